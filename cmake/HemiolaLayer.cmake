@@ -1,0 +1,96 @@
+# A layer is a folder of src/: its .cc files make a static library, its *_test.cc files one test program.
+
+add_library(hemiola_options INTERFACE)
+target_compile_features(hemiola_options INTERFACE cxx_std_20)
+target_include_directories(hemiola_options INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/hemiola>)
+add_library(hemiola_warnings INTERFACE)
+# Fields that a designated initializer leaves out have their default: that is meant.
+target_compile_options(hemiola_warnings INTERFACE -Wall -Wextra -Wconversion -Wno-sign-conversion
+  -Wno-missing-field-initializers
+  $<$<BOOL:${HEMIOLA_WERROR}>:-Werror>)
+if(HEMIOLA_SANITIZE)
+  string(REPLACE ";" "," _sanitizers "${HEMIOLA_SANITIZE}")
+  add_compile_options(-fsanitize=${_sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${_sanitizers})
+endif()
+
+function(hemiola_layer name)
+  cmake_parse_arguments(LAYER "" "" "DEPENDS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS src/${name}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  file(GLOB headers CONFIGURE_DEPENDS src/${name}/*.h)
+  if(NOT sources)
+    # A layer without a source yet still has to be a library that others can link.
+    set(sources ${CMAKE_CURRENT_BINARY_DIR}/empty_${name}.cc)
+    file(CONFIGURE OUTPUT ${sources} CONTENT "// The layer has no source yet.\n")
+  endif()
+  add_library(hemiola_${name} STATIC ${sources} ${headers})
+  set_target_properties(hemiola_${name} PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME ${name})
+  target_link_libraries(hemiola_${name} PUBLIC hemiola_options ${LAYER_DEPENDS} PRIVATE $<BUILD_INTERFACE:hemiola_warnings>)
+  set_property(GLOBAL APPEND PROPERTY HEMIOLA_LAYERS hemiola_${name})
+  set_property(GLOBAL APPEND PROPERTY HEMIOLA_LAYER_NAMES ${name})
+  if(HEMIOLA_TESTS AND tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE hemiola_${name} hemiola_warnings rapidcheck GTest::gmock GTest::gtest_main)
+    target_compile_definitions(${name}_test PRIVATE HEMIOLA_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    # RapidCheck draws from a fixed seed, so that a test run can be repeated.
+    gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60 PROPERTIES LABELS unit ENVIRONMENT RC_PARAMS=seed=1)
+  endif()
+endfunction()
+
+# Embeds every file below the folders into a layer: see core/embedded.h.
+function(hemiola_embed layer)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/embedded_${layer}.cc)
+  set(files)
+  foreach(folder ${ARGN})
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${folder}/*.yaml)
+    list(APPEND files ${found})
+  endforeach()
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${out} "-DFILES=${files}" -DROOT=${PROJECT_SOURCE_DIR}
+            -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${files} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+  target_sources(hemiola_${layer} PRIVATE ${out})
+endfunction()
+
+# Generates protobuf code privately for a layer.
+function(hemiola_protobuf layer proto)
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${proto})
+    message(STATUS "${proto} is missing: no protobuf code for ${layer}")
+    return()
+  endif()
+  get_filename_component(stem ${proto} NAME_WE)
+  get_filename_component(folder ${proto} DIRECTORY)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/proto/${stem})
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/proto)
+  add_custom_command(OUTPUT ${out}.pb.cc ${out}.pb.h
+    COMMAND protobuf::protoc --cpp_out=${CMAKE_CURRENT_BINARY_DIR}/proto -I ${PROJECT_SOURCE_DIR}/${folder} ${PROJECT_SOURCE_DIR}/${proto}
+    DEPENDS ${proto} VERBATIM)
+  add_library(hemiola_${stem}_proto OBJECT ${out}.pb.cc)
+  target_include_directories(hemiola_${stem}_proto SYSTEM PUBLIC ${CMAKE_CURRENT_BINARY_DIR}/proto)
+  target_link_libraries(hemiola_${stem}_proto PUBLIC protobuf::libprotobuf)
+  target_sources(hemiola_${layer} PRIVATE $<TARGET_OBJECTS:hemiola_${stem}_proto> ${out}.pb.h)
+  target_include_directories(hemiola_${layer} SYSTEM PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/proto)
+  target_link_libraries(hemiola_${layer} PUBLIC protobuf::libprotobuf)
+  if(TARGET ${layer}_test)  # tests read back what the layer wrote
+    target_include_directories(${layer}_test SYSTEM PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/proto)
+  endif()
+endfunction()
+
+# The command line: all .cc files of a folder but its tests.
+function(hemiola_program name folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  if(NOT sources)
+    message(STATUS "${folder} has no source: no program")
+    return()
+  endif()
+  add_executable(${name}_cli ${sources})
+  set_target_properties(${name}_cli PROPERTIES OUTPUT_NAME ${name})
+  target_link_libraries(${name}_cli PRIVATE hemiola hemiola_warnings CLI11::CLI11 Threads::Threads)
+  target_compile_definitions(${name}_cli PRIVATE HEMIOLA_VERSION="${PROJECT_VERSION}" HEMIOLA_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
+    HEMIOLA_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+endfunction()

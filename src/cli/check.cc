@@ -1,0 +1,124 @@
+// hemiola check: is a program complete, free of races and of waits that cannot end?
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "cli/cli.h"
+#include "cli/inputs.h"
+#include "cli/notices.h"
+#include "report/report.h"
+#include "verify/verify.h"
+
+namespace hemiola::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  hemiola check plan.json\n"
+    "  hemiola check all-reduce/ring --machine dgx-h100 --size 16MiB --param protocol=ll";
+
+struct CheckOptions {
+  MachineOptions machine;
+  ProgramOptions program;
+  bool data = false;
+};
+
+/// Without a machine, --ranks is the number of ranks of a built-in.
+int ranks_without_machine(const std::string& ranks, bool built_in, Notices& notices) {
+  constexpr int kDefault = 8;
+  if (ranks.empty()) {
+    if (built_in) notices.note("no --ranks is given: " + std::to_string(kDefault));
+    return kDefault;
+  }
+  const int count = rank_count_value(ranks);
+  if (count == 0) {
+    throw Failure("a list of ranks needs a machine to place them on",
+                  SourceLocation{.file = "--ranks"}, "give a number, or --machine");
+  }
+  return count;
+}
+
+class Checker {
+ public:
+  Checker(const CheckOptions& options, const Session& session)
+      : options_(options), notices_(session.quiet), progress_(!session.quiet) {}
+
+  ExitCode run() {
+    if (options_.data) {
+      throw Failure("comes with a later version", SourceLocation{.file = "--data"},
+                    "without it the program is proven for all data");
+    }
+    const std::vector<std::string> names = program_names(options_.program.program);
+    load_machine_if_given();
+    ExitCode worst = ExitCode::done;
+    for (const std::string& name : names) worst = std::max(worst, check_program(name));
+    return worst;
+  }
+
+ private:
+  void load_machine_if_given() {
+    const std::vector<Settings> combinations = setting_combinations(options_.machine.set);
+    if (combinations.size() > 1) {
+      throw Failure("only 'run' takes several values", SourceLocation{.file = "--set"});
+    }
+    if (!options_.machine.machine.empty()) {
+      machine_ = load_machine(options_.machine, combinations.front());
+      notices_.show(machine_->warnings);
+      return;
+    }
+    if (!options_.machine.set.empty() || !options_.machine.gpu.empty()) {
+      throw Failure("--set and --gpu need a machine", SourceLocation{.file = "--machine"});
+    }
+  }
+
+  ExitCode check_program(const std::string& name) {
+    const DataType type = data_type_value(options_.program.dtype);
+    const ReduceOp op = reduce_op_value(options_.program.op);
+    const int ranks = machine_ ? machine_->ranks()
+                               : ranks_without_machine(options_.machine.ranks,
+                                                       program::is_built_in(name), notices_);
+    progress_.doing("reading " + name);
+    const program::Program program = load_program(name, options_.program, ranks);
+    notices_.show(program.warnings);
+    std::vector<Bytes> sizes = requested_sizes(options_.program);
+    if (sizes.empty()) {
+      sizes = {default_size(program, type)};
+      notices_.note("no --size is given: " + to_string(sizes.front()));
+    }
+    ExitCode worst = ExitCode::done;
+    for (const Bytes size : sizes) {
+      progress_.doing("checking " + name + " at " + to_string(size));
+      const program::Program bound =
+          program::bind(program, machine_ ? &*machine_ : nullptr, {size, type, op});
+      notices_.show(bound.warnings);
+      const verify::Proof proof = verify::check(bound);
+      std::cout << name << " at " << to_string(size) << ": ";
+      report::print_proof(std::cout, proof);
+      if (proof.verdict == verify::Verdict::wrong) worst = std::max(worst, ExitCode::wrong_program);
+      if (proof.verdict == verify::Verdict::deadlock) worst = std::max(worst, ExitCode::deadlock);
+    }
+    return worst;
+  }
+
+  const CheckOptions& options_;
+  Notices notices_;
+  Progress progress_;
+  std::optional<machine::Machine> machine_;
+};
+
+}  // namespace
+
+void add_check(CLI::App& app, Session& session) {
+  CLI::App* verb =
+      add_verb(app, "check", "prove a program right, or show how it goes wrong", kExamples);
+  const auto options = std::make_shared<CheckOptions>();
+  add_program_options(*verb, options->program);
+  add_machine_options(*verb, options->machine);
+  verb->add_flag("--data", options->data, "on real data too (not yet)");
+  verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
+  verb->callback([options, &session] {
+    session.action = [options, &session] { return Checker(*options, session).run(); };
+  });
+}
+
+}  // namespace hemiola::cli

@@ -1,0 +1,36 @@
+// The verbs of the command line. Each is one file with one function that adds it to the parser; its
+// options live as long as the parser does.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "core/diagnostics.h"
+
+namespace hemiola::cli {
+
+/// What the parser leaves behind: the verb to carry out, and what every verb may need to know.
+struct Session {
+  std::string command;               ///< "hemiola run ...", as it stands in results
+  std::function<ExitCode()> action;  ///< empty: no verb was given
+  bool quiet = false;                ///< --quiet: no warnings, notes and progress
+};
+
+void add_run(CLI::App& app, Session& session);
+void add_check(CLI::App& app, Session& session);
+void add_machine(CLI::App& app, Session& session);
+void add_plan(CLI::App& app, Session& session);
+/// The heading of the verbs that a later version brings.
+constexpr const char* kLaterGroup = "With a later version";
+void add_later_verbs(CLI::App& app, Session& session);
+
+/// A verb, ready for its options: its help ends with the worked examples, and arguments it does not
+/// know are collected for reject_extras().
+CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& description,
+                   const std::string& examples);
+
+/// Failure with a suggestion for an argument that neither the parser nor the verb in use knows.
+void reject_extras(const CLI::App& app);
+
+}  // namespace hemiola::cli

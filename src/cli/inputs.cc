@@ -1,0 +1,158 @@
+#include "cli/inputs.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/text.h"
+#include "program/built_in.h"
+
+namespace hemiola::cli {
+namespace {
+
+bool is_file(const std::string& name) {
+  std::error_code error;
+  return std::filesystem::exists(name, error);
+}
+
+/// Formats that a program can be read from are left to program::load, which says what is wrong
+/// inside.
+void reject_other_formats(const std::string& file) {
+  const Format format = recognise(read_file(file));
+  std::string hint;
+  switch (format) {
+    case Format::infragraph:
+    case Format::nccl_topology:
+      hint = "give it with --machine";
+      break;
+    case Format::chakra_et:
+    case Format::astra_network:
+    case Format::astra_system:
+    case Format::kineto_trace:
+    case Format::nccl_graph:
+      hint = "this version knows the format but does not read it yet";
+      break;
+    default:
+      return;
+  }
+  throw Failure("is " + std::string(describe(format)) + ", not a program",
+                SourceLocation{.file = file}, hint);
+}
+
+std::string all_built_ins() {
+  std::string names;
+  for (const std::string& name : program::built_in_names()) {
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  return names;
+}
+
+}  // namespace
+
+void add_machine_options(CLI::App& verb, MachineOptions& options) {
+  verb.add_option("-m,--machine", options.machine, "a built-in machine or a file")
+      ->type_name("NAME|FILE");
+  verb.add_option("--gpu", options.gpu, "device model of GPUs whose file names none")
+      ->type_name("MODEL");
+  verb.add_option("--ranks", options.ranks, "the first N GPUs, or a list such as 0,2,4-7")
+      ->type_name("N|LIST");
+  verb.add_option("--set", options.set,
+                  "any parameter: gpu.l2.size=25MiB; several values (A,B) make a table")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+}
+
+machine::Machine load_machine(const MachineOptions& options, const Settings& settings) {
+  if (options.machine.empty()) {
+    throw Failure("no machine is given", SourceLocation{.file = "--machine"},
+                  "for example --machine dgx-h100; 'hemiola machine list' lists them");
+  }
+  machine::Machine machine = machine::load(options.machine, {.gpu = options.gpu, .set = settings});
+  if (!options.ranks.empty()) {
+    const int count = rank_count_value(options.ranks);
+    if (count > machine.ranks()) {
+      throw Failure("the machine has " + std::to_string(machine.ranks()) + " GPUs, not " +
+                        std::to_string(count),
+                    SourceLocation{.file = "--ranks"});
+    }
+    machine.place(ranks_value(options.ranks));
+  }
+  return machine;
+}
+
+void add_program_options(CLI::App& verb, ProgramOptions& options) {
+  verb.add_option("PROGRAM", options.program,
+                  "a file (MSCCL++ JSON, MSCCL XML, also .gz), a built-in (all-reduce/ring), or a\n"
+                  "collective (all-reduce): all its built-ins")
+      ->type_name("");
+  CLI::Option* size = verb.add_option("--size", options.size, "what nccl-tests calls size: 64MiB")
+                          ->type_name("SIZE");
+  verb.add_option("--sizes", options.sizes, "a range 1KiB:1GiB:x2, or a list 1KiB,1MiB")
+      ->type_name("A:B:xF")
+      ->excludes(size);
+  verb.add_option("--dtype", options.dtype, "element type")
+      ->type_name("TYPE")
+      ->capture_default_str();
+  verb.add_option("--op", options.op, "reduction")->type_name("OP")->capture_default_str();
+  verb.add_option("--param", options.parameters, "parameter of a built-in: channels=8, protocol=ll")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+}
+
+std::vector<std::string> program_names(const std::string& input) {
+  if (input.empty()) {
+    throw Failure("no program is given", {}, "give a file, or a built-in: " + all_built_ins());
+  }
+  if (program::is_built_in(input)) return {input};
+  if (is_file(input)) {
+    reject_other_formats(input);
+    return {input};
+  }
+  const std::optional<Collective> collective = parse_collective(input);
+  if (!collective) return {input};  // program::load says what is wrong with it
+  std::vector<std::string> names = program::algorithms_of(*collective);
+  if (names.empty()) {
+    throw Failure("there is no built-in for " + std::string(name_of(*collective)), {},
+                  "the built-ins are: " + all_built_ins());
+  }
+  return names;
+}
+
+program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks) {
+  const Settings parameters = parameter_values(options.parameters);
+  if (!parameters.empty() && !program::is_built_in(name)) {
+    throw Failure("only built-in programs have parameters", SourceLocation{.file = "--param"});
+  }
+  return program::load(name, {.ranks = ranks, .parameters = parameters});
+}
+
+void check_output(const std::string& option, const std::string& file) {
+  if (file.empty()) return;
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto fail = [&](const std::string& message) {
+    throw Failure("'" + file + "' " + message, SourceLocation{.file = option});
+  };
+  const fs::file_status status = fs::status(file, error);
+  if (fs::is_directory(status)) fail("is a folder, not a file");
+  if (fs::exists(status) && !fs::is_regular_file(status)) return;  // a pipe or a terminal
+  const fs::path parent = fs::path(file).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  if (!fs::is_directory(folder, error)) fail("is in a folder that is not there");
+  if (::access(folder.c_str(), W_OK) != 0) fail("is in a folder that cannot be written");
+}
+
+std::vector<Bytes> requested_sizes(const ProgramOptions& options) {
+  if (!options.size.empty()) return size_values(options.size);
+  if (!options.sizes.empty()) return sizes_values(options.sizes);
+  return {};
+}
+
+Bytes default_size(const program::Program& program, DataType type) {
+  const Bytes wanted =
+      std::clamp(MiB(1), program.min_size, std::max(program.min_size, program.max_size));
+  return program.next_legal_size(wanted, type);
+}
+
+}  // namespace hemiola::cli

@@ -1,0 +1,49 @@
+// Options that several verbs share, and the machine and programs they name.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/values.h"
+#include "machine/machine.h"
+#include "program/program.h"
+
+namespace hemiola::cli {
+
+struct MachineOptions {
+  std::string machine;  ///< name or file; empty: none was given
+  std::string gpu;
+  std::string ranks;
+  std::vector<std::string> set;
+};
+void add_machine_options(CLI::App& verb, MachineOptions& options);
+
+/// The machine with --gpu, the given settings and --ranks applied. Failure without --machine.
+machine::Machine load_machine(const MachineOptions& options, const Settings& settings);
+
+struct ProgramOptions {
+  std::string program;  ///< file or built-in
+  std::string size, sizes;
+  std::string dtype = "float";
+  std::string op = "sum";
+  std::vector<std::string> parameters;
+};
+void add_program_options(CLI::App& verb, ProgramOptions& options);
+
+/// The programs that the input names: itself, or, for a bare collective ("all-reduce"), all
+/// built-ins of it. Failure for a file that is known to be something else, and for a collective
+/// without built-ins.
+std::vector<std::string> program_names(const std::string& input);
+program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks);
+
+/// Failure if an output cannot be written: found before a long run, not after it. Nothing is
+/// created; an empty name is no output.
+void check_output(const std::string& option, const std::string& file);
+
+/// --size or --sizes; empty: neither was given.
+std::vector<Bytes> requested_sizes(const ProgramOptions& options);
+/// The legal size nearest above 1 MiB that the file's own range allows.
+Bytes default_size(const program::Program& program, DataType type);
+
+}  // namespace hemiola::cli

@@ -1,0 +1,98 @@
+// hemiola VERB [INPUT] [options]: reads the command line, carries out the verb and renders what
+// went wrong. Results go to standard output, everything else to standard error.
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <new>
+
+#include "cli/cli.h"
+
+namespace hemiola::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  hemiola run all-reduce/ring --machine dgx-h100 --sizes 1KiB:1GiB:x2\n"
+    "  hemiola check plan.json\n"
+    "Exit codes: 0 done; 1 internal error; 2 bad usage or input; 3 the program is wrong;\n"
+    "4 a wait that cannot end.";
+
+std::string version() {
+  return "hemiola " HEMIOLA_VERSION "\nbuild type: " HEMIOLA_BUILD_TYPE
+         "\ncompiler: " HEMIOLA_COMPILER;
+}
+
+/// The command line as it stands in results: without the path of the program, so that it is the
+/// same wherever that is installed.
+std::string command_text(int argc, char** argv) {
+  std::string text = "hemiola";
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const bool plain =
+        !argument.empty() && argument.find_first_of(" \t\n'\"\\$&|;<>()*?") == std::string::npos;
+    text += ' ' + (plain ? argument : "'" + argument + "'");
+  }
+  return text;
+}
+
+std::unique_ptr<CLI::App> make_parser(Session& session) {
+  auto app = std::make_unique<CLI::App>(
+      "A workbench for communication inside and between GPUs: checks collective programs and "
+      "times\n"
+      "them on a machine, cache line by cache line.",
+      "hemiola");
+  app->set_version_flag("--version", version());
+  app->footer(kExamples);
+  app->allow_extras();
+  app->require_subcommand(0, 1);
+  add_run(*app, session);
+  add_check(*app, session);
+  add_machine(*app, session);
+  add_plan(*app, session);
+  add_later_verbs(*app, session);
+  return app;
+}
+
+ExitCode carry_out(int argc, char** argv) {
+  Session session;
+  session.command = command_text(argc, argv);
+  const std::unique_ptr<CLI::App> app = make_parser(session);
+  try {
+    app->parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    app->exit(asked);
+    return ExitCode::done;
+  } catch (const CLI::ParseError& error) {
+    throw Failure(error.what(), {},
+                  "'hemiola --help' and 'hemiola VERB --help' show what there is");
+  }
+  reject_extras(*app);
+  if (!session.action) {
+    std::cerr << app->help();
+    return ExitCode::bad_input;
+  }
+  return session.action();
+}
+
+}  // namespace
+}  // namespace hemiola::cli
+
+int main(int argc, char** argv) {
+  using hemiola::ExitCode;
+  ExitCode code = ExitCode::internal;
+  try {
+    code = hemiola::cli::carry_out(argc, argv);
+    if (!std::cout.flush()) {
+      throw hemiola::Failure("standard output cannot be written", {}, {}, ExitCode::bad_input);
+    }
+  } catch (const hemiola::Failure& failure) {
+    std::cout.flush();
+    std::cerr << failure.what() << '\n';
+    code = failure.code();
+  } catch (const std::bad_alloc&) {
+    std::cerr << "error: out of memory\n";
+  } catch (const std::exception& error) {
+    std::cerr << "internal error: " << error.what() << '\n';
+  }
+  return static_cast<int>(code);
+}

@@ -1,0 +1,342 @@
+// hemiola run: how long a program takes on a machine, and where the time goes.
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "cli/cli.h"
+#include "cli/inputs.h"
+#include "cli/notices.h"
+#include "core/text.h"
+#include "report/report.h"
+#include "sim/simulate.h"
+#include "verify/verify.h"
+
+namespace hemiola::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  hemiola run all-reduce/ring --machine dgx-h100 --sizes 1KiB:1GiB:x2 --csv ring.csv\n"
+    "  hemiola run plan.json --machine dgx-h100 --size 16MiB --set gpu.l2.size=25MiB,50MiB \\\n"
+    "      --json result.json";
+
+/// The options of `run` as they were typed.
+struct RunOptions {
+  MachineOptions machine;
+  ProgramOptions program;
+  std::string engine = "reference";
+  std::string launch = "stream";
+  std::string warmup = "0";
+  std::string iterations = "0";
+  std::string skew;
+  std::string threads = "1";
+  std::string seed = "0";
+  std::string json, csv, trace, trace_lines, record, report;
+  bool no_fold = false;
+  bool no_check = false;
+};
+
+void add_options(CLI::App& verb, RunOptions& options, Session& session) {
+  add_program_options(verb, options.program);
+  add_machine_options(verb, options.machine);
+  const auto add = [&verb](const char* name, std::string& value, const char* description,
+                           const char* type) {
+    verb.add_option(name, value, description)->type_name(type)->capture_default_str();
+  };
+  add("--engine", options.engine, "line|reference|fluid", "ENGINE");
+  add("--launch", options.launch, "graph|stream", "MODE");
+  add("--warmup", options.warmup, "repetitions before the measured ones", "N");
+  add("--iterations", options.iterations, "measured repetitions; 0: one cold run", "N");
+  add("--skew", options.skew, "later starts of rank 0, 1, ...: 0ns,5us", "TIMES");
+  add("--threads", options.threads, "threads of the engine", "N");
+  add("--seed", options.seed, "seed of random choices", "N");
+  verb.add_flag("--no-fold", options.no_fold, "simulate every rank, even if they behave alike");
+  verb.add_flag("--no-check", options.no_check, "do not check the program first");
+  add("--json", options.json, "write one JSON object", "FILE");
+  add("--csv", options.csv, "write one line per size", "FILE");
+  add("--trace", options.trace, "write a timeline for ui.perfetto.dev", "FILE");
+  add("--trace-lines", options.trace_lines, "requests too, in a window of time", "T0:T1");
+  add("--record", options.record, "write the traffic for 'replay' (not yet)", "FILE");
+  add("--report", options.report, "write an HTML report (not yet)", "FILE");
+  verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
+}
+
+/// The same, understood.
+struct Plan {
+  std::vector<Settings> combinations;
+  std::vector<std::string> programs;
+  std::vector<Bytes> sizes;  ///< empty: the default of each program
+  DataType type = DataType::float32;
+  ReduceOp op = ReduceOp::sum;
+  sim::Options options;
+  std::pair<Time, Time> trace_window{};
+};
+
+[[noreturn]] void fail_later(const std::string& option, const std::string& hint = {}) {
+  throw Failure("comes with a later version", SourceLocation{.file = option}, hint);
+}
+
+Plan understand(const RunOptions& options, Notices& notices) {
+  constexpr std::int64_t kMostRepetitions = 1'000'000;
+  if (!options.record.empty()) fail_later("--record");
+  if (!options.report.empty()) fail_later("--report");
+  if (choice_value("--engine", options.engine, {"reference", "line", "fluid"}) != "reference") {
+    fail_later("--engine " + options.engine, "use --engine reference, which defines the result");
+  }
+  check_output("--json", options.json);
+  check_output("--csv", options.csv);
+  check_output("--trace", options.trace);
+  Plan plan;
+  plan.programs = program_names(options.program.program);
+  plan.combinations = setting_combinations(options.machine.set);
+  plan.sizes = requested_sizes(options.program);
+  plan.type = data_type_value(options.program.dtype);
+  plan.op = reduce_op_value(options.program.op);
+  plan.options.launch = choice_value("--launch", options.launch, {"graph", "stream"}) == "graph"
+                            ? sim::Launch::graph
+                            : sim::Launch::stream;
+  plan.options.warmup =
+      static_cast<int>(count_value("--warmup", options.warmup, 0, kMostRepetitions));
+  plan.options.iterations =
+      static_cast<int>(count_value("--iterations", options.iterations, 0, kMostRepetitions));
+  if (plan.options.warmup > 0 && plan.options.iterations == 0) {
+    throw Failure("a warm-up needs measured repetitions after it",
+                  SourceLocation{.file = "--warmup"}, "add --iterations N");
+  }
+  if (!options.skew.empty()) plan.options.skew = skew_values(options.skew);
+  if (count_value("--threads", options.threads, 1, 4096) > 1) {
+    notices.note("the reference engine uses one thread");
+  }
+  if (count_value("--seed", options.seed, 0, INT64_MAX) > 0) {
+    notices.note("--seed has no effect: nothing in the reference engine is random");
+  }
+  if (options.no_fold) notices.note("--no-fold has no effect: the reference engine folds no ranks");
+  if (!options.trace_lines.empty()) {
+    if (options.trace.empty()) {
+      throw Failure("a window of requests needs a trace to stand in",
+                    SourceLocation{.file = "--trace-lines"}, "add --trace FILE");
+    }
+    plan.trace_window = window_value(options.trace_lines);
+  }
+  if (!options.trace.empty() && plan.sizes.size() * plan.combinations.size() > 1) {
+    throw Failure("a trace shows one run, not several", SourceLocation{.file = "--trace"},
+                  "give one --size and one value of each --set");
+  }
+  return plan;
+}
+
+/// What one machine made of all sizes.
+struct Table {
+  std::string machine;  ///< its name and what was set
+  std::vector<sim::Result> results;
+  std::vector<std::string> winners;  ///< by result: the built-in that won
+  std::vector<std::string> remarks;  ///< how the others did
+};
+
+class Runner {
+ public:
+  Runner(const RunOptions& options, const Session& session)
+      : options_(options),
+        session_(session),
+        notices_(session.quiet),
+        plan_(understand(options, notices_)) {}
+
+  ExitCode run() {
+    {
+      Progress progress(!session_.quiet);
+      progress_ = &progress;
+      for (const Settings& settings : plan_.combinations) tables_.push_back(run_machine(settings));
+      progress_ = nullptr;
+    }
+    for (const Table& table : tables_) print(table);
+    write_files();
+    return ExitCode::done;
+  }
+
+ private:
+  Table run_machine(const Settings& settings);
+  void run_size(const machine::Machine& machine, const std::vector<program::Program>& programs,
+                Bytes size, const Settings& settings, Table& table);
+  sim::Result run_one(const machine::Machine& machine, const program::Program& bound,
+                      sim::TraceSink* trace);
+  std::string check(const program::Program& bound);
+  void check_skew(const program::Program& program) const;
+  std::vector<Bytes> sizes_of(const std::vector<program::Program>& programs);
+  report::Run head(const Table& table) const;
+  std::string program_name(const std::vector<std::string>& winners) const;
+  void print(const Table& table) const;
+  void write_files() const;
+
+  const RunOptions& options_;
+  const Session& session_;
+  Notices notices_;
+  Plan plan_;
+  Progress* progress_ = nullptr;
+  std::vector<Table> tables_;
+  std::optional<program::Program> sample_;  ///< bound; for the head of the tables
+  std::string trace_text_;
+};
+
+Table Runner::run_machine(const Settings& settings) {
+  const machine::Machine machine = load_machine(options_.machine, settings);
+  notices_.show(machine.warnings);
+  std::vector<program::Program> programs;
+  for (const std::string& name : plan_.programs) {
+    programs.push_back(load_program(name, options_.program, machine.ranks()));
+    notices_.show(programs.back().warnings);
+    check_skew(programs.back());
+  }
+  Table table{.machine = machine.name + (settings.empty() ? "" : " " + to_text(settings))};
+  for (const Bytes size : sizes_of(programs)) run_size(machine, programs, size, settings, table);
+  return table;
+}
+
+void Runner::check_skew(const program::Program& program) const {
+  if (std::ssize(plan_.options.skew) <= program.ranks) return;
+  throw Failure("lists " + std::to_string(plan_.options.skew.size()) +
+                    " starts, but the program has " + std::to_string(program.ranks) + " ranks",
+                SourceLocation{.file = "--skew"});
+}
+
+std::vector<Bytes> Runner::sizes_of(const std::vector<program::Program>& programs) {
+  if (!plan_.sizes.empty()) return plan_.sizes;
+  Bytes size{};
+  for (const program::Program& program : programs) {
+    size = std::max(size, default_size(program, plan_.type));
+  }
+  notices_.note("no --size is given: " + to_string(size));
+  return {size};
+}
+
+/// Runs every program at one size and keeps the fastest.
+void Runner::run_size(const machine::Machine& machine,
+                      const std::vector<program::Program>& programs, Bytes size,
+                      const Settings& settings, Table& table) {
+  struct Run {
+    sim::Result result;
+    program::Program bound;
+  };
+  std::optional<Run> best;
+  std::optional<Failure> first_failure;
+  std::string others;
+  const auto remark = [&others](const std::string& name, const std::string& text) {
+    others += (others.empty() ? "" : ", ") + name + ' ' + text;
+  };
+  for (const program::Program& program : programs) {
+    try {
+      program::Program bound = program::bind(program, &machine, {size, plan_.type, plan_.op});
+      notices_.show(bound.warnings);
+      Run run{run_one(machine, bound, nullptr), std::move(bound)};
+      if (best && run.result.time >= best->result.time) {
+        remark(program.name, to_string(run.result.time));
+        continue;
+      }
+      if (best) remark(best->bound.name, to_string(best->result.time));
+      best = std::move(run);
+    } catch (const Failure& failure) {
+      // One built-in of several may not fit this machine or size; a wrong one is never passed over.
+      if (programs.size() == 1 || failure.code() != ExitCode::bad_input) throw;
+      remark(program.name, "cannot: " + failure.diagnostics().items().front().message);
+      if (!first_failure) first_failure = failure;
+    }
+  }
+  if (!best) throw *first_failure;
+  if (!options_.trace.empty()) {
+    report::PerfettoTrace trace(machine, plan_.trace_window.first, plan_.trace_window.second);
+    run_one(machine, best->bound, &trace);
+    trace_text_ = trace.serialize();
+  }
+  best->result.settings = {settings.begin(), settings.end()};
+  if (programs.size() > 1) {
+    best->result.settings["program"] = best->bound.name;
+    table.remarks.push_back(to_string(size) + ": " + best->bound.name + ' ' +
+                            to_string(best->result.time) + " is the fastest of " +
+                            std::to_string(programs.size()) + "; " + others);
+  }
+  table.winners.push_back(best->bound.name);
+  table.results.push_back(std::move(best->result));
+  sample_ = std::move(best->bound);
+  sample_->machine = nullptr;  // the machine ends before the tables are printed
+}
+
+sim::Result Runner::run_one(const machine::Machine& machine, const program::Program& bound,
+                            sim::TraceSink* trace) {
+  const std::string what = bound.name + " at " + to_string(bound.size);
+  std::string checked = "skipped";
+  if (!options_.no_check) {
+    progress_->doing("checking " + what);
+    checked = check(bound);
+  }
+  progress_->doing("simulating " + what);
+  sim::Options options = plan_.options;
+  options.trace = trace;
+  sim::Result result = sim::simulate(machine, bound, options);
+  result.checked = checked;
+  return result;
+}
+
+/// Proves the program right or throws with the exit code of what is wrong.
+std::string Runner::check(const program::Program& bound) {
+  const verify::Proof proof = verify::check(bound);
+  if (proof.verdict == verify::Verdict::wrong || proof.verdict == verify::Verdict::deadlock) {
+    report::print_proof(std::cout, proof);
+    const bool deadlock = proof.verdict == verify::Verdict::deadlock;
+    throw Failure("the program is wrong and was not simulated",
+                  SourceLocation{.file = bound.source}, "--no-check simulates it all the same",
+                  deadlock ? ExitCode::deadlock : ExitCode::wrong_program);
+  }
+  notices_.show(proof.warnings);
+  for (const std::string& reason : proof.reasons) notices_.note("checked in part: " + reason);
+  return proof.verdict == verify::Verdict::proven ? "full" : "partial";
+}
+
+std::string Runner::program_name(const std::vector<std::string>& winners) const {
+  const bool same = std::all_of(winners.begin(), winners.end(),
+                                [&](const std::string& name) { return name == winners.front(); });
+  return same ? winners.front() : options_.program.program + " (the fastest built-in of each size)";
+}
+
+report::Run Runner::head(const Table& table) const {
+  return {.command = session_.command,
+          .machine = table.machine,
+          .program = program_name(table.winners),
+          .engine = options_.engine,
+          .launch = options_.launch,
+          .bound_program = &*sample_};
+}
+
+void Runner::print(const Table& table) const {
+  report::print_table(std::cout, head(table), table.results);
+  for (const std::string& remark : table.remarks) std::cout << "# " << remark << '\n';
+  if (!session_.quiet) report::print_attribution(std::cout, table.results.back());
+  if (&table != &tables_.back()) std::cout << '\n';
+}
+
+void Runner::write_files() const {
+  Table all = tables_.front();
+  for (std::size_t i = 1; i < tables_.size(); ++i) {
+    const Table& table = tables_[i];
+    all.results.insert(all.results.end(), table.results.begin(), table.results.end());
+    all.winners.insert(all.winners.end(), table.winners.begin(), table.winners.end());
+  }
+  // Several machines stand in one file: what sets them apart is in each result's settings.
+  if (tables_.size() > 1) all.machine = options_.machine.machine;
+  const report::Run run = head(all);
+  if (!options_.json.empty()) write_file(options_.json, report::to_json(run, all.results));
+  if (!options_.csv.empty()) write_file(options_.csv, report::to_csv(run, all.results));
+  if (!options_.trace.empty()) write_file(options_.trace, trace_text_);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Session& session) {
+  CLI::App* verb =
+      add_verb(app, "run", "how long a program takes on a machine, and why", kExamples);
+  const auto options = std::make_shared<RunOptions>();
+  add_options(*verb, *options, session);
+  verb->callback([options, &session] {
+    session.action = [options, &session] { return Runner(*options, session).run(); };
+  });
+}
+
+}  // namespace hemiola::cli

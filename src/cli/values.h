@@ -1,0 +1,53 @@
+// Values of options: text to numbers, with errors that name the option and say what would be right.
+// Every function throws Failure (bad input) whose place is the option.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/data_type.h"
+#include "core/time.h"
+#include "core/units.h"
+
+namespace hemiola::cli {
+
+using Setting = std::pair<std::string, std::string>;  ///< "gpu.l2.size", "25 MiB"
+using Settings = std::vector<Setting>;
+
+std::int64_t count_value(std::string_view option, std::string_view text, std::int64_t least,
+                         std::int64_t most);
+DataType data_type_value(std::string_view text);
+ReduceOp reduce_op_value(std::string_view text);
+
+/// One of `choices`; `option` is for the message.
+std::string choice_value(std::string_view option, const std::string& text,
+                         const std::vector<std::string>& choices);
+
+/// "64MiB", or a list "1KiB,1MiB".
+std::vector<Bytes> size_values(std::string_view text);
+/// "A:B:xF": A, A F, A F F, ... up to B; or a list.
+std::vector<Bytes> sizes_values(std::string_view text);
+
+/// "8" is the first eight; "0,2,4-7" is a list.
+std::vector<int> ranks_value(std::string_view text);
+/// The number of ranks of "8"; 0 for a list, which needs a machine to mean something.
+int rank_count_value(std::string_view text);
+
+/// "0ns,5us": starts of rank 0, 1, ...
+std::vector<Time> skew_values(std::string_view text);
+/// "T0:T1" with T0 < T1.
+std::pair<Time, Time> window_value(std::string_view text);
+
+/// --param, each "NAME=VALUE".
+Settings parameter_values(const std::vector<std::string>& texts);
+/// --set, each "NAME=VALUE[,VALUE...]": all combinations, the first name varying slowest. One empty
+/// combination when there are none.
+std::vector<Settings> setting_combinations(const std::vector<std::string>& texts);
+
+/// "a=1 b=2".
+std::string to_text(const Settings& settings);
+
+}  // namespace hemiola::cli

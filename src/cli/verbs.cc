@@ -1,0 +1,70 @@
+// What all verbs have in common: their shape in the parser, and arguments that nobody knows.
+#include <string>
+#include <vector>
+
+#include "cli/cli.h"
+
+namespace hemiola::cli {
+namespace {
+
+std::vector<std::string> option_names(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
+  return names;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+/// "hemiola machine show"
+std::string full_name(const CLI::App& verb) {
+  const std::string name = verb.get_name();
+  return verb.get_parent() == nullptr ? name : full_name(*verb.get_parent()) + ' ' + name;
+}
+
+void reject_extras_of(const CLI::App& app) {
+  const std::vector<std::string> extras = app.remaining();
+  const bool has_verbs = !app.get_subcommands({}).empty();
+  for (const std::string& extra : extras) {
+    if (extra.size() < 2 || extra.front() != '-') continue;
+    const std::string name = extra.substr(0, extra.find('='));
+    std::string hint = suggest(name, option_names(app));
+    if (hint.empty()) hint = "'" + full_name(app) + " --help' shows the options";
+    throw Failure("unknown option '" + name + "'", {}, hint);
+  }
+  if (extras.empty()) return;
+  if (!has_verbs) throw Failure("unexpected argument '" + extras.front() + "'");
+  const std::vector<std::string> verbs = verb_names(app);
+  std::string hint = suggest(extras.front(), verbs);
+  if (hint.empty()) hint = "there are: " + joined(verbs);
+  throw Failure("unknown verb '" + extras.front() + "'", {}, hint);
+}
+
+}  // namespace
+
+CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& description,
+                   const std::string& examples) {
+  CLI::App* verb = app.add_subcommand(name, description);
+  verb->footer("Examples:\n" + examples);
+  verb->allow_extras();
+  return verb;
+}
+
+void reject_extras(const CLI::App& app) {
+  if (app.get_group() == kLaterGroup) return;  // what such a verb is asked for does not exist yet
+  reject_extras_of(app);
+  for (const CLI::App* verb : app.get_subcommands()) reject_extras(*verb);
+}
+
+}  // namespace hemiola::cli

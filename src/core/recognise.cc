@@ -1,0 +1,278 @@
+// Which format a file has, by its first bytes and its outermost keys. Nothing here parses a file: a
+// damaged one is still recognised, so that its own reader can say where the damage is.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/text.h"
+
+namespace hemiola {
+namespace {
+
+using Keys = std::vector<std::string_view>;
+
+bool has(const Keys& keys, std::string_view key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+bool has_any(const Keys& keys, std::initializer_list<std::string_view> wanted) {
+  return std::any_of(wanted.begin(), wanted.end(), [&](auto key) { return has(keys, key); });
+}
+
+std::size_t skip_blanks(std::string_view text, std::size_t at) {
+  while (at < text.size() &&
+         (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r')) {
+    ++at;
+  }
+  return at;
+}
+
+/// Control characters that no text file has.
+bool is_binary(std::string_view content) {
+  constexpr std::size_t kLooked = 4096;
+  const std::string_view start = content.substr(0, kLooked);
+  return std::any_of(start.begin(), start.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f';
+  });
+}
+
+// --- XML -----------------------------------------------------------------------------------------
+
+/// The name of the root element; empty if none is found.
+std::string_view xml_root(std::string_view text) {
+  std::size_t at = 0;
+  const auto skip_past = [&](std::string_view end) {
+    const std::size_t found = text.find(end, at);
+    at = found == std::string_view::npos ? text.size() : found + end.size();
+  };
+  while ((at = skip_blanks(text, at)) < text.size() && text[at] == '<') {
+    const std::string_view rest = text.substr(at);
+    if (rest.starts_with("<?")) {
+      skip_past("?>");
+    } else if (rest.starts_with("<!--")) {
+      skip_past("-->");
+    } else if (rest.starts_with("<!")) {
+      skip_past(">");
+    } else {
+      const std::size_t end = rest.find_first_of(" \t\r\n/>", 1);
+      return rest.substr(1, end == std::string_view::npos ? rest.size() - 1 : end - 1);
+    }
+  }
+  return {};
+}
+
+Format recognise_xml(std::string_view text) {
+  const std::string_view root = xml_root(text);
+  if (root == "algo") return Format::msccl_xml;
+  if (root == "system") return Format::nccl_topology;
+  if (root == "graphs") return Format::nccl_graph;
+  return Format::xml;
+}
+
+// --- JSON ----------------------------------------------------------------------------------------
+
+/// The end of the string literal that starts at `at`: the place of its closing quote.
+std::size_t string_end(std::string_view text, std::size_t at) {
+  for (++at; at < text.size() && text[at] != '"'; ++at) {
+    if (text[at] == '\\') ++at;
+  }
+  return std::min(at, text.size());
+}
+
+/// The keys of the outermost object, as written.
+Keys json_keys(std::string_view text) {
+  Keys keys;
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (c != '"') continue;
+    const std::size_t end = string_end(text, at);
+    const std::size_t next = skip_blanks(text, end + 1);
+    if (depth == 1 && next < text.size() && text[next] == ':') {
+      keys.push_back(text.substr(at + 1, end - at - 1));
+    }
+    at = end;
+  }
+  return keys;
+}
+
+Format recognise_json(std::string_view text) {
+  const Keys keys = json_keys(text);
+  if (has(keys, "gpus")) return Format::mscclpp_json;
+  if (has_any(keys, {"traceEvents", "deviceProperties"})) return Format::kineto_trace;
+  if (has(keys, "schema") && has(keys, "nodes")) return Format::chakra_et;
+  if (has_any(keys, {"scheduling-policy", "endpoint-delay", "active-chunks-per-dimension",
+                     "preferred-dataset-splits", "all-reduce-implementation",
+                     "collective-optimization", "logical-dims", "memory-type"})) {
+    return Format::astra_system;
+  }
+  if (has_any(keys, {"devices", "instances", "components", "edges"})) return Format::infragraph;
+  return Format::json;
+}
+
+// --- YAML ----------------------------------------------------------------------------------------
+
+/// The keys at the left margin. `other` is set when a line there is neither a key, a list item, a
+/// comment nor a document marker.
+Keys yaml_keys(std::string_view text, bool& other) {
+  Keys keys;
+  other = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t newline = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, newline - at);
+    at = newline + 1;
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (line.empty() || std::string_view(" \t#-}]").find(line.front()) != std::string_view::npos) {
+      continue;
+    }
+    if (line == "..." || line.front() == '%') continue;
+    const std::size_t colon = line.find(':');
+    const bool ends =
+        colon != std::string_view::npos &&
+        (colon + 1 == line.size() || line[colon + 1] == ' ' || line[colon + 1] == '\t');
+    if (!ends) {
+      other = true;
+      continue;
+    }
+    std::string_view key = line.substr(0, colon);
+    while (!key.empty() && key.back() == ' ') key.remove_suffix(1);
+    if (key.size() >= 2 && (key.front() == '"' || key.front() == '\'') &&
+        key.back() == key.front()) {
+      key = key.substr(1, key.size() - 2);
+    }
+    keys.push_back(key);
+  }
+  return keys;
+}
+
+Format recognise_yaml(std::string_view text) {
+  bool other = false;
+  const Keys keys = yaml_keys(text, other);
+  if (has(keys, "npus_count") || (has(keys, "topology") && has(keys, "bandwidth"))) {
+    return Format::astra_network;
+  }
+  if (has_any(keys, {"devices", "instances", "components", "edges"})) return Format::infragraph;
+  return keys.empty() || other ? Format::unknown : Format::yaml;
+}
+
+// --- Chakra: protobuf messages, each after its length --------------------------------------------
+
+/// Takes a base-128 varint; false at the end of the text or beyond 64 bits.
+bool take_varint(std::string_view& text, std::uint64_t& value) {
+  value = 0;
+  for (int shift = 0; shift < 64 && !text.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(text.front());
+    text.remove_prefix(1);
+    value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+bool take_bytes(std::string_view& text, std::uint64_t count) {
+  if (count > text.size()) return false;
+  text.remove_prefix(static_cast<std::size_t>(count));
+  return true;
+}
+
+/// Whether `text` is a sequence of protobuf fields with small numbers, as Chakra's messages have.
+bool is_message(std::string_view text) {
+  constexpr std::uint64_t kMaxField = 64;
+  while (!text.empty()) {
+    std::uint64_t tag = 0, value = 0;
+    if (!take_varint(text, tag) || tag >> 3 == 0 || tag >> 3 > kMaxField) return false;
+    bool taken = false;
+    switch (tag & 7) {
+      case 0:
+        taken = take_varint(text, value);
+        break;
+      case 1:
+        taken = take_bytes(text, 8);
+        break;
+      case 2:
+        taken = take_varint(text, value) && take_bytes(text, value);
+        break;
+      case 5:
+        taken = take_bytes(text, 4);
+        break;
+      default:
+        break;
+    }
+    if (!taken) return false;
+  }
+  return true;
+}
+
+/// GlobalMetadata (may be empty), then at least one node; the last message may be cut short.
+bool is_chakra(std::string_view content) {
+  constexpr int kEnough = 8;
+  int messages = 0;
+  bool filled = false;
+  while (!content.empty() && messages < kEnough) {
+    std::uint64_t size = 0;
+    if (!take_varint(content, size) || size > content.size()) break;
+    const std::string_view message = content.substr(0, static_cast<std::size_t>(size));
+    if (!is_message(message)) return false;
+    filled = filled || !message.empty();
+    content.remove_prefix(message.size());
+    ++messages;
+  }
+  return messages >= 2 && filled;
+}
+
+}  // namespace
+
+Format recognise(std::string_view content) {
+  if (content.starts_with("\xef\xbb\xbf")) content.remove_prefix(3);
+  if (is_binary(content)) return is_chakra(content) ? Format::chakra_et : Format::binary;
+  const std::size_t start = skip_blanks(content, 0);
+  if (start == content.size()) return Format::unknown;
+  switch (content[start]) {
+    case '<':
+      return recognise_xml(content);
+    case '{':
+    case '[':
+      return recognise_json(content);
+    default:
+      return recognise_yaml(content);
+  }
+}
+
+std::string_view describe(Format format) {
+  switch (format) {
+    case Format::mscclpp_json:
+      return "an MSCCL++ execution plan";
+    case Format::msccl_xml:
+      return "an MSCCL algorithm";
+    case Format::nccl_topology:
+      return "an NCCL topology";
+    case Format::nccl_graph:
+      return "an NCCL graph";
+    case Format::infragraph:
+      return "an InfraGraph description";
+    case Format::chakra_et:
+      return "a Chakra execution trace";
+    case Format::astra_network:
+      return "an ASTRA-sim network configuration";
+    case Format::astra_system:
+      return "an ASTRA-sim system configuration";
+    case Format::kineto_trace:
+      return "a Kineto trace";
+    case Format::json:
+      return "a JSON file of no known kind";
+    case Format::yaml:
+      return "a YAML file of no known kind";
+    case Format::xml:
+      return "an XML file of no known kind";
+    case Format::binary:
+      return "a binary file of no known kind";
+    case Format::unknown:
+      return "a file of no known kind";
+  }
+  return "a file of no known kind";
+}
+
+}  // namespace hemiola

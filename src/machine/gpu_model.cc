@@ -1,0 +1,228 @@
+// Device models as text: the reader of data/devices/*.yaml and the shipped models.
+
+#include "machine/gpu_model.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "core/embedded.h"
+#include "core/text.h"
+
+namespace hemiola::machine {
+namespace {
+
+constexpr std::string_view kFolder = "data/devices/";
+constexpr std::string_view kExtension = ".yaml";
+constexpr std::string_view kAssumed = "assumed";
+
+SourceLocation at(const std::string& file, const YAML::Mark& mark) {
+  SourceLocation where{.file = file};
+  if (mark.line >= 0) {
+    where.line = mark.line + 1;
+    where.column = mark.column + 1;
+  }
+  return where;
+}
+
+bool starts_with_any(std::string_view name, std::initializer_list<std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) {
+    return name.substr(0, prefix.size()) == prefix;
+  });
+}
+
+/// Parameters of a part that this model does not have may be left out.
+bool off_by_nature(const GpuModel& model, std::string_view name) {
+  if (name == "msc.size") return true;
+  if (starts_with_any(name, {"msc."})) return model.msc_size.count == 0;
+  if (name != "l1.size" && starts_with_any(name, {"l1."})) return model.l1_size.count == 0;
+  if (name == "l2.ways") return model.l2_size.count == 0;
+  if (starts_with_any(name, {"noc.mesh_", "noc.link_", "noc.hop_"})) {
+    return model.noc_kind == NocKind::crossbar;
+  }
+  if (name == "noc.partition_latency") return model.noc_partitions == 1;
+  if (name == "noc.latency" || name == "noc.partitions") return model.noc_kind == NocKind::mesh;
+  return false;
+}
+
+/// Reads one document; collects every error before it throws.
+class ModelReader {
+ public:
+  ModelReader(std::string_view text, const std::string& file) : file_(file) {
+    try {
+      root_ = YAML::Load(std::string(text));
+    } catch (const YAML::Exception& problem) {
+      throw Failure("not YAML: " + problem.msg, at(file, problem.mark));
+    }
+    if (!root_.IsMap()) {
+      throw Failure("a device model is a map of name, description and parameters",
+                    at(file, root_.Mark()));
+    }
+  }
+
+  GpuModel read() {
+    for_each_key(
+        root_, {"name", "description", "parameters"},
+        [this](const std::string& key, const YAML::Node& value) { read_root(key, value); });
+    if (model_.name.empty()) errors_.error("a device model needs a name", at(file_, root_.Mark()));
+    check_missing();
+    if (!errors_.has_errors()) errors_.append(check_gpu_model(model_, at(file_, root_.Mark())));
+    if (errors_.has_errors()) throw Failure(errors_);
+    return std::move(model_);
+  }
+
+ private:
+  /// Calls visit for each known key; an unknown or repeated one is an error.
+  template <typename Visit>
+  void for_each_key(const YAML::Node& map, const std::vector<std::string>& known, Visit visit) {
+    std::set<std::string> seen;
+    for (const auto& entry : map) {
+      if (!entry.first.IsScalar()) {
+        errors_.error("a key must be a word", at(file_, entry.first.Mark()));
+        continue;
+      }
+      const std::string key = entry.first.Scalar();
+      if (std::find(known.begin(), known.end(), key) == known.end()) {
+        errors_.error("unknown key '" + key + "'", at(file_, entry.first.Mark()),
+                      suggest(key, known));
+      } else if (!seen.insert(key).second) {
+        errors_.error("'" + key + "' appears twice", at(file_, entry.first.Mark()));
+      } else {
+        visit(key, entry.second);
+      }
+    }
+  }
+
+  void read_root(const std::string& key, const YAML::Node& value) {
+    if (key == "parameters") {
+      if (!value.IsMap()) {
+        errors_.error("'parameters' is not a map", at(file_, value.Mark()));
+        return;
+      }
+      std::vector<std::string> known;
+      for (const Parameter& parameter : gpu_parameters()) known.emplace_back(parameter.name);
+      for_each_key(value, known, [this](const std::string& name, const YAML::Node& entry) {
+        read_parameter(name, entry);
+      });
+    } else {
+      (key == "name" ? model_.name : model_.description) = scalar(key, value);
+    }
+  }
+
+  void read_parameter(const std::string& name, const YAML::Node& entry) {
+    std::string source(kAssumed);
+    std::optional<YAML::Node> value;  // assigning to a YAML::Node would write into the document
+    if (!entry.IsMap()) {
+      value.emplace(entry);
+    } else {
+      for_each_key(entry, {"value", "source"}, [&](const std::string& key, const YAML::Node& node) {
+        if (key == "source") {
+          source = scalar(key, node);
+        } else {
+          value.emplace(node);
+        }
+      });
+    }
+    model_.sources[name] = source;  // present, even if its value is bad: one error is enough
+    if (!value || !value->IsScalar()) {
+      errors_.error(name + " has no value", at(file_, entry.Mark()),
+                    "write " + name + ": {value: ..., source: \"...\"}");
+      return;
+    }
+    const auto parameters = gpu_parameters();
+    const auto parameter = std::find_if(parameters.begin(), parameters.end(),
+                                        [&](const Parameter& p) { return p.name == name; });
+    if (!parameter->set(model_, value->Scalar())) {
+      errors_.error("'" + value->Scalar() + "' is not a value of " + name, at(file_, value->Mark()),
+                    "expected " + std::string(parameter->hint));
+    }
+  }
+
+  void check_missing() {
+    for (const Parameter& parameter : gpu_parameters()) {
+      const std::string name(parameter.name);
+      if (model_.sources.count(name) > 0) continue;
+      if (off_by_nature(model_, parameter.name)) {
+        model_.sources[name] = "not used by this model";
+      } else {
+        errors_.error("parameter " + name + " is missing", at(file_, root_.Mark()),
+                      name + ": " + std::string(parameter.description) + "; expected " +
+                          std::string(parameter.hint));
+      }
+    }
+  }
+
+  std::string scalar(const std::string& key, const YAML::Node& node) {
+    if (node.IsScalar() && !node.Scalar().empty()) return node.Scalar();
+    errors_.error("'" + key + "' is not text", at(file_, node.Mark()));
+    return {};
+  }
+
+  std::string file_;
+  YAML::Node root_;
+  GpuModel model_;
+  Diagnostics errors_;
+};
+
+/// The shipped models in order of name; read once and never changed.
+const std::vector<GpuModel>& shipped_models() {
+  static const std::vector<GpuModel> models = [] {
+    std::vector<GpuModel> read;
+    for (const EmbeddedFile& file : embedded_files()) {
+      if (file.path.substr(0, kFolder.size()) != kFolder) continue;
+      read.push_back(parse_gpu_model(file.content, std::string(file.path)));
+    }
+    return read;
+  }();
+  return models;
+}
+
+const GpuModel* find_shipped(std::string_view name) {
+  for (const GpuModel& model : shipped_models()) {
+    if (model.name == name) return &model;
+  }
+  return nullptr;
+}
+
+[[noreturn]] void unknown_model(std::string_view name) {
+  std::string all;
+  for (const std::string& known : gpu_model_names()) all += (all.empty() ? "" : ", ") + known;
+  const std::string near = suggest(name, gpu_model_names());
+  throw Failure("unknown device model '" + std::string(name) + "'", {},
+                (near.empty() ? "" : near + " ") + "the models are " + all +
+                    "; a file with a device model is named with its extension .yaml");
+}
+
+}  // namespace
+
+GpuModel parse_gpu_model(std::string_view yaml, const std::string& file) {
+  try {
+    return ModelReader(yaml, file).read();
+  } catch (const YAML::Exception& problem) {  // damaged in a way that Load() let pass
+    throw Failure("not a device model: " + problem.msg, at(file, problem.mark));
+  }
+}
+
+std::vector<std::string> gpu_model_names() {
+  std::vector<std::string> names;
+  for (const GpuModel& model : shipped_models()) names.push_back(model.name);
+  return names;
+}
+
+const GpuModel& gpu_model(std::string_view name) {
+  const GpuModel* model = find_shipped(name);
+  if (!model) unknown_model(name);
+  return *model;
+}
+
+GpuModel load_gpu_model(const std::string& name_or_file) {
+  if (const GpuModel* model = find_shipped(name_or_file)) return *model;
+  const std::string extension = std::filesystem::path(name_or_file).extension().string();
+  if (extension != kExtension && extension != ".yml") unknown_model(name_or_file);
+  return parse_gpu_model(read_file(name_or_file), name_or_file);
+}
+
+}  // namespace hemiola::machine

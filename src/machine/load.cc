@@ -1,0 +1,65 @@
+// The entrance: a built-in name or a file, recognised by its content.
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "core/text.h"
+#include "machine/builders.h"
+#include "machine/infragraph.h"
+#include "machine/machine.h"
+#include "machine/nccl_topology.h"
+
+namespace hemiola::machine {
+namespace {
+
+[[noreturn]] void neither_name_nor_file(const std::string& name) {
+  std::vector<std::string> names;
+  for (const BuiltIn& machine : built_in_machines()) names.push_back(machine.name);
+  std::string hint = suggest(name, names);
+  if (hint.empty()) hint = "`hemiola machine list` lists the built-in machines";
+  throw Failure("there is no built-in machine and no file named '" + name + "'",
+                SourceLocation{"<option>", 0, 0, {}}, hint);
+}
+
+Machine read(const std::string& file, const LoadOptions& options) {
+  const std::string text = read_file(file);
+  const Format format = recognise(text);
+  switch (format) {
+    case Format::infragraph:
+      return from_infragraph(text, file, options);
+    case Format::nccl_topology:
+      return from_nccl_topology(text, file, options);
+    case Format::yaml:
+    case Format::json:
+    case Format::xml:
+    case Format::unknown:
+      // Malformed text gets the parser's message with its line, which says more than "unknown".
+      if (format != Format::xml) infragraph::parse(text, file);
+      throw Failure("this describes no machine", SourceLocation{file, 1, 1, {}},
+                    "a machine is InfraGraph YAML or JSON, or an NCCL topology XML");
+    default:
+      throw Failure("this is " + std::string(describe(format)) + ", not a machine",
+                    SourceLocation{file, 0, 0, {}},
+                    "a machine is InfraGraph YAML or JSON, or an NCCL topology XML");
+  }
+}
+
+}  // namespace
+
+Machine load(const std::string& name_or_file, const LoadOptions& options) {
+  if (!options.gpu.empty())
+    load_gpu_model(options.gpu);  // a wrong --gpu fails even where none is needed
+  const auto finish = [&](Machine machine) {
+    for (const auto& [parameter, value] : options.set) machine.set(parameter, value);
+    return machine;
+  };
+  if (std::optional<Machine> built_in = make_built_in(name_or_file, options)) {
+    return finish(std::move(*built_in));
+  }
+  std::error_code ignored;
+  if (!std::filesystem::exists(name_or_file, ignored)) neither_name_nor_file(name_or_file);
+  return finish(read(name_or_file, options));
+}
+
+}  // namespace hemiola::machine

@@ -1,0 +1,156 @@
+#include "machine/machine.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "machine/fabric_parameters.h"
+
+namespace hemiola::machine {
+namespace {
+
+const SourceLocation kOption{.file = "<option>", .line = 0, .column = 0, .pointer = {}};
+
+[[noreturn]] void unknown_parameter(std::string_view parameter, const std::string& hint) {
+  throw Failure("unknown parameter '" + std::string(parameter) + "'", kOption, hint);
+}
+
+/// link.<class>.<name>; a class may itself contain dots, a parameter's name does not.
+void set_link(Machine& machine, std::string_view parameter, std::string_view rest,
+              std::string_view value) {
+  const std::size_t dot = rest.rfind('.');
+  if (dot == std::string_view::npos) {
+    unknown_parameter(parameter, "link parameters are named link.CLASS.NAME or link.*.NAME");
+  }
+  const std::string_view wanted = rest.substr(0, dot), name = rest.substr(dot + 1);
+  std::vector<std::string> known{"*"};
+  bool found = wanted == "*";
+  for (const LinkClass& link : machine.link_classes) {
+    known.push_back(link.name);
+    found = found || link.name == wanted;
+  }
+  if (!found) {
+    std::string hint = suggest(wanted, known);
+    if (hint.empty()) {
+      hint = "the link classes are";
+      for (const std::string& other : known) hint += " " + other;
+    }
+    throw Failure("the machine has no link class '" + std::string(wanted) + "'", kOption, hint);
+  }
+  const std::string prefix = "link." + std::string(wanted) + ".";
+  LinkClass scratch;  // a machine without links still checks the name and the value
+  set_fabric_parameter(scratch, name, value, prefix, kOption);
+  for (LinkClass& link : machine.link_classes) {
+    if (wanted != "*" && link.name != wanted) continue;
+    const Time before = link.latency;
+    set_fabric_parameter(link, name, value, prefix, kOption);
+    if (link.route_latency.fs < 0 && link.latency != before) link.route_latency = before;
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(NodeKind kind) {
+  constexpr std::array<std::string_view, 7> kNames{"xpu",    "nic",  "switch", "cpu",
+                                                   "memory", "port", "custom"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::vector<NodeId> Machine::multicast_switches(std::span<const int> ranks) const {
+  std::vector<NodeId> found;
+  if (ranks.empty()) return found;
+  for (NodeId node = 0; node < static_cast<NodeId>(nodes.size()); ++node) {
+    const Node& candidate = nodes[static_cast<std::size_t>(node)];
+    if (candidate.kind != NodeKind::switch_ || !candidate.switch_model.multicast) continue;
+    const bool reaches_all = std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
+      const NodeId gpu = gpus.at(static_cast<std::size_t>(rank));
+      return !lanes(gpu, node).empty() && !lanes(node, gpu).empty();
+    });
+    if (reaches_all) found.push_back(node);
+  }
+  return found;
+}
+
+Time Machine::smallest_feedback_latency() const {
+  Time least = Time::max();
+  std::vector<bool> used(link_classes.size(), false);
+  for (const Link& link : links) used[static_cast<std::size_t>(link.link_class)] = true;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (used[i]) least = std::min(least, link_classes[i].latency);
+  }
+  for (const GpuModel& gpu : models) {
+    const Time hop = gpu.noc_kind == NocKind::mesh ? gpu.noc_hop_latency : gpu.noc_latency;
+    least = std::min(least, hop + gpu.l2_latency);
+  }
+  return least;
+}
+
+void Machine::set(std::string_view parameter, std::string_view value) {
+  const std::size_t dot = parameter.find('.');
+  const std::string_view kind = parameter.substr(0, dot);
+  const std::string_view rest =
+      dot == std::string_view::npos ? std::string_view{} : parameter.substr(dot + 1);
+  if (rest.empty()) {
+    unknown_parameter(parameter, "parameters are named gpu.*, link.CLASS.*, switch.* and nic.*");
+  }
+  if (kind == "gpu") {
+    // On a copy first: a bad value must not leave half of the models changed.
+    std::vector<GpuModel> changed = models;
+    for (GpuModel& model : changed) set_parameter(model, rest, value, kOption);
+    models = std::move(changed);
+  } else if (kind == "link") {
+    set_link(*this, parameter, rest, value);
+  } else if (kind == "switch") {
+    SwitchModel scratch;
+    set_fabric_parameter(scratch, rest, value, "switch.", kOption);
+    for (Node& node : nodes) {
+      if (node.kind != NodeKind::switch_) continue;
+      set_fabric_parameter(node.switch_model, rest, value, "switch.", kOption);
+    }
+  } else if (kind == "nic") {
+    NicModel scratch;
+    set_fabric_parameter(scratch, rest, value, "nic.", kOption);
+    for (Node& node : nodes) {
+      if (node.kind != NodeKind::nic) continue;
+      set_fabric_parameter(node.nic_model, rest, value, "nic.", kOption);
+    }
+  } else {
+    std::string hint = suggest(kind, {"gpu", "link", "switch", "nic"});
+    if (hint.empty()) hint = "parameters are named gpu.*, link.CLASS.*, switch.* and nic.*";
+    unknown_parameter(parameter, hint);
+  }
+  forget_routes();
+}
+
+void Machine::place(std::span<const int> ranks) {
+  if (ranks.empty()) throw Failure("no ranks to place", kOption, "name at least one rank");
+  std::vector<bool> used(gpus.size(), false);
+  std::vector<NodeId> placed;
+  std::vector<std::int32_t> placed_models;
+  for (const int rank : ranks) {
+    if (rank < 0 || rank >= this->ranks()) {
+      throw Failure(
+          "the machine has no rank " + std::to_string(rank), kOption,
+          "'" + name + "' has " + std::to_string(this->ranks()) + " GPUs, numbered from 0");
+    }
+    const auto index = static_cast<std::size_t>(rank);
+    if (used[index]) {
+      throw Failure("rank " + std::to_string(rank) + " is listed twice", kOption,
+                    "each GPU takes one rank");
+    }
+    used[index] = true;
+    placed.push_back(gpus[index]);
+    placed_models.push_back(gpu_models[index]);
+  }
+  // Those left out forward (or not) like the model that they name.
+  for (int rank = 0; rank < this->ranks(); ++rank) {
+    const NodeId gpu = gpus[static_cast<std::size_t>(rank)];
+    nodes[static_cast<std::size_t>(gpu)].attributes.emplace("hemiola.device_model",
+                                                            model(rank).name);
+  }
+  gpus = std::move(placed);
+  gpu_models = std::move(placed_models);
+  forget_routes();
+}
+
+}  // namespace hemiola::machine

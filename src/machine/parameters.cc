@@ -1,0 +1,359 @@
+// The table of device parameters: names, descriptions, ranges, and how each is read and written as
+// text.
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "machine/gpu_model.h"
+
+namespace hemiola::machine {
+namespace {
+
+// Limits that keep a typing error from asking for more memory than a host has, and sums of
+// latencies far from overflow. Hardware stays far below them.
+constexpr std::int64_t kMostUnits = 2048;
+constexpr std::int64_t kMostBytes = std::int64_t{16} << 30;
+constexpr std::int64_t kLongestTime = 1'000'000'000'000'000;  // 1 s
+constexpr std::int64_t kAnyCount = 1'000'000'000;
+
+constexpr std::array<std::string_view, 2> kNocKinds{"crossbar", "mesh"};
+constexpr std::array<std::string_view, 4> kArbitrations{"fifo", "data_first", "control_first",
+                                                        "fair"};
+
+std::string_view trim(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::string text_of(std::int64_t value) {
+  return std::to_string(value);
+}
+std::string text_of(bool value) {
+  return value ? "true" : "false";
+}
+std::string text_of(Time value) {
+  return to_string(value);
+}
+std::string text_of(Bytes value) {
+  return to_string(value);
+}
+std::string text_of(Rate value) {
+  return to_string(value);
+}
+std::string text_of(Frequency value) {
+  return to_string(value);
+}
+std::string text_of(NocKind value) {
+  return std::string(kNocKinds[static_cast<std::size_t>(value)]);
+}
+std::string text_of(Arbitration value) {
+  return std::string(kArbitrations[static_cast<std::size_t>(value)]);
+}
+
+template <auto member>
+std::string get(const GpuModel& model) {
+  return text_of(model.*member);
+}
+
+bool within(std::int64_t value, std::int64_t least, std::int64_t most) {
+  return value >= least && value <= most;
+}
+
+template <auto member, std::int64_t least, std::int64_t most>
+bool set_count(GpuModel& model, std::string_view text) {
+  const auto value = parse_count(text);
+  if (!value || !within(*value, least, most)) return false;
+  model.*member = *value;
+  return true;
+}
+
+template <auto member, std::int64_t least, bool power_of_two>
+bool set_bytes(GpuModel& model, std::string_view text) {
+  const auto value = parse_bytes(text);
+  if (!value || !within(value->count, least, power_of_two ? 4096 : kMostBytes)) return false;
+  if (power_of_two && (value->count & (value->count - 1)) != 0) return false;
+  model.*member = *value;
+  return true;
+}
+
+template <auto member, std::int64_t least>
+bool set_time(GpuModel& model, std::string_view text) {
+  const auto value = parse_time(text);
+  if (!value || !within(value->fs, least, kLongestTime)) return false;
+  model.*member = *value;
+  return true;
+}
+
+/// Rate 0 stands for "ideal" inside, so that a written zero must be caught here.
+template <auto member>
+bool set_rate(GpuModel& model, std::string_view text) {
+  const auto value = parse_rate(text);
+  if (!value || value->bytes_per_second < 0) return false;
+  if (value->is_ideal() && trim(text) != "inf") return false;
+  model.*member = *value;
+  return true;
+}
+
+template <auto member>
+bool set_frequency(GpuModel& model, std::string_view text) {
+  const auto value = parse_frequency(text);
+  if (!value || value->hertz <= 0) return false;
+  model.*member = *value;
+  return true;
+}
+
+template <typename Choice, std::size_t n>
+bool set_choice(Choice& field, const std::array<std::string_view, n>& names,
+                std::string_view text) {
+  const auto found = std::find(names.begin(), names.end(), trim(text));
+  if (found == names.end()) return false;
+  field = static_cast<Choice>(found - names.begin());
+  return true;
+}
+
+bool set_noc_kind(GpuModel& model, std::string_view text) {
+  return set_choice(model.noc_kind, kNocKinds, text);
+}
+bool set_noc_arbitration(GpuModel& model, std::string_view text) {
+  return set_choice(model.noc_arbitration, kArbitrations, text);
+}
+bool set_forwards(GpuModel& model, std::string_view text) {
+  if (trim(text) != "true" && trim(text) != "false") return false;
+  model.forwards = trim(text) == "true";
+  return true;
+}
+
+/// A number of things that must exist.
+template <auto member, std::int64_t most = kMostUnits>
+constexpr Parameter count(std::string_view name, std::string_view description) {
+  return {name,
+          "count",
+          description,
+          get<member>,
+          set_count<member, 1, most>,
+          "a whole number of 1 or more, up to what hardware of this decade has"};
+}
+/// A number of which 0 means "unlimited" or "none".
+template <auto member>
+constexpr Parameter limit(std::string_view name, std::string_view description) {
+  return {name,
+          "count",
+          description,
+          get<member>,
+          set_count<member, 0, kAnyCount>,
+          "a whole number, 0 or more"};
+}
+template <auto member, std::int64_t least = 0>
+constexpr Parameter bytes(std::string_view name, std::string_view description) {
+  return {name,
+          "bytes",
+          description,
+          get<member>,
+          set_bytes<member, least, false>,
+          least > 0 ? "a size of at least 1 B such as 256 B (at most 16 GiB)"
+                    : "a size such as 50 MiB, or 0 B for none (at most 16 GiB)"};
+}
+template <auto member>
+constexpr Parameter line(std::string_view name, std::string_view description) {
+  return {name,
+          "bytes",
+          description,
+          get<member>,
+          set_bytes<member, 8, true>,
+          "a power of two from 8 B to 4 KiB such as 128 B"};
+}
+/// Every hop takes strictly positive time, so that 1 fs is the least.
+template <auto member, std::int64_t least = 1>
+constexpr Parameter time(std::string_view name, std::string_view description) {
+  return {
+      name,
+      "time",
+      description,
+      get<member>,
+      set_time<member, least>,
+      least > 0 ? "a time of 1 fs to 1 s such as 150 ns" : "a time of 0 ns to 1 s such as 40 ns"};
+}
+template <auto member>
+constexpr Parameter rate(std::string_view name, std::string_view description) {
+  return {name,        "rate",           description,
+          get<member>, set_rate<member>, "a rate above zero such as 3.35 TB/s, or inf for ideal"};
+}
+
+using M = GpuModel;
+
+constexpr std::array kParameters{
+    count<&M::cu_count>("cu.count", "compute units (SMs)"),
+    Parameter{"cu.clock", "frequency", "clock of the compute units", get<&M::cu_clock>,
+              set_frequency<&M::cu_clock>, "a frequency such as 1.755 GHz"},
+    count<&M::cu_wavefront_size, 128>("cu.wavefront_size", "threads of a wavefront (warp)"),
+    count<&M::cu_max_threads, 65536>("cu.max_threads", "resident threads per compute unit"),
+    count<&M::cu_max_workgroups>("cu.max_workgroups", "resident workgroups per compute unit"),
+    time<&M::cu_issue_interval>("cu.issue_interval", "between two requests of one compute unit"),
+    limit<&M::cu_max_outstanding>("cu.max_outstanding",
+                                  "requests in flight per compute unit, 0 unlimited"),
+    count<&M::cu_unroll, 1024>("cu.unroll",
+                               "iterations of a copy loop whose loads are in flight together"),
+    rate<&M::cu_reduce_rate_4byte>("cu.reduce_rate_4byte",
+                                   "bytes reduced per compute unit, 4- and 8-byte types"),
+    rate<&M::cu_reduce_rate_2byte>("cu.reduce_rate_2byte",
+                                   "bytes reduced per compute unit, 2-byte types"),
+    rate<&M::cu_reduce_rate_1byte>("cu.reduce_rate_1byte",
+                                   "bytes reduced per compute unit, 1-byte types"),
+    limit<&M::cu_matrix_rate>("cu.matrix_rate", "dense bf16 flop per clock and compute unit"),
+
+    bytes<&M::l1_size>("l1.size", "L1 data cache of a compute unit, 0 none"),
+    count<&M::l1_ways>("l1.ways", "associativity of the L1"),
+    time<&M::l1_latency>("l1.latency", "load to use on an L1 hit"),
+
+    Parameter{"noc.kind", "choice", "shape of the network on chip", get<&M::noc_kind>, set_noc_kind,
+              "crossbar or mesh"},
+    rate<&M::noc_cu_rate>("noc.cu_rate", "each way between a compute unit and the network"),
+    time<&M::noc_latency>("noc.latency", "one way between compute unit and L2, crossbar"),
+    count<&M::noc_partitions, 64>("noc.partitions", "L2 partitions"),
+    time<&M::noc_partition_latency, 0>("noc.partition_latency",
+                                       "added one way to a slice of another partition"),
+    rate<&M::noc_io_rate>("noc.io_rate", "each way between the network and one I/O port"),
+    time<&M::noc_io_latency>("noc.io_latency", "one way between the network and the wire"),
+    count<&M::noc_mesh_columns, 64>("noc.mesh_columns", "routers in a row of the mesh"),
+    count<&M::noc_mesh_rows, 64>("noc.mesh_rows", "rows of the mesh"),
+    rate<&M::noc_link_rate>("noc.link_rate", "one link of the mesh, per direction"),
+    time<&M::noc_hop_latency>("noc.hop_latency", "router and link of the mesh"),
+    Parameter{"noc.arbitration", "choice", "who goes first where control meets data",
+              get<&M::noc_arbitration>, set_noc_arbitration,
+              "fifo, data_first, control_first or fair"},
+    bytes<&M::noc_control_size, 1>("noc.control_size",
+                                   "a request, acknowledgement or flag without data, on chip"),
+
+    line<&M::line_size>("line.size", "the request unit: a cache line"),
+    line<&M::sector_size>("line.sector", "unit of partial lines and flags"),
+    bytes<&M::l2_size>("l2.size", "L2 cache, 0 none"),
+    count<&M::l2_ways>("l2.ways", "associativity of the L2"),
+    count<&M::l2_slices>("l2.slices", "L2 slices"),
+    rate<&M::l2_slice_rate>("l2.slice_rate", "one L2 slice"),
+    time<&M::l2_latency>("l2.latency", "look-up inside a slice, on a hit"),
+    time<&M::l2_atomic_time>("l2.atomic_time", "service of an atomic or flag update"),
+    bytes<&M::msc_size>("msc.size", "memory-side cache, 0 none"),
+    count<&M::msc_ways>("msc.ways", "associativity of the memory-side cache"),
+    rate<&M::msc_rate>("msc.rate", "memory-side cache, whole device"),
+    time<&M::msc_latency>("msc.latency", "memory-side cache, beyond the L2 miss"),
+    count<&M::hbm_channels>("hbm.channels", "memory channels"),
+    rate<&M::hbm_rate>("hbm.rate", "memory, whole device, data-sheet peak"),
+    Parameter{"hbm.efficiency_permille", "count", "what refresh and row misses leave of hbm.rate",
+              get<&M::hbm_efficiency_permille>, set_count<&M::hbm_efficiency_permille, 1, 1000>,
+              "a whole number of thousandths from 1 to 1000"},
+    time<&M::hbm_latency>("hbm.latency", "memory, beyond the last cache miss"),
+    time<&M::hbm_turnaround, 0>("hbm.turnaround",
+                                "per switch of a channel between reads and writes"),
+    bytes<&M::hbm_interleave, 1>("hbm.interleave", "bytes of one channel before the next"),
+
+    count<&M::dma_engines, 256>("dma.engines", "copy engines"),
+    rate<&M::dma_rate>("dma.rate", "one copy engine"),
+    bytes<&M::dma_burst, 1>("dma.burst", "request unit of a copy engine"),
+    bytes<&M::dma_max_payload, 1>("dma.max_payload", "packet payload on the wire for its bursts"),
+    limit<&M::dma_outstanding>("dma.outstanding", "bursts in flight per engine, 0 unlimited"),
+    time<&M::dma_control_latency>("dma.control_latency", "doorbell to descriptor fetched"),
+    time<&M::dma_schedule_latency>("dma.schedule_latency", "descriptor to first burst"),
+    time<&M::dma_sync_latency>("dma.sync_latency", "last acknowledgement to completion visible"),
+
+    time<&M::launch_stream_latency>("launch.stream_latency",
+                                    "host call to first workgroup, stream"),
+    time<&M::launch_stream_interval>(
+        "launch.stream_interval",
+        "least time from the start of a kernel to that of the next, stream"),
+    time<&M::launch_graph_latency>("launch.graph_latency", "host call to first workgroup, graph"),
+    time<&M::launch_graph_interval>(
+        "launch.graph_interval",
+        "least time from the start of a kernel to that of the next, graph"),
+    time<&M::launch_end_latency>("launch.end_latency", "last workgroup to stream release"),
+    time<&M::dispatch_interval>("dispatch.interval", "between two workgroups of a kernel"),
+    time<&M::dispatch_latency>("dispatch.latency", "workgroup to first instruction"),
+
+    time<&M::sync_barrier_latency>("sync.barrier_latency",
+                                   "last wavefront to release, barrier of a workgroup"),
+    time<&M::sync_fence_latency>("sync.fence_latency",
+                                 "fixed part of a release fence, after the drain"),
+    time<&M::sync_poll_interval>("sync.poll_interval", "from a poll's return to the next poll"),
+    time<&M::sync_op_overhead>("sync.op_overhead",
+                               "instructions around one operation of a workgroup"),
+
+    time<&M::proxy_fifo_latency>("proxy.fifo_latency",
+                                 "store to host memory until the proxy thread sees it"),
+    time<&M::proxy_request_time>("proxy.request_time", "work of the proxy thread per request"),
+    time<&M::proxy_return_latency>("proxy.return_latency", "completion back to the GPU"),
+
+    Parameter{"fabric.forwards", "flag", "a link route may pass through this GPU",
+              get<&M::forwards>, set_forwards, "true or false"},
+};
+
+const Parameter* find_parameter(std::string_view name) {
+  const auto found = std::find_if(kParameters.begin(), kParameters.end(),
+                                  [&](const Parameter& p) { return p.name == name; });
+  return found == kParameters.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> parameter_names() {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : kParameters) names.emplace_back(parameter.name);
+  return names;
+}
+
+/// A cache must hold at least one set in every slice.
+void check_cache(Diagnostics& found, const SourceLocation& where, std::string_view name, Bytes size,
+                 std::int64_t ways, std::int64_t slices, Bytes line_size) {
+  const Bytes least{ways * slices * line_size.count};
+  if (size.count == 0 || size >= least) return;
+  found.error(
+      std::string(name) + ".size of " + to_string(size) + " is less than one set in each slice",
+      where, "at least " + to_string(least) + " (ways x slices x line), or 0 B for none");
+}
+
+}  // namespace
+
+std::span<const Parameter> gpu_parameters() {
+  return kParameters;
+}
+
+Diagnostics check_gpu_model(const GpuModel& model, const SourceLocation& where) {
+  Diagnostics found;
+  if (model.sector_size > model.line_size) {
+    found.error("line.sector of " + to_string(model.sector_size) + " is larger than line.size of " +
+                    to_string(model.line_size),
+                where, "a sector is a part of a line, such as 32 B of 128 B");
+  }
+  if (model.hbm_interleave.count % model.line_size.count != 0) {
+    found.error("hbm.interleave of " + to_string(model.hbm_interleave) +
+                    " is not a multiple of line.size, " + to_string(model.line_size),
+                where, "one line is in one channel");
+  }
+  if (model.cu_wavefront_size > model.cu_max_threads) {
+    found.error("cu.wavefront_size is larger than cu.max_threads", where,
+                "a compute unit must hold one wavefront");
+  }
+  check_cache(found, where, "l1", model.l1_size, model.l1_ways, 1, model.line_size);
+  check_cache(found, where, "l2", model.l2_size, model.l2_ways, model.l2_slices, model.line_size);
+  check_cache(found, where, "msc", model.msc_size, model.msc_ways, 1, model.line_size);
+  return found;
+}
+
+void set_parameter(GpuModel& model, std::string_view name, std::string_view value,
+                   const SourceLocation& where) {
+  const Parameter* parameter = find_parameter(name);
+  if (!parameter) {
+    throw Failure("unknown device parameter '" + std::string(name) + "'", where,
+                  suggest(name, parameter_names()));
+  }
+  GpuModel changed = model;
+  if (!parameter->set(changed, value)) {
+    throw Failure("'" + std::string(value) + "' is not a value of " + std::string(name), where,
+                  "expected " + std::string(parameter->hint));
+  }
+  const Diagnostics found = check_gpu_model(changed, where);
+  if (found.has_errors()) throw Failure(found);
+  changed.sources[std::string(name)] =
+      where.file.empty() ? "set by the caller" : "set in " + where.file;
+  model = std::move(changed);
+}
+
+}  // namespace hemiola::machine

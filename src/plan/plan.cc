@@ -1,0 +1,85 @@
+#include "plan/plan.h"
+
+#include <string>
+
+namespace hemiola::plan {
+
+std::string_view name_of(Role role) {
+  switch (role) {
+    case Role::input:
+      return "input";
+    case Role::output:
+      return "output";
+    case Role::scratch:
+      return "scratch";
+    case Role::transit:
+      return "transit";
+  }
+  return "?";
+}
+
+std::string_view name_of(TransferKind kind) {
+  switch (kind) {
+    case TransferKind::push:
+      return "push";
+    case TransferKind::pull:
+      return "pull";
+    case TransferKind::copy:
+      return "copy";
+  }
+  return "?";
+}
+
+const Code& Plan::code(int rank) const {
+  return codes[static_cast<std::size_t>(code_of[static_cast<std::size_t>(rank)])];
+}
+
+const Stream& Plan::stream(int rank, std::int32_t index) const {
+  return code(rank).streams[static_cast<std::size_t>(index)];
+}
+
+namespace {
+
+std::int64_t count_items(const std::vector<Item>& items) {
+  std::int64_t total = 0;
+  for (const Item& item : items) {
+    if (const auto* loop = std::get_if<Loop>(&item)) {
+      total += loop->count > 0 ? loop->count * count_items(loop->items) : 0;
+    } else {
+      ++total;
+    }
+  }
+  return total;
+}
+
+void visit_items(const std::vector<Item>& items, Indices& at, std::size_t depth,
+                 const std::function<void(const Transfer&, const Indices&)>& visit) {
+  for (const Item& item : items) {
+    if (const auto* transfer = std::get_if<Transfer>(&item)) {
+      visit(*transfer, at);
+      continue;
+    }
+    const Loop& loop = std::get<Loop>(item);
+    if (depth >= at.loop.size()) throw Failure("loops of a plan nest too deeply (at most two)");
+    for (std::int64_t i = 0; i < loop.count; ++i) {
+      at.loop[depth] = i;
+      visit_items(loop.items, at, depth + 1, visit);
+    }
+    at.loop[depth] = 0;
+  }
+}
+
+}  // namespace
+
+std::int64_t count_transfers(const Stream& stream) {
+  return count_items(stream.items);
+}
+
+void for_each_transfer(const Stream& stream, int rank,
+                       const std::function<void(const Transfer&, const Indices&)>& visit) {
+  Indices at;
+  at.rank = rank;
+  visit_items(stream.items, at, 0, visit);
+}
+
+}  // namespace hemiola::plan

@@ -1,0 +1,58 @@
+// Plan templates: the built-in algorithms, by the names of the command line ("all-reduce/ring").
+//
+// An algorithm is one file that defines a function `Plan make_...(const TemplateArguments&)` and
+// one line in the table of templates.cc (docs/extending.md shows one being added).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace hemiola::plan {
+
+/// A parameter of a template: a word out of `choices`, or, where there are none, an integer >= 0.
+struct ParameterInfo {
+  std::string name;
+  std::string default_value;
+  std::vector<std::string> choices;
+  std::string description;
+};
+
+using Parameters =
+    std::vector<std::pair<std::string, std::string>>;  ///< name, value; the last one wins
+
+/// What a template is made for. Parameters are complete and valid: defaults are filled in.
+struct TemplateArguments {
+  std::string name;
+  Collective collective = Collective::custom;
+  int ranks = 0;
+  Parameters parameters;
+
+  const std::string& word(std::string_view parameter) const;
+  std::int64_t number(std::string_view parameter) const;
+};
+
+struct TemplateInfo {
+  std::string name;  ///< "all-reduce/ring"
+  Collective collective = Collective::custom;
+  std::string description;  ///< one line
+  std::vector<ParameterInfo> parameters;
+  Plan (*make)(const TemplateArguments&) = nullptr;
+};
+
+/// An empty plan with the names and ranks of the arguments, for a template to fill.
+Plan start_plan(const TemplateArguments& arguments, std::int64_t chunks_per_size);
+
+/// All templates, by collective and then in order of registration.
+const std::vector<TemplateInfo>& templates();
+const TemplateInfo* find_template(std::string_view name);
+
+/// Makes a plan. Failure: an unknown template or parameter (with a suggestion), a bad value, fewer
+/// than two ranks.
+Plan make(std::string_view name, int ranks, const Parameters& parameters = {});
+
+}  // namespace hemiola::plan

@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <string>
+
+#include "core/units.h"
+#include "plan/families.h"
+#include "plan/template.h"
+
+namespace hemiola::plan {
+namespace {
+
+ParameterInfo transfer_parameter(const char* default_value, const char* description) {
+  return {"transfer", default_value, {"push", "pull"}, description};
+}
+
+/// The table. A new algorithm is one line here.
+std::vector<TemplateInfo> make_table() {
+  const ParameterInfo push_first =
+      transfer_parameter("push", "who moves the data: push stores to peers, pull loads from them");
+  const ParameterInfo pull_first =
+      transfer_parameter("pull", "how contributions reach the rank that reduces them");
+  const ParameterInfo gather{
+      "gather", "pull", {"push", "pull"}, "how reduced chunks reach the other ranks"};
+  const ParameterInfo root{"root", "0", {}, "the rank that sends"};
+  return {
+      {"all-reduce/ring",
+       Collective::all_reduce,
+       "reduce around a ring, then gather around it",
+       {},
+       make_all_reduce_ring},
+      {"all-reduce/two-shot",
+       Collective::all_reduce,
+       "each rank reduces one chunk, then all gather",
+       {pull_first, gather},
+       make_all_reduce_two_shot},
+      {"all-reduce/one-shot",
+       Collective::all_reduce,
+       "each rank reduces everything",
+       {pull_first},
+       make_all_reduce_one_shot},
+      {"all-gather/direct",
+       Collective::all_gather,
+       "each rank exchanges with every other",
+       {push_first},
+       make_all_gather_direct},
+      {"all-gather/ring",
+       Collective::all_gather,
+       "pass chunks around a ring",
+       {},
+       make_all_gather_ring},
+      {"reduce-scatter/direct",
+       Collective::reduce_scatter,
+       "each rank reduces its chunk from all others",
+       {pull_first},
+       make_reduce_scatter_direct},
+      {"reduce-scatter/ring",
+       Collective::reduce_scatter,
+       "reduce around a ring",
+       {},
+       make_reduce_scatter_ring},
+      {"all-to-all/direct",
+       Collective::all_to_all,
+       "each rank exchanges with every other",
+       {push_first},
+       make_all_to_all_direct},
+      {"broadcast/ring",
+       Collective::broadcast,
+       "pass everything along a chain that starts at the root",
+       {root},
+       make_broadcast_ring},
+  };
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+void set_value(const TemplateInfo& info, Parameters& parameters, const std::string& name,
+               const std::string& value) {
+  const SourceLocation where{"<option>", 0, 0, {}};
+  const auto known =
+      std::find_if(info.parameters.begin(), info.parameters.end(),
+                   [&](const ParameterInfo& parameter) { return parameter.name == name; });
+  if (known == info.parameters.end()) {
+    std::vector<std::string> names;
+    for (const ParameterInfo& parameter : info.parameters) names.push_back(parameter.name);
+    std::string hint = suggest(name, names);
+    if (hint.empty())
+      hint = names.empty() ? "it has no parameters" : "its parameters are " + join(names);
+    throw Failure("'" + info.name + "' has no parameter '" + name + "'", where, hint);
+  }
+  if (known->choices.empty()) {
+    const auto number = parse_count(value);
+    if (!number || *number < 0) {
+      throw Failure(
+          "parameter '" + name + "' of '" + info.name + "' is not a count: '" + value + "'", where,
+          "write an integer from 0 on");
+    }
+  } else if (std::find(known->choices.begin(), known->choices.end(), value) ==
+             known->choices.end()) {
+    std::string hint = suggest(value, known->choices);
+    if (hint.empty()) hint = "it takes " + join(known->choices);
+    throw Failure("parameter '" + name + "' of '" + info.name + "' cannot be '" + value + "'",
+                  where, hint);
+  }
+  const auto at = static_cast<std::size_t>(known - info.parameters.begin());
+  parameters[at].second = value;
+}
+
+}  // namespace
+
+const std::string& TemplateArguments::word(std::string_view parameter) const {
+  for (const auto& [name_, value] : parameters) {
+    if (name_ == parameter) return value;
+  }
+  throw Failure("template '" + name + "' asks for parameter '" + std::string(parameter) +
+                    "', which it does not declare",
+                {}, {}, ExitCode::internal);
+}
+
+std::int64_t TemplateArguments::number(std::string_view parameter) const {
+  return *parse_count(word(parameter));
+}
+
+Plan start_plan(const TemplateArguments& arguments, std::int64_t chunks_per_size) {
+  Plan plan;
+  plan.name = arguments.name;
+  plan.collective = arguments.collective;
+  plan.ranks = arguments.ranks;
+  plan.chunks_per_size = chunks_per_size;
+  return plan;
+}
+
+const std::vector<TemplateInfo>& templates() {
+  static const std::vector<TemplateInfo> table = make_table();
+  return table;
+}
+
+const TemplateInfo* find_template(std::string_view name) {
+  for (const TemplateInfo& info : templates()) {
+    if (info.name == name) return &info;
+  }
+  return nullptr;
+}
+
+Plan make(std::string_view name, int ranks, const Parameters& parameters) {
+  const TemplateInfo* info = find_template(name);
+  const SourceLocation where{"<option>", 0, 0, {}};
+  if (info == nullptr) {
+    std::vector<std::string> names;
+    for (const TemplateInfo& known : templates()) names.push_back(known.name);
+    std::string hint = suggest(name, names);
+    if (hint.empty()) hint = "the templates are " + join(names);
+    throw Failure("there is no plan template '" + std::string(name) + "'", where, hint);
+  }
+  if (ranks < 2) {
+    throw Failure("'" + info->name + "' needs at least 2 ranks, not " + std::to_string(ranks),
+                  where);
+  }
+  TemplateArguments arguments{info->name, info->collective, ranks, {}};
+  for (const ParameterInfo& parameter : info->parameters) {
+    arguments.parameters.emplace_back(parameter.name, parameter.default_value);
+  }
+  for (const auto& [parameter, value] : parameters)
+    set_value(*info, arguments.parameters, parameter, value);
+  return info->make(arguments);
+}
+
+}  // namespace hemiola::plan

@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+#include <set>
+
+#include "machine/machine.h"
+#include "program/bind_check.h"
+#include "program/program.h"
+
+namespace hemiola::program {
+namespace {
+
+/// No machine has more memory per GPU than this; it keeps every product of sizes inside 64 bits.
+constexpr std::int64_t kMaximumMemory = std::int64_t{1} << 44;
+
+void check_size(const Program& program, const BindOptions& options) {
+  const SourceLocation option{.file = "<option>"};
+  if (program.chunks_per_size <= 0 || program.alignment.count <= 0)
+    throw Failure("the program has no chunks to divide a size into", {.file = program.source});
+  if (options.size.count <= 0)
+    throw Failure(fmt::format("a size of {} cannot be run", to_string(options.size)), option,
+                  "give a positive size such as 1 MiB");
+  if (options.size.count > kMaximumMemory)
+    throw Failure(fmt::format("a size of {} is beyond any GPU's memory", to_string(options.size)),
+                  option);
+  const Bytes above = program.next_legal_size(options.size, options.type);
+  if (above == options.size) return;
+  const std::int64_t step = program.next_legal_size({1}, options.type).count;
+  const Bytes below{options.size.count / step * step};
+  const std::string next = to_string(above);
+  throw Failure(fmt::format("{} cannot take a size of {}: it must be a multiple of {} ({} chunks "
+                            "of whole {}-byte units)",
+                            program.name, to_string(options.size), to_string(Bytes{step}),
+                            program.chunks_per_size, step / program.chunks_per_size),
+                option,
+                below.count > 0
+                    ? fmt::format("the nearest legal sizes are {} and {}", to_string(below), next)
+                    : fmt::format("the smallest legal size is {}", next));
+}
+
+void check_memory(const Program& program) {
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    __int128 total = 0;
+    for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+      const Buffer& buffer = program.buffers[i];
+      const auto index = static_cast<std::int32_t>(i);
+      total += buffer.kind == BufferKind::fifo
+                   ? static_cast<__int128>(buffer.bytes.count)
+                   : static_cast<__int128>(program.chunks_of(index, rank)) *
+                         program.chunk_stride(index) * 4;
+    }
+    if (total > kMaximumMemory)
+      throw Failure(fmt::format("rank {} of {} would need more than {} of memory", rank,
+                                program.name, to_string(Bytes{kMaximumMemory})),
+                    {.file = program.source}, "give a smaller size");
+  }
+}
+
+/// The reduction that an MSCCL++ plan itself names, if it names one and no other.
+std::optional<ReduceOp> stated_reduction(const Program& program) {
+  if (program.format != "mscclpp") return {};
+  std::set<ReduceOp> stated;
+  for (const Body& body : program.bodies) {
+    for (const Op& op : body.ops) {
+      if (op.reduce != ReduceOp::none) stated.insert(op.reduce);
+    }
+  }
+  if (stated.size() != 1) return {};
+  return *stated.begin();
+}
+
+void bind_reduction(Program& bound, ReduceOp wanted) {
+  bound.op = wanted;
+  const std::optional<ReduceOp> stated = stated_reduction(bound);
+  if (!stated || *stated == wanted) return;
+  bound.op = *stated;
+  bound.warnings.warning(fmt::format("the plan itself reduces with {}; {} is not used",
+                                     name_of(*stated), name_of(wanted)),
+                         {.file = bound.source});
+}
+
+void check_range(Program& bound) {
+  if (bound.size >= bound.min_size && bound.size <= bound.max_size) return;
+  const std::string range =
+      bound.size < bound.min_size
+          ? fmt::format("smaller than its own minimum of {}", to_string(bound.min_size))
+          : fmt::format("larger than its own maximum of {}", to_string(bound.max_size));
+  bound.warnings.warning(fmt::format("a size of {} is {}", to_string(bound.size), range),
+                         {.file = bound.source}, "the library would not choose this program here");
+}
+
+}  // namespace
+
+Program bind(const Program& program, const machine::Machine* machine, const BindOptions& options) {
+  check_size(program, options);
+  if (machine != nullptr && program.ranks > machine->ranks())
+    throw Failure(fmt::format("{} is for {} GPUs, the machine has {}", program.name, program.ranks,
+                              machine->ranks()),
+                  {.file = program.source}, "choose a larger machine");
+  Program bound = program;
+  bound.size = options.size;
+  bound.type = options.type;
+  bound.machine = machine;
+  bound.chunk_bytes = options.size.count / program.chunks_per_size;
+  bind_reduction(bound, options.op);
+  check_range(bound);
+  check_memory(bound);
+  check_bound(bound);
+  return bound;
+}
+
+}  // namespace hemiola::program

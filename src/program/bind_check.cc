@@ -1,0 +1,330 @@
+#include "program/bind_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "machine/machine.h"
+
+namespace hemiola::program {
+namespace {
+
+using machine::Reach;
+
+constexpr std::size_t kMostErrors = 12;
+
+/// The loop indices at which the affine expressions of a loop level take all their distinct
+/// extremes: both ends of a linear one, every residue of a modular one.
+struct Extent {
+  std::int64_t count = 1;
+  std::int64_t distinct = 1;  ///< the first so many indices, then the last one
+  template <class F>
+  void each(F&& visit) const {
+    for (std::int64_t i = 0; i < std::min(count, distinct); ++i) visit(i);
+    if (count > distinct) visit(count - 1);
+  }
+};
+
+class Checker {
+ public:
+  explicit Checker(const Program& program) : program_(program) {}
+
+  void check_all() {
+    check_buffers();
+    check_codes();
+    stop_if_wrong();
+    for (const auto& [rank, body] : rank_bodies_) check_body(rank, body);
+    stop_if_wrong();
+  }
+
+ private:
+  void stop_if_wrong() const {
+    if (found_.has_errors()) throw Failure(found_);
+  }
+
+  void error(const std::string& message, const std::string& hint = {}) {
+    if (found_.items().size() < kMostErrors) found_.error(message, {.file = program_.source}, hint);
+  }
+
+  /// An error at the operation under inspection.
+  void op_error(const std::string& message, const std::string& hint = {}) {
+    if (found_.items().size() >= kMostErrors) return;
+    if (!reported_.insert({op_, message}).second) return;
+    found_.error(fmt::format("{} of rank {}: {}", name_of(op_->kind), at_.rank, message),
+                 {.file = program_.source, .pointer = op_->where}, hint);
+  }
+
+  void check_buffers() {
+    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+      const Buffer& buffer = program_.buffers[i];
+      if (buffer.alias >= static_cast<std::int32_t>(program_.buffers.size()))
+        error(
+            fmt::format("buffer {} shares the memory of a buffer that is not there", buffer.name));
+      else if (buffer.alias >= 0 &&
+               program_.buffers[static_cast<std::size_t>(buffer.alias)].alias >= 0)
+        error(fmt::format("buffer {} shares the memory of a buffer that itself shares another's",
+                          buffer.name));
+      if (buffer.chunks.size() > 1 &&
+          buffer.chunks.size() != static_cast<std::size_t>(program_.ranks))
+        error(fmt::format("buffer {} has sizes for {} ranks of {}", buffer.name,
+                          buffer.chunks.size(), program_.ranks));
+    }
+    stop_if_wrong();
+    for (std::size_t i = 0; i < program_.buffers.size(); ++i)
+      check_alias(static_cast<std::int32_t>(i));
+  }
+
+  void check_alias(std::int32_t index) {
+    const Buffer& buffer = program_.buffers[static_cast<std::size_t>(index)];
+    if (buffer.alias < 0) return;
+    for (int rank = 0; rank < program_.ranks; ++rank) {
+      const std::int64_t begin = buffer.alias_chunk({.rank = rank});
+      if (begin < 0 ||
+          begin + program_.chunks_of(index, rank) > program_.chunks_of(buffer.alias, rank)) {
+        error(fmt::format("in place, {} of rank {} does not fit into {}", buffer.name, rank,
+                          program_.buffers[static_cast<std::size_t>(buffer.alias)].name));
+        return;
+      }
+    }
+  }
+
+  void check_codes() {
+    if (program_.ranks <= 0) error("the program has no ranks");
+    if (program_.code_of.size() != static_cast<std::size_t>(program_.ranks))
+      error(fmt::format("the program has code for {} ranks of {}", program_.code_of.size(),
+                        program_.ranks));
+    stop_if_wrong();
+    for (int rank = 0; rank < program_.ranks; ++rank) {
+      const auto code = program_.code_of[static_cast<std::size_t>(rank)];
+      if (!in_range(code, program_.codes.size()))
+        return error(fmt::format("rank {} has no code", rank));
+      for (const Stream& stream : program_.codes[static_cast<std::size_t>(code)].streams) {
+        for (const StreamItem& item : stream) collect_bodies(rank, item);
+      }
+    }
+  }
+
+  void collect_bodies(int rank, const StreamItem& item) {
+    if (item.kind != StreamItem::Kind::kernel) return;
+    if (!in_range(item.index, program_.kernels.size()))
+      return error(fmt::format("rank {} starts a kernel that is not there", rank));
+    for (std::int32_t body : program_.kernels[static_cast<std::size_t>(item.index)].bodies) {
+      if (!in_range(body, program_.bodies.size()))
+        return error(fmt::format("rank {} has a workgroup without a body", rank));
+      rank_bodies_.insert({rank, body});
+    }
+  }
+
+  void check_body(int rank, std::int32_t body) {
+    at_ = {};
+    at_.rank = rank;
+    std::vector<const Op*> loops;
+    for (const Op& op : program_.bodies[static_cast<std::size_t>(body)].ops) {
+      op_ = &op;
+      if (op.kind == OpKind::loop) {
+        loops.push_back(&op);
+        if (loops.size() > 2) return op_error("loops are nested more than two deep");
+      } else if (op.kind == OpKind::end_loop) {
+        if (loops.empty()) return op_error("there is no loop to end");
+        loops.pop_back();
+      } else {
+        check_everywhere(loops);
+      }
+    }
+    if (!loops.empty()) {
+      op_ = loops.back();
+      op_error("the loop has no end");
+    }
+  }
+
+  /// The operation at all loop indices that matter.
+  void check_everywhere(const std::vector<const Op*>& loops) {
+    check_shape(loops);
+    std::array<Extent, 2> extents;
+    for (std::size_t level = 0; level < loops.size(); ++level)
+      extents[level] = extent(*loops[level], level);
+    extents[0].each([&](std::int64_t i) {
+      extents[1].each([&](std::int64_t j) {
+        at_.loop = {i, j};
+        check_here();
+      });
+    });
+    at_.loop = {};
+  }
+
+  Extent extent(const Op& loop, std::size_t level) const {
+    Extent out{loop.count, 1};
+    if (loop.unit.count > 0)
+      out.count = (loop.unit_chunks * program_.chunk_bytes + loop.unit.count - 1) / loop.unit.count;
+    bool used = false;
+    const auto widen = [&](const Affine& value) {
+      if (value.loop[level] == 0) return;
+      used = true;
+      out.distinct = std::max(out.distinct, value.modulus);
+    };
+    for (const Operand& operand : op_->src) widen(operand.rank), widen(operand.chunk);
+    for (const Operand& operand : op_->dst) widen(operand.rank), widen(operand.chunk);
+    for (const SemaphoreRef& ref : op_->semaphores) widen(ref.rank);
+    widen(op_->send_to.peer);
+    widen(op_->recv_from.peer);
+    if (!used) out.count = std::min<std::int64_t>(out.count, 1);
+    return out;
+  }
+
+  /// What does not depend on the loop indices.
+  void check_shape(const std::vector<const Op*>& loops) {
+    if (op_->slices < 1 || op_->slice < 0 || op_->slice >= op_->slices)
+      op_error(fmt::format("slice {} of {} is not there", op_->slice, op_->slices));
+    if (op_->kind == OpKind::barrier) {
+      if (op_->barrier_id < 0 || op_->barrier_id >= program_.barriers)
+        op_error(fmt::format("barrier {} is not there", op_->barrier_id));
+      const int present = program_.workgroups(static_cast<int>(at_.rank));
+      if (op_->workgroups < 1 || op_->workgroups > present)
+        op_error(
+            fmt::format("a barrier of {} workgroups on a rank of {}", op_->workgroups, present));
+    }
+    const std::int64_t chunks = !op_->src.empty()   ? op_->src.front().chunks
+                                : !op_->dst.empty() ? op_->dst.front().chunks
+                                                    : 0;
+    for (const std::vector<Operand>* side : {&op_->src, &op_->dst}) {
+      for (const Operand& operand : *side) {
+        if (operand.chunks != chunks) return op_error("its operands have different sizes");
+        check_folding(operand, loops);
+      }
+    }
+  }
+
+  /// A folded scratch buffer holds a part of each chunk: only pieces that do not straddle its end
+  /// fit.
+  void check_folding(const Operand& operand, const std::vector<const Op*>& loops) {
+    if (!in_range(operand.buffer, program_.buffers.size())) return;
+    const std::int64_t stride = program_.chunk_stride(operand.buffer);
+    if (stride == program_.chunk_bytes) return;
+    const bool fits = !loops.empty() && loops.back()->unit.count > 0 && operand.chunks == 1 &&
+                      op_->slices == 1 && stride % loops.back()->unit.count == 0;
+    if (!fits)
+      op_error(
+          fmt::format(
+              "a chunk of {} does not fit into the {} that the reused scratch buffer has for it",
+              to_string(Bytes{program_.chunk_bytes}), to_string(Bytes{stride})),
+          "give a smaller size");
+  }
+
+  void check_here() {
+    for (const Operand& operand : op_->src) check_operand(operand);
+    for (const Operand& operand : op_->dst) check_operand(operand);
+    for (const SemaphoreRef& ref : op_->semaphores) {
+      if (!in_range(ref.index, program_.semaphores.size()))
+        op_error(fmt::format("semaphore {} is not there", ref.index));
+      check_peer(ref.rank(at_));
+    }
+    if (op_->send_to.inbound >= 0 || op_->send_to.outbound >= 0) check_connection(op_->send_to);
+    if (op_->recv_from.inbound >= 0 || op_->recv_from.outbound >= 0)
+      check_connection(op_->recv_from);
+    check_complete();
+  }
+
+  void check_complete() {
+    const OpKind kind = op_->kind;
+    const bool connection = kind >= OpKind::send && kind <= OpKind::recv_reduce_copy_send;
+    if (!connection) return;
+    const bool sends = kind != OpKind::recv && kind != OpKind::recv_reduce_copy;
+    if (sends && op_->send_to.outbound < 0) op_error("it has no connection to send to");
+    if (kind != OpKind::send && op_->recv_from.inbound < 0)
+      op_error("it has no connection to receive from");
+    if (op_->src.empty() && op_->dst.empty()) op_error("it names no local data");
+  }
+
+  void check_operand(const Operand& operand) {
+    if (!in_range(operand.buffer, program_.buffers.size()))
+      return op_error(fmt::format("buffer {} is not there", operand.buffer));
+    if (operand.access == Access::multicast || operand.access == Access::multicast_packet)
+      return check_group(operand);
+    const std::int64_t owner = operand.rank(at_);
+    if (check_peer(owner)) check_chunks(operand, static_cast<int>(owner));
+  }
+
+  void check_chunks(const Operand& operand, int owner) {
+    const std::int64_t begin = operand.chunk(at_);
+    const std::int64_t present = program_.chunks_of(operand.buffer, owner);
+    if (begin >= 0 && operand.chunks >= 0 && operand.chunks <= present &&
+        begin <= present - operand.chunks)
+      return;
+    op_error(fmt::format(
+        "chunks [{}, {}) of {} of rank {}, which has {}", begin, begin + operand.chunks,
+        program_.buffers[static_cast<std::size_t>(operand.buffer)].name, owner, present));
+  }
+
+  void check_group(const Operand& operand) {
+    if (!in_range(operand.group, program_.groups.size()))
+      return op_error(fmt::format("multicast group {} is not there", operand.group));
+    const std::vector<int>& group = program_.groups[static_cast<std::size_t>(operand.group)];
+    for (int member : group) {
+      if (member < 0 || member >= program_.ranks)
+        return op_error(fmt::format("rank {} is not there", member));
+      check_chunks(operand, member);
+      const auto mine = program_.resolve(operand.buffer, 0, static_cast<int>(at_.rank));
+      const auto theirs = program_.resolve(operand.buffer, 0, member);
+      if (mine.buffer != theirs.buffer || mine.offset != theirs.offset)
+        return op_error(
+            "in place, its buffer starts at different places on the members of the group");
+    }
+    if (program_.machine == nullptr || !multicast_asked_.insert(operand.group).second) return;
+    if (program_.machine->multicast_switches(group).empty())
+      op_error(fmt::format("no switch of the machine can multicast to the ranks {}",
+                           fmt::join(group, ", ")),
+               "NVLS operations need all ranks on one multicast-capable switch");
+  }
+
+  void check_connection(const ConnectionRef& connection) {
+    if (connection.inbound < 0 || connection.inbound >= program_.inbound ||
+        connection.outbound < 0 || connection.outbound >= program_.outbound)
+      op_error(
+          fmt::format("connection {} -> {} is not there", connection.outbound, connection.inbound));
+    const std::int64_t peer = connection.peer(at_);
+    if (peer == at_.rank) op_error("it is connected to its own rank");
+    check_peer(peer, /*through_connection=*/true);
+  }
+
+  /// Whether `peer` is a rank; also that it is reached the way this operation needs.
+  bool check_peer(std::int64_t peer, bool through_connection = false) {
+    if (peer < 0 || peer >= program_.ranks) {
+      op_error(fmt::format("rank {} is not there", peer));
+      return false;
+    }
+    if (program_.machine == nullptr || peer == at_.rank) return true;
+    const Reach reach = program_.machine->reach(static_cast<int>(at_.rank), static_cast<int>(peer));
+    if (reach == Reach::none) {
+      op_error(fmt::format("rank {} cannot be reached on this machine", peer));
+    } else if (reach == Reach::network && !through_connection && op_->channel != Channel::port) {
+      op_error(
+          fmt::format("rank {} is only reached through a NIC, which loads and stores cannot cross",
+                      peer),
+          "use port channels between nodes, or a machine with one load/store domain");
+    }
+    return true;
+  }
+
+  static bool in_range(std::int64_t index, std::size_t size) {
+    return index >= 0 && static_cast<std::size_t>(index) < size;
+  }
+
+  const Program& program_;
+  Diagnostics found_;
+  Indices at_;
+  const Op* op_ = nullptr;
+  std::set<std::pair<int, std::int32_t>> rank_bodies_;
+  std::set<std::pair<const Op*, std::string>> reported_;
+  std::set<std::int32_t> multicast_asked_;
+};
+
+}  // namespace
+
+void check_bound(const Program& program) {
+  Checker(program).check_all();
+}
+
+}  // namespace hemiola::program

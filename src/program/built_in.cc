@@ -1,0 +1,182 @@
+#include "program/built_in.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/units.h"
+#include "program/lower.h"
+
+namespace hemiola::program {
+namespace {
+
+const SourceLocation kOption{.file = "<option>"};
+
+[[noreturn]] void bad_value(const std::string& name, const std::string& value,
+                            const std::string& hint) {
+  throw Failure(fmt::format("parameter '{}' cannot be '{}'", name, value), kOption, hint);
+}
+
+int positive(const std::string& name, const std::string& value, std::int64_t most) {
+  const auto number = parse_count(value);
+  if (!number || *number < 1 || *number > most)
+    bad_value(name, value, fmt::format("it is a number from 1 to {}", most));
+  return static_cast<int>(*number);
+}
+
+bool yes_or_no(const std::string& name, const std::string& value) {
+  if (value != "0" && value != "1") bad_value(name, value, "write 0 or 1");
+  return value == "1";
+}
+
+Protocol protocol_named(const std::string& name, const std::string& value) {
+  if (value == "simple") return Protocol::simple;
+  if (value == "ll") return Protocol::ll;
+  if (value == "ll128") return Protocol::ll128;
+  const std::string near = suggest(value, {"simple", "ll", "ll128"});
+  bad_value(name, value, near.empty() ? "it is simple, ll or ll128" : near);
+}
+
+Bytes bytes(const std::string& name, const std::string& value) {
+  const auto parsed = parse_bytes(value);
+  if (!parsed || parsed->count < 16)
+    bad_value(name, value, "it is a size such as 512KiB, at least 16B");
+  return *parsed;
+}
+
+/// A parameter of the lowering: which shape of plan has it, and what it does to the options.
+struct LowerParameter {
+  enum class Shape { any, chain, exchange } shape;
+  plan::ParameterInfo info;
+  void (*set)(LowerOptions& options, const std::string& name, const std::string& value);
+};
+
+std::vector<LowerParameter> lower_parameters() {
+  using Shape = LowerParameter::Shape;
+  const auto set_workgroups = [](LowerOptions& o, const std::string& n, const std::string& v) {
+    o.workgroups = positive(n, v, 4096);
+  };
+  return {
+      {Shape::any,
+       {"protocol",
+        "simple",
+        {"simple", "ll", "ll128"},
+        "simple: data, then a flag; ll, ll128: flags inside the data"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.protocol = protocol_named(n, v);
+       }},
+      {Shape::chain, {"channels", "24", {}, "workgroups and connections per rank"}, set_workgroups},
+      {Shape::exchange, {"workgroups", "36", {}, "workgroups per rank"}, set_workgroups},
+      {Shape::any,
+       {"threads", "512", {}, "threads per workgroup; 640 with ll128"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.threads = positive(n, v, 1024);
+       }},
+      {Shape::chain,
+       {"piece",
+        "one slot",
+        {},
+        "data that a workgroup passes on at a time: a multiple of 16 B; a slot is 512 KiB, 32 KiB "
+        "with ll, 576000 B with ll128"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) { o.piece = bytes(n, v); }},
+      {Shape::exchange,
+       {"barrier", "1", {"0", "1"}, "begin with a barrier among all ranks; 0 with ll"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.barrier = yes_or_no(n, v);
+       }},
+      {Shape::any,
+       {"in_place", "0", {"0", "1"}, "input and output share memory"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.in_place = yes_or_no(n, v);
+       }},
+  };
+}
+
+/// The lowering's parameters that a plan of this template takes.
+std::vector<LowerParameter> lower_parameters_of(const plan::TemplateInfo& info) {
+  const bool chain = is_chain(plan::make(info.name, 3));
+  std::vector<LowerParameter> taken = lower_parameters();
+  const auto other = chain ? LowerParameter::Shape::exchange : LowerParameter::Shape::chain;
+  taken.erase(
+      std::remove_if(taken.begin(), taken.end(), [&](const auto& p) { return p.shape == other; }),
+      taken.end());
+  return taken;
+}
+
+bool declares(const plan::TemplateInfo& info, const std::string& parameter) {
+  return std::any_of(info.parameters.begin(), info.parameters.end(),
+                     [&](const auto& p) { return p.name == parameter; });
+}
+
+[[noreturn]] void unknown_parameter(const plan::TemplateInfo& info, const std::string& name) {
+  std::vector<std::string> names;
+  for (const plan::ParameterInfo& parameter : parameters_of(info.name))
+    names.push_back(parameter.name);
+  const std::string near = suggest(name, names);
+  throw Failure(fmt::format("'{}' has no parameter '{}'", info.name, name), kOption,
+                near.empty() ? fmt::format("its parameters are {}", fmt::join(names, ", ")) : near);
+}
+
+/// Packets cannot be pulled: what was left open is pushed.
+void prefer_push(const plan::TemplateInfo& info, plan::Parameters& parameters) {
+  for (const plan::ParameterInfo& parameter : info.parameters) {
+    const bool given = std::any_of(parameters.begin(), parameters.end(),
+                                   [&](const auto& p) { return p.first == parameter.name; });
+    const auto& choices = parameter.choices;
+    if (!given && std::find(choices.begin(), choices.end(), "push") != choices.end())
+      parameters.emplace_back(parameter.name, "push");
+  }
+}
+
+}  // namespace
+
+std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options) {
+  const plan::TemplateInfo* info = plan::find_template(name);
+  if (info == nullptr) return std::nullopt;
+  const std::vector<LowerParameter> known = lower_parameters_of(*info);
+  LowerOptions lowering;
+  plan::Parameters for_template;
+  for (const auto& [parameter, value] : options.parameters) {
+    const auto found =
+        std::find_if(known.begin(), known.end(),
+                     [&, &wanted = parameter](const auto& p) { return p.info.name == wanted; });
+    if (found != known.end())
+      found->set(lowering, parameter, value);
+    else if (declares(*info, parameter))
+      for_template.emplace_back(parameter, value);
+    else
+      unknown_parameter(*info, parameter);
+  }
+  if (lowering.protocol == Protocol::ll) prefer_push(*info, for_template);
+  return lower(plan::make(name, options.ranks, for_template), lowering);
+}
+
+std::vector<std::string> built_in_names() {
+  std::vector<std::string> names;
+  for (const plan::TemplateInfo& info : plan::templates()) names.push_back(info.name);
+  return names;
+}
+
+std::vector<std::string> algorithms_of(Collective collective) {
+  std::vector<std::string> names;
+  for (const plan::TemplateInfo& info : plan::templates()) {
+    if (info.collective == collective) names.push_back(info.name);
+  }
+  return names;
+}
+
+std::vector<plan::ParameterInfo> parameters_of(const std::string& name) {
+  const plan::TemplateInfo* info = plan::find_template(name);
+  if (info == nullptr) {
+    throw Failure(fmt::format("there is no built-in program '{}'", name), kOption,
+                  suggest(name, built_in_names()));
+  }
+  std::vector<plan::ParameterInfo> parameters = info->parameters;
+  for (const LowerParameter& parameter : lower_parameters_of(*info))
+    parameters.push_back(parameter.info);
+  return parameters;
+}
+
+}  // namespace hemiola::program

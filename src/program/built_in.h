@@ -1,0 +1,28 @@
+// Built-in programs: plan templates, lowered. "all-reduce/ring" with channels=8, protocol=ll, ...
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/template.h"
+#include "program/program.h"
+
+namespace hemiola::program {
+
+/// Nothing when no template has this name. Failure: unknown or malformed parameters (with a
+/// suggestion), a number of ranks or a combination that the template cannot take.
+///
+/// Parameters are those of the template and of the lowering (`parameters_of`). With protocol `ll`
+/// the template's own defaults are push, because packets cannot be pulled.
+std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options);
+
+std::vector<std::string> built_in_names();
+
+/// The names of all built-ins of a collective, to be tried when no algorithm is named.
+std::vector<std::string> algorithms_of(Collective collective);
+
+/// All parameters of a built-in, for --help and errors. Failure for an unknown name.
+std::vector<plan::ParameterInfo> parameters_of(const std::string& name);
+
+}  // namespace hemiola::program

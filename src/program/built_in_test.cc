@@ -1,0 +1,101 @@
+#include "program/built_in.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace hemiola::program {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string failure_of(const std::string& name, int ranks, const plan::Parameters& parameters) {
+  try {
+    make_built_in(name, {ranks, parameters});
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), ExitCode::bad_input);
+    return failure.what();
+  }
+  return "no failure";
+}
+
+TEST(BuiltIn, a_name_that_is_no_template_gives_nothing) {
+  EXPECT_FALSE(make_built_in("all-reduce", {8, {}}).has_value());
+  EXPECT_FALSE(make_built_in("plan.json", {8, {}}).has_value());
+}
+
+TEST(BuiltIn, algorithms_are_listed_by_collective) {
+  EXPECT_THAT(algorithms_of(Collective::all_reduce),
+              ElementsAre("all-reduce/ring", "all-reduce/two-shot", "all-reduce/one-shot"));
+  EXPECT_THAT(algorithms_of(Collective::all_to_all), ElementsAre("all-to-all/direct"));
+  EXPECT_TRUE(algorithms_of(Collective::custom).empty());
+  for (const std::string& name : algorithms_of(Collective::all_gather))
+    EXPECT_THAT(built_in_names(), Contains(name));
+}
+
+TEST(BuiltIn, parameters_reach_the_program) {
+  const Program program =
+      make_built_in("all-reduce/ring",
+                    {4, {{"channels", "3"}, {"threads", "256"}, {"protocol", "ll"}}})
+          .value();
+  EXPECT_EQ(program.kernels[0].bodies.size(), 3u);
+  EXPECT_EQ(program.kernels[0].threads, 256);
+  EXPECT_EQ(program.protocol, Protocol::ll);
+  EXPECT_EQ(program.ranks, 4);
+  EXPECT_EQ(program.collective, Collective::all_reduce);
+}
+
+TEST(BuiltIn, every_parameter_is_declared_with_a_description) {
+  for (const std::string& name : built_in_names()) {
+    for (const plan::ParameterInfo& parameter : parameters_of(name)) {
+      EXPECT_FALSE(parameter.description.empty()) << name << " " << parameter.name;
+      EXPECT_FALSE(parameter.default_value.empty()) << name << " " << parameter.name;
+    }
+  }
+}
+
+TEST(BuiltIn, defaults_written_out_change_nothing) {
+  for (const std::string& name : built_in_names()) {
+    plan::Parameters written;
+    for (const plan::ParameterInfo& parameter : parameters_of(name)) {
+      if (parameter.name != "piece") written.emplace_back(parameter.name, parameter.default_value);
+    }
+    const Program implied = make_built_in(name, {5, {}}).value();
+    const Program stated = make_built_in(name, {5, written}).value();
+    ASSERT_EQ(implied.bodies.size(), stated.bodies.size()) << name;
+    for (std::size_t i = 0; i < implied.bodies.size(); ++i)
+      EXPECT_EQ(implied.bodies[i].ops, stated.bodies[i].ops) << name;
+    EXPECT_EQ(implied.kernels[0].threads, stated.kernels[0].threads) << name;
+  }
+}
+
+TEST(BuiltIn, bad_parameters_are_refused_with_a_suggestion) {
+  EXPECT_THAT(failure_of("all-reduce/ring", 4, {{"chanels", "3"}}),
+              HasSubstr("did you mean 'channels'?"));
+  EXPECT_THAT(failure_of("all-reduce/ring", 4, {{"workgroups", "3"}}),
+              HasSubstr("'all-reduce/ring' has no parameter 'workgroups'"));
+  EXPECT_THAT(failure_of("all-reduce/ring", 4, {{"channels", "0"}}),
+              HasSubstr("it is a number from 1 to 4096"));
+  EXPECT_THAT(failure_of("all-reduce/ring", 4, {{"channels", "two"}}),
+              HasSubstr("parameter 'channels' cannot be 'two'"));
+  EXPECT_THAT(failure_of("all-reduce/ring", 4, {{"protocol", "ll12"}}),
+              HasSubstr("did you mean 'll128'?"));
+  EXPECT_THAT(failure_of("all-reduce/ring", 4, {{"piece", "12"}}),
+              HasSubstr("it is a size such as 512KiB"));
+  EXPECT_THAT(failure_of("all-gather/direct", 4, {{"barrier", "yes"}}), HasSubstr("write 0 or 1"));
+  EXPECT_THAT(failure_of("all-gather/direct", 4, {{"transfer", "pul"}}),
+              HasSubstr("did you mean 'pull'?"));
+  EXPECT_THAT(failure_of("all-gather/direct", 0, {}), HasSubstr("needs at least 2 ranks"));
+}
+
+TEST(BuiltIn, packets_are_pushed_unless_told_otherwise) {
+  EXPECT_NO_THROW(make_built_in("all-reduce/two-shot", {4, {{"protocol", "ll"}}}));
+  EXPECT_THAT(failure_of("all-reduce/two-shot", 4, {{"protocol", "ll"}, {"gather", "pull"}}),
+              HasSubstr("packets can only be pushed"));
+}
+
+}  // namespace
+}  // namespace hemiola::program

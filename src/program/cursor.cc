@@ -1,0 +1,116 @@
+#include <algorithm>
+
+#include "core/diagnostics.h"
+#include "program/primitive.h"
+
+namespace hemiola::program {
+namespace {
+
+/// Empties what the last primitive left and keeps the capacity of its vectors.
+void reset(Primitive& out, std::int32_t op) {
+  std::vector<Span> src = std::move(out.src);
+  std::vector<Span> dst = std::move(out.dst);
+  std::vector<SemaphoreId> semaphores = std::move(out.semaphores);
+  std::vector<std::int64_t> values = std::move(out.values);
+  src.clear();
+  dst.clear();
+  semaphores.clear();
+  values.clear();
+  out = Primitive{};
+  out.op = op;
+  out.src = std::move(src);
+  out.dst = std::move(dst);
+  out.semaphores = std::move(semaphores);
+  out.values = std::move(values);
+}
+
+/// The index after the end_loop that closes the loop at `begin`.
+std::int32_t after_loop(const std::vector<Op>& ops, std::int32_t begin) {
+  int depth = 0;
+  auto at = static_cast<std::size_t>(begin);
+  for (; at < ops.size(); ++at) {
+    if (ops[at].kind == OpKind::loop) ++depth;
+    if (ops[at].kind == OpKind::end_loop && --depth == 0) return static_cast<std::int32_t>(at) + 1;
+  }
+  return static_cast<std::int32_t>(at);
+}
+
+}  // namespace
+
+Cursor::Cursor(const Program& program, int rank, std::int32_t body)
+    : program_(&program), body_(&program.bodies.at(static_cast<std::size_t>(body))) {
+  if (program.chunk_bytes <= 0)
+    throw Failure("the program is not bound to a size", {}, {}, ExitCode::internal);
+  indices_.rank = rank;
+}
+
+bool Cursor::next(Primitive& out) {
+  const std::vector<Op>& ops = body_->ops;
+  while (op_ < static_cast<std::int32_t>(ops.size())) {
+    const Op& op = ops[static_cast<std::size_t>(op_)];
+    if (op.kind == OpKind::loop) {
+      enter_loop(op);
+      continue;
+    }
+    if (op.kind == OpKind::end_loop) {
+      leave_or_repeat_loop();
+      continue;
+    }
+    reset(out, op_);
+    if (expand(op, out)) return true;
+    ++op_;
+    stage_ = 0;
+    part_ = 0;
+  }
+  return false;
+}
+
+void Cursor::repeat() {
+  ++iteration_;
+  op_ = 0;
+  stage_ = 0;
+  part_ = 0;
+  depth_ = 0;
+  indices_.loop = {};
+}
+
+void Cursor::enter_loop(const Op& op) {
+  std::int64_t count = op.count;
+  if (op.unit.count > 0) {
+    const std::int64_t bytes = op.unit_chunks * program_->chunk_bytes;
+    count = (bytes + op.unit.count - 1) / op.unit.count;
+  }
+  if (count <= 0 || depth_ >= static_cast<std::int32_t>(loops_.size())) {
+    op_ = after_loop(body_->ops, op_);
+    return;
+  }
+  ++op_;
+  loops_[static_cast<std::size_t>(depth_)] = {op_, count, op.unit.count, op.pieces};
+  indices_.loop[static_cast<std::size_t>(depth_)] = 0;
+  ++depth_;
+}
+
+void Cursor::leave_or_repeat_loop() {
+  if (depth_ == 0) {  // an unmatched end; bind() rejects such bodies
+    ++op_;
+    return;
+  }
+  const auto inner = static_cast<std::size_t>(depth_ - 1);
+  if (++indices_.loop[inner] < loops_[inner].count) {
+    op_ = loops_[inner].begin;
+    return;
+  }
+  indices_.loop[inner] = 0;
+  --depth_;
+  ++op_;
+}
+
+std::int64_t& Cursor::count_of(std::int64_t key) {
+  const auto at =
+      std::lower_bound(counts_.begin(), counts_.end(), key,
+                       [](const auto& entry, std::int64_t k) { return entry.first < k; });
+  if (at != counts_.end() && at->first == key) return at->second;
+  return counts_.insert(at, {key, 0})->second;
+}
+
+}  // namespace hemiola::program

@@ -1,0 +1,87 @@
+// Which bytes of its operands an operation touches: whole regions, slices of thread-block groups,
+// and the two kinds of pieces (docs/program.md).
+#include <algorithm>
+
+#include "program/primitive.h"
+
+namespace hemiola::program {
+namespace {
+
+/// The first byte of slice `index`: units of `alignment` bytes are dealt evenly, the first ones get
+/// one more.
+std::int64_t slice_begin(std::int64_t bytes, std::int64_t alignment, std::int64_t index,
+                         std::int64_t slices) {
+  const std::int64_t units = bytes / alignment;
+  return (index * (units / slices) + std::min(index, units % slices)) * alignment;
+}
+
+}  // namespace
+
+/// The innermost piece loop around the current operation, or -1. Count loops inside it do not
+/// matter.
+std::int32_t Cursor::piece_loop() const {
+  std::int32_t depth = depth_ - 1;
+  while (depth >= 0 && loops_[static_cast<std::size_t>(depth)].unit == 0) --depth;
+  return depth;
+}
+
+std::int64_t Cursor::regions([[maybe_unused]] const Op& op, const Operand& operand) const {
+  const std::int32_t depth = piece_loop();
+  if (depth < 0) return 1;
+  const auto at = static_cast<std::size_t>(depth);
+  const Loop& loop = loops_[at];
+  if (loop.pieces == Pieces::of_region) return 1;
+  const bool whole = indices_.loop[at] == 0 && loop.unit >= program_->chunk_bytes;
+  return whole ? 1 : operand.chunks;
+}
+
+Cursor::Region Cursor::region(const Op& op, const Operand& operand, std::int64_t index) const {
+  const std::int64_t chunk = program_->chunk_bytes;
+  const auto slice = [&](Region all) {
+    if (op.slices <= 1) return all;
+    const std::int64_t begin =
+        slice_begin(all.bytes, program_->alignment.count, op.slice, op.slices);
+    const std::int64_t end =
+        slice_begin(all.bytes, program_->alignment.count, op.slice + 1, op.slices);
+    return Region{all.offset + begin, end - begin, all.piece};
+  };
+  const Region all{0, operand.chunks * chunk, 0};
+  const std::int32_t depth = piece_loop();
+  if (depth < 0) return slice(all);
+  const auto at = static_cast<std::size_t>(depth);
+  const Loop& loop = loops_[at];
+  const std::int64_t begin = indices_.loop[at] * loop.unit;
+  if (loop.pieces == Pieces::of_region) {  // a piece of the workgroup's slice
+    const Region share = slice(all);
+    return {share.offset + begin, std::clamp<std::int64_t>(share.bytes - begin, 0, loop.unit),
+            begin};
+  }
+  if (begin == 0 && loop.unit >= chunk) return slice(all);  // a slice of the piece
+  return slice(
+      {index * chunk + begin, std::clamp<std::int64_t>(chunk - begin, 0, loop.unit), begin});
+}
+
+Span Cursor::span(const Operand& operand, Region region) const {
+  const bool multicast =
+      operand.access == Access::multicast || operand.access == Access::multicast_packet;
+  const auto owner = static_cast<std::int32_t>(operand.rank(indices_));
+  const std::int64_t stride = program_->chunk_stride(operand.buffer);
+  // In a folded buffer the pieces of a chunk take turns in the same memory.
+  const std::int64_t offset = stride == program_->chunk_bytes
+                                  ? region.offset
+                                  : region.offset - region.piece + region.piece % stride;
+  const std::int64_t data = operand.chunk(indices_) * stride + offset;
+  // Multicast operands lie at the same place on every member (checked by bind).
+  const int resolver = multicast ? rank() : owner;
+  const auto place =
+      program_->resolve(operand.buffer, memory_offset(data, operand.access), resolver);
+  Span out{multicast ? -1 : owner, place.buffer, place.offset, operand.access,
+           multicast ? operand.group : -1};
+  const Buffer& buffer = program_->buffers.at(static_cast<std::size_t>(place.buffer));
+  if (buffer.doubled && iteration_ % 2 != 0)
+    out.offset += program_->memory_bytes(place.buffer, resolver) / 2;
+  if (is_packet(operand.access)) out.flag = iteration_ + 1;
+  return out;
+}
+
+}  // namespace hemiola::program

@@ -1,0 +1,251 @@
+// Operations into primitives. The table in docs/program.md is the definition; this is its code.
+#include "program/primitive.h"
+
+namespace hemiola::program {
+namespace {
+
+std::int64_t semaphore_key(std::int32_t index) {
+  return index;
+}
+
+bool reduces(OpKind kind) {
+  switch (kind) {
+    case OpKind::reduce:
+    case OpKind::reduce_send:
+    case OpKind::read_reduce:
+    case OpKind::read_reduce_send:
+    case OpKind::reduce_packets:
+    case OpKind::reduce_send_packets:
+    case OpKind::reduce_copy_packets:
+    case OpKind::reduce_copy_send_packets:
+    case OpKind::group_load_reduce:
+    case OpKind::group_load_reduce_store:
+    case OpKind::recv_reduce_send:
+    case OpKind::recv_reduce_copy:
+    case OpKind::recv_reduce_copy_send:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+ReduceOp Cursor::reduction(const Op& op) const {
+  if (!reduces(op.kind)) return ReduceOp::none;
+  // An MSCCL++ plan names its reduction; everywhere else the caller of the collective does.
+  if (op.reduce != ReduceOp::none && program_->format == "mscclpp") return op.reduce;
+  return program_->op;
+}
+
+SemaphoreId Cursor::semaphore(const SemaphoreRef& ref) const {
+  return {static_cast<std::int32_t>(ref.rank(indices_)), ref.index};
+}
+
+bool Cursor::expand(const Op& op, Primitive& out) {
+  switch (op.kind) {
+    case OpKind::sync:
+      out.kind = PrimitiveKind::sync;
+      return once();
+    case OpKind::barrier:
+      out.kind = PrimitiveKind::barrier;
+      out.barrier_id = op.barrier_id;
+      out.workgroups = op.workgroups;
+      out.release = out.acquire = true;
+      out.system_scope = false;
+      return once();
+    case OpKind::flush:
+      out.kind = PrimitiveKind::flush;
+      return once();
+    case OpKind::compute:
+      out.kind = PrimitiveKind::compute;
+      out.flop = op.flop;
+      out.bytes = op.bytes.count;
+      out.duration = op.duration;
+      return once();
+    case OpKind::wait:
+    case OpKind::relaxed_wait:
+    case OpKind::sem_acquire:
+      return expand_wait(op, out);
+    case OpKind::signal:
+    case OpKind::relaxed_signal:
+    case OpKind::sem_release:
+      return expand_signal(op, out);
+    case OpKind::dep_wait:
+    case OpKind::dep_signal:
+      return once() && expand_dependency(op, out);
+    case OpKind::put:
+    case OpKind::put_signal:
+    case OpKind::put_signal_flush:
+    case OpKind::put_packets:
+      return op.channel == Channel::port ? expand_posts(op, out) : expand_pairs(op, out);
+    case OpKind::get:
+      return expand_pairs(op, out);
+    case OpKind::read_put_packets:
+      return op.channel == Channel::port ? expand_read_put_packets(op, out) : expand_move(op, out);
+    case OpKind::copy:
+    case OpKind::copy_packets:
+    case OpKind::unpack_packets:
+    case OpKind::reduce:
+    case OpKind::reduce_send:
+    case OpKind::read_reduce:
+    case OpKind::read_reduce_send:
+    case OpKind::reduce_packets:
+    case OpKind::reduce_send_packets:
+    case OpKind::reduce_copy_packets:
+    case OpKind::reduce_copy_send_packets:
+    case OpKind::group_load_reduce:
+    case OpKind::group_load_reduce_store:
+    case OpKind::group_store:
+    case OpKind::group_store_packets:
+      return expand_move(op, out);
+    case OpKind::send:
+    case OpKind::recv:
+    case OpKind::recv_copy_send:
+    case OpKind::recv_reduce_send:
+    case OpKind::recv_reduce_copy:
+    case OpKind::recv_reduce_copy_send:
+      return expand_connection(op, out);
+    case OpKind::loop:
+    case OpKind::end_loop:
+      return false;
+  }
+  return false;
+}
+
+// Semaphores with one waiting workgroup are compared with a running total; shared ones are
+// consumed. An operation that waits on both kinds gives two primitives.
+bool Cursor::expand_wait(const Op& op, Primitive& out) {
+  while (stage_ < 2) {
+    const bool shared = stage_++ == 1;
+    for (const SemaphoreRef& ref : op.semaphores) {
+      if (program_->semaphores.at(static_cast<std::size_t>(ref.index)).shared != shared) continue;
+      out.semaphores.push_back(semaphore(ref));
+      out.values.push_back(shared ? 1 : ++count_of(semaphore_key(ref.index)));
+    }
+    if (out.semaphores.empty()) continue;
+    out.kind = PrimitiveKind::wait;
+    out.acquire = op.kind != OpKind::relaxed_wait;
+    out.system_scope = op.kind != OpKind::sem_acquire;
+    out.consume = shared;
+    return true;
+  }
+  return false;
+}
+
+bool Cursor::expand_signal(const Op& op, Primitive& out) {
+  if (op.channel == Channel::port) return expand_posts(op, out);
+  if (!once() || op.semaphores.empty()) return false;
+  out.kind = PrimitiveKind::signal;
+  for (const SemaphoreRef& ref : op.semaphores) out.semaphores.push_back(semaphore(ref));
+  out.values.assign(out.semaphores.size(), 1);
+  out.release = op.kind != OpKind::relaxed_signal;
+  out.system_scope = op.kind != OpKind::sem_release;
+  return true;
+}
+
+bool Cursor::expand_dependency(const Op& op, Primitive& out) {
+  const std::int64_t iterations = depth_ > 0 ? loops_[0].count : 1;
+  const std::int64_t done = indices_.loop[0] + iteration_ * iterations;
+  const bool waits = op.kind == OpKind::dep_wait;
+  for (const SemaphoreRef& ref : op.semaphores) {
+    out.semaphores.push_back(semaphore(ref));
+    out.values.push_back(waits ? done * op.count + op.target : 1);
+  }
+  out.kind = waits ? PrimitiveKind::wait : PrimitiveKind::signal;
+  out.acquire = waits;
+  out.release = !waits;
+  out.system_scope = false;
+  return !out.semaphores.empty();
+}
+
+/// One move for each region of each pair src[i] -> dst[i].
+bool Cursor::expand_pairs(const Op& op, Primitive& out) {
+  while (true) {
+    const std::int64_t per_pair = op.src.empty() ? 1 : regions(op, op.src.front());
+    const auto pair = static_cast<std::size_t>(part_ / per_pair);
+    if (pair >= op.src.size() || pair >= op.dst.size()) return false;
+    const std::int64_t index = part_++ % per_pair;
+    const Region from = region(op, op.src[pair], index);
+    if (from.bytes == 0) continue;
+    out.kind = PrimitiveKind::move;
+    out.bytes = from.bytes;
+    out.src.push_back(span(op.src[pair], from));
+    out.dst.push_back(span(op.dst[pair], region(op, op.dst[pair], index)));
+    return true;
+  }
+}
+
+/// Port channels: a descriptor for each region of each pair, or for each semaphore of a plain
+/// signal. The last region of a pair carries its signal, and is posted even where it is empty.
+bool Cursor::expand_posts(const Op& op, Primitive& out) {
+  const bool signals = op.kind == OpKind::signal || op.kind == OpKind::relaxed_signal ||
+                       op.kind == OpKind::put_signal || op.kind == OpKind::put_signal_flush;
+  const std::size_t pairs = op.dst.empty() ? op.semaphores.size() : op.dst.size();
+  const std::int64_t per_pair = op.dst.empty() ? 1 : regions(op, op.dst.front());
+  while (static_cast<std::size_t>(part_ / per_pair) < pairs) {
+    const auto pair = static_cast<std::size_t>(part_ / per_pair);
+    const std::int64_t index = part_++ % per_pair;
+    const bool signals_now = signals && index == per_pair - 1 && pair < op.semaphores.size();
+    const Region to = op.dst.empty() ? Region{} : region(op, op.dst[pair], index);
+    if (to.bytes == 0 && !signals_now) continue;
+    out.kind = PrimitiveKind::post;
+    out.release = true;
+    out.bytes = to.bytes;
+    if (to.bytes > 0) {
+      // A broadcast (read_put_packets) posts its one source to every destination.
+      const Operand& source = op.src.size() == 1 ? op.src.front() : op.src.at(pair);
+      out.src.push_back(span(source, region(op, source, index)));
+      out.dst.push_back(span(op.dst[pair], to));
+      out.remote = program_->crosses_network(rank(), out.dst.front().rank);
+    }
+    if (signals_now) {
+      out.semaphores.push_back(semaphore(op.semaphores[pair]));
+      out.values.push_back(1);
+      out.remote = program_->crosses_network(rank(), out.semaphores.front().rank);
+    }
+    return true;
+  }
+  if (op.kind != OpKind::put_signal_flush || !once()) return false;
+  out.kind = PrimitiveKind::flush;
+  return true;
+}
+
+/// One move of all sources into all destinations, for each region.
+bool Cursor::expand_move(const Op& op, Primitive& out) {
+  if (op.src.empty()) return false;
+  while (part_ < regions(op, op.src.front())) {
+    const std::int64_t index = part_++;
+    out.bytes = region(op, op.src.front(), index).bytes;
+    if (out.bytes == 0) continue;
+    out.kind = PrimitiveKind::move;
+    out.reduce = reduction(op);
+    for (const Operand& source : op.src) out.src.push_back(span(source, region(op, source, index)));
+    for (const Operand& target : op.dst) out.dst.push_back(span(target, region(op, target, index)));
+    return true;
+  }
+  return false;
+}
+
+/// Through a port: every thread polls the packets of the source, then the descriptors are posted.
+bool Cursor::expand_read_put_packets(const Op& op, Primitive& out) {
+  if (op.src.empty()) return false;
+  if (stage_ == 0) {
+    ++stage_;
+    const Region from = region(op, op.src.front(), 0);
+    if (from.bytes > 0) {
+      out.kind = PrimitiveKind::move;
+      out.bytes = from.bytes;
+      out.src.push_back(span(op.src.front(), from));
+      return true;
+    }
+  }
+  if (stage_ == 1) {
+    ++stage_;
+    out.kind = PrimitiveKind::sync;
+    return true;
+  }
+  return expand_posts(op, out);
+}
+
+}  // namespace hemiola::program

@@ -1,0 +1,181 @@
+#include "program/lower.h"
+
+#include <fmt/format.h>
+
+#include "program/lower_parts.h"
+
+namespace hemiola::program {
+namespace {
+
+BufferKind kind_of(plan::Role role) {
+  switch (role) {
+    case plan::Role::input:
+      return BufferKind::input;
+    case plan::Role::output:
+      return BufferKind::output;
+    default:
+      return BufferKind::scratch;
+  }
+}
+
+/// Input and output share memory as in nccl-tests: the smaller one is this rank's part of the
+/// larger.
+void share_memory(Program& program, const plan::Plan& plan) {
+  if (!plan.in_place_safe) {
+    throw Failure(
+        fmt::format("'{}' cannot run in place: it writes outputs that peers still read as inputs",
+                    plan.name),
+        {.file = "<option>"}, "leave in_place out");
+  }
+  program.in_place = true;
+  std::int32_t input = -1, output = -1;
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    if (program.buffers[i].kind == BufferKind::input) input = static_cast<std::int32_t>(i);
+    if (program.buffers[i].kind == BufferKind::output) output = static_cast<std::int32_t>(i);
+  }
+  if (input < 0 || output < 0) return;
+  Buffer& in = program.buffers[static_cast<std::size_t>(input)];
+  Buffer& out = program.buffers[static_cast<std::size_t>(output)];
+  const std::int64_t in_chunks = in.chunks.front(), out_chunks = out.chunks.front();
+  if (in_chunks < out_chunks) {
+    in.alias = output;
+    in.alias_chunk = {.rank = 1, .scale = in_chunks};
+  } else {
+    out.alias = input;
+    if (out_chunks < in_chunks) out.alias_chunk = {.rank = 1, .scale = out_chunks};
+  }
+}
+
+Program frame_of(const plan::Plan& plan, const LowerOptions& options) {
+  Program program;
+  program.name = plan.name;
+  program.source = plan.name;
+  program.format = "template";
+  program.collective = plan.collective;
+  program.protocol = options.protocol;
+  program.ranks = plan.ranks;
+  program.root = plan.root;
+  program.chunks_per_size = plan.chunks_per_size;
+  for (const plan::Tensor& tensor : plan.tensors) {
+    Buffer buffer{.name = tensor.name, .kind = kind_of(tensor.role), .chunks = {tensor.chunks}};
+    if (tensor.role == plan::Role::transit) buffer.chunks = {0};  // lives in the connections
+    program.buffers.push_back(std::move(buffer));
+  }
+  if (options.in_place) share_memory(program, plan);
+  return program;
+}
+
+template <class Visit>
+void each_transfer(const std::vector<plan::Item>& items, Visit&& visit) {
+  for (const plan::Item& item : items) {
+    if (const auto* transfer = std::get_if<plan::Transfer>(&item))
+      visit(*transfer);
+    else
+      each_transfer(std::get<plan::Loop>(item).items, visit);
+  }
+}
+
+}  // namespace
+
+bool is_chain(const plan::Plan& plan) {
+  const Affine* peer = nullptr;
+  bool chain = true;
+  for (const plan::Code& code : plan.codes) {
+    if (code.streams.size() != 1) return false;
+    each_transfer(code.streams.front().items, [&](const plan::Transfer& transfer) {
+      if (transfer.kind == plan::TransferKind::copy) return;
+      if (peer == nullptr) peer = &transfer.peer;
+      const Affine& p = transfer.peer;
+      chain = chain && transfer.kind == plan::TransferKind::push && p == *peer &&
+              p == neighbour(p.constant, plan.ranks);
+    });
+  }
+  return chain && peer != nullptr;
+}
+
+Program lower(const plan::Plan& plan, const LowerOptions& options) {
+  if (options.workgroups < 0 || options.threads < 0) {
+    throw Failure("numbers of workgroups and threads are not negative", {.file = "<option>"});
+  }
+  Program program = frame_of(plan, options);
+  program = is_chain(plan) ? lower_chain(plan, options, std::move(program))
+                           : lower_exchange(plan, options, std::move(program));
+  program.finish();
+  return program;
+}
+
+std::vector<Run> runs_of(const plan::Plan& plan, const plan::Stream& stream) {
+  std::vector<Run> runs;
+  std::int64_t number = 0;
+  for (std::size_t i = 0; i < stream.items.size(); ++i) {
+    Run run{.first = number, .item = i};
+    if (const auto* loop = std::get_if<plan::Loop>(&stream.items[i])) {
+      if (loop->items.size() != 1 || !std::holds_alternative<plan::Transfer>(loop->items.front())) {
+        throw Failure(
+            fmt::format("plan '{}' has a loop of several items, which cannot be lowered yet",
+                        plan.name),
+            {.pointer = fmt::format("/{}/{}", stream.name, i)});
+      }
+      run.transfer = &std::get<plan::Transfer>(loop->items.front());
+      run.count = loop->count;
+    } else {
+      run.transfer = &std::get<plan::Transfer>(stream.items[i]);
+    }
+    number += run.count;
+    if (run.count > 0) runs.push_back(run);
+  }
+  return runs;
+}
+
+std::string place_of(const plan::Stream& stream, const Run& run) {
+  return fmt::format("/{}/{}", stream.name, run.item);
+}
+
+Affine from_iteration(const Affine& value, std::int64_t start, std::size_t depth) {
+  Affine shifted = at_iteration(value, start);
+  shifted.loop[depth] = value.loop[0];
+  return shifted;
+}
+
+Affine at_iteration(const Affine& value, std::int64_t iteration) {
+  Affine fixed = value;
+  fixed.constant += value.loop[0] * iteration;
+  fixed.loop = {};
+  if (fixed.modulus > 0) fixed.constant %= fixed.modulus;
+  return fixed;
+}
+
+Affine seen_from(const Affine& value, std::int64_t distance, std::int64_t step,
+                 std::int64_t ranks) {
+  if (value.rank == 0) return value;
+  Affine seen = value;
+  // The other rank is itself taken modulo `ranks`: that only goes unnoticed under the same modulus.
+  if (value == Affine{.rank = 1, .scale = value.scale, .offset = value.offset})
+    seen.modulus = ranks;
+  if (seen.modulus == 0 || ranks % seen.modulus != 0) {
+    throw Failure("a chunk of the plan is not cyclic in the rank, which cannot be lowered yet");
+  }
+  seen.constant -= value.rank * distance;
+  seen.loop[0] -= value.rank * step;
+  return seen;
+}
+
+Operand operand_at(const plan::Region& region, const Affine& rank) {
+  return {.rank = rank, .buffer = region.tensor, .chunk = region.chunk, .chunks = region.chunks};
+}
+
+bool is_in_place(const Program& program, const plan::Transfer& copy) {
+  const auto place = [&](const plan::Region& region, const Indices& at) {
+    std::int64_t chunk = region.chunk(at);
+    const Buffer& buffer = program.buffers[static_cast<std::size_t>(region.tensor)];
+    if (buffer.alias < 0) return std::pair{region.tensor, chunk};
+    return std::pair{buffer.alias, chunk + buffer.alias_chunk(at)};
+  };
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    const Indices at{.rank = rank};
+    if (place(copy.source, at) != place(copy.destination, at)) return false;
+  }
+  return true;
+}
+
+}  // namespace hemiola::program

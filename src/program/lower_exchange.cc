@@ -1,0 +1,422 @@
+// Exchanges: every rank pushes to, pulls from and reduces over its peers, with loads and stores.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "program/lower_parts.h"
+
+namespace hemiola::program {
+namespace {
+
+// vLLM custom_all_reduce.cuh: at most 36 workgroups of 512 threads.
+constexpr int kWorkgroups = 36;
+constexpr int kThreads = 512;
+constexpr int kMaxThreads = 1024;
+
+/// What one or a few operations do: runs of the stream, fused where kernels fuse them.
+struct Step {
+  Run run;                      ///< copy, push or pull; the own contribution of a reduction
+  std::vector<Run> terms = {};  ///< reduction: what is added
+  std::vector<Run> send = {};   ///< reduction: one push of its result to all peers, or nothing
+  bool reduces() const { return !terms.empty(); }
+};
+
+bool accumulates_into(const Run& run, const plan::Region& region) {
+  return run.transfer->reduce != ReduceOp::none && run.transfer->destination == region &&
+         run.transfer->operand == region && run.transfer->kind != plan::TransferKind::push;
+}
+
+/// Joins "copy own, accumulate the others" into one reduction, and a push of its result to it.
+std::vector<Step> steps_of(const std::vector<Run>& runs) {
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Step step{.run = runs[i]};
+    const plan::Region& result = runs[i].transfer->destination;
+    if (runs[i].transfer->kind == plan::TransferKind::copy && runs[i].count == 1) {
+      while (i + 1 < runs.size() && accumulates_into(runs[i + 1], result))
+        step.terms.push_back(runs[++i]);
+    }
+    if (step.reduces() && i + 1 < runs.size()) {
+      const plan::Transfer& next = *runs[i + 1].transfer;
+      if (next.kind == plan::TransferKind::push && next.source == result && next.after.empty()) {
+        step.send.push_back(runs[++i]);
+      }
+    }
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+/// Pushed chunks on their way as packets: slot i of `buffer` belongs to iteration i of the push.
+struct Staging {
+  Run run;
+  std::int32_t buffer = 0;
+};
+
+/// Writes the body of one workgroup; the same for all ranks.
+class ExchangeWriter {
+ public:
+  ExchangeWriter(const plan::Plan& plan, const LowerOptions& options, Program& program)
+      : plan_(plan),
+        program_(program),
+        stream_(plan.codes.front().streams.front()),
+        steps_(steps_of(runs_of(plan, stream_))),
+        packets_(options.protocol == Protocol::ll),
+        barrier_(options.barrier.value_or(!packets_)) {
+    check_steps();
+    prepare_buffers();
+  }
+
+  Body write(int workgroup, int workgroups) {
+    workgroup_ = workgroup;
+    workgroups_ = workgroups;
+    body_ = {};
+    staged_ = {};
+    signalled_ = false;
+    dirty_ = false;
+    peers_read_ = false;
+    if (barrier_) {
+      synchronise(OpKind::relaxed_signal);
+      synchronise(OpKind::relaxed_wait);
+      sync();
+    }
+    for (const Step& step : steps_) write_step(step);
+    finish();
+    return std::move(body_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what, const std::string& hint, const Run& run) const {
+    throw Failure(fmt::format("plan '{}' {}", plan_.name, what),
+                  {.pointer = place_of(stream_, run)}, hint);
+  }
+
+  bool is_scratch(std::int32_t tensor) const {
+    return plan_.tensors[static_cast<std::size_t>(tensor)].role == plan::Role::scratch;
+  }
+  bool holds_packets(std::int32_t buffer) const {
+    return program_.buffers[static_cast<std::size_t>(buffer)].packets;
+  }
+
+  /// Every run of a step, in order.
+  template <class Visit>
+  static void each_run(const Step& step, Visit&& visit) {
+    visit(step.run);
+    for (const Run& term : step.terms) visit(term);
+    for (const Run& send : step.send) visit(send);
+  }
+
+  void check_steps() const {
+    for (const Step& step : steps_) {
+      each_run(step, [&](const Run& run) {
+        if (packets_ && run.transfer->kind == plan::TransferKind::pull) {
+          fail("pulls, and packets can only be pushed",
+               "choose transfer=push and gather=push, or protocol=simple", run);
+        }
+      });
+      if (step.run.transfer->reduce != ReduceOp::none) {
+        fail("reduces other than a copy followed by accumulation, which cannot be lowered yet", {},
+             step.run);
+      }
+      const auto kind =
+          step.terms.empty() ? plan::TransferKind::copy : step.terms.front().transfer->kind;
+      for (const Run& term : step.terms) {
+        if (term.transfer->kind != kind)
+          fail("reduces from peers and from its own memory at once", {}, term);
+      }
+    }
+  }
+
+  /// Scratch of an exchange that starts without a barrier alternates between two halves: a peer may
+  /// be one repetition ahead, and not more, because every repetition waits for all peers.
+  void prepare_buffers() {
+    for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
+      if (is_scratch(static_cast<std::int32_t>(i))) program_.buffers[i].doubled = !barrier_;
+    }
+    if (!packets_) return;
+    for (const Step& step : steps_) {
+      each_run(step, [&](const Run& run) {
+        if (run.transfer->kind != plan::TransferKind::push) return;
+        const std::int32_t tensor = run.transfer->destination.tensor;
+        if (is_scratch(tensor)) {
+          program_.buffers[static_cast<std::size_t>(tensor)].packets = true;
+          return;
+        }
+        stagings_.push_back({run, static_cast<std::int32_t>(program_.buffers.size())});
+        program_.buffers.push_back({.name = fmt::format("packets {}", stagings_.size() - 1),
+                                    .chunks = {run.count * run.transfer->destination.chunks},
+                                    .packets = true,
+                                    .doubled = true});
+      });
+    }
+  }
+
+  // Synchronisation: semaphore d - 1 of a workgroup is signalled by its counterpart on rank (own -
+  // d).
+
+  std::int32_t semaphore(std::int64_t distance) const {
+    return static_cast<std::int32_t>(workgroup_ * (plan_.ranks - 1) + distance - 1);
+  }
+
+  void synchronise(OpKind kind) {
+    const bool signals = kind == OpKind::signal || kind == OpKind::relaxed_signal;
+    Op op{.kind = kind, .channel = Channel::memory};
+    for (std::int64_t distance = 1; distance < plan_.ranks; ++distance) {
+      op.semaphores.push_back(
+          {signals ? neighbour(distance, plan_.ranks) : own_rank(), semaphore(distance)});
+    }
+    body_.ops.push_back(std::move(op));
+  }
+
+  void sync() { body_.ops.push_back({.kind = OpKind::sync}); }
+
+  void signal() {
+    sync();
+    synchronise(OpKind::signal);
+    signalled_ = true;
+    dirty_ = false;
+    peers_read_ = false;
+  }
+
+  /// Makes what peers wrote before their last signal visible here.
+  void await_peers() {
+    if (dirty_ && !signalled_) signal();
+    if (!signalled_) return;
+    synchronise(OpKind::wait);
+    signalled_ = false;
+  }
+
+  void finish() {
+    unpack();
+    if (packets_) return;
+    if (signalled_) await_peers();
+    if (peers_read_) {  // nobody leaves while a peer still reads its buffers
+      sync();
+      synchronise(OpKind::relaxed_signal);
+      synchronise(OpKind::relaxed_wait);
+    }
+  }
+
+  void satisfy_dependencies(const Step& step) {
+    bool depends = false;
+    each_run(step, [&](const Run& run) { depends = depends || !run.transfer->after.empty(); });
+    if (!depends) return;
+    if (packets_) return unpack();
+    await_peers();
+    sync();
+  }
+
+  // Data.
+
+  Op data_op(OpKind kind, const Run& run, Channel channel = Channel::none) const {
+    Op op{.kind = kind, .channel = channel};
+    op.slice = workgroup_;
+    op.slices = workgroups_;
+    op.where = place_of(stream_, run);
+    return op;
+  }
+
+  /// An operand as it stands in the program: packets where its buffer holds them.
+  Operand operand(const plan::Region& region, const Affine& rank) const {
+    Operand made = operand_at(region, rank);
+    if (holds_packets(made.buffer)) made.access = Access::packet;
+    return made;
+  }
+
+  Operand source_of(const Run& run) const {
+    const plan::Transfer& transfer = *run.transfer;
+    return operand(transfer.source,
+                   transfer.kind == plan::TransferKind::pull ? transfer.peer : own_rank());
+  }
+
+  Operand destination_of(const Run& run) const {
+    const plan::Transfer& transfer = *run.transfer;
+    const bool push = transfer.kind == plan::TransferKind::push;
+    for (const Staging& staging : stagings_) {
+      if (staging.run.transfer == &transfer && push) return slot(staging, transfer.peer);
+    }
+    return operand(transfer.destination, push ? transfer.peer : own_rank());
+  }
+
+  static Operand slot(const Staging& staging, const Affine& rank) {
+    const std::int64_t chunks = staging.run.transfer->destination.chunks;
+    return {.rank = rank,
+            .buffer = staging.buffer,
+            .chunk = {.loop = {chunks, 0}},
+            .chunks = chunks,
+            .access = Access::packet};
+  }
+
+  static Operand fixed(Operand operand, std::int64_t iteration) {
+    operand.rank = at_iteration(operand.rank, iteration);
+    operand.chunk = at_iteration(operand.chunk, iteration);
+    return operand;
+  }
+
+  /// All iterations of an operand, one after the other.
+  static void append_all(std::vector<Operand>& to, const Operand& operand, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) to.push_back(fixed(operand, i));
+  }
+
+  /// One source, one destination, `count` times.
+  void write_loop(Op op, const Operand& source, const Operand& destination, std::int64_t count) {
+    if (count == 1) {
+      op.src = {fixed(source, 0)};
+      op.dst = {fixed(destination, 0)};
+      body_.ops.push_back(std::move(op));
+      return;
+    }
+    Op loop{.kind = OpKind::loop};
+    loop.count = count;
+    op.src = {source};
+    op.dst = {destination};
+    body_.ops.push_back(std::move(loop));
+    body_.ops.push_back(std::move(op));
+    body_.ops.push_back({.kind = OpKind::end_loop});
+  }
+
+  void write_step(const Step& step) {
+    satisfy_dependencies(step);
+    if (step.reduces()) return reduce(step);
+    switch (step.run.transfer->kind) {
+      case plan::TransferKind::copy:
+        return copy(step.run);
+      case plan::TransferKind::push:
+        return push(step.run);
+      case plan::TransferKind::pull:
+        return pull(step.run);
+    }
+  }
+
+  void copy(const Run& run) {
+    if (run.count == 1 && is_in_place(program_, *run.transfer)) return;
+    const Operand source = source_of(run);
+    const OpKind kind = source.access == Access::packet ? OpKind::unpack_packets : OpKind::copy;
+    write_loop(data_op(kind, run), source, destination_of(run), run.count);
+    dirty_ = true;
+  }
+
+  void push(const Run& run) {
+    const OpKind kind = packets_ ? OpKind::put_packets : OpKind::put;
+    write_loop(data_op(kind, run, Channel::memory), source_of(run), destination_of(run), run.count);
+    sent(run);
+  }
+
+  /// Peers learn of pushed chunks at once; of packets they learn by themselves.
+  void sent(const Run& run) {
+    if (!packets_) return signal();
+    for (const Staging& staging : stagings_) {
+      if (staging.run.transfer == run.transfer) staged_.push_back(staging);
+    }
+  }
+
+  void pull(const Run& run) {
+    write_loop(data_op(OpKind::get, run, Channel::memory), source_of(run), destination_of(run),
+               run.count);
+    note_reads(run);
+    dirty_ = true;
+  }
+
+  void note_reads(const Run& run) {
+    const bool remote = run.transfer->kind == plan::TransferKind::pull;
+    peers_read_ = peers_read_ || (remote && !is_scratch(run.transfer->source.tensor));
+  }
+
+  void reduce(const Step& step) {
+    const bool remote = step.terms.front().transfer->kind == plan::TransferKind::pull;
+    const bool sends = !step.send.empty();
+    const bool packets = source_of(step.terms.front()).access == Access::packet;
+    const OpKind kind = packets  ? (sends ? OpKind::reduce_send_packets : OpKind::reduce_packets)
+                        : remote ? (sends ? OpKind::read_reduce_send : OpKind::read_reduce)
+                                 : (sends ? OpKind::reduce_send : OpKind::reduce);
+    Op op = data_op(kind, step.run, remote || sends ? Channel::memory : Channel::none);
+    op.reduce = step.terms.front().transfer->reduce;
+    op.src = {source_of(step.run)};
+    op.dst = {destination_of(step.run)};
+    for (const Run& term : step.terms) {
+      append_all(op.src, source_of(term), term.count);
+      note_reads(term);
+    }
+    for (const Run& send : step.send) append_all(op.dst, destination_of(send), send.count);
+    body_.ops.push_back(std::move(op));
+    dirty_ = true;
+    for (const Run& send : step.send) sent(send);
+  }
+
+  /// Takes arrived packets out of their slots to where the plan wants them.
+  void unpack() {
+    for (const Staging& staging : staged_) {
+      const plan::Transfer& transfer = *staging.run.transfer;
+      // Slot i was filled by the rank to which this one is peer number i.
+      Operand to = operand_at(transfer.destination, own_rank());
+      to.chunk = seen_from(to.chunk, transfer.peer.constant, transfer.peer.loop[0], plan_.ranks);
+      write_loop(data_op(OpKind::unpack_packets, staging.run), slot(staging, own_rank()), to,
+                 staging.run.count);
+    }
+    staged_.clear();
+  }
+
+  const plan::Plan& plan_;
+  Program& program_;
+  const plan::Stream& stream_;
+  std::vector<Step> steps_;
+  bool packets_;
+  bool barrier_;
+  std::vector<Staging> stagings_;
+
+  int workgroup_ = 0;
+  int workgroups_ = 1;
+  Body body_;
+  std::vector<Staging> staged_;  // pushed, not yet unpacked by the receiver
+  bool signalled_ = false;       // a signal was sent whose counterparts were not awaited
+  bool dirty_ = false;           // something was written since the last signal
+  bool peers_read_ = false;      // callers' buffers of peers were read since the last signal
+};
+
+void check(const plan::Plan& plan, const LowerOptions& options, int threads) {
+  if (plan.codes.size() != 1 || plan.codes.front().streams.size() != 1) {
+    throw Failure(fmt::format(
+        "plan '{}' differs between ranks or has several streams, which cannot be lowered yet",
+        plan.name));
+  }
+  if (options.protocol == Protocol::ll128) {
+    throw Failure(fmt::format("'{}' has no connections, which protocol ll128 needs", plan.name),
+                  {.file = "<option>"}, "choose protocol simple or ll, or a ring");
+  }
+  if (options.piece.count != 0) {
+    throw Failure(fmt::format("'{}' does not move data in pieces", plan.name), {.file = "<option>"},
+                  "leave piece out, or choose a ring");
+  }
+  if (plan.ranks - 1 > threads) {
+    throw Failure(fmt::format("a barrier among {} ranks needs {} threads per workgroup, not {}",
+                              plan.ranks, plan.ranks - 1, threads),
+                  {.file = "<option>"}, "each thread signals one peer; a ring has no such limit");
+  }
+}
+
+}  // namespace
+
+Program lower_exchange(const plan::Plan& plan, const LowerOptions& options, Program program) {
+  const int workgroups = options.workgroups > 0 ? options.workgroups : kWorkgroups;
+  const int threads = options.threads > 0
+                          ? options.threads
+                          : std::clamp((plan.ranks + 30) / 32 * 32, kThreads, kMaxThreads);
+  check(plan, options, threads);
+  Kernel kernel{.name = plan.name, .threads = threads};
+  ExchangeWriter writer(plan, options, program);
+  for (int workgroup = 0; workgroup < workgroups; ++workgroup) {
+    kernel.bodies.push_back(workgroup);
+    program.bodies.push_back(writer.write(workgroup, workgroups));
+    for (int distance = 1; distance < plan.ranks; ++distance) {
+      program.semaphores.push_back(
+          {.name = fmt::format("workgroup {}, from {} before", workgroup, distance)});
+    }
+  }
+  program.kernels = {std::move(kernel)};
+  program.codes = {{{{StreamItem{.kind = StreamItem::Kind::kernel, .index = 0}}}}};
+  program.code_of.assign(static_cast<std::size_t>(plan.ranks), 0);
+  return program;
+}
+
+}  // namespace hemiola::program

@@ -1,0 +1,41 @@
+// What the two lowerings share. Private to lower*.cc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "program/lower.h"
+
+namespace hemiola::program {
+
+/// Consecutive transfers of one form: a loop of a stream, or a single transfer (count 1).
+struct Run {
+  const plan::Transfer* transfer = nullptr;
+  std::int64_t count = 1;
+  std::int64_t first = 0;  ///< number of its first transfer in the stream
+  std::size_t item = 0;    ///< index in the stream, for messages
+};
+/// Failure for loops of more than one transfer.
+std::vector<Run> runs_of(const plan::Plan& plan, const plan::Stream& stream);
+
+/// "/ring/3": where an operation comes from.
+std::string place_of(const plan::Stream& stream, const Run& run);
+
+/// The expression with counter `start + i`, where i counts loop `depth` of the program.
+Affine from_iteration(const Affine& value, std::int64_t start, std::size_t depth);
+/// The expression at one iteration, free of loop counters.
+Affine at_iteration(const Affine& value, std::int64_t iteration);
+/// What the expression is at rank (own - distance - step * i), in terms of the own rank and counter
+/// i. Failure for expressions in the rank that do not wrap around at `ranks`.
+Affine seen_from(const Affine& value, std::int64_t distance, std::int64_t step, std::int64_t ranks);
+
+/// `region` in the program's buffers, on `rank`.
+Operand operand_at(const plan::Region& region, const Affine& rank);
+
+/// Whether source and destination of a local copy are the same memory on all ranks (in place).
+bool is_in_place(const Program& program, const plan::Transfer& copy);
+
+Program lower_chain(const plan::Plan& plan, const LowerOptions& options, Program program);
+Program lower_exchange(const plan::Plan& plan, const LowerOptions& options, Program program);
+
+}  // namespace hemiola::program

@@ -1,0 +1,61 @@
+// JSON values that know where they stand, for errors with line and pointer.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/diagnostics.h"
+
+namespace hemiola::program {
+
+/// The text and name of the file that is being read; both outlive every JsonValue of it.
+struct JsonFile {
+  std::string_view text;
+  std::string name;
+};
+
+/// Byte offset of the value at a JSON pointer in well-formed JSON; npos if it is not there.
+std::size_t find_pointer(std::string_view json, std::string_view pointer);
+
+/// Parses a file; Failure with line and column for a syntax error.
+nlohmann::json parse_json(const JsonFile& file);
+
+/// A value of a parsed file. Every accessor throws Failure at the value's place where what is asked
+/// for is missing, has the wrong type or is out of range.
+class JsonValue {
+ public:
+  JsonValue(const nlohmann::json& value, const JsonFile& file, std::string pointer = {})
+      : value_(&value), file_(&file), pointer_(std::move(pointer)) {}
+
+  /// Failure for a value that is not an object, or for a key that is not among `known` (with a
+  /// suggestion).
+  void allow_keys(std::initializer_list<std::string_view> known) const;
+
+  bool has(std::string_view key) const;
+  JsonValue at(std::string_view key) const;  ///< a member
+  std::vector<JsonValue> items() const;      ///< the elements of an array
+  std::vector<JsonValue> items(
+      std::string_view key) const;  ///< of a member; none where it is absent
+
+  std::string text() const;
+  bool boolean() const;
+  std::int64_t integer(std::int64_t least, std::int64_t most) const;
+  std::uint64_t unsigned_integer() const;
+  std::int64_t integer(std::string_view key, std::int64_t least, std::int64_t most) const {
+    return at(key).integer(least, most);
+  }
+
+  const std::string& pointer() const { return pointer_; }
+  [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const;
+
+ private:
+  const nlohmann::json* value_;
+  const JsonFile* file_;
+  std::string pointer_;
+};
+
+}  // namespace hemiola::program

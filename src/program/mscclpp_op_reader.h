@@ -1,0 +1,15 @@
+// Reader of the operations of one thread block of an MSCCL++ plan.
+#pragma once
+
+#include "program/mscclpp_declarations.h"
+#include "program/mscclpp_json.h"
+#include "program/program.h"
+
+namespace hemiola::program {
+
+/// Reads a thread block of `rank`, which has `blocks` of them, into a body. Adds multicast groups
+/// and barriers to the program. Failure at what is wrong.
+Body read_thread_block(const JsonValue& value, const MscclppDeclarations& declarations, int rank,
+                       std::int64_t blocks, Program& program);
+
+}  // namespace hemiola::program

@@ -1,0 +1,74 @@
+#include <array>
+#include <string_view>
+
+#include "program/primitive.h"
+#include "program/program.h"
+
+namespace hemiola::program {
+namespace {
+
+constexpr std::array<std::string_view, 3> kProtocols{"Simple", "LL", "LL128"};
+
+// In the order of OpKind.
+constexpr std::array kOps = std::to_array<std::string_view>({
+    "sync",
+    "barrier",
+    "sem_acquire",
+    "sem_release",
+    "dep_wait",
+    "dep_signal",
+    "signal",
+    "wait",
+    "relaxed_signal",
+    "relaxed_wait",
+    "flush",
+    "put",
+    "put_signal",
+    "put_signal_flush",
+    "get",
+    "copy",
+    "reduce",
+    "reduce_send",
+    "read_reduce",
+    "read_reduce_send",
+    "put_packets",
+    "read_put_packets",
+    "copy_packets",
+    "unpack_packets",
+    "reduce_packets",
+    "reduce_send_packets",
+    "reduce_copy_packets",
+    "reduce_copy_send_packets",
+    "group_load_reduce",
+    "group_load_reduce_store",
+    "group_store",
+    "group_store_packets",
+    "send",
+    "recv",
+    "recv_copy_send",
+    "recv_reduce_send",
+    "recv_reduce_copy",
+    "recv_reduce_copy_send",
+    "compute",
+    "loop",
+    "end_loop",
+});
+static_assert(kOps.size() == static_cast<std::size_t>(OpKind::end_loop) + 1);
+
+constexpr std::array<std::string_view, 9> kPrimitives{
+    "move", "signal", "wait", "fence", "sync", "barrier", "post", "flush", "compute"};
+static_assert(kPrimitives.size() == static_cast<std::size_t>(PrimitiveKind::compute) + 1);
+
+}  // namespace
+
+std::string_view name_of(Protocol protocol) {
+  return kProtocols.at(static_cast<std::size_t>(protocol));
+}
+std::string_view name_of(OpKind kind) {
+  return kOps.at(static_cast<std::size_t>(kind));
+}
+std::string_view name_of(PrimitiveKind kind) {
+  return kPrimitives.at(static_cast<std::size_t>(kind));
+}
+
+}  // namespace hemiola::program

@@ -1,0 +1,159 @@
+// Primitives: what operations of every format expand to. verify, sim and the executor interpret
+// these and nothing else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/data_type.h"
+#include "program/program.h"
+
+namespace hemiola::program {
+
+/// Bytes of memory that a primitive touches. `offset` is the byte offset in memory of the first
+/// data byte in a buffer with aliases resolved (packets included: LL data byte d stands at offset 2
+/// d).
+struct Span {
+  std::int32_t rank = 0;    ///< owner; for multicast: -1
+  std::int32_t buffer = 0;  ///< physical buffer (aliases resolved)
+  std::int64_t offset = 0;
+  Access access = Access::plain;
+  std::int32_t group = -1;  ///< multicast group
+  std::int64_t flag = 0;    ///< packets: the flag value that is written or waited for. Scratch
+                            ///< packets: repetition + 1; FIFO slots: running step + 1
+};
+
+enum class PrimitiveKind : std::uint8_t {
+  move,     ///< dst... = reduce(src...): every thread t moves the bytes 16 (t + k T), k = 0, 1, ...
+  signal,   ///< add `value` to a semaphore; `release`: after a fence over the workgroup's earlier
+            ///< stores; without: earlier loads have returned, earlier stores may still be on their
+            ///< way
+  wait,     ///< until the semaphore reached `value` (a running total); `acquire`
+  fence,    ///< until all earlier stores of the workgroup are acknowledged
+  sync,     ///< barrier of the workgroup
+  barrier,  ///< barrier among workgroups of the rank
+  post,   ///< push a descriptor to the rank's proxy: copy `bytes` src -> dst (memory is the access
+          ///< mode's multiple of it; 0: none), then signal if any; the push is a release at system
+          ///< scope
+  flush,  ///< until the proxy has completed everything this workgroup posted
+  compute,  ///< `duration`, or a roofline over flop and bytes
+};
+std::string_view name_of(PrimitiveKind kind);
+
+/// Byte offset in memory of data byte `data` under an access mode: the same for plain, 2 d for
+/// packets, (d / 120) * 128 + d mod 120 for LL128.
+std::int64_t memory_offset(std::int64_t data, Access access);
+/// Bytes of memory that `data` bytes of data starting at a packet or line boundary take.
+std::int64_t memory_size(std::int64_t data, Access access);
+
+/// A reference to a semaphore with everything resolved.
+struct SemaphoreId {
+  std::int32_t rank = 0;
+  std::int32_t index = 0;
+  auto operator<=>(const SemaphoreId&) const = default;
+};
+
+/// One primitive of one workgroup. Move: all sources and destinations have `bytes` bytes of data.
+/// signal and wait may name several semaphores: thread i handles the i-th.
+struct Primitive {
+  PrimitiveKind kind = PrimitiveKind::sync;
+  std::int32_t op = 0;  ///< index in the body, for messages and tracks
+  std::int64_t bytes = 0;
+  ReduceOp reduce = ReduceOp::none;
+  std::vector<Span> src;
+  std::vector<Span> dst;
+  std::vector<SemaphoreId> semaphores;
+  std::vector<std::int64_t>
+      values;                ///< wait: running totals; signal: increments; one per semaphore
+  bool release = false;      ///< signal: release at the scope below
+  bool acquire = false;      ///< wait
+  bool system_scope = true;  ///< false: device scope
+  bool consume = false;      ///< wait: subtract instead of a running total (several consumers)
+  std::int32_t barrier_id = 0;
+  std::int32_t workgroups = 0;
+  std::int64_t flop = 0;
+  Time duration{};
+  bool remote = false;  ///< post: crosses a NIC (else a copy engine does it)
+};
+
+/// Walks the operations of one workgroup and yields its primitives in order. A value: copying it
+/// forks the walk; each wavefront of a simulation has one. Memory does not depend on the length of
+/// the walk.
+class Cursor {
+ public:
+  /// `program` must be bound and outlive the cursor.
+  Cursor(const Program& program, int rank, std::int32_t body);
+
+  /// The next primitive into `out` (its vectors are reused); false at the end of the body.
+  bool next(Primitive& out);
+
+  /// Starts the body again as the next repetition of the whole program: doubled buffers change
+  /// halves, running totals of semaphores and FIFO steps go on.
+  void repeat();
+
+  int rank() const { return static_cast<int>(indices_.rank); }
+
+ private:
+  struct Loop {
+    std::int32_t begin = 0;  ///< index of the first operation inside
+    std::int64_t count = 0;
+    std::int64_t unit = 0;  ///< piece loops: data bytes of a piece, else 0
+    Pieces pieces = Pieces::of_chunk;
+  };
+  /// A contiguous part of an operand: data bytes from the operand's start.
+  struct Region {
+    std::int64_t offset = 0;
+    std::int64_t bytes = 0;
+    std::int64_t piece = 0;  ///< how much of offset is the start of a piece
+  };
+
+  // cursor.cc: structure.
+  void enter_loop(const Op& op);
+  void leave_or_repeat_loop();
+  std::int64_t& count_of(std::int64_t key);
+
+  // cursor_regions.cc: which bytes.
+  std::int32_t piece_loop() const;
+  std::int64_t regions(const Op& op, const Operand& operand) const;
+  Region region(const Op& op, const Operand& operand, std::int64_t index) const;
+  Span span(const Operand& operand, Region region) const;
+
+  // expand.cc: operations into primitives; false when the operation has no more.
+  bool expand(const Op& op, Primitive& out);
+  bool expand_wait(const Op& op, Primitive& out);
+  bool expand_signal(const Op& op, Primitive& out);
+  bool expand_dependency(const Op& op, Primitive& out);
+  bool expand_pairs(const Op& op, Primitive& out);
+  bool expand_posts(const Op& op, Primitive& out);
+  bool expand_move(const Op& op, Primitive& out);
+  bool expand_read_put_packets(const Op& op, Primitive& out);
+  bool once() { return stage_++ == 0; }
+  ReduceOp reduction(const Op& op) const;
+  SemaphoreId semaphore(const SemaphoreRef& ref) const;
+
+  // cursor_fifo.cc: sends and receives through connections.
+  bool expand_connection(const Op& op, Primitive& out);
+  bool fifo_stage(const Op& op, Region slice, Primitive& out);
+  bool fifo_wait(const Op& op, Primitive& out);
+  void fifo_move(const Op& op, Region slice, Primitive& out);
+  void fifo_post(const Op& op, Region slice, Primitive& out);
+  Access fifo_access(int from, int to) const;
+  Span slot(int owner, std::int32_t buffer, std::int64_t step, Access access) const;
+
+  const Program* program_;
+  const Body* body_;
+  Indices indices_;  ///< loop counters are the running iterations
+  std::int64_t iteration_ = 0;
+  std::int32_t op_ = 0;
+  std::int32_t stage_ = 0;  ///< progress inside the current operation's expansion
+  std::int64_t part_ = 0;   ///< pair, region or FIFO slice inside the current operation
+  std::int32_t depth_ = 0;
+  std::array<Loop, 2> loops_{};
+  std::vector<std::pair<std::int64_t, std::int64_t>>
+      counts_;  ///< running totals of the semaphores and FIFOs met
+};
+
+}  // namespace hemiola::program

@@ -1,0 +1,166 @@
+#include "program/program.h"
+
+#include <array>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+
+#include "machine/machine.h"
+#include "program/primitive.h"
+
+namespace hemiola::program {
+namespace {
+
+bool waits_on_semaphores(OpKind kind) {
+  return kind == OpKind::wait || kind == OpKind::relaxed_wait || kind == OpKind::sem_acquire;
+}
+
+/// The semaphores that each body waits on, without repetition.
+std::vector<std::set<std::int32_t>> awaited_by_body(const Program& program) {
+  std::vector<std::set<std::int32_t>> awaited(program.bodies.size());
+  for (std::size_t body = 0; body < program.bodies.size(); ++body) {
+    for (const Op& op : program.bodies[body].ops) {
+      if (!waits_on_semaphores(op.kind)) continue;
+      for (const SemaphoreRef& ref : op.semaphores) awaited[body].insert(ref.index);
+    }
+  }
+  return awaited;
+}
+
+/// Marks the semaphores that more than one workgroup of some rank waits on.
+void mark_shared(Program& program) {
+  const auto awaited = awaited_by_body(program);
+  for (const RankCode& code : program.codes) {
+    std::map<std::int32_t, int> waiters;
+    for (const Stream& stream : code.streams) {
+      for (const StreamItem& item : stream) {
+        if (item.kind != StreamItem::Kind::kernel) continue;
+        for (std::int32_t body : program.kernels.at(static_cast<std::size_t>(item.index)).bodies) {
+          for (std::int32_t index : awaited.at(static_cast<std::size_t>(body))) ++waiters[index];
+        }
+      }
+    }
+    for (const auto& [index, count] : waiters) {
+      if (count > 1) program.semaphores.at(static_cast<std::size_t>(index)).shared = true;
+    }
+  }
+}
+
+}  // namespace
+
+std::int64_t memory_offset(std::int64_t data, Access access) {
+  switch (access) {
+    case Access::packet:
+    case Access::packet8:
+    case Access::multicast_packet:
+      return 2 * data;
+    case Access::ll128:
+      return data / 120 * 128 + data % 120;
+    case Access::plain:
+    case Access::multicast:
+      return data;
+  }
+  return data;
+}
+
+std::int64_t memory_size(std::int64_t data, Access access) {
+  if (access == Access::ll128) return (data + 119) / 120 * 128;
+  return memory_offset(data, access);
+}
+
+bool Op::operator==(const Op& other) const {
+  return kind == other.kind && channel == other.channel && reduce == other.reduce &&
+         src == other.src && dst == other.dst && semaphores == other.semaphores &&
+         target == other.target && send_to == other.send_to && recv_from == other.recv_from &&
+         slice == other.slice && slices == other.slices && barrier_id == other.barrier_id &&
+         workgroups == other.workgroups && count == other.count && unit == other.unit &&
+         unit_chunks == other.unit_chunks && pieces == other.pieces && flop == other.flop &&
+         bytes == other.bytes && duration == other.duration;
+}
+
+Bytes Program::next_legal_size(Bytes wanted, DataType element) const {
+  const std::int64_t step =
+      chunks_per_size * std::lcm(alignment.count, static_cast<std::int64_t>(size_of(element)));
+  const std::int64_t steps = wanted.count <= step ? 1 : (wanted.count - 1) / step + 1;
+  return {steps * step};
+}
+
+bool Program::crosses_network(int from, int to) const {
+  return machine != nullptr && machine->reach(from, to) == machine::Reach::network;
+}
+
+std::int64_t Program::slot_bytes() const {
+  constexpr std::array<Access, 3> kAccess{Access::plain, Access::packet, Access::ll128};
+  return memory_size(fifo.step.count, kAccess.at(static_cast<std::size_t>(protocol)));
+}
+
+int Program::workgroups(int rank) const {
+  std::size_t total = 0;
+  const auto code = static_cast<std::size_t>(code_of.at(static_cast<std::size_t>(rank)));
+  for (const Stream& stream : codes.at(code).streams) {
+    for (const StreamItem& item : stream) {
+      if (item.kind == StreamItem::Kind::kernel)
+        total += kernels.at(static_cast<std::size_t>(item.index)).bodies.size();
+    }
+  }
+  return static_cast<int>(total);
+}
+
+std::int64_t Program::chunks_of(std::int32_t buffer, int rank) const {
+  const std::vector<std::int64_t>& chunks = buffers.at(static_cast<std::size_t>(buffer)).chunks;
+  if (chunks.empty()) return 0;
+  return chunks.size() == 1 ? chunks.front() : chunks.at(static_cast<std::size_t>(rank));
+}
+
+std::int64_t Program::chunk_stride(std::int32_t buffer) const {
+  const std::int64_t limit = buffers.at(static_cast<std::size_t>(buffer)).chunk_limit.count;
+  return limit > 0 && limit < chunk_bytes ? limit : chunk_bytes;
+}
+
+std::int64_t Program::memory_bytes(std::int32_t buffer, int rank) const {
+  const Buffer& description = buffers.at(static_cast<std::size_t>(buffer));
+  if (description.kind == BufferKind::fifo) return description.bytes.count;
+  return chunks_of(buffer, rank) * chunk_stride(buffer) * (description.packets ? 2 : 1) *
+         (description.doubled ? 2 : 1);
+}
+
+Program::Place Program::resolve(std::int32_t buffer, std::int64_t offset, int rank) const {
+  Place place{buffer, offset};
+  // Aliases do not form cycles (checked by bind); the bound keeps an unchecked program from
+  // hanging.
+  for (std::size_t depth = 0; depth < buffers.size(); ++depth) {
+    const Buffer& description = buffers.at(static_cast<std::size_t>(place.buffer));
+    if (description.alias < 0) break;
+    place.offset += description.alias_chunk({.rank = rank}) * chunk_bytes;
+    place.buffer = description.alias;
+  }
+  return place;
+}
+
+void Program::finish() {
+  const Bytes fifo_bytes{fifo.slots * slot_bytes()};
+  first_fifo_ = static_cast<std::int32_t>(buffers.size());
+  for (std::int32_t i = 0; i < inbound; ++i) {
+    buffers.push_back({.name = "fifo " + std::to_string(i),
+                       .kind = BufferKind::fifo,
+                       .chunks = {},
+                       .bytes = fifo_bytes});
+  }
+  first_staging_ = static_cast<std::int32_t>(buffers.size());
+  for (std::int32_t i = 0; i < outbound; ++i) {
+    buffers.push_back({.name = "staging " + std::to_string(i),
+                       .kind = BufferKind::fifo,
+                       .chunks = {},
+                       .bytes = fifo_bytes});
+  }
+  first_tail_ = static_cast<std::int32_t>(semaphores.size());
+  for (std::int32_t i = 0; i < inbound; ++i)
+    semaphores.push_back({.name = "tail of fifo " + std::to_string(i)});
+  first_head_ = static_cast<std::int32_t>(semaphores.size());
+  for (std::int32_t i = 0; i < outbound; ++i)
+    semaphores.push_back({.name = "credit of connection " + std::to_string(i)});
+  mark_shared(*this);
+}
+
+}  // namespace hemiola::program

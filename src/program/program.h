@@ -1,0 +1,325 @@
+// Programs: what each GPU executes, with which hardware. Compact: bodies are shared by ranks, loops
+// and operands are affine in (rank, iteration), and sizes are in chunks until a program is bound to
+// a size.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/affine.h"
+#include "core/data_type.h"
+#include "core/diagnostics.h"
+#include "core/units.h"
+
+namespace hemiola::machine {
+class Machine;
+}
+
+namespace hemiola::program {
+
+enum class Protocol : std::uint8_t { simple, ll, ll128 };
+std::string_view name_of(Protocol protocol);
+
+/// How bytes of an operand are laid out and addressed.
+enum class Access : std::uint8_t {
+  plain,      ///< as they are
+  packet,     ///< LL: 8 B data + 8 B flags; memory holds 2 bytes per byte of data
+  packet8,    ///< LL8: 4 B data + 4 B flag; the same factor
+  ll128,      ///< 120 B data + 8 B flag per 128 B line
+  multicast,  ///< the switch's address of a group: a store reaches all members, a load reduces over
+              ///< them
+  multicast_packet  ///< a packet stored through the switch
+};
+
+enum class BufferKind : std::uint8_t { input, output, scratch, fifo };
+
+/// A buffer that every rank has. `chunks` may differ per rank (irregular files).
+struct Buffer {
+  std::string name{};  ///< "input", "scratch", "fifo 3"
+  BufferKind kind = BufferKind::scratch;
+  std::vector<std::int64_t> chunks{};  ///< one value for all ranks, or one per rank
+  Bytes bytes{};                       ///< kind fifo: its fixed size
+  bool packets = false;                ///< holds packets: memory is twice the data
+  bool doubled = false;                ///< alternates between two halves by iteration
+  Bytes chunk_limit{};      ///< > 0: larger chunks are folded: pieces reuse this much per chunk
+  std::int32_t alias = -1;  ///< in place: the buffer whose memory this one shares
+  Affine alias_chunk{};     ///< ... and the chunk of it where this one starts
+};
+
+/// Memory of one rank, in chunks: [chunk, chunk + chunks) of a buffer of `rank`; for
+/// Access::multicast of every rank of `group`.
+struct Operand {
+  Affine rank = own_rank();
+  std::int32_t buffer = 0;
+  Affine chunk{};
+  std::int64_t chunks = 1;
+  Access access = Access::plain;
+  std::int32_t group = -1;  ///< index into Program::groups for multicast
+  bool operator==(const Operand&) const = default;
+};
+
+/// A counting semaphore in the memory of `rank`. Semaphores have the same indices on all ranks.
+struct SemaphoreRef {
+  Affine rank = own_rank();
+  std::int32_t index = 0;
+  bool operator==(const SemaphoreRef&) const = default;
+};
+
+/// One end of a connection: a FIFO of slots in the receiver's memory. `inbound` numbers the
+/// receiver's incoming FIFOs, `outbound` the sender's outgoing ones.
+struct ConnectionRef {
+  Affine peer{};               ///< send: the receiver; receive: the sender
+  std::int32_t inbound = -1;   ///< index at the receiver; -1 no connection
+  std::int32_t outbound = -1;  ///< index at the sender
+  std::int32_t channel = 0;    ///< as the source format numbers it (messages, writers)
+  bool operator==(const ConnectionRef&) const = default;
+};
+
+enum class OpKind : std::uint8_t {
+  // Inside a rank.
+  sync,     ///< barrier of the workgroup (MSCCL++ nop)
+  barrier,  ///< barrier among `workgroups` workgroups of the rank, named by `barrier_id`
+  sem_acquire,
+  sem_release,  ///< device-scope semaphores between workgroups
+  dep_wait,     ///< wait until a workgroup's progress semaphore reached `target` (MSCCL depid/deps)
+  dep_signal,   ///< advance the own progress semaphore
+  // Between ranks.
+  signal,
+  wait,
+  relaxed_signal,
+  relaxed_wait,
+  flush,
+  // Data, memory and port channels.
+  put,
+  put_signal,
+  put_signal_flush,
+  get,
+  copy,
+  reduce,
+  reduce_send,
+  read_reduce,
+  read_reduce_send,
+  put_packets,
+  read_put_packets,
+  copy_packets,
+  unpack_packets,
+  reduce_packets,
+  reduce_send_packets,
+  reduce_copy_packets,
+  reduce_copy_send_packets,
+  group_load_reduce,
+  group_load_reduce_store,
+  group_store,
+  group_store_packets,
+  // Through a connection's FIFO (MSCCL XML, NCCL).
+  send,
+  recv,
+  recv_copy_send,
+  recv_reduce_send,
+  recv_reduce_copy,
+  recv_reduce_copy_send,
+  // Compute: a stated time, bytes and flop (a roofline until the GEMM model comes).
+  compute,
+  // Structure: `loop` repeats what stands up to its `end_loop`.
+  loop,
+  end_loop
+};
+std::string_view name_of(OpKind kind);
+
+/// What a piece loop divides (Op::pieces).
+enum class Pieces : std::uint8_t {
+  of_chunk,  ///< MSCCL: every chunk of an operation contributes its bytes [p unit, (p + 1) unit)
+  of_region  ///< MSCCL++ pipelines: the operation touches [p unit, (p + 1) unit) of all its chunks
+             ///< as one region
+};
+
+enum class Channel : std::uint8_t { none, memory, port, switch_ };
+
+/// One operation of a workgroup. Which fields mean something depends on the kind; the readers fill
+/// no others, so that equality of programs is equality of fields.
+struct Op {
+  OpKind kind = OpKind::sync;
+  Channel channel = Channel::none;
+  ReduceOp reduce = ReduceOp::none;
+  std::vector<Operand> src{};
+  std::vector<Operand> dst{};
+  std::vector<SemaphoreRef> semaphores{};  ///< signal, wait, sem_*, dep_*, put_signal
+  std::int64_t target = 0;    ///< dep_wait: value to reach, per iteration of the outer loop
+  ConnectionRef send_to{};    ///< send, recv_*_send
+  ConnectionRef recv_from{};  ///< recv*
+  std::int32_t slice = 0;     ///< thread-block group: this workgroup's share ...
+  std::int32_t slices = 1;    ///< ... of that many, in units of the program's alignment
+  std::int32_t barrier_id = 0;
+  std::int32_t workgroups = 0;  ///< barrier
+  // loop: `count` times; or, with unit > 0, once per piece of `unit` data bytes of `unit_chunks`
+  // chunks. Ops inside a piece loop touch only their piece of each chunk (docs/model.md, pieces).
+  std::int64_t count = 0;
+  Bytes unit{};
+  std::int64_t unit_chunks = 0;
+  Pieces pieces = Pieces::of_chunk;
+  // compute
+  std::int64_t flop = 0;
+  Bytes bytes{};
+  Time duration{};
+  // Where it stands in its file, for messages ("/gpus/0/threadblocks/1/ops/3").
+  std::string where{};
+  bool operator==(const Op&) const;  ///< all but `where`
+};
+
+/// The operations of one workgroup; shared by every workgroup and rank that names it.
+struct Body {
+  std::vector<Op> ops{};
+};
+
+struct Kernel {
+  std::string name{};
+  std::int32_t threads = 1024;         ///< per workgroup
+  std::vector<std::int32_t> bodies{};  ///< one entry per workgroup: index into Program::bodies
+};
+
+/// An item of a stream, started when the one before it is done.
+struct StreamItem {
+  enum class Kind : std::uint8_t { kernel, event_record, event_wait, host } kind = Kind::kernel;
+  std::int32_t index = 0;  ///< kernel or event
+  Time duration{};         ///< host function
+};
+using Stream = std::vector<StreamItem>;
+
+/// What one rank runs; shared by all ranks that run the same.
+struct RankCode {
+  std::vector<Stream> streams{};
+};
+
+struct Semaphore {
+  std::string name{};  ///< "channel 3", "progress of workgroup 2"
+  std::int64_t initial = 0;
+  bool local = false;   ///< device scope (sem_*, dep_*): never crosses a link
+  bool shared = false;  ///< several workgroups of a rank wait on it: waits consume; set by finish()
+};
+
+/// FIFO geometry of connections.
+struct Fifo {
+  std::int64_t slots = 8;
+  Bytes step{512 << 10};  ///< data bytes of one slot
+};
+
+/// The channels that a rank of an MSCCL++ plan declares, as peers: the k-th channel of a to b is
+/// paired with the k-th of b to a. Semaphore i of a rank belongs to its memory channel i; then come
+/// those of port channels.
+struct ChannelTable {
+  std::vector<int> memory{};
+  std::vector<int> port{};
+  bool operator==(const ChannelTable&) const = default;
+};
+
+/// A program without a size, and with one once bound.
+class Program {
+ public:
+  std::string name;
+  std::string source;  ///< file or template it came from
+  std::string format;  ///< "mscclpp", "msccl", "template"
+  Collective collective = Collective::custom;
+  Protocol protocol = Protocol::simple;
+  bool in_place = false;
+  int ranks = 0;
+  std::vector<Buffer> buffers;
+  std::vector<Semaphore> semaphores;
+  std::int32_t inbound = 0;  ///< connections per rank: FIFO buffers and semaphores are derived
+  std::int32_t outbound = 0;
+  Fifo fifo;
+  std::vector<std::vector<int>> groups;  ///< multicast groups (ranks)
+  std::vector<ChannelTable> channels;    ///< by rank; only from MSCCL++ plans, for their writer
+  std::vector<Body> bodies;
+  std::vector<Kernel> kernels;
+  std::vector<RankCode> codes;
+  std::vector<std::int32_t> code_of;  ///< by rank: index into codes
+  std::int32_t barriers = 0;          ///< barrier ids per rank are 0 .. barriers-1
+  std::int64_t chunks_per_size = 1;   ///< chunks that make up what nccl-tests calls size
+  std::int64_t root = 0;              ///< broadcast, reduce
+  Bytes alignment{16};                ///< a chunk is a multiple of it; slices are cut at it
+  Bytes min_size{};                   ///< the file's own range; outside it: a warning
+  Bytes max_size{INT64_MAX};
+  Diagnostics warnings;  ///< from the reader
+
+  // Bound:
+  Bytes size{};  ///< 0: not bound
+  DataType type = DataType::float32;
+  ReduceOp op = ReduceOp::sum;
+  std::int64_t chunk_bytes = 0;
+  const machine::Machine* machine = nullptr;  ///< not owned; null: every pair is load/store
+
+  /// The smallest legal size >= `size`: a multiple of chunks_per_size * lcm(alignment, element).
+  Bytes next_legal_size(Bytes size, DataType type) const;
+
+  /// Whether the path between two ranks crosses a NIC; false without a machine.
+  bool crosses_network(int from, int to) const;
+  /// Bytes of memory of one FIFO slot in the program's protocol.
+  std::int64_t slot_bytes() const;
+
+  int workgroups(int rank) const;  ///< over all kernels of the rank
+  std::int64_t chunks_of(std::int32_t buffer, int rank) const;
+  /// Bytes from one chunk of a buffer to the next: chunk_bytes, or less in a folded buffer.
+  std::int64_t chunk_stride(std::int32_t buffer) const;
+  /// Bytes of a buffer's memory on a rank (packets and doubling included). Bound programs only.
+  std::int64_t memory_bytes(std::int32_t buffer, int rank) const;
+  /// Follows aliases: the buffer and byte offset where (buffer, offset) really is on `rank`.
+  struct Place {
+    std::int32_t buffer;
+    std::int64_t offset;
+  };
+  Place resolve(std::int32_t buffer, std::int64_t offset, int rank) const;
+
+  // Buffers and semaphores that connections own; valid after finish().
+  std::int32_t fifo_buffer(std::int32_t inbound_index) const { return first_fifo_ + inbound_index; }
+  /// The sender's own staging of a connection whose pair crosses a NIC; the same geometry as the
+  /// FIFO.
+  std::int32_t staging_buffer(std::int32_t outbound_index) const {
+    return first_staging_ + outbound_index;
+  }
+  std::int32_t tail_semaphore(std::int32_t inbound_index) const {
+    return first_tail_ + inbound_index;
+  }
+  std::int32_t head_semaphore(std::int32_t outbound_index) const {
+    return first_head_ + outbound_index;
+  }
+  /// Adds the buffers and semaphores of the connections; every reader calls it last.
+  void finish();
+
+ private:
+  std::int32_t first_fifo_ = 0;
+  std::int32_t first_staging_ = 0;
+  std::int32_t first_tail_ = 0;
+  std::int32_t first_head_ = 0;
+};
+
+struct BindOptions {
+  Bytes size{MiB(1)};
+  DataType type = DataType::float32;
+  ReduceOp op = ReduceOp::sum;
+};
+
+/// Binds to a size and (optionally) a machine. Failure: a size the program cannot take (the hint
+/// names the next legal ones), more ranks than the machine has, ranks that cannot reach each other
+/// the way an operation needs. A size outside the file's own range adds a warning.
+Program bind(const Program& program, const machine::Machine* machine, const BindOptions& options);
+
+/// Reads a file (MSCCL++ execution plan or MSCCL XML, also gzip-compressed; recognised by content)
+/// or makes a built-in ("all-reduce/ring") for `ranks`. Throws Failure.
+struct LoadOptions {
+  int ranks = 0;  ///< built-ins: number of ranks (0: the machine decides first)
+  std::vector<std::pair<std::string, std::string>>
+      parameters;  ///< built-ins: channels=8, protocol=ll, ...
+};
+Program load(const std::string& name_or_file, const LoadOptions& options = {});
+bool is_built_in(const std::string& name);
+
+Program read_mscclpp(std::string_view json, const std::string& file);
+Program read_msccl(std::string_view xml, const std::string& file);
+/// Failure for a program that the format cannot say, with the operation and the reason.
+std::string write_mscclpp(const Program& program);
+std::string write_msccl(const Program& program);
+
+}  // namespace hemiola::program

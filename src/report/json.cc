@@ -1,0 +1,85 @@
+// The object of --json. Written as text and not through a JSON library, because times are exact
+// decimals that no double holds.
+#include <fmt/format.h>
+
+#include "report/numbers.h"
+#include "report/report.h"
+
+namespace hemiola::report {
+namespace {
+
+std::string counters(const sim::Result& result) {
+  std::string text = "{";
+  for (const auto& [name, value] : result.counters) {
+    text += fmt::format("{}\n        {}: {}", text.size() > 1 ? "," : "", json_string(name), value);
+  }
+  return text + (result.counters.empty() ? "}" : "\n      }");
+}
+
+std::string links(const sim::Result& result) {
+  std::string text = "[";
+  for (const sim::LinkUse& link : result.links) {
+    text += fmt::format(
+        "{}\n        {{\"from\": {}, \"to\": {}, \"payload_bytes\": {}, \"wire_bytes\": {}, "
+        "\"busy_fs\": {}, \"max_queue\": {}}}",
+        text.size() > 1 ? "," : "", json_string(link.from), json_string(link.to),
+        link.payload_bytes, link.wire_bytes, link.busy.fs, link.max_queue);
+  }
+  return text + (result.links.empty() ? "]" : "\n      ]");
+}
+
+std::string attribution(const sim::Result& result) {
+  std::string text = "[";
+  for (std::size_t rank = 0; rank < result.attribution.size(); ++rank) {
+    text += fmt::format("{}\n        {{\"rank\": {}, \"fs\": {{", rank > 0 ? "," : "", rank);
+    for (std::size_t i = 0; i < sim::kReasons; ++i) {
+      text += fmt::format("{}{}: {}", i > 0 ? ", " : "",
+                          json_string(sim::name_of(static_cast<sim::Reason>(i))),
+                          result.attribution[rank][i]);
+    }
+    text += "}}";
+  }
+  return text + (result.attribution.empty() ? "]" : "\n      ]");
+}
+
+std::string result_object(const sim::Result& result, bool volatile_fields) {
+  std::string text = "    {";
+  const auto field = [&](std::string_view key, const std::string& value) {
+    text += fmt::format("{}\n      \"{}\": {}", text.back() == '{' ? "" : ",", key, value);
+  };
+  field("size_bytes", std::to_string(result.size.count));
+  field("time_fs", std::to_string(result.time.fs));
+  field("time_ns", exact_ns(result.time));
+  field("algbw_GBps", json_number(result.algbw_GBps));
+  field("busbw_GBps", json_number(result.busbw_GBps));
+  field("bound_ns", fmt::format("{{\"bandwidth\": {}, \"latency\": {}}}",
+                                exact_ns(result.bound.bandwidth), exact_ns(result.bound.latency)));
+  field("ideal_ns", exact_ns(result.ideal));
+  field("checked", json_string(result.checked));
+  field("line_hops", std::to_string(result.line_hops));
+  if (volatile_fields) {
+    field("visited_hops", std::to_string(result.visited_hops));
+    field("wall_s", json_number(result.wall_s));
+    field("peak_rss_bytes", std::to_string(result.peak_rss_bytes));
+  }
+  field("counters", counters(result));
+  field("links", links(result));
+  field("attribution", attribution(result));
+  return text + "\n    }";
+}
+
+}  // namespace
+
+std::string to_json(const Run& run, const std::vector<sim::Result>& results, bool volatile_fields) {
+  std::string text = fmt::format(
+      "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n"
+      "  \"program\": {},\n  \"engine\": {},\n  \"results\": [",
+      json_string(run.command), json_string(run.machine), json_string(run.program),
+      json_string(run.engine));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    text += (i > 0 ? ",\n" : "\n") + result_object(results[i], volatile_fields);
+  }
+  return text + (results.empty() ? "]\n}\n" : "\n  ]\n}\n");
+}
+
+}  // namespace hemiola::report

@@ -1,0 +1,66 @@
+#include "report/numbers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+namespace hemiola::report {
+
+std::string exact_ns(Time time) {
+  const std::int64_t magnitude = time.fs < 0 ? -time.fs : time.fs;
+  return fmt::format("{}{}.{:06}", time.fs < 0 ? "-" : "", magnitude / 1'000'000,
+                     magnitude % 1'000'000);
+}
+
+std::string table_us(Time time) {
+  int decimals = 3;
+  for (std::int64_t smallest = 10'000'000; time.fs > 0 && time.fs < smallest && decimals < 9;
+       smallest /= 10) {
+    ++decimals;
+  }
+  return fmt::format("{:.{}f}", time.us(), decimals);
+}
+
+std::string percent(Time part, Time whole) {
+  if (whole.fs == 0) return "-";
+  return fmt::format("{:.1f}",
+                     100.0 * static_cast<double>(part.fs) / static_cast<double>(whole.fs));
+}
+
+std::string json_number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "null";
+}
+
+std::string json_string(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::size_t latest_rank(const sim::Result& result) {
+  if (!result.rank_end.empty()) {
+    return static_cast<std::size_t>(
+        std::max_element(result.rank_end.begin(), result.rank_end.end()) - result.rank_end.begin());
+  }
+  const auto finished = static_cast<std::size_t>(sim::Reason::finished);
+  const auto less = [&](const sim::Attribution& a, const sim::Attribution& b) {
+    return a[finished] < b[finished];
+  };
+  return static_cast<std::size_t>(
+      std::min_element(result.attribution.begin(), result.attribution.end(), less) -
+      result.attribution.begin());
+}
+
+std::vector<sim::Reason> by_share(const sim::Attribution& attribution) {
+  std::vector<sim::Reason> reasons;
+  for (std::size_t i = 0; i < sim::kReasons; ++i) {
+    if (attribution[i] != 0) reasons.push_back(static_cast<sim::Reason>(i));
+  }
+  std::stable_sort(reasons.begin(), reasons.end(), [&](sim::Reason a, sim::Reason b) {
+    return attribution[static_cast<std::size_t>(a)] > attribution[static_cast<std::size_t>(b)];
+  });
+  return reasons;
+}
+
+}  // namespace hemiola::report

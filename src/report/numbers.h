@@ -1,0 +1,34 @@
+// Numbers as text, the same on every host.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/time.h"
+#include "sim/result.h"
+
+namespace hemiola::report {
+
+/// Nanoseconds with all six decimals, from the integer: nothing is rounded.
+std::string exact_ns(Time time);
+/// Microseconds with three decimals, or as many as the first two digits of a shorter time need.
+std::string table_us(Time time);
+/// 100 * part / whole with one decimal; "-" when whole is 0.
+std::string percent(Time part, Time whole);
+
+/// The shortest text that reads back as the same double; "null" where JSON has no number for it.
+std::string json_number(double value);
+/// With quotes; bytes that are not UTF-8 become U+FFFD.
+std::string json_string(std::string_view text);
+
+/// The rank that ends last (the lowest of several): the one whose attribution explains the time.
+/// The result must have at least one rank.
+std::size_t latest_rank(const sim::Result& result);
+
+/// The reasons of an attribution that took time, largest first, equal ones in the order of the
+/// enum.
+std::vector<sim::Reason> by_share(const sim::Attribution& attribution);
+
+}  // namespace hemiola::report

@@ -1,0 +1,55 @@
+// What was proven, or the first counterexample.
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "report/report.h"
+
+namespace hemiola::report {
+namespace {
+
+std::string_view name_of(verify::Verdict verdict) {
+  switch (verdict) {
+    case verify::Verdict::proven:
+      return "proven";
+    case verify::Verdict::partial:
+      return "partial";
+    case verify::Verdict::wrong:
+      return "wrong";
+    case verify::Verdict::deadlock:
+      return "deadlock";
+  }
+  return "unknown";
+}
+
+std::string step(const verify::Witness& witness) {
+  std::string text = fmt::format("rank {}, workgroup {}", witness.rank, witness.workgroup);
+  if (!witness.operation.empty()) text += ", " + witness.operation;
+  if (!witness.where.empty()) text += ", at " + witness.where;
+  return text + ": " + witness.text;
+}
+
+}  // namespace
+
+void print_proof(std::ostream& out, const verify::Proof& proof) {
+  const std::string_view verdict = name_of(proof.verdict);
+  std::string summary = proof.summary;
+  // "proven" alone says too little.
+  if (summary.empty() || summary == "proven")
+    summary = fmt::format("{}", fmt::join(proof.proven, "; "));
+  // The verifier may already open its line with the verdict.
+  const bool named = summary.compare(0, verdict.size(), verdict) == 0;
+  out << "# check: " << (named ? "" : std::string(verdict) + ": ") << summary << '\n';
+  if (proof.verdict == verify::Verdict::partial) {
+    for (const std::string& reason : proof.reasons) {
+      if (summary.find(reason) != std::string::npos) continue;
+      out << "#   not proven: " << reason << '\n';
+    }
+  }
+  for (std::size_t i = 0; i < proof.counterexample.size(); ++i) {
+    out << fmt::format("#   {}. {}\n", i + 1, step(proof.counterexample[i]));
+  }
+  if (!proof.warnings.empty()) out << proof.warnings.render() << '\n';
+}
+
+}  // namespace hemiola::report

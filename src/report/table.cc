@@ -1,0 +1,68 @@
+// The table of nccl-tests, and where its time goes.
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "core/data_type.h"
+#include "report/columns.h"
+#include "report/numbers.h"
+#include "report/report.h"
+
+namespace hemiola::report {
+namespace {
+
+void print_head(std::ostream& out, const Run& run) {
+  out << "# machine  " << run.machine << '\n';
+  out << "# program  " << run.program;
+  if (const program::Program* program = run.bound_program) {
+    out << fmt::format(", {} on {} ranks, protocol {}", name_of(program->collective),
+                       program->ranks, name_of(program->protocol));
+    if (program->in_place) out << ", in place";
+  }
+  out << "\n# engine   " << run.engine << '\n';
+  if (!run.launch.empty()) out << "# launch   " << run.launch << '\n';
+  out << "#\n";
+}
+
+/// As nccl-tests does: rates lose decimals as they grow, never digits before the point.
+std::string rate(double gigabytes_per_second) {
+  const int decimals = gigabytes_per_second < 1000 ? 2 : gigabytes_per_second < 10'000 ? 1 : 0;
+  return fmt::format("{:.{}f}", gigabytes_per_second, decimals);
+}
+
+}  // namespace
+
+void print_table(std::ostream& out, const Run& run, const std::vector<sim::Result>& results) {
+  print_head(out, run);
+  const auto right = Align::right;
+  Columns columns({right, right, right, right, right, right, right, right, right, Align::left});
+  columns.add_heading(
+      {"size", "count", "type", "redop", "time", "algbw", "busbw", "bound", "%bound", "checked"});
+  columns.add_heading({"(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)", "", ""});
+  const program::Program* program = run.bound_program;
+  for (const sim::Result& result : results) {
+    columns.add({std::to_string(result.size.count), std::to_string(result.count),
+                 std::string(program ? name_of(program->type) : "-"),
+                 std::string(program ? name_of(program->op) : "-"), table_us(result.time),
+                 rate(result.algbw_GBps), rate(result.busbw_GBps), table_us(result.bound.time()),
+                 percent(result.bound.time(), result.time), result.checked});
+  }
+  columns.print(out, "  ");
+}
+
+void print_attribution(std::ostream& out, const sim::Result& result) {
+  if (result.attribution.empty()) return;
+  const std::size_t rank = latest_rank(result);
+  out << fmt::format("# where the {} ns at {} B go (rank {}, the latest of {}):\n",
+                     exact_ns(result.time), result.size.count, rank, result.attribution.size());
+  const sim::Attribution& attribution = result.attribution[rank];
+  Columns columns({Align::left, Align::right, Align::left, Align::right, Align::left});
+  for (const sim::Reason reason : by_share(attribution)) {
+    const Time time{attribution[static_cast<std::size_t>(reason)]};
+    columns.add(
+        {std::string(sim::name_of(reason)), exact_ns(time), "ns", percent(time, result.time), "%"});
+  }
+  columns.print(out, "#   ");
+}
+
+}  // namespace hemiola::report

@@ -1,0 +1,328 @@
+// The reference engine: ways through servers, explicit queues, credits, switches.
+
+#include <algorithm>
+
+#include "sim/reference.h"
+
+namespace hemiola::sim {
+namespace {
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+}  // namespace
+
+void Reference::begin_leg(std::int32_t id, Stage stage, Leg leg, std::int32_t base, std::int64_t now,
+                          std::int32_t payload) {
+  Request& request = requests_[index(id)];
+  request.stage = stage;
+  request.leg = leg;
+  request.leg.base = base;
+  request.hop = 0;
+  request.carried = payload;
+  travel(id, now, false);
+}
+
+std::int64_t Reference::serve(std::int32_t id, Request& request, std::int64_t arrival) {
+  Server& server = fabric_.servers[index(id)];
+  const ServerKind& kind = fabric_.kinds[index(server.kind)];
+  // On chip a request without payload has the size of a control packet; on links its header.
+  std::int64_t payload = request.carried;
+  if (!kind.counts_wire && payload == 0) payload = machine_.model(request.source).noc_control_size.count;
+  const std::int64_t packet =
+      kind.counts_wire && request.intent == Intent::burst && request.engine >= 0 ? engines_[index(request.engine)].packet : 0;
+  const std::int64_t start = std::max(arrival, server.free);
+  const std::int64_t departure = start + fabric_.service(server, payload, packet);
+  server.free = departure;
+  server.max_wait = std::max(server.max_wait, start - arrival);
+  ++hops_;
+  charge(request.spent, kind.reason, departure - arrival);
+  if (options_.trace != nullptr) {
+    if (kind.counts_wire) {
+      const std::int64_t wire = machine_.link_classes[index(kind.link_class)].wire_bytes(payload, packet);
+      options_.trace->link(id - fabric_.link_base, wire, start > arrival ? 1 : 0, {start}, {departure});
+    }
+    if (options_.trace->wants_requests({arrival})) {
+      options_.trace->request(request.source, name_of(kind.reason), "request", {arrival}, {departure});
+    }
+  }
+  return departure;
+}
+
+// A request goes on until it has to be accepted in the order of several streams (an event), queues
+// explicitly, or reaches memory or its issuer.
+void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
+  std::int64_t time = now;
+  for (;;) {
+    Request& request = requests_[index(id)];
+    if (request.hop == request.leg.count) {
+      const bool local = request.target == request.source;
+      switch (request.stage) {
+        case Stage::out:
+          if (request.intent == Intent::multicast_load || request.intent == Intent::multicast_store) {
+            const Plane& plane = planes(request.semaphore, request.source)[index(request.route)];
+            request.stage = Stage::forward;
+            request.leg = fabric_.link_leg(plane.up, -1);
+            request.hop = 0;
+            continue;
+          }
+          if (local) break;
+          request.stage = Stage::forward;
+          request.leg = fabric_.path(request.source, request.target, request.route).forward;
+          request.hop = 0;
+          continue;
+        case Stage::forward: {
+          if (request.intent == Intent::multicast_load || request.intent == Intent::multicast_store) {
+            push(time, kSwitch, id);
+            return;
+          }
+          const std::int32_t port = request.parent >= 0
+                                        ? fabric_.port_of(fabric_.reverse[index(request.route)])
+                                        : fabric_.path(request.source, request.target, request.route).destination_port;
+          request.stage = Stage::in;
+          request.leg = fabric_.layout[index(request.target)]->port_to_slice(port, request.slice);
+          request.leg.base = fabric_.gpu_base[index(request.target)];
+          request.hop = 0;
+          continue;
+        }
+        case Stage::back_out:
+          if (local && request.parent < 0) break;
+          request.stage = Stage::back;
+          request.leg = request.parent >= 0 ? fabric_.link_leg(fabric_.reverse[index(request.route)], -1)
+                                            : fabric_.path(request.source, request.target, request.route).reverse;
+          request.hop = 0;
+          continue;
+        case Stage::back: {
+          if (request.parent >= 0) {
+            const int relative = (request.target - request.source + machine_.ranks()) % machine_.ranks();
+            push(time, kAnswer, id, 0, static_cast<std::uint32_t>(relative));
+            return;
+          }
+          const bool multicast = request.intent == Intent::multicast_load || request.intent == Intent::multicast_store;
+          const std::int32_t port =
+              multicast ? fabric_.port_of(planes(request.semaphore, request.source)[index(request.route)].up)
+                        : fabric_.path(request.source, request.target, request.route).source_port;
+          request.stage = Stage::home;
+          request.leg = fabric_.layout[index(request.source)]->port_to_cu(port, request.cu, request.carried > 0);
+          request.leg.base = fabric_.gpu_base[index(request.source)];
+          request.hop = 0;
+          continue;
+        }
+        default: break;
+      }
+      push(time, request.stage == Stage::in || request.stage == Stage::out ? kLegEnd : kComplete, id, 0, request.leg.end_tag);
+      return;
+    }
+    const Hop& hop = request.leg.hops[request.hop];
+    const std::int32_t server = request.leg.base + hop.server;
+    const Server& s = fabric_.servers[index(server)];
+    if (fabric_.kinds[index(s.kind)].merges && !accepted) {
+      push(time, kHop, id, 0, hop.tag);
+      return;
+    }
+    accepted = false;
+    if (request.in_link >= 0 && !fabric_.arbiters[index(fabric_.servers[index(request.in_link)].arbiter)].input.empty()) {
+      enqueue(server, id, time);  // in order behind what waits in the same receive buffer
+      return;
+    }
+    if (s.arbiter >= 0) {
+      enqueue(server, id, time);
+      return;
+    }
+    const std::int64_t departure = serve(server, request, time);
+    if (request.in_link >= 0) leave_buffer(request, departure);
+    charge(request.spent, hop.latency_reason, hop.latency);
+    charge(request.spent, hop.node_reason, hop.node_latency);
+    time = departure + hop.latency + hop.node_latency;
+    ++request.hop;
+  }
+}
+
+// Arrives at a server with explicit queues, or behind others in its receive buffer.
+void Reference::enqueue(std::int32_t server, std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  request.queued_at = now;
+  const std::int32_t own = fabric_.servers[index(server)].arbiter;
+  if (request.in_link >= 0) {
+    Arbiter& in = fabric_.arbiters[index(fabric_.servers[index(request.in_link)].arbiter)];
+    const bool full = own >= 0 && fabric_.arbiters[index(own)].limit > 0 &&
+                      fabric_.arbiters[index(own)].queued() >= fabric_.arbiters[index(own)].limit;
+    if (!in.input.empty() || full) {
+      in.input.push_back(id);
+      if (in.input.size() == 1) fabric_.arbiters[index(own)].blocked.push_back(request.in_link);
+      return;
+    }
+  }
+  enter_queue(server, id, now);
+}
+
+void Reference::enter_queue(std::int32_t server, std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  if (request.in_link >= 0) leave_buffer(request, now);
+  Arbiter& arbiter = fabric_.arbiters[index(fabric_.servers[index(server)].arbiter)];
+  const bool control = request.carried == 0 || request.intent == Intent::flag;
+  if (arbiter.policy != machine::Arbitration::fifo && control) {
+    arbiter.control.push_back(id);
+  } else {
+    arbiter.data.push_back(id);
+  }
+  arbiter.max_queue = std::max(arbiter.max_queue, arbiter.queued());
+  schedule_pick(server, std::max(now, fabric_.servers[index(server)].free));
+}
+
+// A pick is an event of the second phase: every request that arrives at its time is in the queues.
+void Reference::schedule_pick(std::int32_t server, std::int64_t at) {
+  Arbiter& arbiter = fabric_.arbiters[index(fabric_.servers[index(server)].arbiter)];
+  if (arbiter.pick_at >= 0 && arbiter.pick_at <= at) return;
+  arbiter.pick_at = at;
+  push(at, kPick, server, 0, static_cast<std::uint32_t>(0), 1);
+}
+
+void Reference::pick(std::int32_t server, std::int64_t now) {
+  Server& s = fabric_.servers[index(server)];
+  Arbiter& arbiter = fabric_.arbiters[index(s.arbiter)];
+  if (arbiter.pick_at != now) return;  // an earlier pick took its place
+  arbiter.pick_at = -1;
+  if (arbiter.queued() == 0 || (arbiter.has_credits && arbiter.credits == 0)) return;
+  if (s.free > now) {
+    schedule_pick(server, s.free);
+    return;
+  }
+  bool take_data = arbiter.control.empty();
+  if (!arbiter.control.empty() && !arbiter.data.empty()) {
+    switch (arbiter.policy) {
+      case machine::Arbitration::fifo:
+      case machine::Arbitration::data_first: take_data = true; break;
+      case machine::Arbitration::control_first: take_data = false; break;
+      case machine::Arbitration::fair:
+        take_data = arbiter.data_turn;
+        arbiter.data_turn = !arbiter.data_turn;
+        break;
+    }
+  }
+  std::deque<std::int32_t>& queue = take_data ? arbiter.data : arbiter.control;
+  const std::int32_t id = queue.front();
+  queue.pop_front();
+  if (arbiter.has_credits) {
+    --arbiter.credits;
+    ++counters_.credits_taken;
+  }
+  Request& request = requests_[index(id)];
+  const ServerKind& kind = fabric_.kinds[index(s.kind)];
+  charge(request.spent, kind.reason, now - request.queued_at);
+  const std::int64_t departure = serve(server, request, now);
+  const Hop& hop = request.leg.hops[request.hop];
+  charge(request.spent, hop.latency_reason, hop.latency);
+  charge(request.spent, hop.node_reason, hop.node_latency);
+  ++request.hop;
+  if (kind.counts_wire) request.in_link = server;
+  admit(server, now);
+  if (arbiter.queued() > 0) schedule_pick(server, departure);
+  travel(id, departure + hop.latency + hop.node_latency, false);
+}
+
+// The request gives its slot of the receive buffer back; the credit travels to the sender.
+void Reference::leave_buffer(Request& request, std::int64_t now) {
+  const Arbiter& in = fabric_.arbiters[index(fabric_.servers[index(request.in_link)].arbiter)];
+  if (in.has_credits) push(now + in.credit_latency, kCredit, request.in_link);
+  request.in_link = -1;
+}
+
+// Room in a finite queue: heads of receive buffers that wait for it enter, oldest first; what stands
+// behind them may then enter other queues.
+void Reference::admit(std::int32_t server, std::int64_t now) {
+  Arbiter& arbiter = fabric_.arbiters[index(fabric_.servers[index(server)].arbiter)];
+  while (!arbiter.blocked.empty() && (arbiter.limit == 0 || arbiter.queued() < arbiter.limit)) {
+    const std::int32_t link = arbiter.blocked.front();
+    arbiter.blocked.pop_front();
+    Arbiter& in = fabric_.arbiters[index(fabric_.servers[index(link)].arbiter)];
+    const std::int32_t id = in.input.front();
+    in.input.pop_front();
+    enter_queue(server, id, now);
+    while (!in.input.empty()) {
+      const std::int32_t next_id = in.input.front();
+      const Request& next = requests_[index(next_id)];
+      const std::int32_t next_server = next.leg.base + next.leg.hops[next.hop].server;
+      const std::int32_t own = fabric_.servers[index(next_server)].arbiter;
+      if (own < 0) {  // no queue there: it is served as it arrives now
+        in.input.pop_front();
+        Request& request = requests_[index(next_id)];
+        charge(request.spent, fabric_.kinds[index(fabric_.servers[index(link)].kind)].reason, now - request.queued_at);
+        leave_buffer(request, now);
+        push(now + 1, kHop, next_id, 0, request.leg.hops[request.hop].tag);
+        charge(request.spent, Reason::link, 1);
+        continue;
+      }
+      Arbiter& target = fabric_.arbiters[index(own)];
+      if (target.limit > 0 && target.queued() >= target.limit) {
+        target.blocked.push_back(link);
+        break;
+      }
+      in.input.pop_front();
+      enter_queue(next_server, next_id, now);
+    }
+  }
+}
+
+// The switches and lanes over which a rank reaches its multicast group.
+const std::vector<Reference::Plane>& Reference::planes(std::int32_t group, int rank) {
+  const std::uint64_t key = static_cast<std::uint64_t>(group) << 32 | static_cast<std::uint32_t>(rank);
+  std::vector<Plane>& planes = planes_[key];
+  if (planes.empty()) {
+    for (const machine::NodeId node : machine_.multicast_switches(program_.groups[index(group)])) {
+      for (const machine::LinkId up : machine_.lanes(machine_.gpus[index(rank)], node)) planes.push_back({node, up});
+    }
+    if (planes.empty()) throw Failure("multicast group " + std::to_string(group) + " has no switch in common");
+  }
+  return planes;
+}
+
+// Replication: a store goes to every member, a load asks every member.
+void Reference::at_switch(std::int32_t id, std::int64_t now) {
+  ++counters_.multicasts;
+  const std::int32_t group = requests_[index(id)].semaphore;
+  const Plane plane = planes(group, requests_[index(id)].source)[index(requests_[index(id)].route)];
+  const std::vector<int>& members = program_.groups[index(group)];
+  requests_[index(id)].children = static_cast<std::int32_t>(members.size());
+  for (const int member : members) {
+    const std::int32_t child = allocate(false);
+    Request& request = requests_[index(child)];
+    const Request& parent = requests_[index(id)];
+    const std::vector<machine::LinkId> lanes = machine_.lanes(plane.node, machine_.gpus[index(member)]);
+    const machine::LinkId down = lanes[index(machine_.links[index(plane.up)].lane) % lanes.size()];
+    request.spent = parent.spent;
+    request.line = parent.line;
+    request.bytes = parent.bytes;
+    request.source = parent.source;
+    request.target = member;
+    request.slice = slice_of(member, parent.line);
+    request.parent = id;
+    request.route = down;
+    request.packet_flag = parent.packet_flag;
+    request.packet_mask = parent.packet_mask;
+    request.intent = parent.intent == Intent::multicast_load ? Intent::member_load : Intent::member_store;
+    begin_leg(child, Stage::forward, fabric_.link_leg(down, plane.up), 0, now,
+              request.intent == Intent::member_store ? request.bytes : 0);
+  }
+}
+
+// A member answered. Loads are reduced one operand after the other; the last answer completes both.
+void Reference::answer_parent(std::int32_t id, std::int64_t now) {
+  const Request answer = requests_[index(id)];
+  release(id);
+  Request& parent = requests_[index(answer.parent)];
+  const Plane& plane = planes(parent.semaphore, parent.source)[index(parent.route)];
+  const bool load = parent.intent == Intent::multicast_load;
+  std::int64_t time = now;
+  if (load) {
+    Server& unit = fabric_.servers[index(fabric_.reduce_base + fabric_.node_index[index(plane.node)])];
+    time = std::max(now, unit.free) + fabric_.service(unit, answer.bytes, 0);
+    unit.free = time;
+    ++hops_;
+  }
+  if (--parent.children > 0) return;
+  parent.spent = answer.spent;
+  const std::int64_t latency = load ? machine_.nodes[index(plane.node)].switch_model.reduce_latency.fs : 0;
+  charge(parent.spent, Reason::switch_, time - now + latency);
+  begin_leg(answer.parent, Stage::back, fabric_.link_leg(fabric_.reverse[index(plane.up)], -1), 0, time + latency,
+            load ? parent.bytes : 0);
+}
+
+}  // namespace hemiola::sim

@@ -1,0 +1,648 @@
+// The reference engine: wavefronts interpret the primitives of their workgroup.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "sim/reference.h"
+
+namespace hemiola::sim {
+namespace {
+
+using program::Access;
+using program::Primitive;
+using program::PrimitiveKind;
+using program::Span;
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+// --- The window of primitives that a workgroup's wavefronts are at.
+
+Reference::Step* Reference::step_of(Wave& wave) {
+  Workgroup& group = groups_[index(wave.workgroup)];
+  while (wave.position - group.first >= static_cast<std::int64_t>(group.window.size())) {
+    if (group.ended) return nullptr;
+    Step step;
+    if (!group.cursor->next(step.primitive)) {
+      group.ended = true;
+      return nullptr;
+    }
+    if (step.primitive.kind == PrimitiveKind::barrier) {
+      expand_barrier(group, step.primitive);
+    } else {
+      group.window.push_back(std::move(step));
+    }
+  }
+  return &group.window[index(wave.position - group.first)];
+}
+
+// A barrier among workgroups: join, count on a semaphore in the L2, poll it, join.
+void Reference::expand_barrier(Workgroup& group, const Primitive& primitive) {
+  group.barrier_rounds.resize(std::max(group.barrier_rounds.size(), index(primitive.barrier_id) + 1));
+  const std::int64_t round = ++group.barrier_rounds[index(primitive.barrier_id)];
+  Step join, arrive, wait;
+  join.primitive.kind = PrimitiveKind::sync;
+  join.primitive.op = arrive.primitive.op = wait.primitive.op = primitive.op;
+  arrive.primitive.kind = PrimitiveKind::signal;
+  wait.primitive.kind = PrimitiveKind::wait;
+  for (Primitive* p : {&arrive.primitive, &wait.primitive}) {
+    p->semaphores = {{group.rank, barrier_base_ + primitive.barrier_id}};
+    p->release = p->acquire = true;
+    p->system_scope = false;
+  }
+  arrive.primitive.values = {1};
+  wait.primitive.values = {round * primitive.workgroups};
+  group.window.push_back(join);
+  group.window.push_back(std::move(arrive));
+  group.window.push_back(std::move(wait));
+  group.window.push_back(std::move(join));
+}
+
+void Reference::pass(Wave& wave, std::int64_t now) {
+  Workgroup& group = groups_[index(wave.workgroup)];
+  Step& step = group.window[index(wave.position - group.first)];
+  ++step.passed;
+  ++wave.position;
+  wave.step = 0;
+  wave.waiting = Waiting::running;
+  while (!group.window.empty() && group.window.front().passed == group.waves) {
+    const Step& front = group.window.front();
+    if (options_.trace != nullptr && front.begin >= 0 && now > front.begin) {
+      const program::Op& op = program_.bodies[index(group.body)].ops[index(front.primitive.op)];
+      const std::string_view kind = name_of(front.primitive.kind);
+      std::string name(program::name_of(op.kind));
+      if (kind != name) name += ": " + std::string(kind);
+      options_.trace->operation(group.rank, group.index, name, {front.begin}, {now});
+    }
+    group.window.pop_front();
+    ++group.first;
+  }
+}
+
+// --- One wavefront, until it has to wait.
+
+void Reference::run_wave(std::int32_t id, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  Workgroup& group = groups_[index(wave.workgroup)];
+  for (;;) {
+    wave.waiting = Waiting::running;
+    Step* step = step_of(wave);
+    if (step == nullptr) {
+      finish_wave(id, now);
+      return;
+    }
+    const Primitive& primitive = step->primitive;
+    const bool lead = wave.index == 0;
+    const bool lead_only = primitive.kind != PrimitiveKind::move && primitive.kind != PrimitiveKind::sync;
+    if (lead_only && !lead) {
+      pass(wave, now);
+      continue;
+    }
+    if (step->begin < 0) step->begin = now;
+    if (wave.step == 0 && wave.last_op != primitive.op && primitive.kind != PrimitiveKind::sync) {
+      wave.last_op = primitive.op;
+      const std::int64_t overhead = machine_.model(group.rank).sync_op_overhead.fs;
+      if (overhead > 1) {
+        charge(wave.spent, Reason::issue, overhead);
+        push(now + overhead, kWave, id, 0, wave.tag);
+        return;
+      }
+    }
+    bool waits = false;
+    switch (primitive.kind) {
+      case PrimitiveKind::move: waits = move(id, *step, now); break;
+      case PrimitiveKind::sync: waits = arrive(id, *step, now); break;
+      case PrimitiveKind::signal: waits = start_signal(id, *step, now); break;
+      case PrimitiveKind::wait: waits = start_wait(id, *step, now); break;
+      case PrimitiveKind::fence:
+      case PrimitiveKind::post: {
+        if (wave.step == 0 && !drained(wave)) {
+          wave.waiting = Waiting::drain;
+          group.draining = id;
+          return;
+        }
+        if (wave.step == 0) {
+          wave.step = 1;
+          const std::int64_t fence = machine_.model(group.rank).sync_fence_latency.fs;
+          charge(wave.spent, Reason::fence, fence);
+          push(now + fence, kWave, id, 0, wave.tag);
+          return;
+        }
+        if (primitive.kind == PrimitiveKind::post) post(id, primitive, now);
+        break;
+      }
+      case PrimitiveKind::flush:
+        if (group.posted_done < group.posted) {
+          wave.waiting = Waiting::flush;
+          group.flushing = id;
+          return;
+        }
+        break;
+      case PrimitiveKind::compute: {
+        if (wave.step == 1) break;
+        wave.step = 1;
+        const machine::GpuModel& model = machine_.model(group.rank);
+        std::int64_t fs = primitive.duration.fs;
+        if (primitive.flop > 0 && model.cu_matrix_rate > 0) {
+          const Rate flops{model.cu_matrix_rate * model.cu_clock.hertz};
+          fs = std::max(fs, flops.time_for(primitive.flop).fs);
+        }
+        if (fs <= 0) break;
+        Server& alu = fabric_.servers[index(fabric_.gpu_base[index(group.rank)] + fabric_.layout[index(group.rank)]->cu_alu + group.cu)];
+        alu.free = std::max(now, alu.free) + fs;
+        alu.busy += fs;
+        charge(wave.spent, Reason::compute, alu.free - now);
+        push(alu.free, kWave, id, 0, wave.tag);
+        wave.waiting = Waiting::compute;
+        return;
+      }
+      case PrimitiveKind::barrier: break;  // expanded
+    }
+    if (waits) return;
+    pass(wave, now);
+  }
+}
+
+// The last wavefront to arrive releases all.
+bool Reference::arrive(std::int32_t id, Step& step, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  if (wave.step == 1) return false;
+  wave.step = 1;
+  Workgroup& group = groups_[index(wave.workgroup)];
+  wave.waiting = Waiting::sync;
+  if (++step.arrived < group.waves) return true;
+  const std::int64_t latency = machine_.model(group.rank).sync_barrier_latency.fs;
+  Attribution spent = wave.spent;
+  charge(spent, Reason::barrier, latency);
+  group.stores.resize(std::max<std::size_t>(group.stores.size(), index(wave.epoch - group.first_epoch) + 1));
+  for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
+    Wave& other = waves_[index(w)];
+    other.spent = spent;
+    ++other.epoch;
+    other.own_stores = 0;
+    push(now + latency, kWave, w, 0, other.tag);
+  }
+  while (!group.stores.empty() && group.stores.front() == 0 && group.first_epoch < wave.epoch) {
+    group.stores.pop_front();
+    ++group.first_epoch;
+  }
+  return true;
+}
+
+// --- Moves: thread t owns the bytes g (t + k T); g is 16 B, less where packets carry flags.
+
+Reference::Granularity Reference::granularity(const Workgroup& group, const Primitive& primitive) const {
+  std::int64_t per_thread = 16;
+  for (const std::vector<Span>* spans : {&primitive.src, &primitive.dst}) {
+    for (const Span& span : *spans) {
+      const std::int64_t bytes = span.access == Access::packet || span.access == Access::multicast_packet ? 8
+                                 : span.access == Access::packet8                                         ? 4
+                                 : span.access == Access::ll128                                           ? 15
+                                                                                                          : 16;
+      per_thread = std::min(per_thread, bytes);
+    }
+  }
+  const std::int64_t threads = machine_.model(group.rank).cu_wavefront_size;
+  return {per_thread * threads, per_thread * threads * group.waves};
+}
+
+// Steps: 0 start, 1 loads in flight, 2 reducing, 3 stores being issued.
+bool Reference::move(std::int32_t id, const Step& step, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  const Primitive& primitive = step.primitive;
+  const Granularity grain = granularity(groups_[index(wave.workgroup)], primitive);
+  if (wave.step == 0) wave.next = wave.index * grain.wave;
+  if (wave.step == 2) {  // reduced
+    issue_stores(id, primitive, now);
+    return true;
+  }
+  if (wave.step == 3) {  // the last store of the batch has been issued
+    const std::int64_t unroll = std::max<std::int64_t>(1, machine_.model(groups_[index(wave.workgroup)].rank).cu_unroll);
+    wave.next += grain.group * unroll;
+  }
+  if (wave.next >= primitive.bytes) return false;
+  wave.step = 1;
+  issue_loads(id, primitive, now);
+  return true;
+}
+
+void Reference::issue_loads(std::int32_t id, const Primitive& primitive, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  const Workgroup& group = groups_[index(wave.workgroup)];
+  const Granularity grain = granularity(group, primitive);
+  const std::int64_t unroll = std::max<std::int64_t>(1, machine_.model(group.rank).cu_unroll);
+  wave.waiting = Waiting::loads;
+  wave.packet_cause.time = -1;
+  wave.in_flight = 1;  // held until all are issued
+  for (std::int64_t u = 0; u < unroll; ++u) {
+    const std::int64_t begin = wave.next + u * grain.group;
+    const std::int64_t end = std::min(begin + grain.wave, primitive.bytes);
+    if (begin >= end) break;
+    for (const Span& span : primitive.src) {
+      const Intent intent = span.access == Access::multicast ? Intent::multicast_load : Intent::load;
+      request_memory(id, span, begin, end, intent, false, now);
+    }
+  }
+  if (--wave.in_flight == 0) after_loads(id, now);
+}
+
+void Reference::after_loads(std::int32_t id, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  const Workgroup& group = groups_[index(wave.workgroup)];
+  const Primitive& primitive = step_of(wave)->primitive;
+  if (primitive.src.size() > 1) {
+    const Granularity grain = granularity(group, primitive);
+    const machine::GpuModel& model = machine_.model(group.rank);
+    const std::int64_t unroll = std::max<std::int64_t>(1, model.cu_unroll);
+    std::int64_t bytes = 0;
+    for (std::int64_t u = 0; u < unroll; ++u) {
+      const std::int64_t begin = wave.next + u * grain.group;
+      bytes += std::max<std::int64_t>(0, std::min(begin + grain.wave, primitive.bytes) - begin);
+    }
+    const int element = size_of(program_.type);
+    const Rate rate = element >= 4 ? model.cu_reduce_rate_4byte : element == 2 ? model.cu_reduce_rate_2byte : model.cu_reduce_rate_1byte;
+    Server& alu = fabric_.servers[index(fabric_.gpu_base[index(group.rank)] + fabric_.layout[index(group.rank)]->cu_alu + group.cu)];
+    const std::int64_t service = rate.time_for(bytes * static_cast<std::int64_t>(primitive.src.size() - 1)).fs;
+    alu.free = std::max(now, alu.free) + service;
+    alu.busy += service;
+    ++alu.requests;
+    ++hops_;
+    charge(wave.spent, Reason::compute, alu.free - now);
+    wave.waiting = Waiting::compute;
+    wave.step = 2;
+    push(alu.free, kWave, id, 0, wave.tag);
+    return;
+  }
+  issue_stores(id, primitive, now);
+}
+
+void Reference::issue_stores(std::int32_t id, const Primitive& primitive, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  const Workgroup& group = groups_[index(wave.workgroup)];
+  const Granularity grain = granularity(group, primitive);
+  const std::int64_t unroll = std::max<std::int64_t>(1, machine_.model(group.rank).cu_unroll);
+  wave.step = 3;
+  if (primitive.dst.empty()) {
+    run_wave(id, now);
+    return;
+  }
+  wave.waiting = Waiting::stores;
+  for (std::int64_t u = 0; u < unroll; ++u) {
+    const std::int64_t begin = wave.next + u * grain.group;
+    const std::int64_t end = std::min(begin + grain.wave, primitive.bytes);
+    if (begin >= end) break;
+    const bool last_iteration = u + 1 == unroll || begin + grain.group >= primitive.bytes;
+    for (std::size_t d = 0; d < primitive.dst.size(); ++d) {
+      const Span& span = primitive.dst[d];
+      const bool multicast = span.access == Access::multicast || span.access == Access::multicast_packet;
+      request_memory(id, span, begin, end, multicast ? Intent::multicast_store : Intent::store,
+                     last_iteration && d + 1 == primitive.dst.size(), now);
+    }
+  }
+}
+
+// The requests of one instruction: one per line that data bytes [begin, end) of the span touch.
+void Reference::request_memory(std::int32_t id, const Span& span, std::int64_t begin, std::int64_t end, Intent intent,
+                               bool last, std::int64_t now) {
+  std::int64_t from = begin, to = end;
+  const bool packet = span.access == Access::packet || span.access == Access::packet8 ||
+                      span.access == Access::multicast_packet || span.access == Access::ll128;
+  if (span.access == Access::ll128) {
+    from = begin / 120 * 128;
+    to = (end + 119) / 120 * 128;
+  } else if (packet) {
+    from = 2 * begin;
+    to = 2 * end;
+  }
+  const std::int64_t base = address(span);
+  const std::int64_t first = (base + from) / line_size_;
+  const std::int64_t final_line = (base + to - 1) / line_size_;
+  Wave& wave = waves_[index(id)];
+  for (std::int64_t line = first; line <= final_line; ++line) {
+    const std::int64_t low = std::max(base + from, line * line_size_);
+    const std::int64_t high = std::min(base + to, (line + 1) * line_size_);
+    const std::int64_t sectors = (high + sector_ - 1) / sector_ - low / sector_;
+    const std::int32_t request_id = make_request(id, intent, span.rank, line, std::min(sectors * sector_, line_size_));
+    Request& request = requests_[index(request_id)];
+    request.volatile_ = packet;
+    request.last_store = last && line == final_line;
+    if (packet) {
+      request.packet_flag = span.flag != 0 ? span.flag : 1;
+      for (std::int64_t granule = low % line_size_ / 8; granule <= (high - 1) % line_size_ / 8; ++granule) {
+        request.packet_mask |= std::uint64_t{1} << granule;
+      }
+    }
+    if (intent == Intent::multicast_load || intent == Intent::multicast_store) {
+      request.semaphore = span.group;
+      request.target = -1;
+      request.route = static_cast<std::int32_t>(machine::select_path(
+          line, static_cast<std::int64_t>(planes(span.group, request.source).size())));
+    }
+    if (intent == Intent::load || intent == Intent::multicast_load) ++wave.in_flight;
+    issue(request_id, now);
+  }
+}
+
+std::int32_t Reference::make_request(std::int32_t wave_id, Intent intent, int target, std::int64_t line, std::int64_t bytes) {
+  const Wave& wave = waves_[index(wave_id)];
+  const Workgroup& group = groups_[index(wave.workgroup)];
+  const std::int32_t id = allocate(intent == Intent::poll);
+  Request& request = requests_[index(id)];
+  request.spent = wave.spent;
+  request.intent = intent;
+  request.wave = wave_id;
+  request.source = group.rank;
+  request.target = target;
+  request.cu = group.cu;
+  request.line = line;
+  request.bytes = static_cast<std::int32_t>(bytes);
+  request.epoch = wave.epoch;
+  if (target >= 0) {
+    request.slice = slice_of(target, line);
+    if (target != group.rank) {
+      request.route = static_cast<std::int32_t>(machine::select_path(line, fabric_.paths(group.rank, target)));
+    }
+  }
+  return id;
+}
+
+// --- Issue: one request after the other, in order, while the CU has slots.
+
+void Reference::issue(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  const machine::GpuModel& model = machine_.model(request.source);
+  Cu& cu = ranks_[index(request.source)].cus[index(request.cu)];
+  const bool load = request.intent == Intent::load || request.intent == Intent::poll || request.intent == Intent::multicast_load;
+  if (!load) {
+    Workgroup& group = groups_[index(waves_[index(request.wave)].workgroup)];
+    group.stores.resize(std::max<std::size_t>(group.stores.size(), index(request.epoch - group.first_epoch) + 1));
+    ++group.stores[index(request.epoch - group.first_epoch)];
+    ++waves_[index(request.wave)].own_stores;
+    ++kernels_[index(group.kernel)].stores;
+    if (request.intent != Intent::flag) ++counters_.stores;
+    if (request.target != request.source && request.intent == Intent::store) {
+      counters_.injected += request.bytes;
+      ++counters_.remote_stores;
+    }
+  } else if (request.intent != Intent::poll) {
+    ++counters_.loads;
+    if (request.target != request.source) ++counters_.remote_loads;
+  }
+  const std::int64_t limit = load ? model.cu_max_outstanding : model.cu_max_stores;
+  const bool room = limit == 0 || (load ? cu.loads : cu.stores) < limit;
+  if (!cu.queue.empty() || !room) {
+    cu.queue.push_back(id);
+    return;
+  }
+  grant(id, cu, now);
+}
+
+void Reference::grant(std::int32_t id, Cu& cu, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  const GpuLayout& layout = *fabric_.layout[index(request.source)];
+  const std::int64_t start = std::max(now, cu.issue_free);
+  const std::int64_t departure = start + std::max<std::int64_t>(1, layout.model.cu_issue_interval.fs);
+  cu.issue_free = departure;
+  charge(request.spent, Reason::issue, departure - now);
+  ++hops_;
+  const bool load = request.intent == Intent::load || request.intent == Intent::poll || request.intent == Intent::multicast_load;
+  ++(load ? cu.loads : cu.stores);
+  if (request.last_store) {
+    Wave& wave = waves_[index(request.wave)];
+    wave.spent = request.spent;
+    push(departure, kWave, request.wave, 0, wave.tag);
+  }
+  // Plain local loads look into the L1.
+  if (request.intent == Intent::load && request.target == request.source && !request.volatile_ && cu.l1.exists()) {
+    const Tags::Outcome outcome = cu.l1.access(request.line, false);
+    ++(outcome.hit ? counters_.l1_hits : counters_.l1_misses);
+    if (outcome.hit) {
+      charge(request.spent, Reason::l1, layout.model.l1_latency.fs);
+      push(departure + layout.model.l1_latency.fs, kComplete, id, 0, 0);
+      return;
+    }
+  }
+  const std::int32_t base = fabric_.gpu_base[index(request.source)];
+  const std::int32_t payload = load ? 0 : request.bytes;
+  if (request.target == request.source) {
+    begin_leg(id, Stage::out, layout.cu_to_slice(request.cu, request.slice), base, departure, payload);
+    return;
+  }
+  const bool multicast = request.intent == Intent::multicast_load || request.intent == Intent::multicast_store;
+  const std::int32_t port = multicast
+                                ? fabric_.port_of(planes(request.semaphore, request.source)[index(request.route)].up)
+                                : fabric_.path(request.source, request.target, request.route).source_port;
+  begin_leg(id, Stage::out, layout.cu_to_port(request.cu, port), base, departure, payload);
+}
+
+void Reference::free_slot(Cu& cu, bool load, const Attribution& cause, std::int64_t now) {
+  --(load ? cu.loads : cu.stores);
+  while (!cu.queue.empty()) {
+    const std::int32_t id = cu.queue.front();
+    Request& request = requests_[index(id)];
+    const machine::GpuModel& model = machine_.model(request.source);
+    const bool wants_load = request.intent == Intent::load || request.intent == Intent::poll || request.intent == Intent::multicast_load;
+    const std::int64_t limit = wants_load ? model.cu_max_outstanding : model.cu_max_stores;
+    if (limit != 0 && (wants_load ? cu.loads : cu.stores) >= limit) return;
+    cu.queue.pop_front();
+    request.spent = cause;  // it waited for this slot
+    grant(id, cu, now);
+  }
+}
+
+// --- Completion at the issuer.
+
+void Reference::complete(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  if (request.intent == Intent::burst) {
+    burst_done(id, now);
+    return;
+  }
+  if (request.wave < 0) {  // a copy engine's flag: nobody waits for its acknowledgement
+    release(id);
+    return;
+  }
+  Wave& wave = waves_[index(request.wave)];
+  Cu& cu = ranks_[index(request.source)].cus[index(request.cu)];
+  switch (request.intent) {
+    case Intent::load:
+    case Intent::multicast_load: {
+      free_slot(cu, true, request.spent, now);
+      if (!request.ready) {
+        start_polling(id, now);
+        return;
+      }
+      if (request.polling && wave.packet_cause.time >= 0 && wave.packet_cause.time <= request.accepted_at) {
+        request.spent = wave.packet_cause.spent;
+        charge(request.spent, Reason::poll, request.accepted_at - wave.packet_cause.time);
+        charge(request.spent, Reason::noc, now - request.accepted_at);
+      }
+      if (--wave.in_flight == 0) {
+        wave.spent = request.spent;
+        const std::int32_t wave_id = request.wave;
+        release(id);
+        after_loads(wave_id, now);
+        return;
+      }
+      release(id);
+      return;
+    }
+    case Intent::poll:
+      free_slot(cu, true, request.spent, now);
+      poll_returned(id, now);
+      return;
+    default:
+      free_slot(cu, false, request.spent, now);
+      acknowledged(request, now);
+      release(id);
+      return;
+  }
+}
+
+// A packet load found old flags: the same request goes out again, and counts as a poll from now on.
+void Reference::start_polling(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  ++counters_.packet_retries;
+  if (!request.polling) {
+    request.polling = true;
+    --active_;
+  }
+  const std::int64_t interval = std::max<std::int64_t>(1, machine_.model(request.source).sync_poll_interval.fs);
+  charge(request.spent, Reason::poll, interval);
+  push(now + interval, kRetry, id, 1, waves_[index(request.wave)].tag);
+}
+
+void Reference::acknowledged(Request& request, std::int64_t now) {
+  Wave& wave = waves_[index(request.wave)];
+  Workgroup& group = groups_[index(wave.workgroup)];
+  --group.stores[index(request.epoch - group.first_epoch)];
+  if (request.epoch == wave.epoch) --wave.own_stores;
+  --kernels_[index(group.kernel)].stores;
+  if (group.draining >= 0 && drained(waves_[index(group.draining)])) {
+    const std::int32_t lead = std::exchange(group.draining, -1);
+    waves_[index(lead)].spent = request.spent;
+    run_wave(lead, now);
+  }
+  kernel_maybe_done(group.kernel, request.spent, now);
+}
+
+// What a release waits for: stores of the whole workgroup before its last sync, and the wavefront's own.
+bool Reference::drained(const Wave& wave) const {
+  if (wave.own_stores > 0) return false;
+  const Workgroup& group = groups_[index(wave.workgroup)];
+  for (std::int32_t e = group.first_epoch; e < wave.epoch; ++e) {
+    if (index(e - group.first_epoch) < group.stores.size() && group.stores[index(e - group.first_epoch)] > 0) return false;
+  }
+  return true;
+}
+
+// --- Signals and waits: the lead wavefront; thread i handles the i-th semaphore.
+
+bool Reference::start_signal(std::int32_t id, const Step& step, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  const Primitive& primitive = step.primitive;
+  const Workgroup& group = groups_[index(wave.workgroup)];
+  if (primitive.release && wave.step == 0) {
+    if (!drained(wave)) {
+      wave.waiting = Waiting::drain;
+      groups_[index(wave.workgroup)].draining = id;
+      return true;
+    }
+    wave.step = 1;
+    const std::int64_t fence = machine_.model(group.rank).sync_fence_latency.fs;
+    if (fence > 1) {
+      charge(wave.spent, Reason::fence, fence);
+      push(now + fence, kWave, id, 0, wave.tag);
+      return true;
+    }
+  }
+  for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
+    send_flag(id, primitive.semaphores[s], primitive.values[s], now);
+  }
+  return false;
+}
+
+void Reference::send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value, std::int64_t now) {
+  ++counters_.flags;
+  const std::int32_t request_id = make_request(wave, Intent::flag, id.rank, flag_line(id.index), sector_);
+  requests_[index(request_id)].semaphore = id.index;
+  requests_[index(request_id)].value = value;
+  issue(request_id, now);
+}
+
+bool Reference::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  if (wave.step == 1) return false;
+  wave.step = 1;
+  const Primitive& primitive = step.primitive;
+  wave.watched.clear();
+  for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
+    const program::SemaphoreId semaphore = primitive.semaphores[s];
+    wave.watched.push_back({semaphore, primitive.values[s], primitive.consume, false, -1, {}});
+    SemaphoreState& state = gpus_[index(semaphore.rank)].semaphores[index(semaphore.index)];
+    if (state.value < primitive.values[s]) state.watches.push_back({id, static_cast<std::int32_t>(s)});
+  }
+  poll_round(id, now);
+  return true;
+}
+
+// One load instruction: a request for each distinct line that holds a flag not seen yet.
+void Reference::poll_round(std::int32_t id, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  wave.waiting = Waiting::poll;
+  wave.in_flight = 1;
+  std::vector<std::pair<int, std::int64_t>> lines;
+  for (const Watched& watched : wave.watched) {
+    if (!watched.satisfied) lines.emplace_back(watched.id.rank, flag_line(watched.id.index));
+  }
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  for (const auto& [rank, line] : lines) {
+    ++counters_.polls;
+    ++wave.in_flight;
+    issue(make_request(id, Intent::poll, rank, line, sector_), now);
+  }
+  if (--wave.in_flight == 0) run_wave(id, now);
+}
+
+void Reference::poll_returned(std::int32_t id, std::int64_t now) {
+  const Request request = requests_[index(id)];
+  release(id);
+  Wave& wave = waves_[index(request.wave)];
+  if (--wave.in_flight > 0) return;
+  wave.spent = request.spent;
+  const machine::GpuModel& model = machine_.model(request.source);
+  const bool all = std::all_of(wave.watched.begin(), wave.watched.end(), [](const Watched& w) { return w.satisfied; });
+  if (!all) {
+    const std::int64_t interval = std::max<std::int64_t>(1, model.sync_poll_interval.fs);
+    charge(wave.spent, Reason::poll, interval);
+    push(now + interval, kWave, request.wave, 1, wave.tag);
+    return;
+  }
+  // The flag that came last, if it came after the first look at it, is the reason for the wait.
+  const Watched* latest = nullptr;
+  for (const Watched& watched : wave.watched) {
+    if (watched.cause.time < 0 || watched.cause.time <= watched.first_poll) continue;
+    if (latest == nullptr || watched.cause.time > latest->cause.time) latest = &watched;
+  }
+  if (latest != nullptr) {
+    wave.spent = latest->cause.spent;
+    const std::int64_t seen = std::max(latest->cause.time, request.accepted_at);
+    charge(wave.spent, Reason::poll, seen - latest->cause.time);
+    charge(wave.spent, Reason::noc, now - seen);
+  }
+  const Step& step = *step_of(wave);
+  if (step.primitive.acquire) ranks_[index(request.source)].cus[index(request.cu)].l1.clear();
+  run_wave(request.wave, now);
+}
+
+void Reference::finish_wave(std::int32_t id, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  wave.waiting = Waiting::finished;
+  Workgroup& group = groups_[index(wave.workgroup)];
+  if (++group.finished == group.waves) workgroup_done(wave.workgroup, wave.spent, now);
+}
+
+}  // namespace hemiola::sim

@@ -1,0 +1,36 @@
+// The entrance of the simulator.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "machine/machine.h"
+#include "program/program.h"
+#include "sim/result.h"
+#include "sim/trace.h"
+
+namespace hemiola::sim {
+
+enum class Engine : std::uint8_t { reference };
+enum class Launch : std::uint8_t { stream, graph };
+
+struct Options {
+  Engine engine = Engine::reference;
+  Launch launch = Launch::stream;
+  int warmup = 0;          ///< with iterations: repetitions before the measured ones
+  int iterations = 0;      ///< > 0: the time is the period over these; 0: one cold run
+  std::vector<Time> skew;  ///< start of rank i; missing ones 0
+  TraceSink* trace = nullptr;
+};
+
+/// Runs a bound program on a machine. Throws Failure with ExitCode::deadlock for a wait that cannot end
+/// (with its cycle or missing signal), ExitCode::internal for a time below the bound.
+/// `line_hops`, times and counters are the same for every run with the same input.
+Result simulate(const machine::Machine& machine, const program::Program& program,
+                const Options& options = {});
+
+/// This program's bound on this machine (simulate() puts it into the result).
+Bound bound(const machine::Machine& machine, const program::Program& program, const Options& options = {});
+
+}  // namespace hemiola::sim

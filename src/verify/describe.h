@@ -1,0 +1,30 @@
+// Words for counterexamples: who does what to which bytes.
+#pragma once
+
+#include <string>
+
+#include "verify/interpreter.h"
+#include "verify/verify.h"
+
+namespace hemiola::verify {
+
+/// What a check found: one line and the steps behind it.
+struct Finding {
+  std::string summary;
+  std::vector<Witness> steps;
+};
+
+/// "bytes [0, 4096) of scratch of rank 1" in bytes of memory; packets say so.
+std::string describe(const program::Program& program, const Region& where);
+/// "channel 3 of rank 1"
+std::string describe(const program::Program& program, program::SemaphoreId id);
+/// "workgroup 2 of rank 1"
+std::string describe(const Workgroup& workgroup);
+Witness witness(const program::Program& program, const Workgroup& workgroup, std::int32_t op,
+                std::string text);
+/// The contributions of a byte at `begin`: "input of rank 1 from byte 4096 on (2 times)".
+std::string describe(const program::Program& program, const Memory& memory,
+                     const std::vector<Term>& terms, std::int64_t begin);
+Finding describe(const Interpreter& interpreter, const Race& race);
+
+}  // namespace hemiola::verify

@@ -1,0 +1,279 @@
+#include "verify/interpreter.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hemiola::verify {
+
+using program::OpKind;
+using program::Primitive;
+using program::PrimitiveKind;
+using program::SemaphoreId;
+
+namespace {
+
+/// A bound, so that no input runs for ever: about a minute, and a gigabyte of access records.
+constexpr std::int64_t kMostOperations = 5'000'000;
+
+}  // namespace
+
+Interpreter::Interpreter(const program::Program& program, ValueTable& values, Memory& memory)
+    : program_(program), values_(values), memory_(memory) {
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    for (const program::Semaphore& semaphore : program.semaphores)
+      semaphores_.emplace_back(semaphore.initial);
+  }
+  create_workgroups();
+}
+
+Interpreter::End Interpreter::run() {
+  start_repetition();
+  while (true) {
+    while (!ready_.empty()) {
+      const Actor actor = ready_.front();
+      ready_.pop_front();
+      advance_workgroup(actor);
+      if (fault_ || memory_.race()) return End::wrong;
+      if (operations_ > kMostOperations) return End::too_long;
+    }
+    if (all_streams_done()) return End::finished;
+    if (!run_ahead()) return End::stuck;
+  }
+}
+
+/// Runs a workgroup until it blocks or ends.
+void Interpreter::advance_workgroup(Actor actor) {
+  Workgroup& self = workgroups_[static_cast<std::size_t>(actor)];
+  while (!fault_ && !memory_.race() && operations_ <= kMostOperations) {
+    if (!self.has_current) {
+      self.has_current = self.cursor.next(self.current);
+      self.signalled.clear();
+      if (self.has_current) ++operations_;
+    }
+    if (!(self.has_current ? execute(actor) : settle(actor))) {
+      self.state = Workgroup::State::blocked;
+      return;
+    }
+    if (!self.has_current) return end(actor);
+    self.has_current = false;
+  }
+}
+
+/// One primitive; false if it has to wait, in which case something will wake the workgroup.
+bool Interpreter::execute(Actor actor) {
+  Workgroup& self = workgroups_[static_cast<std::size_t>(actor)];
+  if (self.current.kind == PrimitiveKind::wait) return execute_wait(self, actor);
+  if (self.current.kind == PrimitiveKind::signal) return execute_signal(self, actor);
+  const bool ahead = std::exchange(forced_, false);
+  if (!ahead && !settle(actor)) return false;
+  switch (self.current.kind) {
+    case PrimitiveKind::move:
+      return execute_move(self, actor);
+    case PrimitiveKind::post:
+      return execute_post(self, actor);
+    case PrimitiveKind::sync:
+      pass_barrier(self);
+      return true;
+    case PrimitiveKind::barrier:
+      return execute_barrier(self, actor);
+    case PrimitiveKind::fence:
+      fence(self, actor);
+      return true;
+    case PrimitiveKind::flush:
+      for (const auto& [queue, snapshot] : self.posted) {
+        Workgroup::Lesson& lesson = self.lessons.emplace_back();
+        snapshot.join_into(lesson.acquired.now);
+      }
+      self.posted.clear();
+      return true;
+    default:
+      return true;
+  }
+}
+
+/// The waits of all threads have ended; else the workgroup is registered with what it waits for.
+bool Interpreter::settle(Actor actor) {
+  Workgroup& self = workgroups_[static_cast<std::size_t>(actor)];
+  auto open = self.open_waits.begin();
+  while (open != self.open_waits.end()) {
+    SemaphoreState& semaphore = semaphores_[number_of(open->semaphore)];
+    // Waits of one thread end in order.
+    const bool first = std::none_of(self.open_waits.begin(), open, [&](const auto& earlier) {
+      return earlier.thread == open->thread;
+    });
+    if (!first || !semaphore.reached(open->wait)) {
+      ++open;
+      continue;
+    }
+    self.lessons.push_back({open->thread, semaphore.take(open->wait)});
+    self.open_waits.erase(open);
+    open = self.open_waits.begin();
+  }
+  for (const Workgroup::OpenWait& wait : self.open_waits)
+    semaphores_[number_of(wait.semaphore)].blocked.push_back(actor);
+  return self.open_waits.empty();
+}
+
+/// Threads that do not wait run on: only an operation of theirs finds out whether the wait has
+/// ended.
+bool Interpreter::execute_wait(Workgroup& self, Actor actor) {
+  const Primitive& wait = self.current;
+  for (std::size_t i = 0; i < wait.semaphores.size(); ++i) {
+    if (!valid(wait.semaphores[i])) {
+      fail(actor, wait.op, "waits for a semaphore that does not exist");
+      return true;
+    }
+    Workgroup::OpenWait& open = self.open_waits.emplace_back();
+    open.thread = static_cast<std::int32_t>(i);
+    open.semaphore = wait.semaphores[i];
+    open.op = wait.op;
+    open.wait = {actor,        self.rank,         self.segment, wait.values[i],
+                 wait.acquire, wait.system_scope, wait.consume};
+  }
+  settle(actor);
+  return true;
+}
+
+bool Interpreter::execute_signal(Workgroup& self, Actor actor) {
+  settle(actor);
+  const Primitive& primitive = self.current;
+  self.signalled.resize(primitive.semaphores.size(), false);
+  bool all = true;
+  for (std::size_t i = 0; i < primitive.semaphores.size(); ++i) {
+    if (self.signalled[i]) continue;
+    const auto thread = static_cast<std::int32_t>(i);
+    const bool waits = std::any_of(self.open_waits.begin(), self.open_waits.end(),
+                                   [&](const auto& open) { return open.thread == thread; });
+    if (waits) {
+      all = false;
+      continue;
+    }
+    self.signalled[i] = true;
+    Signal effect;
+    effect.actor = actor;
+    effect.rank = self.rank;
+    effect.system_scope = primitive.system_scope;
+    effect.must_be_awaited = must_be_awaited(self, primitive.op);
+    effect.performed = snapshot(self, actor, thread);
+    effect.released = primitive.release ? effect.performed : self.fenced;
+    signal(primitive.semaphores[i], primitive.values[i], std::move(effect));
+  }
+  return all;
+}
+
+void Interpreter::signal(SemaphoreId id, std::int64_t value, Signal effect) {
+  if (!valid(id)) return fail(effect.actor, 0, "signals a semaphore that does not exist");
+  SemaphoreState& semaphore = semaphores_[number_of(id)];
+  semaphore.add(std::move(effect), value);
+  wake(semaphore.blocked);
+}
+
+bool Interpreter::must_be_awaited(const Workgroup& self, std::int32_t op) const {
+  const auto& ops = program_.bodies[static_cast<std::size_t>(self.body)].ops;
+  if (op < 0 || static_cast<std::size_t>(op) >= ops.size()) return false;
+  switch (ops[static_cast<std::size_t>(op)].kind) {
+    case OpKind::signal:
+    case OpKind::relaxed_signal:
+    case OpKind::put_signal:
+    case OpKind::put_signal_flush:
+    case OpKind::sem_release:
+      return true;
+    default:  // credits and progress semaphores count on over repetitions
+      return false;
+  }
+}
+
+/// What a flag that this thread sets now stands for.
+Snapshot Interpreter::snapshot(const Workgroup& self, Actor actor, std::int32_t thread) const {
+  Snapshot result{self.clock, actor, self.segment};
+  for (const Workgroup::Lesson& lesson : self.lessons) {
+    if (lesson.thread == thread) result.clock.join(lesson.acquired.now);
+  }
+  return result;
+}
+
+/// All threads know what any of them learned, and a new segment begins.
+void Interpreter::pass_barrier(Workgroup& self) {
+  for (const Workgroup::Lesson& lesson : self.lessons) self.clock.join(lesson.acquired.now);
+  self.lessons.clear();
+  ++self.segment;
+}
+
+void Interpreter::fence(Workgroup& self, Actor actor) {
+  for (Workgroup::Lesson& lesson : self.lessons)
+    lesson.acquired.now.join(lesson.acquired.after_fence);
+  self.fenced = snapshot(self, actor, -1);
+}
+
+bool Interpreter::execute_barrier(Workgroup& self, Actor actor) {
+  Barrier& barrier = ranks_[static_cast<std::size_t>(self.rank)].barriers[self.current.barrier_id];
+  if (!self.at_barrier) {
+    self.at_barrier = true;
+    barrier.arrived.push_back(actor);
+  }
+  if (static_cast<std::int32_t>(barrier.arrived.size()) < self.current.workgroups) return false;
+  Clock joined;
+  for (Actor arrived : barrier.arrived) {
+    Workgroup& other = workgroups_[static_cast<std::size_t>(arrived)];
+    pass_barrier(other);
+    joined.join(other.clock);
+  }
+  for (Actor arrived : barrier.arrived)
+    joined.learn(arrived, workgroups_[static_cast<std::size_t>(arrived)].segment);
+  for (Actor arrived : barrier.arrived) {
+    Workgroup& other = workgroups_[static_cast<std::size_t>(arrived)];
+    other.clock = joined;
+    other.at_barrier = false;
+    if (arrived == actor) continue;
+    other.has_current = false;
+    wake(arrived);
+  }
+  barrier.arrived.clear();
+  return true;
+}
+
+/// When nothing else moves: lets the threads that do not wait go on past a wait without a barrier.
+bool Interpreter::run_ahead() {
+  for (std::size_t i = 0; i < workgroups_.size(); ++i) {
+    Workgroup& self = workgroups_[i];
+    const bool can =
+        self.state == Workgroup::State::blocked && self.has_current && !self.open_waits.empty() &&
+        (self.current.kind == PrimitiveKind::move || self.current.kind == PrimitiveKind::post);
+    if (!can) continue;
+    forced_ = ran_ahead_ = true;
+    const bool moved = execute(static_cast<Actor>(i));
+    if (fault_ || memory_.race()) return false;
+    if (!moved) continue;
+    self.has_current = false;
+    wake(static_cast<Actor>(i));
+    return true;
+  }
+  return false;
+}
+
+void Interpreter::wake(Actor actor) {
+  Workgroup& workgroup = workgroups_[static_cast<std::size_t>(actor)];
+  if (workgroup.state != Workgroup::State::blocked) return;
+  workgroup.state = Workgroup::State::ready;
+  ready_.push_back(actor);
+}
+
+void Interpreter::wake(std::vector<std::int32_t>& blocked) {
+  for (Actor actor : blocked) wake(actor);
+  blocked.clear();
+}
+
+bool Interpreter::valid(SemaphoreId id) const {
+  return id.rank >= 0 && id.rank < program_.ranks && id.index >= 0 &&
+         static_cast<std::size_t>(id.index) < program_.semaphores.size();
+}
+
+const Interpreter::Barrier& Interpreter::barrier(int rank, std::int32_t id) const {
+  return ranks_[static_cast<std::size_t>(rank)].barriers.at(id);
+}
+
+void Interpreter::fail(Actor workgroup, std::int32_t op, std::string text) {
+  if (!fault_) fault_ = Fault{workgroup, op, std::move(text)};
+}
+
+}  // namespace hemiola::verify

@@ -1,0 +1,193 @@
+// Runs a bound program symbolically, once, in one valid order: workgroups in turn, each until it
+// blocks.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "program/primitive.h"
+#include "verify/memory.h"
+#include "verify/semaphores.h"
+#include "verify/values.h"
+
+namespace hemiola::verify {
+
+/// One workgroup of one kernel launch; its index in Interpreter::workgroups is its Actor.
+struct Workgroup {
+  Workgroup(const program::Program& program, int rank, std::int32_t body)
+      : rank(rank), body(body), cursor(program, rank, body) {}
+
+  int rank = 0;
+  std::int32_t body = 0;
+  int number = 0;  ///< among the workgroups of its rank, for messages
+  std::int32_t threads = 1;
+  std::int32_t stream = 0;
+  program::Cursor cursor;
+  program::Primitive current;
+  bool has_current = false;
+
+  enum class State : std::uint8_t { unborn, ready, blocked, ended } state = State::unborn;
+  std::int32_t compute_unit = -1;
+
+  Clock clock;  ///< what happened before the current segment
+  Segment segment = 0;
+  struct Lesson {  ///< learned by one thread (-1: unknown); by all after the next barrier
+    std::int32_t thread = -1;
+    Acquired acquired;
+  };
+  std::vector<Lesson> lessons;
+  struct OpenWait {  ///< a wait of one thread that has not ended yet
+    std::int32_t thread = 0;
+    program::SemaphoreId semaphore;
+    Wait wait;
+    std::int32_t op = 0;
+  };
+  std::vector<OpenWait> open_waits;
+  std::vector<bool> signalled;              ///< of the current signal: semaphores already done
+  Snapshot fenced;                          ///< at the last fence
+  std::map<std::int32_t, Snapshot> posted;  ///< by queue: after this workgroup's last descriptor
+  bool at_barrier = false;
+};
+
+/// Something that is wrong whatever the order.
+struct Fault {
+  Actor workgroup = 0;
+  std::int32_t op = 0;
+  std::string text;
+};
+
+class Interpreter {
+ public:
+  enum class End : std::uint8_t { finished, stuck, wrong, too_long };
+
+  /// All arguments outlive the interpreter.
+  Interpreter(const program::Program& program, ValueTable& values, Memory& memory);
+
+  /// Runs the program once more on all ranks. `wrong`: a race of the first repetition or a fault.
+  End run();
+
+  std::int64_t operations() const { return operations_; }
+  const std::optional<Fault>& fault() const { return fault_; }
+  /// Threads had to run ahead of a wait of their workgroup for anything to move.
+  bool ran_ahead() const { return ran_ahead_; }
+  /// What happened before the end of a rank's last kernel.
+  Clock end_of(int rank) const;
+  /// ... before the end of all kernels. Posted copies that nothing waited for are not among it.
+  Clock end_of_all() const;
+
+  // For explanations.
+  const program::Program& program() const { return program_; }
+  const std::vector<Workgroup>& workgroups() const { return workgroups_; }
+  const SemaphoreState& semaphore(program::SemaphoreId id) const {
+    return semaphores_[number_of(id)];
+  }
+  std::int64_t repetition() const { return repetition_; }
+  struct Barrier {
+    std::vector<Actor> arrived;
+  };
+  const Barrier& barrier(int rank, std::int32_t id) const;
+  /// Whether a workgroup cannot start before others end.
+  bool waits_for_place(const Workgroup& workgroup) const;
+  bool valid(program::SemaphoreId id) const;
+
+ private:
+  struct Stream {
+    std::size_t position = 0;
+    std::int32_t running = 0;  ///< workgroups of the current kernel that have not ended
+    std::vector<std::vector<Actor>> launches;  ///< by item
+    Clock clock;
+    Clock kernel_end;
+    bool waits_for_event = false;
+  };
+  struct ComputeUnit {
+    std::int64_t threads = 0;
+    std::int64_t workgroups = 0;
+  };
+  struct Rank {
+    std::vector<Stream> streams;
+    std::map<std::int32_t, Clock> events;
+    std::deque<Actor> unborn;
+    std::vector<ComputeUnit> compute_units;
+    std::map<std::int32_t, Barrier> barriers;
+  };
+  /// What a proxy does for one rank towards one peer, in order.
+  struct Queue {
+    Actor actor = 0;
+    Segment segment = 0;
+    Clock clock;
+  };
+  struct Poller {
+    std::int64_t byte = 0;
+    Actor workgroup = 0;
+  };
+
+  // launch.cc: streams and places on compute units
+  void create_workgroups();
+  void start_repetition();
+  void advance(int rank, std::int32_t stream);
+  bool step(int rank, Stream& stream, const program::StreamItem& item);
+  void launch(int rank, Stream& stream);
+  void dispatch(int rank);
+  bool place(int rank, Workgroup& workgroup);
+  void end(Actor actor);
+  bool all_streams_done() const;
+
+  // interpreter.cc: control
+  void advance_workgroup(Actor actor);
+  bool execute(Actor actor);
+  bool settle(Actor actor);
+  bool execute_wait(Workgroup& self, Actor actor);
+  bool execute_signal(Workgroup& self, Actor actor);
+  bool execute_barrier(Workgroup& self, Actor actor);
+  void pass_barrier(Workgroup& self);
+  void fence(Workgroup& self, Actor actor);
+  bool run_ahead();
+  void wake(std::vector<std::int32_t>& blocked);
+  void wake(Actor actor);
+  Snapshot snapshot(const Workgroup& self, Actor actor, std::int32_t thread) const;
+  void signal(program::SemaphoreId id, std::int64_t value, Signal signal);
+  bool must_be_awaited(const Workgroup& self, std::int32_t op) const;
+  std::size_t number_of(program::SemaphoreId id) const {
+    return static_cast<std::size_t>(id.rank) * program_.semaphores.size() +
+           static_cast<std::size_t>(id.index);
+  }
+  void fail(Actor workgroup, std::int32_t op, std::string text);
+
+  // transfer.cc: data
+  bool execute_move(Workgroup& self, Actor actor);
+  bool execute_post(Workgroup& self, Actor actor);
+  bool packets_there(Workgroup& self, Actor actor);
+  bool spans_exist(Workgroup& self, Actor actor);
+  void load(const program::Primitive& primitive, AccessRecord access, const Clock& clock);
+  void store(const program::Primitive& primitive, AccessRecord access, const Clock& clock);
+  void wake_pollers(const Region& stored);
+  void add_to_sum(const std::vector<Piece>& pieces);
+  std::vector<Region> regions(const program::Span& span, std::int64_t bytes) const;
+  Queue& queue(int rank, int peer);
+
+  const program::Program& program_;
+  ValueTable& values_;
+  Memory& memory_;
+  std::vector<Workgroup> workgroups_;
+  std::vector<Rank> ranks_;
+  std::vector<SemaphoreState> semaphores_;
+  std::map<std::pair<int, int>, std::int32_t> queue_numbers_;
+  std::vector<Queue> queues_;
+  std::unordered_map<std::int32_t, std::vector<Poller>> pollers_;  ///< by number of memory
+  std::deque<Actor> ready_;
+  std::vector<Piece> sum_;     ///< of the current transfer
+  std::vector<Piece> pieces_;  ///< scratch
+  std::vector<std::int32_t> stores_seen_;
+  std::optional<Fault> fault_;
+  std::int64_t operations_ = 0;
+  std::int32_t repetition_ = -1;
+  bool forced_ = false;  ///< the next move may run ahead of open waits
+  bool ran_ahead_ = false;
+};
+
+}  // namespace hemiola::verify

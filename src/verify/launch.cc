@@ -1,0 +1,187 @@
+// Streams of ranks, and places of workgroups on compute units.
+#include <algorithm>
+
+#include "machine/machine.h"
+#include "verify/interpreter.h"
+
+namespace hemiola::verify {
+
+using program::StreamItem;
+
+void Interpreter::create_workgroups() {
+  ranks_.resize(static_cast<std::size_t>(program_.ranks));
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    Rank& state = ranks_[static_cast<std::size_t>(rank)];
+    if (program_.machine != nullptr && rank < program_.machine->ranks())
+      state.compute_units.resize(static_cast<std::size_t>(
+          std::clamp<std::int64_t>(program_.machine->model(rank).cu_count, 1, 1 << 20)));
+    const auto code = static_cast<std::size_t>(program_.code_of.at(static_cast<std::size_t>(rank)));
+    int number = 0;
+    for (const program::Stream& items : program_.codes.at(code).streams) {
+      Stream& stream = state.streams.emplace_back();
+      for (const StreamItem& item : items) {
+        std::vector<Actor>& launched = stream.launches.emplace_back();
+        if (item.kind != StreamItem::Kind::kernel) continue;
+        const program::Kernel& kernel = program_.kernels.at(static_cast<std::size_t>(item.index));
+        for (std::int32_t body : kernel.bodies) {
+          launched.push_back(static_cast<Actor>(workgroups_.size()));
+          Workgroup& workgroup = workgroups_.emplace_back(program_, rank, body);
+          workgroup.number = number++;
+          workgroup.threads = std::max(kernel.threads, 1);
+          workgroup.stream = static_cast<std::int32_t>(state.streams.size() - 1);
+        }
+      }
+    }
+  }
+}
+
+void Interpreter::start_repetition() {
+  ++repetition_;
+  for (Workgroup& workgroup : workgroups_) {
+    if (repetition_ > 0) workgroup.cursor.repeat();
+    workgroup.state = Workgroup::State::unborn;
+  }
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    const Clock start = end_of(rank);
+    Rank& state = ranks_[static_cast<std::size_t>(rank)];
+    state.events.clear();
+    for (Stream& stream : state.streams) {
+      stream.clock = start;
+      stream.position = 0;
+    }
+    for (std::size_t s = 0; s < state.streams.size(); ++s)
+      advance(rank, static_cast<std::int32_t>(s));
+  }
+}
+
+/// Starts items of a stream until one has to wait.
+void Interpreter::advance(int rank, std::int32_t number) {
+  Rank& state = ranks_[static_cast<std::size_t>(rank)];
+  Stream& stream = state.streams[static_cast<std::size_t>(number)];
+  const auto code = static_cast<std::size_t>(program_.code_of[static_cast<std::size_t>(rank)]);
+  const program::Stream& items = program_.codes[code].streams[static_cast<std::size_t>(number)];
+  stream.waits_for_event = false;
+  while (stream.position < items.size() && step(rank, stream, items[stream.position]))
+    ++stream.position;
+}
+
+/// One item; false if the stream has to wait for it.
+bool Interpreter::step(int rank, Stream& stream, const StreamItem& item) {
+  Rank& state = ranks_[static_cast<std::size_t>(rank)];
+  switch (item.kind) {
+    case StreamItem::Kind::kernel:
+      launch(rank, stream);
+      return stream.running == 0;
+    case StreamItem::Kind::event_record:
+      state.events[item.index] = stream.clock;
+      for (std::size_t s = 0; s < state.streams.size(); ++s) {
+        if (state.streams[s].waits_for_event) advance(rank, static_cast<std::int32_t>(s));
+      }
+      return true;
+    case StreamItem::Kind::event_wait: {
+      const auto event = state.events.find(item.index);
+      stream.waits_for_event = event == state.events.end();
+      if (!stream.waits_for_event) stream.clock.join(event->second);
+      return !stream.waits_for_event;
+    }
+    case StreamItem::Kind::host:
+      return true;
+  }
+  return true;
+}
+
+void Interpreter::launch(int rank, Stream& stream) {
+  const std::vector<Actor>& actors = stream.launches[stream.position];
+  stream.running = static_cast<std::int32_t>(actors.size());
+  stream.kernel_end = stream.clock;
+  Rank& state = ranks_[static_cast<std::size_t>(rank)];
+  for (Actor actor : actors) {
+    workgroups_[static_cast<std::size_t>(actor)].clock.join(stream.clock);
+    state.unborn.push_back(actor);
+  }
+  dispatch(rank);
+}
+
+/// Workgroups start in order; one that finds no place keeps those behind it waiting.
+void Interpreter::dispatch(int rank) {
+  std::deque<Actor>& unborn = ranks_[static_cast<std::size_t>(rank)].unborn;
+  while (!unborn.empty()) {
+    const Actor actor = unborn.front();
+    Workgroup& workgroup = workgroups_[static_cast<std::size_t>(actor)];
+    if (!place(rank, workgroup)) return;
+    unborn.pop_front();
+    workgroup.state = Workgroup::State::ready;
+    ready_.push_back(actor);
+  }
+}
+
+/// Takes the compute unit with the fewest threads; without a machine there is always room.
+bool Interpreter::place(int rank, Workgroup& workgroup) {
+  std::vector<ComputeUnit>& units = ranks_[static_cast<std::size_t>(rank)].compute_units;
+  if (units.empty()) return true;
+  const machine::GpuModel& model = program_.machine->model(rank);
+  const auto best = std::min_element(
+      units.begin(), units.end(),
+      [](const ComputeUnit& a, const ComputeUnit& b) { return a.threads < b.threads; });
+  const bool room =
+      (model.cu_max_threads == 0 || best->threads + workgroup.threads <= model.cu_max_threads) &&
+      (model.cu_max_workgroups == 0 || best->workgroups < model.cu_max_workgroups);
+  if (!room) return false;
+  best->threads += workgroup.threads;
+  ++best->workgroups;
+  workgroup.compute_unit = static_cast<std::int32_t>(best - units.begin());
+  return true;
+}
+
+void Interpreter::end(Actor actor) {
+  Workgroup& self = workgroups_[static_cast<std::size_t>(actor)];
+  self.state = Workgroup::State::ended;
+  pass_barrier(self);
+  Rank& state = ranks_[static_cast<std::size_t>(self.rank)];
+  if (self.compute_unit >= 0) {
+    ComputeUnit& unit = state.compute_units[static_cast<std::size_t>(self.compute_unit)];
+    unit.threads -= self.threads;
+    --unit.workgroups;
+    self.compute_unit = -1;
+  }
+  Stream& stream = state.streams[static_cast<std::size_t>(self.stream)];
+  Snapshot{self.clock, actor, self.segment}.join_into(stream.kernel_end);
+  dispatch(self.rank);
+  if (--stream.running > 0) return;
+  stream.clock = stream.kernel_end;
+  ++stream.position;
+  advance(self.rank, self.stream);
+}
+
+bool Interpreter::all_streams_done() const {
+  for (const Workgroup& workgroup : workgroups_) {
+    if (workgroup.state != Workgroup::State::ended) return false;
+  }
+  for (const Rank& rank : ranks_) {
+    for (const Stream& stream : rank.streams) {
+      if (stream.position < stream.launches.size()) return false;
+    }
+  }
+  return true;
+}
+
+bool Interpreter::waits_for_place(const Workgroup& workgroup) const {
+  const auto actor = static_cast<Actor>(&workgroup - workgroups_.data());
+  const std::deque<Actor>& unborn = ranks_[static_cast<std::size_t>(workgroup.rank)].unborn;
+  return std::find(unborn.begin(), unborn.end(), actor) != unborn.end();
+}
+
+Clock Interpreter::end_of(int rank) const {
+  Clock clock;
+  for (const Stream& stream : ranks_[static_cast<std::size_t>(rank)].streams)
+    clock.join(stream.clock);
+  return clock;
+}
+
+Clock Interpreter::end_of_all() const {
+  Clock clock;
+  for (int rank = 0; rank < program_.ranks; ++rank) clock.join(end_of(rank));
+  return clock;
+}
+
+}  // namespace hemiola::verify

@@ -1,0 +1,245 @@
+#include "verify/postcondition.h"
+
+#include <algorithm>
+
+namespace hemiola::verify {
+namespace {
+
+using program::Buffer;
+using program::BufferKind;
+using program::Program;
+
+/// Bytes [begin, end) of an output: the sum over ranks first .. first + ranks - 1 of the bytes of
+/// their inputs that begin at `source`.
+struct Promise {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int32_t first = 0;
+  std::int32_t ranks = 1;
+  std::int64_t source = 0;
+};
+
+std::optional<std::int32_t> find(const Program& program, BufferKind kind) {
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    if (program.buffers[i].kind == kind) return static_cast<std::int32_t>(i);
+  }
+  return std::nullopt;
+}
+
+std::int64_t input_bytes(const Program& program, std::int32_t buffer, int rank) {
+  switch (program.collective) {
+    case Collective::all_gather:
+      return program.size.count / program.ranks;
+    case Collective::custom:
+      return program.chunks_of(buffer, rank) * program.chunk_bytes;
+    default:
+      return program.size.count;
+  }
+}
+
+/// Where `bytes` of a buffer really are.
+Region place(const Program& program, std::int32_t buffer, int rank, std::int64_t bytes) {
+  const Program::Place at = program.resolve(buffer, 0, rank);
+  const std::int64_t size = program.memory_bytes(at.buffer, rank);
+  return {rank, at.buffer, program::Access::plain, at.offset, std::min(at.offset + bytes, size)};
+}
+
+std::vector<Promise> promises(const Program& program, int rank) {
+  const std::int64_t size = program.size.count;
+  const std::int64_t share = size / program.ranks;
+  const std::int32_t ranks = program.ranks;
+  switch (program.collective) {
+    case Collective::all_reduce:
+      return {{0, size, 0, ranks, 0}};
+    case Collective::reduce:
+      if (rank != program.root) return {};
+      return {{0, size, 0, ranks, 0}};
+    case Collective::broadcast:
+      return {{0, size, static_cast<std::int32_t>(program.root), 1, 0}};
+    case Collective::reduce_scatter:
+      return {{0, share, 0, ranks, rank * share}};
+    case Collective::send_recv:  // as nccl-tests: everyone sends to the next rank
+      return {{0, size, (rank + ranks - 1) % ranks, 1, 0}};
+    case Collective::all_gather:
+    case Collective::all_to_all: {
+      std::vector<Promise> result;
+      const std::int64_t source = program.collective == Collective::all_to_all ? rank * share : 0;
+      for (std::int32_t peer = 0; peer < ranks; ++peer)
+        result.push_back({peer * share, (peer + 1) * share, peer, 1, source});
+      return result;
+    }
+    case Collective::custom:
+      return {};
+  }
+  return {};
+}
+
+std::optional<std::int32_t> output_buffer(const Program& program) {
+  const auto output = find(program, BufferKind::output);
+  return output ? output : find(program, BufferKind::input);
+}
+
+/// What is wrong with the contributions, in words; "" if nothing.
+std::string difference(const Program& program, const Memory& memory, const std::vector<Term>& terms,
+                       const Promise& promise, std::int64_t begin, std::int64_t output_begin) {
+  const std::int64_t delta = promise.source - promise.begin - output_begin;
+  if (terms.size() == 1 && terms[0] == Term{promise.first, promise.ranks, delta, 1}) return "";
+  std::string text = "holds " + describe(program, memory, terms, begin);
+  const auto count_of = [&](std::int32_t rank) {
+    std::int64_t count = 0;
+    for (const Term& term : terms) {
+      const bool there =
+          term.delta == delta && rank >= term.source && rank < term.source + term.sources;
+      if (there) count += term.count;
+    }
+    return count;
+  };
+  for (std::int32_t rank = promise.first; rank < promise.first + promise.ranks; ++rank) {
+    const std::int64_t count = count_of(rank);
+    if (count == 1) continue;
+    text += count == 0 ? ", misses" : ", has " + std::to_string(count) + " times";
+    return text + " the contribution of rank " + std::to_string(rank) + " (its input from byte " +
+           std::to_string(begin + delta) + " on)";
+  }
+  return text + ", and more than the collective asks for";
+}
+
+Finding wrong_output(const Interpreter& interpreter, const Memory& memory, const Region& where,
+                     const Cell* cell, const std::string& text) {
+  Finding finding;
+  finding.summary = "wrong result: " + describe(interpreter.program(), where) + " " + text;
+  if (cell == nullptr || cell->writer < 0) {
+    Witness nobody;
+    nobody.rank = where.rank;
+    nobody.workgroup = -1;
+    nobody.text = "no workgroup writes " + describe(interpreter.program(), where);
+    finding.steps.push_back(nobody);
+    return finding;
+  }
+  const AccessRecord& writer = memory.access(cell->writer);
+  const Workgroup& workgroup = interpreter.workgroups()[static_cast<std::size_t>(writer.workgroup)];
+  finding.steps.push_back(witness(
+      interpreter.program(), workgroup, writer.op,
+      "is the last to write " + describe(interpreter.program(), where) + ", which then " + text));
+  return finding;
+}
+
+std::optional<Finding> check_promise(const Interpreter& interpreter, const Memory& memory,
+                                     const ValueTable& values, const Clock& end,
+                                     const Region& output, const Promise& promise) {
+  Region where = output;
+  where.begin = output.begin + promise.begin;
+  where.end = output.begin + promise.end;
+  std::optional<Finding> first;
+  if (where.end > output.end) {
+    first.emplace();
+    first->summary = "wrong result: " + describe(interpreter.program(), where) +
+                     " belong to the result, but the buffer ends at byte " +
+                     std::to_string(output.end);
+    return first;
+  }
+  memory.inspect(where, [&](std::int64_t begin, std::int64_t until, const Cell* cell) {
+    if (first) return;
+    Region part = where;
+    part.begin = begin;
+    part.end = until;
+    std::string text = "holds nothing: nobody wrote there";
+    if (cell != nullptr)
+      text = difference(interpreter.program(), memory, values.terms(cell->value), promise, begin,
+                        output.begin);
+    if (!text.empty()) {
+      first = wrong_output(interpreter, memory, part, cell, text);
+      return;
+    }
+    if (cell->writer < 0) return;
+    const AccessRecord& writer = memory.access(cell->writer);
+    if (end.all(writer.actor) <= writer.segment)
+      first = wrong_output(
+          interpreter, memory, part, cell,
+          "may not have arrived when all kernels end: nothing waits for the proxy's copy");
+  });
+  return first;
+}
+
+void warn(const Interpreter& interpreter, const AccessRecord& access, const Region& where,
+          const std::string& text, Diagnostics& warnings) {
+  const Workgroup& workgroup = interpreter.workgroups()[static_cast<std::size_t>(access.workgroup)];
+  const Witness place = witness(interpreter.program(), workgroup, access.op, "");
+  SourceLocation location;
+  location.file = interpreter.program().source;
+  location.pointer = place.where;
+  const Program& program = interpreter.program();
+  warnings.warning("the kernel of rank " + std::to_string(where.rank) + " may end before " +
+                       place.operation + " of " + describe(workgroup) + " " + text + " " +
+                       describe(program, where),
+                   location,
+                   "the closing barrier is relaxed or missing; the result is right only once the "
+                   "kernels of all ranks have ended");
+}
+
+}  // namespace
+
+void initialise_inputs(const Program& program, ValueTable& values, Memory& memory) {
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    if (program.buffers[i].kind != BufferKind::input) continue;
+    const auto buffer = static_cast<std::int32_t>(i);
+    for (int rank = 0; rank < program.ranks; ++rank) {
+      const Region where = place(program, buffer, rank, input_bytes(program, buffer, rank));
+      memory.initialise(where, values.input(rank, -where.begin));
+    }
+  }
+}
+
+bool has_postcondition(const Program& program) {
+  return program.collective != Collective::custom && output_buffer(program).has_value();
+}
+
+std::optional<Finding> check_outputs(const Interpreter& interpreter, const Memory& memory,
+                                     const ValueTable& values) {
+  const Program& program = interpreter.program();
+  const auto buffer = output_buffer(program);
+  if (!buffer) return std::nullopt;
+  const Clock end = interpreter.end_of_all();
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    const Region output = place(program, *buffer, rank, INT64_MAX / 4);
+    for (const Promise& promise : promises(program, rank)) {
+      if (auto finding = check_promise(interpreter, memory, values, end, output, promise))
+        return finding;
+    }
+  }
+  return std::nullopt;
+}
+
+void warn_of_early_ends(const Interpreter& interpreter, const Memory& memory,
+                        Diagnostics& warnings) {
+  const Program& program = interpreter.program();
+  bool late_write = false;
+  bool late_read = false;
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    const Clock end = interpreter.end_of(rank);
+    for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+      const BufferKind kind = program.buffers[i].kind;
+      if (kind != BufferKind::input && kind != BufferKind::output) continue;
+      const Region whole = place(program, static_cast<std::int32_t>(i), rank, INT64_MAX / 4);
+      memory.inspect(whole, [&](std::int64_t begin, std::int64_t until, const Cell* cell) {
+        if (cell == nullptr) return;
+        Region where = whole;
+        where.begin = begin;
+        where.end = until;
+        const AccessRecord* writer = cell->writer < 0 ? nullptr : &memory.access(cell->writer);
+        if (writer != nullptr && !late_write && end.all(writer->actor) <= writer->segment) {
+          late_write = true;
+          warn(interpreter, *writer, where, "has written", warnings);
+        }
+        for (std::int32_t reader : cell->readers) {
+          const AccessRecord& read = memory.access(reader);
+          if (late_read || end.reads(read.actor) > read.segment) continue;
+          late_read = true;
+          warn(interpreter, read, where, "has read", warnings);
+        }
+      });
+    }
+  }
+}
+
+}  // namespace hemiola::verify

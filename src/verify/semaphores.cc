@@ -1,0 +1,85 @@
+#include "verify/semaphores.h"
+
+#include <algorithm>
+
+namespace hemiola::verify {
+
+void SemaphoreState::add(Signal signal, std::int64_t value) {
+  if (std::find(signallers_.begin(), signallers_.end(), signal.actor) == signallers_.end())
+    signallers_.push_back(signal.actor);
+  for (const Waiter& waiter : waiters_) {
+    const bool after =
+        signal.actor == waiter.actor || signal.performed.clock.reads(waiter.actor) > waiter.segment;
+    late_signal_ = late_signal_ || !after;
+  }
+  signal.first = total_;
+  total_ += value;
+  signals_ += value;
+  if (!signal.must_be_awaited) optional_ += value;
+  forget_old();
+  kept_.push_back(std::move(signal));
+}
+
+bool SemaphoreState::reached(const Wait& wait) const {
+  return (wait.consume ? present() : total_) >= wait.value;
+}
+
+SemaphoreState::Waiter& SemaphoreState::waiter(Actor actor) {
+  for (Waiter& known : waiters_) {
+    if (known.actor == actor) return known;
+  }
+  waiters_.push_back({actor, 0, forgotten_, 0, false});
+  return waiters_.back();
+}
+
+void SemaphoreState::learn(const Signal& signal, const Wait& wait, Acquired& acquired) const {
+  const bool in_scope = (signal.system_scope && wait.system_scope) || signal.rank == wait.rank;
+  signal.performed.join_reads_into(acquired.now);
+  if (!in_scope) return;
+  signal.released.join_into(wait.acquire ? acquired.now : acquired.after_fence);
+}
+
+Acquired SemaphoreState::take(const Wait& wait) {
+  Waiter& self = waiter(wait.actor);
+  if (wait.consume) consumed_ += wait.value;
+  // Whoever takes one of several workgroups' tokens may get any: it learns of all that are there.
+  const bool any = wait.consume && waiters_.size() > 1;
+  const std::int64_t needed = any ? total_ : wait.consume ? consumed_ : wait.value;
+  took_part_ = took_part_ || total_ > needed;
+  self.segment = wait.segment;
+  self.reached = std::max(self.reached, needed);
+  self.consumes = wait.consume;
+  Acquired acquired;
+  while (self.seen - forgotten_ < kept_.size() && kept_[self.seen - forgotten_].first < needed)
+    learn(kept_[self.seen++ - forgotten_], wait, acquired);
+  return acquired;
+}
+
+/// Signals that the only waiting workgroup has learned are not needed any more. Some are kept, so
+/// that the cost is small; where several wait, all are.
+void SemaphoreState::forget_old() {
+  constexpr std::size_t kBatch = 64;
+  if (waiters_.size() != 1 || waiters_[0].seen - forgotten_ < kBatch) return;
+  kept_.erase(kept_.begin(),
+              kept_.begin() + static_cast<std::ptrdiff_t>(waiters_[0].seen - forgotten_));
+  forgotten_ = waiters_[0].seen;
+}
+
+std::int64_t SemaphoreState::left_over() const {
+  std::int64_t asked = consumed_;
+  for (const Waiter& known : waiters_) asked = std::max(asked, known.reached);
+  return std::clamp<std::int64_t>(total_ - asked, 0, signals_ - optional_);
+}
+
+const char* SemaphoreState::order_dependent() const {
+  if (waiters_.size() > 1) {
+    for (const Waiter& known : waiters_) {
+      if (known.consumes) return "several workgroups take signals from it";
+    }
+  }
+  if (signallers_.size() > 1 && (took_part_ || late_signal_))
+    return "several workgroups signal it, and a wait needs only some of their signals";
+  return nullptr;
+}
+
+}  // namespace hemiola::verify

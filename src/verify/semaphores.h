@@ -1,0 +1,87 @@
+// Counting semaphores of all ranks: how far they are, and what waiting for them teaches.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "program/primitive.h"
+#include "verify/clock.h"
+
+namespace hemiola::verify {
+
+/// One signal, by its effect on the clocks of those who see it.
+struct Signal {
+  Actor actor = 0;
+  std::int32_t rank = 0;        ///< where the signaller runs
+  bool system_scope = true;     ///< of the release
+  bool must_be_awaited = true;  ///< one that is left over breaks the next run
+  Snapshot released;            ///< everything that an acquiring wait learns; none if relaxed
+  Snapshot performed;           ///< the loads that were over
+  std::int64_t first = 0;       ///< the running total before it; set by add()
+};
+
+/// A wait, as the semaphore sees it.
+struct Wait {
+  Actor actor = 0;
+  std::int32_t rank = 0;
+  Segment segment = 0;
+  std::int64_t value = 0;  ///< a running total; with `consume` a number to take away
+  bool acquire = false;
+  bool system_scope = true;
+  bool consume = false;
+};
+
+/// What a wait that has ended gives to its thread.
+struct Acquired {
+  Clock now;          ///< what it learned
+  Clock after_fence;  ///< what it learns if a fence follows (relaxed waits)
+};
+
+/// One semaphore of one rank.
+class SemaphoreState {
+ public:
+  explicit SemaphoreState(std::int64_t initial = 0) : total_(initial) {}
+
+  void add(Signal signal, std::int64_t value);
+  bool reached(const Wait& wait) const;
+  /// Only when reached.
+  Acquired take(const Wait& wait);
+
+  std::int64_t present() const { return total_ - consumed_; }
+  std::int64_t running_total() const { return total_; }
+  std::int64_t signals() const { return signals_; }
+  /// Signals that no wait has asked for, of those that must be awaited.
+  std::int64_t left_over() const;
+  bool awaited() const { return !waiters_.empty(); }
+  /// Why the order of events could decide what a wait learns or who goes first; null if it cannot.
+  const char* order_dependent() const;
+
+  std::vector<std::int32_t> blocked;  ///< workgroups that wait for a signal
+
+ private:
+  struct Waiter {
+    Actor actor = 0;
+    Segment segment = 0;       ///< of its last wait
+    std::size_t seen = 0;      ///< signals learned, counted from the very first
+    std::int64_t reached = 0;  ///< the total its last wait needed
+    bool consumes = false;
+  };
+  Waiter& waiter(Actor actor);
+  void learn(const Signal& signal, const Wait& wait, Acquired& acquired) const;
+  void forget_old();
+
+  std::int64_t total_ = 0;  ///< initial value and all signals
+  std::int64_t consumed_ = 0;
+  std::int64_t signals_ = 0;
+  std::int64_t optional_ = 0;  ///< signals that need not be awaited
+  std::vector<Signal> kept_;
+  std::size_t forgotten_ = 0;  ///< signals before kept_
+  std::vector<Waiter> waiters_;
+  std::vector<Actor> signallers_;
+  bool took_part_ = false;    ///< a wait ended while more signals than it needs were there
+  bool late_signal_ = false;  ///< a signal that might have come before an earlier wait
+};
+
+}  // namespace hemiola::verify

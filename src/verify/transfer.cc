@@ -1,0 +1,230 @@
+// Moves of workgroups and copies of proxies: loads, sums, stores, and the packets they wait for.
+#include <algorithm>
+
+#include "verify/interpreter.h"
+
+namespace hemiola::verify {
+
+using program::Access;
+using program::Primitive;
+using program::Span;
+
+namespace {
+
+/// Data bytes that one thread moves at a time.
+std::int32_t width_of(const Primitive& primitive) {
+  std::int32_t width = 16;
+  const auto narrow = [&](const Span& span) {
+    switch (span.access) {
+      case Access::packet:
+      case Access::multicast_packet:
+        width = std::min(width, 8);
+        break;
+      case Access::packet8:
+        width = std::min(width, 4);
+        break;
+      case Access::ll128:
+        width = std::min(width, 15);  // eight threads share the 120 bytes of a line
+        break;
+      default:
+        break;
+    }
+  };
+  for (const Span& span : primitive.src) narrow(span);
+  for (const Span& span : primitive.dst) narrow(span);
+  return width;
+}
+
+}  // namespace
+
+/// The memory a span stands for: of one rank, or of every member of its group.
+std::vector<Region> Interpreter::regions(const Span& span, std::int64_t bytes) const {
+  const std::int64_t begin = data_offset(span.offset, span.access);
+  std::vector<Region> result;
+  if (span.access != Access::multicast && span.access != Access::multicast_packet) {
+    result.push_back({span.rank, span.buffer, span.access, begin, begin + bytes});
+    return result;
+  }
+  for (int member : program_.groups[static_cast<std::size_t>(span.group)])
+    result.push_back({member, span.buffer, span.access, begin, begin + bytes});
+  return result;
+}
+
+/// Every span of the current primitive lies inside its buffer; else a fault.
+bool Interpreter::spans_exist(Workgroup& self, Actor actor) {
+  const Primitive& primitive = self.current;
+  const auto check = [&](const Span& span) {
+    const bool multicast =
+        span.access == Access::multicast || span.access == Access::multicast_packet;
+    const bool group =
+        span.group >= 0 && static_cast<std::size_t>(span.group) < program_.groups.size();
+    const bool rank = span.rank >= 0 && span.rank < program_.ranks;
+    const bool buffer =
+        span.buffer >= 0 && static_cast<std::size_t>(span.buffer) < program_.buffers.size();
+    if (!buffer || !(multicast ? group : rank))
+      return fail(actor, primitive.op, "names a rank, buffer or group that does not exist");
+    const std::int64_t end = span.offset + program::memory_size(primitive.bytes, span.access);
+    for (const Region& region : regions(span, primitive.bytes)) {
+      const std::int64_t size = program_.memory_bytes(region.buffer, region.rank);
+      if (span.offset >= 0 && end <= size) continue;
+      fail(actor, primitive.op,
+           "touches bytes [" + std::to_string(span.offset) + ", " + std::to_string(end) + ") of " +
+               program_.buffers[static_cast<std::size_t>(region.buffer)].name + " of rank " +
+               std::to_string(region.rank) + ", which has " + std::to_string(size));
+    }
+  };
+  for (const Span& span : primitive.src) check(span);
+  for (const Span& span : primitive.dst) check(span);
+  return !fault_;
+}
+
+/// Whether all packets of the sources have their flags; else the workgroup is registered with the
+/// first byte that is missing. Otherwise the workgroup learns what the stores of the packets stand
+/// for.
+bool Interpreter::packets_there(Workgroup& self, Actor actor) {
+  stores_seen_.clear();
+  for (const Span& span : self.current.src) {
+    if (!is_packet(span.access)) continue;
+    for (const Region& region : regions(span, self.current.bytes)) {
+      if (const auto byte = memory_.first_without(region, span.flag)) {
+        pollers_[memory_.number_of(region)].push_back({*byte, actor});
+        return false;
+      }
+      memory_.writers_of(region, stores_seen_);
+    }
+  }
+  std::sort(stores_seen_.begin(), stores_seen_.end());
+  stores_seen_.erase(std::unique(stores_seen_.begin(), stores_seen_.end()), stores_seen_.end());
+  for (std::int32_t record : stores_seen_) {
+    if (const Snapshot* store = memory_.stored_by(record))
+      store->join_reads_into(self.lessons.emplace_back().acquired.now);
+  }
+  return true;
+}
+
+bool Interpreter::execute_move(Workgroup& self, Actor actor) {
+  if (!spans_exist(self, actor)) return true;
+  if (!packets_there(self, actor)) return false;
+  AccessRecord access;
+  access.actor = access.workgroup = actor;
+  access.segment = self.segment;
+  access.op = self.current.op;
+  access.repetition = repetition_;
+  access.width = width_of(self.current);
+  access.threads = self.threads;
+  load(self.current, access, self.clock);
+  store(self.current, access, self.clock);
+  return true;
+}
+
+/// Reads all sources and leaves their sum in sum_.
+void Interpreter::load(const Primitive& primitive, AccessRecord access, const Clock& clock) {
+  sum_.clear();
+  const bool stores_packets = std::any_of(primitive.dst.begin(), primitive.dst.end(),
+                                          [](const Span& span) { return is_packet(span.access); });
+  for (const Span& span : primitive.src) {
+    access.polls = access.threads > 0 && is_packet(span.access);
+    for (const Region& region : regions(span, primitive.bytes)) {
+      access.base = region.begin;
+      pieces_.clear();
+      const std::int32_t record = memory_.record(access);
+      memory_.read(region, record, clock, pieces_);
+      if (stores_packets) {
+        const Trail own = one_step(record, region.begin);
+        for (Piece& piece : pieces_) piece.trail = join(piece.trail, own);
+      }
+      add_to_sum(pieces_);
+    }
+  }
+}
+
+void Interpreter::add_to_sum(const std::vector<Piece>& pieces) {
+  if (sum_.empty()) {
+    sum_ = pieces;
+    return;
+  }
+  std::vector<Piece> result;
+  auto a = sum_.begin();
+  auto b = pieces.begin();
+  std::int64_t begin = 0;
+  while (a != sum_.end() && b != pieces.end()) {
+    const std::int64_t end = std::min(a->end, b->end);
+    append(result, {begin, end, values_.sum(a->value, b->value), join(a->trail, b->trail)});
+    begin = end;
+    if (a->end == end) ++a;
+    if (b->end == end) ++b;
+  }
+  sum_ = std::move(result);
+}
+
+/// Writes sum_ to all destinations.
+void Interpreter::store(const Primitive& primitive, AccessRecord access, const Clock& clock) {
+  access.write = true;
+  for (const Span& span : primitive.dst) {
+    for (const Region& region : regions(span, primitive.bytes)) {
+      access.base = region.begin;
+      const std::int32_t record = memory_.record(access);
+      memory_.write(region, record, clock, sum_, span.flag);
+      if (is_packet(span.access)) wake_pollers(region);
+    }
+  }
+}
+
+void Interpreter::wake_pollers(const Region& stored) {
+  std::vector<Poller>& pollers = pollers_[memory_.number_of(stored)];
+  for (std::size_t i = 0; i < pollers.size();) {
+    const Poller poller = pollers[i];
+    if (poller.byte < stored.begin || poller.byte >= stored.end) {
+      ++i;
+      continue;
+    }
+    pollers[i] = pollers.back();
+    pollers.pop_back();
+    wake(poller.workgroup);
+  }
+}
+
+/// The proxy copies at once: whatever it needs has happened before the post, or it is a race.
+bool Interpreter::execute_post(Workgroup& self, Actor actor) {
+  const Primitive& post = self.current;
+  if (!spans_exist(self, actor)) return true;
+  const int peer = !post.semaphores.empty() ? post.semaphores[0].rank
+                   : post.dst.empty()       ? self.rank
+                                            : post.dst[0].rank;
+  Queue& proxy = queue(self.rank, peer);
+  snapshot(self, actor, 0).join_into(proxy.clock);
+  AccessRecord access;
+  access.actor = proxy.actor;
+  access.segment = proxy.segment;
+  access.workgroup = actor;
+  access.op = post.op;
+  access.repetition = repetition_;
+  if (post.bytes > 0 && !post.src.empty()) {
+    load(post, access, proxy.clock);
+    store(post, access, proxy.clock);
+  }
+  ++proxy.segment;
+  const Snapshot done{proxy.clock, proxy.actor, proxy.segment};
+  self.posted[proxy.actor] = done;
+  for (std::size_t i = 0; i < post.semaphores.size(); ++i) {
+    Signal effect;
+    effect.actor = proxy.actor;
+    effect.rank = self.rank;
+    effect.must_be_awaited = must_be_awaited(self, post.op);
+    effect.performed = effect.released = done;
+    signal(post.semaphores[i], post.values[i], std::move(effect));
+  }
+  return true;
+}
+
+Interpreter::Queue& Interpreter::queue(int rank, int peer) {
+  const auto [at, added] =
+      queue_numbers_.try_emplace({rank, peer}, static_cast<std::int32_t>(queues_.size()));
+  if (added) {
+    Queue& created = queues_.emplace_back();
+    created.actor = static_cast<Actor>(workgroups_.size() + queues_.size() - 1);
+  }
+  return queues_[static_cast<std::size_t>(at->second)];
+}
+
+}  // namespace hemiola::verify

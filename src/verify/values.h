@@ -1,0 +1,68 @@
+// Symbolic values: which input bytes of which ranks a byte of memory holds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace hemiola::verify {
+
+/// `count` contributions from each of the ranks source .. source + sources - 1: the input byte that
+/// stands `delta` bytes after the byte's own place. Sources below 0 are memory that nobody wrote.
+struct Term {
+  std::int32_t source = 0;
+  std::int32_t sources = 1;
+  std::int64_t delta = 0;
+  std::int64_t count = 1;
+  bool operator==(const Term&) const = default;
+};
+
+/// A multiset of contributions, the same for every byte of an interval. Values of a table are equal
+/// exactly if their fields are; moving bytes up by d is `shift - d`.
+struct Value {
+  std::int32_t terms = 0;  ///< in its table
+  std::int64_t shift = 0;  ///< added to the delta of every term
+  bool operator==(const Value&) const = default;
+};
+
+/// Interns multisets, so that values are cheap to copy, compare and add. A count saturates at 2^30,
+/// far beyond the 1 that is right.
+class ValueTable {
+ public:
+  ValueTable() = default;
+  ValueTable(const ValueTable&) = delete;
+  ValueTable& operator=(const ValueTable&) = delete;
+
+  Value input(std::int32_t rank, std::int64_t delta) { return contributions(rank, 1, delta); }
+  /// One contribution from each of several ranks.
+  Value contributions(std::int32_t first_rank, std::int32_t ranks, std::int64_t delta);
+  /// Memory that nobody wrote; `memory` is any number >= 0 that names it.
+  Value unwritten(std::int32_t memory, std::int64_t delta);
+  static bool is_unwritten(const Term& term) { return term.source < 0; }
+  static std::int32_t unwritten_memory(const Term& term) { return -term.source / 2 - 1; }
+
+  Value sum(Value a, Value b);
+  /// The terms with the shift applied, in order of (delta, source).
+  std::vector<Term> terms(Value value) const;
+
+ private:
+  struct SumKey {
+    std::int32_t a = 0;
+    std::int32_t b = 0;
+    std::int64_t shift = 0;
+    bool operator==(const SumKey&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const SumKey& key) const;
+    std::size_t operator()(const std::vector<Term>& terms) const;
+  };
+  Value intern(std::vector<Term> terms);
+
+  std::vector<const std::vector<Term>*> by_index_;
+  std::unordered_map<std::vector<Term>, std::int32_t, Hash> interned_;
+  std::unordered_map<SumKey, Value, Hash> sums_;
+};
+
+}  // namespace hemiola::verify

@@ -1,0 +1,44 @@
+// The verifier: is this program complete, free of races and of waits that cannot end?
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/diagnostics.h"
+#include "program/program.h"
+
+namespace hemiola::verify {
+
+enum class Verdict : std::uint8_t {
+  proven,   ///< everything below was proven
+  partial,  ///< nothing wrong found, but not a proof: `reasons` says why
+  wrong,    ///< a counterexample: exit code 3
+  deadlock  ///< a wait that cannot end: exit code 4
+};
+
+/// One step of a counterexample, in order.
+struct Witness {
+  int rank = 0;
+  int workgroup = 0;
+  std::string operation;  ///< "op 3 (wait)"
+  std::string where;      ///< its place in the file
+  std::string text;       ///< what it does or misses: "reads input[4096, 8192) of rank 2"
+};
+
+struct Proof {
+  Verdict verdict = Verdict::proven;
+  std::string summary;  ///< one line for the terminal
+  std::vector<std::string>
+      proven;  ///< "each output byte holds each contribution exactly once", ...
+  std::vector<std::string> reasons;     ///< why partial
+  std::vector<Witness> counterexample;  ///< of wrong and deadlock
+  Diagnostics warnings;                 ///< relaxed closing barriers and the like
+  std::int64_t operations = 0;          ///< primitives interpreted
+};
+
+/// Interprets a bound program symbolically, once, with vector clocks (docs/verify.md). Never throws
+/// for a wrong program; Failure only for one that is not bound.
+Proof check(const program::Program& program);
+
+}  // namespace hemiola::verify

@@ -1,0 +1,168 @@
+// What a user does first: the verbs with input that is right.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "program.h"
+
+namespace hemiola::test {
+namespace {
+
+using Json = nlohmann::json;
+
+bool contains(const std::string& text, const std::string& word) {
+  return text.find(word) != std::string::npos;
+}
+
+TEST(Help, every_verb_shows_two_worked_examples) {
+  const Workplace place;
+  const std::vector<std::string> verbs{"run",          "check",           "machine",
+                                       "plan",         "machine show",    "machine validate",
+                                       "machine list", "machine convert", "plan make",
+                                       "plan show",    "plan convert"};
+  for (const std::string& verb : verbs) {
+    const Outcome help = place.run(verb + " --help");
+    EXPECT_EQ(help.code, 0);
+    const std::size_t examples = help.out.find("Examples:");
+    ASSERT_NE(examples, std::string::npos) << verb;
+    int count = 0;
+    for (std::size_t at = examples;
+         (at = help.out.find("\n  hemiola ", at + 1)) != std::string::npos;) {
+      ++count;
+    }
+    EXPECT_EQ(count, 2) << verb;
+  }
+}
+
+TEST(Version, names_build_type_and_compiler) {
+  const Outcome version = Workplace().run("--version");
+  EXPECT_EQ(version.code, 0);
+  EXPECT_TRUE(contains(version.out, "hemiola ")) << version.out;
+  EXPECT_TRUE(contains(version.out, "build type: ")) << version.out;
+  EXPECT_TRUE(contains(version.out, "compiler: ")) << version.out;
+}
+
+TEST(Check, right_programs_of_both_formats_are_right) {
+  const Workplace place;
+  place.write("json", fixture("pair.json"));
+  place.write("xml", fixture("pair.xml"));
+  for (const char* file : {"json", "xml"}) {
+    const Outcome check = place.run(std::string("check ") + file + " --size 64KiB");
+    EXPECT_EQ(check.code, 0) << check.out << check.err;
+    EXPECT_FALSE(check.out.empty());
+  }
+}
+
+TEST(Run, writes_all_outputs_and_the_json_has_the_keys_of_the_design) {
+  const Workplace place;
+  place.write("plan", fixture("pair.json"));
+  place.write("machine", fixture("pair.yaml"));
+  const Outcome run = place.run(
+      "run plan --machine machine --size 64KiB --json r.json --csv r.csv --trace r.trace");
+  ASSERT_EQ(run.code, 0) << run.out << run.err;
+  EXPECT_EQ(place.files(), "machine plan r.csv r.json r.trace ");
+  const Json json = Json::parse(place.read("r.json"));
+  for (const char* key : {"schema", "command", "machine", "program", "engine", "results"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+  ASSERT_EQ(json["results"].size(), 1u);
+  const Json& result = json["results"][0];
+  EXPECT_EQ(result["size_bytes"], 65536);
+  EXPECT_EQ(result["checked"], "full");
+  for (const Json& rank : result["attribution"]) {
+    std::int64_t sum = 0;
+    for (const auto& [reason, fs] : rank["fs"].items()) sum += fs.get<std::int64_t>();
+    EXPECT_EQ(sum, result["time_fs"]);
+  }
+}
+
+TEST(Run, is_the_same_twice) {
+  const Workplace place;
+  const std::string command = "run all-reduce/ring --machine ring:4 --size 64KiB --csv ";
+  ASSERT_EQ(place.run(command + "a").code, 0);
+  ASSERT_EQ(place.run(command + "b").code, 0);
+  EXPECT_EQ(place.read("a"), place.read("b"));
+  EXPECT_FALSE(place.read("a").empty());
+}
+
+TEST(Run, a_collective_tries_its_built_ins_and_names_the_best) {
+  const Outcome run = Workplace().run("run all-reduce --machine dgx-h100 --size 64KiB");
+  ASSERT_EQ(run.code, 0) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "is the fastest of")) << run.out;
+  EXPECT_TRUE(contains(run.out, "all-reduce/ring")) << run.out;
+}
+
+TEST(Run, several_values_of_settings_make_a_table_of_all_combinations) {
+  const Workplace place;
+  const Outcome run = place.run(
+      "run all-reduce/ring --machine ring:4 --size 64KiB --json r "
+      "--set gpu.l2.latency=100ns,200ns --set 'link.*.latency=300ns,400ns'");
+  ASSERT_EQ(run.code, 0) << run.out << run.err;
+  for (const char* row :
+       {"gpu.l2.latency=100ns link.*.latency=300ns", "gpu.l2.latency=100ns link.*.latency=400ns",
+        "gpu.l2.latency=200ns link.*.latency=300ns", "gpu.l2.latency=200ns link.*.latency=400ns"}) {
+    EXPECT_TRUE(contains(run.out, row)) << run.out;
+  }
+  EXPECT_EQ(Json::parse(place.read("r"))["results"].size(), 4u);
+}
+
+TEST(Run, the_result_says_when_the_program_was_not_checked) {
+  const Workplace place;
+  ASSERT_EQ(place.run("run all-reduce/ring --machine ring:2 --size 4KiB --no-check --json r").code,
+            0);
+  EXPECT_EQ(Json::parse(place.read("r"))["results"][0]["checked"], "skipped");
+}
+
+TEST(Run, quiet_leaves_standard_error_empty) {
+  const Outcome run = Workplace().run("run all-reduce/ring --machine ring:2 --size 4KiB --quiet");
+  EXPECT_EQ(run.code, 0);
+  EXPECT_EQ(run.err, "");
+}
+
+TEST(Run, a_default_size_is_printed) {
+  const Outcome run = Workplace().run("run all-reduce/ring --machine ring:2");
+  EXPECT_EQ(run.code, 0);
+  EXPECT_TRUE(contains(run.err, "no --size is given: 1 MiB")) << run.err;
+}
+
+TEST(Machine, a_converted_machine_is_valid_and_the_same) {
+  const Workplace place;
+  ASSERT_EQ(place.run("machine convert dgx-h100 -o a.yaml").code, 0);
+  const Outcome validated = place.run("machine validate a.yaml");
+  EXPECT_EQ(validated.code, 0) << validated.err;
+  EXPECT_TRUE(contains(validated.out, "8 GPUs")) << validated.out;
+  ASSERT_EQ(place.run("machine convert a.yaml -o b.yaml").code, 0);
+  EXPECT_EQ(place.read("a.yaml"), place.read("b.yaml"));
+}
+
+TEST(Machine, the_list_names_machines_and_gpu_models) {
+  const Outcome list = Workplace().run("machine list");
+  EXPECT_EQ(list.code, 0);
+  EXPECT_TRUE(contains(list.out, "dgx-h100")) << list.out;
+  EXPECT_TRUE(contains(list.out, "mi300x")) << list.out;
+}
+
+TEST(Plan, a_built_in_written_as_a_file_is_still_right) {
+  const Workplace place;
+  ASSERT_EQ(
+      place.run("plan make all-reduce/ring --ranks 4 --param channels=1 --to msccl -o ring.xml")
+          .code,
+      0);
+  const Outcome check = place.run("check ring.xml");
+  EXPECT_EQ(check.code, 0) << check.out << check.err;
+}
+
+TEST(Plan, a_program_survives_conversion) {
+  const Workplace place;
+  place.write("plan", fixture("pair.json"));
+  ASSERT_EQ(place.run("plan convert plan --to mscclpp -o again").code, 0);
+  const Outcome first = place.run("plan show plan");
+  const Outcome second = place.run("plan show again");
+  EXPECT_EQ(first.code, 0);
+  EXPECT_EQ(first.out, second.out);
+}
+
+}  // namespace
+}  // namespace hemiola::test
