@@ -7,7 +7,8 @@ if(TARGET hemiola_cli)
 endif()
 install(TARGETS hemiola hemiola_options ${layers} EXPORT hemiolaTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(name ${layer_names})
-  install(DIRECTORY src/${name} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hemiola FILES_MATCHING PATTERN "*.h")
+  install(DIRECTORY src/${name} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hemiola FILES_MATCHING PATTERN "*.h"
+    PATTERN "*test*" EXCLUDE)
 endforeach()
 install(EXPORT hemiolaTargets NAMESPACE hemiola:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/hemiola)
 configure_package_config_file(cmake/hemiolaConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/hemiolaConfig.cmake

@@ -19,7 +19,9 @@ bool is_file(const std::string& name) {
 /// Formats that a program can be read from are left to program::load, which says what is wrong
 /// inside.
 void reject_other_formats(const std::string& file) {
-  const Format format = recognise(read_file(file));
+  const std::string content = read_file(file);
+  if (program::is_readable(content)) return;
+  const Format format = recognise(content);
   std::string hint;
   switch (format) {
     case Format::infragraph:

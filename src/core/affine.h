@@ -34,11 +34,15 @@ struct Affine {
   bool operator==(const Affine&) const = default;
 };
 
-constexpr Affine constant(std::int64_t value) { return {.constant = value}; }
+constexpr Affine constant(std::int64_t value) {
+  return {.constant = value};
+}
 /// (rank + distance) mod ranks
 constexpr Affine neighbour(std::int64_t distance, std::int64_t ranks) {
   return {.constant = distance, .rank = 1, .modulus = ranks};
 }
-constexpr Affine own_rank() { return {.rank = 1}; }
+constexpr Affine own_rank() {
+  return {.rank = 1};
+}
 
 }  // namespace hemiola

@@ -10,9 +10,9 @@ namespace hemiola {
 
 /// Where in the input something was found. Unknown parts stay empty or zero.
 struct SourceLocation {
-  std::string file{};   ///< as the user named it; "<option>" for the command line
-  int line = 0;         ///< 1-based, 0 unknown
-  int column = 0;       ///< 1-based, 0 unknown
+  std::string file{};     ///< as the user named it; "<option>" for the command line
+  int line = 0;           ///< 1-based, 0 unknown
+  int column = 0;         ///< 1-based, 0 unknown
   std::string pointer{};  ///< JSON pointer ("/gpus/0/ops/3") or XML path ("/algo/gpu[0]/tb[1]")
 };
 
@@ -22,7 +22,7 @@ struct Diagnostic {
   Severity severity = Severity::error;
   std::string message;  ///< one sentence, lower case, no full stop
   SourceLocation where;
-  std::string hint;     ///< what to do about it; may be empty
+  std::string hint;  ///< what to do about it; may be empty
 };
 
 /// "file:line:column: error: message (at /pointer)\n  hint: ..." without a trailing newline.
@@ -46,7 +46,13 @@ class Diagnostics {
 };
 
 /// The exit codes of every verb (fixed by the design).
-enum class ExitCode : int { done = 0, internal = 1, bad_input = 2, wrong_program = 3, deadlock = 4 };
+enum class ExitCode : int {
+  done = 0,
+  internal = 1,
+  bad_input = 2,
+  wrong_program = 3,
+  deadlock = 4
+};
 
 /// What an entrance throws: the whole list, and the exit code that the command line returns for it.
 class Failure : public std::exception {

@@ -7,7 +7,7 @@
 namespace hemiola {
 
 struct EmbeddedFile {
-  std::string_view path;     ///< "data/devices/h100.yaml"
+  std::string_view path;  ///< "data/devices/h100.yaml"
   std::string_view content;
 };
 /// In order of path. Defined by generated code in the machine layer.

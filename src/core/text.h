@@ -13,8 +13,8 @@ namespace hemiola {
 /// missing, unreadable or empty file, a directory, or a damaged or over-long (4 GiB) gzip stream.
 std::string read_file(const std::string& path);
 
-/// Writes to a temporary file beside `path` and renames it, so that a failed run leaves no partial file.
-/// Throws Failure.
+/// Writes to a temporary file beside `path` and renames it, so that a failed run leaves no partial
+/// file. Throws Failure.
 void write_file(const std::string& path, std::string_view content);
 
 /// Line and column (1-based) of a byte offset.
@@ -22,16 +22,16 @@ SourceLocation locate(std::string file, std::string_view text, std::size_t offse
 
 /// What a text file looks like by its content, not by its name.
 enum class Format {
-  mscclpp_json,    ///< MSCCL++ execution plan
-  msccl_xml,       ///< <algo ...>
-  nccl_topology,   ///< <system ...>
-  nccl_graph,      ///< <graphs ...>
-  infragraph,      ///< JSON or YAML with devices / instances / components
-  chakra_et,       ///< known, not read yet
-  astra_network,   ///< ASTRA-sim network .yml: known, not read yet
-  astra_system,    ///< ASTRA-sim system .json: known, not read yet
-  kineto_trace,    ///< known, not read yet
-  json,            ///< JSON of no known kind
+  mscclpp_json,   ///< MSCCL++ execution plan
+  msccl_xml,      ///< <algo ...>
+  nccl_topology,  ///< <system ...>
+  nccl_graph,     ///< <graphs ...>
+  infragraph,     ///< JSON or YAML with devices / instances / components
+  chakra_et,      ///< known, not read yet
+  astra_network,  ///< ASTRA-sim network .yml: known, not read yet
+  astra_system,   ///< ASTRA-sim system .json: known, not read yet
+  kineto_trace,   ///< known, not read yet
+  json,           ///< JSON of no known kind
   yaml,
   xml,
   binary,

@@ -21,8 +21,14 @@ struct Time {
   constexpr double us() const { return static_cast<double>(fs) / 1e9; }
 
   constexpr auto operator<=>(const Time&) const = default;
-  constexpr Time& operator+=(Time other) { fs += other.fs; return *this; }
-  constexpr Time& operator-=(Time other) { fs -= other.fs; return *this; }
+  constexpr Time& operator+=(Time other) {
+    fs += other.fs;
+    return *this;
+  }
+  constexpr Time& operator-=(Time other) {
+    fs -= other.fs;
+    return *this;
+  }
   friend constexpr Time operator+(Time a, Time b) { return {a.fs + b.fs}; }
   friend constexpr Time operator-(Time a, Time b) { return {a.fs - b.fs}; }
   friend constexpr Time operator*(Time a, std::int64_t k) { return {a.fs * k}; }

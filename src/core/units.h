@@ -1,7 +1,7 @@
-// Bytes, rates and frequencies, and the text forms of all quantities ("450 GB/s", "500 ns", "64 MiB").
+// Bytes, rates and frequencies, and the text forms of all quantities ("450 GB/s", "64 MiB").
 //
-// GB = 10^9, GiB = 2^30, Gb/s = 10^9 bits per second. A unit is always written out: a bare number is
-// accepted only for counts.
+// GB = 10^9, GiB = 2^30, Gb/s = 10^9 bits per second. A unit is always written out: a bare number
+// is accepted only for counts.
 #pragma once
 
 #include <compare>
@@ -24,13 +24,21 @@ struct Bytes {
   friend constexpr Bytes operator*(Bytes a, std::int64_t k) { return {a.count * k}; }
 };
 
-constexpr Bytes KiB(std::int64_t n) { return {n << 10}; }
-constexpr Bytes MiB(std::int64_t n) { return {n << 20}; }
-constexpr Bytes GiB(std::int64_t n) { return {n << 30}; }
+constexpr Bytes KiB(std::int64_t n) {
+  return {n << 10};
+}
+constexpr Bytes MiB(std::int64_t n) {
+  return {n << 20};
+}
+constexpr Bytes GiB(std::int64_t n) {
+  return {n << 30};
+}
 
-/// Bytes per second; `ideal()` (written "inf") costs nothing: every transfer takes the 1 fs minimum.
+/// Bytes per second; `ideal()` (written "inf") costs nothing: every transfer takes the 1 fs
+/// minimum.
+/// 0 means ideal
 struct Rate {
-  std::int64_t bytes_per_second = 0;  ///< 0 means ideal
+  std::int64_t bytes_per_second = 0;
 
   static constexpr Rate ideal() { return {0}; }
   constexpr bool is_ideal() const { return bytes_per_second == 0; }
@@ -53,14 +61,19 @@ struct Rate {
 struct Frequency {
   std::int64_t hertz = 0;
   constexpr auto operator<=>(const Frequency&) const = default;
-  constexpr Time period() const { return {hertz > 0 ? (1'000'000'000'000'000 + hertz / 2) / hertz : 1}; }
+  constexpr Time period() const {
+    return {hertz > 0 ? (1'000'000'000'000'000 + hertz / 2) / hertz : 1};
+  }
 };
 
-// Parsing: nothing on malformed text, unknown units or overflow; surrounding blanks are allowed, and so
-// is a blank between number and unit. A decimal fraction is exact up to the resolution of the type.
-std::optional<Time> parse_time(std::string_view text);            ///< fs ps ns us ms s
-std::optional<Bytes> parse_bytes(std::string_view text);          ///< B KB MB GB TB KiB MiB GiB TiB, K M G (binary, as in nccl-tests)
-std::optional<Rate> parse_rate(std::string_view text);            ///< B/s .. TB/s, KiB/s .. TiB/s, Kb/s .. Tb/s (bits), "inf"
+// Parsing: nothing on malformed text, unknown units or overflow; surrounding blanks are allowed,
+// and so is a blank between number and unit. A decimal fraction is exact up to the resolution of
+// the type.
+std::optional<Time> parse_time(std::string_view text);  ///< fs ps ns us ms s
+/// B KB MB GB TB KiB MiB GiB TiB, K M G (binary, as in nccl-tests)
+std::optional<Bytes> parse_bytes(std::string_view text);
+/// B/s .. TB/s, KiB/s .. TiB/s, Kb/s .. Tb/s (bits), "inf"
+std::optional<Rate> parse_rate(std::string_view text);
 std::optional<Frequency> parse_frequency(std::string_view text);  ///< Hz kHz MHz GHz
 std::optional<std::int64_t> parse_count(std::string_view text);   ///< a decimal integer
 

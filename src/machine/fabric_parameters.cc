@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "machine/arbitration_names.h"
+
 namespace hemiola::machine {
 namespace {
 
@@ -49,16 +51,10 @@ bool store(bool& field, std::string_view text) {
   return true;
 }
 
-constexpr std::array<std::string_view, 4> kArbitrations{"fifo", "data_first", "control_first",
-                                                        "fair"};
-
 bool store(Arbitration& field, std::string_view text) {
-  for (std::size_t i = 0; i < kArbitrations.size(); ++i) {
-    if (kArbitrations[i] != text) continue;
-    field = static_cast<Arbitration>(i);
-    return true;
-  }
-  return false;
+  const auto value = parse_arbitration(text);
+  if (value) field = *value;
+  return value.has_value();
 }
 
 constexpr std::array kLink{
@@ -78,9 +74,9 @@ constexpr std::array kLink{
         "credits", kCountHint, [](const LinkClass& link) { return std::to_string(link.credits); },
         [](LinkClass& link, std::string_view text) { return store(link.credits, text); }},
     FabricParameter<LinkClass>{
-        "arbitration", "one of fifo, data_first, control_first, fair",
+        "arbitration", kArbitrationHint,
         [](const LinkClass& link) {
-          return std::string(kArbitrations[static_cast<std::size_t>(link.arbitration)]);
+          return std::string(name_of(link.arbitration));
         },
         [](LinkClass& link, std::string_view text) { return store(link.arbitration, text); }},
 };

@@ -1,4 +1,5 @@
-// The device model of one GPU: every number the simulator uses, by a dotted name that --set accepts.
+// The device model of one GPU: every number the simulator uses, by a dotted name that --set
+// accepts.
 //
 // A model is read from data/devices/NAME.yaml (embedded into the library), where each number stands
 // with its source. docs/model.md says what each parameter does.
@@ -15,129 +16,140 @@
 #include "core/diagnostics.h"
 #include "core/time.h"
 #include "core/units.h"
+#include "machine/arbitration.h"
 
 namespace hemiola::machine {
 
 enum class NocKind : std::uint8_t { crossbar, mesh };
 
-/// Who goes first where requests of two classes (control: requests, acknowledgements, flags; data:
-/// everything with a payload) meet at one output. `fifo` takes them in order of arrival.
-enum class Arbitration : std::uint8_t { fifo, data_first, control_first, fair };
-
-/// Parameters of one GPU. Rates that are 0 are ideal; sizes that are 0 switch the part off; counts of
-/// outstanding things that are 0 are unlimited. The comment gives the dotted name.
+/// Parameters of one GPU. Rates that are 0 are ideal; sizes that are 0 switch the part off; counts
+/// of outstanding things that are 0 are unlimited. The comment gives the dotted name.
 struct GpuModel {
   std::string name;         ///< "h100"
   std::string description;  ///< "NVIDIA H100 SXM5 80 GB"
 
   // Compute units.
-  std::int64_t cu_count = 1;             ///< cu.count
-  Frequency cu_clock{1'000'000'000};     ///< cu.clock
-  std::int64_t cu_wavefront_size = 32;   ///< cu.wavefront_size: threads
-  std::int64_t cu_max_threads = 2048;    ///< cu.max_threads: resident threads per CU
-  std::int64_t cu_max_workgroups = 32;   ///< cu.max_workgroups: resident workgroups per CU
-  Time cu_issue_interval{1};             ///< cu.issue_interval: between two requests of one CU
-  std::int64_t cu_max_outstanding = 0;   ///< cu.max_outstanding: loads in flight per CU
-  std::int64_t cu_max_stores = 0;        ///< cu.max_stores: posted stores in flight per CU, until acknowledged
-  std::int64_t cu_unroll = 1;            ///< cu.unroll: iterations of a copy loop whose loads are in flight together
-  Rate cu_reduce_rate_4byte{};           ///< cu.reduce_rate_4byte: bytes reduced per second and CU, 4- and 8-byte types
-  Rate cu_reduce_rate_2byte{};           ///< cu.reduce_rate_2byte
-  Rate cu_reduce_rate_1byte{};           ///< cu.reduce_rate_1byte
-  std::int64_t cu_matrix_rate = 0;       ///< cu.matrix_rate: dense bf16 flop per clock and CU
+  std::int64_t cu_count = 1;            ///< cu.count
+  Frequency cu_clock{1'000'000'000};    ///< cu.clock
+  std::int64_t cu_wavefront_size = 32;  ///< cu.wavefront_size: threads
+  std::int64_t cu_max_threads = 2048;   ///< cu.max_threads: resident threads per CU
+  std::int64_t cu_max_workgroups = 32;  ///< cu.max_workgroups: resident workgroups per CU
+  Time cu_issue_interval{1};            ///< cu.issue_interval: between two requests of one CU
+  std::int64_t cu_max_outstanding = 0;  ///< cu.max_outstanding: loads in flight per CU
+  /// cu.max_stores: posted stores in flight per CU, until acknowledged
+  std::int64_t cu_max_stores = 0;
+  /// cu.unroll: iterations of a copy loop whose loads are in flight together
+  std::int64_t cu_unroll = 1;
+  Rate cu_reduce_rate_4byte{};  ///< cu.reduce_rate_4byte: bytes reduced per second and CU, 4- and
+                                ///< 8-byte types
+  Rate cu_reduce_rate_2byte{};  ///< cu.reduce_rate_2byte
+  Rate cu_reduce_rate_1byte{};  ///< cu.reduce_rate_1byte
+  std::int64_t cu_matrix_rate = 0;  ///< cu.matrix_rate: dense bf16 flop per clock and CU
 
   // L1 of a CU: tags of plain local loads; volatile, remote and packet loads bypass it.
-  Bytes l1_size{};                       ///< l1.size
-  std::int64_t l1_ways = 4;              ///< l1.ways
-  Time l1_latency{1};                    ///< l1.latency: load to use on a hit
+  Bytes l1_size{};           ///< l1.size
+  std::int64_t l1_ways = 4;  ///< l1.ways
+  Time l1_latency{1};        ///< l1.latency: load to use on a hit
 
   // On-chip network between CUs, L2 slices and I/O ports.
   NocKind noc_kind = NocKind::crossbar;  ///< noc.kind: crossbar | mesh
   Rate noc_cu_rate{};                    ///< noc.cu_rate: each way between a CU and the network
   Time noc_latency{1};                   ///< noc.latency: one way CU to L2, crossbar
-  std::int64_t noc_partitions = 1;       ///< noc.partitions: L2 partitions; CUs and slices are dealt to them evenly
-  Time noc_partition_latency{0};         ///< noc.partition_latency: added one way when the slice is in another partition
-  Rate noc_io_rate{};                    ///< noc.io_rate: each way between the network and one I/O port
-  Time noc_io_latency{1};                ///< noc.io_latency: one way between network and the wire, crossbar
-  std::int64_t noc_mesh_columns = 1;     ///< noc.mesh_columns
-  std::int64_t noc_mesh_rows = 1;        ///< noc.mesh_rows
-  Rate noc_link_rate{};                  ///< noc.link_rate: one link of the mesh, per direction
-  Time noc_hop_latency{1};               ///< noc.hop_latency: router and link of the mesh
-  Arbitration noc_arbitration = Arbitration::fifo;  ///< noc.arbitration: fifo | data_first | control_first | fair
-  Bytes noc_control_size{16};            ///< noc.control_size: a request, acknowledgement or flag without data on chip
+  /// noc.partitions: L2 partitions; CUs and slices are dealt to them evenly
+  std::int64_t noc_partitions = 1;
+  /// noc.partition_latency: added one way when the slice is in another partition
+  Time noc_partition_latency{0};
+  Rate noc_io_rate{};      ///< noc.io_rate: each way between the network and one I/O port
+  Time noc_io_latency{1};  ///< noc.io_latency: one way between network and the wire, crossbar
+  std::int64_t noc_mesh_columns = 1;  ///< noc.mesh_columns
+  std::int64_t noc_mesh_rows = 1;     ///< noc.mesh_rows
+  Rate noc_link_rate{};               ///< noc.link_rate: one link of the mesh, per direction
+  Time noc_hop_latency{1};            ///< noc.hop_latency: router and link of the mesh
+  /// noc.arbitration: fifo | data_first | control_first | fair
+  Arbitration noc_arbitration = Arbitration::fifo;
+  /// noc.control_size: a request, acknowledgement or flag without data on chip
+  Bytes noc_control_size{16};
 
   // Memory hierarchy.
-  Bytes line_size{128};                  ///< line.size: the request unit
-  Bytes sector_size{32};                 ///< line.sector: unit of partial lines and flags
-  Bytes l2_size{};                       ///< l2.size
-  std::int64_t l2_ways = 16;             ///< l2.ways
-  std::int64_t l2_slices = 1;            ///< l2.slices
-  Rate l2_slice_rate{};                  ///< l2.slice_rate: one slice
-  Time l2_latency{1};                    ///< l2.latency: look-up, hit, inside the slice
-  Time l2_atomic_time{1};                ///< l2.atomic_time: service of an atomic or flag update
-  Bytes msc_size{};                      ///< msc.size: memory-side cache; 0 none
-  std::int64_t msc_ways = 16;            ///< msc.ways
-  Rate msc_rate{};                       ///< msc.rate: whole device
-  Time msc_latency{1};                   ///< msc.latency
-  std::int64_t hbm_channels = 1;         ///< hbm.channels
-  Rate hbm_rate{};                       ///< hbm.rate: whole device, data-sheet peak
+  Bytes line_size{128};           ///< line.size: the request unit
+  Bytes sector_size{32};          ///< line.sector: unit of partial lines and flags
+  Bytes l2_size{};                ///< l2.size
+  std::int64_t l2_ways = 16;      ///< l2.ways
+  std::int64_t l2_slices = 1;     ///< l2.slices
+  Rate l2_slice_rate{};           ///< l2.slice_rate: one slice
+  Time l2_latency{1};             ///< l2.latency: look-up, hit, inside the slice
+  Time l2_atomic_time{1};         ///< l2.atomic_time: service of an atomic or flag update
+  Bytes msc_size{};               ///< msc.size: memory-side cache; 0 none
+  std::int64_t msc_ways = 16;     ///< msc.ways
+  Rate msc_rate{};                ///< msc.rate: whole device
+  Time msc_latency{1};            ///< msc.latency
+  std::int64_t hbm_channels = 1;  ///< hbm.channels
+  Rate hbm_rate{};                ///< hbm.rate: whole device, data-sheet peak
   std::int64_t hbm_efficiency_permille = 1000;  ///< hbm.efficiency_permille: refresh and row misses
-  Time hbm_latency{1};                   ///< hbm.latency: beyond the L2 miss
-  Time hbm_turnaround{0};                ///< hbm.turnaround: per switch between reads and writes of a channel
-  Bytes hbm_interleave{256};             ///< hbm.interleave: bytes of one channel before the next
+  Time hbm_latency{1};                          ///< hbm.latency: beyond the L2 miss
+  Time hbm_turnaround{0};     ///< hbm.turnaround: per switch between reads and writes of a channel
+  Bytes hbm_interleave{256};  ///< hbm.interleave: bytes of one channel before the next
 
   // Copy engines.
-  std::int64_t dma_engines = 1;          ///< dma.engines
-  Rate dma_rate{};                       ///< dma.rate: one engine
-  Bytes dma_burst{4096};                 ///< dma.burst: its request unit
-  Bytes dma_max_payload{256};            ///< dma.max_payload: packet payload on the wire for its bursts
-  std::int64_t dma_outstanding = 0;      ///< dma.outstanding: bursts in flight per engine
-  Time dma_control_latency{1};           ///< dma.control_latency: doorbell to descriptor fetched
-  Time dma_schedule_latency{1};          ///< dma.schedule_latency: descriptor to first burst
-  Time dma_sync_latency{1};              ///< dma.sync_latency: last acknowledgement to completion visible
+  std::int64_t dma_engines = 1;      ///< dma.engines
+  Rate dma_rate{};                   ///< dma.rate: one engine
+  Bytes dma_burst{4096};             ///< dma.burst: its request unit
+  Bytes dma_max_payload{256};        ///< dma.max_payload: packet payload on the wire for its bursts
+  std::int64_t dma_outstanding = 0;  ///< dma.outstanding: bursts in flight per engine
+  Time dma_control_latency{1};       ///< dma.control_latency: doorbell to descriptor fetched
+  Time dma_schedule_latency{1};      ///< dma.schedule_latency: descriptor to first burst
+  Time dma_sync_latency{1};  ///< dma.sync_latency: last acknowledgement to completion visible
 
   // Launch.
-  Time launch_stream_latency{1};         ///< launch.stream_latency: host call to first workgroup
-  Time launch_stream_interval{1};        ///< launch.stream_interval: least time between the starts of two kernels of a stream
-  Time launch_graph_latency{1};          ///< launch.graph_latency
-  Time launch_graph_interval{1};         ///< launch.graph_interval: the same in a graph
-  Time launch_end_latency{1};            ///< launch.end_latency: last workgroup to stream release
-  Time dispatch_interval{1};             ///< dispatch.interval: between two workgroups of a kernel
-  Time dispatch_latency{1};              ///< dispatch.latency: workgroup to first instruction
+  Time launch_stream_latency{1};  ///< launch.stream_latency: host call to first workgroup
+  /// launch.stream_interval: least time between the starts of two kernels of a stream
+  Time launch_stream_interval{1};
+  Time launch_graph_latency{1};   ///< launch.graph_latency
+  Time launch_graph_interval{1};  ///< launch.graph_interval: the same in a graph
+  Time launch_end_latency{1};     ///< launch.end_latency: last workgroup to stream release
+  Time dispatch_interval{1};      ///< dispatch.interval: between two workgroups of a kernel
+  Time dispatch_latency{1};       ///< dispatch.latency: workgroup to first instruction
 
   // Synchronisation.
-  Time sync_barrier_latency{1};          ///< sync.barrier_latency: last wavefront to release, one workgroup
-  Time sync_fence_latency{1};            ///< sync.fence_latency: fixed part of a release fence, after the drain
-  Time sync_poll_interval{1};            ///< sync.poll_interval: from a poll's return to the next poll
-  Time sync_op_overhead{1};              ///< sync.op_overhead: instructions around one operation of a workgroup
+  Time sync_barrier_latency{1};  ///< sync.barrier_latency: last wavefront to release, one workgroup
+  /// sync.fence_latency: fixed part of a release fence, after the drain
+  Time sync_fence_latency{1};
+  Time sync_poll_interval{1};  ///< sync.poll_interval: from a poll's return to the next poll
+  Time sync_op_overhead{1};  ///< sync.op_overhead: instructions around one operation of a workgroup
 
   // Host proxy (port channels, network sends).
-  Time proxy_fifo_latency{1};            ///< proxy.fifo_latency: GPU store to host memory until the proxy sees it
-  Time proxy_request_time{1};            ///< proxy.request_time: proxy work per request
-  Time proxy_return_latency{1};          ///< proxy.return_latency: completion back to the GPU
+  /// proxy.fifo_latency: GPU store to host memory until the proxy sees it
+  Time proxy_fifo_latency{1};
+  Time proxy_request_time{1};    ///< proxy.request_time: proxy work per request to a copy engine
+  Time proxy_network_time{1};    ///< proxy.network_time: proxy work per request to a NIC
+  Time proxy_return_latency{1};  ///< proxy.return_latency: completion back to the GPU
 
-  bool forwards = true;                  ///< fabric.forwards: a link route may pass through this GPU
+  bool forwards = true;  ///< fabric.forwards: a link route may pass through this GPU
 
-  /// Where the numbers come from: dotted name -> source text ("assumed" if none). Filled by the reader.
+  /// Where the numbers come from: dotted name -> source text ("assumed" if none). Filled by the
+  /// reader.
   std::map<std::string, std::string> sources;
 };
 
 /// One parameter: how --set, the reader and `machine show` get at it.
+/// dotted, without the "gpu." of --set
 struct Parameter {
-  std::string_view name;         ///< dotted, without the "gpu." of --set
-  std::string_view kind;         ///< "count", "bytes", "rate", "time", "frequency", "choice", "flag"
+  std::string_view name;
+  std::string_view kind;  ///< "count", "bytes", "rate", "time", "frequency", "choice", "flag"
   std::string_view description;
-  std::string (*get)(const GpuModel&);              ///< as text with its unit
-  bool (*set)(GpuModel&, std::string_view text);    ///< false: malformed or out of range
-  std::string_view hint;         ///< what a good value looks like: "a size such as 50 MiB"
+  std::string (*get)(const GpuModel&);            ///< as text with its unit
+  bool (*set)(GpuModel&, std::string_view text);  ///< false: malformed or out of range
+  std::string_view hint;  ///< what a good value looks like: "a size such as 50 MiB"
 };
 std::span<const Parameter> gpu_parameters();
 
-/// Sets one parameter by its dotted name; Failure with a suggestion for unknown names and bad values.
+/// Sets one parameter by its dotted name; Failure with a suggestion for unknown names and bad
+/// values.
 void set_parameter(GpuModel& model, std::string_view name, std::string_view value,
                    const SourceLocation& where = {});
 
-/// What single ranges cannot say: a sector fits a line, a cache holds one set per slice, ... Applied by
-/// set_parameter() and parse_gpu_model(), so that a model in use always passes.
+/// What single ranges cannot say: a sector fits a line, a cache holds one set per slice, ...
+/// Applied by set_parameter() and parse_gpu_model(), so that a model in use always passes.
 Diagnostics check_gpu_model(const GpuModel& model, const SourceLocation& where = {});
 
 /// A shipped device model ("h100"); Failure that lists the names for an unknown one.

@@ -1,4 +1,5 @@
-// The machine: a directed multigraph of GPUs, NICs, switches and links with their parameters, and routes.
+// The machine: a directed multigraph of GPUs, NICs, switches and links with their parameters, and
+// routes.
 #pragma once
 
 #include <cstdint>
@@ -24,44 +25,46 @@ std::string_view name_of(NodeKind kind);
 
 /// What a node adds to a line that passes through it. Rates that are 0 are ideal.
 struct SwitchModel {
-  Time latency{0};            ///< switch.latency: input to output queue
-  std::int64_t queue = 0;     ///< switch.queue: requests per output queue; 0 unlimited
-  bool multicast = false;     ///< switch.multicast: can replicate stores and reduce loads (NVLS)
-  Rate reduce_rate{};         ///< switch.reduce_rate: bytes of operands per second of the in-network reduction unit, per switch
-  Time reduce_latency{0};     ///< switch.reduce_latency
+  Time latency{0};         ///< switch.latency: input to output queue
+  std::int64_t queue = 0;  ///< switch.queue: requests per output queue; 0 unlimited
+  bool multicast = false;  ///< switch.multicast: can replicate stores and reduce loads (NVLS)
+  Rate reduce_rate{};      ///< switch.reduce_rate: bytes of operands per second of the in-network
+                           ///< reduction unit, per switch
+  Time reduce_latency{0};  ///< switch.reduce_latency
 };
 
 /// A NIC's share of a message. Lines end here: messages travel on as MTU packets.
 struct NicModel {
-  Bytes mtu{4096};            ///< nic.mtu: payload of one packet
-  Time message_time{1};       ///< nic.message_time: work per message (work request to first packet)
-  Time latency{1};            ///< nic.latency: per packet, each side
-  Rate rate{};                ///< nic.rate: 0 as fast as its links
+  Bytes mtu{4096};       ///< nic.mtu: payload of one packet
+  Time message_time{1};  ///< nic.message_time: work per message (work request to first packet)
+  Time latency{1};       ///< nic.latency: per packet, each side
+  Rate rate{};           ///< nic.rate: 0 as fast as its links
 };
 
+/// InfraGraph id: "dgx_h100.0.xpu.3"
 struct Node {
-  std::string name;           ///< InfraGraph id: "dgx_h100.0.xpu.3"
+  std::string name;
   NodeKind kind = NodeKind::custom;
-  std::string instance;       ///< "dgx_h100"
+  std::string instance;  ///< "dgx_h100"
   int instance_index = 0;
-  std::string device;         ///< InfraGraph device name
+  std::string device;                             ///< InfraGraph device name
   std::map<std::string, std::string> attributes;  ///< annotations
-  SwitchModel switch_model;   ///< for kind switch_ (and any node that forwards)
-  NicModel nic_model;         ///< for kind nic
+  SwitchModel switch_model;                       ///< for kind switch_ (and any node that forwards)
+  NicModel nic_model;                             ///< for kind nic
 };
 
 /// Parameters shared by all links of one InfraGraph link definition.
 struct LinkClass {
-  std::string name;           ///< "nvlink4"
-  Rate bandwidth{};           ///< per direction, raw; goodput follows from the packet format
-  Time latency{1};            ///< propagation and serdes, per direction
-  Bytes max_payload{128};     ///< of one packet
-  Bytes header{16};           ///< of one packet; also the size of a packet without payload
-  std::int64_t credits = 0;   ///< receive buffer at the far end, in requests; 0 unlimited
+  std::string name;          ///< "nvlink4"
+  Rate bandwidth{};          ///< per direction, raw; goodput follows from the packet format
+  Time latency{1};           ///< propagation and serdes, per direction
+  Bytes max_payload{128};    ///< of one packet
+  Bytes header{16};          ///< of one packet; also the size of a packet without payload
+  std::int64_t credits = 0;  ///< receive buffer at the far end, in requests; 0 unlimited
   Arbitration arbitration = Arbitration::fifo;  ///< control against data at the sender
-  bool assumed = false;       ///< the file gave no numbers: a stated default is in use
-  /// What routes() minimises after hops: the latency as read. --set changes costs, not paths, so that
-  /// a sweep over a latency compares the same paths. Negative: equal to `latency`.
+  bool assumed = false;  ///< the file gave no numbers: a stated default is in use
+  /// What routes() minimises after hops: the latency as read. --set changes costs, not paths, so
+  /// that a sweep over a latency compares the same paths. Negative: equal to `latency`.
   Time route_latency{-1};
   std::map<std::string, std::string> attributes;  ///< annotations without a meaning here
 
@@ -79,7 +82,7 @@ struct Link {
   NodeId from = 0;
   NodeId to = 0;
   std::int32_t link_class = 0;
-  std::int32_t lane = 0;      ///< index among the parallel links from -> to
+  std::int32_t lane = 0;  ///< index among the parallel links from -> to
 };
 
 /// How two ranks reach each other.
@@ -100,40 +103,45 @@ struct Routes {
 };
 
 /// Path index for a line: `line` is the rank-relative address divided by the line size.
-/// x = line xor (line >> 9) xor (line >> 18), modulo the number of paths: consecutive lines go round
-/// all planes, and the folds keep strides of a power of two from meeting on one.
+/// x = line xor (line >> 9) xor (line >> 18), modulo the number of paths: consecutive lines go
+/// round all planes, and the folds keep strides of a power of two from meeting on one.
 constexpr std::int64_t select_path(std::int64_t line, std::int64_t count) {
-  return static_cast<std::int64_t>(
-      (static_cast<std::uint64_t>(line) ^ (static_cast<std::uint64_t>(line) >> 9) ^
-       (static_cast<std::uint64_t>(line) >> 18)) % static_cast<std::uint64_t>(count));
+  return static_cast<std::int64_t>((static_cast<std::uint64_t>(line) ^
+                                    (static_cast<std::uint64_t>(line) >> 9) ^
+                                    (static_cast<std::uint64_t>(line) >> 18)) %
+                                   static_cast<std::uint64_t>(count));
 }
 
 /// Immutable once built, except through set(). Ranks are the xpu nodes in order of their `rank`
 /// annotation where given, else in file order; place() changes that.
 class Machine {
  public:
-  std::string name;                       ///< "dgx-h100", or the file's name
+  std::string name;  ///< "dgx-h100", or the file's name
   std::string description;
   std::vector<Node> nodes;
   std::vector<Link> links;
   std::vector<LinkClass> link_classes;
-  std::vector<NodeId> gpus;               ///< by rank
-  std::vector<std::int32_t> gpu_models;   ///< by rank: index into models
+  std::vector<NodeId> gpus;              ///< by rank
+  std::vector<std::int32_t> gpu_models;  ///< by rank: index into models
   std::vector<GpuModel> models;
-  Diagnostics warnings;                   ///< found while building; assumed defaults among them
+  Diagnostics warnings;  ///< found while building; assumed defaults among them
   std::map<std::string, std::string> attributes;  ///< graph annotations without a meaning here
 
   int ranks() const { return static_cast<int>(gpus.size()); }
-  const GpuModel& model(int rank) const { return models[static_cast<std::size_t>(gpu_models[static_cast<std::size_t>(rank)])]; }
-  const LinkClass& class_of(LinkId link) const { return link_classes[static_cast<std::size_t>(links[static_cast<std::size_t>(link)].link_class)]; }
+  const GpuModel& model(int rank) const {
+    return models[static_cast<std::size_t>(gpu_models[static_cast<std::size_t>(rank)])];
+  }
+  const LinkClass& class_of(LinkId link) const {
+    return link_classes[static_cast<std::size_t>(links[static_cast<std::size_t>(link)].link_class)];
+  }
 
   /// Routes between two ranks: shortest in hops, then in latency; through a NIC only where no
   /// load/store path exists; through another GPU only where its model forwards. A network path has
-  /// two NICs: those nearest to the ranks (hops outside the network come first), then the shortest way
-  /// between them. All shortest paths in order of their links, except that a hop keeps the lane of the
-  /// one before it where both have as many lanes (planes stay apart); of more than 256 an evenly
-  /// spaced 256. Cached; the cache grows with the pairs asked for and is shared by copies of the
-  /// machine. References stay valid until set(), place() or forget_routes().
+  /// two NICs: those nearest to the ranks (hops outside the network come first), then the shortest
+  /// way between them. All shortest paths in order of their links, except that a hop keeps the lane
+  /// of the one before it where both have as many lanes (planes stay apart); of more than 256 an
+  /// evenly spaced 256. Cached; the cache grows with the pairs asked for and is shared by copies of
+  /// the machine. References stay valid until set(), place() or forget_routes().
   const Routes& routes(int from, int to) const;
   Reach reach(int from, int to) const { return routes(from, to).reach; }
 
@@ -143,16 +151,16 @@ class Machine {
   std::vector<LinkId> lanes(NodeId from, NodeId to) const;
 
   /// The smallest feedback latency: the window of the line engine (printed by `machine show`). The
-  /// least of: the latency of any link, and noc.latency (noc.hop_latency on a mesh) + l2.latency of any
-  /// GPU model (CU to L2 and back).
+  /// least of: the latency of any link, and noc.latency (noc.hop_latency on a mesh) + l2.latency of
+  /// any GPU model (CU to L2 and back).
   Time smallest_feedback_latency() const;
 
   /// --set: "gpu.l2.size", "link.nvlink4.bandwidth" ("link.*.latency" for all), "switch.latency",
   /// "nic.mtu". Throws Failure with a suggestion.
   void set(std::string_view parameter, std::string_view value);
 
-  /// Keeps the listed ranks in that order and renumbers them from 0 (--ranks N|LIST). Nodes and links
-  /// stay. Throws Failure for an empty list, an unknown rank or one listed twice.
+  /// Keeps the listed ranks in that order and renumbers them from 0 (--ranks N|LIST). Nodes and
+  /// links stay. Throws Failure for an empty list, an unknown rank or one listed twice.
   void place(std::span<const int> ranks);
 
   /// To be called after editing nodes or links of a machine that has been asked for routes.
@@ -160,25 +168,31 @@ class Machine {
 
   struct RouteCache;
   static std::shared_ptr<RouteCache> make_route_cache();
-  std::shared_ptr<RouteCache> route_cache = make_route_cache();  ///< internal to routes() and lanes()
+  /// internal to routes() and lanes()
+  std::shared_ptr<RouteCache> route_cache = make_route_cache();
 };
 
 struct LoadOptions {
-  std::string gpu;  ///< --gpu NAME: device model of every xpu that names none ("" : the stated default)
+  std::string
+      gpu;  ///< --gpu NAME: device model of every xpu that names none ("" : the stated default)
   std::vector<std::pair<std::string, std::string>> set;  ///< --set, in order
 };
 
-/// A shipped machine ("dgx-h100", "dgx-h100:4", "ring:8", "mesh:4x4", ...) or a file (InfraGraph YAML
-/// or JSON, NCCL topology XML). Throws Failure; warnings are in the result.
+/// A shipped machine ("dgx-h100", "dgx-h100:4", "ring:8", "mesh:4x4", ...) or a file (InfraGraph
+/// YAML or JSON, NCCL topology XML). Throws Failure; warnings are in the result.
 Machine load(const std::string& name_or_file, const LoadOptions& options = {});
 /// The built-in names with one line each, for `machine list` and suggestions.
-struct BuiltIn { std::string name; std::string description; };
+struct BuiltIn {
+  std::string name;
+  std::string description;
+};
 std::vector<BuiltIn> built_in_machines();
 
-/// As InfraGraph YAML that reads back to the same machine (annotations carry what InfraGraph lacks).
-/// Instances of one name come to stand together, which may change the ids of nodes; links and ranks keep
-/// theirs. Throws Failure for what InfraGraph cannot say: a device model that is not shipped, links that do
-/// not come in pairs (one per direction), node names that are not InfraGraph ids.
+/// As InfraGraph YAML that reads back to the same machine (annotations carry what InfraGraph
+/// lacks). Instances of one name come to stand together, which may change the ids of nodes; links
+/// and ranks keep theirs. Throws Failure for what InfraGraph cannot say: a device model that is not
+/// shipped, links that do not come in pairs (one per direction), node names that are not InfraGraph
+/// ids.
 std::string to_infragraph(const Machine& machine);
 
 }  // namespace hemiola::machine

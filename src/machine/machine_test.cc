@@ -50,7 +50,7 @@ TEST(Machine, set_changes_gpus_links_switches_and_nics) {
     EXPECT_EQ(link.latency, Time::from_us(1));
   }
   machine.set("link.nvlink4.arbitration", "data_first");
-  EXPECT_EQ(machine.link_classes[0].arbitration, Arbitration::data_first);
+  EXPECT_EQ(name_of(machine.link_classes[0].arbitration), "data_first");
   machine.set("switch.latency", "0 ns");
   machine.set("nic.mtu", "1 KiB");
   for (const Node& node : machine.nodes) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "machine/arbitration_names.h"
 #include "machine/gpu_model.h"
 
 namespace hemiola::machine {
@@ -18,8 +19,6 @@ constexpr std::int64_t kLongestTime = 1'000'000'000'000'000;  // 1 s
 constexpr std::int64_t kAnyCount = 1'000'000'000;
 
 constexpr std::array<std::string_view, 2> kNocKinds{"crossbar", "mesh"};
-constexpr std::array<std::string_view, 4> kArbitrations{"fifo", "data_first", "control_first",
-                                                        "fair"};
 
 std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(" \t");
@@ -49,7 +48,7 @@ std::string text_of(NocKind value) {
   return std::string(kNocKinds[static_cast<std::size_t>(value)]);
 }
 std::string text_of(Arbitration value) {
-  return std::string(kArbitrations[static_cast<std::size_t>(value)]);
+  return std::string(name_of(value));
 }
 
 template <auto member>
@@ -117,7 +116,9 @@ bool set_noc_kind(GpuModel& model, std::string_view text) {
   return set_choice(model.noc_kind, kNocKinds, text);
 }
 bool set_noc_arbitration(GpuModel& model, std::string_view text) {
-  return set_choice(model.noc_arbitration, kArbitrations, text);
+  const auto value = parse_arbitration(trim(text));
+  if (value) model.noc_arbitration = *value;
+  return value.has_value();
 }
 bool set_forwards(GpuModel& model, std::string_view text) {
   if (trim(text) != "true" && trim(text) != "false") return false;
@@ -222,7 +223,7 @@ constexpr std::array kParameters{
     time<&M::noc_hop_latency>("noc.hop_latency", "router and link of the mesh"),
     Parameter{"noc.arbitration", "choice", "who goes first where control meets data",
               get<&M::noc_arbitration>, set_noc_arbitration,
-              "fifo, data_first, control_first or fair"},
+              kArbitrationHint},
     bytes<&M::noc_control_size, 1>("noc.control_size",
                                    "a request, acknowledgement or flag without data, on chip"),
 
@@ -280,7 +281,8 @@ constexpr std::array kParameters{
 
     time<&M::proxy_fifo_latency>("proxy.fifo_latency",
                                  "store to host memory until the proxy thread sees it"),
-    time<&M::proxy_request_time>("proxy.request_time", "work of the proxy thread per request"),
+    time<&M::proxy_request_time>("proxy.request_time", "work of the proxy thread per request to a copy engine"),
+    time<&M::proxy_network_time>("proxy.network_time", "work of the proxy thread per request to a NIC"),
     time<&M::proxy_return_latency>("proxy.return_latency", "completion back to the GPU"),
 
     Parameter{"fabric.forwards", "flag", "a link route may pass through this GPU",

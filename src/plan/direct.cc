@@ -4,6 +4,7 @@
 #include "plan/families.h"
 
 namespace hemiola::plan {
+namespace {
 
 Plan make_all_gather_direct(const TemplateArguments& arguments) {
   const std::int64_t ranks = arguments.ranks;
@@ -61,6 +62,32 @@ Plan make_reduce_scatter_direct(const TemplateArguments& arguments) {
   }
   run_everywhere(plan, stream);
   return plan;
+}
+
+}  // namespace
+
+TemplateInfo all_gather_direct() {
+  return {"all-gather/direct",
+          Collective::all_gather,
+          "each rank exchanges with every other",
+          {transfer_parameter("push")},
+          make_all_gather_direct};
+}
+
+TemplateInfo all_to_all_direct() {
+  return {"all-to-all/direct",
+          Collective::all_to_all,
+          "each rank exchanges with every other",
+          {transfer_parameter("push")},
+          make_all_to_all_direct};
+}
+
+TemplateInfo reduce_scatter_direct() {
+  return {"reduce-scatter/direct",
+          Collective::reduce_scatter,
+          "each rank reduces its chunk from all others",
+          {transfer_parameter("pull")},
+          make_reduce_scatter_direct};
 }
 
 }  // namespace hemiola::plan

@@ -1,23 +1,20 @@
-// The functions that templates.cc registers. Private to the layer.
+// What templates have in common, and the functions that template_list.h names. Private to the layer.
 #pragma once
 
 #include "plan/template.h"
 
 namespace hemiola::plan {
 
-// ring.cc
-Plan make_all_reduce_ring(const TemplateArguments& arguments);
-Plan make_reduce_scatter_ring(const TemplateArguments& arguments);
-Plan make_all_gather_ring(const TemplateArguments& arguments);
-Plan make_broadcast_ring(const TemplateArguments& arguments);
+/// The parameter "transfer": who moves the data.
+inline ParameterInfo transfer_parameter(const char* default_value) {
+  return {"transfer",
+          default_value,
+          {"push", "pull"},
+          "who moves the data: push stores to peers, pull loads from them"};
+}
 
-// direct.cc
-Plan make_all_gather_direct(const TemplateArguments& arguments);
-Plan make_reduce_scatter_direct(const TemplateArguments& arguments);
-Plan make_all_to_all_direct(const TemplateArguments& arguments);
-
-// shots.cc
-Plan make_all_reduce_one_shot(const TemplateArguments& arguments);
-Plan make_all_reduce_two_shot(const TemplateArguments& arguments);
+#define HEMIOLA_TEMPLATE(name) TemplateInfo name();
+#include "plan/template_list.h"
+#undef HEMIOLA_TEMPLATE
 
 }  // namespace hemiola::plan

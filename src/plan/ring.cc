@@ -54,8 +54,6 @@ void gather_around(Stream& stream, std::int64_t ranks, std::int64_t shift, std::
                counting(first_number)));
 }
 
-}  // namespace
-
 Plan make_all_reduce_ring(const TemplateArguments& arguments) {
   const std::int64_t ranks = arguments.ranks;
   Plan plan = start_plan(arguments, ranks);
@@ -125,6 +123,40 @@ Plan make_broadcast_ring(const TemplateArguments& arguments) {
   plan.code_of[static_cast<std::size_t>(plan.root)] = 0;
   plan.code_of[static_cast<std::size_t>((plan.root + ranks - 1) % ranks)] = 2;
   return plan;
+}
+
+}  // namespace
+
+TemplateInfo all_reduce_ring() {
+  return {"all-reduce/ring",
+          Collective::all_reduce,
+          "reduce around a ring, then gather around it",
+          {},
+          make_all_reduce_ring};
+}
+
+TemplateInfo reduce_scatter_ring() {
+  return {"reduce-scatter/ring",
+          Collective::reduce_scatter,
+          "reduce around a ring",
+          {},
+          make_reduce_scatter_ring};
+}
+
+TemplateInfo all_gather_ring() {
+  return {"all-gather/ring",
+          Collective::all_gather,
+          "pass chunks around a ring",
+          {},
+          make_all_gather_ring};
+}
+
+TemplateInfo broadcast_ring() {
+  return {"broadcast/ring",
+          Collective::broadcast,
+          "pass everything along a chain that starts at the root",
+          {{"root", "0", {}, "the rank that sends"}},
+          make_broadcast_ring};
 }
 
 }  // namespace hemiola::plan

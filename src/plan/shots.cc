@@ -4,6 +4,7 @@
 #include "plan/families.h"
 
 namespace hemiola::plan {
+namespace {
 
 /// Every rank reduces everything.
 Plan make_all_reduce_one_shot(const TemplateArguments& arguments) {
@@ -70,6 +71,26 @@ Plan make_all_reduce_two_shot(const TemplateArguments& arguments) {
   }
   run_everywhere(plan, stream);
   return plan;
+}
+
+}  // namespace
+
+TemplateInfo all_reduce_one_shot() {
+  return {"all-reduce/one-shot",
+          Collective::all_reduce,
+          "each rank reduces everything",
+          {transfer_parameter("pull")},
+          make_all_reduce_one_shot};
+}
+
+TemplateInfo all_reduce_two_shot() {
+  return {
+      "all-reduce/two-shot",
+      Collective::all_reduce,
+      "each rank reduces one chunk, then all gather",
+      {transfer_parameter("pull"),
+       {"gather", "pull", {"push", "pull"}, "how reduced chunks reach the other ranks"}},
+      make_all_reduce_two_shot};
 }
 
 }  // namespace hemiola::plan

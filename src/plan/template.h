@@ -1,7 +1,7 @@
 // Plan templates: the built-in algorithms, by the names of the command line ("all-reduce/ring").
 //
-// An algorithm is one file that defines a function `Plan make_...(const TemplateArguments&)` and
-// one line in the table of templates.cc (docs/extending.md shows one being added).
+// An algorithm is one file that defines a function `TemplateInfo my_algorithm()` and one line in
+// template_list.h (docs/extending.md shows one being added).
 #pragma once
 
 #include <optional>

@@ -8,65 +8,11 @@
 namespace hemiola::plan {
 namespace {
 
-ParameterInfo transfer_parameter(const char* default_value, const char* description) {
-  return {"transfer", default_value, {"push", "pull"}, description};
-}
-
-/// The table. A new algorithm is one line here.
 std::vector<TemplateInfo> make_table() {
-  const ParameterInfo push_first =
-      transfer_parameter("push", "who moves the data: push stores to peers, pull loads from them");
-  const ParameterInfo pull_first =
-      transfer_parameter("pull", "how contributions reach the rank that reduces them");
-  const ParameterInfo gather{
-      "gather", "pull", {"push", "pull"}, "how reduced chunks reach the other ranks"};
-  const ParameterInfo root{"root", "0", {}, "the rank that sends"};
   return {
-      {"all-reduce/ring",
-       Collective::all_reduce,
-       "reduce around a ring, then gather around it",
-       {},
-       make_all_reduce_ring},
-      {"all-reduce/two-shot",
-       Collective::all_reduce,
-       "each rank reduces one chunk, then all gather",
-       {pull_first, gather},
-       make_all_reduce_two_shot},
-      {"all-reduce/one-shot",
-       Collective::all_reduce,
-       "each rank reduces everything",
-       {pull_first},
-       make_all_reduce_one_shot},
-      {"all-gather/direct",
-       Collective::all_gather,
-       "each rank exchanges with every other",
-       {push_first},
-       make_all_gather_direct},
-      {"all-gather/ring",
-       Collective::all_gather,
-       "pass chunks around a ring",
-       {},
-       make_all_gather_ring},
-      {"reduce-scatter/direct",
-       Collective::reduce_scatter,
-       "each rank reduces its chunk from all others",
-       {pull_first},
-       make_reduce_scatter_direct},
-      {"reduce-scatter/ring",
-       Collective::reduce_scatter,
-       "reduce around a ring",
-       {},
-       make_reduce_scatter_ring},
-      {"all-to-all/direct",
-       Collective::all_to_all,
-       "each rank exchanges with every other",
-       {push_first},
-       make_all_to_all_direct},
-      {"broadcast/ring",
-       Collective::broadcast,
-       "pass everything along a chain that starts at the root",
-       {root},
-       make_broadcast_ring},
+#define HEMIOLA_TEMPLATE(name) name(),
+#include "plan/template_list.h"
+#undef HEMIOLA_TEMPLATE
   };
 }
 

@@ -80,7 +80,8 @@ Span Cursor::span(const Operand& operand, Region region) const {
   const Buffer& buffer = program_->buffers.at(static_cast<std::size_t>(place.buffer));
   if (buffer.doubled && iteration_ % 2 != 0)
     out.offset += program_->memory_bytes(place.buffer, resolver) / 2;
-  if (operand.access != Access::plain && operand.access != Access::multicast) out.flag = iteration_ + 1;
+  if (operand.access != Access::plain && operand.access != Access::multicast)
+    out.flag = iteration_ + 1;
   return out;
 }
 

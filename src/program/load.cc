@@ -2,30 +2,50 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "core/text.h"
 #include "program/built_in.h"
+#include "program/format_reader.h"
 #include "program/program.h"
 
 namespace hemiola::program {
 namespace {
 
+std::vector<FormatReader> readers() {
+  return {
+#define HEMIOLA_READER(name) name##_reader(),
+#include "program/reader_list.h"
+#undef HEMIOLA_READER
+  };
+}
+
+std::optional<FormatReader> reader_of(std::string_view content) {
+  for (const FormatReader& reader : readers()) {
+    if (reader.recognises(content)) return reader;
+  }
+  return std::nullopt;
+}
+
 Program read_by_content(const std::string& file) {
   const std::string content = read_file(file);
-  switch (const Format format = recognise(content)) {
-    case Format::mscclpp_json:
-      return read_mscclpp(content, file);
-    case Format::msccl_xml:
-      return read_msccl(content, file);
-    case Format::json:  // let the reader say what is missing, or where the syntax breaks
-      return read_mscclpp(content, file);
-    default:
-      throw Failure(fmt::format("this is {}, not a program", describe(format)), {.file = file},
-                    "programs are MSCCL++ execution plans (JSON) and MSCCL algorithms (XML)");
+  if (const auto reader = reader_of(content)) return reader->read(content, file);
+  const Format format = recognise(content);
+  // Let the reader of the commonest JSON say what is missing, or where the syntax breaks.
+  if (format == Format::json) return read_mscclpp(content, file);
+  std::string known;
+  for (const FormatReader& reader : readers()) {
+    known += (known.empty() ? "" : ", ") + std::string(reader.format);
   }
+  throw Failure(fmt::format("this is {}, not a program", describe(format)), {.file = file},
+                "programs are " + known);
 }
 
 }  // namespace
+
+bool is_readable(std::string_view content) {
+  return reader_of(content).has_value();
+}
 
 bool is_built_in(const std::string& name) {
   const std::vector<std::string> names = built_in_names();

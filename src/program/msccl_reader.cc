@@ -8,6 +8,8 @@
 #include <set>
 #include <tuple>
 
+#include "core/text.h"
+#include "program/format_reader.h"
 #include "program/msccl_document.h"
 
 namespace hemiola::program {
@@ -470,6 +472,12 @@ Program read_msccl(std::string_view xml, const std::string& file) {
   const Source source{xml, file};
   const Algorithm algorithm = msccl::parse(source);
   return Builder(algorithm, source).build();
+}
+
+FormatReader msccl_reader() {
+  return {"MSCCL algorithms (XML)",
+          [](std::string_view content) { return recognise(content) == Format::msccl_xml; },
+          read_msccl};
 }
 
 }  // namespace hemiola::program

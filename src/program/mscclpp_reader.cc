@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/text.h"
+#include "program/format_reader.h"
 #include "program/mscclpp_declarations.h"
 #include "program/mscclpp_json.h"
 #include "program/mscclpp_op_reader.h"
@@ -210,6 +212,12 @@ class Reader {
 Program read_mscclpp(std::string_view json, const std::string& file) {
   const JsonFile source{json, file};
   return Reader(source).read();
+}
+
+FormatReader mscclpp_reader() {
+  return {"MSCCL++ execution plans (JSON)",
+          [](std::string_view content) { return recognise(content) == Format::mscclpp_json; },
+          read_mscclpp};
 }
 
 }  // namespace hemiola::program

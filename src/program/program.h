@@ -315,6 +315,8 @@ struct LoadOptions {
 };
 Program load(const std::string& name_or_file, const LoadOptions& options = {});
 bool is_built_in(const std::string& name);
+/// Whether a reader takes a file with this content for one of its format (format_reader.h).
+bool is_readable(std::string_view content);
 
 Program read_mscclpp(std::string_view json, const std::string& file);
 Program read_msccl(std::string_view xml, const std::string& file);

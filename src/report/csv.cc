@@ -1,11 +1,33 @@
 // One line per size, for spreadsheets.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "core/data_type.h"
 #include "report/numbers.h"
 #include "report/report.h"
 
 namespace hemiola::report {
+namespace {
+
+/// Quoted where CSV (RFC 4180) needs it.
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+/// Every setting that some result has, sorted: a column each.
+std::set<std::string> setting_names(const std::vector<sim::Result>& results) {
+  std::set<std::string> names;
+  for (const sim::Result& result : results) {
+    for (const auto& [name, value] : result.settings) names.insert(name);
+  }
+  return names;
+}
+
+}  // namespace
 
 std::string to_csv(const Run& run, const std::vector<sim::Result>& results) {
   std::string text =
@@ -14,6 +36,8 @@ std::string to_csv(const Run& run, const std::vector<sim::Result>& results) {
   for (std::size_t i = 0; i < sim::kReasons; ++i) {
     text += fmt::format(",{}_ns", sim::name_of(static_cast<sim::Reason>(i)));
   }
+  const std::set<std::string> names = setting_names(results);
+  for (const std::string& name : names) text += ',' + csv_cell(name);
   text += '\n';
   const program::Program* program = run.bound_program;
   for (const sim::Result& result : results) {
@@ -25,6 +49,10 @@ std::string to_csv(const Run& run, const std::vector<sim::Result>& results) {
     const sim::Attribution attribution =
         result.attribution.empty() ? sim::Attribution{} : result.attribution[latest_rank(result)];
     for (const std::int64_t fs : attribution) text += ',' + exact_ns(Time{fs});
+    for (const std::string& name : names) {
+      const auto found = result.settings.find(name);
+      text += ',' + (found == result.settings.end() ? "" : csv_cell(found->second));
+    }
     text += '\n';
   }
   return text;

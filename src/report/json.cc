@@ -42,12 +42,22 @@ std::string attribution(const sim::Result& result) {
   return text + (result.attribution.empty() ? "]" : "\n      ]");
 }
 
+std::string settings(const sim::Result& result) {
+  std::string text = "{";
+  for (const auto& [name, value] : result.settings) {
+    text +=
+        fmt::format("{}{}: {}", text.size() > 1 ? ", " : "", json_string(name), json_string(value));
+  }
+  return text + "}";
+}
+
 std::string result_object(const sim::Result& result, bool volatile_fields) {
   std::string text = "    {";
   const auto field = [&](std::string_view key, const std::string& value) {
     text += fmt::format("{}\n      \"{}\": {}", text.back() == '{' ? "" : ",", key, value);
   };
   field("size_bytes", std::to_string(result.size.count));
+  if (!result.settings.empty()) field("settings", settings(result));
   field("time_fs", std::to_string(result.time.fs));
   field("time_ns", exact_ns(result.time));
   field("algbw_GBps", json_number(result.algbw_GBps));

@@ -60,6 +60,15 @@ TEST(Json, writes_nanoseconds_with_six_decimals) {
   EXPECT_THAT(text, testing::HasSubstr("\"ideal_ns\": 2000.000000,"));
 }
 
+TEST(Json, names_the_settings_that_set_a_result_apart) {
+  sim::Result set = two_rank_result();
+  set.settings = {{"gpu.l2.size", "25MiB"}, {"program", "all-reduce/\"ring\""}};
+  const json results = json::parse(to_json(kRun, {set, two_rank_result()}))["results"];
+  EXPECT_EQ(results[0]["settings"],
+            json({{"gpu.l2.size", "25MiB"}, {"program", "all-reduce/\"ring\""}}));
+  EXPECT_FALSE(results[1].contains("settings"));
+}
+
 TEST(Json, attribution_of_each_rank_sums_to_the_time) {
   const json result = json::parse(to_json(kRun, {two_rank_result()}))["results"][0];
   for (const json& rank : result["attribution"]) {
@@ -121,6 +130,19 @@ TEST(Csv, has_a_heading_and_a_line_per_size) {
       "16,0,-,-,0.000000,0,0,0.000000,-,skipped,0,0.000000,0.000000,0.000000,0.000000,0.000000,"
       "0.000000,0.000000,0.000000,0.000000,0.000000,0.000000,0.000000,0.000000,0.000000,0.000000,"
       "0.000000,0.000000,0.000000,0.000000,0.000000\n");
+}
+
+TEST(Csv, has_a_column_for_each_setting_of_any_result) {
+  sim::Result plain;
+  sim::Result first = plain;
+  first.settings = {{"link.*.latency", "1us"}};
+  sim::Result second = plain;
+  second.settings = {{"gpu.l2.size", "25MiB"}, {"program", "a,\"b\""}};
+  const std::string text = to_csv(kRun, {first, second, plain});
+  EXPECT_THAT(text, testing::HasSubstr(",finished_ns,gpu.l2.size,link.*.latency,program\n"));
+  EXPECT_THAT(text, testing::HasSubstr(",0.000000,,1us,\n"));
+  EXPECT_THAT(text, testing::HasSubstr(",0.000000,25MiB,,\"a,\"\"b\"\"\"\n"));
+  EXPECT_THAT(text, testing::EndsWith(",0.000000,,,\n"));
 }
 
 }  // namespace

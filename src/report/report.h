@@ -16,21 +16,22 @@ namespace hemiola::report {
 
 /// What was run: the head of tables and of --json.
 struct Run {
-  std::string command;   ///< the command line
+  std::string command;  ///< the command line
   std::string machine;
   std::string program;
   std::string engine;
-  std::string launch;    ///< "stream" or "graph"; "" is left out
+  std::string launch;                               ///< "stream" or "graph"; "" is left out
   const program::Program* bound_program = nullptr;  ///< for dtype, op, ranks
 };
 
 /// nccl-tests columns (size, count, type, redop, time us, algbw, busbw GB/s) plus bound, % of bound
-/// (bound / time) and how far the program was checked. Every line that is not a row starts with '#'.
+/// (bound / time) and how far the program was checked. Every line that is not a row starts with
+/// '#'.
 void print_table(std::ostream& out, const Run& run, const std::vector<sim::Result>& results);
 /// Where the time goes, for the latest rank: reasons by share, largest first, zero ones left out.
 void print_attribution(std::ostream& out, const sim::Result& result);
-/// One line when proven; reasons when partial; the counterexample as numbered steps otherwise. Warnings
-/// are rendered after it.
+/// One line when proven; reasons when partial; the counterexample as numbered steps otherwise.
+/// Warnings are rendered after it.
 void print_proof(std::ostream& out, const verify::Proof& proof);
 /// The graph in numbers, link classes with their goodput, bandwidth and latency between GPUs, every
 /// parameter with its source, the warnings, and the window of the line engine.
@@ -38,24 +39,28 @@ void print_machine(std::ostream& out, const machine::Machine& machine);
 
 /// The JSON object of the design (schema "hemiola/1"). `volatile_fields` false leaves out wall_s,
 /// peak_rss_bytes and visited_hops, so that two runs can be compared byte by byte.
-std::string to_json(const Run& run, const std::vector<sim::Result>& results, bool volatile_fields = true);
-/// One line per size: the table's columns in exact numbers, then the latest rank's nanoseconds by reason.
+std::string to_json(const Run& run, const std::vector<sim::Result>& results,
+                    bool volatile_fields = true);
+/// One line per size: the table's columns in exact numbers, then the latest rank's nanoseconds by
+/// reason.
 std::string to_csv(const Run& run, const std::vector<sim::Result>& results);
 
 /// Collects a simulation and renders Perfetto's protobuf trace: a process per rank with a track per
-/// workgroup and per DMA engine, NIC and proxy; one process for the fabric with a track per link and
-/// counters for its use and queue. Perfetto counts in nanoseconds, so both ends of a slice are rounded
-/// down; the exact femtoseconds are arguments of the slice. Requests are wanted from lines_begin up to
-/// lines_end (default: none); in that window links also show what they carried as slices. `machine`
-/// is read by the constructor only.
+/// workgroup and per DMA engine, NIC and proxy; one process for the fabric with a track per link
+/// and counters for its use and queue. Perfetto counts in nanoseconds, so both ends of a slice are
+/// rounded down; the exact femtoseconds are arguments of the slice. Requests are wanted from
+/// lines_begin up to lines_end (default: none); in that window links also show what they carried as
+/// slices. `machine` is read by the constructor only.
 class PerfettoTrace : public sim::TraceSink {
  public:
   PerfettoTrace(const machine::Machine& machine, Time lines_begin = {}, Time lines_end = {});
   ~PerfettoTrace() override;
   void operation(int rank, int workgroup, std::string_view name, Time begin, Time end) override;
   void link(int link, std::int64_t wire_bytes, int queue, Time begin, Time end) override;
-  void engine(int rank, std::string_view engine, std::string_view name, Time begin, Time end) override;
-  void request(int rank, std::string_view resource, std::string_view name, Time begin, Time end) override;
+  void engine(int rank, std::string_view engine, std::string_view name, Time begin,
+              Time end) override;
+  void request(int rank, std::string_view resource, std::string_view name, Time begin,
+               Time end) override;
   bool wants_requests(Time at) const override;
   std::string serialize() const;
 

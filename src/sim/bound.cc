@@ -1,188 +1,39 @@
 // Two lower bounds of a program on a machine. Bandwidth: its wire bytes over each cut. Latency: its
 // dependency path with every request alone on its way.
 //
-// Both hold for every engine, because they leave things out only: queueing, contention, partial lines,
-// the time between polls. A simulated time below them is an internal error.
+// Both hold for every engine, because they leave things out only: queueing, contention, partial
+// lines, the time between polls. A simulated time below them is an internal error.
 
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <set>
 
 #include "program/primitive.h"
+#include "sim/bound_parts.h"
 #include "sim/simulate.h"
 
 namespace hemiola::sim {
 namespace {
 
-using machine::LinkId;
 using program::Access;
 using program::Primitive;
 using program::PrimitiveKind;
 using program::Span;
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
 
-/// Wire bytes by cut: what leaves or enters a node, over all links that its traffic may use there; and
-/// single links that traffic without a choice takes.
-class Traffic {
- public:
-  explicit Traffic(const machine::Machine& machine) : machine_(machine) {}
-
-  /// `requests` packets of together `payload` bytes from one rank to another.
-  void add(int from, int to, std::int64_t payload, std::int64_t requests) {
-    if (from == to || requests == 0) return;
-    Pair& pair = pairs_[{from, to}];
-    pair.payload += payload;
-    pair.requests += requests;
-  }
-
-  Bound bound() const {
-    std::map<std::pair<machine::NodeId, bool>, Cut> cuts;
-    std::map<LinkId, std::int64_t> single;
-    for (const auto& [ends, pair] : pairs_) {
-      const machine::Routes& routes = machine_.routes(ends.first, ends.second);
-      if (routes.count == 0) continue;
-      std::map<machine::NodeId, std::set<LinkId>> out, in;
-      std::map<machine::NodeId, std::int32_t> passes;
-      for (std::int32_t p = 0; p < routes.count; ++p) {
-        for (const LinkId link : routes.path(p)) {
-          const machine::Link& l = machine_.links[index(link)];
-          out[l.from].insert(link);
-          in[l.to].insert(link);
-          ++passes[l.from];
-          if (routes.count == 1) single[link] += wire(link, pair);
-        }
-      }
-      passes[machine_.gpus[index(ends.second)]] = routes.count;
-      for (const auto& [node, links] : out) {
-        if (passes[node] == routes.count) cuts[{node, true}].add(links, wire(*links.begin(), pair));
-      }
-      for (const auto& [node, links] : in) {
-        if (passes[node] == routes.count) cuts[{node, false}].add(links, wire(*links.begin(), pair));
-      }
-    }
-    Bound bound;
-    const auto consider = [&bound](Time time, std::string name) {
-      if (time <= bound.bandwidth) return;
-      bound.bandwidth = time;
-      bound.bottleneck = std::move(name);
-    };
-    for (const auto& [key, cut] : cuts) {
-      std::int64_t rate = 0;
-      bool ideal = false;
-      for (const LinkId link : cut.links) {
-        const Rate bandwidth = machine_.class_of(link).bandwidth;
-        ideal = ideal || bandwidth.is_ideal();
-        rate += bandwidth.bytes_per_second;
-      }
-      if (ideal || rate == 0) continue;
-      // Each of the requests is rounded up to a femtosecond at most: stay below.
-      consider(below(Rate{rate}.time_for(cut.wire)), (key.second ? "out of " : "into ") + machine_.nodes[index(key.first)].name);
-    }
-    for (const auto& [link, bytes] : single) {
-      const Rate bandwidth = machine_.class_of(link).bandwidth;
-      if (bandwidth.is_ideal()) continue;
-      const machine::Link& l = machine_.links[index(link)];
-      consider(below(bandwidth.time_for(bytes)), machine_.nodes[index(l.from)].name + " -> " + machine_.nodes[index(l.to)].name);
-    }
-    return bound;
-  }
-
- private:
-  struct Pair { std::int64_t payload = 0; std::int64_t requests = 0; };
-  struct Cut {
-    std::set<LinkId> links;
-    std::int64_t wire = 0;
-    void add(const std::set<LinkId>& used, std::int64_t bytes) {
-      links.insert(used.begin(), used.end());
-      wire += bytes;
-    }
-  };
-  // Rounding to whole femtoseconds per request may go down: half of one for each of them.
-  static Time below(Time time) { return {time.fs - time.fs / 20'000}; }
-  std::int64_t wire(LinkId link, const Pair& pair) const {
-    return pair.payload + pair.requests * machine_.class_of(link).header.count;
-  }
-
-  const machine::Machine& machine_;
-  std::map<std::pair<int, int>, Pair> pairs_;
-};
-
-/// Unloaded times of single requests.
-class Latencies {
- public:
-  Latencies(const machine::Machine& machine, const program::Program& program) : machine_(machine), program_(program) {}
-
-  // One request of `payload` bytes over the links.
-  std::int64_t links(int from, int to, std::int64_t payload) {
-    if (from == to) return 0;
-    const auto key = std::tuple(from, to, payload);
-    const auto found = cache_.find(key);
-    if (found != cache_.end()) return found->second;
-    const machine::Routes& routes = machine_.routes(from, to);
-    std::int64_t best = -1;
-    for (std::int32_t p = 0; p < routes.count; ++p) {
-      std::int64_t sum = 0;
-      const auto path = routes.path(p);
-      for (std::size_t h = 0; h < path.size(); ++h) {
-        const machine::LinkClass& c = machine_.class_of(path[h]);
-        sum += c.latency.fs + c.bandwidth.time_for(c.wire_bytes(payload)).fs;
-        const machine::Node& node = machine_.nodes[index(machine_.links[index(path[h])].to)];
-        if (node.kind == machine::NodeKind::nic) {
-          sum += node.nic_model.latency.fs;
-        } else if (node.kind != machine::NodeKind::xpu) {
-          sum += node.switch_model.latency.fs;
-        }
-      }
-      best = best < 0 ? sum : std::min(best, sum);
-    }
-    return cache_[key] = std::max<std::int64_t>(0, best);
-  }
-  std::int64_t on_chip(int rank) const {
-    const machine::GpuModel& m = machine_.model(rank);
-    return m.noc_kind == machine::NocKind::mesh ? m.noc_hop_latency.fs : m.noc_latency.fs;
-  }
-  std::int64_t io(int rank) const { return machine_.model(rank).noc_io_latency.fs; }
-
-  // Arrival at the memory of `to`, after issue.
-  std::int64_t store_arrival(int from, int to, std::int64_t payload) {
-    return on_chip(from) + (from == to ? 0 : io(from) + links(from, to, payload) + io(to));
-  }
-  std::int64_t acknowledgement(int from, int to) {
-    const std::int64_t memory = machine_.model(to).l2_latency.fs;
-    return memory + on_chip(from) + (from == to ? 0 : io(to) + links(to, from, 0) + io(from));
-  }
-  std::int64_t load(int rank, const Span& span, std::int64_t bytes) {
-    if (span.rank < 0) return multicast(rank, span, bytes, true);
-    const machine::GpuModel& m = machine_.model(rank);
-    if (span.rank == rank && m.l1_size.count > 0 && span.access == Access::plain) return m.l1_latency.fs;
-    return store_arrival(rank, span.rank, 0) + machine_.model(span.rank).l2_latency.fs + on_chip(rank) +
-           (span.rank == rank ? 0 : io(span.rank) + links(span.rank, rank, bytes) + io(rank));
-  }
-  std::int64_t multicast(int rank, const Span& span, std::int64_t bytes, bool load) {
-    const auto switches = machine_.multicast_switches(program_.groups[index(span.group)]);
-    if (switches.empty()) return 0;
-    const auto lanes = machine_.lanes(machine_.gpus[index(rank)], switches.front());
-    if (lanes.empty()) return 0;
-    const machine::LinkClass& c = machine_.class_of(lanes.front());
-    const std::int64_t there = on_chip(rank) + io(rank) + c.latency.fs + machine_.nodes[index(switches.front())].switch_model.latency.fs;
-    const std::int64_t member = 2 * c.latency.fs + (load ? c.bandwidth.time_for(c.wire_bytes(bytes)).fs : 0);
-    return there + member + c.latency.fs + io(rank) + on_chip(rank);
-  }
-
- private:
-  const machine::Machine& machine_;
-  const program::Program& program_;
-  std::map<std::tuple<int, int, std::int64_t>, std::int64_t> cache_;
-};
-
-/// Walks all workgroups once, each as two agents (the wavefront that synchronises, and the others), and
-/// counts traffic and unloaded time.
+/// Walks all workgroups once, each as two agents (the wavefront that synchronises, and the others),
+/// and counts traffic and unloaded time.
 class Walk {
  public:
   Walk(const machine::Machine& machine, const program::Program& program, const Options& options)
-      : machine_(machine), program_(program), options_(options), traffic_(machine), latencies_(machine, program) {}
+      : machine_(machine),
+        program_(program),
+        options_(options),
+        traffic_(machine),
+        latencies_(machine, program) {}
 
   Bound run() {
     for (int rank = 0; rank < program_.ranks; ++rank) add_rank(rank);
@@ -192,12 +43,14 @@ class Walk {
       for (std::size_t a = 0; a < agents_.size(); ++a) moved = advance(agents_[a]) || moved;
     }
     Bound bound = traffic_.bound();
-    const bool complete = std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.done; });
+    const bool complete =
+        std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.done; });
     std::int64_t end = 0;
     for (const Agent& agent : agents_) end = std::max(end, agent.end);
     if (options_.iterations > 0) {
       const machine::GpuModel& model = machine_.model(0);
-      end = options_.launch == Launch::graph ? model.launch_graph_interval.fs : model.launch_stream_interval.fs;
+      end = options_.launch == Launch::graph ? model.launch_graph_interval.fs
+                                             : model.launch_stream_interval.fs;
       end = end * (options_.iterations - 1) / options_.iterations;
     }
     if (complete) bound.latency = {end};
@@ -212,19 +65,23 @@ class Walk {
     bool loaded = false, done = false;
     std::int64_t waves = 1;
     std::int32_t last_op = -1;
-    std::int64_t lead = 0, rest = 0;             ///< time of the lead wavefront, of the others
-    std::int64_t stores_lead = 0, stores = 0;    ///< acknowledgement of their latest stores
-    std::int64_t stores_joined = 0;              ///< ... of those before the last sync
-    std::int64_t posted = 0;                     ///< completion of the latest descriptor
+    std::int64_t lead = 0, rest = 0;           ///< time of the lead wavefront, of the others
+    std::int64_t stores_lead = 0, stores = 0;  ///< acknowledgement of their latest stores
+    std::int64_t stores_joined = 0;            ///< ... of those before the last sync
+    std::int64_t posted = 0;                   ///< completion of the latest descriptor
     std::int64_t end = 0;
-    std::size_t after = SIZE_MAX;                ///< agents of the kernel before, in the stream
+    std::size_t after = SIZE_MAX;  ///< agents of the kernel before, in the stream
   };
 
   void add_rank(int rank) {
     const machine::GpuModel& model = machine_.model(rank);
-    const std::int64_t skew = index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0;
-    const std::int64_t start = skew + (options_.launch == Launch::graph ? model.launch_graph_latency.fs : model.launch_stream_latency.fs);
-    for (const program::Stream& stream : program_.codes[index(program_.code_of[index(rank)])].streams) {
+    const std::int64_t skew =
+        index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0;
+    const std::int64_t start =
+        skew + (options_.launch == Launch::graph ? model.launch_graph_latency.fs
+                                                 : model.launch_stream_latency.fs);
+    for (const program::Stream& stream :
+         program_.codes[index(program_.code_of[index(rank)])].streams) {
       for (const program::StreamItem& item : stream) {
         if (item.kind != program::StreamItem::Kind::kernel) continue;
         const program::Kernel& kernel = program_.kernels[index(item.index)];
@@ -234,7 +91,8 @@ class Walk {
           agent.rank = rank;
           agent.cursor = std::make_unique<program::Cursor>(program_, rank, body);
           agent.waves = (kernel.threads + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
-          agent.lead = agent.rest = start + number++ * model.dispatch_interval.fs + model.dispatch_latency.fs;
+          agent.lead = agent.rest =
+              start + number++ * model.dispatch_interval.fs + model.dispatch_latency.fs;
           agents_.push_back(std::move(agent));
         }
       }
@@ -248,7 +106,8 @@ class Walk {
       if (!agent.loaded) {
         if (!agent.cursor->next(agent.primitive)) {
           agent.done = true;
-          agent.end = std::max({agent.lead, agent.rest, agent.stores, agent.stores_lead, agent.stores_joined}) +
+          agent.end = std::max({agent.lead, agent.rest, agent.stores, agent.stores_lead,
+                                agent.stores_joined}) +
                       machine_.model(agent.rank).launch_end_latency.fs;
           return true;
         }
@@ -275,22 +134,26 @@ class Walk {
     const machine::GpuModel& model = machine_.model(agent.rank);
     switch (p.kind) {
       case PrimitiveKind::sync: {
-        agent.lead = agent.rest = std::max(agent.lead, agent.waves > 1 ? agent.rest : agent.lead) + model.sync_barrier_latency.fs;
+        agent.lead = agent.rest = std::max(agent.lead, agent.waves > 1 ? agent.rest : agent.lead) +
+                                  model.sync_barrier_latency.fs;
         agent.stores_joined = std::max({agent.stores_joined, agent.stores, agent.stores_lead});
         return true;
       }
-      case PrimitiveKind::move: return move(agent);
+      case PrimitiveKind::move:
+        return move(agent);
       case PrimitiveKind::signal:
         overhead(agent, false);
         if (p.release) release(agent);
-        for (std::size_t s = 0; s < p.semaphores.size(); ++s) flag(agent.rank, p.semaphores[s], p.values[s], agent.lead);
+        for (std::size_t s = 0; s < p.semaphores.size(); ++s)
+          flag(agent.rank, p.semaphores[s], p.values[s], agent.lead);
         return true;
       case PrimitiveKind::wait: {
         std::int64_t seen = 0;
         for (std::size_t s = 0; s < p.semaphores.size(); ++s) {
           const std::int64_t initial = program_.semaphores[index(p.semaphores[s].index)].initial;
           auto& arrivals = arrivals_[p.semaphores[s]];
-          const std::int64_t needed = p.values[s] - initial + (p.consume ? consumed_[p.semaphores[s]] : 0);
+          const std::int64_t needed =
+              p.values[s] - initial + (p.consume ? consumed_[p.semaphores[s]] : 0);
           if (static_cast<std::int64_t>(arrivals.size()) < needed) return false;
           if (needed > 0) seen = std::max(seen, arrivals[index(needed - 1)]);
         }
@@ -312,7 +175,9 @@ class Walk {
         if (!barrier_joined(agent, round, p.workgroups)) return false;
         return true;
       }
-      case PrimitiveKind::post: post(agent); return true;
+      case PrimitiveKind::post:
+        post(agent);
+        return true;
       case PrimitiveKind::flush:
         overhead(agent, false);
         agent.lead = std::max(agent.lead, agent.posted);
@@ -325,7 +190,10 @@ class Walk {
     return true;
   }
 
-  struct Round { std::vector<std::int64_t> arrivals; std::map<const Agent*, std::size_t> place; };
+  struct Round {
+    std::vector<std::int64_t> arrivals;
+    std::map<const Agent*, std::size_t> place;
+  };
   bool barrier_joined(Agent& agent, Round& round, std::int32_t workgroups) {
     const auto [place, fresh] = round.place.try_emplace(&agent, round.arrivals.size());
     if (fresh) {
@@ -334,8 +202,9 @@ class Walk {
     }
     const std::size_t group = place->second / index(workgroups) * index(workgroups);
     if (round.arrivals.size() < group + index(workgroups)) return false;
-    agent.lead = agent.rest = *std::max_element(round.arrivals.begin() + static_cast<std::ptrdiff_t>(group),
-                                                round.arrivals.begin() + static_cast<std::ptrdiff_t>(group) + workgroups);
+    agent.lead = agent.rest =
+        *std::max_element(round.arrivals.begin() + static_cast<std::ptrdiff_t>(group),
+                          round.arrivals.begin() + static_cast<std::ptrdiff_t>(group) + workgroups);
     round.place.erase(place);
     return true;
   }
@@ -359,22 +228,30 @@ class Walk {
     release(agent);
     const Primitive& p = agent.primitive;
     const machine::GpuModel& model = machine_.model(agent.rank);
-    std::int64_t time = agent.lead + model.proxy_fifo_latency.fs + model.proxy_request_time.fs;
-    if (p.bytes > 0) {
-      const int to = p.dst.front().rank;
-      const std::int64_t factor = p.src.front().access == Access::plain ? 1 : 2;
-      if (to != agent.rank) {
-        time += latencies_.links(agent.rank, to, 1) + latencies_.links(to, agent.rank, 0);
-        traffic_.add(agent.rank, to, p.bytes * factor, 1);
-      }
+    const int to = p.bytes > 0 ? p.dst.front().rank : p.semaphores.front().rank;
+    const std::int64_t factor = p.bytes > 0 && p.src.front().access != Access::plain ? 2 : 1;
+    std::int64_t time = agent.lead + model.proxy_fifo_latency.fs +
+                        (p.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
+    if (p.remote) {  // the flag is written at the destination, behind the last packet
+      time += latencies_.links(agent.rank, to, 1);
+      traffic_.add(agent.rank, to, std::max<std::int64_t>(1, p.bytes * factor), 1);
+      for (const program::SemaphoreId id : p.semaphores) arrivals_[id].push_back(time);
+      agent.posted = time + latencies_.links(to, agent.rank, 0);
+      return;
+    }
+    if (p.bytes > 0 && to != agent.rank) {
+      time += latencies_.links(agent.rank, to, 1) + latencies_.links(to, agent.rank, 0);
+      traffic_.add(agent.rank, to, p.bytes * factor, 1);
     }
     agent.posted = time;
     for (const program::SemaphoreId id : p.semaphores) flag(agent.rank, id, 1, time);
   }
 
   // Data that LL readers wait for: when the first byte of each written range can have arrived.
-  using Ranges = std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>>;  ///< begin -> (end, arrival)
-  static bool covered(const Ranges& ranges, std::int64_t begin, std::int64_t end, std::int64_t& arrival) {
+  using Ranges =
+      std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>>;  ///< begin -> (end, arrival)
+  static bool covered(const Ranges& ranges, std::int64_t begin, std::int64_t end,
+                      std::int64_t& arrival) {
     arrival = INT64_MAX;
     auto at = ranges.upper_bound(begin);
     if (at != ranges.begin()) --at;
@@ -388,7 +265,8 @@ class Walk {
   }
 
   static bool is_packet(Access access) {
-    return access == Access::packet || access == Access::packet8 || access == Access::ll128 || access == Access::multicast_packet;
+    return access == Access::packet || access == Access::packet8 || access == Access::ll128 ||
+           access == Access::multicast_packet;
   }
 
   bool move(Agent& agent) {
@@ -399,24 +277,31 @@ class Walk {
     for (const Span& span : p.src) {
       if (!is_packet(span.access)) continue;
       std::int64_t arrival = 0;
-      if (!covered(packets_[{span.rank, span.buffer, span.flag}], span.offset, span.offset + memory(span, p.bytes), arrival)) return false;
+      if (!covered(packets_[{span.rank, span.buffer, span.flag}], span.offset,
+                   span.offset + memory(span, p.bytes), arrival))
+        return false;
       ready = std::max(ready, arrival + model.l2_latency.fs + latencies_.on_chip(agent.rank));
     }
     overhead(agent, true);
-    const std::int64_t unit = std::min(p.bytes, model.sector_size.count);  // the last line may be partial
+    const std::int64_t unit =
+        std::min(p.bytes, model.sector_size.count);  // the last line may be partial
     std::int64_t batch = 1;
     for (const Span& span : p.src) batch = std::max(batch, latencies_.load(agent.rank, span, unit));
     std::int64_t per_thread = 16;
     for (const auto* spans : {&p.src, &p.dst}) {
       for (const Span& span : *spans) {
-        per_thread = std::min<std::int64_t>(per_thread, span.access == Access::ll128 ? 15 : span.access == Access::packet8 ? 4 : is_packet(span.access) ? 8 : 16);
+        per_thread = std::min<std::int64_t>(per_thread, span.access == Access::ll128     ? 15
+                                                        : span.access == Access::packet8 ? 4
+                                                        : is_packet(span.access)         ? 8
+                                                                                         : 16);
       }
     }
     const std::int64_t wave = per_thread * model.cu_wavefront_size;
     const std::int64_t group = wave * agent.waves * std::max<std::int64_t>(1, model.cu_unroll);
     const std::int64_t lead_batches = (p.bytes + group - 1) / group;
     const std::int64_t rest_batches = p.bytes > wave ? (p.bytes - wave + group - 1) / group : 0;
-    const std::int64_t first_store = std::min(agent.lead, rest_batches > 0 ? agent.rest : agent.lead) + batch;
+    const std::int64_t first_store =
+        std::min(agent.lead, rest_batches > 0 ? agent.rest : agent.lead) + batch;
     agent.lead = std::max(agent.lead + batch * lead_batches, ready);
     if (rest_batches > 0) agent.rest = std::max(agent.rest + batch * rest_batches, ready);
     for (const Span& span : p.src) account(agent.rank, span, p.bytes, true);
@@ -425,13 +310,16 @@ class Walk {
       const std::vector<int> one{span.rank};
       const std::vector<int>& targets = span.rank < 0 ? program_.groups[index(span.group)] : one;
       for (const int target : targets) {
-        const std::int64_t there = span.rank < 0 ? 0 : latencies_.store_arrival(agent.rank, target, unit);
-        const std::int64_t back = span.rank < 0 ? 0 : latencies_.acknowledgement(agent.rank, target);
+        const std::int64_t there =
+            span.rank < 0 ? 0 : latencies_.store_arrival(agent.rank, target, unit);
+        const std::int64_t back =
+            span.rank < 0 ? 0 : latencies_.acknowledgement(agent.rank, target);
         agent.stores_lead = std::max(agent.stores_lead, agent.lead + there + back);
         if (rest_batches > 0) agent.stores = std::max(agent.stores, agent.rest + there + back);
         if (is_packet(span.access)) {
           const std::int64_t at = std::max(first_store, ready) + there;
-          packets_[{target, span.buffer, span.flag}][span.offset] = {span.offset + memory(span, p.bytes), at};
+          packets_[{target, span.buffer, span.flag}][span.offset] = {
+              span.offset + memory(span, p.bytes), at};
         }
       }
     }
@@ -466,7 +354,8 @@ class Walk {
 
 }  // namespace
 
-Bound bound(const machine::Machine& machine, const program::Program& program, const Options& options) {
+Bound bound(const machine::Machine& machine, const program::Program& program,
+            const Options& options) {
   return Walk(machine, program, options).run();
 }
 

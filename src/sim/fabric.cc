@@ -232,7 +232,7 @@ std::int64_t Fabric::service(Server& server, std::int64_t payload, std::int64_t 
     return kind.fixed;
   }
   if (bytes != server.memo_bytes) {
-    server.memo_bytes = bytes;
+    server.memo_bytes = static_cast<std::int32_t>(bytes);
     server.memo_time = kind.rate.time_for(bytes).fs;
   }
   server.busy += server.memo_time;

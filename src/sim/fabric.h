@@ -43,19 +43,20 @@ struct ServerKind {
 };
 
 /// A first-in first-out server: departure = max(arrival, previous departure) + service.
-struct Server {
+struct alignas(64) Server {
   std::int64_t free = 0;              ///< fs: previous departure
   std::int64_t busy = 0;
   std::int64_t max_wait = 0;          ///< longest time in the queue
   std::int64_t payload = 0;
   std::int64_t wire = 0;
-  std::int64_t memo_bytes = -1;       ///< service time of the last size
-  std::int64_t memo_time = 0;
+  std::int64_t memo_time = 0;         ///< service time of the last size
+  std::int32_t memo_bytes = -1;
   std::int32_t requests = 0;
+  std::int32_t arbiter = -1;          ///< index of an Arbiter when requests queue explicitly
   std::int16_t kind = 0;
   bool last_write = false;            ///< HBM: direction of the last access
-  std::int32_t arbiter = -1;          ///< index of an Arbiter when requests queue explicitly
 };
+static_assert(sizeof(Server) == 64, "a server is one cache line");
 
 /// Explicit queues of a server with arbitration, credits or a finite queue.
 struct Arbiter {
@@ -64,7 +65,7 @@ struct Arbiter {
   std::int64_t credits = 0;           ///< free slots of the far receive buffer
   bool has_credits = false;
   std::int64_t credit_latency = 0;    ///< fs for a credit to come back
-  bool data_turn = false;             ///< fair: whose turn it is
+  std::int64_t memory = 0;            ///< the policy's own
   std::int64_t pick_at = -1;          ///< time of a scheduled pick
   std::deque<std::int32_t> control{}, data{};   ///< fifo uses `data` only
   std::deque<std::int32_t> input{};     ///< arrived over this link, waiting for room in their next queue

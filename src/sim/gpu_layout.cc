@@ -9,11 +9,12 @@ namespace hemiola::sim {
 namespace {
 
 // Stream tags inside a GPU. Local indices only, so that they are equal on all GPUs (relative).
-constexpr std::uint32_t kFromSlices = 0;       // all slices are one stream (docs/model.md, "Order")
-constexpr std::uint32_t kFromPort = 1 << 12;   // + port
-constexpr std::uint32_t kFromCu = 1;           // + CU
-constexpr std::uint32_t kMeshRouter = 1 << 14; // x router, so that arrivals at slices of several routers differ
-constexpr int kDirections = 4;                 // east, west, south, north
+constexpr std::uint32_t kFromSlices = 0;      // all slices are one stream (docs/model.md, "Order")
+constexpr std::uint32_t kFromPort = 1 << 12;  // + port
+constexpr std::uint32_t kFromCu = 1;          // + CU
+constexpr std::uint32_t kMeshRouter =
+    1 << 14;                    // x router, so that arrivals at slices of several routers differ
+constexpr int kDirections = 4;  // east, west, south, north
 
 }  // namespace
 
@@ -37,7 +38,8 @@ GpuLayout::GpuLayout(const machine::GpuModel& m, std::int32_t port_count)
   dma = take(engines);
   proxy = take(1);
   const bool meshed = m.noc_kind == machine::NocKind::mesh;
-  mesh = take(meshed ? static_cast<std::int32_t>(m.noc_mesh_columns * m.noc_mesh_rows) * kDirections : 0);
+  mesh = take(meshed ? static_cast<std::int32_t>(m.noc_mesh_columns * m.noc_mesh_rows) * kDirections
+                     : 0);
   servers = next;
   if (meshed) {
     build_mesh();
@@ -47,7 +49,8 @@ GpuLayout::GpuLayout(const machine::GpuModel& m, std::int32_t port_count)
 }
 
 GpuLayout::Stored GpuLayout::store(std::vector<Hop> hops, std::uint32_t end_tag) {
-  const Stored stored{static_cast<std::int32_t>(hops_.size()), static_cast<std::int32_t>(hops.size()), end_tag};
+  const Stored stored{static_cast<std::int32_t>(hops_.size()),
+                      static_cast<std::int32_t>(hops.size()), end_tag};
   hops_.insert(hops_.end(), hops.begin(), hops.end());
   return stored;
 }
@@ -57,7 +60,8 @@ Leg GpuLayout::leg(const Table& table, std::size_t index) const {
   return {hops_.data() + stored.begin, stored.count, 0, stored.end_tag};
 }
 
-// L2 partitions: CUs and slices are dealt round robin, so that near and far slices are equally many.
+// L2 partitions: CUs and slices are dealt round robin, so that near and far slices are equally
+// many.
 std::int64_t GpuLayout::partition_latency(std::int32_t cu, std::int32_t s) const {
   return cu % model.noc_partitions == s % model.noc_partitions ? 0 : model.noc_partition_latency.fs;
 }
@@ -77,9 +81,10 @@ void GpuLayout::build_crossbar() {
       cu_slice_.push_back(store({{.server = cu_out + c, .latency = way}}, from_cu));
     }
     for (std::int32_t p = 0; p < ports; ++p) {
-      cu_port_.push_back(store({{.server = cu_out + c, .latency = noc},
-                                {.server = io_out + p, .tag = from_cu, .latency = io, .latency_reason = Reason::io}},
-                               0));
+      cu_port_.push_back(store(
+          {{.server = cu_out + c, .latency = noc},
+           {.server = io_out + p, .tag = from_cu, .latency = io, .latency_reason = Reason::io}},
+          0));
     }
   }
   for (std::int32_t s = 0; s < slices; ++s) {
@@ -89,7 +94,8 @@ void GpuLayout::build_crossbar() {
     }
     for (std::int32_t p = 0; p < ports; ++p) {
       slice_port_.push_back(store(
-          {{.server = io_out + p, .tag = kFromSlices, .latency = io, .latency_reason = Reason::io}}, 0));
+          {{.server = io_out + p, .tag = kFromSlices, .latency = io, .latency_reason = Reason::io}},
+          0));
     }
   }
   for (std::int32_t p = 0; p < ports; ++p) {
@@ -106,7 +112,8 @@ void GpuLayout::build_crossbar() {
   }
 }
 
-std::vector<Hop> GpuLayout::mesh_walk(std::int32_t from, std::int32_t to, std::uint32_t first_tag) const {
+std::vector<Hop> GpuLayout::mesh_walk(std::int32_t from, std::int32_t to,
+                                      std::uint32_t first_tag) const {
   const auto columns = static_cast<std::int32_t>(model.noc_mesh_columns);
   std::vector<Hop> hops;
   std::uint32_t tag = first_tag;
@@ -114,7 +121,9 @@ std::vector<Hop> GpuLayout::mesh_walk(std::int32_t from, std::int32_t to, std::u
     const std::int32_t dx = to % columns - from % columns;
     const std::int32_t dy = to / columns - from / columns;
     const int direction = dx > 0 ? 0 : dx < 0 ? 1 : dy > 0 ? 2 : 3;
-    hops.push_back({.server = mesh + from * kDirections + direction, .tag = tag, .latency = model.noc_hop_latency.fs});
+    hops.push_back({.server = mesh + from * kDirections + direction,
+                    .tag = tag,
+                    .latency = model.noc_hop_latency.fs});
     from += dx > 0 ? 1 : dx < 0 ? -1 : dy > 0 ? columns : -columns;
     tag = static_cast<std::uint32_t>(direction);
   }
@@ -130,9 +139,11 @@ void GpuLayout::build_mesh() {
   const auto cu_router = [&](std::int32_t c) {
     return static_cast<std::int32_t>(static_cast<std::int64_t>(c) * routers / cus);
   };
-  // Memory on the top and bottom edge, ports on the left and right edge (ASTRA-sim 3.0's case studies).
+  // Memory on the top and bottom edge, ports on the left and right edge (ASTRA-sim 3.0's case
+  // studies).
   const auto slice_router = [&](std::int32_t s) {
-    const auto edge = static_cast<std::int32_t>(static_cast<std::int64_t>(s) * 2 * columns / slices);
+    const auto edge =
+        static_cast<std::int32_t>(static_cast<std::int64_t>(s) * 2 * columns / slices);
     return edge < columns ? edge : (rows - 1) * columns + edge - columns;
   };
   const auto port_router = [&](std::int32_t p) {
@@ -142,7 +153,8 @@ void GpuLayout::build_mesh() {
   constexpr std::uint32_t kInjectCu = 16, kInjectSlice = 1 << 10, kInjectPort = 1 << 12;
   const auto arrival = [&](std::int32_t router, const std::vector<Hop>& walk, std::uint32_t local) {
     const bool moved = walk.size() > 1;  // the first hop is the injection
-    const std::uint32_t last = moved ? static_cast<std::uint32_t>((walk.back().server - mesh) % kDirections) : local;
+    const std::uint32_t last =
+        moved ? static_cast<std::uint32_t>((walk.back().server - mesh) % kDirections) : local;
     return static_cast<std::uint32_t>(router) * kMeshRouter + last;
   };
   const auto walk_from = [&](Hop first, std::int32_t from, std::int32_t to, std::uint32_t tag) {
@@ -160,7 +172,10 @@ void GpuLayout::build_mesh() {
     }
     for (std::int32_t p = 0; p < ports; ++p) {
       auto hops = walk_from(inject, cu_router(c), port_router(p), tag);
-      hops.push_back({.server = io_out + p, .tag = arrival(0, hops, tag), .latency = io, .latency_reason = Reason::io});
+      hops.push_back({.server = io_out + p,
+                      .tag = arrival(0, hops, tag),
+                      .latency = io,
+                      .latency_reason = Reason::io});
       cu_port_.push_back(store(std::move(hops), 0));
     }
   }
@@ -168,14 +183,19 @@ void GpuLayout::build_mesh() {
     const std::uint32_t tag = kInjectSlice + static_cast<std::uint32_t>(s);
     for (std::int32_t c = 0; c < cus; ++c) {
       auto hops = mesh_walk(slice_router(s), cu_router(c), tag);
-      const std::uint32_t in = hops.empty() ? tag : static_cast<std::uint32_t>((hops.back().server - mesh) % kDirections);
+      const std::uint32_t in =
+          hops.empty() ? tag
+                       : static_cast<std::uint32_t>((hops.back().server - mesh) % kDirections);
       hops.push_back({.server = cu_in + c, .tag = in, .latency = hop});
       slice_cu_.push_back(store(std::move(hops), 0));
     }
     for (std::int32_t p = 0; p < ports; ++p) {
       auto hops = mesh_walk(slice_router(s), port_router(p), tag);
-      const std::uint32_t in = hops.empty() ? tag : static_cast<std::uint32_t>((hops.back().server - mesh) % kDirections);
-      hops.push_back({.server = io_out + p, .tag = in, .latency = io, .latency_reason = Reason::io});
+      const std::uint32_t in =
+          hops.empty() ? tag
+                       : static_cast<std::uint32_t>((hops.back().server - mesh) % kDirections);
+      hops.push_back(
+          {.server = io_out + p, .tag = in, .latency = io, .latency_reason = Reason::io});
       slice_port_.push_back(store(std::move(hops), 0));
     }
   }
@@ -188,7 +208,8 @@ void GpuLayout::build_mesh() {
       hops.push_back({.server = cu_in + c, .tag = last, .latency = hop});
       port_cu_.push_back(store(std::move(hops), 0));
       Hop ack = in;
-      const std::int64_t distance = static_cast<std::int64_t>(mesh_walk(port_router(p), cu_router(c), tag).size());
+      const std::int64_t distance =
+          static_cast<std::int64_t>(mesh_walk(port_router(p), cu_router(c), tag).size());
       ack.node_latency = hop * (distance + 1);
       ack.node_reason = Reason::noc;
       port_cu_ack_.push_back(store({ack}, 0));
@@ -202,17 +223,28 @@ void GpuLayout::build_mesh() {
 
 namespace {
 std::size_t at(std::int32_t row, std::int32_t columns, std::int32_t column) {
-  return static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) + static_cast<std::size_t>(column);
+  return static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) +
+         static_cast<std::size_t>(column);
 }
 }  // namespace
 
-Leg GpuLayout::cu_to_slice(std::int32_t cu, std::int32_t s) const { return leg(cu_slice_, at(cu, slices, s)); }
-Leg GpuLayout::slice_to_cu(std::int32_t s, std::int32_t cu) const { return leg(slice_cu_, at(s, cus, cu)); }
-Leg GpuLayout::cu_to_port(std::int32_t cu, std::int32_t port) const { return leg(cu_port_, at(cu, ports, port)); }
+Leg GpuLayout::cu_to_slice(std::int32_t cu, std::int32_t s) const {
+  return leg(cu_slice_, at(cu, slices, s));
+}
+Leg GpuLayout::slice_to_cu(std::int32_t s, std::int32_t cu) const {
+  return leg(slice_cu_, at(s, cus, cu));
+}
+Leg GpuLayout::cu_to_port(std::int32_t cu, std::int32_t port) const {
+  return leg(cu_port_, at(cu, ports, port));
+}
 Leg GpuLayout::port_to_cu(std::int32_t port, std::int32_t cu, bool data) const {
   return leg(data ? port_cu_ : port_cu_ack_, at(port, cus, cu));
 }
-Leg GpuLayout::slice_to_port(std::int32_t s, std::int32_t port) const { return leg(slice_port_, at(s, ports, port)); }
-Leg GpuLayout::port_to_slice(std::int32_t port, std::int32_t s) const { return leg(port_slice_, at(port, slices, s)); }
+Leg GpuLayout::slice_to_port(std::int32_t s, std::int32_t port) const {
+  return leg(slice_port_, at(s, ports, port));
+}
+Leg GpuLayout::port_to_slice(std::int32_t port, std::int32_t s) const {
+  return leg(port_slice_, at(port, slices, s));
+}
 
 }  // namespace hemiola::sim

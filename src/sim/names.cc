@@ -4,27 +4,48 @@ namespace hemiola::sim {
 
 std::string_view name_of(Reason reason) {
   switch (reason) {
-    case Reason::launch: return "launch";
-    case Reason::dispatch: return "dispatch";
-    case Reason::issue: return "issue";
-    case Reason::compute: return "compute";
-    case Reason::barrier: return "barrier";
-    case Reason::l1: return "l1";
-    case Reason::noc: return "noc";
-    case Reason::l2: return "l2";
-    case Reason::msc: return "msc";
-    case Reason::hbm: return "hbm";
-    case Reason::io: return "io";
-    case Reason::link: return "link";
-    case Reason::switch_: return "switch";
-    case Reason::nic: return "nic";
-    case Reason::dma: return "dma";
-    case Reason::proxy: return "proxy";
-    case Reason::poll: return "poll";
-    case Reason::fence: return "fence";
-    case Reason::skew: return "skew";
-    case Reason::finished: return "finished";
-    case Reason::count: break;
+    case Reason::launch:
+      return "launch";
+    case Reason::dispatch:
+      return "dispatch";
+    case Reason::issue:
+      return "issue";
+    case Reason::compute:
+      return "compute";
+    case Reason::barrier:
+      return "barrier";
+    case Reason::l1:
+      return "l1";
+    case Reason::noc:
+      return "noc";
+    case Reason::l2:
+      return "l2";
+    case Reason::msc:
+      return "msc";
+    case Reason::hbm:
+      return "hbm";
+    case Reason::io:
+      return "io";
+    case Reason::link:
+      return "link";
+    case Reason::switch_:
+      return "switch";
+    case Reason::nic:
+      return "nic";
+    case Reason::dma:
+      return "dma";
+    case Reason::proxy:
+      return "proxy";
+    case Reason::poll:
+      return "poll";
+    case Reason::fence:
+      return "fence";
+    case Reason::skew:
+      return "skew";
+    case Reason::finished:
+      return "finished";
+    case Reason::count:
+      break;
   }
   return "";
 }

@@ -19,7 +19,8 @@ class Pool {
     if (free_.empty()) {
       const auto first = static_cast<std::int32_t>(blocks_.size() * kBlock);
       blocks_.push_back(std::make_unique<T[]>(kBlock));
-      for (std::int32_t i = static_cast<std::int32_t>(kBlock) - 1; i >= 0; --i) free_.push_back(first + i);
+      for (std::int32_t i = static_cast<std::int32_t>(kBlock) - 1; i >= 0; --i)
+        free_.push_back(first + i);
     }
     const std::int32_t id = free_.back();
     free_.pop_back();

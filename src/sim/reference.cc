@@ -143,7 +143,20 @@ void Reference::handle(const Event& event) {
         engine_inject(event.a, now);
       }
       return;
-    case kEngineDone: engine_done(event.a, now); return;
+    case kEngineDone: engine_done(event.a, event.b, now); return;
+  }
+}
+
+// Most of the time goes into waiting for requests that left the cache since their last event.
+void Reference::prefetch() const {
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Event* next = events_.upcoming(i);
+    if (next == nullptr) return;
+    if (next->kind > kComplete) continue;
+    const char* request = reinterpret_cast<const char*>(&requests_[index(next->a)]);
+    __builtin_prefetch(request);
+    __builtin_prefetch(request + 64);
+    __builtin_prefetch(request + 256);
   }
 }
 
@@ -163,6 +176,7 @@ Result Reference::run() {
     const Event event = events_.pop();
     now_ = event.time;
     ++counters_.events;
+    prefetch();
     handle(event);
     // Polls alone: after every waiting wavefront has polled several times, look for a deadlock.
     quiet_ = active_ == 0 ? quiet_ + 1 : 0;
@@ -181,7 +195,9 @@ Result Reference::run() {
 void Reference::check_progress() {
   std::set<std::int32_t> without_packets;
   for (const GpuState& gpu : gpus_) {
-    for (const auto& [line, packet] : gpu.packets) without_packets.insert(packet.watches.begin(), packet.watches.end());
+    gpu.packets.for_each([&](std::int64_t, const PacketLine& packet) {
+      without_packets.insert(packet.watches.begin(), packet.watches.end());
+    });
   }
   for (std::size_t w = 0; w < waves_.size(); ++w) {
     const Wave& wave = waves_[w];

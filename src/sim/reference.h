@@ -13,6 +13,7 @@
 #include "program/primitive.h"
 #include "sim/event_queue.h"
 #include "sim/fabric.h"
+#include "sim/line_map.h"
 #include "sim/pool.h"
 #include "sim/simulate.h"
 #include "sim/tags.h"
@@ -34,30 +35,17 @@ enum class Stage : std::uint8_t {
   done
 };
 
-struct Request {
-  Attribution spent{};             ///< by reason; sums to the time of its last charge
-  std::int64_t line = 0;           ///< rank-relative address / line size, at `target`
-  std::int32_t bytes = 0;          ///< of memory: whole sectors of one line; a burst: any number
-  std::int32_t carried = 0;        ///< payload of the present leg
-  std::int32_t wave = -1;          ///< issuing wavefront
-  std::int32_t engine = -1;        ///< issuing copy engine
-  std::int32_t source = 0;         ///< rank that issued it
-  std::int32_t target = 0;         ///< rank whose memory it touches
-  std::int32_t cu = 0;
-  std::int32_t slice = 0;
-  std::int32_t route = 0;          ///< path index, or multicast plane
-  std::int32_t parent = -1;        ///< multicast: the request that was replicated
-  std::int32_t children = 0;       ///< ... and how many have not answered
-  std::int32_t semaphore = -1;     ///< flag
-  std::int32_t epoch = 0;          ///< stores: syncs the wavefront had passed
-  std::int64_t value = 0;          ///< flag: increment
-  std::int64_t packet_flag = 0;    ///< packet loads and stores: flag value; 0 none
-  std::uint64_t packet_mask = 0;   ///< ... and the 8 B granules of the line that it covers
-  std::int64_t queued_at = 0;      ///< entered an explicit queue
-  std::int64_t accepted_at = 0;    ///< by the slice (polls, packet loads)
+/// The first cache line is what every hop reads, the second what it charges.
+struct alignas(64) Request {
   Leg leg{};
   std::int32_t hop = 0;
+  std::int32_t carried = 0;        ///< payload of the present leg
+  std::int32_t bytes = 0;          ///< of memory: whole sectors of one line; a burst: any number
+  std::int32_t source = 0;         ///< rank that issued it
+  std::int32_t target = 0;         ///< rank whose memory it touches
   std::int32_t in_link = -1;       ///< holds a receive buffer slot of this link's server
+  std::int32_t engine = -1;        ///< issuing copy engine
+  std::int16_t cu = 0;
   Intent intent = Intent::load;
   Stage stage = Stage::out;
   bool volatile_ = false;          ///< bypasses L1
@@ -65,6 +53,21 @@ struct Request {
   bool ready = true;               ///< packet load: all flags seen
   bool polling = false;            ///< repeats until something else happens: no progress by itself
   bool reads_source = false;       ///< burst: the memory access is the read at the source
+  alignas(64) Attribution spent{}; ///< by reason; sums to the time of its last charge
+  std::int64_t line = 0;           ///< rank-relative address / line size, at `target`
+  std::int32_t wave = -1;          ///< issuing wavefront
+  std::int32_t slice = 0;
+  std::int32_t route = 0;          ///< path index, or multicast plane, or the link to a member
+  std::int32_t next_pending = -1;  ///< next request that waits for the same line
+  std::int64_t queued_at = 0;      ///< entered an explicit queue
+  std::int64_t accepted_at = 0;    ///< by the slice (polls, packet loads)
+  std::int32_t parent = -1;        ///< multicast: the request that was replicated
+  std::int32_t children = 0;       ///< ... and how many have not answered
+  std::int32_t semaphore = -1;     ///< flag: semaphore; multicast: group
+  std::int32_t epoch = 0;          ///< stores: syncs the wavefront had passed; bursts: slice at the destination
+  std::int64_t value = 0;          ///< flag: increment; burst: line at the destination
+  std::int64_t packet_flag = 0;    ///< packet loads and stores: flag value; 0 none
+  std::uint64_t packet_mask = 0;   ///< ... and the 8 B granules of the line that it covers
 };
 
 /// A cause that lies with somebody else: its attribution and when it took effect.
@@ -83,6 +86,7 @@ class Reference {
   enum EventKind : std::int32_t { kHop, kLegEnd, kMemory, kFill, kComplete, kWave, kPick, kCredit, kDispatch,
                                   kKernelStart, kStreamNext, kProxy, kEngine, kEngineDone, kRetry, kSwitch, kAnswer };
   void handle(const Event& event);
+  void prefetch() const;
   static bool is_progress(EventKind kind, std::int32_t b);
   void push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b = 0, std::uint32_t tag = 0, std::uint32_t phase = 0);
   std::int32_t allocate(bool polling);
@@ -111,15 +115,15 @@ class Reference {
   const std::vector<Plane>& planes(std::int32_t group, int rank);
 
   // --- reference_memory.cc: slices, caches, HBM, flags, packets
-  struct Pending { std::vector<std::int32_t> waiting; };
+  struct Pending { std::int32_t first = -1, last = -1; };  ///< requests, linked by next_pending
   struct Watch { std::int32_t wave; std::int32_t index; };
   struct SemaphoreState { std::int64_t value = 0; std::vector<Watch> watches; };
   struct PacketLine { std::int64_t flag = 0; std::uint64_t mask = 0; std::vector<std::int32_t> watches; };
   struct GpuState {
     Tags l2, msc;
-    std::unordered_map<std::int64_t, Pending> pending;
+    LineMap<Pending> pending;         ///< lines on their way into the L2
     std::vector<SemaphoreState> semaphores;
-    std::unordered_map<std::int64_t, PacketLine> packets;
+    LineMap<PacketLine> packets;
   };
   void at_slice(std::int32_t id, std::int64_t now);
   void look_up(std::int32_t id, std::int64_t now, std::int64_t ready);
@@ -211,7 +215,7 @@ class Reference {
   struct Granularity { std::int64_t wave; std::int64_t group; };  ///< data bytes per iteration
   Granularity granularity(const Workgroup& group, const program::Primitive& primitive) const;
 
-  // --- reference_host.cc: streams, kernels, dispatch, proxies, copy engines
+  // --- reference_host.cc: streams, kernels, dispatch; reference_engines.cc: proxies, engines
   struct KernelRun {
     std::int32_t rank = 0, stream = 0, kernel = 0;
     std::int32_t next = 0;           ///< next workgroup to dispatch
@@ -245,6 +249,11 @@ class Reference {
     std::int64_t bytes = 0;
     std::vector<program::SemaphoreId> semaphores;
     bool remote = false;
+    bool injected = false;           ///< all of it is under way
+    std::int32_t target = 0;         ///< rank
+    std::int64_t undelivered = 0;    ///< packets that have not reached memory
+    std::int64_t unacknowledged = 0;
+    std::int64_t began = 0;
     Attribution spent{};
   };
   struct Engine {                    ///< a copy engine of a GPU, or a NIC
@@ -255,9 +264,9 @@ class Reference {
     std::string name;
     std::deque<std::int32_t> queue;  ///< descriptors
     bool active = false;
-    std::int64_t offset = 0;
+    bool pipelined = false;          ///< a NIC
+    std::int64_t offset = 0;         ///< of the descriptor in front
     std::int64_t in_flight = 0;
-    std::int64_t began = 0;
     Attribution spent{};
   };
   void start_repetition(int rank, std::int64_t now, const Attribution& spent);
@@ -277,7 +286,9 @@ class Reference {
   void engine_start(std::int32_t engine, std::int64_t now);
   void engine_inject(std::int32_t engine, std::int64_t now);
   void burst_done(std::int32_t id, std::int64_t now);
-  void engine_done(std::int32_t engine, std::int64_t now);
+  void inject_burst(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
+  void delivered(const Request& request, std::int64_t now);
+  void engine_done(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
   void engine_flag(std::int32_t engine, const Descriptor& descriptor, program::SemaphoreId id, std::int64_t now);
   std::int32_t engine_for(const Descriptor& descriptor) const;
   std::int64_t launch_interval(int rank) const;
@@ -302,6 +313,7 @@ class Reference {
   std::vector<std::int32_t> first_engine_;   ///< by rank
   std::vector<std::int32_t> nic_engine_;     ///< by node: its engine, or -1
   Pool<Descriptor> descriptors_;
+  std::unordered_map<std::uint64_t, std::deque<std::int32_t>> flows_;  ///< (from, to) -> messages in order
   std::vector<std::int64_t> buffer_base_;
   std::int64_t flag_base_ = 0;
   std::int64_t line_size_ = 128;

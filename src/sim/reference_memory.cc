@@ -1,6 +1,7 @@
 // The reference engine: L2 slices, memory-side cache, HBM; flags and packets.
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/reference.h"
 
@@ -32,6 +33,11 @@ std::int32_t Reference::channel_of(int rank, std::int64_t line) const {
 // A slice accepts a request: its tags change here, in the order of acceptance.
 void Reference::at_slice(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
+  if (request.intent == Intent::burst && request.line < 0) {  // nor to write
+    delivered(request, now);
+    reply(id, now);
+    return;
+  }
   const int rank = request.reads_source ? request.source : request.target;
   const GpuLayout& layout = *fabric_.layout[index(rank)];
   request.stage = Stage::memory;
@@ -56,6 +62,7 @@ void Reference::at_slice(std::int32_t id, std::int64_t now) {
   if (request.target != request.source && (store || (request.intent == Intent::burst && !request.reads_source))) {
     counters_.delivered += request.bytes;
   }
+  if (request.intent == Intent::burst && !request.reads_source) delivered(request, now);
   if (request.intent == Intent::flag) apply_flag(request, now);
   if (request.intent == Intent::poll) sample_poll(request, now);
   if (request.packet_flag != 0) {
@@ -82,11 +89,11 @@ void Reference::look_up(std::int32_t id, std::int64_t now, std::int64_t ready) {
     return;
   }
   if (!writes) {
-    const auto pending = gpu.pending.find(request.line);
-    if (pending != gpu.pending.end()) {  // a hit on a line that is still on its way waits for it
+    if (Pending* pending = gpu.pending.find(request.line)) {  // a hit on a line that is on its way waits
       ++counters_.l2_hits;
       request.queued_at = ready;
-      pending->second.waiting.push_back(id);
+      requests_[index(pending->last)].next_pending = id;
+      pending->last = id;
       return;
     }
   }
@@ -99,7 +106,7 @@ void Reference::look_up(std::int32_t id, std::int64_t now, std::int64_t ready) {
     return;
   }
   ++counters_.l2_misses;
-  gpu.pending[request.line].waiting.push_back(id);
+  gpu.pending[request.line] = {id, id};
   request.queued_at = ready;
   push(ready, kMemory, id);
 }
@@ -141,6 +148,10 @@ void Reference::write_back(int rank, std::int64_t line, std::int64_t now) {
 void Reference::at_memory(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
   const int rank = request.reads_source ? request.source : request.target;
+  if (request.intent == Intent::burst && request.line < 0) {  // a message without data has nothing to read
+    reply(id, now);
+    return;
+  }
   const GpuLayout& layout = *fabric_.layout[index(rank)];
   GpuState& gpu = gpus_[index(rank)];
   const std::int32_t channel = channel_of(rank, request.line);
@@ -193,17 +204,19 @@ void Reference::at_memory(std::int32_t id, std::int64_t now) {
 // The line is in the L2: everybody who waited for it goes on, in the order of acceptance.
 void Reference::filled(std::int32_t id, std::int64_t now) {
   GpuState& gpu = gpus_[index(requests_[index(id)].target)];
-  const auto found = gpu.pending.find(requests_[index(id)].line);
-  const std::vector<std::int32_t> waiting = std::move(found->second.waiting);
-  gpu.pending.erase(found);
-  for (const std::int32_t other : waiting) {
+  const std::int64_t line = requests_[index(id)].line;
+  std::int32_t other = gpu.pending.find(line)->first;
+  gpu.pending.erase(line);
+  while (other >= 0) {
     Request& request = requests_[index(other)];
+    const std::int32_t next = std::exchange(request.next_pending, -1);
     std::int64_t time = now;
     if (other != id) {
       time = std::max(now, request.queued_at);
       charge(request.spent, Reason::hbm, time - request.queued_at);
     }
     reply(other, time);
+    other = next;
   }
 }
 

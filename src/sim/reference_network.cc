@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/arbitration.h"
 #include "sim/reference.h"
 
 namespace hemiola::sim {
@@ -37,7 +38,9 @@ std::int64_t Reference::serve(std::int32_t id, Request& request, std::int64_t ar
   if (options_.trace != nullptr) {
     if (kind.counts_wire) {
       const std::int64_t wire = machine_.link_classes[index(kind.link_class)].wire_bytes(payload, packet);
-      options_.trace->link(id - fabric_.link_base, wire, start > arrival ? 1 : 0, {start}, {departure});
+      // Requests ahead of it when it came, in units of its own service.
+      const std::int64_t ahead = (start - arrival + departure - start - 1) / (departure - start);
+      options_.trace->link(id - fabric_.link_base, wire, static_cast<int>(ahead), {start}, {departure});
     }
     if (options_.trace->wants_requests({arrival})) {
       options_.trace->request(request.source, name_of(kind.reason), "request", {arrival}, {departure});
@@ -187,15 +190,11 @@ void Reference::pick(std::int32_t server, std::int64_t now) {
   }
   bool take_data = arbiter.control.empty();
   if (!arbiter.control.empty() && !arbiter.data.empty()) {
-    switch (arbiter.policy) {
-      case machine::Arbitration::fifo:
-      case machine::Arbitration::data_first: take_data = true; break;
-      case machine::Arbitration::control_first: take_data = false; break;
-      case machine::Arbitration::fair:
-        take_data = arbiter.data_turn;
-        arbiter.data_turn = !arbiter.data_turn;
-        break;
-    }
+    const auto waiting = [&](const std::deque<std::int32_t>& queue) {
+      return WaitingQueue{.requests = std::ssize(queue), .since = requests_[index(queue.front())].queued_at};
+    };
+    take_data = pick_function(arbiter.policy)(waiting(arbiter.control), waiting(arbiter.data),
+                                              arbiter.memory) == Traffic::data;
   }
   std::deque<std::int32_t>& queue = take_data ? arbiter.data : arbiter.control;
   const std::int32_t id = queue.front();

@@ -15,16 +15,19 @@ namespace hemiola::sim {
 
 /// Where a nanosecond goes. Every interval of a rank's critical path has exactly one reason.
 enum class Reason : std::uint8_t {
+  // On the way of a request: first, so that they share a cache line.
+  noc, l2, msc, hbm,
+  io,         ///< between on-chip network and wire
+  link,       ///< queueing, serialisation, propagation and credits of links
+  switch_,    ///< switches, in-network reduction included
+  nic,
+  // At the issuer.
   launch,     ///< host call to kernel start, kernel end to stream release
   dispatch,   ///< workgroup waiting for a CU, start of a workgroup
   issue,      ///< instructions, issue slots and the limit on outstanding requests of a CU
   compute,    ///< reductions and matrix work
   barrier,    ///< workgroup and device barriers beyond their last arrival
-  l1, noc, l2, msc, hbm,
-  io,         ///< between on-chip network and wire
-  link,       ///< queueing, serialisation, propagation and credits of links
-  switch_,    ///< switches, in-network reduction included
-  nic,
+  l1,
   dma,
   proxy,      ///< host proxy and its FIFO
   poll,       ///< flag has arrived, its poller has not seen it yet

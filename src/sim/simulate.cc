@@ -11,16 +11,17 @@
 namespace hemiola::sim {
 namespace {
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 // Elements as nccl-tests counts them: per rank where a collective gathers or scatters.
 std::int64_t element_count(const program::Program& program) {
   std::int64_t bytes = program.size.count;
   switch (program.collective) {
     case Collective::all_gather:
     case Collective::reduce_scatter:
-    case Collective::all_to_all: bytes /= program.ranks; break;
-    default: break;
+    case Collective::all_to_all:
+      bytes /= program.ranks;
+      break;
+    default:
+      break;
   }
   return bytes / size_of(program.type);
 }
@@ -44,7 +45,8 @@ Time ideal_time(const machine::Machine& machine, const program::Program& program
   const std::int64_t n = program.ranks;
   std::int64_t bytes = program.size.count;
   if (program.collective == Collective::all_reduce) bytes = bytes * 2 * (n - 1) / n;
-  if (program.collective == Collective::all_gather || program.collective == Collective::reduce_scatter ||
+  if (program.collective == Collective::all_gather ||
+      program.collective == Collective::reduce_scatter ||
       program.collective == Collective::all_to_all) {
     bytes = bytes * (n - 1) / n;
   }
@@ -53,11 +55,14 @@ Time ideal_time(const machine::Machine& machine, const program::Program& program
 
 }  // namespace
 
-Result simulate(const machine::Machine& machine, const program::Program& program, const Options& options) {
-  if (program.size.count <= 0) throw Failure("the program is not bound to a size", {.file = program.source, .line = 0, .column = 0, .pointer = {}});
+Result simulate(const machine::Machine& machine, const program::Program& program,
+                const Options& options) {
+  if (program.size.count <= 0)
+    throw Failure("the program is not bound to a size",
+                  {.file = program.source, .line = 0, .column = 0, .pointer = {}});
   if (program.ranks > machine.ranks()) {
-    throw Failure("the program needs " + std::to_string(program.ranks) + " GPUs, machine '" + machine.name + "' has " +
-                      std::to_string(machine.ranks()),
+    throw Failure("the program needs " + std::to_string(program.ranks) + " GPUs, machine '" +
+                      machine.name + "' has " + std::to_string(machine.ranks()),
                   {.file = program.source, .line = 0, .column = 0, .pointer = {}});
   }
   const auto begin = std::chrono::steady_clock::now();
@@ -66,12 +71,15 @@ Result simulate(const machine::Machine& machine, const program::Program& program
   result.count = element_count(program);
   result.bound = bound(machine, program, options);
   result.ideal = ideal_time(machine, program);
-  result.algbw_GBps = static_cast<double>(program.size.count) / static_cast<double>(result.time.fs) * 1e6;
+  result.algbw_GBps =
+      static_cast<double>(program.size.count) / static_cast<double>(result.time.fs) * 1e6;
   result.busbw_GBps = result.algbw_GBps * bus_factor(program.collective, program.ranks);
   if (result.time < result.bound.time()) {
-    throw Failure("internal error: simulated time " + to_string(result.time) + " is below the bound " +
-                      to_string(result.bound.time()) + " (" + result.bound.bottleneck + ")",
-                  {.file = program.source, .line = 0, .column = 0, .pointer = {}}, "please report this program and machine", ExitCode::internal);
+    throw Failure("internal error: simulated time " + to_string(result.time) +
+                      " is below the bound " + to_string(result.bound.time()) + " (" +
+                      result.bound.bottleneck + ")",
+                  {.file = program.source, .line = 0, .column = 0, .pointer = {}},
+                  "please report this program and machine", ExitCode::internal);
   }
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   rusage usage{};

@@ -24,13 +24,14 @@ struct Options {
   TraceSink* trace = nullptr;
 };
 
-/// Runs a bound program on a machine. Throws Failure with ExitCode::deadlock for a wait that cannot end
-/// (with its cycle or missing signal), ExitCode::internal for a time below the bound.
+/// Runs a bound program on a machine. Throws Failure with ExitCode::deadlock for a wait that cannot
+/// end (with its cycle or missing signal), ExitCode::internal for a time below the bound.
 /// `line_hops`, times and counters are the same for every run with the same input.
 Result simulate(const machine::Machine& machine, const program::Program& program,
                 const Options& options = {});
 
 /// This program's bound on this machine (simulate() puts it into the result).
-Bound bound(const machine::Machine& machine, const program::Program& program, const Options& options = {});
+Bound bound(const machine::Machine& machine, const program::Program& program,
+            const Options& options = {});
 
 }  // namespace hemiola::sim

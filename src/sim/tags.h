@@ -60,7 +60,8 @@ class Tags {
   };
   std::int64_t set_of(std::int64_t line) const {
     const auto x = static_cast<std::uint64_t>(line);
-    return static_cast<std::int64_t>((x ^ (x >> 13) ^ (x >> 27)) % static_cast<std::uint64_t>(sets_));
+    return static_cast<std::int64_t>((x ^ (x >> 13) ^ (x >> 27)) %
+                                     static_cast<std::uint64_t>(sets_));
   }
   std::int64_t ways_ = 0;
   std::int64_t sets_ = 0;

@@ -1,0 +1,63 @@
+// Line hops per second of the engine, on one core. A line hop is a visit of a request to a shared
+// resource (sim::Result::line_hops); it is the work that a run is, whatever the machine. Loading and
+// checking are not timed.
+#include <benchmark/benchmark.h>
+
+#include <string>
+
+#include "machine/machine.h"
+#include "program/program.h"
+#include "sim/simulate.h"
+
+namespace {
+
+using namespace hemiola;
+
+/// What one benchmark runs: the words of `hemiola run`.
+struct Case {
+  const char* name;
+  const char* machine;
+  const char* program;
+  std::vector<std::pair<std::string, std::string>> parameters;
+  Bytes size;
+};
+
+void simulate(benchmark::State& state, const Case& run) {
+  const machine::Machine machine = machine::load(run.machine);
+  const program::Program program =
+      program::load(run.program, {.ranks = machine.ranks(), .parameters = run.parameters});
+  const program::Program bound = program::bind(program, &machine, {.size = run.size});
+  std::int64_t hops = 0;
+  for (auto _ : state) hops += sim::simulate(machine, bound).line_hops;
+  state.counters["line_hops"] =
+      benchmark::Counter(static_cast<double>(hops), benchmark::Counter::kAvgIterations);
+  state.counters["line_hops/s"] =
+      benchmark::Counter(static_cast<double>(hops), benchmark::Counter::kIsRate);
+}
+
+const Case kCases[] = {
+    {"ring_all_reduce/dgx-h100/16MiB", "dgx-h100", "all-reduce/ring", {}, MiB(16)},
+    {"all_to_all_put/dgx-h100/16MiB", "dgx-h100", "all-to-all/direct", {}, MiB(16)},
+    {"two_shot_all_reduce/dgx-h100/4MiB", "dgx-h100", "all-reduce/two-shot", {}, MiB(4)},
+    {"all_gather_get/dgx-h100/16MiB",
+     "dgx-h100",
+     "all-gather/direct",
+     {{"transfer", "pull"}},
+     MiB(16)},
+    {"ring_all_reduce/switch:64/16MiB", "switch:64", "all-reduce/ring", {}, MiB(16)},
+    {"all_gather_put/astra3:8/4MiB", "astra3:8", "all-gather/direct", {}, MiB(4)},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (const Case& run : kCases) {
+    benchmark::RegisterBenchmark(run.name, [&run](benchmark::State& state) { simulate(state, run); })
+        ->Unit(benchmark::kMillisecond);
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

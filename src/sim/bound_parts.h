@@ -1,0 +1,190 @@
+// The two ingredients of a program's bounds: traffic over cuts, and times of single requests.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "machine/machine.h"
+#include "program/primitive.h"
+#include "sim/result.h"
+
+namespace hemiola::sim {
+
+/// Wire bytes by cut: what leaves or enters a node, over all links that its traffic may use there;
+/// and single links that traffic without a choice takes.
+class Traffic {
+ public:
+  explicit Traffic(const machine::Machine& machine) : machine_(machine) {}
+
+  /// `requests` packets of together `payload` bytes from one rank to another.
+  void add(int from, int to, std::int64_t payload, std::int64_t requests) {
+    if (from == to || requests == 0) return;
+    Pair& pair = pairs_[{from, to}];
+    pair.payload += payload;
+    pair.requests += requests;
+  }
+
+  Bound bound() const {
+    std::map<std::pair<machine::NodeId, bool>, Cut> cuts;
+    std::map<machine::LinkId, std::int64_t> single;
+    for (const auto& [ends, pair] : pairs_) {
+      const machine::Routes& routes = machine_.routes(ends.first, ends.second);
+      if (routes.count == 0) continue;
+      std::map<machine::NodeId, std::set<machine::LinkId>> out, in;
+      std::map<machine::NodeId, std::int32_t> passes;
+      for (std::int32_t p = 0; p < routes.count; ++p) {
+        for (const machine::LinkId link : routes.path(p)) {
+          const machine::Link& l = machine_.links[static_cast<std::size_t>(link)];
+          out[l.from].insert(link);
+          in[l.to].insert(link);
+          ++passes[l.from];
+          if (routes.count == 1) single[link] += wire(link, pair);
+        }
+      }
+      passes[machine_.gpus[static_cast<std::size_t>(ends.second)]] = routes.count;
+      for (const auto& [node, links] : out) {
+        if (passes[node] == routes.count) cuts[{node, true}].add(links, wire(*links.begin(), pair));
+      }
+      for (const auto& [node, links] : in) {
+        if (passes[node] == routes.count)
+          cuts[{node, false}].add(links, wire(*links.begin(), pair));
+      }
+    }
+    Bound bound;
+    const auto consider = [&bound](Time time, std::string name) {
+      if (time <= bound.bandwidth) return;
+      bound.bandwidth = time;
+      bound.bottleneck = std::move(name);
+    };
+    for (const auto& [key, cut] : cuts) {
+      std::int64_t rate = 0;
+      bool ideal = false;
+      for (const machine::LinkId link : cut.links) {
+        const Rate bandwidth = machine_.class_of(link).bandwidth;
+        ideal = ideal || bandwidth.is_ideal();
+        rate += bandwidth.bytes_per_second;
+      }
+      if (ideal || rate == 0) continue;
+      // Each of the requests is rounded up to a femtosecond at most: stay below.
+      consider(below(Rate{rate}.time_for(cut.wire)),
+               (key.second ? "out of " : "into ") +
+                   machine_.nodes[static_cast<std::size_t>(key.first)].name);
+    }
+    for (const auto& [link, bytes] : single) {
+      const Rate bandwidth = machine_.class_of(link).bandwidth;
+      if (bandwidth.is_ideal()) continue;
+      const machine::Link& l = machine_.links[static_cast<std::size_t>(link)];
+      consider(below(bandwidth.time_for(bytes)),
+               machine_.nodes[static_cast<std::size_t>(l.from)].name + " -> " +
+                   machine_.nodes[static_cast<std::size_t>(l.to)].name);
+    }
+    return bound;
+  }
+
+ private:
+  struct Pair {
+    std::int64_t payload = 0;
+    std::int64_t requests = 0;
+  };
+  struct Cut {
+    std::set<machine::LinkId> links;
+    std::int64_t wire = 0;
+    void add(const std::set<machine::LinkId>& used, std::int64_t bytes) {
+      links.insert(used.begin(), used.end());
+      wire += bytes;
+    }
+  };
+  // Rounding to whole femtoseconds per request may go down: half of one for each of them.
+  static Time below(Time time) { return {time.fs - time.fs / 20'000}; }
+  std::int64_t wire(machine::LinkId link, const Pair& pair) const {
+    return pair.payload + pair.requests * machine_.class_of(link).header.count;
+  }
+
+  const machine::Machine& machine_;
+  std::map<std::pair<int, int>, Pair> pairs_;
+};
+
+/// Unloaded times of single requests.
+class Latencies {
+ public:
+  Latencies(const machine::Machine& machine, const program::Program& program)
+      : machine_(machine), program_(program) {}
+
+  // One request of `payload` bytes over the links.
+  std::int64_t links(int from, int to, std::int64_t payload) {
+    if (from == to) return 0;
+    const auto key = std::tuple(from, to, payload);
+    const auto found = cache_.find(key);
+    if (found != cache_.end()) return found->second;
+    const machine::Routes& routes = machine_.routes(from, to);
+    std::int64_t best = -1;
+    for (std::int32_t p = 0; p < routes.count; ++p) {
+      std::int64_t sum = 0;
+      const auto path = routes.path(p);
+      for (std::size_t h = 0; h < path.size(); ++h) {
+        const machine::LinkClass& c = machine_.class_of(path[h]);
+        sum += c.latency.fs + c.bandwidth.time_for(c.wire_bytes(payload)).fs;
+        const machine::Node& node = machine_.nodes[static_cast<std::size_t>(
+            machine_.links[static_cast<std::size_t>(path[h])].to)];
+        if (node.kind == machine::NodeKind::nic) {
+          sum += node.nic_model.latency.fs;
+        } else if (node.kind != machine::NodeKind::xpu) {
+          sum += node.switch_model.latency.fs;
+        }
+      }
+      best = best < 0 ? sum : std::min(best, sum);
+    }
+    return cache_[key] = std::max<std::int64_t>(0, best);
+  }
+  std::int64_t on_chip(int rank) const {
+    const machine::GpuModel& m = machine_.model(rank);
+    return m.noc_kind == machine::NocKind::mesh ? m.noc_hop_latency.fs : m.noc_latency.fs;
+  }
+  std::int64_t io(int rank) const { return machine_.model(rank).noc_io_latency.fs; }
+
+  // Arrival at the memory of `to`, after issue.
+  std::int64_t store_arrival(int from, int to, std::int64_t payload) {
+    return on_chip(from) + (from == to ? 0 : io(from) + links(from, to, payload) + io(to));
+  }
+  std::int64_t acknowledgement(int from, int to) {
+    const std::int64_t memory = machine_.model(to).l2_latency.fs;
+    return memory + on_chip(from) + (from == to ? 0 : io(to) + links(to, from, 0) + io(from));
+  }
+  std::int64_t load(int rank, const program::Span& span, std::int64_t bytes) {
+    if (span.rank < 0) return multicast(rank, span, bytes, true);
+    const machine::GpuModel& m = machine_.model(rank);
+    if (span.rank == rank && m.l1_size.count > 0 && span.access == program::Access::plain)
+      return m.l1_latency.fs;
+    return store_arrival(rank, span.rank, 0) + machine_.model(span.rank).l2_latency.fs +
+           on_chip(rank) +
+           (span.rank == rank ? 0 : io(span.rank) + links(span.rank, rank, bytes) + io(rank));
+  }
+  std::int64_t multicast(int rank, const program::Span& span, std::int64_t bytes, bool load) {
+    const auto switches =
+        machine_.multicast_switches(program_.groups[static_cast<std::size_t>(span.group)]);
+    if (switches.empty()) return 0;
+    const auto lanes =
+        machine_.lanes(machine_.gpus[static_cast<std::size_t>(rank)], switches.front());
+    if (lanes.empty()) return 0;
+    const machine::LinkClass& c = machine_.class_of(lanes.front());
+    const std::int64_t there =
+        on_chip(rank) + io(rank) + c.latency.fs +
+        machine_.nodes[static_cast<std::size_t>(switches.front())].switch_model.latency.fs;
+    const std::int64_t member =
+        2 * c.latency.fs + (load ? c.bandwidth.time_for(c.wire_bytes(bytes)).fs : 0);
+    return there + member + c.latency.fs + io(rank) + on_chip(rank);
+  }
+
+ private:
+  const machine::Machine& machine_;
+  const program::Program& program_;
+  std::map<std::tuple<int, int, std::int64_t>, std::int64_t> cache_;
+};
+
+}  // namespace hemiola::sim

@@ -1,0 +1,346 @@
+// The reference engine: host proxies, copy engines and NICs.
+//
+// A copy engine does one descriptor after the other and writes its flag when all of it is
+// acknowledged. A NIC has many messages under way; per pair of ranks they are delivered in order,
+// and the NIC at the destination writes the flag behind the last packet.
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/reference.h"
+
+namespace hemiola::sim {
+namespace {
+
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// Packets that a NIC keeps in flight: enough for 400 Gb/s x 20 us (assumed).
+constexpr std::int64_t kNicOutstanding = 256;
+constexpr std::uint32_t kFromEngines = 1U << 13;  ///< stream tag at slices
+
+std::uint64_t flow_key(int from, int to) {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32 |
+         static_cast<std::uint32_t>(to);
+}
+
+}  // namespace
+
+void Reference::make_engines() {
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    const machine::GpuModel& model = machine_.model(rank);
+    const GpuLayout& layout = *fabric_.layout[index(rank)];
+    first_engine_.push_back(static_cast<std::int32_t>(engines_.size()));
+    for (std::int32_t e = 0; e < layout.engines; ++e) {
+      Engine engine;
+      engine.server = fabric_.gpu_base[index(rank)] + layout.dma + e;
+      engine.burst = std::max<std::int64_t>(line_size_, model.dma_burst.count);
+      engine.packet = model.dma_max_payload.count;
+      engine.outstanding_limit = model.dma_outstanding;
+      engine.start_latency = model.dma_control_latency.fs + model.dma_schedule_latency.fs;
+      engine.end_latency = std::max<std::int64_t>(1, model.dma_sync_latency.fs);
+      engine.name = "DMA engine " + std::to_string(e);
+      engines_.push_back(std::move(engine));
+    }
+  }
+  nic_engine_.assign(machine_.nodes.size(), -1);
+  for (std::size_t n = 0; n < machine_.nodes.size(); ++n) {
+    const machine::Node& node = machine_.nodes[n];
+    if (node.kind != machine::NodeKind::nic) continue;
+    nic_engine_[n] = static_cast<std::int32_t>(engines_.size());
+    Engine engine;
+    engine.server = fabric_.nic_base + fabric_.node_index[n];
+    engine.burst = std::max<std::int64_t>(1, node.nic_model.mtu.count);
+    engine.packet = engine.burst;
+    engine.outstanding_limit = kNicOutstanding;
+    engine.start_latency = std::max<std::int64_t>(1, node.nic_model.message_time.fs);
+    engine.end_latency = std::max<std::int64_t>(1, node.nic_model.latency.fs);
+    engine.reason = Reason::nic;
+    engine.pipelined = true;
+    engine.name = "NIC " + node.name;
+    engines_.push_back(std::move(engine));
+  }
+}
+
+void Reference::post(std::int32_t wave_id, const program::Primitive& primitive, std::int64_t now) {
+  Wave& wave = waves_[index(wave_id)];
+  Workgroup& group = groups_[index(wave.workgroup)];
+  const std::int32_t id = descriptors_.take();
+  Descriptor& descriptor = descriptors_[index(id)];
+  descriptor.workgroup = wave.workgroup;
+  if (!primitive.src.empty()) descriptor.src = primitive.src.front();
+  if (!primitive.dst.empty()) descriptor.dst = primitive.dst.front();
+  descriptor.bytes = primitive.bytes;
+  // Packets travel as they stand in memory: flags included.
+  if (!primitive.src.empty() && primitive.src.front().access != program::Access::plain)
+    descriptor.bytes *= 2;
+  descriptor.semaphores = primitive.semaphores;
+  descriptor.remote = primitive.remote;
+  descriptor.target =
+      primitive.bytes > 0 ? primitive.dst.front().rank : primitive.semaphores.front().rank;
+  descriptor.spent = wave.spent;
+  const std::int64_t latency =
+      std::max<std::int64_t>(1, machine_.model(group.rank).proxy_fifo_latency.fs);
+  charge(descriptor.spent, Reason::proxy, latency);
+  ++group.posted;
+  push(now + latency, kProxy, id, 0, wave.tag);
+}
+
+// The host thread serves requests in order: a call of the copy engine's driver, or a work request
+// to a NIC.
+void Reference::at_proxy(std::int32_t id, std::int64_t now) {
+  Descriptor& descriptor = descriptors_[index(id)];
+  const int rank = groups_[index(descriptor.workgroup)].rank;
+  const machine::GpuModel& model = machine_.model(rank);
+  Server& proxy =
+      fabric_.servers[index(fabric_.gpu_base[index(rank)] + fabric_.layout[index(rank)]->proxy)];
+  const std::int64_t service = std::max<std::int64_t>(
+      1, descriptor.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
+  const std::int64_t start = std::max(now, proxy.free);
+  proxy.free = start + service;
+  proxy.busy += service;
+  ++proxy.requests;
+  ++hops_;
+  charge(descriptor.spent, Reason::proxy, proxy.free - now);
+  if (options_.trace != nullptr)
+    options_.trace->engine(rank, "proxy", "request", {start}, {proxy.free});
+  const std::int32_t engine = engine_for(descriptor);
+  std::int64_t time = proxy.free;
+  if (engines_[index(engine)].pipelined) {  // the NIC fetches work requests while it sends others
+    time += engines_[index(engine)].start_latency;
+    charge(descriptor.spent, Reason::nic, engines_[index(engine)].start_latency);
+  }
+  push(time, kEngine, engine, id, static_cast<std::uint32_t>(rank & 0xffff));
+}
+
+// One engine per destination, so that a signal stays behind the data it announces.
+std::int32_t Reference::engine_for(const Descriptor& descriptor) const {
+  const int rank = groups_[index(descriptor.workgroup)].rank;
+  if (descriptor.remote) {
+    for (const machine::LinkId link : machine_.routes(rank, descriptor.target).path(0)) {
+      const std::int32_t engine = nic_engine_[index(machine_.links[index(link)].to)];
+      if (engine >= 0) return engine;
+    }
+  }
+  const int relative = (descriptor.target - rank + program_.ranks) % program_.ranks;
+  return first_engine_[index(rank)] + relative % fabric_.layout[index(rank)]->engines;
+}
+
+void Reference::engine_start(std::int32_t id, std::int64_t now) {
+  Engine& engine = engines_[index(id)];
+  const std::int32_t descriptor_id = engine.queue.front();
+  Descriptor& descriptor = descriptors_[index(descriptor_id)];
+  if (!engine.active) engine.spent = descriptor.spent;
+  engine.active = true;
+  engine.offset = 0;
+  descriptor.began = now;
+  if (engine.pipelined) {
+    const int rank = groups_[index(descriptor.workgroup)].rank;
+    flows_[flow_key(rank, descriptor.target)].push_back(descriptor_id);
+    engine_inject(id, now);
+    return;
+  }
+  charge(engine.spent, engine.reason, engine.start_latency);
+  push(now + engine.start_latency, kEngine, id, -1);
+}
+
+void Reference::engine_inject(std::int32_t id, std::int64_t now) {
+  Engine& engine = engines_[index(id)];
+  for (;;) {
+    const std::int32_t descriptor_id = engine.queue.front();
+    Descriptor& descriptor = descriptors_[index(descriptor_id)];
+    if (descriptor.bytes == 0 && !engine.pipelined) {
+      engine_done(id, descriptor_id, now);
+      return;
+    }
+    // A message without data is one packet all the same.
+    const std::int64_t bytes = std::max<std::int64_t>(descriptor.bytes, 1);
+    while (engine.offset < bytes) {
+      if (engine.outstanding_limit != 0 && engine.in_flight >= engine.outstanding_limit) return;
+      inject_burst(id, descriptor_id, now);
+    }
+    if (!engine.pipelined) return;
+    descriptor.injected = true;
+    engine.queue.pop_front();
+    if (engine.queue.empty()) {
+      engine.active = false;
+      return;
+    }
+    engine_start(id, now);
+    return;
+  }
+}
+
+void Reference::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
+  Engine& engine = engines_[index(id)];
+  Descriptor& descriptor = descriptors_[index(descriptor_id)];
+  const int rank = groups_[index(descriptor.workgroup)].rank;
+  const GpuLayout& layout = *fabric_.layout[index(rank)];
+  const std::int32_t request_id = allocate(false);
+  Request& request = requests_[index(request_id)];
+  request.intent = Intent::burst;
+  request.engine = id;
+  request.children = descriptor_id;
+  request.source = rank;
+  request.target = descriptor.target;
+  const bool empty = descriptor.bytes == 0;
+  request.bytes = static_cast<std::int32_t>(
+      empty ? sector_ : std::min(engine.burst, descriptor.bytes - engine.offset));
+  request.line = empty ? -1 : (address(descriptor.src) + engine.offset) / line_size_;
+  request.value = empty ? -1 : (address(descriptor.dst) + engine.offset) / line_size_;
+  request.slice = empty ? 0 : slice_of(rank, request.line);
+  request.epoch = empty ? 0 : slice_of(request.target, request.value);
+  request.reads_source = true;
+  request.spent = engine.spent;
+  request.carried = request.bytes;
+  if (request.target != rank) {
+    if (!empty) counters_.injected += request.bytes;
+    const std::int64_t paths = fabric_.paths(rank, request.target);
+    // Load/store fabrics spray by address; a network flow stays on one path.
+    request.route =
+        static_cast<std::int32_t>(descriptor.remote ? (rank + request.target) % paths
+                                                    : machine::select_path(request.value, paths));
+  }
+  ++counters_.bursts;
+  ++engine.in_flight;
+  ++descriptor.unacknowledged;
+  ++descriptor.undelivered;
+  engine.offset += request.bytes;
+  const std::int64_t departure = serve(engine.server, request, now);
+  if (empty) {
+    push(departure, kMemory, request_id, 0, 0);  // nothing to read: see at_memory()
+    return;
+  }
+  request.stage = Stage::in;
+  request.leg = {};
+  push(departure, kLegEnd, request_id, 0,
+       kFromEngines + 1 + static_cast<std::uint32_t>(id % std::max(1, layout.engines)));
+}
+
+// A packet of a message has reached the memory of its destination. Flags follow in the order of the
+// flow.
+void Reference::delivered(const Request& request, std::int64_t now) {
+  Descriptor& descriptor = descriptors_[index(request.children)];
+  --descriptor.undelivered;
+  if (!engines_[index(request.engine)].pipelined) return;
+  std::deque<std::int32_t>& flow = flows_[flow_key(request.source, request.target)];
+  while (!flow.empty()) {
+    const Descriptor& first = descriptors_[index(flow.front())];
+    if (!first.injected || first.undelivered > 0) return;
+    for (const program::SemaphoreId semaphore : first.semaphores) {
+      ++counters_.flags;
+      const std::int32_t flag_id = allocate(false);
+      Request& flag = requests_[index(flag_id)];
+      flag.intent = Intent::flag;
+      flag.source = flag.target = semaphore.rank;
+      flag.line = flag_line(semaphore.index);
+      flag.slice = slice_of(flag.target, flag.line);
+      flag.bytes = static_cast<std::int32_t>(sector_);
+      flag.semaphore = semaphore.index;
+      flag.value = 1;
+      flag.spent = request.spent;
+      std::int64_t sum = 0;
+      for (const std::int64_t fs : flag.spent) sum += fs;
+      charge(flag.spent, Reason::nic, now + 1 - sum);
+      flag.stage = Stage::in;
+      push(now + 1, kLegEnd, flag_id, 0, kFromEngines);
+    }
+    flow.pop_front();
+  }
+}
+
+void Reference::burst_done(std::int32_t request_id, std::int64_t now) {
+  const Request request = requests_[index(request_id)];
+  const std::int32_t id = request.engine;
+  Engine& engine = engines_[index(id)];
+  const std::int32_t descriptor_id = request.children;
+  Descriptor& descriptor = descriptors_[index(descriptor_id)];
+  release(request_id);
+  --engine.in_flight;
+  --descriptor.unacknowledged;
+  if (engine.pipelined) {
+    descriptor.spent = request.spent;
+    if (descriptor.injected && descriptor.unacknowledged == 0) {
+      charge(descriptor.spent, engine.reason, engine.end_latency);
+      push(now + engine.end_latency, kEngineDone, id, descriptor_id);
+    }
+    if (engine.active &&
+        engine.in_flight + 1 == engine.outstanding_limit) {  // it had stopped at the limit
+      engine.spent = request.spent;
+      engine_inject(id, now);
+    }
+    return;
+  }
+  engine.spent = request.spent;
+  if (engine.offset < descriptor.bytes) {
+    engine_inject(id, now);
+    return;
+  }
+  if (engine.in_flight > 0) return;
+  charge(engine.spent, engine.reason, engine.end_latency);
+  descriptor.spent = engine.spent;
+  push(now + engine.end_latency, kEngineDone, id, descriptor_id);
+}
+
+// The transfer is complete. A copy engine's signal goes out and its next descriptor starts; flushes
+// learn of it.
+void Reference::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
+  Engine& engine = engines_[index(id)];
+  const Descriptor descriptor = descriptors_[index(descriptor_id)];
+  Workgroup& group = groups_[index(descriptor.workgroup)];
+  if (!engine.pipelined) {
+    for (const program::SemaphoreId semaphore : descriptor.semaphores)
+      engine_flag(id, descriptor, semaphore, now);
+  }
+  if (options_.trace != nullptr) {
+    options_.trace->engine(group.rank, engine.name, descriptor.bytes > 0 ? "copy" : "signal",
+                           {descriptor.began}, {now});
+  }
+  if (++group.posted_done == group.posted && group.flushing >= 0) {
+    const std::int64_t latency =
+        std::max<std::int64_t>(1, machine_.model(group.rank).proxy_return_latency.fs);
+    Wave& wave = waves_[index(group.flushing)];
+    wave.spent = engine.pipelined ? descriptor.spent : engine.spent;
+    charge(wave.spent, Reason::proxy, latency);
+    push(now + latency, kWave, std::exchange(group.flushing, -1), 0, wave.tag);
+  }
+  descriptors_.give_back(descriptor_id);
+  if (engine.pipelined) return;
+  engine.queue.pop_front();
+  if (engine.queue.empty()) {
+    engine.active = false;
+    return;
+  }
+  engine_start(id, now);  // it waited for this one
+}
+
+void Reference::engine_flag(std::int32_t id, const Descriptor& descriptor,
+                            program::SemaphoreId semaphore, std::int64_t now) {
+  ++counters_.flags;
+  const int rank = groups_[index(descriptor.workgroup)].rank;
+  const std::int32_t request_id = allocate(false);
+  Request& request = requests_[index(request_id)];
+  request.intent = Intent::flag;
+  request.engine = id;
+  request.source = rank;
+  request.target = semaphore.rank;
+  request.line = flag_line(semaphore.index);
+  request.slice = slice_of(request.target, request.line);
+  request.bytes = static_cast<std::int32_t>(sector_);
+  request.semaphore = semaphore.index;
+  request.value = 1;
+  request.spent = engines_[index(id)].spent;
+  if (request.target == rank) {
+    request.stage = Stage::in;
+    push(now, kLegEnd, request_id, 0, kFromEngines);
+    return;
+  }
+  request.route = static_cast<std::int32_t>(
+      machine::select_path(request.line, fabric_.paths(rank, request.target)));
+  const Path& path = fabric_.path(rank, request.target, request.route);
+  begin_leg(request_id, Stage::out, fabric_.layout[index(rank)]->slice_to_port(0, path.source_port),
+            fabric_.gpu_base[index(rank)], now, request.bytes);
+}
+
+}  // namespace hemiola::sim

@@ -1,0 +1,199 @@
+// The reference engine: requests are issued by CUs, and complete at their wavefronts.
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/reference.h"
+
+namespace hemiola::sim {
+namespace {
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+}  // namespace
+
+// --- Issue: one request after the other, in order, while the CU has slots.
+
+void Reference::issue(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  const machine::GpuModel& model = machine_.model(request.source);
+  Cu& cu = ranks_[index(request.source)].cus[index(request.cu)];
+  const bool load = request.intent == Intent::load || request.intent == Intent::poll ||
+                    request.intent == Intent::multicast_load;
+  if (!load) {
+    Workgroup& group = groups_[index(waves_[index(request.wave)].workgroup)];
+    group.stores.resize(
+        std::max<std::size_t>(group.stores.size(), index(request.epoch - group.first_epoch) + 1));
+    ++group.stores[index(request.epoch - group.first_epoch)];
+    ++waves_[index(request.wave)].own_stores;
+    ++kernels_[index(group.kernel)].stores;
+    if (request.intent != Intent::flag) ++counters_.stores;
+    if (request.target != request.source && request.intent == Intent::store) {
+      counters_.injected += request.bytes;
+      ++counters_.remote_stores;
+    }
+  } else if (request.intent != Intent::poll) {
+    ++counters_.loads;
+    if (request.target != request.source) ++counters_.remote_loads;
+  }
+  const std::int64_t limit = load ? model.cu_max_outstanding : model.cu_max_stores;
+  const bool room = limit == 0 || (load ? cu.loads : cu.stores) < limit;
+  if (!cu.queue.empty() || !room) {
+    cu.queue.push_back(id);
+    return;
+  }
+  grant(id, cu, now);
+}
+
+void Reference::grant(std::int32_t id, Cu& cu, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  const GpuLayout& layout = *fabric_.layout[index(request.source)];
+  const std::int64_t start = std::max(now, cu.issue_free);
+  const std::int64_t departure =
+      start + std::max<std::int64_t>(1, layout.model.cu_issue_interval.fs);
+  cu.issue_free = departure;
+  charge(request.spent, Reason::issue, departure - now);
+  ++hops_;
+  const bool load = request.intent == Intent::load || request.intent == Intent::poll ||
+                    request.intent == Intent::multicast_load;
+  ++(load ? cu.loads : cu.stores);
+  if (request.last_store) {
+    Wave& wave = waves_[index(request.wave)];
+    wave.spent = request.spent;
+    push(departure, kWave, request.wave, 0, wave.tag);
+  }
+  // Plain local loads look into the L1.
+  if (request.intent == Intent::load && request.target == request.source && !request.volatile_ &&
+      cu.l1.exists()) {
+    const Tags::Outcome outcome = cu.l1.access(request.line, false);
+    ++(outcome.hit ? counters_.l1_hits : counters_.l1_misses);
+    if (outcome.hit) {
+      charge(request.spent, Reason::l1, layout.model.l1_latency.fs);
+      push(departure + layout.model.l1_latency.fs, kComplete, id, 0, 0);
+      return;
+    }
+  }
+  const std::int32_t base = fabric_.gpu_base[index(request.source)];
+  const std::int32_t payload = load ? 0 : request.bytes;
+  if (request.target == request.source) {
+    begin_leg(id, Stage::out, layout.cu_to_slice(request.cu, request.slice), base, departure,
+              payload);
+    return;
+  }
+  const bool multicast =
+      request.intent == Intent::multicast_load || request.intent == Intent::multicast_store;
+  const std::int32_t port =
+      multicast
+          ? fabric_.port_of(planes(request.semaphore, request.source)[index(request.route)].up)
+          : fabric_.path(request.source, request.target, request.route).source_port;
+  begin_leg(id, Stage::out, layout.cu_to_port(request.cu, port), base, departure, payload);
+}
+
+void Reference::free_slot(Cu& cu, bool load, const Attribution& cause, std::int64_t now) {
+  --(load ? cu.loads : cu.stores);
+  while (!cu.queue.empty()) {
+    const std::int32_t id = cu.queue.front();
+    Request& request = requests_[index(id)];
+    const machine::GpuModel& model = machine_.model(request.source);
+    const bool wants_load = request.intent == Intent::load || request.intent == Intent::poll ||
+                            request.intent == Intent::multicast_load;
+    const std::int64_t limit = wants_load ? model.cu_max_outstanding : model.cu_max_stores;
+    if (limit != 0 && (wants_load ? cu.loads : cu.stores) >= limit) return;
+    cu.queue.pop_front();
+    request.spent = cause;  // it waited for this slot
+    grant(id, cu, now);
+  }
+}
+
+// --- Completion at the issuer.
+
+void Reference::complete(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  if (request.intent == Intent::burst) {
+    burst_done(id, now);
+    return;
+  }
+  if (request.wave < 0) {  // a copy engine's flag: nobody waits for its acknowledgement
+    release(id);
+    return;
+  }
+  Wave& wave = waves_[index(request.wave)];
+  Cu& cu = ranks_[index(request.source)].cus[index(request.cu)];
+  switch (request.intent) {
+    case Intent::load:
+    case Intent::multicast_load: {
+      free_slot(cu, true, request.spent, now);
+      if (!request.ready) {
+        start_polling(id, now);
+        return;
+      }
+      if (request.polling && wave.packet_cause.time >= 0 &&
+          wave.packet_cause.time <= request.accepted_at) {
+        request.spent = wave.packet_cause.spent;
+        charge(request.spent, Reason::poll, request.accepted_at - wave.packet_cause.time);
+        charge(request.spent, Reason::noc, now - request.accepted_at);
+      }
+      if (--wave.in_flight == 0) {
+        wave.spent = request.spent;
+        const std::int32_t wave_id = request.wave;
+        release(id);
+        after_loads(wave_id, now);
+        return;
+      }
+      release(id);
+      return;
+    }
+    case Intent::poll:
+      free_slot(cu, true, request.spent, now);
+      poll_returned(id, now);
+      return;
+    default:
+      free_slot(cu, false, request.spent, now);
+      acknowledged(request, now);
+      release(id);
+      return;
+  }
+}
+
+// A packet load found old flags: the same request goes out again, and counts as a poll from now on.
+void Reference::start_polling(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  ++counters_.packet_retries;
+  if (!request.polling) {
+    request.polling = true;
+    --active_;
+  }
+  const std::int64_t interval =
+      std::max<std::int64_t>(1, machine_.model(request.source).sync_poll_interval.fs);
+  charge(request.spent, Reason::poll, interval);
+  push(now + interval, kRetry, id, 1, waves_[index(request.wave)].tag);
+}
+
+void Reference::acknowledged(Request& request, std::int64_t now) {
+  Wave& wave = waves_[index(request.wave)];
+  Workgroup& group = groups_[index(wave.workgroup)];
+  --group.stores[index(request.epoch - group.first_epoch)];
+  if (request.epoch == wave.epoch) --wave.own_stores;
+  --kernels_[index(group.kernel)].stores;
+  if (group.draining >= 0 && drained(waves_[index(group.draining)])) {
+    const std::int32_t lead = std::exchange(group.draining, -1);
+    waves_[index(lead)].spent = request.spent;
+    run_wave(lead, now);
+  }
+  kernel_maybe_done(group.kernel, request.spent, now);
+}
+
+// What a release waits for: stores of the whole workgroup before its last sync, and the wavefront's
+// own.
+bool Reference::drained(const Wave& wave) const {
+  if (wave.own_stores > 0) return false;
+  const Workgroup& group = groups_[index(wave.workgroup)];
+  for (std::int32_t e = group.first_epoch; e < wave.epoch; ++e) {
+    if (index(e - group.first_epoch) < group.stores.size() &&
+        group.stores[index(e - group.first_epoch)] > 0)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace hemiola::sim
