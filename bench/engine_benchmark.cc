@@ -1,6 +1,6 @@
 // Line hops per second of the engine, on one core. A line hop is a visit of a request to a shared
-// resource (sim::Result::line_hops); it is the work that a run is, whatever the machine. Loading and
-// checking are not timed.
+// resource (sim::Result::line_hops); it is the work that a run is, whatever the machine. Loading
+// and checking are not timed.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -52,8 +52,9 @@ const Case kCases[] = {
 
 int main(int argc, char** argv) {
   for (const Case& run : kCases) {
-    benchmark::RegisterBenchmark(run.name, [&run](benchmark::State& state) { simulate(state, run); })
-        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(run.name, [&run](benchmark::State& state) {
+      simulate(state, run);
+    })->Unit(benchmark::kMillisecond);
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

@@ -92,8 +92,8 @@ class Checker {
           program::bind(program, machine_ ? &*machine_ : nullptr, {size, type, op});
       notices_.show(bound.warnings);
       const verify::Proof proof = verify::check(bound);
-      std::cout << name << " at " << to_string(size) << ": ";
-      report::print_proof(std::cout, proof);
+      std::cout << name << " at " << to_string(size) << '\n';
+      report::print_proof(std::cout, proof, "");
       if (proof.verdict == verify::Verdict::wrong) worst = std::max(worst, ExitCode::wrong_program);
       if (proof.verdict == verify::Verdict::deadlock) worst = std::max(worst, ExitCode::deadlock);
     }

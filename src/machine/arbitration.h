@@ -9,8 +9,9 @@
 namespace hemiola::machine {
 
 /// Who goes first where requests of two classes (control: requests, acknowledgements, flags; data:
-/// everything with a payload) meet at one output: an index into arbitration_names(). `fifo` takes them
-/// in order of arrival; the others have no names in C++, so that a new one touches the list only.
+/// everything with a payload) meet at one output: an index into arbitration_names(). `fifo` takes
+/// them in order of arrival; the others have no names in C++, so that a new one touches the list
+/// only.
 enum class Arbitration : std::uint8_t { fifo = 0 };
 
 /// "fifo", then those of arbitration_list.h in its order.

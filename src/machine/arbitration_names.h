@@ -1,4 +1,5 @@
-// The names of the arbitration policies at compile time. Private to the layer; others use arbitration.h.
+// The names of the arbitration policies at compile time. Private to the layer; others use
+// arbitration.h.
 #pragma once
 
 #include <array>
@@ -14,8 +15,7 @@ inline constexpr std::array kArbitrationNames{
 };
 
 #define HEMIOLA_ARBITRATION(name) ", " #name
-inline constexpr std::string_view kArbitrationHint =
-    "one of fifo"
+inline constexpr std::string_view kArbitrationHint = "one of fifo"
 #include "machine/arbitration_list.h"
     ;
 #undef HEMIOLA_ARBITRATION

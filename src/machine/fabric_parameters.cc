@@ -75,9 +75,7 @@ constexpr std::array kLink{
         [](LinkClass& link, std::string_view text) { return store(link.credits, text); }},
     FabricParameter<LinkClass>{
         "arbitration", kArbitrationHint,
-        [](const LinkClass& link) {
-          return std::string(name_of(link.arbitration));
-        },
+        [](const LinkClass& link) { return std::string(name_of(link.arbitration)); },
         [](LinkClass& link, std::string_view text) { return store(link.arbitration, text); }},
 };
 

@@ -193,7 +193,9 @@ constexpr std::array kParameters{
     count<&M::cu_max_workgroups>("cu.max_workgroups", "resident workgroups per compute unit"),
     time<&M::cu_issue_interval>("cu.issue_interval", "between two requests of one compute unit"),
     limit<&M::cu_max_outstanding>("cu.max_outstanding",
-                                  "requests in flight per compute unit, 0 unlimited"),
+                                  "loads in flight per compute unit, 0 unlimited"),
+    limit<&M::cu_max_stores>("cu.max_stores",
+                             "unacknowledged stores per compute unit, 0 unlimited"),
     count<&M::cu_unroll, 1024>("cu.unroll",
                                "iterations of a copy loop whose loads are in flight together"),
     rate<&M::cu_reduce_rate_4byte>("cu.reduce_rate_4byte",
@@ -222,8 +224,7 @@ constexpr std::array kParameters{
     rate<&M::noc_link_rate>("noc.link_rate", "one link of the mesh, per direction"),
     time<&M::noc_hop_latency>("noc.hop_latency", "router and link of the mesh"),
     Parameter{"noc.arbitration", "choice", "who goes first where control meets data",
-              get<&M::noc_arbitration>, set_noc_arbitration,
-              kArbitrationHint},
+              get<&M::noc_arbitration>, set_noc_arbitration, kArbitrationHint},
     bytes<&M::noc_control_size, 1>("noc.control_size",
                                    "a request, acknowledgement or flag without data, on chip"),
 
@@ -281,8 +282,10 @@ constexpr std::array kParameters{
 
     time<&M::proxy_fifo_latency>("proxy.fifo_latency",
                                  "store to host memory until the proxy thread sees it"),
-    time<&M::proxy_request_time>("proxy.request_time", "work of the proxy thread per request to a copy engine"),
-    time<&M::proxy_network_time>("proxy.network_time", "work of the proxy thread per request to a NIC"),
+    time<&M::proxy_request_time>("proxy.request_time",
+                                 "work of the proxy thread per request to a copy engine"),
+    time<&M::proxy_network_time>("proxy.network_time",
+                                 "work of the proxy thread per request to a NIC"),
     time<&M::proxy_return_latency>("proxy.return_latency", "completion back to the GPU"),
 
     Parameter{"fabric.forwards", "flag", "a link route may pass through this GPU",

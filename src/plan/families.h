@@ -1,4 +1,5 @@
-// What templates have in common, and the functions that template_list.h names. Private to the layer.
+// What templates have in common, and the functions that template_list.h names. Private to the
+// layer.
 #pragma once
 
 #include "plan/template.h"

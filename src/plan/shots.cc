@@ -84,13 +84,12 @@ TemplateInfo all_reduce_one_shot() {
 }
 
 TemplateInfo all_reduce_two_shot() {
-  return {
-      "all-reduce/two-shot",
-      Collective::all_reduce,
-      "each rank reduces one chunk, then all gather",
-      {transfer_parameter("pull"),
-       {"gather", "pull", {"push", "pull"}, "how reduced chunks reach the other ranks"}},
-      make_all_reduce_two_shot};
+  return {"all-reduce/two-shot",
+          Collective::all_reduce,
+          "each rank reduces one chunk, then all gather",
+          {transfer_parameter("pull"),
+           {"gather", "pull", {"push", "pull"}, "how reduced chunks reach the other ranks"}},
+          make_all_reduce_two_shot};
 }
 
 }  // namespace hemiola::plan

@@ -1,5 +1,5 @@
-// The built-in algorithms, one line each, by collective; included several times, hence no guard. For each
-// NAME there is a function `TemplateInfo NAME()` that describes and makes it.
+// The built-in algorithms, one line each, by collective; included several times, hence no guard.
+// For each NAME there is a function `TemplateInfo NAME()` that describes and makes it.
 HEMIOLA_TEMPLATE(all_reduce_ring)
 HEMIOLA_TEMPLATE(all_reduce_two_shot)
 HEMIOLA_TEMPLATE(all_reduce_one_shot)

@@ -81,7 +81,10 @@ class ExchangeWriter {
       synchronise(OpKind::relaxed_wait);
       sync();
     }
-    for (const Step& step : steps_) write_step(step);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      more_pushes_ = i + 1 < steps_.size() && only_pushes(steps_[i + 1]);
+      write_step(steps_[i]);
+    }
     finish();
     return std::move(body_);
   }
@@ -97,6 +100,12 @@ class ExchangeWriter {
   }
   bool holds_packets(std::int32_t buffer) const {
     return program_.buffers[static_cast<std::size_t>(buffer)].packets;
+  }
+
+  /// Whether nothing stands between a push before the step and the step's own.
+  static bool only_pushes(const Step& step) {
+    const plan::Transfer& transfer = *step.run.transfer;
+    return !step.reduces() && transfer.kind == plan::TransferKind::push && transfer.after.empty();
   }
 
   /// Every run of a step, in order.
@@ -303,9 +312,14 @@ class ExchangeWriter {
     sent(run);
   }
 
-  /// Peers learn of pushed chunks at once; of packets they learn by themselves.
+  /// Peers learn of pushed chunks as soon as a group of pushes is done; of packets they learn by
+  /// themselves.
   void sent(const Run& run) {
-    if (!packets_) return signal();
+    if (!packets_) {
+      dirty_ = true;
+      if (!more_pushes_) signal();
+      return;
+    }
     for (const Staging& staging : stagings_) {
       if (staging.run.transfer == run.transfer) staged_.push_back(staging);
     }
@@ -370,6 +384,7 @@ class ExchangeWriter {
   Body body_;
   std::vector<Staging> staged_;  // pushed, not yet unpacked by the receiver
   bool signalled_ = false;       // a signal was sent whose counterparts were not awaited
+  bool more_pushes_ = false;     // the next step goes on pushing
   bool dirty_ = false;           // something was written since the last signal
   bool peers_read_ = false;      // callers' buffers of peers were read since the last signal
 };

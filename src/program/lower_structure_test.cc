@@ -221,6 +221,20 @@ TEST(LowerStructure, a_plan_that_is_neither_chain_nor_exchange_is_refused) {
               HasSubstr("differs between ranks or has several streams"));
 }
 
+TEST(LowerStructure, peers_are_told_once_of_pushes_that_follow_each_other) {
+  plan::Plan plan = plan::make("all-gather/direct", 3);
+  const plan::Region own = plan::chunk_of(0), gathered = plan::chunk_of(1, own_rank());
+  plan::Stream stream{"exchange", {}};
+  for (const std::int64_t distance : {2, 1}) {
+    stream.items.push_back(plan::push(neighbour(distance, 3), own, gathered));
+  }
+  stream.items.push_back(plan::copy(own, gathered));
+  plan::run_everywhere(plan, stream);
+  const Program program = lower(plan, {.workgroups = 1, .barrier = false});
+  EXPECT_THAT(kinds(program.bodies[0]), ElementsAre(OpKind::put, OpKind::put, OpKind::sync,
+                                                    OpKind::signal, OpKind::copy, OpKind::wait));
+}
+
 TEST(LowerStructure, operations_say_which_item_of_the_plan_they_come_from) {
   const Program program = made("all-gather/direct", 4, {{"workgroups", "1"}});
   EXPECT_EQ(program.bodies[0].ops[4].where, "/exchange/0");

@@ -31,7 +31,7 @@ std::string step(const verify::Witness& witness) {
 
 }  // namespace
 
-void print_proof(std::ostream& out, const verify::Proof& proof) {
+void print_proof(std::ostream& out, const verify::Proof& proof, std::string_view prefix) {
   const std::string_view verdict = name_of(proof.verdict);
   std::string summary = proof.summary;
   // "proven" alone says too little.
@@ -39,15 +39,15 @@ void print_proof(std::ostream& out, const verify::Proof& proof) {
     summary = fmt::format("{}", fmt::join(proof.proven, "; "));
   // The verifier may already open its line with the verdict.
   const bool named = summary.compare(0, verdict.size(), verdict) == 0;
-  out << "# check: " << (named ? "" : std::string(verdict) + ": ") << summary << '\n';
+  out << prefix << "check: " << (named ? "" : std::string(verdict) + ": ") << summary << '\n';
   if (proof.verdict == verify::Verdict::partial) {
     for (const std::string& reason : proof.reasons) {
       if (summary.find(reason) != std::string::npos) continue;
-      out << "#   not proven: " << reason << '\n';
+      out << prefix << "  not proven: " << reason << '\n';
     }
   }
   for (std::size_t i = 0; i < proof.counterexample.size(); ++i) {
-    out << fmt::format("#   {}. {}\n", i + 1, step(proof.counterexample[i]));
+    out << prefix << fmt::format("  {}. {}\n", i + 1, step(proof.counterexample[i]));
   }
   if (!proof.warnings.empty()) out << proof.warnings.render() << '\n';
 }

@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "machine/machine.h"
@@ -32,7 +33,8 @@ void print_table(std::ostream& out, const Run& run, const std::vector<sim::Resul
 void print_attribution(std::ostream& out, const sim::Result& result);
 /// One line when proven; reasons when partial; the counterexample as numbered steps otherwise.
 /// Warnings are rendered after it.
-void print_proof(std::ostream& out, const verify::Proof& proof);
+/// `prefix` opens every line: "# " above a table.
+void print_proof(std::ostream& out, const verify::Proof& proof, std::string_view prefix = "# ");
 /// The graph in numbers, link classes with their goodput, bandwidth and latency between GPUs, every
 /// parameter with its source, the warnings, and the window of the line engine.
 void print_machine(std::ostream& out, const machine::Machine& machine);

@@ -1,8 +1,8 @@
 // Arbitration policies: who is served next where control and data wait for one output.
 //
 // A policy is one function, pick_NAME, in a file of its own or in arbitration.cc, and one line in
-// machine/arbitration_list.h (docs/extending.md shows one being added). `fifo` needs none: its outputs
-// have a single queue.
+// machine/arbitration_list.h (docs/extending.md shows one being added). `fifo` needs none: its
+// outputs have a single queue.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,11 @@ struct WaitingQueue {
   std::int64_t since = 0;     ///< fs: when its head arrived
 };
 
-/// Called when the output is free and both queues have a head; the rest needs no choice. `memory` is the
-/// policy's own, one for each output and 0 at the start. Must depend on nothing else: the same input
-/// has to give the same bytes out.
-using PickFunction = Traffic (*)(const WaitingQueue& control, const WaitingQueue& data, std::int64_t& memory);
+/// Called when the output is free and both queues have a head; the rest needs no choice. `memory`
+/// is the policy's own, one for each output and 0 at the start. Must depend on nothing else: the
+/// same input has to give the same bytes out.
+using PickFunction = Traffic (*)(const WaitingQueue& control, const WaitingQueue& data,
+                                 std::int64_t& memory);
 
 /// The function of a policy; null for fifo.
 PickFunction pick_function(machine::Arbitration arbitration);

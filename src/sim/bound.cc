@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include "program/primitive.h"
 #include "sim/bound_parts.h"
@@ -42,6 +44,7 @@ class Walk {
       moved = false;
       for (std::size_t a = 0; a < agents_.size(); ++a) moved = advance(agents_[a]) || moved;
     }
+    count_posts();
     Bound bound = traffic_.bound();
     const bool complete =
         std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.done; });
@@ -69,6 +72,7 @@ class Walk {
     std::int64_t stores_lead = 0, stores = 0;  ///< acknowledgement of their latest stores
     std::int64_t stores_joined = 0;            ///< ... of those before the last sync
     std::int64_t posted = 0;                   ///< completion of the latest descriptor
+    std::vector<std::size_t> posts;            ///< its descriptors
     std::int64_t end = 0;
     std::size_t after = SIZE_MAX;  ///< agents of the kernel before, in the stream
   };
@@ -155,7 +159,12 @@ class Walk {
           const std::int64_t needed =
               p.values[s] - initial + (p.consume ? consumed_[p.semaphores[s]] : 0);
           if (static_cast<std::int64_t>(arrivals.size()) < needed) return false;
-          if (needed > 0) seen = std::max(seen, arrivals[index(needed - 1)]);
+          needed_[p.semaphores[s]] = std::max(needed_[p.semaphores[s]], needed);
+          if (needed <= 0) continue;
+          // Of several signallers nobody knows here whose signal comes when: the first is a bound.
+          seen = std::max(seen, signallers_[p.semaphores[s]].size() > 1
+                                    ? *std::min_element(arrivals.begin(), arrivals.end())
+                                    : arrivals[index(needed - 1)]);
         }
         overhead(agent, false);
         for (const program::SemaphoreId id : p.semaphores) {
@@ -181,6 +190,7 @@ class Walk {
       case PrimitiveKind::flush:
         overhead(agent, false);
         agent.lead = std::max(agent.lead, agent.posted);
+        for (const std::size_t post : agent.posts) posts_[post].flushed = true;
         return true;
       case PrimitiveKind::compute:
         overhead(agent, false);
@@ -215,7 +225,22 @@ class Walk {
     agent.lead += fence > 1 ? fence : 0;
   }
 
+  // A descriptor is known to be done before the end if somebody waited for its signal, for a later
+  // one of the same pair (they are done in order), or flushed.
+  void count_posts() {
+    std::set<std::pair<int, int>> awaited;
+    for (auto post = posts_.rbegin(); post != posts_.rend(); ++post) {
+      for (const auto& [id, ordinal] : post->signals) {
+        if (needed_[id] > ordinal) awaited.insert({post->from, post->to});
+      }
+      if (post->flushed) awaited.insert({post->from, post->to});
+      if (awaited.contains({post->from, post->to}))
+        traffic_.add(post->from, post->to, post->bytes, 1);
+    }
+  }
+
   void flag(int from, program::SemaphoreId id, std::int64_t value, std::int64_t at) {
+    signallers_[id].insert(from);
     const std::int64_t sector = machine_.model(from).sector_size.count;
     const std::int64_t arrival = at + latencies_.store_arrival(from, id.rank, sector);
     for (std::int64_t v = 0; v < value; ++v) arrivals_[id].push_back(arrival);
@@ -232,18 +257,27 @@ class Walk {
     const std::int64_t factor = p.bytes > 0 && p.src.front().access != Access::plain ? 2 : 1;
     std::int64_t time = agent.lead + model.proxy_fifo_latency.fs +
                         (p.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
+    Post record{agent.rank, to, std::max<std::int64_t>(1, p.bytes * factor), false, {}};
+    for (const program::SemaphoreId id : p.semaphores) {
+      record.signals.emplace_back(id, static_cast<std::int64_t>(arrivals_[id].size()));
+    }
+    if (to != agent.rank && (p.remote || p.bytes > 0)) {
+      agent.posts.push_back(posts_.size());
+      posts_.push_back(std::move(record));
+    }
     if (p.remote) {  // the flag is written at the destination, behind the last packet
       time += latencies_.links(agent.rank, to, 1);
-      traffic_.add(agent.rank, to, std::max<std::int64_t>(1, p.bytes * factor), 1);
-      for (const program::SemaphoreId id : p.semaphores) arrivals_[id].push_back(time);
-      agent.posted = time + latencies_.links(to, agent.rank, 0);
+      for (const program::SemaphoreId id : p.semaphores) {
+        signallers_[id].insert(agent.rank);
+        arrivals_[id].push_back(time);
+      }
+      agent.posted = std::max(agent.posted, time + latencies_.links(to, agent.rank, 0));
       return;
     }
     if (p.bytes > 0 && to != agent.rank) {
       time += latencies_.links(agent.rank, to, 1) + latencies_.links(to, agent.rank, 0);
-      traffic_.add(agent.rank, to, p.bytes * factor, 1);
     }
-    agent.posted = time;
+    agent.posted = std::max(agent.posted, time);
     for (const program::SemaphoreId id : p.semaphores) flag(agent.rank, id, 1, time);
   }
 
@@ -348,6 +382,16 @@ class Walk {
   std::vector<Agent> agents_;
   std::map<program::SemaphoreId, std::vector<std::int64_t>> arrivals_;
   std::map<program::SemaphoreId, std::int64_t> consumed_;
+  std::map<program::SemaphoreId, std::int64_t> needed_;  ///< highest number of signals waited for
+  std::map<program::SemaphoreId, std::set<int>> signallers_;  ///< ranks
+  struct Post {
+    int from = 0, to = 0;
+    std::int64_t bytes = 0;
+    bool flushed = false;
+    std::vector<std::pair<program::SemaphoreId, std::int64_t>>
+        signals;  ///< and how many came before
+  };
+  std::vector<Post> posts_;
   std::map<std::pair<int, std::int32_t>, Round> rounds_;
   std::map<std::tuple<int, std::int32_t, std::int64_t>, Ranges> packets_;
 };

@@ -1,5 +1,5 @@
-// Waits that cannot end: reported with rank, workgroup, operation and what is missing, after a bounded
-// number of polls.
+// Waits that cannot end: reported with rank, workgroup, operation and what is missing, after a
+// bounded number of polls.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,27 +30,31 @@ std::string deadlock(const machine::Machine& machine, const std::vector<std::vec
 }
 
 TEST(Deadlock, a_missing_signal_is_named) {
-  const std::string text = deadlock(distinct("ring:2"), {{{sync()}}, {{sync()}, {sync(), wait(1, 2)}}});
+  const std::string text =
+      deadlock(distinct("ring:2"), {{{sync()}}, {{sync()}, {sync(), wait(1, 2)}}});
   EXPECT_THAT(text, HasSubstr("a wait cannot end"));
   EXPECT_THAT(text, HasSubstr("rank 1 workgroup 1 op 1 (wait)"));
   EXPECT_THAT(text, HasSubstr("semaphore 'channel 2' of rank 1 to reach 1, it is 0"));
 }
 
 TEST(Deadlock, one_signal_too_few_is_counted) {
-  const std::string text = deadlock(distinct("ring:2"), {{{signal(1), signal(1)}}, {{wait(1), wait(1), wait(1)}}});
+  const std::string text =
+      deadlock(distinct("ring:2"), {{{signal(1), signal(1)}}, {{wait(1), wait(1), wait(1)}}});
   EXPECT_THAT(text, HasSubstr("rank 1 workgroup 0 op 2 (wait)"));
   EXPECT_THAT(text, HasSubstr("to reach 3, it is 2"));
 }
 
 TEST(Deadlock, a_cycle_names_every_side) {
-  const std::string text = deadlock(distinct("ring:2"), {{{wait(0), signal(1)}}, {{wait(1), signal(0)}}});
+  const std::string text =
+      deadlock(distinct("ring:2"), {{{wait(0), signal(1)}}, {{wait(1), signal(0)}}});
   EXPECT_THAT(text, HasSubstr("rank 0 workgroup 0 op 0 (wait)"));
   EXPECT_THAT(text, HasSubstr("rank 1 workgroup 0 op 0 (wait)"));
 }
 
 TEST(Deadlock, missing_packets_are_named) {
-  const std::string text = deadlock(
-      distinct("ring:2"), {{{}}, {{transfer(OpKind::unpack_packets, {packets(1)}, {at(1, kOutput)})}}});
+  const std::string text =
+      deadlock(distinct("ring:2"),
+               {{{}}, {{transfer(OpKind::unpack_packets, {packets(1)}, {at(1, kOutput)})}}});
   EXPECT_THAT(text, HasSubstr("rank 1 workgroup 0 op 0"));
   EXPECT_THAT(text, HasSubstr("waits for packets that nobody sends"));
 }
@@ -69,7 +73,8 @@ TEST(Deadlock, packets_of_half_a_line_do_not_release_a_reader_of_all_of_it) {
 TEST(Deadlock, a_barrier_whose_workgroups_are_not_all_resident_is_named) {
   Op barrier{.kind = OpKind::barrier};
   barrier.workgroups = 3;
-  const machine::Machine machine = distinct("ring:2", {{"gpu.cu.count", "2"}, {"gpu.cu.max_workgroups", "1"}});
+  const machine::Machine machine =
+      distinct("ring:2", {{"gpu.cu.count", "2"}, {"gpu.cu.max_workgroups", "1"}});
   const std::string text = deadlock(machine, {{{barrier}, {barrier}, {barrier}}, {}});
   EXPECT_THAT(text, HasSubstr("rank 0 workgroup 0 op 0 (barrier)"));
   EXPECT_THAT(text, HasSubstr("barrier 0 of rank 0 to reach 3, it is 2"));
@@ -78,7 +83,8 @@ TEST(Deadlock, a_barrier_whose_workgroups_are_not_all_resident_is_named) {
 TEST(Deadlock, an_event_that_is_never_recorded_is_reported) {
   const machine::Machine machine = distinct("ring:2");
   program::Program program = make(machine, {{{sync()}}, {}});
-  program.codes[0].streams = {{{.kind = program::StreamItem::Kind::event_wait, .index = 3, .duration = {}}}};
+  program.codes[0].streams = {
+      {{.kind = program::StreamItem::Kind::event_wait, .index = 3, .duration = {}}}};
   EXPECT_THAT(deadlock(machine, program), HasSubstr("rank 0 stream 0 waits for event 3"));
 }
 
@@ -89,7 +95,8 @@ TEST(Deadlock, is_found_where_polls_queue_for_arbitration) {
                                                        {"gpu.noc.mesh_rows", "1"},
                                                        {"gpu.cu.count", "3"},
                                                        {"gpu.noc.arbitration", "fair"}});
-  EXPECT_THAT(deadlock(machine, {{{}, {}, {wait(0)}}, {}}), HasSubstr("rank 0 workgroup 2 op 0 (wait)"));
+  EXPECT_THAT(deadlock(machine, {{{}, {}, {wait(0)}}, {}}),
+              HasSubstr("rank 0 workgroup 2 op 0 (wait)"));
 }
 
 TEST(Deadlock, is_found_where_polls_cross_links_with_credits) {

@@ -1,8 +1,8 @@
 // The event queue of the reference engine: events come out in order of (time, order, sequence).
 //
-// A wheel of short buckets holds the near future, a heap the rest. Only the bucket that time is in is
-// ordered, as a small heap that stays in the first-level cache; that is what makes it fast (a single heap of all
-// events spends its time on cache misses).
+// A wheel of short buckets holds the near future, a heap the rest. Only the bucket that time is in
+// is ordered, as a small heap that stays in the first-level cache; that is what makes it fast (a
+// single heap of all events spends its time on cache misses).
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace hemiola::sim {
 struct Event {
   std::int64_t time = 0;       ///< fs
   std::uint64_t sequence = 0;  ///< order of pushing: decides inside one stream only
-  std::uint32_t order = 0;     ///< (phase, stream tag): static and relative, see docs/model.md "Order"
+  std::uint32_t order = 0;  ///< (phase, stream tag): static and relative, see docs/model.md "Order"
   std::int32_t kind = 0;
   std::int32_t a = 0;
   std::int32_t b = 0;
@@ -38,8 +38,11 @@ class EventQueue {
     place({time, next_++, order, kind, a, b});
   }
 
-  /// One of the next few events, or none: 0 is the next one if it is in the present bucket. For prefetching.
-  const Event* upcoming(std::size_t i) const { return i < current_.size() ? &current_[i] : nullptr; }
+  /// One of the next few events, or none: 0 is the next one if it is in the present bucket. For
+  /// prefetching.
+  const Event* upcoming(std::size_t i) const {
+    return i < current_.size() ? &current_[i] : nullptr;
+  }
 
   Event pop() {
     while (current_.empty()) advance();
@@ -51,8 +54,8 @@ class EventQueue {
   }
 
  private:
-  static constexpr int kShift = 18;                    // a bucket is 2^18 fs, about a quarter of a nanosecond
-  static constexpr std::int64_t kBuckets = 1 << 13;    // the wheel spans 2.1 us
+  static constexpr int kShift = 18;  // a bucket is 2^18 fs, about a quarter of a nanosecond
+  static constexpr std::int64_t kBuckets = 1 << 13;  // the wheel spans 2.1 us
 
   struct Later {  // a functor: std::push_heap inlines it
     bool operator()(const Event& x, const Event& y) const {
@@ -112,10 +115,10 @@ class EventQueue {
     return INT64_MAX;
   }
 
-  std::vector<Event> current_;               ///< heap: the bucket `now_` and whatever is due before it
+  std::vector<Event> current_;  ///< heap: the bucket `now_` and whatever is due before it
   std::vector<std::vector<Event>> buckets_;
   std::array<std::uint64_t, kBuckets / 64> occupied_{};
-  std::vector<Event> far_;                   ///< heap: beyond the wheel
+  std::vector<Event> far_;  ///< heap: beyond the wheel
   std::int64_t now_ = 0;
   std::size_t size_ = 0;
   std::uint64_t next_ = 0;

@@ -8,7 +8,9 @@ namespace {
 using machine::LinkId;
 using machine::NodeKind;
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
 
 }  // namespace
 
@@ -23,8 +25,9 @@ std::int32_t Fabric::add_kind(ServerKind kind) {
   return static_cast<std::int32_t>(kinds.size()) - 1;
 }
 
-// The other direction of every link, GPUs by node, and I/O ports: the ports of a GPU are numbered by the
-// relative rank of the neighbour (then lane), so that numbers are equal on all ranks of a symmetric machine.
+// The other direction of every link, GPUs by node, and I/O ports: the ports of a GPU are numbered
+// by the relative rank of the neighbour (then lane), so that numbers are equal on all ranks of a
+// symmetric machine.
 void Fabric::number_ports() {
   const auto links = machine.links.size();
   reverse.assign(links, -1);
@@ -42,34 +45,41 @@ void Fabric::number_ports() {
     in_index_[l] = into[index(link.to)]++;
   }
   rank_of_.assign(machine.nodes.size(), -1);
-  for (int rank = 0; rank < machine.ranks(); ++rank) rank_of_[index(machine.gpus[index(rank)])] = rank;
+  for (int rank = 0; rank < machine.ranks(); ++rank)
+    rank_of_[index(machine.gpus[index(rank)])] = rank;
   port_.assign(links, -1);
   std::vector<std::vector<LinkId>> out(machine.nodes.size());
-  for (std::size_t l = 0; l < links; ++l) out[index(machine.links[l].from)].push_back(static_cast<LinkId>(l));
+  for (std::size_t l = 0; l < links; ++l)
+    out[index(machine.links[l].from)].push_back(static_cast<LinkId>(l));
   for (int rank = 0; rank < machine.ranks(); ++rank) {
     std::vector<LinkId>& own = out[index(machine.gpus[index(rank)])];
     const auto key = [&](LinkId l) {
       const machine::Link& link = machine.links[index(l)];
       const int peer = rank_of(link.to);
-      const int relative = peer < 0 ? machine.ranks() + link.to : (peer - rank + machine.ranks()) % machine.ranks();
+      const int relative =
+          peer < 0 ? machine.ranks() + link.to : (peer - rank + machine.ranks()) % machine.ranks();
       return std::tuple(relative, link.lane, l);
     };
     std::sort(own.begin(), own.end(), [&](LinkId a, LinkId b) { return key(a) < key(b); });
     ports_of_.push_back(static_cast<std::int32_t>(own.size()));
-    for (std::size_t p = 0; p < own.size(); ++p) port_[index(own[p])] = static_cast<std::int32_t>(p);
+    for (std::size_t p = 0; p < own.size(); ++p)
+      port_[index(own[p])] = static_cast<std::int32_t>(p);
   }
 }
 
 void Fabric::add_gpu_servers(int rank) {
   const std::int32_t ports = ports_of_[index(rank)];
   const std::int32_t model_index = machine.gpu_models[index(rank)];
-  const auto [found, fresh] = layout_of_.try_emplace({model_index, ports}, static_cast<std::int32_t>(layouts_.size()));
+  const auto [found, fresh] =
+      layout_of_.try_emplace({model_index, ports}, static_cast<std::int32_t>(layouts_.size()));
   const machine::GpuModel& model = machine.models[index(model_index)];
   if (fresh) {
     layouts_.push_back(std::make_unique<GpuLayout>(model, ports));
     const GpuLayout& l = *layouts_.back();
     const auto share = [](Rate rate, std::int64_t parts, std::int64_t permille = 1000) {
-      return rate.is_ideal() ? rate : Rate{std::max<std::int64_t>(1, rate.bytes_per_second / parts * permille / 1000)};
+      return rate.is_ideal()
+                 ? rate
+                 : Rate{std::max<std::int64_t>(1, rate.bytes_per_second / parts * permille / 1000)};
     };
     std::vector<std::int32_t> kind_of(index(l.servers));
     const auto fill = [&](std::int32_t first, std::int32_t count, ServerKind kind) {
@@ -83,9 +93,13 @@ void Fabric::add_gpu_servers(int rank) {
     fill(l.io_in, ports, {.rate = model.noc_io_rate, .reason = Reason::io, .merges = false});
     fill(l.slice, l.slices, {.rate = model.l2_slice_rate, .reason = Reason::l2});
     fill(l.msc, l.channels, {.rate = share(model.msc_rate, l.channels), .reason = Reason::msc});
-    fill(l.hbm, l.channels, {.rate = share(model.hbm_rate, l.channels, model.hbm_efficiency_permille), .reason = Reason::hbm});
+    fill(l.hbm, l.channels,
+         {.rate = share(model.hbm_rate, l.channels, model.hbm_efficiency_permille),
+          .reason = Reason::hbm});
     fill(l.dma, l.engines, {.rate = model.dma_rate, .reason = Reason::dma});
-    fill(l.proxy, 1, {.fixed = std::max<std::int64_t>(1, model.proxy_request_time.fs), .reason = Reason::proxy});
+    fill(
+        l.proxy, 1,
+        {.fixed = std::max<std::int64_t>(1, model.proxy_request_time.fs), .reason = Reason::proxy});
     fill(l.mesh, l.servers - l.mesh, {.rate = model.noc_link_rate, .reason = Reason::noc});
     gpu_kinds_.push_back(std::move(kind_of));
   }
@@ -109,8 +123,11 @@ void Fabric::add_links() {
   link_base = static_cast<std::int32_t>(servers.size());
   std::vector<std::int32_t> kind_of;
   for (std::size_t c = 0; c < machine.link_classes.size(); ++c) {
-    kind_of.push_back(add_kind({.rate = machine.link_classes[c].bandwidth, .reason = Reason::link, .merges = true,
-                                .counts_wire = true, .link_class = static_cast<std::int32_t>(c)}));
+    kind_of.push_back(add_kind({.rate = machine.link_classes[c].bandwidth,
+                                .reason = Reason::link,
+                                .merges = true,
+                                .counts_wire = true,
+                                .link_class = static_cast<std::int32_t>(c)}));
   }
   const bool finite = std::any_of(machine.nodes.begin(), machine.nodes.end(),
                                   [](const machine::Node& n) { return n.switch_model.queue > 0; });
@@ -135,20 +152,21 @@ void Fabric::add_links() {
     const machine::Node& node = machine.nodes[n];
     if (node.kind != NodeKind::nic) continue;
     node_index[n] = nics++;
-    servers.push_back({.kind = static_cast<std::int16_t>(add_kind({.rate = node.nic_model.rate, .reason = Reason::nic}))});
+    servers.push_back({.kind = static_cast<std::int16_t>(
+                           add_kind({.rate = node.nic_model.rate, .reason = Reason::nic}))});
   }
   reduce_base = static_cast<std::int32_t>(servers.size());
   for (std::size_t n = 0; n < machine.nodes.size(); ++n) {
     const machine::Node& node = machine.nodes[n];
     if (node.kind != NodeKind::switch_) continue;
     node_index[n] = switches++;
-    servers.push_back({.kind = static_cast<std::int16_t>(
-                           add_kind({.rate = node.switch_model.reduce_rate, .reason = Reason::switch_}))});
+    servers.push_back({.kind = static_cast<std::int16_t>(add_kind(
+                           {.rate = node.switch_model.reduce_rate, .reason = Reason::switch_}))});
   }
 }
 
-// Tags at a link: from the node itself 0; from a GPU that feeds a switch output towards a GPU the relative
-// rank, lanes apart; else the place of the upstream link among those into the node.
+// Tags at a link: from the node itself 0; from a GPU that feeds a switch output towards a GPU the
+// relative rank, lanes apart; else the place of the upstream link among those into the node.
 Hop Fabric::link_hop(LinkId l, LinkId upstream) const {
   const machine::Link& link = machine.links[index(l)];
   const machine::LinkClass& c = machine.link_classes[index(link.link_class)];
@@ -165,16 +183,17 @@ Hop Fabric::link_hop(LinkId l, LinkId upstream) const {
     const int source = rank_of(up.from);
     const int target = rank_of(link.to);
     const int ranks = machine.ranks();
-    hop.tag = 1 + static_cast<std::uint32_t>(
-                      source >= 0 && target >= 0
-                          ? ((source - target + ranks) % ranks) * 64 + up.lane
-                          : (1 << 20) + in_index_[index(upstream)]);
+    hop.tag =
+        1 + static_cast<std::uint32_t>(source >= 0 && target >= 0
+                                           ? ((source - target + ranks) % ranks) * 64 + up.lane
+                                           : (1 << 20) + in_index_[index(upstream)]);
   }
   return hop;
 }
 
 Leg Fabric::link_leg(LinkId link, LinkId upstream) {
-  const std::uint64_t key = static_cast<std::uint64_t>(link) << 32 | static_cast<std::uint32_t>(upstream + 1);
+  const std::uint64_t key =
+      static_cast<std::uint64_t>(link) << 32 | static_cast<std::uint32_t>(upstream + 1);
   const auto found = link_legs_.find(key);
   if (found != link_legs_.end()) return found->second;
   leg_pool_.push_back({link_hop(link, upstream)});
@@ -184,7 +203,8 @@ Leg Fabric::link_leg(LinkId link, LinkId upstream) {
 }
 
 const Path& Fabric::path(int from, int to, std::int64_t which) {
-  const std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32 | static_cast<std::uint32_t>(to);
+  const std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32 |
+                            static_cast<std::uint32_t>(to);
   PathSet& set = paths_[key];
   if (set.paths.empty()) {
     const machine::Routes& routes = machine.routes(from, to);
@@ -195,7 +215,8 @@ const Path& Fabric::path(int from, int to, std::int64_t which) {
       for (std::size_t h = 0; h < path.links.size(); ++h) {
         forward.push_back(link_hop(path.links[h], h == 0 ? -1 : path.links[h - 1]));
         const std::size_t r = path.links.size() - 1 - h;
-        back.push_back(link_hop(reverse[index(path.links[r])], h == 0 ? -1 : reverse[index(path.links[r + 1])]));
+        back.push_back(link_hop(reverse[index(path.links[r])],
+                                h == 0 ? -1 : reverse[index(path.links[r + 1])]));
       }
       // Passing through a GPU costs its on-chip way in and out.
       for (std::vector<Hop>* hops : {&forward, &back}) {
@@ -209,9 +230,11 @@ const Path& Fabric::path(int from, int to, std::int64_t which) {
       path.source_port = port_of(path.links.front());
       path.destination_port = port_of(reverse[index(path.links.back())]);
       leg_pool_.push_back(std::move(forward));
-      path.forward = {leg_pool_.back().data(), static_cast<std::int32_t>(leg_pool_.back().size()), 0, 0};
+      path.forward = {leg_pool_.back().data(), static_cast<std::int32_t>(leg_pool_.back().size()),
+                      0, 0};
       leg_pool_.push_back(std::move(back));
-      path.reverse = {leg_pool_.back().data(), static_cast<std::int32_t>(leg_pool_.back().size()), 0, 0};
+      path.reverse = {leg_pool_.back().data(), static_cast<std::int32_t>(leg_pool_.back().size()),
+                      0, 0};
       set.paths.push_back(path);
     }
   }

@@ -14,12 +14,13 @@
 
 namespace hemiola::sim {
 
-/// One pass through a server: then `latency` of the way on, then `node_latency` of what is passed next.
+/// One pass through a server: then `latency` of the way on, then `node_latency` of what is passed
+/// next.
 struct Hop {
-  std::int32_t server = 0;            ///< relative to the leg's base
-  std::uint32_t tag = 0;              ///< stream on which requests arrive here
-  std::int64_t latency = 0;           ///< fs
-  std::int64_t node_latency = 0;      ///< fs
+  std::int32_t server = 0;        ///< relative to the leg's base
+  std::uint32_t tag = 0;          ///< stream on which requests arrive here
+  std::int64_t latency = 0;       ///< fs
+  std::int64_t node_latency = 0;  ///< fs
   Reason latency_reason = Reason::noc;
   Reason node_reason = Reason::switch_;
 };
@@ -35,41 +36,42 @@ struct Leg {
 /// What servers of one kind have in common.
 struct ServerKind {
   Rate rate{};
-  std::int64_t fixed = 0;             ///< fs per request instead of a rate, when > 0
+  std::int64_t fixed = 0;  ///< fs per request instead of a rate, when > 0
   Reason reason = Reason::noc;
-  bool merges = true;                 ///< several streams meet here: requests are accepted by event
-  bool counts_wire = false;           ///< a link: packets with headers
+  bool merges = true;        ///< several streams meet here: requests are accepted by event
+  bool counts_wire = false;  ///< a link: packets with headers
   std::int32_t link_class = -1;
 };
 
 /// A first-in first-out server: departure = max(arrival, previous departure) + service.
 struct alignas(64) Server {
-  std::int64_t free = 0;              ///< fs: previous departure
+  std::int64_t free = 0;  ///< fs: previous departure
   std::int64_t busy = 0;
-  std::int64_t max_wait = 0;          ///< longest time in the queue
+  std::int64_t max_wait = 0;  ///< longest time in the queue
   std::int64_t payload = 0;
   std::int64_t wire = 0;
-  std::int64_t memo_time = 0;         ///< service time of the last size
+  std::int64_t memo_time = 0;  ///< service time of the last size
   std::int32_t memo_bytes = -1;
   std::int32_t requests = 0;
-  std::int32_t arbiter = -1;          ///< index of an Arbiter when requests queue explicitly
+  std::int32_t arbiter = -1;  ///< index of an Arbiter when requests queue explicitly
   std::int16_t kind = 0;
-  bool last_write = false;            ///< HBM: direction of the last access
+  bool last_write = false;  ///< HBM: direction of the last access
 };
 static_assert(sizeof(Server) == 64, "a server is one cache line");
 
 /// Explicit queues of a server with arbitration, credits or a finite queue.
 struct Arbiter {
   machine::Arbitration policy = machine::Arbitration::fifo;
-  std::int64_t limit = 0;             ///< requests that fit the queue; 0 unlimited
-  std::int64_t credits = 0;           ///< free slots of the far receive buffer
+  std::int64_t limit = 0;    ///< requests that fit the queue; 0 unlimited
+  std::int64_t credits = 0;  ///< free slots of the far receive buffer
   bool has_credits = false;
-  std::int64_t credit_latency = 0;    ///< fs for a credit to come back
-  std::int64_t memory = 0;            ///< the policy's own
-  std::int64_t pick_at = -1;          ///< time of a scheduled pick
-  std::deque<std::int32_t> control{}, data{};   ///< fifo uses `data` only
-  std::deque<std::int32_t> input{};     ///< arrived over this link, waiting for room in their next queue
-  std::deque<std::int32_t> blocked{};   ///< servers (links) whose input heads wait for room here
+  std::int64_t credit_latency = 0;             ///< fs for a credit to come back
+  std::int64_t memory = 0;                     ///< the policy's own
+  std::int64_t pick_at = -1;                   ///< time of a scheduled pick
+  std::deque<std::int32_t> control{}, data{};  ///< fifo uses `data` only
+  std::deque<std::int32_t>
+      input{};  ///< arrived over this link, waiting for room in their next queue
+  std::deque<std::int32_t> blocked{};  ///< servers (links) whose input heads wait for room here
   std::int64_t max_queue = 0;
 
   std::int64_t queued() const { return static_cast<std::int64_t>(control.size() + data.size()); }
@@ -77,8 +79,8 @@ struct Arbiter {
 
 /// The way between two GPUs for one choice of path.
 struct Path {
-  Leg forward, reverse;               ///< links
-  std::int32_t source_port = 0;       ///< I/O port at the source GPU
+  Leg forward, reverse;          ///< links
+  std::int32_t source_port = 0;  ///< I/O port at the source GPU
   std::int32_t destination_port = 0;
   std::span<const machine::LinkId> links;
 };
@@ -90,8 +92,9 @@ class GpuLayout {
 
   const machine::GpuModel& model;
   std::int32_t cus, slices, channels, ports, engines;
-  std::int32_t cu_out, cu_in, cu_alu, io_out, io_in, slice, msc, hbm, dma, mesh, proxy;  ///< first servers
-  std::int32_t servers;               ///< of one GPU
+  std::int32_t cu_out, cu_in, cu_alu, io_out, io_in, slice, msc, hbm, dma, mesh,
+      proxy;             ///< first servers
+  std::int32_t servers;  ///< of one GPU
 
   Leg cu_to_slice(std::int32_t cu, std::int32_t s) const;
   Leg slice_to_cu(std::int32_t s, std::int32_t cu) const;
@@ -103,13 +106,18 @@ class GpuLayout {
   std::int64_t acknowledge_latency(std::int32_t s, std::int32_t cu) const;
 
  private:
-  struct Stored { std::int32_t begin; std::int32_t count; std::uint32_t end_tag; };
+  struct Stored {
+    std::int32_t begin;
+    std::int32_t count;
+    std::uint32_t end_tag;
+  };
   using Table = std::vector<Stored>;
   Leg leg(const Table& table, std::size_t index) const;
   Stored store(std::vector<Hop> hops, std::uint32_t end_tag);
   void build_crossbar();
   void build_mesh();
-  std::vector<Hop> mesh_walk(std::int32_t from_router, std::int32_t to_router, std::uint32_t first_tag) const;
+  std::vector<Hop> mesh_walk(std::int32_t from_router, std::int32_t to_router,
+                             std::uint32_t first_tag) const;
   std::int64_t partition_latency(std::int32_t cu, std::int32_t s) const;
 
   std::vector<Hop> hops_;
@@ -125,13 +133,13 @@ class Fabric {
   std::vector<ServerKind> kinds;
   std::vector<Server> servers;
   std::vector<Arbiter> arbiters;
-  std::vector<std::int32_t> gpu_base;           ///< by rank: first server
-  std::vector<const GpuLayout*> layout;         ///< by rank
-  std::int32_t link_base = 0;                   ///< server of link l is link_base + l
-  std::int32_t nic_base = 0;                    ///< server of NIC node n is nic_base + nic_index[n]
-  std::int32_t reduce_base = 0;                 ///< in-network reduction unit of a switch
-  std::vector<std::int32_t> node_index;         ///< by node: NIC or switch number, else -1
-  std::vector<machine::LinkId> reverse;         ///< the other direction of the same lane
+  std::vector<std::int32_t> gpu_base;    ///< by rank: first server
+  std::vector<const GpuLayout*> layout;  ///< by rank
+  std::int32_t link_base = 0;            ///< server of link l is link_base + l
+  std::int32_t nic_base = 0;             ///< server of NIC node n is nic_base + nic_index[n]
+  std::int32_t reduce_base = 0;          ///< in-network reduction unit of a switch
+  std::vector<std::int32_t> node_index;  ///< by node: NIC or switch number, else -1
+  std::vector<machine::LinkId> reverse;  ///< the other direction of the same lane
 
   /// Path `index` from one rank to another; cached.
   const Path& path(int from, int to, std::int64_t index);
@@ -139,7 +147,9 @@ class Fabric {
   /// A single link as a leg, arriving from `upstream` (-1: from the node itself).
   Leg link_leg(machine::LinkId link, machine::LinkId upstream);
   /// I/O port of a GPU's outgoing link (or of the reverse of its incoming one).
-  std::int32_t port_of(machine::LinkId outgoing) const { return port_[static_cast<std::size_t>(outgoing)]; }
+  std::int32_t port_of(machine::LinkId outgoing) const {
+    return port_[static_cast<std::size_t>(outgoing)];
+  }
   int rank_of(machine::NodeId node) const { return rank_of_[static_cast<std::size_t>(node)]; }
 
   /// Service time of `bytes` (payload; wire bytes are added for links) and accounting.
@@ -156,10 +166,12 @@ class Fabric {
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> layout_of_;
   std::vector<std::vector<std::int32_t>> gpu_kinds_;  ///< by layout: kind of every server
   std::vector<std::int32_t> port_;
-  std::vector<std::int32_t> in_index_;                ///< by link: its place among the links into its node
+  std::vector<std::int32_t> in_index_;  ///< by link: its place among the links into its node
   std::vector<int> rank_of_;
-  std::vector<std::int32_t> ports_of_;                ///< by rank
-  struct PathSet { std::vector<Path> paths; };
+  std::vector<std::int32_t> ports_of_;  ///< by rank
+  struct PathSet {
+    std::vector<Path> paths;
+  };
   std::unordered_map<std::uint64_t, PathSet> paths_;
   std::deque<std::vector<Hop>> leg_pool_;
   std::unordered_map<std::uint64_t, Leg> link_legs_;

@@ -67,8 +67,10 @@ std::int64_t GpuLayout::partition_latency(std::int32_t cu, std::int32_t s) const
 }
 
 std::int64_t GpuLayout::acknowledge_latency(std::int32_t s, std::int32_t cu) const {
-  const bool meshed = model.noc_kind == machine::NocKind::mesh;
-  return (meshed ? model.noc_hop_latency.fs : model.noc_latency.fs) + partition_latency(cu, s);
+  const Leg way = slice_to_cu(s, cu);
+  std::int64_t latency = 0;
+  for (std::int32_t h = 0; h < way.count; ++h) latency += way.hops[h].latency;
+  return latency;
 }
 
 void GpuLayout::build_crossbar() {

@@ -25,11 +25,13 @@ TEST(Dispatch, workgroups_start_one_interval_apart) {
   const Costs c(machine);
   const Ops ops = {busy(Time::from_us(2))};
   const Result result = run(machine, {{ops, ops, ops, ops}, {}});
-  EXPECT_EQ(result.time.fs, c.gpu.launch_stream_latency.fs + 3 * c.gpu.dispatch_interval.fs + kernel(c, Time::from_us(2)));
+  EXPECT_EQ(result.time.fs, c.gpu.launch_stream_latency.fs + 3 * c.gpu.dispatch_interval.fs +
+                                kernel(c, Time::from_us(2)));
 }
 
 TEST(Dispatch, a_workgroup_without_room_starts_when_another_ends) {
-  const machine::Machine machine = distinct("ring:2", {{"gpu.cu.count", "2"}, {"gpu.cu.max_workgroups", "1"}});
+  const machine::Machine machine =
+      distinct("ring:2", {{"gpu.cu.count", "2"}, {"gpu.cu.max_workgroups", "1"}});
   const Costs c(machine);
   const Ops ops = {busy(Time::from_us(2))};
   const Result result = run(machine, {{ops, ops, ops, ops, ops}, {}});
@@ -38,21 +40,28 @@ TEST(Dispatch, a_workgroup_without_room_starts_when_another_ends) {
 }
 
 TEST(Dispatch, threads_limit_the_workgroups_of_a_unit) {
-  // Room for two workgroups of 32 threads: the third begins when the shorter one of the first two ends.
-  const machine::Machine machine = distinct("ring:2", {{"gpu.cu.count", "1"}, {"gpu.cu.max_threads", "64"}});
+  // Room for two workgroups of 32 threads: the third begins when the shorter one of the first two
+  // ends.
+  const machine::Machine machine =
+      distinct("ring:2", {{"gpu.cu.count", "1"}, {"gpu.cu.max_threads", "64"}});
   const Costs c(machine);
-  const Result result = run(machine, {{{busy(Time::from_us(1))}, {busy(Time::from_us(5))}, {busy(Time::from_us(2))}}, {}});
+  const Result result =
+      run(machine,
+          {{{busy(Time::from_us(1))}, {busy(Time::from_us(5))}, {busy(Time::from_us(2))}}, {}});
   // The unit itself is shared: 1 us, then 5 us, then the 2 us that were asked for in the meantime.
   const std::int64_t first = c.start() + c.overhead() + Time::from_us(1).fs;
   EXPECT_EQ(result.time.fs, first + Time::from_us(5 + 2).fs + c.end());
-  const machine::Machine narrow = distinct("ring:2", {{"gpu.cu.count", "1"}, {"gpu.cu.max_threads", "32"}});
-  const Result alone = run(narrow, {{{busy(Time::from_us(1))}, {busy(Time::from_us(5))}, {busy(Time::from_us(2))}}, {}});
-  EXPECT_EQ(alone.time.fs, c.gpu.launch_stream_latency.fs + 3 * (kernel(c, Time{0}) - c.end()) + Time::from_us(8).fs + c.end());
+  const machine::Machine narrow =
+      distinct("ring:2", {{"gpu.cu.count", "1"}, {"gpu.cu.max_threads", "32"}});
+  const Result alone = run(
+      narrow, {{{busy(Time::from_us(1))}, {busy(Time::from_us(5))}, {busy(Time::from_us(2))}}, {}});
+  EXPECT_EQ(alone.time.fs, c.gpu.launch_stream_latency.fs + 3 * (kernel(c, Time{0}) - c.end()) +
+                               Time::from_us(8).fs + c.end());
 }
 
 /// Rank 0 runs these streams; kernel 0 computes for `duration`.
-Result run_streams(const machine::Machine& machine, std::vector<program::Stream> streams, Time duration,
-                   const Options& options = {}) {
+Result run_streams(const machine::Machine& machine, std::vector<program::Stream> streams,
+                   Time duration, const Options& options = {}) {
   program::Program program = make(machine, {{{busy(duration)}}, {}});
   program.codes[0].streams = std::move(streams);
   return simulate(machine, program, options);
@@ -68,9 +77,12 @@ TEST(Streams, kernels_of_a_stream_start_no_sooner_than_their_interval) {
     const std::int64_t each = kernel(c, duration);
     for (const Launch launch : {Launch::stream, Launch::graph}) {
       const bool graph = launch == Launch::graph;
-      const std::int64_t begin = graph ? c.gpu.launch_graph_latency.fs : c.gpu.launch_stream_latency.fs;
-      const std::int64_t interval = graph ? c.gpu.launch_graph_interval.fs : c.gpu.launch_stream_interval.fs;
-      const Result result = run_streams(machine, {{kKernel, kKernel, kKernel}}, duration, {.launch = launch});
+      const std::int64_t begin =
+          graph ? c.gpu.launch_graph_latency.fs : c.gpu.launch_stream_latency.fs;
+      const std::int64_t interval =
+          graph ? c.gpu.launch_graph_interval.fs : c.gpu.launch_stream_interval.fs;
+      const Result result =
+          run_streams(machine, {{kKernel, kKernel, kKernel}}, duration, {.launch = launch});
       EXPECT_EQ(result.time.fs, begin + 2 * std::max(each, interval) + each);
     }
   }
@@ -94,17 +106,19 @@ TEST(Streams, a_host_function_takes_its_duration) {
   const Costs c(machine);
   const StreamItem host{.kind = StreamItem::Kind::host, .index = 0, .duration = Time::from_us(9)};
   const Result result = run_streams(machine, {{host, kKernel}}, Time::from_us(2));
-  EXPECT_EQ(result.time.fs, c.gpu.launch_stream_latency.fs + Time::from_us(9).fs + kernel(c, Time::from_us(2)));
+  EXPECT_EQ(result.time.fs,
+            c.gpu.launch_stream_latency.fs + Time::from_us(9).fs + kernel(c, Time::from_us(2)));
 }
 
 TEST(Iterations, the_time_is_the_period_after_the_warm_up) {
   const machine::Machine machine = distinct("ring:2");
   const Costs c(machine);
-  // A repetition follows the last by 1 fs (no arrival at t creates another at t), but no sooner than the
-  // launch interval.
+  // A repetition follows the last by 1 fs (no arrival at t creates another at t), but no sooner
+  // than the launch interval.
   for (const Time duration : {Time::from_ns(100), Time::from_us(7)}) {
     const std::int64_t period = std::max(kernel(c, duration) + 1, c.gpu.launch_stream_interval.fs);
-    const Result result = run_streams(machine, {{kKernel}}, duration, {.warmup = 2, .iterations = 5});
+    const Result result =
+        run_streams(machine, {{kKernel}}, duration, {.warmup = 2, .iterations = 5});
     EXPECT_EQ(result.time.fs, period);
     EXPECT_EQ(sum(result.attribution[0]), period);
   }
@@ -124,7 +138,8 @@ TEST(Iterations, semaphores_and_barriers_count_on) {
   const machine::Machine machine = distinct("ring:2");
   Op barrier{.kind = OpKind::barrier};
   barrier.workgroups = 2;
-  const std::vector<std::vector<Ops>> bodies = {{{signal(1), wait(0), barrier}, {barrier}}, {{wait(1), signal(0)}}};
+  const std::vector<std::vector<Ops>> bodies = {{{signal(1), wait(0), barrier}, {barrier}},
+                                                {{wait(1), signal(0)}}};
   const Result result = run(machine, bodies, {}, {.warmup = 3, .iterations = 4});
   EXPECT_EQ(result.counters.at("requests.flags"), 7 * (2 + 2));
 }
@@ -138,11 +153,13 @@ std::vector<std::vector<Ops>> posted() {
   op.semaphores = {{constant(1), 0}};
   return {{{op}}, {}};
 }
-Shape four_bursts() { return {.chunk_bytes = kBurst * kBursts}; }
+Shape four_bursts() {
+  return {.chunk_bytes = kBurst * kBursts};
+}
 /// From t = 0 to the engine's first burst.
-std::int64_t to_engine(const Costs& c, std::int64_t start_latency) {
+std::int64_t to_engine(const Costs& c, Time request, std::int64_t start_latency) {
   return c.start() + c.overhead() + c.gpu.sync_fence_latency.fs + c.gpu.proxy_fifo_latency.fs +
-         c.gpu.proxy_request_time.fs + start_latency;
+         request.fs + start_latency;
 }
 /// A burst in memory, read or written.
 Stream& in_memory(Stream& s, const Costs& c, bool read) {
@@ -154,10 +171,12 @@ Stream& port(Stream& s, const Costs& c, std::int64_t payload) {
 }
 
 TEST(CopyEngine, bursts_follow_each_other_and_the_flush_returns_after_the_last) {
-  const machine::Machine machine = distinct("ring:2", {{"gpu.dma.burst", "1 KiB"}, {"gpu.dma.max_payload", "512 B"}});
+  const machine::Machine machine =
+      distinct("ring:2", {{"gpu.dma.burst", "1 KiB"}, {"gpu.dma.max_payload", "512 B"}});
   const Costs c(machine);
   const Result result = run(machine, posted(), four_bursts());
-  Stream s(kBursts, to_engine(c, c.gpu.dma_control_latency.fs + c.gpu.dma_schedule_latency.fs));
+  Stream s(kBursts, to_engine(c, c.gpu.proxy_request_time,
+                              c.gpu.dma_control_latency.fs + c.gpu.dma_schedule_latency.fs));
   s.serve(c.gpu.dma_rate.time_for(kBurst).fs);
   port(in_memory(s, c, true), c, kBurst);
   s.serve(c.wire.bandwidth.time_for(kBurst + 2 * c.wire.header.count).fs).after(c.wire.latency.fs);
@@ -171,19 +190,25 @@ TEST(CopyEngine, bursts_follow_each_other_and_the_flush_returns_after_the_last) 
 }
 
 TEST(CopyEngine, one_burst_in_flight_makes_a_round_trip_each) {
-  const machine::Machine machine =
-      distinct("ring:2", {{"gpu.dma.burst", "1 KiB"}, {"gpu.dma.max_payload", "512 B"}, {"gpu.dma.outstanding", "1"}});
+  const machine::Machine machine = distinct(
+      "ring:2",
+      {{"gpu.dma.burst", "1 KiB"}, {"gpu.dma.max_payload", "512 B"}, {"gpu.dma.outstanding", "1"}});
   const Costs c(machine);
   const Result result = run(machine, posted(), four_bursts());
-  const std::int64_t trip = c.gpu.dma_rate.time_for(kBurst).fs + c.slice(kBurst) + c.read(kBurst) + 2 * c.io(kBurst) +
-                            c.wire.bandwidth.time_for(kBurst + 2 * c.wire.header.count).fs + c.wire.latency.fs +
-                            c.slice(kBurst) + c.hbm(kBurst) + 2 * c.io(0) + c.link(0) + c.noc();
-  EXPECT_EQ(result.time.fs, to_engine(c, c.gpu.dma_control_latency.fs + c.gpu.dma_schedule_latency.fs) + kBursts * trip +
-                                c.gpu.dma_sync_latency.fs + c.gpu.proxy_return_latency.fs + c.end());
+  const std::int64_t trip =
+      c.gpu.dma_rate.time_for(kBurst).fs + c.slice(kBurst) + c.read(kBurst) + 2 * c.io(kBurst) +
+      c.wire.bandwidth.time_for(kBurst + 2 * c.wire.header.count).fs + c.wire.latency.fs +
+      c.slice(kBurst) + c.hbm(kBurst) + 2 * c.io(0) + c.link(0) + c.noc();
+  EXPECT_EQ(result.time.fs,
+            to_engine(c, c.gpu.proxy_request_time,
+                      c.gpu.dma_control_latency.fs + c.gpu.dma_schedule_latency.fs) +
+                kBursts * trip + c.gpu.dma_sync_latency.fs + c.gpu.proxy_return_latency.fs +
+                c.end());
 }
 
 TEST(CopyEngine, its_flag_follows_the_completion) {
-  const machine::Machine machine = distinct("ring:2", {{"gpu.dma.burst", "1 KiB"}, {"gpu.sync.poll_interval", "99991 ns"}});
+  const machine::Machine machine =
+      distinct("ring:2", {{"gpu.dma.burst", "1 KiB"}, {"gpu.sync.poll_interval", "99991 ns"}});
   const Costs c(machine);
   auto bodies = posted();
   const Result sender = run(machine, bodies, four_bursts());
@@ -200,6 +225,18 @@ TEST(CopyEngine, its_flag_follows_the_completion) {
   EXPECT_EQ(result.rank_end[1].fs, first + period + rest + c.end());
 }
 
+TEST(CopyEngine, what_nobody_waits_for_still_arrives) {
+  const machine::Machine machine =
+      distinct("ring:2", {{"gpu.dma.burst", "1 KiB"}, {"link.link.credits", "1"}});
+  const Costs c(machine);
+  const Op op = through_port(transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)}));
+  const Result result = run(machine, {{{op}}, {}}, four_bursts());
+  EXPECT_EQ(result.time.fs, c.start() + c.overhead() + c.gpu.sync_fence_latency.fs + c.end());
+  EXPECT_EQ(result.counters.at("stores.injected_bytes"), kBurst * kBursts);
+  EXPECT_EQ(result.counters.at("stores.delivered_bytes"), kBurst * kBursts);
+  EXPECT_EQ(result.counters.at("credits.taken"), result.counters.at("credits.returned"));
+}
+
 TEST(Proxy, requests_are_served_one_after_the_other) {
   const machine::Machine machine = distinct("ring:2", {{"gpu.dma.engines", "2"}});
   const Costs c(machine);
@@ -209,7 +246,8 @@ TEST(Proxy, requests_are_served_one_after_the_other) {
   const Result result = run(machine, {{ops, ops}, {}});
   // The engine starts both one after the other too: 1718 ns each, far more than the proxy's 307 ns.
   const std::int64_t engine = c.gpu.dma_control_latency.fs + c.gpu.dma_schedule_latency.fs;
-  EXPECT_EQ(result.time.fs, to_engine(c, engine) + engine + c.gpu.proxy_return_latency.fs + c.end());
+  EXPECT_EQ(result.time.fs, to_engine(c, c.gpu.proxy_request_time, engine) + engine +
+                                c.gpu.proxy_return_latency.fs + c.end());
 }
 
 TEST(Nic, a_message_travels_as_packets_of_its_mtu) {
@@ -221,14 +259,20 @@ TEST(Nic, a_message_travels_as_packets_of_its_mtu) {
   const Costs c(machine);
   const Result result = run(machine, posted(), four_bursts());
   const std::int64_t nic = Time::from_ns(303).fs;
-  Stream s(kBursts, to_engine(c, Time::from_ns(751).fs));
+  Stream s(kBursts, to_engine(c, c.gpu.proxy_network_time, Time::from_ns(751).fs));
   s.serve(Rate{6'000'000'000}.time_for(kBurst).fs);
   port(in_memory(s, c, true), c, kBurst);
   const std::int64_t wire = c.wire.bandwidth.time_for(kBurst + c.wire.header.count).fs;
-  s.serve(wire).after(c.wire.latency.fs + nic).serve(wire).after(c.wire.latency.fs + c.switches.latency.fs);
+  s.serve(wire)
+      .after(c.wire.latency.fs + nic)
+      .serve(wire)
+      .after(c.wire.latency.fs + c.switches.latency.fs);
   s.serve(wire).after(c.wire.latency.fs + nic).serve(wire).after(c.wire.latency.fs);
   port(in_memory(port(s, c, kBurst), c, false), c, 0);
-  s.serve(c.serial(0)).after(c.wire.latency.fs + nic).serve(c.serial(0)).after(c.wire.latency.fs + c.switches.latency.fs);
+  s.serve(c.serial(0))
+      .after(c.wire.latency.fs + nic)
+      .serve(c.serial(0))
+      .after(c.wire.latency.fs + c.switches.latency.fs);
   s.serve(c.serial(0)).after(c.wire.latency.fs + nic).serve(c.serial(0)).after(c.wire.latency.fs);
   port(s, c, 0).after(c.noc());
   EXPECT_EQ(result.time.fs, s.last() + nic + c.gpu.proxy_return_latency.fs + c.end());

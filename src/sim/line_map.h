@@ -66,10 +66,13 @@ class LineMap {
   };
   std::size_t mask() const { return slots_.size() - 1; }
   std::size_t home(std::int64_t line) const {
-    return static_cast<std::size_t>(static_cast<std::uint64_t>(line) * 0x9E3779B97F4A7C15ULL >> 32) & mask();
+    return static_cast<std::size_t>(static_cast<std::uint64_t>(line) * 0x9E3779B97F4A7C15ULL >>
+                                    32) &
+           mask();
   }
   void grow() {
-    std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(slots_.empty() ? 16 : 2 * slots_.size()));
+    std::vector<Slot> old =
+        std::exchange(slots_, std::vector<Slot>(slots_.empty() ? 16 : 2 * slots_.size()));
     size_ = 0;
     for (Slot& slot : old) {
       if (slot.line != kFree) (*this)[slot.line] = std::move(slot.value);

@@ -43,7 +43,8 @@ TEST(OneRequest, a_partial_line_carries_whole_sectors) {
 TEST(OneRequest, a_remote_load_pays_every_server_there_and_back) {
   const machine::Machine machine = distinct("ring:2");
   const Costs c(machine);
-  const Result result = run(machine, {{{transfer(OpKind::get, {at(1, kInput)}, {at(0, kOutput)})}}, {}});
+  const Result result =
+      run(machine, {{{transfer(OpKind::get, {at(1, kInput)}, {at(0, kOutput)})}}, {}});
   EXPECT_EQ(result.time.fs, c.start() + c.overhead() +
                                 c.remote_load(kLine, c.link(0), c.link(kLine)) +
                                 c.local_store(kLine) + c.end());
@@ -52,7 +53,8 @@ TEST(OneRequest, a_remote_load_pays_every_server_there_and_back) {
 TEST(OneRequest, a_remote_load_through_a_switch_pays_its_latency_twice) {
   const machine::Machine machine = distinct("switch:2");
   const Costs c(machine);
-  const Result result = run(machine, {{{transfer(OpKind::get, {at(1, kInput)}, {at(0, kOutput)})}}, {}});
+  const Result result =
+      run(machine, {{{transfer(OpKind::get, {at(1, kInput)}, {at(0, kOutput)})}}, {}});
   EXPECT_EQ(result.time.fs, c.start() + c.overhead() +
                                 c.remote_load(kLine, c.through_switch(0), c.through_switch(kLine)) +
                                 c.local_store(kLine) + c.end());
@@ -61,7 +63,8 @@ TEST(OneRequest, a_remote_load_through_a_switch_pays_its_latency_twice) {
 TEST(OneRequest, a_kernel_ends_with_the_acknowledgement_of_its_remote_store) {
   const machine::Machine machine = distinct("ring:2");
   const Costs c(machine);
-  const Result result = run(machine, {{{transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)})}}, {}});
+  const Result result =
+      run(machine, {{{transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)})}}, {}});
   EXPECT_EQ(result.time.fs, c.start() + c.overhead() + c.local_load(kLine) +
                                 c.remote_store(kLine, c.link(kLine), c.link(0)) + c.end());
   EXPECT_EQ(result.counters.at("stores.injected_bytes"), kLine);
@@ -83,7 +86,8 @@ TEST(OneRequest, a_line_larger_than_a_packet_pays_a_header_for_each) {
   const machine::Machine machine = distinct("ring:2", {{"link.link.max_payload", "48 B"}});
   const Costs c(machine);
   const std::int64_t there = c.wire.bandwidth.time_for(kLine + 3 * 20).fs + c.wire.latency.fs;
-  const Result result = run(machine, {{{transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)})}}, {}});
+  const Result result =
+      run(machine, {{{transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)})}}, {}});
   EXPECT_EQ(result.time.fs, c.start() + c.overhead() + c.local_load(kLine) +
                                 c.remote_store(kLine, there, c.link(0)) + c.end());
   EXPECT_EQ(result.links.at(0).wire_bytes, kLine + 3 * 20);
@@ -101,8 +105,8 @@ TEST(OneRequest, another_l2_partition_costs_its_latency_each_way) {
   const auto time = [&](const machine::Machine& machine, std::int64_t from, std::int64_t to) {
     return run(machine, {{{copy(at(0, kInput, from), at(0, kOutput, to))}}, {}}, two).time.fs;
   };
-  // Line 0 is in slice 0, line 1 in slice 1. The output starts at 2 MiB, line 16384, whose folds by 14
-  // are odd: slices 1 and 0.
+  // Line 0 is in slice 0, line 1 in slice 1. The output starts at 2 MiB, line 16384, whose folds by
+  // 14 are odd: slices 1 and 0.
   const std::int64_t way = Time::from_ns(211).fs;
   EXPECT_EQ(time(near, 0, 0), time(near, 1, 1));
   EXPECT_EQ(time(far, 0, 1), time(near, 0, 1));
@@ -138,7 +142,8 @@ TEST(OneRequest, a_wait_ends_with_the_first_poll_after_the_flag) {
   EXPECT_EQ(result.rank_end[1].fs, poll.return_after(flag) + c.end());
   // The sender ends with the acknowledgement of its flag.
   EXPECT_EQ(result.rank_end[0].fs, flag + c.gpu.l2_atomic_time.fs + c.gpu.l2_latency.fs +
-                                       c.hbm(kSector) + c.io(0) + c.link(0) + c.io(0) + c.noc() + c.end());
+                                       c.hbm(kSector) + c.io(0) + c.link(0) + c.io(0) + c.noc() +
+                                       c.end());
   EXPECT_EQ(result.counters.at("requests.polls"), 2);
 }
 
@@ -150,8 +155,7 @@ TEST(OneRequest, polls_repeat_one_interval_after_the_return_of_the_last) {
   // when slice and memory are idle.
   const std::int64_t travel = c.start() + c.overhead() + c.gpu.sync_fence_latency.fs +
                               c.to_remote_slice(kSector, c.link(kSector));
-  const std::int64_t flag =
-      poll.first + 19 * poll.period + poll.rest + Time::from_ns(100).fs;
+  const std::int64_t flag = poll.first + 19 * poll.period + poll.rest + Time::from_ns(100).fs;
   const std::int64_t later = flag - travel;
   const Result result = run(machine, {{{signal(1)}}, {{wait(1)}}}, {}, {.skew = {Time{later}}});
   EXPECT_EQ(result.rank_end[1].fs, poll.return_after(flag) + c.end());
@@ -163,7 +167,8 @@ TEST(OneRequest, a_flag_that_is_there_already_costs_one_poll) {
   const Costs c(machine);
   const Polling poll(c);
   const std::int64_t late = Time::from_us(20).fs;
-  const Result result = run(machine, {{{signal(1)}}, {{wait(1)}}}, {}, {.skew = {Time{0}, Time{late}}});
+  const Result result =
+      run(machine, {{{signal(1)}}, {{wait(1)}}}, {}, {.skew = {Time{0}, Time{late}}});
   EXPECT_EQ(result.rank_end[1].fs, late + poll.first + poll.rest + c.end());
   EXPECT_EQ(result.counters.at("requests.polls"), 1);
   EXPECT_EQ(spent_on(result, 1, Reason::skew), late);
@@ -172,34 +177,40 @@ TEST(OneRequest, a_flag_that_is_there_already_costs_one_poll) {
 TEST(OneRequest, a_release_waits_for_the_acknowledgement_then_for_the_fence) {
   const machine::Machine machine = distinct("ring:2", {{"gpu.sync.poll_interval", "50021 ns"}});
   const Costs c(machine);
-  const Result result = run(machine, {{{transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)}), signal(1)}},
-                                      {{wait(1)}}});
+  const Result result =
+      run(machine,
+          {{{transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)}), signal(1)}}, {{wait(1)}}});
   const std::int64_t issued = c.start() + c.overhead() + c.local_load(kLine);
   const std::int64_t acknowledged = issued + c.remote_store(kLine, c.link(kLine), c.link(0));
   const std::int64_t flag =
       acknowledged + c.gpu.sync_fence_latency.fs + c.to_remote_slice(kSector, c.link(kSector));
   EXPECT_EQ(result.rank_end[0].fs, flag + c.gpu.l2_atomic_time.fs + c.gpu.l2_latency.fs +
-                                       c.hbm(kSector) + c.io(0) + c.link(0) + c.io(0) + c.noc() + c.end());
+                                       c.hbm(kSector) + c.io(0) + c.link(0) + c.io(0) + c.noc() +
+                                       c.end());
   EXPECT_EQ(result.rank_end[1].fs, Polling(c).return_after(flag) + c.end());
 }
 
 TEST(OneRequest, a_relaxed_signal_does_not_wait_for_stores) {
   const machine::Machine machine = distinct("ring:2");
   const Costs c(machine);
-  const Result result =
-      run(machine, {{{transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)}), flag(OpKind::relaxed_signal, 1, 0)}}, {}});
+  const Result result = run(machine, {{{transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)}),
+                                        flag(OpKind::relaxed_signal, 1, 0)}},
+                                      {}});
   // The flag is issued one operation after the store, follows it through every server, and is
   // never in its way: the first is longer everywhere.
-  const std::int64_t issued = c.start() + c.overhead() + c.local_load(kLine) + c.issue() + c.overhead();
-  EXPECT_EQ(result.rank_end[0].fs,
-            issued + c.to_remote_slice(kSector, c.link(kSector)) + c.gpu.l2_atomic_time.fs +
-                c.gpu.l2_latency.fs + c.hbm(kSector) + c.io(0) + c.link(0) + c.io(0) + c.noc() + c.end());
+  const std::int64_t issued =
+      c.start() + c.overhead() + c.local_load(kLine) + c.issue() + c.overhead();
+  EXPECT_EQ(result.rank_end[0].fs, issued + c.to_remote_slice(kSector, c.link(kSector)) +
+                                       c.gpu.l2_atomic_time.fs + c.gpu.l2_latency.fs +
+                                       c.hbm(kSector) + c.io(0) + c.link(0) + c.io(0) + c.noc() +
+                                       c.end());
 }
 
 TEST(OneRequest, its_attribution_names_every_cost) {
   const machine::Machine machine = distinct("switch:2");
   const Costs c(machine);
-  const Result result = run(machine, {{{transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)})}}, {}});
+  const Result result =
+      run(machine, {{{transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)})}}, {}});
   EXPECT_EQ(spent_on(result, 0, Reason::launch), c.gpu.launch_stream_latency.fs + c.end());
   EXPECT_EQ(spent_on(result, 0, Reason::dispatch), c.gpu.dispatch_latency.fs);
   EXPECT_EQ(spent_on(result, 0, Reason::issue), c.overhead() + 2 * c.issue());

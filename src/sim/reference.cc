@@ -9,11 +9,14 @@
 
 namespace hemiola::sim {
 namespace {
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
 constexpr std::int64_t kAlignment = 2 << 20;  ///< buffers start at multiples of a large page
 }  // namespace
 
-Reference::Reference(const machine::Machine& machine, const program::Program& program, const Options& options)
+Reference::Reference(const machine::Machine& machine, const program::Program& program,
+                     const Options& options)
     : machine_(machine), program_(program), options_(options), fabric_(machine, program.ranks) {
   line_size_ = machine.model(0).line_size.count;
   sector_ = std::min(machine.model(0).sector_size.count, line_size_);
@@ -34,7 +37,8 @@ Reference::Reference(const machine::Machine& machine, const program::Program& pr
     GpuState gpu;
     gpu.l2 = Tags(model.l2_size.count / line_size_, model.l2_ways);
     gpu.msc = Tags(model.msc_size.count / line_size_, model.msc_ways);
-    for (const program::Semaphore& semaphore : program.semaphores) gpu.semaphores.push_back({semaphore.initial, {}});
+    for (const program::Semaphore& semaphore : program.semaphores)
+      gpu.semaphores.push_back({semaphore.initial, {}});
     gpu.semaphores.resize(gpu.semaphores.size() + index(program.barriers));
     gpus_.push_back(std::move(gpu));
     RankState state;
@@ -46,23 +50,26 @@ Reference::Reference(const machine::Machine& machine, const program::Program& pr
   make_engines();
 }
 
-// Events that make progress by themselves; those of a request are counted with the request.
+// Events that make progress by themselves; those of a request are counted with the request, and so
+// are picks and credits, which matter only to requests (polls alone must not look like progress).
 bool Reference::is_progress(EventKind kind, std::int32_t b) {
   switch (kind) {
-    case kWave: return b != 1;
+    case kWave:
+      return b != 1;
     case kDispatch:
-    case kPick:
-    case kCredit:
     case kProxy:
     case kEngine:
     case kEngineDone:
     case kKernelStart:
-    case kStreamNext: return true;
-    default: return false;
+    case kStreamNext:
+      return true;
+    default:
+      return false;
   }
 }
 
-void Reference::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b, std::uint32_t tag, std::uint32_t phase) {
+void Reference::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b,
+                     std::uint32_t tag, std::uint32_t phase) {
   if (is_progress(kind, b)) ++active_;
   events_.push(time, phase << 28 | tag, kind, a, b);
 }
@@ -96,13 +103,27 @@ void Reference::handle(const Event& event) {
   const std::uint32_t tag = event.order & ((1U << 28) - 1);
   if (is_progress(kind, event.b)) --active_;
   switch (kind) {
-    case kHop: travel(event.a, now, true); return;
-    case kLegEnd: at_slice(event.a, now); return;
-    case kMemory: at_memory(event.a, now); return;
-    case kFill: filled(event.a, now); return;
-    case kComplete: complete(event.a, now); return;
-    case kSwitch: at_switch(event.a, now); return;
-    case kAnswer: answer_parent(event.a, now); return;
+    case kHop:
+      travel(event.a, now, true);
+      return;
+    case kLegEnd:
+      at_slice(event.a, now);
+      return;
+    case kMemory:
+      at_memory(event.a, now);
+      return;
+    case kFill:
+      filled(event.a, now);
+      return;
+    case kComplete:
+      complete(event.a, now);
+      return;
+    case kSwitch:
+      at_switch(event.a, now);
+      return;
+    case kAnswer:
+      answer_parent(event.a, now);
+      return;
     case kRetry: {
       Request& request = requests_[index(event.a)];
       request.ready = true;
@@ -117,13 +138,17 @@ void Reference::handle(const Event& event) {
         run_wave(event.a, now);
       }
       return;
-    case kPick: pick(event.a, now); return;
+    case kPick:
+      pick(event.a, now);
+      return;
     case kCredit:
       ++fabric_.arbiters[index(fabric_.servers[index(event.a)].arbiter)].credits;
       ++counters_.credits_returned;
       schedule_pick(event.a, std::max(now, fabric_.servers[index(event.a)].free));
       return;
-    case kDispatch: dispatch(event.a, now); return;
+    case kDispatch:
+      dispatch(event.a, now);
+      return;
     case kKernelStart: {
       const Attribution spent = take(event.b);
       if (tag == ~0U >> 4) {
@@ -133,8 +158,12 @@ void Reference::handle(const Event& event) {
       }
       return;
     }
-    case kStreamNext: item_done(event.a, static_cast<std::int32_t>(tag), now, take(event.b)); return;
-    case kProxy: at_proxy(event.a, now); return;
+    case kStreamNext:
+      item_done(event.a, static_cast<std::int32_t>(tag), now, take(event.b));
+      return;
+    case kProxy:
+      at_proxy(event.a, now);
+      return;
     case kEngine:
       if (event.b >= 0) {
         engines_[index(event.a)].queue.push_back(event.b);
@@ -143,7 +172,9 @@ void Reference::handle(const Event& event) {
         engine_inject(event.a, now);
       }
       return;
-    case kEngineDone: engine_done(event.a, event.b, now); return;
+    case kEngineDone:
+      engine_done(event.a, event.b, now);
+      return;
   }
 }
 
@@ -163,9 +194,11 @@ void Reference::prefetch() const {
 Result Reference::run() {
   for (int rank = 0; rank < program_.ranks; ++rank) {
     const machine::GpuModel& model = machine_.model(rank);
-    const std::int64_t skew = index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0;
-    const std::int64_t latency =
-        std::max<std::int64_t>(1, options_.launch == Launch::graph ? model.launch_graph_latency.fs : model.launch_stream_latency.fs);
+    const std::int64_t skew =
+        index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0;
+    const std::int64_t latency = std::max<std::int64_t>(1, options_.launch == Launch::graph
+                                                               ? model.launch_graph_latency.fs
+                                                               : model.launch_stream_latency.fs);
     Attribution spent{};
     charge(spent, Reason::skew, skew);
     charge(spent, Reason::launch, latency);
@@ -185,13 +218,16 @@ Result Reference::run() {
       quiet_ = 0;
     }
   }
+  // Credits and copies that nobody waits for are still on their way: they count, but take no time.
+  while (!events_.empty()) handle(events_.pop());
   Result result;
   fill_result(result);
   return result;
 }
 
-// Only polls have been under way for long, so values do not change any more: somebody must already have
-// what it waits for (and find out with its next poll); otherwise nothing will ever happen again.
+// Only polls have been under way for long, so values do not change any more: somebody must already
+// have what it waits for (and find out with its next poll); otherwise nothing will ever happen
+// again.
 void Reference::check_progress() {
   std::set<std::int32_t> without_packets;
   for (const GpuState& gpu : gpus_) {
@@ -201,11 +237,15 @@ void Reference::check_progress() {
   }
   for (std::size_t w = 0; w < waves_.size(); ++w) {
     const Wave& wave = waves_[w];
-    if (wave.waiting == Waiting::loads && !without_packets.contains(static_cast<std::int32_t>(w))) return;
+    if (wave.waiting == Waiting::loads && !without_packets.contains(static_cast<std::int32_t>(w)))
+      return;
     if (wave.waiting != Waiting::poll) continue;
-    const bool all = std::all_of(wave.watched.begin(), wave.watched.end(), [&](const Watched& watched) {
-      return watched.satisfied || gpus_[index(watched.id.rank)].semaphores[index(watched.id.index)].value >= watched.target;
-    });
+    const bool all =
+        std::all_of(wave.watched.begin(), wave.watched.end(), [&](const Watched& watched) {
+          return watched.satisfied ||
+                 gpus_[index(watched.id.rank)].semaphores[index(watched.id.index)].value >=
+                     watched.target;
+        });
     if (all) return;
   }
   report_deadlock();
@@ -219,34 +259,53 @@ void Reference::report_deadlock() {
   for (const Workgroup& group : groups_) {
     for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
       Wave& wave = waves_[index(w)];
-      if (wave.waiting != Waiting::poll && wave.waiting != Waiting::loads && wave.waiting != Waiting::flush) continue;
+      if (wave.waiting != Waiting::poll && wave.waiting != Waiting::loads &&
+          wave.waiting != Waiting::flush)
+        continue;
       ++blocked;
       if (shown >= 8) continue;
       const Step* step = step_of(wave);
       if (step == nullptr) continue;
       const program::Op& op = program_.bodies[index(group.body)].ops[index(step->primitive.op)];
-      std::string text = "rank " + std::to_string(group.rank) + " workgroup " + std::to_string(group.index) + " op " +
-                         std::to_string(step->primitive.op) + " (" + std::string(program::name_of(op.kind)) + ")";
+      std::string text = "rank " + std::to_string(group.rank) + " workgroup " +
+                         std::to_string(group.index) + " op " + std::to_string(step->primitive.op) +
+                         " (" + std::string(program::name_of(op.kind)) + ")";
       std::string reason;
       for (const Watched& watched : wave.watched) {
         if (wave.waiting != Waiting::poll || watched.satisfied) continue;
-        const std::int64_t value = gpus_[index(watched.id.rank)].semaphores[index(watched.id.index)].value;
+        const std::int64_t value =
+            gpus_[index(watched.id.rank)].semaphores[index(watched.id.index)].value;
         if (value >= watched.target) continue;
         const bool barrier = watched.id.index >= barrier_base_;
-        reason += (reason.empty() ? " waits for " : ", ") +
-                  (barrier ? "barrier " + std::to_string(watched.id.index - barrier_base_)
-                           : "semaphore '" + program_.semaphores[index(watched.id.index)].name + "'") +
-                  " of rank " + std::to_string(watched.id.rank) + " to reach " + std::to_string(watched.target) + ", it is " +
-                  std::to_string(value) + " and nobody will signal it";
+        reason +=
+            (reason.empty() ? " waits for " : ", ") +
+            (barrier ? "barrier " + std::to_string(watched.id.index - barrier_base_)
+                     : "semaphore '" + program_.semaphores[index(watched.id.index)].name + "'") +
+            " of rank " + std::to_string(watched.id.rank) + " to reach " +
+            std::to_string(watched.target) + ", it is " + std::to_string(value) +
+            " and nobody will signal it";
       }
       if (wave.waiting == Waiting::loads) reason = " waits for packets that nobody sends";
       if (reason.empty()) continue;
       ++shown;
-      diagnostics.error(text + reason, {.file = program_.source, .line = 0, .column = 0, .pointer = op.where});
+      diagnostics.error(text + reason,
+                        {.file = program_.source, .line = 0, .column = 0, .pointer = op.where});
     }
   }
-  const std::string head = "a wait cannot end: at " + to_string(Time{now_}) + " nothing can happen any more (" +
-                           std::to_string(blocked) + " wavefronts wait)";
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    for (std::size_t s = 0; s < ranks_[rank].streams.size(); ++s) {
+      const StreamRun& run = ranks_[rank].streams[s];
+      if (!run.waits) continue;
+      const program::Stream& items = program_.codes[index(program_.code_of[rank])].streams[s];
+      diagnostics.error("rank " + std::to_string(rank) + " stream " + std::to_string(s) +
+                            " waits for event " + std::to_string(items[run.item].index) +
+                            " that nobody records",
+                        {.file = program_.source, .line = 0, .column = 0, .pointer = {}});
+    }
+  }
+  const std::string head = "a wait cannot end: at " + to_string(Time{now_}) +
+                           " nothing can happen any more (" + std::to_string(blocked) +
+                           " wavefronts wait)";
   Diagnostics all;
   all.error(head, {.file = program_.source, .line = 0, .column = 0, .pointer = {}},
             "`hemiola check` shows the cycle or the missing signal");
@@ -267,7 +326,8 @@ void Reference::fill_result(Result& result) {
     charge(spent, Reason::finished, end - rank.end);
     assert(std::accumulate(spent.begin(), spent.end(), std::int64_t{0}) == end);
     if (period && end > 0) {
-      // Shares over the whole run, launch included, scaled to the period; the largest takes the remainder.
+      // Shares over the whole run, launch included, scaled to the period; the largest takes the
+      // remainder.
       std::int64_t sum = 0;
       for (std::int64_t& fs : spent) {
         fs = static_cast<std::int64_t>(static_cast<__int128>(fs) * result.time.fs / end);
@@ -284,21 +344,37 @@ void Reference::fill_result(Result& result) {
     if (server.requests == 0) continue;
     const machine::Link& link = machine_.links[l];
     const std::int64_t each = std::max<std::int64_t>(1, server.busy / server.requests);
-    const std::int64_t queue = server.arbiter >= 0 ? fabric_.arbiters[index(server.arbiter)].max_queue : (server.max_wait + each - 1) / each;
-    result.links.push_back({machine_.nodes[index(link.from)].name, machine_.nodes[index(link.to)].name, link.lane,
-                            machine_.link_classes[index(link.link_class)].name, server.payload, server.wire,
-                            server.requests, Time{server.busy}, queue});
+    const std::int64_t queue = server.arbiter >= 0
+                                   ? fabric_.arbiters[index(server.arbiter)].max_queue
+                                   : (server.max_wait + each - 1) / each;
+    result.links.push_back({machine_.nodes[index(link.from)].name,
+                            machine_.nodes[index(link.to)].name, link.lane,
+                            machine_.link_classes[index(link.link_class)].name, server.payload,
+                            server.wire, server.requests, Time{server.busy}, queue});
   }
   const Counters& c = counters_;
-  result.counters = {{"requests.loads", c.loads}, {"requests.stores", c.stores}, {"requests.flags", c.flags},
-                     {"requests.polls", c.polls}, {"requests.packet_retries", c.packet_retries},
-                     {"requests.remote_loads", c.remote_loads}, {"requests.remote_stores", c.remote_stores},
-                     {"requests.multicasts", c.multicasts}, {"requests.bursts", c.bursts},
-                     {"l1.hits", c.l1_hits}, {"l1.misses", c.l1_misses}, {"l2.hits", c.l2_hits}, {"l2.misses", c.l2_misses},
-                     {"l2.write_backs", c.l2_write_backs}, {"msc.hits", c.msc_hits}, {"msc.misses", c.msc_misses},
-                     {"hbm.read_bytes", c.hbm_read}, {"hbm.written_bytes", c.hbm_written},
-                     {"stores.injected_bytes", c.injected}, {"stores.delivered_bytes", c.delivered},
-                     {"credits.taken", c.credits_taken}, {"credits.returned", c.credits_returned}};
+  result.counters = {{"requests.loads", c.loads},
+                     {"requests.stores", c.stores},
+                     {"requests.flags", c.flags},
+                     {"requests.polls", c.polls},
+                     {"requests.packet_retries", c.packet_retries},
+                     {"requests.remote_loads", c.remote_loads},
+                     {"requests.remote_stores", c.remote_stores},
+                     {"requests.multicasts", c.multicasts},
+                     {"requests.bursts", c.bursts},
+                     {"l1.hits", c.l1_hits},
+                     {"l1.misses", c.l1_misses},
+                     {"l2.hits", c.l2_hits},
+                     {"l2.misses", c.l2_misses},
+                     {"l2.write_backs", c.l2_write_backs},
+                     {"msc.hits", c.msc_hits},
+                     {"msc.misses", c.msc_misses},
+                     {"hbm.read_bytes", c.hbm_read},
+                     {"hbm.written_bytes", c.hbm_written},
+                     {"stores.injected_bytes", c.injected},
+                     {"stores.delivered_bytes", c.delivered},
+                     {"credits.taken", c.credits_taken},
+                     {"credits.returned", c.credits_returned}};
 }
 
 }  // namespace hemiola::sim

@@ -1,5 +1,5 @@
-// The reference engine: one event per request and hop. Simple enough to be read as the definition that
-// docs/model.md describes; the line engine must give the same femtoseconds.
+// The reference engine: one event per request and hop. Simple enough to be read as the definition
+// that docs/model.md describes; the line engine must give the same femtoseconds.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,28 @@
 namespace hemiola::sim {
 
 /// What a request wants. Stores are posted: they complete when acknowledged.
-enum class Intent : std::uint8_t { load, store, flag, poll, burst, multicast_load, multicast_store, member_load, member_store, write_back };
+enum class Intent : std::uint8_t {
+  load,
+  store,
+  flag,
+  poll,
+  burst,
+  multicast_load,
+  multicast_store,
+  member_load,
+  member_store,
+  write_back
+};
 
 /// Where a request is on its way; the names follow a remote load.
 enum class Stage : std::uint8_t {
-  out,        ///< CU to slice (local) or to an I/O port
-  forward,    ///< links
-  in,         ///< I/O port to slice
-  memory,     ///< slice, memory-side cache, HBM
-  back_out,   ///< slice to I/O port (data or acknowledgement), or to the CU (local)
-  back,       ///< links
-  home,       ///< I/O port to CU
+  out,       ///< CU to slice (local) or to an I/O port
+  forward,   ///< links
+  in,        ///< I/O port to slice
+  memory,    ///< slice, memory-side cache, HBM
+  back_out,  ///< slice to I/O port (data or acknowledgement), or to the CU (local)
+  back,      ///< links
+  home,      ///< I/O port to CU
   done
 };
 
@@ -39,23 +50,23 @@ enum class Stage : std::uint8_t {
 struct alignas(64) Request {
   Leg leg{};
   std::int32_t hop = 0;
-  std::int32_t carried = 0;        ///< payload of the present leg
-  std::int32_t bytes = 0;          ///< of memory: whole sectors of one line; a burst: any number
-  std::int32_t source = 0;         ///< rank that issued it
-  std::int32_t target = 0;         ///< rank whose memory it touches
-  std::int32_t in_link = -1;       ///< holds a receive buffer slot of this link's server
-  std::int32_t engine = -1;        ///< issuing copy engine
+  std::int32_t carried = 0;   ///< payload of the present leg
+  std::int32_t bytes = 0;     ///< of memory: whole sectors of one line; a burst: any number
+  std::int32_t source = 0;    ///< rank that issued it
+  std::int32_t target = 0;    ///< rank whose memory it touches
+  std::int32_t in_link = -1;  ///< holds a receive buffer slot of this link's server
+  std::int32_t engine = -1;   ///< issuing copy engine
   std::int16_t cu = 0;
   Intent intent = Intent::load;
   Stage stage = Stage::out;
-  bool volatile_ = false;          ///< bypasses L1
-  bool last_store = false;         ///< the wavefront goes on once this one is issued
-  bool ready = true;               ///< packet load: all flags seen
-  bool polling = false;            ///< repeats until something else happens: no progress by itself
-  bool reads_source = false;       ///< burst: the memory access is the read at the source
-  alignas(64) Attribution spent{}; ///< by reason; sums to the time of its last charge
-  std::int64_t line = 0;           ///< rank-relative address / line size, at `target`
-  std::int32_t wave = -1;          ///< issuing wavefront
+  bool volatile_ = false;           ///< bypasses L1
+  bool last_store = false;          ///< the wavefront goes on once this one is issued
+  bool ready = true;                ///< packet load: all flags seen
+  bool polling = false;             ///< repeats until something else happens: no progress by itself
+  bool reads_source = false;        ///< burst: the memory access is the read at the source
+  alignas(64) Attribution spent{};  ///< by reason; sums to the time of its last charge
+  std::int64_t line = 0;            ///< rank-relative address / line size, at `target`
+  std::int32_t wave = -1;           ///< issuing wavefront
   std::int32_t slice = 0;
   std::int32_t route = 0;          ///< path index, or multicast plane, or the link to a member
   std::int32_t next_pending = -1;  ///< next request that waits for the same line
@@ -64,10 +75,11 @@ struct alignas(64) Request {
   std::int32_t parent = -1;        ///< multicast: the request that was replicated
   std::int32_t children = 0;       ///< ... and how many have not answered
   std::int32_t semaphore = -1;     ///< flag: semaphore; multicast: group
-  std::int32_t epoch = 0;          ///< stores: syncs the wavefront had passed; bursts: slice at the destination
-  std::int64_t value = 0;          ///< flag: increment; burst: line at the destination
-  std::int64_t packet_flag = 0;    ///< packet loads and stores: flag value; 0 none
-  std::uint64_t packet_mask = 0;   ///< ... and the 8 B granules of the line that it covers
+  std::int32_t epoch =
+      0;  ///< stores: syncs the wavefront had passed; bursts: slice at the destination
+  std::int64_t value = 0;         ///< flag: increment; burst: line at the destination
+  std::int64_t packet_flag = 0;   ///< packet loads and stores: flag value; 0 none
+  std::uint64_t packet_mask = 0;  ///< ... and the 8 B granules of the line that it covers
 };
 
 /// A cause that lies with somebody else: its attribution and when it took effect.
@@ -78,29 +90,51 @@ struct Cause {
 
 class Reference {
  public:
-  Reference(const machine::Machine& machine, const program::Program& program, const Options& options);
+  Reference(const machine::Machine& machine, const program::Program& program,
+            const Options& options);
   Result run();
 
  private:
   // --- reference.cc: set-up, events, result
-  enum EventKind : std::int32_t { kHop, kLegEnd, kMemory, kFill, kComplete, kWave, kPick, kCredit, kDispatch,
-                                  kKernelStart, kStreamNext, kProxy, kEngine, kEngineDone, kRetry, kSwitch, kAnswer };
+  enum EventKind : std::int32_t {
+    kHop,
+    kLegEnd,
+    kMemory,
+    kFill,
+    kComplete,
+    kWave,
+    kPick,
+    kCredit,
+    kDispatch,
+    kKernelStart,
+    kStreamNext,
+    kProxy,
+    kEngine,
+    kEngineDone,
+    kRetry,
+    kSwitch,
+    kAnswer
+  };
   void handle(const Event& event);
   void prefetch() const;
   static bool is_progress(EventKind kind, std::int32_t b);
-  void push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b = 0, std::uint32_t tag = 0, std::uint32_t phase = 0);
+  void push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b = 0,
+            std::uint32_t tag = 0, std::uint32_t phase = 0);
   std::int32_t allocate(bool polling);
-  std::int32_t keep(const Attribution& spent);          ///< for an event; take() gives it back
+  std::int32_t keep(const Attribution& spent);  ///< for an event; take() gives it back
   Attribution take(std::int32_t kept);
   void release(std::int32_t id);
   [[noreturn]] void report_deadlock();
   void check_progress();
   void fill_result(Result& result);
-  static void charge(Attribution& spent, Reason reason, std::int64_t fs) { spent[static_cast<std::size_t>(reason)] += fs; }
+  static void charge(Attribution& spent, Reason reason, std::int64_t fs) {
+    spent[static_cast<std::size_t>(reason)] += fs;
+  }
 
   // --- reference_network.cc: servers, queues, credits
   void travel(std::int32_t id, std::int64_t now, bool accepted);
-  void begin_leg(std::int32_t id, Stage stage, Leg leg, std::int32_t base, std::int64_t now, std::int32_t payload);
+  void begin_leg(std::int32_t id, Stage stage, Leg leg, std::int32_t base, std::int64_t now,
+                 std::int32_t payload);
   void enqueue(std::int32_t server, std::int32_t id, std::int64_t now);
   void enter_queue(std::int32_t server, std::int32_t id, std::int64_t now);
   void pick(std::int32_t server, std::int64_t now);
@@ -111,17 +145,41 @@ class Reference {
   void end_of_leg(std::int32_t id, std::int64_t now);
   void at_switch(std::int32_t id, std::int64_t now);
   void answer_parent(std::int32_t id, std::int64_t now);
-  struct Plane { machine::NodeId node; machine::LinkId up; };
+  struct Plane {
+    machine::NodeId node;
+    machine::LinkId up;
+  };
   const std::vector<Plane>& planes(std::int32_t group, int rank);
 
   // --- reference_memory.cc: slices, caches, HBM, flags, packets
-  struct Pending { std::int32_t first = -1, last = -1; };  ///< requests, linked by next_pending
-  struct Watch { std::int32_t wave; std::int32_t index; };
-  struct SemaphoreState { std::int64_t value = 0; std::vector<Watch> watches; };
-  struct PacketLine { std::int64_t flag = 0; std::uint64_t mask = 0; std::vector<std::int32_t> watches; };
+  struct Pending {
+    std::int32_t first = -1, last = -1;
+  };  ///< requests, linked by next_pending
+  struct Watch {
+    std::int32_t wave;
+    std::int32_t index;
+  };
+  struct SemaphoreState {
+    std::int64_t value = 0;
+    std::vector<Watch> watches;
+  };
+  struct PacketLine {
+    std::int64_t flag = 0;   ///< stored last
+    std::uint64_t mask = 0;  ///< granules that hold it
+    std::vector<std::pair<std::int64_t, std::uint64_t>>
+        others{};  ///< older flags that granules still hold
+    std::vector<std::int32_t> watches{};
+    std::uint64_t granules(std::int64_t of) const {
+      if (of == flag) return mask;
+      for (const auto& [other, held] : others) {
+        if (other == of) return held;
+      }
+      return 0;
+    }
+  };
   struct GpuState {
     Tags l2, msc;
-    LineMap<Pending> pending;         ///< lines on their way into the L2
+    LineMap<Pending> pending;  ///< lines on their way into the L2
     std::vector<SemaphoreState> semaphores;
     LineMap<PacketLine> packets;
   };
@@ -140,43 +198,60 @@ class Reference {
   void sample_poll(Request& request, std::int64_t now);
 
   // --- reference_waves.cc: workgroups and wavefronts
-  struct Watched { program::SemaphoreId id; std::int64_t target; bool consume; bool satisfied; std::int64_t first_poll; Cause cause; };
-  enum class Waiting : std::uint8_t { running, loads, stores, sync, poll, drain, flush, compute, finished };
+  struct Watched {
+    program::SemaphoreId id;
+    std::int64_t target;
+    bool consume;
+    bool satisfied;
+    std::int64_t first_poll;
+    Cause cause;
+  };
+  enum class Waiting : std::uint8_t {
+    running,
+    loads,
+    stores,
+    sync,
+    poll,
+    drain,
+    flush,
+    compute,
+    finished
+  };
   struct Wave {
     Attribution spent{};
     std::int32_t workgroup = 0;
-    std::int32_t index = 0;          ///< in the workgroup
-    std::uint32_t tag = 0;           ///< on its CU
-    std::int64_t position = 0;       ///< primitive of the workgroup
+    std::int32_t index = 0;     ///< in the workgroup
+    std::uint32_t tag = 0;      ///< on its CU
+    std::int64_t position = 0;  ///< primitive of the workgroup
     std::int32_t last_op = -1;
-    std::int32_t epoch = 0;          ///< syncs passed
-    std::int32_t in_flight = 0;      ///< loads, or polls
-    std::int32_t own_stores = 0;     ///< posted in the present epoch, not acknowledged
-    std::int64_t next = 0;           ///< move: first byte of the next iteration of this wavefront
-    std::int32_t step = 0;           ///< progress inside a primitive
+    std::int32_t epoch = 0;       ///< syncs passed
+    std::int32_t in_flight = 0;   ///< loads, or polls
+    std::int32_t own_stores = 0;  ///< posted in the present epoch, not acknowledged
+    std::int64_t next = 0;        ///< move: first byte of the next iteration of this wavefront
+    std::int32_t step = 0;        ///< progress inside a primitive
     Waiting waiting = Waiting::running;
-    Cause packet_cause;              ///< a packet that a failed load waited for
+    Cause packet_cause;  ///< a packet that a failed load waited for
     std::vector<Watched> watched;
   };
-  struct Step {                      ///< a primitive that some wavefront has not passed yet
+  struct Step {  ///< a primitive that some wavefront has not passed yet
     program::Primitive primitive;
     std::int32_t passed = 0;
-    std::int32_t arrived = 0;        ///< sync
+    std::int32_t arrived = 0;  ///< sync
     std::int64_t begin = -1;
   };
   struct Workgroup {
     std::unique_ptr<program::Cursor> cursor;
     std::deque<Step> window;
-    std::int64_t first = 0;          ///< position of window.front()
-    bool ended = false;              ///< the cursor is exhausted
+    std::int64_t first = 0;                                  ///< position of window.front()
+    bool ended = false;                                      ///< the cursor is exhausted
     std::int32_t rank = 0, kernel = 0, index = 0, body = 0;  ///< kernel: run index
     std::int32_t cu = -1;
     std::int32_t first_wave = 0, waves = 0, finished = 0, threads = 0;
-    std::deque<std::int32_t> stores; ///< not acknowledged, by epoch from first_epoch
+    std::deque<std::int32_t> stores;  ///< not acknowledged, by epoch from first_epoch
     std::int32_t first_epoch = 0;
     std::int64_t posted = 0, posted_done = 0;
     std::vector<std::int64_t> barrier_rounds;  ///< by barrier id
-    std::int32_t draining = -1;      ///< wavefront that waits for stores
+    std::int32_t draining = -1;                ///< wavefront that waits for stores
     std::int32_t flushing = -1;
     Cause flushed;
   };
@@ -202,27 +277,33 @@ class Reference {
   void poll_returned(std::int32_t id, std::int64_t now);
   bool arrive(std::int32_t wave, Step& step, std::int64_t now);
   bool drained(const Wave& wave) const;
-  void request_memory(std::int32_t wave, const program::Span& span, std::int64_t begin, std::int64_t end, Intent intent, bool last, std::int64_t now);
-  std::int32_t make_request(std::int32_t wave, Intent intent, int target, std::int64_t line, std::int64_t bytes);
+  void request_memory(std::int32_t wave, const program::Span& span, std::int64_t begin,
+                      std::int64_t end, Intent intent, bool last, std::int64_t now);
+  std::int32_t make_request(std::int32_t wave, Intent intent, int target, std::int64_t line,
+                            std::int64_t bytes);
   void send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value, std::int64_t now);
   void issue(std::int32_t id, std::int64_t now);
   void grant(std::int32_t id, Cu& cu, std::int64_t now);
   void free_slot(Cu& cu, bool load, const Attribution& cause, std::int64_t now);
   void complete(std::int32_t id, std::int64_t now);
   void start_polling(std::int32_t id, std::int64_t now);
+  void charge_return(Attribution& spent, int rank, std::int64_t fs) const;
   void acknowledged(Request& request, std::int64_t now);
   void finish_wave(std::int32_t wave, std::int64_t now);
-  struct Granularity { std::int64_t wave; std::int64_t group; };  ///< data bytes per iteration
+  struct Granularity {
+    std::int64_t wave;
+    std::int64_t group;
+  };  ///< data bytes per iteration
   Granularity granularity(const Workgroup& group, const program::Primitive& primitive) const;
 
   // --- reference_host.cc: streams, kernels, dispatch; reference_engines.cc: proxies, engines
   struct KernelRun {
     std::int32_t rank = 0, stream = 0, kernel = 0;
-    std::int32_t next = 0;           ///< next workgroup to dispatch
-    std::int32_t done = 0;           ///< workgroups that have ended
-    std::int64_t stores = 0;         ///< not acknowledged
+    std::int32_t next = 0;    ///< next workgroup to dispatch
+    std::int32_t done = 0;    ///< workgroups that have ended
+    std::int64_t stores = 0;  ///< not acknowledged
     std::vector<std::int32_t> groups;
-    Attribution spent{};             ///< of the dispatcher: sums to the time of the last dispatch
+    Attribution spent{};  ///< of the dispatcher: sums to the time of the last dispatch
   };
   struct StreamRun {
     std::size_t item = 0;
@@ -234,10 +315,10 @@ class Reference {
     std::vector<StreamRun> streams;
     std::vector<Cu> cus;
     std::int32_t next_cu = 0;
-    std::vector<std::int32_t> events;          ///< repetition that recorded each event last
+    std::vector<std::int32_t> events;  ///< repetition that recorded each event last
     std::int32_t streams_done = 0;
     std::int32_t repetition = 0;
-    std::int64_t started = 0;                  ///< of the present repetition
+    std::int64_t started = 0;  ///< of the present repetition
     std::int64_t end = -1;
     std::int64_t warm_end = 0;
     Attribution spent{};                       ///< at `end`
@@ -249,14 +330,14 @@ class Reference {
     std::int64_t bytes = 0;
     std::vector<program::SemaphoreId> semaphores;
     bool remote = false;
-    bool injected = false;           ///< all of it is under way
-    std::int32_t target = 0;         ///< rank
-    std::int64_t undelivered = 0;    ///< packets that have not reached memory
+    bool injected = false;         ///< all of it is under way
+    std::int32_t target = 0;       ///< rank
+    std::int64_t undelivered = 0;  ///< packets that have not reached memory
     std::int64_t unacknowledged = 0;
     std::int64_t began = 0;
     Attribution spent{};
   };
-  struct Engine {                    ///< a copy engine of a GPU, or a NIC
+  struct Engine {  ///< a copy engine of a GPU, or a NIC
     std::int32_t server = 0;
     std::int64_t burst = 0, packet = 0, outstanding_limit = 0;
     std::int64_t start_latency = 0, end_latency = 0;
@@ -264,8 +345,8 @@ class Reference {
     std::string name;
     std::deque<std::int32_t> queue;  ///< descriptors
     bool active = false;
-    bool pipelined = false;          ///< a NIC
-    std::int64_t offset = 0;         ///< of the descriptor in front
+    bool pipelined = false;   ///< a NIC
+    std::int64_t offset = 0;  ///< of the descriptor in front
     std::int64_t in_flight = 0;
     Attribution spent{};
   };
@@ -289,13 +370,18 @@ class Reference {
   void inject_burst(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
   void delivered(const Request& request, std::int64_t now);
   void engine_done(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
-  void engine_flag(std::int32_t engine, const Descriptor& descriptor, program::SemaphoreId id, std::int64_t now);
+  void engine_flag(std::int32_t engine, const Descriptor& descriptor, program::SemaphoreId id,
+                   std::int64_t now);
   std::int32_t engine_for(const Descriptor& descriptor) const;
   std::int64_t launch_interval(int rank) const;
 
   // Addresses: every rank lays its buffers out alike; flags stand after them.
-  std::int64_t address(const program::Span& span) const { return buffer_base_[static_cast<std::size_t>(span.buffer)] + span.offset; }
-  std::int64_t flag_line(std::int32_t semaphore) const { return (flag_base_ + 8 * static_cast<std::int64_t>(semaphore)) / line_size_; }
+  std::int64_t address(const program::Span& span) const {
+    return buffer_base_[static_cast<std::size_t>(span.buffer)] + span.offset;
+  }
+  std::int64_t flag_line(std::int32_t semaphore) const {
+    return (flag_base_ + 8 * static_cast<std::int64_t>(semaphore)) / line_size_;
+  }
 
   const machine::Machine& machine_;
   const program::Program& program_;
@@ -308,28 +394,32 @@ class Reference {
   std::vector<KernelRun> kernels_;
   std::vector<Workgroup> groups_;
   std::deque<Wave> waves_;
-  Pool<Attribution> kept_;                   ///< attributions that events carry
+  Pool<Attribution> kept_;  ///< attributions that events carry
   std::vector<Engine> engines_;
-  std::vector<std::int32_t> first_engine_;   ///< by rank
-  std::vector<std::int32_t> nic_engine_;     ///< by node: its engine, or -1
+  std::vector<std::int32_t> first_engine_;  ///< by rank
+  std::vector<std::int32_t> nic_engine_;    ///< by node: its engine, or -1
   Pool<Descriptor> descriptors_;
-  std::unordered_map<std::uint64_t, std::deque<std::int32_t>> flows_;  ///< (from, to) -> messages in order
+  std::unordered_map<std::uint64_t, std::deque<std::int32_t>>
+      flows_;  ///< (from, to) -> messages in order
   std::vector<std::int64_t> buffer_base_;
   std::int64_t flag_base_ = 0;
   std::int64_t line_size_ = 128;
   std::int64_t sector_ = 32;
-  std::int32_t barrier_base_ = 0;            ///< semaphores of device barriers
+  std::int32_t barrier_base_ = 0;  ///< semaphores of device barriers
   std::unordered_map<std::uint64_t, std::vector<Plane>> planes_;
   int repetitions_ = 1;
   int ranks_done_ = 0;
   std::int64_t now_ = 0;
-  std::int64_t active_ = 0;                  ///< requests and events that are not polls
+  std::int64_t active_ = 0;  ///< requests and events that are not polls
   std::int64_t hops_ = 0;
-  std::int64_t quiet_ = 0;                   ///< events since `active_` became 0
+  std::int64_t quiet_ = 0;  ///< events since `active_` became 0
   struct Counters {
-    std::int64_t loads = 0, stores = 0, flags = 0, polls = 0, packet_retries = 0, remote_loads = 0, remote_stores = 0;
-    std::int64_t l1_hits = 0, l1_misses = 0, l2_hits = 0, l2_misses = 0, l2_write_backs = 0, msc_hits = 0, msc_misses = 0;
-    std::int64_t hbm_read = 0, hbm_written = 0, injected = 0, delivered = 0, bursts = 0, credits_taken = 0, credits_returned = 0, events = 0, multicasts = 0;
+    std::int64_t loads = 0, stores = 0, flags = 0, polls = 0, packet_retries = 0, remote_loads = 0,
+                 remote_stores = 0;
+    std::int64_t l1_hits = 0, l1_misses = 0, l2_hits = 0, l2_misses = 0, l2_write_backs = 0,
+                 msc_hits = 0, msc_misses = 0;
+    std::int64_t hbm_read = 0, hbm_written = 0, injected = 0, delivered = 0, bursts = 0,
+                 credits_taken = 0, credits_returned = 0, events = 0, multicasts = 0;
   } counters_;
 };
 

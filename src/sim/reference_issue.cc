@@ -131,7 +131,7 @@ void Reference::complete(std::int32_t id, std::int64_t now) {
           wave.packet_cause.time <= request.accepted_at) {
         request.spent = wave.packet_cause.spent;
         charge(request.spent, Reason::poll, request.accepted_at - wave.packet_cause.time);
-        charge(request.spent, Reason::noc, now - request.accepted_at);
+        charge_return(request.spent, request.source, now - request.accepted_at);
       }
       if (--wave.in_flight == 0) {
         wave.spent = request.spent;
@@ -153,6 +153,13 @@ void Reference::complete(std::int32_t id, std::int64_t now) {
       release(id);
       return;
   }
+}
+
+// From a slice's acceptance of a poll to its return: the look-up, the rest is the way back.
+void Reference::charge_return(Attribution& spent, int rank, std::int64_t fs) const {
+  const std::int64_t l2 = std::min(fs, machine_.model(rank).l2_latency.fs);
+  charge(spent, Reason::l2, l2);
+  charge(spent, Reason::noc, fs - l2);
 }
 
 // A packet load found old flags: the same request goes out again, and counts as a poll from now on.

@@ -8,13 +8,26 @@
 namespace hemiola::sim {
 namespace {
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
 
-// Spreads consecutive numbers over `count` places and keeps strides of powers of two apart. Works on
-// rank-relative addresses, so that all GPUs map alike.
+// Spreads consecutive numbers over `count` places and keeps strides of powers of two apart. Works
+// on rank-relative addresses, so that all GPUs map alike.
 std::int32_t spread(std::int64_t number, std::int64_t count) {
   const auto x = static_cast<std::uint64_t>(number);
-  return static_cast<std::int32_t>((x ^ (x >> 7) ^ (x >> 14) ^ (x >> 21)) % static_cast<std::uint64_t>(count));
+  return static_cast<std::int32_t>((x ^ (x >> 7) ^ (x >> 14) ^ (x >> 21)) %
+                                   static_cast<std::uint64_t>(count));
+}
+
+// A channel changes between reads and writes.
+void turn_bus(Server& hbm, bool read, const machine::GpuModel& model, std::int64_t now) {
+  if (hbm.requests > 0 && hbm.last_write == read) {
+    const std::int64_t turn = model.hbm_turnaround.fs;
+    hbm.free = std::max(now, hbm.free) + turn;
+    hbm.busy += turn;
+  }
+  hbm.last_write = !read;
 }
 
 }  // namespace
@@ -26,8 +39,10 @@ std::int32_t Reference::slice_of(int rank, std::int64_t line) const {
 std::int32_t Reference::channel_of(int rank, std::int64_t line) const {
   const GpuLayout& layout = *fabric_.layout[index(rank)];
   // A GPU without L2 whose slices are its memory channels (a mesh with memory on its edges).
-  if (layout.model.l2_size.count == 0 && layout.slices == layout.channels) return slice_of(rank, line);
-  return spread(line * line_size_ / std::max<std::int64_t>(1, layout.model.hbm_interleave.count), layout.channels);
+  if (layout.model.l2_size.count == 0 && layout.slices == layout.channels)
+    return slice_of(rank, line);
+  return spread(line * line_size_ / std::max<std::int64_t>(1, layout.model.hbm_interleave.count),
+                layout.channels);
 }
 
 // A slice accepts a request: its tags change here, in the order of acceptance.
@@ -46,7 +61,8 @@ void Reference::at_slice(std::int32_t id, std::int64_t now) {
   std::int64_t departure;
   if (request.intent == Intent::flag) {
     Server& server = fabric_.servers[index(number)];
-    departure = std::max(now, server.free) + std::max<std::int64_t>(1, layout.model.l2_atomic_time.fs);
+    departure =
+        std::max(now, server.free) + std::max<std::int64_t>(1, layout.model.l2_atomic_time.fs);
     server.busy += layout.model.l2_atomic_time.fs;
     server.free = departure;
     ++server.requests;
@@ -59,7 +75,8 @@ void Reference::at_slice(std::int32_t id, std::int64_t now) {
   const std::int64_t ready = departure + layout.model.l2_latency.fs;
   charge(request.spent, Reason::l2, layout.model.l2_latency.fs);
   const bool store = request.intent == Intent::store || request.intent == Intent::member_store;
-  if (request.target != request.source && (store || (request.intent == Intent::burst && !request.reads_source))) {
+  if (request.target != request.source &&
+      (store || (request.intent == Intent::burst && !request.reads_source))) {
     counters_.delivered += request.bytes;
   }
   if (request.intent == Intent::burst && !request.reads_source) delivered(request, now);
@@ -83,14 +100,18 @@ void Reference::look_up(std::int32_t id, std::int64_t now, std::int64_t ready) {
   (void)now;
   Request& request = requests_[index(id)];
   GpuState& gpu = gpus_[index(request.target)];
-  const bool writes = request.intent == Intent::store || request.intent == Intent::member_store || request.intent == Intent::flag;
+  const bool writes = request.intent == Intent::store || request.intent == Intent::member_store ||
+                      request.intent == Intent::flag;
   if (!gpu.l2.exists()) {
     push(ready, kMemory, id);
     return;
   }
   if (!writes) {
-    if (Pending* pending = gpu.pending.find(request.line)) {  // a hit on a line that is on its way waits
+    if (Pending* pending =
+            gpu.pending.find(request.line)) {  // a hit on a line that is on its way waits
       ++counters_.l2_hits;
+      const Tags::Outcome again = gpu.l2.access(request.line, false);  // now the most recent one
+      if (again.evicted_dirty) write_back(request.target, again.victim, ready);
       request.queued_at = ready;
       requests_[index(pending->last)].next_pending = id;
       pending->last = id;
@@ -148,7 +169,8 @@ void Reference::write_back(int rank, std::int64_t line, std::int64_t now) {
 void Reference::at_memory(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
   const int rank = request.reads_source ? request.source : request.target;
-  if (request.intent == Intent::burst && request.line < 0) {  // a message without data has nothing to read
+  if (request.intent == Intent::burst &&
+      request.line < 0) {  // a message without data has nothing to read
     reply(id, now);
     return;
   }
@@ -156,8 +178,8 @@ void Reference::at_memory(std::int32_t id, std::int64_t now) {
   GpuState& gpu = gpus_[index(rank)];
   const std::int32_t channel = channel_of(rank, request.line);
   const std::int32_t base = fabric_.gpu_base[index(rank)];
-  const bool read = request.intent == Intent::load || request.intent == Intent::poll || request.intent == Intent::member_load ||
-                    request.reads_source;
+  const bool read = request.intent == Intent::load || request.intent == Intent::poll ||
+                    request.intent == Intent::member_load || request.reads_source;
   if (request.intent != Intent::burst) {
     // The L2 fetches whole lines; without an L2 only the sectors that were asked for.
     request.carried = gpu.l2.exists() ? static_cast<std::int32_t>(line_size_) : request.bytes;
@@ -173,18 +195,14 @@ void Reference::at_memory(std::int32_t id, std::int64_t now) {
     if (outcome.evicted_dirty) {
       counters_.hbm_written += line_size_;
       Server& hbm = fabric_.servers[index(base + layout.hbm + channel)];
+      turn_bus(hbm, false, layout.model, time);
       hbm.free = std::max(time, hbm.free) + fabric_.service(hbm, line_size_, 0);
       ++hops_;
     }
   }
   if (!hit) {
     Server& hbm = fabric_.servers[index(base + layout.hbm + channel)];
-    if (hbm.requests > 0 && hbm.last_write == read) {  // the bus turns round
-      const std::int64_t turn = layout.model.hbm_turnaround.fs;
-      hbm.free = std::max(time, hbm.free) + turn;
-      hbm.busy += turn;
-    }
-    hbm.last_write = !read;
+    turn_bus(hbm, read, layout.model, time);
     (read ? counters_.hbm_read : counters_.hbm_written) += request.carried;
     time = serve(base + layout.hbm + channel, request, time);
     if (read) {
@@ -236,29 +254,34 @@ void Reference::reply(std::int32_t id, std::int64_t now) {
       return;
     }
     const Path& path = fabric_.path(request.source, request.target, request.route);
-    begin_leg(id, Stage::out, fabric_.layout[index(request.source)]->slice_to_port(source_slice, path.source_port),
+    begin_leg(id, Stage::out,
+              fabric_.layout[index(request.source)]->slice_to_port(source_slice, path.source_port),
               fabric_.gpu_base[index(request.source)], now, bytes);
     return;
   }
   const GpuLayout& layout = *fabric_.layout[index(request.target)];
-  const bool load = request.intent == Intent::load || request.intent == Intent::poll || request.intent == Intent::member_load;
+  const bool load = request.intent == Intent::load || request.intent == Intent::poll ||
+                    request.intent == Intent::member_load;
   const std::int32_t base = fabric_.gpu_base[index(request.target)];
   if (request.parent >= 0) {
     const std::int32_t port = fabric_.port_of(fabric_.reverse[index(request.route)]);
-    begin_leg(id, Stage::back_out, layout.slice_to_port(request.slice, port), base, now, load ? request.bytes : 0);
+    begin_leg(id, Stage::back_out, layout.slice_to_port(request.slice, port), base, now,
+              load ? request.bytes : 0);
     return;
   }
   if (request.target != request.source) {
     const Path& path = fabric_.path(request.source, request.target, request.route);
-    begin_leg(id, Stage::back_out, layout.slice_to_port(request.slice, path.destination_port), base, now,
-              load ? request.bytes : 0);
+    begin_leg(id, Stage::back_out, layout.slice_to_port(request.slice, path.destination_port), base,
+              now, load ? request.bytes : 0);
     return;
   }
   if (load) {
-    begin_leg(id, Stage::back_out, layout.slice_to_cu(request.slice, request.cu), base, now, request.bytes);
+    begin_leg(id, Stage::back_out, layout.slice_to_cu(request.slice, request.cu), base, now,
+              request.bytes);
     return;
   }
-  const std::int64_t latency = request.wave >= 0 ? layout.acknowledge_latency(request.slice, request.cu) : 0;
+  const std::int64_t latency =
+      request.wave >= 0 ? layout.acknowledge_latency(request.slice, request.cu) : 0;
   charge(request.spent, Reason::noc, latency);
   request.stage = Stage::back_out;
   push(now + latency, kComplete, id, 0, 0);
@@ -286,7 +309,9 @@ void Reference::apply_flag(Request& request, std::int64_t now) {
 void Reference::sample_poll(Request& request, std::int64_t now) {
   Wave& wave = waves_[index(request.wave)];
   for (Watched& watched : wave.watched) {
-    if (watched.satisfied || watched.id.rank != request.target || flag_line(watched.id.index) != request.line) continue;
+    if (watched.satisfied || watched.id.rank != request.target ||
+        flag_line(watched.id.index) != request.line)
+      continue;
     std::int64_t& value = gpus_[index(request.target)].semaphores[index(watched.id.index)].value;
     if (watched.first_poll < 0) watched.first_poll = now;
     if (value < watched.target) continue;
@@ -295,15 +320,21 @@ void Reference::sample_poll(Request& request, std::int64_t now) {
   }
 }
 
-// --- Packets: LL flags arrive with their data. A line's granules are ready for one flag value at a time.
+// --- Packets: LL flags arrive with their data. Every granule holds the flag that was stored last.
 
 void Reference::store_packet(Request& request, std::int64_t now) {
   PacketLine& line = gpus_[index(request.target)].packets[request.line];
   if (line.flag != request.packet_flag) {
+    const std::uint64_t held = line.granules(request.packet_flag);
+    line.others.emplace_back(line.flag, line.mask);
     line.flag = request.packet_flag;
-    line.mask = 0;
+    line.mask = held;
   }
   line.mask |= request.packet_mask;
+  std::erase_if(line.others, [&](auto& other) {
+    other.second &= ~request.packet_mask;
+    return other.second == 0 || other.first == line.flag;
+  });
   for (const std::int32_t waiting : line.watches) {
     Wave& wave = waves_[index(waiting)];
     wave.packet_cause.time = now;
@@ -318,8 +349,10 @@ void Reference::store_packet(Request& request, std::int64_t now) {
 bool Reference::load_packet(Request& request, std::int64_t now) {
   (void)now;
   PacketLine& line = gpus_[index(request.target)].packets[request.line];
-  const bool ready = line.flag == request.packet_flag && (line.mask & request.packet_mask) == request.packet_mask;
-  if (!ready && (line.watches.empty() || line.watches.back() != request.wave)) line.watches.push_back(request.wave);
+  const bool ready =
+      (line.granules(request.packet_flag) & request.packet_mask) == request.packet_mask;
+  if (!ready && (line.watches.empty() || line.watches.back() != request.wave))
+    line.watches.push_back(request.wave);
   return ready;
 }
 

@@ -7,11 +7,13 @@
 
 namespace hemiola::sim {
 namespace {
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
 }  // namespace
 
-void Reference::begin_leg(std::int32_t id, Stage stage, Leg leg, std::int32_t base, std::int64_t now,
-                          std::int32_t payload) {
+void Reference::begin_leg(std::int32_t id, Stage stage, Leg leg, std::int32_t base,
+                          std::int64_t now, std::int32_t payload) {
   Request& request = requests_[index(id)];
   request.stage = stage;
   request.leg = leg;
@@ -26,9 +28,12 @@ std::int64_t Reference::serve(std::int32_t id, Request& request, std::int64_t ar
   const ServerKind& kind = fabric_.kinds[index(server.kind)];
   // On chip a request without payload has the size of a control packet; on links its header.
   std::int64_t payload = request.carried;
-  if (!kind.counts_wire && payload == 0) payload = machine_.model(request.source).noc_control_size.count;
+  if (!kind.counts_wire && payload == 0)
+    payload = machine_.model(request.source).noc_control_size.count;
   const std::int64_t packet =
-      kind.counts_wire && request.intent == Intent::burst && request.engine >= 0 ? engines_[index(request.engine)].packet : 0;
+      kind.counts_wire && request.intent == Intent::burst && request.engine >= 0
+          ? engines_[index(request.engine)].packet
+          : 0;
   const std::int64_t start = std::max(arrival, server.free);
   const std::int64_t departure = start + fabric_.service(server, payload, packet);
   server.free = departure;
@@ -37,13 +42,16 @@ std::int64_t Reference::serve(std::int32_t id, Request& request, std::int64_t ar
   charge(request.spent, kind.reason, departure - arrival);
   if (options_.trace != nullptr) {
     if (kind.counts_wire) {
-      const std::int64_t wire = machine_.link_classes[index(kind.link_class)].wire_bytes(payload, packet);
+      const std::int64_t wire =
+          machine_.link_classes[index(kind.link_class)].wire_bytes(payload, packet);
       // Requests ahead of it when it came, in units of its own service.
       const std::int64_t ahead = (start - arrival + departure - start - 1) / (departure - start);
-      options_.trace->link(id - fabric_.link_base, wire, static_cast<int>(ahead), {start}, {departure});
+      options_.trace->link(id - fabric_.link_base, wire, static_cast<int>(ahead), {start},
+                           {departure});
     }
     if (options_.trace->wants_requests({arrival})) {
-      options_.trace->request(request.source, name_of(kind.reason), "request", {arrival}, {departure});
+      options_.trace->request(request.source, name_of(kind.reason), "request", {arrival},
+                              {departure});
     }
   }
   return departure;
@@ -59,7 +67,8 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
       const bool local = request.target == request.source;
       switch (request.stage) {
         case Stage::out:
-          if (request.intent == Intent::multicast_load || request.intent == Intent::multicast_store) {
+          if (request.intent == Intent::multicast_load ||
+              request.intent == Intent::multicast_store) {
             const Plane& plane = planes(request.semaphore, request.source)[index(request.route)];
             request.stage = Stage::forward;
             request.leg = fabric_.link_leg(plane.up, -1);
@@ -72,13 +81,15 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
           request.hop = 0;
           continue;
         case Stage::forward: {
-          if (request.intent == Intent::multicast_load || request.intent == Intent::multicast_store) {
+          if (request.intent == Intent::multicast_load ||
+              request.intent == Intent::multicast_store) {
             push(time, kSwitch, id);
             return;
           }
-          const std::int32_t port = request.parent >= 0
-                                        ? fabric_.port_of(fabric_.reverse[index(request.route)])
-                                        : fabric_.path(request.source, request.target, request.route).destination_port;
+          const std::int32_t port =
+              request.parent >= 0
+                  ? fabric_.port_of(fabric_.reverse[index(request.route)])
+                  : fabric_.path(request.source, request.target, request.route).destination_port;
           request.stage = Stage::in;
           request.leg = fabric_.layout[index(request.target)]->port_to_slice(port, request.slice);
           request.leg.base = fabric_.gpu_base[index(request.target)];
@@ -88,29 +99,36 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
         case Stage::back_out:
           if (local && request.parent < 0) break;
           request.stage = Stage::back;
-          request.leg = request.parent >= 0 ? fabric_.link_leg(fabric_.reverse[index(request.route)], -1)
-                                            : fabric_.path(request.source, request.target, request.route).reverse;
+          request.leg = request.parent >= 0
+                            ? fabric_.link_leg(fabric_.reverse[index(request.route)], -1)
+                            : fabric_.path(request.source, request.target, request.route).reverse;
           request.hop = 0;
           continue;
         case Stage::back: {
           if (request.parent >= 0) {
-            const int relative = (request.target - request.source + machine_.ranks()) % machine_.ranks();
+            const int relative =
+                (request.target - request.source + machine_.ranks()) % machine_.ranks();
             push(time, kAnswer, id, 0, static_cast<std::uint32_t>(relative));
             return;
           }
-          const bool multicast = request.intent == Intent::multicast_load || request.intent == Intent::multicast_store;
+          const bool multicast =
+              request.intent == Intent::multicast_load || request.intent == Intent::multicast_store;
           const std::int32_t port =
-              multicast ? fabric_.port_of(planes(request.semaphore, request.source)[index(request.route)].up)
+              multicast ? fabric_.port_of(
+                              planes(request.semaphore, request.source)[index(request.route)].up)
                         : fabric_.path(request.source, request.target, request.route).source_port;
           request.stage = Stage::home;
-          request.leg = fabric_.layout[index(request.source)]->port_to_cu(port, request.cu, request.carried > 0);
+          request.leg = fabric_.layout[index(request.source)]->port_to_cu(port, request.cu,
+                                                                          request.carried > 0);
           request.leg.base = fabric_.gpu_base[index(request.source)];
           request.hop = 0;
           continue;
         }
-        default: break;
+        default:
+          break;
       }
-      push(time, request.stage == Stage::in || request.stage == Stage::out ? kLegEnd : kComplete, id, 0, request.leg.end_tag);
+      push(time, request.stage == Stage::in || request.stage == Stage::out ? kLegEnd : kComplete,
+           id, 0, request.leg.end_tag);
       return;
     }
     const Hop& hop = request.leg.hops[request.hop];
@@ -121,7 +139,8 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
       return;
     }
     accepted = false;
-    if (request.in_link >= 0 && !fabric_.arbiters[index(fabric_.servers[index(request.in_link)].arbiter)].input.empty()) {
+    if (request.in_link >= 0 &&
+        !fabric_.arbiters[index(fabric_.servers[index(request.in_link)].arbiter)].input.empty()) {
       enqueue(server, id, time);  // in order behind what waits in the same receive buffer
       return;
     }
@@ -130,7 +149,10 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
       return;
     }
     const std::int64_t departure = serve(server, request, time);
-    if (request.in_link >= 0) leave_buffer(request, departure);
+    // A link without an explicit queue takes the request at once; a port holds it until it has
+    // served it.
+    if (request.in_link >= 0)
+      leave_buffer(request, fabric_.kinds[index(s.kind)].counts_wire ? time : departure);
     charge(request.spent, hop.latency_reason, hop.latency);
     charge(request.spent, hop.node_reason, hop.node_latency);
     time = departure + hop.latency + hop.node_latency;
@@ -191,7 +213,8 @@ void Reference::pick(std::int32_t server, std::int64_t now) {
   bool take_data = arbiter.control.empty();
   if (!arbiter.control.empty() && !arbiter.data.empty()) {
     const auto waiting = [&](const std::deque<std::int32_t>& queue) {
-      return WaitingQueue{.requests = std::ssize(queue), .since = requests_[index(queue.front())].queued_at};
+      return WaitingQueue{.requests = std::ssize(queue),
+                          .since = requests_[index(queue.front())].queued_at};
     };
     take_data = pick_function(arbiter.policy)(waiting(arbiter.control), waiting(arbiter.data),
                                               arbiter.memory) == Traffic::data;
@@ -224,8 +247,8 @@ void Reference::leave_buffer(Request& request, std::int64_t now) {
   request.in_link = -1;
 }
 
-// Room in a finite queue: heads of receive buffers that wait for it enter, oldest first; what stands
-// behind them may then enter other queues.
+// Room in a finite queue: heads of receive buffers that wait for it enter, oldest first; what
+// stands behind them may then enter other queues.
 void Reference::admit(std::int32_t server, std::int64_t now) {
   Arbiter& arbiter = fabric_.arbiters[index(fabric_.servers[index(server)].arbiter)];
   while (!arbiter.blocked.empty() && (arbiter.limit == 0 || arbiter.queued() < arbiter.limit)) {
@@ -243,7 +266,8 @@ void Reference::admit(std::int32_t server, std::int64_t now) {
       if (own < 0) {  // no queue there: it is served as it arrives now
         in.input.pop_front();
         Request& request = requests_[index(next_id)];
-        charge(request.spent, fabric_.kinds[index(fabric_.servers[index(link)].kind)].reason, now - request.queued_at);
+        charge(request.spent, fabric_.kinds[index(fabric_.servers[index(link)].kind)].reason,
+               now - request.queued_at);
         leave_buffer(request, now);
         push(now + 1, kHop, next_id, 0, request.leg.hops[request.hop].tag);
         charge(request.spent, Reason::link, 1);
@@ -262,13 +286,16 @@ void Reference::admit(std::int32_t server, std::int64_t now) {
 
 // The switches and lanes over which a rank reaches its multicast group.
 const std::vector<Reference::Plane>& Reference::planes(std::int32_t group, int rank) {
-  const std::uint64_t key = static_cast<std::uint64_t>(group) << 32 | static_cast<std::uint32_t>(rank);
+  const std::uint64_t key =
+      static_cast<std::uint64_t>(group) << 32 | static_cast<std::uint32_t>(rank);
   std::vector<Plane>& planes = planes_[key];
   if (planes.empty()) {
     for (const machine::NodeId node : machine_.multicast_switches(program_.groups[index(group)])) {
-      for (const machine::LinkId up : machine_.lanes(machine_.gpus[index(rank)], node)) planes.push_back({node, up});
+      for (const machine::LinkId up : machine_.lanes(machine_.gpus[index(rank)], node))
+        planes.push_back({node, up});
     }
-    if (planes.empty()) throw Failure("multicast group " + std::to_string(group) + " has no switch in common");
+    if (planes.empty())
+      throw Failure("multicast group " + std::to_string(group) + " has no switch in common");
   }
   return planes;
 }
@@ -276,6 +303,8 @@ const std::vector<Reference::Plane>& Reference::planes(std::int32_t group, int r
 // Replication: a store goes to every member, a load asks every member.
 void Reference::at_switch(std::int32_t id, std::int64_t now) {
   ++counters_.multicasts;
+  if (requests_[index(id)].in_link >= 0)
+    leave_buffer(requests_[index(id)], now);  // replicated at once
   const std::int32_t group = requests_[index(id)].semaphore;
   const Plane plane = planes(group, requests_[index(id)].source)[index(requests_[index(id)].route)];
   const std::vector<int>& members = program_.groups[index(group)];
@@ -284,7 +313,8 @@ void Reference::at_switch(std::int32_t id, std::int64_t now) {
     const std::int32_t child = allocate(false);
     Request& request = requests_[index(child)];
     const Request& parent = requests_[index(id)];
-    const std::vector<machine::LinkId> lanes = machine_.lanes(plane.node, machine_.gpus[index(member)]);
+    const std::vector<machine::LinkId> lanes =
+        machine_.lanes(plane.node, machine_.gpus[index(member)]);
     const machine::LinkId down = lanes[index(machine_.links[index(plane.up)].lane) % lanes.size()];
     request.spent = parent.spent;
     request.line = parent.line;
@@ -296,7 +326,10 @@ void Reference::at_switch(std::int32_t id, std::int64_t now) {
     request.route = down;
     request.packet_flag = parent.packet_flag;
     request.packet_mask = parent.packet_mask;
-    request.intent = parent.intent == Intent::multicast_load ? Intent::member_load : Intent::member_store;
+    request.intent =
+        parent.intent == Intent::multicast_load ? Intent::member_load : Intent::member_store;
+    if (request.intent == Intent::member_store && member != request.source)
+      counters_.injected += request.bytes;
     begin_leg(child, Stage::forward, fabric_.link_leg(down, plane.up), 0, now,
               request.intent == Intent::member_store ? request.bytes : 0);
   }
@@ -304,6 +337,7 @@ void Reference::at_switch(std::int32_t id, std::int64_t now) {
 
 // A member answered. Loads are reduced one operand after the other; the last answer completes both.
 void Reference::answer_parent(std::int32_t id, std::int64_t now) {
+  if (requests_[index(id)].in_link >= 0) leave_buffer(requests_[index(id)], now);
   const Request answer = requests_[index(id)];
   release(id);
   Request& parent = requests_[index(answer.parent)];
@@ -311,17 +345,19 @@ void Reference::answer_parent(std::int32_t id, std::int64_t now) {
   const bool load = parent.intent == Intent::multicast_load;
   std::int64_t time = now;
   if (load) {
-    Server& unit = fabric_.servers[index(fabric_.reduce_base + fabric_.node_index[index(plane.node)])];
+    Server& unit =
+        fabric_.servers[index(fabric_.reduce_base + fabric_.node_index[index(plane.node)])];
     time = std::max(now, unit.free) + fabric_.service(unit, answer.bytes, 0);
     unit.free = time;
     ++hops_;
   }
   if (--parent.children > 0) return;
   parent.spent = answer.spent;
-  const std::int64_t latency = load ? machine_.nodes[index(plane.node)].switch_model.reduce_latency.fs : 0;
+  const std::int64_t latency =
+      load ? machine_.nodes[index(plane.node)].switch_model.reduce_latency.fs : 0;
   charge(parent.spent, Reason::switch_, time - now + latency);
-  begin_leg(answer.parent, Stage::back, fabric_.link_leg(fabric_.reverse[index(plane.up)], -1), 0, time + latency,
-            load ? parent.bytes : 0);
+  begin_leg(answer.parent, Stage::back, fabric_.link_leg(fabric_.reverse[index(plane.up)], -1), 0,
+            time + latency, load ? parent.bytes : 0);
 }
 
 }  // namespace hemiola::sim

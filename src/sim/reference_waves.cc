@@ -14,7 +14,9 @@ using program::Primitive;
 using program::PrimitiveKind;
 using program::Span;
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
 
 }  // namespace
 
@@ -40,7 +42,8 @@ Reference::Step* Reference::step_of(Wave& wave) {
 
 // A barrier among workgroups: join, count on a semaphore in the L2, poll it, join.
 void Reference::expand_barrier(Workgroup& group, const Primitive& primitive) {
-  group.barrier_rounds.resize(std::max(group.barrier_rounds.size(), index(primitive.barrier_id) + 1));
+  group.barrier_rounds.resize(
+      std::max(group.barrier_rounds.size(), index(primitive.barrier_id) + 1));
   const std::int64_t round = ++group.barrier_rounds[index(primitive.barrier_id)];
   Step join, arrive, wait;
   join.primitive.kind = PrimitiveKind::sync;
@@ -95,7 +98,8 @@ void Reference::run_wave(std::int32_t id, std::int64_t now) {
     }
     const Primitive& primitive = step->primitive;
     const bool lead = wave.index == 0;
-    const bool lead_only = primitive.kind != PrimitiveKind::move && primitive.kind != PrimitiveKind::sync;
+    const bool lead_only =
+        primitive.kind != PrimitiveKind::move && primitive.kind != PrimitiveKind::sync;
     if (lead_only && !lead) {
       pass(wave, now);
       continue;
@@ -112,10 +116,18 @@ void Reference::run_wave(std::int32_t id, std::int64_t now) {
     }
     bool waits = false;
     switch (primitive.kind) {
-      case PrimitiveKind::move: waits = move(id, *step, now); break;
-      case PrimitiveKind::sync: waits = arrive(id, *step, now); break;
-      case PrimitiveKind::signal: waits = start_signal(id, *step, now); break;
-      case PrimitiveKind::wait: waits = start_wait(id, *step, now); break;
+      case PrimitiveKind::move:
+        waits = move(id, *step, now);
+        break;
+      case PrimitiveKind::sync:
+        waits = arrive(id, *step, now);
+        break;
+      case PrimitiveKind::signal:
+        waits = start_signal(id, *step, now);
+        break;
+      case PrimitiveKind::wait:
+        waits = start_wait(id, *step, now);
+        break;
       case PrimitiveKind::fence:
       case PrimitiveKind::post: {
         if (wave.step == 0 && !drained(wave)) {
@@ -150,7 +162,8 @@ void Reference::run_wave(std::int32_t id, std::int64_t now) {
           fs = std::max(fs, flops.time_for(primitive.flop).fs);
         }
         if (fs <= 0) break;
-        Server& alu = fabric_.servers[index(fabric_.gpu_base[index(group.rank)] + fabric_.layout[index(group.rank)]->cu_alu + group.cu)];
+        Server& alu = fabric_.servers[index(fabric_.gpu_base[index(group.rank)] +
+                                            fabric_.layout[index(group.rank)]->cu_alu + group.cu)];
         alu.free = std::max(now, alu.free) + fs;
         alu.busy += fs;
         charge(wave.spent, Reason::compute, alu.free - now);
@@ -158,7 +171,8 @@ void Reference::run_wave(std::int32_t id, std::int64_t now) {
         wave.waiting = Waiting::compute;
         return;
       }
-      case PrimitiveKind::barrier: break;  // expanded
+      case PrimitiveKind::barrier:
+        break;  // expanded
     }
     if (waits) return;
     pass(wave, now);
@@ -176,7 +190,8 @@ bool Reference::arrive(std::int32_t id, Step& step, std::int64_t now) {
   const std::int64_t latency = machine_.model(group.rank).sync_barrier_latency.fs;
   Attribution spent = wave.spent;
   charge(spent, Reason::barrier, latency);
-  group.stores.resize(std::max<std::size_t>(group.stores.size(), index(wave.epoch - group.first_epoch) + 1));
+  group.stores.resize(
+      std::max<std::size_t>(group.stores.size(), index(wave.epoch - group.first_epoch) + 1));
   for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
     Wave& other = waves_[index(w)];
     other.spent = spent;
@@ -193,14 +208,16 @@ bool Reference::arrive(std::int32_t id, Step& step, std::int64_t now) {
 
 // --- Moves: thread t owns the bytes g (t + k T); g is 16 B, less where packets carry flags.
 
-Reference::Granularity Reference::granularity(const Workgroup& group, const Primitive& primitive) const {
+Reference::Granularity Reference::granularity(const Workgroup& group,
+                                              const Primitive& primitive) const {
   std::int64_t per_thread = 16;
   for (const std::vector<Span>* spans : {&primitive.src, &primitive.dst}) {
     for (const Span& span : *spans) {
-      const std::int64_t bytes = span.access == Access::packet || span.access == Access::multicast_packet ? 8
-                                 : span.access == Access::packet8                                         ? 4
-                                 : span.access == Access::ll128                                           ? 15
-                                                                                                          : 16;
+      const std::int64_t bytes =
+          span.access == Access::packet || span.access == Access::multicast_packet ? 8
+          : span.access == Access::packet8                                         ? 4
+          : span.access == Access::ll128                                           ? 15
+                                                                                   : 16;
       per_thread = std::min(per_thread, bytes);
     }
   }
@@ -219,7 +236,8 @@ bool Reference::move(std::int32_t id, const Step& step, std::int64_t now) {
     return true;
   }
   if (wave.step == 3) {  // the last store of the batch has been issued
-    const std::int64_t unroll = std::max<std::int64_t>(1, machine_.model(groups_[index(wave.workgroup)].rank).cu_unroll);
+    const std::int64_t unroll =
+        std::max<std::int64_t>(1, machine_.model(groups_[index(wave.workgroup)].rank).cu_unroll);
     wave.next += grain.group * unroll;
   }
   if (wave.next >= primitive.bytes) return false;
@@ -241,7 +259,8 @@ void Reference::issue_loads(std::int32_t id, const Primitive& primitive, std::in
     const std::int64_t end = std::min(begin + grain.wave, primitive.bytes);
     if (begin >= end) break;
     for (const Span& span : primitive.src) {
-      const Intent intent = span.access == Access::multicast ? Intent::multicast_load : Intent::load;
+      const Intent intent =
+          span.access == Access::multicast ? Intent::multicast_load : Intent::load;
       request_memory(id, span, begin, end, intent, false, now);
     }
   }
@@ -262,9 +281,13 @@ void Reference::after_loads(std::int32_t id, std::int64_t now) {
       bytes += std::max<std::int64_t>(0, std::min(begin + grain.wave, primitive.bytes) - begin);
     }
     const int element = size_of(program_.type);
-    const Rate rate = element >= 4 ? model.cu_reduce_rate_4byte : element == 2 ? model.cu_reduce_rate_2byte : model.cu_reduce_rate_1byte;
-    Server& alu = fabric_.servers[index(fabric_.gpu_base[index(group.rank)] + fabric_.layout[index(group.rank)]->cu_alu + group.cu)];
-    const std::int64_t service = rate.time_for(bytes * static_cast<std::int64_t>(primitive.src.size() - 1)).fs;
+    const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
+                      : element == 2 ? model.cu_reduce_rate_2byte
+                                     : model.cu_reduce_rate_1byte;
+    Server& alu = fabric_.servers[index(fabric_.gpu_base[index(group.rank)] +
+                                        fabric_.layout[index(group.rank)]->cu_alu + group.cu)];
+    const std::int64_t service =
+        rate.time_for(bytes * static_cast<std::int64_t>(primitive.src.size() - 1)).fs;
     alu.free = std::max(now, alu.free) + service;
     alu.busy += service;
     ++alu.requests;
@@ -296,7 +319,8 @@ void Reference::issue_stores(std::int32_t id, const Primitive& primitive, std::i
     const bool last_iteration = u + 1 == unroll || begin + grain.group >= primitive.bytes;
     for (std::size_t d = 0; d < primitive.dst.size(); ++d) {
       const Span& span = primitive.dst[d];
-      const bool multicast = span.access == Access::multicast || span.access == Access::multicast_packet;
+      const bool multicast =
+          span.access == Access::multicast || span.access == Access::multicast_packet;
       request_memory(id, span, begin, end, multicast ? Intent::multicast_store : Intent::store,
                      last_iteration && d + 1 == primitive.dst.size(), now);
     }
@@ -304,8 +328,8 @@ void Reference::issue_stores(std::int32_t id, const Primitive& primitive, std::i
 }
 
 // The requests of one instruction: one per line that data bytes [begin, end) of the span touch.
-void Reference::request_memory(std::int32_t id, const Span& span, std::int64_t begin, std::int64_t end, Intent intent,
-                               bool last, std::int64_t now) {
+void Reference::request_memory(std::int32_t id, const Span& span, std::int64_t begin,
+                               std::int64_t end, Intent intent, bool last, std::int64_t now) {
   std::int64_t from = begin, to = end;
   const bool packet = span.access == Access::packet || span.access == Access::packet8 ||
                       span.access == Access::multicast_packet || span.access == Access::ll128;
@@ -324,13 +348,15 @@ void Reference::request_memory(std::int32_t id, const Span& span, std::int64_t b
     const std::int64_t low = std::max(base + from, line * line_size_);
     const std::int64_t high = std::min(base + to, (line + 1) * line_size_);
     const std::int64_t sectors = (high + sector_ - 1) / sector_ - low / sector_;
-    const std::int32_t request_id = make_request(id, intent, span.rank, line, std::min(sectors * sector_, line_size_));
+    const std::int32_t request_id =
+        make_request(id, intent, span.rank, line, std::min(sectors * sector_, line_size_));
     Request& request = requests_[index(request_id)];
     request.volatile_ = packet;
     request.last_store = last && line == final_line;
     if (packet) {
       request.packet_flag = span.flag != 0 ? span.flag : 1;
-      for (std::int64_t granule = low % line_size_ / 8; granule <= (high - 1) % line_size_ / 8; ++granule) {
+      for (std::int64_t granule = low % line_size_ / 8; granule <= (high - 1) % line_size_ / 8;
+           ++granule) {
         request.packet_mask |= std::uint64_t{1} << granule;
       }
     }
@@ -345,7 +371,8 @@ void Reference::request_memory(std::int32_t id, const Span& span, std::int64_t b
   }
 }
 
-std::int32_t Reference::make_request(std::int32_t wave_id, Intent intent, int target, std::int64_t line, std::int64_t bytes) {
+std::int32_t Reference::make_request(std::int32_t wave_id, Intent intent, int target,
+                                     std::int64_t line, std::int64_t bytes) {
   const Wave& wave = waves_[index(wave_id)];
   const Workgroup& group = groups_[index(wave.workgroup)];
   const std::int32_t id = allocate(intent == Intent::poll);
@@ -362,7 +389,8 @@ std::int32_t Reference::make_request(std::int32_t wave_id, Intent intent, int ta
   if (target >= 0) {
     request.slice = slice_of(target, line);
     if (target != group.rank) {
-      request.route = static_cast<std::int32_t>(machine::select_path(line, fabric_.paths(group.rank, target)));
+      request.route =
+          static_cast<std::int32_t>(machine::select_path(line, fabric_.paths(group.rank, target)));
     }
   }
   return id;
@@ -394,9 +422,11 @@ bool Reference::start_signal(std::int32_t id, const Step& step, std::int64_t now
   return false;
 }
 
-void Reference::send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value, std::int64_t now) {
+void Reference::send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value,
+                          std::int64_t now) {
   ++counters_.flags;
-  const std::int32_t request_id = make_request(wave, Intent::flag, id.rank, flag_line(id.index), sector_);
+  const std::int32_t request_id =
+      make_request(wave, Intent::flag, id.rank, flag_line(id.index), sector_);
   requests_[index(request_id)].semaphore = id.index;
   requests_[index(request_id)].value = value;
   issue(request_id, now);
@@ -412,7 +442,8 @@ bool Reference::start_wait(std::int32_t id, const Step& step, std::int64_t now) 
     const program::SemaphoreId semaphore = primitive.semaphores[s];
     wave.watched.push_back({semaphore, primitive.values[s], primitive.consume, false, -1, {}});
     SemaphoreState& state = gpus_[index(semaphore.rank)].semaphores[index(semaphore.index)];
-    if (state.value < primitive.values[s]) state.watches.push_back({id, static_cast<std::int32_t>(s)});
+    if (state.value < primitive.values[s])
+      state.watches.push_back({id, static_cast<std::int32_t>(s)});
   }
   poll_round(id, now);
   return true;
@@ -444,7 +475,8 @@ void Reference::poll_returned(std::int32_t id, std::int64_t now) {
   if (--wave.in_flight > 0) return;
   wave.spent = request.spent;
   const machine::GpuModel& model = machine_.model(request.source);
-  const bool all = std::all_of(wave.watched.begin(), wave.watched.end(), [](const Watched& w) { return w.satisfied; });
+  const bool all = std::all_of(wave.watched.begin(), wave.watched.end(),
+                               [](const Watched& w) { return w.satisfied; });
   if (!all) {
     const std::int64_t interval = std::max<std::int64_t>(1, model.sync_poll_interval.fs);
     charge(wave.spent, Reason::poll, interval);
@@ -461,7 +493,7 @@ void Reference::poll_returned(std::int32_t id, std::int64_t now) {
     wave.spent = latest->cause.spent;
     const std::int64_t seen = std::max(latest->cause.time, request.accepted_at);
     charge(wave.spent, Reason::poll, seen - latest->cause.time);
-    charge(wave.spent, Reason::noc, now - seen);
+    charge_return(wave.spent, request.source, now - seen);
   }
   const Step& step = *step_of(wave);
   if (step.primitive.acquire) ranks_[index(request.source)].cus[index(request.cu)].l1.clear();

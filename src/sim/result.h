@@ -16,24 +16,27 @@ namespace hemiola::sim {
 /// Where a nanosecond goes. Every interval of a rank's critical path has exactly one reason.
 enum class Reason : std::uint8_t {
   // On the way of a request: first, so that they share a cache line.
-  noc, l2, msc, hbm,
-  io,         ///< between on-chip network and wire
-  link,       ///< queueing, serialisation, propagation and credits of links
-  switch_,    ///< switches, in-network reduction included
+  noc,
+  l2,
+  msc,
+  hbm,
+  io,       ///< between on-chip network and wire
+  link,     ///< queueing, serialisation, propagation and credits of links
+  switch_,  ///< switches, in-network reduction included
   nic,
   // At the issuer.
-  launch,     ///< host call to kernel start, kernel end to stream release
-  dispatch,   ///< workgroup waiting for a CU, start of a workgroup
-  issue,      ///< instructions, issue slots and the limit on outstanding requests of a CU
-  compute,    ///< reductions and matrix work
-  barrier,    ///< workgroup and device barriers beyond their last arrival
+  launch,    ///< host call to kernel start, kernel end to stream release
+  dispatch,  ///< workgroup waiting for a CU, start of a workgroup
+  issue,     ///< instructions, issue slots and the limit on outstanding requests of a CU
+  compute,   ///< reductions and matrix work
+  barrier,   ///< workgroup and device barriers beyond their last arrival
   l1,
   dma,
-  proxy,      ///< host proxy and its FIFO
-  poll,       ///< flag has arrived, its poller has not seen it yet
-  fence,      ///< fixed cost of release fences
-  skew,       ///< later start of a rank (--skew)
-  finished,   ///< after the rank's last operation
+  proxy,     ///< host proxy and its FIFO
+  poll,      ///< flag has arrived, its poller has not seen it yet
+  fence,     ///< fixed cost of release fences
+  skew,      ///< later start of a rank (--skew)
+  finished,  ///< after the rank's last operation
   count
 };
 constexpr std::size_t kReasons = static_cast<std::size_t>(Reason::count);
@@ -42,7 +45,7 @@ std::string_view name_of(Reason reason);  ///< the key of attribution in JSON: "
 using Attribution = std::array<std::int64_t, kReasons>;  ///< femtoseconds by reason
 
 struct LinkUse {
-  std::string from, to;     ///< node names; lanes of one pair are separate entries
+  std::string from, to;  ///< node names; lanes of one pair are separate entries
   int lane = 0;
   std::string link_class;
   std::int64_t payload_bytes = 0;
@@ -53,32 +56,32 @@ struct LinkUse {
 };
 
 struct Bound {
-  Time bandwidth{};         ///< wire bytes over the busiest link or cut
-  std::string bottleneck;   ///< which
-  Time latency{};           ///< unloaded dependency path
+  Time bandwidth{};        ///< wire bytes over the busiest link or cut
+  std::string bottleneck;  ///< which
+  Time latency{};          ///< unloaded dependency path
   Time time() const { return bandwidth > latency ? bandwidth : latency; }
 };
 
 /// One result per size.
 struct Result {
   Bytes size{};
-  std::int64_t count = 0;            ///< elements, as nccl-tests counts them
+  std::int64_t count = 0;  ///< elements, as nccl-tests counts them
   Time time{};
   double algbw_GBps = 0;
   double busbw_GBps = 0;
   Bound bound;
-  Time ideal{};                      ///< the collective's ideal on the ranks' injection bandwidth; 0 if none
-  std::string checked = "skipped";   ///< "full", "partial", "skipped"
+  Time ideal{};  ///< the collective's ideal on the ranks' injection bandwidth; 0 if none
+  std::string checked = "skipped";  ///< "full", "partial", "skipped"
   std::int64_t line_hops = 0;
   std::int64_t visited_hops = 0;
   double wall_s = 0;
   std::int64_t peak_rss_bytes = 0;
   std::map<std::string, std::int64_t> counters;  ///< "l2.hits", "poll.requests", ...
-  std::vector<LinkUse> links;        ///< those that carried something, in link order
-  std::vector<Attribution> attribution;  ///< by rank; each sums to time
-  std::vector<Time> rank_end;        ///< by rank
-  /// What sets this result apart in a table of several: --set values, the built-in that won. Filled by
-  /// the command line.
+  std::vector<LinkUse> links;                    ///< those that carried something, in link order
+  std::vector<Attribution> attribution;          ///< by rank; each sums to time
+  std::vector<Time> rank_end;                    ///< by rank
+  /// What sets this result apart in a table of several: --set values, the built-in that won. Filled
+  /// by the command line.
   std::map<std::string, std::string> settings;
 };
 

@@ -11,26 +11,27 @@ using namespace test;
 
 constexpr std::int64_t kLine = 128, kSector = 32;
 
-// One channel of one wavefront; a chunk of m lines is one slice and one batch; ideal GPUs; a ring of one
-// link class. All ranks do the same at the same time, so one of them tells all. It makes 2 (n - 1) sends
+// One channel of one wavefront; a chunk of m lines is one slice and one batch; ideal GPUs; a ring
+// of one link class. All ranks do the same at the same time, so one of them tells all. It makes 2
+// (n - 1) sends
 //
-//   send, (n - 2) x receive-reduce-send, receive-reduce-copy-send, (n - 2) x receive-copy-send, receive
+//   send, (n - 2) x receive-reduce-send, receive-reduce-copy-send, (n - 2) x receive-copy-send,
+//   receive
 //
 // and an operation that receives and sends takes, from the end of the one before it,
 //
 //   flag on its way, seen by the next poll            link(32 B) + up to a poll interval
 //   sync, s m loads, reduction, d m stores, sync      femtoseconds
-//   stores on the wire, their acknowledgements        m serial(128 B) + latency + serial(0) + latency
+//   stores on the wire, their acknowledgements        m serial(128 B) + latency + serial(0) +
+//   latency
 //
-// so with latency L and serial time S of a line the whole is about 2 (n - 1) (3 L + m S). The latency is
-// long against m S: the credit flag, which goes the other way, never meets data.
+// so with latency L and serial time S of a line the whole is about 2 (n - 1) (3 L + m S). The
+// latency is long against m S: the credit flag, which goes the other way, never meets data.
 class Ring {
  public:
   Ring(const Costs& costs, std::int64_t lines) : c(costs), m(lines), now(costs.start()) {}
 
-  void send() {
-    work(1, 1, 0, false);
-  }
+  void send() { work(1, 1, 0, false); }
   void receive(std::int64_t sources, bool sends, bool keeps) {
     await();
     work(sources, sends ? 1 : 0, keeps ? 1 : 0, true);
@@ -38,8 +39,8 @@ class Ring {
   std::int64_t end() const { return acknowledged + c.end(); }
 
  private:
-  // The poll follows the flag of the operation before it through the CU. It sees a flag that the slice
-  // accepted before it.
+  // The poll follows the flag of the operation before it through the CU. It sees a flag that the
+  // slice accepted before it.
   void await() {
     const std::int64_t first = now + 2 * c.issue() + c.cu(0) + c.noc();
     const std::int64_t back = c.slice(kSector) + c.read(kSector) + c.cu(kSector) + c.noc();
@@ -54,7 +55,8 @@ class Ring {
     if (remote > 0) {
       Stream s(m, now);
       s.serve(c.issue()).serve(c.cu(kLine)).after(c.noc() + c.io(kLine));
-      s.serve(c.serial(kLine)).after(c.wire.latency.fs + c.io(kLine) + c.slice(kLine) + c.hbm(kLine) + c.io(0));
+      s.serve(c.serial(kLine))
+          .after(c.wire.latency.fs + c.io(kLine) + c.slice(kLine) + c.hbm(kLine) + c.io(0));
       s.serve(c.serial(0)).after(c.wire.latency.fs + c.io(0) + c.noc());
       acknowledged = s.last();
     }
@@ -68,8 +70,8 @@ class Ring {
     }
   }
   std::int64_t flag_round_trip() const {
-    return c.to_remote_slice(kSector, c.link(kSector)) + c.gpu.l2_atomic_time.fs + c.gpu.l2_latency.fs +
-           c.hbm(kSector) + c.io(0) + c.link(0) + c.io(0) + c.noc();
+    return c.to_remote_slice(kSector, c.link(kSector)) + c.gpu.l2_atomic_time.fs +
+           c.gpu.l2_latency.fs + c.hbm(kSector) + c.io(0) + c.link(0) + c.io(0) + c.noc();
   }
 
   const Costs& c;
@@ -81,14 +83,15 @@ class Ring {
 TEST(RingAllReduce, takes_its_closed_form_on_ideal_gpus) {
   for (const std::int64_t ranks : {3, 4, 5}) {
     for (const std::int64_t lines : {1, 2, 4}) {
-      const machine::Machine machine = ideal("ring:" + std::to_string(ranks), {{"link.link.bandwidth", "10 GB/s"},
-                                                                               {"link.link.latency", "500 ns"},
-                                                                               {"gpu.sync.poll_interval", "9973 ps"}});
+      const machine::Machine machine =
+          ideal("ring:" + std::to_string(ranks), {{"link.link.bandwidth", "10 GB/s"},
+                                                  {"link.link.latency", "500 ns"},
+                                                  {"gpu.sync.poll_interval", "9973 ps"}});
       const Costs c(machine);
       program::LoadOptions options{.ranks = static_cast<int>(ranks)};
       options.parameters = {{"channels", "1"}, {"threads", "32"}, {"protocol", "simple"}};
-      const program::Program program =
-          program::bind(program::load("all-reduce/ring", options), &machine, {.size = {ranks * lines * kLine}});
+      const program::Program program = program::bind(program::load("all-reduce/ring", options),
+                                                     &machine, {.size = {ranks * lines * kLine}});
       const Result result = simulate(machine, program);
       Ring ring(c, lines);
       ring.send();
@@ -102,15 +105,18 @@ TEST(RingAllReduce, takes_its_closed_form_on_ideal_gpus) {
       const std::int64_t each = 3 * c.wire.latency.fs + lines * c.serial(kLine);
       EXPECT_NEAR(static_cast<double>(result.time.fs), static_cast<double>(2 * (ranks - 1) * each),
                   static_cast<double>(2 * (ranks - 1)) * 15e6 + 1.1e9);
-      EXPECT_EQ(result.counters.at("stores.injected_bytes"), ranks * 2 * (ranks - 1) * lines * kLine);
+      EXPECT_EQ(result.counters.at("stores.injected_bytes"),
+                ranks * 2 * (ranks - 1) * lines * kLine);
     }
   }
 }
 
 TEST(RingAllReduce, large_sizes_reach_the_bandwidth_of_the_links) {
-  const machine::Machine machine = ideal("ring:4", {{"link.link.bandwidth", "10 GB/s"}, {"link.link.latency", "10 ns"}});
+  const machine::Machine machine = ideal("ring:4", {{"link.link.bandwidth", "10 GB/s"},
+                                                    {"link.link.latency", "10 ns"},
+                                                    {"gpu.sync.poll_interval", "20 ns"}});
   program::LoadOptions options{.ranks = 4};
-  options.parameters = {{"channels", "4"}, {"threads", "128"}, {"piece", "4096"}};
+  options.parameters = {{"channels", "4"}, {"threads", "128"}, {"piece", "4KiB"}};
   const program::Program program =
       program::bind(program::load("all-reduce/ring", options), &machine, {.size = MiB(1)});
   const Result result = simulate(machine, program);

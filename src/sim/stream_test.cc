@@ -51,7 +51,9 @@ machine::Machine in_one_batch(const std::string& topology, Settings more = {}) {
 Ops put_lines(int from, int to) {
   return {transfer(OpKind::put, {at(from, kInput)}, {at(to, kOutput)})};
 }
-Shape lines(std::int64_t count) { return {.chunk_bytes = count * kLine}; }
+Shape lines(std::int64_t count) {
+  return {.chunk_bytes = count * kLine};
+}
 
 /// When the data of a batch of local loads has all come, from the first issue on.
 std::int64_t loaded(const Costs& c, std::int64_t count, std::int64_t begin) {
@@ -90,7 +92,10 @@ Stream& over_link(Stream& s, const Costs& c, std::int64_t payload) {
   return s.serve(c.serial(payload)).after(c.wire.latency.fs);
 }
 std::int64_t acknowledged(Stream& s, const Costs& c) {
-  return s.serve(c.io(0) - c.gpu.noc_io_latency.fs).after(c.gpu.noc_io_latency.fs).after(c.noc()).last();
+  return s.serve(c.io(0) - c.gpu.noc_io_latency.fs)
+      .after(c.gpu.noc_io_latency.fs)
+      .after(c.noc())
+      .last();
 }
 
 TEST(StreamOfLines, a_local_copy_turns_the_memory_bus_round_once) {
@@ -143,7 +148,8 @@ TEST(StreamOfLines, a_slow_link_is_busy_without_a_gap) {
   run(machine, {{put_lines(0, 1)}, {}}, lines(64), {.trace = &log});
   const std::vector<LinkLog::Use>& uses = log.uses[0];
   ASSERT_EQ(uses.size(), 64U);
-  EXPECT_EQ(uses.front().begin, stores_at_link(c, 64, loaded(c, 64, c.start() + c.overhead())).times.front());
+  EXPECT_EQ(uses.front().begin,
+            stores_at_link(c, 64, loaded(c, 64, c.start() + c.overhead())).times.front());
   EXPECT_EQ(uses.back().end - uses.front().begin, 64 * c.serial(kLine));
 }
 
@@ -178,8 +184,8 @@ TEST(StreamOfLines, a_get_sends_control_packets_out_and_lines_back) {
   EXPECT_EQ(result.time.fs, stores.last() + c.end());
 }
 
-// Both senders' lines reach the output at the same times; the one with the smaller relative rank goes
-// first each time.
+// Both senders' lines reach the output at the same times; the one with the smaller relative rank
+// goes first each time.
 TEST(StreamOfLines, two_senders_share_a_switch_output_in_the_order_of_their_tags) {
   const machine::Machine machine = in_one_batch("switch:3", {{"link.link.bandwidth", "5 GB/s"}});
   const Costs c(machine);
@@ -199,11 +205,11 @@ TEST(StreamOfLines, two_senders_share_a_switch_output_in_the_order_of_their_tags
 // --- Credits.
 
 /// A link with a receive buffer of `credits` slots: request k starts when it has come, the link is
-/// free, and request k - credits has left the buffer one latency ago. `leave` serves what empties the
-/// buffer (0: it leaves on arrival, after `node`).
+/// free, and request k - credits has left the buffer one latency ago. `leave` serves what empties
+/// the buffer (0: it leaves on arrival, after `node`).
 struct Credited {
-  Stream out;                      ///< departures from the link
-  Stream left;                     ///< when each has left the buffer
+  Stream out;   ///< departures from the link
+  Stream left;  ///< when each has left the buffer
   Credited(const Stream& arrivals, std::int64_t service, std::int64_t latency, std::int64_t node,
            std::int64_t leave, std::size_t credits)
       : out(arrivals), left(arrivals) {
@@ -259,12 +265,31 @@ TEST(StreamOfLines, a_switch_gives_a_slot_back_when_the_line_has_entered_its_out
   EXPECT_EQ(log.ends(3), down.out.times);
 }
 
+TEST(StreamOfLines, a_link_without_credits_behind_one_with_credits_takes_a_line_as_it_comes) {
+  machine::Machine machine = in_one_batch("mesh:1x3", {{"link.link.credits", "2"}});
+  machine.link_classes.push_back(machine.link_classes[0]);
+  machine.link_classes[1].credits = 0;
+  machine.link_classes[1].bandwidth = Rate{1'000'000'000};  // a queue forms behind it
+  machine.links[2].link_class = machine.links[3].link_class = 1;
+  machine.forget_routes();
+  const Costs c(machine);
+  LinkLog log;
+  run(machine, {{put_lines(0, 2)}, {}, {}}, lines(30), {.trace = &log});
+  const Stream at_link = stores_at_link(c, 30, loaded(c, 30, c.start() + c.overhead()));
+  Credited first(at_link, c.serial(kLine), c.wire.latency.fs, 2 * c.gpu.noc_io_latency.fs, 0, 2);
+  EXPECT_EQ(log.ends(0), first.out.times);
+  EXPECT_EQ(log.ends(2),
+            first.left.serve(machine.link_classes[1].bandwidth.time_for(kLine + 20).fs).times);
+}
+
 // Two senders to rank 0 fill its output queue of two lines; all links are equally fast, so from the
-// fourth line of the output on, line j enters the queue when line j - 2 starts, senders in turn. What
-// stands behind in the same receive buffer waits with it: here the one line from rank 1 to rank 3.
+// fourth line of the output on, line j enters the queue when line j - 2 starts, senders in turn.
+// What stands behind in the same receive buffer waits with it: here the one line from rank 1 to
+// rank 3.
 TEST(StreamOfLines, a_full_switch_queue_holds_back_what_stands_behind_in_the_receive_buffer) {
   constexpr std::int64_t kLines = 40;
-  const auto begin_at_rank_3 = [&](const std::string& queue, std::int64_t& first, std::int64_t& serial) {
+  const auto begin_at_rank_3 = [&](const std::string& queue, std::int64_t& first,
+                                   std::int64_t& serial) {
     const machine::Machine machine =
         in_one_batch("switch:4", {{"switch.queue", queue}, {"link.link.bandwidth", "2 GB/s"}});
     const Costs c(machine);
@@ -291,8 +316,10 @@ TEST(StreamOfLines, a_full_switch_queue_holds_back_what_stands_behind_in_the_rec
     return log.uses[7].front().begin;
   };
   std::int64_t first = 0, serial = 0;
-  EXPECT_EQ(begin_at_rank_3("0", first, serial), first + kLines * serial) << "as it arrives";
-  EXPECT_EQ(begin_at_rank_3("2", first, serial), first + (2 * kLines - 4) * serial);
+  const std::int64_t unlimited = begin_at_rank_3("0", first, serial);
+  EXPECT_EQ(unlimited, first + kLines * serial) << "as it arrives";
+  const std::int64_t held = begin_at_rank_3("2", first, serial);
+  EXPECT_EQ(held, first + (2 * kLines - 4) * serial);
 }
 
 // --- Arbitration. Lines A, three flags, lines B come while the first line is on the (slow) wire.
@@ -325,7 +352,8 @@ TEST(Arbitration, a_link_chooses_between_lines_and_flags_by_its_policy) {
                                                       {"link.link.credits", "64"},
                                                       {"link.link.arbitration", policy.name}});
     LinkLog log;
-    run(machine, {{lines_flags_lines()}, {}}, {.chunk_bytes = 4 * kLine, .chunks = 2}, {.trace = &log});
+    run(machine, {{lines_flags_lines()}, {}}, {.chunk_bytes = 4 * kLine, .chunks = 2},
+        {.trace = &log});
     const std::vector<LinkLog::Use>& uses = log.uses[0];
     EXPECT_EQ(order_of(uses, kSector + 20), policy.order) << policy.name;
     for (std::size_t i = 1; i < uses.size(); ++i) EXPECT_EQ(uses[i].begin, uses[i - 1].end);
@@ -340,12 +368,14 @@ TEST(Arbitration, an_io_port_chooses_between_lines_and_flags_by_its_policy) {
                                                       {"gpu.noc.arbitration", policy.name}});
     const Rate port = machine.model(0).noc_io_rate;
     LinkLog log;
-    run(machine, {{lines_flags_lines()}, {}}, {.chunk_bytes = 4 * kLine, .chunks = 2}, {.trace = &log});
+    run(machine, {{lines_flags_lines()}, {}}, {.chunk_bytes = 4 * kLine, .chunks = 2},
+        {.trace = &log});
     const std::vector<LinkLog::Use>& uses = log.uses[0];
     ASSERT_EQ(order_of(uses, kSector + 20), policy.order) << policy.name;
     for (std::size_t i = 1; i < uses.size(); ++i) {
       const std::int64_t bytes = policy.order[i] == 'f' ? kSector : kLine;
-      EXPECT_EQ(uses[i].begin - uses[i - 1].begin, port.time_for(bytes).fs) << policy.name << " " << i;
+      EXPECT_EQ(uses[i].begin - uses[i - 1].begin, port.time_for(bytes).fs)
+          << policy.name << " " << i;
     }
   }
 }

@@ -1,5 +1,5 @@
-// What the tests of the simulator share: small machines, small programs, and the costs of the model as
-// formulas of docs/model.md (written from its text, not from the engine).
+// What the tests of the simulator share: small machines, small programs, and the costs of the model
+// as formulas of docs/model.md (written from its text, not from the engine).
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace hemiola::sim::test {
 
 using program::Access;
 using program::Op;
-using program::OpKind;
 using program::Operand;
+using program::OpKind;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// A built-in topology of ideal GPUs: every part takes the 1 fs that each hop takes at least.
@@ -62,6 +62,7 @@ inline machine::Machine distinct(const std::string& topology, const Settings& mo
                        {"gpu.dma.sync_latency", "401 ns"},
                        {"gpu.proxy.fifo_latency", "601 ns"},
                        {"gpu.proxy.request_time", "307 ns"},
+                       {"gpu.proxy.network_time", "353 ns"},
                        {"gpu.proxy.return_latency", "503 ns"},
                        {"link.link.bandwidth", "50 GB/s"},
                        {"link.link.latency", "313 ns"},
@@ -87,14 +88,17 @@ struct Costs {
   std::int64_t cu(std::int64_t payload) const {
     return gpu.noc_cu_rate.time_for(on_chip(payload)).fs;
   }
-  std::int64_t io(std::int64_t payload) const {  ///< one I/O port and the way between it and the wire
+  std::int64_t io(
+      std::int64_t payload) const {  ///< one I/O port and the way between it and the wire
     return gpu.noc_io_rate.time_for(on_chip(payload)).fs + gpu.noc_io_latency.fs;
   }
   std::int64_t slice(std::int64_t bytes) const {
     return gpu.l2_slice_rate.time_for(bytes).fs + gpu.l2_latency.fs;
   }
   std::int64_t hbm(std::int64_t bytes) const {  ///< service of the one channel
-    return Rate{gpu.hbm_rate.bytes_per_second * gpu.hbm_efficiency_permille / 1000}.time_for(bytes).fs;
+    return Rate{gpu.hbm_rate.bytes_per_second * gpu.hbm_efficiency_permille / 1000}
+        .time_for(bytes)
+        .fs;
   }
   std::int64_t read(std::int64_t bytes) const { return hbm(bytes) + gpu.hbm_latency.fs; }
   std::int64_t serial(std::int64_t payload) const {  ///< one link, without its latency
@@ -123,8 +127,8 @@ struct Costs {
   }
   /// `there` and `back`: what the links take with and without the payload.
   std::int64_t remote_load(std::int64_t bytes, std::int64_t there, std::int64_t back) const {
-    return issue() + cu(0) + noc() + io(0) + there + io(0) + slice(bytes) + read(bytes) + io(bytes) +
-           back + io(bytes) + cu(bytes) + noc();
+    return issue() + cu(0) + noc() + io(0) + there + io(0) + slice(bytes) + read(bytes) +
+           io(bytes) + back + io(bytes) + cu(bytes) + noc();
   }
   std::int64_t to_remote_slice(std::int64_t bytes, std::int64_t there) const {
     return issue() + cu(bytes) + noc() + io(bytes) + there + io(bytes);
@@ -175,16 +179,24 @@ inline Op transfer(OpKind kind, std::vector<Operand> src, std::vector<Operand> d
   op.dst = std::move(dst);
   return op;
 }
-inline Op copy(const Operand& from, const Operand& to) { return transfer(OpKind::copy, {from}, {to}); }
+inline Op copy(const Operand& from, const Operand& to) {
+  return transfer(OpKind::copy, {from}, {to});
+}
 inline Op flag(OpKind kind, int rank, std::int32_t index) {
   Op op{.kind = kind};
   op.channel = program::Channel::memory;
   op.semaphores = {{constant(rank), index}};
   return op;
 }
-inline Op signal(int rank, std::int32_t index = 0) { return flag(OpKind::signal, rank, index); }
-inline Op wait(int rank, std::int32_t index = 0) { return flag(OpKind::wait, rank, index); }
-inline Op sync() { return {.kind = OpKind::sync}; }
+inline Op signal(int rank, std::int32_t index = 0) {
+  return flag(OpKind::signal, rank, index);
+}
+inline Op wait(int rank, std::int32_t index = 0) {
+  return flag(OpKind::wait, rank, index);
+}
+inline Op sync() {
+  return {.kind = OpKind::sync};
+}
 inline Op through_port(Op op) {
   op.channel = program::Channel::port;
   return op;
@@ -194,8 +206,8 @@ using Ops = std::vector<Op>;
 
 struct Shape {
   std::int64_t chunk_bytes = 128;
-  std::int64_t chunks = 1;   ///< of each of input, output and scratch
-  std::int32_t threads = 32; ///< per workgroup
+  std::int64_t chunks = 1;    ///< of each of input, output and scratch
+  std::int32_t threads = 32;  ///< per workgroup
   int semaphores = 4;
 };
 
@@ -211,7 +223,10 @@ inline program::Program make(const machine::Machine& machine,
   result.buffers = {
       {.name = "input", .kind = program::BufferKind::input, .chunks = {shape.chunks}},
       {.name = "output", .kind = program::BufferKind::output, .chunks = {shape.chunks}},
-      {.name = "scratch", .kind = program::BufferKind::scratch, .chunks = {shape.chunks}, .packets = true}};
+      {.name = "scratch",
+       .kind = program::BufferKind::scratch,
+       .chunks = {shape.chunks},
+       .packets = true}};
   for (int i = 0; i < shape.semaphores; ++i) {
     result.semaphores.push_back({.name = "channel " + std::to_string(i)});
   }

@@ -11,15 +11,17 @@ using namespace test;
 
 constexpr std::int64_t kLine = 128, kSector = 32;
 
-/// Wavefronts of 8 threads: one line per iteration. All parts pass a line per femtosecond, so that only
-/// issue and latency count.
+/// Wavefronts of 8 threads: one line per iteration. All parts pass a line per femtosecond, so that
+/// only issue and latency count.
 machine::Machine pipelined(Settings more) {
   more.emplace_back("gpu.cu.wavefront_size", "8");
   more.emplace_back("gpu.cu.issue_interval", "1 ns");
   more.emplace_back("gpu.noc.latency", "100 ns");
   return ideal("ring:2", more);
 }
-Shape lines(std::int64_t count) { return {.chunk_bytes = count * kLine, .threads = 8}; }
+Shape lines(std::int64_t count) {
+  return {.chunk_bytes = count * kLine, .threads = 8};
+}
 
 TEST(Wavefronts, unrolling_pays_the_latency_once_a_batch) {
   for (const std::int64_t unroll : {1, 2, 4, 16, 64}) {
@@ -29,19 +31,21 @@ TEST(Wavefronts, unrolling_pays_the_latency_once_a_batch) {
     const std::int64_t in_batch = std::min<std::int64_t>(unroll, 16);
     const std::int64_t batch =
         in_batch * c.issue() + (c.local_load(kLine) - c.issue()) + in_batch * c.issue();
-    EXPECT_EQ(result.time.fs, c.start() + 16 / in_batch * batch + (c.local_store(kLine) - c.issue()) + c.end())
+    EXPECT_EQ(result.time.fs,
+              c.start() + 16 / in_batch * batch + (c.local_store(kLine) - c.issue()) + c.end())
         << unroll << " iterations at a time";
   }
 }
 
-/// Departures of `count` requests that all want to issue at `begin`, where a slot is taken from the issue
-/// to the completion one round trip later.
+/// Departures of `count` requests that all want to issue at `begin`, where a slot is taken from the
+/// issue to the completion one round trip later.
 std::vector<std::int64_t> issued(std::int64_t count, std::int64_t begin, std::int64_t interval,
                                  std::int64_t round_trip, std::int64_t slots) {
   std::vector<std::int64_t> out;
   for (std::int64_t k = 0; k < count; ++k) {
     std::int64_t start = out.empty() ? begin : out.back();
-    if (slots > 0 && k >= slots) start = std::max(start, out[static_cast<std::size_t>(k - slots)] + round_trip);
+    if (slots > 0 && k >= slots)
+      start = std::max(start, out[static_cast<std::size_t>(k - slots)] + round_trip);
     out.push_back(start + interval);
   }
   return out;
@@ -52,9 +56,11 @@ TEST(Wavefronts, loads_in_flight_are_limited_and_saturate) {
   for (const std::int64_t slots : {1, 3, 10, 64, 500, 0}) {
     const machine::Machine machine = pipelined({{"gpu.cu.max_outstanding", std::to_string(slots)}});
     const Costs c(machine);
-    const Result result = run(machine, {{{transfer(OpKind::copy, {at(0, kInput)}, {})}}, {}}, lines(600));
+    const Result result =
+        run(machine, {{{transfer(OpKind::copy, {at(0, kInput)}, {})}}, {}}, lines(600));
     const std::int64_t round_trip = c.local_load(kLine) - c.issue();
-    const std::int64_t last = issued(600, c.start(), c.issue(), round_trip, slots).back() + round_trip;
+    const std::int64_t last =
+        issued(600, c.start(), c.issue(), round_trip, slots).back() + round_trip;
     EXPECT_EQ(result.time.fs, last + c.end()) << slots << " loads";
     best = std::min(best, result.time.fs);
     // 200 ns at one load a nanosecond: more than about 200 loads do not help.
@@ -66,34 +72,42 @@ TEST(Wavefronts, loads_in_flight_are_limited_and_saturate) {
 
 TEST(Wavefronts, stores_in_flight_are_limited) {
   for (const std::int64_t slots : {1, 7, 90, 0}) {
-    const machine::Machine machine = pipelined({{"gpu.cu.max_stores", std::to_string(slots)}});
+    machine::Machine machine = pipelined({});
+    machine.models[0].cu_max_stores = slots;
     const Costs c(machine);
     const Result result = run(machine, {{{copy(at(0, kInput), at(0, kOutput))}}, {}}, lines(200));
     const std::int64_t loaded = c.start() + 200 * c.issue() + (c.local_load(kLine) - c.issue());
     const std::int64_t round_trip = c.local_store(kLine) - c.issue();
-    EXPECT_EQ(result.time.fs, issued(200, loaded, c.issue(), round_trip, slots).back() + round_trip + c.end())
+    EXPECT_EQ(result.time.fs,
+              issued(200, loaded, c.issue(), round_trip, slots).back() + round_trip + c.end())
         << slots << " stores";
   }
 }
 
 TEST(Wavefronts, a_load_behind_a_store_without_a_slot_waits_too) {
   // Two stores, one slot: the load of the next operation stands behind the second store.
-  const machine::Machine machine = pipelined({{"gpu.cu.max_stores", "1"}});
+  machine::Machine machine = pipelined({});
+  machine.models[0].cu_max_stores = 1;
   const Costs c(machine);
-  const Result result = run(machine,
-                            {{{copy(at(0, kInput), at(0, kOutput)), transfer(OpKind::copy, {at(0, kScratch)}, {})}}, {}},
-                            lines(2));
+  const Result result = run(
+      machine,
+      {{{copy(at(0, kInput), at(0, kOutput)), transfer(OpKind::copy, {at(0, kScratch)}, {})}}, {}},
+      lines(2));
   const std::int64_t loaded = c.start() + c.issue() + c.local_load(kLine);
-  const std::int64_t second = loaded + c.local_store(kLine) + c.issue();  // departure of the second store
+  const std::int64_t second =
+      loaded + c.local_store(kLine) + c.issue();  // departure of the second store
   EXPECT_EQ(result.time.fs, second + c.issue() + c.local_load(kLine) + c.end());
 }
 
 TEST(Wavefronts, a_reduction_takes_all_sources_but_one_through_the_unit) {
   const machine::Machine machine = distinct("ring:2");
   const Costs c(machine);
-  const Result result = run(
-      machine, {{{transfer(OpKind::reduce, {at(0, kInput, 0), at(0, kInput, 1), at(0, kInput, 2)}, {at(0, kOutput)})}}, {}},
-      {.chunk_bytes = kLine, .chunks = 3});
+  const Result result =
+      run(machine,
+          {{{transfer(OpKind::reduce, {at(0, kInput, 0), at(0, kInput, 1), at(0, kInput, 2)},
+                      {at(0, kOutput)})}},
+           {}},
+          {.chunk_bytes = kLine, .chunks = 3});
   Stream loads(3, c.start() + c.overhead());
   loads.serve(c.issue()).serve(c.cu(0)).after(c.noc());
   loads.serve(c.gpu.l2_slice_rate.time_for(kLine).fs).after(c.gpu.l2_latency.fs);
@@ -105,7 +119,8 @@ TEST(Wavefronts, a_reduction_takes_all_sources_but_one_through_the_unit) {
 
 TEST(Wavefronts, wavefronts_of_a_unit_share_its_reduction_rate) {
   // Two wavefronts of 8 threads, one line each; their loads come together within nanoseconds.
-  const machine::Machine machine = pipelined({{"gpu.cu.reduce_rate_4byte", "1 GB/s"}, {"gpu.sync.barrier_latency", "9 ns"}});
+  const machine::Machine machine =
+      pipelined({{"gpu.cu.reduce_rate_4byte", "1 GB/s"}, {"gpu.sync.barrier_latency", "9 ns"}});
   const Costs c(machine);
   const Ops ops = {transfer(OpKind::reduce, {at(0, kInput), at(0, kScratch)}, {at(0, kOutput)})};
   const Result result = run(machine, {{ops}, {}}, {.chunk_bytes = 2 * kLine, .threads = 16});
@@ -119,16 +134,20 @@ TEST(Wavefronts, a_sync_releases_all_when_the_last_has_come) {
   // Lines 0 and 1 are moved by wavefront 0 and 1; a second copy follows the sync.
   const machine::Machine machine = pipelined({{"gpu.sync.barrier_latency", "9 ns"}});
   const Costs c(machine);
-  const Ops ops = {copy(at(0, kInput), at(0, kOutput)), sync(), copy(at(0, kOutput), at(0, kScratch))};
+  const Ops ops = {copy(at(0, kInput), at(0, kOutput)), sync(),
+                   copy(at(0, kOutput), at(0, kScratch))};
   const Result result = run(machine, {{ops}, {}}, {.chunk_bytes = 2 * kLine, .threads = 16});
   // Wavefront 1 issues its load 1 ns after wavefront 0, and its store 1 ns after the load's return.
-  const std::int64_t joined = c.start() + c.issue() + c.local_load(kLine) + c.issue() + c.gpu.sync_barrier_latency.fs;
-  EXPECT_EQ(result.time.fs, joined + c.issue() + c.local_load(kLine) + c.local_store(kLine) + c.end());
+  const std::int64_t joined =
+      c.start() + c.issue() + c.local_load(kLine) + c.issue() + c.gpu.sync_barrier_latency.fs;
+  EXPECT_EQ(result.time.fs,
+            joined + c.issue() + c.local_load(kLine) + c.local_store(kLine) + c.end());
   EXPECT_EQ(spent_on(result, 0, Reason::barrier), c.gpu.sync_barrier_latency.fs);
 }
 
 TEST(Wavefronts, a_compute_operation_takes_its_duration_or_its_flop) {
-  const machine::Machine machine = distinct("ring:2", {{"gpu.cu.matrix_rate", "1000"}, {"gpu.cu.clock", "1 GHz"}});
+  const machine::Machine machine =
+      distinct("ring:2", {{"gpu.cu.matrix_rate", "1000"}, {"gpu.cu.clock", "1 GHz"}});
   const Costs c(machine);
   Op fixed{.kind = OpKind::compute};
   fixed.duration = Time::from_us(3);
@@ -142,19 +161,20 @@ TEST(Wavefronts, a_compute_operation_takes_its_duration_or_its_flop) {
 TEST(Packets, a_reader_sees_a_packet_with_the_first_load_after_it_has_come) {
   const machine::Machine machine = distinct("ring:2", {{"gpu.sync.poll_interval", "977 ns"}});
   const Costs c(machine);
-  // 64 B of data are one line of packets. The reader starts early and polls.
-  const Result result = run(machine,
-                            {{{transfer(OpKind::put_packets, {at(0, kInput)}, {packets(1)})}},
-                             {{transfer(OpKind::unpack_packets, {packets(1)}, {at(1, kOutput)})}}},
-                            {.chunk_bytes = 64}, {.skew = {Time::from_us(5)}});
+  // 64 B of data are one line of packets. It comes 100 ns after the return of the reader's 4th
+  // load.
   const std::int64_t issue = c.start() + c.overhead();
-  const std::int64_t arrival = Time::from_us(5).fs + issue + c.local_load(64) + c.to_remote_slice(kLine, c.link(kLine));
   const std::int64_t first = issue + c.issue() + c.cu(0) + c.noc();
   const std::int64_t rest = c.slice(kLine) + c.read(kLine) + c.cu(kLine) + c.noc();
   const std::int64_t period = rest + c.gpu.sync_poll_interval.fs + c.issue() + c.cu(0) + c.noc();
-  const std::int64_t failed = (arrival - first) / period + 1;
-  ASSERT_GT((arrival - first) % period, rest) << "the packet must not meet a poll";
-  ASSERT_LT((arrival - first) % period, period - c.slice(kLine));
+  const std::int64_t travel = issue + c.local_load(64) + c.to_remote_slice(kLine, c.link(kLine));
+  const std::int64_t failed = 4;
+  const std::int64_t arrival = first + (failed - 1) * period + rest + Time::from_ns(100).fs;
+  ASSERT_GT(arrival, travel);
+  const Result result = run(machine,
+                            {{{transfer(OpKind::put_packets, {at(0, kInput)}, {packets(1)})}},
+                             {{transfer(OpKind::unpack_packets, {packets(1)}, {at(1, kOutput)})}}},
+                            {.chunk_bytes = 64}, {.skew = {Time{arrival - travel}}});
   EXPECT_EQ(result.rank_end[1].fs, first + failed * period + rest + c.local_store(64) + c.end());
   EXPECT_EQ(result.counters.at("requests.packet_retries"), failed);
   EXPECT_EQ(result.counters.at("stores.delivered_bytes"), kLine) << "flags travel with the data";
@@ -167,10 +187,27 @@ TEST(Packets, ll128_moves_120_bytes_of_data_in_a_line) {
   Operand to = at(1, kScratch);
   to.access = Access::ll128;
   Shape shape{.chunk_bytes = 240};
-  const program::Program program = make(machine, {{{transfer(OpKind::put, {at(0, kInput)}, {to})}}, {}}, shape);
+  const program::Program program =
+      make(machine, {{{transfer(OpKind::put, {at(0, kInput)}, {to})}}, {}}, shape);
   const Result result = simulate(machine, program);
   EXPECT_EQ(result.links.at(0).payload_bytes, 2 * kLine);
   EXPECT_EQ(result.counters.at("stores.delivered_bytes"), 2 * kLine);
+}
+
+TEST(Packets, halves_of_a_doubled_buffer_may_meet_inside_a_line) {
+  const machine::Machine machine = distinct("ring:2");
+  // 32 B of data are 64 B of packets: both halves are one line. The writer is two repetitions ahead
+  // when the reader begins.
+  program::Program program =
+      make(machine,
+           {{{transfer(OpKind::put_packets, {at(0, kInput)}, {packets(1)})}},
+            {{transfer(OpKind::unpack_packets, {packets(1)}, {at(1, kOutput)})}}},
+           {.chunk_bytes = 32});
+  program.buffers[kScratch].doubled = true;
+  const Result result =
+      simulate(machine, program, {.iterations = 2, .skew = {Time{0}, Time::from_us(90)}});
+  EXPECT_EQ(result.counters.at("requests.packet_retries"), 0);
+  EXPECT_EQ(result.counters.at("requests.loads"), 4);
 }
 
 // docs/model.md: "sync; count on a semaphore in the L2; poll it; sync".
@@ -184,8 +221,9 @@ TEST(Barrier, the_last_workgroup_releases_those_that_poll) {
     std::int64_t flag, poll, back;
   };
   const auto step = [&](std::int64_t workgroup) {
-    const std::int64_t begin = c.start() + workgroup * c.gpu.dispatch_interval.fs + c.gpu.sync_barrier_latency.fs +
-                               c.overhead() + c.gpu.sync_fence_latency.fs;
+    const std::int64_t begin = c.start() + workgroup * c.gpu.dispatch_interval.fs +
+                               c.gpu.sync_barrier_latency.fs + c.overhead() +
+                               c.gpu.sync_fence_latency.fs;
     Step s{};
     s.flag = begin + c.issue() + c.cu(kSector) + c.noc();
     s.poll = begin + 2 * c.issue() + c.cu(0) + c.noc();  // the poll is issued behind the flag
@@ -197,8 +235,10 @@ TEST(Barrier, the_last_workgroup_releases_those_that_poll) {
   };
   const Step first = step(0), second = step(1);
   ASSERT_LT(first.poll, second.flag) << "the first poll of workgroup 0 comes too early";
-  ASSERT_LT(first.flag + c.gpu.l2_atomic_time.fs + c.slice(kSector) - c.gpu.l2_latency.fs, second.flag);
-  const std::int64_t again = first.back + c.gpu.sync_poll_interval.fs + c.issue() + c.cu(0) + c.noc();
+  ASSERT_LT(first.flag + c.gpu.l2_atomic_time.fs + c.slice(kSector) - c.gpu.l2_latency.fs,
+            second.flag);
+  const std::int64_t again =
+      first.back + c.gpu.sync_poll_interval.fs + c.issue() + c.cu(0) + c.noc();
   const std::int64_t seen = again + c.slice(kSector) + c.read(kSector) + c.cu(kSector) + c.noc();
   EXPECT_EQ(result.time.fs, seen + c.gpu.sync_barrier_latency.fs + c.end());
   EXPECT_EQ(result.counters.at("requests.polls"), 3);
