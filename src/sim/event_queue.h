@@ -38,13 +38,12 @@ class EventQueue {
     place({time, next_++, order, kind, a, b});
   }
 
-  /// One of the next few events, or none: 0 is the next one if it is in the present bucket. For
-  /// prefetching.
-  const Event* upcoming(std::size_t i) const {
-    return i < current_.size() ? &current_[i] : nullptr;
-  }
+  /// Whether the last pop() opened a bucket, and what stands in it: for prefetching.
+  bool opened() const { return opened_; }
+  const std::vector<Event>& bucket() const { return current_; }
 
   Event pop() {
+    opened_ = current_.empty();
     while (current_.empty()) advance();
     std::pop_heap(current_.begin(), current_.end(), Later{});
     const Event event = current_.back();
@@ -121,6 +120,7 @@ class EventQueue {
   std::vector<Event> far_;  ///< heap: beyond the wheel
   std::int64_t now_ = 0;
   std::size_t size_ = 0;
+  bool opened_ = false;
   std::uint64_t next_ = 0;
 };
 

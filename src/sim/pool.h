@@ -4,21 +4,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 namespace hemiola::sim {
 
 template <typename T>
 class Pool {
  public:
-  T& operator[](std::size_t i) { return blocks_[i / kBlock][i % kBlock]; }
-  const T& operator[](std::size_t i) const { return blocks_[i / kBlock][i % kBlock]; }
+  T& operator[](std::size_t i) { return blocks_[i / kBlock].get()[i % kBlock]; }
+  const T& operator[](std::size_t i) const { return blocks_[i / kBlock].get()[i % kBlock]; }
 
   /// A default-initialised object.
   std::int32_t take() {
     if (free_.empty()) {
       const auto first = static_cast<std::int32_t>(blocks_.size() * kBlock);
-      blocks_.push_back(std::make_unique<T[]>(kBlock));
+      blocks_.push_back(make_block());
       for (std::int32_t i = static_cast<std::int32_t>(kBlock) - 1; i >= 0; --i)
         free_.push_back(first + i);
     }
@@ -30,8 +35,31 @@ class Pool {
   void give_back(std::int32_t id) { free_.push_back(id); }
 
  private:
-  static constexpr std::size_t kBlock = 1024;
-  std::vector<std::unique_ptr<T[]>> blocks_;
+  // Blocks of several megabytes on huge pages where the system has them: objects are visited in the order of
+  // time, not of memory, and with small pages most of that is address translation.
+  static constexpr std::size_t kBlock = 1 << 14;
+  static constexpr std::size_t kHugePage = 2 << 20;
+
+  struct Free {
+    void operator()(T* objects) const {
+      std::destroy_n(objects, kBlock);
+      ::operator delete(objects, std::align_val_t{kHugePage});
+    }
+  };
+  using Block = std::unique_ptr<T, Free>;
+
+  static Block make_block() {
+    const std::size_t bytes = (kBlock * sizeof(T) + kHugePage - 1) / kHugePage * kHugePage;
+    void* memory = ::operator new(bytes, std::align_val_t{kHugePage});
+#ifdef __linux__
+    madvise(memory, bytes, MADV_HUGEPAGE);  // advice: failing changes nothing
+#endif
+    T* objects = static_cast<T*>(memory);
+    std::uninitialized_value_construct_n(objects, kBlock);
+    return Block(objects);
+  }
+
+  std::vector<Block> blocks_;
   std::vector<std::int32_t> free_;
 };
 

@@ -180,11 +180,9 @@ void Reference::handle(const Event& event) {
 
 // Most of the time goes into waiting for requests that left the cache since their last event.
 void Reference::prefetch() const {
-  for (std::size_t i = 0; i < 4; ++i) {
-    const Event* next = events_.upcoming(i);
-    if (next == nullptr) return;
-    if (next->kind > kComplete) continue;
-    const char* request = reinterpret_cast<const char*>(&requests_[index(next->a)]);
+  for (const Event& next : events_.bucket()) {
+    if (next.kind > kComplete) continue;
+    const char* request = reinterpret_cast<const char*>(&requests_[index(next.a)]);
     __builtin_prefetch(request);
     __builtin_prefetch(request + 64);
     __builtin_prefetch(request + 256);
@@ -209,7 +207,7 @@ Result Reference::run() {
     const Event event = events_.pop();
     now_ = event.time;
     ++counters_.events;
-    prefetch();
+    if (events_.opened()) prefetch();
     handle(event);
     // Polls alone: after every waiting wavefront has polled several times, look for a deadlock.
     quiet_ = active_ == 0 ? quiet_ + 1 : 0;

@@ -47,7 +47,7 @@ enum class Stage : std::uint8_t {
 };
 
 /// The first cache line is what every hop reads, the second what it charges.
-struct alignas(64) Request {
+struct alignas(128) Request {
   Leg leg{};
   std::int32_t hop = 0;
   std::int32_t carried = 0;   ///< payload of the present leg

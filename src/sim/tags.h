@@ -28,36 +28,39 @@ class Tags {
   Outcome access(std::int64_t line, bool write) {
     Outcome outcome;
     if (!exists()) return outcome;
-    if (entries_.empty()) entries_.resize(static_cast<std::size_t>(sets_ * ways_));
-    Entry* set = &entries_[static_cast<std::size_t>(set_of(line) * ways_)];
-    Entry* victim = set;
+    if (lines_.empty()) {
+      lines_.resize(static_cast<std::size_t>(sets_ * ways_));
+      stamps_.resize(lines_.size());
+    }
+    const auto first = static_cast<std::size_t>(set_of(line) * ways_);
+    std::int64_t* lines = &lines_[first];
+    std::uint64_t* stamps = &stamps_[first];
     for (std::int64_t way = 0; way < ways_; ++way) {
-      Entry& entry = set[way];
-      if (entry.used != 0 && entry.line == line) {
-        entry.used = ++clock_;
-        entry.dirty = entry.dirty || write;
-        outcome.hit = true;
-        return outcome;
-      }
-      if (entry.used < victim->used) victim = &entry;
+      if (lines[way] != line || stamps[way] == 0) continue;
+      stamps[way] = ++clock_ << 1 | (stamps[way] & 1) | (write ? 1 : 0);
+      outcome.hit = true;
+      return outcome;
     }
-    if (victim->used != 0 && victim->dirty) {
+    std::int64_t victim = 0;
+    for (std::int64_t way = 1; way < ways_; ++way) {
+      if (stamps[way] < stamps[victim]) victim = way;
+    }
+    if ((stamps[victim] & 1) != 0) {
       outcome.evicted_dirty = true;
-      outcome.victim = victim->line;
+      outcome.victim = lines[victim];
     }
-    *victim = {line, ++clock_, write};
+    lines[victim] = line;
+    stamps[victim] = ++clock_ << 1 | (write ? 1 : 0);
     return outcome;
   }
 
   /// Forgets everything (an acquire invalidates an L1). Cheap when nothing was kept.
-  void clear() { entries_.clear(); }
+  void clear() {
+    lines_.clear();
+    stamps_.clear();
+  }
 
  private:
-  struct Entry {
-    std::int64_t line = 0;
-    std::uint64_t used = 0;  ///< 0: empty
-    bool dirty = false;
-  };
   std::int64_t set_of(std::int64_t line) const {
     const auto x = static_cast<std::uint64_t>(line);
     return static_cast<std::int64_t>((x ^ (x >> 13) ^ (x >> 27)) %
@@ -66,7 +69,9 @@ class Tags {
   std::int64_t ways_ = 0;
   std::int64_t sets_ = 0;
   std::uint64_t clock_ = 0;
-  std::vector<Entry> entries_;
+  // By set, then way. A stamp is the time of the last use, with the dirty bit lowest; 0: empty.
+  std::vector<std::int64_t> lines_;
+  std::vector<std::uint64_t> stamps_;
 };
 
 }  // namespace hemiola::sim
