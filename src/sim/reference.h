@@ -255,10 +255,21 @@ class Reference {
     std::int32_t flushing = -1;
     Cause flushed;
   };
+  /// What waits for a slot of its CU: a request, or the rest of an instruction.
+  struct Queued {
+    std::int32_t request = -1;
+    std::int32_t wave = 0;
+    std::int32_t rank = 0;  ///< whose memory; -1: of a multicast group
+    std::int32_t group = -1;
+    std::int64_t from = 0, to = 0;  ///< addresses that are left
+    std::int64_t packet_flag = 0;
+    Intent intent = Intent::load;
+    bool last = false;
+  };
   struct Cu {
     std::int64_t issue_free = 0;
     std::int64_t loads = 0, stores = 0;
-    std::deque<std::int32_t> queue;  ///< requests that wait for a slot, in order
+    std::deque<Queued> queue;
     std::int64_t threads = 0;
     std::int64_t workgroups = 0;
     Tags l1;
@@ -279,6 +290,9 @@ class Reference {
   bool drained(const Wave& wave) const;
   void request_memory(std::int32_t wave, const program::Span& span, std::int64_t begin,
                       std::int64_t end, Intent intent, bool last, std::int64_t now);
+  bool has_room(const Cu& cu, int rank, Intent intent) const;
+  void account(Request& request);
+  std::int32_t next_request(Queued& instruction);
   std::int32_t make_request(std::int32_t wave, Intent intent, int target, std::int64_t line,
                             std::int64_t bytes);
   void send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value, std::int64_t now);

@@ -10,36 +10,51 @@ namespace {
 std::size_t index(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
+
+bool is_load(Intent intent) {
+  return intent == Intent::load || intent == Intent::poll || intent == Intent::multicast_load;
+}
 }  // namespace
 
 // --- Issue: one request after the other, in order, while the CU has slots.
 
-void Reference::issue(std::int32_t id, std::int64_t now) {
-  Request& request = requests_[index(id)];
-  const machine::GpuModel& model = machine_.model(request.source);
-  Cu& cu = ranks_[index(request.source)].cus[index(request.cu)];
-  const bool load = request.intent == Intent::load || request.intent == Intent::poll ||
-                    request.intent == Intent::multicast_load;
-  if (!load) {
-    Workgroup& group = groups_[index(waves_[index(request.wave)].workgroup)];
-    group.stores.resize(
-        std::max<std::size_t>(group.stores.size(), index(request.epoch - group.first_epoch) + 1));
-    ++group.stores[index(request.epoch - group.first_epoch)];
-    ++waves_[index(request.wave)].own_stores;
-    ++kernels_[index(group.kernel)].stores;
-    if (request.intent != Intent::flag) ++counters_.stores;
-    if (request.target != request.source && request.intent == Intent::store) {
-      counters_.injected += request.bytes;
-      ++counters_.remote_stores;
-    }
-  } else if (request.intent != Intent::poll) {
+bool Reference::has_room(const Cu& cu, int rank, Intent intent) const {
+  const machine::GpuModel& model = machine_.model(rank);
+  if (is_load(intent)) return model.cu_max_outstanding == 0 || cu.loads < model.cu_max_outstanding;
+  return model.cu_max_stores == 0 || cu.stores < model.cu_max_stores;
+}
+
+void Reference::account(Request& request) {
+  if (is_load(request.intent)) {
+    if (request.intent == Intent::poll) return;
     ++counters_.loads;
     if (request.target != request.source) ++counters_.remote_loads;
+    return;
   }
-  const std::int64_t limit = load ? model.cu_max_outstanding : model.cu_max_stores;
-  const bool room = limit == 0 || (load ? cu.loads : cu.stores) < limit;
-  if (!cu.queue.empty() || !room) {
-    cu.queue.push_back(id);
+  Workgroup& group = groups_[index(waves_[index(request.wave)].workgroup)];
+  group.stores.resize(
+      std::max<std::size_t>(group.stores.size(), index(request.epoch - group.first_epoch) + 1));
+  ++group.stores[index(request.epoch - group.first_epoch)];
+  ++waves_[index(request.wave)].own_stores;
+  ++kernels_[index(group.kernel)].stores;
+  if (request.intent != Intent::flag) ++counters_.stores;
+  if (request.target != request.source && request.intent == Intent::store) {
+    counters_.injected += request.bytes;
+    ++counters_.remote_stores;
+  }
+}
+
+// A request that exists already: a flag, a poll, a packet load that is repeated.
+void Reference::issue(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  Cu& cu = ranks_[index(request.source)].cus[index(request.cu)];
+  account(request);
+  if (!cu.queue.empty() || !has_room(cu, request.source, request.intent)) {
+    Queued queued;
+    queued.request = id;
+    queued.wave = request.wave;
+    queued.intent = request.intent;
+    cu.queue.push_back(queued);
     return;
   }
   grant(id, cu, now);
@@ -54,8 +69,7 @@ void Reference::grant(std::int32_t id, Cu& cu, std::int64_t now) {
   cu.issue_free = departure;
   charge(request.spent, Reason::issue, departure - now);
   ++hops_;
-  const bool load = request.intent == Intent::load || request.intent == Intent::poll ||
-                    request.intent == Intent::multicast_load;
+  const bool load = is_load(request.intent);
   ++(load ? cu.loads : cu.stores);
   if (request.last_store) {
     Wave& wave = waves_[index(request.wave)];
@@ -92,15 +106,16 @@ void Reference::grant(std::int32_t id, Cu& cu, std::int64_t now) {
 void Reference::free_slot(Cu& cu, bool load, const Attribution& cause, std::int64_t now) {
   --(load ? cu.loads : cu.stores);
   while (!cu.queue.empty()) {
-    const std::int32_t id = cu.queue.front();
-    Request& request = requests_[index(id)];
-    const machine::GpuModel& model = machine_.model(request.source);
-    const bool wants_load = request.intent == Intent::load || request.intent == Intent::poll ||
-                            request.intent == Intent::multicast_load;
-    const std::int64_t limit = wants_load ? model.cu_max_outstanding : model.cu_max_stores;
-    if (limit != 0 && (wants_load ? cu.loads : cu.stores) >= limit) return;
-    cu.queue.pop_front();
-    request.spent = cause;  // it waited for this slot
+    Queued& front = cu.queue.front();
+    const int rank = groups_[index(waves_[index(front.wave)].workgroup)].rank;
+    if (!has_room(cu, rank, front.intent)) return;
+    std::int32_t id = front.request;
+    if (id < 0) {
+      id = next_request(front);
+      account(requests_[index(id)]);
+    }
+    if (front.from >= front.to) cu.queue.pop_front();
+    requests_[index(id)].spent = cause;  // it waited for this slot
     grant(id, cu, now);
   }
 }

@@ -18,6 +18,11 @@ std::size_t index(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
+bool is_packet(Access access) {
+  return access == Access::packet || access == Access::packet8 ||
+         access == Access::multicast_packet || access == Access::ll128;
+}
+
 }  // namespace
 
 // --- The window of primitives that a workgroup's wavefronts are at.
@@ -328,47 +333,72 @@ void Reference::issue_stores(std::int32_t id, const Primitive& primitive, std::i
 }
 
 // The requests of one instruction: one per line that data bytes [begin, end) of the span touch.
+// They come into being when the CU has a slot for them.
 void Reference::request_memory(std::int32_t id, const Span& span, std::int64_t begin,
                                std::int64_t end, Intent intent, bool last, std::int64_t now) {
   std::int64_t from = begin, to = end;
-  const bool packet = span.access == Access::packet || span.access == Access::packet8 ||
-                      span.access == Access::multicast_packet || span.access == Access::ll128;
   if (span.access == Access::ll128) {
     from = begin / 120 * 128;
     to = (end + 119) / 120 * 128;
-  } else if (packet) {
+  } else if (is_packet(span.access)) {
     from = 2 * begin;
     to = 2 * end;
   }
   const std::int64_t base = address(span);
-  const std::int64_t first = (base + from) / line_size_;
-  const std::int64_t final_line = (base + to - 1) / line_size_;
+  Queued instruction;
+  instruction.wave = id;
+  instruction.intent = intent;
+  instruction.last = last;
+  instruction.rank = span.rank;
+  instruction.group = span.group;
+  instruction.packet_flag = !is_packet(span.access) ? 0 : span.flag != 0 ? span.flag : 1;
+  instruction.from = base + from;
+  instruction.to = base + to;
+  const std::int64_t lines = (base + to - 1) / line_size_ - (base + from) / line_size_ + 1;
   Wave& wave = waves_[index(id)];
-  for (std::int64_t line = first; line <= final_line; ++line) {
-    const std::int64_t low = std::max(base + from, line * line_size_);
-    const std::int64_t high = std::min(base + to, (line + 1) * line_size_);
-    const std::int64_t sectors = (high + sector_ - 1) / sector_ - low / sector_;
-    const std::int32_t request_id =
-        make_request(id, intent, span.rank, line, std::min(sectors * sector_, line_size_));
-    Request& request = requests_[index(request_id)];
-    request.volatile_ = packet;
-    request.last_store = last && line == final_line;
-    if (packet) {
-      request.packet_flag = span.flag != 0 ? span.flag : 1;
-      for (std::int64_t granule = low % line_size_ / 8; granule <= (high - 1) % line_size_ / 8;
-           ++granule) {
-        request.packet_mask |= std::uint64_t{1} << granule;
-      }
-    }
-    if (intent == Intent::multicast_load || intent == Intent::multicast_store) {
-      request.semaphore = span.group;
-      request.target = -1;
-      request.route = static_cast<std::int32_t>(machine::select_path(
-          line, static_cast<std::int64_t>(planes(span.group, request.source).size())));
-    }
-    if (intent == Intent::load || intent == Intent::multicast_load) ++wave.in_flight;
-    issue(request_id, now);
+  if (intent == Intent::load || intent == Intent::multicast_load) {
+    wave.in_flight += static_cast<std::int32_t>(lines);
   }
+  const Workgroup& group = groups_[index(wave.workgroup)];
+  Cu& cu = ranks_[index(group.rank)].cus[index(group.cu)];
+  while (instruction.from < instruction.to) {
+    if (!cu.queue.empty() || !has_room(cu, group.rank, intent)) {
+      cu.queue.push_back(instruction);
+      return;
+    }
+    const std::int32_t request_id = next_request(instruction);
+    account(requests_[index(request_id)]);
+    grant(request_id, cu, now);
+  }
+}
+
+// The request for the first line of what is left of an instruction.
+std::int32_t Reference::next_request(Queued& instruction) {
+  const std::int64_t low = instruction.from;
+  const std::int64_t line = low / line_size_;
+  const std::int64_t high = std::min(instruction.to, (line + 1) * line_size_);
+  const std::int64_t sectors = (high + sector_ - 1) / sector_ - low / sector_;
+  const std::int32_t id = make_request(instruction.wave, instruction.intent, instruction.rank, line,
+                                       std::min(sectors * sector_, line_size_));
+  Request& request = requests_[index(id)];
+  request.last_store = instruction.last && high == instruction.to;
+  if (instruction.packet_flag != 0) {
+    request.volatile_ = true;
+    request.packet_flag = instruction.packet_flag;
+    for (std::int64_t granule = low % line_size_ / 8; granule <= (high - 1) % line_size_ / 8;
+         ++granule) {
+      request.packet_mask |= std::uint64_t{1} << granule;
+    }
+  }
+  if (instruction.intent == Intent::multicast_load ||
+      instruction.intent == Intent::multicast_store) {
+    request.semaphore = instruction.group;
+    request.target = -1;
+    request.route = static_cast<std::int32_t>(machine::select_path(
+        line, static_cast<std::int64_t>(planes(instruction.group, request.source).size())));
+  }
+  instruction.from = high;
+  return id;
 }
 
 std::int32_t Reference::make_request(std::int32_t wave_id, Intent intent, int target,
@@ -394,110 +424,6 @@ std::int32_t Reference::make_request(std::int32_t wave_id, Intent intent, int ta
     }
   }
   return id;
-}
-
-// --- Signals and waits: the lead wavefront; thread i handles the i-th semaphore.
-
-bool Reference::start_signal(std::int32_t id, const Step& step, std::int64_t now) {
-  Wave& wave = waves_[index(id)];
-  const Primitive& primitive = step.primitive;
-  const Workgroup& group = groups_[index(wave.workgroup)];
-  if (primitive.release && wave.step == 0) {
-    if (!drained(wave)) {
-      wave.waiting = Waiting::drain;
-      groups_[index(wave.workgroup)].draining = id;
-      return true;
-    }
-    wave.step = 1;
-    const std::int64_t fence = machine_.model(group.rank).sync_fence_latency.fs;
-    if (fence > 1) {
-      charge(wave.spent, Reason::fence, fence);
-      push(now + fence, kWave, id, 0, wave.tag);
-      return true;
-    }
-  }
-  for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
-    send_flag(id, primitive.semaphores[s], primitive.values[s], now);
-  }
-  return false;
-}
-
-void Reference::send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value,
-                          std::int64_t now) {
-  ++counters_.flags;
-  const std::int32_t request_id =
-      make_request(wave, Intent::flag, id.rank, flag_line(id.index), sector_);
-  requests_[index(request_id)].semaphore = id.index;
-  requests_[index(request_id)].value = value;
-  issue(request_id, now);
-}
-
-bool Reference::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
-  Wave& wave = waves_[index(id)];
-  if (wave.step == 1) return false;
-  wave.step = 1;
-  const Primitive& primitive = step.primitive;
-  wave.watched.clear();
-  for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
-    const program::SemaphoreId semaphore = primitive.semaphores[s];
-    wave.watched.push_back({semaphore, primitive.values[s], primitive.consume, false, -1, {}});
-    SemaphoreState& state = gpus_[index(semaphore.rank)].semaphores[index(semaphore.index)];
-    if (state.value < primitive.values[s])
-      state.watches.push_back({id, static_cast<std::int32_t>(s)});
-  }
-  poll_round(id, now);
-  return true;
-}
-
-// One load instruction: a request for each distinct line that holds a flag not seen yet.
-void Reference::poll_round(std::int32_t id, std::int64_t now) {
-  Wave& wave = waves_[index(id)];
-  wave.waiting = Waiting::poll;
-  wave.in_flight = 1;
-  std::vector<std::pair<int, std::int64_t>> lines;
-  for (const Watched& watched : wave.watched) {
-    if (!watched.satisfied) lines.emplace_back(watched.id.rank, flag_line(watched.id.index));
-  }
-  std::sort(lines.begin(), lines.end());
-  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  for (const auto& [rank, line] : lines) {
-    ++counters_.polls;
-    ++wave.in_flight;
-    issue(make_request(id, Intent::poll, rank, line, sector_), now);
-  }
-  if (--wave.in_flight == 0) run_wave(id, now);
-}
-
-void Reference::poll_returned(std::int32_t id, std::int64_t now) {
-  const Request request = requests_[index(id)];
-  release(id);
-  Wave& wave = waves_[index(request.wave)];
-  if (--wave.in_flight > 0) return;
-  wave.spent = request.spent;
-  const machine::GpuModel& model = machine_.model(request.source);
-  const bool all = std::all_of(wave.watched.begin(), wave.watched.end(),
-                               [](const Watched& w) { return w.satisfied; });
-  if (!all) {
-    const std::int64_t interval = std::max<std::int64_t>(1, model.sync_poll_interval.fs);
-    charge(wave.spent, Reason::poll, interval);
-    push(now + interval, kWave, request.wave, 1, wave.tag);
-    return;
-  }
-  // The flag that came last, if it came after the first look at it, is the reason for the wait.
-  const Watched* latest = nullptr;
-  for (const Watched& watched : wave.watched) {
-    if (watched.cause.time < 0 || watched.cause.time <= watched.first_poll) continue;
-    if (latest == nullptr || watched.cause.time > latest->cause.time) latest = &watched;
-  }
-  if (latest != nullptr) {
-    wave.spent = latest->cause.spent;
-    const std::int64_t seen = std::max(latest->cause.time, request.accepted_at);
-    charge(wave.spent, Reason::poll, seen - latest->cause.time);
-    charge_return(wave.spent, request.source, now - seen);
-  }
-  const Step& step = *step_of(wave);
-  if (step.primitive.acquire) ranks_[index(request.source)].cus[index(request.cu)].l1.clear();
-  run_wave(request.wave, now);
 }
 
 void Reference::finish_wave(std::int32_t id, std::int64_t now) {

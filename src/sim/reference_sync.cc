@@ -1,0 +1,122 @@
+// The reference engine: signals and waits of wavefronts.
+
+#include <algorithm>
+
+#include "sim/reference.h"
+
+namespace hemiola::sim {
+namespace {
+
+using program::Primitive;
+
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+}  // namespace
+
+// The lead wavefront; thread i handles the i-th semaphore.
+
+bool Reference::start_signal(std::int32_t id, const Step& step, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  const Primitive& primitive = step.primitive;
+  const Workgroup& group = groups_[index(wave.workgroup)];
+  if (primitive.release && wave.step == 0) {
+    if (!drained(wave)) {
+      wave.waiting = Waiting::drain;
+      groups_[index(wave.workgroup)].draining = id;
+      return true;
+    }
+    wave.step = 1;
+    const std::int64_t fence = machine_.model(group.rank).sync_fence_latency.fs;
+    if (fence > 1) {
+      charge(wave.spent, Reason::fence, fence);
+      push(now + fence, kWave, id, 0, wave.tag);
+      return true;
+    }
+  }
+  for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
+    send_flag(id, primitive.semaphores[s], primitive.values[s], now);
+  }
+  return false;
+}
+
+void Reference::send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value,
+                          std::int64_t now) {
+  ++counters_.flags;
+  const std::int32_t request_id =
+      make_request(wave, Intent::flag, id.rank, flag_line(id.index), sector_);
+  requests_[index(request_id)].semaphore = id.index;
+  requests_[index(request_id)].value = value;
+  issue(request_id, now);
+}
+
+bool Reference::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  if (wave.step == 1) return false;
+  wave.step = 1;
+  const Primitive& primitive = step.primitive;
+  wave.watched.clear();
+  for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
+    const program::SemaphoreId semaphore = primitive.semaphores[s];
+    wave.watched.push_back({semaphore, primitive.values[s], primitive.consume, false, -1, {}});
+    SemaphoreState& state = gpus_[index(semaphore.rank)].semaphores[index(semaphore.index)];
+    if (state.value < primitive.values[s])
+      state.watches.push_back({id, static_cast<std::int32_t>(s)});
+  }
+  poll_round(id, now);
+  return true;
+}
+
+// One load instruction: a request for each distinct line that holds a flag not seen yet.
+void Reference::poll_round(std::int32_t id, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  wave.waiting = Waiting::poll;
+  wave.in_flight = 1;
+  std::vector<std::pair<int, std::int64_t>> lines;
+  for (const Watched& watched : wave.watched) {
+    if (!watched.satisfied) lines.emplace_back(watched.id.rank, flag_line(watched.id.index));
+  }
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  for (const auto& [rank, line] : lines) {
+    ++counters_.polls;
+    ++wave.in_flight;
+    issue(make_request(id, Intent::poll, rank, line, sector_), now);
+  }
+  if (--wave.in_flight == 0) run_wave(id, now);
+}
+
+void Reference::poll_returned(std::int32_t id, std::int64_t now) {
+  const Request request = requests_[index(id)];
+  release(id);
+  Wave& wave = waves_[index(request.wave)];
+  if (--wave.in_flight > 0) return;
+  wave.spent = request.spent;
+  const machine::GpuModel& model = machine_.model(request.source);
+  const bool all = std::all_of(wave.watched.begin(), wave.watched.end(),
+                               [](const Watched& w) { return w.satisfied; });
+  if (!all) {
+    const std::int64_t interval = std::max<std::int64_t>(1, model.sync_poll_interval.fs);
+    charge(wave.spent, Reason::poll, interval);
+    push(now + interval, kWave, request.wave, 1, wave.tag);
+    return;
+  }
+  // The flag that came last, if it came after the first look at it, is the reason for the wait.
+  const Watched* latest = nullptr;
+  for (const Watched& watched : wave.watched) {
+    if (watched.cause.time < 0 || watched.cause.time <= watched.first_poll) continue;
+    if (latest == nullptr || watched.cause.time > latest->cause.time) latest = &watched;
+  }
+  if (latest != nullptr) {
+    wave.spent = latest->cause.spent;
+    const std::int64_t seen = std::max(latest->cause.time, request.accepted_at);
+    charge(wave.spent, Reason::poll, seen - latest->cause.time);
+    charge_return(wave.spent, request.source, now - seen);
+  }
+  const Step& step = *step_of(wave);
+  if (step.primitive.acquire) ranks_[index(request.source)].cus[index(request.cu)].l1.clear();
+  run_wave(request.wave, now);
+}
+
+}  // namespace hemiola::sim
