@@ -97,9 +97,7 @@ void Fabric::add_gpu_servers(int rank) {
          {.rate = share(model.hbm_rate, l.channels, model.hbm_efficiency_permille),
           .reason = Reason::hbm});
     fill(l.dma, l.engines, {.rate = model.dma_rate, .reason = Reason::dma});
-    fill(
-        l.proxy, 1,
-        {.fixed = std::max<std::int64_t>(1, model.proxy_request_time.fs), .reason = Reason::proxy});
+    fill(l.proxy, 1, {.reason = Reason::proxy});
     fill(l.mesh, l.servers - l.mesh, {.rate = model.noc_link_rate, .reason = Reason::noc});
     gpu_kinds_.push_back(std::move(kind_of));
   }
@@ -250,10 +248,6 @@ std::int64_t Fabric::service(Server& server, std::int64_t payload, std::int64_t 
   }
   ++server.requests;
   server.payload += payload;
-  if (kind.fixed > 0) {
-    server.busy += kind.fixed;
-    return kind.fixed;
-  }
   if (bytes != server.memo_bytes) {
     server.memo_bytes = static_cast<std::int32_t>(bytes);
     server.memo_time = kind.rate.time_for(bytes).fs;

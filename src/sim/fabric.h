@@ -36,7 +36,6 @@ struct Leg {
 /// What servers of one kind have in common.
 struct ServerKind {
   Rate rate{};
-  std::int64_t fixed = 0;  ///< fs per request instead of a rate, when > 0
   Reason reason = Reason::noc;
   bool merges = true;        ///< several streams meet here: requests are accepted by event
   bool counts_wire = false;  ///< a link: packets with headers

@@ -35,22 +35,22 @@ class Pool {
   void give_back(std::int32_t id) { free_.push_back(id); }
 
  private:
-  // Blocks of several megabytes on huge pages where the system has them: objects are visited in the order of
-  // time, not of memory, and with small pages most of that is address translation.
+  // Blocks of several megabytes on huge pages where the system has them: objects are visited in the
+  // order of time, not of memory, and with small pages most of that is address translation.
   static constexpr std::size_t kBlock = 1 << 14;
   static constexpr std::size_t kHugePage = 2 << 20;
 
   struct Free {
     void operator()(T* objects) const {
       std::destroy_n(objects, kBlock);
-      ::operator delete(objects, std::align_val_t{kHugePage});
+      ::operator delete (objects, std::align_val_t{kHugePage});
     }
   };
   using Block = std::unique_ptr<T, Free>;
 
   static Block make_block() {
     const std::size_t bytes = (kBlock * sizeof(T) + kHugePage - 1) / kHugePage * kHugePage;
-    void* memory = ::operator new(bytes, std::align_val_t{kHugePage});
+    void* memory = ::operator new (bytes, std::align_val_t{kHugePage});
 #ifdef __linux__
     madvise(memory, bytes, MADV_HUGEPAGE);  // advice: failing changes nothing
 #endif

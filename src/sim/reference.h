@@ -130,6 +130,11 @@ class Reference {
   static void charge(Attribution& spent, Reason reason, std::int64_t fs) {
     spent[static_cast<std::size_t>(reason)] += fs;
   }
+  /// Makes it sum to `time`, which may be before what it sums to now.
+  static void charge_until(Attribution& spent, Reason reason, std::int64_t time) {
+    for (const std::int64_t fs : spent) time -= fs;
+    charge(spent, reason, time);
+  }
 
   // --- reference_network.cc: servers, queues, credits
   void travel(std::int32_t id, std::int64_t now, bool accepted);
@@ -184,7 +189,7 @@ class Reference {
     LineMap<PacketLine> packets;
   };
   void at_slice(std::int32_t id, std::int64_t now);
-  void look_up(std::int32_t id, std::int64_t now, std::int64_t ready);
+  void look_up(std::int32_t id, std::int64_t ready);
   void look_up_burst(std::int32_t id, std::int64_t ready);
   void at_memory(std::int32_t id, std::int64_t now);
   void filled(std::int32_t id, std::int64_t now);
@@ -192,7 +197,7 @@ class Reference {
   void write_back(int rank, std::int64_t line, std::int64_t now);
   void apply_flag(Request& request, std::int64_t now);
   void store_packet(Request& request, std::int64_t now);
-  bool load_packet(Request& request, std::int64_t now);
+  bool load_packet(Request& request);
   std::int32_t slice_of(int rank, std::int64_t line) const;
   std::int32_t channel_of(int rank, std::int64_t line) const;
   void sample_poll(Request& request, std::int64_t now);

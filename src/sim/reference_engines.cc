@@ -147,29 +147,26 @@ void Reference::engine_start(std::int32_t id, std::int64_t now) {
 
 void Reference::engine_inject(std::int32_t id, std::int64_t now) {
   Engine& engine = engines_[index(id)];
-  for (;;) {
-    const std::int32_t descriptor_id = engine.queue.front();
-    Descriptor& descriptor = descriptors_[index(descriptor_id)];
-    if (descriptor.bytes == 0 && !engine.pipelined) {
-      engine_done(id, descriptor_id, now);
-      return;
-    }
-    // A message without data is one packet all the same.
-    const std::int64_t bytes = std::max<std::int64_t>(descriptor.bytes, 1);
-    while (engine.offset < bytes) {
-      if (engine.outstanding_limit != 0 && engine.in_flight >= engine.outstanding_limit) return;
-      inject_burst(id, descriptor_id, now);
-    }
-    if (!engine.pipelined) return;
-    descriptor.injected = true;
-    engine.queue.pop_front();
-    if (engine.queue.empty()) {
-      engine.active = false;
-      return;
-    }
-    engine_start(id, now);
+  const std::int32_t descriptor_id = engine.queue.front();
+  Descriptor& descriptor = descriptors_[index(descriptor_id)];
+  if (descriptor.bytes == 0 && !engine.pipelined) {
+    engine_done(id, descriptor_id, now);
     return;
   }
+  // A message without data is one packet all the same.
+  const std::int64_t bytes = std::max<std::int64_t>(descriptor.bytes, 1);
+  while (engine.offset < bytes) {
+    if (engine.outstanding_limit != 0 && engine.in_flight >= engine.outstanding_limit) return;
+    inject_burst(id, descriptor_id, now);
+  }
+  if (!engine.pipelined) return;
+  descriptor.injected = true;
+  engine.queue.pop_front();
+  if (engine.queue.empty()) {
+    engine.active = false;
+    return;
+  }
+  engine_start(id, now);
 }
 
 void Reference::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
@@ -240,9 +237,7 @@ void Reference::delivered(const Request& request, std::int64_t now) {
       flag.semaphore = semaphore.index;
       flag.value = 1;
       flag.spent = request.spent;
-      std::int64_t sum = 0;
-      for (const std::int64_t fs : flag.spent) sum += fs;
-      charge(flag.spent, Reason::nic, now + 1 - sum);
+      charge_until(flag.spent, Reason::nic, now + 1);
       flag.stage = Stage::in;
       push(now + 1, kLegEnd, flag_id, 0, kFromEngines);
     }

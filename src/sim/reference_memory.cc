@@ -86,18 +86,17 @@ void Reference::at_slice(std::int32_t id, std::int64_t now) {
     if (store) {
       store_packet(request, now);
     } else {
-      request.ready = load_packet(request, now);
+      request.ready = load_packet(request);
     }
   }
   if (request.intent == Intent::burst) {
     look_up_burst(id, ready);
   } else {
-    look_up(id, now, ready);
+    look_up(id, ready);
   }
 }
 
-void Reference::look_up(std::int32_t id, std::int64_t now, std::int64_t ready) {
-  (void)now;
+void Reference::look_up(std::int32_t id, std::int64_t ready) {
   Request& request = requests_[index(id)];
   GpuState& gpu = gpus_[index(request.target)];
   const bool writes = request.intent == Intent::store || request.intent == Intent::member_store ||
@@ -299,9 +298,7 @@ void Reference::apply_flag(Request& request, std::int64_t now) {
     watched.cause.time = now;
     watched.cause.spent = request.spent;
     // The attribution sums to the end of the look-up; what counts is the acceptance.
-    std::int64_t sum = 0;
-    for (const std::int64_t fs : watched.cause.spent) sum += fs;
-    charge(watched.cause.spent, Reason::l2, now - sum);
+    charge_until(watched.cause.spent, Reason::l2, now);
     return true;
   });
 }
@@ -339,15 +336,12 @@ void Reference::store_packet(Request& request, std::int64_t now) {
     Wave& wave = waves_[index(waiting)];
     wave.packet_cause.time = now;
     wave.packet_cause.spent = request.spent;
-    std::int64_t sum = 0;
-    for (const std::int64_t fs : wave.packet_cause.spent) sum += fs;
-    charge(wave.packet_cause.spent, Reason::l2, now - sum);
+    charge_until(wave.packet_cause.spent, Reason::l2, now);
   }
   line.watches.clear();
 }
 
-bool Reference::load_packet(Request& request, std::int64_t now) {
-  (void)now;
+bool Reference::load_packet(Request& request) {
   PacketLine& line = gpus_[index(request.target)].packets[request.line];
   const bool ready =
       (line.granules(request.packet_flag) & request.packet_mask) == request.packet_mask;
