@@ -1,8 +1,9 @@
 // The event queue of the reference engine: events come out in order of (time, order, sequence).
 //
 // A wheel of short buckets holds the near future, a heap the rest. Only the bucket that time is in
-// is ordered, as a small heap that stays in the first-level cache; that is what makes it fast (a
-// single heap of all events spends its time on cache misses).
+// is ordered: sorted when it is opened, with a small heap for what is pushed into it later. Both
+// stay in the first-level cache; that is what makes it fast (a single heap of all events spends its
+// time on cache misses).
 #pragma once
 
 #include <algorithm>
@@ -38,17 +39,29 @@ class EventQueue {
     place({time, next_++, order, kind, a, b});
   }
 
-  /// Whether the last pop() opened a bucket, and what stands in it: for prefetching.
-  bool opened() const { return opened_; }
+  /// Whether the next pop() has to open a bucket; open() does it. For prefetching: what stands in
+  /// it, and what stands in the one that comes next, as far as it is known.
+  bool closed() const { return current_.empty() && added_.empty(); }
+  void open() {
+    while (closed()) advance();
+  }
   const std::vector<Event>& bucket() const { return current_; }
+  const std::vector<Event>& next_bucket() const {
+    const std::int64_t next = next_occupied();
+    return next == INT64_MAX ? none_ : buckets_[static_cast<std::size_t>(next % kBuckets)];
+  }
 
   Event pop() {
-    opened_ = current_.empty();
-    while (current_.empty()) advance();
-    std::pop_heap(current_.begin(), current_.end(), Later{});
+    open();
+    --size_;
+    if (!added_.empty() && (current_.empty() || Later{}(current_.back(), added_.front()))) {
+      std::pop_heap(added_.begin(), added_.end(), Later{});
+      const Event event = added_.back();
+      added_.pop_back();
+      return event;
+    }
     const Event event = current_.back();
     current_.pop_back();
-    --size_;
     return event;
   }
 
@@ -67,8 +80,8 @@ class EventQueue {
   void place(const Event& event) {
     const std::int64_t bucket = event.time >> kShift;
     if (bucket <= now_) {
-      current_.push_back(event);
-      std::push_heap(current_.begin(), current_.end(), Later{});
+      added_.push_back(event);
+      std::push_heap(added_.begin(), added_.end(), Later{});
     } else if (bucket < now_ + kBuckets) {
       const auto slot = static_cast<std::size_t>(bucket % kBuckets);
       buckets_[slot].push_back(event);
@@ -88,7 +101,7 @@ class EventQueue {
     if (wheel == now_) {
       current_.swap(buckets_[slot]);
       occupied_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
-      std::make_heap(current_.begin(), current_.end(), Later{});
+      std::sort(current_.begin(), current_.end(), Later{});
     }
     while (!far_.empty() && far_.front().time >> kShift < now_ + kBuckets) {
       std::pop_heap(far_.begin(), far_.end(), Later{});
@@ -114,13 +127,14 @@ class EventQueue {
     return INT64_MAX;
   }
 
-  std::vector<Event> current_;  ///< heap: the bucket `now_` and whatever is due before it
+  std::vector<Event> current_;  ///< of the bucket `now_`: sorted, the next one last
+  std::vector<Event> added_;    ///< heap: pushed into it, or due before it
+  std::vector<Event> none_;
   std::vector<std::vector<Event>> buckets_;
   std::array<std::uint64_t, kBuckets / 64> occupied_{};
   std::vector<Event> far_;  ///< heap: beyond the wheel
   std::int64_t now_ = 0;
   std::size_t size_ = 0;
-  bool opened_ = false;
   std::uint64_t next_ = 0;
 };
 

@@ -200,12 +200,13 @@ Leg Fabric::link_leg(LinkId link, LinkId upstream) {
   return leg;
 }
 
-const Path& Fabric::path(int from, int to, std::int64_t which) {
+Fabric::Paths Fabric::paths(int from, int to) {
   const std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32 |
                             static_cast<std::uint32_t>(to);
-  PathSet& set = paths_[key];
-  if (set.paths.empty()) {
+  Paths& found = paths_between_[key];
+  if (found.count == 0) {
     const machine::Routes& routes = machine.routes(from, to);
+    found = {static_cast<std::int32_t>(paths_.size()), static_cast<std::int32_t>(routes.count)};
     for (std::int32_t i = 0; i < routes.count; ++i) {
       Path path;
       path.links = routes.path(i);
@@ -233,27 +234,10 @@ const Path& Fabric::path(int from, int to, std::int64_t which) {
       leg_pool_.push_back(std::move(back));
       path.reverse = {leg_pool_.back().data(), static_cast<std::int32_t>(leg_pool_.back().size()),
                       0, 0};
-      set.paths.push_back(path);
+      paths_.push_back(path);
     }
   }
-  return set.paths[index(which)];
-}
-
-std::int64_t Fabric::service(Server& server, std::int64_t payload, std::int64_t packet) {
-  const ServerKind& kind = kinds[index(server.kind)];
-  std::int64_t bytes = payload;
-  if (kind.counts_wire) {
-    bytes = machine.link_classes[index(kind.link_class)].wire_bytes(payload, packet);
-    server.wire += bytes;
-  }
-  ++server.requests;
-  server.payload += payload;
-  if (bytes != server.memo_bytes) {
-    server.memo_bytes = static_cast<std::int32_t>(bytes);
-    server.memo_time = kind.rate.time_for(bytes).fs;
-  }
-  server.busy += server.memo_time;
-  return server.memo_time;
+  return found;
 }
 
 }  // namespace hemiola::sim

@@ -111,7 +111,10 @@ class GpuLayout {
     std::uint32_t end_tag;
   };
   using Table = std::vector<Stored>;
-  Leg leg(const Table& table, std::size_t index) const;
+  Leg leg(const Table& table, std::size_t index) const {
+    const Stored& stored = table[index];
+    return {hops_.data() + stored.begin, stored.count, 0, stored.end_tag};
+  }
   Stored store(std::vector<Hop> hops, std::uint32_t end_tag);
   void build_crossbar();
   void build_mesh();
@@ -140,9 +143,13 @@ class Fabric {
   std::vector<std::int32_t> node_index;  ///< by node: NIC or switch number, else -1
   std::vector<machine::LinkId> reverse;  ///< the other direction of the same lane
 
-  /// Path `index` from one rank to another; cached.
-  const Path& path(int from, int to, std::int64_t index);
-  std::int64_t paths(int from, int to) const { return machine.routes(from, to).count; }
+  /// The paths from one rank to another, by number; made when first asked for.
+  struct Paths {
+    std::int32_t first = 0;
+    std::int32_t count = 0;
+  };
+  Paths paths(int from, int to);
+  const Path& path(std::int32_t number) const { return paths_[static_cast<std::size_t>(number)]; }
   /// A single link as a leg, arriving from `upstream` (-1: from the node itself).
   Leg link_leg(machine::LinkId link, machine::LinkId upstream);
   /// I/O port of a GPU's outgoing link (or of the reverse of its incoming one).
@@ -152,7 +159,23 @@ class Fabric {
   int rank_of(machine::NodeId node) const { return rank_of_[static_cast<std::size_t>(node)]; }
 
   /// Service time of `bytes` (payload; wire bytes are added for links) and accounting.
-  std::int64_t service(Server& server, std::int64_t payload, std::int64_t packet);
+  std::int64_t service(Server& server, std::int64_t payload, std::int64_t packet) {
+    const ServerKind& kind = kinds[static_cast<std::size_t>(server.kind)];
+    std::int64_t bytes = payload;
+    if (kind.counts_wire) {
+      bytes = machine.link_classes[static_cast<std::size_t>(kind.link_class)].wire_bytes(payload,
+                                                                                         packet);
+      server.wire += bytes;
+    }
+    ++server.requests;
+    server.payload += payload;
+    if (bytes != server.memo_bytes) {
+      server.memo_bytes = static_cast<std::int32_t>(bytes);
+      server.memo_time = kind.rate.time_for(bytes).fs;
+    }
+    server.busy += server.memo_time;
+    return server.memo_time;
+  }
 
  private:
   Hop link_hop(machine::LinkId link, machine::LinkId upstream) const;
@@ -168,10 +191,8 @@ class Fabric {
   std::vector<std::int32_t> in_index_;  ///< by link: its place among the links into its node
   std::vector<int> rank_of_;
   std::vector<std::int32_t> ports_of_;  ///< by rank
-  struct PathSet {
-    std::vector<Path> paths;
-  };
-  std::unordered_map<std::uint64_t, PathSet> paths_;
+  std::deque<Path> paths_;
+  std::unordered_map<std::uint64_t, Paths> paths_between_;  ///< by (from, to)
   std::deque<std::vector<Hop>> leg_pool_;
   std::unordered_map<std::uint64_t, Leg> link_legs_;
 };

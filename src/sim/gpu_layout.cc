@@ -55,11 +55,6 @@ GpuLayout::Stored GpuLayout::store(std::vector<Hop> hops, std::uint32_t end_tag)
   return stored;
 }
 
-Leg GpuLayout::leg(const Table& table, std::size_t index) const {
-  const Stored& stored = table[index];
-  return {hops_.data() + stored.begin, stored.count, 0, stored.end_tag};
-}
-
 // L2 partitions: CUs and slices are dealt round robin, so that near and far slices are equally
 // many.
 std::int64_t GpuLayout::partition_latency(std::int32_t cu, std::int32_t s) const {

@@ -50,6 +50,10 @@ class LineMap {
     slots_[i] = Slot{};
   }
 
+  void prefetch(std::int64_t line) const {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[home(line)]);
+  }
+
   /// In no particular order.
   template <typename Visit>
   void for_each(Visit visit) const {

@@ -335,12 +335,12 @@ TEST(Property, removing_a_cost_from_a_chain_of_single_loads_saves_what_it_was_ch
   }));
 }
 
-// With many requests under way the saving may exceed the charge: a wait in a queue is charged to
-// the queue, though requests that come in another order or less bunched wait less there; and a flag
-// that comes a little sooner may be seen a whole poll sooner, once for each wait on the path. The
-// tolerance is wide because small programs are almost nothing but that. Known to exceed it:
-// RC_PARAMS="seed=3 max_success=400", where a slow L2 slice is charged an eighth of what it costs.
-// The test above is exact.
+// With many requests under way the saving may exceed the charge. The time from a flag's arrival to
+// the poll that sees it is charged to `poll` whatever slowed the polls (they queue at the slice of
+// their flag), so all of that may go. And a wait in a queue is charged to the queue, though
+// requests that come in another order or less bunched wait less there: the tolerance is wide
+// because these programs are small (seeds 1 to 5 with max_success=300 need at most 0.36 of the
+// time; half is allowed). The test above is exact.
 TEST(Property, removing_a_cost_from_random_programs_saves_no_more_than_charge_and_queues) {
   int saved_something = 0;
   EXPECT_TRUE(rc::check("bounded", [&] {
@@ -353,7 +353,8 @@ TEST(Property, removing_a_cost_from_random_programs_saves_no_more_than_charge_an
     const std::int64_t given = given_to(old, latest(old), part);
     saved_something += saved > 0;
     const std::int64_t poll = machine.model(0).sync_poll_interval.fs;
-    if (saved > given + old.time.fs * 3 / 5 + poll) {
+    const std::int64_t polled = spent_on(old, latest(old), Reason::poll);
+    if (saved > given + polled + poll + old.time.fs / 2) {
       RC_FAIL(part.name + " saved " + to_string(Time{saved}) + " and was charged " +
               to_string(Time{given}) + " of " + to_string(old.time));
     }

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <numeric>
 #include <set>
+#include <utility>
 
 namespace hemiola::sim {
 namespace {
@@ -18,6 +19,9 @@ constexpr std::int64_t kAlignment = 2 << 20;  ///< buffers start at multiples of
 Reference::Reference(const machine::Machine& machine, const program::Program& program,
                      const Options& options)
     : machine_(machine), program_(program), options_(options), fabric_(machine, program.ranks) {
+  if (program.ranks > kMostRanks)
+    throw Failure("the reference engine takes at most " + std::to_string(kMostRanks) +
+                  " ranks, not " + std::to_string(program.ranks));
   line_size_ = machine.model(0).line_size.count;
   sector_ = std::min(machine.model(0).sector_size.count, line_size_);
   repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;
@@ -82,19 +86,22 @@ std::int32_t Reference::allocate(bool polling) {
 }
 
 void Reference::release(std::int32_t id) {
-  if (!requests_[index(id)].polling) --active_;
+  Request& request = requests_[index(id)];
+  if (!request.polling) --active_;
+  if (request.detail >= 0) details_.give_back(request.detail);
+  request.spent = {};  // others may share it
   requests_.give_back(id);
 }
 
-std::int32_t Reference::keep(const Attribution& spent) {
+std::int32_t Reference::keep(const Spent& spent) {
   const std::int32_t id = kept_.take();
   kept_[index(id)] = spent;
   return id;
 }
 
-Attribution Reference::take(std::int32_t kept) {
+Spent Reference::take(std::int32_t kept) {
   kept_.give_back(kept);
-  return kept_[index(kept)];
+  return std::move(kept_[index(kept)]);
 }
 
 void Reference::handle(const Event& event) {
@@ -150,7 +157,7 @@ void Reference::handle(const Event& event) {
       dispatch(event.a, now);
       return;
     case kKernelStart: {
-      const Attribution spent = take(event.b);
+      const Spent spent = take(event.b);
       if (tag == ~0U >> 4) {
         start_repetition(event.a, now, spent);
       } else {
@@ -178,14 +185,28 @@ void Reference::handle(const Event& event) {
   }
 }
 
-// Most of the time goes into waiting for requests that left the cache since their last event.
+// Most of the time goes into waiting for memory that left the cache since it was used last: the
+// requests of the bucket that comes next, and what those of this one are about to touch.
 void Reference::prefetch() const {
   for (const Event& next : events_.bucket()) {
+    if (next.kind == kHop) {
+      const Request& request = requests_[index(next.a)];
+      __builtin_prefetch(&fabric_.servers[index(request.base + request.hops[request.hop].server)]);
+    } else if (next.kind == kLegEnd) {
+      const Request& request = requests_[index(next.a)];
+      const int rank = request.reads_source ? request.source : request.target;
+      const GpuState& gpu = gpus_[index(rank)];
+      gpu.l2.prefetch(request.line);
+      gpu.pending.prefetch(request.line);
+      __builtin_prefetch(&fabric_.servers[index(
+          fabric_.gpu_base[index(rank)] + fabric_.layout[index(rank)]->slice + request.slice)]);
+    }
+  }
+  for (const Event& next : events_.next_bucket()) {
     if (next.kind > kComplete) continue;
     const char* request = reinterpret_cast<const char*>(&requests_[index(next.a)]);
     __builtin_prefetch(request);
     __builtin_prefetch(request + 64);
-    __builtin_prefetch(request + 256);
   }
 }
 
@@ -197,17 +218,20 @@ Result Reference::run() {
     const std::int64_t latency = std::max<std::int64_t>(1, options_.launch == Launch::graph
                                                                ? model.launch_graph_latency.fs
                                                                : model.launch_stream_latency.fs);
-    Attribution spent{};
-    charge(spent, Reason::skew, skew);
-    charge(spent, Reason::launch, latency);
+    Spent spent;
+    spent.charge(Reason::skew, skew);
+    spent.charge(Reason::launch, latency);
     push(skew + latency, kKernelStart, rank, keep(spent), ~0U >> 4);
   }
   while (ranks_done_ < program_.ranks) {
     if (events_.empty()) report_deadlock();
+    if (events_.closed()) {
+      events_.open();
+      prefetch();
+    }
     const Event event = events_.pop();
     now_ = event.time;
     ++counters_.events;
-    if (events_.opened()) prefetch();
     handle(event);
     // Polls alone: after every waiting wavefront has polled several times, look for a deadlock.
     quiet_ = active_ == 0 ? quiet_ + 1 : 0;
@@ -320,8 +344,8 @@ void Reference::fill_result(Result& result) {
   const bool period = options_.iterations > 0;
   result.time = {period ? (end - warm) / options_.iterations : end};
   for (const RankState& rank : ranks_) {
-    Attribution spent = rank.spent;
-    charge(spent, Reason::finished, end - rank.end);
+    Attribution spent = rank.spent.attribution();
+    spent[static_cast<std::size_t>(Reason::finished)] += end - rank.end;
     assert(std::accumulate(spent.begin(), spent.end(), std::int64_t{0}) == end);
     if (period && end > 0) {
       // Shares over the whole run, launch included, scaled to the period; the largest takes the

@@ -16,6 +16,7 @@
 #include "sim/line_map.h"
 #include "sim/pool.h"
 #include "sim/simulate.h"
+#include "sim/spent.h"
 #include "sim/tags.h"
 
 namespace hemiola::sim {
@@ -46,46 +47,74 @@ enum class Stage : std::uint8_t {
   done
 };
 
-/// The first cache line is what every hop reads, the second what it charges.
-struct alignas(128) Request {
-  Leg leg{};
-  std::int32_t hop = 0;
+/// Two cache lines: there are hundreds of thousands of them, visited in the order of time.
+struct alignas(64) Request {
+  const Hop* hops = nullptr;  ///< of the present leg
+  std::int32_t base = 0;      ///< first server that they count from
+  std::uint32_t end_tag = 0;  ///< stream on which it arrives behind them
+  std::int16_t hop_count = 0;
+  std::int16_t hop = 0;
   std::int32_t carried = 0;   ///< payload of the present leg
   std::int32_t bytes = 0;     ///< of memory: whole sectors of one line; a burst: any number
-  std::int32_t source = 0;    ///< rank that issued it
-  std::int32_t target = 0;    ///< rank whose memory it touches
   std::int32_t in_link = -1;  ///< holds a receive buffer slot of this link's server
-  std::int32_t engine = -1;   ///< issuing copy engine
+  std::int16_t source = 0;    ///< rank that issued it
+  std::int16_t target = 0;    ///< rank whose memory it touches; -1: a multicast group's
   std::int16_t cu = 0;
+  std::int16_t slice = 0;
   Intent intent = Intent::load;
   Stage stage = Stage::out;
-  bool volatile_ = false;           ///< bypasses L1
-  bool last_store = false;          ///< the wavefront goes on once this one is issued
-  bool ready = true;                ///< packet load: all flags seen
-  bool polling = false;             ///< repeats until something else happens: no progress by itself
-  bool reads_source = false;        ///< burst: the memory access is the read at the source
-  alignas(64) Attribution spent{};  ///< by reason; sums to the time of its last charge
-  std::int64_t line = 0;            ///< rank-relative address / line size, at `target`
-  std::int32_t wave = -1;           ///< issuing wavefront
-  std::int32_t slice = 0;
-  std::int32_t route = 0;          ///< path index, or multicast plane, or the link to a member
+  bool volatile_ : 1 = false;      ///< bypasses L1
+  bool last_store : 1 = false;     ///< the wavefront goes on once this one is issued
+  bool ready : 1 = true;           ///< packet load: all flags seen
+  bool packet : 1 = false;         ///< its data carry flags, see Detail
+  bool polling : 1 = false;        ///< repeats until something else happens: no progress by itself
+  bool reads_source : 1 = false;   ///< burst: the memory access is the read at the source
+  std::int32_t wave = -1;          ///< issuing wavefront
+  std::int32_t route = 0;          ///< path number, or multicast plane, or the link to a member
+  std::int32_t detail = -1;        ///< its Detail, where it has one
+  std::int32_t epoch = 0;          ///< stores: syncs the wavefront had passed
   std::int32_t next_pending = -1;  ///< next request that waits for the same line
-  std::int64_t queued_at = 0;      ///< entered an explicit queue
-  std::int64_t accepted_at = 0;    ///< by the slice (polls, packet loads)
-  std::int32_t parent = -1;        ///< multicast: the request that was replicated
-  std::int32_t children = 0;       ///< ... and how many have not answered
-  std::int32_t semaphore = -1;     ///< flag: semaphore; multicast: group
-  std::int32_t epoch =
-      0;  ///< stores: syncs the wavefront had passed; bursts: slice at the destination
-  std::int64_t value = 0;         ///< flag: increment; burst: line at the destination
-  std::int64_t packet_flag = 0;   ///< packet loads and stores: flag value; 0 none
-  std::uint64_t packet_mask = 0;  ///< ... and the 8 B granules of the line that it covers
+
+  Spent spent;
+  std::int64_t line = 0;       ///< rank-relative address / line size, at `target`
+  std::int64_t queued_at = 0;  ///< entered an explicit queue
+
+  void follow(const Leg& leg, std::int32_t first_server) {
+    hops = leg.hops;
+    base = first_server;
+    end_tag = leg.end_tag;
+    hop_count = static_cast<std::int16_t>(leg.count);
+    hop = 0;
+  }
+  bool is_multicast() const {
+    return intent == Intent::multicast_load || intent == Intent::multicast_store;
+  }
+  /// A replica that a switch made for one member of a multicast group.
+  bool is_member() const { return intent == Intent::member_load || intent == Intent::member_store; }
+};
+static_assert(sizeof(Request) == 128);
+constexpr int kMostRanks = INT16_MAX;  ///< that a Request can name
+
+/// What only some requests need.
+struct alignas(64) Detail {
+  std::int64_t accepted_at = 0;        ///< by the slice (polls, packet loads)
+  std::int64_t packet_flag = 0;        ///< packets: flag value
+  std::uint64_t packet_mask = 0;       ///< ... and the 8 B granules of the line that it covers
+  std::int64_t increment = 0;          ///< flags
+  std::int32_t semaphore = -1;         ///< flags
+  std::int32_t group = -1;             ///< multicast: group
+  std::int32_t children = 0;           ///< ... and how many members have not answered
+  std::int32_t parent = -1;            ///< member: the request that was replicated
+  std::int64_t destination = 0;        ///< bursts: line at the destination
+  std::int32_t descriptor = -1;        ///< bursts
+  std::int32_t engine = -1;            ///< bursts, flags of engines: the issuing engine
+  std::int16_t destination_slice = 0;  ///< bursts
 };
 
 /// A cause that lies with somebody else: its attribution and when it took effect.
 struct Cause {
   std::int64_t time = -1;
-  Attribution spent{};
+  Spent spent{};
 };
 
 class Reference {
@@ -121,24 +150,23 @@ class Reference {
   void push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b = 0,
             std::uint32_t tag = 0, std::uint32_t phase = 0);
   std::int32_t allocate(bool polling);
-  std::int32_t keep(const Attribution& spent);  ///< for an event; take() gives it back
-  Attribution take(std::int32_t kept);
+  std::int32_t keep(const Spent& spent);  ///< for an event; take() gives it back
+  Spent take(std::int32_t kept);
   void release(std::int32_t id);
   [[noreturn]] void report_deadlock();
   void check_progress();
   void fill_result(Result& result);
-  static void charge(Attribution& spent, Reason reason, std::int64_t fs) {
-    spent[static_cast<std::size_t>(reason)] += fs;
+  Detail& detail(const Request& request) {
+    return details_[static_cast<std::size_t>(request.detail)];
   }
-  /// Makes it sum to `time`, which may be before what it sums to now.
-  static void charge_until(Attribution& spent, Reason reason, std::int64_t time) {
-    for (const std::int64_t fs : spent) time -= fs;
-    charge(spent, reason, time);
+  Detail& add_detail(Request& request) {
+    request.detail = details_.take();
+    return detail(request);
   }
 
   // --- reference_network.cc: servers, queues, credits
   void travel(std::int32_t id, std::int64_t now, bool accepted);
-  void begin_leg(std::int32_t id, Stage stage, Leg leg, std::int32_t base, std::int64_t now,
+  void begin_leg(std::int32_t id, Stage stage, const Leg& leg, std::int32_t base, std::int64_t now,
                  std::int32_t payload);
   void enqueue(std::int32_t server, std::int32_t id, std::int64_t now);
   void enter_queue(std::int32_t server, std::int32_t id, std::int64_t now);
@@ -223,7 +251,7 @@ class Reference {
     finished
   };
   struct Wave {
-    Attribution spent{};
+    Spent spent{};
     std::int32_t workgroup = 0;
     std::int32_t index = 0;     ///< in the workgroup
     std::uint32_t tag = 0;      ///< on its CU
@@ -303,10 +331,10 @@ class Reference {
   void send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value, std::int64_t now);
   void issue(std::int32_t id, std::int64_t now);
   void grant(std::int32_t id, Cu& cu, std::int64_t now);
-  void free_slot(Cu& cu, bool load, const Attribution& cause, std::int64_t now);
+  void free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now);
   void complete(std::int32_t id, std::int64_t now);
   void start_polling(std::int32_t id, std::int64_t now);
-  void charge_return(Attribution& spent, int rank, std::int64_t fs) const;
+  void charge_return(Spent& spent, int rank, std::int64_t fs) const;
   void acknowledged(Request& request, std::int64_t now);
   void finish_wave(std::int32_t wave, std::int64_t now);
   struct Granularity {
@@ -322,7 +350,7 @@ class Reference {
     std::int32_t done = 0;    ///< workgroups that have ended
     std::int64_t stores = 0;  ///< not acknowledged
     std::vector<std::int32_t> groups;
-    Attribution spent{};  ///< of the dispatcher: sums to the time of the last dispatch
+    Spent spent{};  ///< of the dispatcher: sums to the time of the last dispatch
   };
   struct StreamRun {
     std::size_t item = 0;
@@ -340,7 +368,7 @@ class Reference {
     std::int64_t started = 0;  ///< of the present repetition
     std::int64_t end = -1;
     std::int64_t warm_end = 0;
-    Attribution spent{};                       ///< at `end`
+    Spent spent{};                             ///< at `end`
     std::deque<std::int32_t> blocked_kernels;  ///< with workgroups that found no room
   };
   struct Descriptor {
@@ -354,7 +382,7 @@ class Reference {
     std::int64_t undelivered = 0;  ///< packets that have not reached memory
     std::int64_t unacknowledged = 0;
     std::int64_t began = 0;
-    Attribution spent{};
+    Spent spent{};
   };
   struct Engine {  ///< a copy engine of a GPU, or a NIC
     std::int32_t server = 0;
@@ -367,19 +395,19 @@ class Reference {
     bool pipelined = false;   ///< a NIC
     std::int64_t offset = 0;  ///< of the descriptor in front
     std::int64_t in_flight = 0;
-    Attribution spent{};
+    Spent spent{};
   };
-  void start_repetition(int rank, std::int64_t now, const Attribution& spent);
-  void start_item(int rank, std::int32_t stream, std::int64_t now, const Attribution& spent);
-  void item_done(int rank, std::int32_t stream, std::int64_t now, const Attribution& spent);
-  void stream_done(int rank, std::int64_t now, const Attribution& spent);
+  void start_repetition(int rank, std::int64_t now, const Spent& spent);
+  void start_item(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
+  void item_done(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
+  void stream_done(int rank, std::int64_t now, const Spent& spent);
   void make_groups(int rank);
   void start_kernel(std::int32_t run, std::int64_t now);
   void dispatch(std::int32_t run, std::int64_t now);
   std::int32_t find_cu(RankState& rank, const machine::GpuModel& model, std::int64_t threads) const;
   void start_workgroup(KernelRun& run, std::int32_t group, std::int32_t cu, std::int64_t now);
-  void workgroup_done(std::int32_t group, const Attribution& spent, std::int64_t now);
-  void kernel_maybe_done(std::int32_t run, const Attribution& spent, std::int64_t now);
+  void workgroup_done(std::int32_t group, const Spent& spent, std::int64_t now);
+  void kernel_maybe_done(std::int32_t run, const Spent& spent, std::int64_t now);
   void make_engines();
   void post(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
   void at_proxy(std::int32_t descriptor, std::int64_t now);
@@ -408,12 +436,13 @@ class Reference {
   Fabric fabric_;
   EventQueue events_;
   Pool<Request> requests_;
+  Pool<Detail> details_;
   std::vector<GpuState> gpus_;
   std::vector<RankState> ranks_;
   std::vector<KernelRun> kernels_;
   std::vector<Workgroup> groups_;
   std::deque<Wave> waves_;
-  Pool<Attribution> kept_;  ///< attributions that events carry
+  Pool<Spent> kept_;  ///< attributions that events carry
   std::vector<Engine> engines_;
   std::vector<std::int32_t> first_engine_;  ///< by rank
   std::vector<std::int32_t> nic_engine_;    ///< by node: its engine, or -1

@@ -82,7 +82,7 @@ void Reference::post(std::int32_t wave_id, const program::Primitive& primitive, 
   descriptor.spent = wave.spent;
   const std::int64_t latency =
       std::max<std::int64_t>(1, machine_.model(group.rank).proxy_fifo_latency.fs);
-  charge(descriptor.spent, Reason::proxy, latency);
+  descriptor.spent.charge(Reason::proxy, latency);
   ++group.posted;
   push(now + latency, kProxy, id, 0, wave.tag);
 }
@@ -102,14 +102,14 @@ void Reference::at_proxy(std::int32_t id, std::int64_t now) {
   proxy.busy += service;
   ++proxy.requests;
   ++hops_;
-  charge(descriptor.spent, Reason::proxy, proxy.free - now);
+  descriptor.spent.charge(Reason::proxy, proxy.free - now);
   if (options_.trace != nullptr)
     options_.trace->engine(rank, "proxy", "request", {start}, {proxy.free});
   const std::int32_t engine = engine_for(descriptor);
   std::int64_t time = proxy.free;
   if (engines_[index(engine)].pipelined) {  // the NIC fetches work requests while it sends others
     time += engines_[index(engine)].start_latency;
-    charge(descriptor.spent, Reason::nic, engines_[index(engine)].start_latency);
+    descriptor.spent.charge(Reason::nic, engines_[index(engine)].start_latency);
   }
   push(time, kEngine, engine, id, static_cast<std::uint32_t>(rank & 0xffff));
 }
@@ -141,7 +141,7 @@ void Reference::engine_start(std::int32_t id, std::int64_t now) {
     engine_inject(id, now);
     return;
   }
-  charge(engine.spent, engine.reason, engine.start_latency);
+  engine.spent.charge(engine.reason, engine.start_latency);
   push(now + engine.start_latency, kEngine, id, -1);
 }
 
@@ -177,27 +177,30 @@ void Reference::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::i
   const std::int32_t request_id = allocate(false);
   Request& request = requests_[index(request_id)];
   request.intent = Intent::burst;
-  request.engine = id;
-  request.children = descriptor_id;
-  request.source = rank;
-  request.target = descriptor.target;
+  request.source = static_cast<std::int16_t>(rank);
+  request.target = static_cast<std::int16_t>(descriptor.target);
+  Detail& burst = add_detail(request);
+  burst.engine = id;
+  burst.descriptor = descriptor_id;
   const bool empty = descriptor.bytes == 0;
   request.bytes = static_cast<std::int32_t>(
       empty ? sector_ : std::min(engine.burst, descriptor.bytes - engine.offset));
   request.line = empty ? -1 : (address(descriptor.src) + engine.offset) / line_size_;
-  request.value = empty ? -1 : (address(descriptor.dst) + engine.offset) / line_size_;
-  request.slice = empty ? 0 : slice_of(rank, request.line);
-  request.epoch = empty ? 0 : slice_of(request.target, request.value);
+  burst.destination = empty ? -1 : (address(descriptor.dst) + engine.offset) / line_size_;
+  request.slice = static_cast<std::int16_t>(empty ? 0 : slice_of(rank, request.line));
+  burst.destination_slice =
+      static_cast<std::int16_t>(empty ? 0 : slice_of(request.target, burst.destination));
   request.reads_source = true;
   request.spent = engine.spent;
   request.carried = request.bytes;
   if (request.target != rank) {
     if (!empty) counters_.injected += request.bytes;
-    const std::int64_t paths = fabric_.paths(rank, request.target);
+    const Fabric::Paths paths = fabric_.paths(rank, request.target);
     // Load/store fabrics spray by address; a network flow stays on one path.
     request.route =
-        static_cast<std::int32_t>(descriptor.remote ? (rank + request.target) % paths
-                                                    : machine::select_path(request.value, paths));
+        paths.first + static_cast<std::int32_t>(
+                          descriptor.remote ? (rank + request.target) % paths.count
+                                            : machine::select_path(burst.destination, paths.count));
   }
   ++counters_.bursts;
   ++engine.in_flight;
@@ -210,7 +213,7 @@ void Reference::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::i
     return;
   }
   request.stage = Stage::in;
-  request.leg = {};
+  request.follow({}, 0);
   push(departure, kLegEnd, request_id, 0,
        kFromEngines + 1 + static_cast<std::uint32_t>(id % std::max(1, layout.engines)));
 }
@@ -218,9 +221,9 @@ void Reference::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::i
 // A packet of a message has reached the memory of its destination. Flags follow in the order of the
 // flow.
 void Reference::delivered(const Request& request, std::int64_t now) {
-  Descriptor& descriptor = descriptors_[index(request.children)];
+  Descriptor& descriptor = descriptors_[index(detail(request).descriptor)];
   --descriptor.undelivered;
-  if (!engines_[index(request.engine)].pipelined) return;
+  if (!engines_[index(detail(request).engine)].pipelined) return;
   std::deque<std::int32_t>& flow = flows_[flow_key(request.source, request.target)];
   while (!flow.empty()) {
     const Descriptor& first = descriptors_[index(flow.front())];
@@ -230,14 +233,15 @@ void Reference::delivered(const Request& request, std::int64_t now) {
       const std::int32_t flag_id = allocate(false);
       Request& flag = requests_[index(flag_id)];
       flag.intent = Intent::flag;
-      flag.source = flag.target = semaphore.rank;
+      flag.source = flag.target = static_cast<std::int16_t>(semaphore.rank);
       flag.line = flag_line(semaphore.index);
-      flag.slice = slice_of(flag.target, flag.line);
+      flag.slice = static_cast<std::int16_t>(slice_of(flag.target, flag.line));
       flag.bytes = static_cast<std::int32_t>(sector_);
-      flag.semaphore = semaphore.index;
-      flag.value = 1;
+      Detail& update = add_detail(flag);
+      update.semaphore = semaphore.index;
+      update.increment = 1;
       flag.spent = request.spent;
-      charge_until(flag.spent, Reason::nic, now + 1);
+      flag.spent.charge_until(Reason::nic, now + 1);
       flag.stage = Stage::in;
       push(now + 1, kLegEnd, flag_id, 0, kFromEngines);
     }
@@ -246,34 +250,35 @@ void Reference::delivered(const Request& request, std::int64_t now) {
 }
 
 void Reference::burst_done(std::int32_t request_id, std::int64_t now) {
-  const Request request = requests_[index(request_id)];
-  const std::int32_t id = request.engine;
+  const Request& request = requests_[index(request_id)];
+  const std::int32_t id = detail(request).engine;
   Engine& engine = engines_[index(id)];
-  const std::int32_t descriptor_id = request.children;
+  const std::int32_t descriptor_id = detail(request).descriptor;
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
+  const Spent spent = request.spent;
   release(request_id);
   --engine.in_flight;
   --descriptor.unacknowledged;
   if (engine.pipelined) {
-    descriptor.spent = request.spent;
+    descriptor.spent = spent;
     if (descriptor.injected && descriptor.unacknowledged == 0) {
-      charge(descriptor.spent, engine.reason, engine.end_latency);
+      descriptor.spent.charge(engine.reason, engine.end_latency);
       push(now + engine.end_latency, kEngineDone, id, descriptor_id);
     }
     if (engine.active &&
         engine.in_flight + 1 == engine.outstanding_limit) {  // it had stopped at the limit
-      engine.spent = request.spent;
+      engine.spent = spent;
       engine_inject(id, now);
     }
     return;
   }
-  engine.spent = request.spent;
+  engine.spent = spent;
   if (engine.offset < descriptor.bytes) {
     engine_inject(id, now);
     return;
   }
   if (engine.in_flight > 0) return;
-  charge(engine.spent, engine.reason, engine.end_latency);
+  engine.spent.charge(engine.reason, engine.end_latency);
   descriptor.spent = engine.spent;
   push(now + engine.end_latency, kEngineDone, id, descriptor_id);
 }
@@ -297,7 +302,7 @@ void Reference::engine_done(std::int32_t id, std::int32_t descriptor_id, std::in
         std::max<std::int64_t>(1, machine_.model(group.rank).proxy_return_latency.fs);
     Wave& wave = waves_[index(group.flushing)];
     wave.spent = engine.pipelined ? descriptor.spent : engine.spent;
-    charge(wave.spent, Reason::proxy, latency);
+    wave.spent.charge(Reason::proxy, latency);
     push(now + latency, kWave, std::exchange(group.flushing, -1), 0, wave.tag);
   }
   descriptors_.give_back(descriptor_id);
@@ -317,23 +322,24 @@ void Reference::engine_flag(std::int32_t id, const Descriptor& descriptor,
   const std::int32_t request_id = allocate(false);
   Request& request = requests_[index(request_id)];
   request.intent = Intent::flag;
-  request.engine = id;
-  request.source = rank;
-  request.target = semaphore.rank;
+  request.source = static_cast<std::int16_t>(rank);
+  request.target = static_cast<std::int16_t>(semaphore.rank);
   request.line = flag_line(semaphore.index);
-  request.slice = slice_of(request.target, request.line);
+  request.slice = static_cast<std::int16_t>(slice_of(request.target, request.line));
   request.bytes = static_cast<std::int32_t>(sector_);
-  request.semaphore = semaphore.index;
-  request.value = 1;
+  Detail& flag = add_detail(request);
+  flag.semaphore = semaphore.index;
+  flag.increment = 1;
   request.spent = engines_[index(id)].spent;
   if (request.target == rank) {
     request.stage = Stage::in;
     push(now, kLegEnd, request_id, 0, kFromEngines);
     return;
   }
-  request.route = static_cast<std::int32_t>(
-      machine::select_path(request.line, fabric_.paths(rank, request.target)));
-  const Path& path = fabric_.path(rank, request.target, request.route);
+  const Fabric::Paths paths = fabric_.paths(rank, request.target);
+  request.route =
+      paths.first + static_cast<std::int32_t>(machine::select_path(request.line, paths.count));
+  const Path& path = fabric_.path(request.route);
   begin_leg(request_id, Stage::out, fabric_.layout[index(rank)]->slice_to_port(0, path.source_port),
             fabric_.gpu_base[index(rank)], now, request.bytes);
 }

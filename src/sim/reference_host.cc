@@ -60,7 +60,7 @@ void Reference::make_groups(int rank) {
   }
 }
 
-void Reference::start_repetition(int rank, std::int64_t now, const Attribution& spent) {
+void Reference::start_repetition(int rank, std::int64_t now, const Spent& spent) {
   RankState& state = ranks_[index(rank)];
   state.started = now;
   state.streams_done = 0;
@@ -75,8 +75,7 @@ void Reference::start_repetition(int rank, std::int64_t now, const Attribution& 
   }
 }
 
-void Reference::start_item(int rank, std::int32_t stream, std::int64_t now,
-                           const Attribution& spent) {
+void Reference::start_item(int rank, std::int32_t stream, std::int64_t now, const Spent& spent) {
   RankState& state = ranks_[index(rank)];
   StreamRun& run = state.streams[index(stream)];
   const program::Stream& items =
@@ -96,8 +95,8 @@ void Reference::start_item(int rank, std::int32_t stream, std::int64_t now,
       return;
     }
     case program::StreamItem::Kind::host: {
-      Attribution later = spent;
-      charge(later, Reason::launch, item.duration.fs);
+      Spent later = spent;
+      later.charge(Reason::launch, item.duration.fs);
       push(now + item.duration.fs, kStreamNext, rank, keep(later),
            static_cast<std::uint32_t>(stream));
       return;
@@ -127,8 +126,7 @@ void Reference::start_item(int rank, std::int32_t stream, std::int64_t now,
   }
 }
 
-void Reference::item_done(int rank, std::int32_t stream, std::int64_t now,
-                          const Attribution& spent) {
+void Reference::item_done(int rank, std::int32_t stream, std::int64_t now, const Spent& spent) {
   RankState& state = ranks_[index(rank)];
   StreamRun& run = state.streams[index(stream)];
   const bool kernel = run.runs[run.item] >= 0;
@@ -136,8 +134,8 @@ void Reference::item_done(int rank, std::int32_t stream, std::int64_t now,
   const bool next_is_kernel = run.item < run.runs.size() && run.runs[run.item] >= 0;
   std::int64_t start = now;
   if (kernel && next_is_kernel) start = std::max(now, run.started + launch_interval(rank));
-  Attribution later = spent;
-  charge(later, Reason::launch, start - now);
+  Spent later = spent;
+  later.charge(Reason::launch, start - now);
   if (start == now) {
     start_item(rank, stream, now, later);
   } else {
@@ -145,7 +143,7 @@ void Reference::item_done(int rank, std::int32_t stream, std::int64_t now,
   }
 }
 
-void Reference::stream_done(int rank, std::int64_t now, const Attribution& spent) {
+void Reference::stream_done(int rank, std::int64_t now, const Spent& spent) {
   RankState& state = ranks_[index(rank)];
   if (++state.streams_done < static_cast<std::int32_t>(state.streams.size())) return;
   ++state.repetition;
@@ -157,8 +155,8 @@ void Reference::stream_done(int rank, std::int64_t now, const Attribution& spent
     return;
   }
   const std::int64_t start = std::max(now + 1, state.started + launch_interval(rank));
-  Attribution later = spent;
-  charge(later, Reason::launch, start - now);
+  Spent later = spent;
+  later.charge(Reason::launch, start - now);
   push(start, kKernelStart, rank, keep(later), ~0U >> 4);
 }
 
@@ -206,7 +204,7 @@ void Reference::dispatch(std::int32_t run, std::int64_t now) {
   start_workgroup(kernel, kernel.groups[index(kernel.next)], cu, now);
   if (++kernel.next < static_cast<std::int32_t>(kernel.groups.size())) {
     const std::int64_t interval = std::max<std::int64_t>(1, model.dispatch_interval.fs);
-    charge(kernel.spent, Reason::dispatch, interval);
+    kernel.spent.charge(Reason::dispatch, interval);
     push(now + interval, kDispatch, run);
   }
 }
@@ -233,8 +231,8 @@ void Reference::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu
   ++place.workgroups;
   const std::int64_t latency =
       std::max<std::int64_t>(1, machine_.model(run.rank).dispatch_latency.fs);
-  Attribution spent = run.spent;
-  charge(spent, Reason::dispatch, latency);
+  Spent spent = run.spent;
+  spent.charge(Reason::dispatch, latency);
   for (std::int32_t w = 0; w < group.waves; ++w) {
     Wave& wave = waves_[index(group.first_wave + w)];
     wave.spent = spent;
@@ -244,7 +242,7 @@ void Reference::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu
   }
 }
 
-void Reference::workgroup_done(std::int32_t id, const Attribution& spent, std::int64_t now) {
+void Reference::workgroup_done(std::int32_t id, const Spent& spent, std::int64_t now) {
   const Workgroup& group = groups_[index(id)];
   RankState& state = ranks_[index(group.rank)];
   Cu& cu = state.cus[index(group.cu)];
@@ -261,13 +259,13 @@ void Reference::workgroup_done(std::int32_t id, const Attribution& spent, std::i
 }
 
 // The end of a kernel is a release: all its stores are acknowledged.
-void Reference::kernel_maybe_done(std::int32_t run, const Attribution& spent, std::int64_t now) {
+void Reference::kernel_maybe_done(std::int32_t run, const Spent& spent, std::int64_t now) {
   const KernelRun& kernel = kernels_[index(run)];
   if (kernel.done < static_cast<std::int32_t>(kernel.groups.size()) || kernel.stores > 0) return;
   const std::int64_t latency =
       std::max<std::int64_t>(1, machine_.model(kernel.rank).launch_end_latency.fs);
-  Attribution later = spent;
-  charge(later, Reason::launch, latency);
+  Spent later = spent;
+  later.charge(Reason::launch, latency);
   push(now + latency, kStreamNext, kernel.rank, keep(later),
        static_cast<std::uint32_t>(kernel.stream));
 }

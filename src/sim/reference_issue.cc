@@ -67,7 +67,7 @@ void Reference::grant(std::int32_t id, Cu& cu, std::int64_t now) {
   const std::int64_t departure =
       start + std::max<std::int64_t>(1, layout.model.cu_issue_interval.fs);
   cu.issue_free = departure;
-  charge(request.spent, Reason::issue, departure - now);
+  request.spent.charge(Reason::issue, departure - now);
   ++hops_;
   const bool load = is_load(request.intent);
   ++(load ? cu.loads : cu.stores);
@@ -82,7 +82,7 @@ void Reference::grant(std::int32_t id, Cu& cu, std::int64_t now) {
     const Tags::Outcome outcome = cu.l1.access(request.line, false);
     ++(outcome.hit ? counters_.l1_hits : counters_.l1_misses);
     if (outcome.hit) {
-      charge(request.spent, Reason::l1, layout.model.l1_latency.fs);
+      request.spent.charge(Reason::l1, layout.model.l1_latency.fs);
       push(departure + layout.model.l1_latency.fs, kComplete, id, 0, 0);
       return;
     }
@@ -94,16 +94,14 @@ void Reference::grant(std::int32_t id, Cu& cu, std::int64_t now) {
               payload);
     return;
   }
-  const bool multicast =
-      request.intent == Intent::multicast_load || request.intent == Intent::multicast_store;
   const std::int32_t port =
-      multicast
-          ? fabric_.port_of(planes(request.semaphore, request.source)[index(request.route)].up)
-          : fabric_.path(request.source, request.target, request.route).source_port;
+      request.is_multicast()
+          ? fabric_.port_of(planes(detail(request).group, request.source)[index(request.route)].up)
+          : fabric_.path(request.route).source_port;
   begin_leg(id, Stage::out, layout.cu_to_port(request.cu, port), base, departure, payload);
 }
 
-void Reference::free_slot(Cu& cu, bool load, const Attribution& cause, std::int64_t now) {
+void Reference::free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now) {
   --(load ? cu.loads : cu.stores);
   while (!cu.queue.empty()) {
     Queued& front = cu.queue.front();
@@ -143,10 +141,11 @@ void Reference::complete(std::int32_t id, std::int64_t now) {
         return;
       }
       if (request.polling && wave.packet_cause.time >= 0 &&
-          wave.packet_cause.time <= request.accepted_at) {
+          wave.packet_cause.time <= detail(request).accepted_at) {
+        const std::int64_t seen = detail(request).accepted_at;
         request.spent = wave.packet_cause.spent;
-        charge(request.spent, Reason::poll, request.accepted_at - wave.packet_cause.time);
-        charge_return(request.spent, request.source, now - request.accepted_at);
+        request.spent.charge(Reason::poll, seen - wave.packet_cause.time);
+        charge_return(request.spent, request.source, now - seen);
       }
       if (--wave.in_flight == 0) {
         wave.spent = request.spent;
@@ -171,10 +170,10 @@ void Reference::complete(std::int32_t id, std::int64_t now) {
 }
 
 // From a slice's acceptance of a poll to its return: the look-up, the rest is the way back.
-void Reference::charge_return(Attribution& spent, int rank, std::int64_t fs) const {
+void Reference::charge_return(Spent& spent, int rank, std::int64_t fs) const {
   const std::int64_t l2 = std::min(fs, machine_.model(rank).l2_latency.fs);
-  charge(spent, Reason::l2, l2);
-  charge(spent, Reason::noc, fs - l2);
+  spent.charge(Reason::l2, l2);
+  spent.charge(Reason::noc, fs - l2);
 }
 
 // A packet load found old flags: the same request goes out again, and counts as a poll from now on.
@@ -187,7 +186,7 @@ void Reference::start_polling(std::int32_t id, std::int64_t now) {
   }
   const std::int64_t interval =
       std::max<std::int64_t>(1, machine_.model(request.source).sync_poll_interval.fs);
-  charge(request.spent, Reason::poll, interval);
+  request.spent.charge(Reason::poll, interval);
   push(now + interval, kRetry, id, 1, waves_[index(request.wave)].tag);
 }
 

@@ -56,7 +56,7 @@ void Reference::at_slice(std::int32_t id, std::int64_t now) {
   const int rank = request.reads_source ? request.source : request.target;
   const GpuLayout& layout = *fabric_.layout[index(rank)];
   request.stage = Stage::memory;
-  request.accepted_at = now;
+  if (request.detail >= 0) detail(request).accepted_at = now;
   const std::int32_t number = fabric_.gpu_base[index(rank)] + layout.slice + request.slice;
   std::int64_t departure;
   if (request.intent == Intent::flag) {
@@ -67,13 +67,13 @@ void Reference::at_slice(std::int32_t id, std::int64_t now) {
     server.free = departure;
     ++server.requests;
     ++hops_;
-    charge(request.spent, Reason::l2, departure - now);
+    request.spent.charge(Reason::l2, departure - now);
   } else {
     request.carried = request.bytes;
     departure = serve(number, request, now);
   }
   const std::int64_t ready = departure + layout.model.l2_latency.fs;
-  charge(request.spent, Reason::l2, layout.model.l2_latency.fs);
+  request.spent.charge(Reason::l2, layout.model.l2_latency.fs);
   const bool store = request.intent == Intent::store || request.intent == Intent::member_store;
   if (request.target != request.source &&
       (store || (request.intent == Intent::burst && !request.reads_source))) {
@@ -82,7 +82,7 @@ void Reference::at_slice(std::int32_t id, std::int64_t now) {
   if (request.intent == Intent::burst && !request.reads_source) delivered(request, now);
   if (request.intent == Intent::flag) apply_flag(request, now);
   if (request.intent == Intent::poll) sample_poll(request, now);
-  if (request.packet_flag != 0) {
+  if (request.packet) {
     if (store) {
       store_packet(request, now);
     } else {
@@ -157,7 +157,7 @@ void Reference::write_back(int rank, std::int64_t line, std::int64_t now) {
   const std::int32_t id = allocate(false);
   Request& request = requests_[index(id)];
   request.intent = Intent::write_back;
-  request.source = request.target = rank;
+  request.source = request.target = static_cast<std::int16_t>(rank);
   request.line = line;
   request.bytes = static_cast<std::int32_t>(line_size_);
   request.carried = request.bytes;
@@ -187,7 +187,7 @@ void Reference::at_memory(std::int32_t id, std::int64_t now) {
   bool hit = false;
   if (gpu.msc.exists()) {
     time = serve(base + layout.msc + channel, request, time) + layout.model.msc_latency.fs;
-    charge(request.spent, Reason::msc, layout.model.msc_latency.fs);
+    request.spent.charge(Reason::msc, layout.model.msc_latency.fs);
     const Tags::Outcome outcome = gpu.msc.access(request.line, !read);
     ++(outcome.hit ? counters_.msc_hits : counters_.msc_misses);
     hit = outcome.hit || !read;  // it takes written lines without fetching them
@@ -206,7 +206,7 @@ void Reference::at_memory(std::int32_t id, std::int64_t now) {
     time = serve(base + layout.hbm + channel, request, time);
     if (read) {
       time += layout.model.hbm_latency.fs;
-      charge(request.spent, Reason::hbm, layout.model.hbm_latency.fs);
+      request.spent.charge(Reason::hbm, layout.model.hbm_latency.fs);
     }
   }
   if (request.intent == Intent::write_back) {
@@ -230,7 +230,7 @@ void Reference::filled(std::int32_t id, std::int64_t now) {
     std::int64_t time = now;
     if (other != id) {
       time = std::max(now, request.queued_at);
-      charge(request.spent, Reason::hbm, time - request.queued_at);
+      request.spent.charge(Reason::hbm, time - request.queued_at);
     }
     reply(other, time);
     other = next;
@@ -242,17 +242,17 @@ void Reference::reply(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
   if (request.reads_source) {  // a burst has read its source and goes to its destination
     request.reads_source = false;
-    std::swap(request.line, request.value);
-    const std::int32_t source_slice = request.slice;
-    request.slice = request.epoch;
+    Detail& burst = detail(request);
+    std::swap(request.line, burst.destination);
+    const std::int32_t source_slice = std::exchange(request.slice, burst.destination_slice);
     const std::int32_t bytes = request.bytes;
     if (request.target == request.source) {
       request.stage = Stage::in;
-      request.leg = {};
+      request.follow({}, 0);
       push(now, kLegEnd, id, 0, 1U << 13);
       return;
     }
-    const Path& path = fabric_.path(request.source, request.target, request.route);
+    const Path& path = fabric_.path(request.route);
     begin_leg(id, Stage::out,
               fabric_.layout[index(request.source)]->slice_to_port(source_slice, path.source_port),
               fabric_.gpu_base[index(request.source)], now, bytes);
@@ -262,14 +262,14 @@ void Reference::reply(std::int32_t id, std::int64_t now) {
   const bool load = request.intent == Intent::load || request.intent == Intent::poll ||
                     request.intent == Intent::member_load;
   const std::int32_t base = fabric_.gpu_base[index(request.target)];
-  if (request.parent >= 0) {
+  if (request.is_member()) {
     const std::int32_t port = fabric_.port_of(fabric_.reverse[index(request.route)]);
     begin_leg(id, Stage::back_out, layout.slice_to_port(request.slice, port), base, now,
               load ? request.bytes : 0);
     return;
   }
   if (request.target != request.source) {
-    const Path& path = fabric_.path(request.source, request.target, request.route);
+    const Path& path = fabric_.path(request.route);
     begin_leg(id, Stage::back_out, layout.slice_to_port(request.slice, path.destination_port), base,
               now, load ? request.bytes : 0);
     return;
@@ -281,7 +281,7 @@ void Reference::reply(std::int32_t id, std::int64_t now) {
   }
   const std::int64_t latency =
       request.wave >= 0 ? layout.acknowledge_latency(request.slice, request.cu) : 0;
-  charge(request.spent, Reason::noc, latency);
+  request.spent.charge(Reason::noc, latency);
   request.stage = Stage::back_out;
   push(now + latency, kComplete, id, 0, 0);
 }
@@ -289,8 +289,9 @@ void Reference::reply(std::int32_t id, std::int64_t now) {
 // --- Flags. Values change when the slice accepts the update; polls sample when it accepts them.
 
 void Reference::apply_flag(Request& request, std::int64_t now) {
-  SemaphoreState& semaphore = gpus_[index(request.target)].semaphores[index(request.semaphore)];
-  semaphore.value += request.value;
+  SemaphoreState& semaphore =
+      gpus_[index(request.target)].semaphores[index(detail(request).semaphore)];
+  semaphore.value += detail(request).increment;
   // Whoever waits for this value has it to thank (attribution only; the poll finds out by itself).
   std::erase_if(semaphore.watches, [&](const Watch& watch) {
     Watched& watched = waves_[index(watch.wave)].watched[index(watch.index)];
@@ -298,7 +299,7 @@ void Reference::apply_flag(Request& request, std::int64_t now) {
     watched.cause.time = now;
     watched.cause.spent = request.spent;
     // The attribution sums to the end of the look-up; what counts is the acceptance.
-    charge_until(watched.cause.spent, Reason::l2, now);
+    watched.cause.spent.charge_until(Reason::l2, now);
     return true;
   });
 }
@@ -320,31 +321,32 @@ void Reference::sample_poll(Request& request, std::int64_t now) {
 // --- Packets: LL flags arrive with their data. Every granule holds the flag that was stored last.
 
 void Reference::store_packet(Request& request, std::int64_t now) {
+  const Detail& packet = detail(request);
   PacketLine& line = gpus_[index(request.target)].packets[request.line];
-  if (line.flag != request.packet_flag) {
-    const std::uint64_t held = line.granules(request.packet_flag);
+  if (line.flag != packet.packet_flag) {
+    const std::uint64_t held = line.granules(packet.packet_flag);
     line.others.emplace_back(line.flag, line.mask);
-    line.flag = request.packet_flag;
+    line.flag = packet.packet_flag;
     line.mask = held;
   }
-  line.mask |= request.packet_mask;
+  line.mask |= packet.packet_mask;
   std::erase_if(line.others, [&](auto& other) {
-    other.second &= ~request.packet_mask;
+    other.second &= ~packet.packet_mask;
     return other.second == 0 || other.first == line.flag;
   });
   for (const std::int32_t waiting : line.watches) {
     Wave& wave = waves_[index(waiting)];
     wave.packet_cause.time = now;
     wave.packet_cause.spent = request.spent;
-    charge_until(wave.packet_cause.spent, Reason::l2, now);
+    wave.packet_cause.spent.charge_until(Reason::l2, now);
   }
   line.watches.clear();
 }
 
 bool Reference::load_packet(Request& request) {
   PacketLine& line = gpus_[index(request.target)].packets[request.line];
-  const bool ready =
-      (line.granules(request.packet_flag) & request.packet_mask) == request.packet_mask;
+  const Detail& packet = detail(request);
+  const bool ready = (line.granules(packet.packet_flag) & packet.packet_mask) == packet.packet_mask;
   if (!ready && (line.watches.empty() || line.watches.back() != request.wave))
     line.watches.push_back(request.wave);
   return ready;

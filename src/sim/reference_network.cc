@@ -12,13 +12,11 @@ std::size_t index(std::int64_t i) {
 }
 }  // namespace
 
-void Reference::begin_leg(std::int32_t id, Stage stage, Leg leg, std::int32_t base,
+void Reference::begin_leg(std::int32_t id, Stage stage, const Leg& leg, std::int32_t base,
                           std::int64_t now, std::int32_t payload) {
   Request& request = requests_[index(id)];
   request.stage = stage;
-  request.leg = leg;
-  request.leg.base = base;
-  request.hop = 0;
+  request.follow(leg, base);
   request.carried = payload;
   travel(id, now, false);
 }
@@ -30,16 +28,15 @@ std::int64_t Reference::serve(std::int32_t id, Request& request, std::int64_t ar
   std::int64_t payload = request.carried;
   if (!kind.counts_wire && payload == 0)
     payload = machine_.model(request.source).noc_control_size.count;
-  const std::int64_t packet =
-      kind.counts_wire && request.intent == Intent::burst && request.engine >= 0
-          ? engines_[index(request.engine)].packet
-          : 0;
+  const std::int64_t packet = kind.counts_wire && request.intent == Intent::burst
+                                  ? engines_[index(detail(request).engine)].packet
+                                  : 0;
   const std::int64_t start = std::max(arrival, server.free);
   const std::int64_t departure = start + fabric_.service(server, payload, packet);
   server.free = departure;
   server.max_wait = std::max(server.max_wait, start - arrival);
   ++hops_;
-  charge(request.spent, kind.reason, departure - arrival);
+  request.spent.charge(kind.reason, departure - arrival);
   if (options_.trace != nullptr) {
     if (kind.counts_wire) {
       const std::int64_t wire =
@@ -63,76 +60,69 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
   std::int64_t time = now;
   for (;;) {
     Request& request = requests_[index(id)];
-    if (request.hop == request.leg.count) {
+    if (request.hop == request.hop_count) {
       const bool local = request.target == request.source;
       switch (request.stage) {
         case Stage::out:
-          if (request.intent == Intent::multicast_load ||
-              request.intent == Intent::multicast_store) {
-            const Plane& plane = planes(request.semaphore, request.source)[index(request.route)];
+          if (request.is_multicast()) {
+            const Plane& plane =
+                planes(detail(request).group, request.source)[index(request.route)];
             request.stage = Stage::forward;
-            request.leg = fabric_.link_leg(plane.up, -1);
-            request.hop = 0;
+            request.follow(fabric_.link_leg(plane.up, -1), 0);
             continue;
           }
           if (local) break;
           request.stage = Stage::forward;
-          request.leg = fabric_.path(request.source, request.target, request.route).forward;
-          request.hop = 0;
+          request.follow(fabric_.path(request.route).forward, 0);
           continue;
         case Stage::forward: {
-          if (request.intent == Intent::multicast_load ||
-              request.intent == Intent::multicast_store) {
+          if (request.is_multicast()) {
             push(time, kSwitch, id);
             return;
           }
-          const std::int32_t port =
-              request.parent >= 0
-                  ? fabric_.port_of(fabric_.reverse[index(request.route)])
-                  : fabric_.path(request.source, request.target, request.route).destination_port;
+          const std::int32_t port = request.is_member()
+                                        ? fabric_.port_of(fabric_.reverse[index(request.route)])
+                                        : fabric_.path(request.route).destination_port;
           request.stage = Stage::in;
-          request.leg = fabric_.layout[index(request.target)]->port_to_slice(port, request.slice);
-          request.leg.base = fabric_.gpu_base[index(request.target)];
-          request.hop = 0;
+          request.follow(fabric_.layout[index(request.target)]->port_to_slice(port, request.slice),
+                         fabric_.gpu_base[index(request.target)]);
           continue;
         }
         case Stage::back_out:
-          if (local && request.parent < 0) break;
+          if (local && !request.is_member()) break;
           request.stage = Stage::back;
-          request.leg = request.parent >= 0
-                            ? fabric_.link_leg(fabric_.reverse[index(request.route)], -1)
-                            : fabric_.path(request.source, request.target, request.route).reverse;
-          request.hop = 0;
+          request.follow(request.is_member()
+                             ? fabric_.link_leg(fabric_.reverse[index(request.route)], -1)
+                             : fabric_.path(request.route).reverse,
+                         0);
           continue;
         case Stage::back: {
-          if (request.parent >= 0) {
+          if (request.is_member()) {
             const int relative =
                 (request.target - request.source + machine_.ranks()) % machine_.ranks();
             push(time, kAnswer, id, 0, static_cast<std::uint32_t>(relative));
             return;
           }
-          const bool multicast =
-              request.intent == Intent::multicast_load || request.intent == Intent::multicast_store;
           const std::int32_t port =
-              multicast ? fabric_.port_of(
-                              planes(request.semaphore, request.source)[index(request.route)].up)
-                        : fabric_.path(request.source, request.target, request.route).source_port;
+              request.is_multicast()
+                  ? fabric_.port_of(
+                        planes(detail(request).group, request.source)[index(request.route)].up)
+                  : fabric_.path(request.route).source_port;
           request.stage = Stage::home;
-          request.leg = fabric_.layout[index(request.source)]->port_to_cu(port, request.cu,
-                                                                          request.carried > 0);
-          request.leg.base = fabric_.gpu_base[index(request.source)];
-          request.hop = 0;
+          request.follow(fabric_.layout[index(request.source)]->port_to_cu(port, request.cu,
+                                                                           request.carried > 0),
+                         fabric_.gpu_base[index(request.source)]);
           continue;
         }
         default:
           break;
       }
       push(time, request.stage == Stage::in || request.stage == Stage::out ? kLegEnd : kComplete,
-           id, 0, request.leg.end_tag);
+           id, 0, request.end_tag);
       return;
     }
-    const Hop& hop = request.leg.hops[request.hop];
-    const std::int32_t server = request.leg.base + hop.server;
+    const Hop& hop = request.hops[request.hop];
+    const std::int32_t server = request.base + hop.server;
     const Server& s = fabric_.servers[index(server)];
     if (fabric_.kinds[index(s.kind)].merges && !accepted) {
       push(time, kHop, id, 0, hop.tag);
@@ -153,8 +143,8 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
     // served it.
     if (request.in_link >= 0)
       leave_buffer(request, fabric_.kinds[index(s.kind)].counts_wire ? time : departure);
-    charge(request.spent, hop.latency_reason, hop.latency);
-    charge(request.spent, hop.node_reason, hop.node_latency);
+    request.spent.charge(hop.latency_reason, hop.latency);
+    request.spent.charge(hop.node_reason, hop.node_latency);
     time = departure + hop.latency + hop.node_latency;
     ++request.hop;
   }
@@ -228,11 +218,11 @@ void Reference::pick(std::int32_t server, std::int64_t now) {
   }
   Request& request = requests_[index(id)];
   const ServerKind& kind = fabric_.kinds[index(s.kind)];
-  charge(request.spent, kind.reason, now - request.queued_at);
+  request.spent.charge(kind.reason, now - request.queued_at);
   const std::int64_t departure = serve(server, request, now);
-  const Hop& hop = request.leg.hops[request.hop];
-  charge(request.spent, hop.latency_reason, hop.latency);
-  charge(request.spent, hop.node_reason, hop.node_latency);
+  const Hop& hop = request.hops[request.hop];
+  request.spent.charge(hop.latency_reason, hop.latency);
+  request.spent.charge(hop.node_reason, hop.node_latency);
   ++request.hop;
   if (kind.counts_wire) request.in_link = server;
   admit(server, now);
@@ -261,16 +251,16 @@ void Reference::admit(std::int32_t server, std::int64_t now) {
     while (!in.input.empty()) {
       const std::int32_t next_id = in.input.front();
       const Request& next = requests_[index(next_id)];
-      const std::int32_t next_server = next.leg.base + next.leg.hops[next.hop].server;
+      const std::int32_t next_server = next.base + next.hops[next.hop].server;
       const std::int32_t own = fabric_.servers[index(next_server)].arbiter;
       if (own < 0) {  // no queue there: it is served as it arrives now
         in.input.pop_front();
         Request& request = requests_[index(next_id)];
-        charge(request.spent, fabric_.kinds[index(fabric_.servers[index(link)].kind)].reason,
-               now - request.queued_at);
+        request.spent.charge(fabric_.kinds[index(fabric_.servers[index(link)].kind)].reason,
+                             now - request.queued_at);
         leave_buffer(request, now);
-        push(now + 1, kHop, next_id, 0, request.leg.hops[request.hop].tag);
-        charge(request.spent, Reason::link, 1);
+        push(now + 1, kHop, next_id, 0, request.hops[request.hop].tag);
+        request.spent.charge(Reason::link, 1);
         continue;
       }
       Arbiter& target = fabric_.arbiters[index(own)];
@@ -305,10 +295,10 @@ void Reference::at_switch(std::int32_t id, std::int64_t now) {
   ++counters_.multicasts;
   if (requests_[index(id)].in_link >= 0)
     leave_buffer(requests_[index(id)], now);  // replicated at once
-  const std::int32_t group = requests_[index(id)].semaphore;
+  const std::int32_t group = detail(requests_[index(id)]).group;
   const Plane plane = planes(group, requests_[index(id)].source)[index(requests_[index(id)].route)];
   const std::vector<int>& members = program_.groups[index(group)];
-  requests_[index(id)].children = static_cast<std::int32_t>(members.size());
+  detail(requests_[index(id)]).children = static_cast<std::int32_t>(members.size());
   for (const int member : members) {
     const std::int32_t child = allocate(false);
     Request& request = requests_[index(child)];
@@ -320,12 +310,14 @@ void Reference::at_switch(std::int32_t id, std::int64_t now) {
     request.line = parent.line;
     request.bytes = parent.bytes;
     request.source = parent.source;
-    request.target = member;
-    request.slice = slice_of(member, parent.line);
-    request.parent = id;
+    request.target = static_cast<std::int16_t>(member);
+    request.slice = static_cast<std::int16_t>(slice_of(member, parent.line));
     request.route = down;
-    request.packet_flag = parent.packet_flag;
-    request.packet_mask = parent.packet_mask;
+    request.packet = parent.packet;
+    Detail& replica = add_detail(request);
+    replica.packet_flag = detail(parent).packet_flag;
+    replica.packet_mask = detail(parent).packet_mask;
+    replica.parent = id;
     request.intent =
         parent.intent == Intent::multicast_load ? Intent::member_load : Intent::member_store;
     if (request.intent == Intent::member_store && member != request.source)
@@ -338,10 +330,10 @@ void Reference::at_switch(std::int32_t id, std::int64_t now) {
 // A member answered. Loads are reduced one operand after the other; the last answer completes both.
 void Reference::answer_parent(std::int32_t id, std::int64_t now) {
   if (requests_[index(id)].in_link >= 0) leave_buffer(requests_[index(id)], now);
-  const Request answer = requests_[index(id)];
-  release(id);
-  Request& parent = requests_[index(answer.parent)];
-  const Plane& plane = planes(parent.semaphore, parent.source)[index(parent.route)];
+  const Request& answer = requests_[index(id)];
+  const std::int32_t parent_id = detail(answer).parent;
+  Request& parent = requests_[index(parent_id)];
+  const Plane& plane = planes(detail(parent).group, parent.source)[index(parent.route)];
   const bool load = parent.intent == Intent::multicast_load;
   std::int64_t time = now;
   if (load) {
@@ -351,12 +343,14 @@ void Reference::answer_parent(std::int32_t id, std::int64_t now) {
     unit.free = time;
     ++hops_;
   }
-  if (--parent.children > 0) return;
-  parent.spent = answer.spent;
+  const bool last = --detail(parent).children == 0;
+  if (last) parent.spent = answer.spent;
+  release(id);
+  if (!last) return;
   const std::int64_t latency =
       load ? machine_.nodes[index(plane.node)].switch_model.reduce_latency.fs : 0;
-  charge(parent.spent, Reason::switch_, time - now + latency);
-  begin_leg(answer.parent, Stage::back, fabric_.link_leg(fabric_.reverse[index(plane.up)], -1), 0,
+  parent.spent.charge(Reason::switch_, time - now + latency);
+  begin_leg(parent_id, Stage::back, fabric_.link_leg(fabric_.reverse[index(plane.up)], -1), 0,
             time + latency, load ? parent.bytes : 0);
 }
 

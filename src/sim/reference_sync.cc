@@ -30,7 +30,7 @@ bool Reference::start_signal(std::int32_t id, const Step& step, std::int64_t now
     wave.step = 1;
     const std::int64_t fence = machine_.model(group.rank).sync_fence_latency.fs;
     if (fence > 1) {
-      charge(wave.spent, Reason::fence, fence);
+      wave.spent.charge(Reason::fence, fence);
       push(now + fence, kWave, id, 0, wave.tag);
       return true;
     }
@@ -46,8 +46,9 @@ void Reference::send_flag(std::int32_t wave, program::SemaphoreId id, std::int64
   ++counters_.flags;
   const std::int32_t request_id =
       make_request(wave, Intent::flag, id.rank, flag_line(id.index), sector_);
-  requests_[index(request_id)].semaphore = id.index;
-  requests_[index(request_id)].value = value;
+  Detail& flag = add_detail(requests_[index(request_id)]);
+  flag.semaphore = id.index;
+  flag.increment = value;
   issue(request_id, now);
 }
 
@@ -82,24 +83,28 @@ void Reference::poll_round(std::int32_t id, std::int64_t now) {
   for (const auto& [rank, line] : lines) {
     ++counters_.polls;
     ++wave.in_flight;
-    issue(make_request(id, Intent::poll, rank, line, sector_), now);
+    const std::int32_t request = make_request(id, Intent::poll, rank, line, sector_);
+    add_detail(requests_[index(request)]);
+    issue(request, now);
   }
   if (--wave.in_flight == 0) run_wave(id, now);
 }
 
 void Reference::poll_returned(std::int32_t id, std::int64_t now) {
-  const Request request = requests_[index(id)];
+  const Request& request = requests_[index(id)];
+  const std::int32_t wave_id = request.wave, source = request.source, cu = request.cu;
+  const std::int64_t accepted_at = detail(request).accepted_at;
+  Wave& wave = waves_[index(wave_id)];
+  if (--wave.in_flight == 0) wave.spent = request.spent;
   release(id);
-  Wave& wave = waves_[index(request.wave)];
-  if (--wave.in_flight > 0) return;
-  wave.spent = request.spent;
-  const machine::GpuModel& model = machine_.model(request.source);
+  if (wave.in_flight > 0) return;
+  const machine::GpuModel& model = machine_.model(source);
   const bool all = std::all_of(wave.watched.begin(), wave.watched.end(),
                                [](const Watched& w) { return w.satisfied; });
   if (!all) {
     const std::int64_t interval = std::max<std::int64_t>(1, model.sync_poll_interval.fs);
-    charge(wave.spent, Reason::poll, interval);
-    push(now + interval, kWave, request.wave, 1, wave.tag);
+    wave.spent.charge(Reason::poll, interval);
+    push(now + interval, kWave, wave_id, 1, wave.tag);
     return;
   }
   // The flag that came last, if it came after the first look at it, is the reason for the wait.
@@ -110,13 +115,13 @@ void Reference::poll_returned(std::int32_t id, std::int64_t now) {
   }
   if (latest != nullptr) {
     wave.spent = latest->cause.spent;
-    const std::int64_t seen = std::max(latest->cause.time, request.accepted_at);
-    charge(wave.spent, Reason::poll, seen - latest->cause.time);
-    charge_return(wave.spent, request.source, now - seen);
+    const std::int64_t seen = std::max(latest->cause.time, accepted_at);
+    wave.spent.charge(Reason::poll, seen - latest->cause.time);
+    charge_return(wave.spent, source, now - seen);
   }
   const Step& step = *step_of(wave);
-  if (step.primitive.acquire) ranks_[index(request.source)].cus[index(request.cu)].l1.clear();
-  run_wave(request.wave, now);
+  if (step.primitive.acquire) ranks_[index(source)].cus[index(cu)].l1.clear();
+  run_wave(wave_id, now);
 }
 
 }  // namespace hemiola::sim

@@ -114,7 +114,7 @@ void Reference::run_wave(std::int32_t id, std::int64_t now) {
       wave.last_op = primitive.op;
       const std::int64_t overhead = machine_.model(group.rank).sync_op_overhead.fs;
       if (overhead > 1) {
-        charge(wave.spent, Reason::issue, overhead);
+        wave.spent.charge(Reason::issue, overhead);
         push(now + overhead, kWave, id, 0, wave.tag);
         return;
       }
@@ -143,7 +143,7 @@ void Reference::run_wave(std::int32_t id, std::int64_t now) {
         if (wave.step == 0) {
           wave.step = 1;
           const std::int64_t fence = machine_.model(group.rank).sync_fence_latency.fs;
-          charge(wave.spent, Reason::fence, fence);
+          wave.spent.charge(Reason::fence, fence);
           push(now + fence, kWave, id, 0, wave.tag);
           return;
         }
@@ -171,7 +171,7 @@ void Reference::run_wave(std::int32_t id, std::int64_t now) {
                                             fabric_.layout[index(group.rank)]->cu_alu + group.cu)];
         alu.free = std::max(now, alu.free) + fs;
         alu.busy += fs;
-        charge(wave.spent, Reason::compute, alu.free - now);
+        wave.spent.charge(Reason::compute, alu.free - now);
         push(alu.free, kWave, id, 0, wave.tag);
         wave.waiting = Waiting::compute;
         return;
@@ -193,8 +193,8 @@ bool Reference::arrive(std::int32_t id, Step& step, std::int64_t now) {
   wave.waiting = Waiting::sync;
   if (++step.arrived < group.waves) return true;
   const std::int64_t latency = machine_.model(group.rank).sync_barrier_latency.fs;
-  Attribution spent = wave.spent;
-  charge(spent, Reason::barrier, latency);
+  Spent spent = wave.spent;
+  spent.charge(Reason::barrier, latency);
   group.stores.resize(
       std::max<std::size_t>(group.stores.size(), index(wave.epoch - group.first_epoch) + 1));
   for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
@@ -297,7 +297,7 @@ void Reference::after_loads(std::int32_t id, std::int64_t now) {
     alu.busy += service;
     ++alu.requests;
     ++hops_;
-    charge(wave.spent, Reason::compute, alu.free - now);
+    wave.spent.charge(Reason::compute, alu.free - now);
     wave.waiting = Waiting::compute;
     wave.step = 2;
     push(alu.free, kWave, id, 0, wave.tag);
@@ -384,15 +384,16 @@ std::int32_t Reference::next_request(Queued& instruction) {
   request.last_store = instruction.last && high == instruction.to;
   if (instruction.packet_flag != 0) {
     request.volatile_ = true;
-    request.packet_flag = instruction.packet_flag;
+    request.packet = true;
+    Detail& packet = add_detail(request);
+    packet.packet_flag = instruction.packet_flag;
     for (std::int64_t granule = low % line_size_ / 8; granule <= (high - 1) % line_size_ / 8;
          ++granule) {
-      request.packet_mask |= std::uint64_t{1} << granule;
+      packet.packet_mask |= std::uint64_t{1} << granule;
     }
   }
-  if (instruction.intent == Intent::multicast_load ||
-      instruction.intent == Intent::multicast_store) {
-    request.semaphore = instruction.group;
+  if (request.is_multicast()) {
+    (request.packet ? detail(request) : add_detail(request)).group = instruction.group;
     request.target = -1;
     request.route = static_cast<std::int32_t>(machine::select_path(
         line, static_cast<std::int64_t>(planes(instruction.group, request.source).size())));
@@ -410,17 +411,18 @@ std::int32_t Reference::make_request(std::int32_t wave_id, Intent intent, int ta
   request.spent = wave.spent;
   request.intent = intent;
   request.wave = wave_id;
-  request.source = group.rank;
-  request.target = target;
+  request.source = static_cast<std::int16_t>(group.rank);
+  request.target = static_cast<std::int16_t>(target);
   request.cu = static_cast<std::int16_t>(group.cu);
   request.line = line;
   request.bytes = static_cast<std::int32_t>(bytes);
   request.epoch = wave.epoch;
   if (target >= 0) {
-    request.slice = slice_of(target, line);
+    request.slice = static_cast<std::int16_t>(slice_of(target, line));
     if (target != group.rank) {
+      const Fabric::Paths paths = fabric_.paths(group.rank, target);
       request.route =
-          static_cast<std::int32_t>(machine::select_path(line, fabric_.paths(group.rank, target)));
+          paths.first + static_cast<std::int32_t>(machine::select_path(line, paths.count));
     }
   }
   return id;

@@ -15,7 +15,7 @@ namespace hemiola::sim {
 
 /// Where a nanosecond goes. Every interval of a rank's critical path has exactly one reason.
 enum class Reason : std::uint8_t {
-  // On the way of a request: first, so that they share a cache line.
+  // On the way of a request: first, up to `issue` (see Spent).
   noc,
   l2,
   msc,
@@ -25,9 +25,9 @@ enum class Reason : std::uint8_t {
   switch_,  ///< switches, in-network reduction included
   nic,
   // At the issuer.
+  issue,     ///< instructions, issue slots and the limit on outstanding requests of a CU
   launch,    ///< host call to kernel start, kernel end to stream release
   dispatch,  ///< workgroup waiting for a CU, start of a workgroup
-  issue,     ///< instructions, issue slots and the limit on outstanding requests of a CU
   compute,   ///< reductions and matrix work
   barrier,   ///< workgroup and device barriers beyond their last arrival
   l1,

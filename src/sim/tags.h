@@ -1,13 +1,18 @@
 // Tags of a set-associative cache: replacement state only, no data.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <new>
+#include <string>
 #include <vector>
+
+#include "core/diagnostics.h"
 
 namespace hemiola::sim {
 
-/// Least recently used replacement. Lines are numbers (address / line size). State changes only in
-/// access(), in the order of the calls.
+/// Least recently used replacement. Lines are numbers (address / line size) below 2^31. State
+/// changes only in access(), in the order of the calls.
 class Tags {
  public:
   struct Outcome {
@@ -28,39 +33,52 @@ class Tags {
   Outcome access(std::int64_t line, bool write) {
     Outcome outcome;
     if (!exists()) return outcome;
-    if (lines_.empty()) {
-      lines_.resize(static_cast<std::size_t>(sets_ * ways_));
-      stamps_.resize(lines_.size());
-    }
-    const auto first = static_cast<std::size_t>(set_of(line) * ways_);
-    std::int64_t* lines = &lines_[first];
-    std::uint64_t* stamps = &stamps_[first];
-    for (std::int64_t way = 0; way < ways_; ++way) {
-      if (lines[way] != line || stamps[way] == 0) continue;
-      stamps[way] = ++clock_ << 1 | (stamps[way] & 1) | (write ? 1 : 0);
-      outcome.hit = true;
-      return outcome;
-    }
-    std::int64_t victim = 0;
-    for (std::int64_t way = 1; way < ways_; ++way) {
-      if (stamps[way] < stamps[victim]) victim = way;
-    }
-    if ((stamps[victim] & 1) != 0) {
+    if (line >= kMostLines)
+      throw Failure("a simulated GPU's cache takes addresses below " + std::to_string(kMostLines) +
+                    " lines, not line " + std::to_string(line));
+    if (ways_of_.empty()) ways_of_.resize(static_cast<std::size_t>(sets_ * ways_), kEmpty);
+    const auto wanted = static_cast<std::uint32_t>(line) << 1;
+    std::uint32_t* const set = &ways_of_[static_cast<std::size_t>(set_of(line) * ways_)];
+    std::uint32_t* way = set;
+    std::uint32_t* const last = set + ways_ - 1;
+    while (way != last && (*way & ~1U) != wanted) ++way;
+    const std::uint32_t found = *way;
+    outcome.hit = (found & ~1U) == wanted && found != kEmpty;
+    if (!outcome.hit && found != kEmpty && (found & 1) != 0) {
       outcome.evicted_dirty = true;
-      outcome.victim = lines[victim];
+      outcome.victim = found >> 1;
     }
-    lines[victim] = line;
-    stamps[victim] = ++clock_ << 1 | (write ? 1 : 0);
+    std::copy_backward(set, way, way + 1);
+    *set = wanted | (outcome.hit ? found & 1 : 0) | (write ? 1 : 0);
     return outcome;
   }
 
-  /// Forgets everything (an acquire invalidates an L1). Cheap when nothing was kept.
-  void clear() {
-    lines_.clear();
-    stamps_.clear();
+  void prefetch(std::int64_t line) const {
+    if (!ways_of_.empty() && line >= 0)
+      __builtin_prefetch(&ways_of_[static_cast<std::size_t>(set_of(line) * ways_)]);
   }
 
+  /// Forgets everything (an acquire invalidates an L1). Cheap when nothing was kept.
+  void clear() { ways_of_.clear(); }
+
  private:
+  static constexpr std::uint32_t kEmpty = ~0U;
+  static constexpr std::int64_t kMostLines = std::int64_t{kEmpty >> 1};
+
+  /// Sets of 16 ways are one cache line of the host.
+  template <typename T>
+  struct Aligned {
+    using value_type = T;
+    Aligned() = default;
+    template <typename U>
+    Aligned(const Aligned<U>&) {}
+    T* allocate(std::size_t n) {
+      return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{64}));
+    }
+    void deallocate(T* p, std::size_t) { ::operator delete (p, std::align_val_t{64}); }
+    bool operator==(const Aligned&) const { return true; }
+  };
+
   std::int64_t set_of(std::int64_t line) const {
     const auto x = static_cast<std::uint64_t>(line);
     return static_cast<std::int64_t>((x ^ (x >> 13) ^ (x >> 27)) %
@@ -68,10 +86,8 @@ class Tags {
   }
   std::int64_t ways_ = 0;
   std::int64_t sets_ = 0;
-  std::uint64_t clock_ = 0;
-  // By set, then way. A stamp is the time of the last use, with the dirty bit lowest; 0: empty.
-  std::vector<std::int64_t> lines_;
-  std::vector<std::uint64_t> stamps_;
+  /// By set, from the most to the least recently used: line << 1 | dirty.
+  std::vector<std::uint32_t, Aligned<std::uint32_t>> ways_of_;
 };
 
 }  // namespace hemiola::sim

@@ -1,0 +1,93 @@
+// Where the time of a request or wavefront went, while it is under way: an Attribution in a third
+// of its size. Requests are visited in the order of time, not of memory, so their size is the speed
+// of the reference engine.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "sim/result.h"
+
+namespace hemiola::sim {
+
+/// A value type. Copies share what was charged long ago (a counted snapshot) and own what was
+/// charged lately; equal to an Attribution in all that it says. Not to be shared between threads.
+class Spent {
+ public:
+  Spent() = default;
+  Spent(const Spent& other) : old_(other.old_), late_(other.late_) { hold(); }
+  Spent(Spent&& other) noexcept
+      : old_(std::exchange(other.old_, nullptr)), late_(std::exchange(other.late_, {})) {}
+  Spent& operator=(const Spent& other) {
+    if (old_ != other.old_) {
+      drop();
+      old_ = other.old_;
+      hold();
+    }
+    late_ = other.late_;
+    return *this;
+  }
+  Spent& operator=(Spent&& other) noexcept {
+    std::swap(old_, other.old_);
+    std::swap(late_, other.late_);
+    return *this;
+  }
+  ~Spent() { drop(); }
+
+  /// `fs` may be negative.
+  void charge(Reason reason, std::int64_t fs) {
+    const auto r = static_cast<std::size_t>(reason);
+    if (r < kLate && static_cast<std::uint64_t>(fs) <= kMost - late_[r]) {
+      late_[r] += static_cast<std::uint32_t>(fs);
+    } else {
+      charge_old(r, fs);
+    }
+  }
+  /// Makes it sum to `time`, which may be before what it sums to now.
+  void charge_until(Reason reason, std::int64_t time) { charge(reason, time - sum()); }
+
+  std::int64_t sum() const {
+    const std::int64_t late = std::accumulate(late_.begin(), late_.end(), std::int64_t{0});
+    return old_ == nullptr ? late : std::accumulate(old_->at.begin(), old_->at.end(), late);
+  }
+  Attribution attribution() const {
+    Attribution all = old_ == nullptr ? Attribution{} : old_->at;
+    for (std::size_t r = 0; r < kLate; ++r) all[r] += late_[r];
+    return all;
+  }
+
+ private:
+  /// The reasons that a request meets on its way; the first of Reason.
+  static constexpr std::size_t kLate = static_cast<std::size_t>(Reason::issue) + 1;
+  static constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  struct Old {
+    std::int64_t holders = 1;
+    Attribution at{};
+  };
+
+  void hold() const {
+    if (old_ != nullptr) ++old_->holders;
+  }
+  void drop() const {
+    if (old_ != nullptr && --old_->holders == 0) delete old_;
+  }
+  void charge_old(std::size_t reason, std::int64_t fs) {
+    auto* mine = old_ != nullptr && old_->holders == 1 ? old_ : new Old{1, attribution()};
+    if (mine == old_) {
+      mine->at = attribution();
+    } else {
+      drop();
+      old_ = mine;
+    }
+    late_ = {};
+    mine->at[reason] += fs;
+  }
+
+  Old* old_ = nullptr;  ///< none: zeros
+  std::array<std::uint32_t, kLate> late_{};
+};
+
+}  // namespace hemiola::sim
