@@ -16,17 +16,20 @@ constexpr Affine counting(std::int64_t first = 0) {
   return {.constant = first, .loop = {1, 0}};
 }
 
+inline Region chunks_of(std::int32_t tensor, const Affine& first, std::int64_t count) {
+  return {tensor, {{{first, count}}}};
+}
 inline Region chunk_of(std::int32_t tensor, const Affine& chunk = {}) {
-  return {.tensor = tensor, .chunk = chunk, .chunks = 1};
+  return {tensor, {{{chunk, 1}}}};
 }
 inline Transfer push(const Affine& peer, const Region& source, const Region& destination) {
-  return {TransferKind::push, peer, source, destination, ReduceOp::none, {}, {}};
+  return {.kind = TransferKind::push, .peer = peer, .source = source, .destination = destination};
 }
 inline Transfer pull(const Affine& peer, const Region& source, const Region& destination) {
-  return {TransferKind::pull, peer, source, destination, ReduceOp::none, {}, {}};
+  return {.kind = TransferKind::pull, .peer = peer, .source = source, .destination = destination};
 }
 inline Transfer copy(const Region& source, const Region& destination) {
-  return {TransferKind::copy, own_rank(), source, destination, ReduceOp::none, {}, {}};
+  return {.kind = TransferKind::copy, .source = source, .destination = destination};
 }
 /// The same, reduced with `operand`. Sum stands for whatever operator the collective is run with.
 inline Transfer reducing(Transfer transfer, const Region& operand) {
@@ -41,7 +44,7 @@ inline Transfer accumulating(Transfer transfer) {
 }
 inline Transfer after(Transfer transfer, const Affine& rank, const Affine& number,
                       std::int32_t stream = 0) {
-  transfer.after.push_back({rank, stream, number});
+  transfer.after.push_back({rank, stream, number, {}});
   return transfer;
 }
 

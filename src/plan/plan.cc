@@ -1,5 +1,7 @@
 #include "plan/plan.h"
 
+#include <functional>
+#include <numeric>
 #include <string>
 
 namespace hemiola::plan {
@@ -26,8 +28,50 @@ std::string_view name_of(TransferKind kind) {
       return "pull";
     case TransferKind::copy:
       return "copy";
+    case TransferKind::collective:
+      return "collective";
   }
   return "?";
+}
+
+std::string_view name_of(Use use) {
+  switch (use) {
+    case Use::read:
+      return "read";
+    case Use::write:
+      return "write";
+    case Use::accumulate:
+      return "accumulate";
+  }
+  return "?";
+}
+
+std::int64_t Tensor::elements() const {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::vector<std::int64_t> Tensor::layout() const {
+  if (!strides.empty()) return strides;
+  std::vector<std::int64_t> dense(shape.size(), 1);
+  for (std::size_t axis = shape.size(); axis-- > 1;) dense[axis - 1] = dense[axis] * shape[axis];
+  return dense;
+}
+
+std::int64_t Tensor::span() const {
+  const std::vector<std::int64_t> steps = layout();
+  std::int64_t last = 0;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) last += (shape[axis] - 1) * steps[axis];
+  return last + 1;
+}
+
+std::int64_t Region::elements() const {
+  std::int64_t total = 0;
+  for (const Box& box : boxes) {
+    std::int64_t product = 1;
+    for (const Range& range : box) product *= range.extent;
+    total += product;
+  }
+  return total;
 }
 
 const Code& Plan::code(int rank) const {

@@ -1,12 +1,17 @@
-// Plans: what moves between ranks and after what, in chunks. A plan names no hardware: no
-// workgroups, no semaphores, no protocols. Lowering (program/lower.h) chooses those.
+// Plans: what moves between ranks and after what, in chunks, and what is computed meanwhile. A plan
+// names no hardware: no workgroups, no semaphores, no protocols. Lowering (program/lower.h) chooses
+// those.
 //
-// Plans are compact: streams are shared by ranks, and peers, chunks and dependencies are affine in
-// (rank, loop counter), so a ring over 1,024 ranks has as many items as one over 8.
+// Plans are compact: streams are shared by ranks, and peers, regions and dependencies are affine in
+// (rank, loop counter), so a ring over 1,024 ranks has as many items as one over 8. Irregular plans
+// give every rank a code of its own.
+//
+// docs/plans.md is the definition; docs/plan.schema.json the file format (plan/plan_json.h).
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -27,39 +32,87 @@ enum class Role : std::uint8_t {
 };
 std::string_view name_of(Role role);
 
-/// A logical tensor that every rank has, in chunks. All chunks of a plan are equally large.
+/// A logical tensor that every rank has. In a plan *of chunks* an element is a chunk: all are
+/// equally large, and how large is said when the plan is bound to a size. In a plan *of elements*
+/// tensors have data types, and the plan has one size. A plan is of one kind throughout.
 struct Tensor {
   std::string name;
   Role role = Role::scratch;
-  std::int64_t chunks = 1;  ///< per rank
+  std::vector<std::int64_t> shape{1};  ///< elements along each axis
+  std::optional<DataType> type{};      ///< none: in chunks
+  std::vector<std::int64_t>
+      strides{};  ///< in elements, by axis; empty: dense, the last axis fastest
+
+  Tensor() = default;
+  /// A row of chunks.
+  Tensor(std::string tensor_name, Role tensor_role, std::int64_t chunks)
+      : name(std::move(tensor_name)), role(tensor_role), shape{chunks} {}
+  Tensor(std::string tensor_name, Role tensor_role, std::vector<std::int64_t> tensor_shape,
+         std::optional<DataType> tensor_type)
+      : name(std::move(tensor_name)),
+        role(tensor_role),
+        shape(std::move(tensor_shape)),
+        type(tensor_type) {}
+
+  std::int64_t elements() const;
+  /// By axis, the default filled in.
+  std::vector<std::int64_t> layout() const;
+  /// Elements of memory: one more than the offset of the last element.
+  std::int64_t span() const;
   bool operator==(const Tensor&) const = default;
 };
 
-/// Chunks [chunk, chunk + chunks) of a tensor. Which rank's is said by the transfer.
+/// Elements [begin, begin + extent) of one axis.
+struct Range {
+  Affine begin{};
+  std::int64_t extent = 1;
+  bool operator==(const Range&) const = default;
+};
+
+/// A rectangle: one range for each axis of its tensor.
+using Box = std::vector<Range>;
+
+/// A union of disjoint rectangles of a tensor. Which rank's is said by the transfer. Elements have
+/// an order: box after box, in each the last axis fastest. A transfer moves the i-th element of its
+/// source to the i-th of its destination.
 struct Region {
   std::int32_t tensor = 0;
-  Affine chunk{};
-  std::int64_t chunks = 1;
+  std::vector<Box> boxes;
+
+  std::int64_t elements() const;
+  /// Whether it is one range of a tensor of one axis; then first() and count() say which.
+  bool is_row() const { return boxes.size() == 1 && boxes.front().size() == 1; }
+  const Affine& first() const { return boxes.front().front().begin; }
+  Affine& first() { return boxes.front().front().begin; }
+  std::int64_t count() const { return boxes.front().front().extent; }
   bool operator==(const Region&) const = default;
 };
 
 /// "Transfer number `transfer` of stream `stream` of rank `rank` is complete where it wrote."
 /// Transfers of a stream are numbered from 0 in the order of its execution, loops unrolled.
+/// With `computed`: "all tiles of `rank` that write any of this region are done" (stream and
+/// transfer mean nothing then).
 struct Dependency {
   Affine rank{};
   std::int32_t stream = 0;
   Affine transfer{};
+  std::optional<Region> computed{};
   bool operator==(const Dependency&) const = default;
 };
 
 enum class TransferKind : std::uint8_t {
-  push,  ///< own `source` to `destination` on `peer`
-  pull,  ///< `source` of `peer` to own `destination`
-  copy   ///< own to own
+  push,       ///< own `source` to `destination` on `peer`
+  pull,       ///< `source` of `peer` to own `destination`
+  copy,       ///< own to own
+  collective  ///< a whole collective of `group`, left to a library or the switch: the k-th of a
+              ///< group in a rank's streams (in their order) is the k-th of all its members
 };
 std::string_view name_of(TransferKind kind);
 
 /// One movement of data. All affine expressions are in terms of the rank whose stream it stands in.
+///
+/// With a `group`, a push writes its destination on every member (multicast), and a pull reduces
+/// the source of every member, the own included, without an operand (in-network reduction).
 ///
 /// Without a reduction: destination = source. With one: destination = source (reduce) operand,
 /// where `operand` is a region of the rank that owns the destination, and often the destination
@@ -71,8 +124,10 @@ struct Transfer {
   Region source;
   Region destination;
   ReduceOp reduce = ReduceOp::none;
-  Region operand;                 ///< only with a reduction
+  Region operand;                 ///< only with a reduction, and neither group nor collective
   std::vector<Dependency> after;  ///< besides the order of the stream
+  std::int32_t group = -1;        ///< index into Plan::groups
+  Collective collective = Collective::custom;  ///< of kind collective: which one
   bool operator==(const Transfer&) const = default;
 };
 
@@ -92,24 +147,91 @@ struct Loop {
 struct Stream {
   std::string name;
   std::vector<Item> items;
+  std::string channel{};  ///< link class ("nvlink") or "nic" that it has to use; empty: any
+};
+
+/// One axis of a compute kernel's tile space.
+struct ComputeAxis {
+  std::string name;         ///< "m", "n", "k", "q", "kv", ...
+  std::int64_t extent = 1;  ///< elements
+  std::int64_t tile = 1;    ///< elements of a tile along it; the last tile may be smaller
+  bool reduced = false;     ///< tiles along it contribute to the same elements
+  bool operator==(const ComputeAxis&) const = default;
+};
+
+enum class Use : std::uint8_t {
+  read,       ///< every tile reads its box
+  write,      ///< every tile writes its box once
+  accumulate  ///< tiles along reduced axes add up in it, in any order
+};
+std::string_view name_of(Use use);
+
+/// Which box of a tensor a tile touches: tensor axis i follows compute axis `axes[i]` (its tile's
+/// range, moved by `begin[i]`), or, where that is -1, all of the tensor's axis.
+struct ComputeOperand {
+  std::int32_t tensor = 0;
+  Use use = Use::read;
+  std::vector<std::int32_t> axes;
+  std::vector<Affine> begin{};  ///< by tensor axis; empty: zeros
+  bool operator==(const ComputeOperand&) const = default;
+};
+
+/// A kernel that a rank runs beside its streams, tile by tile. A tile starts when every transfer of
+/// the plan that writes what it reads is complete (at this rank).
+struct Compute {
+  std::string name;  ///< "gemm"
+  std::string
+      kernel;  ///< what a tile does: "gemm", "attention", or another name (time by roofline)
+  std::vector<ComputeAxis> axes;
+  std::vector<ComputeOperand> operands;
+  std::int64_t flop_per_point = 2;  ///< a tile's work is this times the product of its extents
+  /// Order of tiles: axes from the slowest to the fastest; empty: as listed. With `by_arrival`
+  /// tiles go by the time at which the plan delivers what they read, and in that order among
+  /// equals.
+  std::vector<std::int32_t> order{};
+  bool by_arrival = true;
+  bool operator==(const Compute&) const = default;
+};
+
+/// What a rank has to hold at the end (Plan::collective custom).
+struct Expectation {
+  Region region;
+  bool reduced = false;  ///< false: the value that some rank held or computed; true: the reduction
+                         ///< of what every rank that holds or computes it had
+  bool operator==(const Expectation&) const = default;
 };
 
 /// What one rank runs; shared by all ranks that run the same.
 struct Code {
   std::vector<Stream> streams;
+  std::vector<Compute> computes{};
+  /// What is there before the start; none: all of every input. Collectives of `custom` plans only.
+  std::optional<std::vector<Region>> resident{};
+  std::vector<Expectation> expected{};  ///< custom plans: the postcondition
+};
+
+/// One axis of the mesh that the ranks form, the last one fastest.
+struct MeshAxis {
+  std::string name;
+  int size = 1;
+  bool operator==(const MeshAxis&) const = default;
 };
 
 struct Plan {
   std::string name;  ///< the template's name, or the file's
   Collective collective = Collective::custom;
   int ranks = 0;
-  int root = 0;                      ///< broadcast, reduce
-  std::int64_t chunks_per_size = 1;  ///< chunks that make up what nccl-tests calls size
+  std::vector<MeshAxis> mesh{};  ///< empty: one axis of `ranks`
+  int root = 0;                  ///< broadcast, reduce
+  std::int64_t chunks_per_size =
+      1;  ///< plans of chunks: how many make up what nccl-tests calls size
   std::vector<Tensor> tensors;
+  std::vector<std::vector<int>> groups{};  ///< ranks, for multicast and collectives
   std::vector<Code> codes;
   std::vector<std::int32_t> code_of;  ///< by rank: index into codes
   bool in_place_safe = false;  ///< stays right when input and output share memory as in nccl-tests
 
+  bool of_elements() const { return !tensors.empty() && tensors.front().type.has_value(); }
   const Code& code(int rank) const;
   const Stream& stream(int rank, std::int32_t index) const;
 };
@@ -121,9 +243,11 @@ std::int64_t count_transfers(const Stream& stream);
 void for_each_transfer(const Stream& stream, int rank,
                        const std::function<void(const Transfer&, const Indices&)>& visit);
 
-/// Failure unless every region lies in its tensor, every peer and dependency exists, no transfer
-/// waits for a later one of its own stream, and transfers match their kind. Cost: all transfers of
-/// all ranks.
-void validate(const Plan& plan);
+/// Failure unless every region lies in its tensor, every peer, group and dependency exists, no
+/// transfer waits for a later one of its own stream, transfers match their kind, boxes of a region
+/// are disjoint, element types agree, and computes name axes and tensors that exist. Places are
+/// JSON pointers of the plan's file form (`source` names the file; "plan 'name'" without one).
+/// Cost: all transfers of all ranks.
+void validate(const Plan& plan, const std::string& source = {});
 
 }  // namespace hemiola::plan

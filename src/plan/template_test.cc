@@ -22,7 +22,7 @@ class Execution {
     memory_.resize(static_cast<std::size_t>(plan.ranks));
     for (int rank = 0; rank < plan.ranks; ++rank) {
       for (const Tensor& tensor : plan.tensors) {
-        auto& chunks = memory_[static_cast<std::size_t>(rank)].emplace_back(tensor.chunks);
+        auto& chunks = memory_[static_cast<std::size_t>(rank)].emplace_back(tensor.elements());
         if (tensor.role != Role::input) continue;
         for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk)
           chunks[chunk] = input(rank, static_cast<std::int64_t>(chunk));
@@ -89,7 +89,7 @@ class Execution {
     const int reader = transfer.kind == TransferKind::pull ? peer : rank;
     const int writer = transfer.kind == TransferKind::push ? peer : rank;
     const auto read = [&](int owner, const Region& region) {
-      const auto found = value(owner, region.tensor, region.chunk(at));
+      const auto found = value(owner, region.tensor, region.first()(at));
       EXPECT_TRUE(found.has_value()) << "rank " << owner << " has no "
                                      << plan_.tensors[static_cast<std::size_t>(region.tensor)].name;
       return found.value_or(0);
@@ -97,7 +97,7 @@ class Execution {
     std::uint64_t result = read(reader, transfer.source);
     if (transfer.reduce != ReduceOp::none) result += read(writer, transfer.operand);
     memory_[static_cast<std::size_t>(writer)][static_cast<std::size_t>(transfer.destination.tensor)]
-           [static_cast<std::size_t>(transfer.destination.chunk(at))] = result;
+           [static_cast<std::size_t>(transfer.destination.first()(at))] = result;
   }
 
   const Plan& plan_;
@@ -138,7 +138,7 @@ void expect_right(const Plan& plan, std::uint32_t seed) {
   for (std::size_t tensor = 0; tensor < plan.tensors.size(); ++tensor) {
     if (plan.tensors[tensor].role != Role::output) continue;
     for (int rank = 0; rank < plan.ranks; ++rank) {
-      for (std::int64_t chunk = 0; chunk < plan.tensors[tensor].chunks; ++chunk) {
+      for (std::int64_t chunk = 0; chunk < plan.tensors[tensor].elements(); ++chunk) {
         ASSERT_EQ(execution.value(rank, static_cast<std::int32_t>(tensor), chunk),
                   expected(plan, rank, chunk))
             << plan.name << " over " << plan.ranks << " ranks: rank " << rank << ", chunk "
@@ -206,7 +206,7 @@ TEST(Templates, a_ring_all_reduce_sends_every_chunk_over_every_link_less_two) {
   std::map<std::int64_t, int> times;
   for_each_transfer(plan.stream(3, 0), 3, [&](const Transfer& transfer, const Indices& at) {
     EXPECT_EQ(transfer.peer(at), 4);
-    ++times[transfer.source.chunk(at)];
+    ++times[transfer.source.first()(at)];
   });
   EXPECT_EQ(times.size(), 8u);
   for (const auto& [chunk, count] : times) EXPECT_LE(count, 2) << chunk;

@@ -39,7 +39,7 @@ TEST(Validate, a_good_plan_passes) {
 
 TEST(Validate, a_region_outside_its_tensor_is_named) {
   Plan plan = swap();
-  first(plan).destination.chunk = own_rank();
+  first(plan).destination.first() = own_rank();
   EXPECT_THAT(failure_of(plan),
               HasSubstr("plan 'swap': rank 1, stream 0, transfer 0: its destination is outside "
                         "tensor 'output': chunks 1 to 1 of 1"));
@@ -61,8 +61,8 @@ TEST(Validate, peers_must_exist_and_fit_the_kind) {
 
 TEST(Validate, sizes_must_agree) {
   Plan plan = swap();
-  plan.tensors[0].chunks = 2;
-  first(plan).source.chunks = 2;
+  plan.tensors[0].shape = {2};
+  first(plan).source = chunks_of(0, {}, 2);
   EXPECT_THAT(failure_of(plan), HasSubstr("source and destination differ in size"));
 }
 
@@ -84,7 +84,7 @@ TEST(Validate, tables_must_be_complete) {
   plan.code_of = {0, 3};
   EXPECT_THAT(failure_of(plan), HasSubstr("code 3, which does not exist"));
   plan = swap();
-  plan.tensors[1].chunks = 0;
+  plan.tensors[1].shape = {0};
   EXPECT_THAT(failure_of(plan), HasSubstr("tensor 'output' has no chunks"));
 }
 

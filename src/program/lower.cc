@@ -57,7 +57,7 @@ Program frame_of(const plan::Plan& plan, const LowerOptions& options) {
   program.root = plan.root;
   program.chunks_per_size = plan.chunks_per_size;
   for (const plan::Tensor& tensor : plan.tensors) {
-    Buffer buffer{.name = tensor.name, .kind = kind_of(tensor.role), .chunks = {tensor.chunks}};
+    Buffer buffer{.name = tensor.name, .kind = kind_of(tensor.role), .chunks = {tensor.elements()}};
     if (tensor.role == plan::Role::transit) buffer.chunks = {0};  // lives in the connections
     program.buffers.push_back(std::move(buffer));
   }
@@ -72,6 +72,27 @@ void each_transfer(const std::vector<plan::Item>& items, Visit&& visit) {
       visit(*transfer);
     else
       each_transfer(std::get<plan::Loop>(item).items, visit);
+  }
+}
+
+/// What the two lowerings below cannot take.
+void check_rows(const plan::Plan& plan) {
+  const auto refuse = [&](const char* what) {
+    throw Failure(fmt::format("plan '{}' has {}, which cannot be lowered", plan.name, what));
+  };
+  if (plan.of_elements()) refuse("tensors of elements");
+  for (const plan::Code& code : plan.codes) {
+    if (!code.computes.empty()) refuse("computes");
+    for (const plan::Stream& stream : code.streams) {
+      each_transfer(stream.items, [&](const plan::Transfer& transfer) {
+        if (transfer.group >= 0 || transfer.kind == plan::TransferKind::collective)
+          refuse("groups or collectives");
+        const bool reduces = transfer.reduce != ReduceOp::none;
+        if (!transfer.source.is_row() || !transfer.destination.is_row() ||
+            (reduces && !transfer.operand.is_row()))
+          refuse("regions of several boxes or axes");
+      });
+    }
   }
 }
 
@@ -97,6 +118,7 @@ Program lower(const plan::Plan& plan, const LowerOptions& options) {
   if (options.workgroups < 0 || options.threads < 0) {
     throw Failure("numbers of workgroups and threads are not negative", {.file = "<option>"});
   }
+  check_rows(plan);
   Program program = frame_of(plan, options);
   program = is_chain(plan) ? lower_chain(plan, options, std::move(program))
                            : lower_exchange(plan, options, std::move(program));
@@ -161,12 +183,12 @@ Affine seen_from(const Affine& value, std::int64_t distance, std::int64_t step,
 }
 
 Operand operand_at(const plan::Region& region, const Affine& rank) {
-  return {.rank = rank, .buffer = region.tensor, .chunk = region.chunk, .chunks = region.chunks};
+  return {.rank = rank, .buffer = region.tensor, .chunk = region.first(), .chunks = region.count()};
 }
 
 bool is_in_place(const Program& program, const plan::Transfer& copy) {
   const auto place = [&](const plan::Region& region, const Indices& at) {
-    std::int64_t chunk = region.chunk(at);
+    std::int64_t chunk = region.first()(at);
     const Buffer& buffer = program.buffers[static_cast<std::size_t>(region.tensor)];
     if (buffer.alias < 0) return std::pair{region.tensor, chunk};
     return std::pair{buffer.alias, chunk + buffer.alias_chunk(at)};

@@ -108,8 +108,8 @@ class ChainWriter {
     }
     const Indices there{.rank = left_, .loop = {taken_ + ahead, 0}};
     const plan::Region& arrived = from.transfer->destination;
-    if (arrived.tensor != transfer.source.tensor || arrived.chunks != transfer.source.chunks ||
-        arrived.chunk(there) != transfer.source.chunk(at)) {
+    if (arrived.tensor != transfer.source.tensor || arrived.count() != transfer.source.count() ||
+        arrived.first()(there) != transfer.source.first()(at)) {
       fail("a transfer does not pass on what it waits for", run);
     }
   }

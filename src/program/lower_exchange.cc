@@ -154,7 +154,7 @@ class ExchangeWriter {
         }
         stagings_.push_back({run, static_cast<std::int32_t>(program_.buffers.size())});
         program_.buffers.push_back({.name = fmt::format("packets {}", stagings_.size() - 1),
-                                    .chunks = {run.count * run.transfer->destination.chunks},
+                                    .chunks = {run.count * run.transfer->destination.count()},
                                     .packets = true,
                                     .doubled = true});
       });
@@ -249,7 +249,7 @@ class ExchangeWriter {
   }
 
   static Operand slot(const Staging& staging, const Affine& rank) {
-    const std::int64_t chunks = staging.run.transfer->destination.chunks;
+    const std::int64_t chunks = staging.run.transfer->destination.count();
     return {.rank = rank,
             .buffer = staging.buffer,
             .chunk = {.loop = {chunks, 0}},
@@ -295,6 +295,8 @@ class ExchangeWriter {
         return push(step.run);
       case plan::TransferKind::pull:
         return pull(step.run);
+      case plan::TransferKind::collective:
+        break;  // refused before
     }
   }
 

@@ -1,0 +1,207 @@
+#include "plan/area.h"
+
+#include <algorithm>
+
+namespace hemiola::plan {
+
+std::int64_t Rect::elements() const {
+  std::int64_t product = 1;
+  for (std::size_t axis = 0; axis < begin.size(); ++axis)
+    product *= std::max<std::int64_t>(0, end[axis] - begin[axis]);
+  return product;
+}
+
+Rect intersection(const Rect& a, const Rect& b) {
+  Rect both = a;
+  for (std::size_t axis = 0; axis < a.begin.size(); ++axis) {
+    both.begin[axis] = std::max(a.begin[axis], b.begin[axis]);
+    both.end[axis] = std::min(a.end[axis], b.end[axis]);
+  }
+  return both;
+}
+
+// Axis by axis, what lies before and behind `b` is cut off; the rest is inside `b` along that axis.
+std::vector<Rect> difference(const Rect& a, const Rect& b) {
+  if (intersection(a, b).empty()) return a.empty() ? std::vector<Rect>{} : std::vector<Rect>{a};
+  std::vector<Rect> outside;
+  Rect rest = a;
+  for (std::size_t axis = 0; axis < a.begin.size(); ++axis) {
+    if (rest.begin[axis] < b.begin[axis]) {
+      outside.push_back(rest);
+      outside.back().end[axis] = rest.begin[axis] = b.begin[axis];
+    }
+    if (rest.end[axis] > b.end[axis]) {
+      outside.push_back(rest);
+      outside.back().begin[axis] = rest.end[axis] = b.end[axis];
+    }
+  }
+  return outside;
+}
+
+std::int64_t Area::elements() const {
+  std::int64_t total = 0;
+  for (const Rect& rect : rects) total += rect.elements();
+  return total;
+}
+
+Area evaluate(const Region& region, const Indices& at) {
+  Area area{region.tensor, {}};
+  area.rects.reserve(region.boxes.size());
+  for (const Box& box : region.boxes) {
+    Rect rect;
+    rect.begin.reserve(box.size());
+    rect.end.reserve(box.size());
+    for (const Range& range : box) {
+      rect.begin.push_back(range.begin(at));
+      rect.end.push_back(rect.begin.back() + range.extent);
+    }
+    area.rects.push_back(std::move(rect));
+  }
+  return area;
+}
+
+Area whole(const Plan& plan, std::int32_t tensor) {
+  const std::vector<std::int64_t>& shape = plan.tensors[static_cast<std::size_t>(tensor)].shape;
+  return {tensor, {{std::vector<std::int64_t>(shape.size(), 0), shape}}};
+}
+
+Area intersection(const Area& a, const Area& b) {
+  Area both{a.tensor, {}};
+  if (a.tensor != b.tensor) return both;
+  for (const Rect& x : a.rects) {
+    for (const Rect& y : b.rects) {
+      Rect common = intersection(x, y);
+      if (!common.empty()) both.rects.push_back(std::move(common));
+    }
+  }
+  return both;
+}
+
+Area difference(const Area& a, const Area& b) {
+  if (a.tensor != b.tensor) return a;
+  Area rest = a;
+  for (const Rect& cut : b.rects) {
+    std::vector<Rect> left;
+    for (const Rect& rect : rest.rects) {
+      for (Rect& piece : difference(rect, cut)) left.push_back(std::move(piece));
+    }
+    rest.rects = std::move(left);
+  }
+  return rest;
+}
+
+bool overlap(const Area& a, const Area& b) {
+  if (a.tensor != b.tensor) return false;
+  return std::any_of(a.rects.begin(), a.rects.end(), [&](const Rect& x) {
+    return std::any_of(b.rects.begin(), b.rects.end(),
+                       [&](const Rect& y) { return !intersection(x, y).empty(); });
+  });
+}
+
+bool contains(const Area& outer, const Area& inner) {
+  return (outer.tensor == inner.tensor && difference(inner, outer).rects.empty()) ||
+         inner.elements() == 0;
+}
+
+std::vector<Region> split(const Region& region, std::size_t axis, std::int64_t parts) {
+  if (parts < 1) throw Failure("a region cannot be split into " + std::to_string(parts) + " parts");
+  std::vector<Region> pieces(static_cast<std::size_t>(parts), Region{region.tensor, {}});
+  for (const Box& box : region.boxes) {
+    if (axis >= box.size())
+      throw Failure("a region of " + std::to_string(box.size()) + " axes has no axis " +
+                    std::to_string(axis));
+    const std::int64_t extent = box[axis].extent;
+    if (extent < parts)
+      throw Failure("a box of " + std::to_string(extent) + " elements along axis " +
+                        std::to_string(axis) + " cannot be split into " + std::to_string(parts),
+                    {}, "at most " + std::to_string(extent) + " parts");
+    std::int64_t begin = 0;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      Box piece = box;
+      piece[axis].begin.offset += begin;
+      piece[axis].extent = extent / parts + (part < extent % parts ? 1 : 0);
+      begin += piece[axis].extent;
+      pieces[static_cast<std::size_t>(part)].boxes.push_back(std::move(piece));
+    }
+  }
+  return pieces;
+}
+
+namespace {
+
+// Row by row; `add` merges rows that are neighbours in memory.
+template <typename Add>
+void rows(const Rect& rect, const std::vector<std::int64_t>& strides, std::size_t axis,
+          std::int64_t offset, Add& add) {
+  if (axis + 1 == strides.size() && strides[axis] == 1) {
+    add(offset + rect.begin[axis], rect.end[axis] - rect.begin[axis]);
+    return;
+  }
+  for (std::int64_t i = rect.begin[axis]; i < rect.end[axis]; ++i) {
+    const std::int64_t at = offset + i * strides[axis];
+    if (axis + 1 == strides.size()) {
+      add(at, 1);
+    } else {
+      rows(rect, strides, axis + 1, at, add);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Segment> segments(const Tensor& tensor, const Area& area) {
+  const std::int64_t unit = tensor.type ? size_of(*tensor.type) : 1;
+  const std::vector<std::int64_t> strides = tensor.layout();
+  std::vector<Segment> list;
+  const auto add = [&](std::int64_t offset, std::int64_t count) {
+    offset *= unit;
+    count *= unit;
+    if (!list.empty() && list.back().offset + list.back().count == offset) {
+      list.back().count += count;
+    } else {
+      list.push_back({offset, count});
+    }
+  };
+  for (const Rect& rect : area.rects) {
+    if (!rect.empty()) rows(rect, strides, 0, 0, add);
+  }
+  return list;
+}
+
+std::vector<SegmentPair> pair_segments(const std::vector<Segment>& source,
+                                       const std::vector<Segment>& destination) {
+  std::vector<SegmentPair> pairs;
+  std::size_t s = 0, d = 0;
+  std::int64_t from = 0, to = 0;  // already used of the present segments
+  while (s < source.size() && d < destination.size()) {
+    const std::int64_t count = std::min(source[s].count - from, destination[d].count - to);
+    pairs.push_back({source[s].offset + from, destination[d].offset + to, count});
+    from += count;
+    to += count;
+    if (from == source[s].count) {
+      ++s;
+      from = 0;
+    }
+    if (to == destination[d].count) {
+      ++d;
+      to = 0;
+    }
+  }
+  return pairs;
+}
+
+std::string to_string(const Plan& plan, const Area& area) {
+  std::string text;
+  for (const Rect& rect : area.rects) {
+    text += (text.empty() ? "" : " + ") + plan.tensors[static_cast<std::size_t>(area.tensor)].name +
+            "[";
+    for (std::size_t axis = 0; axis < rect.begin.size(); ++axis) {
+      text += (axis == 0 ? "" : ", ") + std::to_string(rect.begin[axis]);
+      if (rect.end[axis] != rect.begin[axis] + 1) text += ":" + std::to_string(rect.end[axis]);
+    }
+    text += "]";
+  }
+  return text;
+}
+
+}  // namespace hemiola::plan

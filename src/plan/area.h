@@ -1,0 +1,73 @@
+// Areas: regions with numbers in them, and their algebra. A region (plan.h) is affine in rank and
+// loop counters; evaluated at one transfer it is an area.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace hemiola::plan {
+
+/// Elements [begin[i], end[i]) along every axis i; as many axes as its tensor has.
+struct Rect {
+  std::vector<std::int64_t> begin, end;
+
+  std::int64_t elements() const;  ///< 0 when it is empty along some axis
+  bool empty() const { return elements() == 0; }
+  bool operator==(const Rect&) const = default;
+  auto operator<=>(const Rect&) const = default;
+};
+
+Rect intersection(const Rect& a, const Rect& b);
+/// What of `a` is not in `b`: at most two rectangles per axis, disjoint.
+std::vector<Rect> difference(const Rect& a, const Rect& b);
+
+/// A union of disjoint rectangles of a tensor, in the order of the region it came from.
+struct Area {
+  std::int32_t tensor = 0;
+  std::vector<Rect> rects;
+
+  std::int64_t elements() const;
+  bool operator==(const Area&) const = default;
+};
+
+Area evaluate(const Region& region, const Indices& at);
+Area whole(const Plan& plan, std::int32_t tensor);
+/// Empty for different tensors.
+Area intersection(const Area& a, const Area& b);
+Area difference(const Area& a, const Area& b);
+bool overlap(const Area& a, const Area& b);
+/// Whether every element of `inner` is in `outer`.
+bool contains(const Area& outer, const Area& inner);
+
+/// Cuts the region into `parts` along an axis of its tensor, as even as it goes, the larger ones
+/// first. Rectangles stay rectangles. Failure unless every box is at least `parts` long there.
+std::vector<Region> split(const Region& region, std::size_t axis, std::int64_t parts);
+
+/// Consecutive memory of a tensor.
+struct Segment {
+  std::int64_t offset = 0;  ///< units from the tensor's start
+  std::int64_t count = 0;   ///< units
+  bool operator==(const Segment&) const = default;
+};
+
+/// The area in memory, in its order of elements, neighbours merged. Units: bytes for typed tensors,
+/// else chunks.
+std::vector<Segment> segments(const Tensor& tensor, const Area& area);
+
+/// Pieces of equally many units, pairwise: what a transfer copies from where to where.
+struct SegmentPair {
+  std::int64_t source = 0, destination = 0;  ///< units
+  std::int64_t count = 0;                    ///< units
+  bool operator==(const SegmentPair&) const = default;
+};
+/// Both areas have equally many elements of the same size.
+std::vector<SegmentPair> pair_segments(const std::vector<Segment>& source,
+                                       const std::vector<Segment>& destination);
+
+/// "a[0:4, 2:8]", several boxes with " + " between them.
+std::string to_string(const Plan& plan, const Area& area);
+
+}  // namespace hemiola::plan
