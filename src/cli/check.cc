@@ -62,7 +62,7 @@ class Checker {
       throw Failure("only 'run' takes several values", SourceLocation{.file = "--set"});
     }
     if (!options_.machine.machine.empty()) {
-      machine_ = load_machine(options_.machine, combinations.front());
+      machine_ = load_machine_with_gpus(options_.machine, combinations.front());
       notices_.show(machine_->warnings);
       return;
     }

@@ -83,6 +83,16 @@ machine::Machine load_machine(const MachineOptions& options, const Settings& set
   return machine;
 }
 
+machine::Machine load_machine_with_gpus(const MachineOptions& options, const Settings& settings) {
+  machine::Machine machine = load_machine(options, settings);
+  if (machine.ranks() == 0) {
+    throw Failure(
+        "the machine has no GPU, so nothing can run on it", SourceLocation{.file = options.machine},
+        "it may be one device of a larger machine: `hemiola machine show` lists its nodes");
+  }
+  return machine;
+}
+
 void add_program_options(CLI::App& verb, ProgramOptions& options) {
   verb.add_option("PROGRAM", options.program,
                   "a file (MSCCL++ JSON, MSCCL XML, also .gz), a built-in (all-reduce/ring), or a\n"

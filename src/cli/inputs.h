@@ -21,6 +21,8 @@ void add_machine_options(CLI::App& verb, MachineOptions& options);
 
 /// The machine with --gpu, the given settings and --ranks applied. Failure without --machine.
 machine::Machine load_machine(const MachineOptions& options, const Settings& settings);
+/// The same; Failure for a machine on which no program can run.
+machine::Machine load_machine_with_gpus(const MachineOptions& options, const Settings& settings);
 
 struct ProgramOptions {
   std::string program;  ///< file or built-in

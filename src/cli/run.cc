@@ -178,7 +178,7 @@ class Runner {
 };
 
 Table Runner::run_machine(const Settings& settings) {
-  const machine::Machine machine = load_machine(options_.machine, settings);
+  const machine::Machine machine = load_machine_with_gpus(options_.machine, settings);
   notices_.show(machine.warnings);
   std::vector<program::Program> programs;
   for (const std::string& name : plan_.programs) {

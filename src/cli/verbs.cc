@@ -29,7 +29,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 /// "hemiola machine show"
 std::string full_name(const CLI::App& verb) {
-  const std::string name = verb.get_name();
+  const std::string& name = verb.get_name();
   return verb.get_parent() == nullptr ? name : full_name(*verb.get_parent()) + ' ' + name;
 }
 

@@ -184,7 +184,9 @@ TEST(SetParameter, values_out_of_range_are_errors_and_change_nothing) {
       {"line.sector", "256 B"},  {"hbm.interleave", "200 B"}, {"hbm.efficiency_permille", "1001"},
       {"cu.wavefront_size", ""}, {"msc.size", "64 GiB"},      {"noc.arbitration", "FIFO"},
   };
-  for (const auto& [name, value] : bad) {
+  for (const auto& entry : bad) {
+    const auto& name = entry.first;
+    const auto& value = entry.second;
     GpuModel model = before;
     EXPECT_THAT(failure_of([&] { set_parameter(model, name, value); }), ::testing::Ne("no failure"))
         << name << "=" << value;
@@ -194,7 +196,8 @@ TEST(SetParameter, values_out_of_range_are_errors_and_change_nothing) {
   }
 }
 
-RC_GTEST_PROP(SetParameter, any_text_is_taken_or_refused_but_never_half_taken, (std::string text)) {
+RC_GTEST_PROP(SetParameter, any_text_is_taken_or_refused_but_never_half_taken,
+              (const std::string& text)) {
   const auto parameters = gpu_parameters();
   const auto& parameter = parameters[*rc::gen::inRange<std::size_t>(0, parameters.size())];
   GpuModel model = gpu_model("mi300x");

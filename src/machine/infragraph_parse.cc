@@ -132,7 +132,7 @@ class Parser {
 
   /// A name that a slice or --set can refer to.
   std::string name(const Place& place) {
-    const std::string value = text(place, "name");
+    std::string value = text(place, "name");
     if (place.node["name"] && value.empty()) error("a name is empty", where(child(place, "name")));
     for (const char c : value) {
       const auto byte = static_cast<unsigned char>(c);

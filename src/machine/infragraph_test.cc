@@ -165,7 +165,7 @@ TEST(Infragraph, a_longer_end_without_a_slice_gives_its_first_nodes_and_a_warnin
 }
 
 TEST(Infragraph, wrong_keys_and_values_are_errors_with_a_suggestion) {
-  const auto replaced = [](std::string from, const std::string& to) {
+  const auto replaced = [](const std::string& from, const std::string& to) {
     std::string text = kFabric;
     text.replace(text.find(from), from.size(), to);
     return message_for(text);

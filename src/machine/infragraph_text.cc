@@ -77,7 +77,7 @@ class Text {
 
  private:
   void line(int depth, const std::string& text) {
-    out_.append(static_cast<std::size_t>(2 * depth), ' ');
+    out_.append(2 * static_cast<std::size_t>(depth), ' ');
     out_ += text;
     out_ += '\n';
   }

@@ -39,7 +39,7 @@ bool is_at_most(std::string_view known, std::string_view architecture) {
 std::string architecture_of(const std::string& sm, const std::string& gcn,
                             std::string_view pci_vendor, std::string_view pci_device) {
   if (!gcn.empty()) {
-    const std::string name = gcn.starts_with("gfx") ? gcn.substr(0, gcn.find(':')) : "gfx" + gcn;
+    std::string name = gcn.starts_with("gfx") ? gcn.substr(0, gcn.find(':')) : "gfx" + gcn;
     // RCCL writes 910 for gfx90a, and 940 and 941 are steppings of the MI300 before gfx942.
     if (name == "gfx910") return "gfx90a";
     if (name == "gfx940" || name == "gfx941") return "gfx942";

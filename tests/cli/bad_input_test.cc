@@ -239,6 +239,12 @@ std::vector<BadInput> machine_rows() {
       {"binary_machine", kMachine, std::string(64, '\x01'), 2, {"input"}},
       {"malformed_yaml", kMachine, "devices:\n- name: x\n   components: [\n", 2, {"input:"}},
       {"malformed_machine_xml", kMachine, "<system version=\"1\"><cpu", 2, {"input"}},
+      {"machine_without_gpus",
+       "run all-reduce/ring --machine input --size 1KiB",
+       edited("pair.yaml", "choice: xpu", "choice: switch")
+           .substr(0, fixture("pair.yaml").find("annotations:") + 3),
+       2,
+       {"input", "no GPU"}},
       {"program_as_machine", kMachine, fixture("pair.json"), 2, {"MSCCL++"}},
       bad("unknown_machine_key",
           "components:", "compnents:", {"input:", "compnents", "components"}),
