@@ -101,6 +101,7 @@ Keys json_keys(std::string_view text) {
 
 Format recognise_json(std::string_view text) {
   const Keys keys = json_keys(text);
+  if (has(keys, "hemiola_plan")) return Format::hemiola_plan;
   if (has(keys, "gpus")) return Format::mscclpp_json;
   if (has_any(keys, {"traceEvents", "deviceProperties"})) return Format::kineto_trace;
   if (has(keys, "schema") && has(keys, "nodes")) return Format::chakra_et;
@@ -243,6 +244,8 @@ Format recognise(std::string_view content) {
 
 std::string_view describe(Format format) {
   switch (format) {
+    case Format::hemiola_plan:
+      return "a chunk plan";
     case Format::mscclpp_json:
       return "an MSCCL++ execution plan";
     case Format::msccl_xml:

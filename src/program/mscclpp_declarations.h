@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/json.h"
 #include "program/mscclpp_channels.h"
-#include "program/mscclpp_json.h"
 #include "program/program.h"
 
 namespace hemiola::program {

@@ -1,8 +1,8 @@
 // Reader of the operations of one thread block of an MSCCL++ plan.
 #pragma once
 
+#include "core/json.h"
 #include "program/mscclpp_declarations.h"
-#include "program/mscclpp_json.h"
 #include "program/program.h"
 
 namespace hemiola::program {

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/json.h"
 #include "core/text.h"
 #include "program/format_reader.h"
 #include "program/mscclpp_declarations.h"
-#include "program/mscclpp_json.h"
 #include "program/mscclpp_op_reader.h"
 #include "program/program.h"
 

@@ -1,12 +1,13 @@
-#include "program/mscclpp_json.h"
+#include "core/json.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/text.h"
 
-namespace hemiola::program {
+namespace hemiola {
 namespace {
 
 using nlohmann::json;
@@ -15,6 +16,12 @@ using nlohmann::json;
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
+
+  /// Failure for an object with the same key twice.
+  void check_keys(const std::string& file) {
+    blanks();
+    check_value(file, 0);
+  }
 
   std::size_t find(std::string_view pointer) {
     blanks();
@@ -60,6 +67,33 @@ class Scanner {
     return false;
   }
 
+  /// Passes the value here.
+  void check_value(const std::string& file, int depth) {
+    const bool object = is('{');
+    if ((!object && !is('[')) || depth > kDeepest) return skip_value();
+    ++at_;
+    std::set<std::string_view> keys;
+    for (;;) {
+      blanks();
+      if (is('}') || is(']')) break;
+      if (object) {
+        const std::size_t begin = at_;
+        skip_string();
+        const std::string_view key = text_.substr(begin + 1, at_ - begin - 2);
+        if (!keys.insert(key).second)
+          throw Failure(fmt::format("the key '{}' stands twice in one object", key),
+                        locate(file, text_, begin), "leave one of them out");
+        blanks();
+        ++at_;  // the colon
+        blanks();
+      }
+      check_value(file, depth + 1);
+      blanks();
+      if (is(',')) ++at_;
+    }
+    ++at_;
+  }
+
   void skip_string() {
     for (++at_; more() && text_[at_] != '"'; ++at_) {
       if (text_[at_] == '\\') ++at_;
@@ -89,6 +123,7 @@ class Scanner {
     }
   }
 
+  static constexpr int kDeepest = 200;  ///< nothing that is read here nests as deeply
   std::string_view text_;
   std::size_t at_ = 0;
 };
@@ -111,7 +146,9 @@ std::size_t find_pointer(std::string_view json, std::string_view pointer) {
 
 json parse_json(const JsonFile& file) {
   try {
-    return json::parse(file.text);
+    json parsed = json::parse(file.text);
+    Scanner(file.text).check_keys(file.name);
+    return parsed;
   } catch (const json::parse_error& error) {
     const std::size_t at = error.byte > 0 ? error.byte - 1 : 0;
     const bool cut = at >= file.text.size();
@@ -192,4 +229,4 @@ std::uint64_t JsonValue::unsigned_integer() const {
   return value_->get<std::uint64_t>();
 }
 
-}  // namespace hemiola::program
+}  // namespace hemiola

@@ -10,7 +10,7 @@
 
 #include "core/diagnostics.h"
 
-namespace hemiola::program {
+namespace hemiola {
 
 /// The text and name of the file that is being read; both outlive every JsonValue of it.
 struct JsonFile {
@@ -21,7 +21,8 @@ struct JsonFile {
 /// Byte offset of the value at a JSON pointer in well-formed JSON; npos if it is not there.
 std::size_t find_pointer(std::string_view json, std::string_view pointer);
 
-/// Parses a file; Failure with line and column for a syntax error.
+/// Parses a file; Failure with line and column for a syntax error, or for a key that stands twice
+/// in one object.
 nlohmann::json parse_json(const JsonFile& file);
 
 /// A value of a parsed file. Every accessor throws Failure at the value's place where what is asked
@@ -36,6 +37,7 @@ class JsonValue {
   void allow_keys(std::initializer_list<std::string_view> known) const;
 
   bool has(std::string_view key) const;
+  bool is_text() const { return value_->is_string(); }
   JsonValue at(std::string_view key) const;  ///< a member
   std::vector<JsonValue> items() const;      ///< the elements of an array
   std::vector<JsonValue> items(
@@ -58,4 +60,4 @@ class JsonValue {
   std::string pointer_;
 };
 
-}  // namespace hemiola::program
+}  // namespace hemiola
