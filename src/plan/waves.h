@@ -1,6 +1,6 @@
-// When chunks arrive, in steps: the order in which a rank's kernel can consume or has to produce the
-// parts of a tensor. A step is a unit of time that every transfer takes; what really takes how long
-// is the simulator's business. (Syncopate, OSDI '26: estimated periods, waves of a schedule.)
+// When chunks arrive, in steps: the order in which a rank's kernel can consume or has to produce
+// the parts of a tensor. A step is a unit of time that every transfer takes; what really takes how
+// long is the simulator's business. (Syncopate, OSDI '26: estimated periods, waves of a schedule.)
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 
 namespace hemiola::plan {
 
-/// The steps at which all transfers of a plan start if each takes one and starts as soon as the order
-/// of its stream and its dependencies on transfers allow (dependencies on computes are taken as met).
+/// The steps at which all transfers of a plan start if each takes one and starts as soon as the
+/// order of its stream and its dependencies on transfers allow (dependencies on computes are taken
+/// as met).
 class Timeline {
  public:
   /// `plan` is valid. Failure (exit code 4) when transfers wait for each other; it names the
@@ -44,9 +45,10 @@ struct Wave {
   std::vector<Touch> touches;
 };
 
-/// The waves of `tensor` on `rank`, in order. Where transfers write into it: what is resident first,
-/// without transfer, then what is written, by step. Where they only read it: what they read, each
-/// element with the first transfer that does; the rank's kernel should compute it in this order.
+/// The waves of `tensor` on `rank`, in order. Where transfers write into it: what is resident
+/// first, without transfer, then what is written, by step. Where they only read it: what they read,
+/// each element with the first transfer that does; the rank's kernel should compute it in this
+/// order.
 std::vector<Wave> waves(const Plan& plan, const Timeline& timeline, int rank, std::int32_t tensor);
 
 }  // namespace hemiola::plan

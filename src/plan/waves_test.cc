@@ -70,17 +70,18 @@ TEST(Waves, a_circle_of_dependencies_is_named) {
   plan.tensors = {{"input", Role::input, 2}, {"output", Role::output, 2}};
   Stream stream{"s", {}};
   stream.items.push_back(copy(chunk_of(0), chunk_of(1)));
-  stream.items.push_back(
-      after(copy(chunk_of(0, constant(1)), chunk_of(1, constant(1))), neighbour(1, 3), constant(1)));
+  stream.items.push_back(after(copy(chunk_of(0, constant(1)), chunk_of(1, constant(1))),
+                               neighbour(1, 3), constant(1)));
   run_everywhere(plan, stream);
   try {
     const Timeline timeline(plan);
     FAIL() << "no circle was seen";
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.code(), ExitCode::deadlock);
-    EXPECT_THAT(failure.what(),
-                HasSubstr("transfer 1 of stream 0 of rank 0, which waits for transfer 1 of stream 0 "
-                          "of rank 1, which waits for transfer 1 of stream 0 of rank 2"));
+    EXPECT_THAT(
+        failure.what(),
+        HasSubstr("transfer 1 of stream 0 of rank 0, which waits for transfer 1 of stream 0 "
+                  "of rank 1, which waits for transfer 1 of stream 0 of rank 2"));
   }
 }
 

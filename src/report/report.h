@@ -3,11 +3,13 @@
 
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "machine/machine.h"
+#include "plan/plan.h"
 #include "program/program.h"
 #include "sim/result.h"
 #include "sim/trace.h"
@@ -38,6 +40,16 @@ void print_proof(std::ostream& out, const verify::Proof& proof, std::string_view
 /// The graph in numbers, link classes with their goodput, bandwidth and latency between GPUs, every
 /// parameter with its source, the warnings, and the window of the line engine.
 void print_machine(std::ostream& out, const machine::Machine& machine);
+
+/// The head of a plan and, for every rank or the given one, a table of its transfers: place
+/// (rank.stream.number), operation, peer, areas, places that it waits for.
+void print_plan(std::ostream& out, const plan::Plan& plan, std::optional<int> rank = {});
+/// When the parts of a tensor arrive on a rank (plan/waves.h).
+void print_waves(std::ostream& out, const plan::Plan& plan, int rank, std::int32_t tensor);
+/// Transfers and what they wait for as a Mermaid flowchart or a Graphviz digraph, ranks in boxes of
+/// their own; with `rank` that rank alone. Failure for more than 2,000 transfers.
+std::string to_mermaid(const plan::Plan& plan, std::optional<int> rank = {});
+std::string to_dot(const plan::Plan& plan, std::optional<int> rank = {});
 
 /// The JSON object of the design (schema "hemiola/1"). `volatile_fields` false leaves out wall_s,
 /// peak_rss_bytes and visited_hops, so that two runs can be compared byte by byte.
