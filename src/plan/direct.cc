@@ -1,5 +1,5 @@
-// Direct exchanges: every rank talks to every other, starting with a neighbour, so that in each step
-// all ranks have different partners.
+// Direct exchanges: every rank talks to every other, starting with a neighbour, so that in each
+// step all ranks have different partners.
 #include "plan/build.h"
 #include "plan/families.h"
 #include "plan/gather.h"

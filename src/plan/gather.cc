@@ -78,8 +78,7 @@ void double_ring_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks)
     std::vector<Item> outer_steps, inner_steps;
     for (std::int64_t part = 0; part < parts; ++part) {
       const Region own = blocks.own(own_rank(), part);
-      if (outer > 1)
-        across.items.emplace_back(push(above, own, blocks.gathered(own_rank(), part)));
+      if (outer > 1) across.items.emplace_back(push(above, own, blocks.gathered(own_rank(), part)));
       const Region block = blocks.gathered(around(ranks, -inner, -inner), part);
       outer_steps.emplace_back(after(push(above, block, block), below, numbered(part, parts)));
     }
@@ -87,10 +86,8 @@ void double_ring_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks)
       const std::int64_t shift = (i + inner - j) % inner - i;  // to the block's owner in its group
       for (std::int64_t part = 0; part < parts; ++part) {
         const Region first = blocks.gathered({.constant = shift, .rank = 1}, part);
-        Transfer transfer =
-            push(right, j == 0 ? blocks.own(own_rank(), part) : first, first);
-        if (j > 0)
-          transfer = after(transfer, left, constant((j - 1) * parts + part), inner_stream);
+        Transfer transfer = push(right, j == 0 ? blocks.own(own_rank(), part) : first, first);
+        if (j > 0) transfer = after(transfer, left, constant((j - 1) * parts + part), inner_stream);
         around_group.items.emplace_back(transfer);
         const Region later = blocks.gathered(around(ranks, shift - inner, -inner), part);
         transfer = push(right, later, later);
@@ -116,8 +113,8 @@ void two_levels_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks) 
     std::vector<Item> sends, spreads;
     const Affine others = around(ranks, inner, inner), source = around(ranks, -inner, -inner);
     for (std::int64_t part = 0; part < parts; ++part)
-      sends.emplace_back(push(others, blocks.own(own_rank(), part),
-                              blocks.gathered(own_rank(), part)));
+      sends.emplace_back(
+          push(others, blocks.own(own_rank(), part), blocks.gathered(own_rank(), part)));
     for (std::int64_t part = 0; part < parts; ++part) {
       for (std::int64_t d = 1; d < inner; ++d) {
         const Affine peer{.constant = (i + d) % inner - i, .rank = 1};
@@ -150,11 +147,12 @@ ParameterInfo waves_parameter() {
 }
 
 ParameterInfo inner_parameter() {
-  return {"inner",
-          "0",
-          {},
-          "ranks of an inner group; 0: those of a node where the machine is known, else the largest "
-          "divisor up to 8 that leaves two groups"};
+  return {
+      "inner",
+      "0",
+      {},
+      "ranks of an inner group; 0: those of a node where the machine is known, else the largest "
+      "divisor up to 8 that leaves two groups"};
 }
 
 bool is_clockwise(const TemplateArguments& arguments) {
@@ -174,8 +172,8 @@ std::int64_t inner_of(const TemplateArguments& arguments) {
   std::int64_t inner = arguments.number("inner");
   if (inner == 0 && arguments.machine != nullptr) {
     inner = 1;
-    while (inner < ranks && arguments.machine->reach(0, static_cast<int>(inner)) ==
-                                machine::Reach::load_store)
+    while (inner < ranks &&
+           arguments.machine->reach(0, static_cast<int>(inner)) == machine::Reach::load_store)
       ++inner;
     if (ranks % inner != 0 || inner == ranks) inner = 0;
   }

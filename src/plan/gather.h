@@ -24,11 +24,12 @@ Stream exchange_blocks(std::int64_t ranks, const Blocks& blocks, bool push, bool
 Stream ring_of_blocks(std::int64_t ranks, const Blocks& blocks);
 
 /// Ranks are a mesh of outer x inner; rank = outer index * inner + inner index. Rings inside every
-/// group of `inner` ranks pass on what rings across the groups bring. One code for each inner index.
+/// group of `inner` ranks pass on what rings across the groups bring. One code for each inner
+/// index.
 void double_ring_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks);
 
-/// The same mesh, directly: every rank sends its block to the ranks of its own inner index, and what
-/// it has or gets of them to the rest of its group.
+/// The same mesh, directly: every rank sends its block to the ranks of its own inner index, and
+/// what it has or gets of them to the rest of its group.
 void two_levels_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks);
 
 /// The parameters of the above, and what they say. Failure: an inner size that does not divide the

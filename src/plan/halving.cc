@@ -1,6 +1,7 @@
-// Recursive halving and doubling (Thakur, Rabenseifner, Gropp: Optimization of Collective Communication
-// Operations in MPICH, 2005): reduce-scatter between ever nearer partners, all-gather back. Ranks above
-// a power of two are folded in: the first of them add their input to a neighbour's and get the result.
+// Recursive halving and doubling (Thakur, Rabenseifner, Gropp: Optimization of Collective
+// Communication Operations in MPICH, 2005): reduce-scatter between ever nearer partners, all-gather
+// back. Ranks above a power of two are folded in: the first of them add their input to a
+// neighbour's and get the result.
 #include <bit>
 #include <optional>
 
@@ -13,7 +14,8 @@ namespace {
 Plan make_all_reduce_halving_doubling(const TemplateArguments& arguments) {
   const std::int64_t ranks = arguments.ranks;
   const auto powers = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(ranks)));
-  const std::int64_t folded = ranks - powers;  // pairs (2 f, 2 f + 1) of which only the odd one stays
+  const std::int64_t folded =
+      ranks - powers;  // pairs (2 f, 2 f + 1) of which only the odd one stays
   Plan plan = start_plan(arguments, powers);
   plan.tensors = {{"input", Role::input, powers},
                   {"output", Role::output, powers},
@@ -30,11 +32,10 @@ Plan make_all_reduce_halving_doubling(const TemplateArguments& arguments) {
     return arrived[static_cast<std::size_t>(place)];
   };
   for (std::int64_t place = 0; place < folded; ++place) {
-    last_of(place) = code.add(
-        2 * place, 0,
-        reducing(push(constant(2 * place + 1), chunks_of(input, {}, powers),
-                      chunks_of(partial, {}, powers)),
-                 chunks_of(input, {}, powers)));
+    last_of(place) = code.add(2 * place, 0,
+                              reducing(push(constant(2 * place + 1), chunks_of(input, {}, powers),
+                                            chunks_of(partial, {}, powers)),
+                                       chunks_of(input, {}, powers)));
   }
 
   // Halving: in every step a place keeps the half of its chunks that contains its own number.

@@ -1,6 +1,6 @@
-// Exchanges over a mesh of ranks, and all-gathers of blocks in parts: what a node does among its own
-// GPUs and what it does across nodes are different streams (NCCL's rail alignment and PXN; the double
-// ring of DoubleRing attention).
+// Exchanges over a mesh of ranks, and all-gathers of blocks in parts: what a node does among its
+// own GPUs and what it does across nodes are different streams (NCCL's rail alignment and PXN; the
+// double ring of DoubleRing attention).
 #include "plan/build.h"
 #include "plan/families.h"
 #include "plan/gather.h"
@@ -12,8 +12,7 @@ const std::int32_t kInput = 0, kOutput = 1;
 
 Plan start_all_gather(const TemplateArguments& arguments, std::int64_t parts) {
   Plan plan = start_plan(arguments, arguments.ranks * parts);
-  plan.tensors = {{"input", Role::input, parts},
-                  {"output", Role::output, arguments.ranks * parts}};
+  plan.tensors = {{"input", Role::input, parts}, {"output", Role::output, arguments.ranks * parts}};
   plan.in_place_safe = true;
   return plan;
 }
@@ -28,8 +27,8 @@ Blocks blocks_of_chunks(std::int64_t parts) {
 
 /// What a rank has itself goes to its output last.
 void add_own_copy(Stream& stream, std::int64_t parts) {
-  stream.items.push_back(copy(chunks_of(kInput, {}, parts),
-                              chunks_of(kOutput, scaled(own_rank(), parts), parts)));
+  stream.items.push_back(
+      copy(chunks_of(kInput, {}, parts), chunks_of(kOutput, scaled(own_rank(), parts), parts)));
 }
 
 Plan make_all_gather_swizzle(const TemplateArguments& arguments) {
@@ -58,8 +57,8 @@ Plan make_all_gather_hierarchical(const TemplateArguments& arguments) {
   return plan;
 }
 
-/// Inside a group, chunks for rank j of any other group go to the own rank j; that one sends what it
-/// collected for a rank as one message.
+/// Inside a group, chunks for rank j of any other group go to the own rank j; that one sends what
+/// it collected for a rank as one message.
 Plan make_all_to_all_hierarchical(const TemplateArguments& arguments) {
   const std::int64_t ranks = arguments.ranks, inner = inner_of(arguments), outer = ranks / inner;
   Plan plan = start_plan(arguments, ranks);
@@ -80,8 +79,7 @@ Plan make_all_to_all_hierarchical(const TemplateArguments& arguments) {
         return d == 0 ? copy(from, to) : push(peer, from, to);
       };
       repeat(collect, outer - 1, send_to_peer(chunk_of(kInput, target), chunk_of(stage, slot)));
-      collect.items.push_back(
-          send_to_peer(chunk_of(kInput, peer), chunk_of(kOutput, own_rank())));
+      collect.items.push_back(send_to_peer(chunk_of(kInput, peer), chunk_of(kOutput, own_rank())));
     }
     Transfer message = push(around(ranks, inner, inner), chunks_of(stage, group, inner),
                             chunks_of(kOutput, {.constant = -i, .rank = 1}, inner));

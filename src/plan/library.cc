@@ -1,5 +1,6 @@
-// Whole collectives as transfers: left to a library, or done by a switch that multicasts and reduces
-// (NVLS: multimem.ld_reduce and multimem.st of NCCL and of vLLM's and TensorRT-LLM's kernels).
+// Whole collectives as transfers: left to a library, or done by a switch that multicasts and
+// reduces (NVLS: multimem.ld_reduce and multimem.st of NCCL and of vLLM's and TensorRT-LLM's
+// kernels).
 #include <numeric>
 
 #include "plan/build.h"
@@ -16,8 +17,7 @@ std::vector<int> everybody(int ranks) {
 }
 
 Transfer collective_of(Collective collective, const Region& source, const Region& destination) {
-  Transfer transfer{
-      .kind = TransferKind::collective, .source = source, .destination = destination};
+  Transfer transfer{.kind = TransferKind::collective, .source = source, .destination = destination};
   transfer.reduce = ReduceOp::sum;
   transfer.group = 0;
   transfer.collective = collective;
@@ -50,8 +50,7 @@ Plan make_reduce_scatter_collective(const TemplateArguments& arguments) {
       source.boxes.push_back({{counting(rank * parts), 1}});
   }
   Stream stream{"collectives", {}};
-  repeat(stream, parts,
-         collective_of(Collective::reduce_scatter, source, chunk_of(1, counting())));
+  repeat(stream, parts, collective_of(Collective::reduce_scatter, source, chunk_of(1, counting())));
   run_everywhere(plan, stream);
   return plan;
 }

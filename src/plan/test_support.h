@@ -16,9 +16,9 @@
 namespace hemiola::plan {
 
 /// In each step something that has all it waits for happens, chosen at random: a stream's next
-/// transfer reads, or writes what it has read; a whole collective; a tile. Reading what nobody wrote
-/// is an error, and additions between which nothing orders get lost, so a missing dependency shows in
-/// some order. Numbers are modulo 2^64; reductions add.
+/// transfer reads, or writes what it has read; a whole collective; a tile. Reading what nobody
+/// wrote is an error, and additions between which nothing orders get lost, so a missing dependency
+/// shows in some order. Numbers are modulo 2^64; reductions add.
 class Execution {
  public:
   using Value = std::uint64_t;
@@ -150,14 +150,12 @@ class Execution {
     while (true) {
       Tile tile{rank, &compute, begin, begin, {}};
       for (std::size_t axis = 0; axis < begin.size(); ++axis)
-        tile.end[axis] =
-            std::min(begin[axis] + compute.axes[axis].tile, compute.axes[axis].extent);
+        tile.end[axis] = std::min(begin[axis] + compute.axes[axis].tile, compute.axes[axis].extent);
       for (const ComputeOperand& operand : compute.operands) {
         Area area = whole(plan_, operand.tensor);
         for (std::size_t i = 0; i < operand.axes.size(); ++i) {
           if (operand.axes[i] < 0) continue;
-          const std::int64_t shift =
-              operand.begin.empty() ? 0 : operand.begin[i]({.rank = rank});
+          const std::int64_t shift = operand.begin.empty() ? 0 : operand.begin[i]({.rank = rank});
           area.rects[0].begin[i] = tile.begin[at(operand.axes[i])] + shift;
           area.rects[0].end[i] = tile.end[at(operand.axes[i])] + shift;
         }
@@ -221,9 +219,9 @@ class Execution {
     const Transfer& transfer = state.todo[state.next].first;
     if (transfer.kind != TransferKind::collective) return true;
     const std::vector<int>& group = plan_.groups[at(transfer.group)];
-    return state.rank == group.front() &&
-           std::all_of(group.begin(), group.end(),
-                       [&](int member) { return waiting(member, transfer.group).has_value(); });
+    return state.rank == group.front() && std::all_of(group.begin(), group.end(), [&](int member) {
+             return waiting(member, transfer.group).has_value();
+           });
   }
 
   /// The stream of a rank whose next transfer is a collective of the group and has all it needs.
@@ -245,8 +243,7 @@ class Execution {
       const auto found = writers_.find(tile.rank);
       if (found == writers_.end()) continue;
       for (const Writer& writer : found->second) {
-        if (states_[writer.state].next <= writer.number &&
-            overlap(writer.area, tile.operands[o]))
+        if (states_[writer.state].next <= writer.number && overlap(writer.area, tile.operands[o]))
           return false;
       }
     }
@@ -258,8 +255,8 @@ class Execution {
     std::vector<Value> values;
     for (const std::int64_t element : list(area)) {
       const auto found = cell(owner, area.tensor, element);
-      EXPECT_TRUE(found.has_value()) << "rank " << owner << " has not all of "
-                                     << to_string(plan_, area);
+      EXPECT_TRUE(found.has_value())
+          << "rank " << owner << " has not all of " << to_string(plan_, area);
       values.push_back(found.value_or(0));
     }
     return values;

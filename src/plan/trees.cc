@@ -1,6 +1,7 @@
-// Trees: every chunk goes up to the root, reduced on its way, or down from it. Chunks follow each other,
-// so all levels work at once. Two trees that share no inner rank use both directions of all links
-// (Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009).
+// Trees: every chunk goes up to the root, reduced on its way, or down from it. Chunks follow each
+// other, so all levels work at once. Two trees that share no inner rank use both directions of all
+// links (Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast, reduction and
+// scan, 2009).
 #include "plan/trees.h"
 
 #include <optional>
@@ -45,8 +46,12 @@ Plan make_all_reduce_double_binary_tree(const TemplateArguments& arguments) {
   const Tree second = plan.ranks % 2 == 0 ? mirrored_tree(first) : shifted_tree(first, 1);
   std::int32_t number = 0;
   for (const Tree* tree : {&first, &second}) {
-    Flow flow{.stream = 2 * number, .input = 0, .partial = 2, .output = 1,
-              .first = number * parts, .count = parts};
+    Flow flow{.stream = 2 * number,
+              .input = 0,
+              .partial = 2,
+              .output = 1,
+              .first = number * parts,
+              .count = parts};
     const std::vector<Dependency> complete = reduce_along(code, *tree, flow);
     ++flow.stream;
     broadcast_along(code, *tree, flow, flow.output, complete);

@@ -96,8 +96,7 @@ std::vector<LowerParameter> lower_parameters() {
 
 /// The lowering's parameters that a plan of this template takes.
 std::vector<LowerParameter> lower_parameters_of(const plan::TemplateInfo& info) {
-  const bool chain =
-      info.in_chunks && !info.needs_machine && is_chain(plan::make(info.name, 3));
+  const bool chain = info.in_chunks && !info.needs_machine && is_chain(plan::make(info.name, 3));
   std::vector<LowerParameter> taken = lower_parameters();
   const auto other = chain ? LowerParameter::Shape::exchange : LowerParameter::Shape::chain;
   taken.erase(
