@@ -131,12 +131,13 @@ std::vector<std::string> program_names(const std::string& input) {
   return names;
 }
 
-program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks) {
+program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,
+                              const machine::Machine* machine) {
   const Settings parameters = parameter_values(options.parameters);
   if (!parameters.empty() && !program::is_built_in(name)) {
     throw Failure("only built-in programs have parameters", SourceLocation{.file = "--param"});
   }
-  return program::load(name, {.ranks = ranks, .parameters = parameters});
+  return program::load(name, {.ranks = ranks, .parameters = parameters, .machine = machine});
 }
 
 void check_output(const std::string& option, const std::string& file) {

@@ -1,7 +1,9 @@
 // Small words for writing plans by hand: used by the templates and by tests.
 #pragma once
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "plan/plan.h"
 
@@ -14,6 +16,13 @@ constexpr Affine around(std::int64_t ranks, std::int64_t distance, std::int64_t 
 /// first + i, with i the counter of the outermost loop.
 constexpr Affine counting(std::int64_t first = 0) {
   return {.constant = first, .loop = {1, 0}};
+}
+
+/// `value` times `factor`, plus `add`.
+constexpr Affine scaled(Affine value, std::int64_t factor, std::int64_t add = 0) {
+  value.scale *= factor;
+  value.offset = value.offset * factor + add;
+  return value;
 }
 
 inline Region chunks_of(std::int32_t tensor, const Affine& first, std::int64_t count) {
@@ -48,10 +57,51 @@ inline Transfer after(Transfer transfer, const Affine& rank, const Affine& numbe
   return transfer;
 }
 
+inline Transfer after(Transfer transfer, Dependency dependency) {
+  transfer.after.push_back(std::move(dependency));
+  return transfer;
+}
+
 /// Appends `count` iterations; nothing for count 0.
+inline void repeat(Stream& stream, std::int64_t count, std::vector<Item> items) {
+  if (count > 0) stream.items.push_back(Loop{count, std::move(items)});
+}
 inline void repeat(Stream& stream, std::int64_t count, Transfer transfer) {
   if (count > 0) stream.items.push_back(Loop{count, {std::move(transfer)}});
 }
+
+/// The dependency on a transfer, for use by any rank.
+inline Dependency done(std::int64_t rank, std::int32_t stream, std::int64_t number) {
+  return {constant(rank), stream, constant(number), {}};
+}
+
+/// Writes plans in which every rank has a code of its own: all have the streams `names`, transfers
+/// are appended one by one.
+class RankByRank {
+ public:
+  RankByRank(int ranks, const std::vector<std::string>& names) : codes_(size(ranks)) {
+    for (Code& code : codes_) {
+      for (const std::string& name : names) code.streams.push_back({name, {}, {}});
+    }
+  }
+
+  /// The dependency on what was added.
+  Dependency add(std::int64_t rank, std::int32_t stream, Transfer transfer) {
+    std::vector<Item>& items = codes_[size(rank)].streams[size(stream)].items;
+    items.emplace_back(std::move(transfer));
+    return done(rank, stream, static_cast<std::int64_t>(items.size()) - 1);
+  }
+
+  void finish(Plan& plan) {
+    plan.codes = std::move(codes_);
+    plan.code_of.clear();
+    for (std::int32_t rank = 0; rank < plan.ranks; ++rank) plan.code_of.push_back(rank);
+  }
+
+ private:
+  static std::size_t size(std::int64_t i) { return static_cast<std::size_t>(i); }
+  std::vector<Code> codes_;
+};
 
 /// Every rank runs `stream`.
 inline void run_everywhere(Plan& plan, Stream stream) {

@@ -2,6 +2,8 @@
 // layer.
 #pragma once
 
+#include <string>
+
 #include "plan/template.h"
 
 namespace hemiola::plan {
@@ -12,6 +14,18 @@ inline ParameterInfo transfer_parameter(const char* default_value) {
           default_value,
           {"push", "pull"},
           "who moves the data: push stores to peers, pull loads from them"};
+}
+
+/// The parameter "root": the rank that `does`. Failure: not one of the ranks.
+inline ParameterInfo root_parameter(const std::string& does) {
+  return {"root", "0", {}, "the rank that " + does};
+}
+inline int root_of(const TemplateArguments& arguments) {
+  const std::int64_t root = arguments.number("root");
+  if (root < arguments.ranks) return static_cast<int>(root);
+  throw Failure("root " + std::to_string(root) + " is not one of " +
+                    std::to_string(arguments.ranks) + " ranks",
+                {"<option>", 0, 0, {}}, "ranks are numbered from 0");
 }
 
 #define HEMIOLA_TEMPLATE(name) TemplateInfo name();

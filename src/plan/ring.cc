@@ -100,13 +100,7 @@ Plan make_all_gather_ring(const TemplateArguments& arguments) {
 Plan make_broadcast_ring(const TemplateArguments& arguments) {
   const int ranks = arguments.ranks;
   Plan plan = start_plan(arguments, 1);
-  const std::int64_t first = arguments.number("root");
-  if (first >= ranks) {
-    throw Failure(
-        "root " + std::to_string(first) + " is not one of " + std::to_string(ranks) + " ranks",
-        {"<option>", 0, 0, {}}, "ranks are numbered from 0");
-  }
-  plan.root = static_cast<int>(first);
+  plan.root = root_of(arguments);
   plan.tensors = {{"input", Role::input, 1}, {"output", Role::output, 1}};
   plan.in_place_safe = true;
   const std::int32_t input = 0, output = 1;
@@ -155,7 +149,7 @@ TemplateInfo broadcast_ring() {
   return {"broadcast/ring",
           Collective::broadcast,
           "pass everything along a chain that starts at the root",
-          {{"root", "0", {}, "the rank that sends"}},
+          {root_parameter("sends")},
           make_broadcast_ring};
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "machine/machine.h"
 #include "plan/plan.h"
 
 namespace hemiola::plan {
@@ -31,6 +32,7 @@ struct TemplateArguments {
   Collective collective = Collective::custom;
   int ranks = 0;
   Parameters parameters;
+  const machine::Machine* machine = nullptr;  ///< with as many ranks; null: not known
 
   const std::string& word(std::string_view parameter) const;
   std::int64_t number(std::string_view parameter) const;
@@ -42,6 +44,9 @@ struct TemplateInfo {
   std::string description;  ///< one line
   std::vector<ParameterInfo> parameters;
   Plan (*make)(const TemplateArguments&) = nullptr;
+  bool in_chunks = true;       ///< false: of elements, with the sizes as parameters
+  bool lowers = true;          ///< false: program/lower.h refuses its plans
+  bool needs_machine = false;  ///< derives its plan from the machine's links
 };
 
 /// An empty plan with the names and ranks of the arguments, for a template to fill.
@@ -51,8 +56,10 @@ Plan start_plan(const TemplateArguments& arguments, std::int64_t chunks_per_size
 const std::vector<TemplateInfo>& templates();
 const TemplateInfo* find_template(std::string_view name);
 
-/// Makes a plan. Failure: an unknown template or parameter (with a suggestion), a bad value, fewer
-/// than two ranks.
-Plan make(std::string_view name, int ranks, const Parameters& parameters = {});
+/// Makes a plan. With a machine, rings and trees follow its links. Failure: an unknown template or
+/// parameter (with a suggestion), a bad value, fewer than two ranks, a machine of another number of
+/// ranks, none where the template needs one.
+Plan make(std::string_view name, int ranks, const Parameters& parameters = {},
+          const machine::Machine* machine = nullptr);
 
 }  // namespace hemiola::plan

@@ -90,7 +90,8 @@ const TemplateInfo* find_template(std::string_view name) {
   return nullptr;
 }
 
-Plan make(std::string_view name, int ranks, const Parameters& parameters) {
+Plan make(std::string_view name, int ranks, const Parameters& parameters,
+          const machine::Machine* machine) {
   const TemplateInfo* info = find_template(name);
   const SourceLocation where{"<option>", 0, 0, {}};
   if (info == nullptr) {
@@ -104,7 +105,16 @@ Plan make(std::string_view name, int ranks, const Parameters& parameters) {
     throw Failure("'" + info->name + "' needs at least 2 ranks, not " + std::to_string(ranks),
                   where);
   }
-  TemplateArguments arguments{info->name, info->collective, ranks, {}};
+  if (machine != nullptr && machine->ranks() != ranks) {
+    throw Failure("'" + info->name + "' over " + std::to_string(ranks) + " ranks cannot follow '" +
+                      machine->name + "', which has " + std::to_string(machine->ranks()),
+                  where);
+  }
+  if (machine == nullptr && info->needs_machine) {
+    throw Failure("'" + info->name + "' derives its plan from a machine, and none is given", where,
+                  "name one with --machine");
+  }
+  TemplateArguments arguments{info->name, info->collective, ranks, {}, machine};
   for (const ParameterInfo& parameter : info->parameters) {
     arguments.parameters.emplace_back(parameter.name, parameter.default_value);
   }

@@ -96,7 +96,7 @@ std::vector<LowerParameter> lower_parameters() {
 
 /// The lowering's parameters that a plan of this template takes.
 std::vector<LowerParameter> lower_parameters_of(const plan::TemplateInfo& info) {
-  const bool chain = is_chain(plan::make(info.name, 3));
+  const bool chain = info.in_chunks && !info.needs_machine && is_chain(plan::make(info.name, 3));
   std::vector<LowerParameter> taken = lower_parameters();
   const auto other = chain ? LowerParameter::Shape::exchange : LowerParameter::Shape::chain;
   taken.erase(
@@ -150,19 +150,21 @@ std::optional<Program> make_built_in(const std::string& name, const LoadOptions&
       unknown_parameter(*info, parameter);
   }
   if (lowering.protocol == Protocol::ll) prefer_push(*info, for_template);
-  return lower(plan::make(name, options.ranks, for_template), lowering);
+  return lower(plan::make(name, options.ranks, for_template, options.machine), lowering);
 }
 
 std::vector<std::string> built_in_names() {
   std::vector<std::string> names;
-  for (const plan::TemplateInfo& info : plan::templates()) names.push_back(info.name);
+  for (const plan::TemplateInfo& info : plan::templates()) {
+    if (info.lowers) names.push_back(info.name);
+  }
   return names;
 }
 
 std::vector<std::string> algorithms_of(Collective collective) {
   std::vector<std::string> names;
   for (const plan::TemplateInfo& info : plan::templates()) {
-    if (info.collective == collective) names.push_back(info.name);
+    if (info.collective == collective && info.lowers && info.in_chunks) names.push_back(info.name);
   }
   return names;
 }

@@ -17,6 +17,7 @@ namespace hemiola::program {
 /// the template's own defaults are push, because packets cannot be pulled.
 std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options);
 
+/// The templates that lower() takes.
 std::vector<std::string> built_in_names();
 
 /// The names of all built-ins of a collective, to be tried when no algorithm is named.

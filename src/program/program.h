@@ -311,7 +311,8 @@ Program bind(const Program& program, const machine::Machine* machine, const Bind
 struct LoadOptions {
   int ranks = 0;  ///< built-ins: number of ranks (0: the machine decides first)
   std::vector<std::pair<std::string, std::string>>
-      parameters;  ///< built-ins: channels=8, protocol=ll, ...
+      parameters;                             ///< built-ins: channels=8, protocol=ll, ...
+  const machine::Machine* machine = nullptr;  ///< built-ins: its links choose rings and schedules
 };
 Program load(const std::string& name_or_file, const LoadOptions& options = {});
 bool is_built_in(const std::string& name);

@@ -1,0 +1,46 @@
+// Ways to bring blocks, of which every rank has one, to all ranks: shared by the all-gathers and by
+// the pipelines that compute on what arrives. Private to the layer.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "plan/template.h"
+
+namespace hemiola::plan {
+
+/// One block per rank, moved in `parts`.
+struct Blocks {
+  using Place = std::function<Region(const Affine& owner, std::int64_t part)>;
+  Place own;       ///< where its owner has it from the start
+  Place gathered;  ///< where it comes to be, on any rank
+  std::int64_t parts = 1;
+};
+
+/// Every rank exchanges with all others directly: transfers (ranks - 1) x parts, in this order.
+Stream exchange_blocks(std::int64_t ranks, const Blocks& blocks, bool push, bool clockwise);
+
+/// Blocks are passed on from neighbour to neighbour: ranks - 1 steps of `parts` pushes each.
+Stream ring_of_blocks(std::int64_t ranks, const Blocks& blocks);
+
+/// Ranks are a mesh of outer x inner; rank = outer index * inner + inner index. Rings inside every
+/// group of `inner` ranks pass on what rings across the groups bring. One code for each inner
+/// index.
+void double_ring_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks);
+
+/// The same mesh, directly: every rank sends its block to the ranks of its own inner index, and
+/// what it has or gets of them to the rest of its group.
+void two_levels_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks);
+
+/// The parameters of the above, and what they say. Failure: an inner size that does not divide the
+/// ranks, no parts.
+ParameterInfo order_parameter();
+ParameterInfo split_parameter(const char* default_value = "1");
+ParameterInfo waves_parameter();
+ParameterInfo inner_parameter();
+bool is_clockwise(const TemplateArguments& arguments);
+std::int64_t split_of(const TemplateArguments& arguments);
+std::int64_t waves_of(const TemplateArguments& arguments);
+std::int64_t inner_of(const TemplateArguments& arguments);
+
+}  // namespace hemiola::plan

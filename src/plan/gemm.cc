@@ -1,0 +1,344 @@
+// Products of distributed matrices with the collective that feeds them or follows them:
+// tensor-parallel layers (AG-GEMM, GEMM-RS, GEMM-AR) and the change from heads to rows around
+// attention (A2A-GEMM). Sizes m, n and k are those of the whole product; which of them is divided
+// among the ranks is said per family.
+#include <numeric>
+
+#include "plan/build.h"
+#include "plan/families.h"
+#include "plan/pipelines.h"
+
+namespace hemiola::plan {
+namespace {
+
+std::vector<ParameterInfo> gemm_parameters_and(std::vector<ParameterInfo> more) {
+  std::vector<ParameterInfo> all = gemm_parameters();
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TemplateInfo gemm_template(const char* name, const char* description,
+                           std::vector<ParameterInfo> more,
+                           Plan (*make)(const TemplateArguments&)) {
+  return {name, Collective::custom, description, gemm_parameters_and(std::move(more)), make, false,
+          false};
+}
+
+// AG-GEMM: c[m, n / ranks] = a[m, k] b[k, n / ranks]; a is divided along m at the start.
+
+struct GatheredGemm {
+  Plan plan;
+  Blocks blocks;
+};
+
+GatheredGemm start_gathered(const TemplateArguments& arguments) {
+  const DataType type = data_type_of(arguments);
+  const std::int64_t m = positive(arguments, "m"), k = positive(arguments, "k");
+  const std::int64_t n = divided(arguments, "n", positive(arguments, "n"), arguments.ranks);
+  Plan plan = start_plan(arguments, 1);
+  plan.tensors = {{"a", Role::input, {m, k}, type},
+                  {"b", Role::input, {k, n}, type},
+                  {"c", Role::output, {m, n}, type}};
+  Blocks blocks = blocks_along(arguments, plan, 0, 0, split_of(arguments));
+  return {std::move(plan), std::move(blocks)};
+}
+
+Plan finish_gathered(const TemplateArguments& arguments, Plan plan) {
+  const std::int64_t rows = plan.tensors[0].shape[0] / plan.ranks;
+  compute_everywhere(plan, gemm_of(arguments, plan, 0, 1, 2),
+                     {slab(plan, 0, 0, scaled(own_rank(), rows), rows), all_of(plan, 1)},
+                     {all_of(plan, 2), false});
+  return plan;
+}
+
+Plan make_ag_gemm_swizzle(const TemplateArguments& arguments) {
+  GatheredGemm parts = start_gathered(arguments);
+  run_everywhere(parts.plan,
+                 exchange_blocks(arguments.ranks, parts.blocks,
+                                 arguments.word("transfer") == "push", is_clockwise(arguments)));
+  return finish_gathered(arguments, std::move(parts.plan));
+}
+
+Plan make_ag_gemm_ring(const TemplateArguments& arguments) {
+  GatheredGemm parts = start_gathered(arguments);
+  run_everywhere(parts.plan, ring_of_blocks(arguments.ranks, parts.blocks));
+  return finish_gathered(arguments, std::move(parts.plan));
+}
+
+Plan make_ag_gemm_double_ring(const TemplateArguments& arguments) {
+  GatheredGemm parts = start_gathered(arguments);
+  double_ring_of_blocks(parts.plan, inner_of(arguments), parts.blocks);
+  return finish_gathered(arguments, std::move(parts.plan));
+}
+
+// GEMM-RS and GEMM-AR: partial[m, n] = a[m, k / ranks] b[k / ranks, n] on every rank; the sum of
+// all partials is divided along m (RS), or on every rank (AR).
+
+const std::int32_t kPartial = 2, kSum = 3;
+
+Plan start_partial(const TemplateArguments& arguments, bool scatters) {
+  const DataType type = data_type_of(arguments);
+  const std::int64_t m = positive(arguments, "m"), n = positive(arguments, "n");
+  const std::int64_t k = divided(arguments, "k", positive(arguments, "k"), arguments.ranks);
+  const std::int64_t rows = scatters ? divided(arguments, "m", m, arguments.ranks) : m;
+  Plan plan = start_plan(arguments, 1);
+  plan.tensors = {{"a", Role::input, {m, k}, type},
+                  {"b", Role::input, {k, n}, type},
+                  {"partial", Role::scratch, {m, n}, type},
+                  {"c", Role::output, {rows, n}, type}};
+  std::vector<int> everybody(static_cast<std::size_t>(plan.ranks));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  plan.groups = {std::move(everybody)};
+  return plan;
+}
+
+Plan finish_partial(const TemplateArguments& arguments, Plan plan, Stream stream) {
+  run_everywhere(plan, std::move(stream));
+  compute_everywhere(plan, gemm_of(arguments, plan, 0, 1, kPartial),
+                     {all_of(plan, 0), all_of(plan, 1)}, {all_of(plan, kSum), true});
+  return plan;
+}
+
+Transfer when_computed(Transfer transfer, const Affine& rank, const Region& region) {
+  transfer.after.push_back({rank, 0, {}, region});
+  return transfer;
+}
+
+/// Every rank collects its rows from all others. Pulling adds the own rows last; pushing uses a
+/// slot of memory per peer.
+Plan make_gemm_rs_direct(const TemplateArguments& arguments) {
+  Plan plan = start_partial(arguments, true);
+  const std::int64_t ranks = plan.ranks, parts = split_of(arguments);
+  const std::int64_t block = plan.tensors[kSum].shape[0], n = plan.tensors[kSum].shape[1];
+  const std::int64_t rows = divided(arguments, "m", block, parts);
+  const bool is_pull = arguments.word("transfer") == "pull";
+  const std::int64_t turn = is_clockwise(arguments) ? 1 : -1;
+  const Affine peer = around(ranks, turn, turn);
+  const std::int32_t slots = kSum + 1;
+  if (!is_pull)
+    plan.tensors.push_back(
+        {"slots", Role::scratch, {(ranks - 1) * block, n}, plan.tensors[kSum].type});
+  const auto partial_of = [&](const Affine& owner, std::int64_t part) {
+    return slab(plan, kPartial, 0, scaled(owner, block, part * rows), rows);
+  };
+
+  std::vector<Item> first, others, additions, own;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const Region mine = partial_of(own_rank(), part);
+    const Region sum = slab(plan, kSum, 0, constant(part * rows), rows);
+    if (is_pull) {
+      const Affine nearest = around(ranks, turn), next = around(ranks, 2 * turn, turn);
+      first.emplace_back(when_computed(pull(nearest, mine, sum), nearest, mine));
+      others.emplace_back(when_computed(accumulating(pull(next, mine, sum)), next, mine));
+      own.emplace_back(when_computed(accumulating(copy(mine, sum)), own_rank(), mine));
+    } else {
+      const Region theirs = partial_of(peer, part);
+      const Region slot = slab(plan, slots, 0, scaled(counting(), block, part * rows), rows);
+      others.emplace_back(when_computed(push(peer, theirs, slot), own_rank(), theirs));
+      own.emplace_back(when_computed(copy(mine, sum), own_rank(), mine));
+      additions.emplace_back(after(accumulating(copy(slot, sum)), around(ranks, -turn, -turn),
+                                   Affine{.constant = part, .loop = {parts, 0}}));
+    }
+  }
+  Stream stream{"reduce", std::move(first)};
+  repeat(stream, is_pull ? ranks - 2 : ranks - 1, std::move(others));
+  stream.items.insert(stream.items.end(), own.begin(), own.end());
+  if (!is_pull) repeat(stream, ranks - 1, std::move(additions));
+  return finish_partial(arguments, std::move(plan), std::move(stream));
+}
+
+/// Sums go around a ring; every rank adds its own rows as soon as they are computed.
+Plan make_gemm_rs_ring(const TemplateArguments& arguments) {
+  Plan plan = start_partial(arguments, true);
+  const std::int64_t ranks = plan.ranks, parts = split_of(arguments);
+  const std::int64_t block = plan.tensors[kSum].shape[0];
+  const std::int64_t rows = divided(arguments, "m", block, parts);
+  const Affine right = neighbour(1, ranks), left = neighbour(-1, ranks);
+  const auto forwarded = static_cast<std::int32_t>(plan.tensors.size());
+  plan.tensors.push_back(
+      {"forwarded", Role::scratch, plan.tensors[kPartial].shape, plan.tensors[kPartial].type});
+  // Step s passes on what is for rank (rank - 1 - s).
+  const auto step = [&](const Affine& owner, std::int64_t part, bool is_first, bool is_last) {
+    const auto rows_in = [&](std::int32_t tensor) {
+      return slab(plan, tensor, 0, scaled(owner, block, part * rows), rows);
+    };
+    const Region result =
+        is_last ? slab(plan, kSum, 0, constant(part * rows), rows) : rows_in(forwarded);
+    Transfer transfer = reducing(
+        push(right, is_first ? rows_in(kPartial) : rows_in(forwarded), result), rows_in(kPartial));
+    if (is_first) transfer = when_computed(std::move(transfer), own_rank(), rows_in(kPartial));
+    return when_computed(std::move(transfer), right, rows_in(kPartial));
+  };
+  Stream stream{"ring", {}};
+  std::vector<Item> middle;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    stream.items.emplace_back(step(around(ranks, -1), part, true, ranks == 2));
+    middle.emplace_back(after(step(around(ranks, -2, -1), part, false, false), left,
+                              Affine{.constant = part, .loop = {parts, 0}}));
+  }
+  repeat(stream, ranks - 3, std::move(middle));
+  for (std::int64_t part = 0; part < parts && ranks > 2; ++part)
+    stream.items.emplace_back(after(step(around(ranks, 1), part, false, true), left,
+                                    constant((ranks - 3) * parts + part)));
+  return finish_partial(arguments, std::move(plan), std::move(stream));
+}
+
+Transfer library_transfer(Collective collective, const Region& source, const Region& destination) {
+  Transfer transfer{.kind = TransferKind::collective, .source = source, .destination = destination};
+  transfer.reduce = ReduceOp::sum;
+  transfer.group = 0;
+  transfer.collective = collective;
+  return when_computed(std::move(transfer), own_rank(), source);
+}
+
+/// One reduce-scatter of a library for each part of the columns.
+Plan make_gemm_rs_collective(const TemplateArguments& arguments) {
+  Plan plan = start_partial(arguments, true);
+  const std::int64_t parts = split_of(arguments);
+  const std::int64_t columns = divided(arguments, "n", plan.tensors[kSum].shape[1], parts);
+  Stream stream{"collectives", {}};
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const Affine first = constant(part * columns);
+    stream.items.emplace_back(library_transfer(Collective::reduce_scatter,
+                                               slab(plan, kPartial, 1, first, columns),
+                                               slab(plan, kSum, 1, first, columns)));
+  }
+  return finish_partial(arguments, std::move(plan), std::move(stream));
+}
+
+/// One all-reduce of a library for each part of the rows.
+Plan make_gemm_ar_partitioned(const TemplateArguments& arguments) {
+  Plan plan = start_partial(arguments, false);
+  const std::int64_t parts = split_of(arguments);
+  const std::int64_t rows = divided(arguments, "m", plan.tensors[kSum].shape[0], parts);
+  Stream stream{"collectives", {}};
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const Affine first = constant(part * rows);
+    stream.items.emplace_back(library_transfer(Collective::all_reduce,
+                                               slab(plan, kPartial, 0, first, rows),
+                                               slab(plan, kSum, 0, first, rows)));
+  }
+  return finish_partial(arguments, std::move(plan), std::move(stream));
+}
+
+/// Every rank has the switch reduce its share of the rows, and multicast the sum. Shares are taken
+/// part by part, so that the first rows are done first.
+Plan make_gemm_ar_nvls(const TemplateArguments& arguments) {
+  Plan plan = start_partial(arguments, false);
+  const std::int64_t parts = split_of(arguments), m = plan.tensors[kSum].shape[0];
+  const std::int64_t rows = divided(arguments, "m", m, parts * plan.ranks);
+  plan.tensors.push_back({"reduced",
+                          Role::transit,
+                          {parts * rows, plan.tensors[kSum].shape[1]},
+                          plan.tensors[kSum].type});
+  const auto reduced = static_cast<std::int32_t>(plan.tensors.size() - 1);
+  Stream stream{"switch", {}};
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const Affine first = scaled(own_rank(), rows, part * rows * plan.ranks);
+    const Region held = slab(plan, reduced, 0, constant(part * rows), rows);
+    const Region source = slab(plan, kPartial, 0, first, rows);
+    Transfer load = pull(own_rank(), source, held);
+    load.reduce = ReduceOp::sum;
+    load.group = 0;
+    for (std::int64_t rank = 0; rank < plan.ranks; ++rank)
+      load = when_computed(std::move(load), constant(rank), source);
+    Transfer store = push(own_rank(), held, slab(plan, kSum, 0, first, rows));
+    store.group = 0;
+    stream.items.emplace_back(std::move(load));
+    stream.items.emplace_back(std::move(store));
+  }
+  return finish_partial(arguments, std::move(plan), std::move(stream));
+}
+
+// A2A-GEMM: x[m, k / ranks] on every rank becomes a[m / ranks, k]; c[m / ranks, n] = a b.
+
+Plan make_a2a_gemm_direct(const TemplateArguments& arguments) {
+  const DataType type = data_type_of(arguments);
+  const std::int64_t ranks = arguments.ranks, waves = waves_of(arguments);
+  const std::int64_t m = positive(arguments, "m"), n = positive(arguments, "n");
+  const std::int64_t k = positive(arguments, "k");
+  const std::int64_t rows = divided(arguments, "m", m, ranks);
+  const std::int64_t columns = divided(arguments, "k", k, ranks);
+  const std::int64_t wave_rows = divided(arguments, "m", rows, waves);
+  Plan plan = start_plan(arguments, 1);
+  plan.tensors = {{"x", Role::input, {m, columns}, type},
+                  {"b", Role::input, {k, n}, type},
+                  {"a", Role::scratch, {rows, k}, type},
+                  {"c", Role::output, {rows, n}, type}};
+  const std::int32_t x = 0, b = 1, a = 2, c = 3;
+  const bool is_push = arguments.word("transfer") == "push";
+  const Affine peer = is_clockwise(arguments) ? around(ranks, 1, 1) : around(ranks, -1, -1);
+  Stream stream{"exchange", {}};
+  for (std::int64_t wave = 0; wave < waves; ++wave) {
+    const auto from = [&](const Affine& to) {
+      return slab(plan, x, 0, scaled(to, rows, wave * wave_rows), wave_rows);
+    };
+    const auto into = [&](const Affine& owner) {
+      return Region{a,
+                    {{{constant(wave * wave_rows), wave_rows}, {scaled(owner, columns), columns}}}};
+    };
+    stream.items.emplace_back(copy(from(own_rank()), into(own_rank())));
+    repeat(stream, ranks - 1,
+           is_push ? push(peer, from(peer), into(own_rank()))
+                   : pull(peer, from(own_rank()), into(peer)));
+  }
+  run_everywhere(plan, std::move(stream));
+  compute_everywhere(plan, gemm_of(arguments, plan, a, b, c), {all_of(plan, x), all_of(plan, b)},
+                     {all_of(plan, c), false});
+  return plan;
+}
+
+}  // namespace
+
+TemplateInfo ag_gemm_swizzle() {
+  return gemm_template("ag-gemm/swizzle", "a product whose left matrix is gathered directly",
+                       {transfer_parameter("pull"), order_parameter(), split_parameter()},
+                       make_ag_gemm_swizzle);
+}
+
+TemplateInfo ag_gemm_ring() {
+  return gemm_template("ag-gemm/ring", "a product whose left matrix is gathered around a ring",
+                       {split_parameter()}, make_ag_gemm_ring);
+}
+
+TemplateInfo ag_gemm_double_ring() {
+  return gemm_template("ag-gemm/double-ring",
+                       "a product whose left matrix is gathered around two levels of rings",
+                       {inner_parameter(), split_parameter()}, make_ag_gemm_double_ring);
+}
+
+TemplateInfo gemm_rs_direct() {
+  return gemm_template("gemm-rs/direct", "a product whose sum each rank collects its rows of",
+                       {transfer_parameter("pull"), order_parameter(), split_parameter()},
+                       make_gemm_rs_direct);
+}
+
+TemplateInfo gemm_rs_ring() {
+  return gemm_template("gemm-rs/ring", "a product whose sum goes around a ring",
+                       {split_parameter()}, make_gemm_rs_ring);
+}
+
+TemplateInfo gemm_rs_collective() {
+  return gemm_template("gemm-rs/collective",
+                       "a product with a reduce-scatter of a library for each part of its columns",
+                       {split_parameter()}, make_gemm_rs_collective);
+}
+
+TemplateInfo gemm_ar_partitioned() {
+  return gemm_template("gemm-ar/partitioned",
+                       "a product with an all-reduce of a library for each part of its rows",
+                       {split_parameter("2")}, make_gemm_ar_partitioned);
+}
+
+TemplateInfo gemm_ar_nvls() {
+  return gemm_template("gemm-ar/nvls", "a product whose sum the switch forms and multicasts",
+                       {split_parameter("2")}, make_gemm_ar_nvls);
+}
+
+TemplateInfo a2a_gemm_direct() {
+  return gemm_template("a2a-gemm/direct", "a product whose left matrix comes by an all-to-all",
+                       {transfer_parameter("push"), order_parameter(), waves_parameter()},
+                       make_a2a_gemm_direct);
+}
+
+}  // namespace hemiola::plan

@@ -1,0 +1,214 @@
+// Pipelines of transfers and compute, executed on numbers, give the product and the attention.
+#include <gmock/gmock.h>
+#include <gtest/gtest-spi.h>
+#include <gtest/gtest.h>
+
+#include "plan/template.h"
+#include "plan/test_support.h"
+
+namespace hemiola::plan {
+namespace {
+
+using Value = Execution::Value;
+using ::testing::HasSubstr;
+
+std::int64_t extent(const Plan& plan, std::int32_t tensor, std::size_t axis) {
+  return plan.tensors[static_cast<std::size_t>(tensor)].shape[axis];
+}
+
+/// Element [row, column] of a rank's input matrix.
+Value entry(const Plan& plan, int rank, std::int32_t tensor, std::int64_t row,
+            std::int64_t column) {
+  return Execution::input(rank, row * extent(plan, tensor, 1) + column, tensor);
+}
+
+/// What c[row, column] of a rank has to be, by the family's definition.
+Value product(const Plan& plan, int rank, std::int64_t row, std::int64_t column) {
+  const std::string family = plan.name.substr(0, plan.name.find('/'));
+  Value sum = 0;
+  if (family == "ag-gemm") {
+    const auto owner = static_cast<int>(row / (extent(plan, 0, 0) / plan.ranks));
+    for (std::int64_t i = 0; i < extent(plan, 0, 1); ++i)
+      sum += entry(plan, owner, 0, row, i) * entry(plan, rank, 1, i, column);
+  } else if (family == "a2a-gemm") {
+    const std::int64_t columns = extent(plan, 0, 1), rows = extent(plan, 0, 0) / plan.ranks;
+    for (std::int64_t i = 0; i < extent(plan, 1, 0); ++i)
+      sum += entry(plan, static_cast<int>(i / columns), 0, rank * rows + row, i % columns) *
+             entry(plan, rank, 1, i, column);
+  } else {
+    const std::int64_t first = family == "gemm-rs" ? rank * extent(plan, 3, 0) : 0;
+    for (int other = 0; other < plan.ranks; ++other) {
+      for (std::int64_t i = 0; i < extent(plan, 0, 1); ++i)
+        sum += entry(plan, other, 0, first + row, i) * entry(plan, other, 1, i, column);
+    }
+  }
+  return sum;
+}
+
+/// What o[head, query, d] of a rank has to be.
+Value attended(const Plan& plan, int rank, std::int64_t head, std::int64_t query, std::int64_t d) {
+  const std::int64_t own = extent(plan, 0, 1), sequence = extent(plan, 1, 1);
+  const std::int64_t depth = extent(plan, 0, 2);
+  Value sum = 0;
+  for (std::int64_t key = 0; key < sequence; ++key) {
+    const auto owner = static_cast<int>(key / own);
+    const auto at = [&](std::int64_t i) { return (head * sequence + key) * depth + i; };
+    Value dot = 0;
+    for (std::int64_t i = 0; i < depth; ++i)
+      dot += Execution::input(rank, (head * own + query) * depth + i, 0) *
+             Execution::input(owner, at(i), 1);
+    sum += dot * Execution::input(owner, at(d), 2);
+  }
+  return sum;
+}
+
+bool is_attention(const Plan& plan) {
+  return plan.name.find("attention") != std::string::npos;
+}
+
+void expect_right(const Plan& plan, std::uint32_t seed) {
+  Execution execution(plan, seed);
+  ASSERT_TRUE(execution.run()) << plan.name << " over " << plan.ranks << " ranks waits for ever";
+  std::int32_t output = 0;
+  while (plan.tensors[static_cast<std::size_t>(output)].role != Role::output) ++output;
+  const std::vector<std::int64_t>& shape = plan.tensors[static_cast<std::size_t>(output)].shape;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    ASSERT_EQ(plan.code(rank).expected.size(), 1u);
+    EXPECT_EQ(plan.code(rank).expected[0].region.tensor, output);
+    EXPECT_EQ(plan.code(rank).expected[0].region.elements(),
+              plan.tensors[static_cast<std::size_t>(output)].elements());
+    for (std::int64_t i = 0; i < plan.tensors[static_cast<std::size_t>(output)].elements(); ++i) {
+      const Value wanted = is_attention(plan) ? attended(plan, rank, i / (shape[1] * shape[2]),
+                                                         i / shape[2] % shape[1], i % shape[2])
+                                              : product(plan, rank, i / shape[1], i % shape[1]);
+      ASSERT_EQ(execution.value(rank, output, i), wanted)
+          << plan.name << " over " << plan.ranks << " ranks: rank " << rank << ", element " << i;
+    }
+  }
+}
+
+/// Sizes that tiles do not divide.
+Parameters small(const TemplateInfo& info, int ranks) {
+  if (info.name.find("gemm") != std::string::npos) {
+    return {{"m", std::to_string(6 * ranks)},
+            {"n", std::to_string(6 * ranks)},
+            {"k", std::to_string(2 * ranks)},
+            {"tile_m", "4"},
+            {"tile_n", "5"},
+            {"tile_k", "3"}};
+  }
+  return {{"heads", "2"},
+          {"sequence", std::to_string(6 * ranks)},
+          {"head", "2"},
+          {"tile_q", "4"},
+          {"tile_kv", "5"}};
+}
+
+std::vector<TemplateInfo> pipelines() {
+  std::vector<TemplateInfo> some;
+  for (const TemplateInfo& info : templates()) {
+    if (!info.in_chunks) some.push_back(info);
+  }
+  return some;
+}
+
+/// The values of each parameter in turn that the pipelines share.
+std::vector<Parameters> variants_of(const TemplateInfo& info) {
+  const std::vector<Parameters> all{{},
+                                    {{"transfer", "push"}},
+                                    {{"transfer", "pull"}},
+                                    {{"order", "counter-clockwise"}},
+                                    {{"split", "3"}, {"transfer", "push"}},
+                                    {{"split", "2"}, {"transfer", "pull"}},
+                                    {{"waves", "3"}},
+                                    {{"inner", "1"}}};
+  std::vector<Parameters> known;
+  for (Parameters variant : all) {
+    std::erase_if(variant, [&](const auto& value) {
+      return std::none_of(info.parameters.begin(), info.parameters.end(),
+                          [&](const ParameterInfo& p) { return p.name == value.first; });
+    });
+    if (variant.empty() && !known.empty()) continue;
+    known.push_back(std::move(variant));
+  }
+  return known;
+}
+
+TEST(Pipelines, all_are_valid_and_right) {
+  EXPECT_GE(pipelines().size(), 12u);
+  for (const TemplateInfo& info : pipelines()) {
+    for (const Parameters& variant : variants_of(info)) {
+      for (const int ranks : {2, 3, 4}) {
+        Parameters parameters = small(info, ranks);
+        parameters.insert(parameters.end(), variant.begin(), variant.end());
+        const Plan plan = make(info.name, ranks, parameters);
+        ASSERT_NO_THROW(validate(plan)) << info.name;
+        expect_right(plan, static_cast<std::uint32_t>(ranks));
+      }
+    }
+  }
+}
+
+TEST(Pipelines, defaults_are_valid_over_8_ranks) {
+  for (const TemplateInfo& info : pipelines()) EXPECT_NO_THROW(validate(make(info.name, 8)));
+}
+
+TEST(Pipelines, a_transfer_that_does_not_wait_for_its_tiles_is_wrong) {
+  for (const char* name : {"gemm-rs/direct", "gemm-rs/ring", "gemm-ar/nvls"}) {
+    Plan plan = make(name, 3, small(*find_template(name), 3));
+    for (Item& item : plan.codes[0].streams[0].items) {
+      if (auto* transfer = std::get_if<Transfer>(&item)) transfer->after.clear();
+    }
+    bool is_wrong = false;
+    for (std::uint32_t seed = 0; seed < 20 && !is_wrong; ++seed) {
+      ::testing::TestPartResultArray failures;
+      ::testing::ScopedFakeTestPartResultReporter quiet(
+          ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &failures);
+      expect_right(plan, seed);
+      is_wrong = failures.size() > 0;
+    }
+    EXPECT_TRUE(is_wrong) << name;
+  }
+}
+
+TEST(Pipelines, work_is_that_of_the_whole_product) {
+  for (const char* name : {"ag-gemm/ring", "gemm-rs/direct", "a2a-gemm/direct"}) {
+    const Plan plan = make(name, 8, {{"m", "1024"}, {"n", "512"}, {"k", "256"}});
+    std::int64_t flop = 0;
+    for (int rank = 0; rank < 8; ++rank) {
+      std::int64_t points = 1;
+      for (const ComputeAxis& axis : plan.code(rank).computes[0].axes) points *= axis.extent;
+      flop += points * plan.code(rank).computes[0].flop_per_point;
+    }
+    EXPECT_EQ(flop, 2 * 1024 * 512 * 256) << name;
+  }
+}
+
+std::string failure_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "no failure";
+}
+
+TEST(Pipelines, sizes_that_do_not_divide_are_refused) {
+  EXPECT_THAT(failure_of([] { make("ag-gemm/ring", 3); }),
+              HasSubstr("cannot divide n = 14336 into 3 parts"));
+  EXPECT_THAT(failure_of([] {
+                make("gemm-ar/nvls", 4, {{"m", "12"}, {"split", "2"}});
+              }),
+              HasSubstr("cannot divide m = 12 into 8 parts"));
+  EXPECT_THAT(failure_of([] {
+                make("ring-attention/ring", 4, {{"heads", "0"}});
+              }),
+              HasSubstr("parameter 'heads' of 'ring-attention/ring' cannot be 0"));
+  EXPECT_THAT(failure_of([] {
+                make("ag-gemm/ring", 4, {{"split", "0"}});
+              }),
+              HasSubstr("parameter 'split' of 'ag-gemm/ring' cannot be 0"));
+}
+
+}  // namespace
+}  // namespace hemiola::plan

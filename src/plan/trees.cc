@@ -1,0 +1,224 @@
+// Trees: every chunk goes up to the root, reduced on its way, or down from it. Chunks follow each
+// other, so all levels work at once. Two trees that share no inner rank use both directions of all
+// links (Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast, reduction and
+// scan, 2009).
+#include "plan/trees.h"
+
+#include <optional>
+#include <string>
+
+#include "plan/families.h"
+#include "plan/gather.h"
+
+namespace hemiola::plan {
+namespace {
+
+std::vector<std::vector<int>> children_of(const Tree& tree) {
+  std::vector<std::vector<int>> children(tree.size());
+  for (std::size_t rank = 0; rank < tree.size(); ++rank) {
+    if (tree[rank] >= 0)
+      children[static_cast<std::size_t>(tree[rank])].push_back(static_cast<int>(rank));
+  }
+  return children;
+}
+
+/// Ranks so that parents stand before their children.
+std::vector<int> from_root(const Tree& tree, const std::vector<std::vector<int>>& children) {
+  std::vector<int> order;
+  for (std::size_t rank = 0; rank < tree.size(); ++rank) {
+    if (tree[rank] < 0) order.push_back(static_cast<int>(rank));
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (const int child : children[static_cast<std::size_t>(order[i])]) order.push_back(child);
+  }
+  return order;
+}
+
+Plan make_all_reduce_double_binary_tree(const TemplateArguments& arguments) {
+  const std::int64_t parts = split_of(arguments);
+  Plan plan = start_plan(arguments, 2 * parts);
+  plan.tensors = {{"input", Role::input, 2 * parts},
+                  {"output", Role::output, 2 * parts},
+                  {"partial", Role::scratch, 2 * parts}};
+  plan.in_place_safe = true;
+  RankByRank code(plan.ranks, {"up 0", "down 0", "up 1", "down 1"});
+  const Tree first = binary_tree(plan.ranks);
+  const Tree second = plan.ranks % 2 == 0 ? mirrored_tree(first) : shifted_tree(first, 1);
+  std::int32_t number = 0;
+  for (const Tree* tree : {&first, &second}) {
+    Flow flow{.stream = 2 * number,
+              .input = 0,
+              .partial = 2,
+              .output = 1,
+              .first = number * parts,
+              .count = parts};
+    const std::vector<Dependency> complete = reduce_along(code, *tree, flow);
+    ++flow.stream;
+    broadcast_along(code, *tree, flow, flow.output, complete);
+    ++number;
+  }
+  code.finish(plan);
+  return plan;
+}
+
+Plan start_rooted(const TemplateArguments& arguments, std::int64_t parts) {
+  Plan plan = start_plan(arguments, parts);
+  plan.root = root_of(arguments);
+  plan.tensors = {{"input", Role::input, parts}, {"output", Role::output, parts}};
+  plan.in_place_safe = true;
+  return plan;
+}
+
+Plan make_broadcast_tree(const TemplateArguments& arguments) {
+  const std::int64_t parts = split_of(arguments);
+  Plan plan = start_rooted(arguments, parts);
+  RankByRank code(plan.ranks, {"down"});
+  broadcast_along(code, shifted_tree(binary_tree(plan.ranks), plan.root),
+                  {.input = 0, .output = 1, .count = parts}, 0, {});
+  code.add(plan.root, 0, copy(chunks_of(0, {}, parts), chunks_of(1, {}, parts)));
+  code.finish(plan);
+  return plan;
+}
+
+Plan make_reduce(const TemplateArguments& arguments, const Tree& tree) {
+  const std::int64_t parts = split_of(arguments);
+  Plan plan = start_rooted(arguments, parts);
+  plan.tensors.push_back({"partial", Role::scratch, parts});
+  RankByRank code(plan.ranks, {"up"});
+  reduce_along(code, tree, {.input = 0, .partial = 2, .output = 1, .count = parts});
+  code.finish(plan);
+  return plan;
+}
+
+Plan make_reduce_tree(const TemplateArguments& arguments) {
+  return make_reduce(arguments, shifted_tree(binary_tree(arguments.ranks), root_of(arguments)));
+}
+
+Plan make_reduce_ring(const TemplateArguments& arguments) {
+  Tree chain{-1};  // to the right neighbour, from the one right of the root
+  for (int place = 1; place < arguments.ranks; ++place)
+    chain.push_back((place + 1) % arguments.ranks);
+  return make_reduce(arguments, shifted_tree(chain, root_of(arguments)));
+}
+
+}  // namespace
+
+Tree binary_tree(int ranks) {
+  Tree parents{-1};
+  for (int rank = 1; rank < ranks; ++rank) {
+    const int bit = rank & -rank;
+    const int up = (rank ^ bit) | (bit << 1);
+    parents.push_back(up < ranks ? up : rank ^ bit);
+  }
+  return parents;
+}
+
+Tree shifted_tree(const Tree& tree, int shift) {
+  const auto ranks = static_cast<int>(tree.size());
+  Tree shifted(tree.size());
+  for (int place = 0; place < ranks; ++place) {
+    const int parent = tree[static_cast<std::size_t>(place)];
+    shifted[static_cast<std::size_t>((place + shift) % ranks)] =
+        parent < 0 ? -1 : (parent + shift) % ranks;
+  }
+  return shifted;
+}
+
+Tree mirrored_tree(const Tree& tree) {
+  Tree mirrored;
+  for (auto parent = tree.rbegin(); parent != tree.rend(); ++parent)
+    mirrored.push_back(*parent < 0 ? -1 : static_cast<int>(tree.size()) - 1 - *parent);
+  return mirrored;
+}
+
+std::vector<Dependency> reduce_along(RankByRank& code, const Tree& tree, const Flow& flow) {
+  const auto children = children_of(tree);
+  const std::vector<int> order = from_root(tree, children);
+  std::vector<Dependency> complete;
+  for (std::int64_t chunk = flow.first; chunk < flow.first + flow.count; ++chunk) {
+    std::vector<std::optional<Dependency>> sum(tree.size());  // the last addition at a rank
+    for (auto rank = order.rbegin(); rank != order.rend(); ++rank) {
+      const auto& below = children[static_cast<std::size_t>(*rank)];
+      const bool is_root = *rank == order.front();
+      for (const int child : below) {
+        std::optional<Dependency>& here = sum[static_cast<std::size_t>(*rank)];
+        const std::optional<Dependency>& there = sum[static_cast<std::size_t>(child)];
+        const bool is_last = child == below.back();
+        Transfer transfer = reducing(
+            push(constant(*rank), chunk_of(there ? flow.partial : flow.input, constant(chunk)),
+                 chunk_of(is_root && is_last ? flow.output : flow.partial, constant(chunk))),
+            chunk_of(here ? flow.partial : flow.input, constant(chunk)));
+        for (const auto& needed : {there, here}) {
+          if (needed) transfer.after.push_back(*needed);
+        }
+        here = code.add(child, flow.stream, std::move(transfer));
+      }
+    }
+    complete.push_back(*sum[static_cast<std::size_t>(order.front())]);
+  }
+  return complete;
+}
+
+void broadcast_along(RankByRank& code, const Tree& tree, const Flow& flow, std::int32_t source,
+                     const std::vector<Dependency>& complete) {
+  const auto children = children_of(tree);
+  const std::vector<int> order = from_root(tree, children);
+  for (std::int64_t i = 0; i < flow.count; ++i) {
+    std::vector<std::optional<Dependency>> arrived(tree.size());
+    if (!complete.empty())
+      arrived[static_cast<std::size_t>(order.front())] = complete[static_cast<std::size_t>(i)];
+    const Affine chunk = constant(flow.first + i);
+    for (const int rank : order) {
+      const std::int32_t held = rank == order.front() ? source : flow.output;
+      for (const int child : children[static_cast<std::size_t>(rank)]) {
+        Transfer transfer =
+            push(constant(child), chunk_of(held, chunk), chunk_of(flow.output, chunk));
+        if (const auto& needed = arrived[static_cast<std::size_t>(rank)])
+          transfer.after.push_back(*needed);
+        arrived[static_cast<std::size_t>(child)] = code.add(rank, flow.stream, std::move(transfer));
+      }
+    }
+  }
+}
+
+TemplateInfo all_reduce_double_binary_tree() {
+  return {"all-reduce/double-binary-tree",
+          Collective::all_reduce,
+          "two complementary trees, half of the data up and down each",
+          {split_parameter("4")},
+          make_all_reduce_double_binary_tree,
+          true,
+          false};
+}
+
+TemplateInfo broadcast_tree() {
+  return {"broadcast/tree",
+          Collective::broadcast,
+          "down a binary tree, in parts",
+          {root_parameter("sends"), split_parameter("4")},
+          make_broadcast_tree,
+          true,
+          false};
+}
+
+TemplateInfo reduce_tree() {
+  return {"reduce/tree",
+          Collective::reduce,
+          "up a binary tree, in parts",
+          {root_parameter("gets the result"), split_parameter("4")},
+          make_reduce_tree,
+          true,
+          false};
+}
+
+TemplateInfo reduce_ring() {
+  return {"reduce/ring",
+          Collective::reduce,
+          "along a chain that ends at the root, in parts",
+          {root_parameter("gets the result"), split_parameter("4")},
+          make_reduce_ring,
+          true,
+          false};
+}
+
+}  // namespace hemiola::plan

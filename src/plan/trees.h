@@ -1,0 +1,38 @@
+// Trees over ranks, and what flows along them. Private to the layer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/build.h"
+
+namespace hemiola::plan {
+
+/// By rank: the parent, or -1 at the root.
+using Tree = std::vector<int>;
+
+/// The in-order binary tree of NCCL (src/graph/trees.cc): 0 is the root with one child; odd numbers
+/// are leaves, a number is as high as its lowest set bit.
+Tree binary_tree(int ranks);
+/// The same with rank (place + shift) mod ranks at every place; `mirrored`: with rank
+/// ranks - 1 - place.
+Tree shifted_tree(const Tree& tree, int shift);
+Tree mirrored_tree(const Tree& tree);
+
+/// Which chunks of which tensors a flow moves.
+struct Flow {
+  std::int32_t stream = 0;
+  std::int32_t input = 0, partial = 0, output = 0;
+  std::int64_t first = 0, count = 1;  ///< chunks, moved one by one
+};
+
+/// Every chunk is reduced towards the root: a rank adds its children up in `partial`, the root's
+/// sum is in `output`. By chunk: the dependency on the last addition at the root.
+std::vector<Dependency> reduce_along(RankByRank& code, const Tree& tree, const Flow& flow);
+
+/// Every chunk goes from the root's `source` to the `output` of all others. `complete`: by chunk,
+/// what the root waits for; empty: nothing.
+void broadcast_along(RankByRank& code, const Tree& tree, const Flow& flow, std::int32_t source,
+                     const std::vector<Dependency>& complete);
+
+}  // namespace hemiola::plan
