@@ -1,41 +1,114 @@
 // hemiola plan: make programs from templates, look at programs, convert them between formats.
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
 #include "core/text.h"
+#include "plan/plan_json.h"
+#include "plan/shape.h"
 #include "plan/template.h"
 #include "program/built_in.h"
+#include "report/report.h"
 
 namespace hemiola::cli {
 namespace {
 
 struct PlanOptions {
   std::string input;
-  std::string ranks = "8";
+  std::string ranks;
+  std::string mesh;
+  MachineOptions machine;
   std::vector<std::string> parameters;
+  std::string shape;
+  std::string dtype = "half";
+  std::int64_t axis = 0;
   std::string format;
   std::string output;
+  std::string graph;
+  std::string rank;
+  std::string waves;
 };
 
-program::Program load(const PlanOptions& options, const Session& session) {
+/// "8" or "2x4": sizes of the mesh's axes.
+std::vector<plan::MeshAxis> mesh_value(const std::string& text) {
+  std::vector<plan::MeshAxis> mesh;
+  for (const std::int64_t size : dimensions_value("--mesh", text))
+    mesh.push_back({"axis " + std::to_string(mesh.size()),
+                    static_cast<int>(std::min<std::int64_t>(size, INT32_MAX))});
+  return mesh;
+}
+
+/// What --ranks, --mesh and --machine say together; 8 when they say nothing.
+int ranks_of(const PlanOptions& options, const machine::Machine* machine) {
+  std::int64_t ranks = 8;
+  if (machine != nullptr) ranks = machine->ranks();
+  if (!options.ranks.empty() && machine == nullptr) {
+    ranks = rank_count_value(options.ranks);
+    if (ranks == 0)
+      throw Failure("a list of ranks needs a machine", SourceLocation{.file = "--ranks"},
+                    "for example --ranks 8");
+  }
+  if (options.mesh.empty()) return static_cast<int>(ranks);
+  std::int64_t places = 1;
+  for (const plan::MeshAxis& axis : mesh_value(options.mesh)) places *= axis.size;
+  if ((machine != nullptr || !options.ranks.empty()) && places != ranks)
+    throw Failure("a mesh of " + options.mesh + " has " + std::to_string(places) + " places for " +
+                      std::to_string(ranks) + " ranks",
+                  SourceLocation{.file = "--mesh"});
+  return static_cast<int>(places);
+}
+
+std::optional<machine::Machine> machine_of(const PlanOptions& options, const Session& session) {
+  if (options.machine.machine.empty()) return std::nullopt;
+  const std::vector<Settings> combinations = setting_combinations(options.machine.set);
+  if (combinations.size() > 1)
+    throw Failure("only 'run' takes several values", SourceLocation{.file = "--set"});
+  MachineOptions with_ranks = options.machine;
+  with_ranks.ranks = options.ranks;
+  machine::Machine machine = load_machine_with_gpus(with_ranks, combinations.front());
+  Notices(session.quiet).show(machine.warnings);
+  return machine;
+}
+
+program::Program load_one_program(const PlanOptions& options, const Session& session) {
   if (program_names(options.input).size() > 1) {
     throw Failure("'" + options.input + "' names a collective, not an algorithm", {},
                   "'hemiola plan show' lists the built-ins");
   }
-  const int ranks = rank_count_value(options.ranks);
-  if (ranks == 0) {
-    throw Failure("must be a number here", SourceLocation{.file = "--ranks"},
-                  "for example --ranks 8");
-  }
+  const std::optional<machine::Machine> machine = machine_of(options, session);
   program::Program program =
-      load_program(options.input, ProgramOptions{.parameters = options.parameters}, ranks);
+      load_program(options.input, ProgramOptions{.parameters = options.parameters},
+                   ranks_of(options, machine ? &*machine : nullptr), machine ? &*machine : nullptr);
   Notices(session.quiet).show(program.warnings);
   return program;
+}
+
+/// A plan file, or a template; nothing when it is neither.
+std::optional<plan::Plan> load_plan(const PlanOptions& options, const Session& session) {
+  std::error_code ignored;
+  if (plan::find_template(options.input) == nullptr) {
+    if (!std::filesystem::is_regular_file(options.input, ignored)) return std::nullopt;
+    const std::string content = read_file(options.input);
+    if (!plan::is_plan(content)) return std::nullopt;
+    if (!options.parameters.empty())
+      throw Failure("only templates have parameters", SourceLocation{.file = "--param"});
+    return plan::read_plan(content, options.input);
+  }
+  const std::optional<machine::Machine> machine = machine_of(options, session);
+  const int ranks = ranks_of(options, machine ? &*machine : nullptr);
+  plan::Plan plan = plan::make(options.input, ranks, parameter_values(options.parameters),
+                               machine ? &*machine : nullptr);
+  if (!options.mesh.empty()) plan.mesh = mesh_value(options.mesh);
+  if (!options.shape.empty())
+    plan = plan::shaped(plan, dimensions_value("--shape", options.shape),
+                        data_type_value(options.dtype), static_cast<std::size_t>(options.axis));
+  return plan;
 }
 
 void write(const PlanOptions& options, const std::string& text) {
@@ -46,42 +119,82 @@ void write(const PlanOptions& options, const std::string& text) {
   }
 }
 
-ExitCode write_program(const PlanOptions& options, const program::Program& program) {
-  if (options.format.empty()) {
-    throw Failure("no format is given", SourceLocation{.file = "--to"},
-                  "there are: mscclpp, msccl");
+ExitCode write_as(const PlanOptions& options, const Session& session, const std::string& format) {
+  choice_value("--to", format, {"plan", "mscclpp", "msccl"});
+  if (format == "plan") {
+    const std::optional<plan::Plan> plan = load_plan(options, session);
+    if (!plan)
+      throw Failure("'" + options.input + "' is not a plan", SourceLocation{.file = "--to"},
+                    "plans are templates ('hemiola plan show' lists them) and plan files");
+    write(options, plan::write_plan(*plan));
+    return ExitCode::done;
   }
-  const std::string format = choice_value("--to", options.format, {"mscclpp", "msccl"});
+  const program::Program program = load_one_program(options, session);
   write(options,
         format == "mscclpp" ? program::write_mscclpp(program) : program::write_msccl(program));
   return ExitCode::done;
 }
 
 ExitCode make(const PlanOptions& options, const Session& session) {
-  if (!program::is_built_in(options.input)) {
-    const std::string hint = suggest(options.input, program::built_in_names());
-    throw Failure("'" + options.input + "' is not a built-in", {},
+  if (plan::find_template(options.input) == nullptr) {
+    std::vector<std::string> names;
+    for (const plan::TemplateInfo& info : plan::templates()) names.push_back(info.name);
+    const std::string hint = suggest(options.input, names);
+    throw Failure("'" + options.input + "' is not a template", {},
                   hint.empty() ? "'hemiola plan show' lists them" : hint);
   }
-  return write_program(options, load(options, session));
+  return write_as(options, session, options.format.empty() ? "plan" : options.format);
 }
 
 ExitCode convert(const PlanOptions& options, const Session& session) {
-  return write_program(options, load(options, session));
+  if (options.format.empty()) {
+    throw Failure("no format is given", SourceLocation{.file = "--to"},
+                  "there are: plan, mscclpp, msccl");
+  }
+  return write_as(options, session, options.format);
+}
+
+void print_parameters(const std::vector<plan::ParameterInfo>& parameters) {
+  for (const plan::ParameterInfo& parameter : parameters) {
+    std::cout << "    " << parameter.name << '=' << parameter.default_value << "  "
+              << parameter.description;
+    for (std::size_t i = 0; i < parameter.choices.size(); ++i) {
+      std::cout << (i == 0 ? ": " : "|") << parameter.choices[i];
+    }
+    std::cout << '\n';
+  }
 }
 
 void print_templates() {
   for (const plan::TemplateInfo& info : plan::templates()) {
     std::cout << info.name << ": " << info.description << '\n';
-    for (const plan::ParameterInfo& parameter : program::parameters_of(info.name)) {
-      std::cout << "    " << parameter.name << '=' << parameter.default_value << "  "
-                << parameter.description;
-      for (std::size_t i = 0; i < parameter.choices.size(); ++i) {
-        std::cout << (i == 0 ? ": " : "|") << parameter.choices[i];
-      }
-      std::cout << '\n';
-    }
+    print_parameters(program::is_built_in(info.name) ? program::parameters_of(info.name)
+                                                     : info.parameters);
   }
+}
+
+ExitCode show_plan(const PlanOptions& options, const plan::Plan& plan) {
+  std::optional<int> rank;
+  if (!options.rank.empty())
+    rank = static_cast<int>(count_value("--rank", options.rank, 0, plan.ranks - 1));
+  if (!options.waves.empty()) {
+    std::vector<std::string> names;
+    for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+      names.push_back(plan.tensors[t].name);
+      if (names.back() != options.waves) continue;
+      report::print_waves(std::cout, plan, rank.value_or(0), static_cast<std::int32_t>(t));
+      return ExitCode::done;
+    }
+    throw Failure("the plan has no tensor '" + options.waves + "'",
+                  SourceLocation{.file = "--waves"}, suggest(options.waves, names));
+  }
+  if (options.graph.empty()) {
+    report::print_plan(std::cout, plan, rank);
+    return ExitCode::done;
+  }
+  const std::string graph = choice_value("--graph", options.graph, {"mermaid", "dot"});
+  std::cout << (graph == "dot" ? report::to_dot(plan, rank) : report::to_mermaid(plan, rank));
+  return ExitCode::done;
 }
 
 void print_buffers(const program::Program& program) {
@@ -118,7 +231,16 @@ ExitCode show(const PlanOptions& options, const Session& session) {
     print_templates();
     return ExitCode::done;
   }
-  const program::Program program = load(options, session);
+  if (const std::optional<plan::Plan> plan = load_plan(options, session))
+    return show_plan(options, *plan);
+  for (const auto& [option, value] :
+       {std::pair{"--graph", &options.graph}, std::pair{"--rank", &options.rank},
+        std::pair{"--waves", &options.waves}}) {
+    if (!value->empty())
+      throw Failure("'" + options.input + "' is a program, not a plan",
+                    SourceLocation{.file = option});
+  }
+  const program::Program program = load_one_program(options, session);
   std::cout << program.name << ": " << name_of(program.collective) << ", " << program.ranks
             << " ranks, protocol " << name_of(program.protocol)
             << (program.in_place ? ", in place" : "") << ", format " << program.format << '\n';
@@ -146,13 +268,31 @@ CLI::App* add(CLI::App& parent, Session& session, const std::shared_ptr<PlanOpti
   verb->callback([options, &session, handler] {
     session.action = [options, &session, handler] { return handler(*options, session); };
   });
-  verb->add_option("PROGRAM", options->input, "a file or a built-in")->type_name("");
-  verb->add_option("--ranks", options->ranks, "ranks of a built-in")
-      ->type_name("N")
-      ->capture_default_str();
-  verb->add_option("--param", options->parameters, "parameter of a built-in: channels=8")
+  verb->add_option("INPUT", options->input, "a file or a template")->type_name("");
+  verb->add_option("--ranks", options->ranks, "ranks of a template; 8 without a machine")
+      ->type_name("N");
+  verb->add_option("--mesh", options->mesh, "the ranks as a mesh: 8, 2x4")->type_name("AxB");
+  verb->add_option("-m,--machine", options->machine.machine,
+                   "a machine whose links rings, trees and synthesis follow")
+      ->type_name("NAME|FILE");
+  verb->add_option("--gpu", options->machine.gpu, "device model of GPUs whose file names none")
+      ->type_name("MODEL");
+  verb->add_option("--set", options->machine.set, "any parameter of the machine")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  verb->add_option("--param", options->parameters, "parameter of a template: channels=8")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  verb->add_option("--shape", options->shape,
+                   "make it a plan of elements: shape of what nccl-tests calls size")
+      ->type_name("MxN");
+  verb->add_option("--dtype", options->dtype, "... of this type")
+      ->type_name("TYPE")
+      ->capture_default_str();
+  verb->add_option("--axis", options->axis, "... cut into chunks along this axis")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   verb->add_flag("--quiet", session.quiet, "no warnings");
   return verb;
 }
@@ -160,8 +300,8 @@ CLI::App* add(CLI::App& parent, Session& session, const std::shared_ptr<PlanOpti
 }  // namespace
 
 void add_plan(CLI::App& app, Session& session) {
-  CLI::App* group = add_verb(app, "plan", "make, show and convert programs",
-                             "  hemiola plan show\n"
+  CLI::App* group = add_verb(app, "plan", "make, show and convert plans and programs",
+                             "  hemiola plan make all-gather/ring --ranks 4 -o plan.json\n"
                              "  hemiola plan convert plan.xml --to mscclpp -o plan.json");
   group->require_subcommand(0, 1);
   group->callback([&session, group] {
@@ -172,17 +312,27 @@ void add_plan(CLI::App& app, Session& session) {
   });
   const auto options = std::make_shared<PlanOptions>();
   CLI::App* const made =
-      add(*group, session, options, "make", make, "write a built-in as a file",
-          "  hemiola plan make all-reduce/ring --param channels=1 --to msccl -o ring.xml\n"
-          "  hemiola plan make all-gather/direct --ranks 4 --to mscclpp");
-  add(*group, session, options, "show", show, "a program in short; without one, all built-ins",
-      "  hemiola plan show\n  hemiola plan show plan.json");
+      add(*group, session, options, "make", make, "write the plan or program of a template",
+          "  hemiola plan make all-gather/direct --mesh 4 --shape 16x2 --param transfer=pull\n"
+          "  hemiola plan make all-reduce/ring --param channels=1 --to msccl -o ring.xml");
+  CLI::App* const shown =
+      add(*group, session, options, "show", show,
+          "a plan as a table per rank or a graph, a program in short; without one, all templates",
+          "  hemiola plan show all-reduce/ring --ranks 4 --rank 0\n"
+          "  hemiola plan show plan.json --graph mermaid");
+  shown->add_option("--graph", options->graph, "mermaid|dot: transfers and what they wait for")
+      ->type_name("FORMAT");
+  shown->add_option("--rank", options->rank, "only this rank")->type_name("R");
+  shown
+      ->add_option("--waves", options->waves,
+                   "when the parts of this tensor arrive on --rank (0), in steps")
+      ->type_name("TENSOR");
   CLI::App* const converted =
       add(*group, session, options, "convert", convert, "write a program in another format",
           "  hemiola plan convert plan.xml --to mscclpp -o plan.json\n"
           "  hemiola plan convert plan.json --to msccl > plan.xml");
   for (CLI::App* verb : {made, converted}) {
-    verb->add_option("--to", options->format, "mscclpp|msccl")->type_name("FORMAT");
+    verb->add_option("--to", options->format, "plan|mscclpp|msccl")->type_name("FORMAT");
     verb->add_option("-o,--output", options->output, "where to write; else standard output")
         ->type_name("FILE");
   }

@@ -156,6 +156,13 @@ std::vector<int> ranks_value(std::string_view text) {
   return ranks;
 }
 
+std::vector<std::int64_t> dimensions_value(std::string_view option, std::string_view text) {
+  std::vector<std::int64_t> dimensions;
+  for (const std::string& part : split(text, text.find('x') == std::string_view::npos ? ',' : 'x'))
+    dimensions.push_back(count_value(option, part, 1, std::int64_t{1} << 40));
+  return dimensions;
+}
+
 std::vector<Time> skew_values(std::string_view text) {
   std::vector<Time> times;
   for (const std::string& part : split(text, ',')) times.push_back(one_time("--skew", part));

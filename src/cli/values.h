@@ -36,6 +36,9 @@ std::vector<int> ranks_value(std::string_view text);
 /// The number of ranks of "8"; 0 for a list, which needs a machine to mean something.
 int rank_count_value(std::string_view text);
 
+/// "2x4" or "2,4": positive numbers, at most 2^40 each.
+std::vector<std::int64_t> dimensions_value(std::string_view option, std::string_view text);
+
 /// "0ns,5us": starts of rank 0, 1, ...
 std::vector<Time> skew_values(std::string_view text);
 /// "T0:T1" with T0 < T1.

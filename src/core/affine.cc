@@ -142,13 +142,6 @@ class Parser {
 
 }  // namespace
 
-Affine scaled(const Affine& value, std::int64_t factor) {
-  Affine product = value;
-  product.scale *= factor;
-  product.offset *= factor;
-  return normalised(product);
-}
-
 Affine normalised(const Affine& value) {
   Affine simple = value;
   if (value.modulus > 0) {

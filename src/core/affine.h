@@ -47,8 +47,6 @@ constexpr Affine own_rank() {
   return {.rank = 1};
 }
 
-/// `factor` times the value.
-Affine scaled(const Affine& value, std::int64_t factor);
 /// The same function with as few parts as it takes: scale 1 and offset 0 without a modulus.
 Affine normalised(const Affine& value);
 

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "plan/build.h"
+
 namespace hemiola::plan {
 namespace {
 
