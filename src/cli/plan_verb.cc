@@ -10,6 +10,7 @@
 #include "cli/inputs.h"
 #include "cli/notices.h"
 #include "core/text.h"
+#include "lift/lift.h"
 #include "plan/plan_json.h"
 #include "plan/shape.h"
 #include "plan/template.h"
@@ -28,6 +29,7 @@ struct PlanOptions {
   std::string shape;
   std::string dtype = "half";
   std::int64_t axis = 0;
+  std::string size;
   std::string format;
   std::string output;
   std::string graph;
@@ -111,6 +113,22 @@ std::optional<plan::Plan> load_plan(const PlanOptions& options, const Session& s
   return plan;
 }
 
+/// A plan file, the plan of a template, or what a program does as a plan.
+plan::Plan load_or_lift(const PlanOptions& options, const Session& session) {
+  if (std::optional<plan::Plan> plan = load_plan(options, session)) return *std::move(plan);
+  const program::Program program = load_one_program(options, session);
+  const DataType type = DataType::float32;
+  Bytes size = default_size(program, type);
+  if (options.size.empty()) {
+    Notices(session.quiet).note("no --size is given: lifted as it runs at " + to_string(size));
+  } else {
+    size = size_values(options.size).front();
+  }
+  const program::Program bound = program::bind(program, nullptr, {.size = size, .type = type});
+  Notices(session.quiet).show(bound.warnings);
+  return lift::lift(bound);
+}
+
 void write(const PlanOptions& options, const std::string& text) {
   if (options.output.empty()) {
     std::cout << text;
@@ -122,11 +140,7 @@ void write(const PlanOptions& options, const std::string& text) {
 ExitCode write_as(const PlanOptions& options, const Session& session, const std::string& format) {
   choice_value("--to", format, {"plan", "mscclpp", "msccl"});
   if (format == "plan") {
-    const std::optional<plan::Plan> plan = load_plan(options, session);
-    if (!plan)
-      throw Failure("'" + options.input + "' is not a plan", SourceLocation{.file = "--to"},
-                    "plans are templates ('hemiola plan show' lists them) and plan files");
-    write(options, plan::write_plan(*plan));
+    write(options, plan::write_plan(load_or_lift(options, session)));
     return ExitCode::done;
   }
   const program::Program program = load_one_program(options, session);
@@ -231,15 +245,11 @@ ExitCode show(const PlanOptions& options, const Session& session) {
     print_templates();
     return ExitCode::done;
   }
+  // What is said of plans only is said of the plan that a program follows.
+  if (!options.graph.empty() || !options.rank.empty() || !options.waves.empty())
+    return show_plan(options, load_or_lift(options, session));
   if (const std::optional<plan::Plan> plan = load_plan(options, session))
     return show_plan(options, *plan);
-  for (const auto& [option, value] :
-       {std::pair{"--graph", &options.graph}, std::pair{"--rank", &options.rank},
-        std::pair{"--waves", &options.waves}}) {
-    if (!value->empty())
-      throw Failure("'" + options.input + "' is a program, not a plan",
-                    SourceLocation{.file = option});
-  }
   const program::Program program = load_one_program(options, session);
   std::cout << program.name << ": " << name_of(program.collective) << ", " << program.ranks
             << " ranks, protocol " << name_of(program.protocol)
@@ -283,6 +293,9 @@ CLI::App* add(CLI::App& parent, Session& session, const std::shared_ptr<PlanOpti
   verb->add_option("--param", options->parameters, "parameter of a template: channels=8")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  verb->add_option("--size", options->size,
+                   "of a program: the size at which it is lifted to a plan")
+      ->type_name("SIZE");
   verb->add_option("--shape", options->shape,
                    "make it a plan of elements: shape of what nccl-tests calls size")
       ->type_name("MxN");

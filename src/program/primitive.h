@@ -46,6 +46,8 @@ std::string_view name_of(PrimitiveKind kind);
 /// Byte offset in memory of data byte `data` under an access mode: the same for plain, 2 d for
 /// packets, (d / 120) * 128 + d mod 120 for LL128.
 std::int64_t memory_offset(std::int64_t data, Access access);
+/// The data byte that stands at a byte offset of memory: the inverse.
+std::int64_t data_offset(std::int64_t memory, Access access);
 /// Bytes of memory that `data` bytes of data starting at a packet or line boundary take.
 std::int64_t memory_size(std::int64_t data, Access access);
 

@@ -64,6 +64,21 @@ std::int64_t memory_offset(std::int64_t data, Access access) {
   return data;
 }
 
+std::int64_t data_offset(std::int64_t memory, Access access) {
+  switch (access) {
+    case Access::packet:
+    case Access::packet8:
+    case Access::multicast_packet:
+      return memory / 2;
+    case Access::ll128:
+      return memory / 128 * 120 + memory % 128;
+    case Access::plain:
+    case Access::multicast:
+      return memory;
+  }
+  return memory;
+}
+
 std::int64_t memory_size(std::int64_t data, Access access) {
   if (access == Access::ll128) return (data + 119) / 120 * 128;
   return memory_offset(data, access);

@@ -23,21 +23,6 @@ bool same_threads(const AccessRecord& a, const AccessRecord& b, std::int64_t beg
 
 }  // namespace
 
-std::int64_t data_offset(std::int64_t memory, Access access) {
-  switch (access) {
-    case Access::packet:
-    case Access::packet8:
-    case Access::multicast_packet:
-      return memory / 2;
-    case Access::ll128:
-      return memory / 128 * 120 + memory % 128;
-    case Access::plain:
-    case Access::multicast:
-      return memory;
-  }
-  return memory;
-}
-
 bool is_packet(Access access) {
   return access != Access::plain && access != Access::multicast;
 }

@@ -26,8 +26,6 @@ struct Region {
   std::int64_t end = 0;
 };
 
-/// The data byte that stands at a byte offset of memory: the inverse of program::memory_offset.
-std::int64_t data_offset(std::int64_t memory, program::Access access);
 bool is_packet(program::Access access);
 
 /// One load or store of a region by all threads of a workgroup, or by a proxy.
