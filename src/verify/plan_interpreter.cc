@@ -31,6 +31,7 @@ PlanInterpreter::PlanInterpreter(const Unrolled& unrolled, const Atoms& atoms)
       atoms_(atoms),
       order_(unrolled.streams(), tiles_of(unrolled.plan())),
       cells_(static_cast<std::size_t>(plan_.ranks) * static_cast<std::size_t>(atoms.count())),
+      reduced_tensors_(unrolled.reduced_tensors()),
       streams_(static_cast<std::size_t>(unrolled.streams())),
       arrived_(unrolled.meetings().size()) {
   for (std::int32_t atom = 0; atom < atoms.count(); ++atom)

@@ -148,6 +148,7 @@ class PlanInterpreter {
   Order order_;
   std::vector<PlanCell> cells_;
   std::vector<char> in_transit_;  ///< by atom
+  std::vector<bool> reduced_tensors_;
   std::vector<Contributions> owners_;
   std::vector<StreamState> streams_;
   std::vector<std::int32_t> arrived_;  ///< by meeting: members that came

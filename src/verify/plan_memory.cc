@@ -219,8 +219,8 @@ void PlanInterpreter::write_tile(int rank, std::int32_t atom, std::int32_t tile,
   beside.wrote.push_back(tile);
 }
 
-/// What a tile reads is right if it is what some rank held or computed of just these elements, or
-/// the sum of what all of them did.
+/// What a tile reads is right if it is what some rank held or computed of just these elements; of a
+/// tensor that the plan reduces, the sum of what all of them did.
 void PlanInterpreter::check_tile_input(int rank, std::int32_t atom, std::int32_t tile) {
   check_read(rank, atom, event_of(tile));
   if (fault_) return;
@@ -229,7 +229,8 @@ void PlanInterpreter::check_tile_input(int rank, std::int32_t atom, std::int32_t
     unknown_inputs_.insert(atoms_.tensor(atom));
     return;
   }
-  if (is_one_of(value, atom) || value == owners(atom)) return;
+  const bool reduced = reduced_tensors_[static_cast<std::size_t>(atoms_.tensor(atom))];
+  if (reduced ? value == owners(atom) : is_one_of(value, atom)) return;
   std::vector<Witness> steps;
   if (cells_[index(rank, atom)].writer.actor >= 0)
     steps.push_back(

@@ -178,6 +178,26 @@ std::string Unrolled::disagreement(const Meeting& meeting) const {
   return {};
 }
 
+std::vector<bool> Unrolled::reduced_tensors() const {
+  std::vector<bool> reduced(plan_.tensors.size());
+  for (const std::vector<Step>& steps : steps_) {
+    for (const Step& step : steps) {
+      if (step.transfer->reduce != ReduceOp::none)
+        reduced[static_cast<std::size_t>(step.transfer->destination.tensor)] = true;
+    }
+  }
+  return reduced;
+}
+
+std::vector<bool> Unrolled::written_tensors() const {
+  std::vector<bool> written(plan_.tensors.size());
+  for (const std::vector<Step>& steps : steps_) {
+    for (const Step& step : steps)
+      written[static_cast<std::size_t>(step.transfer->destination.tensor)] = true;
+  }
+  return written;
+}
+
 std::string Unrolled::place(TransferId id) const {
   const int rank = rank_of(id.stream);
   std::string text = "/codes/" +

@@ -73,6 +73,10 @@ class Unrolled {
   /// Why the members of a meeting do not run the same collective; empty: they do.
   std::string disagreement(const Meeting& meeting) const;
 
+  /// By tensor: some transfer writes it (reduces into it).
+  std::vector<bool> written_tensors() const;
+  std::vector<bool> reduced_tensors() const;
+
   /// JSON pointer of a transfer in the plan's file form: "/codes/0/streams/0/items/2".
   std::string place(TransferId id) const;
 
