@@ -9,16 +9,6 @@ using program::Buffer;
 using program::BufferKind;
 using program::Program;
 
-/// Bytes [begin, end) of an output: the sum over ranks first .. first + ranks - 1 of the bytes of
-/// their inputs that begin at `source`.
-struct Promise {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  std::int32_t first = 0;
-  std::int32_t ranks = 1;
-  std::int64_t source = 0;
-};
-
 std::optional<std::int32_t> find(const Program& program, BufferKind kind) {
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     if (program.buffers[i].kind == kind) return static_cast<std::int32_t>(i);
@@ -44,7 +34,14 @@ Region place(const Program& program, std::int32_t buffer, int rank, std::int64_t
   return {rank, at.buffer, program::Access::plain, at.offset, std::min(at.offset + bytes, size)};
 }
 
-std::vector<Promise> promises(const Program& program, int rank) {
+std::optional<std::int32_t> output_buffer(const Program& program) {
+  const auto output = find(program, BufferKind::output);
+  return output ? output : find(program, BufferKind::input);
+}
+
+}  // namespace
+
+std::vector<OutputPromise> promises(const Program& program, int rank) {
   const std::int64_t size = program.size.count;
   const std::int64_t share = size / program.ranks;
   const std::int32_t ranks = program.ranks;
@@ -62,7 +59,7 @@ std::vector<Promise> promises(const Program& program, int rank) {
       return {{0, size, (rank + ranks - 1) % ranks, 1, 0}};
     case Collective::all_gather:
     case Collective::all_to_all: {
-      std::vector<Promise> result;
+      std::vector<OutputPromise> result;
       const std::int64_t source = program.collective == Collective::all_to_all ? rank * share : 0;
       for (std::int32_t peer = 0; peer < ranks; ++peer)
         result.push_back({peer * share, (peer + 1) * share, peer, 1, source});
@@ -74,14 +71,27 @@ std::vector<Promise> promises(const Program& program, int rank) {
   return {};
 }
 
-std::optional<std::int32_t> output_buffer(const Program& program) {
-  const auto output = find(program, BufferKind::output);
-  return output ? output : find(program, BufferKind::input);
+std::vector<Region> input_places(const Program& program, int rank) {
+  std::vector<Region> result;
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    const auto buffer = static_cast<std::int32_t>(i);
+    if (program.buffers[i].kind == BufferKind::input)
+      result.push_back(place(program, buffer, rank, input_bytes(program, buffer, rank)));
+  }
+  return result;
 }
+
+std::optional<Region> output_place(const Program& program, int rank) {
+  const auto buffer = output_buffer(program);
+  if (!buffer) return std::nullopt;
+  return place(program, *buffer, rank, INT64_MAX / 4);
+}
+
+namespace {
 
 /// What is wrong with the contributions, in words; "" if nothing.
 std::string difference(const Program& program, const Memory& memory, const std::vector<Term>& terms,
-                       const Promise& promise, std::int64_t begin, std::int64_t output_begin) {
+                       const OutputPromise& promise, std::int64_t begin, std::int64_t output_begin) {
   const std::int64_t delta = promise.source - promise.begin - output_begin;
   if (terms.size() == 1 && terms[0] == Term{promise.first, promise.ranks, delta, 1}) return "";
   std::string text = "holds " + describe(program, memory, terms, begin);
@@ -126,7 +136,7 @@ Finding wrong_output(const Interpreter& interpreter, const Memory& memory, const
 
 std::optional<Finding> check_promise(const Interpreter& interpreter, const Memory& memory,
                                      const ValueTable& values, const Clock& end,
-                                     const Region& output, const Promise& promise) {
+                                     const Region& output, const OutputPromise& promise) {
   Region where = output;
   where.begin = output.begin + promise.begin;
   where.end = output.begin + promise.end;
@@ -180,13 +190,9 @@ void warn(const Interpreter& interpreter, const AccessRecord& access, const Regi
 }  // namespace
 
 void initialise_inputs(const Program& program, ValueTable& values, Memory& memory) {
-  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
-    if (program.buffers[i].kind != BufferKind::input) continue;
-    const auto buffer = static_cast<std::int32_t>(i);
-    for (int rank = 0; rank < program.ranks; ++rank) {
-      const Region where = place(program, buffer, rank, input_bytes(program, buffer, rank));
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    for (const Region& where : input_places(program, rank))
       memory.initialise(where, values.input(rank, -where.begin));
-    }
   }
 }
 
@@ -197,13 +203,12 @@ bool has_postcondition(const Program& program) {
 std::optional<Finding> check_outputs(const Interpreter& interpreter, const Memory& memory,
                                      const ValueTable& values) {
   const Program& program = interpreter.program();
-  const auto buffer = output_buffer(program);
-  if (!buffer) return std::nullopt;
   const Clock end = interpreter.end_of_all();
   for (int rank = 0; rank < program.ranks; ++rank) {
-    const Region output = place(program, *buffer, rank, INT64_MAX / 4);
-    for (const Promise& promise : promises(program, rank)) {
-      if (auto finding = check_promise(interpreter, memory, values, end, output, promise))
+    const std::optional<Region> output = output_place(program, rank);
+    if (!output) return std::nullopt;
+    for (const OutputPromise& promise : promises(program, rank)) {
+      if (auto finding = check_promise(interpreter, memory, values, end, *output, promise))
         return finding;
     }
   }

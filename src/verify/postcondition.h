@@ -2,10 +2,27 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "verify/describe.h"
 
 namespace hemiola::verify {
+
+/// Bytes [begin, end) of an output: the sum over ranks first .. first + ranks - 1 of the bytes of
+/// their inputs that begin at `source`.
+struct OutputPromise {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int32_t first = 0;
+  std::int32_t ranks = 1;
+  std::int64_t source = 0;
+};
+/// What the collective promises to a rank; empty for custom ones.
+std::vector<OutputPromise> promises(const program::Program& program, int rank);
+/// Where the inputs of a rank are.
+std::vector<Region> input_places(const program::Program& program, int rank);
+/// Where its result is; none if the program has neither output nor input.
+std::optional<Region> output_place(const program::Program& program, int rank);
 
 /// Gives every rank its input. Call before the interpretation.
 void initialise_inputs(const program::Program& program, ValueTable& values, Memory& memory);

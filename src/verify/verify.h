@@ -1,4 +1,4 @@
-// The verifier: is this program complete, free of races and of waits that cannot end?
+// The verifier: is this program or plan complete, free of races and of waits that cannot end?
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/diagnostics.h"
+#include "plan/plan.h"
 #include "program/program.h"
 
 namespace hemiola::verify {
@@ -20,8 +21,8 @@ enum class Verdict : std::uint8_t {
 /// One step of a counterexample, in order.
 struct Witness {
   int rank = 0;
-  int workgroup = 0;
-  std::string operation;  ///< "op 3 (wait)"
+  int workgroup = 0;      ///< plans: the stream, or the compute of a tile
+  std::string operation;  ///< "op 3 (wait)", "transfer 3 (push)", "tile 5 (gemm)"
   std::string where;      ///< its place in the file
   std::string text;       ///< what it does or misses: "reads input[4096, 8192) of rank 2"
 };
@@ -40,5 +41,10 @@ struct Proof {
 /// Interprets a bound program symbolically, once, with vector clocks (docs/verify.md). Never throws
 /// for a wrong program; Failure only for one that is not bound.
 Proof check(const program::Program& program);
+
+/// Interprets a plan symbolically, once (docs/verify.md, plans). The plan has passed
+/// plan::validate. Never throws for a wrong plan; Failure for one that divides its tensors into more
+/// than 2^24 pieces over all ranks, or has more than 10 million tiles.
+Proof check(const plan::Plan& plan);
 
 }  // namespace hemiola::verify

@@ -1,0 +1,168 @@
+// One check of a plan, from what is resident to a verdict.
+#include "verify/plan_interpreter.h"
+#include "verify/promises.h"
+
+namespace hemiola::verify {
+namespace {
+
+Atoms::Alignment alignment(const plan::Plan& plan, const Promises& promises) {
+  Atoms::Alignment aligned;
+  // Every output part corresponds to every input part; pairs with one of them say so.
+  for (const plan::Area& output : promises.outputs)
+    aligned.emplace_back(output, promises.inputs.front());
+  for (const plan::Area& input : promises.inputs)
+    aligned.emplace_back(input, promises.inputs.front());
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    for (const plan::Expectation& expectation : plan.code(rank).expected) {
+      const plan::Area area = evaluate(expectation.region, {.rank = rank});
+      aligned.emplace_back(area, area);
+    }
+  }
+  return aligned;
+}
+
+class PlanCheck {
+ public:
+  explicit PlanCheck(const plan::Plan& plan)
+      : plan_(plan),
+        unrolled_(plan),
+        promises_(promises(plan, no_promises_)),
+        atoms_(unrolled_, alignment(plan, promises_)),
+        interpreter_(unrolled_, atoms_) {}
+
+  Proof run() {
+    const PlanInterpreter::End end = interpreter_.run();
+    proof_.operations = interpreter_.operations();
+    if (end == PlanInterpreter::End::wrong)
+      found(Verdict::wrong, *interpreter_.fault());
+    else if (end == PlanInterpreter::End::stuck)
+      found(Verdict::deadlock, interpreter_.explain_deadlock());
+    else if (const auto left = interpreter_.left_in_transit())
+      found(Verdict::wrong, *left);
+    else if (plan_.collective == Collective::custom ? check_expectations() : check_promises())
+      conclude();
+    return std::move(proof_);
+  }
+
+ private:
+  void found(Verdict verdict, const PlanFinding& finding) {
+    proof_.verdict = verdict;
+    proof_.summary = finding.summary;
+    proof_.counterexample = finding.steps;
+  }
+
+  /// False if something is wrong.
+  bool check_promises() {
+    if (!no_promises_.empty()) {
+      proof_.reasons.push_back("what is promised is not known: " + no_promises_);
+      return true;
+    }
+    const auto atoms_of = [&](const std::vector<plan::Area>& areas) {
+      std::vector<std::vector<std::int32_t>> all;
+      for (const plan::Area& area : areas) all.push_back(atoms_.of(area));
+      return all;
+    };
+    const auto inputs = atoms_of(promises_.inputs), outputs = atoms_of(promises_.outputs);
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      for (const Promise& promise : promises_.of[static_cast<std::size_t>(rank)]) {
+        const auto& from = inputs[static_cast<std::size_t>(promise.input)];
+        const auto& to = outputs[static_cast<std::size_t>(promise.output)];
+        for (std::size_t i = 0; i < to.size(); ++i) {
+          const Contribution wanted{from[i], promise.first, promise.ranks, 1};
+          if (!interpreter_.cell(rank, to[i]).value.is(wanted))
+            return wrong(rank, to[i], Contributions(wanted));
+        }
+      }
+    }
+    proof_.proven.push_back("each chunk of the result holds each contribution exactly once");
+    return true;
+  }
+
+  bool check_expectations() {
+    bool any = false;
+    std::vector<bool> unknown(plan_.tensors.size());
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      for (const plan::Expectation& expectation : plan_.code(rank).expected) {
+        any = true;
+        std::vector<std::int32_t> atoms;
+        atoms_.append(expectation.region, {.rank = rank}, atoms);
+        for (const std::int32_t atom : atoms) {
+          const Contributions& value = interpreter_.cell(rank, atom).value;
+          const Contributions& owners = interpreter_.owners(atom);
+          if (!value.defined()) return wrong(rank, atom, owners);
+          if (!owners.defined()) {
+            unknown[static_cast<std::size_t>(atoms_.tensor(atom))] = true;
+            continue;
+          }
+          if (expectation.reduced ? !(value == owners) : !interpreter_.is_one_of(value, atom))
+            return wrong(rank, atom, owners);
+        }
+      }
+    }
+    if (!any) proof_.reasons.push_back("what is promised is not known: " + no_promises_);
+    for (std::size_t t = 0; t < unknown.size(); ++t) {
+      if (unknown[t])
+        proof_.reasons.push_back("no rank holds or computes '" + plan_.tensors[t].name +
+                                 "', so that what belongs there is not known");
+    }
+    if (any) proof_.proven.push_back("every rank ends with what it expects");
+    return true;
+  }
+
+  bool wrong(int rank, std::int32_t atom, const Contributions& wanted) {
+    const PlanCell& cell = interpreter_.cell(rank, atom);
+    PlanFinding finding{"wrong result: " + interpreter_.describe(rank, atom) + " holds " +
+                            interpreter_.describe(cell.value) + ", not " +
+                            interpreter_.describe(wanted),
+                        {}};
+    if (cell.writer.actor >= 0) {
+      finding.steps.push_back(interpreter_.witness(
+          cell.writer, "is the last to write " + interpreter_.describe(rank, atom)));
+    } else {
+      Witness nobody;
+      nobody.rank = rank;
+      nobody.workgroup = -1;
+      nobody.text = "no transfer writes " + interpreter_.describe(rank, atom);
+      finding.steps.push_back(nobody);
+    }
+    found(Verdict::wrong, finding);
+    return false;
+  }
+
+  void conclude() {
+    proof_.proven.push_back("no two accesses that conflict are unordered");
+    proof_.proven.push_back("no transfers and tiles wait for each other");
+    for (const std::int32_t tensor : interpreter_.unknown_inputs())
+      proof_.reasons.push_back("tiles read '" +
+                               plan_.tensors[static_cast<std::size_t>(tensor)].name +
+                               "', which no rank holds or computes at the start: what belongs "
+                               "there is not known");
+    if (interpreter_.repeated() > 0) {
+      const PlanFinding& first = *interpreter_.first_repeated();
+      proof_.warnings.warning(first.summary + " (" + std::to_string(interpreter_.repeated()) +
+                                  " such in all)",
+                              {plan_.name, 0, 0, first.steps.front().where},
+                              "leave the transfer out");
+    }
+    proof_.verdict = proof_.reasons.empty() ? Verdict::proven : Verdict::partial;
+    proof_.summary = proof_.reasons.empty()
+                         ? "proven"
+                         : "nothing wrong found, but not proven: " + proof_.reasons.front();
+  }
+
+  const plan::Plan& plan_;
+  std::string no_promises_;
+  Unrolled unrolled_;
+  Promises promises_;
+  Atoms atoms_;
+  PlanInterpreter interpreter_;
+  Proof proof_;
+};
+
+}  // namespace
+
+Proof check(const plan::Plan& plan) {
+  return PlanCheck(plan).run();
+}
+
+}  // namespace hemiola::verify

@@ -1,0 +1,52 @@
+#include "verify/order.h"
+
+namespace hemiola::verify {
+
+bool Order::knows(const Actor& actor, Event event) const {
+  if (event.actor >= streams_) return actor.tiles.contains(event.actor);
+  const auto stream = static_cast<std::size_t>(event.actor);
+  return stream < actor.known.size() && actor.known[stream] > event.number;
+}
+
+void Order::learn(Event now, Event before) {
+  Actor& actor = actors_[static_cast<std::size_t>(now.actor)];
+  if (now.actor == before.actor || knows(actor, before)) return;
+  if (before.actor >= streams_) {
+    actor.tiles.insert(before.actor);
+  } else {
+    if (actor.known.empty()) actor.known.resize(static_cast<std::size_t>(streams_));
+    actor.known[static_cast<std::size_t>(before.actor)] = before.number + 1;
+  }
+  actor.facts.push_back({now.number, before});
+}
+
+bool Order::happens_before(Event before, Event now) {
+  if (before.actor == now.actor) return before.number <= now.number;
+  if (knows(actors_[static_cast<std::size_t>(now.actor)], before)) return true;
+  if (!search(before, now)) return false;
+  learn(now, before);
+  return true;
+}
+
+bool Order::search(Event before, Event now) {
+  ++searches_;
+  frontier_.assign(1, now);
+  while (!frontier_.empty()) {
+    const Event reached = frontier_.back();
+    frontier_.pop_back();
+    if (reached.actor == before.actor && reached.number >= before.number) return true;
+    Actor& actor = actors_[static_cast<std::size_t>(reached.actor)];
+    if (actor.search != searches_) {
+      actor.search = searches_;
+      actor.explored = 0;
+    }
+    for (; actor.explored < actor.facts.size(); ++actor.explored) {
+      const Fact& fact = actor.facts[actor.explored];
+      if (fact.at > reached.number) break;
+      frontier_.push_back(fact.event);
+    }
+  }
+  return false;
+}
+
+}  // namespace hemiola::verify

@@ -1,0 +1,342 @@
+#include "verify/plan_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "verify/promises.h"
+#include "verify/tiles.h"
+
+namespace hemiola::verify {
+
+using plan::Area;
+using plan::Rect;
+
+namespace {
+
+constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
+
+/// Calls visit(position) for the elements of a rectangle, last axis fastest.
+template <class Visit>
+void for_each_element(const std::vector<std::int64_t>& shape, const Rect& rect, Visit visit) {
+  if (rect.empty()) return;
+  std::vector<std::int64_t> at = rect.begin;
+  while (true) {
+    std::int64_t position = 0;
+    for (std::size_t i = 0; i < shape.size(); ++i) position = position * shape[i] + at[i];
+    visit(position);
+    std::size_t axis = shape.size();
+    while (axis > 0 && ++at[axis - 1] == rect.end[axis - 1]) {
+      at[axis - 1] = rect.begin[axis - 1];
+      --axis;
+    }
+    if (axis == 0) return;
+  }
+}
+
+/// What a tile does, on any memory: read(tensor, position), write(tensor, position, value),
+/// add(tensor, position, value).
+template <class Read, class Write, class Add>
+void run(const plan::Plan& plan, const plan::Compute& compute, int rank, std::int64_t tile,
+         Read read, Write write, Add add) {
+  const Rect box = tile_box(compute, tile);
+  const auto store = [&](const plan::ComputeOperand& operand, std::int64_t position, float value) {
+    operand.use == plan::Use::write ? write(operand.tensor, position, value)
+                                    : add(operand.tensor, position, value);
+  };
+  const auto shape_of = [&](const plan::ComputeOperand& operand) {
+    return plan.tensors[static_cast<std::size_t>(operand.tensor)].shape;
+  };
+  const bool by_point =
+      compute.kernel == "gemm" &&
+      std::all_of(compute.operands.begin(), compute.operands.end(), [](const auto& operand) {
+        return std::all_of(operand.axes.begin(), operand.axes.end(),
+                           [](std::int32_t axis) { return axis >= 0; });
+      });
+  if (!by_point) {
+    float sum = 0;
+    for (const plan::ComputeOperand& operand : compute.operands) {
+      if (operand.use != plan::Use::read) continue;
+      for_each_element(shape_of(operand), operand_area(plan, operand, box, rank).rects.front(),
+                       [&](std::int64_t position) { sum += read(operand.tensor, position); });
+    }
+    for (const plan::ComputeOperand& operand : compute.operands) {
+      if (operand.use == plan::Use::read) continue;
+      for_each_element(shape_of(operand), operand_area(plan, operand, box, rank).rects.front(),
+                       [&](std::int64_t position) { store(operand, position, sum); });
+    }
+    return;
+  }
+  // Each result is added up over the points of the tile that fall on it, and stored once.
+  std::vector<std::int64_t> extents;
+  for (const plan::ComputeAxis& axis : compute.axes) extents.push_back(axis.extent);
+  const auto position_at = [&](const plan::ComputeOperand& operand,
+                               const std::vector<std::int64_t>& point) {
+    const std::vector<std::int64_t>& shape =
+        plan.tensors[static_cast<std::size_t>(operand.tensor)].shape;
+    std::int64_t position = 0;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      const std::int64_t moved =
+          operand.begin.empty() ? 0 : operand.begin[i](Indices{.rank = rank});
+      position = position * shape[i] + point[static_cast<std::size_t>(operand.axes[i])] + moved;
+    }
+    return position;
+  };
+  for (const plan::ComputeOperand& result : compute.operands) {
+    if (result.use == plan::Use::read) continue;
+    const Area area = operand_area(plan, result, box, rank);
+    std::vector<float> sums(static_cast<std::size_t>(area.elements()));
+    const std::vector<std::int64_t> places = elements(plan, area);
+    for_each_element(extents, box, [&](std::int64_t flat) {
+      std::vector<std::int64_t> point(extents.size());
+      for (std::size_t i = extents.size(); i-- > 0;) {
+        point[i] = flat % extents[i];
+        flat /= extents[i];
+      }
+      float product = 1;
+      for (const plan::ComputeOperand& operand : compute.operands) {
+        if (operand.use == plan::Use::read)
+          product *= read(operand.tensor, position_at(operand, point));
+      }
+      const std::int64_t place = position_at(result, point);
+      const auto found = std::lower_bound(places.begin(), places.end(), place);
+      sums[static_cast<std::size_t>(found - places.begin())] += product;
+    });
+    for (std::size_t i = 0; i < places.size(); ++i) store(result, places[i], sums[i]);
+  }
+}
+
+}  // namespace
+
+std::vector<std::int64_t> elements(const plan::Plan& plan, const Area& area) {
+  std::vector<std::int64_t> result;
+  for (const Rect& rect : area.rects)
+    for_each_element(plan.tensors[static_cast<std::size_t>(area.tensor)].shape, rect,
+                     [&](std::int64_t position) { result.push_back(position); });
+  return result;
+}
+
+// The finaliser of splitmix64 (Steele, Lea, Flood 2014).
+std::uint64_t mix(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
+  std::uint64_t x = 0;
+  for (const std::uint64_t part : {a, b, c, d}) {
+    x += part + 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    x ^= x >> 31;
+  }
+  return x;
+}
+
+PlanData::PlanData(const Unrolled& unrolled, std::int64_t most)
+    : plan_(unrolled.plan()),
+      reduced_(unrolled.reduced_tensors()),
+      written_(unrolled.written_tensors()) {
+  std::int64_t total = 0;
+  Tensors nothing;
+  for (const plan::Tensor& tensor : plan_.tensors) {
+    total += tensor.elements();
+    if (total > most / plan_.ranks)
+      throw Failure("plan '" + plan_.name + "' has too many elements to be run here", {},
+                    "at most " + std::to_string(most) + " over all ranks");
+    nothing.emplace_back(static_cast<std::size_t>(tensor.elements()), kNothing);
+  }
+  memory_ = initial_ = computed_ = std::vector<Tensors>(static_cast<std::size_t>(plan_.ranks), nothing);
+  find_residents();
+  find_owners();
+}
+
+void PlanData::find_residents() {
+  std::vector<std::vector<bool>> none;
+  for (const plan::Tensor& tensor : plan_.tensors)
+    none.emplace_back(static_cast<std::size_t>(tensor.elements()));
+  resident_.assign(static_cast<std::size_t>(plan_.ranks), none);
+  computes_ = resident_;
+  const auto mark = [&](std::vector<std::vector<bool>>& marks, const Area& area) {
+    for (const std::int64_t element : elements(plan_, area))
+      marks[static_cast<std::size_t>(area.tensor)][static_cast<std::size_t>(element)] = true;
+  };
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    const plan::Code& code = plan_.code(rank);
+    auto& resident = resident_[static_cast<std::size_t>(rank)];
+    if (code.resident) {
+      for (const plan::Region& region : *code.resident)
+        mark(resident, evaluate(region, {.rank = rank}));
+    } else {
+      for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
+        if (plan_.tensors[t].role == plan::Role::input)
+          mark(resident, whole(plan_, static_cast<std::int32_t>(t)));
+      }
+    }
+    for (const plan::Compute& compute : code.computes) {
+      for (std::int64_t tile = 0; tile < count_tiles(compute); ++tile) {
+        for (const plan::ComputeOperand& operand : compute.operands) {
+          if (operand.use != plan::Use::read)
+            mark(computes_[static_cast<std::size_t>(rank)],
+                 operand_area(plan_, operand, tile_box(compute, tile), rank));
+        }
+      }
+    }
+  }
+}
+
+void PlanData::find_owners() {
+  for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
+    auto& owners = owners_.emplace_back(static_cast<std::size_t>(plan_.tensors[t].elements()));
+    for (std::size_t e = 0; e < owners.size(); ++e) {
+      for (std::size_t rank = 0; rank < resident_.size(); ++rank) {
+        if (resident_[rank][t][e] || computes_[rank][t][e])
+          owners[e].ranks.push_back(static_cast<int>(rank));
+      }
+    }
+  }
+}
+
+void PlanData::poison() {
+  for (Tensors& tensors : memory_) {
+    for (std::vector<float>& tensor : tensors) std::fill(tensor.begin(), tensor.end(), kNothing);
+  }
+}
+
+void PlanData::begin(std::uint64_t seed) {
+  // Odd, so that no contribution is invisible; products must stay exact.
+  const bool computes = std::any_of(plan_.codes.begin(), plan_.codes.end(),
+                                    [](const plan::Code& code) { return !code.computes.empty(); });
+  const std::uint64_t range = computes ? 4 : 2048;
+  for (std::size_t rank = 0; rank < memory_.size(); ++rank) {
+    for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
+      for (std::size_t e = 0; e < memory_[rank][t].size(); ++e) {
+        if (resident_[rank][t][e]) {
+          const std::uint64_t drawn = mix(seed, rank, t, e) % range;
+          memory_[rank][t][e] = initial_[rank][t][e] =
+              static_cast<float>(2 * static_cast<std::int64_t>(drawn) -
+                                 static_cast<std::int64_t>(range) + 1);
+        } else if (computes_[rank][t][e]) {
+          memory_[rank][t][e] = 0;
+        }
+      }
+    }
+  }
+  compute_reference();
+}
+
+void PlanData::run_tile(int rank, const plan::Compute& compute, std::int64_t tile) {
+  Tensors& memory = memory_[static_cast<std::size_t>(rank)];
+  const auto at = [&](std::int32_t tensor, std::int64_t position) -> float& {
+    return memory[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(position)];
+  };
+  run(
+      plan_, compute, rank, tile, [&](std::int32_t t, std::int64_t p) { return at(t, p); },
+      [&](std::int32_t t, std::int64_t p, float value) { at(t, p) = value; },
+      [&](std::int32_t t, std::int64_t p, float value) { at(t, p) += value; });
+}
+
+/// What a rank held or computed at the start.
+float PlanData::value_of(int rank, std::int32_t tensor, std::int64_t element) const {
+  const auto r = static_cast<std::size_t>(rank), t = static_cast<std::size_t>(tensor),
+             e = static_cast<std::size_t>(element);
+  return computes_[r][t][e] ? computed_[r][t][e] : initial_[r][t][e];
+}
+
+/// What a tile should read: the one owner's value, or the reduction of all of a tensor that is
+/// reduced. NaN where the plan does not say.
+float PlanData::right_input(int rank, std::int32_t tensor, std::int64_t element) const {
+  const std::vector<int>& ranks =
+      owners_[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(element)].ranks;
+  if (ranks.size() == 1) return value_of(ranks.front(), tensor, element);
+  if (!reduced_[static_cast<std::size_t>(tensor)]) {
+    const bool everybody = std::ssize(ranks) == plan_.ranks;
+    return everybody && !written_[static_cast<std::size_t>(tensor)] ? value_of(rank, tensor, element)
+                                                                    : kNothing;
+  }
+  float sum = ranks.empty() ? kNothing : 0;
+  for (const int owner : ranks) sum += value_of(owner, tensor, element);
+  return sum;
+}
+
+void PlanData::compute_reference() {
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    Tensors& results = computed_[static_cast<std::size_t>(rank)];
+    for (std::size_t t = 0; t < results.size(); ++t) {
+      const auto& initial = initial_[static_cast<std::size_t>(rank)][t];
+      for (std::size_t e = 0; e < results[t].size(); ++e)
+        results[t][e] = std::isnan(initial[e]) ? 0 : initial[e];
+    }
+    for (const plan::Compute& compute : plan_.code(rank).computes) {
+      for (std::int64_t tile = 0; tile < count_tiles(compute); ++tile) {
+        const auto at = [&](std::int32_t t, std::int64_t p) -> float& {
+          return results[static_cast<std::size_t>(t)][static_cast<std::size_t>(p)];
+        };
+        run(
+            plan_, compute, rank, tile,
+            [&](std::int32_t t, std::int64_t p) { return right_input(rank, t, p); },
+            [&](std::int32_t t, std::int64_t p, float value) { at(t, p) = value; },
+            [&](std::int32_t t, std::int64_t p, float value) { at(t, p) += value; });
+      }
+    }
+  }
+}
+
+std::string PlanData::differs(int rank, std::int32_t tensor, std::int64_t element,
+                              float wanted) const {
+  const float held = memory_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(tensor)]
+                            [static_cast<std::size_t>(element)];
+  if (held == wanted || std::isnan(wanted)) return {};
+  return "element " + std::to_string(element) + " of " +
+         plan_.tensors[static_cast<std::size_t>(tensor)].name + " of rank " +
+         std::to_string(rank) + " is " + std::to_string(held) + ", not " + std::to_string(wanted);
+}
+
+std::string PlanData::compare(std::int64_t& compared) const {
+  return plan_.collective == Collective::custom ? compare_expectations(compared)
+                                                : compare_promises(compared);
+}
+
+std::string PlanData::compare_promises(std::int64_t& compared) const {
+  std::string reason;
+  const Promises all = promises(plan_, reason);
+  for (int rank = 0; rank < std::ssize(all.of); ++rank) {
+    for (const Promise& promise : all.of[static_cast<std::size_t>(rank)]) {
+      const Area& from = all.inputs[static_cast<std::size_t>(promise.input)];
+      const Area& to = all.outputs[static_cast<std::size_t>(promise.output)];
+      const std::vector<std::int64_t> sources = elements(plan_, from), places = elements(plan_, to);
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        float wanted = 0;
+        for (int source = promise.first; source < promise.first + promise.ranks; ++source)
+          wanted += initial_[static_cast<std::size_t>(source)][static_cast<std::size_t>(
+              from.tensor)][static_cast<std::size_t>(sources[i])];
+        ++compared;
+        if (std::string text = differs(rank, to.tensor, places[i], wanted); !text.empty())
+          return text;
+      }
+    }
+  }
+  return {};
+}
+
+std::string PlanData::compare_expectations(std::int64_t& compared) const {
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    for (const plan::Expectation& expectation : plan_.code(rank).expected) {
+      const std::int32_t tensor = expectation.region.tensor;
+      for (const std::int64_t element :
+           elements(plan_, evaluate(expectation.region, {.rank = rank}))) {
+        const std::vector<int>& ranks =
+            owners_[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(element)].ranks;
+        if (ranks.empty()) continue;
+        ++compared;
+        float wanted = 0;
+        std::string text;
+        for (const int owner : ranks) {
+          wanted = expectation.reduced ? wanted + value_of(owner, tensor, element)
+                                       : value_of(owner, tensor, element);
+          text = differs(rank, tensor, element, wanted);
+          if (!expectation.reduced && text.empty()) break;  // any owner's will do
+        }
+        if (!text.empty()) return text;
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace hemiola::verify

@@ -1,0 +1,170 @@
+// Runs a plan symbolically, once, in one order that its dependencies allow.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "verify/atoms.h"
+#include "verify/contributions.h"
+#include "verify/order.h"
+#include "verify/verify.h"
+
+namespace hemiola::verify {
+
+/// One line and the steps behind it.
+struct PlanFinding {
+  std::string summary;
+  std::vector<Witness> steps;
+};
+
+/// One atom of one rank.
+struct PlanCell {
+  Contributions value;  ///< undefined until somebody writes it, unless it is resident
+  Event writer;         ///< the last transfer or the last writing tile; actor -1: initial contents
+  Event reader;         ///< the last one since then; actor -1: none
+  std::unique_ptr<std::vector<Event>> readers;  ///< those before `reader`
+};
+
+class PlanInterpreter {
+ public:
+  enum class End : std::uint8_t { finished, stuck, wrong };
+
+  PlanInterpreter(const Unrolled& unrolled, const Atoms& atoms);
+
+  End run();
+  const std::optional<PlanFinding>& fault() const { return fault_; }
+  std::int64_t operations() const { return operations_; }
+
+  /// After the end: chunks in transit that nobody forwarded.
+  std::optional<PlanFinding> left_in_transit() const;
+  /// Why nothing moves any more.
+  PlanFinding explain_deadlock() const;
+  /// Tensors that tiles read and nobody holds or computes: what belongs there is not said.
+  const std::set<std::int32_t>& unknown_inputs() const { return unknown_inputs_; }
+  /// Cells that got the value they had already.
+  std::int64_t repeated() const { return repeated_; }
+  const std::optional<PlanFinding>& first_repeated() const { return first_repeated_; }
+
+  const PlanCell& cell(int rank, std::int32_t atom) const { return cells_[index(rank, atom)]; }
+  /// One contribution from each rank that holds or computes the atom; undefined: none.
+  const Contributions& owners(std::int32_t atom) const {
+    return owners_[static_cast<std::size_t>(atom)];
+  }
+  /// Whether it is what one rank held or computed of this atom.
+  bool is_one_of(const Contributions& value, std::int32_t atom) const;
+
+  // Words.
+  std::string describe(int rank, std::int32_t atom) const;
+  std::string describe(const Contributions& value) const;
+  Witness witness(Event event, std::string text) const;
+
+ private:
+  struct Tile {
+    int rank = 0;
+    std::int32_t compute = 0;
+    std::int64_t number = 0;
+    std::int32_t waiting = 0;  ///< cells that transfers have yet to write
+    bool done = false;
+    std::vector<std::int32_t> reads, writes, accumulates;  ///< atoms
+  };
+  /// A cell that tiles read or write.
+  struct TileCell {
+    std::vector<TransferId> arrivals;         ///< transfers that write it
+    std::int32_t arriving = 0;                ///< those that have not yet
+    std::vector<std::int32_t> readers;        ///< tiles
+    std::vector<std::int32_t> writers;        ///< tiles
+    std::int32_t writing = 0;                 ///< those that have not yet
+    std::vector<std::int32_t> wrote;          ///< tiles whose result it holds
+    std::vector<std::int32_t> blocked;        ///< streams that wait for `writing` to be 0
+  };
+  struct AtomMovement {
+    int rank = 0;
+    Event event;
+    std::vector<std::int32_t> destination;
+    std::vector<std::pair<int, std::vector<std::int32_t>>> sources;
+  };
+  struct StreamState {
+    std::int32_t position = 0;  ///< transfers done
+    bool arrived = false;       ///< at a meeting, and waits for the others
+    // What it waits for: one of these.
+    TransferId transfer{-1, 0};
+    std::int64_t cell = -1;
+    // Who waits for it.
+    std::vector<TransferId> waiters;  ///< stream that waits, number of this stream's transfer
+    std::int32_t next_wake = INT32_MAX;
+  };
+
+  std::size_t index(int rank, std::int32_t atom) const {
+    return static_cast<std::size_t>(rank) * static_cast<std::size_t>(atoms_.count()) +
+           static_cast<std::size_t>(atom);
+  }
+  Event event_of(std::int32_t tile) const { return {unrolled_.streams() + tile, 0}; }
+
+  // plan_interpreter.cc
+  void initialise();
+  void advance(std::int32_t stream);
+  bool may_start(TransferId id);
+  bool all_written(const plan::Dependency& dependency, const Indices& at, TransferId id);
+  void meet(std::int32_t meeting);
+  void done(std::int32_t stream);
+  void start_tile(std::int32_t tile);
+
+  // plan_memory.cc
+  void convert(TransferId id, AtomMovement& out) const;
+  void perform(std::vector<AtomMovement>& movements, std::size_t count);
+  void check_overlap(const AtomMovement& movement);
+  void check_read(int rank, std::int32_t atom, Event now);
+  void read(int rank, std::int32_t atom, Event now);
+  void write(int rank, std::int32_t atom, Event now, Contributions value);
+  void write_tile(int rank, std::int32_t atom, std::int32_t tile, bool accumulate);
+  void forward(int rank, std::int32_t atom, Event now);
+  void check_tile_input(int rank, std::int32_t atom, std::int32_t tile);
+  void expect_order(Event before, bool before_writes, Event now, bool now_writes, int rank,
+                    std::int32_t atom);
+  void fail(std::string summary, std::vector<Witness> steps);
+
+  // plan_tiles.cc
+  void create_tiles();
+  void find_arrivals();
+  void find_owners();
+
+  // plan_deadlock.cc
+  struct Wait {
+    std::int32_t actor = -1;  ///< who is waited for; -1: nobody can help
+    std::string text;
+  };
+  Wait wait_of(std::int32_t actor) const;
+  Witness stuck(std::int32_t actor, std::string text) const;
+
+  const Unrolled& unrolled_;
+  const plan::Plan& plan_;
+  const Atoms& atoms_;
+  Order order_;
+  std::vector<PlanCell> cells_;
+  std::vector<char> in_transit_;  ///< by atom
+  std::vector<bool> reduced_tensors_;
+  std::vector<Contributions> owners_;
+  std::vector<StreamState> streams_;
+  std::vector<std::int32_t> arrived_;  ///< by meeting: members that came
+  std::vector<Tile> tiles_;
+  std::unordered_map<std::size_t, TileCell> tile_cells_;
+  /// By (reading, writing stream): the last transfer of the latter that was forwarded.
+  std::unordered_map<std::uint64_t, std::int32_t> forwarded_;
+  std::deque<std::int32_t> ready_;        ///< streams
+  std::deque<std::int32_t> ready_tiles_;
+  std::vector<AtomMovement> movements_;  ///< scratch
+  std::vector<Contributions> values_;    ///< scratch
+  std::set<std::int32_t> unknown_inputs_;
+  std::optional<PlanFinding> fault_;
+  std::optional<PlanFinding> first_repeated_;
+  std::int64_t repeated_ = 0;
+  std::int64_t operations_ = 0;
+};
+
+}  // namespace hemiola::verify

@@ -1,0 +1,96 @@
+// Tiles of a plan's computes: what each reads and writes, and which transfers it waits for.
+#include <algorithm>
+
+#include "verify/plan_interpreter.h"
+#include "verify/tiles.h"
+
+namespace hemiola::verify {
+
+void PlanInterpreter::create_tiles() {
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    const std::vector<plan::Compute>& computes = plan_.code(rank).computes;
+    for (std::size_t c = 0; c < computes.size(); ++c) {
+      const std::int64_t count = count_tiles(computes[c]);
+      for (std::int64_t number = 0; number < count; ++number) {
+        Tile tile{.rank = rank, .compute = static_cast<std::int32_t>(c), .number = number};
+        const plan::Rect box = tile_box(computes[c], number);
+        for (const plan::ComputeOperand& operand : computes[c].operands) {
+          const plan::Area area = operand_area(plan_, operand, box, rank);
+          atoms_.append(area, operand.use == plan::Use::read    ? tile.reads
+                              : operand.use == plan::Use::write ? tile.writes
+                                                                : tile.accumulates);
+        }
+        const auto self = static_cast<std::int32_t>(tiles_.size());
+        for (const std::int32_t atom : tile.reads)
+          tile_cells_[index(rank, atom)].readers.push_back(self);
+        for (const auto* atoms : {&tile.writes, &tile.accumulates}) {
+          for (const std::int32_t atom : *atoms) {
+            TileCell& cell = tile_cells_[index(rank, atom)];
+            cell.writers.push_back(self);
+            ++cell.writing;
+          }
+        }
+        tiles_.push_back(std::move(tile));
+      }
+    }
+  }
+  if (!tiles_.empty()) find_arrivals();
+  for (std::size_t tile = 0; tile < tiles_.size(); ++tile) {
+    if (tiles_[tile].waiting == 0) ready_tiles_.push_back(static_cast<std::int32_t>(tile));
+  }
+}
+
+void PlanInterpreter::find_arrivals() {
+  const auto arrives = [&](int rank, const std::vector<std::int32_t>& atoms, TransferId id) {
+    for (const std::int32_t atom : atoms) {
+      const auto found = tile_cells_.find(index(rank, atom));
+      if (found == tile_cells_.end() || found->second.readers.empty()) continue;
+      found->second.arrivals.push_back(id);
+      if (found->second.arriving++ > 0) continue;
+      for (const std::int32_t tile : found->second.readers)
+        ++tiles_[static_cast<std::size_t>(tile)].waiting;
+    }
+  };
+  for (std::int32_t s = 0; s < unrolled_.streams(); ++s) {
+    for (TransferId id{s, 0}; id.number < unrolled_.transfers(s); ++id.number) {
+      const plan::Transfer& transfer = unrolled_.transfer(id);
+      if (transfer.kind == plan::TransferKind::collective) {
+        arrives(unrolled_.rank_of(s), atoms_.of(evaluate(transfer.destination, unrolled_.at(id))),
+                id);
+        continue;
+      }
+      for (const Movement& movement : unrolled_.movements(id)) {
+        if (!plan_.code(movement.rank).computes.empty())
+          arrives(movement.rank, atoms_.of(movement.destination), id);
+      }
+    }
+  }
+}
+
+void PlanInterpreter::find_owners() {
+  owners_.resize(static_cast<std::size_t>(atoms_.count()));
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    for (std::int32_t atom = 0; atom < atoms_.count(); ++atom) {
+      const auto tile = tile_cells_.find(index(rank, atom));
+      const bool computes = tile != tile_cells_.end() && !tile->second.writers.empty();
+      Contributions own = cells_[index(rank, atom)].value;
+      if (computes) own = Contributions({atom + atoms_.count(), rank, 1, 1});
+      if (!own.defined()) continue;
+      Contributions& all = owners_[static_cast<std::size_t>(atom)];
+      all = all.defined() ? Contributions::sum(all, own) : own;
+    }
+  }
+}
+
+bool PlanInterpreter::is_one_of(const Contributions& value, std::int32_t atom) const {
+  const std::vector<Contribution> runs = value.runs();
+  if (runs.size() != 1 || runs.front().ranks != 1 || runs.front().count != 1) return false;
+  for (const Contribution& owner : owners(atom).runs()) {
+    if (owner.source == runs.front().source && owner.first <= runs.front().first &&
+        runs.front().first < owner.first + owner.ranks)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace hemiola::verify

@@ -1,0 +1,181 @@
+// Good plans for tests and mutants: every template, and plans over matrices with computes, groups,
+// collectives and several streams.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/build.h"
+#include "plan/template.h"
+
+namespace hemiola::verify::test {
+
+/// `rows` rows from `row` on, and all `columns` columns.
+inline plan::Region rows_of(std::int32_t tensor, const Affine& row, std::int64_t rows,
+                            std::int64_t columns) {
+  return {tensor, {{{row, rows}, {{}, columns}}}};
+}
+/// Block number `block` of `size` elements.
+inline Affine block(Affine number, std::int64_t size) {
+  number.scale *= size;
+  return number;
+}
+inline plan::Dependency computed(const Affine& rank, plan::Region region) {
+  return {.rank = rank, .stream = 0, .transfer = {}, .computed = std::move(region)};
+}
+
+inline plan::Compute gemm(std::int32_t a, std::int32_t b, std::int32_t c, std::int64_t m,
+                          std::int64_t n, std::int64_t k, std::int64_t tile,
+                          std::int64_t k_tile) {
+  plan::Compute compute;
+  compute.name = compute.kernel = "gemm";
+  compute.axes = {{"m", m, tile, false}, {"n", n, tile, false}, {"k", k, k_tile, true}};
+  compute.operands = {{a, plan::Use::read, {0, 2}},
+                      {b, plan::Use::read, {2, 1}},
+                      {c, plan::Use::accumulate, {0, 1}}};
+  return compute;
+}
+
+inline plan::Plan start(std::string name, int ranks) {
+  plan::Plan plan;
+  plan.name = std::move(name);
+  plan.ranks = ranks;
+  return plan;
+}
+
+/// Rows of A are gathered while tiles of C = A B are computed.
+inline plan::Plan gather_and_multiply(int ranks, bool pull) {
+  plan::Plan plan = start(pull ? "pulled all-gather and GEMM" : "pushed all-gather and GEMM", ranks);
+  const std::int64_t rows = 4, k = 6, n = 4, m = rows * ranks;
+  plan.tensors = {{"a", plan::Role::input, {m, k}, DataType::float32},
+                  {"b", plan::Role::input, {k, n}, DataType::float32},
+                  {"c", plan::Role::output, {m, n}, DataType::float32}};
+  plan::Stream stream{"gather", {}};
+  const Affine peer = plan::around(ranks, 1, 1);
+  const auto own = rows_of(0, block(own_rank(), rows), rows, k);
+  const auto other = rows_of(0, block(peer, rows), rows, k);
+  repeat(stream, ranks - 1, pull ? plan::pull(peer, other, other) : plan::push(peer, own, own));
+  run_everywhere(plan, stream);
+  plan.codes[0].resident = {own, rows_of(1, {}, k, n)};
+  plan.codes[0].computes = {gemm(0, 1, 2, m, n, k, 3, 4)};
+  plan.codes[0].expected = {{rows_of(2, {}, m, n), false}, {rows_of(0, {}, m, k), false}};
+  return plan;
+}
+
+/// Rows of partial products are reduced as they become ready, straight into their owner's.
+inline plan::Plan multiply_and_scatter(int ranks) {
+  plan::Plan plan = start("GEMM and reduce-scatter", ranks);
+  const std::int64_t rows = 4, k = 6, n = 4, m = rows * ranks;
+  plan.tensors = {{"a", plan::Role::input, {m, k}, DataType::float32},
+                  {"b", plan::Role::input, {k, n}, DataType::float32},
+                  {"c", plan::Role::output, {m, n}, DataType::float32}};
+  const auto own = rows_of(2, block(own_rank(), rows), rows, n);
+  const Affine peer = plan::around(ranks, 1, 1);
+  plan::Transfer transfer = plan::accumulating(plan::pull(peer, own, own));
+  transfer.after = {computed(peer, own), computed(own_rank(), own)};
+  plan::Stream stream{"reduce", {}};
+  repeat(stream, ranks - 1, transfer);
+  run_everywhere(plan, stream);
+  plan.codes[0].computes = {gemm(0, 1, 2, m, n, k, 2, 3)};
+  plan.codes[0].expected = {{own, true}};
+  return plan;
+}
+
+/// The product is all-reduced by a library, half after half, in two streams.
+inline plan::Plan multiply_and_all_reduce(int ranks) {
+  plan::Plan plan = start("GEMM and collective", ranks);
+  const std::int64_t k = 6, n = 4, m = 8;
+  plan.tensors = {{"a", plan::Role::input, {m, k}, DataType::float32},
+                  {"b", plan::Role::input, {k, n}, DataType::float32},
+                  {"c", plan::Role::output, {m, n}, DataType::float32}};
+  plan.groups.emplace_back();
+  for (int rank = 0; rank < ranks; ++rank) plan.groups[0].push_back(rank);
+  plan::Code code;
+  for (int half = 0; half < 2; ++half) {
+    const auto region = rows_of(2, constant(half * m / 2), m / 2, n);
+    plan::Transfer transfer = plan::copy(region, region);
+    transfer.kind = plan::TransferKind::collective;
+    transfer.collective = Collective::all_reduce;
+    transfer.reduce = ReduceOp::sum;
+    transfer.group = 0;
+    transfer.after = {computed(own_rank(), region)};
+    code.streams.push_back({"half " + std::to_string(half), {transfer}});
+  }
+  code.computes = {gemm(0, 1, 2, m, n, k, 2, 6)};
+  code.expected = {{rows_of(2, {}, m, n), true}};
+  plan.codes = {code};
+  plan.code_of.assign(static_cast<std::size_t>(ranks), 0);
+  return plan;
+}
+
+/// Columns are gathered by multicast, then summed up in the switch; a second stream copies on.
+inline plan::Plan multicast_and_reduce(int ranks) {
+  plan::Plan plan = start("multicast and in-network reduction", ranks);
+  const std::int64_t rows = 3, columns = 2, all = columns * ranks;
+  plan.tensors = {{"x", plan::Role::input, {rows, all}, DataType::float32},
+                  {"y", plan::Role::output, {rows, all}, DataType::float32},
+                  {"z", plan::Role::output, {rows, columns}, DataType::float32}};
+  plan.groups.emplace_back();
+  for (int rank = 0; rank < ranks; ++rank) plan.groups[0].push_back(rank);
+  const auto own = [&](std::int32_t tensor) {
+    return plan::Region{tensor, {{{{}, rows}, {block(own_rank(), columns), columns}}}};
+  };
+  plan::Transfer reduce = plan::pull(own_rank(), own(0), own(1));
+  reduce.reduce = ReduceOp::sum;
+  reduce.group = 0;
+  plan::Transfer multicast = plan::push(own_rank(), own(1), own(0));
+  multicast.group = 0;
+  for (int rank = 0; rank < ranks; ++rank)  // all have read what is overwritten
+    multicast.after.push_back({constant(rank), 0, constant(0), {}});
+  plan::Transfer keep = after(plan::copy(own(1), rows_of(2, {}, rows, columns)), own_rank(), constant(0));
+  plan.codes = {plan::Code{{{"switch", {reduce, multicast}}, {"copy", {keep}}}}};
+  plan.codes[0].expected = {{rows_of(0, {}, rows, all), true}};
+  plan.code_of.assign(static_cast<std::size_t>(ranks), 0);
+  // x holds the sums at the end: what every rank had, reduced.
+  return plan;
+}
+
+/// An all-gather through scratch, in two streams that wait for each other.
+inline plan::Plan staged_gather(int ranks) {
+  plan::Plan plan = start("staged all-gather", ranks);
+  plan.collective = Collective::all_gather;
+  plan.chunks_per_size = ranks;
+  plan.tensors = {{"input", plan::Role::input, 1},
+                  {"output", plan::Role::output, ranks},
+                  {"slots", plan::Role::scratch, ranks}};
+  const Affine peer = plan::around(ranks, 1, 1), from = plan::around(ranks, -1, -1);
+  plan::Stream send{"send", {}}, unpack{"unpack", {}};
+  repeat(send, ranks - 1, plan::push(peer, plan::chunk_of(0), plan::chunk_of(2, own_rank())));
+  repeat(unpack, ranks - 1,
+         after(plan::copy(plan::chunk_of(2, from), plan::chunk_of(1, from)), from,
+               plan::counting()));
+  unpack.items.emplace_back(plan::copy(plan::chunk_of(0), plan::chunk_of(1, own_rank())));
+  plan.codes = {plan::Code{{send, unpack}}};
+  plan.code_of.assign(static_cast<std::size_t>(ranks), 0);
+  return plan;
+}
+
+/// Everything above for a number of ranks; templates with their defaults and, where they have
+/// `transfer`, the other way too.
+inline std::vector<plan::Plan> good_plans(int ranks) {
+  std::vector<plan::Plan> plans;
+  for (const plan::TemplateInfo& info : plan::templates()) {
+    plans.push_back(plan::make(info.name, ranks));
+    for (const plan::ParameterInfo& parameter : info.parameters) {
+      for (const std::string& choice : parameter.choices) {
+        if (choice != parameter.default_value)
+          plans.push_back(plan::make(info.name, ranks, {{parameter.name, choice}}));
+      }
+    }
+  }
+  plans.push_back(gather_and_multiply(ranks, false));
+  plans.push_back(gather_and_multiply(ranks, true));
+  plans.push_back(multiply_and_scatter(ranks));
+  plans.push_back(multiply_and_all_reduce(ranks));
+  plans.push_back(multicast_and_reduce(ranks));
+  plans.push_back(staged_gather(ranks));
+  return plans;
+}
+
+}  // namespace hemiola::verify::test
