@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <queue>
+#include <tuple>
 
 #include "plan/build.h"
 #include "plan/families.h"
@@ -12,13 +14,13 @@
 namespace hemiola::plan {
 namespace {
 
-const std::int32_t kInput = 0, kOutput = 1, kExtra = 2;
+const std::int32_t kInput = 0, kOutput = 1, kExtra = 2, kSlots = 3;
 
 std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-/// Streams by the link over which a transfer leaves.
+/// Streams by the link over which a transfer leaves, and one for what stays on a rank.
 class Writer {
  public:
   explicit Writer(Fabric& fabric) : fabric_(fabric), known_(at(fabric.ranks())) {
@@ -29,13 +31,18 @@ class Writer {
     }
     std::vector<std::string> names;
     for (std::size_t i = 0; i < most; ++i) names.push_back("link " + std::to_string(i));
+    local_ = static_cast<std::int32_t>(names.size());
+    names.push_back("local");
     code_.emplace(fabric.ranks(), names);
   }
 
   Dependency add(const Move& move, Transfer transfer) {
     return code_->add(move.from, stream_of(move.from, move.to), std::move(transfer));
   }
-  void add_copy(int rank, Transfer transfer) { code_->add(rank, 0, std::move(transfer)); }
+  /// Copies and additions of what has come.
+  Dependency add_local(int rank, Transfer transfer) {
+    return code_->add(rank, local_, std::move(transfer));
+  }
   void finish(Plan& plan) { code_->finish(plan); }
 
  private:
@@ -47,6 +54,7 @@ class Writer {
 
   Fabric& fabric_;
   std::vector<std::map<std::int32_t, std::int32_t>> known_;  // by rank: trunk to stream
+  std::int32_t local_ = 0;
   std::optional<RankByRank> code_;
 };
 
@@ -69,41 +77,113 @@ void write_gather(Writer& writer, const std::vector<Move>& moves, std::int64_t p
 }
 
 /// The schedule of a gather against the links, run backwards: a rank adds up what it would have
-/// spread, then passes the sum on. `output_of` chunk at its owner gets the result.
-Arrivals write_reduction(Writer& writer, std::vector<Move> moves, std::int64_t parts, int ranks,
-                         bool is_scatter) {
-  const Time end = end_of(moves);
-  for (Move& move : moves) {
-    std::swap(move.from, move.to);
-    move = {move.chunk, move.from, move.to, end - move.end, end - move.start};
+/// spread, then passes the sum on. Sums are complete at the owners' outputs, and `partial` before.
+class Reduction {
+ public:
+  Reduction(Writer& writer, std::vector<Move> moves, std::int64_t parts, int ranks, bool is_scatter)
+      : writer_(writer), parts_(parts), is_scatter_(is_scatter), sums_(at(ranks)) {
+    const Time end = end_of(moves);
+    for (const Move& move : moves) {
+      todo_.push({end - move.end, true, std::ssize(moves_)});
+      moves_.push_back({move.chunk, move.to, move.from, end - move.end, end - move.start});
+      ++sums_[at(move.from)][move.chunk].missing;
+    }
+    slot_of_.resize(moves_.size());
+    arrived_.resize(moves_.size());
+    slots_.assign(at(ranks), 0);
   }
-  std::stable_sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) {
-    return std::tie(a.start, a.from, a.to) < std::tie(b.start, b.from, b.to);
-  });
-  std::vector<std::map<std::int64_t, int>> left(at(ranks));  // additions to come
-  for (const Move& move : moves) ++left[at(move.to)][move.chunk];
 
-  Arrivals sums(at(ranks));  // the last addition so far
-  for (const Move& move : moves) {
-    const auto there = sums[at(move.from)].find(move.chunk);
-    const auto here = sums[at(move.to)].find(move.chunk);
-    const bool has_sum = there != sums[at(move.from)].end();
-    const bool adds_to_sum = here != sums[at(move.to)].end();
-    const bool is_last = --left[at(move.to)][move.chunk] == 0;
-    const bool is_result = is_last && move.chunk / parts == move.to;
-    const Affine chunk = constant(move.chunk);
-    const Region result =
-        is_result ? chunk_of(kOutput, is_scatter ? constant(move.chunk % parts) : chunk)
-                  : chunk_of(kExtra, chunk);
-    Transfer transfer =
-        reducing(push(constant(move.to), chunk_of(has_sum ? kExtra : kInput, chunk), result),
-                 chunk_of(adds_to_sum ? kExtra : kInput, chunk));
-    if (has_sum) transfer.after.push_back(there->second);
-    if (adds_to_sum) transfer.after.push_back(here->second);
-    sums[at(move.to)][move.chunk] = writer.add(move, std::move(transfer));
+  /// The additions that complete the sums of every rank, and the slots of scratch memory used.
+  Arrivals run() {
+    for (; !todo_.empty(); ) {
+      const Todo todo = todo_.top();
+      todo_.pop();
+      todo.is_push ? send(todo.move) : add(todo.move);
+    }
+    Arrivals complete(sums_.size());
+    for (std::size_t rank = 0; rank < sums_.size(); ++rank) {
+      for (const auto& [chunk, sum] : sums_[rank]) {
+        if (chunk / parts_ == static_cast<std::int64_t>(rank)) complete[rank][chunk] = *sum.last;
+      }
+    }
+    return complete;
   }
-  return sums;
-}
+  std::int64_t slots() const { return *std::max_element(slots_.begin(), slots_.end()); }
+
+ private:
+  struct Sum {
+    int missing = 0;                 // additions
+    std::optional<Dependency> last;  // the one so far
+    Time end{0};                     // of it
+  };
+  struct Todo {
+    Time when{0};
+    bool is_push = false;  // else: adds what was pushed before
+    std::int64_t move = 0;
+    bool operator<(const Todo& other) const {
+      return std::tie(other.when, other.is_push, other.move) < std::tie(when, is_push, move);
+    }
+  };
+
+  /// What a rank has of a chunk so far.
+  Region held(int rank, std::int64_t chunk) {
+    return chunk_of(sums_[at(rank)][chunk].last ? kExtra : kInput, constant(chunk));
+  }
+  /// Where the next addition goes.
+  Region target(int rank, std::int64_t chunk) {
+    const bool is_result = --sums_[at(rank)][chunk].missing == 0 && chunk / parts_ == rank;
+    if (!is_result) return chunk_of(kExtra, constant(chunk));
+    return chunk_of(kOutput, constant(is_scatter_ ? chunk % parts_ : chunk));
+  }
+  static void wait(Transfer& transfer, const std::optional<Dependency>& dependency) {
+    if (dependency) transfer.after.push_back(*dependency);
+  }
+
+  /// Adds to the receiver's sum on arrival, unless another addition is still on its way.
+  void send(std::int64_t number) {
+    const Move& move = moves_[at(number)];
+    Sum& sum = sums_[at(move.to)][move.chunk];
+    Transfer transfer =
+        push(constant(move.to), held(move.from, move.chunk), chunk_of(kSlots, constant(0)));
+    wait(transfer, sums_[at(move.from)][move.chunk].last);
+    if (sum.last && sum.end > move.start) {
+      slot_of_[at(number)] = slots_[at(move.to)]++;
+      transfer.destination = chunk_of(kSlots, constant(slot_of_[at(number)]));
+      arrived_[at(number)] = writer_.add(move, std::move(transfer));
+      sum.end = std::max(sum.end, move.end);
+      todo_.push({sum.end, false, number});
+      return;
+    }
+    const Region operand = held(move.to, move.chunk);
+    transfer.destination = target(move.to, move.chunk);
+    transfer = reducing(std::move(transfer), operand);
+    wait(transfer, sum.last);
+    sum.last = writer_.add(move, std::move(transfer));
+    sum.end = move.end;
+  }
+
+  void add(std::int64_t number) {
+    const Move& move = moves_[at(number)];
+    Sum& sum = sums_[at(move.to)][move.chunk];
+    const Region operand = held(move.to, move.chunk);
+    Transfer transfer = reducing(copy(chunk_of(kSlots, constant(slot_of_[at(number)])),
+                                      target(move.to, move.chunk)),
+                                 operand);
+    wait(transfer, arrived_[at(number)]);
+    wait(transfer, sum.last);
+    sum.last = writer_.add_local(move.to, std::move(transfer));
+  }
+
+  Writer& writer_;
+  std::int64_t parts_;
+  bool is_scatter_;
+  std::vector<Move> moves_;
+  std::vector<std::int64_t> slot_of_;                // by move
+  std::vector<std::optional<Dependency>> arrived_;   // by move: in its slot
+  std::vector<std::map<std::int64_t, Sum>> sums_;    // by rank and chunk
+  std::vector<std::int64_t> slots_;                  // by rank
+  std::priority_queue<Todo> todo_;
+};
 
 /// The number of parts that is asked for, or that has the best schedule.
 std::int64_t best_split(const TemplateArguments& arguments,
@@ -149,6 +229,10 @@ class Synthesis {
   Fabric fabric_;
 };
 
+void add_slots(Plan& plan, std::int64_t slots) {
+  if (slots > 0) plan.tensors.push_back({"slots", Role::scratch, slots});
+}
+
 Plan make_all_gather_synth(const TemplateArguments& arguments) {
   Synthesis synthesis(arguments);
   const std::int64_t parts = synthesis.split(false), ranks = arguments.ranks;
@@ -159,7 +243,7 @@ Plan make_all_gather_synth(const TemplateArguments& arguments) {
   Arrivals arrived(at(ranks));
   write_gather(writer, synthesis.gather(parts, false), parts, true, arrived);
   for (int rank = 0; rank < ranks; ++rank)
-    writer.add_copy(
+    writer.add_local(
         rank, copy(chunks_of(kInput, {}, parts), chunks_of(kOutput, constant(rank * parts), parts)));
   writer.finish(plan);
   return plan;
@@ -174,7 +258,9 @@ Plan make_reduce_scatter_synth(const TemplateArguments& arguments) {
                   {"partial", Role::scratch, ranks * parts}};
   plan.in_place_safe = true;
   Writer writer(synthesis.fabric());
-  write_reduction(writer, synthesis.gather(parts, true), parts, arguments.ranks, true);
+  Reduction reduction(writer, synthesis.gather(parts, true), parts, arguments.ranks, true);
+  reduction.run();
+  add_slots(plan, reduction.slots());
   writer.finish(plan);
   return plan;
 }
@@ -188,11 +274,9 @@ Plan make_all_reduce_synth(const TemplateArguments& arguments) {
                   {"partial", Role::scratch, ranks * parts}};
   plan.in_place_safe = true;
   Writer writer(synthesis.fabric());
-  Arrivals arrived =
-      write_reduction(writer, synthesis.gather(parts, true), parts, arguments.ranks, false);
-  // Only sums that are complete are passed on.
-  for (int rank = 0; rank < ranks; ++rank)
-    std::erase_if(arrived[at(rank)], [&](const auto& a) { return a.first / parts != rank; });
+  Reduction reduction(writer, synthesis.gather(parts, true), parts, arguments.ranks, false);
+  Arrivals arrived = reduction.run();
+  add_slots(plan, reduction.slots());
   write_gather(writer, synthesis.gather(parts, false), parts, false, arrived);
   writer.finish(plan);
   return plan;
@@ -230,7 +314,7 @@ Plan make_all_to_all_synth(const TemplateArguments& arguments) {
   if (most > 0) plan.tensors.push_back({"relayed", Role::scratch, most});
   for (int rank = 0; rank < ranks; ++rank) {
     const Affine own = constant(rank * parts);
-    writer.add_copy(rank, copy(chunks_of(kInput, own, parts), chunks_of(kOutput, own, parts)));
+    writer.add_local(rank, copy(chunks_of(kInput, own, parts), chunks_of(kOutput, own, parts)));
   }
   writer.finish(plan);
   return plan;

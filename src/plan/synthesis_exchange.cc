@@ -13,23 +13,26 @@ std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-/// Paths for all pairs of ranks: the fewest steps, and among those the least sum of squares of what the
+/// Paths for all chunks of all pairs of ranks: the fewest steps, and among those the least sum of squares of what the
 /// trunks carry.
 class Paths {
  public:
-  Paths(const Steps& steps, int ranks, std::size_t trunks) : steps_(steps), ranks_(ranks) {
+  Paths(const Steps& steps, int ranks, std::int64_t parts, std::size_t trunks)
+      : steps_(steps), ranks_(ranks), parts_(parts) {
     load_.assign(trunks, 0.0);
-    paths_.resize(at(ranks) * at(ranks));
+    paths_.resize(at(parts * ranks * ranks));
     for (int to = 0; to < ranks; ++to) hops_.push_back(hops_to(to));
     constexpr int kRounds = 2;  // the first knows nothing of the pairs that come later
     for (int round = 0; round < kRounds; ++round) {
       for (int distance = 1; distance < ranks; ++distance) {
-        for (int from = 0; from < ranks; ++from) choose(from, (from + distance) % ranks);
+        for (std::int64_t part = 0; part < parts; ++part) {
+          for (int from = 0; from < ranks; ++from) choose(from, (from + distance) % ranks, part);
+        }
       }
     }
   }
 
-  const std::vector<std::int32_t>& path(std::int64_t pair) const { return paths_[at(pair)]; }
+  const std::vector<std::int32_t>& path(std::int64_t chunk) const { return paths_[at(chunk)]; }
 
  private:
   std::vector<int> hops_to(int to) const {
@@ -61,8 +64,9 @@ class Paths {
   }
 
   /// Forward, layer by layer, over the steps that come nearer.
-  void choose(int from, int to) {
-    std::vector<std::int32_t>& path = paths_[at(from) * at(ranks_) + at(to)];
+  void choose(int from, int to, std::int64_t part) {
+    std::vector<std::int32_t>& path =
+        paths_[at((std::int64_t{from} * ranks_ + to) * parts_ + part)];
     add(path, -1);
     path.clear();
     struct Place {
@@ -114,9 +118,10 @@ class Paths {
 
   const Steps& steps_;
   int ranks_;
+  std::int64_t parts_;
   std::vector<double> load_;            // by trunk: microseconds
   std::vector<std::vector<int>> hops_;  // by destination, then rank
-  std::vector<std::vector<std::int32_t>> paths_;  // by from * ranks + to
+  std::vector<std::vector<std::int32_t>> paths_;  // by chunk
 };
 
 class Exchange {
@@ -125,14 +130,13 @@ class Exchange {
       : options_(options),
         steps_(fabric, options.chunk_bytes, false),
         ranks_(fabric.ranks()),
-        paths_(steps_, ranks_, fabric.trunks().size()) {
+        paths_(steps_, ranks_, options.parts, fabric.trunks().size()) {
     waiting_.resize(steps_.all().size());
     is_due_.assign(at(ranks_), false);
     for (int rank = 0; rank < ranks_; ++rank) next_.push_back(rank + 1);
-    for (std::int64_t pair = 0; pair < std::int64_t{ranks_} * ranks_; ++pair) {
-      total_ += std::ssize(paths_.path(pair)) * options.parts;
-      for (std::int64_t part = 0; part < options.parts; ++part)
-        arrive(pair * options.parts + part, 0);
+    for (std::int64_t chunk = 0; chunk < options.parts * ranks_ * ranks_; ++chunk) {
+      total_ += std::ssize(paths_.path(chunk));
+      arrive(chunk, 0);
     }
   }
 
@@ -178,7 +182,7 @@ class Exchange {
 
   /// The chunk is where its path's step number `position` begins.
   void arrive(std::int64_t chunk, std::int32_t position) {
-    const auto& path = paths_.path(chunk / options_.parts);
+    const auto& path = paths_.path(chunk);
     if (position == std::ssize(path)) return;
     Time left{0};
     for (auto i = at(position); i < path.size(); ++i)
