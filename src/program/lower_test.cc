@@ -329,6 +329,10 @@ std::vector<Case> exchange_cases() {
       cases.push_back({name, {{"transfer", transfer}, {"in_place", "1"}}});
     cases.push_back({name, {{"protocol", "ll"}, {"in_place", "1"}}});
   }
+  for (const char* transfer : {"push", "pull"}) {
+    for (const char* name : {"all-gather/direct", "all-to-all/direct"})
+      cases.push_back({name, {{"transfer", transfer}, {"order", "counter-clockwise"}}});
+  }
   cases.push_back({"reduce-scatter/direct", {{"transfer", "push"}, {"barrier", "0"}}});
   cases.push_back(
       {"all-reduce/one-shot", {{"transfer", "push"}, {"barrier", "0"}, {"in_place", "1"}}});

@@ -1,0 +1,183 @@
+#include "plan/estimate.h"
+
+#include <algorithm>
+#include <queue>
+
+namespace hemiola::plan {
+namespace {
+
+std::size_t at(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// The transfers of a plan as numbers, in a list schedule.
+class Schedule {
+ public:
+  Schedule(const Plan& plan, Fabric& fabric, std::int64_t chunk_bytes)
+      : plan_(plan), fabric_(fabric), chunk_bytes_(chunk_bytes) {
+    free_.assign(fabric.trunks().size(), Time{0});
+    number_streams();
+    for (int rank = 0; rank < plan.ranks; ++rank) {
+      for (std::size_t s = 0; s < plan.code(rank).streams.size(); ++s) add_stream(rank, s);
+    }
+  }
+
+  Time run() {
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      if (--jobs_[i].missing == 0) ready_.push({jobs_[i].ready, i});
+    }
+    Time end{0};
+    std::size_t done = 0;
+    while (!ready_.empty()) {
+      const auto [when, number] = ready_.top();
+      ready_.pop();
+      Job& job = jobs_[number];
+      Time start = when;
+      for (const Load& load : job.loads) start = std::max(start, free_[at(load.trunk)]);
+      if (start > when) {
+        ready_.push({start, number});
+        continue;
+      }
+      Time left = start + job.copy;
+      for (const Load& load : job.loads) {
+        free_[at(load.trunk)] = start + load.busy;
+        left = std::max(left, start + load.busy);
+      }
+      end = std::max(end, left + job.latency);
+      ++done;
+      if (job.next >= 0) release(at(job.next), left);
+      for (const std::size_t other : job.waiting) release(other, left + job.latency);
+    }
+    if (done < jobs_.size())
+      throw Failure("plan '" + plan_.name + "' has transfers that wait for each other");
+    return end;
+  }
+
+ private:
+  struct Load {
+    std::int32_t trunk = 0;
+    Time busy{0};
+  };
+  struct Job {
+    std::vector<Load> loads;
+    Time copy{0}, latency{0}, ready{0};
+    std::int64_t next = -1;
+    std::vector<std::size_t> waiting;
+    std::int32_t missing = 1;  // what it waits for, and the start of the run
+  };
+  using Entry = std::pair<Time, std::size_t>;
+
+  void number_streams() {
+    std::int64_t first = 0;
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      first_.emplace_back();
+      for (const Stream& stream : plan_.code(rank).streams) {
+        first_.back().push_back(first);
+        first += count_transfers(stream);
+      }
+    }
+    jobs_.resize(at(first));
+  }
+
+  void release(std::size_t number, Time when) {
+    Job& job = jobs_[number];
+    job.ready = std::max(job.ready, when);
+    if (--job.missing == 0) ready_.push({job.ready, number});
+  }
+
+  void add_stream(int rank, std::size_t s) {
+    std::int64_t number = first_[at(rank)][s];
+    const std::int64_t end = number + count_transfers(plan_.code(rank).streams[s]);
+    for_each_transfer(plan_.code(rank).streams[s], rank,
+                      [&](const Transfer& transfer, const Indices& when) {
+                        Job& job = jobs_[at(number)];
+                        set_loads(job, transfer, when);
+                        for (const Dependency& dependency : transfer.after) {
+                          if (dependency.computed) continue;
+                          const std::int64_t first =
+                              first_[at(dependency.rank(when))][at(dependency.stream)];
+                          jobs_[at(first + dependency.transfer(when))].waiting.push_back(at(number));
+                          ++job.missing;
+                        }
+                        if (++number < end) {
+                          job.next = number;
+                          ++jobs_[at(number)].missing;
+                        }
+                      });
+  }
+
+  void set_loads(Job& job, const Transfer& transfer, const Indices& when) {
+    const auto rank = static_cast<int>(when.rank), peer = static_cast<int>(transfer.peer(when));
+    const Tensor& tensor = plan_.tensors[at(transfer.source.tensor)];
+    const std::int64_t bytes =
+        transfer.source.elements() * (tensor.type ? size_of(*tensor.type) : chunk_bytes_);
+    if (transfer.kind == TransferKind::collective) {
+      add_collective(job, transfer, rank, bytes);
+    } else if (transfer.group >= 0) {
+      for (const int member : plan_.groups[at(transfer.group)]) {
+        if (member == rank) continue;
+        transfer.kind == TransferKind::push ? add_way(job, rank, member, bytes)
+                                            : add_way(job, member, rank, bytes);
+      }
+      join(job);
+    } else if (transfer.kind == TransferKind::copy) {
+      const Rate memory = fabric_.machine().model(rank).hbm_rate;
+      job.copy = memory.is_ideal() ? Time{0} : memory.time_for(2 * bytes);
+    } else {
+      transfer.kind == TransferKind::push ? add_way(job, rank, peer, bytes)
+                                          : add_way(job, peer, rank, bytes);
+    }
+  }
+
+  void add_way(Job& job, int from, int to, std::int64_t bytes) {
+    const Way& way = fabric_.way(from, to);
+    for (const Way::Use& use : way.uses)
+      job.loads.push_back({use.trunk, fabric_.busy(way, use, bytes)});
+    job.latency = std::max(job.latency, way.latency);
+  }
+
+  /// The data of a multicast, or of a reduction in the switch, passes a link of the rank only once.
+  static void join(Job& job) {
+    std::sort(job.loads.begin(), job.loads.end(), [](const Load& a, const Load& b) {
+      return std::pair(a.trunk, b.busy) < std::pair(b.trunk, a.busy);
+    });
+    const auto same = [](const Load& a, const Load& b) { return a.trunk == b.trunk; };
+    job.loads.erase(std::unique(job.loads.begin(), job.loads.end(), same), job.loads.end());
+  }
+
+  /// The share of one member, from it to the next one: what a ring algorithm would send.
+  void add_collective(Job& job, const Transfer& transfer, int rank, std::int64_t bytes) {
+    const std::vector<int>& group = plan_.groups[at(transfer.group)];
+    const auto own = std::find(group.begin(), group.end(), rank) - group.begin();
+    const auto members = static_cast<std::int64_t>(group.size());
+    if (members == 1) return;
+    std::int64_t sent = bytes;
+    if (transfer.collective == Collective::all_gather) sent = bytes * (members - 1);
+    if (transfer.collective == Collective::all_reduce) sent = 2 * bytes * (members - 1) / members;
+    if (transfer.collective == Collective::reduce_scatter ||
+        transfer.collective == Collective::all_to_all)
+      sent = bytes * (members - 1) / members;
+    add_way(job, rank, group[at((own + 1) % members)], sent);
+  }
+
+  const Plan& plan_;
+  Fabric& fabric_;
+  std::int64_t chunk_bytes_;
+  std::vector<std::vector<std::int64_t>> first_;  // job, by rank and stream
+  std::vector<Job> jobs_;
+  std::vector<Time> free_;  // by trunk
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready_;
+};
+
+}  // namespace
+
+Time estimate(const Plan& plan, Fabric& fabric, std::int64_t chunk_bytes) {
+  return Schedule(plan, fabric, chunk_bytes).run();
+}
+
+Time estimate(const Plan& plan, const machine::Machine& machine, std::int64_t chunk_bytes) {
+  Fabric fabric(machine);
+  return estimate(plan, fabric, chunk_bytes);
+}
+
+}  // namespace hemiola::plan

@@ -1,0 +1,200 @@
+#include "plan/fabric.h"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+namespace hemiola::plan {
+namespace {
+
+using machine::NodeId;
+using machine::NodeKind;
+
+std::size_t at(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+}  // namespace
+
+Fabric::Fabric(const machine::Machine& machine) : machine_(machine) {
+  rank_of_.assign(machine.nodes.size(), -1);
+  for (int rank = 0; rank < machine.ranks(); ++rank)
+    rank_of_[at(machine.gpus[at(rank)])] = rank;
+  find_trunks();
+  find_islands();
+}
+
+void Fabric::find_trunks() {
+  std::map<std::tuple<NodeId, NodeId, std::int32_t>, std::int32_t> known;
+  leaving_.resize(machine_.nodes.size());
+  for (const machine::Link& link : machine_.links) {
+    const auto [entry, is_new] = known.try_emplace({link.from, link.to, link.link_class},
+                                                   static_cast<std::int32_t>(trunks_.size()));
+    if (is_new) {
+      leaving_[at(link.from)].push_back(entry->second);
+      trunks_.push_back({link.from, link.to, link.link_class, 0, {}});
+    }
+    Trunk& trunk = trunks_[at(entry->second)];
+    ++trunk.lanes;
+    trunk.bandwidth.bytes_per_second +=
+        machine_.link_classes[at(link.link_class)].bandwidth.bytes_per_second;
+    trunk_of_.push_back(entry->second);
+  }
+  for (Trunk& trunk : trunks_) {
+    for (const NodeId end : {trunk.from, trunk.to}) {
+      const machine::Node& node = machine_.nodes[at(end)];
+      if (node.kind == NodeKind::nic && !node.nic_model.rate.is_ideal())
+        trunk.bandwidth = std::min(trunk.bandwidth, node.nic_model.rate);
+    }
+  }
+}
+
+/// Ranks that paths without other ranks inside lead to, with their hops.
+std::vector<Fabric::Reached> Fabric::reach(int rank, bool through_nics) const {
+  std::vector<int> hops(machine_.nodes.size(), -1);
+  std::vector<NodeId> queue{machine_.gpus[at(rank)]};
+  hops[at(queue.front())] = 0;
+  std::vector<Reached> found;
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    for (const std::int32_t trunk : leaving_[at(queue[i])]) {
+      const NodeId next = trunks_[at(trunk)].to;
+      if (hops[at(next)] >= 0) continue;
+      if (machine_.nodes[at(next)].kind == NodeKind::nic && !through_nics) continue;
+      hops[at(next)] = hops[at(queue[i])] + 1;
+      if (rank_of_[at(next)] >= 0)
+        found.push_back({rank_of_[at(next)], hops[at(next)]});
+      else if (machine_.nodes[at(next)].kind != NodeKind::xpu)
+        queue.push_back(next);
+    }
+  }
+  return found;
+}
+
+void Fabric::find_islands() {
+  islands_.assign(at(ranks()), -1);
+  for (int first = 0; first < ranks(); ++first) {
+    if (islands_[at(first)] >= 0) continue;
+    std::vector<int> queue{first};
+    islands_[at(first)] = first;
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      for (const Reached& next : reach(queue[i], false)) {
+        if (islands_[at(next.rank)] >= 0) continue;
+        islands_[at(next.rank)] = first;
+        queue.push_back(next.rank);
+      }
+    }
+  }
+}
+
+Time Fabric::latency_of(NodeId id, bool is_end) const {
+  const machine::Node& node = machine_.nodes[at(id)];
+  if (is_end) return {0};
+  if (node.kind == NodeKind::nic) return node.nic_model.message_time + node.nic_model.latency;
+  return node.switch_model.latency;
+}
+
+/// A link, or a link to a switch and one from it; as machine::routes() would go, without asking it
+/// for every pair of a large machine.
+bool Fabric::add_short_way(int from, int to) {
+  const NodeId a = machine_.gpus[at(from)], b = machine_.gpus[at(to)];
+  Way way{.from = from, .to = to, .paths = 0};
+  const auto latency = [&](std::int32_t trunk) {
+    return machine_.link_classes[at(trunks_[at(trunk)].link_class)].latency;
+  };
+  for (const std::int32_t first : leaving_[at(a)]) {
+    if (trunks_[at(first)].to != b) continue;
+    way.uses.push_back({first, trunks_[at(first)].lanes});
+    way.paths += trunks_[at(first)].lanes;
+    way.latency = std::max(way.latency, latency(first));
+  }
+  for (const std::int32_t first : leaving_[at(a)]) {
+    if (way.paths > 0 && trunks_[at(way.uses.front().trunk)].to == b) break;
+    const NodeId middle = trunks_[at(first)].to;
+    if (machine_.nodes[at(middle)].kind != NodeKind::switch_) continue;
+    for (const std::int32_t second : leaving_[at(middle)]) {
+      if (trunks_[at(second)].to != b) continue;
+      const std::int32_t lanes = std::min(trunks_[at(first)].lanes, trunks_[at(second)].lanes);
+      way.uses.push_back({first, lanes});
+      way.uses.push_back({second, lanes});
+      way.paths += lanes;
+      way.latency =
+          std::max(way.latency, latency(first) + latency_of(middle, false) + latency(second));
+    }
+  }
+  if (way.paths == 0) return false;
+  ways_[{from, to}] = std::move(way);
+  return true;
+}
+
+void Fabric::add_routes(int from, int to) {
+  const machine::Routes& routes = machine_.routes(from, to);
+  if (routes.count == 0) {
+    throw Failure("machine '" + machine_.name + "': rank " + std::to_string(from) +
+                      " has no way to rank " + std::to_string(to),
+                  {}, "choose other ranks with --ranks");
+  }
+  Way way{.from = from, .to = to, .paths = routes.count};
+  way.is_network = routes.reach == machine::Reach::network;
+  std::map<std::int32_t, std::int32_t> paths;  // by trunk
+  for (std::int32_t i = 0; i < routes.count; ++i) {
+    Time latency{0};
+    for (const machine::LinkId link : routes.path(i)) {
+      ++paths[trunk_of_[at(link)]];
+      latency += machine_.class_of(link).latency +
+                 latency_of(machine_.links[at(link)].to, rank_of_[at(machine_.links[at(link)].to)] == to);
+    }
+    way.latency = std::max(way.latency, latency);
+  }
+  // In the order of the first path, so that the first is the trunk that leaves the rank.
+  for (const machine::LinkId link : routes.path(0)) {
+    const std::int32_t trunk = trunk_of_[at(link)];
+    way.uses.push_back({trunk, paths[trunk]});
+    paths.erase(trunk);
+  }
+  for (const auto& [trunk, used] : paths) way.uses.push_back({trunk, used});
+  ways_[{from, to}] = std::move(way);
+}
+
+const Way& Fabric::way(int from, int to) {
+  const auto found = ways_.find({from, to});
+  if (found != ways_.end()) return found->second;
+  if (!add_short_way(from, to)) add_routes(from, to);
+  return ways_.at({from, to});
+}
+
+std::vector<std::pair<int, int>> Fabric::neighbours() {
+  std::vector<std::pair<int, int>> pairs;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const std::vector<Reached> all = reach(rank, true);
+    std::map<std::int32_t, int> fewest;  // hops, by island
+    bool has_short_way_in_island = false;
+    for (const Reached& next : all) {
+      const auto [entry, is_new] = fewest.try_emplace(island(next.rank), next.hops);
+      if (!is_new) entry->second = std::min(entry->second, next.hops);
+      if (island(next.rank) == island(rank) && next.hops <= 2) has_short_way_in_island = true;
+    }
+    for (const Reached& next : all) {
+      const bool is_own = island(next.rank) == island(rank);
+      if (is_own ? has_short_way_in_island && next.hops > 2
+                 : next.hops > fewest[island(next.rank)])
+        continue;
+      pairs.emplace_back(rank, next.rank);
+    }
+  }
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
+}
+
+Time Fabric::busy(const Way& way, const Way::Use& use, std::int64_t bytes) const {
+  const Trunk& trunk = trunks_[at(use.trunk)];
+  const std::int64_t part = (bytes * use.paths + way.paths - 1) / way.paths;
+  return trunk.bandwidth.time_for(machine_.link_classes[at(trunk.link_class)].wire_bytes(part));
+}
+
+Time Fabric::busy(const Way& way, std::int64_t bytes) const {
+  Time most{0};
+  for (const Way::Use& use : way.uses) most = std::max(most, busy(way, use, bytes));
+  return most;
+}
+
+}  // namespace hemiola::plan

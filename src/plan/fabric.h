@@ -1,0 +1,79 @@
+// The machine as plans see it: ways between ranks, the links that each occupies, and for how long.
+// Coarser than the simulator: parallel links are one, a transfer spreads evenly over all paths of its
+// way, and only bandwidth and latency count.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/time.h"
+#include "machine/machine.h"
+
+namespace hemiola::plan {
+
+/// One direction of all parallel links between two nodes.
+struct Trunk {
+  machine::NodeId from = 0, to = 0;
+  std::int32_t link_class = 0;
+  std::int32_t lanes = 0;
+  Rate bandwidth{};  ///< of all lanes, raw; not more than a NIC at one of its ends does
+};
+
+/// How data gets from one rank to another.
+struct Way {
+  struct Use {
+    std::int32_t trunk = 0;
+    std::int32_t paths = 0;  ///< of those of the way
+  };
+  int from = 0, to = 0;
+  std::int32_t paths = 1;  ///< equally loaded
+  std::vector<Use> uses;
+  Time latency{0};  ///< of the first byte, links and switches and NICs
+  bool is_network = false;
+};
+
+class Fabric {
+ public:
+  explicit Fabric(const machine::Machine& machine);
+
+  int ranks() const { return machine_.ranks(); }
+  const machine::Machine& machine() const { return machine_; }
+  const std::vector<Trunk>& trunks() const { return trunks_; }
+
+  /// Along the machine's routes. Failure: none. Stays valid as long as the fabric.
+  const Way& way(int from, int to);
+
+  /// The ways that pass through no other rank: links between ranks, through one switch, and where
+  /// that does not connect them, through more. Ranks that reach each other by load and store are an
+  /// island; of the ways of a rank into another island only those with the fewest hops are listed.
+  std::vector<std::pair<int, int>> neighbours();
+  std::int32_t island(int rank) const { return islands_[static_cast<std::size_t>(rank)]; }
+
+  /// How long `bytes` keep a trunk busy, and the busiest of a way.
+  Time busy(const Way& way, const Way::Use& use, std::int64_t bytes) const;
+  Time busy(const Way& way, std::int64_t bytes) const;
+
+ private:
+  struct Reached {
+    int rank = 0;
+    int hops = 0;
+  };
+  std::vector<Reached> reach(int rank, bool through_nics) const;
+  void find_trunks();
+  void find_islands();
+  bool add_short_way(int from, int to);
+  void add_routes(int from, int to);
+  Time latency_of(machine::NodeId node, bool is_end) const;
+
+  const machine::Machine& machine_;
+  std::vector<Trunk> trunks_;
+  std::vector<std::int32_t> trunk_of_;             // by link
+  std::vector<std::vector<std::int32_t>> leaving_;  // by node: trunks
+  std::vector<int> rank_of_;                       // by node, or -1
+  std::vector<std::int32_t> islands_;              // by rank
+  std::map<std::pair<int, int>, Way> ways_;
+};
+
+}  // namespace hemiola::plan
