@@ -8,6 +8,7 @@
 #include "cli/inputs.h"
 #include "cli/notices.h"
 #include "report/report.h"
+#include "verify/execute.h"
 #include "verify/verify.h"
 
 namespace hemiola::cli {
@@ -15,12 +16,14 @@ namespace {
 
 constexpr const char* kExamples =
     "  hemiola check plan.json\n"
-    "  hemiola check all-reduce/ring --machine dgx-h100 --size 16MiB --param protocol=ll";
+    "  hemiola check all-reduce/ring --machine dgx-h100 --size 16MiB --param protocol=ll\n"
+    "  hemiola check plan.json --data --seed 7 --rounds 10";
 
 struct CheckOptions {
   MachineOptions machine;
   ProgramOptions program;
   bool data = false;
+  verify::ExecuteOptions execute;
 };
 
 /// Without a machine, --ranks is the number of ranks of a built-in.
@@ -44,10 +47,6 @@ class Checker {
       : options_(options), notices_(session.quiet), progress_(!session.quiet) {}
 
   ExitCode run() {
-    if (options_.data) {
-      throw Failure("comes with a later version", SourceLocation{.file = "--data"},
-                    "without it the program is proven for all data");
-    }
     const std::vector<std::string> names = program_names(options_.program.program);
     load_machine_if_given();
     ExitCode worst = ExitCode::done;
@@ -97,6 +96,13 @@ class Checker {
       report::print_proof(std::cout, proof, "");
       if (proof.verdict == verify::Verdict::wrong) worst = std::max(worst, ExitCode::wrong_program);
       if (proof.verdict == verify::Verdict::deadlock) worst = std::max(worst, ExitCode::deadlock);
+      if (!options_.data) continue;
+      progress_.doing("running " + name + " at " + to_string(size));
+      const verify::Execution execution = verify::execute(bound, options_.execute);
+      report::print_execution(std::cout, execution, "");
+      if (execution.outcome == verify::Outcome::hang) worst = std::max(worst, ExitCode::deadlock);
+      else if (execution.outcome != verify::Outcome::right)
+        worst = std::max(worst, ExitCode::wrong_program);
     }
     return worst;
   }
@@ -115,7 +121,12 @@ void add_check(CLI::App& app, Session& session) {
   const auto options = std::make_shared<CheckOptions>();
   add_program_options(*verb, options->program);
   add_machine_options(*verb, options->machine);
-  verb->add_flag("--data", options->data, "on real data too (not yet)");
+  CLI::Option* data = verb->add_flag(
+      "--data", options->data, "run it here too, on real data: a thread for each workgroup");
+  verb->add_option("--seed", options->execute.seed, "of the data and the delays (1)")->needs(data);
+  verb->add_option("--rounds", options->execute.rounds, "runs in a row without a reset (3)")
+      ->check(CLI::Range(1, 1'000'000))
+      ->needs(data);
   verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
   verb->callback([options, &session] {
     session.action = [options, &session] { return Checker(*options, session).run(); };

@@ -52,4 +52,12 @@ void print_proof(std::ostream& out, const verify::Proof& proof, std::string_view
   if (!proof.warnings.empty()) out << proof.warnings.render() << '\n';
 }
 
+void print_execution(std::ostream& out, const verify::Execution& execution,
+                     std::string_view prefix) {
+  out << prefix << "data: " << verify::name_of(execution.outcome) << ": " << execution.summary
+      << '\n';
+  for (std::size_t i = 0; i < execution.steps.size(); ++i)
+    out << prefix << fmt::format("  {}. {}\n", i + 1, step(execution.steps[i]));
+}
+
 }  // namespace hemiola::report

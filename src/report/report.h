@@ -13,6 +13,7 @@
 #include "program/program.h"
 #include "sim/result.h"
 #include "sim/trace.h"
+#include "verify/execute.h"
 #include "verify/verify.h"
 
 namespace hemiola::report {
@@ -37,6 +38,9 @@ void print_attribution(std::ostream& out, const sim::Result& result);
 /// Warnings are rendered after it.
 /// `prefix` opens every line: "# " above a table.
 void print_proof(std::ostream& out, const verify::Proof& proof, std::string_view prefix = "# ");
+/// What happened when it ran on real data, and where.
+void print_execution(std::ostream& out, const verify::Execution& execution,
+                     std::string_view prefix = "# ");
 /// The graph in numbers, link classes with their goodput, bandwidth and latency between GPUs, every
 /// parameter with its source, the warnings, and the window of the line engine.
 void print_machine(std::ostream& out, const machine::Machine& machine);

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/units.h"
+#include "verify/execute.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify {
@@ -43,6 +44,20 @@ TEST_P(Inputs, every_file_has_the_verdict_that_is_known) {
         EXPECT_NE(proof.summary.find(wrong->second), std::string::npos) << proof.summary;
       }
     }
+  }
+}
+
+TEST_P(Inputs, every_file_that_is_proven_gives_right_results) {
+  const fs::path folder = fs::path(HEMIOLA_SOURCE_DIR "/../shared/inputs") / GetParam();
+  if (!fs::is_directory(folder))
+    GTEST_SKIP() << "\n*** SKIPPED: the real input files are not here (" << folder << ") ***\n";
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const program::Program program = program::load(entry.path().string());
+    const program::Program bound = program::bind(
+        program, nullptr, {.size = program.next_legal_size(KiB(1), DataType::float32)});
+    if (check(bound).verdict != Verdict::proven) continue;
+    const Execution execution = execute(bound, {.rounds = 1});
+    EXPECT_EQ(execution.outcome, Outcome::right) << entry.path() << ": " << execution.summary;
   }
 }
 
