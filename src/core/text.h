@@ -22,7 +22,7 @@ SourceLocation locate(std::string file, std::string_view text, std::size_t offse
 
 /// What a text file looks like by its content, not by its name.
 enum class Format {
-  hemiola_plan,   ///< chunk plan (docs/plans.md)
+  hemiola_plan,   ///< chunk plan (docs/plan_files.md)
   mscclpp_json,   ///< MSCCL++ execution plan
   msccl_xml,      ///< <algo ...>
   nccl_topology,  ///< <system ...>

@@ -119,8 +119,8 @@ void Recorder::move(int rank, std::int32_t stream, const program::Primitive& pri
   // The first own destination holds the reduction, or memory of the stream does.
   const auto own = std::find_if(destinations.begin(), destinations.end(), is_own);
   const bool passes = own == destinations.end();
-  const bool once = passes && destinations.size() == 1 && sources.size() <= 2 &&
-                    !(sources.size() == 2 && reads_far);
+  const bool once = passes && destinations.size() == 1 && destinations.front().group < 0 &&
+                    sources.size() <= 2 && !(sources.size() == 2 && reads_far);
   const Place held = passes ? passing(rank, stream, bytes, once) : *own;
   // An operand that is already there, else an own one, else the first, which is brought.
   auto operand = std::find(sources.begin(), sources.end(), held);

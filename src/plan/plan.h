@@ -6,7 +6,7 @@
 // (rank, loop counter), so a ring over 1,024 ranks has as many items as one over 8. Irregular plans
 // give every rank a code of its own.
 //
-// docs/plans.md is the definition; docs/plan.schema.json the file format (plan/plan_json.h).
+// docs/plan_files.md is the definition; docs/plan.schema.json the file format (plan/plan_json.h).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The file form of plans: JSON, one object, schema in docs/plan.schema.json, explained in
-// docs/plans.md ("Plan files"). Expressions are numbers or text (core/affine.h).
+// docs/plan_files.md. Expressions are numbers or text (core/affine.h).
 #pragma once
 
 #include <string>
