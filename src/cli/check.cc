@@ -7,6 +7,8 @@
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
+#include "plan/template.h"
+#include "program/built_in.h"
 #include "report/report.h"
 #include "verify/execute.h"
 #include "verify/verify.h"
@@ -70,7 +72,44 @@ class Checker {
     }
   }
 
+  /// A plan file, or a template of elements (whose program has computes).
+  ExitCode check_plan(const std::string& name, const plan::Plan& plan) {
+    progress_.doing("checking " + name);
+    const verify::Proof proof = verify::check(plan);
+    std::cout << name << ": " << name_of(plan.collective) << " on " << plan.ranks
+              << " ranks, a plan\n";
+    report::print_proof(std::cout, proof, "");
+    const ExitCode code = code_of(proof.verdict);
+    // Threads on a plan that orders too little would race themselves.
+    if (!options_.data || code != ExitCode::done) return code;
+    progress_.doing("running " + name);
+    const verify::Execution execution = verify::execute(plan, options_.execute);
+    report::print_execution(std::cout, execution, "");
+    return code_of(execution.outcome);
+  }
+
+  static ExitCode code_of(verify::Verdict verdict) {
+    if (verdict == verify::Verdict::wrong) return ExitCode::wrong_program;
+    if (verdict == verify::Verdict::deadlock) return ExitCode::deadlock;
+    return ExitCode::done;
+  }
+  static ExitCode code_of(verify::Outcome outcome) {
+    if (outcome == verify::Outcome::right) return ExitCode::done;
+    return outcome == verify::Outcome::hang ? ExitCode::deadlock : ExitCode::wrong_program;
+  }
+
   ExitCode check_program(const std::string& name) {
+    if (const std::optional<plan::Plan> plan = read_plan_file(name)) {
+      if (!options_.program.size.empty() || !options_.program.sizes.empty())
+        notices_.note("a plan is proven for all sizes");
+      return check_plan(name, *plan);
+    }
+    if (plan::find_template(name) != nullptr && !program::is_built_in(name)) {
+      const int count = machine_ ? machine_->ranks()
+                                 : ranks_without_machine(options_.machine.ranks, true, notices_);
+      return check_plan(name, plan::make(name, count, parameter_values(options_.program.parameters),
+                                         machine_ ? &*machine_ : nullptr));
+    }
     const DataType type = data_type_value(options_.program.dtype);
     const ReduceOp op = reduce_op_value(options_.program.op);
     const int ranks = machine_ ? machine_->ranks()
@@ -94,15 +133,12 @@ class Checker {
       const verify::Proof proof = verify::check(bound);
       std::cout << name << " at " << to_string(size) << '\n';
       report::print_proof(std::cout, proof, "");
-      if (proof.verdict == verify::Verdict::wrong) worst = std::max(worst, ExitCode::wrong_program);
-      if (proof.verdict == verify::Verdict::deadlock) worst = std::max(worst, ExitCode::deadlock);
+      worst = std::max(worst, code_of(proof.verdict));
       if (!options_.data) continue;
       progress_.doing("running " + name + " at " + to_string(size));
       const verify::Execution execution = verify::execute(bound, options_.execute);
       report::print_execution(std::cout, execution, "");
-      if (execution.outcome == verify::Outcome::hang) worst = std::max(worst, ExitCode::deadlock);
-      else if (execution.outcome != verify::Outcome::right)
-        worst = std::max(worst, ExitCode::wrong_program);
+      worst = std::max(worst, code_of(execution.outcome));
     }
     return worst;
   }
@@ -121,8 +157,8 @@ void add_check(CLI::App& app, Session& session) {
   const auto options = std::make_shared<CheckOptions>();
   add_program_options(*verb, options->program);
   add_machine_options(*verb, options->machine);
-  CLI::Option* data = verb->add_flag(
-      "--data", options->data, "run it here too, on real data: a thread for each workgroup");
+  CLI::Option* data = verb->add_flag("--data", options->data,
+                                     "run it here too, on real data: a thread for each workgroup");
   verb->add_option("--seed", options->execute.seed, "of the data and the delays (1)")->needs(data);
   verb->add_option("--rounds", options->execute.rounds, "runs in a row without a reset (3)")
       ->check(CLI::Range(1, 1'000'000))

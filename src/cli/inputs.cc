@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "core/text.h"
+#include "plan/plan_json.h"
+#include "plan/template.h"
 #include "program/built_in.h"
 
 namespace hemiola::cli {
@@ -129,6 +131,15 @@ std::vector<std::string> program_names(const std::string& input) {
                   "the built-ins are: " + all_built_ins());
   }
   return names;
+}
+
+std::optional<plan::Plan> read_plan_file(const std::string& name) {
+  std::error_code ignored;
+  if (plan::find_template(name) != nullptr || !std::filesystem::is_regular_file(name, ignored))
+    return std::nullopt;
+  const std::string content = read_file(name);
+  if (!plan::is_plan(content)) return std::nullopt;
+  return plan::read_plan(content, name);
 }
 
 program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/values.h"
 #include "machine/machine.h"
+#include "plan/plan.h"
 #include "program/program.h"
 
 namespace hemiola::cli {
@@ -37,6 +39,8 @@ void add_program_options(CLI::App& verb, ProgramOptions& options);
 /// built-ins of it. Failure for a file that is known to be something else, and for a collective
 /// without built-ins.
 std::vector<std::string> program_names(const std::string& input);
+/// The plan of a plan file; nothing for anything else.
+std::optional<plan::Plan> read_plan_file(const std::string& name);
 /// `machine`: what built-ins follow; may be null.
 program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,
                               const machine::Machine* machine = nullptr);

@@ -93,15 +93,7 @@ program::Program load_one_program(const PlanOptions& options, const Session& ses
 
 /// A plan file, or a template; nothing when it is neither.
 std::optional<plan::Plan> load_plan(const PlanOptions& options, const Session& session) {
-  std::error_code ignored;
-  if (plan::find_template(options.input) == nullptr) {
-    if (!std::filesystem::is_regular_file(options.input, ignored)) return std::nullopt;
-    const std::string content = read_file(options.input);
-    if (!plan::is_plan(content)) return std::nullopt;
-    if (!options.parameters.empty())
-      throw Failure("only templates have parameters", SourceLocation{.file = "--param"});
-    return plan::read_plan(content, options.input);
-  }
+  if (plan::find_template(options.input) == nullptr) return read_plan_file(options.input);
   const std::optional<machine::Machine> machine = machine_of(options, session);
   const int ranks = ranks_of(options, machine ? &*machine : nullptr);
   plan::Plan plan = plan::make(options.input, ranks, parameter_values(options.parameters),

@@ -88,22 +88,21 @@ class Schedule {
   void add_stream(int rank, std::size_t s) {
     std::int64_t number = first_[at(rank)][s];
     const std::int64_t end = number + count_transfers(plan_.code(rank).streams[s]);
-    for_each_transfer(plan_.code(rank).streams[s], rank,
-                      [&](const Transfer& transfer, const Indices& when) {
-                        Job& job = jobs_[at(number)];
-                        set_loads(job, transfer, when);
-                        for (const Dependency& dependency : transfer.after) {
-                          if (dependency.computed) continue;
-                          const std::int64_t first =
-                              first_[at(dependency.rank(when))][at(dependency.stream)];
-                          jobs_[at(first + dependency.transfer(when))].waiting.push_back(at(number));
-                          ++job.missing;
-                        }
-                        if (++number < end) {
-                          job.next = number;
-                          ++jobs_[at(number)].missing;
-                        }
-                      });
+    for_each_transfer(
+        plan_.code(rank).streams[s], rank, [&](const Transfer& transfer, const Indices& when) {
+          Job& job = jobs_[at(number)];
+          set_loads(job, transfer, when);
+          for (const Dependency& dependency : transfer.after) {
+            if (dependency.computed) continue;
+            const std::int64_t first = first_[at(dependency.rank(when))][at(dependency.stream)];
+            jobs_[at(first + dependency.transfer(when))].waiting.push_back(at(number));
+            ++job.missing;
+          }
+          if (++number < end) {
+            job.next = number;
+            ++jobs_[at(number)].missing;
+          }
+        });
   }
 
   void set_loads(Job& job, const Transfer& transfer, const Indices& when) {

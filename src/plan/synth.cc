@@ -1,5 +1,5 @@
-// Templates that are derived from the machine: schedules of synthesis.h as plans. A rank has a stream for
-// each of its outgoing links, with the transfers in the order of the schedule.
+// Templates that are derived from the machine: schedules of synthesis.h as plans. A rank has a
+// stream for each of its outgoing links, with the transfers in the order of the schedule.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -95,7 +95,7 @@ class Reduction {
 
   /// The additions that complete the sums of every rank, and the slots of scratch memory used.
   Arrivals run() {
-    for (; !todo_.empty(); ) {
+    for (; !todo_.empty();) {
       const Todo todo = todo_.top();
       todo_.pop();
       todo.is_push ? send(todo.move) : add(todo.move);
@@ -166,9 +166,9 @@ class Reduction {
     const Move& move = moves_[at(number)];
     Sum& sum = sums_[at(move.to)][move.chunk];
     const Region operand = held(move.to, move.chunk);
-    Transfer transfer = reducing(copy(chunk_of(kSlots, constant(slot_of_[at(number)])),
-                                      target(move.to, move.chunk)),
-                                 operand);
+    Transfer transfer = reducing(
+        copy(chunk_of(kSlots, constant(slot_of_[at(number)])), target(move.to, move.chunk)),
+        operand);
     wait(transfer, arrived_[at(number)]);
     wait(transfer, sum.last);
     sum.last = writer_.add_local(move.to, std::move(transfer));
@@ -178,10 +178,10 @@ class Reduction {
   std::int64_t parts_;
   bool is_scatter_;
   std::vector<Move> moves_;
-  std::vector<std::int64_t> slot_of_;                // by move
-  std::vector<std::optional<Dependency>> arrived_;   // by move: in its slot
-  std::vector<std::map<std::int64_t, Sum>> sums_;    // by rank and chunk
-  std::vector<std::int64_t> slots_;                  // by rank
+  std::vector<std::int64_t> slot_of_;               // by move
+  std::vector<std::optional<Dependency>> arrived_;  // by move: in its slot
+  std::vector<std::map<std::int64_t, Sum>> sums_;   // by rank and chunk
+  std::vector<std::int64_t> slots_;                 // by rank
   std::priority_queue<Todo> todo_;
 };
 
@@ -243,8 +243,8 @@ Plan make_all_gather_synth(const TemplateArguments& arguments) {
   Arrivals arrived(at(ranks));
   write_gather(writer, synthesis.gather(parts, false), parts, true, arrived);
   for (int rank = 0; rank < ranks; ++rank)
-    writer.add_local(
-        rank, copy(chunks_of(kInput, {}, parts), chunks_of(kOutput, constant(rank * parts), parts)));
+    writer.add_local(rank, copy(chunks_of(kInput, {}, parts),
+                                chunks_of(kOutput, constant(rank * parts), parts)));
   writer.finish(plan);
   return plan;
 }
@@ -303,9 +303,8 @@ Plan make_all_to_all_synth(const TemplateArguments& arguments) {
     if (move.from == from)
       held[move.chunk] = {chunk_of(kInput, constant(to * parts + part)), std::nullopt};
     Held& now = held.at(move.chunk);
-    const Region target = move.to == to
-                              ? chunk_of(kOutput, constant(from * parts + part))
-                              : chunk_of(kExtra, constant(slots[at(move.to)]++));
+    const Region target = move.to == to ? chunk_of(kOutput, constant(from * parts + part))
+                                        : chunk_of(kExtra, constant(slots[at(move.to)]++));
     Transfer transfer = push(constant(move.to), now.region, target);
     if (now.arrived) transfer.after.push_back(*now.arrived);
     now = {target, writer.add(move, std::move(transfer))};
