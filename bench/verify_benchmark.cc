@@ -63,15 +63,14 @@ double exponent(const std::vector<Sample>& list) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::pair<std::string, plan::Parameters>> plans = {
-      {"all-reduce/ring", {}},
-      {"all-to-all/direct", {}},
-      {"all-reduce/two-shot", {}},
-      {"all-gather/ring", {}}};
+  const std::vector<std::pair<std::string, plan::Parameters>> plans = {{"all-reduce/ring", {}},
+                                                                       {"all-to-all/direct", {}},
+                                                                       {"all-reduce/two-shot", {}},
+                                                                       {"all-gather/ring", {}}};
   for (const auto& [name, parameters] : plans) {
-    benchmark::RegisterBenchmark(name.c_str(), [name, parameters](benchmark::State& state) {
-      prove(state, name, parameters);
-    })
+    benchmark::RegisterBenchmark(
+        name.c_str(),
+        [name, parameters](benchmark::State& state) { prove(state, name, parameters); })
         ->RangeMultiplier(2)
         ->Range(64, 1024)
         ->Unit(benchmark::kMillisecond)
@@ -82,8 +81,7 @@ int main(int argc, char** argv) {
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   for (const auto& [name, list] : samples()) {
-    if (list.size() > 1)
-      std::cout << name << ": time ~ transfers^" << exponent(list) << '\n';
+    if (list.size() > 1) std::cout << name << ": time ~ transfers^" << exponent(list) << '\n';
   }
   return 0;
 }

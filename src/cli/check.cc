@@ -99,7 +99,8 @@ class Checker {
       progress_.doing("running " + name + " at " + to_string(size));
       const verify::Execution execution = verify::execute(bound, options_.execute);
       report::print_execution(std::cout, execution, "");
-      if (execution.outcome == verify::Outcome::hang) worst = std::max(worst, ExitCode::deadlock);
+      if (execution.outcome == verify::Outcome::hang)
+        worst = std::max(worst, ExitCode::deadlock);
       else if (execution.outcome != verify::Outcome::right)
         worst = std::max(worst, ExitCode::wrong_program);
     }
@@ -120,8 +121,8 @@ void add_check(CLI::App& app, Session& session) {
   const auto options = std::make_shared<CheckOptions>();
   add_program_options(*verb, options->program);
   add_machine_options(*verb, options->machine);
-  CLI::Option* data = verb->add_flag(
-      "--data", options->data, "run it here too, on real data: a thread for each workgroup");
+  CLI::Option* data = verb->add_flag("--data", options->data,
+                                     "run it here too, on real data: a thread for each workgroup");
   verb->add_option("--seed", options->execute.seed, "of the data and the delays (1)")->needs(data);
   verb->add_option("--rounds", options->execute.rounds, "runs in a row without a reset (3)")
       ->check(CLI::Range(1, 1'000'000))

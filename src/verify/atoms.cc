@@ -178,8 +178,7 @@ void Atoms::pair(const Area& a, const Area& b) {
   }
   if (alike) {
     for (std::size_t i = 0; i < a.rects.size(); ++i) {
-      if (a.rects[i].elements() > 1)
-        pairs_.push_back({a.tensor, b.tensor, a.rects[i], b.rects[i]});
+      if (a.rects[i].elements() > 1) pairs_.push_back({a.tensor, b.tensor, a.rects[i], b.rects[i]});
     }
     return;
   }
@@ -246,8 +245,7 @@ void Atoms::divide(std::int32_t tensor, const Rect& rect) {
     if (rect.end[i] - rect.begin[i] > kMostAtoms)
       throw Failure("a transfer reshapes a region of more than 2^24 elements along one axis", {},
                     "give source and destination the same shape");
-    for (std::int64_t at = rect.begin[i]; at <= rect.end[i]; ++at)
-      axes(tensor)[i].add(at);
+    for (std::int64_t at = rect.begin[i]; at <= rect.end[i]; ++at) axes(tensor)[i].add(at);
   }
 }
 

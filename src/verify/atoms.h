@@ -35,9 +35,9 @@ class Atoms {
   /// Cut positions of one axis: 0, ..., its extent.
   struct Axis {
     std::int64_t extent = 0;
-    std::vector<std::int64_t> cuts;               ///< sorted
-    std::unordered_set<std::int64_t> all;         ///< only while they are collected
-    bool identity = false;                        ///< every position is a cut
+    std::vector<std::int64_t> cuts;        ///< sorted
+    std::unordered_set<std::int64_t> all;  ///< only while they are collected
+    bool identity = false;                 ///< every position is a cut
     bool add(std::int64_t position);
     void sort();
     std::int64_t find(std::int64_t position) const;

@@ -139,10 +139,9 @@ class PlanCheck {
                                "there is not known");
     if (interpreter_.repeated() > 0) {
       const PlanFinding& first = *interpreter_.first_repeated();
-      proof_.warnings.warning(first.summary + " (" + std::to_string(interpreter_.repeated()) +
-                                  " such in all)",
-                              {plan_.name, 0, 0, first.steps.front().where},
-                              "leave the transfer out");
+      proof_.warnings.warning(
+          first.summary + " (" + std::to_string(interpreter_.repeated()) + " such in all)",
+          {plan_.name, 0, 0, first.steps.front().where}, "leave the transfer out");
     }
     proof_.verdict = proof_.reasons.empty() ? Verdict::proven : Verdict::partial;
     proof_.summary = proof_.reasons.empty()

@@ -48,10 +48,10 @@ Contributions Contributions::sum(const Contributions& x, const Contributions& y)
   std::vector<Contribution> result;
   Rest a(x_runs), b(y_runs);
   while (!a.empty() && !b.empty()) {
-    Rest& low = a.now.source < b.now.source ||
-                        (a.now.source == b.now.source && a.now.first <= b.now.first)
-                    ? a
-                    : b;
+    Rest& low =
+        a.now.source < b.now.source || (a.now.source == b.now.source && a.now.first <= b.now.first)
+            ? a
+            : b;
     Rest& high = &low == &a ? b : a;
     Contribution run = low.now;
     if (low.now.source == high.now.source) {

@@ -100,10 +100,10 @@ class PlanExecution {
     }
     int rank;
     const plan::Compute& compute;
-    std::vector<std::atomic<std::int64_t>> done;      ///< by tile: rounds
-    std::vector<std::vector<plan::Area>> areas;       ///< by tile: what it reads
-    std::vector<std::vector<plan::Area>> results;     ///< by tile: what it writes
-    std::vector<std::vector<TransferId>> arrivals;    ///< by tile: what it waits for
+    std::vector<std::atomic<std::int64_t>> done;    ///< by tile: rounds
+    std::vector<std::vector<plan::Area>> areas;     ///< by tile: what it reads
+    std::vector<std::vector<plan::Area>> results;   ///< by tile: what it writes
+    std::vector<std::vector<TransferId>> arrivals;  ///< by tile: what it waits for
   };
 
   void find_arrivals(Kernel& kernel) {

@@ -124,7 +124,7 @@ class ProgramExecution {
         : rank(rank), body(body), cursor(program, rank, body) {}
     int rank;
     std::int32_t body;
-    int number = 0;       ///< among those of its rank
+    int number = 0;  ///< among those of its rank
     std::size_t host = 0;
     std::size_t item = 0;
     program::Cursor cursor;
@@ -136,9 +136,9 @@ class ProgramExecution {
   struct Host {
     int rank = 0;
     const program::Stream* items = nullptr;
-    std::vector<std::int64_t> workgroups;           ///< by item
-    std::vector<std::atomic<std::int64_t>> started; ///< by item: rounds
-    std::vector<std::atomic<std::int64_t>> ended;   ///< by item: workgroups, over all rounds
+    std::vector<std::int64_t> workgroups;            ///< by item
+    std::vector<std::atomic<std::int64_t>> started;  ///< by item: rounds
+    std::vector<std::atomic<std::int64_t>> ended;    ///< by item: workgroups, over all rounds
   };
   /// What a proxy does for one rank towards one peer, in order.
   struct Queue {
@@ -162,12 +162,11 @@ class ProgramExecution {
         if (bytes > kMostBytes)
           throw Failure("'" + program_.name + "' has more than 1 GiB of buffers",
                         {program_.source, 0, 0, ""}, "a smaller --size");
-        BufferMemory& memory = *memory_.emplace_back(
-            std::make_unique<BufferMemory>((size + kElement - 1) / kElement));
+        BufferMemory& memory =
+            *memory_.emplace_back(std::make_unique<BufferMemory>((size + kElement - 1) / kElement));
         // What nobody writes must not look like a sum.
         if (!fifo)
-          std::fill_n(memory.plain.get(), memory.elements,
-                      std::numeric_limits<float>::quiet_NaN());
+          std::fill_n(memory.plain.get(), memory.elements, std::numeric_limits<float>::quiet_NaN());
       }
     }
   }
@@ -189,8 +188,8 @@ class ProgramExecution {
           if (items[i].kind != StreamItem::Kind::kernel) continue;
           for (const std::int32_t body :
                program_.kernels[static_cast<std::size_t>(items[i].index)].bodies) {
-            Workgroup& workgroup = *workgroups_.emplace_back(
-                std::make_unique<Workgroup>(program_, rank, body));
+            Workgroup& workgroup =
+                *workgroups_.emplace_back(std::make_unique<Workgroup>(program_, rank, body));
             workgroup.number = number++;
             workgroup.host = hosts_.size() - 1;
             workgroup.item = i;
@@ -230,10 +229,10 @@ class ProgramExecution {
 
   /// Odd and small: sums are exact.
   float input(int rank, std::int64_t element) const {
-    const std::uint64_t drawn = mix(options_.seed, static_cast<std::uint64_t>(round_),
-                                    static_cast<std::uint64_t>(rank),
-                                    static_cast<std::uint64_t>(element)) %
-                                2048;
+    const std::uint64_t drawn =
+        mix(options_.seed, static_cast<std::uint64_t>(round_), static_cast<std::uint64_t>(rank),
+            static_cast<std::uint64_t>(element)) %
+        2048;
     return static_cast<float>(2 * static_cast<std::int64_t>(drawn) - 2047);
   }
 
@@ -261,8 +260,8 @@ class ProgramExecution {
           ++compared;
           if (held == wanted) continue;
           return "element " + std::to_string(promise.begin / kElement + e) +
-                 " of the result of rank " + std::to_string(rank) + " is " +
-                 std::to_string(held) + ", not " + std::to_string(wanted);
+                 " of the result of rank " + std::to_string(rank) + " is " + std::to_string(held) +
+                 ", not " + std::to_string(wanted);
         }
       }
     }
@@ -337,8 +336,8 @@ class ProgramExecution {
         queue.descriptors.pop_front();
       }
       ++queue.taken;
-      std::uint64_t random =
-          mix(options_.seed, static_cast<std::uint64_t>(thread), static_cast<std::uint64_t>(queue.taken));
+      std::uint64_t random = mix(options_.seed, static_cast<std::uint64_t>(thread),
+                                 static_cast<std::uint64_t>(queue.taken));
       if (options_.delays) delay(random);
       if (descriptor.bytes > 0 && !descriptor.src.empty() && !move(thread, descriptor)) return;
       queue.completed.fetch_add(1, std::memory_order_release);
@@ -352,12 +351,11 @@ class ProgramExecution {
   void run_workgroup(int thread, Workgroup& self) {
     Host& host = *hosts_[self.host];
     const bool started = crew_->wait(
-        thread,
-        [&] { return host.started[self.item].load(std::memory_order_acquire) > round_; },
+        thread, [&] { return host.started[self.item].load(std::memory_order_acquire) > round_; },
         "its kernel to start");
     if (!started) return;
-    std::uint64_t random = mix(options_.seed, static_cast<std::uint64_t>(round_),
-                               static_cast<std::uint64_t>(thread));
+    std::uint64_t random =
+        mix(options_.seed, static_cast<std::uint64_t>(round_), static_cast<std::uint64_t>(thread));
     self.open.clear();
     while (self.cursor.next(self.current)) {
       if (options_.delays) delay(random);
@@ -453,9 +451,9 @@ class ProgramExecution {
 
   bool barrier(int thread, Workgroup& self) {
     const std::int64_t size = self.current.workgroups;
-    std::atomic<std::int64_t>& count =
-        barriers_[static_cast<std::size_t>(self.rank) * static_cast<std::size_t>(program_.barriers) +
-                  static_cast<std::size_t>(self.current.barrier_id)];
+    std::atomic<std::int64_t>& count = barriers_[static_cast<std::size_t>(self.rank) *
+                                                     static_cast<std::size_t>(program_.barriers) +
+                                                 static_cast<std::size_t>(self.current.barrier_id)];
     const std::int64_t mine = count.fetch_add(1, std::memory_order_acq_rel);
     const std::int64_t target = (mine / size + 1) * size;
     crew_->advance();

@@ -23,25 +23,24 @@ program::Program built_in(const std::string& name, int ranks,
 }
 
 TEST(ExecuteProgram, built_ins_give_the_result_of_their_collective) {
-  for (const char* name :
-       {"all-reduce/ring", "all-reduce/two-shot", "all-reduce/one-shot", "all-gather/direct",
-        "all-gather/ring", "reduce-scatter/direct", "reduce-scatter/ring", "all-to-all/direct",
-        "broadcast/ring"}) {
+  for (const char* name : {"all-reduce/ring", "all-reduce/two-shot", "all-reduce/one-shot",
+                           "all-gather/direct", "all-gather/ring", "reduce-scatter/direct",
+                           "reduce-scatter/ring", "all-to-all/direct", "broadcast/ring"}) {
     for (const char* protocol : {"simple", "ll"}) {
       const bool ring = std::string(name).ends_with("ring");
       const program::Program program = built_in(
           name, 3, {{"protocol", protocol}, {ring ? "channels" : "workgroups", "2"}}, 1536);
       const Execution execution = execute(program, {.rounds = 2});
-      EXPECT_EQ(execution.outcome, Outcome::right) << name << ' ' << protocol << ": "
-                                                   << execution.summary;
+      EXPECT_EQ(execution.outcome, Outcome::right)
+          << name << ' ' << protocol << ": " << execution.summary;
       EXPECT_GE(execution.compared, 2 * 3 * 128) << name;
     }
   }
 }
 
 TEST(ExecuteProgram, ll128_packets_carry_data_and_flag) {
-  const Execution execution = execute(
-      built_in("all-reduce/ring", 4, {{"protocol", "ll128"}, {"channels", "1"}}, 4096), {});
+  const Execution execution =
+      execute(built_in("all-reduce/ring", 4, {{"protocol", "ll128"}, {"channels", "1"}}, 4096), {});
   EXPECT_EQ(execution.outcome, Outcome::right) << execution.summary;
 }
 

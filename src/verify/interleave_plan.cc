@@ -123,7 +123,9 @@ class Interleaving {
   Tile& tile_of(std::int32_t actor) {
     return tiles_[static_cast<std::size_t>(actor - unrolled_.streams())];
   }
-  std::int32_t& position(std::int32_t stream) { return positions_[static_cast<std::size_t>(stream)]; }
+  std::int32_t& position(std::int32_t stream) {
+    return positions_[static_cast<std::size_t>(stream)];
+  }
   Clock& clock(std::int32_t actor) { return clocks_[static_cast<std::size_t>(actor)]; }
 
   bool is_done(std::int32_t actor) {
@@ -216,7 +218,8 @@ class Interleaving {
       join(all, clock(id.stream));
       member_of[unrolled_.rank_of(id.stream)] = id;
     }
-    for (const TransferId id : meeting.members) all[static_cast<std::size_t>(id.stream)] = id.number + 1;
+    for (const TransferId id : meeting.members)
+      all[static_cast<std::size_t>(id.stream)] = id.number + 1;
     for (const TransferId id : meeting.members) clock(id.stream) = all;
     perform(unrolled_.movements(meeting), [&](int rank) {
       return Access{member_of.at(rank).stream, member_of.at(rank).number};
@@ -271,8 +274,8 @@ class Interleaving {
   void run_tile(std::int32_t actor) {
     Tile& tile = tile_of(actor);
     for (const TransferId id : tile.arrivals)
-      join(clock(actor), released_[static_cast<std::size_t>(id.stream)]
-                                  [static_cast<std::size_t>(id.number)]);
+      join(clock(actor),
+           released_[static_cast<std::size_t>(id.stream)][static_cast<std::size_t>(id.number)]);
     for (const auto& [use, area] : tile.areas) {
       for (const std::int64_t element : elements(plan_, area)) {
         if (use == plan::Use::read) read(tile.rank, area.tensor, element, {actor, 0});
@@ -367,8 +370,8 @@ class Interleaving {
     if (result_.outcome != Outcome::right) return result_;
     const std::string wrong = data_.compare(result_.compared);
     if (!wrong.empty()) result_.outcome = Outcome::wrong;
-    result_.summary = wrong.empty() ? std::to_string(result_.compared) + " elements are right"
-                                    : wrong;
+    result_.summary =
+        wrong.empty() ? std::to_string(result_.compared) + " elements are right" : wrong;
     return result_;
   }
 

@@ -3,7 +3,6 @@
 #include <random>
 #include <vector>
 
-
 namespace hemiola::verify {
 
 using plan::Dependency;
@@ -143,7 +142,8 @@ class Mutation {
 
   std::string add_dependency() {
     Dependency dependency;
-    dependency.rank = constant(static_cast<std::int64_t>(draw(static_cast<std::size_t>(plan_.ranks))));
+    dependency.rank =
+        constant(static_cast<std::int64_t>(draw(static_cast<std::size_t>(plan_.ranks))));
     dependency.transfer = constant(static_cast<std::int64_t>(draw(8)));
     transfer().after.push_back(dependency);
     return "adds a dependency";

@@ -35,10 +35,10 @@ class Order {
     Event event;
   };
   struct Actor {
-    std::vector<Fact> facts;                    ///< in order of `at`
-    std::vector<std::int32_t> known;            ///< streams only, by stream: events below it
-    std::unordered_set<std::int32_t> tiles;     ///< known ones
-    std::size_t explored = 0;                   ///< facts seen by search `search`
+    std::vector<Fact> facts;                 ///< in order of `at`
+    std::vector<std::int32_t> known;         ///< streams only, by stream: events below it
+    std::unordered_set<std::int32_t> tiles;  ///< known ones
+    std::size_t explored = 0;                ///< facts seen by search `search`
     std::uint32_t search = 0;
   };
   bool knows(const Actor& actor, Event event) const;

@@ -141,7 +141,8 @@ PlanData::PlanData(const Unrolled& unrolled, std::int64_t most)
                     "at most " + std::to_string(most) + " over all ranks");
     nothing.emplace_back(static_cast<std::size_t>(tensor.elements()), kNothing);
   }
-  memory_ = initial_ = computed_ = std::vector<Tensors>(static_cast<std::size_t>(plan_.ranks), nothing);
+  memory_ = initial_ = computed_ =
+      std::vector<Tensors>(static_cast<std::size_t>(plan_.ranks), nothing);
   find_residents();
   find_owners();
 }
@@ -208,9 +209,8 @@ void PlanData::begin(std::uint64_t seed) {
       for (std::size_t e = 0; e < memory_[rank][t].size(); ++e) {
         if (resident_[rank][t][e]) {
           const std::uint64_t drawn = mix(seed, rank, t, e) % range;
-          memory_[rank][t][e] = initial_[rank][t][e] =
-              static_cast<float>(2 * static_cast<std::int64_t>(drawn) -
-                                 static_cast<std::int64_t>(range) + 1);
+          memory_[rank][t][e] = initial_[rank][t][e] = static_cast<float>(
+              2 * static_cast<std::int64_t>(drawn) - static_cast<std::int64_t>(range) + 1);
         } else if (computes_[rank][t][e]) {
           memory_[rank][t][e] = 0;
         }
@@ -246,8 +246,9 @@ float PlanData::right_input(int rank, std::int32_t tensor, std::int64_t element)
   if (ranks.size() == 1) return value_of(ranks.front(), tensor, element);
   if (!reduced_[static_cast<std::size_t>(tensor)]) {
     const bool everybody = std::ssize(ranks) == plan_.ranks;
-    return everybody && !written_[static_cast<std::size_t>(tensor)] ? value_of(rank, tensor, element)
-                                                                    : kNothing;
+    return everybody && !written_[static_cast<std::size_t>(tensor)]
+               ? value_of(rank, tensor, element)
+               : kNothing;
   }
   float sum = ranks.empty() ? kNothing : 0;
   for (const int owner : ranks) sum += value_of(owner, tensor, element);
@@ -283,8 +284,8 @@ std::string PlanData::differs(int rank, std::int32_t tensor, std::int64_t elemen
                             [static_cast<std::size_t>(element)];
   if (held == wanted || std::isnan(wanted)) return {};
   return "element " + std::to_string(element) + " of " +
-         plan_.tensors[static_cast<std::size_t>(tensor)].name + " of rank " +
-         std::to_string(rank) + " is " + std::to_string(held) + ", not " + std::to_string(wanted);
+         plan_.tensors[static_cast<std::size_t>(tensor)].name + " of rank " + std::to_string(rank) +
+         " is " + std::to_string(held) + ", not " + std::to_string(wanted);
 }
 
 std::string PlanData::compare(std::int64_t& compared) const {
@@ -303,8 +304,9 @@ std::string PlanData::compare_promises(std::int64_t& compared) const {
       for (std::size_t i = 0; i < places.size(); ++i) {
         float wanted = 0;
         for (int source = promise.first; source < promise.first + promise.ranks; ++source)
-          wanted += initial_[static_cast<std::size_t>(source)][static_cast<std::size_t>(
-              from.tensor)][static_cast<std::size_t>(sources[i])];
+          wanted +=
+              initial_[static_cast<std::size_t>(source)][static_cast<std::size_t>(from.tensor)]
+                      [static_cast<std::size_t>(sources[i])];
         ++compared;
         if (std::string text = differs(rank, to.tensor, places[i], wanted); !text.empty())
           return text;

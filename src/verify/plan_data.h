@@ -61,13 +61,13 @@ class PlanData {
   std::string differs(int rank, std::int32_t tensor, std::int64_t element, float wanted) const;
 
   const plan::Plan& plan_;
-  std::vector<Tensors> memory_;                            ///< by rank and tensor
-  std::vector<Tensors> initial_;                           ///< NaN: nothing is there
-  std::vector<Tensors> computed_;                          ///< the right results of computes; NaN: none
-  std::vector<std::vector<std::vector<bool>>> resident_;   ///< by rank, tensor, element
-  std::vector<std::vector<std::vector<bool>>> computes_;   ///< the same: tiles write it
-  std::vector<std::vector<Owners>> owners_;                ///< by tensor and element
-  std::vector<bool> reduced_, written_;  ///< by tensor: some transfer does so
+  std::vector<Tensors> memory_;    ///< by rank and tensor
+  std::vector<Tensors> initial_;   ///< NaN: nothing is there
+  std::vector<Tensors> computed_;  ///< the right results of computes; NaN: none
+  std::vector<std::vector<std::vector<bool>>> resident_;  ///< by rank, tensor, element
+  std::vector<std::vector<std::vector<bool>>> computes_;  ///< the same: tiles write it
+  std::vector<std::vector<Owners>> owners_;               ///< by tensor and element
+  std::vector<bool> reduced_, written_;                   ///< by tensor: some transfer does so
 };
 
 }  // namespace hemiola::verify

@@ -27,8 +27,9 @@ PlanInterpreter::Wait PlanInterpreter::wait_of(std::int32_t actor) const {
   }
   const StreamState& self = streams_[static_cast<std::size_t>(actor)];
   if (self.arrived) {
-    const Meeting& meeting = unrolled_.meetings()[static_cast<std::size_t>(
-        unrolled_.meeting_of({actor, self.position}))];
+    const Meeting& meeting =
+        unrolled_
+            .meetings()[static_cast<std::size_t>(unrolled_.meeting_of({actor, self.position}))];
     const auto& group = plan_.groups[static_cast<std::size_t>(meeting.group)];
     for (std::size_t i = 0; i < group.size(); ++i) {
       const TransferId id = meeting.members[i];
@@ -45,17 +46,16 @@ PlanInterpreter::Wait PlanInterpreter::wait_of(std::int32_t actor) const {
   const auto atoms = static_cast<std::size_t>(atoms_.count());
   for (const std::int32_t tile : tile_cells_.at(cell).writers) {
     if (!tiles_[static_cast<std::size_t>(tile)].done)
-      return {unrolled_.streams() + tile,
-              "waits for the tiles that compute " +
-                  describe(static_cast<int>(cell / atoms), static_cast<std::int32_t>(cell % atoms))};
+      return {unrolled_.streams() + tile, "waits for the tiles that compute " +
+                                              describe(static_cast<int>(cell / atoms),
+                                                       static_cast<std::int32_t>(cell % atoms))};
   }
   return {-1, "waits for nothing"};
 }
 
 Witness PlanInterpreter::stuck(std::int32_t actor, std::string text) const {
-  const std::int32_t number = actor < unrolled_.streams()
-                                  ? streams_[static_cast<std::size_t>(actor)].position
-                                  : 0;
+  const std::int32_t number =
+      actor < unrolled_.streams() ? streams_[static_cast<std::size_t>(actor)].position : 0;
   return witness({actor, number}, std::move(text));
 }
 
@@ -81,8 +81,7 @@ PlanFinding PlanInterpreter::explain_deadlock() const {
     const Wait wait = wait_of(actor);
     steps.push_back(stuck(actor, wait.text));
     if (wait.actor < 0)
-      return {"rank " + std::to_string(steps.back().rank) + " " + wait.text,
-              {steps.back()}};
+      return {"rank " + std::to_string(steps.back().rank) + " " + wait.text, {steps.back()}};
     actor = wait.actor;
   }
 }

@@ -46,8 +46,7 @@ void PlanInterpreter::initialise() {
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     atoms.clear();
     if (const auto& resident = plan_.code(rank).resident) {
-      for (const plan::Region& region : *resident)
-        atoms_.append(region, {.rank = rank}, atoms);
+      for (const plan::Region& region : *resident) atoms_.append(region, {.rank = rank}, atoms);
     } else {
       for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
         if (plan_.tensors[t].role == plan::Role::input)
@@ -177,8 +176,8 @@ void PlanInterpreter::meet(std::int32_t number) {
   if (const std::string wrong = unrolled_.disagreement(meeting); !wrong.empty()) {
     std::vector<Witness> steps;
     for (const TransferId id : meeting.members)
-      steps.push_back(witness(event(id), "takes part in collective of group " +
-                                             std::to_string(meeting.group)));
+      steps.push_back(
+          witness(event(id), "takes part in collective of group " + std::to_string(meeting.group)));
     return fail(wrong, std::move(steps));
   }
   // Through the first member everybody knows everybody.

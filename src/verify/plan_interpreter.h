@@ -75,13 +75,13 @@ class PlanInterpreter {
   };
   /// A cell that tiles read or write.
   struct TileCell {
-    std::vector<TransferId> arrivals;         ///< transfers that write it
-    std::int32_t arriving = 0;                ///< those that have not yet
-    std::vector<std::int32_t> readers;        ///< tiles
-    std::vector<std::int32_t> writers;        ///< tiles
-    std::int32_t writing = 0;                 ///< those that have not yet
-    std::vector<std::int32_t> wrote;          ///< tiles whose result it holds
-    std::vector<std::int32_t> blocked;        ///< streams that wait for `writing` to be 0
+    std::vector<TransferId> arrivals;   ///< transfers that write it
+    std::int32_t arriving = 0;          ///< those that have not yet
+    std::vector<std::int32_t> readers;  ///< tiles
+    std::vector<std::int32_t> writers;  ///< tiles
+    std::int32_t writing = 0;           ///< those that have not yet
+    std::vector<std::int32_t> wrote;    ///< tiles whose result it holds
+    std::vector<std::int32_t> blocked;  ///< streams that wait for `writing` to be 0
   };
   struct AtomMovement {
     int rank = 0;
@@ -156,7 +156,7 @@ class PlanInterpreter {
   std::unordered_map<std::size_t, TileCell> tile_cells_;
   /// By (reading, writing stream): the last transfer of the latter that was forwarded.
   std::unordered_map<std::uint64_t, std::int32_t> forwarded_;
-  std::deque<std::int32_t> ready_;        ///< streams
+  std::deque<std::int32_t> ready_;  ///< streams
   std::deque<std::int32_t> ready_tiles_;
   std::vector<AtomMovement> movements_;  ///< scratch
   std::vector<Contributions> values_;    ///< scratch

@@ -99,9 +99,9 @@ void PlanInterpreter::check_read(int rank, std::int32_t atom, Event now) {
       for (const Movement& movement : unrolled_.movements(id)) {
         if (movement.rank != rank || !overlap(movement.destination, atoms_.area(atom))) continue;
         steps.push_back(witness({s, id.number}, "writes it, but may do so later"));
-        return fail("data race on " + describe(rank, atom) +
-                        ": it may be read before it has arrived",
-                    std::move(steps));
+        return fail(
+            "data race on " + describe(rank, atom) + ": it may be read before it has arrived",
+            std::move(steps));
       }
     }
   }
@@ -136,20 +136,20 @@ void PlanInterpreter::forward(int rank, std::int32_t atom, Event now) {
   const bool stream = now.actor < unrolled_.streams();
   if (!stream || unrolled_.rank_of(now.actor) != rank ||
       unrolled_.index_of(now.actor) != unrolled_.index_of(cell.writer.actor)) {
-    return fail(describe(rank, atom) + " is in transit, and not forwarded by the stream it came for",
-                {arrival, witness(now, "reads it")});
+    return fail(
+        describe(rank, atom) + " is in transit, and not forwarded by the stream it came for",
+        {arrival, witness(now, "reads it")});
   }
   if (cell.reader.actor >= 0) {
     return fail(describe(rank, atom) + " is in transit, and read more than once",
                 {arrival, witness(cell.reader, "reads it"), witness(now, "reads it again")});
   }
-  const std::uint64_t pair = static_cast<std::uint64_t>(now.actor) << 32 |
-                             static_cast<std::uint32_t>(cell.writer.actor);
+  const std::uint64_t pair =
+      static_cast<std::uint64_t>(now.actor) << 32 | static_cast<std::uint32_t>(cell.writer.actor);
   std::int32_t& last = forwarded_.try_emplace(pair, -1).first->second;
   if (cell.writer.number < last) {
     return fail(describe(rank, atom) + " is in transit, and overtaken by what was sent later",
-                {arrival,
-                 witness({cell.writer.actor, last}, "sends what was forwarded before it"),
+                {arrival, witness({cell.writer.actor, last}, "sends what was forwarded before it"),
                  witness(now, "forwards it")});
   }
   last = cell.writer.number;
@@ -213,8 +213,8 @@ void PlanInterpreter::write_tile(int rank, std::int32_t atom, std::int32_t tile,
   if (fault_) return;
   if (first) {
     const Contributions computed({atom + atoms_.count(), rank, 1, 1});
-    cell.value = accumulate && cell.value.defined() ? Contributions::sum(cell.value, computed)
-                                                    : computed;
+    cell.value =
+        accumulate && cell.value.defined() ? Contributions::sum(cell.value, computed) : computed;
   }
   beside.wrote.push_back(tile);
 }

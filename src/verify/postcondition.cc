@@ -91,7 +91,8 @@ namespace {
 
 /// What is wrong with the contributions, in words; "" if nothing.
 std::string difference(const Program& program, const Memory& memory, const std::vector<Term>& terms,
-                       const OutputPromise& promise, std::int64_t begin, std::int64_t output_begin) {
+                       const OutputPromise& promise, std::int64_t begin,
+                       std::int64_t output_begin) {
   const std::int64_t delta = promise.source - promise.begin - output_begin;
   if (terms.size() == 1 && terms[0] == Term{promise.first, promise.ranks, delta, 1}) return "";
   std::string text = "holds " + describe(program, memory, terms, begin);

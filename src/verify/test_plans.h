@@ -26,8 +26,7 @@ inline plan::Dependency computed(const Affine& rank, plan::Region region) {
 }
 
 inline plan::Compute gemm(std::int32_t a, std::int32_t b, std::int32_t c, std::int64_t m,
-                          std::int64_t n, std::int64_t k, std::int64_t tile,
-                          std::int64_t k_tile) {
+                          std::int64_t n, std::int64_t k, std::int64_t tile, std::int64_t k_tile) {
   plan::Compute compute;
   compute.name = compute.kernel = "gemm";
   compute.axes = {{"m", m, tile, false}, {"n", n, tile, false}, {"k", k, k_tile, true}};
@@ -46,7 +45,8 @@ inline plan::Plan start(std::string name, int ranks) {
 
 /// Rows of A are gathered while tiles of C = A B are computed.
 inline plan::Plan gather_and_multiply(int ranks, bool pull) {
-  plan::Plan plan = start(pull ? "pulled all-gather and GEMM" : "pushed all-gather and GEMM", ranks);
+  plan::Plan plan =
+      start(pull ? "pulled all-gather and GEMM" : "pushed all-gather and GEMM", ranks);
   const std::int64_t rows = 4, k = 6, n = 4, m = rows * ranks;
   plan.tensors = {{"a", plan::Role::input, {m, k}, DataType::float32},
                   {"b", plan::Role::input, {k, n}, DataType::float32},
@@ -128,7 +128,8 @@ inline plan::Plan multicast_and_reduce(int ranks) {
   multicast.group = 0;
   for (int rank = 0; rank < ranks; ++rank)  // all have read what is overwritten
     multicast.after.push_back({constant(rank), 0, constant(0), {}});
-  plan::Transfer keep = after(plan::copy(own(1), rows_of(2, {}, rows, columns)), own_rank(), constant(0));
+  plan::Transfer keep =
+      after(plan::copy(own(1), rows_of(2, {}, rows, columns)), own_rank(), constant(0));
   plan.codes = {plan::Code{{{"switch", {reduce, multicast}}, {"copy", {keep}}}}};
   plan.codes[0].expected = {{rows_of(0, {}, rows, all), true}};
   plan.code_of.assign(static_cast<std::size_t>(ranks), 0);
@@ -147,9 +148,9 @@ inline plan::Plan staged_gather(int ranks) {
   const Affine peer = plan::around(ranks, 1, 1), from = plan::around(ranks, -1, -1);
   plan::Stream send{"send", {}}, unpack{"unpack", {}};
   repeat(send, ranks - 1, plan::push(peer, plan::chunk_of(0), plan::chunk_of(2, own_rank())));
-  repeat(unpack, ranks - 1,
-         after(plan::copy(plan::chunk_of(2, from), plan::chunk_of(1, from)), from,
-               plan::counting()));
+  repeat(
+      unpack, ranks - 1,
+      after(plan::copy(plan::chunk_of(2, from), plan::chunk_of(1, from)), from, plan::counting()));
   unpack.items.emplace_back(plan::copy(plan::chunk_of(0), plan::chunk_of(1, own_rank())));
   plan.codes = {plan::Code{{send, unpack}}};
   plan.code_of.assign(static_cast<std::size_t>(ranks), 0);

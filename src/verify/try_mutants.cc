@@ -35,9 +35,9 @@ Confusion try_mutants(const std::vector<plan::Plan>& good, std::int64_t count, s
     ++confusion.counts[accepted][static_cast<std::size_t>(execution.outcome)];
     if (accepted == (execution.outcome == Outcome::right)) continue;
     confusion.disagreements.push_back(
-        plan.name + " over " + std::to_string(plan.ranks) + " ranks, draw " +
-        std::to_string(draw) + ": " + mutant->change + ": check says '" + proof.summary +
-        "', running '" + std::string(name_of(execution.outcome)) + ": " + execution.summary + "'");
+        plan.name + " over " + std::to_string(plan.ranks) + " ranks, draw " + std::to_string(draw) +
+        ": " + mutant->change + ": check says '" + proof.summary + "', running '" +
+        std::string(name_of(execution.outcome)) + ": " + execution.summary + "'");
   }
   return confusion;
 }

@@ -61,13 +61,13 @@ void Unrolled::find_meetings() {
       if (transfer.kind != TransferKind::collective) continue;
       const auto& group = plan_.groups[static_cast<std::size_t>(transfer.group)];
       const std::int64_t count = counts[{transfer.group, rank_of(s)}]++;
-      const auto [entry, fresh] = known.try_emplace(
-          {transfer.group, count}, static_cast<std::int32_t>(meetings_.size()));
+      const auto [entry, fresh] =
+          known.try_emplace({transfer.group, count}, static_cast<std::int32_t>(meetings_.size()));
       if (fresh)
         meetings_.push_back({transfer.group, std::vector<TransferId>(group.size(), {-1, -1})});
       const auto member = std::find(group.begin(), group.end(), rank_of(s)) - group.begin();
-      meetings_[static_cast<std::size_t>(entry->second)]
-          .members[static_cast<std::size_t>(member)] = id;
+      meetings_[static_cast<std::size_t>(entry->second)].members[static_cast<std::size_t>(member)] =
+          id;
       meeting_of_.emplace_back(id, entry->second);
     }
   }
@@ -168,8 +168,9 @@ std::string Unrolled::disagreement(const Meeting& meeting) const {
     const std::string ranks = "ranks " + std::to_string(rank_of(first->stream)) + " and " +
                               std::to_string(rank_of(id.stream));
     if (a.collective != b.collective || a.reduce != b.reduce)
-      return ranks + " run different collectives of one group: " +
-             std::string(name_of(a.collective)) + " and " + std::string(name_of(b.collective));
+      return ranks +
+             " run different collectives of one group: " + std::string(name_of(a.collective)) +
+             " and " + std::string(name_of(b.collective));
     if (a.source.elements() != b.source.elements())
       return ranks + " bring " + std::to_string(a.source.elements()) + " and " +
              std::to_string(b.source.elements()) + " elements to one " +
@@ -200,9 +201,8 @@ std::vector<bool> Unrolled::written_tensors() const {
 
 std::string Unrolled::place(TransferId id) const {
   const int rank = rank_of(id.stream);
-  std::string text = "/codes/" +
-                     std::to_string(plan_.code_of[static_cast<std::size_t>(rank)]) + "/streams/" +
-                     std::to_string(index_of(id.stream));
+  std::string text = "/codes/" + std::to_string(plan_.code_of[static_cast<std::size_t>(rank)]) +
+                     "/streams/" + std::to_string(index_of(id.stream));
   for (const std::int32_t item : step(id).items) {
     if (item >= 0) text += "/items/" + std::to_string(item);
   }

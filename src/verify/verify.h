@@ -43,8 +43,8 @@ struct Proof {
 Proof check(const program::Program& program);
 
 /// Interprets a plan symbolically, once (docs/verify.md, plans). The plan has passed
-/// plan::validate. Never throws for a wrong plan; Failure for one that divides its tensors into more
-/// than 2^24 pieces over all ranks, or has more than 10 million tiles.
+/// plan::validate. Never throws for a wrong plan; Failure for one that divides its tensors into
+/// more than 2^24 pieces over all ranks, or has more than 10 million tiles.
 Proof check(const plan::Plan& plan);
 
 }  // namespace hemiola::verify
