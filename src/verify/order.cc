@@ -2,10 +2,11 @@
 
 namespace hemiola::verify {
 
-bool Order::knows(const Actor& actor, Event event) const {
-  if (event.actor >= streams_) return actor.tiles.contains(event.actor);
+bool Order::knows(const Actor& actor, Event event, std::int32_t at) const {
+  if (event.actor >= streams_) return at == INT32_MAX && actor.tiles.contains(event.actor);
   const auto stream = static_cast<std::size_t>(event.actor);
-  return stream < actor.known.size() && actor.known[stream] > event.number;
+  return stream < actor.known.size() && actor.known[stream].below > event.number &&
+         actor.known[stream].at <= at;
 }
 
 void Order::learn(Event now, Event before) {
@@ -15,7 +16,7 @@ void Order::learn(Event now, Event before) {
     actor.tiles.insert(before.actor);
   } else {
     if (actor.known.empty()) actor.known.resize(static_cast<std::size_t>(streams_));
-    actor.known[static_cast<std::size_t>(before.actor)] = before.number + 1;
+    actor.known[static_cast<std::size_t>(before.actor)] = {before.number + 1, now.number};
   }
   actor.facts.push_back({now.number, before});
 }
@@ -36,6 +37,7 @@ bool Order::search(Event before, Event now) {
     frontier_.pop_back();
     if (reached.actor == before.actor && reached.number >= before.number) return true;
     Actor& actor = actors_[static_cast<std::size_t>(reached.actor)];
+    if (knows(actor, before, reached.number)) return true;
     if (actor.search != searches_) {
       actor.search = searches_;
       actor.explored = 0;
