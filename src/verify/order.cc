@@ -9,23 +9,28 @@ bool Order::knows(const Actor& actor, Event event, std::int32_t at) const {
          actor.known[stream].at <= at;
 }
 
-void Order::learn(Event now, Event before) {
+bool Order::note(Event now, Event before) {
   Actor& actor = actors_[static_cast<std::size_t>(now.actor)];
-  if (now.actor == before.actor || knows(actor, before)) return;
+  if (now.actor == before.actor || knows(actor, before)) return false;
   if (before.actor >= streams_) {
     actor.tiles.insert(before.actor);
   } else {
     if (actor.known.empty()) actor.known.resize(static_cast<std::size_t>(streams_));
     actor.known[static_cast<std::size_t>(before.actor)] = {before.number + 1, now.number};
   }
-  actor.facts.push_back({now.number, before});
+  return true;
+}
+
+void Order::learn(Event now, Event before) {
+  if (note(now, before))
+    actors_[static_cast<std::size_t>(now.actor)].facts.push_back({now.number, before});
 }
 
 bool Order::happens_before(Event before, Event now) {
   if (before.actor == now.actor) return before.number <= now.number;
   if (knows(actors_[static_cast<std::size_t>(now.actor)], before)) return true;
   if (!search(before, now)) return false;
-  learn(now, before);
+  note(now, before);  // no fact: it follows from those that the search went through
   return true;
 }
 

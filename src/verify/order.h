@@ -48,6 +48,8 @@ class Order {
   };
   /// Whether the actor knew of `event` at its own event `at`, as far as its latest knowledge tells.
   bool knows(const Actor& actor, Event event, std::int32_t at = INT32_MAX) const;
+  /// Remembers it; true if it is news.
+  bool note(Event now, Event before);
   bool search(Event before, Event now);
 
   std::int32_t streams_;
