@@ -89,6 +89,23 @@ TEST(CheckPlan, overwriting_what_another_rank_may_still_read_is_a_race) {
   EXPECT_THAT(proof.summary, HasSubstr("data race on input[0] of rank"));
 }
 
+TEST(CheckPlan, a_slot_must_be_empty_before_it_is_used_again) {
+  // Whichever of the two is interpreted first: the slot is read, or it is overwritten.
+  for (const std::size_t first : {0, 1}) {
+    plan::Plan plan = start("slot", 2);
+    plan.tensors = {{"input", Role::input, 1}, {"output", Role::output, 1}};
+    const Transfer read = plan::pull(neighbour(1, 2), chunk_of(0), chunk_of(1));
+    Transfer overwrite = plan::copy(chunk_of(1), chunk_of(0));
+    plan.codes = {plan::Code{{{"read", {read}}}}, plan::Code{{{"overwrite", {overwrite}}}}};
+    plan.codes[1].resident = {chunk_of(0), chunk_of(1)};
+    plan.code_of = {static_cast<int>(first), static_cast<int>(1 - first)};
+    const Proof proof = rejected(plan, Verdict::wrong, Outcome::race);
+    EXPECT_THAT(proof.summary, HasSubstr("data race on input[0] of rank"));
+    item(plan, 0, 0, 1) = after(overwrite, neighbour(1, 2), constant(0));
+    EXPECT_EQ(valid_check(plan).verdict, Verdict::partial) << valid_check(plan).summary;
+  }
+}
+
 TEST(CheckPlan, order_goes_through_other_streams) {
   plan::Plan plan = exchange();
   // Rank 1 forwards what it knows: rank 0's last copy waits for rank 1's second transfer only.
