@@ -2,10 +2,7 @@
 // of a proxy. Signals release and waits acquire whatever the program says: what relaxed ones leave
 // open is check()'s to find, not this machine's.
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <deque>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,62 +11,23 @@
 #include "verify/execute.h"
 #include "verify/plan_data.h"
 #include "verify/postcondition.h"
+#include "verify/program_data.h"
 #include "verify/threads.h"
 
 namespace hemiola::verify {
 namespace {
 
-using program::Access;
 using program::Primitive;
 using program::PrimitiveKind;
 using program::SemaphoreId;
-using program::Span;
 using program::StreamItem;
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
 constexpr std::size_t kMostThreads = 4096;
-constexpr std::int64_t kElement = 4;
-
-template <class T>
-using Zeroed = std::unique_ptr<T[], decltype(&std::free)>;
-
-/// Zeros that take no memory until they are touched: FIFOs are large.
-template <class T>
-Zeroed<T> zeroed(std::int64_t count) {
-  void* memory = std::calloc(static_cast<std::size_t>(std::max<std::int64_t>(count, 1)), sizeof(T));
-  if (memory == nullptr) throw std::bad_alloc();
-  return {static_cast<T*>(memory), &std::free};
-}
-
-/// The memory of a buffer on a rank, twice: as plain elements, and as packets, an element with its
-/// flag in one word.
-struct BufferMemory {
-  explicit BufferMemory(std::int64_t count)
-      : elements(count),
-        plain(zeroed<float>(count)),
-        packets(zeroed<std::atomic<std::uint64_t>>(count)) {}
-  std::int64_t elements;
-  Zeroed<float> plain;
-  Zeroed<std::atomic<std::uint64_t>> packets;
-};
-
-std::uint64_t packet(float value, std::int64_t flag) {
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, &value, sizeof bits);
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(flag)) << 32 | bits;
-}
-float value_of(std::uint64_t packet) {
-  const auto bits = static_cast<std::uint32_t>(packet);
-  float value = 0;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
 
 class ProgramExecution {
  public:
   ProgramExecution(const program::Program& program, const ExecuteOptions& options)
-      : program_(program), options_(options) {
-    create_memory();
+      : program_(program), options_(options), data_(program) {
     for (int rank = 0; rank < program.ranks; ++rank) {
       for (const program::Semaphore& semaphore : program.semaphores)
         semaphores_.emplace_back(semaphore.initial);
@@ -86,7 +44,8 @@ class ProgramExecution {
     Execution result;
     result.threads = static_cast<int>(threads());
     for (round_ = 0; round_ < options_.rounds; ++round_) {
-      fill_inputs();
+      const std::uint64_t seed = mix(options_.seed, static_cast<std::uint64_t>(round_));
+      data_.fill_inputs(seed);
       if (round_ > 0) {
         for (const auto& workgroup : workgroups_) workgroup->cursor.repeat();
       }
@@ -100,7 +59,7 @@ class ProgramExecution {
         if (!ended) describe_hang(result);
         return result;
       }
-      const std::string wrong = compare(result.compared);
+      const std::string wrong = data_.compare(seed, result.compared);
       if (wrong.empty()) continue;
       result.outcome = Outcome::wrong;
       result.summary = "round " + std::to_string(round_) + ": " + wrong;
@@ -151,26 +110,6 @@ class ProgramExecution {
 
   std::size_t threads() const { return workgroups_.size() + hosts_.size() + queues_.size(); }
 
-  void create_memory() {
-    std::int64_t bytes = 0;
-    for (int rank = 0; rank < program_.ranks; ++rank) {
-      for (std::int32_t b = 0; b < std::ssize(program_.buffers); ++b) {
-        const program::Buffer& buffer = program_.buffers[static_cast<std::size_t>(b)];
-        const std::int64_t size = buffer.alias >= 0 ? 0 : program_.memory_bytes(b, rank);
-        const bool fifo = buffer.kind == program::BufferKind::fifo;
-        bytes += fifo ? 0 : size;
-        if (bytes > kMostBytes)
-          throw Failure("'" + program_.name + "' has more than 1 GiB of buffers",
-                        {program_.source, 0, 0, ""}, "a smaller --size");
-        BufferMemory& memory =
-            *memory_.emplace_back(std::make_unique<BufferMemory>((size + kElement - 1) / kElement));
-        // What nobody writes must not look like a sum.
-        if (!fifo)
-          std::fill_n(memory.plain.get(), memory.elements, std::numeric_limits<float>::quiet_NaN());
-      }
-    }
-  }
-
   void create_workgroups() {
     for (int rank = 0; rank < program_.ranks; ++rank) {
       int number = 0;
@@ -218,54 +157,9 @@ class ProgramExecution {
     return post.dst.empty() ? workgroup.rank : post.dst[0].rank;
   }
 
-  BufferMemory& memory(int rank, std::int32_t buffer) {
-    return *memory_[static_cast<std::size_t>(rank) * program_.buffers.size() +
-                    static_cast<std::size_t>(buffer)];
-  }
   std::atomic<std::int64_t>& semaphore(SemaphoreId id) {
     return semaphores_[static_cast<std::size_t>(id.rank) * program_.semaphores.size() +
                        static_cast<std::size_t>(id.index)];
-  }
-
-  /// Odd and small: sums are exact.
-  float input(int rank, std::int64_t element) const {
-    const std::uint64_t drawn =
-        mix(options_.seed, static_cast<std::uint64_t>(round_), static_cast<std::uint64_t>(rank),
-            static_cast<std::uint64_t>(element)) %
-        2048;
-    return static_cast<float>(2 * static_cast<std::int64_t>(drawn) - 2047);
-  }
-
-  void fill_inputs() {
-    for (int rank = 0; rank < program_.ranks; ++rank) {
-      for (const Region& where : input_places(program_, rank)) {
-        float* plain = memory(rank, where.buffer).plain.get();
-        for (std::int64_t e = where.begin / kElement; e < where.end / kElement; ++e)
-          plain[e] = input(rank, e - where.begin / kElement);
-      }
-    }
-  }
-
-  std::string compare(std::int64_t& compared) {
-    for (int rank = 0; rank < program_.ranks; ++rank) {
-      const std::optional<Region> output = output_place(program_, rank);
-      if (!output) continue;
-      const float* plain = memory(rank, output->buffer).plain.get() + output->begin / kElement;
-      for (const OutputPromise& promise : promises(program_, rank)) {
-        for (std::int64_t e = 0; e < (promise.end - promise.begin) / kElement; ++e) {
-          float wanted = 0;
-          for (int source = promise.first; source < promise.first + promise.ranks; ++source)
-            wanted += input(source, promise.source / kElement + e);
-          const float held = plain[promise.begin / kElement + e];
-          ++compared;
-          if (held == wanted) continue;
-          return "element " + std::to_string(promise.begin / kElement + e) +
-                 " of the result of rank " + std::to_string(rank) + " is " + std::to_string(held) +
-                 ", not " + std::to_string(wanted);
-        }
-      }
-    }
-    return {};
   }
 
   void describe_hang(Execution& result) const {
@@ -473,33 +367,13 @@ class ProgramExecution {
     crew_->advance();
   }
 
-  std::vector<int> members(const Span& span) const {
-    if (span.access != Access::multicast && span.access != Access::multicast_packet)
-      return {span.rank};
-    return program_.groups[static_cast<std::size_t>(span.group)];
-  }
-
   /// Sources are added up element by element, and the sum is stored everywhere.
   bool move(int thread, const Primitive& primitive) {
-    struct End {
-      BufferMemory* memory;
-      std::int64_t first;
-      bool packets;
-      std::int64_t flag;
-    };
-    const auto ends = [&](const std::vector<Span>& spans) {
-      std::vector<End> all;
-      for (const Span& span : spans) {
-        const std::int64_t first = data_offset(span.offset, span.access) / kElement;
-        for (const int rank : members(span))
-          all.push_back({&memory(rank, span.buffer), first, is_packet(span.access), span.flag});
-      }
-      return all;
-    };
-    const std::vector<End> sources = ends(primitive.src), destinations = ends(primitive.dst);
-    const std::int64_t count = primitive.bytes / kElement;
+    const std::vector<ProgramData::Elements> sources = data_.elements(primitive.src);
+    const std::vector<ProgramData::Elements> destinations = data_.elements(primitive.dst);
+    const std::int64_t count = ProgramData::count(primitive.bytes);
     for (const auto* list : {&sources, &destinations}) {
-      for (const End& end : *list) {
+      for (const ProgramData::Elements& end : *list) {
         if (end.first >= 0 && end.first + count <= end.memory->elements) continue;
         const std::lock_guard lock(fault_mutex_);
         fault_ = "an operation touches memory outside its buffer";
@@ -510,7 +384,7 @@ class ProgramExecution {
     bool stored_packets = false;
     for (std::int64_t e = 0; e < count; ++e) {
       float sum = 0;
-      for (const End& source : sources) {
+      for (const ProgramData::Elements& source : sources) {
         if (!source.packets) {
           sum += source.memory->plain[static_cast<std::size_t>(source.first + e)];
           continue;
@@ -527,7 +401,7 @@ class ProgramExecution {
           return false;
         sum += value_of(word);
       }
-      for (const End& destination : destinations) {
+      for (const ProgramData::Elements& destination : destinations) {
         const auto at = static_cast<std::size_t>(destination.first + e);
         if (destination.packets) {
           destination.memory->packets[at].store(packet(sum, destination.flag),
@@ -544,9 +418,9 @@ class ProgramExecution {
 
   const program::Program& program_;
   const ExecuteOptions options_;
-  std::vector<std::unique_ptr<BufferMemory>> memory_;  ///< by rank and buffer
-  std::deque<std::atomic<std::int64_t>> semaphores_;   ///< by rank and index
-  std::deque<std::atomic<std::int64_t>> barriers_;     ///< by rank and id: arrivals, without end
+  ProgramData data_;
+  std::deque<std::atomic<std::int64_t>> semaphores_;  ///< by rank and index
+  std::deque<std::atomic<std::int64_t>> barriers_;    ///< by rank and id: arrivals, without end
   std::vector<std::unique_ptr<Workgroup>> workgroups_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Queue>> queues_;

@@ -2,29 +2,35 @@
 
 namespace hemiola::verify {
 
-bool Order::knows(const Actor& actor, Event event) const {
-  if (event.actor >= streams_) return actor.tiles.contains(event.actor);
+bool Order::knows(const Actor& actor, Event event, std::int32_t at) const {
+  if (event.actor >= streams_) return at == INT32_MAX && actor.tiles.contains(event.actor);
   const auto stream = static_cast<std::size_t>(event.actor);
-  return stream < actor.known.size() && actor.known[stream] > event.number;
+  return stream < actor.known.size() && actor.known[stream].below > event.number &&
+         actor.known[stream].at <= at;
 }
 
-void Order::learn(Event now, Event before) {
+bool Order::note(Event now, Event before) {
   Actor& actor = actors_[static_cast<std::size_t>(now.actor)];
-  if (now.actor == before.actor || knows(actor, before)) return;
+  if (now.actor == before.actor || knows(actor, before)) return false;
   if (before.actor >= streams_) {
     actor.tiles.insert(before.actor);
   } else {
     if (actor.known.empty()) actor.known.resize(static_cast<std::size_t>(streams_));
-    actor.known[static_cast<std::size_t>(before.actor)] = before.number + 1;
+    actor.known[static_cast<std::size_t>(before.actor)] = {before.number + 1, now.number};
   }
-  actor.facts.push_back({now.number, before});
+  return true;
+}
+
+void Order::learn(Event now, Event before) {
+  if (note(now, before))
+    actors_[static_cast<std::size_t>(now.actor)].facts.push_back({now.number, before});
 }
 
 bool Order::happens_before(Event before, Event now) {
   if (before.actor == now.actor) return before.number <= now.number;
   if (knows(actors_[static_cast<std::size_t>(now.actor)], before)) return true;
   if (!search(before, now)) return false;
-  learn(now, before);
+  note(now, before);  // no fact: it follows from those that the search went through
   return true;
 }
 
@@ -36,6 +42,7 @@ bool Order::search(Event before, Event now) {
     frontier_.pop_back();
     if (reached.actor == before.actor && reached.number >= before.number) return true;
     Actor& actor = actors_[static_cast<std::size_t>(reached.actor)];
+    if (knows(actor, before, reached.number)) return true;
     if (actor.search != searches_) {
       actor.search = searches_;
       actor.explored = 0;

@@ -34,14 +34,22 @@ class Order {
     std::int32_t at = 0;  ///< event of the actor that learned it
     Event event;
   };
+  /// The latest that an actor learned of a stream.
+  struct Known {
+    std::int32_t below = 0;  ///< events below this happened before ...
+    std::int32_t at = 0;     ///< ... this event of the actor
+  };
   struct Actor {
     std::vector<Fact> facts;                 ///< in order of `at`
-    std::vector<std::int32_t> known;         ///< streams only, by stream: events below it
+    std::vector<Known> known;                ///< by stream
     std::unordered_set<std::int32_t> tiles;  ///< known ones
     std::size_t explored = 0;                ///< facts seen by search `search`
     std::uint32_t search = 0;
   };
-  bool knows(const Actor& actor, Event event) const;
+  /// Whether the actor knew of `event` at its own event `at`, as far as its latest knowledge tells.
+  bool knows(const Actor& actor, Event event, std::int32_t at = INT32_MAX) const;
+  /// Remembers it; true if it is news.
+  bool note(Event now, Event before);
   bool search(Event before, Event now);
 
   std::int32_t streams_;

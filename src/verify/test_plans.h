@@ -109,7 +109,7 @@ inline plan::Plan multiply_and_all_reduce(int ranks) {
   return plan;
 }
 
-/// Columns are gathered by multicast, then summed up in the switch; a second stream copies on.
+/// Each rank sums up its columns in the switch and multicasts them; a second stream keeps a copy.
 inline plan::Plan multicast_and_reduce(int ranks) {
   plan::Plan plan = start("multicast and in-network reduction", ranks);
   const std::int64_t rows = 3, columns = 2, all = columns * ranks;
@@ -126,14 +126,11 @@ inline plan::Plan multicast_and_reduce(int ranks) {
   reduce.group = 0;
   plan::Transfer multicast = plan::push(own_rank(), own(1), own(0));
   multicast.group = 0;
-  for (int rank = 0; rank < ranks; ++rank)  // all have read what is overwritten
-    multicast.after.push_back({constant(rank), 0, constant(0), {}});
   plan::Transfer keep =
       after(plan::copy(own(1), rows_of(2, {}, rows, columns)), own_rank(), constant(0));
   plan.codes = {plan::Code{{{"switch", {reduce, multicast}}, {"copy", {keep}}}}};
   plan.codes[0].expected = {{rows_of(0, {}, rows, all), true}};
   plan.code_of.assign(static_cast<std::size_t>(ranks), 0);
-  // x holds the sums at the end: what every rank had, reduced.
   return plan;
 }
 
@@ -157,6 +154,29 @@ inline plan::Plan staged_gather(int ranks) {
   return plan;
 }
 
+/// Chunks go to the next rank through one slot, which is used again once it was emptied.
+inline plan::Plan send_with_credits(int ranks) {
+  plan::Plan plan = start("send through one slot", ranks);
+  plan.collective = Collective::send_recv;
+  const std::int64_t chunks = 4;
+  plan.chunks_per_size = chunks;
+  plan.tensors = {{"input", plan::Role::input, chunks},
+                  {"output", plan::Role::output, chunks},
+                  {"slot", plan::Role::scratch, 1}};
+  const Affine right = neighbour(1, ranks), left = neighbour(-1, ranks);
+  plan::Stream send{"send", {plan::push(right, plan::chunk_of(0), plan::chunk_of(2))}};
+  repeat(send, chunks - 1,
+         after(plan::push(right, plan::chunk_of(0, plan::counting(1)), plan::chunk_of(2)), right,
+               plan::counting(), 1));
+  plan::Stream empty{"empty", {}};
+  repeat(empty, chunks,
+         after(plan::copy(plan::chunk_of(2), plan::chunk_of(1, plan::counting())), left,
+               plan::counting()));
+  plan.codes = {plan::Code{{send, empty}}};
+  plan.code_of.assign(static_cast<std::size_t>(ranks), 0);
+  return plan;
+}
+
 /// Everything above for a number of ranks; templates with their defaults and, where they have
 /// `transfer`, the other way too.
 inline std::vector<plan::Plan> good_plans(int ranks) {
@@ -176,6 +196,7 @@ inline std::vector<plan::Plan> good_plans(int ranks) {
   plans.push_back(multiply_and_all_reduce(ranks));
   plans.push_back(multicast_and_reduce(ranks));
   plans.push_back(staged_gather(ranks));
+  plans.push_back(send_with_credits(ranks));
   return plans;
 }
 

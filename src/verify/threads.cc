@@ -6,14 +6,17 @@
 namespace hemiola::verify {
 
 // Nobody is between a change and advance(): such a thread would not wait. So if all wait, and all
-// have seen the present progress, no condition can become true.
+// have seen the present progress, no condition can become true. Threads that have ended do not
+// count.
 bool Threads::all_wait() const {
   const std::uint32_t progress = progress_.load(std::memory_order_acquire);
+  bool waits = false;
   for (const Wait& wait : waits_) {
     const std::uint64_t seen = wait.seen.load(std::memory_order_acquire);
     if (seen != kEnded && seen != (kWaits | progress)) return false;
+    waits = waits || seen != kEnded;
   }
-  return progress_.load(std::memory_order_acquire) == progress;
+  return waits && progress_.load(std::memory_order_acquire) == progress;
 }
 
 bool Threads::run(const std::function<void(int)>& body) {
@@ -32,7 +35,7 @@ bool Threads::run(const std::function<void(int)>& body) {
   while (running_.load(std::memory_order_acquire) > 0) {
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::microseconds(2000));
-    if (hang || !all_wait() || running_.load(std::memory_order_acquire) == 0) continue;
+    if (hang || !all_wait()) continue;
     hang = !stop_.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < waits_.size() && stuck_ < 0; ++i) {
       if (waits_[i].seen.load(std::memory_order_acquire) == kEnded) continue;

@@ -1,0 +1,60 @@
+// Real memory of a bound program: inputs, and what the results should be.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "program/primitive.h"
+
+namespace hemiola::verify {
+
+/// The memory of a buffer on a rank, twice: as plain elements, and as packets, an element in the
+/// lower and its flag in the upper half of a word. Zeros that take no memory until they are
+/// touched.
+struct BufferMemory {
+  explicit BufferMemory(std::int64_t count);
+  template <class T>
+  using Zeroed = std::unique_ptr<T[], decltype(&std::free)>;
+  std::int64_t elements;
+  Zeroed<float> plain;
+  Zeroed<std::atomic<std::uint64_t>> packets;
+};
+std::uint64_t packet(float value, std::int64_t flag);
+float value_of(std::uint64_t packet);
+
+class ProgramData {
+ public:
+  /// Buffers that nobody has written hold NaN, those of FIFOs zeros. Failure: more than 1 GiB
+  /// besides FIFOs.
+  explicit ProgramData(const program::Program& program);
+
+  /// New inputs; all else stays as it is.
+  void fill_inputs(std::uint64_t seed);
+  /// Compares results with those of the inputs of this seed; the first difference in words, empty
+  /// if there is none.
+  std::string compare(std::uint64_t seed, std::int64_t& compared) const;
+
+  /// Elements that a span stands for: of one rank, or of every member of a multicast group.
+  struct Elements {
+    BufferMemory* memory = nullptr;
+    std::int64_t first = 0;
+    bool packets = false;
+    std::int64_t flag = 0;
+  };
+  std::vector<Elements> elements(const std::vector<program::Span>& spans);
+  static std::int64_t count(std::int64_t bytes);
+
+ private:
+  BufferMemory& memory(int rank, std::int32_t buffer) const {
+    return *memory_[static_cast<std::size_t>(rank) * buffers_ + static_cast<std::size_t>(buffer)];
+  }
+  const program::Program& program_;
+  std::size_t buffers_;
+  std::vector<std::unique_ptr<BufferMemory>> memory_;  ///< by rank and buffer
+};
+
+}  // namespace hemiola::verify
