@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <string>
 
 namespace hemiola::plan {
 namespace {
@@ -88,22 +89,21 @@ class Schedule {
   void add_stream(int rank, std::size_t s) {
     std::int64_t number = first_[at(rank)][s];
     const std::int64_t end = number + count_transfers(plan_.code(rank).streams[s]);
-    for_each_transfer(plan_.code(rank).streams[s], rank,
-                      [&](const Transfer& transfer, const Indices& when) {
-                        Job& job = jobs_[at(number)];
-                        set_loads(job, transfer, when);
-                        for (const Dependency& dependency : transfer.after) {
-                          if (dependency.computed) continue;
-                          const std::int64_t first =
-                              first_[at(dependency.rank(when))][at(dependency.stream)];
-                          jobs_[at(first + dependency.transfer(when))].waiting.push_back(at(number));
-                          ++job.missing;
-                        }
-                        if (++number < end) {
-                          job.next = number;
-                          ++jobs_[at(number)].missing;
-                        }
-                      });
+    for_each_transfer(
+        plan_.code(rank).streams[s], rank, [&](const Transfer& transfer, const Indices& when) {
+          Job& job = jobs_[at(number)];
+          set_loads(job, transfer, when);
+          for (const Dependency& dependency : transfer.after) {
+            if (dependency.computed) continue;
+            const std::int64_t first = first_[at(dependency.rank(when))][at(dependency.stream)];
+            jobs_[at(first + dependency.transfer(when))].waiting.push_back(at(number));
+            ++job.missing;
+          }
+          if (++number < end) {
+            job.next = number;
+            ++jobs_[at(number)].missing;
+          }
+        });
   }
 
   void set_loads(Job& job, const Transfer& transfer, const Indices& when) {
@@ -114,6 +114,7 @@ class Schedule {
     if (transfer.kind == TransferKind::collective) {
       add_collective(job, transfer, rank, bytes);
     } else if (transfer.group >= 0) {
+      check_multicast(transfer.group);
       for (const int member : plan_.groups[at(transfer.group)]) {
         if (member == rank) continue;
         transfer.kind == TransferKind::push ? add_way(job, rank, member, bytes)
@@ -134,6 +135,12 @@ class Schedule {
     for (const Way::Use& use : way.uses)
       job.loads.push_back({use.trunk, fabric_.busy(way, use, bytes)});
     job.latency = std::max(job.latency, way.latency);
+  }
+
+  void check_multicast(std::int32_t group) {
+    if (!fabric_.machine().multicast_switches(plan_.groups[at(group)]).empty()) return;
+    throw Failure("plan '" + plan_.name + "' multicasts, and no switch of '" +
+                  fabric_.machine().name + "' multicasts to all of group " + std::to_string(group));
   }
 
   /// The data of a multicast, or of a reduction in the switch, passes a link of the rank only once.

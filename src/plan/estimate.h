@@ -1,5 +1,5 @@
-// How long the transfers of a plan take on a machine, without lowering it: to choose among plans and
-// parameters, and to judge schedules. The simulator has the last word.
+// How long the transfers of a plan take on a machine, without lowering it: to choose among plans
+// and parameters, and to judge schedules. The simulator has the last word.
 #pragma once
 
 #include "plan/fabric.h"
@@ -7,14 +7,14 @@
 
 namespace hemiola::plan {
 
-/// Transfers start in the order in which they become ready: when what they wait for is complete, the
-/// one before in the stream has left, and all links of their way are free. They occupy a link for
-/// their bytes (packet headers included) over its bandwidth, and are complete one latency after
+/// Transfers start in the order in which they become ready: when what they wait for is complete,
+/// the one before in the stream has left, and all links of their way are free. They occupy a link
+/// for their bytes (packet headers included) over its bandwidth, and are complete one latency after
 /// that. Copies take what the memory of the GPU takes to read and write. A multicast occupies the
 /// way to every member at once; a whole collective a ring of its group. Computes take no time.
 ///
-/// `chunk_bytes`: size of a chunk; unused by plans of elements. Failure: ranks without a way, a plan
-/// that waits for ever.
+/// `chunk_bytes`: size of a chunk; unused by plans of elements. Failure: ranks without a way, a
+/// plan that waits for ever.
 Time estimate(const Plan& plan, Fabric& fabric, std::int64_t chunk_bytes);
 Time estimate(const Plan& plan, const machine::Machine& machine, std::int64_t chunk_bytes);
 

@@ -18,8 +18,7 @@ std::size_t at(std::int64_t i) {
 
 Fabric::Fabric(const machine::Machine& machine) : machine_(machine) {
   rank_of_.assign(machine.nodes.size(), -1);
-  for (int rank = 0; rank < machine.ranks(); ++rank)
-    rank_of_[at(machine.gpus[at(rank)])] = rank;
+  for (int rank = 0; rank < machine.ranks(); ++rank) rank_of_[at(machine.gpus[at(rank)])] = rank;
   find_trunks();
   find_islands();
 }
@@ -140,8 +139,9 @@ void Fabric::add_routes(int from, int to) {
     Time latency{0};
     for (const machine::LinkId link : routes.path(i)) {
       ++paths[trunk_of_[at(link)]];
-      latency += machine_.class_of(link).latency +
-                 latency_of(machine_.links[at(link)].to, rank_of_[at(machine_.links[at(link)].to)] == to);
+      latency +=
+          machine_.class_of(link).latency +
+          latency_of(machine_.links[at(link)].to, rank_of_[at(machine_.links[at(link)].to)] == to);
     }
     way.latency = std::max(way.latency, latency);
   }
@@ -175,8 +175,7 @@ std::vector<std::pair<int, int>> Fabric::neighbours() {
     }
     for (const Reached& next : all) {
       const bool is_own = island(next.rank) == island(rank);
-      if (is_own ? has_short_way_in_island && next.hops > 2
-                 : next.hops > fewest[island(next.rank)])
+      if (is_own ? has_short_way_in_island && next.hops > 2 : next.hops > fewest[island(next.rank)])
         continue;
       pairs.emplace_back(rank, next.rank);
     }

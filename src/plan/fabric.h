@@ -1,6 +1,6 @@
 // The machine as plans see it: ways between ranks, the links that each occupies, and for how long.
-// Coarser than the simulator: parallel links are one, a transfer spreads evenly over all paths of its
-// way, and only bandwidth and latency count.
+// Coarser than the simulator: parallel links are one, a transfer spreads evenly over all paths of
+// its way, and only bandwidth and latency count.
 #pragma once
 
 #include <cstdint>
@@ -69,10 +69,10 @@ class Fabric {
 
   const machine::Machine& machine_;
   std::vector<Trunk> trunks_;
-  std::vector<std::int32_t> trunk_of_;             // by link
+  std::vector<std::int32_t> trunk_of_;              // by link
   std::vector<std::vector<std::int32_t>> leaving_;  // by node: trunks
-  std::vector<int> rank_of_;                       // by node, or -1
-  std::vector<std::int32_t> islands_;              // by rank
+  std::vector<int> rank_of_;                        // by node, or -1
+  std::vector<std::int32_t> islands_;               // by rank
   std::map<std::pair<int, int>, Way> ways_;
 };
 

@@ -1,5 +1,5 @@
-// The network of a synthesis in time: steps that a chunk can take between ranks, and the trunks that are
-// busy meanwhile. Private to the layer.
+// The network of a synthesis in time: steps that a chunk can take between ranks, and the trunks
+// that are busy meanwhile. Private to the layer.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
-// Schedules derived from the links of a machine, greedily in time: whenever a link is free, it takes the
-// most useful chunk that its sender has and its receiver lacks (after TACOS, arXiv 2304.05301, with
-// bandwidths, latencies, and links shared by several ways). Private to the layer.
+// Schedules derived from the links of a machine, greedily in time: whenever a link is free, it
+// takes the most useful chunk that its sender has and its receiver lacks (after TACOS, arXiv
+// 2304.05301, with bandwidths, latencies, and links shared by several ways). Private to the layer.
 #pragma once
 
 #include <cstdint>

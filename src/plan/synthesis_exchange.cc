@@ -13,8 +13,8 @@ std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-/// Paths for all chunks of all pairs of ranks: the fewest steps, and among those the least sum of squares of what the
-/// trunks carry.
+/// Paths for all chunks of all pairs of ranks: the fewest steps, and among those the least sum of
+/// squares of what the trunks carry.
 class Paths {
  public:
   Paths(const Steps& steps, int ranks, std::int64_t parts, std::size_t trunks)
@@ -52,7 +52,8 @@ class Paths {
 
   void add(const std::vector<std::int32_t>& path, double sign) {
     for (const std::int32_t step : path) {
-      for (const Step::Load& load : steps_[step].loads) load_[at(load.trunk)] += sign * load.busy.us();
+      for (const Step::Load& load : steps_[step].loads)
+        load_[at(load.trunk)] += sign * load.busy.us();
     }
   }
 
@@ -119,8 +120,8 @@ class Paths {
   const Steps& steps_;
   int ranks_;
   std::int64_t parts_;
-  std::vector<double> load_;            // by trunk: microseconds
-  std::vector<std::vector<int>> hops_;  // by destination, then rank
+  std::vector<double> load_;                      // by trunk: microseconds
+  std::vector<std::vector<int>> hops_;            // by destination, then rank
   std::vector<std::vector<std::int32_t>> paths_;  // by chunk
 };
 
@@ -166,7 +167,7 @@ class Exchange {
  private:
   struct Event {
     Time when{0};
-    std::int32_t trunk = -1;    // that becomes free; -1: a chunk arrives
+    std::int32_t trunk = -1;  // that becomes free; -1: a chunk arrives
     std::int64_t chunk = 0;
     std::int32_t position = 0;  // on its path
     bool operator>(const Event& other) const {
@@ -212,8 +213,9 @@ class Exchange {
     const auto [left, part, chunk, position] = *first;
     waiting_[at(number)].erase(first);
     next_[at(step.to)] = step.from + 1;
-    steps_.take(number, now_,
-                [&](std::int32_t trunk, Time when) { events_.push({when, trunk, 0, 0}); });
+    steps_.take(number, now_, [&](std::int32_t trunk, Time when) {
+      events_.push({when, trunk, 0, 0});
+    });
     const Time end = now_ + step.busy + step.latency;
     moves_.push_back({chunk, step.from, step.to, now_, end});
     events_.push({end, -1, chunk, position + 1});

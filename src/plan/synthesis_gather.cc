@@ -160,9 +160,9 @@ class Gather {
       for (std::uint64_t bits = useful(step, word); bits != 0; bits &= bits - 1) {
         const auto chunk = static_cast<std::int64_t>(word) * 64 + std::countr_zero(bits);
         const bool is_own = chunk / options_.parts == step.from;
-        const std::tuple key{2 * copies_[at(chunk)] - (is_own ? 1 : 0),
-                             mixed(options_.seed * 0x10001 + static_cast<std::uint64_t>(
-                                                                 chunk * ranks_ + step.to))};
+        const std::tuple key{
+            2 * copies_[at(chunk)] - (is_own ? 1 : 0),
+            mixed(options_.seed * 0x10001 + static_cast<std::uint64_t>(chunk * ranks_ + step.to))};
         if (best < 0 || key < least) {
           best = chunk;
           least = key;
@@ -178,8 +178,9 @@ class Gather {
     insert(to_island_[at(fabric_.island(step.to))], chunk);
     ++copies_[at(chunk)];
     next_[at(step.to)] = step.from + 1;
-    steps_.take(number, now_,
-                [&](std::int32_t trunk, Time when) { events_.push({when, trunk, 0, 0}); });
+    steps_.take(number, now_, [&](std::int32_t trunk, Time when) {
+      events_.push({when, trunk, 0, 0});
+    });
     const Time end = now_ + step.busy + step.latency;
     moves_.push_back({chunk, step.from, step.to, now_, end});
     events_.push({end, -1, step.to, chunk});
@@ -189,8 +190,8 @@ class Gather {
   const SynthesisOptions& options_;
   Steps steps_;
   std::int64_t ranks_, chunks_;
-  std::vector<Bits> has_, coming_;  // by rank
-  std::vector<Bits> to_island_;     // by the number of an island: has or will have
+  std::vector<Bits> has_, coming_;    // by rank
+  std::vector<Bits> to_island_;       // by the number of an island: has or will have
   std::vector<std::int64_t> copies_;  // by chunk: ranks that have it or will
   std::vector<int> next_;             // by rank: whose turn it is to send to it
   std::vector<int> due_;              // ranks to be served now

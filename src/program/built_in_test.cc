@@ -30,8 +30,7 @@ TEST(BuiltIn, a_name_that_is_no_template_gives_nothing) {
 TEST(BuiltIn, algorithms_are_listed_by_collective) {
   EXPECT_THAT(algorithms_of(Collective::all_reduce),
               ElementsAre("all-reduce/ring", "all-reduce/two-shot", "all-reduce/one-shot"));
-  EXPECT_THAT(algorithms_of(Collective::all_to_all),
-              ElementsAre("all-to-all/direct"));
+  EXPECT_THAT(algorithms_of(Collective::all_to_all), ElementsAre("all-to-all/direct"));
   EXPECT_TRUE(algorithms_of(Collective::custom).empty());
   for (const std::string& name : algorithms_of(Collective::all_gather))
     EXPECT_THAT(built_in_names(), Contains(name));

@@ -127,8 +127,9 @@ machine::Machine any_machine() {
 program::Program any_built_in(const machine::Machine& machine) {
   const std::string name = one_of(program::built_in_names());
   const std::vector<plan::ParameterInfo> known = program::parameters_of(name);
-  const bool chain = std::any_of(known.begin(), known.end(),
-                                 [](const auto& parameter) { return parameter.name == "channels"; });
+  const bool chain = std::any_of(known.begin(), known.end(), [](const auto& parameter) {
+    return parameter.name == "channels";
+  });
   program::LoadOptions options{.ranks = machine.ranks()};
   const std::vector<std::string> protocols = chain
                                                  ? std::vector<std::string>{"simple", "ll", "ll128"}
