@@ -1,7 +1,7 @@
 #include "plan/rings.h"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 #include "plan/families.h"
 
