@@ -75,14 +75,15 @@ inline Dependency done(std::int64_t rank, std::int32_t stream, std::int64_t numb
   return {constant(rank), stream, constant(number), {}};
 }
 
-/// Writes plans in which every rank has a code of its own: all have the streams `names`, transfers
-/// are appended one by one.
+/// Writes plans in which every rank has a code of its own: transfers are appended one by one.
 class RankByRank {
  public:
-  RankByRank(int ranks, const std::vector<std::string>& names) : codes_(size(ranks)) {
-    for (Code& code : codes_) {
-      for (const std::string& name : names) code.streams.push_back({name, {}, {}});
-    }
+  explicit RankByRank(int ranks) : codes_(size(ranks)) {}
+
+  /// All ranks get a stream `name`; its index.
+  std::int32_t add_stream(const std::string& name) {
+    for (Code& code : codes_) code.streams.push_back({name, {}, {}});
+    return static_cast<std::int32_t>(codes_.front().streams.size()) - 1;
   }
 
   /// The dependency on what was added.

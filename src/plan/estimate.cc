@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <string>
 
 namespace hemiola::plan {
 namespace {
@@ -113,6 +114,7 @@ class Schedule {
     if (transfer.kind == TransferKind::collective) {
       add_collective(job, transfer, rank, bytes);
     } else if (transfer.group >= 0) {
+      check_multicast(transfer.group);
       for (const int member : plan_.groups[at(transfer.group)]) {
         if (member == rank) continue;
         transfer.kind == TransferKind::push ? add_way(job, rank, member, bytes)
@@ -133,6 +135,12 @@ class Schedule {
     for (const Way::Use& use : way.uses)
       job.loads.push_back({use.trunk, fabric_.busy(way, use, bytes)});
     job.latency = std::max(job.latency, way.latency);
+  }
+
+  void check_multicast(std::int32_t group) {
+    if (!fabric_.machine().multicast_switches(plan_.groups[at(group)]).empty()) return;
+    throw Failure("plan '" + plan_.name + "' multicasts, and no switch of '" +
+                  fabric_.machine().name + "' multicasts to all of group " + std::to_string(group));
   }
 
   /// The data of a multicast, or of a reduction in the switch, passes a link of the rank only once.

@@ -121,7 +121,9 @@ void two_levels_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks) 
         group.items.emplace_back(
             push(peer, blocks.own(own_rank(), part), blocks.gathered(own_rank(), part)));
         const Region block = blocks.gathered(source, part);
-        spreads.emplace_back(after(push(peer, block, block), source, numbered(part, parts)));
+        const Transfer spread = push(peer, block, block);
+        // Those to the other peers come later in the stream.
+        spreads.emplace_back(d == 1 ? after(spread, source, numbered(part, parts)) : spread);
       }
     }
     repeat(across, outer - 1, std::move(sends));

@@ -26,7 +26,8 @@ Plan make_all_reduce_halving_doubling(const TemplateArguments& arguments) {
     return place < folded ? 2 * place + 1 : place + folded;
   };
 
-  RankByRank code(plan.ranks, {"exchange"});
+  RankByRank code(plan.ranks);
+  code.add_stream("exchange");
   std::vector<std::optional<Dependency>> arrived(static_cast<std::size_t>(powers));  // by place
   const auto last_of = [&](std::int64_t place) -> std::optional<Dependency>& {
     return arrived[static_cast<std::size_t>(place)];

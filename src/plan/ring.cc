@@ -3,6 +3,7 @@
 // broadcast.h).
 #include "plan/build.h"
 #include "plan/families.h"
+#include "plan/rings.h"
 
 namespace hemiola::plan {
 namespace {
@@ -55,6 +56,8 @@ void gather_around(Stream& stream, std::int64_t ranks, std::int64_t shift, std::
 }
 
 Plan make_all_reduce_ring(const TemplateArguments& arguments) {
+  if (const auto rings = rings_of(arguments); !rings.empty())
+    return all_reduce_along(arguments, rings);
   const std::int64_t ranks = arguments.ranks;
   Plan plan = start_plan(arguments, ranks);
   plan.tensors = {{"input", Role::input, ranks},
@@ -70,6 +73,8 @@ Plan make_all_reduce_ring(const TemplateArguments& arguments) {
 }
 
 Plan make_reduce_scatter_ring(const TemplateArguments& arguments) {
+  if (const auto rings = rings_of(arguments); !rings.empty())
+    return reduce_scatter_along(arguments, rings);
   const std::int64_t ranks = arguments.ranks;
   Plan plan = start_plan(arguments, ranks);
   plan.tensors = {{"input", Role::input, ranks},
@@ -84,6 +89,8 @@ Plan make_reduce_scatter_ring(const TemplateArguments& arguments) {
 }
 
 Plan make_all_gather_ring(const TemplateArguments& arguments) {
+  if (const auto rings = rings_of(arguments); !rings.empty())
+    return all_gather_along(arguments, rings);
   const std::int64_t ranks = arguments.ranks;
   Plan plan = start_plan(arguments, ranks);
   plan.tensors = {{"input", Role::input, 1}, {"output", Role::output, ranks}};
@@ -98,6 +105,8 @@ Plan make_all_gather_ring(const TemplateArguments& arguments) {
 
 /// The root is followed by all others in order: three different codes.
 Plan make_broadcast_ring(const TemplateArguments& arguments) {
+  if (const auto rings = rings_of(arguments); !rings.empty())
+    return broadcast_along(arguments, rings);
   const int ranks = arguments.ranks;
   Plan plan = start_plan(arguments, 1);
   plan.root = root_of(arguments);
@@ -125,7 +134,7 @@ TemplateInfo all_reduce_ring() {
   return {"all-reduce/ring",
           Collective::all_reduce,
           "reduce around a ring, then gather around it",
-          {},
+          {rings_parameter()},
           make_all_reduce_ring};
 }
 
@@ -133,7 +142,7 @@ TemplateInfo reduce_scatter_ring() {
   return {"reduce-scatter/ring",
           Collective::reduce_scatter,
           "reduce around a ring",
-          {},
+          {rings_parameter()},
           make_reduce_scatter_ring};
 }
 
@@ -141,7 +150,7 @@ TemplateInfo all_gather_ring() {
   return {"all-gather/ring",
           Collective::all_gather,
           "pass chunks around a ring",
-          {},
+          {rings_parameter()},
           make_all_gather_ring};
 }
 
@@ -149,7 +158,7 @@ TemplateInfo broadcast_ring() {
   return {"broadcast/ring",
           Collective::broadcast,
           "pass everything along a chain that starts at the root",
-          {root_parameter("sends")},
+          {root_parameter("sends"), rings_parameter()},
           make_broadcast_ring};
 }
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "plan/build.h"
+#include "plan/estimate.h"
 #include "plan/families.h"
 #include "plan/gather.h"
 #include "plan/synthesis.h"
@@ -23,27 +24,25 @@ std::size_t at(std::int64_t i) {
 /// Streams by the link over which a transfer leaves, and one for what stays on a rank.
 class Writer {
  public:
-  explicit Writer(Fabric& fabric) : fabric_(fabric), known_(at(fabric.ranks())) {
-    std::size_t most = 1;
+  explicit Writer(Fabric& fabric)
+      : fabric_(fabric), known_(at(fabric.ranks())), code_(fabric.ranks()) {
+    std::size_t most = 0;
     for (const auto& [from, to] : fabric.neighbours()) {
       stream_of(from, to);
       most = std::max(most, known_[at(from)].size());
     }
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < most; ++i) names.push_back("link " + std::to_string(i));
-    local_ = static_cast<std::int32_t>(names.size());
-    names.push_back("local");
-    code_.emplace(fabric.ranks(), names);
+    for (std::size_t i = 0; i < most; ++i) code_.add_stream("link " + std::to_string(i));
+    local_ = code_.add_stream("local");
   }
 
   Dependency add(const Move& move, Transfer transfer) {
-    return code_->add(move.from, stream_of(move.from, move.to), std::move(transfer));
+    return code_.add(move.from, stream_of(move.from, move.to), std::move(transfer));
   }
   /// Copies and additions of what has come.
   Dependency add_local(int rank, Transfer transfer) {
-    return code_->add(rank, local_, std::move(transfer));
+    return code_.add(rank, local_, std::move(transfer));
   }
-  void finish(Plan& plan) { code_->finish(plan); }
+  void finish(Plan& plan) { code_.finish(plan); }
 
  private:
   std::int32_t stream_of(int from, int to) {
@@ -54,8 +53,8 @@ class Writer {
 
   Fabric& fabric_;
   std::vector<std::map<std::int32_t, std::int32_t>> known_;  // by rank: trunk to stream
+  RankByRank code_;
   std::int32_t local_ = 0;
-  std::optional<RankByRank> code_;
 };
 
 /// By rank and chunk: what has to be waited for.
@@ -185,119 +184,57 @@ class Reduction {
   std::priority_queue<Todo> todo_;
 };
 
-/// The number of parts that is asked for, or that has the best schedule.
-std::int64_t best_split(const TemplateArguments& arguments,
-                        const std::function<Time(std::int64_t parts)>& end) {
-  if (arguments.number("split") != 0) return split_of(arguments);
-  constexpr std::int64_t kMost = 16;
-  constexpr int kManyRanks = 64;  // a schedule of these takes seconds
-  std::int64_t best = 1;
-  Time least = end(1);
-  for (std::int64_t parts = 2; parts <= kMost; parts *= 2) {
-    const Time time = end(parts);
-    const bool is_better = time.fs < least.fs - least.fs / 100;
-    if (!is_better && arguments.ranks > kManyRanks) break;
-    if (is_better) {
-      best = parts;
-      least = time;
-    }
-  }
-  return best;
-}
-
-class Synthesis {
- public:
-  explicit Synthesis(const TemplateArguments& arguments)
-      : arguments_(arguments), fabric_(*arguments.machine) {}
-
-  Fabric& fabric() { return fabric_; }
-  SynthesisOptions options(std::int64_t parts) const {
-    const std::int64_t chunks = parts * arguments_.ranks;
-    return {parts, std::max<std::int64_t>(1, arguments_.number("size") / chunks),
-            static_cast<std::uint64_t>(arguments_.number("seed"))};
-  }
-  std::vector<Move> gather(std::int64_t parts, bool against) {
-    return schedule_gather(fabric_, options(parts), against);
-  }
-  std::int64_t split(bool against) {
-    return best_split(arguments_,
-                      [&](std::int64_t parts) { return end_of(gather(parts, against)); });
-  }
-
- private:
-  const TemplateArguments& arguments_;
-  Fabric fabric_;
-};
-
-void add_slots(Plan& plan, std::int64_t slots) {
-  if (slots > 0) plan.tensors.push_back({"slots", Role::scratch, slots});
-}
-
-Plan make_all_gather_synth(const TemplateArguments& arguments) {
-  Synthesis synthesis(arguments);
-  const std::int64_t parts = synthesis.split(false), ranks = arguments.ranks;
-  Plan plan = start_plan(arguments, ranks * parts);
-  plan.tensors = {{"input", Role::input, parts}, {"output", Role::output, ranks * parts}};
+/// Sums at their owners, by whose `writer` the plan goes on.
+Arrivals start_reduction(Plan& plan, Writer& writer, Fabric& fabric,
+                         const SynthesisOptions& options, bool is_scatter) {
+  plan.tensors = {{"input", Role::input, plan.chunks_per_size},
+                  {"output", Role::output, is_scatter ? options.parts : plan.chunks_per_size},
+                  {"partial", Role::scratch, plan.chunks_per_size}};
   plan.in_place_safe = true;
-  Writer writer(synthesis.fabric());
-  Arrivals arrived(at(ranks));
-  write_gather(writer, synthesis.gather(parts, false), parts, true, arrived);
-  for (int rank = 0; rank < ranks; ++rank)
+  Reduction reduction(writer, schedule_gather(fabric, options, true), options.parts, plan.ranks,
+                      is_scatter);
+  Arrivals complete = reduction.run();
+  if (reduction.slots() > 0) plan.tensors.push_back({"slots", Role::scratch, reduction.slots()});
+  return complete;
+}
+
+void fill_all_gather(Plan& plan, Fabric& fabric, const SynthesisOptions& options) {
+  const std::int64_t parts = options.parts;
+  plan.tensors = {{"input", Role::input, parts}, {"output", Role::output, plan.chunks_per_size}};
+  plan.in_place_safe = true;
+  Writer writer(fabric);
+  Arrivals arrived(at(plan.ranks));
+  write_gather(writer, schedule_gather(fabric, options, false), parts, true, arrived);
+  for (int rank = 0; rank < plan.ranks; ++rank)
     writer.add_local(rank, copy(chunks_of(kInput, {}, parts),
                                 chunks_of(kOutput, constant(rank * parts), parts)));
   writer.finish(plan);
-  return plan;
 }
 
-Plan make_reduce_scatter_synth(const TemplateArguments& arguments) {
-  Synthesis synthesis(arguments);
-  const std::int64_t parts = synthesis.split(true), ranks = arguments.ranks;
-  Plan plan = start_plan(arguments, ranks * parts);
-  plan.tensors = {{"input", Role::input, ranks * parts},
-                  {"output", Role::output, parts},
-                  {"partial", Role::scratch, ranks * parts}};
-  plan.in_place_safe = true;
-  Writer writer(synthesis.fabric());
-  Reduction reduction(writer, synthesis.gather(parts, true), parts, arguments.ranks, true);
-  reduction.run();
-  add_slots(plan, reduction.slots());
+void fill_reduce_scatter(Plan& plan, Fabric& fabric, const SynthesisOptions& options) {
+  Writer writer(fabric);
+  start_reduction(plan, writer, fabric, options, true);
   writer.finish(plan);
-  return plan;
 }
 
-Plan make_all_reduce_synth(const TemplateArguments& arguments) {
-  Synthesis synthesis(arguments);
-  const std::int64_t parts = synthesis.split(true), ranks = arguments.ranks;
-  Plan plan = start_plan(arguments, ranks * parts);
-  plan.tensors = {{"input", Role::input, ranks * parts},
-                  {"output", Role::output, ranks * parts},
-                  {"partial", Role::scratch, ranks * parts}};
-  plan.in_place_safe = true;
-  Writer writer(synthesis.fabric());
-  Reduction reduction(writer, synthesis.gather(parts, true), parts, arguments.ranks, false);
-  Arrivals arrived = reduction.run();
-  add_slots(plan, reduction.slots());
-  write_gather(writer, synthesis.gather(parts, false), parts, false, arrived);
+void fill_all_reduce(Plan& plan, Fabric& fabric, const SynthesisOptions& options) {
+  Writer writer(fabric);
+  Arrivals arrived = start_reduction(plan, writer, fabric, options, false);
+  write_gather(writer, schedule_gather(fabric, options, false), options.parts, false, arrived);
   writer.finish(plan);
-  return plan;
 }
 
-Plan make_all_to_all_synth(const TemplateArguments& arguments) {
-  Synthesis synthesis(arguments);
-  const std::int64_t ranks = arguments.ranks;
-  const std::int64_t parts = best_split(arguments, [&](std::int64_t count) {
-    return end_of(schedule_exchange(synthesis.fabric(), synthesis.options(count)));
-  });
-  Plan plan = start_plan(arguments, ranks * parts);
+void fill_all_to_all(Plan& plan, Fabric& fabric, const SynthesisOptions& options) {
+  const std::int64_t ranks = plan.ranks, parts = options.parts;
   plan.tensors = {{"input", Role::input, ranks * parts}, {"output", Role::output, ranks * parts}};
-  Writer writer(synthesis.fabric());
+  Writer writer(fabric);
   struct Held {
     Region region;
     std::optional<Dependency> arrived;
   };
   std::map<std::int64_t, Held> held;  // by chunk: where it is
   std::vector<std::int64_t> slots(at(ranks), 0);
-  for (const Move& move : schedule_exchange(synthesis.fabric(), synthesis.options(parts))) {
+  for (const Move& move : schedule_exchange(fabric, options)) {
     const std::int64_t part = move.chunk % parts, pair = move.chunk / parts;
     const std::int64_t from = pair / ranks, to = pair % ranks;
     if (move.from == from)
@@ -316,7 +253,36 @@ Plan make_all_to_all_synth(const TemplateArguments& arguments) {
     writer.add_local(rank, copy(chunks_of(kInput, own, parts), chunks_of(kOutput, own, parts)));
   }
   writer.finish(plan);
-  return plan;
+}
+
+using Fill = void (*)(Plan& plan, Fabric& fabric, const SynthesisOptions& options);
+
+/// In as many parts as are asked for, or as give the shortest estimate.
+Plan synthesise(const TemplateArguments& arguments, Fill fill) {
+  constexpr std::int64_t kMostParts = 16;
+  constexpr int kManyRanks = 128;  // they divide the data finely enough
+  Fabric fabric(*arguments.machine);
+  const auto plan_of = [&](std::int64_t parts) {
+    Plan plan = start_plan(arguments, arguments.ranks * parts);
+    const std::int64_t bytes = arguments.number("size") / plan.chunks_per_size;
+    const SynthesisOptions options{parts, std::max<std::int64_t>(1, bytes),
+                                   static_cast<std::uint64_t>(arguments.number("seed"))};
+    fill(plan, fabric, options);
+    return std::pair(estimate(plan, fabric, options.chunk_bytes), std::move(plan));
+  };
+  if (arguments.number("split") != 0) return plan_of(split_of(arguments)).second;
+  auto best = plan_of(1);
+  for (std::int64_t parts = 2; parts <= kMostParts && arguments.ranks < kManyRanks; parts *= 2) {
+    auto next = plan_of(parts);
+    const Time gain = best.first - next.first;
+    if (gain.fs > best.first.fs / 100) best = std::move(next);
+  }
+  return std::move(best.second);
+}
+
+template <Fill fill>
+Plan make_synth(const TemplateArguments& arguments) {
+  return synthesise(arguments, fill);
 }
 
 TemplateInfo synth_template(const char* name, Collective collective, const char* description,
@@ -337,25 +303,25 @@ TemplateInfo synth_template(const char* name, Collective collective, const char*
 
 TemplateInfo all_gather_synth() {
   return synth_template("all-gather/synth", Collective::all_gather,
-                        "derived from the machine's links", make_all_gather_synth);
+                        "derived from the machine's links", make_synth<fill_all_gather>);
 }
 
 TemplateInfo reduce_scatter_synth() {
   return synth_template("reduce-scatter/synth", Collective::reduce_scatter,
                         "derived from the machine's links: a gather run backwards",
-                        make_reduce_scatter_synth);
+                        make_synth<fill_reduce_scatter>);
 }
 
 TemplateInfo all_reduce_synth() {
   return synth_template("all-reduce/synth", Collective::all_reduce,
                         "derived from the machine's links: reduce-scatter, then all-gather",
-                        make_all_reduce_synth);
+                        make_synth<fill_all_reduce>);
 }
 
 TemplateInfo all_to_all_synth() {
   return synth_template("all-to-all/synth", Collective::all_to_all,
                         "derived from the machine's links, over balanced paths",
-                        make_all_to_all_synth);
+                        make_synth<fill_all_to_all>);
 }
 
 }  // namespace hemiola::plan

@@ -2,6 +2,7 @@
 #include <queue>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "plan/steps.h"
 #include "plan/synthesis.h"

@@ -2,6 +2,7 @@
 #include <bit>
 #include <queue>
 #include <tuple>
+#include <utility>
 
 #include "plan/steps.h"
 #include "plan/synthesis.h"

@@ -4,11 +4,13 @@
 // scan, 2009).
 #include "plan/trees.h"
 
+#include <numeric>
 #include <optional>
 #include <string>
 
 #include "plan/families.h"
 #include "plan/gather.h"
+#include "plan/rings.h"
 
 namespace hemiola::plan {
 namespace {
@@ -34,6 +36,19 @@ std::vector<int> from_root(const Tree& tree, const std::vector<std::vector<int>>
   return order;
 }
 
+/// Trees from rank `root` that follow the machine, if the parameter says so, each with half of the
+/// data; else the one or two of `otherwise`.
+std::vector<Tree> trees_of(const TemplateArguments& arguments, int root,
+                           std::vector<Tree> otherwise) {
+  if (arguments.machine == nullptr || arguments.word("trees") == "identity") return otherwise;
+  const Fabric fabric(*arguments.machine);
+  std::vector<Tree> trees = find_trees(fabric, root);
+  if (!trees.empty()) return trees;
+  const Tree first = tree_over_nodes(fabric, 0), second = tree_over_nodes(fabric, 1);
+  if (first.empty() || root != 0) return otherwise;
+  return {first, second};
+}
+
 Plan make_all_reduce_double_binary_tree(const TemplateArguments& arguments) {
   const std::int64_t parts = split_of(arguments);
   Plan plan = start_plan(arguments, 2 * parts);
@@ -41,21 +56,14 @@ Plan make_all_reduce_double_binary_tree(const TemplateArguments& arguments) {
                   {"output", Role::output, 2 * parts},
                   {"partial", Role::scratch, 2 * parts}};
   plan.in_place_safe = true;
-  RankByRank code(plan.ranks, {"up 0", "down 0", "up 1", "down 1"});
+  RankByRank code(plan.ranks);
   const Tree first = binary_tree(plan.ranks);
   const Tree second = plan.ranks % 2 == 0 ? mirrored_tree(first) : shifted_tree(first, 1);
-  std::int32_t number = 0;
-  for (const Tree* tree : {&first, &second}) {
-    Flow flow{.stream = 2 * number,
-              .input = 0,
-              .partial = 2,
-              .output = 1,
-              .first = number * parts,
-              .count = parts};
-    const std::vector<Dependency> complete = reduce_along(code, *tree, flow);
-    ++flow.stream;
-    broadcast_along(code, *tree, flow, flow.output, complete);
-    ++number;
+  std::int64_t number = 0;
+  for (const Tree& tree : trees_of(arguments, 0, {first, second})) {
+    const Flow flow{
+        .input = 0, .partial = 2, .output = 1, .first = parts * number++, .count = parts};
+    broadcast_along(code, tree, flow, flow.output, reduce_along(code, tree, flow));
   }
   code.finish(plan);
   return plan;
@@ -70,35 +78,60 @@ Plan start_rooted(const TemplateArguments& arguments, std::int64_t parts) {
 }
 
 Plan make_broadcast_tree(const TemplateArguments& arguments) {
-  const std::int64_t parts = split_of(arguments);
-  Plan plan = start_rooted(arguments, parts);
-  RankByRank code(plan.ranks, {"down"});
-  broadcast_along(code, shifted_tree(binary_tree(plan.ranks), plan.root),
-                  {.input = 0, .output = 1, .count = parts}, 0, {});
-  code.add(plan.root, 0, copy(chunks_of(0, {}, parts), chunks_of(1, {}, parts)));
+  const int root = root_of(arguments);
+  const std::vector<Tree> trees =
+      trees_of(arguments, root, {shifted_tree(binary_tree(arguments.ranks), root)});
+  const std::int64_t parts = split_of(arguments), all = parts * std::ssize(trees);
+  Plan plan = start_rooted(arguments, all);
+  RankByRank code(plan.ranks);
+  std::int64_t number = 0;
+  for (const Tree& tree : trees) {
+    broadcast_along(code, tree,
+                    {.input = 0, .output = 1, .first = parts * number++, .count = parts}, 0, {});
+  }
+  code.add(plan.root, 0, copy(chunks_of(0, {}, all), chunks_of(1, {}, all)));
   code.finish(plan);
   return plan;
 }
 
-Plan make_reduce(const TemplateArguments& arguments, const Tree& tree) {
-  const std::int64_t parts = split_of(arguments);
-  Plan plan = start_rooted(arguments, parts);
-  plan.tensors.push_back({"partial", Role::scratch, parts});
-  RankByRank code(plan.ranks, {"up"});
-  reduce_along(code, tree, {.input = 0, .partial = 2, .output = 1, .count = parts});
+/// The data is divided among the trees.
+Plan make_reduce(const TemplateArguments& arguments, const std::vector<Tree>& trees) {
+  const std::int64_t parts = split_of(arguments), all = parts * std::ssize(trees);
+  Plan plan = start_rooted(arguments, all);
+  plan.tensors.push_back({"partial", Role::scratch, all});
+  RankByRank code(plan.ranks);
+  std::int64_t number = 0;
+  for (const Tree& tree : trees) {
+    reduce_along(
+        code, tree,
+        {.input = 0, .partial = 2, .output = 1, .first = parts * number++, .count = parts});
+  }
   code.finish(plan);
   return plan;
 }
 
 Plan make_reduce_tree(const TemplateArguments& arguments) {
-  return make_reduce(arguments, shifted_tree(binary_tree(arguments.ranks), root_of(arguments)));
+  const int root = root_of(arguments);
+  return make_reduce(arguments,
+                     trees_of(arguments, root, {shifted_tree(binary_tree(arguments.ranks), root)}));
 }
 
 Plan make_reduce_ring(const TemplateArguments& arguments) {
-  Tree chain{-1};  // to the right neighbour, from the one right of the root
-  for (int place = 1; place < arguments.ranks; ++place)
-    chain.push_back((place + 1) % arguments.ranks);
-  return make_reduce(arguments, shifted_tree(chain, root_of(arguments)));
+  std::vector<Ring> rings = rings_of(arguments);
+  if (rings.empty()) {
+    rings.emplace_back(static_cast<std::size_t>(arguments.ranks));
+    std::iota(rings.front().begin(), rings.front().end(), 0);
+  }
+  std::vector<Tree> chains;
+  for (const Ring& ring : rings) chains.push_back(chain_to(ring, root_of(arguments)));
+  return make_reduce(arguments, chains);
+}
+
+ParameterInfo trees_parameter() {
+  return {"trees",
+          "graph",
+          {"graph", "identity"},
+          "graph: along the links of the machine, where it is known; identity: over 0, 1, 2, ..."};
 }
 
 }  // namespace
@@ -134,6 +167,7 @@ Tree mirrored_tree(const Tree& tree) {
 std::vector<Dependency> reduce_along(RankByRank& code, const Tree& tree, const Flow& flow) {
   const auto children = children_of(tree);
   const std::vector<int> order = from_root(tree, children);
+  const std::int32_t stream = code.add_stream("up");
   std::vector<Dependency> complete;
   for (std::int64_t chunk = flow.first; chunk < flow.first + flow.count; ++chunk) {
     std::vector<std::optional<Dependency>> sum(tree.size());  // the last addition at a rank
@@ -151,7 +185,7 @@ std::vector<Dependency> reduce_along(RankByRank& code, const Tree& tree, const F
         for (const auto& needed : {there, here}) {
           if (needed) transfer.after.push_back(*needed);
         }
-        here = code.add(child, flow.stream, std::move(transfer));
+        here = code.add(child, stream, std::move(transfer));
       }
     }
     complete.push_back(*sum[static_cast<std::size_t>(order.front())]);
@@ -163,6 +197,10 @@ void broadcast_along(RankByRank& code, const Tree& tree, const Flow& flow, std::
                      const std::vector<Dependency>& complete) {
   const auto children = children_of(tree);
   const std::vector<int> order = from_root(tree, children);
+  std::vector<std::int32_t> streams;  // to the first child, the second, ...
+  for (const auto& some : children) {
+    while (streams.size() < some.size()) streams.push_back(code.add_stream("down"));
+  }
   for (std::int64_t i = 0; i < flow.count; ++i) {
     std::vector<std::optional<Dependency>> arrived(tree.size());
     if (!complete.empty())
@@ -170,12 +208,13 @@ void broadcast_along(RankByRank& code, const Tree& tree, const Flow& flow, std::
     const Affine chunk = constant(flow.first + i);
     for (const int rank : order) {
       const std::int32_t held = rank == order.front() ? source : flow.output;
+      auto stream = streams.begin();
       for (const int child : children[static_cast<std::size_t>(rank)]) {
         Transfer transfer =
             push(constant(child), chunk_of(held, chunk), chunk_of(flow.output, chunk));
         if (const auto& needed = arrived[static_cast<std::size_t>(rank)])
           transfer.after.push_back(*needed);
-        arrived[static_cast<std::size_t>(child)] = code.add(rank, flow.stream, std::move(transfer));
+        arrived[static_cast<std::size_t>(child)] = code.add(rank, *stream++, std::move(transfer));
       }
     }
   }
@@ -185,7 +224,7 @@ TemplateInfo all_reduce_double_binary_tree() {
   return {"all-reduce/double-binary-tree",
           Collective::all_reduce,
           "two complementary trees, half of the data up and down each",
-          {split_parameter("4")},
+          {split_parameter("4"), trees_parameter()},
           make_all_reduce_double_binary_tree,
           true,
           false};
@@ -195,7 +234,7 @@ TemplateInfo broadcast_tree() {
   return {"broadcast/tree",
           Collective::broadcast,
           "down a binary tree, in parts",
-          {root_parameter("sends"), split_parameter("4")},
+          {root_parameter("sends"), split_parameter("4"), trees_parameter()},
           make_broadcast_tree,
           true,
           false};
@@ -205,7 +244,7 @@ TemplateInfo reduce_tree() {
   return {"reduce/tree",
           Collective::reduce,
           "up a binary tree, in parts",
-          {root_parameter("gets the result"), split_parameter("4")},
+          {root_parameter("gets the result"), split_parameter("4"), trees_parameter()},
           make_reduce_tree,
           true,
           false};
@@ -215,7 +254,7 @@ TemplateInfo reduce_ring() {
   return {"reduce/ring",
           Collective::reduce,
           "along a chain that ends at the root, in parts",
-          {root_parameter("gets the result"), split_parameter("4")},
+          {root_parameter("gets the result"), split_parameter("4"), rings_parameter()},
           make_reduce_ring,
           true,
           false};

@@ -21,16 +21,16 @@ Tree mirrored_tree(const Tree& tree);
 
 /// Which chunks of which tensors a flow moves.
 struct Flow {
-  std::int32_t stream = 0;
   std::int32_t input = 0, partial = 0, output = 0;
   std::int64_t first = 0, count = 1;  ///< chunks, moved one by one
 };
 
 /// Every chunk is reduced towards the root: a rank adds its children up in `partial`, the root's
-/// sum is in `output`. By chunk: the dependency on the last addition at the root.
+/// sum is in `output`. Adds a stream. By chunk: the dependency on the last addition at the root.
 std::vector<Dependency> reduce_along(RankByRank& code, const Tree& tree, const Flow& flow);
 
-/// Every chunk goes from the root's `source` to the `output` of all others. `complete`: by chunk,
+/// Every chunk goes from the root's `source` to the `output` of all others. Adds a stream for each
+/// child that a rank has, so that children get their chunks at the same time. `complete`: by chunk,
 /// what the root waits for; empty: nothing.
 void broadcast_along(RankByRank& code, const Tree& tree, const Flow& flow, std::int32_t source,
                      const std::vector<Dependency>& complete);

@@ -150,6 +150,10 @@ std::optional<Program> make_built_in(const std::string& name, const LoadOptions&
       unknown_parameter(*info, parameter);
   }
   if (lowering.protocol == Protocol::ll) prefer_push(*info, for_template);
+  // Lowering takes one ring so far: several are for those who ask for them.
+  if (declares(*info, "rings") && std::none_of(for_template.begin(), for_template.end(),
+                                               [](const auto& p) { return p.first == "rings"; }))
+    for_template.emplace_back("rings", "identity");
   return lower(plan::make(name, options.ranks, for_template, options.machine), lowering);
 }
 

@@ -1,0 +1,29 @@
+// Ring algorithms along given rings, each with its share of the data. Private to the layer.
+#pragma once
+
+#include <vector>
+
+#include "plan/ring_search.h"
+#include "plan/template.h"
+
+namespace hemiola::plan {
+
+ParameterInfo rings_parameter();
+
+/// The rings that the machine has, if the parameter says so; empty when that is the one ring 0, 1,
+/// 2,
+/// ..., whose plan is compact.
+std::vector<Ring> rings_of(const TemplateArguments& arguments);
+
+/// Every rank has a stream per ring, and chunk k of its part of the data goes around ring k.
+Plan all_reduce_along(const TemplateArguments& arguments, const std::vector<Ring>& rings);
+Plan reduce_scatter_along(const TemplateArguments& arguments, const std::vector<Ring>& rings);
+Plan all_gather_along(const TemplateArguments& arguments, const std::vector<Ring>& rings);
+/// Chains that end where the ring comes back to the root.
+Plan broadcast_along(const TemplateArguments& arguments, const std::vector<Ring>& rings);
+
+/// The ring as a chain of parents that ends at, or, reversed, starts from the root.
+Tree chain_to(const Ring& ring, int root);
+Tree chain_from(const Ring& ring, int root);
+
+}  // namespace hemiola::plan
