@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "machine/machine.h"
 #include "plan/build.h"
 #include "plan/template.h"
 
@@ -88,10 +89,11 @@ TEST(PlanJson, a_canonical_file_is_written_back_as_it_is) {
 TEST(PlanJson, every_template_survives_a_round_trip) {
   for (const TemplateInfo& info : templates()) {
     for (const int ranks : {2, 3, 8}) {
-      const std::string text = write_plan(make(info.name, ranks));
+      const machine::Machine machine = machine::load("ring:" + std::to_string(ranks));
+      const Plan plan = make(info.name, ranks, {}, info.needs_machine ? &machine : nullptr);
+      const std::string text = write_plan(plan);
       const Plan again = read_plan(text, "file");
       EXPECT_EQ(write_plan(again), text) << info.name;
-      const Plan plan = make(info.name, ranks);
       EXPECT_EQ(again.tensors, plan.tensors);
       for (int rank = 0; rank < ranks; ++rank) {
         ASSERT_EQ(again.code(rank).streams.size(), plan.code(rank).streams.size());

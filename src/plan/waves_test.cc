@@ -41,6 +41,31 @@ TEST(Waves, a_pulled_all_gather_arrives_in_the_published_order) {
   EXPECT_THAT(steps, ElementsAre(0, 1, 2, 3));
 }
 
+std::vector<std::string> told(const Plan& plan, int rank, std::int32_t tensor) {
+  std::vector<std::string> lines;
+  for (const Wave& wave : waves(plan, Timeline(plan), rank, tensor)) {
+    std::string line;
+    for (const Touch& touch : wave.touches)
+      line += (line.empty() ? "" : " ") + to_string(plan, touch.area);
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST(Waves, of_the_templates_come_from_where_they_should) {
+  const auto make_small = [](const char* name, Parameters parameters) {
+    for (const auto& [axis, extent] : {std::pair{"m", "16"}, {"n", "4"}, {"k", "2"}})
+      parameters.emplace_back(axis, extent);
+    return make(name, 4, parameters);
+  };
+  EXPECT_THAT(told(make_small("ag-gemm/swizzle", {{"transfer", "pull"}}), 2, 0),
+              ElementsAre("a[8:12, 0:2]", "a[12:16, 0:2]", "a[0:4, 0:2]", "a[4:8, 0:2]"));
+  EXPECT_THAT(told(make_small("ag-gemm/ring", {}), 2, 0),
+              ElementsAre("a[8:12, 0:2]", "a[4:8, 0:2]", "a[0:4, 0:2]", "a[12:16, 0:2]"));
+  EXPECT_THAT(told(make_small("ag-gemm/double-ring", {{"inner", "2"}}), 2, 0),
+              ElementsAre("a[8:12, 0:2]", "a[0:4, 0:2] a[12:16, 0:2]", "a[4:8, 0:2]"));
+}
+
 TEST(Waves, a_ring_takes_as_many_steps_as_it_has_transfers) {
   const Plan plan = make("all-reduce/ring", 5);
   const Timeline timeline(plan);

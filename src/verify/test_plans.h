@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "machine/machine.h"
 #include "plan/build.h"
 #include "plan/template.h"
 
@@ -177,16 +178,43 @@ inline plan::Plan send_with_credits(int ranks) {
   return plan;
 }
 
-/// Everything above for a number of ranks; templates with their defaults and, where they have
-/// `transfer`, the other way too.
+/// Sizes that a thread multiplies in no time.
+inline plan::Parameters small_sizes(const plan::TemplateInfo& info, int ranks) {
+  plan::Parameters sizes;
+  for (const auto& [name, size] : std::vector<std::pair<std::string, int>>{{"m", 4 * ranks},
+                                                                           {"n", 4 * ranks},
+                                                                           {"k", 2 * ranks},
+                                                                           {"tile_m", 2},
+                                                                           {"tile_n", 2},
+                                                                           {"tile_k", 2},
+                                                                           {"heads", 2},
+                                                                           {"sequence", 4 * ranks},
+                                                                           {"head", 2},
+                                                                           {"tile_q", 2},
+                                                                           {"tile_kv", 2}}) {
+    for (const plan::ParameterInfo& parameter : info.parameters) {
+      if (parameter.name == name) sizes.emplace_back(name, std::to_string(size));
+    }
+  }
+  return sizes;
+}
+
+/// Everything above for a number of ranks; templates with their defaults, and with each other choice
+/// that their parameters have.
 inline std::vector<plan::Plan> good_plans(int ranks) {
   std::vector<plan::Plan> plans;
+  const machine::Machine ring = machine::load("ring:" + std::to_string(ranks));
   for (const plan::TemplateInfo& info : plan::templates()) {
-    plans.push_back(plan::make(info.name, ranks));
+    const machine::Machine* machine = info.needs_machine ? &ring : nullptr;
+    const plan::Parameters sizes = small_sizes(info, ranks);
+    plans.push_back(plan::make(info.name, ranks, sizes, machine));
     for (const plan::ParameterInfo& parameter : info.parameters) {
+      if (parameter.name == "dtype") continue;
       for (const std::string& choice : parameter.choices) {
-        if (choice != parameter.default_value)
-          plans.push_back(plan::make(info.name, ranks, {{parameter.name, choice}}));
+        if (choice == parameter.default_value) continue;
+        plan::Parameters chosen = sizes;
+        chosen.emplace_back(parameter.name, choice);
+        plans.push_back(plan::make(info.name, ranks, chosen, machine));
       }
     }
   }
