@@ -152,6 +152,7 @@ std::vector<Bytes> requested_sizes(const ProgramOptions& options) {
 }
 
 Bytes default_size(const program::Program& program, DataType type) {
+  if (program.fixed_size.count > 0) return program.fixed_size;
   const Bytes wanted =
       std::clamp(MiB(1), program.min_size, std::max(program.min_size, program.max_size));
   return program.next_legal_size(wanted, type);

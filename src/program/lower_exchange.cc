@@ -414,6 +414,16 @@ void check(const plan::Plan& plan, const LowerOptions& options, int threads) {
 
 }  // namespace
 
+bool has_exchange_steps(const plan::Plan& plan, const plan::Stream& stream) {
+  const std::vector<Step> steps = steps_of(runs_of(plan, stream));
+  return std::all_of(steps.begin(), steps.end(), [](const Step& step) {
+    if (step.terms.empty()) return step.run.transfer->reduce == ReduceOp::none;
+    const plan::TransferKind kind = step.terms.front().transfer->kind;
+    return std::all_of(step.terms.begin(), step.terms.end(),
+                       [&](const Run& term) { return term.transfer->kind == kind; });
+  });
+}
+
 Program lower_exchange(const plan::Plan& plan, const LowerOptions& options, Program program) {
   const int workgroups = options.workgroups > 0 ? options.workgroups : kWorkgroups;
   const int threads = options.threads > 0

@@ -66,11 +66,12 @@ class Walk {
     std::unique_ptr<program::Cursor> cursor;
     Primitive primitive;
     bool loaded = false, done = false;
-    std::int64_t waves = 1;
+    std::int64_t waves = 1, grain = 16;
     std::int32_t last_op = -1;
     std::int64_t lead = 0, rest = 0;           ///< time of the lead wavefront, of the others
     std::int64_t stores_lead = 0, stores = 0;  ///< acknowledgement of their latest stores
     std::int64_t stores_joined = 0;            ///< ... of those before the last sync
+    std::int64_t compute_end = 0;              ///< of a compute that overlaps
     std::int64_t posted = 0;                   ///< completion of the latest descriptor
     std::vector<std::size_t> posts;            ///< its descriptors
     std::int64_t end = 0;
@@ -95,6 +96,7 @@ class Walk {
           agent.rank = rank;
           agent.cursor = std::make_unique<program::Cursor>(program_, rank, body);
           agent.waves = (kernel.threads + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
+          agent.grain = kernel.grain;
           agent.lead = agent.rest =
               start + number++ * model.dispatch_interval.fs + model.dispatch_latency.fs;
           agents_.push_back(std::move(agent));
@@ -138,8 +140,9 @@ class Walk {
     const machine::GpuModel& model = machine_.model(agent.rank);
     switch (p.kind) {
       case PrimitiveKind::sync: {
-        agent.lead = agent.rest = std::max(agent.lead, agent.waves > 1 ? agent.rest : agent.lead) +
-                                  model.sync_barrier_latency.fs;
+        agent.lead = agent.rest =
+            std::max({agent.lead, agent.waves > 1 ? agent.rest : agent.lead, agent.compute_end}) +
+            model.sync_barrier_latency.fs;
         agent.stores_joined = std::max({agent.stores_joined, agent.stores, agent.stores_lead});
         return true;
       }
@@ -194,7 +197,11 @@ class Walk {
         return true;
       case PrimitiveKind::compute:
         overhead(agent, false);
-        agent.lead += p.duration.fs;
+        if (p.overlaps) {
+          agent.compute_end = agent.lead + p.duration.fs;
+        } else {
+          agent.lead += p.duration.fs;
+        }
         return true;
     }
     return true;
@@ -321,13 +328,13 @@ class Walk {
         std::min(p.bytes, model.sector_size.count);  // the last line may be partial
     std::int64_t batch = 1;
     for (const Span& span : p.src) batch = std::max(batch, latencies_.load(agent.rank, span, unit));
-    std::int64_t per_thread = 16;
+    std::int64_t per_thread = agent.grain;
     for (const auto* spans : {&p.src, &p.dst}) {
       for (const Span& span : *spans) {
         per_thread = std::min<std::int64_t>(per_thread, span.access == Access::ll128     ? 15
                                                         : span.access == Access::packet8 ? 4
                                                         : is_packet(span.access)         ? 8
-                                                                                         : 16);
+                                                                                         : agent.grain);
       }
     }
     const std::int64_t wave = per_thread * model.cu_wavefront_size;
