@@ -46,20 +46,37 @@ Bytes bytes(const std::string& name, const std::string& value) {
   return *parsed;
 }
 
-/// A parameter of the lowering: which shape of plan has it, and what it does to the options.
+Realization realization_named(const std::string& name, const std::string& value) {
+  std::vector<std::string> names;
+  for (int i = 0; i <= static_cast<int>(Realization::multicast); ++i) {
+    const auto realization = static_cast<Realization>(i);
+    names.emplace_back(name_of(realization));
+    if (value == names.back()) return realization;
+  }
+  const std::string near = suggest(value, names);
+  bad_value(name, value, near.empty() ? fmt::format("it is {}", fmt::join(names, ", ")) : near);
+}
+
+/// Shapes of plans, to be combined.
+enum Shape : unsigned { chain = 1, exchange = 2, general = 4, any = 7 };
+
+Shape shape_of(const plan::Plan& plan) {
+  return is_chain(plan) ? chain : is_exchange(plan) ? exchange : general;
+}
+
+/// A parameter of the lowering: which shapes of plans have it, and what it does to the options.
 struct LowerParameter {
-  enum class Shape { any, chain, exchange } shape;
+  unsigned shapes;
   plan::ParameterInfo info;
   void (*set)(LowerOptions& options, const std::string& name, const std::string& value);
 };
 
 std::vector<LowerParameter> lower_parameters() {
-  using Shape = LowerParameter::Shape;
   const auto set_workgroups = [](LowerOptions& o, const std::string& n, const std::string& v) {
     o.workgroups = positive(n, v, 4096);
   };
   return {
-      {Shape::any,
+      {chain | exchange,
        {"protocol",
         "simple",
         {"simple", "ll", "ll128"},
@@ -67,26 +84,46 @@ std::vector<LowerParameter> lower_parameters() {
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.protocol = protocol_named(n, v);
        }},
-      {Shape::chain, {"channels", "24", {}, "workgroups and connections per rank"}, set_workgroups},
-      {Shape::exchange, {"workgroups", "36", {}, "workgroups per rank"}, set_workgroups},
-      {Shape::any,
+      {chain, {"channels", "24", {}, "workgroups and connections per rank"}, set_workgroups},
+      {exchange, {"workgroups", "36", {}, "workgroups per rank"}, set_workgroups},
+      {general,
+       {"workgroups", "16", {}, "workgroups per rank that communicate, shared by its streams"},
+       set_workgroups},
+      {general,
+       {"compute_workgroups",
+        "132 less workgroups",
+        {},
+        "workgroups per rank that compute; 132 with copy-engine and co-located"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.compute_workgroups = positive(n, v, 4096);
+       }},
+      {any,
+       {"realization",
+        "load-store",
+        {"load-store", "bulk", "copy-engine", "co-located", "multicast"},
+        "who moves data: workgroups by loads and stores or in bulk, copy engines, the workgroups "
+        "that compute; groups through the switch"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.realization = realization_named(n, v);
+       }},
+      {any,
        {"threads", "512", {}, "threads per workgroup; 640 with ll128"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.threads = positive(n, v, 1024);
        }},
-      {Shape::chain,
+      {chain,
        {"piece",
         "one slot",
         {},
         "data that a workgroup passes on at a time: a multiple of 16 B; a slot is 512 KiB, 32 KiB "
         "with ll, 576000 B with ll128"},
        [](LowerOptions& o, const std::string& n, const std::string& v) { o.piece = bytes(n, v); }},
-      {Shape::exchange,
+      {exchange | general,
        {"barrier", "1", {"0", "1"}, "begin with a barrier among all ranks; 0 with ll"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.barrier = yes_or_no(n, v);
        }},
-      {Shape::any,
+      {chain | exchange,
        {"in_place", "0", {"0", "1"}, "input and output share memory"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.in_place = yes_or_no(n, v);
@@ -96,12 +133,9 @@ std::vector<LowerParameter> lower_parameters() {
 
 /// The lowering's parameters that a plan of this template takes.
 std::vector<LowerParameter> lower_parameters_of(const plan::TemplateInfo& info) {
-  const bool chain = is_chain(plan::make(info.name, 3));
+  const Shape shape = shape_of(plan::make(info.name, 3));
   std::vector<LowerParameter> taken = lower_parameters();
-  const auto other = chain ? LowerParameter::Shape::exchange : LowerParameter::Shape::chain;
-  taken.erase(
-      std::remove_if(taken.begin(), taken.end(), [&](const auto& p) { return p.shape == other; }),
-      taken.end());
+  std::erase_if(taken, [&](const LowerParameter& p) { return (p.shapes & shape) == 0; });
   return taken;
 }
 

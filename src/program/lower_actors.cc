@@ -155,7 +155,6 @@ class Writer {
       if (item.tile != nullptr) compute(*item.tile);
       signal(static_cast<std::int32_t>(i));
     }
-    if (!unflushed_.empty()) add({.kind = OpKind::flush, .channel = Channel::any});
     return std::move(body_);
   }
 

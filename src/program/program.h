@@ -141,7 +141,7 @@ enum class Pieces : std::uint8_t {
 };
 
 /// How an operation gets at peers. `any`: loads and stores where they reach the peer; behind a NIC
-/// what is put or signalled goes through the port, in order.
+/// what is put or signalled goes through the port, in order, and the body ends with a flush.
 enum class Channel : std::uint8_t { none, memory, port, switch_, any };
 
 /// One operation of a workgroup. Which fields mean something depends on the kind; the readers fill
