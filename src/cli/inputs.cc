@@ -121,12 +121,16 @@ std::vector<std::string> program_names(const std::string& input) {
   return names;
 }
 
-program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks) {
+program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,
+                              const machine::Machine* machine) {
   const Settings parameters = parameter_values(options.parameters);
   if (!parameters.empty() && !program::is_built_in(name)) {
     throw Failure("only built-in programs have parameters", SourceLocation{.file = "--param"});
   }
-  return program::load(name, {.ranks = ranks, .parameters = parameters});
+  bool through_nics = false;
+  for (int rank = 1; machine != nullptr && rank < ranks && rank < machine->ranks(); ++rank)
+    through_nics = through_nics || machine->reach(0, rank) == machine::Reach::network;
+  return program::load(name, {.ranks = ranks, .parameters = parameters, .push = through_nics});
 }
 
 void check_output(const std::string& option, const std::string& file) {

@@ -35,7 +35,9 @@ void add_program_options(CLI::App& verb, ProgramOptions& options);
 /// built-ins of it. Failure for a file that is known to be something else, and for a collective
 /// without built-ins.
 std::vector<std::string> program_names(const std::string& input);
-program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks);
+/// `machine`: where it will run, if that is known; built-ins push where it has NICs.
+program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,
+                              const machine::Machine* machine = nullptr);
 
 /// Failure if an output cannot be written: found before a long run, not after it. Nothing is
 /// created; an empty name is no output.

@@ -182,7 +182,7 @@ Table Runner::run_machine(const Settings& settings) {
   notices_.show(machine.warnings);
   std::vector<program::Program> programs;
   for (const std::string& name : plan_.programs) {
-    programs.push_back(load_program(name, options_.program, machine.ranks()));
+    programs.push_back(load_program(name, options_.program, machine.ranks(), &machine));
     notices_.show(programs.back().warnings);
     check_skew(programs.back());
   }

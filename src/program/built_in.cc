@@ -153,7 +153,7 @@ bool declares(const plan::TemplateInfo& info, const std::string& parameter) {
                 near.empty() ? fmt::format("its parameters are {}", fmt::join(names, ", ")) : near);
 }
 
-/// Packets cannot be pulled: what was left open is pushed.
+/// What was left open is pushed.
 void prefer_push(const plan::TemplateInfo& info, plan::Parameters& parameters) {
   for (const plan::ParameterInfo& parameter : info.parameters) {
     const bool given = std::any_of(parameters.begin(), parameters.end(),
@@ -183,7 +183,7 @@ std::optional<Program> make_built_in(const std::string& name, const LoadOptions&
     else
       unknown_parameter(*info, parameter);
   }
-  if (lowering.protocol == Protocol::ll) prefer_push(*info, for_template);
+  if (lowering.protocol == Protocol::ll || options.push) prefer_push(*info, for_template);
   return lower(plan::make(name, options.ranks, for_template), lowering);
 }
 

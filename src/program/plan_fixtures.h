@@ -21,7 +21,8 @@ inline plan::Region box(std::int32_t tensor, std::int64_t row, std::int64_t rows
 /// rectangle of `work` is written once, and whoever reads it waits for its writer: free of races.
 class RandomPlan {
  public:
-  explicit RandomPlan(unsigned seed) : random_(seed) {}
+  enum class Form { any, pushes, copies };  ///< pushes: what a NIC can carry; copies: no reductions
+  explicit RandomPlan(unsigned seed, Form form = Form::any) : form_(form), random_(seed) {}
 
   plan::Plan make() {
     plan_.name = "random";
@@ -88,7 +89,8 @@ class RandomPlan {
     const auto rank = static_cast<int>(between(0, plan_.ranks - 1));
     auto& streams = plan_.codes[static_cast<std::size_t>(rank)].streams;
     const auto stream = static_cast<std::int32_t>(between(0, std::ssize(streams) - 1));
-    const auto kind = static_cast<plan::TransferKind>(between(0, 2));
+    auto kind = static_cast<plan::TransferKind>(between(0, 2));
+    if (form_ == Form::pushes && kind == plan::TransferKind::pull) kind = plan::TransferKind::push;
     const bool local = kind == plan::TransferKind::copy;
     const int peer =
         local ? rank : static_cast<int>((rank + between(1, plan_.ranks - 1)) % plan_.ranks);
@@ -103,7 +105,8 @@ class RandomPlan {
         box(1, row, shape[0].extent, between(0, kColumns - shape[1].extent), shape[1].extent);
     owner_ = from;
     depend(transfer, *source, rank, stream);
-    if (between(0, 3) == 0) {
+    const bool may_reduce = form_ == Form::any || (form_ == Form::pushes && local);
+    if (may_reduce && between(0, 3) == 0) {
       if (const auto operand = readable(to, shape[0].extent, shape[1].extent)) {
         transfer.reduce = ReduceOp::sum;
         transfer.operand = operand->region;
@@ -118,6 +121,7 @@ class RandomPlan {
     items.emplace_back(std::move(transfer));
   }
 
+  Form form_;
   std::mt19937 random_;
   plan::Plan plan_;
   std::vector<std::int64_t> used_;             // rows of work, by rank

@@ -330,6 +330,8 @@ struct LoadOptions {
   int ranks = 0;  ///< built-ins: number of ranks (0: the machine decides first)
   std::vector<std::pair<std::string, std::string>>
       parameters;  ///< built-ins: channels=8, protocol=ll, ...
+  bool push = false;  ///< built-ins: parameters that are left open say push where they can, because
+                      ///< nothing can be pulled through a NIC
 };
 Program load(const std::string& name_or_file, const LoadOptions& options = {});
 bool is_built_in(const std::string& name);

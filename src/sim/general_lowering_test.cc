@@ -40,6 +40,31 @@ TEST(GeneralLowering, of_any_plan_ends_on_a_machine_and_delivers_every_byte) {
   }));
 }
 
+TEST(GeneralLowering, of_any_plan_of_pushes_ends_across_nics) {
+  machine::Machine machine = machine::load("dgx-h100:2", {});
+  machine.place(std::vector<int>{6, 7, 8, 9});
+  EXPECT_TRUE(rc::check([&] {
+    const plan::Plan plan =
+        RandomPlan(*rc::gen::arbitrary<unsigned>(), RandomPlan::Form::pushes).make();
+    const Result result =
+        run(plan, machine, {.workgroups = 3, .threads = 64}, {.warmup = 1, .iterations = 1});
+    RC_ASSERT(result.counters.at("stores.injected_bytes") ==
+              result.counters.at("stores.delivered_bytes"));
+  }));
+}
+
+TEST(GeneralLowering, by_copy_engines_of_any_plan_ends_on_a_machine) {
+  const machine::Machine machine = distinct("switch:4");
+  EXPECT_TRUE(rc::check([&] {
+    const plan::Plan plan =
+        RandomPlan(*rc::gen::arbitrary<unsigned>(), RandomPlan::Form::copies).make();
+    const Result result = run(plan, machine, {.realization = Realization::copy_engine},
+                              {.warmup = 1, .iterations = 1});
+    RC_ASSERT(result.counters.at("stores.injected_bytes") ==
+              result.counters.at("stores.delivered_bytes"));
+  }));
+}
+
 TEST(GeneralLowering, by_copy_engines_ends_on_a_machine) {
   const machine::Machine machine = distinct("switch:4");
   for (const char* name : {"all-gather/direct", "all-gather/ring", "all-to-all/direct"}) {

@@ -75,16 +75,57 @@ TEST(GeneralLowering, without_its_waits_is_found_wrong) {
 
 TEST(GeneralLowering, by_copy_engines_of_any_plan_without_reductions_is_right) {
   EXPECT_TRUE(rc::check([] {
-    plan::Plan plan = RandomPlan(*rc::gen::arbitrary<unsigned>()).make();
-    for (plan::Code& code : plan.codes) {
-      for (plan::Stream& stream : code.streams) {
-        for (plan::Item& item : stream.items)
-          std::get<plan::Transfer>(item).reduce = ReduceOp::none;
-      }
-    }
+    const plan::Plan plan =
+        RandomPlan(*rc::gen::arbitrary<unsigned>(), RandomPlan::Form::copies).make();
     const Proof proof = check(bound(lower(plan, {.realization = Realization::copy_engine})));
     if (!is_right(proof)) RC_FAIL(text(proof));
   }));
+}
+
+/// Two ranks in each of two nodes.
+machine::Machine two_nodes() {
+  machine::Machine machine = machine::load("dgx-h100:2", {});
+  machine.place(std::vector<int>{6, 7, 8, 9});
+  return machine;
+}
+
+TEST(GeneralLowering, of_any_plan_of_pushes_is_right_across_nics) {
+  const machine::Machine machine = two_nodes();
+  EXPECT_TRUE(rc::check([&] {
+    const plan::Plan plan =
+        RandomPlan(*rc::gen::arbitrary<unsigned>(), RandomPlan::Form::pushes).make();
+    LowerOptions options;
+    options.realization = *rc::gen::element(Realization::load_store, Realization::copy_engine);
+    if (options.realization == Realization::load_store)
+      options.workgroups = *rc::gen::inRange(1, 7);
+    const bool reduces = std::any_of(plan.codes.begin(), plan.codes.end(), [](const auto& code) {
+      return std::any_of(code.streams.begin(), code.streams.end(), [](const auto& stream) {
+        return std::any_of(stream.items.begin(), stream.items.end(), [](const auto& item) {
+          return std::get<plan::Transfer>(item).reduce != ReduceOp::none;
+        });
+      });
+    });
+    RC_PRE(!reduces || options.realization == Realization::load_store);
+    const Proof proof = check(bound(lower(plan, options), &machine));
+    if (!is_right(proof)) RC_FAIL(text(proof));
+  }));
+}
+
+TEST(GeneralLowering, exchanges_that_push_run_across_nics) {
+  const machine::Machine machine = two_nodes();
+  const std::vector<std::pair<std::string, plan::Parameters>> exchanges = {
+      {"all-gather/direct", {}},
+      {"all-to-all/direct", {}},
+      {"reduce-scatter/direct", {{"transfer", "push"}}},
+      {"all-reduce/one-shot", {{"transfer", "push"}}},
+      {"all-reduce/two-shot", {{"transfer", "push"}, {"gather", "push"}}}};
+  for (const auto& [name, parameters] : exchanges) {
+    const plan::Plan plan = plan::make(name, 4, parameters);
+    ASSERT_TRUE(program::is_exchange(plan)) << name;
+    const Proof proof = check(bound(lower(plan, {.workgroups = 3}), &machine));
+    EXPECT_EQ(proof.verdict, Verdict::proven) << name << ": " << text(proof);
+    EXPECT_TRUE(proof.warnings.items().empty()) << name << ": " << text(proof);
+  }
 }
 
 TEST(GeneralLowering, of_every_built_in_algorithm_computes_its_collective) {
