@@ -247,15 +247,17 @@ class Writer {
   void compute(const Tile& tile) {
     Op op{.kind = OpKind::compute};
     op.flop = tile.flop;
-    for (const Place& place : tile.reads) append(op.src, place);
-    for (const Place& place : tile.writes) append(op.dst, place);
+    for (const plan::Area& area : tile.reads) append(op.src, area);
+    for (const plan::Area& area : tile.writes) append(op.dst, area);
     add(std::move(op));
     // It ends with a sync where it has operands; its stores come after that.
     dirty_ = dirty_ || !tile.writes.empty();
   }
 
-  void append(std::vector<Operand>& operands, const Place& place) const {
-    for (const Strip& strip : strips_of({&place})) operands.push_back(operand(place, strip, 0));
+  void append(std::vector<Operand>& operands, const plan::Area& area) const {
+    const Place place{actors_[index(actor_)].rank, -1, area, {}};
+    for (const Strip& strip : strips_of(plan_.tensors[index(area.tensor)], area))
+      operands.push_back(operand(place, strip, 0));
   }
 
   Operand operand(const Place& place, const Strip& strip, std::size_t which) const {

@@ -119,14 +119,23 @@ class Assigner {
         for (const Movement& movement : stream) {
           std::for_each(movement.sources.begin(), movement.sources.end(), note);
           std::for_each(movement.destinations.begin(), movement.destinations.end(), note);
-          for (const Strip& strip : movement.strips) unit = std::gcd(unit, strip.run);
+          for (const Strip& strip : movement.strips) {
+            unit = std::gcd(unit, strip.run);
+            for (const std::int64_t pitch : strip.pitch) unit = std::gcd(unit, pitch);
+          }
         }
       }
     }
+    const auto note_area = [&](const plan::Area& area) {
+      for (const Strip& strip : strips_of(plan_.tensors[index(area.tensor)], area)) {
+        unit = std::gcd(std::gcd(unit, strip.offset[0]), strip.run);
+        if (strip.rows > 1) unit = std::gcd(unit, strip.pitch[0]);
+      }
+    };
     for (const auto& tiles : tiles_) {
       for (const Tile& tile : tiles) {
-        std::for_each(tile.reads.begin(), tile.reads.end(), note);
-        std::for_each(tile.writes.begin(), tile.writes.end(), note);
+        std::for_each(tile.reads.begin(), tile.reads.end(), note_area);
+        std::for_each(tile.writes.begin(), tile.writes.end(), note_area);
       }
     }
     return unit;

@@ -31,6 +31,8 @@ struct Strip {
 };
 /// Cuts places of equally many units into the longest strips, in order.
 std::vector<Strip> strips_of(const std::vector<const Place*>& places);
+/// The same of an area alone, whose rows need not be listed one by one.
+std::vector<Strip> strips_of(const plan::Tensor& tensor, const plan::Area& area);
 /// Units [begin, begin + count) of a list of segments.
 std::vector<plan::Segment> part_of(const std::vector<plan::Segment>& segments, std::int64_t begin,
                                    std::int64_t count);
@@ -65,8 +67,9 @@ Movements movements_of(const plan::Plan& plan, const LowerOptions& options);
 /// One tile of a compute kernel.
 struct Tile {
   std::int32_t compute = 0;
-  std::vector<Place> reads, writes;  ///< writes: not of tiles that only add to an accumulation
-  std::vector<plan::Area> made;      ///< all that it writes or adds to
+  std::vector<plan::Area> reads;
+  std::vector<plan::Area> writes;  ///< not of tiles that only add to an accumulation
+  std::vector<plan::Area> made;    ///< all that it writes or adds to
   std::int64_t flop = 0;
   std::int64_t output = 0;  ///< tiles of one output add up, and run on one workgroup
   std::vector<const Movement*> after;

@@ -387,6 +387,40 @@ std::vector<Strip> strips_of(const std::vector<const Place*>& places) {
   return strips;
 }
 
+std::vector<Strip> strips_of(const plan::Tensor& tensor, const plan::Area& area) {
+  const std::int64_t unit = tensor.type ? size_of(*tensor.type) : 1;
+  const std::vector<std::int64_t> stride = tensor.layout();
+  std::vector<Strip> strips;
+  for (const plan::Rect& rect : area.rects) {
+    // The last axes that are consecutive in memory make a row, the next one counts rows, and those
+    // before it count strips.
+    std::size_t axis = stride.size();
+    std::int64_t run = 1;
+    while (axis > 0 && stride[axis - 1] == run) {
+      run *= rect.end[axis - 1] - rect.begin[axis - 1];
+      --axis;
+    }
+    Strip strip;
+    strip.run = run * unit;
+    strip.rows = axis > 0 ? rect.end[axis - 1] - rect.begin[axis - 1] : 1;
+    strip.pitch = {axis > 0 ? stride[axis - 1] * unit : strip.run};
+    std::vector<std::int64_t> at = rect.begin;
+    while (true) {
+      std::int64_t offset = 0;
+      for (std::size_t i = 0; i < at.size(); ++i) offset += at[i] * stride[i];
+      strip.offset = {offset * unit};
+      strips.push_back(strip);
+      std::size_t outer = axis > 0 ? axis - 1 : 0;
+      while (outer > 0 && ++at[outer - 1] == rect.end[outer - 1]) {
+        at[outer - 1] = rect.begin[outer - 1];
+        --outer;
+      }
+      if (outer == 0) break;
+    }
+  }
+  return strips;
+}
+
 Movements movements_of(const plan::Plan& plan, const LowerOptions& options) {
   return Maker(plan, options).make();
 }

@@ -87,10 +87,9 @@ class Maker {
     }
     tile.output = output;
     for (const ComputeOperand& operand : compute.operands) {
-      Place place{rank, -1, area_of(plan_, compute, operand, at, rank), {}};
-      place.segments = plan::segments(plan_.tensors[index(operand.tensor)], place.area);
-      if (operand.use != plan::Use::read) tile.made.push_back(place.area);
-      (operand.use == plan::Use::read ? tile.reads : tile.writes).push_back(std::move(place));
+      plan::Area area = area_of(plan_, compute, operand, at, rank);
+      if (operand.use != plan::Use::read) tile.made.push_back(area);
+      (operand.use == plan::Use::read ? tile.reads : tile.writes).push_back(std::move(area));
     }
     tiles_[index(rank)].push_back(std::move(tile));
   }
@@ -111,12 +110,12 @@ class Maker {
     }
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       for (Tile& tile : tiles_[index(rank)]) {
-        for (const Place& read : tile.reads) {
-          for (const Movement* movement : writers[{rank, read.area.tensor}]) {
+        for (const plan::Area& read : tile.reads) {
+          for (const Movement* movement : writers[{rank, read.tensor}]) {
             const bool writes_it = std::any_of(
                 movement->destinations.begin(), movement->destinations.end(),
                 [&](const Place& place) {
-                  return (place.group >= 0 || place.rank == rank) && overlap(place.area, read.area);
+                  return (place.group >= 0 || place.rank == rank) && overlap(place.area, read);
                 });
             if (writes_it) tile.after.push_back(movement);
           }
@@ -132,9 +131,9 @@ class Maker {
       for (Tile& tile : tiles) {
         for (std::size_t other = 0; other < tiles.size(); ++other) {
           if (tiles[other].compute == tile.compute) continue;
-          const bool makes = std::any_of(tile.reads.begin(), tile.reads.end(), [&](const Place& p) {
+          const bool makes = std::any_of(tile.reads.begin(), tile.reads.end(), [&](const auto& read) {
             return std::any_of(tiles[other].made.begin(), tiles[other].made.end(),
-                               [&](const plan::Area& made) { return overlap(made, p.area); });
+                               [&](const plan::Area& made) { return overlap(made, read); });
           });
           if (makes) tile.after_tiles.push_back(static_cast<std::int64_t>(other));
         }

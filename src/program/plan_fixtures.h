@@ -187,4 +187,52 @@ inline plan::Plan ag_gemm(const AgGemm& shape) {
   return plan;
 }
 
+/// Every rank multiplies its A [m, k] with its B [k, n], in two steps along k; rows r of all results
+/// go to rank r as soon as they are computed, which adds them up: a fused product and reduce-scatter.
+inline plan::Plan gemm_rs(int ranks, std::int64_t m = 256, std::int64_t n = 128,
+                          std::int64_t k = 128) {
+  const std::int64_t share = m / ranks;
+  const DataType type = DataType::bfloat16;
+  plan::Plan plan;
+  plan.name = "gemm-rs";
+  plan.ranks = ranks;
+  plan.tensors = {{"A", plan::Role::input, {m, k}, type},
+                  {"B", plan::Role::input, {k, n}, type},
+                  {"partial", plan::Role::scratch, {m, n}, type},
+                  {"arrived", plan::Role::scratch, {ranks, share, n}, type},
+                  {"C", plan::Role::output, {share, n}, type}};
+  const auto rows_of = [&](Affine rank) {
+    rank.scale = share;
+    return plan::Region{2, {{{rank, share}, {constant(0), n}}}};
+  };
+  const auto slot_of = [&](const Affine& rank) {
+    return plan::Region{3, {{{rank, 1}, {constant(0), share}, {constant(0), n}}}};
+  };
+  plan::Stream stream{.name = "scatter", .items = {}};
+  const Affine peer = plan::around(ranks, 1, 1);
+  plan::Transfer send = plan::push(peer, rows_of(peer), slot_of(own_rank()));
+  send.after.push_back({own_rank(), 0, constant(0), rows_of(peer)});
+  plan::repeat(stream, ranks - 1, send);
+  const plan::Region result = box(4, 0, share, 0, n);
+  plan::Transfer own = plan::copy(rows_of(own_rank()), result);
+  own.after.push_back({own_rank(), 0, constant(0), rows_of(own_rank())});
+  stream.items.emplace_back(own);
+  // Rank (own - 1 - i) sends here as its transfer number i.
+  const Affine from{.constant = ranks - 1, .rank = 1, .loop = {-1, 0}, .modulus = ranks};
+  plan::Transfer add = plan::accumulating(plan::copy(slot_of(from), result));
+  add.after.push_back({from, 0, {.loop = {1, 0}}, {}});
+  plan::repeat(stream, ranks - 1, add);
+  plan::Code code;
+  code.streams = {stream};
+  code.computes = {{.name = "gemm",
+                    .kernel = "gemm",
+                    .axes = {{"m", m, 32, false}, {"n", n, 64, false}, {"k", k, 64, true}},
+                    .operands = {{0, plan::Use::read, {0, 2}, {}},
+                                 {1, plan::Use::read, {2, 1}, {}},
+                                 {2, plan::Use::accumulate, {0, 1}, {}}}}};
+  plan.codes = {code};
+  plan.code_of.assign(static_cast<std::size_t>(ranks), 0);
+  return plan;
+}
+
 }  // namespace hemiola::program::fixtures

@@ -77,6 +77,18 @@ TEST(GeneralLowering, by_copy_engines_ends_on_a_machine) {
   }
 }
 
+TEST(GeneralLowering, of_a_scattered_matrix_product_ends_on_a_machine) {
+  const machine::Machine machine = machine::load("dgx-h100", {.set = {{"gpu.cu.count", "12"}}});
+  for (const Realization realization :
+       {Realization::load_store, Realization::bulk, Realization::co_located}) {
+    const Result result =
+        run(gemm_rs(4), machine,
+            {.workgroups = 4, .compute_workgroups = 8, .realization = realization});
+    EXPECT_EQ(result.counters.at("stores.injected_bytes"),
+              result.counters.at("stores.delivered_bytes"));
+  }
+}
+
 class GatheredProduct : public testing::TestWithParam<std::tuple<Realization, bool>> {};
 
 // With the gather and the product each as long as the other, doing both takes less than their sum.

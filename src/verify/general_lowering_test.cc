@@ -233,6 +233,26 @@ TEST(GeneralLowering, of_a_gathered_matrix_product_is_right_with_each_realizatio
   }
 }
 
+TEST(GeneralLowering, of_a_scattered_matrix_product_is_right) {
+  for (const Realization realization :
+       {Realization::load_store, Realization::bulk, Realization::co_located}) {
+    const plan::Plan plan = gemm_rs(4);
+    plan::validate(plan);
+    const Proof proof = check(bound(lower(
+        plan, {.workgroups = 3, .compute_workgroups = 5, .realization = realization})));
+    EXPECT_TRUE(is_right(proof)) << name_of(realization) << ": " << text(proof);
+  }
+}
+
+TEST(GeneralLowering, a_transfer_that_does_not_wait_for_its_tiles_is_found) {
+  plan::Plan plan = gemm_rs(4);
+  auto& send = std::get<plan::Transfer>(
+      std::get<plan::Loop>(plan.codes[0].streams[0].items[0]).items[0]);
+  send.after.clear();
+  EXPECT_EQ(check(bound(lower(plan, {.workgroups = 3, .compute_workgroups = 5}))).verdict,
+            Verdict::wrong);
+}
+
 TEST(GeneralLowering, a_tile_that_does_not_wait_for_its_operands_is_found) {
   program::Program program =
       lower(ag_gemm({}), {.workgroups = 4, .compute_workgroups = 8});
