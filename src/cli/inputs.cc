@@ -145,9 +145,6 @@ std::optional<plan::Plan> read_plan_file(const std::string& name) {
 program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,
                               const machine::Machine* machine) {
   const Settings parameters = parameter_values(options.parameters);
-  if (!parameters.empty() && !program::is_built_in(name)) {
-    throw Failure("only built-in programs have parameters", SourceLocation{.file = "--param"});
-  }
   return program::load(name, {.ranks = ranks, .parameters = parameters, .machine = machine});
 }
 
@@ -174,6 +171,7 @@ std::vector<Bytes> requested_sizes(const ProgramOptions& options) {
 }
 
 Bytes default_size(const program::Program& program, DataType type) {
+  if (program.fixed_size.count > 0) return program.fixed_size;
   const Bytes wanted =
       std::clamp(MiB(1), program.min_size, std::max(program.min_size, program.max_size));
   return program.next_legal_size(wanted, type);

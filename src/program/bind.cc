@@ -24,6 +24,10 @@ void check_size(const Program& program, const BindOptions& options) {
   if (options.size.count > kMaximumMemory)
     throw Failure(fmt::format("a size of {} is beyond any GPU's memory", to_string(options.size)),
                   option);
+  if (program.fixed_size.count > 0 && options.size != program.fixed_size)
+    throw Failure(fmt::format("{} has the size {} in itself and cannot take {}", program.name,
+                              to_string(program.fixed_size), to_string(options.size)),
+                  option, "leave --size out");
   const Bytes above = program.next_legal_size(options.size, options.type);
   if (above == options.size) return;
   const std::int64_t step = program.next_legal_size({1}, options.type).count;
@@ -92,7 +96,9 @@ void check_range(Program& bound) {
 
 }  // namespace
 
-Program bind(const Program& program, const machine::Machine* machine, const BindOptions& options) {
+Program bind(const Program& program, const machine::Machine* machine, const BindOptions& wanted) {
+  BindOptions options = wanted;
+  options.type = program.fixed_type.value_or(wanted.type);
   check_size(program, options);
   if (machine != nullptr && program.ranks > machine->ranks())
     throw Failure(fmt::format("{} is for {} GPUs, the machine has {}", program.name, program.ranks,

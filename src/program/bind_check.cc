@@ -108,6 +108,12 @@ class Checker {
   }
 
   void collect_bodies(int rank, const StreamItem& item) {
+    if (item.kind == StreamItem::Kind::engine) {
+      if (!in_range(item.index, program_.bodies.size()))
+        return error(fmt::format("rank {} gives its copy engines a body that is not there", rank));
+      check_engine(rank, program_.bodies[static_cast<std::size_t>(item.index)]);
+      rank_bodies_.insert({rank, item.index});
+    }
     if (item.kind != StreamItem::Kind::kernel) return;
     if (!in_range(item.index, program_.kernels.size()))
       return error(fmt::format("rank {} starts a kernel that is not there", rank));
@@ -115,6 +121,33 @@ class Checker {
       if (!in_range(body, program_.bodies.size()))
         return error(fmt::format("rank {} has a workgroup without a body", rank));
       rank_bodies_.insert({rank, body});
+    }
+  }
+
+  /// Copy engines copy; they neither reduce nor compute.
+  void check_engine(int rank, const Body& body) {
+    at_ = {};
+    at_.rank = rank;
+    for (const Op& op : body.ops) {
+      op_ = &op;
+      switch (op.kind) {
+        case OpKind::put:
+        case OpKind::get:
+        case OpKind::copy:
+        case OpKind::sync:
+        case OpKind::signal:
+        case OpKind::relaxed_signal:
+        case OpKind::dep_signal:
+        case OpKind::wait:
+        case OpKind::relaxed_wait:
+        case OpKind::dep_wait:
+        case OpKind::flush:
+        case OpKind::loop:
+        case OpKind::end_loop:
+          break;
+        default:
+          op_error("a copy engine cannot do that");
+      }
     }
   }
 
@@ -191,10 +224,21 @@ class Checker {
                                                     : 0;
     for (const std::vector<Operand>* side : {&op_->src, &op_->dst}) {
       for (const Operand& operand : *side) {
-        if (operand.chunks != chunks) return op_error("its operands have different sizes");
+        if (operand.chunks != chunks && op_->kind != OpKind::compute)
+          return op_error("its operands have different sizes");
+        if (operand.run != 0 && !is_rows(operand, loops))
+          return op_error("an operand of rows is not whole rows of plain memory");
         check_folding(operand, loops);
       }
     }
+  }
+
+  static bool is_rows(const Operand& operand, const std::vector<const Op*>& loops) {
+    const bool plain = operand.access == Access::plain || operand.access == Access::multicast;
+    const bool in_pieces = std::any_of(loops.begin(), loops.end(),
+                                       [](const Op* loop) { return loop->unit.count > 0; });
+    return operand.run > 0 && operand.pitch >= operand.run && operand.chunks % operand.run == 0 &&
+           plain && !in_pieces;
   }
 
   /// A folded scratch buffer holds a part of each chunk: only pieces that do not straddle its end
@@ -214,12 +258,13 @@ class Checker {
   }
 
   void check_here() {
-    for (const Operand& operand : op_->src) check_operand(operand);
-    for (const Operand& operand : op_->dst) check_operand(operand);
+    const bool through_port = op_->channel == Channel::any;
+    for (const Operand& operand : op_->src) check_operand(operand, false);
+    for (const Operand& operand : op_->dst) check_operand(operand, through_port);
     for (const SemaphoreRef& ref : op_->semaphores) {
       if (!in_range(ref.index, program_.semaphores.size()))
         op_error(fmt::format("semaphore {} is not there", ref.index));
-      check_peer(ref.rank(at_));
+      check_peer(ref.rank(at_), through_port);
     }
     if (op_->send_to.inbound >= 0 || op_->send_to.outbound >= 0) check_connection(op_->send_to);
     if (op_->recv_from.inbound >= 0 || op_->recv_from.outbound >= 0)
@@ -238,23 +283,24 @@ class Checker {
     if (op_->src.empty() && op_->dst.empty()) op_error("it names no local data");
   }
 
-  void check_operand(const Operand& operand) {
+  void check_operand(const Operand& operand, bool through_port) {
     if (!in_range(operand.buffer, program_.buffers.size()))
       return op_error(fmt::format("buffer {} is not there", operand.buffer));
     if (operand.access == Access::multicast || operand.access == Access::multicast_packet)
       return check_group(operand);
     const std::int64_t owner = operand.rank(at_);
-    if (check_peer(owner)) check_chunks(operand, static_cast<int>(owner));
+    if (check_peer(owner, through_port)) check_chunks(operand, static_cast<int>(owner));
   }
 
   void check_chunks(const Operand& operand, int owner) {
     const std::int64_t begin = operand.chunk(at_);
     const std::int64_t present = program_.chunks_of(operand.buffer, owner);
-    if (begin >= 0 && operand.chunks >= 0 && operand.chunks <= present &&
-        begin <= present - operand.chunks)
-      return;
+    const std::int64_t extent =
+        operand.run == 0 ? operand.chunks
+                         : (operand.chunks / operand.run - 1) * operand.pitch + operand.run;
+    if (begin >= 0 && extent >= 0 && extent <= present && begin <= present - extent) return;
     op_error(fmt::format(
-        "chunks [{}, {}) of {} of rank {}, which has {}", begin, begin + operand.chunks,
+        "chunks [{}, {}) of {} of rank {}, which has {}", begin, begin + extent,
         program_.buffers[static_cast<std::size_t>(operand.buffer)].name, owner, present));
   }
 
@@ -286,11 +332,11 @@ class Checker {
           fmt::format("connection {} -> {} is not there", connection.outbound, connection.inbound));
     const std::int64_t peer = connection.peer(at_);
     if (peer == at_.rank) op_error("it is connected to its own rank");
-    check_peer(peer, /*through_connection=*/true);
+    check_peer(peer, /*crosses_nic=*/true);
   }
 
   /// Whether `peer` is a rank; also that it is reached the way this operation needs.
-  bool check_peer(std::int64_t peer, bool through_connection = false) {
+  bool check_peer(std::int64_t peer, bool crosses_nic = false) {
     if (peer < 0 || peer >= program_.ranks) {
       op_error(fmt::format("rank {} is not there", peer));
       return false;
@@ -299,11 +345,13 @@ class Checker {
     const Reach reach = program_.machine->reach(static_cast<int>(at_.rank), static_cast<int>(peer));
     if (reach == Reach::none) {
       op_error(fmt::format("rank {} cannot be reached on this machine", peer));
-    } else if (reach == Reach::network && !through_connection && op_->channel != Channel::port) {
+    } else if (reach == Reach::network && !crosses_nic && op_->channel != Channel::port) {
       op_error(
           fmt::format("rank {} is only reached through a NIC, which loads and stores cannot cross",
                       peer),
-          "use port channels between nodes, or a machine with one load/store domain");
+          op_->channel == Channel::any
+              ? "between nodes data can only be pushed: choose transfer=push and gather=push"
+              : "use port channels between nodes, or a machine with one load/store domain");
     }
     return true;
   }

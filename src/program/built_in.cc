@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/units.h"
+#include "machine/machine.h"
 #include "program/lower.h"
 
 namespace hemiola::program {
@@ -46,20 +47,37 @@ Bytes bytes(const std::string& name, const std::string& value) {
   return *parsed;
 }
 
-/// A parameter of the lowering: which shape of plan has it, and what it does to the options.
+Realization realization_named(const std::string& name, const std::string& value) {
+  std::vector<std::string> names;
+  for (int i = 0; i <= static_cast<int>(Realization::multicast); ++i) {
+    const auto realization = static_cast<Realization>(i);
+    names.emplace_back(name_of(realization));
+    if (value == names.back()) return realization;
+  }
+  const std::string near = suggest(value, names);
+  bad_value(name, value, near.empty() ? fmt::format("it is {}", fmt::join(names, ", ")) : near);
+}
+
+/// Shapes of plans, to be combined.
+enum Shape : unsigned { chain = 1, exchange = 2, general = 4, any = 7 };
+
+Shape shape_of(const plan::Plan& plan) {
+  return is_chain(plan) ? chain : is_exchange(plan) ? exchange : general;
+}
+
+/// A parameter of the lowering: which shapes of plans have it, and what it does to the options.
 struct LowerParameter {
-  enum class Shape { any, chain, exchange } shape;
+  unsigned shapes;
   plan::ParameterInfo info;
   void (*set)(LowerOptions& options, const std::string& name, const std::string& value);
 };
 
 std::vector<LowerParameter> lower_parameters() {
-  using Shape = LowerParameter::Shape;
   const auto set_workgroups = [](LowerOptions& o, const std::string& n, const std::string& v) {
     o.workgroups = positive(n, v, 4096);
   };
   return {
-      {Shape::any,
+      {chain | exchange,
        {"protocol",
         "simple",
         {"simple", "ll", "ll128"},
@@ -67,26 +85,46 @@ std::vector<LowerParameter> lower_parameters() {
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.protocol = protocol_named(n, v);
        }},
-      {Shape::chain, {"channels", "24", {}, "workgroups and connections per rank"}, set_workgroups},
-      {Shape::exchange, {"workgroups", "36", {}, "workgroups per rank"}, set_workgroups},
-      {Shape::any,
+      {chain, {"channels", "24", {}, "workgroups and connections per rank"}, set_workgroups},
+      {exchange, {"workgroups", "36", {}, "workgroups per rank"}, set_workgroups},
+      {general,
+       {"workgroups", "16", {}, "workgroups per rank that communicate, shared by its streams"},
+       set_workgroups},
+      {general,
+       {"compute_workgroups",
+        "132 less workgroups",
+        {},
+        "workgroups per rank that compute; 132 with copy-engine and co-located"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.compute_workgroups = positive(n, v, 4096);
+       }},
+      {any,
+       {"realization",
+        "load-store",
+        {"load-store", "bulk", "copy-engine", "co-located", "multicast"},
+        "who moves data: workgroups by loads and stores or in bulk, copy engines, the workgroups "
+        "that compute; groups through the switch"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.realization = realization_named(n, v);
+       }},
+      {any,
        {"threads", "512", {}, "threads per workgroup; 640 with ll128"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.threads = positive(n, v, 1024);
        }},
-      {Shape::chain,
+      {chain,
        {"piece",
         "one slot",
         {},
         "data that a workgroup passes on at a time: a multiple of 16 B; a slot is 512 KiB, 32 KiB "
         "with ll, 576000 B with ll128"},
        [](LowerOptions& o, const std::string& n, const std::string& v) { o.piece = bytes(n, v); }},
-      {Shape::exchange,
+      {exchange | general,
        {"barrier", "1", {"0", "1"}, "begin with a barrier among all ranks; 0 with ll"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.barrier = yes_or_no(n, v);
        }},
-      {Shape::any,
+      {chain | exchange,
        {"in_place", "0", {"0", "1"}, "input and output share memory"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.in_place = yes_or_no(n, v);
@@ -94,15 +132,17 @@ std::vector<LowerParameter> lower_parameters() {
   };
 }
 
-/// The lowering's parameters that a plan of this template takes.
-std::vector<LowerParameter> lower_parameters_of(const plan::TemplateInfo& info) {
-  const bool chain = info.in_chunks && !info.needs_machine && is_chain(plan::make(info.name, 3));
+/// The lowering's parameters that a plan of this shape takes.
+std::vector<LowerParameter> lower_parameters_of(Shape shape) {
   std::vector<LowerParameter> taken = lower_parameters();
-  const auto other = chain ? LowerParameter::Shape::exchange : LowerParameter::Shape::chain;
-  taken.erase(
-      std::remove_if(taken.begin(), taken.end(), [&](const auto& p) { return p.shape == other; }),
-      taken.end());
+  std::erase_if(taken, [&](const LowerParameter& p) { return (p.shapes & shape) == 0; });
   return taken;
+}
+
+/// The shape that plans of a template have: of three ranks, where it can be made for them.
+Shape shape_of(const plan::TemplateInfo& info) {
+  if (!info.in_chunks || info.needs_machine) return general;
+  return shape_of(plan::make(info.name, 3));
 }
 
 bool declares(const plan::TemplateInfo& info, const std::string& parameter) {
@@ -110,16 +150,16 @@ bool declares(const plan::TemplateInfo& info, const std::string& parameter) {
                      [&](const auto& p) { return p.name == parameter; });
 }
 
-[[noreturn]] void unknown_parameter(const plan::TemplateInfo& info, const std::string& name) {
+[[noreturn]] void unknown_parameter(const std::string& of, const std::string& name,
+                                    const std::vector<plan::ParameterInfo>& parameters) {
   std::vector<std::string> names;
-  for (const plan::ParameterInfo& parameter : parameters_of(info.name))
-    names.push_back(parameter.name);
+  for (const plan::ParameterInfo& parameter : parameters) names.push_back(parameter.name);
   const std::string near = suggest(name, names);
-  throw Failure(fmt::format("'{}' has no parameter '{}'", info.name, name), kOption,
+  throw Failure(fmt::format("'{}' has no parameter '{}'", of, name), kOption,
                 near.empty() ? fmt::format("its parameters are {}", fmt::join(names, ", ")) : near);
 }
 
-/// Packets cannot be pulled: what was left open is pushed.
+/// What was left open is pushed.
 void prefer_push(const plan::TemplateInfo& info, plan::Parameters& parameters) {
   for (const plan::ParameterInfo& parameter : info.parameters) {
     const bool given = std::any_of(parameters.begin(), parameters.end(),
@@ -130,31 +170,52 @@ void prefer_push(const plan::TemplateInfo& info, plan::Parameters& parameters) {
   }
 }
 
+/// Whether some ranks reach each other only through a NIC: nothing can be pulled there.
+bool goes_through_nics(const machine::Machine* machine, int ranks) {
+  for (int rank = 1; machine != nullptr && rank < ranks && rank < machine->ranks(); ++rank) {
+    if (machine->reach(0, rank) == machine::Reach::network) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options) {
   const plan::TemplateInfo* info = plan::find_template(name);
   if (info == nullptr) return std::nullopt;
-  const std::vector<LowerParameter> known = lower_parameters_of(*info);
-  LowerOptions lowering;
-  plan::Parameters for_template;
-  for (const auto& [parameter, value] : options.parameters) {
+  plan::Parameters for_template, for_lowering;
+  bool pushes = goes_through_nics(options.machine, options.ranks);
+  for (const auto& parameter : options.parameters) {
+    (declares(*info, parameter.first) ? for_template : for_lowering).push_back(parameter);
+    pushes = pushes || parameter == std::pair<std::string, std::string>{"protocol", "ll"};
+  }
+  // Before the plan is made: what its lowering takes can be told from its template.
+  for (const auto& [parameter, value] : for_lowering) {
+    const std::vector<plan::ParameterInfo> known = parameters_of(name);
+    if (std::none_of(known.begin(), known.end(),
+                     [&, &wanted = parameter](const auto& p) { return p.name == wanted; }))
+      unknown_parameter(name, parameter, known);
+  }
+  if (pushes) prefer_push(*info, for_template);
+  return lower_plan(plan::make(name, options.ranks, for_template, options.machine), for_lowering);
+}
+
+Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters) {
+  const std::vector<LowerParameter> known = lower_parameters_of(shape_of(plan));
+  LowerOptions options;
+  for (const auto& [parameter, value] : parameters) {
     const auto found =
         std::find_if(known.begin(), known.end(),
                      [&, &wanted = parameter](const auto& p) { return p.info.name == wanted; });
-    if (found != known.end())
-      found->set(lowering, parameter, value);
-    else if (declares(*info, parameter))
-      for_template.emplace_back(parameter, value);
-    else
-      unknown_parameter(*info, parameter);
+    if (found != known.end()) {
+      found->set(options, parameter, value);
+      continue;
+    }
+    std::vector<plan::ParameterInfo> infos;
+    for (const LowerParameter& other : known) infos.push_back(other.info);
+    unknown_parameter(plan.name, parameter, infos);
   }
-  if (lowering.protocol == Protocol::ll) prefer_push(*info, for_template);
-  // Lowering takes one ring so far: several are for those who ask for them.
-  if (declares(*info, "rings") && std::none_of(for_template.begin(), for_template.end(),
-                                               [](const auto& p) { return p.first == "rings"; }))
-    for_template.emplace_back("rings", "identity");
-  return lower(plan::make(name, options.ranks, for_template, options.machine), lowering);
+  return lower(plan, options);
 }
 
 std::vector<std::string> built_in_names() {
@@ -180,7 +241,7 @@ std::vector<plan::ParameterInfo> parameters_of(const std::string& name) {
                   suggest(name, built_in_names()));
   }
   std::vector<plan::ParameterInfo> parameters = info->parameters;
-  for (const LowerParameter& parameter : lower_parameters_of(*info))
+  for (const LowerParameter& parameter : lower_parameters_of(shape_of(*info)))
     parameters.push_back(parameter.info);
   return parameters;
 }

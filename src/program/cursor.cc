@@ -62,7 +62,11 @@ bool Cursor::next(Primitive& out) {
     stage_ = 0;
     part_ = 0;
   }
-  return false;
+  if (!posted_) return false;
+  posted_ = false;  // nothing is left under way at the end
+  reset(out, op_ - 1);
+  out.kind = PrimitiveKind::flush;
+  return true;
 }
 
 void Cursor::repeat() {

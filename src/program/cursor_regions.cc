@@ -70,13 +70,19 @@ Span Cursor::span(const Operand& operand, Region region) const {
   const std::int64_t offset = stride == program_->chunk_bytes
                                   ? region.offset
                                   : region.offset - region.piece + region.piece % stride;
-  const std::int64_t data = operand.chunk(indices_) * stride + offset;
+  const bool rows = operand.run > 0;
+  const std::int64_t data = operand.chunk(indices_) * stride + (rows ? 0 : offset);
   // Multicast operands lie at the same place on every member (checked by bind).
   const int resolver = multicast ? rank() : owner;
   const auto place =
       program_->resolve(operand.buffer, memory_offset(data, operand.access), resolver);
   Span out{multicast ? -1 : owner, place.buffer, place.offset, operand.access,
            multicast ? operand.group : -1};
+  if (rows) {
+    out.run = operand.run * stride;
+    out.pitch = operand.pitch * stride;
+    out.skip = offset;
+  }
   const Buffer& buffer = program_->buffers.at(static_cast<std::size_t>(place.buffer));
   if (buffer.doubled && iteration_ % 2 != 0)
     out.offset += program_->memory_bytes(place.buffer, resolver) / 2;

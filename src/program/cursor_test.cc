@@ -1,6 +1,7 @@
 // Expansion of every kind of operation into its exact primitives (the table of docs/program.md).
 #include <gtest/gtest.h>
 
+#include "machine/machine.h"
 #include "program/cursor_test_support.h"
 
 namespace hemiola::program {
@@ -66,6 +67,73 @@ TEST(Cursor, dependencies_count_outer_iterations_and_repetitions) {
                    "wait 0:c=8 acquire device", "signal 0:c=1 release device"}));
   cursor.repeat();
   EXPECT_EQ(walk(cursor, program).at(0), "wait 0:c=13 acquire device");
+}
+
+TEST(Cursor, dependencies_of_channels_have_system_scope) {
+  Program program = program_of(
+      {{.kind = OpKind::dep_wait, .channel = Channel::any, .semaphores = {{own_rank(), 0}},
+        .target = 2, .count = 3},
+       {.kind = OpKind::dep_signal, .channel = Channel::any, .semaphores = {{constant(1), 0}}}});
+  EXPECT_EQ(expand(bound(program)), (Lines{"wait 0:a=2 acquire", "signal 1:a=1 release"}));
+}
+
+TEST(Cursor, an_operand_of_rows_is_sliced_across_them) {
+  Operand rows = local(0, 1, 4), line = remote(1, 1, 0, 4);
+  rows.run = 2;
+  rows.pitch = 3;
+  Op put{.kind = OpKind::put, .channel = Channel::memory, .src = {rows}, .dst = {line}};
+  put.slice = 1;
+  put.slices = 4;
+  const Program program = bound(program_of({put}));
+  Cursor cursor(program, 0, 0);
+  Primitive primitive;
+  ASSERT_TRUE(cursor.next(primitive));
+  EXPECT_EQ(primitive.bytes, kChunk);
+  std::vector<std::pair<std::int64_t, std::int64_t>> parts;
+  const auto note = [&](std::int64_t offset, std::int64_t, std::int64_t bytes) {
+    parts.emplace_back(offset, bytes);
+  };
+  primitive.src[0].each_part(0, primitive.bytes, note);
+  EXPECT_EQ(parts, (std::vector<std::pair<std::int64_t, std::int64_t>>{{2 * kChunk, kChunk}}));
+  put.slice = 0;
+  put.slices = 1;
+  const Program whole = bound(program_of({put}));
+  Cursor again(whole, 0, 0);
+  ASSERT_TRUE(again.next(primitive));
+  parts.clear();
+  primitive.src[0].each_part(kChunk, 3 * kChunk, note);
+  EXPECT_EQ(parts, (std::vector<std::pair<std::int64_t, std::int64_t>>{{2 * kChunk, kChunk},
+                                                                       {4 * kChunk, kChunk}}));
+}
+
+TEST(Cursor, a_compute_loads_while_it_computes_and_stores_after_a_sync) {
+  Op op{.kind = OpKind::compute, .src = {local(0, 0, 2), local(0, 4)}, .dst = {local(1, 3)}};
+  op.flop = 5;
+  EXPECT_EQ(expand(bound(program_of({op}))),
+            (Lines{"compute", "move 128 0.input@0", "move 64 0.input@256", "sync",
+                   "move 64 -> 0.output@192"}));
+  EXPECT_EQ(expand(bound(program_of({{.kind = OpKind::compute}}))), Lines{"compute"});
+}
+
+TEST(Cursor, any_channel_posts_behind_a_nic_and_flushes_at_the_end) {
+  machine::Machine machine = machine::load("dgx-h100:2", {});
+  machine.place(std::vector<int>{7, 8});
+  const Program program = program_of(
+      {{.kind = OpKind::put, .channel = Channel::any, .src = {local(0, 0)},
+        .dst = {remote(1, 1, 2)}},
+       {.kind = OpKind::reduce_send, .channel = Channel::any,
+        .src = {local(0, 0), local(0, 1)}, .dst = {local(1, 0), remote(1, 1, 0)}},
+       {.kind = OpKind::dep_signal, .channel = Channel::any, .semaphores = {{constant(1), 0}}}});
+  EXPECT_EQ(expand(bound(program)),
+            (Lines{"move 64 0.input@0 -> 1.output@128",
+                   "move 64 sum 0.input@0 0.input@64 -> 0.output@0 1.output@0",
+                   "signal 1:a=1 release"}));
+  const Program far = bind(program, &machine, {.size = {8 * kChunk}});
+  EXPECT_EQ(expand(far),
+            (Lines{"post 64 0.input@0 -> 1.output@128 release remote",
+                   "move 64 sum 0.input@0 0.input@64 -> 0.output@0", "sync",
+                   "post 64 0.output@0 -> 1.output@0 release remote",
+                   "post 1:a=1 release remote", "flush"}));
 }
 
 TEST(Cursor, a_put_moves_each_pair_alone) {

@@ -56,13 +56,11 @@ bool Cursor::expand(const Op& op, Primitive& out) {
       return once();
     case OpKind::flush:
       out.kind = PrimitiveKind::flush;
+      if (op.channel == Channel::any && !posted_) return false;
+      posted_ = false;
       return once();
     case OpKind::compute:
-      out.kind = PrimitiveKind::compute;
-      out.flop = op.flop;
-      out.bytes = op.bytes.count;
-      out.duration = op.duration;
-      return once();
+      return expand_compute(op, out);
     case OpKind::wait:
     case OpKind::relaxed_wait:
     case OpKind::sem_acquire:
@@ -72,7 +70,9 @@ bool Cursor::expand(const Op& op, Primitive& out) {
     case OpKind::sem_release:
       return expand_signal(op, out);
     case OpKind::dep_wait:
+      return once() && expand_dependency(op, out);
     case OpKind::dep_signal:
+      if (op.channel == Channel::any) return expand_signal_any(op, out);
       return once() && expand_dependency(op, out);
     case OpKind::put:
     case OpKind::put_signal:
@@ -135,6 +135,7 @@ bool Cursor::expand_wait(const Op& op, Primitive& out) {
 
 bool Cursor::expand_signal(const Op& op, Primitive& out) {
   if (op.channel == Channel::port) return expand_posts(op, out);
+  if (op.channel == Channel::any) return expand_signal_any(op, out);
   if (!once() || op.semaphores.empty()) return false;
   out.kind = PrimitiveKind::signal;
   for (const SemaphoreRef& ref : op.semaphores) out.semaphores.push_back(semaphore(ref));
@@ -142,6 +143,33 @@ bool Cursor::expand_signal(const Op& op, Primitive& out) {
   out.release = op.kind != OpKind::relaxed_signal;
   out.system_scope = op.kind != OpKind::sem_release;
   return true;
+}
+
+bool Cursor::behind_nic(const Op& op, std::int64_t peer) const {
+  return op.channel == Channel::any && program_->crosses_network(rank(), static_cast<int>(peer));
+}
+
+/// One signal to all whom stores reach, and a descriptor for each of the others.
+bool Cursor::expand_signal_any(const Op& op, Primitive& out) {
+  if (once()) {
+    for (const SemaphoreRef& ref : op.semaphores) {
+      if (!behind_nic(op, ref.rank(indices_))) out.semaphores.push_back(semaphore(ref));
+    }
+    out.kind = PrimitiveKind::signal;
+    out.values.assign(out.semaphores.size(), 1);
+    out.release = op.kind != OpKind::relaxed_signal;
+    if (!out.semaphores.empty()) return true;
+  }
+  while (static_cast<std::size_t>(part_) < op.semaphores.size()) {
+    const SemaphoreRef& ref = op.semaphores[static_cast<std::size_t>(part_++)];
+    if (!behind_nic(op, ref.rank(indices_))) continue;
+    out.kind = PrimitiveKind::post;
+    out.release = out.remote = posted_ = true;
+    out.semaphores = {semaphore(ref)};
+    out.values = {1};
+    return true;
+  }
+  return false;
 }
 
 bool Cursor::expand_dependency(const Op& op, Primitive& out) {
@@ -155,7 +183,7 @@ bool Cursor::expand_dependency(const Op& op, Primitive& out) {
   out.kind = waits ? PrimitiveKind::wait : PrimitiveKind::signal;
   out.acquire = waits;
   out.release = !waits;
-  out.system_scope = false;
+  out.system_scope = op.channel != Channel::none;
   return !out.semaphores.empty();
 }
 
@@ -168,7 +196,10 @@ bool Cursor::expand_pairs(const Op& op, Primitive& out) {
     const std::int64_t index = part_++ % per_pair;
     const Region from = region(op, op.src[pair], index);
     if (from.bytes == 0) continue;
-    out.kind = PrimitiveKind::move;
+    const bool far = behind_nic(op, op.dst[pair]);
+    out.kind = far ? PrimitiveKind::post : PrimitiveKind::move;
+    out.release = out.remote = far;
+    posted_ = posted_ || far;
     out.bytes = from.bytes;
     out.src.push_back(span(op.src[pair], from));
     out.dst.push_back(span(op.dst[pair], region(op, op.dst[pair], index)));
@@ -211,20 +242,73 @@ bool Cursor::expand_posts(const Op& op, Primitive& out) {
   return true;
 }
 
-/// One move of all sources into all destinations, for each region.
+/// One move of all sources into all destinations, for each region. Behind a NIC they get a copy of
+/// the first destination, which is own memory.
 bool Cursor::expand_move(const Op& op, Primitive& out) {
   if (op.src.empty()) return false;
-  while (part_ < regions(op, op.src.front())) {
+  const std::int64_t count = regions(op, op.src.front());
+  while (part_ < count) {
     const std::int64_t index = part_++;
     out.bytes = region(op, op.src.front(), index).bytes;
     if (out.bytes == 0) continue;
     out.kind = PrimitiveKind::move;
     out.reduce = reduction(op);
     for (const Operand& source : op.src) out.src.push_back(span(source, region(op, source, index)));
-    for (const Operand& target : op.dst) out.dst.push_back(span(target, region(op, target, index)));
+    for (const Operand& target : op.dst) {
+      if (!behind_nic(op, target)) out.dst.push_back(span(target, region(op, target, index)));
+    }
+    return true;
+  }
+  if (op.channel != Channel::any) return false;
+  const auto pairs = static_cast<std::int64_t>(op.dst.size()) * count;
+  for (; part_ - count < pairs; ++part_) {
+    const std::int64_t index = (part_ - count) % count;
+    const Operand& target = op.dst[static_cast<std::size_t>((part_ - count) / count)];
+    const Region to = region(op, target, index);
+    if (!behind_nic(op, target) || to.bytes == 0) continue;
+    if (once()) {  // what all threads wrote goes with the first descriptor
+      out.kind = PrimitiveKind::sync;
+      return true;
+    }
+    out.kind = PrimitiveKind::post;
+    out.release = out.remote = posted_ = true;
+    out.bytes = to.bytes;
+    out.src.push_back(span(op.dst.front(), region(op, op.dst.front(), index)));
+    out.dst.push_back(span(target, to));
+    ++part_;
     return true;
   }
   return false;
+}
+
+/// The compute starts, the sources are loaded meanwhile; after a sync the destinations are stored.
+bool Cursor::expand_compute(const Op& op, Primitive& out) {
+  const auto sources = static_cast<std::int64_t>(op.src.size());
+  const auto operands = sources + static_cast<std::int64_t>(op.dst.size());
+  if (stage_ == 0) {
+    stage_ = 1;
+    out.kind = PrimitiveKind::compute;
+    out.flop = op.flop;
+    out.bytes = op.bytes.count;
+    out.duration = op.duration;
+    out.overlaps = operands > 0;
+    return true;
+  }
+  if (part_ >= sources && operands > 0 && stage_ == 1) {
+    stage_ = 2;
+    out.kind = PrimitiveKind::sync;
+    return true;
+  }
+  if (part_ >= operands) return false;
+  const bool loads = part_ < sources;
+  const Operand& operand = loads ? op.src[static_cast<std::size_t>(part_)]
+                                 : op.dst[static_cast<std::size_t>(part_ - sources)];
+  ++part_;
+  out.kind = PrimitiveKind::move;
+  const Region all = region(op, operand, 0);
+  out.bytes = all.bytes;
+  (loads ? out.src : out.dst).push_back(span(operand, all));
+  return true;
 }
 
 /// Through a port: every thread polls the packets of the source, then the descriptors are posted.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/text.h"
+#include "plan/plan_json.h"
 #include "program/built_in.h"
 #include "program/format_reader.h"
 #include "program/program.h"
@@ -27,15 +28,18 @@ std::optional<FormatReader> reader_of(std::string_view content) {
   return std::nullopt;
 }
 
-Program read_by_content(const std::string& file) {
+Program read_by_content(const std::string& file, const LoadOptions& options) {
   const std::string content = read_file(file);
+  if (plan::is_plan(content)) return lower_plan(plan::read_plan(content, file), options.parameters);
+  if (!options.parameters.empty())
+    throw Failure("only built-in programs and plans have parameters", {.file = "--param"});
   if (const auto reader = reader_of(content)) return reader->read(content, file);
   const Format format = recognise(content);
   // Let the reader of the commonest JSON say what is missing, or where the syntax breaks.
   if (format == Format::json) return read_mscclpp(content, file);
-  std::string known;
+  std::string known = "chunk plans (JSON)";
   for (const FormatReader& reader : readers()) {
-    known += (known.empty() ? "" : ", ") + std::string(reader.format);
+    known += ", " + std::string(reader.format);
   }
   throw Failure(fmt::format("this is {}, not a program", describe(format)), {.file = file},
                 "programs are " + known);
@@ -44,7 +48,7 @@ Program read_by_content(const std::string& file) {
 }  // namespace
 
 bool is_readable(std::string_view content) {
-  return reader_of(content).has_value();
+  return reader_of(content).has_value() || plan::is_plan(content);
 }
 
 bool is_built_in(const std::string& name) {
@@ -55,7 +59,7 @@ bool is_built_in(const std::string& name) {
 Program load(const std::string& name_or_file, const LoadOptions& options) {
   std::error_code ignored;
   if (!is_built_in(name_or_file) && std::filesystem::exists(name_or_file, ignored))
-    return read_by_content(name_or_file);
+    return read_by_content(name_or_file, options);
   if (std::optional<Program> made = make_built_in(name_or_file, options)) return *std::move(made);
   throw Failure(fmt::format("there is no file and no built-in program '{}'", name_or_file),
                 {.file = "<option>"}, suggest(name_or_file, built_in_names()));

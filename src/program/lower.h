@@ -9,17 +9,29 @@
 
 namespace hemiola::program {
 
+/// Who moves data (docs/plans.md). Chains and exchanges are load_store.
+enum class Realization : std::uint8_t {
+  load_store,   ///< workgroups of their own, with loads and stores
+  bulk,         ///< the same with few threads that copy 128 B each at a time, as TMA does
+  copy_engine,  ///< the rank's copy engines, driven by host streams; they cannot reduce
+  co_located,   ///< the workgroups of the compute kernel
+  multicast     ///< as load_store, groups through the switch
+};
+std::string_view name_of(Realization realization);
+
 /// Values of 0 (and an empty `barrier`) mean the default that docs/plans.md states.
 struct LowerOptions {
   Protocol protocol = Protocol::simple;
-  int workgroups = 0;  ///< per rank; a chain calls them channels
+  int workgroups = 0;  ///< per rank, for communication; a chain calls them channels
+  int compute_workgroups = 0;  ///< per rank, of plans that compute
+  Realization realization = Realization::load_store;
   int threads = 0;     ///< per workgroup
   Bytes piece{};  ///< chains: data bytes that a workgroup passes on at a time; a multiple of 16 B
   std::optional<bool> barrier;  ///< exchanges: begin with a barrier among all ranks
   bool in_place = false;        ///< input and output share memory, as nccl-tests shares it
 };
 
-/// Two shapes of plans can be lowered:
+/// Two shapes of plans have programs of their own, as libraries write them:
 ///
 /// * A *chain*: every rank pushes to one and the same neighbour (rank + d) and forwards what
 /// arrives.
@@ -31,11 +43,14 @@ struct LowerOptions {
 ///   only. With protocol `ll` pushed chunks travel as packets through scratch memory, without
 ///   signals.
 ///
-/// The program has one body per workgroup index (and, in a chain, per distinct role), shared by all
-/// ranks. Failure: a plan of neither shape, or options that it cannot take.
+/// Their programs have one body per workgroup index (and, in a chain, per distinct role), shared by
+/// all ranks. Every other valid plan, and these two with another realization, is lowered transfer by
+/// transfer, with a body for every workgroup of every rank (docs/plans.md). Failure: options that
+/// the plan cannot take; a plan that waits for itself.
 Program lower(const plan::Plan& plan, const LowerOptions& options = {});
 
-/// Whether the plan is a chain.
+/// Whether the plan is a chain; an exchange (never both).
 bool is_chain(const plan::Plan& plan);
+bool is_exchange(const plan::Plan& plan);
 
 }  // namespace hemiola::program

@@ -124,16 +124,6 @@ class ExchangeWriter {
                "choose transfer=push and gather=push, or protocol=simple", run);
         }
       });
-      if (step.run.transfer->reduce != ReduceOp::none) {
-        fail("reduces other than a copy followed by accumulation, which cannot be lowered yet", {},
-             step.run);
-      }
-      const auto kind =
-          step.terms.empty() ? plan::TransferKind::copy : step.terms.front().transfer->kind;
-      for (const Run& term : step.terms) {
-        if (term.transfer->kind != kind)
-          fail("reduces from peers and from its own memory at once", {}, term);
-      }
     }
   }
 
@@ -168,9 +158,12 @@ class ExchangeWriter {
     return static_cast<std::int32_t>(workgroup_ * (plan_.ranks - 1) + distance - 1);
   }
 
+  /// Packets need loads and stores all the way; the rest may go through a NIC.
+  Channel channel() const { return packets_ ? Channel::memory : Channel::any; }
+
   void synchronise(OpKind kind) {
     const bool signals = kind == OpKind::signal || kind == OpKind::relaxed_signal;
-    Op op{.kind = kind, .channel = Channel::memory};
+    Op op{.kind = kind, .channel = channel()};
     for (std::int64_t distance = 1; distance < plan_.ranks; ++distance) {
       op.semaphores.push_back(
           {signals ? neighbour(distance, plan_.ranks) : own_rank(), semaphore(distance)});
@@ -310,7 +303,7 @@ class ExchangeWriter {
 
   void push(const Run& run) {
     const OpKind kind = packets_ ? OpKind::put_packets : OpKind::put;
-    write_loop(data_op(kind, run, Channel::memory), source_of(run), destination_of(run), run.count);
+    write_loop(data_op(kind, run, channel()), source_of(run), destination_of(run), run.count);
     sent(run);
   }
 
@@ -328,7 +321,7 @@ class ExchangeWriter {
   }
 
   void pull(const Run& run) {
-    write_loop(data_op(OpKind::get, run, Channel::memory), source_of(run), destination_of(run),
+    write_loop(data_op(OpKind::get, run, channel()), source_of(run), destination_of(run),
                run.count);
     note_reads(run);
     dirty_ = true;
@@ -346,7 +339,7 @@ class ExchangeWriter {
     const OpKind kind = packets  ? (sends ? OpKind::reduce_send_packets : OpKind::reduce_packets)
                         : remote ? (sends ? OpKind::read_reduce_send : OpKind::read_reduce)
                                  : (sends ? OpKind::reduce_send : OpKind::reduce);
-    Op op = data_op(kind, step.run, remote || sends ? Channel::memory : Channel::none);
+    Op op = data_op(kind, step.run, remote || sends ? channel() : Channel::none);
     op.reduce = step.terms.front().transfer->reduce;
     op.src = {source_of(step.run)};
     op.dst = {destination_of(step.run)};
@@ -392,11 +385,6 @@ class ExchangeWriter {
 };
 
 void check(const plan::Plan& plan, const LowerOptions& options, int threads) {
-  if (plan.codes.size() != 1 || plan.codes.front().streams.size() != 1) {
-    throw Failure(fmt::format(
-        "plan '{}' differs between ranks or has several streams, which cannot be lowered yet",
-        plan.name));
-  }
   if (options.protocol == Protocol::ll128) {
     throw Failure(fmt::format("'{}' has no connections, which protocol ll128 needs", plan.name),
                   {.file = "<option>"}, "choose protocol simple or ll, or a ring");
@@ -413,6 +401,16 @@ void check(const plan::Plan& plan, const LowerOptions& options, int threads) {
 }
 
 }  // namespace
+
+bool has_exchange_steps(const plan::Plan& plan, const plan::Stream& stream) {
+  const std::vector<Step> steps = steps_of(runs_of(plan, stream));
+  return std::all_of(steps.begin(), steps.end(), [](const Step& step) {
+    if (step.terms.empty()) return step.run.transfer->reduce == ReduceOp::none;
+    const plan::TransferKind kind = step.terms.front().transfer->kind;
+    return std::all_of(step.terms.begin(), step.terms.end(),
+                       [&](const Run& term) { return term.transfer->kind == kind; });
+  });
+}
 
 Program lower_exchange(const plan::Plan& plan, const LowerOptions& options, Program program) {
   const int workgroups = options.workgroups > 0 ? options.workgroups : kWorkgroups;

@@ -18,6 +18,9 @@ struct Run {
 /// Failure for loops of more than one transfer.
 std::vector<Run> runs_of(const plan::Plan& plan, const plan::Stream& stream);
 
+/// Whether the exchange lowering knows every reduction of the stream.
+bool has_exchange_steps(const plan::Plan& plan, const plan::Stream& stream);
+
 /// "/ring/3": where an operation comes from.
 std::string place_of(const plan::Stream& stream, const Run& run);
 
@@ -36,6 +39,8 @@ Operand operand_at(const plan::Region& region, const Affine& rank);
 bool is_in_place(const Program& program, const plan::Transfer& copy);
 
 Program lower_chain(const plan::Plan& plan, const LowerOptions& options, Program program);
+/// Any plan; see lower_general.h.
+Program lower_general(const plan::Plan& plan, const LowerOptions& options, Program program);
 Program lower_exchange(const plan::Plan& plan, const LowerOptions& options, Program program);
 
 }  // namespace hemiola::program

@@ -203,7 +203,7 @@ class RankWriter {
   }
 
   Place place(const Op& op, const Operand& operand) const {
-    if (operand.access != Access::plain) refuse(op, "operands are plain memory");
+    if (operand.access != Access::plain || operand.run > 0) refuse(op, "operands are plain memory");
     if (value(op, operand.rank) != rank_) refuse(op, "operands are local");
     const BufferKind kind = program_.buffers.at(static_cast<std::size_t>(operand.buffer)).kind;
     return {kind, value(op, operand.chunk)};

@@ -320,6 +320,7 @@ class Writer {
   }
 
   Json write_operand(const Op& op, const Operand& operand, Role role, const Indices& at) {
+    if (operand.run > 0) refuse(program_, op, rank_, "operands are contiguous");
     if (letters_[static_cast<std::size_t>(operand.buffer)] == 0)
       refuse(program_, op, rank_, "it uses a FIFO");
     const bool grouped =
@@ -395,7 +396,13 @@ void check_implied(const Program& program, const Program& written) {
 }  // namespace
 
 std::string write_mscclpp(const Program& program) {
-  std::string text = Writer(program).write();
+  Program plain = program;  // the format has no channel that chooses by itself
+  for (Body& body : plain.bodies) {
+    for (Op& op : body.ops) {
+      if (op.channel == Channel::any) op.channel = Channel::memory;
+    }
+  }
+  std::string text = Writer(plain).write();
   check_implied(program, read_mscclpp(text, program.source));
   return text;
 }

@@ -2,6 +2,7 @@
 // these and nothing else.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -24,10 +25,30 @@ struct Span {
   std::int32_t group = -1;  ///< multicast group
   std::int64_t flag = 0;    ///< packets: the flag value that is written or waited for. Scratch
                             ///< packets: repetition + 1; FIFO slots: running step + 1
+  std::int64_t run = 0;     ///< > 0: rows of so many bytes: data byte d stands at
+  std::int64_t pitch = 0;   ///< offset + (skip + d) / run * pitch + (skip + d) mod run
+  std::int64_t skip = 0;
+
+  /// Calls visit(offset, data, bytes) for each contiguous part of data bytes [begin, end), which
+  /// stand one to one in memory, in order.
+  template <class Visit>
+  void each_part(std::int64_t begin, std::int64_t end, Visit&& visit) const {
+    if (run == 0) {
+      if (begin < end) visit(offset + begin, begin, end - begin);
+      return;
+    }
+    while (begin < end) {
+      const std::int64_t at = skip + begin;
+      const std::int64_t bytes = std::min(end - begin, run - at % run);
+      visit(offset + at / run * pitch + at % run, begin, bytes);
+      begin += bytes;
+    }
+  }
 };
 
 enum class PrimitiveKind : std::uint8_t {
   move,     ///< dst... = reduce(src...): every thread t moves the bytes 16 (t + k T), k = 0, 1, ...
+            ///< Without sources: stores what a compute made; without destinations: only loads
   signal,   ///< add `value` to a semaphore; `release`: after a fence over the workgroup's earlier
             ///< stores; without: earlier loads have returned, earlier stores may still be on their
             ///< way
@@ -39,7 +60,8 @@ enum class PrimitiveKind : std::uint8_t {
           ///< mode's multiple of it; 0: none), then signal if any; the push is a release at system
           ///< scope
   flush,  ///< until the proxy has completed everything this workgroup posted
-  compute,  ///< `duration`, or a roofline over flop and bytes
+  compute,  ///< the longer of `duration` and `flop` at the rate of the compute unit. `overlaps`:
+            ///< the workgroup goes on; its next sync ends no sooner than the compute
 };
 std::string_view name_of(PrimitiveKind kind);
 
@@ -78,7 +100,8 @@ struct Primitive {
   std::int32_t workgroups = 0;
   std::int64_t flop = 0;
   Time duration{};
-  bool remote = false;  ///< post: crosses a NIC (else a copy engine does it)
+  bool remote = false;    ///< post: crosses a NIC (else a copy engine does it)
+  bool overlaps = false;  ///< compute
 };
 
 /// Walks the operations of one workgroup and yields its primitives in order. A value: copying it
@@ -131,6 +154,12 @@ class Cursor {
   bool expand_pairs(const Op& op, Primitive& out);
   bool expand_posts(const Op& op, Primitive& out);
   bool expand_move(const Op& op, Primitive& out);
+  bool expand_compute(const Op& op, Primitive& out);
+  bool expand_signal_any(const Op& op, Primitive& out);
+  bool behind_nic(const Op& op, std::int64_t peer) const;
+  bool behind_nic(const Op& op, const Operand& operand) const {
+    return behind_nic(op, operand.rank(indices_));
+  }
   bool expand_read_put_packets(const Op& op, Primitive& out);
   bool once() { return stage_++ == 0; }
   ReduceOp reduction(const Op& op) const;
@@ -153,6 +182,7 @@ class Cursor {
   std::int32_t stage_ = 0;  ///< progress inside the current operation's expansion
   std::int64_t part_ = 0;   ///< pair, region or FIFO slice inside the current operation
   std::int32_t depth_ = 0;
+  bool posted_ = false;  ///< a descriptor of Channel::any that no flush has covered
   std::array<Loop, 2> loops_{};
   std::vector<std::pair<std::int64_t, std::int64_t>>
       counts_;  ///< running totals of the semaphores and FIFOs met

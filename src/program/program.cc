@@ -35,6 +35,10 @@ void mark_shared(Program& program) {
     std::map<std::int32_t, int> waiters;
     for (const Stream& stream : code.streams) {
       for (const StreamItem& item : stream) {
+        if (item.kind == StreamItem::Kind::engine) {
+          for (std::int32_t index : awaited.at(static_cast<std::size_t>(item.index)))
+            ++waiters[index];
+        }
         if (item.kind != StreamItem::Kind::kernel) continue;
         for (std::int32_t body : program.kernels.at(static_cast<std::size_t>(item.index)).bodies) {
           for (std::int32_t index : awaited.at(static_cast<std::size_t>(body))) ++waiters[index];

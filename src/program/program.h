@@ -50,12 +50,15 @@ struct Buffer {
 };
 
 /// Memory of one rank, in chunks: [chunk, chunk + chunks) of a buffer of `rank`; for
-/// Access::multicast of every rank of `group`.
+/// Access::multicast of every rank of `group`. With a `run` it is rows of so many chunks, `pitch`
+/// chunks from the start of one to that of the next (plain and multicast, outside piece loops).
 struct Operand {
   Affine rank = own_rank();
   std::int32_t buffer = 0;
   Affine chunk{};
-  std::int64_t chunks = 1;
+  std::int64_t chunks = 1;  ///< altogether
+  std::int64_t run = 0;     ///< chunks of a row; 0: all in one
+  std::int64_t pitch = 0;
   Access access = Access::plain;
   std::int32_t group = -1;  ///< index into Program::groups for multicast
   bool operator==(const Operand&) const = default;
@@ -121,7 +124,8 @@ enum class OpKind : std::uint8_t {
   recv_reduce_send,
   recv_reduce_copy,
   recv_reduce_copy_send,
-  // Compute: a stated time, bytes and flop (a roofline until the GEMM model comes).
+  // Compute: a stated time and flop (a roofline until the GEMM model comes). With operands it reads
+  // all sources while it computes, then writes all destinations; they may differ in size.
   compute,
   // Structure: `loop` repeats what stands up to its `end_loop`.
   loop,
@@ -136,7 +140,9 @@ enum class Pieces : std::uint8_t {
              ///< as one region
 };
 
-enum class Channel : std::uint8_t { none, memory, port, switch_ };
+/// How an operation gets at peers. `any`: loads and stores where they reach the peer; behind a NIC
+/// what is put or signalled goes through the port, in order, and the body ends with a flush.
+enum class Channel : std::uint8_t { none, memory, port, switch_, any };
 
 /// One operation of a workgroup. Which fields mean something depends on the kind; the readers fill
 /// no others, so that equality of programs is equality of fields.
@@ -177,13 +183,23 @@ struct Body {
 struct Kernel {
   std::string name{};
   std::int32_t threads = 1024;         ///< per workgroup
+  std::int32_t grain = 16;  ///< bytes that a thread moves at a time; more where a wavefront issues
+                            ///< bulk copies (128: 4 KiB each with 32 threads)
   std::vector<std::int32_t> bodies{};  ///< one entry per workgroup: index into Program::bodies
 };
 
 /// An item of a stream, started when the one before it is done.
 struct StreamItem {
-  enum class Kind : std::uint8_t { kernel, event_record, event_wait, host } kind = Kind::kernel;
-  std::int32_t index = 0;  ///< kernel or event
+  /// engine: a body that the rank's copy engines do in order, without a workgroup: put, get and
+  /// copy are DMA transfers, a signal follows the transfers before it, a wait holds up what follows.
+  enum class Kind : std::uint8_t {
+    kernel,
+    event_record,
+    event_wait,
+    host,
+    engine
+  } kind = Kind::kernel;
+  std::int32_t index = 0;  ///< kernel, event or body
   Time duration{};         ///< host function
 };
 using Stream = std::vector<StreamItem>;
@@ -242,7 +258,9 @@ class Program {
   Bytes alignment{16};                ///< a chunk is a multiple of it; slices are cut at it
   Bytes min_size{};                   ///< the file's own range; outside it: a warning
   Bytes max_size{INT64_MAX};
-  Diagnostics warnings;  ///< from the reader
+  Bytes fixed_size{};                 ///< > 0: the only size that it can be bound to
+  std::optional<DataType> fixed_type{};  ///< the only data type, whatever bind() is told
+  Diagnostics warnings;                  ///< from the reader
 
   // Bound:
   Bytes size{};  ///< 0: not bound

@@ -66,11 +66,13 @@ class Walk {
     std::unique_ptr<program::Cursor> cursor;
     Primitive primitive;
     bool loaded = false, done = false;
-    std::int64_t waves = 1;
+    bool copies = false;  ///< a copy queue
+    std::int64_t waves = 1, grain = 16;
     std::int32_t last_op = -1;
     std::int64_t lead = 0, rest = 0;           ///< time of the lead wavefront, of the others
     std::int64_t stores_lead = 0, stores = 0;  ///< acknowledgement of their latest stores
     std::int64_t stores_joined = 0;            ///< ... of those before the last sync
+    std::int64_t compute_end = 0;              ///< of a compute that overlaps
     std::int64_t posted = 0;                   ///< completion of the latest descriptor
     std::vector<std::size_t> posts;            ///< its descriptors
     std::int64_t end = 0;
@@ -87,6 +89,14 @@ class Walk {
     for (const program::Stream& stream :
          program_.codes[index(program_.code_of[index(rank)])].streams) {
       for (const program::StreamItem& item : stream) {
+        if (item.kind == program::StreamItem::Kind::engine) {
+          Agent agent;
+          agent.rank = rank;
+          agent.copies = true;
+          agent.cursor = std::make_unique<program::Cursor>(program_, rank, item.index);
+          agent.lead = agent.rest = start;
+          agents_.push_back(std::move(agent));
+        }
         if (item.kind != program::StreamItem::Kind::kernel) continue;
         const program::Kernel& kernel = program_.kernels[index(item.index)];
         std::int64_t number = 0;
@@ -95,6 +105,7 @@ class Walk {
           agent.rank = rank;
           agent.cursor = std::make_unique<program::Cursor>(program_, rank, body);
           agent.waves = (kernel.threads + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
+          agent.grain = kernel.grain;
           agent.lead = agent.rest =
               start + number++ * model.dispatch_interval.fs + model.dispatch_latency.fs;
           agents_.push_back(std::move(agent));
@@ -112,12 +123,12 @@ class Walk {
           agent.done = true;
           agent.end = std::max({agent.lead, agent.rest, agent.stores, agent.stores_lead,
                                 agent.stores_joined}) +
-                      machine_.model(agent.rank).launch_end_latency.fs;
+                      (agent.copies ? 0 : machine_.model(agent.rank).launch_end_latency.fs);
           return true;
         }
         agent.loaded = true;
       }
-      if (!interpret(agent)) return moved;
+      if (!(agent.copies ? interpret_copy(agent) : interpret(agent))) return moved;
       agent.loaded = false;
       moved = true;
     }
@@ -138,8 +149,9 @@ class Walk {
     const machine::GpuModel& model = machine_.model(agent.rank);
     switch (p.kind) {
       case PrimitiveKind::sync: {
-        agent.lead = agent.rest = std::max(agent.lead, agent.waves > 1 ? agent.rest : agent.lead) +
-                                  model.sync_barrier_latency.fs;
+        agent.lead = agent.rest =
+            std::max({agent.lead, agent.waves > 1 ? agent.rest : agent.lead, agent.compute_end}) +
+            model.sync_barrier_latency.fs;
         agent.stores_joined = std::max({agent.stores_joined, agent.stores, agent.stores_lead});
         return true;
       }
@@ -153,23 +165,8 @@ class Walk {
         return true;
       case PrimitiveKind::wait: {
         std::int64_t seen = 0;
-        for (std::size_t s = 0; s < p.semaphores.size(); ++s) {
-          const std::int64_t initial = program_.semaphores[index(p.semaphores[s].index)].initial;
-          auto& arrivals = arrivals_[p.semaphores[s]];
-          const std::int64_t needed =
-              p.values[s] - initial + (p.consume ? consumed_[p.semaphores[s]] : 0);
-          if (static_cast<std::int64_t>(arrivals.size()) < needed) return false;
-          needed_[p.semaphores[s]] = std::max(needed_[p.semaphores[s]], needed);
-          if (needed <= 0) continue;
-          // Of several signallers nobody knows here whose signal comes when: the first is a bound.
-          seen = std::max(seen, signallers_[p.semaphores[s]].size() > 1
-                                    ? *std::min_element(arrivals.begin(), arrivals.end())
-                                    : arrivals[index(needed - 1)]);
-        }
+        if (!reached(p, seen)) return false;
         overhead(agent, false);
-        for (const program::SemaphoreId id : p.semaphores) {
-          if (p.consume) ++consumed_[id];
-        }
         const std::int64_t back = model.l2_latency.fs + latencies_.on_chip(agent.rank);
         agent.lead = std::max(agent.lead + latencies_.on_chip(agent.rank), seen) + back;
         return true;
@@ -194,10 +191,74 @@ class Walk {
         return true;
       case PrimitiveKind::compute:
         overhead(agent, false);
-        agent.lead += p.duration.fs;
+        if (p.overlaps) {
+          agent.compute_end = agent.lead + p.duration.fs;
+        } else {
+          agent.lead += p.duration.fs;
+        }
         return true;
     }
     return true;
+  }
+
+  // Whether the wait can end, and when its last flag can have arrived.
+  bool reached(const Primitive& p, std::int64_t& seen) {
+    for (std::size_t s = 0; s < p.semaphores.size(); ++s) {
+      const std::int64_t initial = program_.semaphores[index(p.semaphores[s].index)].initial;
+      auto& arrivals = arrivals_[p.semaphores[s]];
+      const std::int64_t needed =
+          p.values[s] - initial + (p.consume ? consumed_[p.semaphores[s]] : 0);
+      if (static_cast<std::int64_t>(arrivals.size()) < needed) return false;
+      needed_[p.semaphores[s]] = std::max(needed_[p.semaphores[s]], needed);
+      if (needed <= 0) continue;
+      // Of several signallers nobody knows here whose signal comes when: the first is a bound.
+      seen = std::max(seen, signallers_[p.semaphores[s]].size() > 1
+                                ? *std::min_element(arrivals.begin(), arrivals.end())
+                                : arrivals[index(needed - 1)]);
+    }
+    for (const program::SemaphoreId id : p.semaphores) {
+      if (p.consume) ++consumed_[id];
+    }
+    return true;
+  }
+
+  // A copy queue: one copy after the other, its flags behind it.
+  bool interpret_copy(Agent& agent) {
+    const Primitive& p = agent.primitive;
+    const machine::GpuModel& model = machine_.model(agent.rank);
+    switch (p.kind) {
+      case PrimitiveKind::move:
+      case PrimitiveKind::post: {
+        const int from = p.bytes > 0 ? p.src.front().rank : agent.rank;
+        const int to = p.bytes > 0 ? p.dst.front().rank : p.semaphores.front().rank;
+        if (from != to) traffic_.add(from, to, std::max<std::int64_t>(1, p.bytes), 1);
+        if (!p.remote)
+          agent.lead += model.dma_control_latency.fs + model.dma_schedule_latency.fs +
+                        model.dma_sync_latency.fs;
+        agent.lead += latencies_.links(from, to, 1);
+        for (const program::SemaphoreId id : p.semaphores) {
+          signallers_[id].insert(agent.rank);
+          arrivals_[id].push_back(agent.lead);
+        }
+        return true;
+      }
+      case PrimitiveKind::signal:
+        for (std::size_t s = 0; s < p.semaphores.size(); ++s) {
+          signallers_[p.semaphores[s]].insert(agent.rank);
+          const std::int64_t at =
+              agent.lead + latencies_.links(agent.rank, p.semaphores[s].rank, 0);
+          for (std::int64_t v = 0; v < p.values[s]; ++v) arrivals_[p.semaphores[s]].push_back(at);
+        }
+        return true;
+      case PrimitiveKind::wait: {
+        std::int64_t seen = 0;
+        if (!reached(p, seen)) return false;
+        agent.lead = std::max(agent.lead, seen);
+        return true;
+      }
+      default:
+        return true;
+    }
   }
 
   struct Round {
@@ -321,13 +382,13 @@ class Walk {
         std::min(p.bytes, model.sector_size.count);  // the last line may be partial
     std::int64_t batch = 1;
     for (const Span& span : p.src) batch = std::max(batch, latencies_.load(agent.rank, span, unit));
-    std::int64_t per_thread = 16;
+    std::int64_t per_thread = agent.grain;
     for (const auto* spans : {&p.src, &p.dst}) {
       for (const Span& span : *spans) {
         per_thread = std::min<std::int64_t>(per_thread, span.access == Access::ll128     ? 15
                                                         : span.access == Access::packet8 ? 4
                                                         : is_packet(span.access)         ? 8
-                                                                                         : 16);
+                                                                                         : agent.grain);
       }
     }
     const std::int64_t wave = per_thread * model.cu_wavefront_size;

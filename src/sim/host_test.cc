@@ -279,5 +279,54 @@ TEST(Nic, a_message_travels_as_packets_of_its_mtu) {
   EXPECT_EQ(result.counters.at("requests.bursts"), kBursts);
 }
 
+// --- Queues of copies.
+
+/// Rank 0 gives its copy engines these operations, and runs these workgroups beside them.
+Result run_queue(const machine::Machine& machine, const Ops& copies,
+                 const std::vector<Ops>& workgroups = {}) {
+  program::Program program = make(machine, {workgroups, {}}, {.chunk_bytes = 4096, .chunks = 2});
+  program.codes[0].streams.push_back(
+      {{.kind = StreamItem::Kind::engine,
+        .index = static_cast<std::int32_t>(program.bodies.size())}});
+  program.bodies.push_back({copies});
+  return simulate(machine, program);
+}
+
+TEST(CopyQueue, does_one_copy_after_the_other) {
+  const machine::Machine machine = distinct("ring:2");
+  const Costs c(machine);
+  const Op copy = transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)});
+  const std::int64_t launch = c.gpu.launch_stream_latency.fs;
+  const std::int64_t one = run_queue(machine, {copy}).time.fs - launch;
+  EXPECT_GT(one, c.gpu.dma_control_latency.fs + c.gpu.dma_schedule_latency.fs +
+                     c.gpu.dma_sync_latency.fs + c.serial(4096));
+  EXPECT_EQ(run_queue(machine, {copy, copy, copy}).time.fs, launch + 3 * one);
+}
+
+TEST(CopyQueue, waits_for_the_flag_of_a_workgroup_and_sets_one_behind_its_copies) {
+  const machine::Machine machine = distinct("ring:2");
+  const Costs c(machine);
+  const Op copy = transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)});
+  const std::int64_t alone = run_queue(machine, {copy}).time.fs;
+  const Time late = Time::from_us(50);
+  const Result result = run_queue(machine, {wait(0, 0), copy, signal(0, 1)},
+                                  {{busy(late), signal(0, 0), wait(0, 1)}});
+  // The flag starts the copy, and the kernel ends when it has seen that the copy is done.
+  const std::int64_t copied = alone - c.gpu.launch_stream_latency.fs;
+  EXPECT_GT(result.time.fs, c.start() + late.fs + copied + c.end());
+  EXPECT_LT(result.time.fs, c.start() + late.fs + copied + c.end() + Time::from_us(5).fs);
+}
+
+TEST(CopyQueue, that_waits_for_nobody_is_a_deadlock) {
+  const machine::Machine machine = distinct("ring:2");
+  try {
+    run_queue(machine, {wait(0, 0)});
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), ExitCode::deadlock);
+    EXPECT_NE(std::string(failure.what()).find("copy queue of rank 0"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace hemiola::sim

@@ -61,6 +61,7 @@ bool Reference::is_progress(EventKind kind, std::int32_t b) {
     case kWave:
       return b != 1;
     case kDispatch:
+    case kQueue:
     case kProxy:
     case kEngine:
     case kEngineDone:
@@ -167,6 +168,9 @@ void Reference::handle(const Event& event) {
     }
     case kStreamNext:
       item_done(event.a, static_cast<std::int32_t>(tag), now, take(event.b));
+      return;
+    case kQueue:
+      next_of_queue(event.a, now);
       return;
     case kProxy:
       at_proxy(event.a, now);
@@ -313,6 +317,16 @@ void Reference::report_deadlock() {
       diagnostics.error(text + reason,
                         {.file = program_.source, .line = 0, .column = 0, .pointer = op.where});
     }
+  }
+  for (const CopyQueue& queue : queues_) {
+    if (queue.primitive.kind != program::PrimitiveKind::wait || queue.primitive.semaphores.empty())
+      continue;
+    const program::SemaphoreId id = queue.primitive.semaphores.front();
+    const program::Op& op = program_.bodies[index(queue.body)].ops[index(queue.primitive.op)];
+    diagnostics.error("the copy queue of rank " + std::to_string(queue.rank) +
+                          " waits for semaphore '" + program_.semaphores[index(id.index)].name +
+                          "' of rank " + std::to_string(id.rank),
+                      {.file = program_.source, .line = 0, .column = 0, .pointer = op.where});
   }
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     for (std::size_t s = 0; s < ranks_[rank].streams.size(); ++s) {

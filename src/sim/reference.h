@@ -142,7 +142,8 @@ class Reference {
     kEngineDone,
     kRetry,
     kSwitch,
-    kAnswer
+    kAnswer,
+    kQueue
   };
   void handle(const Event& event);
   void prefetch() const;
@@ -195,6 +196,7 @@ class Reference {
   struct SemaphoreState {
     std::int64_t value = 0;
     std::vector<Watch> watches;
+    std::vector<std::int32_t> queues{};  ///< copy queues that wait for it
   };
   struct PacketLine {
     std::int64_t flag = 0;   ///< stored last
@@ -286,6 +288,7 @@ class Reference {
     std::vector<std::int64_t> barrier_rounds;  ///< by barrier id
     std::int32_t draining = -1;                ///< wavefront that waits for stores
     std::int32_t flushing = -1;
+    std::int64_t compute_end = 0;  ///< of the compute that goes on beside it
     Cause flushed;
   };
   /// What waits for a slot of its CU: a request, or the rest of an instruction.
@@ -323,6 +326,8 @@ class Reference {
   bool drained(const Wave& wave) const;
   void request_memory(std::int32_t wave, const program::Span& span, std::int64_t begin,
                       std::int64_t end, Intent intent, bool last, std::int64_t now);
+  void request_bytes(std::int32_t wave, const program::Span& span, std::int64_t from,
+                     std::int64_t to, Intent intent, bool last, std::int64_t now);
   bool has_room(const Cu& cu, int rank, Intent intent) const;
   void account(Request& request);
   std::int32_t next_request(Queued& instruction);
@@ -355,7 +360,8 @@ class Reference {
   struct StreamRun {
     std::size_t item = 0;
     std::int64_t started = 0;        ///< of the present item
-    std::vector<std::int32_t> runs;  ///< by item: KernelRun, or -1
+    std::vector<std::int32_t> runs;    ///< by item: KernelRun, or -1
+    std::vector<std::int32_t> queues;  ///< by item: CopyQueue, or -1
     bool waits = false;              ///< for an event
   };
   struct RankState {
@@ -372,7 +378,9 @@ class Reference {
     std::deque<std::int32_t> blocked_kernels;  ///< with workgroups that found no room
   };
   struct Descriptor {
-    std::int32_t workgroup = 0;
+    std::int32_t rank = 0;        ///< that posted it ...
+    std::int32_t workgroup = -1;  ///< ... by a workgroup,
+    std::int32_t queue = -1;      ///< or by a copy queue
     program::Span src, dst;
     std::int64_t bytes = 0;
     std::vector<program::SemaphoreId> semaphores;
@@ -397,6 +405,12 @@ class Reference {
     std::int64_t in_flight = 0;
     Spent spent{};
   };
+  struct CopyQueue {
+    std::int32_t rank = 0, stream = 0, body = 0;
+    std::unique_ptr<program::Cursor> cursor;
+    program::Primitive primitive;  ///< present; a wait's semaphores while it waits
+    Spent spent{};
+  };
   void start_repetition(int rank, std::int64_t now, const Spent& spent);
   void start_item(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
   void item_done(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
@@ -416,15 +430,28 @@ class Reference {
   void burst_done(std::int32_t id, std::int64_t now);
   void inject_burst(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
   void delivered(const Request& request, std::int64_t now);
+  void posted_done(const Descriptor& descriptor, const Spent& spent, std::int64_t now);
   void engine_done(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
-  void engine_flag(std::int32_t engine, const Descriptor& descriptor, program::SemaphoreId id,
-                   std::int64_t now);
+  void flag_of_copy(const Descriptor& descriptor, const Spent& spent, program::SemaphoreId id,
+                    std::int64_t now);
   std::int32_t engine_for(const Descriptor& descriptor) const;
+  // reference_copies.cc
+  void make_queue(int rank, std::int32_t stream, std::int32_t body);
+  void start_queue(std::int32_t queue, std::int64_t now, const Spent& spent);
+  void next_of_queue(std::int32_t queue, std::int64_t now);
+  void queue_copy(std::int32_t queue, std::int64_t now);
+  void queue_flag(const CopyQueue& queue, program::SemaphoreId id, std::int64_t now);
+  bool queue_may_go_on(std::int32_t queue);
+  void wake_queues(SemaphoreState& semaphore, const Spent& cause, std::int64_t now);
+  void queue_copied(std::int32_t queue, const Spent& spent, std::int64_t now);
   std::int64_t launch_interval(int rank) const;
 
   // Addresses: every rank lays its buffers out alike; flags stand after them.
-  std::int64_t address(const program::Span& span) const {
-    return buffer_base_[static_cast<std::size_t>(span.buffer)] + span.offset;
+  /// Of data byte `data` of a plain span.
+  std::int64_t address(const program::Span& span, std::int64_t data) const {
+    const std::int64_t at = span.skip + data;
+    return buffer_base_[static_cast<std::size_t>(span.buffer)] + span.offset +
+           (span.run > 0 ? at / span.run * span.pitch + at % span.run : data);
   }
   std::int64_t flag_line(std::int32_t semaphore) const {
     return (flag_base_ + 8 * static_cast<std::int64_t>(semaphore)) / line_size_;
@@ -447,6 +474,7 @@ class Reference {
   std::vector<std::int32_t> first_engine_;  ///< by rank
   std::vector<std::int32_t> nic_engine_;    ///< by node: its engine, or -1
   Pool<Descriptor> descriptors_;
+  std::deque<CopyQueue> queues_;
   std::unordered_map<std::uint64_t, std::deque<std::int32_t>>
       flows_;  ///< (from, to) -> messages in order
   std::vector<std::int64_t> buffer_base_;

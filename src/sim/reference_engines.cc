@@ -68,6 +68,7 @@ void Reference::post(std::int32_t wave_id, const program::Primitive& primitive, 
   Workgroup& group = groups_[index(wave.workgroup)];
   const std::int32_t id = descriptors_.take();
   Descriptor& descriptor = descriptors_[index(id)];
+  descriptor.rank = group.rank;
   descriptor.workgroup = wave.workgroup;
   if (!primitive.src.empty()) descriptor.src = primitive.src.front();
   if (!primitive.dst.empty()) descriptor.dst = primitive.dst.front();
@@ -91,7 +92,7 @@ void Reference::post(std::int32_t wave_id, const program::Primitive& primitive, 
 // to a NIC.
 void Reference::at_proxy(std::int32_t id, std::int64_t now) {
   Descriptor& descriptor = descriptors_[index(id)];
-  const int rank = groups_[index(descriptor.workgroup)].rank;
+  const int rank = descriptor.rank;
   const machine::GpuModel& model = machine_.model(rank);
   Server& proxy =
       fabric_.servers[index(fabric_.gpu_base[index(rank)] + fabric_.layout[index(rank)]->proxy)];
@@ -116,14 +117,16 @@ void Reference::at_proxy(std::int32_t id, std::int64_t now) {
 
 // One engine per destination, so that a signal stays behind the data it announces.
 std::int32_t Reference::engine_for(const Descriptor& descriptor) const {
-  const int rank = groups_[index(descriptor.workgroup)].rank;
+  const int rank = descriptor.rank;
   if (descriptor.remote) {
     for (const machine::LinkId link : machine_.routes(rank, descriptor.target).path(0)) {
       const std::int32_t engine = nic_engine_[index(machine_.links[index(link)].to)];
       if (engine >= 0) return engine;
     }
   }
-  const int relative = (descriptor.target - rank + program_.ranks) % program_.ranks;
+  const bool pulls = descriptor.bytes > 0 && descriptor.src.rank != rank;
+  const int peer = pulls ? descriptor.src.rank : descriptor.target;
+  const int relative = (peer - rank + program_.ranks) % program_.ranks;
   return first_engine_[index(rank)] + relative % fabric_.layout[index(rank)]->engines;
 }
 
@@ -136,7 +139,7 @@ void Reference::engine_start(std::int32_t id, std::int64_t now) {
   engine.offset = 0;
   descriptor.began = now;
   if (engine.pipelined) {
-    const int rank = groups_[index(descriptor.workgroup)].rank;
+    const int rank = descriptor.rank;
     flows_[flow_key(rank, descriptor.target)].push_back(descriptor_id);
     engine_inject(id, now);
     return;
@@ -172,8 +175,9 @@ void Reference::engine_inject(std::int32_t id, std::int64_t now) {
 void Reference::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
   Engine& engine = engines_[index(id)];
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
-  const int rank = groups_[index(descriptor.workgroup)].rank;
-  const GpuLayout& layout = *fabric_.layout[index(rank)];
+  // Where the data are: a pull's are at the peer.
+  const int rank = descriptor.bytes > 0 ? descriptor.src.rank : descriptor.rank;
+  const GpuLayout& layout = *fabric_.layout[index(descriptor.rank)];
   const std::int32_t request_id = allocate(false);
   Request& request = requests_[index(request_id)];
   request.intent = Intent::burst;
@@ -183,10 +187,13 @@ void Reference::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::i
   burst.engine = id;
   burst.descriptor = descriptor_id;
   const bool empty = descriptor.bytes == 0;
+  const std::int64_t run = descriptor.src.run;  // a row of both sides
+  const std::int64_t rest_of_row =
+      run > 0 ? run - (descriptor.src.skip + engine.offset) % run : descriptor.bytes;
   request.bytes = static_cast<std::int32_t>(
-      empty ? sector_ : std::min(engine.burst, descriptor.bytes - engine.offset));
-  request.line = empty ? -1 : (address(descriptor.src) + engine.offset) / line_size_;
-  burst.destination = empty ? -1 : (address(descriptor.dst) + engine.offset) / line_size_;
+      empty ? sector_ : std::min({engine.burst, descriptor.bytes - engine.offset, rest_of_row}));
+  request.line = empty ? -1 : address(descriptor.src, engine.offset) / line_size_;
+  burst.destination = empty ? -1 : address(descriptor.dst, engine.offset) / line_size_;
   request.slice = static_cast<std::int16_t>(empty ? 0 : slice_of(rank, request.line));
   burst.destination_slice =
       static_cast<std::int16_t>(empty ? 0 : slice_of(request.target, burst.destination));
@@ -288,37 +295,43 @@ void Reference::burst_done(std::int32_t request_id, std::int64_t now) {
 void Reference::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
   Engine& engine = engines_[index(id)];
   const Descriptor descriptor = descriptors_[index(descriptor_id)];
-  Workgroup& group = groups_[index(descriptor.workgroup)];
+  const Spent spent = engine.pipelined ? descriptor.spent : engine.spent;
   if (!engine.pipelined) {
     for (const program::SemaphoreId semaphore : descriptor.semaphores)
-      engine_flag(id, descriptor, semaphore, now);
+      flag_of_copy(descriptor, spent, semaphore, now);
   }
   if (options_.trace != nullptr) {
-    options_.trace->engine(group.rank, engine.name, descriptor.bytes > 0 ? "copy" : "signal",
+    options_.trace->engine(descriptor.rank, engine.name, descriptor.bytes > 0 ? "copy" : "signal",
                            {descriptor.began}, {now});
   }
-  if (++group.posted_done == group.posted && group.flushing >= 0) {
-    const std::int64_t latency =
-        std::max<std::int64_t>(1, machine_.model(group.rank).proxy_return_latency.fs);
-    Wave& wave = waves_[index(group.flushing)];
-    wave.spent = engine.pipelined ? descriptor.spent : engine.spent;
-    wave.spent.charge(Reason::proxy, latency);
-    push(now + latency, kWave, std::exchange(group.flushing, -1), 0, wave.tag);
-  }
+  if (descriptor.workgroup >= 0) posted_done(descriptor, spent, now);
   descriptors_.give_back(descriptor_id);
-  if (engine.pipelined) return;
-  engine.queue.pop_front();
-  if (engine.queue.empty()) {
-    engine.active = false;
-    return;
+  if (!engine.pipelined) {
+    engine.queue.pop_front();
+    if (engine.queue.empty()) {
+      engine.active = false;
+    } else {
+      engine_start(id, now);  // it waited for this one
+    }
   }
-  engine_start(id, now);  // it waited for this one
+  if (descriptor.queue >= 0) queue_copied(descriptor.queue, spent, now);
 }
 
-void Reference::engine_flag(std::int32_t id, const Descriptor& descriptor,
-                            program::SemaphoreId semaphore, std::int64_t now) {
+void Reference::posted_done(const Descriptor& descriptor, const Spent& spent, std::int64_t now) {
+  Workgroup& group = groups_[index(descriptor.workgroup)];
+  if (++group.posted_done < group.posted || group.flushing < 0) return;
+  const std::int64_t latency =
+      std::max<std::int64_t>(1, machine_.model(group.rank).proxy_return_latency.fs);
+  Wave& wave = waves_[index(group.flushing)];
+  wave.spent = spent;
+  wave.spent.charge(Reason::proxy, latency);
+  push(now + latency, kWave, std::exchange(group.flushing, -1), 0, wave.tag);
+}
+
+void Reference::flag_of_copy(const Descriptor& descriptor, const Spent& spent,
+                             program::SemaphoreId semaphore, std::int64_t now) {
   ++counters_.flags;
-  const int rank = groups_[index(descriptor.workgroup)].rank;
+  const int rank = descriptor.rank;
   const std::int32_t request_id = allocate(false);
   Request& request = requests_[index(request_id)];
   request.intent = Intent::flag;
@@ -330,7 +343,7 @@ void Reference::engine_flag(std::int32_t id, const Descriptor& descriptor,
   Detail& flag = add_detail(request);
   flag.semaphore = semaphore.index;
   flag.increment = 1;
-  request.spent = engines_[index(id)].spent;
+  request.spent = spent;
   if (request.target == rank) {
     request.stage = Stage::in;
     push(now, kLegEnd, request_id, 0, kFromEngines);

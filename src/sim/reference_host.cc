@@ -30,6 +30,11 @@ void Reference::make_groups(int rank) {
   for (std::size_t s = 0; s < code.streams.size(); ++s) {
     for (const program::StreamItem& item : code.streams[s]) {
       state.streams[s].runs.push_back(-1);
+      state.streams[s].queues.push_back(-1);
+      if (item.kind == program::StreamItem::Kind::engine) {
+        state.streams[s].queues.back() = static_cast<std::int32_t>(queues_.size());
+        make_queue(rank, static_cast<std::int32_t>(s), item.index);
+      }
       if (item.kind != program::StreamItem::Kind::kernel) continue;
       const program::Kernel& kernel = program_.kernels[index(item.index)];
       const auto run = static_cast<std::int32_t>(kernels_.size());
@@ -94,6 +99,9 @@ void Reference::start_item(int rank, std::int32_t stream, std::int64_t now, cons
       start_kernel(run.runs[run.item], now);
       return;
     }
+    case program::StreamItem::Kind::engine:
+      start_queue(run.queues[run.item], now, spent);
+      return;
     case program::StreamItem::Kind::host: {
       Spent later = spent;
       later.charge(Reason::launch, item.duration.fs);

@@ -302,6 +302,7 @@ void Reference::apply_flag(Request& request, std::int64_t now) {
     watched.cause.spent.charge_until(Reason::l2, now);
     return true;
   });
+  if (!semaphore.queues.empty()) wake_queues(semaphore, request.spent, now);
 }
 
 void Reference::sample_poll(Request& request, std::int64_t now) {

@@ -171,6 +171,10 @@ void Reference::run_wave(std::int32_t id, std::int64_t now) {
                                             fabric_.layout[index(group.rank)]->cu_alu + group.cu)];
         alu.free = std::max(now, alu.free) + fs;
         alu.busy += fs;
+        if (primitive.overlaps) {  // the next sync joins it
+          group.compute_end = alu.free;
+          break;
+        }
         wave.spent.charge(Reason::compute, alu.free - now);
         push(alu.free, kWave, id, 0, wave.tag);
         wave.waiting = Waiting::compute;
@@ -194,6 +198,8 @@ bool Reference::arrive(std::int32_t id, Step& step, std::int64_t now) {
   if (++step.arrived < group.waves) return true;
   const std::int64_t latency = machine_.model(group.rank).sync_barrier_latency.fs;
   Spent spent = wave.spent;
+  const std::int64_t computing = std::max<std::int64_t>(0, group.compute_end - now);
+  spent.charge(Reason::compute, computing);
   spent.charge(Reason::barrier, latency);
   group.stores.resize(
       std::max<std::size_t>(group.stores.size(), index(wave.epoch - group.first_epoch) + 1));
@@ -202,7 +208,7 @@ bool Reference::arrive(std::int32_t id, Step& step, std::int64_t now) {
     other.spent = spent;
     ++other.epoch;
     other.own_stores = 0;
-    push(now + latency, kWave, w, 0, other.tag);
+    push(now + computing + latency, kWave, w, 0, other.tag);
   }
   while (!group.stores.empty() && group.stores.front() == 0 && group.first_epoch < wave.epoch) {
     group.stores.pop_front();
@@ -215,14 +221,15 @@ bool Reference::arrive(std::int32_t id, Step& step, std::int64_t now) {
 
 Reference::Granularity Reference::granularity(const Workgroup& group,
                                               const Primitive& primitive) const {
-  std::int64_t per_thread = 16;
+  const std::int64_t grain = program_.kernels[index(kernels_[index(group.kernel)].kernel)].grain;
+  std::int64_t per_thread = grain;
   for (const std::vector<Span>* spans : {&primitive.src, &primitive.dst}) {
     for (const Span& span : *spans) {
       const std::int64_t bytes =
           span.access == Access::packet || span.access == Access::multicast_packet ? 8
           : span.access == Access::packet8                                         ? 4
           : span.access == Access::ll128                                           ? 15
-                                                                                   : 16;
+                                                                                   : grain;
       per_thread = std::min(per_thread, bytes);
     }
   }
@@ -332,19 +339,28 @@ void Reference::issue_stores(std::int32_t id, const Primitive& primitive, std::i
   }
 }
 
-// The requests of one instruction: one per line that data bytes [begin, end) of the span touch.
-// They come into being when the CU has a slot for them.
+// The requests of one instruction: one per line that data bytes [begin, end) of the span touch, row
+// by row.
 void Reference::request_memory(std::int32_t id, const Span& span, std::int64_t begin,
                                std::int64_t end, Intent intent, bool last, std::int64_t now) {
-  std::int64_t from = begin, to = end;
+  const std::int64_t base = buffer_base_[index(span.buffer)];
   if (span.access == Access::ll128) {
-    from = begin / 120 * 128;
-    to = (end + 119) / 120 * 128;
+    request_bytes(id, span, base + span.offset + begin / 120 * 128,
+                  base + span.offset + (end + 119) / 120 * 128, intent, last, now);
   } else if (is_packet(span.access)) {
-    from = 2 * begin;
-    to = 2 * end;
+    request_bytes(id, span, base + span.offset + 2 * begin, base + span.offset + 2 * end, intent,
+                  last, now);
+  } else {
+    span.each_part(begin, end, [&](std::int64_t offset, std::int64_t data, std::int64_t bytes) {
+      request_bytes(id, span, base + offset, base + offset + bytes, intent,
+                    last && data + bytes == end, now);
+    });
   }
-  const std::int64_t base = address(span);
+}
+
+// Requests come into being when the CU has a slot for them.
+void Reference::request_bytes(std::int32_t id, const Span& span, std::int64_t from, std::int64_t to,
+                              Intent intent, bool last, std::int64_t now) {
   Queued instruction;
   instruction.wave = id;
   instruction.intent = intent;
@@ -352,9 +368,9 @@ void Reference::request_memory(std::int32_t id, const Span& span, std::int64_t b
   instruction.rank = span.rank;
   instruction.group = span.group;
   instruction.packet_flag = !is_packet(span.access) ? 0 : span.flag != 0 ? span.flag : 1;
-  instruction.from = base + from;
-  instruction.to = base + to;
-  const std::int64_t lines = (base + to - 1) / line_size_ - (base + from) / line_size_ + 1;
+  instruction.from = from;
+  instruction.to = to;
+  const std::int64_t lines = (to - 1) / line_size_ - from / line_size_ + 1;
   Wave& wave = waves_[index(id)];
   if (intent == Intent::load || intent == Intent::multicast_load) {
     wave.in_flight += static_cast<std::int32_t>(lines);

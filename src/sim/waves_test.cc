@@ -158,6 +158,20 @@ TEST(Wavefronts, a_compute_operation_takes_its_duration_or_its_flop) {
   EXPECT_EQ(spent_on(result, 0, Reason::compute), Time::from_us(8).fs);
 }
 
+TEST(Wavefronts, a_compute_operation_loads_what_it_reads_meanwhile_and_then_stores) {
+  const machine::Machine machine = distinct("ring:2");
+  const Costs c(machine);
+  const auto time_of = [&](Time duration) {
+    Op op{.kind = OpKind::compute, .src = {at(0, kInput)}, .dst = {at(0, kOutput)}};
+    op.duration = duration;
+    return run(machine, {{{op}}, {}}).time.fs;
+  };
+  const std::int64_t around =
+      c.start() + c.overhead() + c.gpu.sync_barrier_latency.fs + c.local_store(kLine) + c.end();
+  EXPECT_EQ(time_of(Time::from_us(9)), around + Time::from_us(9).fs);
+  EXPECT_EQ(time_of(Time::from_ns(1)), around + c.local_load(kLine));
+}
+
 TEST(Packets, a_reader_sees_a_packet_with_the_first_load_after_it_has_come) {
   const machine::Machine machine = distinct("ring:2", {{"gpu.sync.poll_interval", "977 ns"}});
   const Costs c(machine);

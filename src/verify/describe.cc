@@ -20,7 +20,7 @@ std::string describe(const Program& program, program::SemaphoreId id) {
 }
 
 std::string describe(const Workgroup& workgroup) {
-  return "workgroup " + std::to_string(workgroup.number) + " of rank " +
+  return (workgroup.copies ? "copy queue " : "workgroup ") + std::to_string(workgroup.number) + " of rank " +
          std::to_string(workgroup.rank);
 }
 
@@ -45,7 +45,9 @@ std::string describe(const Program& program, const Memory& memory, const std::ve
   for (std::size_t i = 0; i < terms.size() && i < kShown; ++i) {
     const Term& term = terms[i];
     if (i > 0) text += " + ";
-    if (ValueTable::is_unwritten(term)) {
+    if (ValueTable::is_computed(term)) {
+      text += "what rank " + std::to_string(ValueTable::computed_by(term)) + " computed";
+    } else if (ValueTable::is_unwritten(term)) {
       Region origin = memory.memory_of(ValueTable::unwritten_memory(term));
       text += "memory that nobody wrote (" +
               program.buffers[static_cast<std::size_t>(origin.buffer)].name + " of rank " +

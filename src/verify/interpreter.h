@@ -26,10 +26,12 @@ struct Workgroup {
   std::int32_t body = 0;
   int number = 0;  ///< among the workgroups of its rank, for messages
   std::int32_t threads = 1;
+  std::int32_t grain = 16;  ///< data bytes that a thread moves at a time
   std::int32_t stream = 0;
   program::Cursor cursor;
   program::Primitive current;
   bool has_current = false;
+  bool copies = false;  ///< a queue of copies of the rank's copy engines
 
   enum class State : std::uint8_t { unborn, ready, blocked, ended } state = State::unborn;
   std::int32_t compute_unit = -1;
@@ -165,9 +167,14 @@ class Interpreter {
   bool spans_exist(Workgroup& self, Actor actor);
   void load(const program::Primitive& primitive, AccessRecord access, const Clock& clock);
   void store(const program::Primitive& primitive, AccessRecord access, const Clock& clock);
+  void check_written(Actor actor);
   void wake_pollers(const Region& stored);
   void add_to_sum(const std::vector<Piece>& pieces);
-  std::vector<Region> regions(const program::Span& span, std::int64_t bytes) const;
+  struct Part {
+    Region region;
+    std::int64_t data = 0;  ///< of the span's data bytes, where it begins
+  };
+  std::vector<Part> parts(const program::Span& span, std::int64_t bytes) const;
   Queue& queue(int rank, int peer);
 
   const program::Program& program_;

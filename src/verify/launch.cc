@@ -21,6 +21,13 @@ void Interpreter::create_workgroups() {
       Stream& stream = state.streams.emplace_back();
       for (const StreamItem& item : items) {
         std::vector<Actor>& launched = stream.launches.emplace_back();
+        if (item.kind == StreamItem::Kind::engine) {  // one thread, on no compute unit
+          launched.push_back(static_cast<Actor>(workgroups_.size()));
+          Workgroup& queue = workgroups_.emplace_back(program_, rank, item.index);
+          queue.number = number++;
+          queue.copies = true;
+          queue.stream = static_cast<std::int32_t>(state.streams.size() - 1);
+        }
         if (item.kind != StreamItem::Kind::kernel) continue;
         const program::Kernel& kernel = program_.kernels.at(static_cast<std::size_t>(item.index));
         for (std::int32_t body : kernel.bodies) {
@@ -28,6 +35,7 @@ void Interpreter::create_workgroups() {
           Workgroup& workgroup = workgroups_.emplace_back(program_, rank, body);
           workgroup.number = number++;
           workgroup.threads = std::max(kernel.threads, 1);
+          workgroup.grain = std::max(kernel.grain, 1);
           workgroup.stream = static_cast<std::int32_t>(state.streams.size() - 1);
         }
       }
@@ -70,6 +78,7 @@ bool Interpreter::step(int rank, Stream& stream, const StreamItem& item) {
   Rank& state = ranks_[static_cast<std::size_t>(rank)];
   switch (item.kind) {
     case StreamItem::Kind::kernel:
+    case StreamItem::Kind::engine:
       launch(rank, stream);
       return stream.running == 0;
     case StreamItem::Kind::event_record:
@@ -96,8 +105,14 @@ void Interpreter::launch(int rank, Stream& stream) {
   stream.kernel_end = stream.clock;
   Rank& state = ranks_[static_cast<std::size_t>(rank)];
   for (Actor actor : actors) {
-    workgroups_[static_cast<std::size_t>(actor)].clock.join(stream.clock);
-    state.unborn.push_back(actor);
+    Workgroup& workgroup = workgroups_[static_cast<std::size_t>(actor)];
+    workgroup.clock.join(stream.clock);
+    if (!workgroup.copies) {
+      state.unborn.push_back(actor);
+      continue;
+    }
+    workgroup.state = Workgroup::State::ready;
+    ready_.push_back(actor);
   }
   dispatch(rank);
 }

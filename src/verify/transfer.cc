@@ -11,9 +11,8 @@ using program::Span;
 
 namespace {
 
-/// Data bytes that one thread moves at a time.
-std::int32_t width_of(const Primitive& primitive) {
-  std::int32_t width = 16;
+/// Data bytes that one thread moves at a time; `width` of plain memory.
+std::int32_t width_of(const Primitive& primitive, std::int32_t width) {
   const auto narrow = [&](const Span& span) {
     switch (span.access) {
       case Access::packet:
@@ -35,18 +34,36 @@ std::int32_t width_of(const Primitive& primitive) {
   return width;
 }
 
+/// The piece, `by` bytes further on.
+Piece moved(Piece piece, std::int64_t by) {
+  piece.begin += by;
+  piece.end += by;
+  piece.value.shift -= by;
+  piece.trail.shift -= by;
+  return piece;
+}
+
 }  // namespace
 
-/// The memory a span stands for: of one rank, or of every member of its group.
-std::vector<Region> Interpreter::regions(const Span& span, std::int64_t bytes) const {
-  const std::int64_t begin = data_offset(span.offset, span.access);
-  std::vector<Region> result;
+/// The memory a span stands for: rows of one rank, or of every member of its group, one after the
+/// other.
+std::vector<Interpreter::Part> Interpreter::parts(const Span& span, std::int64_t bytes) const {
+  std::vector<Part> result;
+  const auto add = [&](std::int32_t rank) {
+    if (is_packet(span.access)) {
+      const std::int64_t begin = data_offset(span.offset, span.access);
+      result.push_back({{rank, span.buffer, span.access, begin, begin + bytes}, 0});
+      return;
+    }
+    span.each_part(0, bytes, [&](std::int64_t offset, std::int64_t data, std::int64_t count) {
+      result.push_back({{rank, span.buffer, span.access, offset, offset + count}, data});
+    });
+  };
   if (span.access != Access::multicast && span.access != Access::multicast_packet) {
-    result.push_back({span.rank, span.buffer, span.access, begin, begin + bytes});
-    return result;
+    add(span.rank);
+  } else {
+    for (int member : program_.groups[static_cast<std::size_t>(span.group)]) add(member);
   }
-  for (int member : program_.groups[static_cast<std::size_t>(span.group)])
-    result.push_back({member, span.buffer, span.access, begin, begin + bytes});
   return result;
 }
 
@@ -63,12 +80,15 @@ bool Interpreter::spans_exist(Workgroup& self, Actor actor) {
         span.buffer >= 0 && static_cast<std::size_t>(span.buffer) < program_.buffers.size();
     if (!buffer || !(multicast ? group : rank))
       return fail(actor, primitive.op, "names a rank, buffer or group that does not exist");
-    const std::int64_t end = span.offset + program::memory_size(primitive.bytes, span.access);
-    for (const Region& region : regions(span, primitive.bytes)) {
+    for (const Part& part : parts(span, primitive.bytes)) {
+      const Region& region = part.region;
+      const std::int64_t begin = is_packet(span.access) ? span.offset : region.begin;
+      const std::int64_t end =
+          begin + program::memory_size(region.end - region.begin, span.access);
       const std::int64_t size = program_.memory_bytes(region.buffer, region.rank);
-      if (span.offset >= 0 && end <= size) continue;
+      if (begin >= 0 && end <= size) continue;
       fail(actor, primitive.op,
-           "touches bytes [" + std::to_string(span.offset) + ", " + std::to_string(end) + ") of " +
+           "touches bytes [" + std::to_string(begin) + ", " + std::to_string(end) + ") of " +
                program_.buffers[static_cast<std::size_t>(region.buffer)].name + " of rank " +
                std::to_string(region.rank) + ", which has " + std::to_string(size));
     }
@@ -85,7 +105,8 @@ bool Interpreter::packets_there(Workgroup& self, Actor actor) {
   stores_seen_.clear();
   for (const Span& span : self.current.src) {
     if (!is_packet(span.access)) continue;
-    for (const Region& region : regions(span, self.current.bytes)) {
+    for (const Part& part : parts(span, self.current.bytes)) {
+      const Region& region = part.region;
       if (const auto byte = memory_.first_without(region, span.flag)) {
         pollers_[memory_.number_of(region)].push_back({*byte, actor});
         return false;
@@ -110,9 +131,11 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
   access.segment = self.segment;
   access.op = self.current.op;
   access.repetition = repetition_;
-  access.width = width_of(self.current);
+  access.width = width_of(self.current, self.grain);
   access.threads = self.threads;
   load(self.current, access, self.clock);
+  if (self.current.dst.empty()) check_written(actor);
+  if (self.current.src.empty()) sum_ = {{0, self.current.bytes, values_.computed(self.rank), {}}};
   store(self.current, access, self.clock);
   return true;
 }
@@ -124,16 +147,34 @@ void Interpreter::load(const Primitive& primitive, AccessRecord access, const Cl
                                           [](const Span& span) { return is_packet(span.access); });
   for (const Span& span : primitive.src) {
     access.polls = access.threads > 0 && is_packet(span.access);
-    for (const Region& region : regions(span, primitive.bytes)) {
-      access.base = region.begin;
+    std::vector<Piece> all;  // of one rank: row after row
+    for (const Part& part : parts(span, primitive.bytes)) {
+      access.base = part.region.begin - part.data;
       pieces_.clear();
       const std::int32_t record = memory_.record(access);
-      memory_.read(region, record, clock, pieces_);
-      if (stores_packets) {
-        const Trail own = one_step(record, region.begin);
-        for (Piece& piece : pieces_) piece.trail = join(piece.trail, own);
+      memory_.read(part.region, record, clock, pieces_);
+      const Trail own = stores_packets ? one_step(record, part.region.begin) : Trail{};
+      for (Piece& piece : pieces_) {
+        if (stores_packets) piece.trail = join(piece.trail, own);
+        append(all, moved(piece, part.data));
       }
-      add_to_sum(pieces_);
+      if (part.data + part.region.end - part.region.begin < primitive.bytes) continue;
+      add_to_sum(all);
+      all.clear();
+    }
+  }
+}
+
+/// What a compute loads has to be there.
+void Interpreter::check_written(Actor actor) {
+  for (const Piece& piece : sum_) {
+    for (const Term& term : values_.terms(piece.value)) {
+      if (!ValueTable::is_unwritten(term)) continue;
+      const Primitive& current = workgroups_[static_cast<std::size_t>(actor)].current;
+      const auto buffer = static_cast<std::size_t>(current.src.front().buffer);
+      return fail(actor, current.op,
+                  "computes with bytes of " + program_.buffers[buffer].name +
+                      " that nobody wrote");
     }
   }
 }
@@ -161,10 +202,24 @@ void Interpreter::add_to_sum(const std::vector<Piece>& pieces) {
 void Interpreter::store(const Primitive& primitive, AccessRecord access, const Clock& clock) {
   access.write = true;
   for (const Span& span : primitive.dst) {
-    for (const Region& region : regions(span, primitive.bytes)) {
-      access.base = region.begin;
+    for (const Part& part : parts(span, primitive.bytes)) {
+      const Region& region = part.region;
+      access.base = region.begin - part.data;
       const std::int32_t record = memory_.record(access);
-      memory_.write(region, record, clock, sum_, span.flag);
+      const std::int64_t count = region.end - region.begin;
+      if (count == primitive.bytes) {
+        memory_.write(region, record, clock, sum_, span.flag);
+      } else {
+        pieces_.clear();
+        for (const Piece& piece : sum_) {
+          if (piece.end <= part.data || piece.begin >= part.data + count) continue;
+          Piece row = piece;
+          row.begin = std::max(row.begin, part.data);
+          row.end = std::min(row.end, part.data + count);
+          pieces_.push_back(moved(row, -part.data));
+        }
+        memory_.write(region, record, clock, pieces_, span.flag);
+      }
       if (is_packet(span.access)) wake_pollers(region);
     }
   }

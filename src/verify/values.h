@@ -10,7 +10,8 @@
 namespace hemiola::verify {
 
 /// `count` contributions from each of the ranks source .. source + sources - 1: the input byte that
-/// stands `delta` bytes after the byte's own place. Sources below 0 are memory that nobody wrote.
+/// stands `delta` bytes after the byte's own place. Sources below 0 are memory that nobody wrote, far
+/// below what a rank computed.
 struct Term {
   std::int32_t source = 0;
   std::int32_t sources = 1;
@@ -40,7 +41,13 @@ class ValueTable {
   Value contributions(std::int32_t first_rank, std::int32_t ranks, std::int64_t delta);
   /// Memory that nobody wrote; `memory` is any number >= 0 that names it.
   Value unwritten(std::int32_t memory, std::int64_t delta);
-  static bool is_unwritten(const Term& term) { return term.source < 0; }
+  static bool is_unwritten(const Term& term) {
+    return term.source < 0 && !is_computed(term);
+  }
+  /// What a rank computed: of any two bytes it is not known whether they are equal.
+  Value computed(std::int32_t rank) { return contributions(kComputed + 2 * rank, 1, 0); }
+  static bool is_computed(const Term& term) { return term.source < kComputed / 2; }
+  static std::int32_t computed_by(const Term& term) { return (term.source - kComputed) / 2; }
   static std::int32_t unwritten_memory(const Term& term) { return -term.source / 2 - 1; }
 
   Value sum(Value a, Value b);
@@ -59,6 +66,7 @@ class ValueTable {
     std::size_t operator()(const std::vector<Term>& terms) const;
   };
   Value intern(std::vector<Term> terms);
+  static constexpr std::int32_t kComputed = INT32_MIN + 2;
 
   std::vector<const std::vector<Term>*> by_index_;
   std::unordered_map<std::vector<Term>, std::int32_t, Hash> interned_;

@@ -1,0 +1,368 @@
+// Items of actors as operations. An actor counts the items that somebody else waits for, on one
+// semaphore in the memory of each rank that does: whoever waits there needs a number to be reached.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "program/lower_general.h"
+
+namespace hemiola::program::general {
+namespace {
+
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+constexpr int kThreads = 512;
+constexpr int kBulkThreads = 128;     // four wavefronts
+constexpr int kComputeThreads = 256;  // eight
+constexpr std::int32_t kBulkGrain = 128;
+/// Of a plan of elements smaller strips are not divided further.
+constexpr std::int64_t kLeastShare = 4096;
+
+using Item = Actor::Item;
+using Waits = std::map<std::int32_t, std::int32_t>;  ///< actor -> item
+
+class Writer {
+ public:
+  Writer(Program& program, const plan::Plan& plan, const LowerOptions& options,
+         const std::vector<Actor>& actors, std::int64_t unit)
+      : program_(program),
+        plan_(plan),
+        options_(options),
+        actors_(actors),
+        unit_(unit),
+        ordinal_(actors.size()) {
+    for (std::size_t a = 1; a < actors.size(); ++a)
+      ordinal_[a] = actors[a].rank == actors[a - 1].rank ? ordinal_[a - 1] + 1 : 0;
+  }
+
+  void write() {
+    collect_waits();
+    make_semaphores();
+    std::vector<std::vector<std::int32_t>> by_rank(index(plan_.ranks));
+    for (std::size_t a = 0; a < actors_.size(); ++a)
+      by_rank[index(actors_[a].rank)].push_back(static_cast<std::int32_t>(a));
+    for (int rank = 0; rank < plan_.ranks; ++rank) write_rank(by_rank[index(rank)]);
+  }
+
+ private:
+  // Who waits for whom, without what is known already.
+
+  void collect_waits() {
+    waits_.resize(actors_.size());
+    for (std::size_t a = 0; a < actors_.size(); ++a) {
+      Waits known;
+      for (const Item& item : actors_[a].items) {
+        Waits& news = waits_[a].emplace_back();
+        for (const auto& [actor, at] : item.after) {
+          if (actor == static_cast<std::int32_t>(a)) continue;
+          const auto [last, added] = known.try_emplace(actor, at);
+          if (!added && last->second >= at) continue;
+          last->second = at;
+          news[actor] = at;
+        }
+        for (const auto& [actor, at] : news) counted_[{actor, actors_[a].rank}].insert(at);
+      }
+    }
+  }
+
+  std::int64_t distance(std::int32_t from, int to) const {
+    return (actors_[index(from)].rank - to + plan_.ranks) % plan_.ranks;
+  }
+
+  void make_semaphores() {
+    for (const auto& [pair, items] : counted_) {
+      const std::pair key{distance(pair.first, pair.second), ordinal_[index(pair.first)]};
+      const auto [at, added] =
+          semaphores_.try_emplace(key, static_cast<std::int32_t>(program_.semaphores.size()));
+      if (!added) continue;
+      program_.semaphores.push_back(
+          {.name = key.first == 0
+                       ? fmt::format("progress of workgroup {}", key.second)
+                       : fmt::format("progress of workgroup {} of the rank {} behind", key.second,
+                                     plan_.ranks - key.first),
+           .local = key.first == 0});
+    }
+  }
+
+  std::int32_t semaphore(std::int32_t from, int to) const {
+    return semaphores_.at({distance(from, to), ordinal_[index(from)]});
+  }
+
+  // Kernels and streams of a rank.
+
+  void write_rank(const std::vector<std::int32_t>& actors) {
+    RankCode code;
+    Kernel communication{.name = plan_.name};
+    Kernel computation{.name = plan_.name + " compute"};
+    set_threads(communication, computation);
+    for (const std::int32_t a : actors) {
+      const auto body = static_cast<std::int32_t>(program_.bodies.size());
+      program_.bodies.push_back(write_body(a));
+      switch (actors_[index(a)].kind) {
+        case Actor::Kind::communication:
+          communication.bodies.push_back(body);
+          break;
+        case Actor::Kind::computation:
+          computation.bodies.push_back(body);
+          break;
+        case Actor::Kind::engine:
+          code.streams.push_back({{.kind = StreamItem::Kind::engine, .index = body}});
+          break;
+      }
+    }
+    for (Kernel* kernel : {&communication, &computation}) {
+      if (kernel->bodies.empty()) continue;
+      code.streams.push_back({{.kind = StreamItem::Kind::kernel,
+                               .index = static_cast<std::int32_t>(program_.kernels.size())}});
+      program_.kernels.push_back(std::move(*kernel));
+    }
+    program_.code_of.push_back(static_cast<std::int32_t>(program_.codes.size()));
+    program_.codes.push_back(std::move(code));
+  }
+
+  void set_threads(Kernel& communication, Kernel& computation) const {
+    const bool bulk = options_.realization == Realization::bulk;
+    const bool co_located = options_.realization == Realization::co_located;
+    communication.threads = options_.threads > 0 ? options_.threads
+                            : bulk               ? kBulkThreads
+                            : co_located         ? kComputeThreads
+                                                 : kThreads;
+    if (bulk || co_located) communication.grain = kBulkGrain;
+    computation.threads = kComputeThreads;
+    computation.grain = kBulkGrain;
+  }
+
+  // One body.
+
+  Body write_body(std::int32_t actor) {
+    actor_ = actor;
+    body_ = {};
+    dirty_ = false;
+    since_sync_.clear();
+    unflushed_.clear();
+    const Actor& self = actors_[index(actor)];
+    for (std::size_t i = 0; i < self.items.size(); ++i) {
+      const Item& item = self.items[i];
+      where_ = item.movement != nullptr ? item.movement->where
+               : item.tile != nullptr   ? item.tile->where
+                                        : std::string{};
+      wait(waits_[index(actor)][i]);
+      if (item.joins) join(self);
+      if (item.movement != nullptr) move(*item.movement, self);
+      if (item.tile != nullptr) compute(*item.tile);
+      signal(static_cast<std::int32_t>(i));
+    }
+    return std::move(body_);
+  }
+
+  void add(Op op) {
+    op.where = where_;
+    body_.ops.push_back(std::move(op));
+  }
+
+  void sync() {
+    add({.kind = OpKind::sync});
+    dirty_ = false;
+    since_sync_.clear();
+  }
+
+  void join(const Actor& self) {
+    Op op{.kind = OpKind::barrier};
+    op.barrier_id = self.stream;
+    op.workgroups = self.slices;
+    program_.barriers = std::max(program_.barriers, self.stream + 1);
+    add(std::move(op));
+    dirty_ = false;
+    since_sync_.clear();
+  }
+
+  std::size_t threads() const {
+    const Actor& self = actors_[index(actor_)];
+    Kernel communication, computation;
+    set_threads(communication, computation);
+    if (self.kind == Actor::Kind::engine) return 1;
+    return index(self.kind == Actor::Kind::computation ? computation.threads
+                                                       : communication.threads);
+  }
+
+  /// Semaphores in operations of at most one for each thread.
+  void add_split(const Op& op) {
+    const std::size_t most = threads();
+    for (std::size_t begin = 0; begin < op.semaphores.size(); begin += most) {
+      Op part = op;
+      const std::size_t end = std::min(begin + most, op.semaphores.size());
+      part.semaphores.assign(op.semaphores.begin() + static_cast<std::ptrdiff_t>(begin),
+                             op.semaphores.begin() + static_cast<std::ptrdiff_t>(end));
+      add(std::move(part));
+    }
+  }
+
+  void wait(const Waits& waits) {
+    const int rank = actors_[index(actor_)].rank;
+    // One operation for all that are to reach the same count.
+    std::map<std::tuple<bool, std::int64_t, std::int64_t>, Op> ops;
+    for (const auto& [from, item] : waits) {
+      const std::set<std::int32_t>& items = counted_.at({from, rank});
+      const auto target = std::distance(items.begin(), items.upper_bound(item));
+      const bool local = actors_[index(from)].rank == rank;
+      Op& op = ops[{local, target, std::ssize(items)}];
+      op.kind = OpKind::dep_wait;
+      op.channel = local ? Channel::none : Channel::any;
+      op.target = target;
+      op.count = std::ssize(items);
+      op.semaphores.push_back({own_rank(), semaphore(from, rank)});
+    }
+    for (const auto& [key, op] : ops) add_split(op);
+    if (!ops.empty()) sync();
+  }
+
+  /// Tells every rank where somebody waits for this item.
+  void signal(std::int32_t item) {
+    const int rank = actors_[index(actor_)].rank;
+    Op local{.kind = OpKind::dep_signal}, remote{.kind = OpKind::dep_signal, .channel = Channel::any};
+    bool flush = false;
+    for (int distance = 0; distance < plan_.ranks; ++distance) {
+      const int to = (rank + distance) % plan_.ranks;
+      const auto counted = counted_.find({actor_, to});
+      if (counted == counted_.end() || !counted->second.contains(item)) continue;
+      (distance == 0 ? local : remote)
+          .semaphores.push_back({constant(to), semaphore(actor_, to)});
+      // A flag stays behind what goes to the same rank, and must not overtake the rest.
+      flush = flush || std::any_of(unflushed_.begin(), unflushed_.end(),
+                                   [&](int pushed_to) { return pushed_to != to; });
+    }
+    if (local.semaphores.empty() && remote.semaphores.empty()) return;
+    if (flush) {
+      add({.kind = OpKind::flush, .channel = Channel::any});
+      unflushed_.clear();
+    }
+    if (dirty_ || flush) sync();
+    add_split(local);
+    add_split(remote);
+  }
+
+  void compute(const Tile& tile) {
+    Op op{.kind = OpKind::compute};
+    op.flop = tile.flop;
+    for (const plan::Area& area : tile.reads) append(op.src, area);
+    for (const plan::Area& area : tile.writes) append(op.dst, area);
+    add(std::move(op));
+    // It ends with a sync where it has operands; its stores come after that.
+    dirty_ = dirty_ || !tile.writes.empty();
+  }
+
+  void append(std::vector<Operand>& operands, const plan::Area& area) const {
+    const Place place{actors_[index(actor_)].rank, -1, area, {}};
+    for (const Strip& strip : strips_of(plan_.tensors[index(area.tensor)], area))
+      operands.push_back(operand(place, strip, 0));
+  }
+
+  Operand operand(const Place& place, const Strip& strip, std::size_t which) const {
+    Operand made{.rank = constant(place.rank), .buffer = place.area.tensor};
+    made.chunk = constant(strip.offset[which] / unit_);
+    made.chunks = strip.units() / unit_;
+    if (strip.rows > 1 && strip.pitch[which] != strip.run) {
+      made.run = strip.run / unit_;
+      made.pitch = strip.pitch[which] / unit_;
+    }
+    if (place.group >= 0) {
+      made.access = Access::multicast;
+      made.group = place.group;
+    }
+    return made;
+  }
+
+  /// This actor's share of strip number `number`: a slice of how many; none: {0, 0}.
+  std::pair<std::int32_t, std::int32_t> share(const Actor& self, const Strip& strip,
+                                              std::size_t number) const {
+    if (!plan_.of_elements()) return {self.slice, self.slices};
+    const auto slices = static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(strip.units() / kLeastShare, 1, self.slices));
+    const auto shift = static_cast<std::int32_t>(number % index(self.slices));
+    const std::int32_t slice = (self.slice - shift + self.slices) % self.slices;
+    return slice < slices ? std::pair{slice, slices} : std::pair{0, 0};
+  }
+
+  void move(const Movement& movement, const Actor& self) {
+    if (movement.strips.empty()) return;
+    const bool conflicts =
+        std::any_of(since_sync_.begin(), since_sync_.end(),
+                    [&](const Movement* earlier) { return conflict(*earlier, movement); });
+    if (conflicts || (dirty_ && since_sync_.empty())) sync();  // or stores of a tile
+    for (std::size_t i = 0; i < movement.strips.size(); ++i) {
+      const auto [slice, slices] = share(self, movement.strips[i], i);
+      if (slices == 0) continue;
+      Op op;
+      op.slice = slice;
+      op.slices = slices;
+      add_strip(std::move(op), movement, movement.strips[i]);
+    }
+    dirty_ = true;
+    since_sync_.push_back(&movement);
+    for (const Place& place : movement.destinations) {
+      if (place.group < 0 && place.rank != movement.rank) unflushed_.insert(place.rank);
+    }
+  }
+
+  void add_strip(Op op, const Movement& movement, const Strip& strip) {
+    for (std::size_t s = 0; s < movement.sources.size(); ++s)
+      op.src.push_back(operand(movement.sources[s], strip, s));
+    for (std::size_t d = 0; d < movement.destinations.size(); ++d)
+      op.dst.push_back(operand(movement.destinations[d], strip, movement.sources.size() + d));
+    const bool loads = movement.sources.front().group >= 0;
+    const bool stores = movement.destinations.front().group >= 0;
+    if (loads || stores) {
+      op.kind = loads ? OpKind::group_load_reduce : OpKind::group_store;
+      op.channel = Channel::switch_;
+      return add(std::move(op));
+    }
+    const auto remote = [&](const std::vector<Place>& places) {
+      return std::any_of(places.begin(), places.end(),
+                         [&](const Place& place) { return place.rank != movement.rank; });
+    };
+    const bool pulls = remote(movement.sources), pushes = remote(movement.destinations);
+    op.channel = pulls || pushes ? Channel::any : Channel::none;
+    if (movement.reduces()) {
+      op.kind = pulls ? (pushes ? OpKind::read_reduce_send : OpKind::read_reduce)
+                      : (pushes ? OpKind::reduce_send : OpKind::reduce);
+      return add(std::move(op));
+    }
+    const std::vector<Operand> destinations = op.dst;
+    for (std::size_t d = 0; d < destinations.size(); ++d) {
+      const bool put = movement.destinations[d].rank != movement.rank;
+      op.kind = put ? OpKind::put : pulls ? OpKind::get : OpKind::copy;
+      op.dst = {destinations[d]};
+      add(op);
+    }
+  }
+
+  Program& program_;
+  const plan::Plan& plan_;
+  const LowerOptions& options_;
+  const std::vector<Actor>& actors_;
+  std::int64_t unit_;
+  std::vector<std::int32_t> ordinal_;  // of an actor in its rank
+  std::vector<std::vector<Waits>> waits_;  // by actor, item
+  std::map<std::pair<std::int32_t, int>, std::set<std::int32_t>>
+      counted_;  // items of an actor that somebody on a rank waits for
+  std::map<std::pair<std::int64_t, std::int32_t>, std::int32_t> semaphores_;
+
+  std::int32_t actor_ = 0;
+  Body body_;
+  std::string where_;
+  bool dirty_ = false;                         // something moved since the last sync
+  std::vector<const Movement*> since_sync_;
+  std::set<int> unflushed_;  // ranks to which something may be under way through a NIC
+};
+
+}  // namespace
+
+void write_actors(Program& program, const plan::Plan& plan, const LowerOptions& options,
+                  const std::vector<Actor>& actors, std::int64_t unit) {
+  Writer(program, plan, options, actors, unit).write();
+}
+
+}  // namespace hemiola::program::general

@@ -1,0 +1,391 @@
+// Any plan: movements are shared by the workgroups of their stream, tiles are dealt to those of the
+// compute kernel, and every dependency becomes one between items of these.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "program/lower_general.h"
+#include "program/lower_parts.h"
+
+namespace hemiola::program {
+namespace {
+
+using namespace general;
+
+constexpr int kWorkgroups = 16;
+/// Compute units of an H100: what communication leaves is for computing.
+constexpr int kComputeUnits = 132;
+
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// Whether all that overlaps in memory is cut alike, so that the same share of two movements is the
+/// same bytes and workgroup w needs to know of workgroup w only.
+bool is_cut_alike(const plan::Plan& plan, const Movements& movements) {
+  using Cut = std::pair<std::vector<std::pair<std::int64_t, std::int64_t>>,
+                        std::vector<std::int64_t>>;  // segments, strips
+  struct Range {
+    std::int64_t begin, end;
+    std::int32_t cut;
+  };
+  std::map<std::pair<int, std::int32_t>, std::map<Cut, std::int32_t>> cuts;
+  std::map<std::pair<int, std::int32_t>, std::vector<Range>> ranges;
+  const auto note = [&](const Place& place, const Movement& movement) {
+    Cut cut;
+    for (const plan::Segment& s : place.segments) cut.first.emplace_back(s.offset, s.count);
+    for (const Strip& strip : movement.strips) cut.second.push_back(strip.units());
+    const std::vector<int> one{place.rank};
+    for (const int rank : place.group < 0 ? one : plan.groups[index(place.group)]) {
+      auto& known = cuts[{rank, place.area.tensor}];
+      const auto [at, added] = known.try_emplace(cut, static_cast<std::int32_t>(known.size()));
+      if (!added) continue;
+      for (const plan::Segment& s : place.segments)
+        ranges[{rank, place.area.tensor}].push_back({s.offset, s.offset + s.count, at->second});
+    }
+  };
+  for (const auto& streams : movements) {
+    for (const auto& stream : streams) {
+      for (const Movement& movement : stream) {
+        for (const Place& place : movement.sources) note(place, movement);
+        for (const Place& place : movement.destinations) note(place, movement);
+      }
+    }
+  }
+  for (auto& [memory, list] : ranges) {
+    std::sort(list.begin(), list.end(),
+              [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    std::int64_t end = 0;
+    for (const Range& range : list) {
+      if (range.begin < end) return false;  // two cuts share bytes
+      end = range.end;
+    }
+  }
+  return true;
+}
+
+/// Ranks whose memory a movement touches besides its own.
+std::set<int> touched(const plan::Plan& plan, const Movement& movement) {
+  std::set<int> ranks;
+  for (const auto* places : {&movement.sources, &movement.destinations}) {
+    for (const Place& place : *places) {
+      if (place.group < 0) {
+        ranks.insert(place.rank);
+      } else {
+        ranks.insert(plan.groups[index(place.group)].begin(),
+                     plan.groups[index(place.group)].end());
+      }
+    }
+  }
+  ranks.erase(movement.rank);
+  return ranks;
+}
+
+/// Assigns movements and tiles to actors and finds out who waits for whom. Actors name movements and
+/// tiles of it.
+class Assigner {
+ public:
+  Assigner(const plan::Plan& plan, const LowerOptions& options)
+      : plan_(plan),
+        options_(options),
+        movements_(movements_of(plan, options)),
+        tiles_(tiles_of(plan, movements_)),
+        alike_(is_cut_alike(plan, movements_)) {}
+
+  std::vector<Actor> assign() {
+    first_.resize(index(plan_.ranks));
+    for (int rank = 0; rank < plan_.ranks; ++rank) add_rank(rank);
+    for (Actor& actor : actors_) {
+      for (Actor::Item& item : actor.items) connect(actor, item);
+    }
+    if (options_.barrier.value_or(true)) connect_starts();
+    connect_ends();
+    return std::move(actors_);
+  }
+
+  std::int64_t unit() const {
+    if (!plan_.of_elements()) return 1;
+    std::int64_t unit = 0;
+    for (const plan::Tensor& tensor : plan_.tensors)
+      unit = std::gcd(unit, tensor.span() * size_of(*tensor.type));
+    const auto note = [&](const Place& place) {
+      for (const plan::Segment& s : place.segments)
+        unit = std::gcd(std::gcd(unit, s.offset), s.count);
+    };
+    for (const auto& streams : movements_) {
+      for (const auto& stream : streams) {
+        for (const Movement& movement : stream) {
+          std::for_each(movement.sources.begin(), movement.sources.end(), note);
+          std::for_each(movement.destinations.begin(), movement.destinations.end(), note);
+          for (const Strip& strip : movement.strips) {
+            unit = std::gcd(unit, strip.run);
+            for (const std::int64_t pitch : strip.pitch) unit = std::gcd(unit, pitch);
+          }
+        }
+      }
+    }
+    const auto note_area = [&](const plan::Area& area) {
+      for (const Strip& strip : strips_of(plan_.tensors[index(area.tensor)], area)) {
+        unit = std::gcd(std::gcd(unit, strip.offset[0]), strip.run);
+        if (strip.rows > 1) unit = std::gcd(unit, strip.pitch[0]);
+      }
+    };
+    for (const auto& tiles : tiles_) {
+      for (const Tile& tile : tiles) {
+        std::for_each(tile.reads.begin(), tile.reads.end(), note_area);
+        std::for_each(tile.writes.begin(), tile.writes.end(), note_area);
+      }
+    }
+    return unit;
+  }
+
+ private:
+  using Item = Actor::Item;
+
+  std::int32_t new_actor(Actor::Kind kind, int rank, std::int32_t stream, std::int32_t slice,
+                         std::int32_t slices) {
+    actors_.push_back({kind, rank, stream, slice, slices, {}});
+    return static_cast<std::int32_t>(actors_.size()) - 1;
+  }
+
+  void append(std::int32_t actor, Item item) {
+    std::vector<Item>& items = actors_[index(actor)].items;
+    const auto at = std::pair(actor, static_cast<std::int32_t>(items.size()));
+    if (item.movement != nullptr) done_by_[item.movement].push_back(at);
+    if (item.tile != nullptr) done_by_[item.tile].push_back(at);
+    items.push_back(std::move(item));
+  }
+
+  void add_rank(int rank) {
+    const auto& streams = movements_[index(rank)];
+    const bool computes = !tiles_[index(rank)].empty();
+    const auto first = static_cast<std::int32_t>(actors_.size());
+    first_[index(rank)] = first;
+    if (options_.realization == Realization::co_located) {
+      add_co_located(rank);
+    } else {
+      const bool engines = options_.realization == Realization::copy_engine;
+      const int present = std::max<int>(1, static_cast<int>(streams.size()));
+      const int each = engines ? 1 : std::max(1, workgroups() / present);
+      for (std::int32_t s = 0; s < present; ++s) {
+        for (std::int32_t w = 0; w < each; ++w)
+          new_actor(engines ? Actor::Kind::engine : Actor::Kind::communication, rank, s, w, each);
+      }
+      append(first, {.kind = Item::Kind::start});
+      for (std::size_t s = 0; s < streams.size(); ++s)
+        add_stream(streams[s], first + static_cast<std::int32_t>(s) * each, each);
+      if (computes) add_tiles(rank);
+    }
+    append(first, {.kind = Item::Kind::end});
+  }
+
+  int workgroups() const { return options_.workgroups > 0 ? options_.workgroups : kWorkgroups; }
+
+  int compute_workgroups() const {
+    if (options_.compute_workgroups > 0) return options_.compute_workgroups;
+    const bool beside = options_.realization != Realization::copy_engine &&
+                        options_.realization != Realization::co_located;
+    return beside ? std::max(1, kComputeUnits - workgroups()) : kComputeUnits;
+  }
+
+  /// Where movements are not cut alike, those that touch the same bytes are kept apart by a barrier.
+  std::vector<bool> joins(const std::vector<const Movement*>& list, std::int32_t slices) const {
+    std::vector<bool> result(list.size(), false);
+    std::size_t open = 0;
+    for (std::size_t i = 0; i < list.size() && !alike_ && slices > 1; ++i) {
+      for (std::size_t j = open; j < i && !result[i]; ++j) result[i] = conflict(*list[j], *list[i]);
+      if (result[i]) open = i;
+    }
+    return result;
+  }
+
+  void add_stream(const std::vector<Movement>& stream, std::int32_t first, std::int32_t slices) {
+    std::vector<const Movement*> list;
+    for (const Movement& movement : stream) list.push_back(&movement);
+    const std::vector<bool> join = joins(list, slices);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      for (std::int32_t w = 0; w < slices; ++w)
+        append(first + w, {.movement = list[i], .joins = join[i]});
+    }
+  }
+
+  /// Deals tiles in order; those of one output stay together. `give(workgroup, tile)`.
+  template <class Give>
+  void deal(int rank, std::int32_t workgroups, Give&& give) const {
+    std::map<std::int64_t, std::int32_t> owner;
+    std::int32_t next = 0;
+    for (const Tile& tile : tiles_[index(rank)]) {
+      const auto [at, added] = owner.try_emplace(tile.output, next);
+      if (added) next = (next + 1) % workgroups;
+      give(at->second, tile);
+    }
+  }
+
+  void add_tiles(int rank) {
+    const std::int32_t count = compute_workgroups();
+    const auto first = static_cast<std::int32_t>(actors_.size());
+    for (std::int32_t w = 0; w < count; ++w)
+      new_actor(Actor::Kind::computation, rank, 0, w, count);
+    deal(rank, count, [&](std::int32_t w, const Tile& tile) { append(first + w, {.tile = &tile}); });
+  }
+
+  /// One list of movements by level, the same on all workgroups, and among them each one's tiles:
+  /// nobody waits for what stands later in the list.
+  void add_co_located(int rank) {
+    const std::int32_t count = compute_workgroups();
+    const auto first = static_cast<std::int32_t>(actors_.size());
+    for (std::int32_t w = 0; w < count; ++w)
+      new_actor(Actor::Kind::communication, rank, 0, w, count);
+    append(first, {.kind = Item::Kind::start});
+    std::vector<const Movement*> list;
+    for (const auto& stream : movements_[index(rank)]) {
+      for (const Movement& movement : stream) list.push_back(&movement);
+    }
+    std::stable_sort(list.begin(), list.end(), [](const Movement* a, const Movement* b) {
+      return a->level < b->level;
+    });
+    const std::vector<bool> join = joins(list, count);
+    std::vector<std::vector<const Tile*>> tiles(index(count));
+    deal(rank, count,
+         [&](std::int32_t w, const Tile& tile) { tiles[index(w)].push_back(&tile); });
+    for (std::int32_t w = 0; w < count; ++w) {
+      auto& own = tiles[index(w)];
+      std::stable_sort(own.begin(), own.end(),
+                       [](const Tile* a, const Tile* b) { return a->level < b->level; });
+      std::size_t next = 0;
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        for (; next < own.size() && own[next]->level < list[i]->level; ++next)
+          append(first + w, {.tile = own[next]});
+        append(first + w, {.movement = list[i], .joins = join[i]});
+      }
+      for (; next < own.size(); ++next) append(first + w, {.tile = own[next]});
+    }
+  }
+
+  void wait_for_all(Item& item, const void* work) const {
+    const auto& done = done_by_.at(work);
+    item.after.insert(item.after.end(), done.begin(), done.end());
+  }
+
+  void connect(const Actor& actor, Item& item) {
+    if (item.tile != nullptr) {
+      for (const Movement* movement : item.tile->after) wait_for_all(item, movement);
+      for (const std::int64_t other : item.tile->after_tiles)
+        wait_for_all(item, &tiles_[index(actor.rank)][index(other)]);
+    }
+    if (item.movement == nullptr) return;
+    for (const Movement::After& after : item.movement->after) {
+      const Movement& other =
+          movements_[index(after.rank)][index(after.stream)][index(after.index)];
+      const auto& done = done_by_.at(&other);
+      const bool same_share = alike_ && !item.movement->strips.empty() && !other.strips.empty() &&
+                              static_cast<std::int32_t>(done.size()) == actor.slices;
+      if (same_share) {
+        item.after.push_back(done[index(actor.slice)]);
+      } else {
+        wait_for_all(item, &other);
+      }
+    }
+    for (const auto& [rank, area] : item.movement->computed) {
+      for (const Tile& tile : tiles_[index(rank)]) {
+        const bool makes =
+            std::any_of(tile.made.begin(), tile.made.end(),
+                        [&, &wanted = area](const plan::Area& a) { return overlap(a, wanted); });
+        if (makes) wait_for_all(item, &tile);
+      }
+    }
+  }
+
+  /// Nobody touches the memory of a rank whose kernel has not started.
+  void connect_starts() {
+    for (Actor& actor : actors_) {
+      for (Item& item : actor.items) {
+        if (item.movement == nullptr) continue;
+        for (const int rank : touched(plan_, *item.movement))
+          item.after.emplace_back(first_[index(rank)], 0);
+      }
+    }
+  }
+
+  /// A rank ends when the others are through with its memory.
+  void connect_ends() {
+    std::map<std::pair<int, std::int32_t>, std::int32_t> last;  // rank, actor -> item
+    for (std::size_t a = 0; a < actors_.size(); ++a) {
+      for (std::size_t i = 0; i < actors_[a].items.size(); ++i) {
+        const Movement* movement = actors_[a].items[i].movement;
+        if (movement == nullptr) continue;
+        for (const int rank : touched(plan_, *movement))
+          last[{rank, static_cast<std::int32_t>(a)}] = static_cast<std::int32_t>(i);
+      }
+    }
+    for (const auto& [key, item] : last)
+      actors_[index(first_[index(key.first)])].items.back().after.emplace_back(key.second, item);
+  }
+
+  const plan::Plan& plan_;
+  const LowerOptions& options_;
+  Movements movements_;
+  Tiles tiles_;
+  bool alike_;
+  std::vector<Actor> actors_;
+  std::vector<std::int32_t> first_;  // actor of each rank
+  std::map<const void*, std::vector<std::pair<std::int32_t, std::int32_t>>> done_by_;
+
+};
+
+void check(const plan::Plan& plan, const LowerOptions& options) {
+  const SourceLocation option{.file = "<option>"};
+  const auto refuse = [&](const std::string& what, const std::string& hint) {
+    throw Failure(fmt::format("plan '{}' {}", plan.name, what), option, hint);
+  };
+  if (options.protocol != Protocol::simple)
+    refuse("has no connections or packets", "choose protocol=simple");
+  if (options.piece.count != 0) refuse("does not move data in pieces", "leave piece out");
+  if (options.in_place) refuse("cannot run in place", "leave in_place out");
+  if (options.realization == Realization::multicast && plan.groups.empty())
+    refuse("has no groups, so nothing can go through the switch", "choose realization=load-store");
+  const bool computes = std::any_of(plan.codes.begin(), plan.codes.end(),
+                                    [](const plan::Code& code) { return !code.computes.empty(); });
+  if (options.realization == Realization::co_located && !computes)
+    refuse("computes nothing that its communication could share workgroups with",
+           "choose realization=load-store");
+}
+
+/// The one size and data type of a plan of elements.
+void fix_size(const plan::Plan& plan, Program& program, std::int64_t unit) {
+  program.alignment = {std::gcd(unit, std::int64_t{16})};
+  std::int64_t size = 0;
+  for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+    const plan::Tensor& tensor = plan.tensors[t];
+    const std::int64_t bytes = tensor.span() * size_of(*tensor.type);
+    program.buffers[t].chunks = {bytes / unit};
+    const bool counts = tensor.role == (plan.collective == Collective::all_gather
+                                            ? plan::Role::output
+                                            : plan::Role::input);
+    if (counts) size += bytes;
+    const bool fits =
+        unit % std::lcm(program.alignment.count, std::int64_t{size_of(*tensor.type)}) == 0;
+    if (fits && !program.fixed_type) program.fixed_type = tensor.type;
+  }
+  if (size == 0) size = unit;
+  program.chunks_per_size = size / unit;
+  program.fixed_size = {size};
+}
+
+}  // namespace
+
+Program lower_general(const plan::Plan& plan, const LowerOptions& options, Program program) {
+  check(plan, options);
+  for (std::size_t t = 0; t < plan.tensors.size(); ++t)
+    program.buffers[t].chunks = {plan.tensors[t].span()};
+  Assigner assigner(plan, options);
+  const std::int64_t unit = assigner.unit();
+  if (plan.of_elements()) fix_size(plan, program, unit);
+  program.groups = plan.groups;
+  write_actors(program, plan, options, assigner.assign(), unit);
+  return program;
+}
+
+}  // namespace hemiola::program

@@ -1,0 +1,105 @@
+// The general lowering in four steps: a plan becomes movements and tiles with places in memory
+// (lower_movements.cc, lower_tiles.cc), these become items of actors (lower_general.cc), whose
+// dependencies become progress counters and whose items become operations (lower_actors.cc).
+// Private to lower*.cc.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/area.h"
+#include "program/lower.h"
+
+namespace hemiola::program::general {
+
+/// Memory of a rank, or, with a group, of all its members, in the order in which it is moved.
+struct Place {
+  int rank = 0;
+  std::int32_t group = -1;               ///< through the switch
+  plan::Area area;                       ///< at least what is touched
+  std::vector<plan::Segment> segments;  ///< units of area.h: bytes or chunks
+};
+
+/// Rows that all places of a movement have at equal distances; units as above.
+struct Strip {
+  std::vector<std::int64_t> offset, pitch;  ///< by place
+  std::int64_t run = 0, rows = 1;
+  std::int64_t units() const { return run * rows; }
+};
+/// Cuts places of equally many units into the longest strips, in order.
+std::vector<Strip> strips_of(const std::vector<const Place*>& places);
+/// The same of an area alone, whose rows need not be listed one by one.
+std::vector<Strip> strips_of(const plan::Tensor& tensor, const plan::Area& area);
+/// Units [begin, begin + count) of a list of segments.
+std::vector<plan::Segment> part_of(const std::vector<plan::Segment>& segments, std::int64_t begin,
+                                   std::int64_t count);
+
+/// A transfer of the plan, or a step of one; without places a meeting point only.
+struct Movement {
+  int rank = 0;
+  std::int32_t stream = 0;
+  std::vector<Place> sources;  ///< more than one: reduced
+  std::vector<Place> destinations;
+  struct After {
+    int rank = 0;
+    std::int32_t stream = 0;
+    std::int64_t index = 0;  ///< in Movements
+  };
+  std::vector<After> after;
+  std::vector<std::pair<int, plan::Area>> computed;  ///< rank and what its tiles have written
+  std::string where;
+  std::vector<Strip> strips;  ///< sources, then destinations
+  std::int64_t level = -1;    ///< when it runs if every movement takes one step
+
+  bool reduces() const { return sources.size() > 1; }
+};
+/// Whether one writes what the other reads or writes.
+bool conflict(const Movement& a, const Movement& b);
+using Movements = std::vector<std::vector<std::vector<Movement>>>;  ///< by rank, stream, order
+
+/// Transfers one by one; groups as stores and loads of every member, or through the switch;
+/// collectives as exchanges between a meeting of all members and another.
+Movements movements_of(const plan::Plan& plan, const LowerOptions& options);
+
+/// One tile of a compute kernel.
+struct Tile {
+  std::int32_t compute = 0;
+  std::vector<plan::Area> reads;
+  std::vector<plan::Area> writes;  ///< not of tiles that only add to an accumulation
+  std::vector<plan::Area> made;    ///< all that it writes or adds to
+  std::int64_t flop = 0;
+  std::int64_t output = 0;  ///< tiles of one output add up, and run on one workgroup
+  std::vector<const Movement*> after;
+  std::vector<std::int64_t> after_tiles;
+  std::string where;
+  std::int64_t level = -1;
+};
+using Tiles = std::vector<std::vector<Tile>>;  ///< by rank, in the order of execution
+
+/// Tiles with what they wait for, and levels of everything. Failure: a plan that waits for itself.
+Tiles tiles_of(const plan::Plan& plan, Movements& movements);
+
+/// Whoever does items in order: a workgroup, or a queue of copies.
+struct Actor {
+  enum class Kind : std::uint8_t { communication, computation, engine } kind = Kind::communication;
+  int rank = 0;
+  std::int32_t stream = 0;
+  std::int32_t slice = 0, slices = 1;  ///< its share of movements
+  struct Item {
+    enum class Kind : std::uint8_t { start, movement, tile, end } kind = Kind::movement;
+    const Movement* movement = nullptr;
+    const Tile* tile = nullptr;
+    std::vector<std::pair<std::int32_t, std::int32_t>> after{};  ///< actor, item
+    bool joins = false;  ///< all actors of the stream get here first
+  };
+  std::vector<Item> items;
+};
+
+/// Bodies, semaphores, barriers, kernels and streams of the actors. `unit`: units of a chunk.
+void write_actors(Program& program, const plan::Plan& plan, const LowerOptions& options,
+                  const std::vector<Actor>& actors, std::int64_t unit);
+
+}  // namespace hemiola::program::general
