@@ -248,8 +248,8 @@ std::size_t rings_on(const Machine& machine) {
 
 TEST(Rings, are_as_many_as_links_allow) {
   const std::vector<std::pair<const char*, std::size_t>> cases = {
-      {"ring:8", 2},   {"torus:4x4", 4}, {"torus:3x5", 4}, {"torus:16x16", 4},
-      {"mesh:4x4", 2}, {"dgx1-v100", 6}, {"mi300x-8", 7}};
+      {"ring:8", 2},     {"torus:4x4", 4},   {"torus:3x5", 4}, {"torus:16x16", 4}, {"mesh:4x4", 2},
+      {"mesh:16x16", 2}, {"torus:4x4x4", 6}, {"dgx1-v100", 6}, {"mi300x-8", 7}};
   for (const auto& [name, count] : cases) EXPECT_EQ(rings_on(machine::load(name)), count) << name;
   EXPECT_EQ(rings_on(hypercube(4)), 4u);
 }
