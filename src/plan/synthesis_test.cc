@@ -103,6 +103,17 @@ TEST(Synthesis, plans_are_valid_and_right) {
   }
 }
 
+TEST(Synthesis, no_dependency_can_be_left_out) {
+  for (const char* name : {"mesh:2x3", "mi300x-8", "switch:4"}) {
+    const Machine machine = machine::load(name);
+    for (const std::string& synthesised : kSynthesised)
+      expect_no_needless_wait(make(synthesised, machine.ranks(), {{"split", "1"}}, &machine));
+  }
+  const Machine machine = machine::load("mesh:2x3");
+  for (const char* name : {"all-reduce/ring", "all-gather/ring", "all-reduce/double-binary-tree"})
+    expect_no_needless_wait(make(name, 6, {}, &machine));
+}
+
 /// A connected graph: a random tree and some more links.
 Machine any_machine() {
   const int ranks = *rc::gen::inRange(2, 9);
