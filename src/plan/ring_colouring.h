@@ -26,6 +26,15 @@ class Lanes {
     }
   }
 
+  /// Those between the first ranks only.
+  Lanes among_first(int ranks) const {
+    Lanes some = *this;
+    some.lanes_.resize(at(ranks));
+    for (auto& row : some.lanes_)
+      std::erase_if(row, [&](const Lane& lane) { return lane.to >= ranks; });
+    return some;
+  }
+
   int ranks() const { return static_cast<int>(lanes_.size()); }
   struct Lane {
     int to = 0;

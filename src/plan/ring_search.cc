@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <utility>
 
 #include "plan/ring_colouring.h"
 
@@ -18,9 +19,9 @@ std::size_t at(std::int64_t i) {
 /// equals at random; gives up after a number of steps.
 class RingSearch {
  public:
-  RingSearch(const Lanes& lanes, std::mt19937& random)
-      : lanes_(lanes), random_(random), steps_(64 * lanes.ranks() + 512) {
-    seen_.assign(at(lanes.ranks()), false);
+  RingSearch(Lanes lanes, std::mt19937& random)
+      : lanes_(std::move(lanes)), random_(random), steps_(64 * lanes_.ranks() + 512) {
+    seen_.assign(at(lanes_.ranks()), false);
   }
 
   std::optional<Ring> run() {
@@ -60,7 +61,7 @@ class RingSearch {
     return false;
   }
 
-  const Lanes& lanes_;
+  Lanes lanes_;
   std::mt19937& random_;
   std::int64_t steps_;
   Ring ring_;
@@ -111,14 +112,16 @@ int node_size(const Fabric& fabric) {
 }
 
 /// Every second node backwards, so that a node is entered where the one before was left.
-std::vector<Ring> rings_over_nodes(int ranks, int inner) {
+/// `order`: of the ranks of a node.
+std::vector<Ring> rings_over_nodes(int ranks, const Ring& order) {
+  const auto inner = static_cast<int>(order.size());
   std::vector<Ring> rings;
   for (int shift = 0; shift < inner; ++shift) {
     Ring ring;
     for (int place = 0; place < ranks; ++place) {
       const int node = place / inner, step = place % inner;
       const int turned = node % 2 == 0 ? step : inner - 1 - step;
-      ring.push_back(node * inner + (turned + shift) % inner);
+      ring.push_back(node * inner + order[at((turned + shift) % inner)]);
     }
     std::rotate(ring.begin(), std::find(ring.begin(), ring.end(), 0), ring.end());
     rings.push_back(std::move(ring));
@@ -147,7 +150,11 @@ std::vector<Ring> find_rings(const Fabric& fabric) {
     if (found != best.end()) std::rotate(best.begin(), found, found + 1);
     return best;
   }
-  if (const int inner = node_size(fabric)) return rings_over_nodes(fabric.ranks(), inner);
+  if (const int inner = node_size(fabric)) {
+    const auto local = RingSearch(lanes.among_first(inner), random).run();
+    in_order.resize(at(inner));
+    return rings_over_nodes(fabric.ranks(), local.value_or(in_order));
+  }
   return {in_order};
 }
 
@@ -169,19 +176,18 @@ std::vector<Tree> find_trees(const Fabric& fabric, int root) {
   return trees;
 }
 
-Tree tree_over_nodes(const Fabric& fabric, int head) {
+Tree tree_over_nodes(const Fabric& fabric, int root) {
   const int inner = node_size(fabric);
   if (inner == 0) return {};
-  const Tree across = binary_tree(fabric.ranks() / inner);
+  const Tree across = shifted_tree(binary_tree(fabric.ranks() / inner), root / inner);
+  const int head = root % inner;
   Tree tree;
   for (int rank = 0; rank < fabric.ranks(); ++rank) {
-    const int step = (rank % inner - head % inner + inner) % inner;
-    const int node = rank / inner;
-    const int above = across[at(node)];
-    if (step > 0)
+    const int node = rank / inner, above = across[at(node)];
+    if (rank % inner != head)
       tree.push_back(node * inner + (rank % inner + inner - 1) % inner);
     else
-      tree.push_back(above < 0 ? -1 : above * inner + head % inner);
+      tree.push_back(above < 0 ? -1 : above * inner + head);
   }
   return tree;
 }

@@ -131,6 +131,24 @@ Machine any_machine() {
   return machine;
 }
 
+TEST(Synthesis, rings_and_trees_are_right_on_every_machine) {
+  std::vector<Machine> machines = small_machines();
+  for (const char* name : {"dgx-a100:2", "dgx1-v100:2"}) machines.push_back(machine::load(name));
+  for (const Machine& machine : machines) {
+    SCOPED_TRACE(machine.name);
+    for (const char* name :
+         {"all-reduce/ring", "reduce-scatter/ring", "all-gather/ring",
+          "all-reduce/double-binary-tree", "all-gather/double-ring", "all-to-all/hierarchical"}) {
+      expect_right_in_any_order(make(name, machine.ranks(), {}, &machine), 1);
+    }
+    for (const char* name : {"broadcast/ring", "broadcast/tree", "reduce/ring", "reduce/tree"}) {
+      for (const int root : {0, 1, machine.ranks() - 1})
+        expect_right_in_any_order(
+            make(name, machine.ranks(), {{"root", std::to_string(root)}}, &machine), 2);
+    }
+  }
+}
+
 RC_GTEST_PROP(Synthesis, is_right_on_any_graph, ()) {
   const Machine machine = any_machine();
   for (const TemplateInfo& info : templates()) {
