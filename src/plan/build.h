@@ -1,7 +1,10 @@
 // Small words for writing plans by hand: used by the templates and by tests.
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -86,11 +89,18 @@ class RankByRank {
     return static_cast<std::int32_t>(codes_.front().streams.size()) - 1;
   }
 
-  /// The dependency on what was added.
+  /// The dependency on what was added. What an earlier transfer of the stream waits for, and
+  /// earlier copies of the stream, are not waited for again.
   Dependency add(std::int64_t rank, std::int32_t stream, Transfer transfer) {
     std::vector<Item>& items = codes_[size(rank)].streams[size(stream)].items;
+    auto& waited = waited_[{rank, stream}];
+    const auto number = static_cast<std::int64_t>(items.size());
+    std::erase_if(transfer.after, [&](const Dependency& d) {
+      return !d.computed && !waited.insert({d.rank.constant, d.stream, d.transfer.constant}).second;
+    });
+    if (transfer.kind == TransferKind::copy) waited.insert({rank, stream, number});
     items.emplace_back(std::move(transfer));
-    return done(rank, stream, static_cast<std::int64_t>(items.size()) - 1);
+    return done(rank, stream, number);
   }
 
   void finish(Plan& plan) {
@@ -102,6 +112,10 @@ class RankByRank {
  private:
   static std::size_t size(std::int64_t i) { return static_cast<std::size_t>(i); }
   std::vector<Code> codes_;
+  /// By rank and stream: (rank, stream, transfer) that are complete when its next one starts.
+  std::map<std::pair<std::int64_t, std::int32_t>,
+           std::set<std::tuple<std::int64_t, std::int32_t, std::int64_t>>>
+      waited_;
 };
 
 /// Every rank runs `stream`.

@@ -22,8 +22,9 @@ std::vector<Ring> find_rings(const Fabric& fabric);
 /// allows; empty where such links do not connect all ranks.
 std::vector<Tree> find_trees(const Fabric& fabric, int root);
 
-/// In every node a chain, across nodes a binary tree of what has inner index `head` (NCCL's trees);
-/// empty unless there are several nodes with equally many ranks, one after the other.
-Tree tree_over_nodes(const Fabric& fabric, int head);
+/// Across nodes a binary tree of the ranks with the root's inner index, in every node a chain from
+/// that one on (NCCL's trees); empty unless there are several nodes with equally many ranks, one
+/// after the other.
+Tree tree_over_nodes(const Fabric& fabric, int root);
 
 }  // namespace hemiola::plan

@@ -60,7 +60,8 @@ class Writer {
 /// By rank and chunk: what has to be waited for.
 using Arrivals = std::vector<std::map<std::int64_t, Dependency>>;
 
-/// Chunks of `own` (by rank; the input's for all-gathers) go to the outputs of all others.
+/// Every chunk goes from its owner's output, or input, to the outputs of all others. `arrived`
+/// holds what its owner waits for, and gets what the others have to.
 void write_gather(Writer& writer, const std::vector<Move>& moves, std::int64_t parts,
                   bool from_input, Arrivals& arrived) {
   for (const Move& move : moves) {
@@ -76,7 +77,8 @@ void write_gather(Writer& writer, const std::vector<Move>& moves, std::int64_t p
 }
 
 /// The schedule of a gather against the links, run backwards: a rank adds up what it would have
-/// spread, then passes the sum on. Sums are complete at the owners' outputs, and `partial` before.
+/// spread, then passes the sum on. Sums grow in `partial` and are complete in their owners'
+/// outputs.
 class Reduction {
  public:
   Reduction(Writer& writer, std::vector<Move> moves, std::int64_t parts, int ranks, bool is_scatter)
@@ -92,9 +94,9 @@ class Reduction {
     slots_.assign(at(ranks), 0);
   }
 
-  /// The additions that complete the sums of every rank, and the slots of scratch memory used.
+  /// The additions that complete the sums, at their owners.
   Arrivals run() {
-    for (; !todo_.empty();) {
+    while (!todo_.empty()) {
       const Todo todo = todo_.top();
       todo_.pop();
       todo.is_push ? send(todo.move) : add(todo.move);
@@ -107,6 +109,7 @@ class Reduction {
     }
     return complete;
   }
+  /// Scratch chunks that a rank needs at most.
   std::int64_t slots() const { return *std::max_element(slots_.begin(), slots_.end()); }
 
  private:
@@ -184,7 +187,7 @@ class Reduction {
   std::priority_queue<Todo> todo_;
 };
 
-/// Sums at their owners, by whose `writer` the plan goes on.
+/// The part of a plan that leaves sums at their owners.
 Arrivals start_reduction(Plan& plan, Writer& writer, Fabric& fabric,
                          const SynthesisOptions& options, bool is_scatter) {
   plan.tensors = {{"input", Role::input, plan.chunks_per_size},

@@ -103,6 +103,17 @@ TEST(Synthesis, plans_are_valid_and_right) {
   }
 }
 
+TEST(Synthesis, no_dependency_can_be_left_out) {
+  for (const char* name : {"mesh:2x3", "mi300x-8", "switch:4"}) {
+    const Machine machine = machine::load(name);
+    for (const std::string& synthesised : kSynthesised)
+      expect_no_needless_wait(make(synthesised, machine.ranks(), {{"split", "1"}}, &machine));
+  }
+  const Machine machine = machine::load("mesh:2x3");
+  for (const char* name : {"all-reduce/ring", "all-gather/ring", "all-reduce/double-binary-tree"})
+    expect_no_needless_wait(make(name, 6, {}, &machine));
+}
+
 /// A connected graph: a random tree and some more links.
 Machine any_machine() {
   const int ranks = *rc::gen::inRange(2, 9);
@@ -118,6 +129,24 @@ Machine any_machine() {
   machine.link_classes.back().bandwidth.bytes_per_second /= *rc::gen::inRange(2, 6);
   for (machine::Link& link : machine.links) link.link_class = *rc::gen::inRange(0, 2);
   return machine;
+}
+
+TEST(Synthesis, rings_and_trees_are_right_on_every_machine) {
+  std::vector<Machine> machines = small_machines();
+  for (const char* name : {"dgx-a100:2", "dgx1-v100:2"}) machines.push_back(machine::load(name));
+  for (const Machine& machine : machines) {
+    SCOPED_TRACE(machine.name);
+    for (const char* name :
+         {"all-reduce/ring", "reduce-scatter/ring", "all-gather/ring",
+          "all-reduce/double-binary-tree", "all-gather/double-ring", "all-to-all/hierarchical"}) {
+      expect_right_in_any_order(make(name, machine.ranks(), {}, &machine), 1);
+    }
+    for (const char* name : {"broadcast/ring", "broadcast/tree", "reduce/ring", "reduce/tree"}) {
+      for (const int root : {0, 1, machine.ranks() - 1})
+        expect_right_in_any_order(
+            make(name, machine.ranks(), {{"root", std::to_string(root)}}, &machine), 2);
+    }
+  }
 }
 
 RC_GTEST_PROP(Synthesis, is_right_on_any_graph, ()) {
@@ -248,8 +277,8 @@ std::size_t rings_on(const Machine& machine) {
 
 TEST(Rings, are_as_many_as_links_allow) {
   const std::vector<std::pair<const char*, std::size_t>> cases = {
-      {"ring:8", 2},   {"torus:4x4", 4}, {"torus:3x5", 4}, {"torus:16x16", 4},
-      {"mesh:4x4", 2}, {"dgx1-v100", 6}, {"mi300x-8", 7}};
+      {"ring:8", 2},     {"torus:4x4", 4},   {"torus:3x5", 4}, {"torus:16x16", 4}, {"mesh:4x4", 2},
+      {"mesh:16x16", 2}, {"torus:4x4x4", 6}, {"dgx1-v100", 6}, {"mi300x-8", 7}};
   for (const auto& [name, count] : cases) EXPECT_EQ(rings_on(machine::load(name)), count) << name;
   EXPECT_EQ(rings_on(hypercube(4)), 4u);
 }

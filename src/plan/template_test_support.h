@@ -1,9 +1,11 @@
 // What collectives have to leave behind, and plans checked against that.
 #pragma once
 
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "plan/test_support.h"
 
@@ -59,6 +61,47 @@ inline void expect_right(const Plan& plan, std::uint32_t seed, bool in_place = f
 inline void expect_right_in_any_order(const Plan& plan, std::uint32_t seed) {
   expect_right(plan, seed);
   if (plan.in_place_safe) expect_right(plan, seed, true);
+}
+
+inline bool is_wrong_in_some_order(const Plan& plan) {
+  bool is_wrong = false;
+  for (std::uint32_t seed = 0; seed < 100 && !is_wrong; ++seed) {
+    ::testing::TestPartResultArray failures;  // reading what is not there is the expected finding
+    ::testing::ScopedFakeTestPartResultReporter quiet(
+        ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &failures);
+    expect_right(plan, seed);
+    is_wrong = failures.size() > 0;
+  }
+  return is_wrong;
+}
+
+/// Calls `visit` for every transfer that waits for something.
+inline void for_each_waiting(std::vector<Item>& items,
+                             const std::function<void(Transfer&)>& visit) {
+  for (Item& item : items) {
+    if (auto* loop = std::get_if<Loop>(&item))
+      for_each_waiting(loop->items, visit);
+    else if (!std::get<Transfer>(item).after.empty())
+      visit(std::get<Transfer>(item));
+  }
+}
+
+/// Without any one of its dependencies the plan is wrong in some order.
+inline void expect_no_needless_wait(Plan plan) {
+  for (std::size_t c = 0; c < plan.codes.size(); ++c) {
+    for (std::size_t s = 0; s < plan.codes[c].streams.size(); ++s) {
+      for_each_waiting(plan.codes[c].streams[s].items, [&](Transfer& transfer) {
+        const auto kept = transfer.after;
+        for (std::size_t i = 0; i < kept.size(); ++i) {
+          transfer.after.erase(transfer.after.begin() + static_cast<std::ptrdiff_t>(i));
+          EXPECT_TRUE(is_wrong_in_some_order(plan))
+              << plan.name << ", code " << c << ", stream " << s << ", for rank "
+              << kept[i].rank({}) << ", transfer " << kept[i].transfer({});
+          transfer.after = kept;
+        }
+      });
+    }
+  }
 }
 
 }  // namespace hemiola::plan

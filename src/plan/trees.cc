@@ -36,17 +36,17 @@ std::vector<int> from_root(const Tree& tree, const std::vector<std::vector<int>>
   return order;
 }
 
-/// Trees from rank `root` that follow the machine, if the parameter says so, each with half of the
-/// data; else the one or two of `otherwise`.
-std::vector<Tree> trees_of(const TemplateArguments& arguments, int root,
+/// Trees that follow the machine, if the parameter says so, among which the data is divided: two
+/// from the first of `roots` along links between GPUs, or one from each over several nodes; else
+/// `otherwise`.
+std::vector<Tree> trees_of(const TemplateArguments& arguments, const std::vector<int>& roots,
                            std::vector<Tree> otherwise) {
   if (arguments.machine == nullptr || arguments.word("trees") == "identity") return otherwise;
   const Fabric fabric(*arguments.machine);
-  std::vector<Tree> trees = find_trees(fabric, root);
+  std::vector<Tree> trees = find_trees(fabric, roots.front());
   if (!trees.empty()) return trees;
-  const Tree first = tree_over_nodes(fabric, 0), second = tree_over_nodes(fabric, 1);
-  if (first.empty() || root != 0) return otherwise;
-  return {first, second};
+  for (const int root : roots) trees.push_back(tree_over_nodes(fabric, root));
+  return trees.front().empty() ? otherwise : trees;
 }
 
 Plan make_all_reduce_double_binary_tree(const TemplateArguments& arguments) {
@@ -60,7 +60,7 @@ Plan make_all_reduce_double_binary_tree(const TemplateArguments& arguments) {
   const Tree first = binary_tree(plan.ranks);
   const Tree second = plan.ranks % 2 == 0 ? mirrored_tree(first) : shifted_tree(first, 1);
   std::int64_t number = 0;
-  for (const Tree& tree : trees_of(arguments, 0, {first, second})) {
+  for (const Tree& tree : trees_of(arguments, {0, 1}, {first, second})) {
     const Flow flow{
         .input = 0, .partial = 2, .output = 1, .first = parts * number++, .count = parts};
     broadcast_along(code, tree, flow, flow.output, reduce_along(code, tree, flow));
@@ -80,7 +80,7 @@ Plan start_rooted(const TemplateArguments& arguments, std::int64_t parts) {
 Plan make_broadcast_tree(const TemplateArguments& arguments) {
   const int root = root_of(arguments);
   const std::vector<Tree> trees =
-      trees_of(arguments, root, {shifted_tree(binary_tree(arguments.ranks), root)});
+      trees_of(arguments, {root}, {shifted_tree(binary_tree(arguments.ranks), root)});
   const std::int64_t parts = split_of(arguments), all = parts * std::ssize(trees);
   Plan plan = start_rooted(arguments, all);
   RankByRank code(plan.ranks);
@@ -112,8 +112,8 @@ Plan make_reduce(const TemplateArguments& arguments, const std::vector<Tree>& tr
 
 Plan make_reduce_tree(const TemplateArguments& arguments) {
   const int root = root_of(arguments);
-  return make_reduce(arguments,
-                     trees_of(arguments, root, {shifted_tree(binary_tree(arguments.ranks), root)}));
+  return make_reduce(
+      arguments, trees_of(arguments, {root}, {shifted_tree(binary_tree(arguments.ranks), root)}));
 }
 
 Plan make_reduce_ring(const TemplateArguments& arguments) {
