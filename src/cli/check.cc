@@ -78,7 +78,8 @@ class Checker {
                                : ranks_without_machine(options_.machine.ranks,
                                                        program::is_built_in(name), notices_);
     progress_.doing("reading " + name);
-    const program::Program program = load_program(name, options_.program, ranks, machine_ ? &*machine_ : nullptr);
+    const program::Program program =
+        load_program(name, options_.program, ranks, machine_ ? &*machine_ : nullptr);
     notices_.show(program.warnings);
     std::vector<Bytes> sizes = requested_sizes(options_.program);
     if (sizes.empty()) {

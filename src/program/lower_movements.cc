@@ -28,12 +28,12 @@ class Maker {
   Maker(const plan::Plan& plan, const LowerOptions& options) : plan_(plan), options_(options) {}
 
   Movements make() {
-    each_transfer([&](const Transfer& transfer, const Indices& at, std::int32_t stream,
-                      std::int64_t number) {
-      if (transfer.kind != TransferKind::collective) return;
-      const int rank = static_cast<int>(at.rank);
-      calls_[{transfer.group, rank}].push_back({&transfer, at, stream, number});
-    });
+    each_transfer(
+        [&](const Transfer& transfer, const Indices& at, std::int32_t stream, std::int64_t number) {
+          if (transfer.kind != TransferKind::collective) return;
+          const int rank = static_cast<int>(at.rank);
+          calls_[{transfer.group, rank}].push_back({&transfer, at, stream, number});
+        });
     movements_.resize(index(plan_.ranks));
     marks_.resize(index(plan_.ranks));
     for (int rank = 0; rank < plan_.ranks; ++rank) {
@@ -126,8 +126,7 @@ class Maker {
     movement.rank = static_cast<int>(at.rank);
     movement.stream = stream;
     const std::string& name = plan_.stream(movement.rank, stream).name;
-    movement.where =
-        fmt::format("/{}/{}", name.empty() ? std::to_string(stream) : name, number);
+    movement.where = fmt::format("/{}/{}", name.empty() ? std::to_string(stream) : name, number);
     auto& list = movements_[index(at.rank)][index(stream)];
     list.push_back(std::move(movement));
     return list.back();
@@ -205,8 +204,7 @@ class Maker {
       }
       if (pushes && same(source, destination)) many.erase(many.begin());
     }
-    (pushes ? movement.sources : movement.destinations)
-        .push_back(pushes ? source : destination);
+    (pushes ? movement.sources : movement.destinations).push_back(pushes ? source : destination);
   }
 
   /// Part `block` of `blocks` of a place, as even as it goes.
@@ -223,7 +221,8 @@ class Maker {
   void move(const Indices& at, std::int32_t stream, std::int64_t number, std::vector<Place> sources,
             std::vector<Place> destinations) {
     if (sources.front().segments.empty()) return;
-    if (sources.size() == 1 && destinations.size() == 1 && same(sources[0], destinations[0])) return;
+    if (sources.size() == 1 && destinations.size() == 1 && same(sources[0], destinations[0]))
+      return;
     Movement& movement = append(at, stream, number);
     movement.sources = std::move(sources);
     movement.destinations = std::move(destinations);
@@ -243,9 +242,10 @@ class Maker {
     for (const int member : members) {
       const auto& theirs = calls_[{transfer.group, member}];
       if (turn >= theirs.size() || theirs[turn].transfer->collective != transfer.collective) {
-        throw Failure(fmt::format("plan '{}': rank {} does not take part in collective {} of group "
-                                  "{} as rank {} does",
-                                  plan_.name, member, turn, transfer.group, own));
+        throw Failure(
+            fmt::format("plan '{}': rank {} does not take part in collective {} of group "
+                        "{} as rank {} does",
+                        plan_.name, member, turn, transfer.group, own));
       }
       calls.push_back(theirs[turn]);
     }
@@ -371,8 +371,7 @@ std::vector<Strip> strips_of(const std::vector<const Place*>& places) {
     Strip* last = strips.empty() ? nullptr : &strips.back();
     bool follows = last != nullptr && last->run == row.run;
     for (std::size_t p = 0; p < places.size() && follows; ++p) {
-      const std::int64_t step =
-          row.offset[p] - last->offset[p] - (last->rows - 1) * last->pitch[p];
+      const std::int64_t step = row.offset[p] - last->offset[p] - (last->rows - 1) * last->pitch[p];
       follows = last->rows == 1 ? step >= row.run : step == last->pitch[p];
       if (last->rows == 1) row.pitch[p] = step;
     }

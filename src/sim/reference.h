@@ -359,10 +359,10 @@ class Reference {
   };
   struct StreamRun {
     std::size_t item = 0;
-    std::int64_t started = 0;        ///< of the present item
+    std::int64_t started = 0;          ///< of the present item
     std::vector<std::int32_t> runs;    ///< by item: KernelRun, or -1
     std::vector<std::int32_t> queues;  ///< by item: CopyQueue, or -1
-    bool waits = false;              ///< for an event
+    bool waits = false;                ///< for an event
   };
   struct RankState {
     std::vector<StreamRun> streams;

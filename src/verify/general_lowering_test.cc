@@ -177,12 +177,11 @@ plan::Plan collective_plan(Collective collective, int ranks, std::int64_t from, 
 }
 
 TEST(GeneralLowering, of_collectives_makes_exchanges_that_compute_them) {
-  const plan::Plan plans[] = {
-      collective_plan(Collective::all_reduce, 4, 6, 6, ReduceOp::sum),
-      collective_plan(Collective::all_gather, 4, 2, 8, ReduceOp::none),
-      collective_plan(Collective::reduce_scatter, 4, 8, 2, ReduceOp::sum),
-      collective_plan(Collective::all_to_all, 4, 8, 8, ReduceOp::none),
-      collective_plan(Collective::broadcast, 4, 3, 3, ReduceOp::none)};
+  const plan::Plan plans[] = {collective_plan(Collective::all_reduce, 4, 6, 6, ReduceOp::sum),
+                              collective_plan(Collective::all_gather, 4, 2, 8, ReduceOp::none),
+                              collective_plan(Collective::reduce_scatter, 4, 8, 2, ReduceOp::sum),
+                              collective_plan(Collective::all_to_all, 4, 8, 8, ReduceOp::none),
+                              collective_plan(Collective::broadcast, 4, 3, 3, ReduceOp::none)};
   for (const plan::Plan& plan : plans) {
     plan::validate(plan);
     const Proof proof = check(bound(lower(plan, {.workgroups = 3})));
@@ -221,13 +220,12 @@ TEST(GeneralLowering, of_groups_goes_to_every_member_or_through_the_switch) {
 
 TEST(GeneralLowering, of_a_gathered_matrix_product_is_right_with_each_realization) {
   for (const bool pulls : {false, true}) {
-    for (const Realization realization :
-         {Realization::load_store, Realization::bulk, Realization::copy_engine,
-          Realization::co_located}) {
+    for (const Realization realization : {Realization::load_store, Realization::bulk,
+                                          Realization::copy_engine, Realization::co_located}) {
       const plan::Plan plan = ag_gemm({.pulls = pulls});
       plan::validate(plan);
-      const Proof proof = check(bound(lower(
-          plan, {.workgroups = 4, .compute_workgroups = 8, .realization = realization})));
+      const Proof proof = check(bound(
+          lower(plan, {.workgroups = 4, .compute_workgroups = 8, .realization = realization})));
       EXPECT_TRUE(is_right(proof)) << name_of(realization) << ": " << text(proof);
     }
   }
@@ -238,32 +236,30 @@ TEST(GeneralLowering, of_a_scattered_matrix_product_is_right) {
        {Realization::load_store, Realization::bulk, Realization::co_located}) {
     const plan::Plan plan = gemm_rs(4);
     plan::validate(plan);
-    const Proof proof = check(bound(lower(
-        plan, {.workgroups = 3, .compute_workgroups = 5, .realization = realization})));
+    const Proof proof = check(
+        bound(lower(plan, {.workgroups = 3, .compute_workgroups = 5, .realization = realization})));
     EXPECT_TRUE(is_right(proof)) << name_of(realization) << ": " << text(proof);
   }
 }
 
 TEST(GeneralLowering, a_transfer_that_does_not_wait_for_its_tiles_is_found) {
   plan::Plan plan = gemm_rs(4);
-  auto& send = std::get<plan::Transfer>(
-      std::get<plan::Loop>(plan.codes[0].streams[0].items[0]).items[0]);
+  auto& send =
+      std::get<plan::Transfer>(std::get<plan::Loop>(plan.codes[0].streams[0].items[0]).items[0]);
   send.after.clear();
   EXPECT_EQ(check(bound(lower(plan, {.workgroups = 3, .compute_workgroups = 5}))).verdict,
             Verdict::wrong);
 }
 
 TEST(GeneralLowering, a_tile_that_does_not_wait_for_its_operands_is_found) {
-  program::Program program =
-      lower(ag_gemm({}), {.workgroups = 4, .compute_workgroups = 8});
+  program::Program program = lower(ag_gemm({}), {.workgroups = 4, .compute_workgroups = 8});
   for (program::Body& body : program.bodies) {
     const bool computes = std::any_of(body.ops.begin(), body.ops.end(), [](const program::Op& op) {
       return op.kind == program::OpKind::compute;
     });
     if (computes)
-      std::erase_if(body.ops, [](const program::Op& op) {
-        return op.kind == program::OpKind::dep_wait;
-      });
+      std::erase_if(body.ops,
+                    [](const program::Op& op) { return op.kind == program::OpKind::dep_wait; });
   }
   EXPECT_EQ(check(bound(program)).verdict, Verdict::wrong);
 }
