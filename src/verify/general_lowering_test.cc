@@ -111,6 +111,26 @@ TEST(GeneralLowering, of_any_plan_of_pushes_is_right_across_nics) {
   }));
 }
 
+// What a third rank is told of a push through a NIC has arrived.
+TEST(GeneralLowering, of_a_push_across_a_nic_that_a_third_rank_waits_for_is_right) {
+  const machine::Machine machine = two_nodes();
+  plan::Plan plan;
+  plan.name = "third";
+  plan.ranks = 4;
+  plan.tensors = {{"input", plan::Role::input, 1}, {"work", plan::Role::scratch, 2}};
+  const plan::Region here = plan::chunk_of(1), there = plan::chunk_of(1, constant(1));
+  plan.codes.resize(4);
+  plan.codes[0].streams = {
+      {.name = "send", .items = {plan::push(constant(2), plan::chunk_of(0), here)}}};
+  plan.codes[3].streams = {
+      {.name = "read",
+       .items = {plan::after(plan::pull(constant(2), here, there), constant(0), constant(0))}}};
+  plan.code_of = {0, 1, 2, 3};
+  plan::validate(plan);
+  const Proof proof = check(bound(lower(plan, {.workgroups = 2}), &machine));
+  EXPECT_TRUE(is_right(proof)) << text(proof);
+}
+
 TEST(GeneralLowering, exchanges_that_push_run_across_nics) {
   const machine::Machine machine = two_nodes();
   const std::vector<std::pair<std::string, plan::Parameters>> exchanges = {
