@@ -146,7 +146,8 @@ class Checker {
         case OpKind::end_loop:
           break;
         default:
-          op_error("a copy engine cannot do that");
+          op_error("a copy engine can only copy, wait and signal",
+                   "reductions need workgroups: choose realization=load-store or bulk");
       }
     }
   }

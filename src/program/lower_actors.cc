@@ -314,7 +314,9 @@ class Writer {
     const bool loads = movement.sources.front().group >= 0;
     const bool stores = movement.destinations.front().group >= 0;
     if (loads || stores) {
-      op.kind = loads ? OpKind::group_load_reduce : OpKind::group_store;
+      op.kind = loads && stores ? OpKind::group_load_reduce_store
+                : loads         ? OpKind::group_load_reduce
+                                : OpKind::group_store;
       op.channel = Channel::switch_;
       return add(std::move(op));
     }

@@ -118,7 +118,7 @@ class Maker {
   }
 
   static bool same(const Place& a, const Place& b) {
-    return a.rank == b.rank && a.area.tensor == b.area.tensor && a.segments == b.segments;
+    return a.rank == b.rank && a.group == b.group && a.area.tensor == b.area.tensor && a.segments == b.segments;
   }
 
   Movement& append(const Indices& at, std::int32_t stream, std::int64_t number) {
@@ -262,14 +262,31 @@ class Maker {
       const auto rank = static_cast<int>(call.at.rank);
       if (rank != own) link(at, stream, rank, call.stream, call.number, Mark::begin);
     }
+    const auto by_switch = [&](const auto& place_of) {
+      if (options_.realization != Realization::multicast) return false;
+      for (std::int64_t m = 1; m < size; ++m) {
+        if (place_of(m).segments != place_of(0).segments) return false;
+      }
+      return true;
+    };
+    const bool loads = by_switch(source), stores = by_switch(target);
     const auto reduce_block = [&](std::int64_t of, const Place& into) {
       std::vector<Place> sources;
+      if (loads) {
+        const Place part = through_switch(block_of(source(me), of, size), transfer.group);
+        return move(at, stream, number, {part}, {into});
+      }
       for (std::int64_t d = 0; d < size; ++d)
         sources.push_back(block_of(source((me + d) % size), of, size));
       move(at, stream, number, std::move(sources), {into});
     };
     switch (transfer.collective) {
       case Collective::all_gather:
+        if (stores) {
+          const Place block = block_of(target(me), me, size);
+          move(at, stream, number, {source(me)}, {through_switch(block, transfer.group)});
+          break;
+        }
         for (std::int64_t d = 0; d < size; ++d) {
           const std::int64_t to = (me + d) % size;
           move(at, stream, number, {source(me)}, {block_of(target(to), me, size)});
@@ -286,6 +303,10 @@ class Maker {
         const bool root_inside =
             std::find(members.begin(), members.end(), plan_.root) != members.end();
         if (own != (root_inside ? plan_.root : members.front())) break;
+        if (stores) {
+          move(at, stream, number, {source(me)}, {through_switch(target(me), transfer.group)});
+          break;
+        }
         for (std::int64_t d = 0; d < size; ++d)
           move(at, stream, number, {source(me)}, {target((me + d) % size)});
         break;
@@ -295,6 +316,10 @@ class Maker {
         break;
       case Collective::all_reduce: {
         const Place result = block_of(target(me), me, size);
+        if (loads && stores) {
+          reduce_block(me, through_switch(result, transfer.group));
+          break;
+        }
         reduce_block(me, result);
         for (std::int64_t d = 1; d < size; ++d)
           move(at, stream, number, {result}, {block_of(target((me + d) % size), me, size)});

@@ -210,6 +210,26 @@ TEST(GeneralLowering, of_collectives_makes_exchanges_that_compute_them) {
   }
 }
 
+TEST(GeneralLowering, of_collectives_goes_through_the_switch_where_places_are_alike) {
+  const machine::Machine machine = machine::load("dgx-h100", {});
+  const plan::Plan plans[] = {
+      collective_plan(Collective::all_reduce, 8, 12, 12, ReduceOp::sum),
+      collective_plan(Collective::all_gather, 8, 2, 16, ReduceOp::none),
+      collective_plan(Collective::reduce_scatter, 8, 16, 2, ReduceOp::sum),
+      collective_plan(Collective::broadcast, 8, 3, 3, ReduceOp::none)};
+  for (const plan::Plan& plan : plans) {
+    const program::Program program =
+        lower(plan, {.workgroups = 2, .realization = Realization::multicast});
+    const Proof proof = check(bound(program, &machine));
+    EXPECT_EQ(proof.verdict, Verdict::proven) << name_of(plan.collective) << ": " << text(proof);
+    EXPECT_TRUE(proof.warnings.items().empty()) << text(proof);
+    const bool switched = std::any_of(
+        program.bodies.front().ops.begin(), program.bodies.front().ops.end(),
+        [](const program::Op& op) { return op.channel == program::Channel::switch_; });
+    EXPECT_TRUE(switched) << name_of(plan.collective);
+  }
+}
+
 /// Rank r reduces chunk r over the group and stores the result on all: both ways through a group.
 plan::Plan group_plan(int ranks) {
   plan::Plan plan = collective_plan(Collective::all_reduce, ranks, ranks, ranks, ReduceOp::sum);
