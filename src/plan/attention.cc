@@ -87,7 +87,7 @@ TemplateInfo attention_template(const char* name, const char* description,
       data_type_parameter(),
       split_parameter()};
   parameters.insert(parameters.end(), more.begin(), more.end());
-  return {name, Collective::custom, description, std::move(parameters), make, false, false};
+  return {name, Collective::custom, description, std::move(parameters), make, false};
 }
 
 }  // namespace

@@ -127,9 +127,7 @@ TemplateInfo all_to_all_waves() {
           Collective::all_to_all,
           "each rank exchanges with every other, a part of each chunk at a time",
           {transfer_parameter("push"), order_parameter(), waves_parameter()},
-          make_all_to_all_waves,
-          true,
-          false};
+          make_all_to_all_waves};
 }
 
 TemplateInfo send_recv_direct() {

@@ -20,8 +20,7 @@ std::vector<ParameterInfo> gemm_parameters_and(std::vector<ParameterInfo> more) 
 TemplateInfo gemm_template(const char* name, const char* description,
                            std::vector<ParameterInfo> more,
                            Plan (*make)(const TemplateArguments&)) {
-  return {name, Collective::custom, description, gemm_parameters_and(std::move(more)), make, false,
-          false};
+  return {name, Collective::custom, description, gemm_parameters_and(std::move(more)), make, false};
 }
 
 // AG-GEMM: c[m, n / ranks] = a[m, k] b[k, n / ranks]; a is divided along m at the start.

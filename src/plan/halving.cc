@@ -88,9 +88,7 @@ TemplateInfo all_reduce_halving_doubling() {
           Collective::all_reduce,
           "recursive halving to reduce, recursive doubling to gather",
           {},
-          make_all_reduce_halving_doubling,
-          true,
-          false};
+          make_all_reduce_halving_doubling};
 }
 
 }  // namespace hemiola::plan

@@ -105,9 +105,7 @@ TemplateInfo all_gather_swizzle() {
           Collective::all_gather,
           "each rank exchanges with every other, in parts",
           {transfer_parameter("push"), order_parameter(), split_parameter()},
-          make_all_gather_swizzle,
-          true,
-          false};
+          make_all_gather_swizzle};
 }
 
 TemplateInfo all_gather_double_ring() {
@@ -115,9 +113,7 @@ TemplateInfo all_gather_double_ring() {
           Collective::all_gather,
           "rings inside groups of ranks pass on what rings across the groups bring",
           {inner_parameter(), split_parameter()},
-          make_all_gather_double_ring,
-          true,
-          false};
+          make_all_gather_double_ring};
 }
 
 TemplateInfo all_gather_hierarchical() {
@@ -125,9 +121,7 @@ TemplateInfo all_gather_hierarchical() {
           Collective::all_gather,
           "exchange across groups of ranks, then inside them",
           {inner_parameter(), split_parameter()},
-          make_all_gather_hierarchical,
-          true,
-          false};
+          make_all_gather_hierarchical};
 }
 
 TemplateInfo all_to_all_hierarchical() {
@@ -135,9 +129,7 @@ TemplateInfo all_to_all_hierarchical() {
           Collective::all_to_all,
           "collect inside groups of ranks, then exchange across them",
           {inner_parameter()},
-          make_all_to_all_hierarchical,
-          true,
-          false};
+          make_all_to_all_hierarchical};
 }
 
 }  // namespace hemiola::plan

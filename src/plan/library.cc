@@ -87,9 +87,7 @@ TemplateInfo all_reduce_partitioned() {
           Collective::all_reduce,
           "one all-reduce of a library for each part",
           {split_parameter()},
-          make_all_reduce_partitioned,
-          true,
-          false};
+          make_all_reduce_partitioned};
 }
 
 TemplateInfo reduce_scatter_collective() {
@@ -97,9 +95,7 @@ TemplateInfo reduce_scatter_collective() {
           Collective::reduce_scatter,
           "one reduce-scatter of a library for each part",
           {split_parameter()},
-          make_reduce_scatter_collective,
-          true,
-          false};
+          make_reduce_scatter_collective};
 }
 
 TemplateInfo all_reduce_nvls() {
@@ -107,9 +103,7 @@ TemplateInfo all_reduce_nvls() {
           Collective::all_reduce,
           "the switch reduces a chunk per rank and multicasts the result",
           {split_parameter()},
-          make_all_reduce_nvls,
-          true,
-          false};
+          make_all_reduce_nvls};
 }
 
 }  // namespace hemiola::plan

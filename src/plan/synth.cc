@@ -298,7 +298,6 @@ TemplateInfo synth_template(const char* name, Collective collective, const char*
            {"seed", "0", {}, "choice among equally good chunks"}},
           make,
           true,
-          false,
           true};
 }
 

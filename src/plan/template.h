@@ -45,7 +45,6 @@ struct TemplateInfo {
   std::vector<ParameterInfo> parameters;
   Plan (*make)(const TemplateArguments&) = nullptr;
   bool in_chunks = true;       ///< false: of elements, with the sizes as parameters
-  bool lowers = true;          ///< false: program/lower.h refuses its plans
   bool needs_machine = false;  ///< derives its plan from the machine's links
 };
 

@@ -225,9 +225,7 @@ TemplateInfo all_reduce_double_binary_tree() {
           Collective::all_reduce,
           "two complementary trees, half of the data up and down each",
           {split_parameter("4"), trees_parameter()},
-          make_all_reduce_double_binary_tree,
-          true,
-          false};
+          make_all_reduce_double_binary_tree};
 }
 
 TemplateInfo broadcast_tree() {
@@ -235,9 +233,7 @@ TemplateInfo broadcast_tree() {
           Collective::broadcast,
           "down a binary tree, in parts",
           {root_parameter("sends"), split_parameter("4"), trees_parameter()},
-          make_broadcast_tree,
-          true,
-          false};
+          make_broadcast_tree};
 }
 
 TemplateInfo reduce_tree() {
@@ -245,9 +241,7 @@ TemplateInfo reduce_tree() {
           Collective::reduce,
           "up a binary tree, in parts",
           {root_parameter("gets the result"), split_parameter("4"), trees_parameter()},
-          make_reduce_tree,
-          true,
-          false};
+          make_reduce_tree};
 }
 
 TemplateInfo reduce_ring() {
@@ -255,9 +249,7 @@ TemplateInfo reduce_ring() {
           Collective::reduce,
           "along a chain that ends at the root, in parts",
           {root_parameter("gets the result"), split_parameter("4"), rings_parameter()},
-          make_reduce_ring,
-          true,
-          false};
+          make_reduce_ring};
 }
 
 }  // namespace hemiola::plan

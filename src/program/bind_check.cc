@@ -146,7 +146,8 @@ class Checker {
         case OpKind::end_loop:
           break;
         default:
-          op_error("a copy engine cannot do that");
+          op_error("a copy engine can only copy, wait and signal",
+                   "reductions need workgroups: choose realization=load-store or bulk");
       }
     }
   }
@@ -299,9 +300,9 @@ class Checker {
         operand.run == 0 ? operand.chunks
                          : (operand.chunks / operand.run - 1) * operand.pitch + operand.run;
     if (begin >= 0 && extent >= 0 && extent <= present && begin <= present - extent) return;
-    op_error(fmt::format(
-        "chunks [{}, {}) of {} of rank {}, which has {}", begin, begin + extent,
-        program_.buffers[static_cast<std::size_t>(operand.buffer)].name, owner, present));
+    op_error(fmt::format("chunks [{}, {}) of {} of rank {}, which has {}", begin, begin + extent,
+                         program_.buffers[static_cast<std::size_t>(operand.buffer)].name, owner,
+                         present));
   }
 
   void check_group(const Operand& operand) {

@@ -221,7 +221,7 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters) {
 std::vector<std::string> built_in_names() {
   std::vector<std::string> names;
   for (const plan::TemplateInfo& info : plan::templates()) {
-    if (info.lowers) names.push_back(info.name);
+    names.push_back(info.name);
   }
   return names;
 }
@@ -229,7 +229,7 @@ std::vector<std::string> built_in_names() {
 std::vector<std::string> algorithms_of(Collective collective) {
   std::vector<std::string> names;
   for (const plan::TemplateInfo& info : plan::templates()) {
-    if (info.collective == collective && info.lowers && info.in_chunks) names.push_back(info.name);
+    if (info.collective == collective && info.in_chunks) names.push_back(info.name);
   }
   return names;
 }

@@ -71,8 +71,11 @@ TEST(Cursor, dependencies_count_outer_iterations_and_repetitions) {
 
 TEST(Cursor, dependencies_of_channels_have_system_scope) {
   Program program = program_of(
-      {{.kind = OpKind::dep_wait, .channel = Channel::any, .semaphores = {{own_rank(), 0}},
-        .target = 2, .count = 3},
+      {{.kind = OpKind::dep_wait,
+        .channel = Channel::any,
+        .semaphores = {{own_rank(), 0}},
+        .target = 2,
+        .count = 3},
        {.kind = OpKind::dep_signal, .channel = Channel::any, .semaphores = {{constant(1), 0}}}});
   EXPECT_EQ(expand(bound(program)), (Lines{"wait 0:a=2 acquire", "signal 1:a=1 release"}));
 }
@@ -119,21 +122,24 @@ TEST(Cursor, any_channel_posts_behind_a_nic_and_flushes_at_the_end) {
   machine::Machine machine = machine::load("dgx-h100:2", {});
   machine.place(std::vector<int>{7, 8});
   const Program program = program_of(
-      {{.kind = OpKind::put, .channel = Channel::any, .src = {local(0, 0)},
+      {{.kind = OpKind::put,
+        .channel = Channel::any,
+        .src = {local(0, 0)},
         .dst = {remote(1, 1, 2)}},
-       {.kind = OpKind::reduce_send, .channel = Channel::any,
-        .src = {local(0, 0), local(0, 1)}, .dst = {local(1, 0), remote(1, 1, 0)}},
+       {.kind = OpKind::reduce_send,
+        .channel = Channel::any,
+        .src = {local(0, 0), local(0, 1)},
+        .dst = {local(1, 0), remote(1, 1, 0)}},
        {.kind = OpKind::dep_signal, .channel = Channel::any, .semaphores = {{constant(1), 0}}}});
-  EXPECT_EQ(expand(bound(program)),
-            (Lines{"move 64 0.input@0 -> 1.output@128",
-                   "move 64 sum 0.input@0 0.input@64 -> 0.output@0 1.output@0",
-                   "signal 1:a=1 release"}));
+  EXPECT_EQ(
+      expand(bound(program)),
+      (Lines{"move 64 0.input@0 -> 1.output@128",
+             "move 64 sum 0.input@0 0.input@64 -> 0.output@0 1.output@0", "signal 1:a=1 release"}));
   const Program far = bind(program, &machine, {.size = {8 * kChunk}});
-  EXPECT_EQ(expand(far),
-            (Lines{"post 64 0.input@0 -> 1.output@128 release remote",
-                   "move 64 sum 0.input@0 0.input@64 -> 0.output@0", "sync",
-                   "post 64 0.output@0 -> 1.output@0 release remote",
-                   "post 1:a=1 release remote", "flush"}));
+  EXPECT_EQ(expand(far), (Lines{"post 64 0.input@0 -> 1.output@128 release remote",
+                                "move 64 sum 0.input@0 0.input@64 -> 0.output@0", "sync",
+                                "post 64 0.output@0 -> 1.output@0 release remote",
+                                "post 1:a=1 release remote", "flush"}));
 }
 
 TEST(Cursor, a_put_moves_each_pair_alone) {

@@ -88,15 +88,15 @@ bool is_simple(const plan::Plan& plan) {
     for (const plan::Stream& stream : code.streams) {
       for (const plan::Item& item : stream.items) {
         const auto* loop = std::get_if<plan::Loop>(&item);
-        simple = simple && (loop == nullptr ||
-                            (loop->items.size() == 1 &&
-                             std::holds_alternative<plan::Transfer>(loop->items.front())));
+        simple = simple &&
+                 (loop == nullptr || (loop->items.size() == 1 &&
+                                      std::holds_alternative<plan::Transfer>(loop->items.front())));
       }
       each_transfer(stream.items, [&](const plan::Transfer& transfer) {
         const bool reduces = transfer.reduce != ReduceOp::none;
-        simple = simple && transfer.group < 0 &&
-                 transfer.kind != plan::TransferKind::collective && transfer.source.is_row() &&
-                 transfer.destination.is_row() && (!reduces || transfer.operand.is_row());
+        simple = simple && transfer.group < 0 && transfer.kind != plan::TransferKind::collective &&
+                 transfer.source.is_row() && transfer.destination.is_row() &&
+                 (!reduces || transfer.operand.is_row());
       });
     }
   }
@@ -143,9 +143,8 @@ bool is_cut_evenly(const plan::Plan& plan, const plan::Stream& stream) {
     const Affine& first = region.first();
     const bool multiple =
         first.offset % count == 0 &&
-        (first.scale % count == 0 ||
-         (first.constant % count == 0 && first.rank % count == 0 && first.loop[0] % count == 0 &&
-          first.modulus % count == 0));
+        (first.scale % count == 0 || (first.constant % count == 0 && first.rank % count == 0 &&
+                                      first.loop[0] % count == 0 && first.modulus % count == 0));
     even = even && region.count() == count && multiple;
   };
   each_transfer(stream.items, [&](const plan::Transfer& transfer) {

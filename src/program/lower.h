@@ -22,11 +22,11 @@ std::string_view name_of(Realization realization);
 /// Values of 0 (and an empty `barrier`) mean the default that docs/plans.md states.
 struct LowerOptions {
   Protocol protocol = Protocol::simple;
-  int workgroups = 0;  ///< per rank, for communication; a chain calls them channels
+  int workgroups = 0;          ///< per rank, for communication; a chain calls them channels
   int compute_workgroups = 0;  ///< per rank, of plans that compute
   Realization realization = Realization::load_store;
-  int threads = 0;     ///< per workgroup
-  Bytes piece{};  ///< chains: data bytes that a workgroup passes on at a time; a multiple of 16 B
+  int threads = 0;  ///< per workgroup
+  Bytes piece{};    ///< chains: data bytes that a workgroup passes on at a time; a multiple of 16 B
   std::optional<bool> barrier;  ///< exchanges: begin with a barrier among all ranks
   bool in_place = false;        ///< input and output share memory, as nccl-tests shares it
 };
@@ -44,9 +44,9 @@ struct LowerOptions {
 ///   signals.
 ///
 /// Their programs have one body per workgroup index (and, in a chain, per distinct role), shared by
-/// all ranks. Every other valid plan, and these two with another realization, is lowered transfer by
-/// transfer, with a body for every workgroup of every rank (docs/plans.md). Failure: options that
-/// the plan cannot take; a plan that waits for itself.
+/// all ranks. Every other valid plan, and these two with another realization, is lowered transfer
+/// by transfer, with a body for every workgroup of every rank (docs/plans.md). Failure: options
+/// that the plan cannot take; a plan that waits for itself.
 Program lower(const plan::Plan& plan, const LowerOptions& options = {});
 
 /// Whether the plan is a chain; an exchange (never both).

@@ -79,10 +79,9 @@ class Writer {
           semaphores_.try_emplace(key, static_cast<std::int32_t>(program_.semaphores.size()));
       if (!added) continue;
       program_.semaphores.push_back(
-          {.name = key.first == 0
-                       ? fmt::format("progress of workgroup {}", key.second)
-                       : fmt::format("progress of workgroup {} of the rank {} behind", key.second,
-                                     plan_.ranks - key.first),
+          {.name = key.first == 0 ? fmt::format("progress of workgroup {}", key.second)
+                                  : fmt::format("progress of workgroup {} of the rank {} behind",
+                                                key.second, plan_.ranks - key.first),
            .local = key.first == 0});
     }
   }
@@ -222,14 +221,14 @@ class Writer {
   /// Tells every rank where somebody waits for this item.
   void signal(std::int32_t item) {
     const int rank = actors_[index(actor_)].rank;
-    Op local{.kind = OpKind::dep_signal}, remote{.kind = OpKind::dep_signal, .channel = Channel::any};
+    Op local{.kind = OpKind::dep_signal},
+        remote{.kind = OpKind::dep_signal, .channel = Channel::any};
     bool flush = false;
     for (int distance = 0; distance < plan_.ranks; ++distance) {
       const int to = (rank + distance) % plan_.ranks;
       const auto counted = counted_.find({actor_, to});
       if (counted == counted_.end() || !counted->second.contains(item)) continue;
-      (distance == 0 ? local : remote)
-          .semaphores.push_back({constant(to), semaphore(actor_, to)});
+      (distance == 0 ? local : remote).semaphores.push_back({constant(to), semaphore(actor_, to)});
       // A flag stays behind what goes to the same rank, and must not overtake the rest.
       flush = flush || std::any_of(unflushed_.begin(), unflushed_.end(),
                                    [&](int pushed_to) { return pushed_to != to; });
@@ -315,7 +314,9 @@ class Writer {
     const bool loads = movement.sources.front().group >= 0;
     const bool stores = movement.destinations.front().group >= 0;
     if (loads || stores) {
-      op.kind = loads ? OpKind::group_load_reduce : OpKind::group_store;
+      op.kind = loads && stores ? OpKind::group_load_reduce_store
+                : loads         ? OpKind::group_load_reduce
+                                : OpKind::group_store;
       op.channel = Channel::switch_;
       return add(std::move(op));
     }
@@ -344,7 +345,7 @@ class Writer {
   const LowerOptions& options_;
   const std::vector<Actor>& actors_;
   std::int64_t unit_;
-  std::vector<std::int32_t> ordinal_;  // of an actor in its rank
+  std::vector<std::int32_t> ordinal_;      // of an actor in its rank
   std::vector<std::vector<Waits>> waits_;  // by actor, item
   std::map<std::pair<std::int32_t, int>, std::set<std::int32_t>>
       counted_;  // items of an actor that somebody on a rank waits for
@@ -353,7 +354,7 @@ class Writer {
   std::int32_t actor_ = 0;
   Body body_;
   std::string where_;
-  bool dirty_ = false;                         // something moved since the last sync
+  bool dirty_ = false;  // something moved since the last sync
   std::vector<const Movement*> since_sync_;
   std::set<int> unflushed_;  // ranks to which something may be under way through a NIC
 };

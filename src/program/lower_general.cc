@@ -83,8 +83,8 @@ std::set<int> touched(const plan::Plan& plan, const Movement& movement) {
   return ranks;
 }
 
-/// Assigns movements and tiles to actors and finds out who waits for whom. Actors name movements and
-/// tiles of it.
+/// Assigns movements and tiles to actors and finds out who waits for whom. Actors name movements
+/// and tiles of it.
 class Assigner {
  public:
   Assigner(const plan::Plan& plan, const LowerOptions& options)
@@ -190,7 +190,8 @@ class Assigner {
     return beside ? std::max(1, kComputeUnits - workgroups()) : kComputeUnits;
   }
 
-  /// Where movements are not cut alike, those that touch the same bytes are kept apart by a barrier.
+  /// Where movements are not cut alike, those that touch the same bytes are kept apart by a
+  /// barrier.
   std::vector<bool> joins(const std::vector<const Movement*>& list, std::int32_t slices) const {
     std::vector<bool> result(list.size(), false);
     std::size_t open = 0;
@@ -226,9 +227,9 @@ class Assigner {
   void add_tiles(int rank) {
     const std::int32_t count = compute_workgroups();
     const auto first = static_cast<std::int32_t>(actors_.size());
-    for (std::int32_t w = 0; w < count; ++w)
-      new_actor(Actor::Kind::computation, rank, 0, w, count);
-    deal(rank, count, [&](std::int32_t w, const Tile& tile) { append(first + w, {.tile = &tile}); });
+    for (std::int32_t w = 0; w < count; ++w) new_actor(Actor::Kind::computation, rank, 0, w, count);
+    deal(rank, count,
+         [&](std::int32_t w, const Tile& tile) { append(first + w, {.tile = &tile}); });
   }
 
   /// One list of movements by level, the same on all workgroups, and among them each one's tiles:
@@ -243,13 +244,11 @@ class Assigner {
     for (const auto& stream : movements_[index(rank)]) {
       for (const Movement& movement : stream) list.push_back(&movement);
     }
-    std::stable_sort(list.begin(), list.end(), [](const Movement* a, const Movement* b) {
-      return a->level < b->level;
-    });
+    std::stable_sort(list.begin(), list.end(),
+                     [](const Movement* a, const Movement* b) { return a->level < b->level; });
     const std::vector<bool> join = joins(list, count);
     std::vector<std::vector<const Tile*>> tiles(index(count));
-    deal(rank, count,
-         [&](std::int32_t w, const Tile& tile) { tiles[index(w)].push_back(&tile); });
+    deal(rank, count, [&](std::int32_t w, const Tile& tile) { tiles[index(w)].push_back(&tile); });
     for (std::int32_t w = 0; w < count; ++w) {
       auto& own = tiles[index(w)];
       std::stable_sort(own.begin(), own.end(),
@@ -332,7 +331,6 @@ class Assigner {
   std::vector<Actor> actors_;
   std::vector<std::int32_t> first_;  // actor of each rank
   std::map<const void*, std::vector<std::pair<std::int32_t, std::int32_t>>> done_by_;
-
 };
 
 void check(const plan::Plan& plan, const LowerOptions& options) {
@@ -361,9 +359,9 @@ void fix_size(const plan::Plan& plan, Program& program, std::int64_t unit) {
     const plan::Tensor& tensor = plan.tensors[t];
     const std::int64_t bytes = tensor.span() * size_of(*tensor.type);
     program.buffers[t].chunks = {bytes / unit};
-    const bool counts = tensor.role == (plan.collective == Collective::all_gather
-                                            ? plan::Role::output
-                                            : plan::Role::input);
+    const bool counts =
+        tensor.role ==
+        (plan.collective == Collective::all_gather ? plan::Role::output : plan::Role::input);
     if (counts) size += bytes;
     const bool fits =
         unit % std::lcm(program.alignment.count, std::int64_t{size_of(*tensor.type)}) == 0;

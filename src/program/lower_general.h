@@ -18,8 +18,8 @@ namespace hemiola::program::general {
 /// Memory of a rank, or, with a group, of all its members, in the order in which it is moved.
 struct Place {
   int rank = 0;
-  std::int32_t group = -1;               ///< through the switch
-  plan::Area area;                       ///< at least what is touched
+  std::int32_t group = -1;              ///< through the switch
+  plan::Area area;                      ///< at least what is touched
   std::vector<plan::Segment> segments;  ///< units of area.h: bytes or chunks
 };
 

@@ -28,12 +28,12 @@ class Maker {
   Maker(const plan::Plan& plan, const LowerOptions& options) : plan_(plan), options_(options) {}
 
   Movements make() {
-    each_transfer([&](const Transfer& transfer, const Indices& at, std::int32_t stream,
-                      std::int64_t number) {
-      if (transfer.kind != TransferKind::collective) return;
-      const int rank = static_cast<int>(at.rank);
-      calls_[{transfer.group, rank}].push_back({&transfer, at, stream, number});
-    });
+    each_transfer(
+        [&](const Transfer& transfer, const Indices& at, std::int32_t stream, std::int64_t number) {
+          if (transfer.kind != TransferKind::collective) return;
+          const int rank = static_cast<int>(at.rank);
+          calls_[{transfer.group, rank}].push_back({&transfer, at, stream, number});
+        });
     movements_.resize(index(plan_.ranks));
     marks_.resize(index(plan_.ranks));
     for (int rank = 0; rank < plan_.ranks; ++rank) {
@@ -118,7 +118,7 @@ class Maker {
   }
 
   static bool same(const Place& a, const Place& b) {
-    return a.rank == b.rank && a.area.tensor == b.area.tensor && a.segments == b.segments;
+    return a.rank == b.rank && a.group == b.group && a.area.tensor == b.area.tensor && a.segments == b.segments;
   }
 
   Movement& append(const Indices& at, std::int32_t stream, std::int64_t number) {
@@ -126,8 +126,7 @@ class Maker {
     movement.rank = static_cast<int>(at.rank);
     movement.stream = stream;
     const std::string& name = plan_.stream(movement.rank, stream).name;
-    movement.where =
-        fmt::format("/{}/{}", name.empty() ? std::to_string(stream) : name, number);
+    movement.where = fmt::format("/{}/{}", name.empty() ? std::to_string(stream) : name, number);
     auto& list = movements_[index(at.rank)][index(stream)];
     list.push_back(std::move(movement));
     return list.back();
@@ -205,8 +204,7 @@ class Maker {
       }
       if (pushes && same(source, destination)) many.erase(many.begin());
     }
-    (pushes ? movement.sources : movement.destinations)
-        .push_back(pushes ? source : destination);
+    (pushes ? movement.sources : movement.destinations).push_back(pushes ? source : destination);
   }
 
   /// Part `block` of `blocks` of a place, as even as it goes.
@@ -223,7 +221,8 @@ class Maker {
   void move(const Indices& at, std::int32_t stream, std::int64_t number, std::vector<Place> sources,
             std::vector<Place> destinations) {
     if (sources.front().segments.empty()) return;
-    if (sources.size() == 1 && destinations.size() == 1 && same(sources[0], destinations[0])) return;
+    if (sources.size() == 1 && destinations.size() == 1 && same(sources[0], destinations[0]))
+      return;
     Movement& movement = append(at, stream, number);
     movement.sources = std::move(sources);
     movement.destinations = std::move(destinations);
@@ -243,9 +242,10 @@ class Maker {
     for (const int member : members) {
       const auto& theirs = calls_[{transfer.group, member}];
       if (turn >= theirs.size() || theirs[turn].transfer->collective != transfer.collective) {
-        throw Failure(fmt::format("plan '{}': rank {} does not take part in collective {} of group "
-                                  "{} as rank {} does",
-                                  plan_.name, member, turn, transfer.group, own));
+        throw Failure(
+            fmt::format("plan '{}': rank {} does not take part in collective {} of group "
+                        "{} as rank {} does",
+                        plan_.name, member, turn, transfer.group, own));
       }
       calls.push_back(theirs[turn]);
     }
@@ -262,14 +262,31 @@ class Maker {
       const auto rank = static_cast<int>(call.at.rank);
       if (rank != own) link(at, stream, rank, call.stream, call.number, Mark::begin);
     }
+    const auto by_switch = [&](const auto& place_of) {
+      if (options_.realization != Realization::multicast) return false;
+      for (std::int64_t m = 1; m < size; ++m) {
+        if (place_of(m).segments != place_of(0).segments) return false;
+      }
+      return true;
+    };
+    const bool loads = by_switch(source), stores = by_switch(target);
     const auto reduce_block = [&](std::int64_t of, const Place& into) {
       std::vector<Place> sources;
+      if (loads) {
+        const Place part = through_switch(block_of(source(me), of, size), transfer.group);
+        return move(at, stream, number, {part}, {into});
+      }
       for (std::int64_t d = 0; d < size; ++d)
         sources.push_back(block_of(source((me + d) % size), of, size));
       move(at, stream, number, std::move(sources), {into});
     };
     switch (transfer.collective) {
       case Collective::all_gather:
+        if (stores) {
+          const Place block = block_of(target(me), me, size);
+          move(at, stream, number, {source(me)}, {through_switch(block, transfer.group)});
+          break;
+        }
         for (std::int64_t d = 0; d < size; ++d) {
           const std::int64_t to = (me + d) % size;
           move(at, stream, number, {source(me)}, {block_of(target(to), me, size)});
@@ -286,6 +303,10 @@ class Maker {
         const bool root_inside =
             std::find(members.begin(), members.end(), plan_.root) != members.end();
         if (own != (root_inside ? plan_.root : members.front())) break;
+        if (stores) {
+          move(at, stream, number, {source(me)}, {through_switch(target(me), transfer.group)});
+          break;
+        }
         for (std::int64_t d = 0; d < size; ++d)
           move(at, stream, number, {source(me)}, {target((me + d) % size)});
         break;
@@ -295,6 +316,10 @@ class Maker {
         break;
       case Collective::all_reduce: {
         const Place result = block_of(target(me), me, size);
+        if (loads && stores) {
+          reduce_block(me, through_switch(result, transfer.group));
+          break;
+        }
         reduce_block(me, result);
         for (std::int64_t d = 1; d < size; ++d)
           move(at, stream, number, {result}, {block_of(target((me + d) % size), me, size)});
@@ -371,8 +396,7 @@ std::vector<Strip> strips_of(const std::vector<const Place*>& places) {
     Strip* last = strips.empty() ? nullptr : &strips.back();
     bool follows = last != nullptr && last->run == row.run;
     for (std::size_t p = 0; p < places.size() && follows; ++p) {
-      const std::int64_t step =
-          row.offset[p] - last->offset[p] - (last->rows - 1) * last->pitch[p];
+      const std::int64_t step = row.offset[p] - last->offset[p] - (last->rows - 1) * last->pitch[p];
       follows = last->rows == 1 ? step >= row.run : step == last->pitch[p];
       if (last->rows == 1) row.pitch[p] = step;
     }

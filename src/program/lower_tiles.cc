@@ -42,8 +42,7 @@ plan::Area area_of(const plan::Plan& plan, const Compute& compute, const Compute
     if (operand.axes[i] < 0) continue;
     const plan::ComputeAxis& axis = compute.axes[index(operand.axes[i])];
     const std::int64_t first = at[index(operand.axes[i])] * axis.tile;
-    const std::int64_t moved =
-        operand.begin.empty() ? 0 : operand.begin[i](Indices{.rank = rank});
+    const std::int64_t moved = operand.begin.empty() ? 0 : operand.begin[i](Indices{.rank = rank});
     rect.begin[i] = moved + first;
     rect.end[i] = moved + std::min(first + axis.tile, axis.extent);
   }
@@ -131,10 +130,11 @@ class Maker {
       for (Tile& tile : tiles) {
         for (std::size_t other = 0; other < tiles.size(); ++other) {
           if (tiles[other].compute == tile.compute) continue;
-          const bool makes = std::any_of(tile.reads.begin(), tile.reads.end(), [&](const auto& read) {
-            return std::any_of(tiles[other].made.begin(), tiles[other].made.end(),
-                               [&](const plan::Area& made) { return overlap(made, read); });
-          });
+          const bool makes =
+              std::any_of(tile.reads.begin(), tile.reads.end(), [&](const auto& read) {
+                return std::any_of(tiles[other].made.begin(), tiles[other].made.end(),
+                                   [&](const plan::Area& made) { return overlap(made, read); });
+              });
           if (makes) tile.after_tiles.push_back(static_cast<std::int64_t>(other));
         }
       }
@@ -213,9 +213,9 @@ class Maker {
       }
     }
     if (!complete)
-      throw Failure(fmt::format("plan '{}' waits for itself: some transfers can never start",
-                                plan_.name),
-                    {}, "`hemiola check` of the plan names the cycle");
+      throw Failure(
+          fmt::format("plan '{}' waits for itself: some transfers can never start", plan_.name), {},
+          "`hemiola check` of the plan names the cycle");
   }
 
   void put_in_order(int rank) {

@@ -68,7 +68,8 @@ class RandomPlan {
         columns = between(1, kColumns);
       }
       if (rows > kRows) return {};
-      return Written{box(0, between(0, kRows - rows), rows, between(0, kColumns - columns), columns)};
+      return Written{
+          box(0, between(0, kRows - rows), rows, between(0, kColumns - columns), columns)};
     }
     Written chosen = fitting[static_cast<std::size_t>(between(0, std::ssize(fitting) - 1))];
     if (rows == 0) return chosen;
@@ -134,7 +135,7 @@ struct AgGemm {
   std::int64_t m = 512, n = 128, k = 256;  ///< n: columns of one rank
   std::int64_t tile_m = 64, tile_n = 64;
   bool pulls = false;
-  bool gathers = true;   ///< false: everybody has all rows from the start
+  bool gathers = true;  ///< false: everybody has all rows from the start
   bool computes = true;
 };
 
@@ -187,8 +188,9 @@ inline plan::Plan ag_gemm(const AgGemm& shape) {
   return plan;
 }
 
-/// Every rank multiplies its A [m, k] with its B [k, n], in two steps along k; rows r of all results
-/// go to rank r as soon as they are computed, which adds them up: a fused product and reduce-scatter.
+/// Every rank multiplies its A [m, k] with its B [k, n], in two steps along k; rows r of all
+/// results go to rank r as soon as they are computed, which adds them up: a fused product and
+/// reduce-scatter.
 inline plan::Plan gemm_rs(int ranks, std::int64_t m = 256, std::int64_t n = 128,
                           std::int64_t k = 128) {
   const std::int64_t share = m / ranks;

@@ -182,7 +182,7 @@ struct Body {
 
 struct Kernel {
   std::string name{};
-  std::int32_t threads = 1024;         ///< per workgroup
+  std::int32_t threads = 1024;  ///< per workgroup
   std::int32_t grain = 16;  ///< bytes that a thread moves at a time; more where a wavefront issues
                             ///< bulk copies (128: 4 KiB each with 32 threads)
   std::vector<std::int32_t> bodies{};  ///< one entry per workgroup: index into Program::bodies
@@ -191,7 +191,8 @@ struct Kernel {
 /// An item of a stream, started when the one before it is done.
 struct StreamItem {
   /// engine: a body that the rank's copy engines do in order, without a workgroup: put, get and
-  /// copy are DMA transfers, a signal follows the transfers before it, a wait holds up what follows.
+  /// copy are DMA transfers, a signal follows the transfers before it, a wait holds up what
+  /// follows.
   enum class Kind : std::uint8_t {
     kernel,
     event_record,
@@ -258,7 +259,7 @@ class Program {
   Bytes alignment{16};                ///< a chunk is a multiple of it; slices are cut at it
   Bytes min_size{};                   ///< the file's own range; outside it: a warning
   Bytes max_size{INT64_MAX};
-  Bytes fixed_size{};                 ///< > 0: the only size that it can be bound to
+  Bytes fixed_size{};                    ///< > 0: the only size that it can be bound to
   std::optional<DataType> fixed_type{};  ///< the only data type, whatever bind() is told
   Diagnostics warnings;                  ///< from the reader
 

@@ -388,7 +388,7 @@ class Walk {
         per_thread = std::min<std::int64_t>(per_thread, span.access == Access::ll128     ? 15
                                                         : span.access == Access::packet8 ? 4
                                                         : is_packet(span.access)         ? 8
-                                                                                         : agent.grain);
+                                                                                 : agent.grain);
       }
     }
     const std::int64_t wave = per_thread * model.cu_wavefront_size;

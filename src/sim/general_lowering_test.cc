@@ -36,7 +36,8 @@ TEST(GeneralLowering, of_any_plan_ends_on_a_machine_and_delivers_every_byte) {
     options.workgroups = *rc::gen::inRange(1, 7);
     options.threads = 64;
     const Result result = run(plan, machine, options, {.warmup = 1, .iterations = 1});
-    RC_ASSERT(result.counters.at("stores.injected_bytes") == result.counters.at("stores.delivered_bytes"));
+    RC_ASSERT(result.counters.at("stores.injected_bytes") ==
+              result.counters.at("stores.delivered_bytes"));
   }));
 }
 
@@ -68,12 +69,14 @@ TEST(GeneralLowering, by_copy_engines_of_any_plan_ends_on_a_machine) {
 TEST(GeneralLowering, by_copy_engines_ends_on_a_machine) {
   const machine::Machine machine = distinct("switch:4");
   for (const char* name : {"all-gather/direct", "all-gather/ring", "all-to-all/direct"}) {
-    const Result result = run(plan::make(name, 4), machine,
-                              {.realization = Realization::copy_engine},
-                              {.warmup = 1, .iterations = 2});
+    const Result result =
+        run(plan::make(name, 4), machine, {.realization = Realization::copy_engine},
+            {.warmup = 1, .iterations = 2});
     EXPECT_GT(result.counters.at("requests.bursts"), 0) << name;
     EXPECT_EQ(result.counters.at("requests.stores"), 0) << name;
-    EXPECT_EQ(result.counters.at("stores.injected_bytes"), result.counters.at("stores.delivered_bytes")) << name;
+    EXPECT_EQ(result.counters.at("stores.injected_bytes"),
+              result.counters.at("stores.delivered_bytes"))
+        << name;
   }
 }
 
@@ -114,12 +117,11 @@ TEST_P(GatheredProduct, overlaps_its_gather) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Realizations, GatheredProduct,
-                         testing::Combine(testing::Values(Realization::load_store,
-                                                          Realization::bulk,
-                                                          Realization::copy_engine,
-                                                          Realization::co_located),
-                                          testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(
+    Realizations, GatheredProduct,
+    testing::Combine(testing::Values(Realization::load_store, Realization::bulk,
+                                     Realization::copy_engine, Realization::co_located),
+                     testing::Bool()));
 
 }  // namespace
 }  // namespace hemiola::sim

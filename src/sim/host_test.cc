@@ -285,9 +285,8 @@ TEST(Nic, a_message_travels_as_packets_of_its_mtu) {
 Result run_queue(const machine::Machine& machine, const Ops& copies,
                  const std::vector<Ops>& workgroups = {}) {
   program::Program program = make(machine, {workgroups, {}}, {.chunk_bytes = 4096, .chunks = 2});
-  program.codes[0].streams.push_back(
-      {{.kind = StreamItem::Kind::engine,
-        .index = static_cast<std::int32_t>(program.bodies.size())}});
+  program.codes[0].streams.push_back({{.kind = StreamItem::Kind::engine,
+                                       .index = static_cast<std::int32_t>(program.bodies.size())}});
   program.bodies.push_back({copies});
   return simulate(machine, program);
 }

@@ -348,7 +348,7 @@ class Reference {
   };  ///< data bytes per iteration
   Granularity granularity(const Workgroup& group, const program::Primitive& primitive) const;
 
-  // --- reference_host.cc: streams, kernels, dispatch; reference_engines.cc: proxies, engines
+  // --- reference_host.cc: streams, kernels, dispatch; _engines.cc: proxies, engines; _copies.cc
   struct KernelRun {
     std::int32_t rank = 0, stream = 0, kernel = 0;
     std::int32_t next = 0;    ///< next workgroup to dispatch
@@ -359,10 +359,10 @@ class Reference {
   };
   struct StreamRun {
     std::size_t item = 0;
-    std::int64_t started = 0;        ///< of the present item
+    std::int64_t started = 0;          ///< of the present item
     std::vector<std::int32_t> runs;    ///< by item: KernelRun, or -1
     std::vector<std::int32_t> queues;  ///< by item: CopyQueue, or -1
-    bool waits = false;              ///< for an event
+    bool waits = false;                ///< for an event
   };
   struct RankState {
     std::vector<StreamRun> streams;
@@ -378,9 +378,8 @@ class Reference {
     std::deque<std::int32_t> blocked_kernels;  ///< with workgroups that found no room
   };
   struct Descriptor {
-    std::int32_t rank = 0;        ///< that posted it ...
-    std::int32_t workgroup = -1;  ///< ... by a workgroup,
-    std::int32_t queue = -1;      ///< or by a copy queue
+    std::int32_t rank = 0;                    ///< that posted it,
+    std::int32_t workgroup = -1, queue = -1;  ///< by one of these
     program::Span src, dst;
     std::int64_t bytes = 0;
     std::vector<program::SemaphoreId> semaphores;
@@ -408,7 +407,7 @@ class Reference {
   struct CopyQueue {
     std::int32_t rank = 0, stream = 0, body = 0;
     std::unique_ptr<program::Cursor> cursor;
-    program::Primitive primitive;  ///< present; a wait's semaphores while it waits
+    program::Primitive primitive;
     Spent spent{};
   };
   void start_repetition(int rank, std::int64_t now, const Spent& spent);
@@ -435,7 +434,6 @@ class Reference {
   void flag_of_copy(const Descriptor& descriptor, const Spent& spent, program::SemaphoreId id,
                     std::int64_t now);
   std::int32_t engine_for(const Descriptor& descriptor) const;
-  // reference_copies.cc
   void make_queue(int rank, std::int32_t stream, std::int32_t body);
   void start_queue(std::int32_t queue, std::int64_t now, const Spent& spent);
   void next_of_queue(std::int32_t queue, std::int64_t now);

@@ -76,9 +76,8 @@ void Reference::queue_copy(std::int32_t id, std::int64_t now) {
       primitive.bytes > 0 ? primitive.dst.front().rank : primitive.semaphores.front().rank;
   descriptor.spent = queue.spent;
   const std::int32_t engine = engine_for(descriptor);
-  const std::int64_t latency = engines_[index(engine)].pipelined
-                                   ? engines_[index(engine)].start_latency
-                                   : 1;
+  const std::int64_t latency =
+      engines_[index(engine)].pipelined ? engines_[index(engine)].start_latency : 1;
   descriptor.spent.charge(engines_[index(engine)].reason, latency);
   push(now + latency, kEngine, engine, descriptor_id,
        static_cast<std::uint32_t>(queue.rank & 0xffff));
@@ -92,7 +91,8 @@ void Reference::queue_flag(const CopyQueue& queue, program::SemaphoreId semaphor
   flag_of_copy(descriptor, queue.spent, semaphore, now);
 }
 
-/// Whether all flags of the present wait are there; else the queue is told of the first that is not.
+/// Whether all flags of the present wait are there; else the queue is told of the first that is
+/// not.
 bool Reference::queue_may_go_on(std::int32_t id) {
   const Primitive& wait = queues_[index(id)].primitive;
   for (std::size_t s = 0; s < wait.semaphores.size(); ++s) {

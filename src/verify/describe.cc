@@ -20,8 +20,8 @@ std::string describe(const Program& program, program::SemaphoreId id) {
 }
 
 std::string describe(const Workgroup& workgroup) {
-  return (workgroup.copies ? "copy queue " : "workgroup ") + std::to_string(workgroup.number) + " of rank " +
-         std::to_string(workgroup.rank);
+  return (workgroup.copies ? "copy queue " : "workgroup ") + std::to_string(workgroup.number) +
+         " of rank " + std::to_string(workgroup.rank);
 }
 
 Witness witness(const Program& program, const Workgroup& workgroup, std::int32_t op,

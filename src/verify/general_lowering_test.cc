@@ -111,6 +111,26 @@ TEST(GeneralLowering, of_any_plan_of_pushes_is_right_across_nics) {
   }));
 }
 
+// What a third rank is told of a push through a NIC has arrived.
+TEST(GeneralLowering, of_a_push_across_a_nic_that_a_third_rank_waits_for_is_right) {
+  const machine::Machine machine = two_nodes();
+  plan::Plan plan;
+  plan.name = "third";
+  plan.ranks = 4;
+  plan.tensors = {{"input", plan::Role::input, 1}, {"work", plan::Role::scratch, 2}};
+  const plan::Region here = plan::chunk_of(1), there = plan::chunk_of(1, constant(1));
+  plan.codes.resize(4);
+  plan.codes[0].streams = {
+      {.name = "send", .items = {plan::push(constant(2), plan::chunk_of(0), here)}}};
+  plan.codes[3].streams = {
+      {.name = "read",
+       .items = {plan::after(plan::pull(constant(2), here, there), constant(0), constant(0))}}};
+  plan.code_of = {0, 1, 2, 3};
+  plan::validate(plan);
+  const Proof proof = check(bound(lower(plan, {.workgroups = 2}), &machine));
+  EXPECT_TRUE(is_right(proof)) << text(proof);
+}
+
 TEST(GeneralLowering, exchanges_that_push_run_across_nics) {
   const machine::Machine machine = two_nodes();
   const std::vector<std::pair<std::string, plan::Parameters>> exchanges = {
@@ -177,17 +197,36 @@ plan::Plan collective_plan(Collective collective, int ranks, std::int64_t from, 
 }
 
 TEST(GeneralLowering, of_collectives_makes_exchanges_that_compute_them) {
-  const plan::Plan plans[] = {
-      collective_plan(Collective::all_reduce, 4, 6, 6, ReduceOp::sum),
-      collective_plan(Collective::all_gather, 4, 2, 8, ReduceOp::none),
-      collective_plan(Collective::reduce_scatter, 4, 8, 2, ReduceOp::sum),
-      collective_plan(Collective::all_to_all, 4, 8, 8, ReduceOp::none),
-      collective_plan(Collective::broadcast, 4, 3, 3, ReduceOp::none)};
+  const plan::Plan plans[] = {collective_plan(Collective::all_reduce, 4, 6, 6, ReduceOp::sum),
+                              collective_plan(Collective::all_gather, 4, 2, 8, ReduceOp::none),
+                              collective_plan(Collective::reduce_scatter, 4, 8, 2, ReduceOp::sum),
+                              collective_plan(Collective::all_to_all, 4, 8, 8, ReduceOp::none),
+                              collective_plan(Collective::broadcast, 4, 3, 3, ReduceOp::none)};
   for (const plan::Plan& plan : plans) {
     plan::validate(plan);
     const Proof proof = check(bound(lower(plan, {.workgroups = 3})));
     EXPECT_EQ(proof.verdict, Verdict::proven) << name_of(plan.collective) << ": " << text(proof);
     EXPECT_TRUE(proof.warnings.items().empty()) << text(proof);
+  }
+}
+
+TEST(GeneralLowering, of_collectives_goes_through_the_switch_where_places_are_alike) {
+  const machine::Machine machine = machine::load("dgx-h100", {});
+  const plan::Plan plans[] = {
+      collective_plan(Collective::all_reduce, 8, 12, 12, ReduceOp::sum),
+      collective_plan(Collective::all_gather, 8, 2, 16, ReduceOp::none),
+      collective_plan(Collective::reduce_scatter, 8, 16, 2, ReduceOp::sum),
+      collective_plan(Collective::broadcast, 8, 3, 3, ReduceOp::none)};
+  for (const plan::Plan& plan : plans) {
+    const program::Program program =
+        lower(plan, {.workgroups = 2, .realization = Realization::multicast});
+    const Proof proof = check(bound(program, &machine));
+    EXPECT_EQ(proof.verdict, Verdict::proven) << name_of(plan.collective) << ": " << text(proof);
+    EXPECT_TRUE(proof.warnings.items().empty()) << text(proof);
+    const bool switched = std::any_of(
+        program.bodies.front().ops.begin(), program.bodies.front().ops.end(),
+        [](const program::Op& op) { return op.channel == program::Channel::switch_; });
+    EXPECT_TRUE(switched) << name_of(plan.collective);
   }
 }
 
@@ -221,13 +260,12 @@ TEST(GeneralLowering, of_groups_goes_to_every_member_or_through_the_switch) {
 
 TEST(GeneralLowering, of_a_gathered_matrix_product_is_right_with_each_realization) {
   for (const bool pulls : {false, true}) {
-    for (const Realization realization :
-         {Realization::load_store, Realization::bulk, Realization::copy_engine,
-          Realization::co_located}) {
+    for (const Realization realization : {Realization::load_store, Realization::bulk,
+                                          Realization::copy_engine, Realization::co_located}) {
       const plan::Plan plan = ag_gemm({.pulls = pulls});
       plan::validate(plan);
-      const Proof proof = check(bound(lower(
-          plan, {.workgroups = 4, .compute_workgroups = 8, .realization = realization})));
+      const Proof proof = check(bound(
+          lower(plan, {.workgroups = 4, .compute_workgroups = 8, .realization = realization})));
       EXPECT_TRUE(is_right(proof)) << name_of(realization) << ": " << text(proof);
     }
   }
@@ -238,32 +276,30 @@ TEST(GeneralLowering, of_a_scattered_matrix_product_is_right) {
        {Realization::load_store, Realization::bulk, Realization::co_located}) {
     const plan::Plan plan = gemm_rs(4);
     plan::validate(plan);
-    const Proof proof = check(bound(lower(
-        plan, {.workgroups = 3, .compute_workgroups = 5, .realization = realization})));
+    const Proof proof = check(
+        bound(lower(plan, {.workgroups = 3, .compute_workgroups = 5, .realization = realization})));
     EXPECT_TRUE(is_right(proof)) << name_of(realization) << ": " << text(proof);
   }
 }
 
 TEST(GeneralLowering, a_transfer_that_does_not_wait_for_its_tiles_is_found) {
   plan::Plan plan = gemm_rs(4);
-  auto& send = std::get<plan::Transfer>(
-      std::get<plan::Loop>(plan.codes[0].streams[0].items[0]).items[0]);
+  auto& send =
+      std::get<plan::Transfer>(std::get<plan::Loop>(plan.codes[0].streams[0].items[0]).items[0]);
   send.after.clear();
   EXPECT_EQ(check(bound(lower(plan, {.workgroups = 3, .compute_workgroups = 5}))).verdict,
             Verdict::wrong);
 }
 
 TEST(GeneralLowering, a_tile_that_does_not_wait_for_its_operands_is_found) {
-  program::Program program =
-      lower(ag_gemm({}), {.workgroups = 4, .compute_workgroups = 8});
+  program::Program program = lower(ag_gemm({}), {.workgroups = 4, .compute_workgroups = 8});
   for (program::Body& body : program.bodies) {
     const bool computes = std::any_of(body.ops.begin(), body.ops.end(), [](const program::Op& op) {
       return op.kind == program::OpKind::compute;
     });
     if (computes)
-      std::erase_if(body.ops, [](const program::Op& op) {
-        return op.kind == program::OpKind::dep_wait;
-      });
+      std::erase_if(body.ops,
+                    [](const program::Op& op) { return op.kind == program::OpKind::dep_wait; });
   }
   EXPECT_EQ(check(bound(program)).verdict, Verdict::wrong);
 }

@@ -83,8 +83,7 @@ bool Interpreter::spans_exist(Workgroup& self, Actor actor) {
     for (const Part& part : parts(span, primitive.bytes)) {
       const Region& region = part.region;
       const std::int64_t begin = is_packet(span.access) ? span.offset : region.begin;
-      const std::int64_t end =
-          begin + program::memory_size(region.end - region.begin, span.access);
+      const std::int64_t end = begin + program::memory_size(region.end - region.begin, span.access);
       const std::int64_t size = program_.memory_bytes(region.buffer, region.rank);
       if (begin >= 0 && end <= size) continue;
       fail(actor, primitive.op,
@@ -173,8 +172,7 @@ void Interpreter::check_written(Actor actor) {
       const Primitive& current = workgroups_[static_cast<std::size_t>(actor)].current;
       const auto buffer = static_cast<std::size_t>(current.src.front().buffer);
       return fail(actor, current.op,
-                  "computes with bytes of " + program_.buffers[buffer].name +
-                      " that nobody wrote");
+                  "computes with bytes of " + program_.buffers[buffer].name + " that nobody wrote");
     }
   }
 }

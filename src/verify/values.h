@@ -10,8 +10,8 @@
 namespace hemiola::verify {
 
 /// `count` contributions from each of the ranks source .. source + sources - 1: the input byte that
-/// stands `delta` bytes after the byte's own place. Sources below 0 are memory that nobody wrote, far
-/// below what a rank computed.
+/// stands `delta` bytes after the byte's own place. Sources below 0 are memory that nobody wrote,
+/// far below what a rank computed.
 struct Term {
   std::int32_t source = 0;
   std::int32_t sources = 1;
@@ -41,9 +41,7 @@ class ValueTable {
   Value contributions(std::int32_t first_rank, std::int32_t ranks, std::int64_t delta);
   /// Memory that nobody wrote; `memory` is any number >= 0 that names it.
   Value unwritten(std::int32_t memory, std::int64_t delta);
-  static bool is_unwritten(const Term& term) {
-    return term.source < 0 && !is_computed(term);
-  }
+  static bool is_unwritten(const Term& term) { return term.source < 0 && !is_computed(term); }
   /// What a rank computed: of any two bytes it is not known whether they are equal.
   Value computed(std::int32_t rank) { return contributions(kComputed + 2 * rank, 1, 0); }
   static bool is_computed(const Term& term) { return term.source < kComputed / 2; }
