@@ -38,6 +38,13 @@ TEST(ExecuteProgram, built_ins_give_the_result_of_their_collective) {
   }
 }
 
+TEST(ExecuteProgram, results_may_take_the_place_of_inputs) {
+  for (const char* name : {"all-reduce/ring", "all-reduce/two-shot", "all-gather/direct"}) {
+    const Execution execution = execute(built_in(name, 3, {{"in_place", "1"}}, 1536), {});
+    EXPECT_EQ(execution.outcome, Outcome::right) << name << ": " << execution.summary;
+  }
+}
+
 TEST(ExecuteProgram, ll128_packets_carry_data_and_flag) {
   const Execution execution =
       execute(built_in("all-reduce/ring", 4, {{"protocol", "ll128"}, {"channels", "1"}}, 4096), {});
