@@ -15,9 +15,8 @@ namespace hemiola::cli {
 namespace {
 
 constexpr const char* kExamples =
-    "  hemiola check plan.json\n"
-    "  hemiola check all-reduce/ring --machine dgx-h100 --size 16MiB --param protocol=ll\n"
-    "  hemiola check plan.json --data --seed 7 --rounds 10";
+    "  hemiola check plan.json --data --rounds 10\n"
+    "  hemiola check all-reduce/ring --machine dgx-h100 --size 16MiB --param protocol=ll";
 
 struct CheckOptions {
   MachineOptions machine;
