@@ -27,6 +27,8 @@ std::map<std::string, std::vector<Sample>>& samples() {
   return all;
 }
 
+constexpr const char* kGemm = "all-gather and GEMM";
+
 /// Two exchanges through the same slots, with a barrier at rank 0 between them: every overwriting
 /// is ordered through three streams.
 plan::Plan exchange_twice(int ranks) {
@@ -59,8 +61,34 @@ plan::Plan exchange_twice(int ranks) {
   return plan;
 }
 
+/// Rows of A come from all ranks while tiles of 128 by 128 of C = A B are computed.
+plan::Plan gather_and_multiply(int ranks) {
+  plan::Plan plan;
+  plan.name = "all-gather and GEMM";
+  plan.ranks = ranks;
+  const std::int64_t rows = 256, k = 4096, n = 2048, m = rows * ranks;
+  plan.tensors = {{"a", plan::Role::input, {m, k}, DataType::bfloat16},
+                  {"b", plan::Role::input, {k, n}, DataType::bfloat16},
+                  {"c", plan::Role::output, {m, n}, DataType::bfloat16}};
+  const plan::Region own{0, {{{{.rank = rows}, rows}, {{}, k}}}};
+  plan::Stream stream{"gather", {}};
+  plan::repeat(stream, ranks - 1, plan::push(plan::around(ranks, 1, 1), own, own));
+  plan::Compute gemm;
+  gemm.name = gemm.kernel = "gemm";
+  gemm.axes = {{"m", m, 128, false}, {"n", n, 128, false}, {"k", k, k, true}};
+  gemm.operands = {{0, plan::Use::read, {0, 2}},
+                   {1, plan::Use::read, {2, 1}},
+                   {2, plan::Use::accumulate, {0, 1}}};
+  plan.codes = {plan::Code{{stream}, {gemm}}};
+  plan.codes[0].resident = {own, {1, {{{{}, k}, {{}, n}}}}};
+  plan.codes[0].expected = {{{2, {{{{}, m}, {{}, n}}}}, false}};
+  plan.code_of.assign(static_cast<std::size_t>(ranks), 0);
+  return plan;
+}
+
 plan::Plan make_plan(const std::string& name, int ranks) {
-  return plan::find_template(name) != nullptr ? plan::make(name, ranks) : exchange_twice(ranks);
+  if (plan::find_template(name) != nullptr) return plan::make(name, ranks);
+  return name == kGemm ? gather_and_multiply(ranks) : exchange_twice(ranks);
 }
 
 void prove(benchmark::State& state, const std::string& name) {
@@ -101,6 +129,11 @@ double exponent(const std::vector<Sample>& list) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  benchmark::RegisterBenchmark(kGemm, [](benchmark::State& state) { prove(state, kGemm); })
+      ->RangeMultiplier(2)
+      ->Range(8, 128)
+      ->Unit(benchmark::kMillisecond)
+      ->Complexity();
   for (const char* name : {"all-reduce/ring", "all-to-all/direct", "all-reduce/two-shot",
                            "all-gather/ring", "two exchanges and a barrier"}) {
     benchmark::RegisterBenchmark(name, [name](benchmark::State& state) { prove(state, name); })

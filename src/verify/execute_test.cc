@@ -58,6 +58,7 @@ TEST(ExecuteProgram, a_wait_that_nobody_ends_is_a_hang_with_its_place) {
   EXPECT_EQ(execution.outcome, Outcome::hang);
   EXPECT_THAT(execution.summary, HasSubstr("workgroup 0 of rank 1 waits for ever"));
   ASSERT_EQ(execution.steps.size(), 1u);
+  EXPECT_EQ(execution.steps[0].operation, "op 4 (wait)");
 }
 
 TEST(ExecuteProgram, a_wrong_chunk_is_a_wrong_result) {
