@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/build.h"
 #include "plan/template.h"
+#include "verify/test_plans.h"
 #include "verify/verify.h"
 
 namespace {
@@ -27,40 +27,13 @@ std::map<std::string, std::vector<Sample>>& samples() {
   return all;
 }
 
-/// Two exchanges through the same slots, with a barrier at rank 0 between them: every overwriting
-/// is ordered through three streams.
-plan::Plan exchange_twice(int ranks) {
-  plan::Plan plan;
-  plan.name = "two exchanges and a barrier";
-  plan.ranks = ranks;
-  plan.tensors = {{"input", plan::Role::input, 1},
-                  {"slots", plan::Role::scratch, ranks},
-                  {"token", plan::Role::scratch, 1}};
-  const Affine peer = plan::around(ranks, 1, 1);
-  plan::Stream first{"exchange", {}};
-  const auto exchange = [&](const Affine& slot) {
-    plan::repeat(first, ranks - 1, plan::push(peer, plan::chunk_of(0), plan::chunk_of(1, slot)));
-  };
-  exchange(own_rank());
-  plan::Stream rest = first;
-  plan::Transfer all = plan::copy(plan::chunk_of(0), plan::chunk_of(2));
-  plan::Transfer go = all;
-  for (int rank = 1; rank < ranks; ++rank)
-    all = plan::after(all, constant(rank), constant(ranks - 2));
-  go = plan::after(go, constant(0), constant(ranks - 1));
-  first.items.emplace_back(all);
-  rest.items.emplace_back(go);
-  for (plan::Stream* stream : {&first, &rest})
-    plan::repeat(*stream, ranks - 1,
-                 plan::push(peer, plan::chunk_of(0), plan::chunk_of(1, neighbour(1, ranks))));
-  plan.codes = {plan::Code{{first}}, plan::Code{{rest}}};
-  plan.code_of.assign(static_cast<std::size_t>(ranks), 1);
-  plan.code_of[0] = 0;
-  return plan;
-}
+constexpr const char* kGemm = "all-gather and GEMM";
 
 plan::Plan make_plan(const std::string& name, int ranks) {
-  return plan::find_template(name) != nullptr ? plan::make(name, ranks) : exchange_twice(ranks);
+  if (plan::find_template(name) != nullptr) return plan::make(name, ranks);
+  if (name != kGemm) return verify::test::exchange_twice(ranks);
+  return verify::test::gather_and_multiply(
+      ranks, false, {.rows = 256, .k = 4096, .n = 2048, .tile = 128, .k_tile = 4096});
 }
 
 void prove(benchmark::State& state, const std::string& name) {
@@ -71,8 +44,7 @@ void prove(benchmark::State& state, const std::string& name) {
     const auto begin = std::chrono::steady_clock::now();
     const verify::Proof proof = verify::check(plan);
     seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (proof.verdict == verify::Verdict::wrong || proof.verdict == verify::Verdict::deadlock)
-      state.SkipWithError(proof.summary.c_str());
+    if (proof.verdict != verify::Verdict::proven) state.SkipWithError(proof.summary.c_str());
     transfers = proof.operations;
   }
   state.SetComplexityN(transfers);
@@ -101,6 +73,11 @@ double exponent(const std::vector<Sample>& list) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  benchmark::RegisterBenchmark(kGemm, [](benchmark::State& state) { prove(state, kGemm); })
+      ->RangeMultiplier(2)
+      ->Range(8, 128)
+      ->Unit(benchmark::kMillisecond)
+      ->Complexity();
   for (const char* name : {"all-reduce/ring", "all-to-all/direct", "all-reduce/two-shot",
                            "all-gather/ring", "two exchanges and a barrier"}) {
     benchmark::RegisterBenchmark(name, [name](benchmark::State& state) { prove(state, name); })

@@ -77,6 +77,7 @@ class ProgramExecution {
     SemaphoreId semaphore;
     std::int64_t value;
     bool consume;
+    std::int32_t op;
   };
   struct Workgroup {
     Workgroup(const program::Program& program, int rank, std::int32_t body)
@@ -170,7 +171,8 @@ class ProgramExecution {
     step.rank = self.rank;
     step.workgroup = self.number;
     const auto& ops = program_.bodies[static_cast<std::size_t>(self.body)].ops;
-    const auto op = static_cast<std::size_t>(self.current.op);
+    const auto op =
+        static_cast<std::size_t>(self.open.empty() ? self.current.op : self.open.front().op);
     if (op < ops.size()) {
       step.operation = "op " + std::to_string(op) + " (" + std::string(name_of(ops[op].kind)) + ")";
       step.where = ops[op].where;
@@ -266,7 +268,8 @@ class ProgramExecution {
     const Primitive& primitive = self.current;
     if (primitive.kind == PrimitiveKind::wait) {
       for (std::size_t i = 0; i < primitive.semaphores.size(); ++i)
-        self.open.push_back({i, primitive.semaphores[i], primitive.values[i], primitive.consume});
+        self.open.push_back(
+            {i, primitive.semaphores[i], primitive.values[i], primitive.consume, primitive.op});
       return true;
     }
     if (primitive.kind == PrimitiveKind::signal) return signal(thread, self);

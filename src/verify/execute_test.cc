@@ -38,6 +38,13 @@ TEST(ExecuteProgram, built_ins_give_the_result_of_their_collective) {
   }
 }
 
+TEST(ExecuteProgram, results_may_take_the_place_of_inputs) {
+  for (const char* name : {"all-reduce/ring", "all-reduce/two-shot", "all-gather/direct"}) {
+    const Execution execution = execute(built_in(name, 3, {{"in_place", "1"}}, 1536), {});
+    EXPECT_EQ(execution.outcome, Outcome::right) << name << ": " << execution.summary;
+  }
+}
+
 TEST(ExecuteProgram, ll128_packets_carry_data_and_flag) {
   const Execution execution =
       execute(built_in("all-reduce/ring", 4, {{"protocol", "ll128"}, {"channels", "1"}}, 4096), {});
@@ -51,6 +58,7 @@ TEST(ExecuteProgram, a_wait_that_nobody_ends_is_a_hang_with_its_place) {
   EXPECT_EQ(execution.outcome, Outcome::hang);
   EXPECT_THAT(execution.summary, HasSubstr("workgroup 0 of rank 1 waits for ever"));
   ASSERT_EQ(execution.steps.size(), 1u);
+  EXPECT_EQ(execution.steps[0].operation, "op 4 (wait)");
 }
 
 TEST(ExecuteProgram, a_wrong_chunk_is_a_wrong_result) {

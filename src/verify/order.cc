@@ -1,12 +1,18 @@
 #include "verify/order.h"
 
+#include <algorithm>
+
 namespace hemiola::verify {
 
 bool Order::knows(const Actor& actor, Event event, std::int32_t at) const {
   if (event.actor >= streams_) return at == INT32_MAX && actor.tiles.contains(event.actor);
-  const auto stream = static_cast<std::size_t>(event.actor);
-  return stream < actor.known.size() && actor.known[stream].below > event.number &&
-         actor.known[stream].at <= at;
+  if (actor.known.empty()) {  // a tile, or nothing was learned yet
+    return std::any_of(actor.facts.begin(), actor.facts.end(), [&](const Fact& fact) {
+      return fact.event.actor == event.actor && fact.event.number >= event.number;
+    });
+  }
+  const Known& known = actor.known[static_cast<std::size_t>(event.actor)];
+  return known.below > event.number && known.at <= at;
 }
 
 bool Order::note(Event now, Event before) {
@@ -14,7 +20,7 @@ bool Order::note(Event now, Event before) {
   if (now.actor == before.actor || knows(actor, before)) return false;
   if (before.actor >= streams_) {
     actor.tiles.insert(before.actor);
-  } else {
+  } else if (now.actor < streams_) {
     if (actor.known.empty()) actor.known.resize(static_cast<std::size_t>(streams_));
     actor.known[static_cast<std::size_t>(before.actor)] = {before.number + 1, now.number};
   }

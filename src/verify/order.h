@@ -41,7 +41,7 @@ class Order {
   };
   struct Actor {
     std::vector<Fact> facts;                 ///< in order of `at`
-    std::vector<Known> known;                ///< by stream
+    std::vector<Known> known;                ///< by stream; tiles have none
     std::unordered_set<std::int32_t> tiles;  ///< known ones
     std::size_t explored = 0;                ///< facts seen by search `search`
     std::uint32_t search = 0;

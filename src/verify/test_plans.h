@@ -8,6 +8,7 @@
 
 #include "machine/machine.h"
 #include "plan/build.h"
+#include "plan/small_sizes.h"
 #include "plan/template.h"
 
 namespace hemiola::verify::test {
@@ -44,11 +45,18 @@ inline plan::Plan start(std::string name, int ranks) {
   return plan;
 }
 
+struct GemmSizes {
+  std::int64_t rows = 4;  ///< of A, on each rank
+  std::int64_t k = 6, n = 4;
+  std::int64_t tile = 3, k_tile = 4;
+};
+
 /// Rows of A are gathered while tiles of C = A B are computed.
-inline plan::Plan gather_and_multiply(int ranks, bool pull) {
+inline plan::Plan gather_and_multiply(int ranks, bool pull, const GemmSizes& sizes = {}) {
   plan::Plan plan =
       start(pull ? "pulled all-gather and GEMM" : "pushed all-gather and GEMM", ranks);
-  const std::int64_t rows = 4, k = 6, n = 4, m = rows * ranks;
+  const auto [rows, k, n, tile, k_tile] = sizes;
+  const std::int64_t m = rows * ranks;
   plan.tensors = {{"a", plan::Role::input, {m, k}, DataType::float32},
                   {"b", plan::Role::input, {k, n}, DataType::float32},
                   {"c", plan::Role::output, {m, n}, DataType::float32}};
@@ -59,7 +67,7 @@ inline plan::Plan gather_and_multiply(int ranks, bool pull) {
   repeat(stream, ranks - 1, pull ? plan::pull(peer, other, other) : plan::push(peer, own, own));
   run_everywhere(plan, stream);
   plan.codes[0].resident = {own, rows_of(1, {}, k, n)};
-  plan.codes[0].computes = {gemm(0, 1, 2, m, n, k, 3, 4)};
+  plan.codes[0].computes = {gemm(0, 1, 2, m, n, k, tile, k_tile)};
   plan.codes[0].expected = {{rows_of(2, {}, m, n), false}, {rows_of(0, {}, m, k), false}};
   return plan;
 }
@@ -178,35 +186,59 @@ inline plan::Plan send_with_credits(int ranks) {
   return plan;
 }
 
-/// Sizes that a thread multiplies in no time.
-inline plan::Parameters small_sizes(const plan::TemplateInfo& info, int ranks) {
-  plan::Parameters sizes;
-  for (const auto& [name, size] : std::vector<std::pair<std::string, int>>{{"m", 4 * ranks},
-                                                                           {"n", 4 * ranks},
-                                                                           {"k", 2 * ranks},
-                                                                           {"tile_m", 2},
-                                                                           {"tile_n", 2},
-                                                                           {"tile_k", 2},
-                                                                           {"heads", 2},
-                                                                           {"sequence", 4 * ranks},
-                                                                           {"head", 2},
-                                                                           {"tile_q", 2},
-                                                                           {"tile_kv", 2}}) {
-    for (const plan::ParameterInfo& parameter : info.parameters) {
-      if (parameter.name == name) sizes.emplace_back(name, std::to_string(size));
-    }
+/// Everybody sends to everybody, first to wrong places, then to the right ones, with a barrier at
+/// rank 0 between: every overwriting is ordered through three streams.
+inline plan::Plan exchange_twice(int ranks) {
+  plan::Plan plan = start("two exchanges and a barrier", ranks);
+  plan.collective = Collective::all_gather;
+  plan.chunks_per_size = ranks;
+  plan.tensors = {{"input", plan::Role::input, 1},
+                  {"output", plan::Role::output, ranks},
+                  {"token", plan::Role::scratch, 1}};
+  plan::Stream gather{"gather", {}};
+  const auto exchange = [&](plan::Stream& stream, const Affine& place) {
+    repeat(stream, ranks - 1,
+           plan::push(plan::around(ranks, 1, 1), plan::chunk_of(0), plan::chunk_of(1, place)));
+  };
+  exchange(gather, neighbour(1, ranks));
+  plan::Stream release = gather;
+  plan::Transfer all = plan::copy(plan::chunk_of(0), plan::chunk_of(2));
+  release.items.emplace_back(after(all, constant(0), constant(ranks - 1)));
+  for (int rank = 1; rank < ranks; ++rank) all = after(all, constant(rank), constant(ranks - 2));
+  gather.items.emplace_back(all);
+  for (plan::Stream* stream : {&gather, &release}) {
+    exchange(*stream, own_rank());
+    stream->items.emplace_back(plan::copy(plan::chunk_of(0), plan::chunk_of(1, own_rank())));
   }
-  return sizes;
+  plan.codes = {plan::Code{{gather}}, plan::Code{{release}}};
+  plan.code_of.assign(static_cast<std::size_t>(ranks), 1);
+  plan.code_of[0] = 0;
+  return plan;
 }
 
-/// Everything above for a number of ranks; templates with their defaults, and with each other choice
-/// that their parameters have.
+/// The last rank pulls and adds up what all have.
+inline plan::Plan reduce_to_root(int ranks) {
+  plan::Plan plan = start("reduce to a root", ranks);
+  plan.collective = Collective::reduce;
+  plan.root = ranks - 1;
+  plan.tensors = {{"input", plan::Role::input, 1}, {"output", plan::Role::output, 1}};
+  plan::Stream stream{"reduce", {plan::copy(plan::chunk_of(0), plan::chunk_of(1))}};
+  repeat(stream, ranks - 1,
+         plan::accumulating(plan::pull(plan::counting(), plan::chunk_of(0), plan::chunk_of(1))));
+  plan.codes = {plan::Code{{plan::Stream{"idle", {}}}}, plan::Code{{stream}}};
+  plan.code_of.assign(static_cast<std::size_t>(ranks), 0);
+  plan.code_of.back() = 1;
+  return plan;
+}
+
+/// Everything above for a number of ranks; templates, those of elements with small sizes, with their
+/// defaults and with each other choice that their parameters have.
 inline std::vector<plan::Plan> good_plans(int ranks) {
   std::vector<plan::Plan> plans;
   const machine::Machine ring = machine::load("ring:" + std::to_string(ranks));
   for (const plan::TemplateInfo& info : plan::templates()) {
     const machine::Machine* machine = info.needs_machine ? &ring : nullptr;
-    const plan::Parameters sizes = small_sizes(info, ranks);
+    const plan::Parameters sizes = plan::small_sizes(info, ranks);
     plans.push_back(plan::make(info.name, ranks, sizes, machine));
     for (const plan::ParameterInfo& parameter : info.parameters) {
       if (parameter.name == "dtype") continue;
@@ -225,6 +257,8 @@ inline std::vector<plan::Plan> good_plans(int ranks) {
   plans.push_back(multicast_and_reduce(ranks));
   plans.push_back(staged_gather(ranks));
   plans.push_back(send_with_credits(ranks));
+  plans.push_back(exchange_twice(ranks));
+  plans.push_back(reduce_to_root(ranks));
   return plans;
 }
 

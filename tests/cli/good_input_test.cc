@@ -55,6 +55,16 @@ TEST(Check, right_programs_of_both_formats_are_right) {
   }
 }
 
+TEST(Check, data_runs_the_program_too) {
+  const Workplace place;
+  place.write("json", fixture("pair.json"));
+  const Outcome check = place.run("check json --size 64KiB --data --seed 3 --rounds 2");
+  EXPECT_EQ(check.code, 0) << check.out << check.err;
+  EXPECT_TRUE(contains(check.out, "data: right: ")) << check.out;
+  EXPECT_NE(place.run("check json --size 64KiB --seed 3").code, 0) << "a seed of nothing";
+  EXPECT_EQ(place.run("check json --size 64KiB --dtype half --data").code, 2);
+}
+
 TEST(Run, writes_all_outputs_and_the_json_has_the_keys_of_the_design) {
   const Workplace place;
   place.write("plan", fixture("pair.json"));
