@@ -376,7 +376,7 @@ class ExchangeWriter {
   int workgroups_ = 1;
   Body body_;
   std::vector<Staging> staged_;  // pushed, not yet unpacked by the receiver
-  int rounds_ = 0;  // of signals whose counterparts were not awaited
+  int rounds_ = 0;               // of signals whose counterparts were not awaited
   bool more_pushes_ = false;     // the next step goes on pushing
   bool dirty_ = false;           // something was written since the last signal
   bool peers_read_ = false;      // callers' buffers of peers were read since the last signal
