@@ -73,7 +73,7 @@ class ExchangeWriter {
     workgroups_ = workgroups;
     body_ = {};
     staged_ = {};
-    signalled_ = false;
+    rounds_ = 0;
     dirty_ = false;
     peers_read_ = false;
     if (barrier_) {
@@ -176,23 +176,21 @@ class ExchangeWriter {
   void signal() {
     sync();
     synchronise(OpKind::signal);
-    signalled_ = true;
+    ++rounds_;
     dirty_ = false;
     peers_read_ = false;
   }
 
   /// Makes what peers wrote before their last signal visible here.
   void await_peers() {
-    if (dirty_ && !signalled_) signal();
-    if (!signalled_) return;
-    synchronise(OpKind::wait);
-    signalled_ = false;
+    if (dirty_) signal();
+    for (; rounds_ > 0; --rounds_) synchronise(OpKind::wait);
   }
 
   void finish() {
     unpack();
     if (packets_) return;
-    if (signalled_) await_peers();
+    for (; rounds_ > 0; --rounds_) synchronise(OpKind::wait);
     if (peers_read_) {  // nobody leaves while a peer still reads its buffers
       sync();
       synchronise(OpKind::relaxed_signal);
@@ -378,7 +376,7 @@ class ExchangeWriter {
   int workgroups_ = 1;
   Body body_;
   std::vector<Staging> staged_;  // pushed, not yet unpacked by the receiver
-  bool signalled_ = false;       // a signal was sent whose counterparts were not awaited
+  int rounds_ = 0;               // of signals whose counterparts were not awaited
   bool more_pushes_ = false;     // the next step goes on pushing
   bool dirty_ = false;           // something was written since the last signal
   bool peers_read_ = false;      // callers' buffers of peers were read since the last signal

@@ -118,7 +118,8 @@ class Maker {
   }
 
   static bool same(const Place& a, const Place& b) {
-    return a.rank == b.rank && a.group == b.group && a.area.tensor == b.area.tensor && a.segments == b.segments;
+    return a.rank == b.rank && a.group == b.group && a.area.tensor == b.area.tensor &&
+           a.segments == b.segments;
   }
 
   Movement& append(const Indices& at, std::int32_t stream, std::int64_t number) {

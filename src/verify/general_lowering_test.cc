@@ -59,6 +59,47 @@ TEST(GeneralLowering, of_any_plan_of_transfers_is_free_of_races_and_ends) {
   }));
 }
 
+/// Every rank runs the same transfers of single chunks; each writes a chunk of its own and waits
+/// for the writer of what it reads.
+plan::Plan symmetric_plan(int ranks, int transfers) {
+  plan::Plan plan;
+  plan.name = "symmetric";
+  plan.ranks = ranks;
+  plan.tensors = {{"input", plan::Role::input, 1}, {"work", plan::Role::scratch, transfers}};
+  plan::Stream stream{.name = "all", .items = {}};
+  std::vector<int> pushed(static_cast<std::size_t>(transfers), 0);  // how far; 0: own memory
+  for (int i = 0; i < transfers; ++i) {
+    const auto kind = static_cast<plan::TransferKind>(*rc::gen::inRange(0, 3));
+    const int distance =
+        kind == plan::TransferKind::copy ? 0 : *rc::gen::inRange(1, std::max(2, ranks));
+    const int source = *rc::gen::inRange(-1, i);
+    plan::Transfer transfer{.kind = kind, .peer = plan::around(ranks, distance)};
+    if (distance == 0) transfer.peer = own_rank();
+    transfer.source = source < 0 ? plan::chunk_of(0) : plan::chunk_of(1, constant(source));
+    transfer.destination = plan::chunk_of(1, constant(i));
+    const int owner = kind == plan::TransferKind::pull ? distance : 0;
+    const int back = source < 0 ? 0 : pushed[static_cast<std::size_t>(source)];
+    if (source >= 0 && (owner != 0 || back != 0))
+      transfer = plan::after(transfer, plan::around(ranks, owner - back + ranks), constant(source));
+    pushed[static_cast<std::size_t>(i)] = kind == plan::TransferKind::push ? distance : 0;
+    stream.items.emplace_back(transfer);
+  }
+  plan::run_everywhere(plan, stream);
+  return plan;
+}
+
+TEST(GeneralLowering, leaves_to_exchanges_and_chains_only_what_they_do_right) {
+  int exchanges = 0;
+  EXPECT_TRUE(rc::check([&] {
+    const plan::Plan plan = symmetric_plan(*rc::gen::inRange(2, 5), *rc::gen::inRange(1, 8));
+    plan::validate(plan);
+    exchanges += program::is_exchange(plan) ? 1 : 0;
+    const Proof proof = check(bound(lower(plan, {.workgroups = 2})));
+    if (!is_right(proof)) RC_FAIL(text(proof));
+  }));
+  EXPECT_GT(exchanges, 20);
+}
+
 // The property above can fail: random plans do depend on the waits of their programs.
 TEST(GeneralLowering, without_its_waits_is_found_wrong) {
   int wrong = 0;
@@ -212,20 +253,19 @@ TEST(GeneralLowering, of_collectives_makes_exchanges_that_compute_them) {
 
 TEST(GeneralLowering, of_collectives_goes_through_the_switch_where_places_are_alike) {
   const machine::Machine machine = machine::load("dgx-h100", {});
-  const plan::Plan plans[] = {
-      collective_plan(Collective::all_reduce, 8, 12, 12, ReduceOp::sum),
-      collective_plan(Collective::all_gather, 8, 2, 16, ReduceOp::none),
-      collective_plan(Collective::reduce_scatter, 8, 16, 2, ReduceOp::sum),
-      collective_plan(Collective::broadcast, 8, 3, 3, ReduceOp::none)};
+  const plan::Plan plans[] = {collective_plan(Collective::all_reduce, 8, 12, 12, ReduceOp::sum),
+                              collective_plan(Collective::all_gather, 8, 2, 16, ReduceOp::none),
+                              collective_plan(Collective::reduce_scatter, 8, 16, 2, ReduceOp::sum),
+                              collective_plan(Collective::broadcast, 8, 3, 3, ReduceOp::none)};
   for (const plan::Plan& plan : plans) {
     const program::Program program =
         lower(plan, {.workgroups = 2, .realization = Realization::multicast});
     const Proof proof = check(bound(program, &machine));
     EXPECT_EQ(proof.verdict, Verdict::proven) << name_of(plan.collective) << ": " << text(proof);
     EXPECT_TRUE(proof.warnings.items().empty()) << text(proof);
-    const bool switched = std::any_of(
-        program.bodies.front().ops.begin(), program.bodies.front().ops.end(),
-        [](const program::Op& op) { return op.channel == program::Channel::switch_; });
+    const bool switched =
+        std::any_of(program.bodies.front().ops.begin(), program.bodies.front().ops.end(),
+                    [](const program::Op& op) { return op.channel == program::Channel::switch_; });
     EXPECT_TRUE(switched) << name_of(plan.collective);
   }
 }
