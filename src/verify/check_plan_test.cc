@@ -211,6 +211,7 @@ TEST(CheckPlan, collectives_need_all_members_and_one_kind) {
   item(plan, 0, 1, 1).reduce = ReduceOp::none;
   EXPECT_THAT(rejected(plan, Verdict::wrong, Outcome::wrong).summary,
               HasSubstr("run different collectives of one group: all-reduce and broadcast"));
+  EXPECT_EQ(execute(plan).outcome, Outcome::wrong);
 }
 
 TEST(CheckPlan, tiles_read_what_belongs_there) {
@@ -285,6 +286,20 @@ TEST(CheckPlan, regions_of_other_shapes_are_followed_element_by_element) {
   item(plan, 1).destination.boxes = {{{block(peer, 2), 2}, {constant(3), 3}},
                                      {{block(peer, 2), 2}, {{}, 3}}};
   rejected(plan, Verdict::wrong, Outcome::wrong);
+}
+
+TEST(CheckPlan, what_is_too_large_to_run_or_to_divide_is_refused) {
+  EXPECT_THROW(execute(plan::make("all-reduce/ring", 1024)), Failure) << "threads";
+  EXPECT_THROW(interleave(plan::make("all-reduce/ring", 1024), 1), Failure) << "clocks";
+  plan::Plan plan = exchange();
+  plan.tensors.push_back({"matrix", Role::scratch, {1 << 12, 1 << 12}, {}});
+  plan.collective = Collective::custom;
+  // A row of 2^12 chunks into 2^11 rows of two: every position that they touch is a cut.
+  const plan::Region row{3, {{{{}, 1}, {{}, 1 << 12}}}};
+  const plan::Region rows{3, {{{constant(1), 1 << 11}, {{}, 2}}}};
+  item(plan, 1) = plan::copy(row, rows);
+  plan.codes[0].resident = {row};
+  EXPECT_THROW(check(plan), Failure) << "atoms";
 }
 
 TEST(CheckPlan, plans_over_1024_ranks_are_proven) {

@@ -29,6 +29,7 @@ struct Execution {
   Outcome outcome = Outcome::right;
   std::string summary;         ///< one line: what is wrong, or what was run
   std::vector<Witness> steps;  ///< race: the two accesses
+  bool differs = false;        ///< race: the result was wrong, too, or never came
   std::int64_t compared = 0;   ///< elements, over all ranks and rounds
   int threads = 0;
 };

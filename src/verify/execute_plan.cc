@@ -67,9 +67,10 @@ class PlanExecution {
         result.summary = who(crew.stuck()) + " waits for ever for " + crew.stuck_in();
         return result;
       }
-      if (!disagreement_.empty()) {
+      if (const std::int32_t number = disagreed_.load(std::memory_order_acquire); number >= 0) {
         result.outcome = Outcome::wrong;
-        result.summary = disagreement_;
+        result.summary =
+            unrolled_.disagreement(unrolled_.meetings()[static_cast<std::size_t>(number)]);
         return result;
       }
       const std::string wrong = data_.compare(result.compared);
@@ -188,8 +189,8 @@ class PlanExecution {
     const std::int64_t round = round_ + 1;
     if (arrived_[index].fetch_add(1, std::memory_order_acq_rel) + 1 ==
         round * std::ssize(meeting.members)) {
-      disagreement_ = unrolled_.disagreement(meeting);
-      if (!disagreement_.empty()) {
+      if (!unrolled_.disagreement(meeting).empty()) {
+        disagreed_.store(number, std::memory_order_release);
         crew_->stop();
         return false;
       }
@@ -278,7 +279,7 @@ class PlanExecution {
   std::vector<std::atomic<std::int64_t>> completed_;  ///< by stream: transfers, over all rounds
   std::vector<std::atomic<std::int64_t>> arrived_;    ///< by meeting: members, over all rounds
   std::vector<std::atomic<std::int64_t>> met_;        ///< by meeting: rounds
-  std::string disagreement_;
+  std::atomic<std::int32_t> disagreed_{-1};           ///< a meeting
   Threads* crew_ = nullptr;
   int round_ = 0;
 };

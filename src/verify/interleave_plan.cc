@@ -42,7 +42,7 @@ class Interleaving {
   }
 
   Execution run() {
-    while (result_.outcome == Outcome::right) {
+    while (result_.outcome != Outcome::wrong) {  // after a race too: to see what it leads to
       std::vector<std::int32_t> ready;
       bool left = false;
       for (std::int32_t actor = 0; actor < std::ssize(clocks_); ++actor) {
@@ -52,6 +52,8 @@ class Interleaving {
       }
       if (!left) return finish();
       if (ready.empty()) {
+        result_.differs = true;
+        if (result_.outcome == Outcome::race) return result_;
         result_.outcome = Outcome::hang;
         result_.summary = "nothing that is left can run";
         return result_;
@@ -190,7 +192,7 @@ class Interleaving {
       return meet(stream, unrolled_.meeting_of(id));
     const Access now{stream, id.number};
     for (const Movement& movement : unrolled_.movements(id)) {
-      if (overlaps_itself(movement)) return;
+      check_overlap(movement);
       perform({movement}, [&](int) { return now; });
     }
     complete(id);
@@ -230,21 +232,18 @@ class Interleaving {
     }
   }
 
-  bool overlaps_itself(const Movement& movement) {
+  void check_overlap(const Movement& movement) {
     const auto to = elements(plan_, movement.destination);
     for (const auto& [rank, area] : movement.sources) {
       if (rank != movement.rank || area.tensor != movement.destination.tensor) continue;
       const auto from = elements(plan_, area);
       for (std::size_t i = 0; i < from.size(); ++i) {
         for (std::size_t k = 0; k < to.size(); ++k) {
-          if (i == k || from[i] != to[k]) continue;
-          result_.outcome = Outcome::race;
-          result_.summary = "a transfer overwrites what it reads";
-          return true;
+          if (i != k && from[i] == to[k])
+            race("a transfer overwrites what it reads", rank, area.tensor, from[i]);
         }
       }
     }
-    return false;
   }
 
   template <class By>
@@ -367,9 +366,10 @@ class Interleaving {
                static_cast<std::int64_t>(e));
       }
     }
-    if (result_.outcome != Outcome::right) return result_;
     const std::string wrong = data_.compare(result_.compared);
-    if (!wrong.empty()) result_.outcome = Outcome::wrong;
+    result_.differs = !wrong.empty();
+    if (result_.outcome == Outcome::race) return result_;
+    if (result_.differs) result_.outcome = Outcome::wrong;
     result_.summary =
         wrong.empty() ? std::to_string(result_.compared) + " elements are right" : wrong;
     return result_;

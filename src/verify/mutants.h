@@ -30,6 +30,7 @@ struct Confusion {
   /// [accepted by check()][outcome of running]: how many.
   std::array<std::array<std::int64_t, 4>, 2> counts{};
   std::vector<std::string> disagreements;  ///< accepted and not right, or rejected and right
+  std::int64_t races_that_differ = 0;      ///< with a wrong result or a hang in one of eight orders
   std::int64_t not_drawn = 0;              ///< draws that changed nothing or made no valid plan
 };
 
