@@ -31,9 +31,6 @@ TEST_P(Inputs, every_file_lifts_to_a_plan_that_is_proven) {
     verify::Verdict expected = verify::Verdict::proven;
     // It is wrong as a program, in the same way (docs/inputs.md).
     if (file.filename() == "reduce_tbg.json") expected = verify::Verdict::wrong;
-    // In place: what an all-to-all promises cannot be said of one tensor.
-    if (file.filename() == "alltoall_8g.json" || file.filename() == "alltoall_pipeline_8g.json")
-      expected = verify::Verdict::partial;
     EXPECT_EQ(proof.verdict, expected)
         << file.filename() << ": " << proof.summary
         << (proof.counterexample.empty() ? "" : "; " + proof.counterexample.front().text);

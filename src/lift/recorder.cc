@@ -243,8 +243,16 @@ void Recorder::set_promise(plan::Plan& plan, std::int64_t unit) const {
       case Collective::reduce:
         if (rank == program_.root) code.expected = {{all, true}};
         break;
+      case Collective::all_to_all: {
+        const std::int64_t block = chunks(whole) / program_.ranks;
+        for (int peer = 0; peer < program_.ranks; ++peer)
+          code.expected.push_back({plan::chunks_of(whole, constant(peer * block), block), false,
+                                   plan::chunks_of(whole, constant(rank * block), block),
+                                   constant(peer)});
+        break;
+      }
       default:
-        break;  // an exchange in place is no function of places alone
+        break;
     }
   }
 }

@@ -93,8 +93,13 @@ Plan start_partial(const TemplateArguments& arguments, bool scatters) {
 
 Plan finish_partial(const TemplateArguments& arguments, Plan plan, Stream stream) {
   run_everywhere(plan, std::move(stream));
-  compute_everywhere(plan, gemm_of(arguments, plan, 0, 1, kPartial),
-                     {all_of(plan, 0), all_of(plan, 1)}, {all_of(plan, kSum), true});
+  // Every rank gets the sum of all rows, or of its own.
+  const std::int64_t rows = plan.tensors[kSum].shape[0];
+  const bool all = rows == plan.tensors[kPartial].shape[0];
+  compute_everywhere(
+      plan, gemm_of(arguments, plan, 0, 1, kPartial), {all_of(plan, 0), all_of(plan, 1)},
+      {all_of(plan, kSum), true,
+       all ? all_of(plan, kPartial) : slab(plan, kPartial, 0, scaled(own_rank(), rows), rows)});
   return plan;
 }
 
@@ -284,6 +289,13 @@ Plan make_a2a_gemm_direct(const TemplateArguments& arguments) {
   run_everywhere(plan, std::move(stream));
   compute_everywhere(plan, gemm_of(arguments, plan, a, b, c), {all_of(plan, x), all_of(plan, b)},
                      {all_of(plan, c), false});
+  for (std::int64_t owner = 0; owner < ranks; ++owner) {
+    plan.codes[0].expected.push_back(
+        {{a, {{{{}, rows}, {constant(owner * columns), columns}}}},
+         false,
+         slab(plan, x, 0, scaled(own_rank(), rows), rows),
+         constant(owner)});
+  }
   return plan;
 }
 

@@ -193,11 +193,15 @@ struct Compute {
   bool operator==(const Compute&) const = default;
 };
 
-/// What a rank has to hold at the end (Plan::collective custom).
+/// What a rank has to hold at the end (Plan::collective custom), and what tiles that read the region
+/// have to find there.
 struct Expectation {
   Region region;
-  bool reduced = false;  ///< false: the value that some rank held or computed; true: the reduction
-                         ///< of what every rank that holds or computes it had
+  /// false: the value that some rank held or computed; true: the reduction of what every rank that
+  /// holds or computes it had.
+  bool reduced = false;
+  std::optional<Region> of{};      ///< whose values, element by element; none: its own
+  std::optional<Affine> holder{};  ///< gathered: what this rank had; none: whoever had it
   bool operator==(const Expectation&) const = default;
 };
 

@@ -294,12 +294,16 @@ class Reader {
         code.streams.push_back(std::move(stream));
       }
       for (const JsonValue& given : value.items("expected")) {
-        given.allow_keys({"region", "value"});
+        given.allow_keys({"region", "value", "of", "rank"});
         const std::string kind = given.at("value").text();
         if (kind != "reduced" && kind != "gathered")
           given.at("value").fail(fmt::format("'{}' is not a value", kind),
                                  "gathered: what one rank had; reduced: of all ranks");
-        code.expected.push_back({read_region(given.at("region")), kind == "reduced"});
+        Expectation& expected = code.expected.emplace_back();
+        expected.region = read_region(given.at("region"));
+        expected.reduced = kind == "reduced";
+        if (given.has("of")) expected.of = read_region(given.at("of"));
+        if (given.has("rank")) expected.holder = expression(given.at("rank"));
       }
       assign(value.at("ranks"), static_cast<std::int32_t>(plan_.codes.size()));
       plan_.codes.push_back(std::move(code));

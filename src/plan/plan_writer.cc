@@ -164,8 +164,11 @@ class Writer {
       out["streams"].push_back(std::move(one));
     }
     for (const Expectation& expectation : code.expected) {
-      out["expected"].push_back({{"region", of(expectation.region)},
-                                 {"value", expectation.reduced ? "reduced" : "gathered"}});
+      json one{{"region", of(expectation.region)},
+               {"value", expectation.reduced ? "reduced" : "gathered"}};
+      if (expectation.of) one["of"] = of(*expectation.of);
+      if (expectation.holder) one["rank"] = expression(*expectation.holder);
+      out["expected"].push_back(std::move(one));
     }
     return out;
   }

@@ -76,7 +76,10 @@ Plan shaped(const Plan& plan, const std::vector<std::int64_t>& shape, DataType t
     if (code.resident) {
       for (Region& region : *code.resident) shaper.change(region);
     }
-    for (Expectation& expectation : code.expected) shaper.change(expectation.region);
+    for (Expectation& expectation : code.expected) {
+      shaper.change(expectation.region);
+      if (expectation.of) shaper.change(*expectation.of);
+    }
   }
   return result;
 }

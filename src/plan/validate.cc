@@ -206,9 +206,29 @@ class Validator {
         check((*code.resident)[i], "/resident/" + std::to_string(i));
     }
     for (std::size_t i = 0; i < code.expected.size(); ++i)
-      check(code.expected[i].region, "/expected/" + std::to_string(i));
+      check_expectation(code.expected[i], at, "/expected/" + std::to_string(i), check);
     for (std::size_t i = 0; i < code.computes.size(); ++i)
       check_compute_on_rank(code.computes[i], at + "/computes/" + std::to_string(i));
+  }
+
+  template <typename Check>
+  void check_expectation(const Expectation& expectation, const std::string& at,
+                         const std::string& part, const Check& check) const {
+    check(expectation.region, part + "/region");
+    const std::string who = "rank " + number(rank_) + ": " + part.substr(1);
+    if (expectation.of) {
+      check(*expectation.of, part + "/of");
+      if (expectation.of->elements() != expectation.region.elements())
+        fail_at(at + part + "/of", who + " has " + number(expectation.region.elements()) +
+                                       " elements of " + number(expectation.of->elements()));
+    }
+    if (!expectation.holder) return;
+    if (expectation.reduced)
+      fail_at(at + part + "/rank", who + " is reduced over ranks, and names one");
+    const std::int64_t holder = (*expectation.holder)(Indices{.rank = rank_});
+    if (holder < 0 || holder >= plan_.ranks)
+      fail_at(at + part + "/rank", who + " names rank " + number(holder),
+              "ranks are 0 to " + number(plan_.ranks - 1));
   }
 
   void count_all() {

@@ -15,7 +15,8 @@ Atoms::Alignment alignment(const plan::Plan& plan, const Promises& promises) {
   for (int rank = 0; rank < plan.ranks; ++rank) {
     for (const plan::Expectation& expectation : plan.code(rank).expected) {
       const plan::Area area = evaluate(expectation.region, {.rank = rank});
-      aligned.emplace_back(area, area);
+      aligned.emplace_back(
+          area, expectation.of ? evaluate(*expectation.of, {.rank = rank}) : area);
     }
   }
   return aligned;
@@ -84,18 +85,15 @@ class PlanCheck {
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       for (const plan::Expectation& expectation : plan_.code(rank).expected) {
         any = true;
-        std::vector<std::int32_t> atoms;
-        atoms_.append(expectation.region, {.rank = rank}, atoms);
-        for (const std::int32_t atom : atoms) {
+        for (const auto& [atom, meaning] : interpreter_.meanings(expectation, rank)) {
           const Contributions& value = interpreter_.cell(rank, atom).value;
-          const Contributions& owners = interpreter_.owners(atom);
+          const Contributions& owners = interpreter_.owners(meaning.source);
           if (!value.defined()) return wrong(rank, atom, owners);
           if (!owners.defined()) {
             unknown[static_cast<std::size_t>(atoms_.tensor(atom))] = true;
             continue;
           }
-          if (expectation.reduced ? !(value == owners) : !interpreter_.is_one_of(value, atom))
-            return wrong(rank, atom, owners);
+          if (!interpreter_.is_right(value, meaning)) return wrong(rank, atom, owners);
         }
       }
     }

@@ -334,6 +334,10 @@ class Interleaving {
     const bool right_stream = now.actor < unrolled_.streams() &&
                               unrolled_.rank_of(now.actor) == rank &&
                               unrolled_.index_of(now.actor) == unrolled_.index_of(sent.actor);
+    // A multicast reads it once for all members.
+    if (cell.transit == 2 && !cell.reads.empty() && cell.reads.back().actor == now.actor &&
+        cell.reads.back().number == now.number)
+      return;
     std::int32_t& last = forwarded_.try_emplace({now.actor, sent.actor}, -1).first->second;
     if (!right_stream || cell.transit != 1 || sent.number < last)
       race("a chunk in transit is not forwarded once, in order, by its stream", rank, tensor,

@@ -145,6 +145,7 @@ PlanData::PlanData(const Unrolled& unrolled, std::int64_t most)
       std::vector<Tensors>(static_cast<std::size_t>(plan_.ranks), nothing);
   find_residents();
   find_owners();
+  find_meanings();
 }
 
 void PlanData::find_residents() {
@@ -238,20 +239,23 @@ float PlanData::value_of(int rank, std::int32_t tensor, std::int64_t element) co
   return computes_[r][t][e] ? computed_[r][t][e] : initial_[r][t][e];
 }
 
-/// What a tile should read: the one owner's value, or the reduction of all of a tensor that is
-/// reduced. NaN where the plan does not say.
+/// What a tile should read: what the rank expects there; else the one owner's value, or the reduction of
+/// all of a tensor that is reduced. NaN where the plan does not say.
 float PlanData::right_input(int rank, std::int32_t tensor, std::int64_t element) const {
-  const std::vector<int>& ranks =
-      owners_[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(element)].ranks;
-  if (ranks.size() == 1) return value_of(ranks.front(), tensor, element);
-  if (!reduced_[static_cast<std::size_t>(tensor)]) {
+  Meaning meaning{tensor, element, reduced_[static_cast<std::size_t>(tensor)], -1};
+  const auto found = meanings_.find({rank, tensor, element});
+  if (found != meanings_.end()) meaning = found->second;
+  const std::vector<int>& ranks = owners_of(meaning);
+  if (meaning.holder >= 0) return value_of(meaning.holder, meaning.tensor, meaning.element);
+  if (ranks.size() == 1) return value_of(ranks.front(), meaning.tensor, meaning.element);
+  if (!meaning.reduced) {
     const bool everybody = std::ssize(ranks) == plan_.ranks;
-    return everybody && !written_[static_cast<std::size_t>(tensor)]
+    return everybody && found == meanings_.end() && !written_[static_cast<std::size_t>(tensor)]
                ? value_of(rank, tensor, element)
                : kNothing;
   }
   float sum = ranks.empty() ? kNothing : 0;
-  for (const int owner : ranks) sum += value_of(owner, tensor, element);
+  for (const int owner : ranks) sum += value_of(owner, meaning.tensor, meaning.element);
   return sum;
 }
 
@@ -320,25 +324,49 @@ std::string PlanData::compare_expectations(std::int64_t& compared) const {
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     for (const plan::Expectation& expectation : plan_.code(rank).expected) {
       const std::int32_t tensor = expectation.region.tensor;
-      for (const std::int64_t element :
-           elements(plan_, evaluate(expectation.region, {.rank = rank}))) {
-        const std::vector<int>& ranks =
-            owners_[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(element)].ranks;
+      for (const auto& [element, meaning] : meanings(expectation, rank)) {
+        const std::vector<int>& ranks = owners_of(meaning);
         if (ranks.empty()) continue;
         ++compared;
         float wanted = 0;
         std::string text;
         for (const int owner : ranks) {
-          wanted = expectation.reduced ? wanted + value_of(owner, tensor, element)
-                                       : value_of(owner, tensor, element);
+          const float value = value_of(owner, meaning.tensor, meaning.element);
+          wanted = meaning.reduced ? wanted + value : value;
+          if (meaning.holder >= 0 && meaning.holder != owner) continue;
           text = differs(rank, tensor, element, wanted);
-          if (!expectation.reduced && text.empty()) break;  // any owner's will do
+          if (!meaning.reduced && text.empty()) break;  // any owner's will do
         }
         if (!text.empty()) return text;
       }
     }
   }
   return {};
+}
+
+std::vector<std::pair<std::int64_t, PlanData::Meaning>> PlanData::meanings(
+    const plan::Expectation& expectation, int rank) const {
+  const Indices at{.rank = rank};
+  const plan::Region& of = expectation.of ? *expectation.of : expectation.region;
+  const std::vector<std::int64_t> places = elements(plan_, evaluate(expectation.region, at));
+  const std::vector<std::int64_t> sources = elements(plan_, evaluate(of, at));
+  Meaning meaning{of.tensor, 0, expectation.reduced, -1};
+  if (expectation.holder) meaning.holder = static_cast<int>((*expectation.holder)(at));
+  std::vector<std::pair<std::int64_t, Meaning>> all;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    meaning.element = sources[i];
+    all.emplace_back(places[i], meaning);
+  }
+  return all;
+}
+
+void PlanData::find_meanings() {
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    for (const plan::Expectation& expectation : plan_.code(rank).expected) {
+      for (const auto& [element, meaning] : meanings(expectation, rank))
+        meanings_.emplace(std::tuple{rank, expectation.region.tensor, element}, meaning);
+    }
+  }
 }
 
 }  // namespace hemiola::verify

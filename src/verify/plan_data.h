@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "verify/unrolled.h"
@@ -51,8 +54,24 @@ class PlanData {
   };
   using Tensors = std::vector<std::vector<float>>;
 
+  /// What an element should be: what its owners had, all together or one of them.
+  struct Meaning {
+    std::int32_t tensor = 0;
+    std::int64_t element = 0;
+    bool reduced = false;
+    int holder = -1;  ///< this owner's; -1: anyone's
+  };
+
   void find_residents();
   void find_owners();
+  void find_meanings();
+  std::vector<std::pair<std::int64_t, Meaning>> meanings(const plan::Expectation& expectation,
+                                                         int rank) const;
+  const std::vector<int>& owners_of(const Meaning& meaning) const {
+    return owners_[static_cast<std::size_t>(meaning.tensor)]
+                  [static_cast<std::size_t>(meaning.element)]
+                      .ranks;
+  }
   float value_of(int rank, std::int32_t tensor, std::int64_t element) const;
   float right_input(int rank, std::int32_t tensor, std::int64_t element) const;
   void compute_reference();
@@ -67,6 +86,7 @@ class PlanData {
   std::vector<std::vector<std::vector<bool>>> resident_;  ///< by rank, tensor, element
   std::vector<std::vector<std::vector<bool>>> computes_;  ///< the same: tiles write it
   std::vector<std::vector<Owners>> owners_;               ///< by tensor and element
+  std::map<std::tuple<int, std::int32_t, std::int64_t>, Meaning> meanings_;  ///< by place
   std::vector<bool> reduced_, written_;                   ///< by tensor: some transfer does so
 };
 

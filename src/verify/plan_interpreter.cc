@@ -57,6 +57,7 @@ void PlanInterpreter::initialise() {
       cells_[index(rank, atom)].value = Contributions({atom, rank, 1, 1});
   }
   if (plan_.collective == Collective::custom || !tiles_.empty()) find_owners();
+  if (!tiles_.empty()) find_meanings();
 }
 
 PlanInterpreter::End PlanInterpreter::run() {

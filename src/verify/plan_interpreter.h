@@ -57,7 +57,16 @@ class PlanInterpreter {
     return owners_[static_cast<std::size_t>(atom)];
   }
   /// Whether it is what one rank held or computed of this atom.
-  bool is_one_of(const Contributions& value, std::int32_t atom) const;
+  /// What a cell should hold: what owners of an atom had, all together or one of them.
+  struct Meaning {
+    std::int32_t source = 0;  ///< atom
+    bool reduced = false;
+    std::int32_t holder = -1;  ///< this owner's; -1: anyone's
+  };
+  /// Of the atoms of an expectation, in order.
+  std::vector<std::pair<std::int32_t, Meaning>> meanings(const plan::Expectation& expectation,
+                                                         int rank) const;
+  bool is_right(const Contributions& value, const Meaning& meaning) const;
 
   // Words.
   std::string describe(int rank, std::int32_t atom) const;
@@ -133,6 +142,7 @@ class PlanInterpreter {
   void create_tiles();
   void find_arrivals();
   void find_owners();
+  void find_meanings();
 
   // plan_deadlock.cc
   struct Wait {
@@ -150,6 +160,7 @@ class PlanInterpreter {
   std::vector<char> in_transit_;  ///< by atom
   std::vector<bool> reduced_tensors_;
   std::vector<Contributions> owners_;
+  std::unordered_map<std::size_t, Meaning> meanings_;  ///< by cell: what is expected there
   std::vector<StreamState> streams_;
   std::vector<std::int32_t> arrived_;  ///< by meeting: members that came
   std::vector<Tile> tiles_;

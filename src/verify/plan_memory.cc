@@ -140,6 +140,7 @@ void PlanInterpreter::forward(int rank, std::int32_t atom, Event now) {
         describe(rank, atom) + " is in transit, and not forwarded by the stream it came for",
         {arrival, witness(now, "reads it")});
   }
+  if (cell.reader == now) return;  // a multicast reads it once for all members
   if (cell.reader.actor >= 0) {
     return fail(describe(rank, atom) + " is in transit, and read more than once",
                 {arrival, witness(cell.reader, "reads it"), witness(now, "reads it again")});
@@ -219,18 +220,21 @@ void PlanInterpreter::write_tile(int rank, std::int32_t atom, std::int32_t tile,
   beside.wrote.push_back(tile);
 }
 
-/// What a tile reads is right if it is what some rank held or computed of just these elements; of a
-/// tensor that the plan reduces, the sum of what all of them did.
+/// What a tile reads is right if it is what the rank expects there; else, if it is what some rank held
+/// or computed of just these elements; of a tensor that the plan reduces, the sum of what all of
+/// them did.
 void PlanInterpreter::check_tile_input(int rank, std::int32_t atom, std::int32_t tile) {
   check_read(rank, atom, event_of(tile));
   if (fault_) return;
   const Contributions& value = cells_[index(rank, atom)].value;
-  if (!owners(atom).defined()) {
+  Meaning meaning{atom, reduced_tensors_[static_cast<std::size_t>(atoms_.tensor(atom))], -1};
+  if (const auto found = meanings_.find(index(rank, atom)); found != meanings_.end())
+    meaning = found->second;
+  if (!owners(meaning.source).defined()) {
     unknown_inputs_.insert(atoms_.tensor(atom));
     return;
   }
-  const bool reduced = reduced_tensors_[static_cast<std::size_t>(atoms_.tensor(atom))];
-  if (reduced ? value == owners(atom) : is_one_of(value, atom)) return;
+  if (is_right(value, meaning)) return;
   std::vector<Witness> steps;
   if (cells_[index(rank, atom)].writer.actor >= 0)
     steps.push_back(

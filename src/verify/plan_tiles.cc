@@ -82,10 +82,38 @@ void PlanInterpreter::find_owners() {
   }
 }
 
-bool PlanInterpreter::is_one_of(const Contributions& value, std::int32_t atom) const {
+void PlanInterpreter::find_meanings() {
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    for (const plan::Expectation& expectation : plan_.code(rank).expected) {
+      for (const auto& [atom, meaning] : meanings(expectation, rank))
+        meanings_.emplace(index(rank, atom), meaning);
+    }
+  }
+}
+
+std::vector<std::pair<std::int32_t, PlanInterpreter::Meaning>> PlanInterpreter::meanings(
+    const plan::Expectation& expectation, int rank) const {
+  const Indices at{.rank = rank};
+  std::vector<std::int32_t> places, sources;
+  atoms_.append(expectation.region, at, places);
+  atoms_.append(expectation.of ? *expectation.of : expectation.region, at, sources);
+  Meaning meaning{0, expectation.reduced, -1};
+  if (expectation.holder) meaning.holder = static_cast<std::int32_t>((*expectation.holder)(at));
+  std::vector<std::pair<std::int32_t, Meaning>> all;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    meaning.source = sources[i];
+    all.emplace_back(places[i], meaning);
+  }
+  return all;
+}
+
+bool PlanInterpreter::is_right(const Contributions& value, const Meaning& meaning) const {
+  const Contributions& all = owners(meaning.source);
+  if (meaning.reduced) return value == all;
   const std::vector<Contribution> runs = value.runs();
   if (runs.size() != 1 || runs.front().ranks != 1 || runs.front().count != 1) return false;
-  for (const Contribution& owner : owners(atom).runs()) {
+  if (meaning.holder >= 0 && runs.front().first != meaning.holder) return false;
+  for (const Contribution& owner : all.runs()) {
     if (owner.source == runs.front().source && owner.first <= runs.front().first &&
         runs.front().first < owner.first + owner.ranks)
       return true;
