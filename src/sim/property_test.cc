@@ -125,18 +125,25 @@ machine::Machine any_machine() {
 // --- Random programs.
 
 program::Program any_built_in(const machine::Machine& machine) {
-  const std::string name = one_of(program::built_in_names());
-  const std::vector<plan::ParameterInfo> known = program::parameters_of(name);
-  const bool chain = std::any_of(known.begin(), known.end(), [](const auto& parameter) {
-    return parameter.name == "channels";
+  std::vector<std::string> names = program::built_in_names();
+  std::erase_if(names, [](const std::string& n) {  // sizes of their own; multicast needs a switch
+    return !plan::find_template(n)->in_chunks || n == "all-reduce/nvls";
   });
-  program::LoadOptions options{.ranks = machine.ranks()};
+  const std::string name = one_of(names);
+  const std::vector<plan::ParameterInfo> known = program::parameters_of(name);
+  const auto has = [&](const char* parameter) {
+    return std::any_of(known.begin(), known.end(),
+                       [&](const auto& info) { return info.name == parameter; });
+  };
+  const bool chain = has("channels");
+  program::LoadOptions options{.ranks = machine.ranks(), .machine = &machine};
   const std::vector<std::string> protocols = chain
                                                  ? std::vector<std::string>{"simple", "ll", "ll128"}
                                                  : std::vector<std::string>{"simple", "ll"};
-  options.parameters = {{"protocol", one_of(protocols)},
-                        {"threads", one_of<std::string>({"32", "64", "96"})},
+  options.parameters = {{"threads", one_of<std::string>({"32", "64", "96"})},
                         {chain ? "channels" : "workgroups", std::to_string(between(1, 2))}};
+  if (has("protocol")) options.parameters.emplace_back("protocol", one_of(protocols));
+  if (has("rings")) options.parameters.emplace_back("rings", "identity");
   if (chain) options.parameters.emplace_back("piece", one_of<std::string>({"256B", "1KiB"}));
   const program::Program program = program::load(name, options);
   const Bytes size = program.next_legal_size({between(1, 6000)}, DataType::float32);
