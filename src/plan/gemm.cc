@@ -290,11 +290,10 @@ Plan make_a2a_gemm_direct(const TemplateArguments& arguments) {
   compute_everywhere(plan, gemm_of(arguments, plan, a, b, c), {all_of(plan, x), all_of(plan, b)},
                      {all_of(plan, c), false});
   for (std::int64_t owner = 0; owner < ranks; ++owner) {
-    plan.codes[0].expected.push_back(
-        {{a, {{{{}, rows}, {constant(owner * columns), columns}}}},
-         false,
-         slab(plan, x, 0, scaled(own_rank(), rows), rows),
-         constant(owner)});
+    plan.codes[0].expected.push_back({{a, {{{{}, rows}, {constant(owner * columns), columns}}}},
+                                      false,
+                                      slab(plan, x, 0, scaled(own_rank(), rows), rows),
+                                      constant(owner)});
   }
   return plan;
 }

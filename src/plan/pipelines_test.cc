@@ -73,7 +73,7 @@ void expect_right(const Plan& plan, std::uint32_t seed) {
   while (plan.tensors[static_cast<std::size_t>(output)].role != Role::output) ++output;
   const std::vector<std::int64_t>& shape = plan.tensors[static_cast<std::size_t>(output)].shape;
   for (int rank = 0; rank < plan.ranks; ++rank) {
-    ASSERT_EQ(plan.code(rank).expected.size(), 1u);
+    ASSERT_GE(plan.code(rank).expected.size(), 1u);
     EXPECT_EQ(plan.code(rank).expected[0].region.tensor, output);
     EXPECT_EQ(plan.code(rank).expected[0].region.elements(),
               plan.tensors[static_cast<std::size_t>(output)].elements());

@@ -193,8 +193,8 @@ struct Compute {
   bool operator==(const Compute&) const = default;
 };
 
-/// What a rank has to hold at the end (Plan::collective custom), and what tiles that read the region
-/// have to find there.
+/// What a rank has to hold at the end (Plan::collective custom), and what tiles that read the
+/// region have to find there.
 struct Expectation {
   Region region;
   /// false: the value that some rank held or computed; true: the reduction of what every rank that

@@ -91,7 +91,8 @@ TEST(PlanJson, every_template_survives_a_round_trip) {
   for (const TemplateInfo& info : templates()) {
     for (const int ranks : {2, 3, 8}) {
       const machine::Machine machine = machine::load("ring:" + std::to_string(ranks));
-      const Plan plan = make(info.name, ranks, small_sizes(info, ranks), info.needs_machine ? &machine : nullptr);
+      const Plan plan =
+          make(info.name, ranks, small_sizes(info, ranks), info.needs_machine ? &machine : nullptr);
       const std::string text = write_plan(plan);
       const Plan again = read_plan(text, "file");
       EXPECT_EQ(write_plan(again), text) << info.name;

@@ -15,8 +15,7 @@ Atoms::Alignment alignment(const plan::Plan& plan, const Promises& promises) {
   for (int rank = 0; rank < plan.ranks; ++rank) {
     for (const plan::Expectation& expectation : plan.code(rank).expected) {
       const plan::Area area = evaluate(expectation.region, {.rank = rank});
-      aligned.emplace_back(
-          area, expectation.of ? evaluate(*expectation.of, {.rank = rank}) : area);
+      aligned.emplace_back(area, expectation.of ? evaluate(*expectation.of, {.rank = rank}) : area);
     }
   }
   return aligned;

@@ -239,8 +239,8 @@ float PlanData::value_of(int rank, std::int32_t tensor, std::int64_t element) co
   return computes_[r][t][e] ? computed_[r][t][e] : initial_[r][t][e];
 }
 
-/// What a tile should read: what the rank expects there; else the one owner's value, or the reduction of
-/// all of a tensor that is reduced. NaN where the plan does not say.
+/// What a tile should read: what the rank expects there; else the one owner's value, or the
+/// reduction of all of a tensor that is reduced. NaN where the plan does not say.
 float PlanData::right_input(int rank, std::int32_t tensor, std::int64_t element) const {
   Meaning meaning{tensor, element, reduced_[static_cast<std::size_t>(tensor)], -1};
   const auto found = meanings_.find({rank, tensor, element});

@@ -87,7 +87,7 @@ class PlanData {
   std::vector<std::vector<std::vector<bool>>> computes_;  ///< the same: tiles write it
   std::vector<std::vector<Owners>> owners_;               ///< by tensor and element
   std::map<std::tuple<int, std::int32_t, std::int64_t>, Meaning> meanings_;  ///< by place
-  std::vector<bool> reduced_, written_;                   ///< by tensor: some transfer does so
+  std::vector<bool> reduced_, written_;  ///< by tensor: some transfer does so
 };
 
 }  // namespace hemiola::verify

@@ -220,9 +220,9 @@ void PlanInterpreter::write_tile(int rank, std::int32_t atom, std::int32_t tile,
   beside.wrote.push_back(tile);
 }
 
-/// What a tile reads is right if it is what the rank expects there; else, if it is what some rank held
-/// or computed of just these elements; of a tensor that the plan reduces, the sum of what all of
-/// them did.
+/// What a tile reads is right if it is what the rank expects there; else, if it is what some rank
+/// held or computed of just these elements; of a tensor that the plan reduces, the sum of what all
+/// of them did.
 void PlanInterpreter::check_tile_input(int rank, std::int32_t atom, std::int32_t tile) {
   check_read(rank, atom, event_of(tile));
   if (fault_) return;

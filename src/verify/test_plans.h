@@ -231,8 +231,8 @@ inline plan::Plan reduce_to_root(int ranks) {
   return plan;
 }
 
-/// Everything above for a number of ranks; templates, those of elements with small sizes, with their
-/// defaults and with each other choice that their parameters have.
+/// Everything above for a number of ranks; templates, those of elements with small sizes, with
+/// their defaults and with each other choice that their parameters have.
 inline std::vector<plan::Plan> good_plans(int ranks) {
   std::vector<plan::Plan> plans;
   const machine::Machine ring = machine::load("ring:" + std::to_string(ranks));
