@@ -223,6 +223,60 @@ std::vector<BadInput> unread_rows() {
   };
 }
 
+/// Plans.
+std::vector<BadInput> plan_rows() {
+  const std::string plan = R"({"hemiola_plan": 1, "mesh": [{"axis": "x", "size": 2}],
+ "tensors": [{"name": "input", "role": "input", "shape": [1]}, {"name": "output", "role": "output", "shape": [2]}],
+ "collective": "all-gather", "chunks_per_size": 2,
+ "codes": [{"ranks": "all", "streams": [{"items": [
+  {"op": "push", "peer": "(rank + 1) % 2", "source": {"tensor": "input", "begin": [0]},
+   "destination": {"tensor": "output", "begin": ["rank"]}},
+  {"op": "copy", "source": {"tensor": "input", "begin": [0]},
+   "destination": {"tensor": "output", "begin": ["rank"]}}]}]}]})";
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = plan;
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  return {
+      {"plan_unknown_tensor",
+       kCheck,
+       with("\"tensor\": \"output\"", "\"tensor\": \"outptu\""),
+       2,
+       {"input:6", "outptu", "output", "/destination/tensor"}},
+      {"plan_outside",
+       kCheck,
+       with("[\"rank\"]", "[\"rank + 1\"]"),
+       2,
+       {"input:6", "rank 1", "outside"}},
+      {"plan_truncated", kCheck, plan.substr(0, plan.size() / 2), 2, {"input:"}},
+      {"plan_wrong", kCheck, with("[\"rank\"]", "[0]"), 3, {}},
+      {"plan_waits_for_itself",
+       kCheck,
+       with("\"op\": \"copy\",",
+            "\"op\": \"copy\", \"after\": [{\"rank\": \"(rank + 1) % 2\", \"transfer\": 1}],"),
+       4,
+       {}},
+      {"plan_has_no_such_rank",
+       "plan show all-gather/ring --ranks 4 --rank 4",
+       "",
+       2,
+       {"--rank", "3"}},
+      {"plan_graph_of_no_kind", "plan show all-gather/ring --graph doot", "", 2, {"doot", "dot"}},
+      {"plan_shape_does_not_divide",
+       "plan make all-gather/ring --ranks 4 --shape 6x2",
+       "",
+       2,
+       {"multiple of 4"}},
+      {"plan_mesh_of_other_size",
+       "plan make all-gather/ring --ranks 4 --mesh 2x3",
+       "",
+       2,
+       {"--mesh", "6"}},
+      {"plan_without_machine", "plan make all-gather/synth", "", 2, {"--machine"}},
+  };
+}
+
 /// Machines.
 std::vector<BadInput> machine_rows() {
   const auto bad = [](const std::string& name, const std::string& from, const std::string& to,
@@ -290,6 +344,7 @@ std::string name_of_row(const testing::TestParamInfo<BadInput>& info) {
 INSTANTIATE_TEST_SUITE_P(Usage, BadInputTest, testing::ValuesIn(usage_rows()), name_of_row);
 INSTANTIATE_TEST_SUITE_P(Program, BadInputTest, testing::ValuesIn(program_rows()), name_of_row);
 INSTANTIATE_TEST_SUITE_P(Unread, BadInputTest, testing::ValuesIn(unread_rows()), name_of_row);
+INSTANTIATE_TEST_SUITE_P(Plan, BadInputTest, testing::ValuesIn(plan_rows()), name_of_row);
 INSTANTIATE_TEST_SUITE_P(Machine, BadInputTest, testing::ValuesIn(machine_rows()), name_of_row);
 
 }  // namespace

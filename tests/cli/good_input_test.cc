@@ -44,6 +44,38 @@ TEST(Version, names_build_type_and_compiler) {
   EXPECT_TRUE(contains(version.out, "compiler: ")) << version.out;
 }
 
+TEST(Plan, files_are_made_shown_checked_run_and_lifted) {
+  const Workplace place;
+  EXPECT_EQ(place.run("plan make all-gather/direct --mesh 2x2 --param transfer=pull -o plan").code,
+            0);
+  const Outcome shown = place.run("plan show plan --rank 2");
+  EXPECT_TRUE(contains(shown.out, "2.0.0  pull  3     input[0]  output[3]")) << shown.out;
+  EXPECT_FALSE(contains(shown.out, "rank 1")) << shown.out;
+  EXPECT_TRUE(contains(place.run("plan show plan --graph dot").out, "digraph plan {"));
+  EXPECT_TRUE(contains(place.run("plan show plan --graph mermaid").out, "flowchart LR"));
+  EXPECT_TRUE(contains(place.run("plan show plan --waves output").out, "output[1]"));
+  const Outcome check = place.run("check plan --data");
+  EXPECT_EQ(check.code, 0) << check.err;
+  EXPECT_TRUE(contains(check.out, "check: proven")) << check.out;
+  EXPECT_TRUE(contains(check.out, "data: right")) << check.out;
+  const Outcome run =
+      place.run("run plan --machine ring:4 --size 64KiB --param workgroups=2 --quiet");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_TRUE(contains(run.out, "full")) << run.out;
+  // What a program does is a plan, and a shape makes a plan of elements.
+  place.write("json", fixture("pair.json"));
+  EXPECT_EQ(place.run("plan convert json --to plan --size 64KiB -o lifted").code, 0);
+  EXPECT_EQ(place.run("check lifted").code, 0);
+  EXPECT_EQ(place.run("plan make all-gather/ring --ranks 4 --shape 16x2 -o rows").code, 0);
+  EXPECT_TRUE(contains(place.run("plan show rows --rank 1").out, "output[4:8, 0:2]"));
+}
+
+TEST(Plan, one_of_a_machine_follows_its_links) {
+  const Outcome made = Workplace().run("plan make all-gather/synth --machine torus:2x2 --quiet");
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_TRUE(contains(made.out, "\"hemiola_plan\": 1")) << made.out;
+}
+
 TEST(Check, right_programs_of_both_formats_are_right) {
   const Workplace place;
   place.write("json", fixture("pair.json"));
