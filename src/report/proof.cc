@@ -23,7 +23,8 @@ std::string_view name_of(verify::Verdict verdict) {
 }
 
 std::string step(const verify::Witness& witness) {
-  std::string text = fmt::format("rank {}, workgroup {}", witness.rank, witness.workgroup);
+  std::string text = fmt::format("rank {}", witness.rank);
+  if (witness.workgroup >= 0) text += fmt::format(", {} {}", witness.part, witness.workgroup);
   if (!witness.operation.empty()) text += ", " + witness.operation;
   if (!witness.where.empty()) text += ", at " + witness.where;
   return text + ": " + witness.text;

@@ -111,6 +111,7 @@ Witness PlanInterpreter::witness(Event event, std::string text) const {
   if (event.actor < unrolled_.streams()) {
     const TransferId id{event.actor, event.number};
     result.rank = unrolled_.rank_of(id.stream);
+    result.part = "stream";
     result.workgroup = unrolled_.index_of(id.stream);
     result.operation = "transfer " + std::to_string(id.number) + " (" +
                        std::string(name_of(unrolled_.transfer(id).kind)) + ")";
@@ -119,6 +120,7 @@ Witness PlanInterpreter::witness(Event event, std::string text) const {
   }
   const Tile& tile = tiles_[static_cast<std::size_t>(event.actor - unrolled_.streams())];
   result.rank = tile.rank;
+  result.part = "compute";
   result.workgroup = tile.compute;
   const plan::Compute& compute =
       plan_.code(tile.rank).computes[static_cast<std::size_t>(tile.compute)];

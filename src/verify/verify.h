@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/diagnostics.h"
@@ -21,10 +22,11 @@ enum class Verdict : std::uint8_t {
 /// One step of a counterexample, in order.
 struct Witness {
   int rank = 0;
-  int workgroup = 0;      ///< plans: the stream, or the compute of a tile
+  int workgroup = 0;      ///< or another part of the rank; -1: none
   std::string operation;  ///< "op 3 (wait)", "transfer 3 (push)", "tile 5 (gemm)"
   std::string where;      ///< its place in the file
   std::string text;       ///< what it does or misses: "reads input[4096, 8192) of rank 2"
+  std::string_view part = "workgroup";  ///< what was counted; plans: "stream", "compute"
 };
 
 struct Proof {
