@@ -49,7 +49,7 @@ inline Program program_of(std::vector<Op> ops) {
   return program;
 }
 
-inline Program bound(Program program, std::int64_t chunk_bytes = kChunk) {
+inline Program bound(const Program& program, std::int64_t chunk_bytes = kChunk) {
   return bind(program, nullptr, {.size = {program.chunks_per_size * chunk_bytes}});
 }
 
