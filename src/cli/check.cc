@@ -103,7 +103,8 @@ class Checker {
         notices_.note("a plan is proven for all sizes");
       return check_plan(name, *plan);
     }
-    if (plan::find_template(name) != nullptr && !program::is_built_in(name)) {
+    // Of a template of elements the plan says what the result has to be; its program does not.
+    if (const plan::TemplateInfo* info = plan::find_template(name); info && !info->in_chunks) {
       const int count = machine_ ? machine_->ranks()
                                  : ranks_without_machine(options_.machine.ranks, true, notices_);
       return check_plan(name, plan::make(name, count, parameter_values(options_.program.parameters),

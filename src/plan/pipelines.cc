@@ -86,7 +86,7 @@ Compute gemm_of(const TemplateArguments& arguments, const Plan& plan, std::int32
   return gemm;
 }
 
-void compute_everywhere(Plan& plan, const Compute& compute, std::vector<Region> resident,
+void compute_everywhere(Plan& plan, const Compute& compute, const std::vector<Region>& resident,
                         const Expectation& expected) {
   for (Code& code : plan.codes) {
     code.computes = {compute};

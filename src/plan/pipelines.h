@@ -35,7 +35,7 @@ Compute gemm_of(const TemplateArguments& arguments, const Plan& plan, std::int32
                 std::int32_t b, std::int32_t out);
 
 /// All codes run the compute, start with `resident` and end with all of `expected`.
-void compute_everywhere(Plan& plan, const Compute& compute, std::vector<Region> resident,
+void compute_everywhere(Plan& plan, const Compute& compute, const std::vector<Region>& resident,
                         const Expectation& expected);
 
 }  // namespace hemiola::plan

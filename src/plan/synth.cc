@@ -81,7 +81,8 @@ void write_gather(Writer& writer, const std::vector<Move>& moves, std::int64_t p
 /// outputs.
 class Reduction {
  public:
-  Reduction(Writer& writer, std::vector<Move> moves, std::int64_t parts, int ranks, bool is_scatter)
+  Reduction(Writer& writer, const std::vector<Move>& moves, std::int64_t parts, int ranks,
+            bool is_scatter)
       : writer_(writer), parts_(parts), is_scatter_(is_scatter), sums_(at(ranks)) {
     const Time end = end_of(moves);
     for (const Move& move : moves) {

@@ -99,9 +99,10 @@ class Interleaving {
     }
     for (std::int32_t s = 0; s < unrolled_.streams() && !tiles_.empty(); ++s) {
       for (TransferId id{s, 0}; id.number < unrolled_.transfers(s); ++id.number) {
-        for (const auto& [rank, area] : destinations(id)) {
+        for (const auto& destination : destinations(id)) {
+          const auto& area = destination.second;
           for (Tile& tile : tiles_) {
-            if (tile.rank == rank &&
+            if (tile.rank == destination.first &&
                 std::any_of(tile.areas.begin(), tile.areas.end(), [&](const auto& used) {
                   return used.first == plan::Use::read && overlap(used.second, area);
                 }))

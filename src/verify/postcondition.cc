@@ -5,7 +5,6 @@
 namespace hemiola::verify {
 namespace {
 
-using program::Buffer;
 using program::BufferKind;
 using program::Program;
 
