@@ -57,12 +57,9 @@ class Checker {
 
  private:
   void load_machine_if_given() {
-    const std::vector<Settings> combinations = setting_combinations(options_.machine.set);
-    if (combinations.size() > 1) {
-      throw Failure("only 'run' takes several values", SourceLocation{.file = "--set"});
-    }
+    const Settings settings = one_setting(options_.machine.set);
     if (!options_.machine.machine.empty()) {
-      machine_ = load_machine_with_gpus(options_.machine, combinations.front());
+      machine_ = load_machine_with_gpus(options_.machine, settings);
       notices_.show(machine_->warnings);
       return;
     }

@@ -18,11 +18,7 @@ struct MachineVerbOptions {
 };
 
 machine::Machine load_one(const MachineVerbOptions& options) {
-  const std::vector<Settings> combinations = setting_combinations(options.machine.set);
-  if (combinations.size() > 1) {
-    throw Failure("only 'run' takes several values", SourceLocation{.file = "--set"});
-  }
-  return load_machine(options.machine, combinations.front());
+  return load_machine(options.machine, one_setting(options.machine.set));
 }
 
 ExitCode show(const MachineVerbOptions& options, const Session&) {

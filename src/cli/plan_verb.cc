@@ -68,12 +68,9 @@ int ranks_of(const PlanOptions& options, const machine::Machine* machine) {
 
 std::optional<machine::Machine> machine_of(const PlanOptions& options, const Session& session) {
   if (options.machine.machine.empty()) return std::nullopt;
-  const std::vector<Settings> combinations = setting_combinations(options.machine.set);
-  if (combinations.size() > 1)
-    throw Failure("only 'run' takes several values", SourceLocation{.file = "--set"});
   MachineOptions with_ranks = options.machine;
   with_ranks.ranks = options.ranks;
-  machine::Machine machine = load_machine_with_gpus(with_ranks, combinations.front());
+  machine::Machine machine = load_machine_with_gpus(with_ranks, one_setting(options.machine.set));
   Notices(session.quiet).show(machine.warnings);
   return machine;
 }

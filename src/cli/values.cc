@@ -216,6 +216,12 @@ std::vector<Settings> setting_combinations(const std::vector<std::string>& texts
   return combinations;
 }
 
+Settings one_setting(const std::vector<std::string>& texts) {
+  std::vector<Settings> combinations = setting_combinations(texts);
+  if (combinations.size() > 1) fail("--set", "only 'run' takes several values");
+  return std::move(combinations.front());
+}
+
 std::string to_text(const Settings& settings) {
   std::string text;
   for (const auto& [name, value] : settings) text += (text.empty() ? "" : " ") + name + '=' + value;

@@ -49,6 +49,8 @@ Settings parameter_values(const std::vector<std::string>& texts);
 /// --set, each "NAME=VALUE[,VALUE...]": all combinations, the first name varying slowest. One empty
 /// combination when there are none.
 std::vector<Settings> setting_combinations(const std::vector<std::string>& texts);
+/// Of a verb that makes no table: Failure for several combinations.
+Settings one_setting(const std::vector<std::string>& texts);
 
 /// "a=1 b=2".
 std::string to_text(const Settings& settings);

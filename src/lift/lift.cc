@@ -9,16 +9,11 @@
 namespace hemiola::lift {
 namespace {
 
-using program::Access;
 using program::Primitive;
 using program::PrimitiveKind;
 
 std::size_t index(std::int64_t i) {
   return static_cast<std::size_t>(i);
-}
-
-bool carries_flags(Access access) {
-  return access != Access::plain && access != Access::multicast;
 }
 
 /// Runs the workgroups in turn, each until it has to wait, and tells the recorder.
@@ -162,7 +157,7 @@ class Walk {
   bool move(Workgroup& self) {
     Knowledge seen;
     for (const program::Span& span : self.current.src) {
-      if (!carries_flags(span.access)) continue;
+      if (!is_packet(span.access)) continue;
       const std::int64_t begin = data_offset(span.offset, span.access);
       const auto writers =
           packets(span.rank, span.buffer).load(begin, begin + self.current.bytes, span.flag);
@@ -172,7 +167,7 @@ class Walk {
     join(self.known, seen);
     recorder_.move(self.rank, self.stream, self.current, self.known);
     for (const program::Span& span : self.current.dst) {
-      if (carries_flags(span.access))
+      if (is_packet(span.access))
         store_packets(span, self.current.bytes, recorder_.last(self.rank, self.stream));
     }
     return true;
@@ -181,7 +176,7 @@ class Walk {
   void store_packets(const program::Span& span, std::int64_t bytes, const TransferRef& by) {
     const std::int64_t begin = data_offset(span.offset, span.access);
     const std::int64_t end = begin + bytes;
-    if (span.access != Access::multicast_packet) {
+    if (!is_multicast(span.access)) {
       packets(span.rank, span.buffer).store(begin, end, span.flag, by);
       return;
     }
@@ -253,7 +248,7 @@ class Walk {
     if (primitive.bytes > 0) {
       recorder_.move(self.rank, proxy.stream, primitive, proxy.known);
       for (const program::Span& span : primitive.dst) {
-        if (carries_flags(span.access))
+        if (is_packet(span.access))
           store_packets(span, primitive.bytes, recorder_.last(self.rank, proxy.stream));
       }
     }

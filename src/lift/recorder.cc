@@ -50,8 +50,7 @@ void Recorder::add_last(int rank, std::int32_t stream, Knowledge& known) const {
 }
 
 Recorder::Place Recorder::place(const program::Span& span) const {
-  const bool multicast =
-      span.access == program::Access::multicast || span.access == program::Access::multicast_packet;
+  const bool multicast = is_multicast(span.access);
   return {multicast ? -1 : span.rank, multicast ? span.group : -1, span.buffer,
           data_offset(span.offset, span.access)};
 }

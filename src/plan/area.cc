@@ -65,6 +65,19 @@ Area whole(const Plan& plan, std::int32_t tensor) {
   return {tensor, {{std::vector<std::int64_t>(shape.size(), 0), shape}}};
 }
 
+std::vector<Area> residents(const Plan& plan, int rank) {
+  std::vector<Area> areas;
+  if (const auto& stated = plan.code(rank).resident) {
+    for (const Region& region : *stated) areas.push_back(evaluate(region, {.rank = rank}));
+    return areas;
+  }
+  for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+    if (plan.tensors[t].role == Role::input)
+      areas.push_back(whole(plan, static_cast<std::int32_t>(t)));
+  }
+  return areas;
+}
+
 Area intersection(const Area& a, const Area& b) {
   Area both{a.tensor, {}};
   if (a.tensor != b.tensor) return both;

@@ -195,34 +195,28 @@ Transfer library_transfer(Collective collective, const Region& source, const Reg
   return when_computed(std::move(transfer), own_rank(), source);
 }
 
-/// One reduce-scatter of a library for each part of the columns.
-Plan make_gemm_rs_collective(const TemplateArguments& arguments) {
-  Plan plan = start_partial(arguments, true);
+/// One collective of a library for each part of the columns (axis 1) or rows (axis 0).
+Plan make_by_library(const TemplateArguments& arguments, Collective collective, std::size_t axis,
+                     const char* extent) {
+  Plan plan = start_partial(arguments, collective == Collective::reduce_scatter);
   const std::int64_t parts = split_of(arguments);
-  const std::int64_t columns = divided(arguments, "n", plan.tensors[kSum].shape[1], parts);
+  const std::int64_t length = divided(arguments, extent, plan.tensors[kSum].shape[axis], parts);
   Stream stream{"collectives", {}};
   for (std::int64_t part = 0; part < parts; ++part) {
-    const Affine first = constant(part * columns);
-    stream.items.emplace_back(library_transfer(Collective::reduce_scatter,
-                                               slab(plan, kPartial, 1, first, columns),
-                                               slab(plan, kSum, 1, first, columns)));
+    const Affine first = constant(part * length);
+    stream.items.emplace_back(library_transfer(collective,
+                                               slab(plan, kPartial, axis, first, length),
+                                               slab(plan, kSum, axis, first, length)));
   }
   return finish_partial(arguments, std::move(plan), std::move(stream));
 }
 
-/// One all-reduce of a library for each part of the rows.
+Plan make_gemm_rs_collective(const TemplateArguments& arguments) {
+  return make_by_library(arguments, Collective::reduce_scatter, 1, "n");
+}
+
 Plan make_gemm_ar_partitioned(const TemplateArguments& arguments) {
-  Plan plan = start_partial(arguments, false);
-  const std::int64_t parts = split_of(arguments);
-  const std::int64_t rows = divided(arguments, "m", plan.tensors[kSum].shape[0], parts);
-  Stream stream{"collectives", {}};
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const Affine first = constant(part * rows);
-    stream.items.emplace_back(library_transfer(Collective::all_reduce,
-                                               slab(plan, kPartial, 0, first, rows),
-                                               slab(plan, kSum, 0, first, rows)));
-  }
-  return finish_partial(arguments, std::move(plan), std::move(stream));
+  return make_by_library(arguments, Collective::all_reduce, 0, "m");
 }
 
 /// Every rank has the switch reduce its share of the rows, and multicast the sum. Shares are taken

@@ -10,20 +10,6 @@ std::size_t index(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-/// Where a rank holds the resident part of a tensor.
-std::vector<Area> residents(const Plan& plan, int rank, std::int32_t tensor) {
-  const Code& code = plan.code(rank);
-  std::vector<Area> areas;
-  if (!code.resident) {
-    if (plan.tensors[index(tensor)].role == Role::input) areas.push_back(whole(plan, tensor));
-    return areas;
-  }
-  for (const Region& region : *code.resident) {
-    if (region.tensor == tensor) areas.push_back(evaluate(region, {.rank = rank}));
-  }
-  return areas;
-}
-
 }  // namespace
 
 Timeline::Timeline(const Plan& plan) {
@@ -155,8 +141,9 @@ std::vector<Wave> waves(const Plan& plan, const Timeline& timeline, int rank, st
   std::vector<Wave> result;
   if (!written.empty()) {
     Wave first;
-    for (Area& area : residents(plan, rank, tensor))
-      first.touches.push_back({std::move(area), rank, 0, -1});
+    for (Area& area : residents(plan, rank)) {
+      if (area.tensor == tensor) first.touches.push_back({std::move(area), rank, 0, -1});
+    }
     if (!first.touches.empty()) result.push_back(std::move(first));
     for (auto& [step, touches] : written) result.push_back({step, std::move(touches)});
     return result;

@@ -287,8 +287,7 @@ class Checker {
   void check_operand(const Operand& operand, bool through_port) {
     if (!in_range(operand.buffer, program_.buffers.size()))
       return op_error(fmt::format("buffer {} is not there", operand.buffer));
-    if (operand.access == Access::multicast || operand.access == Access::multicast_packet)
-      return check_group(operand);
+    if (is_multicast(operand.access)) return check_group(operand);
     const std::int64_t owner = operand.rank(at_);
     if (check_peer(owner, through_port)) check_chunks(operand, static_cast<int>(owner));
   }

@@ -190,8 +190,9 @@ std::optional<Program> make_built_in(const std::string& name, const LoadOptions&
     pushes = pushes || parameter == std::pair<std::string, std::string>{"protocol", "ll"};
   }
   // Before the plan is made: what its lowering takes can be told from its template.
+  std::vector<plan::ParameterInfo> known;
+  if (!for_lowering.empty()) known = parameters_of(name);
   for (const auto& [parameter, value] : for_lowering) {
-    const std::vector<plan::ParameterInfo> known = parameters_of(name);
     if (std::none_of(known.begin(), known.end(),
                      [&, &wanted = parameter](const auto& p) { return p.name == wanted; }))
       unknown_parameter(name, parameter, known);

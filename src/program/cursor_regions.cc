@@ -62,8 +62,7 @@ Cursor::Region Cursor::region(const Op& op, const Operand& operand, std::int64_t
 }
 
 Span Cursor::span(const Operand& operand, Region region) const {
-  const bool multicast =
-      operand.access == Access::multicast || operand.access == Access::multicast_packet;
+  const bool multicast = is_multicast(operand.access);
   const auto owner = static_cast<std::int32_t>(operand.rank(indices_));
   const std::int64_t stride = program_->chunk_stride(operand.buffer);
   // In a folded buffer the pieces of a chunk take turns in the same memory.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "plan/tiles.h"
 #include "program/lower_general.h"
 
 namespace hemiola::program::general {
@@ -34,21 +35,6 @@ void each_tile(const Compute& compute, Visit&& visit) {
   }
 }
 
-plan::Area area_of(const plan::Plan& plan, const Compute& compute, const ComputeOperand& operand,
-                   const std::vector<std::int64_t>& at, int rank) {
-  plan::Area area = plan::whole(plan, operand.tensor);
-  plan::Rect& rect = area.rects.front();
-  for (std::size_t i = 0; i < operand.axes.size(); ++i) {
-    if (operand.axes[i] < 0) continue;
-    const plan::ComputeAxis& axis = compute.axes[index(operand.axes[i])];
-    const std::int64_t first = at[index(operand.axes[i])] * axis.tile;
-    const std::int64_t moved = operand.begin.empty() ? 0 : operand.begin[i](Indices{.rank = rank});
-    rect.begin[i] = moved + first;
-    rect.end[i] = moved + std::min(first + axis.tile, axis.extent);
-  }
-  return area;
-}
-
 class Maker {
  public:
   Maker(const plan::Plan& plan, Movements& movements) : plan_(plan), movements_(movements) {}
@@ -77,16 +63,16 @@ class Maker {
     tile.compute = number;
     tile.flop = compute.flop_per_point;
     std::int64_t output = number;
+    const plan::Rect box = tile_box(compute, at);
+    tile.flop *= box.elements();
     for (std::size_t a = 0; a < at.size(); ++a) {
       const plan::ComputeAxis& axis = compute.axes[a];
-      const std::int64_t first = at[a] * axis.tile;
-      tile.flop *= std::min(first + axis.tile, axis.extent) - first;
       output = output * ((axis.extent + axis.tile - 1) / axis.tile) + (axis.reduced ? 0 : at[a]);
       tile.where += fmt::format("{}{}", a == 0 ? "/" + compute.name + "/" : ",", at[a]);
     }
     tile.output = output;
     for (const ComputeOperand& operand : compute.operands) {
-      plan::Area area = area_of(plan_, compute, operand, at, rank);
+      plan::Area area = operand_area(plan_, operand, box, rank);
       if (operand.use != plan::Use::read) tile.made.push_back(area);
       (operand.use == plan::Use::read ? tile.reads : tile.writes).push_back(std::move(area));
     }

@@ -323,8 +323,7 @@ class Writer {
     if (operand.run > 0) refuse(program_, op, rank_, "operands are contiguous");
     if (letters_[static_cast<std::size_t>(operand.buffer)] == 0)
       refuse(program_, op, rank_, "it uses a FIFO");
-    const bool grouped =
-        operand.access == Access::multicast || operand.access == Access::multicast_packet;
+    const bool grouped = is_multicast(operand.access);
     const auto owner = static_cast<int>(operand.rank(at));
     const bool local = role == Role::local || role == Role::local_packet;
     const bool group = role == Role::group || role == Role::group_packet;

@@ -34,6 +34,15 @@ enum class Access : std::uint8_t {
   multicast_packet  ///< a packet stored through the switch
 };
 
+/// Memory of all members of a group, through the switch.
+constexpr bool is_multicast(Access access) {
+  return access == Access::multicast || access == Access::multicast_packet;
+}
+/// Data that carry their flags.
+constexpr bool is_packet(Access access) {
+  return access != Access::plain && access != Access::multicast;
+}
+
 enum class BufferKind : std::uint8_t { input, output, scratch, fifo };
 
 /// A buffer that every rank has. `chunks` may differ per rank (irregular files).

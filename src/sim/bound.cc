@@ -359,11 +359,6 @@ class Walk {
     return reached >= end;
   }
 
-  static bool is_packet(Access access) {
-    return access == Access::packet || access == Access::packet8 || access == Access::ll128 ||
-           access == Access::multicast_packet;
-  }
-
   bool move(Agent& agent) {
     const Primitive& p = agent.primitive;
     const machine::GpuModel& model = machine_.model(agent.rank);

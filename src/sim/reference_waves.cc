@@ -18,11 +18,6 @@ std::size_t index(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-bool is_packet(Access access) {
-  return access == Access::packet || access == Access::packet8 ||
-         access == Access::multicast_packet || access == Access::ll128;
-}
-
 }  // namespace
 
 // --- The window of primitives that a workgroup's wavefronts are at.
@@ -331,8 +326,7 @@ void Reference::issue_stores(std::int32_t id, const Primitive& primitive, std::i
     const bool last_iteration = u + 1 == unroll || begin + grain.group >= primitive.bytes;
     for (std::size_t d = 0; d < primitive.dst.size(); ++d) {
       const Span& span = primitive.dst[d];
-      const bool multicast =
-          span.access == Access::multicast || span.access == Access::multicast_packet;
+      const bool multicast = is_multicast(span.access);
       request_memory(id, span, begin, end, multicast ? Intent::multicast_store : Intent::store,
                      last_iteration && d + 1 == primitive.dst.size(), now);
     }

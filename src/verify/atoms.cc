@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "verify/tiles.h"
+#include "plan/tiles.h"
 
 namespace hemiola::verify {
 

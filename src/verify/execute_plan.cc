@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "plan/tiles.h"
 #include "verify/execute.h"
 #include "verify/plan_data.h"
 #include "verify/threads.h"
-#include "verify/tiles.h"
 
 namespace hemiola::verify {
 

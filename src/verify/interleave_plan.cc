@@ -6,9 +6,9 @@
 #include <random>
 #include <set>
 
+#include "plan/tiles.h"
 #include "verify/execute.h"
 #include "verify/plan_data.h"
-#include "verify/tiles.h"
 
 namespace hemiola::verify {
 namespace {

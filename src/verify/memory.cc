@@ -23,10 +23,6 @@ bool same_threads(const AccessRecord& a, const AccessRecord& b, std::int64_t beg
 
 }  // namespace
 
-bool is_packet(Access access) {
-  return access != Access::plain && access != Access::multicast;
-}
-
 void append(std::vector<Piece>& pieces, Piece piece) {
   Piece* last = pieces.empty() ? nullptr : &pieces.back();
   if (last != nullptr && last->end == piece.begin && last->value == piece.value &&

@@ -26,8 +26,6 @@ struct Region {
   std::int64_t end = 0;
 };
 
-bool is_packet(program::Access access);
-
 /// One load or store of a region by all threads of a workgroup, or by a proxy.
 struct AccessRecord {
   Actor actor = 0;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "plan/tiles.h"
 #include "verify/promises.h"
-#include "verify/tiles.h"
 
 namespace hemiola::verify {
 
@@ -159,18 +159,9 @@ void PlanData::find_residents() {
       marks[static_cast<std::size_t>(area.tensor)][static_cast<std::size_t>(element)] = true;
   };
   for (int rank = 0; rank < plan_.ranks; ++rank) {
-    const plan::Code& code = plan_.code(rank);
-    auto& resident = resident_[static_cast<std::size_t>(rank)];
-    if (code.resident) {
-      for (const plan::Region& region : *code.resident)
-        mark(resident, evaluate(region, {.rank = rank}));
-    } else {
-      for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
-        if (plan_.tensors[t].role == plan::Role::input)
-          mark(resident, whole(plan_, static_cast<std::int32_t>(t)));
-      }
-    }
-    for (const plan::Compute& compute : code.computes) {
+    for (const Area& area : residents(plan_, rank))
+      mark(resident_[static_cast<std::size_t>(rank)], area);
+    for (const plan::Compute& compute : plan_.code(rank).computes) {
       for (std::int64_t tile = 0; tile < count_tiles(compute); ++tile) {
         for (const plan::ComputeOperand& operand : compute.operands) {
           if (operand.use != plan::Use::read)

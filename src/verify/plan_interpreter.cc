@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "verify/tiles.h"
+#include "plan/tiles.h"
 
 namespace hemiola::verify {
 
@@ -45,14 +45,7 @@ void PlanInterpreter::initialise() {
   std::vector<std::int32_t> atoms;
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     atoms.clear();
-    if (const auto& resident = plan_.code(rank).resident) {
-      for (const plan::Region& region : *resident) atoms_.append(region, {.rank = rank}, atoms);
-    } else {
-      for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
-        if (plan_.tensors[t].role == plan::Role::input)
-          atoms_.append(whole(plan_, static_cast<std::int32_t>(t)), atoms);
-      }
-    }
+    for (const plan::Area& area : residents(plan_, rank)) atoms_.append(area, atoms);
     for (const std::int32_t atom : atoms)
       cells_[index(rank, atom)].value = Contributions({atom, rank, 1, 1});
   }

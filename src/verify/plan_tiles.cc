@@ -1,8 +1,8 @@
 // Tiles of a plan's computes: what each reads and writes, and which transfers it waits for.
 #include <algorithm>
 
+#include "plan/tiles.h"
 #include "verify/plan_interpreter.h"
-#include "verify/tiles.h"
 
 namespace hemiola::verify {
 

@@ -108,8 +108,7 @@ std::vector<ProgramData::Elements> ProgramData::elements(const std::vector<progr
   for (const program::Span& span : spans) {
     const Elements one{nullptr, data_offset(span.offset, span.access) / kElement,
                        is_packet(span.access), span.flag};
-    const bool multicast =
-        span.access == Access::multicast || span.access == Access::multicast_packet;
+    const bool multicast = is_multicast(span.access);
     const std::vector<int> ranks =
         multicast ? program_.groups[static_cast<std::size_t>(span.group)] : std::vector{span.rank};
     for (const int rank : ranks) {

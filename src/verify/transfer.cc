@@ -59,7 +59,7 @@ std::vector<Interpreter::Part> Interpreter::parts(const Span& span, std::int64_t
       result.push_back({{rank, span.buffer, span.access, offset, offset + count}, data});
     });
   };
-  if (span.access != Access::multicast && span.access != Access::multicast_packet) {
+  if (!is_multicast(span.access)) {
     add(span.rank);
   } else {
     for (int member : program_.groups[static_cast<std::size_t>(span.group)]) add(member);
@@ -71,8 +71,7 @@ std::vector<Interpreter::Part> Interpreter::parts(const Span& span, std::int64_t
 bool Interpreter::spans_exist(Workgroup& self, Actor actor) {
   const Primitive& primitive = self.current;
   const auto check = [&](const Span& span) {
-    const bool multicast =
-        span.access == Access::multicast || span.access == Access::multicast_packet;
+    const bool multicast = is_multicast(span.access);
     const bool group =
         span.group >= 0 && static_cast<std::size_t>(span.group) < program_.groups.size();
     const bool rank = span.rank >= 0 && span.rank < program_.ranks;

@@ -1,0 +1,47 @@
+#include "plan/tiles.h"
+
+#include <algorithm>
+
+namespace hemiola::plan {
+
+std::int64_t count_tiles(const Compute& compute) {
+  std::int64_t count = 1;
+  for (const ComputeAxis& axis : compute.axes) count *= (axis.extent + axis.tile - 1) / axis.tile;
+  return count;
+}
+
+Rect tile_box(const Compute& compute, const std::vector<std::int64_t>& place) {
+  Rect box;
+  for (std::size_t i = 0; i < compute.axes.size(); ++i) {
+    const ComputeAxis& axis = compute.axes[i];
+    box.begin.push_back(place[i] * axis.tile);
+    box.end.push_back(std::min(box.begin[i] + axis.tile, axis.extent));
+  }
+  return box;
+}
+
+Rect tile_box(const Compute& compute, std::int64_t tile) {
+  std::vector<std::int64_t> place(compute.axes.size());
+  for (std::size_t i = compute.axes.size(); i-- > 0;) {
+    const ComputeAxis& axis = compute.axes[i];
+    const std::int64_t tiles = (axis.extent + axis.tile - 1) / axis.tile;
+    place[i] = tile % tiles;
+    tile /= tiles;
+  }
+  return tile_box(compute, place);
+}
+
+Area operand_area(const Plan& plan, const ComputeOperand& operand, const Rect& box, int rank) {
+  Area area = whole(plan, operand.tensor);
+  Rect& rect = area.rects.front();
+  for (std::size_t i = 0; i < operand.axes.size(); ++i) {
+    if (operand.axes[i] < 0) continue;
+    const auto axis = static_cast<std::size_t>(operand.axes[i]);
+    const std::int64_t moved = operand.begin.empty() ? 0 : operand.begin[i](Indices{.rank = rank});
+    rect.begin[i] = box.begin[axis] + moved;
+    rect.end[i] = box.end[axis] + moved;
+  }
+  return area;
+}
+
+}  // namespace hemiola::plan
