@@ -203,12 +203,14 @@ std::optional<Program> make_built_in(const std::string& name, const LoadOptions&
   if (declares(*info, "rings") && std::none_of(for_template.begin(), for_template.end(),
                                                [](const auto& p) { return p.first == "rings"; }))
     for_template.emplace_back("rings", "identity");
-  return lower_plan(plan::make(name, options.ranks, for_template, options.machine), for_lowering);
+  return lower_plan(plan::make(name, options.ranks, for_template, options.machine), for_lowering,
+                    options.machine);
 }
 
-Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters) {
+Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
+                   const machine::Machine* machine) {
   const std::vector<LowerParameter> known = lower_parameters_of(shape_of(plan));
-  LowerOptions options;
+  LowerOptions options{.machine = machine};
   for (const auto& [parameter, value] : parameters) {
     const auto found =
         std::find_if(known.begin(), known.end(),

@@ -17,8 +17,10 @@ namespace hemiola::program {
 /// the template's own defaults are push, because packets cannot be pulled.
 std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options);
 
-/// A plan, lowered with the parameters that the lowering of its shape takes. Failure as above.
-Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters);
+/// A plan, lowered with the parameters that the lowering of its shape takes, for `machine` if that
+/// is known. Failure as above.
+Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
+                   const machine::Machine* machine = nullptr);
 
 /// The templates that lower() takes.
 std::vector<std::string> built_in_names();

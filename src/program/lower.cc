@@ -5,6 +5,7 @@
 #include <array>
 #include <set>
 
+#include "machine/machine.h"
 #include "plan/area.h"
 #include "program/lower_parts.h"
 
@@ -193,6 +194,23 @@ bool is_exchange(const plan::Plan& plan) {
   return is_cut_evenly(plan, stream) && has_exchange_steps(plan, stream);
 }
 
+namespace {
+
+bool crosses_network(const plan::Plan& plan, const LowerOptions& options) {
+  const machine::Machine* machine = options.machine;
+  if (machine == nullptr) return false;
+  for (int rank = 1; rank < std::min(plan.ranks, machine->ranks()); ++rank) {
+    if (machine->reach(0, rank) == machine::Reach::network) return true;
+  }
+  return false;
+}
+
+bool general_does(const LowerOptions& options) {
+  return options.protocol == Protocol::simple && !options.in_place;
+}
+
+}  // namespace
+
 Program lower(const plan::Plan& plan, const LowerOptions& options) {
   if (options.workgroups < 0 || options.threads < 0) {
     throw Failure("numbers of workgroups and threads are not negative", {.file = "<option>"});
@@ -202,7 +220,7 @@ Program lower(const plan::Plan& plan, const LowerOptions& options) {
     program = lower_general(plan, options, std::move(program));
   } else if (is_chain(plan)) {
     program = lower_chain(plan, options, std::move(program));
-  } else if (is_exchange(plan)) {
+  } else if (is_exchange(plan) && !(general_does(options) && crosses_network(plan, options))) {
     program = lower_exchange(plan, options, std::move(program));
   } else {
     program = lower_general(plan, options, std::move(program));

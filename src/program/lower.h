@@ -29,6 +29,9 @@ struct LowerOptions {
   Bytes piece{};    ///< chains: data bytes that a workgroup passes on at a time; a multiple of 16 B
   std::optional<bool> barrier;  ///< exchanges: begin with a barrier among all ranks
   bool in_place = false;        ///< input and output share memory, as nccl-tests shares it
+  /// Where the program will run, if known: what crosses its NICs is posted and never pulled. Not
+  /// owned.
+  const machine::Machine* machine = nullptr;
 };
 
 /// Two shapes of plans have programs of their own, as libraries write them:
@@ -42,6 +45,9 @@ struct LowerOptions {
 ///   peers. Each workgroup owns a slice of every chunk, and signals and awaits its counterparts
 ///   only. With protocol `ll` pushed chunks travel as packets through scratch memory, without
 ///   signals.
+///
+/// An exchange some of whose ranks meet over a NIC only is lowered transfer by transfer, unless its
+/// protocol or sharing of memory is that of exchanges only.
 ///
 /// Their programs have one body per workgroup index (and, in a chain, per distinct role), shared by
 /// all ranks. Every other valid plan, and these two with another realization, is lowered transfer

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "machine/machine.h"
 #include "program/lower_general.h"
 #include "program/lower_parts.h"
 
@@ -87,10 +88,10 @@ std::set<int> touched(const plan::Plan& plan, const Movement& movement) {
 /// and tiles of it.
 class Assigner {
  public:
-  Assigner(const plan::Plan& plan, const LowerOptions& options)
+  Assigner(const plan::Plan& plan, const LowerOptions& options, Movements movements)
       : plan_(plan),
         options_(options),
-        movements_(movements_of(plan, options)),
+        movements_(std::move(movements)),
         tiles_(tiles_of(plan, movements_)),
         alike_(is_cut_alike(plan, movements_)) {}
 
@@ -167,15 +168,20 @@ class Assigner {
       add_co_located(rank);
     } else {
       const bool engines = options_.realization == Realization::copy_engine;
-      const int present = std::max<int>(1, static_cast<int>(streams.size()));
-      const int each = engines ? 1 : std::max(1, workgroups() / present);
-      for (std::int32_t s = 0; s < present; ++s) {
-        for (std::int32_t w = 0; w < each; ++w)
-          new_actor(engines ? Actor::Kind::engine : Actor::Kind::communication, rank, s, w, each);
+      const std::size_t own = plan_.code(rank).streams.size();  // then those for NICs
+      const int each = engines ? 1 : std::max(1, workgroups() / std::max(1, static_cast<int>(own)));
+      const auto slices = [&](std::size_t s) {
+        return s < own || s == 0 ? each : streams[s].empty() ? 0 : s == own ? 1 : each;
+      };
+      for (std::size_t s = 0; s < std::max<std::size_t>(1, streams.size()); ++s) {
+        for (std::int32_t w = 0; w < slices(s); ++w)
+          new_actor(engines ? Actor::Kind::engine : Actor::Kind::communication, rank,
+                    static_cast<std::int32_t>(s), w, slices(s));
       }
       append(first, {.kind = Item::Kind::start});
-      for (std::size_t s = 0; s < streams.size(); ++s)
-        add_stream(streams[s], first + static_cast<std::int32_t>(s) * each, each);
+      std::int32_t next = first;
+      for (std::size_t s = 0; s < streams.size(); next += slices(s), ++s)
+        add_stream(streams[s], next, slices(s));
       if (computes) add_tiles(rank);
     }
     append(first, {.kind = Item::Kind::end});
@@ -374,11 +380,18 @@ void fix_size(const plan::Plan& plan, Program& program, std::int64_t unit) {
 
 }  // namespace
 
-Program lower_general(const plan::Plan& plan, const LowerOptions& options, Program program) {
-  check(plan, options);
+Program lower_general(const plan::Plan& original, const LowerOptions& options, Program program) {
+  check(original, options);
+  plan::Plan plan = original;
+  Movements movements = movements_of(plan, options);
+  if (options.machine != nullptr && plan.ranks <= options.machine->ranks()) {
+    tiles_of(plan, movements);  // levels
+    if (through_network(plan, movements, *options.machine))
+      program.buffers.push_back({.name = plan.tensors.back().name});
+  }
   for (std::size_t t = 0; t < plan.tensors.size(); ++t)
     program.buffers[t].chunks = {plan.tensors[t].span()};
-  Assigner assigner(plan, options);
+  Assigner assigner(plan, options, std::move(movements));
   const std::int64_t unit = assigner.unit();
   if (plan.of_elements()) fix_size(plan, program, unit);
   program.groups = plan.groups;

@@ -1,6 +1,7 @@
 // The general lowering in four steps: a plan becomes movements and tiles with places in memory
 // (lower_movements.cc, lower_tiles.cc), these become items of actors (lower_general.cc), whose
-// dependencies become progress counters and whose items become operations (lower_actors.cc).
+// dependencies become progress counters and whose items become operations (lower_actors.cc). With a
+// machine, movements that cross its NICs are made ones that NICs can do (lower_network.cc).
 // Private to lower*.cc.
 #pragma once
 
@@ -56,6 +57,7 @@ struct Movement {
 
   bool reduces() const { return sources.size() > 1; }
 };
+std::vector<Strip> strips_of(const Movement& movement);  ///< sources, then destinations
 /// Whether one writes what the other reads or writes.
 bool conflict(const Movement& a, const Movement& b);
 using Movements = std::vector<std::vector<std::vector<Movement>>>;  ///< by rank, stream, order
@@ -63,6 +65,12 @@ using Movements = std::vector<std::vector<std::vector<Movement>>>;  ///< by rank
 /// Transfers one by one; groups as stores and loads of every member, or through the switch;
 /// collectives as exchanges between a meeting of all members and another.
 Movements movements_of(const plan::Plan& plan, const LowerOptions& options);
+
+/// Rewrites what crosses a NIC: pulls become pushes of whoever holds the data, and sums beyond a NIC
+/// are made by their owner, through memory that is added to the plan as its last tensor. Every rank
+/// gets two more streams: one that only posts whole messages, by one workgroup, and one that adds.
+/// Movements have levels (tiles_of). Returns whether anything crossed.
+bool through_network(plan::Plan& plan, Movements& movements, const machine::Machine& machine);
 
 /// One tile of a compute kernel.
 struct Tile {

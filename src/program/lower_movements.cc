@@ -45,12 +45,7 @@ class Maker {
     for (const Link& link : links_) resolve(link);
     for (auto& streams : movements_) {
       for (auto& stream : streams) {
-        for (Movement& movement : stream) {
-          std::vector<const Place*> places;
-          for (const Place& place : movement.sources) places.push_back(&place);
-          for (const Place& place : movement.destinations) places.push_back(&place);
-          movement.strips = strips_of(places);
-        }
+        for (Movement& movement : stream) movement.strips = strips_of(movement);
       }
     }
     return std::move(movements_);
@@ -410,6 +405,13 @@ std::vector<Strip> strips_of(const std::vector<const Place*>& places) {
     ++last->rows;
   }
   return strips;
+}
+
+std::vector<Strip> strips_of(const Movement& movement) {
+  std::vector<const Place*> places;
+  for (const Place& place : movement.sources) places.push_back(&place);
+  for (const Place& place : movement.destinations) places.push_back(&place);
+  return strips_of(places);
 }
 
 std::vector<Strip> strips_of(const plan::Tensor& tensor, const plan::Area& area) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "machine/machine.h"
+#include "plan/small_sizes.h"
 #include "plan/template.h"
 #include "program/lower.h"
 #include "program/plan_fixtures.h"
@@ -150,6 +151,29 @@ TEST(GeneralLowering, of_any_plan_of_pushes_is_right_across_nics) {
     const Proof proof = check(bound(lower(plan, options), &machine));
     if (!is_right(proof)) RC_FAIL(text(proof));
   }));
+}
+
+TEST(GeneralLowering, for_a_machine_of_any_plan_is_right_across_nics) {
+  const machine::Machine machine = two_nodes();
+  EXPECT_TRUE(rc::check([&] {
+    const plan::Plan plan = RandomPlan(*rc::gen::arbitrary<unsigned>()).make();
+    LowerOptions options{.machine = &machine};
+    options.realization = *rc::gen::element(Realization::load_store, Realization::bulk);
+    options.workgroups = *rc::gen::inRange(1, 7);
+    const Proof proof = check(bound(lower(plan, options), &machine));
+    if (!is_right(proof)) RC_FAIL(text(proof));
+  }));
+}
+
+TEST(GeneralLowering, for_a_machine_every_template_gives_its_result_across_nics) {
+  const machine::Machine machine = two_nodes();
+  for (const plan::TemplateInfo& info : plan::templates()) {
+    SCOPED_TRACE(info.name);
+    const plan::Plan plan = plan::make(info.name, 4, plan::small_sizes(info, 4), &machine);
+    const Proof proof = check(bound(lower(plan, {.workgroups = 3, .machine = &machine}), &machine));
+    const bool known = plan.collective != Collective::custom;
+    EXPECT_TRUE(is_right(proof) && (!known || proof.verdict == Verdict::proven)) << text(proof);
+  }
 }
 
 // What a third rank is told of a push through a NIC has arrived.
