@@ -225,6 +225,8 @@ Program lower(const plan::Plan& plan, const LowerOptions& options) {
   } else {
     program = lower_general(plan, options, std::move(program));
   }
+  if (plan.collective == Collective::custom)
+    program.plan = std::make_shared<const plan::Plan>(plan);
   program.finish();
   return program;
 }

@@ -17,6 +17,9 @@
 namespace hemiola::machine {
 class Machine;
 }
+namespace hemiola::plan {
+struct Plan;
+}
 
 namespace hemiola::program {
 
@@ -271,6 +274,8 @@ class Program {
   Bytes fixed_size{};                    ///< > 0: the only size that it can be bound to
   std::optional<DataType> fixed_type{};  ///< the only data type, whatever bind() is told
   Diagnostics warnings;                  ///< from the reader
+  /// What a custom program was lowered from: it says what the result has to be.
+  std::shared_ptr<const plan::Plan> plan{};
 
   // Bound:
   Bytes size{};  ///< 0: not bound

@@ -62,7 +62,9 @@ class Check {
   /// After the first call: its result, its left-overs, and further calls. False if something is
   /// wrong.
   bool check_end() {
-    if (!has_postcondition(program_)) {
+    if (program_.plan != nullptr) {
+      if (!check_plan(check(*program_.plan))) return false;
+    } else if (!has_postcondition(program_)) {
       proof_.reasons.push_back("no postcondition is known for this collective");
     } else if (auto finding = check_outputs(interpreter_, memory_, values_)) {
       found(Verdict::wrong, std::move(*finding));
@@ -84,6 +86,17 @@ class Check {
           "threads have to run ahead of a wait of their own workgroup, which is followed only in "
           "part");
     if (interpreter_.operations() <= kSmall) check_next_calls();
+    return true;
+  }
+
+  /// What a custom collective promises is proven of the plan, whose order the program keeps.
+  bool check_plan(Proof plan) {
+    if (plan.verdict == Verdict::wrong || plan.verdict == Verdict::deadlock) {
+      found(plan.verdict, {std::move(plan.summary), std::move(plan.counterexample)});
+      return false;
+    }
+    for (const std::string& reason : plan.reasons) proof_.reasons.push_back("its plan: " + reason);
+    if (plan.reasons.empty()) proof_.proven.push_back("every rank ends with what its plan expects");
     return true;
   }
 
