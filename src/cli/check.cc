@@ -63,9 +63,7 @@ class Checker {
       notices_.show(machine_->warnings);
       return;
     }
-    if (!options_.machine.set.empty() || !options_.machine.gpu.empty()) {
-      throw Failure("--set and --gpu need a machine", SourceLocation{.file = "--machine"});
-    }
+    refuse_settings_of_no_machine(options_.machine);
   }
 
   /// A plan file, or a template of elements (whose program has computes).

@@ -67,6 +67,11 @@ void add_machine_options(CLI::App& verb, MachineOptions& options) {
       ->allow_extra_args(false);
 }
 
+void refuse_settings_of_no_machine(const MachineOptions& options) {
+  if (!options.set.empty() || !options.gpu.empty())
+    throw Failure("--set and --gpu need a machine", SourceLocation{.file = "--machine"});
+}
+
 machine::Machine load_machine(const MachineOptions& options, const Settings& settings) {
   if (options.machine.empty()) {
     throw Failure("no machine is given", SourceLocation{.file = "--machine"},

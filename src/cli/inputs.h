@@ -21,6 +21,9 @@ struct MachineOptions {
 };
 void add_machine_options(CLI::App& verb, MachineOptions& options);
 
+/// For verbs whose machine may be left out.
+void refuse_settings_of_no_machine(const MachineOptions& options);
+
 /// The machine with --gpu, the given settings and --ranks applied. Failure without --machine.
 machine::Machine load_machine(const MachineOptions& options, const Settings& settings);
 /// The same; Failure for a machine on which no program can run.

@@ -67,7 +67,10 @@ int ranks_of(const PlanOptions& options, const machine::Machine* machine) {
 }
 
 std::optional<machine::Machine> machine_of(const PlanOptions& options, const Session& session) {
-  if (options.machine.machine.empty()) return std::nullopt;
+  if (options.machine.machine.empty()) {
+    refuse_settings_of_no_machine(options.machine);
+    return std::nullopt;
+  }
   MachineOptions with_ranks = options.machine;
   with_ranks.ranks = options.ranks;
   machine::Machine machine = load_machine_with_gpus(with_ranks, one_setting(options.machine.set));

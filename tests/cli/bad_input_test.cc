@@ -273,6 +273,11 @@ std::vector<BadInput> plan_rows() {
        "",
        2,
        {"--mesh", "6"}},
+      {"plan_settings_of_no_machine",
+       "plan make all-gather/ring --set gpu.cu.unroll=1",
+       "",
+       2,
+       {"--machine"}},
       {"plan_without_machine", "plan make all-gather/synth", "", 2, {"--machine"}},
   };
 }
