@@ -97,6 +97,7 @@ void check_range(Program& bound) {
 }  // namespace
 
 Program bind(const Program& program, const machine::Machine* machine, const BindOptions& wanted) {
+  if (program.by_size) return bind(program.by_size(wanted), machine, wanted);
   BindOptions options = wanted;
   options.type = program.fixed_type.value_or(wanted.type);
   check_size(program, options);

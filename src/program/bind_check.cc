@@ -220,6 +220,11 @@ class Checker {
         op_error(
             fmt::format("a barrier of {} workgroups on a rank of {}", op_->workgroups, present));
     }
+    if (op_->joint &&
+        (op_->src.size() != op_->dst.size() ||
+         (op_->kind != OpKind::put && op_->kind != OpKind::get) || op_->channel != Channel::memory))
+      op_error(
+          "only puts and gets of memory channels, with a destination for each source, are joint");
     const std::int64_t chunks = !op_->src.empty()   ? op_->src.front().chunks
                                 : !op_->dst.empty() ? op_->dst.front().chunks
                                                     : 0;
@@ -258,7 +263,18 @@ class Checker {
           "give a smaller size");
   }
 
+  void check_load() {
+    const bool named =
+        op_->src.size() == 1 && in_range(op_->src.front().buffer, program_.buffers.size());
+    const std::int64_t present =
+        named ? program_.buffers[static_cast<std::size_t>(op_->src.front().buffer)].bytes.count : 0;
+    if (op_->bytes.count < 1 || present / op_->bytes.count < op_->slices)
+      op_error(fmt::format("a load of {} for each of {} workgroups from memory of {}",
+                           to_string(op_->bytes), op_->slices, to_string(Bytes{present})));
+  }
+
   void check_here() {
+    if (op_->kind == OpKind::load) return check_load();
     const bool through_port = op_->channel == Channel::any;
     for (const Operand& operand : op_->src) check_operand(operand, false);
     for (const Operand& operand : op_->dst) check_operand(operand, through_port);

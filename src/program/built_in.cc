@@ -8,6 +8,7 @@
 
 #include "core/units.h"
 #include "machine/machine.h"
+#include "program/kernel.h"
 #include "program/lower.h"
 
 namespace hemiola::program {
@@ -231,6 +232,7 @@ std::vector<std::string> built_in_names() {
   for (const plan::TemplateInfo& info : plan::templates()) {
     names.push_back(info.name);
   }
+  for (const KernelInfo& info : kernels()) names.push_back(info.name);
   return names;
 }
 
@@ -243,6 +245,7 @@ std::vector<std::string> algorithms_of(Collective collective) {
 }
 
 std::vector<plan::ParameterInfo> parameters_of(const std::string& name) {
+  if (const KernelInfo* kernel = find_kernel(name)) return kernel->parameters;
   const plan::TemplateInfo* info = plan::find_template(name);
   if (info == nullptr) {
     throw Failure(fmt::format("there is no built-in program '{}'", name), kOption,

@@ -22,7 +22,7 @@ std::optional<Program> make_built_in(const std::string& name, const LoadOptions&
 Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
                    const machine::Machine* machine = nullptr);
 
-/// The templates that lower() takes.
+/// Templates, and kernels (kernel.h).
 std::vector<std::string> built_in_names();
 
 /// The names of all built-ins of a collective, to be tried when no algorithm is named.

@@ -8,6 +8,7 @@
 #include "plan/plan_json.h"
 #include "program/built_in.h"
 #include "program/format_reader.h"
+#include "program/kernel.h"
 #include "program/program.h"
 
 namespace hemiola::program {
@@ -62,6 +63,7 @@ Program load(const std::string& name_or_file, const LoadOptions& options) {
   if (!is_built_in(name_or_file) && std::filesystem::exists(name_or_file, ignored))
     return read_by_content(name_or_file, options);
   if (std::optional<Program> made = make_built_in(name_or_file, options)) return *std::move(made);
+  if (std::optional<Program> made = make_kernel(name_or_file, options)) return *std::move(made);
   throw Failure(fmt::format("there is no file and no built-in program '{}'", name_or_file),
                 {.file = "<option>"}, suggest(name_or_file, built_in_names()));
 }

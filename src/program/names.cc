@@ -26,6 +26,7 @@ constexpr std::array kOps = std::to_array<std::string_view>({
     "put_signal",
     "put_signal_flush",
     "get",
+    "load",
     "copy",
     "reduce",
     "reduce_send",

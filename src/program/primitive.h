@@ -102,6 +102,7 @@ struct Primitive {
   Time duration{};
   bool remote = false;    ///< post: crosses a NIC (else a copy engine does it)
   bool overlaps = false;  ///< compute
+  bool joint = false;     ///< move: source i goes to destination i, all in one loop
 };
 
 /// Walks the operations of one workgroup and yields its primitives in order. A value: copying it
@@ -152,6 +153,8 @@ class Cursor {
   bool expand_signal(const Op& op, Primitive& out);
   bool expand_dependency(const Op& op, Primitive& out);
   bool expand_pairs(const Op& op, Primitive& out);
+  bool expand_joint_pairs(const Op& op, Primitive& out);
+  bool expand_load(const Op& op, Primitive& out);
   bool expand_posts(const Op& op, Primitive& out);
   bool expand_move(const Op& op, Primitive& out);
   bool expand_compute(const Op& op, Primitive& out);

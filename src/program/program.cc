@@ -92,7 +92,7 @@ bool Op::operator==(const Op& other) const {
   return kind == other.kind && channel == other.channel && reduce == other.reduce &&
          src == other.src && dst == other.dst && semaphores == other.semaphores &&
          target == other.target && send_to == other.send_to && recv_from == other.recv_from &&
-         slice == other.slice && slices == other.slices && barrier_id == other.barrier_id &&
+         joint == other.joint && slice == other.slice && slices == other.slices && barrier_id == other.barrier_id &&
          workgroups == other.workgroups && count == other.count && unit == other.unit &&
          unit_chunks == other.unit_chunks && pieces == other.pieces && flop == other.flop &&
          bytes == other.bytes && duration == other.duration;
@@ -139,7 +139,7 @@ std::int64_t Program::chunk_stride(std::int32_t buffer) const {
 
 std::int64_t Program::memory_bytes(std::int32_t buffer, int rank) const {
   const Buffer& description = buffers.at(static_cast<std::size_t>(buffer));
-  if (description.kind == BufferKind::fifo) return description.bytes.count;
+  if (description.bytes.count > 0) return description.bytes.count;
   return chunks_of(buffer, rank) * chunk_stride(buffer) * (description.packets ? 2 : 1) *
          (description.doubled ? 2 : 1);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,9 +54,9 @@ struct Buffer {
   std::string name{};  ///< "input", "scratch", "fifo 3"
   BufferKind kind = BufferKind::scratch;
   std::vector<std::int64_t> chunks{};  ///< one value for all ranks, or one per rank
-  Bytes bytes{};                       ///< kind fifo: its fixed size
-  bool packets = false;                ///< holds packets: memory is twice the data
-  bool doubled = false;                ///< alternates between two halves by iteration
+  Bytes bytes{};            ///< > 0: its fixed size, whatever the program's; FIFOs have one
+  bool packets = false;     ///< holds packets: memory is twice the data
+  bool doubled = false;     ///< alternates between two halves by iteration
   Bytes chunk_limit{};      ///< > 0: larger chunks are folded: pieces reuse this much per chunk
   std::int32_t alias = -1;  ///< in place: the buffer whose memory this one shares
   Affine alias_chunk{};     ///< ... and the chunk of it where this one starts
@@ -112,6 +113,7 @@ enum class OpKind : std::uint8_t {
   put_signal,
   put_signal_flush,
   get,
+  load,  ///< the first `bytes` of slice `slice` of own memory of fixed size, into registers
   copy,
   reduce,
   reduce_send,
@@ -168,6 +170,8 @@ struct Op {
   std::int64_t target = 0;    ///< dep_wait: value to reach, per iteration of the outer loop
   ConnectionRef send_to{};    ///< send, recv_*_send
   ConnectionRef recv_from{};  ///< recv*
+  bool joint = false;         ///< put, get: all pairs in one loop, which loads every source
+                              ///< before it stores; else pair after pair
   std::int32_t slice = 0;     ///< thread-block group: this workgroup's share ...
   std::int32_t slices = 1;    ///< ... of that many, in units of the program's alignment
   std::int32_t barrier_id = 0;
@@ -197,6 +201,8 @@ struct Kernel {
   std::int32_t threads = 1024;  ///< per workgroup
   std::int32_t grain = 16;  ///< bytes that a thread moves at a time; more where a wavefront issues
                             ///< bulk copies (128: 4 KiB each with 32 threads)
+  std::int32_t unroll = 0;  ///< iterations of a copy loop whose loads are in flight together; 0:
+                            ///< the device model's cu.unroll
   std::vector<std::int32_t> bodies{};  ///< one entry per workgroup: index into Program::bodies
 };
 
@@ -244,6 +250,12 @@ struct ChannelTable {
   bool operator==(const ChannelTable&) const = default;
 };
 
+struct BindOptions {
+  Bytes size{MiB(1)};
+  DataType type = DataType::float32;
+  ReduceOp op = ReduceOp::sum;
+};
+
 /// A program without a size, and with one once bound.
 class Program {
  public:
@@ -276,6 +288,8 @@ class Program {
   Diagnostics warnings;                  ///< from the reader
   /// What a custom program was lowered from: it says what the result has to be.
   std::shared_ptr<const plan::Plan> plan{};
+  /// Kernels whose grid or algorithm follows the size: bind() makes the one for it.
+  std::function<Program(const BindOptions&)> by_size{};
 
   // Bound:
   Bytes size{};  ///< 0: not bound
@@ -326,12 +340,6 @@ class Program {
   std::int32_t first_staging_ = 0;
   std::int32_t first_tail_ = 0;
   std::int32_t first_head_ = 0;
-};
-
-struct BindOptions {
-  Bytes size{MiB(1)};
-  DataType type = DataType::float32;
-  ReduceOp op = ReduceOp::sum;
 };
 
 /// Binds to a size and (optionally) a machine. Failure: a size the program cannot take (the hint

@@ -67,7 +67,7 @@ class Walk {
     Primitive primitive;
     bool loaded = false, done = false;
     bool copies = false;  ///< a copy queue
-    std::int64_t waves = 1, grain = 16;
+    std::int64_t waves = 1, grain = 16, unroll = 1;
     std::int32_t last_op = -1;
     std::int64_t lead = 0, rest = 0;           ///< time of the lead wavefront, of the others
     std::int64_t stores_lead = 0, stores = 0;  ///< acknowledgement of their latest stores
@@ -106,6 +106,8 @@ class Walk {
           agent.cursor = std::make_unique<program::Cursor>(program_, rank, body);
           agent.waves = (kernel.threads + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
           agent.grain = kernel.grain;
+          agent.unroll =
+              std::max<std::int64_t>(1, kernel.unroll > 0 ? kernel.unroll : model.cu_unroll);
           agent.lead = agent.rest =
               start + number++ * model.dispatch_interval.fs + model.dispatch_latency.fs;
           agents_.push_back(std::move(agent));
@@ -387,7 +389,7 @@ class Walk {
       }
     }
     const std::int64_t wave = per_thread * model.cu_wavefront_size;
-    const std::int64_t group = wave * agent.waves * std::max<std::int64_t>(1, model.cu_unroll);
+    const std::int64_t group = wave * agent.waves * agent.unroll;
     const std::int64_t lead_batches = (p.bytes + group - 1) / group;
     const std::int64_t rest_batches = p.bytes > wave ? (p.bytes - wave + group - 1) / group : 0;
     const std::int64_t first_store =

@@ -309,6 +309,7 @@ class Reference {
     std::int64_t threads = 0;
     std::int64_t workgroups = 0;
     Tags l1;
+    std::int64_t launch = 0;  ///< of the workgroup that came last
   };
   void run_wave(std::int32_t wave, std::int64_t now);
   Step* step_of(Wave& wave);
@@ -347,6 +348,7 @@ class Reference {
     std::int64_t group;
   };  ///< data bytes per iteration
   Granularity granularity(const Workgroup& group, const program::Primitive& primitive) const;
+  std::int64_t unroll(const Workgroup& group) const;
 
   // --- reference_host.cc: streams, kernels, dispatch; _engines.cc: proxies, engines; _copies.cc
   struct KernelRun {
@@ -354,6 +356,7 @@ class Reference {
     std::int32_t next = 0;    ///< next workgroup to dispatch
     std::int32_t done = 0;    ///< workgroups that have ended
     std::int64_t stores = 0;  ///< not acknowledged
+    std::int64_t launch = 0;  ///< the rank's how-many-th
     std::vector<std::int32_t> groups;
     Spent spent{};  ///< of the dispatcher: sums to the time of the last dispatch
   };
@@ -368,6 +371,7 @@ class Reference {
     std::vector<StreamRun> streams;
     std::vector<Cu> cus;
     std::int32_t next_cu = 0;
+    std::int64_t launches = 0;  ///< of kernels
     std::vector<std::int32_t> events;  ///< repetition that recorded each event last
     std::int32_t streams_done = 0;
     std::int32_t repetition = 0;

@@ -171,7 +171,9 @@ void Reference::stream_done(int rank, std::int64_t now, const Spent& spent) {
 // --- Kernels and dispatch.
 
 void Reference::start_kernel(std::int32_t run, std::int64_t now) {
-  for (const std::int32_t id : kernels_[index(run)].groups) {
+  KernelRun& kernel = kernels_[index(run)];
+  kernel.launch = ++ranks_[index(kernel.rank)].launches;
+  for (const std::int32_t id : kernel.groups) {
     Workgroup& group = groups_[index(id)];
     const int repetition = ranks_[index(group.rank)].repetition;
     if (repetition > 0) group.cursor->repeat();
@@ -191,8 +193,8 @@ void Reference::start_kernel(std::int32_t run, std::int64_t now) {
       wave.waiting = Waiting::running;
     }
   }
-  if (kernels_[index(run)].groups.empty()) {
-    kernel_maybe_done(run, kernels_[index(run)].spent, now);
+  if (kernel.groups.empty()) {
+    kernel_maybe_done(run, kernel.spent, now);
     return;
   }
   dispatch(run, now);
@@ -237,6 +239,8 @@ void Reference::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu
   Cu& place = ranks_[index(run.rank)].cus[index(cu)];
   place.threads += group.threads;
   ++place.workgroups;
+  if (place.launch != run.launch) place.l1.clear();  // others may have stored since
+  place.launch = run.launch;
   const std::int64_t latency =
       std::max<std::int64_t>(1, machine_.model(run.rank).dispatch_latency.fs);
   Spent spent = run.spent;

@@ -232,6 +232,11 @@ Reference::Granularity Reference::granularity(const Workgroup& group,
   return {per_thread * threads, per_thread * threads * group.waves};
 }
 
+std::int64_t Reference::unroll(const Workgroup& group) const {
+  const std::int32_t own = program_.kernels[index(kernels_[index(group.kernel)].kernel)].unroll;
+  return std::max<std::int64_t>(1, own > 0 ? own : machine_.model(group.rank).cu_unroll);
+}
+
 // Steps: 0 start, 1 loads in flight, 2 reducing, 3 stores being issued.
 bool Reference::move(std::int32_t id, const Step& step, std::int64_t now) {
   Wave& wave = waves_[index(id)];
@@ -243,9 +248,7 @@ bool Reference::move(std::int32_t id, const Step& step, std::int64_t now) {
     return true;
   }
   if (wave.step == 3) {  // the last store of the batch has been issued
-    const std::int64_t unroll =
-        std::max<std::int64_t>(1, machine_.model(groups_[index(wave.workgroup)].rank).cu_unroll);
-    wave.next += grain.group * unroll;
+    wave.next += grain.group * unroll(groups_[index(wave.workgroup)]);
   }
   if (wave.next >= primitive.bytes) return false;
   wave.step = 1;
@@ -257,7 +260,7 @@ void Reference::issue_loads(std::int32_t id, const Primitive& primitive, std::in
   Wave& wave = waves_[index(id)];
   const Workgroup& group = groups_[index(wave.workgroup)];
   const Granularity grain = granularity(group, primitive);
-  const std::int64_t unroll = std::max<std::int64_t>(1, machine_.model(group.rank).cu_unroll);
+  const std::int64_t unroll = this->unroll(group);
   wave.waiting = Waiting::loads;
   wave.packet_cause.time = -1;
   wave.in_flight = 1;  // held until all are issued
@@ -278,10 +281,10 @@ void Reference::after_loads(std::int32_t id, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Workgroup& group = groups_[index(wave.workgroup)];
   const Primitive& primitive = step_of(wave)->primitive;
-  if (primitive.src.size() > 1) {
+  if (primitive.src.size() > 1 && !primitive.joint) {
     const Granularity grain = granularity(group, primitive);
     const machine::GpuModel& model = machine_.model(group.rank);
-    const std::int64_t unroll = std::max<std::int64_t>(1, model.cu_unroll);
+    const std::int64_t unroll = this->unroll(group);
     std::int64_t bytes = 0;
     for (std::int64_t u = 0; u < unroll; ++u) {
       const std::int64_t begin = wave.next + u * grain.group;
@@ -312,7 +315,7 @@ void Reference::issue_stores(std::int32_t id, const Primitive& primitive, std::i
   Wave& wave = waves_[index(id)];
   const Workgroup& group = groups_[index(wave.workgroup)];
   const Granularity grain = granularity(group, primitive);
-  const std::int64_t unroll = std::max<std::int64_t>(1, machine_.model(group.rank).cu_unroll);
+  const std::int64_t unroll = this->unroll(group);
   wave.step = 3;
   if (primitive.dst.empty()) {
     run_wave(id, now);

@@ -1,0 +1,175 @@
+#include "program/kernel.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace hemiola::program {
+
+#define HEMIOLA_KERNEL(name) KernelInfo name();
+#include "program/kernel_list.h"
+#undef HEMIOLA_KERNEL
+
+namespace {
+
+const SourceLocation kOption{.file = "<option>"};
+
+/// What the caller gave, checked, and the defaults of the rest.
+plan::Parameters complete(const KernelInfo& info, const plan::Parameters& given) {
+  plan::Parameters all;
+  std::vector<std::string> names;
+  for (const plan::ParameterInfo& parameter : info.parameters) {
+    all.emplace_back(parameter.name, parameter.default_value);
+    names.push_back(parameter.name);
+  }
+  for (const auto& [name, value] : given) {
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end()) {
+      const std::string near = suggest(name, names);
+      throw Failure(
+          fmt::format("'{}' has no parameter '{}'", info.name, name), kOption,
+          near.empty() ? fmt::format("its parameters are {}", fmt::join(names, ", ")) : near);
+    }
+    const auto which = static_cast<std::size_t>(at - names.begin());
+    const std::vector<std::string>& choices = info.parameters[which].choices;
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), value) == choices.end())
+      throw Failure(fmt::format("parameter '{}' cannot be '{}'", name, value), kOption,
+                    fmt::format("it is {}", fmt::join(choices, ", ")));
+    all[which].second = value;
+  }
+  return all;
+}
+
+}  // namespace
+
+const std::string& KernelArguments::word(std::string_view parameter) const {
+  const auto at = std::find_if(parameters.begin(), parameters.end(),
+                               [&](const auto& p) { return p.first == parameter; });
+  return at->second;
+}
+
+std::int64_t KernelArguments::number(std::string_view parameter) const {
+  const auto value = parse_count(word(parameter));
+  if (!value || *value < 0)
+    throw Failure(fmt::format("parameter '{}' cannot be '{}'", parameter, word(parameter)), kOption,
+                  "it is a number");
+  return *value;
+}
+
+const std::vector<KernelInfo>& kernels() {
+  static const std::vector<KernelInfo> all{
+#define HEMIOLA_KERNEL(name) name(),
+#include "program/kernel_list.h"
+#undef HEMIOLA_KERNEL
+  };
+  return all;
+}
+
+const KernelInfo* find_kernel(std::string_view name) {
+  const auto at = std::find_if(kernels().begin(), kernels().end(),
+                               [&](const KernelInfo& info) { return info.name == name; });
+  return at == kernels().end() ? nullptr : &*at;
+}
+
+std::optional<Program> make_kernel(const std::string& name, const LoadOptions& options) {
+  const KernelInfo* info = find_kernel(name);
+  if (info == nullptr) return std::nullopt;
+  if (options.ranks < 2)
+    throw Failure(fmt::format("'{}' needs at least 2 ranks, not {}", name, options.ranks), kOption);
+  KernelArguments arguments{.name = name,
+                            .ranks = options.ranks,
+                            .machine = options.machine,
+                            .parameters = complete(*info, options.parameters)};
+  arguments.size = MiB(1);  // for what does not depend on it
+  Program program = info->make(arguments);
+  program.by_size = [info, arguments](const BindOptions& bind) {
+    KernelArguments now = arguments;
+    now.size = bind.size;
+    now.type = bind.type;
+    return info->make(now);
+  };
+  return program;
+}
+
+KernelWriter::KernelWriter(const KernelArguments& arguments, Collective collective,
+                           std::int64_t chunks) {
+  program_.name = program_.source = arguments.name;
+  program_.format = "kernel";
+  program_.collective = collective;
+  program_.ranks = arguments.ranks;
+  program_.chunks_per_size = chunks;
+  program_.buffers = {{.name = "input", .kind = BufferKind::input, .chunks = {chunks}},
+                      {.name = "output", .kind = BufferKind::output, .chunks = {chunks}}};
+}
+
+std::int32_t KernelWriter::scratch(const std::string& name, std::int64_t chunks) {
+  program_.buffers.push_back({.name = name, .chunks = {chunks}});
+  return static_cast<std::int32_t>(program_.buffers.size()) - 1;
+}
+
+std::int32_t KernelWriter::fixed(const std::string& name, Bytes bytes) {
+  program_.buffers.push_back({.name = name, .bytes = bytes});
+  return static_cast<std::int32_t>(program_.buffers.size()) - 1;
+}
+
+std::int32_t KernelWriter::semaphores(const std::string& name) {
+  const auto first = static_cast<std::int32_t>(program_.semaphores.size());
+  for (int distance = 1; distance < ranks(); ++distance)
+    program_.semaphores.push_back({.name = fmt::format("{}, from {} before", name, distance)});
+  return first;
+}
+
+void KernelWriter::begin(int workgroup, int workgroups) {
+  workgroup_ = workgroup;
+  workgroups_ = workgroups;
+  kernel_.bodies.push_back(static_cast<std::int32_t>(program_.bodies.size()));
+  program_.bodies.emplace_back();
+}
+
+void KernelWriter::add(Op op) {
+  op.where = fmt::format("/{}", program_.bodies.back().ops.size());
+  program_.bodies.back().ops.push_back(std::move(op));
+}
+
+void KernelWriter::load(std::int32_t buffer) {
+  Op op{.kind = OpKind::load, .src = {{.buffer = buffer}}};
+  op.slice = workgroup_;
+  op.slices = workgroups_;
+  op.bytes = {16};
+  add(std::move(op));
+}
+
+void KernelWriter::barrier(std::int32_t first_semaphore, bool release) {
+  Op signal{.kind = release ? OpKind::signal : OpKind::relaxed_signal, .channel = Channel::memory};
+  Op wait{.kind = release ? OpKind::wait : OpKind::relaxed_wait, .channel = Channel::memory};
+  for (int distance = 1; distance < ranks(); ++distance) {
+    signal.semaphores.push_back({neighbour(distance, ranks()), first_semaphore + distance - 1});
+    wait.semaphores.push_back({own_rank(), first_semaphore + distance - 1});
+  }
+  add(std::move(signal));
+  add(std::move(wait));
+}
+
+Op KernelWriter::move(OpKind kind, std::vector<Operand> sources,
+                      std::vector<Operand> destinations) const {
+  Op op{.kind = kind, .channel = Channel::memory};
+  op.src = std::move(sources);
+  op.dst = std::move(destinations);
+  op.slice = workgroup_;
+  op.slices = workgroups_;
+  return op;
+}
+
+Program KernelWriter::finish(const std::string& name, int threads, int unroll) {
+  kernel_.name = name;
+  kernel_.threads = threads;
+  kernel_.unroll = unroll;
+  program_.kernels = {std::move(kernel_)};
+  program_.codes = {{{{StreamItem{.kind = StreamItem::Kind::kernel, .index = 0}}}}};
+  program_.code_of.assign(static_cast<std::size_t>(program_.ranks), 0);
+  program_.finish();
+  return std::move(program_);
+}
+
+}  // namespace hemiola::program

@@ -1,0 +1,82 @@
+// Kernels as libraries write them: grids, barriers, thresholds of the code that they ship, where a
+// plan says only what moves. Named as built-ins are: "all-reduce/vllm". The number of workgroups,
+// or the algorithm, depends on the size, so that bind() makes them (Program::by_size).
+//
+// A kernel is one function in kernel_*.cc and one line in kernel_list.h. Sources stand where
+// constants do.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/template.h"
+#include "program/program.h"
+
+namespace hemiola::program {
+
+/// What a kernel is made for. Parameters are complete: defaults are filled in.
+struct KernelArguments {
+  std::string name;
+  int ranks = 0;
+  Bytes size{};
+  DataType type = DataType::float32;
+  const machine::Machine* machine = nullptr;  ///< null: not known
+  plan::Parameters parameters;
+
+  const std::string& word(std::string_view parameter) const;
+  std::int64_t number(std::string_view parameter) const;  ///< Failure: not a number >= 0
+};
+
+struct KernelInfo {
+  std::string name;  ///< "all-reduce/vllm"
+  Collective collective = Collective::custom;
+  std::string description;  ///< one line
+  std::vector<plan::ParameterInfo> parameters;
+  Program (*make)(const KernelArguments&) = nullptr;
+};
+
+const std::vector<KernelInfo>& kernels();
+const KernelInfo* find_kernel(std::string_view name);
+
+/// Nothing when no kernel has this name. Failure: unknown parameters (with a suggestion), fewer
+/// than two ranks, what the library refuses.
+std::optional<Program> make_kernel(const std::string& name, const LoadOptions& options);
+
+/// One kernel on all ranks, which run the same code; workgroup by workgroup.
+class KernelWriter {
+ public:
+  /// Input and output hold all that nccl-tests calls size, cut into `chunks`.
+  KernelWriter(const KernelArguments& arguments, Collective collective, std::int64_t chunks);
+
+  std::int32_t input() const { return 0; }
+  std::int32_t output() const { return 1; }
+  /// Memory of every rank: chunks, or bytes whatever the size.
+  std::int32_t scratch(const std::string& name, std::int64_t chunks);
+  std::int32_t fixed(const std::string& name, Bytes bytes);
+  /// Semaphores that counterparts on all other ranks signal: number d - 1 by the rank d before.
+  std::int32_t semaphores(const std::string& name);
+
+  Program& program() { return program_; }
+  int ranks() const { return program_.ranks; }
+
+  void begin(int workgroup, int workgroups);
+  void add(Op op);
+  void sync() { add({.kind = OpKind::sync}); }
+  /// 16 B of fixed memory that this workgroup alone reads: a counter, a pointer.
+  void load(std::int32_t buffer);
+  /// All other ranks' counterparts are told, and told of.
+  void barrier(std::int32_t first_semaphore, bool release);
+  /// This workgroup's share of a move.
+  Op move(OpKind kind, std::vector<Operand> sources, std::vector<Operand> destinations) const;
+
+  /// The kernel of the workgroups written so far.
+  Program finish(const std::string& name, int threads, int unroll);
+
+ private:
+  Program program_;
+  Kernel kernel_;
+  int workgroup_ = 0, workgroups_ = 1;
+};
+
+}  // namespace hemiola::program
