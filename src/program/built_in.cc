@@ -198,11 +198,6 @@ std::optional<Program> make_built_in(const std::string& name, const LoadOptions&
       unknown_parameter(name, parameter, known);
   }
   if (pushes) prefer_push(*info, for_template);
-  // Several rings on a machine's links are for those who ask for them: they divide a size into more
-  // chunks, and are no chain, whose connections reach through NICs and need no scratch memory.
-  if (declares(*info, "rings") && std::none_of(for_template.begin(), for_template.end(),
-                                               [](const auto& p) { return p.first == "rings"; }))
-    for_template.emplace_back("rings", "identity");
   return lower_plan(plan::make(name, options.ranks, for_template, options.machine), for_lowering);
 }
 
