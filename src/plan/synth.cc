@@ -321,11 +321,12 @@ Plan synthesise(const TemplateArguments& arguments, Fill fill) {
   if (arguments.number("split") != 0) return plan_of(split_of(arguments));
   std::optional<Plan> best;
   Time least{0};
-  // Of plans that take about as long the first: templates are lowered to fewer operations, and
-  // schedules of fewer parts have fewer steps.
+  // Of plans that take about as long the first: templates, which the estimate cannot tell apart so
+  // finely, are lowered to fewer operations, and schedules of fewer parts have fewer steps.
   const auto consider = [&](Plan plan) {
     const Time time = estimate(plan, fabric, chunk_bytes(plan));
-    if (best && least.fs - time.fs <= least.fs / 100) return;
+    const std::int64_t alike = best && best->name == arguments.name ? 100 : 32;
+    if (best && least.fs - time.fs <= least.fs / alike) return;
     least = time;
     best = std::move(plan);
   };

@@ -220,7 +220,7 @@ TEST(Synthesis, is_never_slower_than_a_template_on_shipped_machines) {
                                 info.name == "all-reduce/partitioned" ||
                                 info.name == "reduce-scatter/collective";
         if (info.collective != find_template(synthesised)->collective || is_special) continue;
-        EXPECT_LE(time.us(), 1.01 * time_of(info.name, machine).us())
+        EXPECT_LE(time.us(), 1.04 * time_of(info.name, machine).us())
             << name << ": " << synthesised << " against " << info.name;
       }
     }
