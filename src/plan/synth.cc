@@ -283,8 +283,11 @@ void for_each_template(const TemplateArguments& arguments, bool pushes, Consider
     Parameters parameters;
     for (const ParameterInfo& parameter : info.parameters) {
       const auto& choices = parameter.choices;
-      if (pushes && std::find(choices.begin(), choices.end(), "push") != choices.end())
-        parameters.emplace_back(parameter.name, "push");  // nothing can be pulled through them
+      // Nothing can be pulled through NICs; and what is pushed is there without having been asked
+      // for, where nothing has to be reduced.
+      if ((pushes || parameter.name == "gather") &&
+          std::find(choices.begin(), choices.end(), "push") != choices.end())
+        parameters.emplace_back(parameter.name, "push");
     }
     std::optional<Plan> plan;
     try {
