@@ -148,8 +148,13 @@ std::optional<plan::Plan> read_plan_file(const std::string& name) {
 }
 
 program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,
-                              const machine::Machine* machine) {
-  const Settings parameters = parameter_values(options.parameters);
+                              const machine::Machine* machine, std::optional<Bytes> size) {
+  Settings parameters = parameter_values(options.parameters);
+  const plan::TemplateInfo* info = plan::find_template(name);
+  const bool stated = std::any_of(parameters.begin(), parameters.end(),
+                                  [](const auto& p) { return p.first == "size"; });
+  if (size && info != nullptr && info->needs_machine && !stated)
+    parameters.emplace_back("size", std::to_string(size->count));
   return program::load(name, {.ranks = ranks, .parameters = parameters, .machine = machine});
 }
 

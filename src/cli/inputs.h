@@ -44,9 +44,11 @@ void add_program_options(CLI::App& verb, ProgramOptions& options);
 std::vector<std::string> program_names(const std::string& input);
 /// The plan of a plan file; nothing for anything else.
 std::optional<plan::Plan> read_plan_file(const std::string& name);
-/// `machine`: what built-ins follow; may be null.
+/// `machine`: what built-ins follow; may be null. `size`: what synthesised ones are scheduled for,
+/// unless a parameter says so.
 program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,
-                              const machine::Machine* machine = nullptr);
+                              const machine::Machine* machine = nullptr,
+                              std::optional<Bytes> size = std::nullopt);
 
 /// Failure if an output cannot be written: found before a long run, not after it. Nothing is
 /// created; an empty name is no output.

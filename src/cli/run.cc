@@ -155,13 +155,15 @@ class Runner {
 
  private:
   Table run_machine(const Settings& settings);
-  void run_size(const machine::Machine& machine, const std::vector<program::Program>& programs,
-                Bytes size, const Settings& settings, Table& table);
+  program::Program load(const std::string& name, const machine::Machine& machine,
+                        std::optional<Bytes> size);
+  void run_size(const machine::Machine& machine, Bytes size, const Settings& settings,
+                Table& table);
   sim::Result run_one(const machine::Machine& machine, const program::Program& bound,
                       sim::TraceSink* trace);
   std::string check(const program::Program& bound);
   void check_skew(const program::Program& program) const;
-  std::vector<Bytes> sizes_of(const std::vector<program::Program>& programs);
+  std::vector<Bytes> sizes_on(const machine::Machine& machine);
   report::Run head(const Table& table) const;
   std::string program_name(const std::vector<std::string>& winners) const;
   void print(const Table& table) const;
@@ -180,15 +182,18 @@ class Runner {
 Table Runner::run_machine(const Settings& settings) {
   const machine::Machine machine = load_machine_with_gpus(options_.machine, settings);
   notices_.show(machine.warnings);
-  std::vector<program::Program> programs;
-  for (const std::string& name : plan_.programs) {
-    programs.push_back(load_program(name, options_.program, machine.ranks(), &machine));
-    notices_.show(programs.back().warnings);
-    check_skew(programs.back());
-  }
   Table table{.machine = machine.name + (settings.empty() ? "" : " " + to_text(settings))};
-  for (const Bytes size : sizes_of(programs)) run_size(machine, programs, size, settings, table);
+  for (const Bytes size : sizes_on(machine)) run_size(machine, size, settings, table);
   return table;
+}
+
+program::Program Runner::load(const std::string& name, const machine::Machine& machine,
+                              std::optional<Bytes> size) {
+  progress_->doing("making " + name);
+  program::Program program = load_program(name, options_.program, machine.ranks(), &machine, size);
+  notices_.show(program.warnings);
+  check_skew(program);
+  return program;
 }
 
 void Runner::check_skew(const program::Program& program) const {
@@ -198,20 +203,23 @@ void Runner::check_skew(const program::Program& program) const {
                 SourceLocation{.file = "--skew"});
 }
 
-std::vector<Bytes> Runner::sizes_of(const std::vector<program::Program>& programs) {
+std::vector<Bytes> Runner::sizes_on(const machine::Machine& machine) {
   if (!plan_.sizes.empty()) return plan_.sizes;
   Bytes size{};
-  for (const program::Program& program : programs) {
-    size = std::max(size, default_size(program, plan_.type));
+  for (const std::string& name : plan_.programs) {
+    try {
+      size = std::max(size, default_size(load(name, machine, std::nullopt), plan_.type));
+    } catch (const Failure&) {
+      if (plan_.programs.size() == 1) throw;
+    }
   }
   notices_.note("no --size is given: " + to_string(size));
   return {size};
 }
 
 /// Runs every program at one size and keeps the fastest.
-void Runner::run_size(const machine::Machine& machine,
-                      const std::vector<program::Program>& programs, Bytes size,
-                      const Settings& settings, Table& table) {
+void Runner::run_size(const machine::Machine& machine, Bytes size, const Settings& settings,
+                      Table& table) {
   struct Run {
     sim::Result result;
     program::Program bound;
@@ -222,8 +230,9 @@ void Runner::run_size(const machine::Machine& machine,
   const auto remark = [&others](const std::string& name, const std::string& text) {
     others += (others.empty() ? "" : ", ") + name + ' ' + text;
   };
-  for (const program::Program& program : programs) {
+  for (const std::string& name : plan_.programs) {
     try {
+      const program::Program program = load(name, machine, size);
       program::Program bound = program::bind(program, &machine, {size, plan_.type, plan_.op});
       notices_.show(bound.warnings);
       Run run{run_one(machine, bound, nullptr), std::move(bound)};
@@ -235,8 +244,8 @@ void Runner::run_size(const machine::Machine& machine,
       best = std::move(run);
     } catch (const Failure& failure) {
       // One built-in of several may not fit this machine or size; a wrong one is never passed over.
-      if (programs.size() == 1 || failure.code() != ExitCode::bad_input) throw;
-      remark(program.name, "cannot: " + failure.diagnostics().items().front().message);
+      if (plan_.programs.size() == 1 || failure.code() != ExitCode::bad_input) throw;
+      remark(name, "cannot: " + failure.diagnostics().items().front().message);
       if (!first_failure) first_failure = failure;
     }
   }
@@ -247,11 +256,11 @@ void Runner::run_size(const machine::Machine& machine,
     trace_text_ = trace.serialize();
   }
   best->result.settings = {settings.begin(), settings.end()};
-  if (programs.size() > 1) {
+  if (plan_.programs.size() > 1) {
     best->result.settings["program"] = best->bound.name;
     table.remarks.push_back(to_string(size) + ": " + best->bound.name + ' ' +
                             to_string(best->result.time) + " is the fastest of " +
-                            std::to_string(programs.size()) + "; " + others);
+                            std::to_string(plan_.programs.size()) + "; " + others);
   }
   table.winners.push_back(best->bound.name);
   table.results.push_back(std::move(best->result));

@@ -1,6 +1,7 @@
 // Small words for writing plans by hand: used by the templates and by tests.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -90,7 +91,7 @@ class RankByRank {
   }
 
   /// The dependency on what was added. What an earlier transfer of the stream waits for, and
-  /// earlier copies of the stream, are not waited for again.
+  /// earlier copies and pulls of the stream, are not waited for again.
   Dependency add(std::int64_t rank, std::int32_t stream, Transfer transfer) {
     std::vector<Item>& items = codes_[size(rank)].streams[size(stream)].items;
     auto& waited = waited_[{rank, stream}];
@@ -98,7 +99,19 @@ class RankByRank {
     std::erase_if(transfer.after, [&](const Dependency& d) {
       return !d.computed && !waited.insert({d.rank.constant, d.stream, d.transfer.constant}).second;
     });
-    if (transfer.kind == TransferKind::copy) waited.insert({rank, stream, number});
+    // What stays on this rank is complete before what its stream does later.
+    const std::vector<Dependency> all = transfer.after;
+    std::erase_if(transfer.after, [&](const Dependency& d) {
+      if (d.computed || d.rank.constant != rank) return false;
+      const bool is_local =
+          waited_[{rank, d.stream}].contains({rank, d.stream, d.transfer.constant});
+      return is_local && std::any_of(all.begin(), all.end(), [&](const Dependency& other) {
+               return !other.computed && other.rank.constant == rank && other.stream == d.stream &&
+                      other.transfer.constant > d.transfer.constant;
+             });
+    });
+    const bool stays = transfer.kind == TransferKind::copy || transfer.kind == TransferKind::pull;
+    if (stays) waited.insert({rank, stream, number});
     items.emplace_back(std::move(transfer));
     return done(rank, stream, number);
   }

@@ -33,21 +33,26 @@ class Schedule {
       const auto [when, number] = ready_.top();
       ready_.pop();
       Job& job = jobs_[number];
-      Time start = when;
-      for (const Load& load : job.loads) start = std::max(start, free_[at(load.trunk)]);
+      // Links pass on line by line: each starts as soon as it is free, the first one first.
+      Time start = when, left = when + job.copy + job.request;
+      if (!job.loads.empty()) start = std::max(start, free_[at(job.loads.front().trunk)]);
       if (start > when) {
         ready_.push({start, number});
         continue;
       }
-      Time left = start + job.copy;
+      Time gone = when + job.copy;
       for (const Load& load : job.loads) {
-        free_[at(load.trunk)] = start + load.busy;
-        left = std::max(left, start + load.busy);
+        Time& free = free_[at(load.trunk)];
+        free = std::max(free, start) + load.busy;
+        left = std::max(left, free);
+        if (&load == &job.loads.front()) gone = std::max(gone, free);
       }
-      end = std::max(end, left + job.latency);
+      end = std::max(end, left + job.arrives);
       ++done;
-      if (job.next >= 0) release(at(job.next), left);
-      for (const std::size_t other : job.waiting) release(other, left + job.latency);
+      if (job.next >= 0)
+        release(at(job.next),
+                job.waiting.empty() ? gone : left + job.fenced + fabric_.pause(job.rank));
+      for (const auto& [other, flag] : job.waiting) release(other, left + job.fenced + flag);
     }
     if (done < jobs_.size())
       throw Failure("plan '" + plan_.name + "' has transfers that wait for each other");
@@ -61,9 +66,13 @@ class Schedule {
   };
   struct Job {
     std::vector<Load> loads;
-    Time copy{0}, latency{0}, ready{0};
+    int rank = 0;
+    Time copy{0}, ready{0};
+    Time request{0};  // of a pull, until it is at the source
+    Time arrives{0};  // its last byte, after it has left
+    Time fenced{0};   // a flag can go, after that
     std::int64_t next = -1;
-    std::vector<std::size_t> waiting;
+    std::vector<std::pair<std::size_t, Time>> waiting;  // job, way of the flag
     std::int32_t missing = 1;  // what it waits for, and the start of the run
   };
   using Entry = std::pair<Time, std::size_t>;
@@ -92,11 +101,16 @@ class Schedule {
     for_each_transfer(
         plan_.code(rank).streams[s], rank, [&](const Transfer& transfer, const Indices& when) {
           Job& job = jobs_[at(number)];
+          job.rank = rank;
           set_loads(job, transfer, when);
           for (const Dependency& dependency : transfer.after) {
             if (dependency.computed) continue;
             const std::int64_t first = first_[at(dependency.rank(when))][at(dependency.stream)];
-            jobs_[at(first + dependency.transfer(when))].waiting.push_back(at(number));
+            const auto of_rank = static_cast<int>(dependency.rank(when));
+            jobs_[at(first + dependency.transfer(when))].waiting.emplace_back(
+                at(number), of_rank == rank && dependency.stream == static_cast<std::int32_t>(s)
+                                ? Time{0}
+                                : fabric_.flag(of_rank, rank));
             ++job.missing;
           }
           if (++number < end) {
@@ -134,7 +148,19 @@ class Schedule {
     const Way& way = fabric_.way(from, to);
     for (const Way::Use& use : way.uses)
       job.loads.push_back({use.trunk, fabric_.busy(way, use, bytes)});
-    job.latency = std::max(job.latency, way.latency);
+    const machine::GpuModel& gpu = fabric_.machine().model(job.rank);
+    const Time crossing = fabric_.crossing(way), load = fabric_.load(from);
+    const bool pulls = job.rank == to;
+    job.arrives = std::max(job.arrives, load + crossing);
+    if (way.is_network) {
+      job.ready = std::max(job.ready, gpu.proxy_fifo_latency + gpu.proxy_network_time);
+      job.fenced = std::max(job.fenced, gpu.proxy_network_time);
+      return;
+    }
+    // A pull's request, or the flag that says that the peer runs.
+    job.ready = std::max(job.ready, crossing);
+    if (pulls) job.request = std::max(job.request, crossing);
+    job.fenced = std::max(job.fenced, pulls ? load + crossing : load + 2 * crossing);
   }
 
   void check_multicast(std::int32_t group) {

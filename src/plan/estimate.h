@@ -7,11 +7,16 @@
 
 namespace hemiola::plan {
 
-/// Transfers start in the order in which they become ready: when what they wait for is complete,
-/// the one before in the stream has left, and all links of their way are free. They occupy a link
-/// for their bytes (packet headers included) over its bandwidth, and are complete one latency after
-/// that. Copies take what the memory of the GPU takes to read and write. A multicast occupies the
-/// way to every member at once; a whole collective a ring of its group. Computes take no time.
+/// Transfers start in the order in which they become ready: when their peer has told that it runs,
+/// what they wait for is known to be complete, the one before in the stream has left, and the first
+/// link of their way is free. They occupy every link, each from when it is free, for their bytes
+/// (packet headers included) over its bandwidth, and are complete one latency after the last; a
+/// pull asks for its data one latency before. Who waits for a transfer of another rank knows of it
+/// when its data are acknowledged, a fence has passed, and a flag has crossed and been polled; the
+/// stream goes on after the fence. Behind a NIC the proxy posts data and flag one after the other.
+/// Copies take what the memory of the GPU takes to read and write. A multicast occupies the way to
+/// every member at once; a whole collective a ring of its group. Computes take no time, and neither
+/// do launches.
 ///
 /// `chunk_bytes`: size of a chunk; unused by plans of elements. Failure: ranks without a way, a
 /// plan that waits for ever.

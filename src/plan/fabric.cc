@@ -31,7 +31,7 @@ void Fabric::find_trunks() {
                                                    static_cast<std::int32_t>(trunks_.size()));
     if (is_new) {
       leaving_[at(link.from)].push_back(entry->second);
-      trunks_.push_back({link.from, link.to, link.link_class, 0, {}});
+      trunks_.push_back({link.from, link.to, link.link_class, 0, {}, {}});
     }
     Trunk& trunk = trunks_[at(entry->second)];
     ++trunk.lanes;
@@ -44,6 +44,11 @@ void Fabric::find_trunks() {
       const machine::Node& node = machine_.nodes[at(end)];
       if (node.kind == NodeKind::nic && !node.nic_model.rate.is_ideal())
         trunk.bandwidth = std::min(trunk.bandwidth, node.nic_model.rate);
+      if (rank_of_[at(end)] < 0) continue;
+      Rate port = machine_.model(rank_of_[at(end)]).noc_io_rate;
+      port.bytes_per_second *= trunk.lanes;
+      if (!port.is_ideal())
+        trunk.ports = trunk.ports.is_ideal() ? port : std::min(trunk.ports, port);
     }
   }
 }
@@ -187,13 +192,52 @@ std::vector<std::pair<int, int>> Fabric::neighbours() {
 Time Fabric::busy(const Way& way, const Way::Use& use, std::int64_t bytes) const {
   const Trunk& trunk = trunks_[at(use.trunk)];
   const std::int64_t part = (bytes * use.paths + way.paths - 1) / way.paths;
-  return trunk.bandwidth.time_for(machine_.link_classes[at(trunk.link_class)].wire_bytes(part));
+  const Time wire =
+      trunk.bandwidth.time_for(machine_.link_classes[at(trunk.link_class)].wire_bytes(part));
+  // GPUs on the way forward between links, past their ports.
+  const bool ends =
+      trunk.from == machine_.gpus[at(way.from)] || trunk.to == machine_.gpus[at(way.to)];
+  return trunk.ports.is_ideal() || !ends ? wire : std::max(wire, trunk.ports.time_for(part));
+}
+
+Time Fabric::crossing(const Way& way) const {
+  const machine::GpuModel& from = machine_.model(way.from);
+  const machine::GpuModel& to = machine_.model(way.to);
+  return {way.latency.fs + from.noc_latency.fs + from.noc_partition_latency.fs / 2 +
+          from.noc_io_latency.fs + to.noc_io_latency.fs + to.l2_latency.fs};
+}
+
+Time Fabric::load(int rank) const {
+  const machine::GpuModel& gpu = machine_.model(rank);
+  return 2 * gpu.noc_latency + gpu.noc_partition_latency + gpu.l2_latency;
 }
 
 Time Fabric::busy(const Way& way, std::int64_t bytes) const {
   Time most{0};
   for (const Way::Use& use : way.uses) most = std::max(most, busy(way, use, bytes));
   return most;
+}
+
+Time Fabric::pause(int rank) const {
+  const machine::GpuModel& gpu = machine_.model(rank);
+  return gpu.sync_fence_latency + 3 * gpu.sync_barrier_latency + 3 * gpu.sync_op_overhead +
+         load(rank);
+}
+
+Time Fabric::flag(int from, int to) {
+  const machine::GpuModel& gpu = machine_.model(from);
+  const machine::GpuModel& there = machine_.model(to);
+  // Two syncs around the flag, and one after the poll that sees it.
+  Time time = gpu.sync_fence_latency + 2 * gpu.sync_barrier_latency + 2 * gpu.sync_op_overhead +
+              there.sync_poll_interval + load(to) + there.sync_barrier_latency +
+              there.sync_op_overhead;
+  if (from != to) time += crossing(way(from, to));
+  return time;
+}
+
+Time Fabric::handover(const Way& way) {
+  if (!way.is_network) return load(way.from) + 2 * crossing(way) + flag(way.from, way.to);
+  return machine_.model(way.from).proxy_network_time + flag(way.from, way.to);
 }
 
 }  // namespace hemiola::plan

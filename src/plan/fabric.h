@@ -1,6 +1,6 @@
 // The machine as plans see it: ways between ranks, the links that each occupies, and for how long.
 // Coarser than the simulator: parallel links are one, a transfer spreads evenly over all paths of
-// its way, and only bandwidth and latency count.
+// its way, and only bandwidths (of links and of the GPUs' ports to them) and latencies count.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@ struct Trunk {
   std::int32_t link_class = 0;
   std::int32_t lanes = 0;
   Rate bandwidth{};  ///< of all lanes, raw; not more than a NIC at one of its ends does
+  Rate ports{};      ///< of all lanes, data without headers: the slower GPU at its ends; 0: ideal
 };
 
 /// How data gets from one rank to another.
@@ -50,6 +51,21 @@ class Fabric {
   /// island; of the ways of a rank into another island only those with the fewest hops are listed.
   std::vector<std::pair<int, int>> neighbours();
   std::int32_t island(int rank) const { return islands_[static_cast<std::size_t>(rank)]; }
+
+  /// From a compute unit at one end of a way to the memory at the other, for data or a flag.
+  Time crossing(const Way& way) const;
+  /// A load from own memory, in the L2.
+  Time load(int rank) const;
+
+  /// Of a workgroup between two transfers, where the first is told to others and the second waits
+  /// for something: a fence with nothing to wait for, syncs, a poll.
+  Time pause(int rank) const;
+  /// From the begin of a release fence with nothing to wait for until a workgroup of the other rank
+  /// (or of the same) has seen the flag behind it.
+  Time flag(int from, int to);
+  /// From the last byte's leaving until it can be used: it is loaded, arrives, is acknowledged, and
+  /// a flag follows; behind a NIC the flag is posted behind the data.
+  Time handover(const Way& way);
 
   /// How long `bytes` keep a trunk busy, and the busiest of a way.
   Time busy(const Way& way, const Way::Use& use, std::int64_t bytes) const;

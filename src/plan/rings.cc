@@ -1,6 +1,7 @@
 #include "plan/rings.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "plan/families.h"
@@ -14,52 +15,142 @@ std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-/// A plan being written with one stream per ring.
+/// A plan being written with one stream per ring. Where moving all ranks on by `period` leaves all
+/// rings as they are, ranks that far apart run the same code, written for the first of them.
 struct Writing {
   Plan plan;
-  RankByRank code;
-  std::int64_t ranks, rings;
+  const std::vector<Ring>& rings;
+  std::vector<std::vector<std::int64_t>> place;  // by ring and rank
+  std::int64_t ranks, count, period;
 };
 
+/// The least distance between ranks of one code.
+std::int64_t period_of(const std::vector<Ring>& rings) {
+  const auto ranks = static_cast<std::int64_t>(rings.front().size());
+  std::vector<std::vector<std::int64_t>> steps;  // by ring and rank: to the next rank
+  for (const Ring& ring : rings) {
+    steps.emplace_back(ring.size());
+    for (std::size_t i = 0; i < ring.size(); ++i)
+      steps.back()[at(ring[i])] = (ring[(i + 1) % ring.size()] - ring[i] + ranks) % ranks;
+  }
+  for (std::int64_t period = 1; period < ranks; ++period) {
+    const auto repeats = [&](const std::vector<std::int64_t>& list) {
+      return std::equal(list.begin() + period, list.end(), list.begin());
+    };
+    if (ranks % period == 0 && std::all_of(steps.begin(), steps.end(), repeats)) return period;
+  }
+  return ranks;
+}
+
 Writing start(const TemplateArguments& arguments, const std::vector<Ring>& rings) {
-  const auto count = static_cast<std::int64_t>(rings.size());
-  Writing writing{start_plan(arguments, arguments.ranks * count), RankByRank(arguments.ranks),
-                  arguments.ranks, count};
-  for (std::int64_t i = 0; i < count; ++i) writing.code.add_stream("ring " + std::to_string(i));
+  const auto count = std::ssize(rings);
+  Writing writing{start_plan(arguments, arguments.ranks * count),
+                  rings,
+                  {},
+                  arguments.ranks,
+                  count,
+                  period_of(rings)};
+  for (const Ring& ring : rings) {
+    writing.place.emplace_back(ring.size());
+    for (std::size_t i = 0; i < ring.size(); ++i)
+      writing.place.back()[at(ring[i])] = static_cast<std::int64_t>(i);
+  }
+  writing.plan.codes.resize(at(writing.period));
+  for (Code& code : writing.plan.codes) {
+    for (std::int64_t i = 0; i < count; ++i)
+      code.streams.push_back({count == 1 ? "ring" : "ring " + std::to_string(i), {}, {}});
+  }
+  for (std::int64_t rank = 0; rank < arguments.ranks; ++rank)
+    writing.plan.code_of.push_back(static_cast<std::int32_t>(rank % writing.period));
   writing.plan.in_place_safe = true;
   return writing;
 }
 
-/// Steps 0 .. ranks - 2 around ring `number`: in step s the rank at place p passes on the chunk of
-/// the rank at place p - `behind` - s. `transfer(owner, rank, step)` says how; step 0 waits for
-/// `first_needs` of the rank before it, if that is not negative, every other for the step before.
+/// The share of a ring in what a rank owns.
+Affine share(const Writing& writing, std::int64_t number, const Affine& owner) {
+  return writing.count == 1 ? owner : scaled(owner, writing.count, number);
+}
+
+/// How a chunk is numbered: by the rank that owns it, or, where nobody does, by that rank's place
+/// in the ring, which is a single expression for all steps.
+enum class Numbering { rank, place };
+
+/// By how much places grow with the ranks of a code; 0: not evenly.
+std::int64_t places_per_rank(const Writing& writing, std::int64_t number) {
+  const std::vector<std::int64_t>& place = writing.place[at(number)];
+  if (writing.period == writing.ranks) return 1;  // a code has one rank
+  std::int64_t shift = place[at(writing.period)] - place[0];
+  if (shift > writing.ranks / 2) shift -= writing.ranks;
+  return shift % writing.period == 0 ? shift / writing.period : 0;
+}
+
+/// Steps 0 .. ranks - 2 around every ring: in step s a rank passes on the chunk of the rank that is
+/// `behind` + s places before it. Every step waits for the one before it at the rank before, step 0
+/// (with `follows`) for the last of an earlier round. `make(ring, chunk, step)` says how.
 template <class Make>
-void go_round(Writing& writing, const Ring& ring, std::int32_t number, std::int64_t behind,
-              std::int64_t first_needs, Make&& make) {
-  const std::int64_t ranks = writing.ranks;
-  const auto place = [&](std::int64_t p) { return ring[at((p % ranks + ranks) % ranks)]; };
-  for (std::int64_t p = 0; p < ranks; ++p) {
-    for (std::int64_t step = 0; step < ranks - 1; ++step) {
-      Transfer transfer = make(place(p - behind - step), step);
-      transfer.peer = constant(place(p + 1));
-      const std::int64_t needed = first_needs + step;
-      if (step > 0 || first_needs >= 0)
-        transfer.after.push_back(done(place(p - 1), number, needed));
-      writing.code.add(place(p), number, std::move(transfer));
+void go_round(Writing& writing, Numbering numbering, std::int64_t behind, bool follows,
+              Make&& make) {
+  const std::int64_t ranks = writing.ranks, last = ranks - 2;
+  for (std::int64_t rank = 0; rank < writing.period; ++rank) {
+    for (std::int64_t number = 0; number < writing.count; ++number) {
+      const Ring& ring = writing.rings[at(number)];
+      const std::int64_t place = writing.place[at(number)][at(rank)];
+      const auto ahead = [&](std::int64_t places) {  // of this place, as a distance in ranks
+        const std::int64_t other = ring[at(((place + places) % ranks + ranks) % ranks)];
+        return (other - rank + ranks) % ranks;
+      };
+      const std::int64_t slope =
+          numbering == Numbering::place ? places_per_rank(writing, number) : 0;
+      const auto chunk_at = [&](std::int64_t s) {  // of the first rank of the code
+        if (slope == 0) return (rank + ahead(-behind - s)) % ranks;
+        return ((place - behind - s) % ranks + ranks) % ranks;
+      };
+      Stream& stream = writing.plan.codes[at(rank)].streams[at(number)];
+      const std::int64_t before = count_transfers(stream);
+      for (std::int64_t step = 0; step <= last;) {
+        // Steps after the first and before the last are loops where chunks are equally far apart.
+        std::int64_t count = 1, stride = 0;
+        if (step > 0 && step + 1 < last) {
+          const auto next = [&](std::int64_t s) {
+            return (chunk_at(s + 1) - chunk_at(s) + ranks) % ranks;
+          };
+          stride = next(step);
+          while (step + count < last && next(step + count - 1) == stride) ++count;
+          if (stride > ranks / 2) stride -= ranks;
+        }
+        const std::int64_t grows = slope == 0 ? 1 : slope;  // with the rank
+        const Affine owner{.constant = chunk_at(step) - grows * rank,
+                           .rank = grows,
+                           .loop = {count > 1 ? stride : 0, 0},
+                           .modulus = ranks};
+        Transfer transfer = make(number, share(writing, number, owner), step);
+        transfer.peer = neighbour(ahead(1), ranks);
+        if (step > 0 || follows) {
+          const std::int64_t needed = before + step - 1;
+          transfer = after(std::move(transfer), neighbour(ahead(-1), ranks),
+                           count > 1 ? counting(needed) : constant(needed),
+                           static_cast<std::int32_t>(number));
+        }
+        if (count > 1)
+          repeat(stream, count, std::move(transfer));
+        else
+          stream.items.emplace_back(std::move(transfer));
+        step += count;
+      }
     }
   }
 }
 
-/// `result`: where the last step leaves the sum, at the owner of the chunk.
+/// `result(chunk, ring)`: where the last step leaves the sum.
 template <class Result>
-void reduce_round(Writing& writing, const Ring& ring, std::int32_t number, Result&& result) {
-  go_round(writing, ring, number, 1, -1, [&](std::int64_t owner, std::int64_t step) {
-    const Affine chunk = constant(owner * writing.rings + number);
-    const bool is_last = step == writing.ranks - 2;
-    return reducing(push({}, chunk_of(step == 0 ? kInput : kPartial, chunk),
-                         is_last ? result(chunk) : chunk_of(kPartial, chunk)),
-                    chunk_of(kInput, chunk));
-  });
+void reduce_round(Writing& writing, Numbering numbering, std::int64_t behind, Result&& result) {
+  const std::int64_t last = writing.ranks - 2;
+  go_round(writing, numbering, behind, false,
+           [&](std::int64_t number, const Affine& chunk, std::int64_t s) {
+             return reducing(push({}, chunk_of(s == 0 ? kInput : kPartial, chunk),
+                                  s == last ? result(chunk, number) : chunk_of(kPartial, chunk)),
+                             chunk_of(kInput, chunk));
+           });
 }
 
 }  // namespace
@@ -74,10 +165,10 @@ ParameterInfo rings_parameter() {
 }
 
 std::vector<Ring> rings_of(const TemplateArguments& arguments) {
-  if (arguments.machine == nullptr || arguments.word("rings") == "identity") return {};
-  std::vector<Ring> rings = find_rings(Fabric(*arguments.machine));
-  if (rings.size() == 1 && std::is_sorted(rings.front().begin(), rings.front().end())) return {};
-  return rings;
+  Ring in_order(at(arguments.ranks));
+  std::iota(in_order.begin(), in_order.end(), 0);
+  if (arguments.machine == nullptr || arguments.word("rings") == "identity") return {in_order};
+  return find_rings(Fabric(*arguments.machine));
 }
 
 Plan all_reduce_along(const TemplateArguments& arguments, const std::vector<Ring>& rings) {
@@ -86,16 +177,12 @@ Plan all_reduce_along(const TemplateArguments& arguments, const std::vector<Ring
   writing.plan.tensors = {{"input", Role::input, chunks},
                           {"output", Role::output, chunks},
                           {"partial", Role::transit, chunks}};
-  for (std::int32_t number = 0; number < writing.rings; ++number) {
-    const Ring& ring = rings[at(number)];
-    reduce_round(writing, ring, number,
-                 [](const Affine& chunk) { return chunk_of(kOutput, chunk); });
-    go_round(writing, ring, number, 0, writing.ranks - 2, [&](std::int64_t owner, std::int64_t) {
-      const Region chunk = chunk_of(kOutput, constant(owner * writing.rings + number));
-      return push({}, chunk, chunk);
-    });
-  }
-  writing.code.finish(writing.plan);
+  reduce_round(writing, Numbering::place, 0,
+               [](const Affine& chunk, std::int64_t) { return chunk_of(kOutput, chunk); });
+  go_round(writing, Numbering::place, -1, true,
+           [](std::int64_t, const Affine& chunk, std::int64_t) {
+             return push({}, chunk_of(kOutput, chunk), chunk_of(kOutput, chunk));
+           });
   return std::move(writing.plan);
 }
 
@@ -103,31 +190,30 @@ Plan reduce_scatter_along(const TemplateArguments& arguments, const std::vector<
   Writing writing = start(arguments, rings);
   const std::int64_t chunks = writing.plan.chunks_per_size;
   writing.plan.tensors = {{"input", Role::input, chunks},
-                          {"output", Role::output, writing.rings},
+                          {"output", Role::output, writing.count},
                           {"partial", Role::transit, chunks}};
-  for (std::int32_t number = 0; number < writing.rings; ++number) {
-    reduce_round(writing, rings[at(number)], number,
-                 [&](const Affine&) { return chunk_of(kOutput, constant(number)); });
-  }
-  writing.code.finish(writing.plan);
+  reduce_round(writing, Numbering::rank, 1, [](const Affine&, std::int64_t number) {
+    return chunk_of(kOutput, constant(number));
+  });
   return std::move(writing.plan);
 }
 
 Plan all_gather_along(const TemplateArguments& arguments, const std::vector<Ring>& rings) {
   Writing writing = start(arguments, rings);
-  writing.plan.tensors = {{"input", Role::input, writing.rings},
+  writing.plan.tensors = {{"input", Role::input, writing.count},
                           {"output", Role::output, writing.plan.chunks_per_size}};
-  for (std::int32_t number = 0; number < writing.rings; ++number) {
-    go_round(writing, rings[at(number)], number, 0, -1, [&](std::int64_t owner, std::int64_t step) {
-      const Region chunk = chunk_of(kOutput, constant(owner * writing.rings + number));
-      return push({}, step == 0 ? chunk_of(kInput, constant(number)) : chunk, chunk);
-    });
-    for (std::int64_t rank = 0; rank < writing.ranks; ++rank)
-      writing.code.add(rank, number,
-                       copy(chunk_of(kInput, constant(number)),
-                            chunk_of(kOutput, constant(rank * writing.rings + number))));
+  for (Code& code : writing.plan.codes) {
+    for (std::int64_t number = 0; number < writing.count; ++number) {
+      const Region own = chunk_of(kOutput, share(writing, number, own_rank()));
+      code.streams[at(number)].items.emplace_back(copy(chunk_of(kInput, constant(number)), own));
+    }
   }
-  writing.code.finish(writing.plan);
+  go_round(writing, Numbering::rank, 0, false,
+           [](std::int64_t number, const Affine& chunk, std::int64_t step) {
+             const Region held =
+                 step == 0 ? chunk_of(kInput, constant(number)) : chunk_of(kOutput, chunk);
+             return push({}, held, chunk_of(kOutput, chunk));
+           });
   return std::move(writing.plan);
 }
 
@@ -142,9 +228,26 @@ Plan broadcast_along(const TemplateArguments& arguments, const std::vector<Ring>
     broadcast_along(code, chain_from(rings[at(number)], plan.root),
                     {.input = kInput, .output = kOutput, .first = number}, kInput, {});
   }
-  code.add(plan.root, 0, copy(chunks_of(kInput, {}, count), chunks_of(kOutput, {}, count)));
+  for (std::int32_t number = 0; number < count; ++number) {
+    const Affine chunk = constant(number);
+    code.add(plan.root, number, copy(chunk_of(kInput, chunk), chunk_of(kOutput, chunk)));
+  }
   code.finish(plan);
+  name_peers_by_distance(plan);
   return plan;
+}
+
+void name_peers_by_distance(Plan& plan) {
+  for (std::size_t rank = 0; rank < plan.codes.size(); ++rank) {
+    for (Stream& stream : plan.codes[rank].streams) {
+      for (Item& item : stream.items) {
+        auto& transfer = std::get<Transfer>(item);
+        if (transfer.kind != TransferKind::push) continue;
+        const std::int64_t distance = transfer.peer.constant - static_cast<std::int64_t>(rank);
+        transfer.peer = neighbour((distance + plan.ranks) % plan.ranks, plan.ranks);
+      }
+    }
+  }
 }
 
 Tree chain_to(const Ring& ring, int root) {

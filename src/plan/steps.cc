@@ -22,7 +22,7 @@ Steps::Steps(Fabric& fabric, std::int64_t chunk_bytes, bool against)
     for (const Way::Use& use : way.uses)
       step.loads.push_back({use.trunk, fabric.busy(way, use, chunk_bytes)});
     step.busy = fabric.busy(way, chunk_bytes);
-    step.latency = way.latency;
+    step.latency = fabric.handover(way);
     step.is_network = way.is_network;
     const auto number = static_cast<std::int32_t>(steps_.size());
     into_[at(step.to)].push_back(number);

@@ -17,7 +17,7 @@ struct Step {
   int from = 0, to = 0;
   std::vector<Load> loads;
   Time busy{0};     ///< of the busiest trunk
-  Time latency{0};  ///< beyond that
+  Time latency{0};  ///< beyond that, until the receiver can use it
   bool is_network = false;
 };
 

@@ -1,5 +1,6 @@
-// Templates that are derived from the machine: schedules of synthesis.h as plans. A rank has a
-// stream for each of its outgoing links, with the transfers in the order of the schedule.
+// Templates that are derived from the machine: schedules of synthesis.h as plans, or the plan of
+// another template where that takes less time. A rank has a stream for each of its links, with the
+// transfers in the order of the schedule.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -35,9 +36,15 @@ class Writer {
     local_ = code_.add_stream("local");
   }
 
+  /// A push, by the sender.
   Dependency add(const Move& move, Transfer transfer) {
     return code_.add(move.from, stream_of(move.from, move.to), std::move(transfer));
   }
+  /// A pull, by the receiver.
+  Dependency add_pull(const Move& move, Transfer transfer) {
+    return code_.add(move.to, stream_of(move.to, move.from), std::move(transfer));
+  }
+  bool is_network(const Move& move) { return fabric_.way(move.from, move.to).is_network; }
   /// Copies and additions of what has come.
   Dependency add_local(int rank, Transfer transfer) {
     return code_.add(rank, local_, std::move(transfer));
@@ -142,26 +149,32 @@ class Reduction {
     if (dependency) transfer.after.push_back(*dependency);
   }
 
-  /// Adds to the receiver's sum on arrival, unless another addition is still on its way.
+  /// The receiver adds to its sum as it pulls, unless another addition is still on its way. Nothing
+  /// can be pulled through a NIC: what is pushed there is added afterwards, too.
   void send(std::int64_t number) {
     const Move& move = moves_[at(number)];
     Sum& sum = sums_[at(move.to)][move.chunk];
-    Transfer transfer =
-        push(constant(move.to), held(move.from, move.chunk), chunk_of(kSlots, constant(0)));
-    wait(transfer, sums_[at(move.from)][move.chunk].last);
-    if (sum.last && sum.end > move.start) {
+    const bool pushes = writer_.is_network(move);
+    const Region source = held(move.from, move.chunk);
+    const auto add_to_plan = [&](Transfer transfer) {
+      wait(transfer, sums_[at(move.from)][move.chunk].last);
+      return pushes ? writer_.add(move, std::move(transfer))
+                    : writer_.add_pull(move, std::move(transfer));
+    };
+    if (pushes || (sum.last && sum.end > move.start)) {
       slot_of_[at(number)] = slots_[at(move.to)]++;
-      transfer.destination = chunk_of(kSlots, constant(slot_of_[at(number)]));
-      arrived_[at(number)] = writer_.add(move, std::move(transfer));
+      const Region slot = chunk_of(kSlots, constant(slot_of_[at(number)]));
+      arrived_[at(number)] = add_to_plan(pushes ? push(constant(move.to), source, slot)
+                                                : pull(constant(move.from), source, slot));
       sum.end = std::max(sum.end, move.end);
       todo_.push({sum.end, false, number});
       return;
     }
     const Region operand = held(move.to, move.chunk);
-    transfer.destination = target(move.to, move.chunk);
-    transfer = reducing(std::move(transfer), operand);
+    Transfer transfer =
+        reducing(pull(constant(move.from), source, target(move.to, move.chunk)), operand);
     wait(transfer, sum.last);
-    sum.last = writer_.add(move, std::move(transfer));
+    sum.last = add_to_plan(std::move(transfer));
     sum.end = move.end;
   }
 
@@ -261,27 +274,71 @@ void fill_all_to_all(Plan& plan, Fabric& fabric, const SynthesisOptions& options
 
 using Fill = void (*)(Plan& plan, Fabric& fabric, const SynthesisOptions& options);
 
-/// In as many parts as are asked for, or as give the shortest estimate.
+/// The plans of the other templates of the collective that this machine can run by loads, stores
+/// and posts; `consider(plan)`.
+template <class Consider>
+void for_each_template(const TemplateArguments& arguments, bool pushes, Consider&& consider) {
+  for (const TemplateInfo& info : templates()) {
+    if (info.collective != arguments.collective || !info.in_chunks || info.needs_machine) continue;
+    Parameters parameters;
+    for (const ParameterInfo& parameter : info.parameters) {
+      const auto& choices = parameter.choices;
+      // Nothing can be pulled through NICs; and what is pushed is there without having been asked
+      // for, where nothing has to be reduced.
+      if ((pushes || parameter.name == "gather") &&
+          std::find(choices.begin(), choices.end(), "push") != choices.end())
+        parameters.emplace_back(parameter.name, "push");
+    }
+    std::optional<Plan> plan;
+    try {
+      plan = make(info.name, arguments.ranks, parameters, arguments.machine);
+    } catch (const Failure&) {
+      continue;  // not for this number of ranks
+    }
+    if (plan->groups.empty()) consider(std::move(*plan));
+  }
+}
+
+bool has_nics(const Fabric& fabric) {
+  for (int rank = 1; rank < fabric.ranks(); ++rank) {
+    if (fabric.island(rank) != fabric.island(0)) return true;
+  }
+  return false;
+}
+
+/// In as many parts as are asked for; or whatever gives the shortest estimate.
 Plan synthesise(const TemplateArguments& arguments, Fill fill) {
   constexpr std::int64_t kMostParts = 16;
   constexpr int kManyRanks = 128;  // they divide the data finely enough
   Fabric fabric(*arguments.machine);
+  const std::int64_t size = arguments.number("size");
+  const auto chunk_bytes = [&](const Plan& plan) {
+    return std::max<std::int64_t>(1, size / plan.chunks_per_size);
+  };
   const auto plan_of = [&](std::int64_t parts) {
     Plan plan = start_plan(arguments, arguments.ranks * parts);
-    const std::int64_t bytes = arguments.number("size") / plan.chunks_per_size;
-    const SynthesisOptions options{parts, std::max<std::int64_t>(1, bytes),
-                                   static_cast<std::uint64_t>(arguments.number("seed"))};
-    fill(plan, fabric, options);
-    return std::pair(estimate(plan, fabric, options.chunk_bytes), std::move(plan));
+    fill(plan, fabric,
+         {parts, chunk_bytes(plan), static_cast<std::uint64_t>(arguments.number("seed"))});
+    return plan;
   };
-  if (arguments.number("split") != 0) return plan_of(split_of(arguments)).second;
-  auto best = plan_of(1);
-  for (std::int64_t parts = 2; parts <= kMostParts && arguments.ranks < kManyRanks; parts *= 2) {
-    auto next = plan_of(parts);
-    const Time gain = best.first - next.first;
-    if (gain.fs > best.first.fs / 100) best = std::move(next);
-  }
-  return std::move(best.second);
+  if (arguments.number("split") != 0) return plan_of(split_of(arguments));
+  std::optional<Plan> best;
+  Time least{0};
+  // Of plans that take about as long the first: templates, which the estimate cannot tell apart so
+  // finely, are lowered to fewer operations, and schedules of fewer parts have fewer steps.
+  const auto consider = [&](Plan plan) {
+    const Time time = estimate(plan, fabric, chunk_bytes(plan));
+    const std::int64_t alike = best && best->name == arguments.name ? 100 : 32;
+    if (best && least.fs - time.fs <= least.fs / alike) return;
+    least = time;
+    best = std::move(plan);
+  };
+  const bool is_large = arguments.ranks >= kManyRanks;
+  if (!is_large) for_each_template(arguments, has_nics(fabric), consider);
+  for (std::int64_t parts = 1; parts <= (is_large ? 1 : kMostParts); parts *= 2)
+    consider(plan_of(parts));
+  if (best->name != arguments.name) best->name = arguments.name + " as " + best->name;
+  return std::move(*best);
 }
 
 template <Fill fill>
@@ -294,8 +351,15 @@ TemplateInfo synth_template(const char* name, Collective collective, const char*
   return {name,
           collective,
           description,
-          {{"split", "0", {}, "chunks per rank; 0: as many as the schedule gains from, up to 16"},
-           {"size", "67108864", {}, "bytes for which to schedule, as nccl-tests counts them"},
+          {{"split",
+            "0",
+            {},
+            "chunks per rank; 0: as many as the schedule gains from, up to 16, or another "
+            "template's plan"},
+           {"size",
+            "67108864",
+            {},
+            "bytes for which to schedule, as nccl-tests counts them; `run` takes its --size"},
            {"seed", "0", {}, "choice among equally good chunks"}},
           make,
           true,

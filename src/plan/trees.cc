@@ -4,7 +4,6 @@
 // scan, 2009).
 #include "plan/trees.h"
 
-#include <numeric>
 #include <optional>
 #include <string>
 
@@ -94,17 +93,17 @@ Plan make_broadcast_tree(const TemplateArguments& arguments) {
   return plan;
 }
 
-/// The data is divided among the trees.
-Plan make_reduce(const TemplateArguments& arguments, const std::vector<Tree>& trees) {
-  const std::int64_t parts = split_of(arguments), all = parts * std::ssize(trees);
+/// The data is divided among the trees: tree k of K moves the chunks k, k + K, ... `partial`: where
+/// sums wait.
+Plan make_reduce(const TemplateArguments& arguments, const std::vector<Tree>& trees, Role partial) {
+  const std::int64_t parts = split_of(arguments), count = std::ssize(trees), all = parts * count;
   Plan plan = start_rooted(arguments, all);
-  plan.tensors.push_back({"partial", Role::scratch, all});
+  plan.tensors.push_back({"partial", partial, all});
   RankByRank code(plan.ranks);
-  std::int64_t number = 0;
-  for (const Tree& tree : trees) {
+  for (std::int64_t k = 0; k < count; ++k) {
     reduce_along(
-        code, tree,
-        {.input = 0, .partial = 2, .output = 1, .first = parts * number++, .count = parts});
+        code, trees[static_cast<std::size_t>(k)],
+        {.input = 0, .partial = 2, .output = 1, .first = k, .count = parts, .stride = count});
   }
   code.finish(plan);
   return plan;
@@ -113,18 +112,16 @@ Plan make_reduce(const TemplateArguments& arguments, const std::vector<Tree>& tr
 Plan make_reduce_tree(const TemplateArguments& arguments) {
   const int root = root_of(arguments);
   return make_reduce(
-      arguments, trees_of(arguments, {root}, {shifted_tree(binary_tree(arguments.ranks), root)}));
+      arguments, trees_of(arguments, {root}, {shifted_tree(binary_tree(arguments.ranks), root)}),
+      Role::scratch);
 }
 
 Plan make_reduce_ring(const TemplateArguments& arguments) {
-  std::vector<Ring> rings = rings_of(arguments);
-  if (rings.empty()) {
-    rings.emplace_back(static_cast<std::size_t>(arguments.ranks));
-    std::iota(rings.front().begin(), rings.front().end(), 0);
-  }
   std::vector<Tree> chains;
-  for (const Ring& ring : rings) chains.push_back(chain_to(ring, root_of(arguments)));
-  return make_reduce(arguments, chains);
+  for (const Ring& ring : rings_of(arguments)) chains.push_back(chain_to(ring, root_of(arguments)));
+  Plan plan = make_reduce(arguments, chains, Role::transit);
+  name_peers_by_distance(plan);
+  return plan;
 }
 
 ParameterInfo trees_parameter() {
@@ -169,7 +166,8 @@ std::vector<Dependency> reduce_along(RankByRank& code, const Tree& tree, const F
   const std::vector<int> order = from_root(tree, children);
   const std::int32_t stream = code.add_stream("up");
   std::vector<Dependency> complete;
-  for (std::int64_t chunk = flow.first; chunk < flow.first + flow.count; ++chunk) {
+  for (std::int64_t i = 0; i < flow.count; ++i) {
+    const std::int64_t chunk = flow.first + i * flow.stride;
     std::vector<std::optional<Dependency>> sum(tree.size());  // the last addition at a rank
     for (auto rank = order.rbegin(); rank != order.rend(); ++rank) {
       const auto& below = children[static_cast<std::size_t>(*rank)];
@@ -205,7 +203,7 @@ void broadcast_along(RankByRank& code, const Tree& tree, const Flow& flow, std::
     std::vector<std::optional<Dependency>> arrived(tree.size());
     if (!complete.empty())
       arrived[static_cast<std::size_t>(order.front())] = complete[static_cast<std::size_t>(i)];
-    const Affine chunk = constant(flow.first + i);
+    const Affine chunk = constant(flow.first + i * flow.stride);
     for (const int rank : order) {
       const std::int32_t held = rank == order.front() ? source : flow.output;
       auto stream = streams.begin();
@@ -248,7 +246,7 @@ TemplateInfo reduce_ring() {
   return {"reduce/ring",
           Collective::reduce,
           "along a chain that ends at the root, in parts",
-          {root_parameter("gets the result"), split_parameter("4"), rings_parameter()},
+          {root_parameter("gets the result"), split_parameter("1"), rings_parameter()},
           make_reduce_ring};
 }
 

@@ -22,7 +22,7 @@ Tree mirrored_tree(const Tree& tree);
 /// Which chunks of which tensors a flow moves.
 struct Flow {
   std::int32_t input = 0, partial = 0, output = 0;
-  std::int64_t first = 0, count = 1;  ///< chunks, moved one by one
+  std::int64_t first = 0, count = 1, stride = 1;  ///< chunks, moved one by one
 };
 
 /// Every chunk is reduced towards the root: a rank adds its children up in `partial`, the root's

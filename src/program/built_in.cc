@@ -89,7 +89,10 @@ std::vector<LowerParameter> lower_parameters() {
       {chain, {"channels", "24", {}, "workgroups and connections per rank"}, set_workgroups},
       {exchange, {"workgroups", "36", {}, "workgroups per rank"}, set_workgroups},
       {general,
-       {"workgroups", "16", {}, "workgroups per rank that communicate, shared by its streams"},
+       {"workgroups",
+        "64, or 16 beside a kernel",
+        {},
+        "workgroups per rank that communicate, shared by its streams"},
        set_workgroups},
       {general,
        {"compute_workgroups",
@@ -160,6 +163,19 @@ bool declares(const plan::TemplateInfo& info, const std::string& parameter) {
                 near.empty() ? fmt::format("its parameters are {}", fmt::join(names, ", ")) : near);
 }
 
+/// Parameters of a general plan for one that took another shape: a synthesised plan may be that of
+/// a template. What that does not have changes nothing.
+void fit(plan::Parameters& parameters, Shape shape) {
+  for (auto& [name, value] : parameters) {
+    if (shape == chain && name == "workgroups") name = "channels";
+  }
+  const std::vector<LowerParameter> known = lower_parameters_of(shape);
+  std::erase_if(parameters, [&](const auto& parameter) {
+    return std::none_of(known.begin(), known.end(),
+                        [&](const LowerParameter& p) { return p.info.name == parameter.first; });
+  });
+}
+
 /// What was left open is pushed.
 void prefer_push(const plan::TemplateInfo& info, plan::Parameters& parameters) {
   for (const plan::ParameterInfo& parameter : info.parameters) {
@@ -199,13 +215,9 @@ std::optional<Program> make_built_in(const std::string& name, const LoadOptions&
       unknown_parameter(name, parameter, known);
   }
   if (pushes) prefer_push(*info, for_template);
-  // Several rings on a machine's links are for those who ask for them: they divide a size into more
-  // chunks, and are no chain, whose connections reach through NICs and need no scratch memory.
-  if (declares(*info, "rings") && std::none_of(for_template.begin(), for_template.end(),
-                                               [](const auto& p) { return p.first == "rings"; }))
-    for_template.emplace_back("rings", "identity");
-  return lower_plan(plan::make(name, options.ranks, for_template, options.machine), for_lowering,
-                    options.machine);
+  const plan::Plan plan = plan::make(name, options.ranks, for_template, options.machine);
+  if (info->needs_machine) fit(for_lowering, shape_of(plan));
+  return lower_plan(plan, for_lowering, options.machine);
 }
 
 Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,

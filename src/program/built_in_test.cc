@@ -66,8 +66,8 @@ TEST(BuiltIn, defaults_written_out_change_nothing) {
     const plan::TemplateInfo& info = *plan::find_template(name);
     for (const plan::ParameterInfo& parameter : parameters_of(name)) {
       // Defaults that are not values, but rules.
-      if (parameter.name != "piece" && parameter.name != "compute_workgroups")
-        written.emplace_back(parameter.name, parameter.default_value);
+      const bool is_rule = parameter.default_value.find(' ') != std::string::npos;
+      if (!is_rule) written.emplace_back(parameter.name, parameter.default_value);
     }
     if (!info.in_chunks) continue;  // their defaults are large products: no time for them here
     const int ranks = 5;

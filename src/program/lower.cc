@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <set>
 
 #include "machine/machine.h"
-#include "plan/area.h"
 #include "program/lower_parts.h"
 
 namespace hemiola::program {
@@ -70,69 +68,6 @@ Program frame_of(const plan::Plan& plan, const LowerOptions& options) {
   return program;
 }
 
-template <class Visit>
-void each_transfer(const std::vector<plan::Item>& items, Visit&& visit) {
-  for (const plan::Item& item : items) {
-    if (const auto* transfer = std::get_if<plan::Transfer>(&item))
-      visit(*transfer);
-    else
-      each_transfer(std::get<plan::Loop>(item).items, visit);
-  }
-}
-
-/// Plans of chunks in rows and nothing else, with loops of one transfer.
-bool is_simple(const plan::Plan& plan) {
-  if (plan.of_elements()) return false;
-  bool simple = true;
-  for (const plan::Code& code : plan.codes) {
-    simple = simple && code.computes.empty() && code.streams.size() == 1;
-    for (const plan::Stream& stream : code.streams) {
-      for (const plan::Item& item : stream.items) {
-        const auto* loop = std::get_if<plan::Loop>(&item);
-        simple = simple &&
-                 (loop == nullptr || (loop->items.size() == 1 &&
-                                      std::holds_alternative<plan::Transfer>(loop->items.front())));
-      }
-      each_transfer(stream.items, [&](const plan::Transfer& transfer) {
-        const bool reduces = transfer.reduce != ReduceOp::none;
-        simple = simple && transfer.group < 0 && transfer.kind != plan::TransferKind::collective &&
-                 transfer.source.is_row() && transfer.destination.is_row() &&
-                 (!reduces || transfer.operand.is_row());
-      });
-    }
-  }
-  return simple;
-}
-
-/// Whether the pushes of `rank` that wait for something pass on, in order, what its left neighbour
-/// sends.
-bool forwards_in_order(const plan::Plan& plan, int rank, int left) {
-  struct Arrival {
-    std::int64_t number;
-    plan::Area area;
-  };
-  std::vector<Arrival> arrivals;
-  std::int64_t number = 0;
-  plan::for_each_transfer(plan.stream(left, 0), left, [&](const auto& transfer, const auto& at) {
-    if (transfer.kind == plan::TransferKind::push)
-      arrivals.push_back({number, plan::evaluate(transfer.destination, at)});
-    ++number;
-  });
-  std::size_t next = 0;
-  bool good = true;
-  plan::for_each_transfer(plan.stream(rank, 0), rank, [&](const auto& transfer, const auto& at) {
-    if (transfer.kind == plan::TransferKind::copy) good = good && transfer.after.empty();
-    if (!good || transfer.after.empty()) return;
-    const plan::Dependency& dependency = transfer.after.front();
-    good = transfer.after.size() == 1 && !dependency.computed && next < arrivals.size() &&
-           dependency.rank(at) == left && dependency.stream == 0 &&
-           dependency.transfer(at) == arrivals[next].number &&
-           plan::evaluate(transfer.source, at) == arrivals[next].area;
-    ++next;
-  });
-  return good;
-}
-
 /// Regions of a tensor are equally long and start at multiples of that, so that slices of regions
 /// that overlap are the same bytes.
 bool is_cut_evenly(const plan::Plan& plan, const plan::Stream& stream) {
@@ -164,32 +99,9 @@ std::string_view name_of(Realization realization) {
   return kNames.at(static_cast<std::size_t>(realization));
 }
 
-bool is_chain(const plan::Plan& plan) {
-  if (!is_simple(plan)) return false;
-  const Affine* peer = nullptr;
-  bool chain = true;
-  for (const plan::Code& code : plan.codes) {
-    each_transfer(code.streams.front().items, [&](const plan::Transfer& transfer) {
-      if (transfer.kind == plan::TransferKind::copy) return;
-      if (peer == nullptr) peer = &transfer.peer;
-      const Affine& p = transfer.peer;
-      chain = chain && transfer.kind == plan::TransferKind::push && p == *peer &&
-              p == neighbour(p.constant, plan.ranks);
-    });
-  }
-  if (!chain || peer == nullptr) return false;
-  std::set<std::pair<std::int32_t, std::int32_t>> roles;  // own and left code
-  for (int rank = 0; rank < plan.ranks && chain; ++rank) {
-    const auto left = static_cast<int>(neighbour(-peer->constant, plan.ranks)({.rank = rank}));
-    const std::pair role{plan.code_of[static_cast<std::size_t>(rank)],
-                         plan.code_of[static_cast<std::size_t>(left)]};
-    if (roles.insert(role).second) chain = forwards_in_order(plan, rank, left);
-  }
-  return chain;
-}
-
 bool is_exchange(const plan::Plan& plan) {
   if (!is_simple(plan) || plan.codes.size() != 1 || is_chain(plan)) return false;
+  if (plan.codes.front().streams.size() != 1) return false;
   const plan::Stream& stream = plan.codes.front().streams.front();
   return is_cut_evenly(plan, stream) && has_exchange_steps(plan, stream);
 }
@@ -215,15 +127,16 @@ Program lower(const plan::Plan& plan, const LowerOptions& options) {
   if (options.workgroups < 0 || options.threads < 0) {
     throw Failure("numbers of workgroups and threads are not negative", {.file = "<option>"});
   }
-  Program program = frame_of(plan, options);
-  if (options.realization != Realization::load_store) {
-    program = lower_general(plan, options, std::move(program));
-  } else if (is_chain(plan)) {
-    program = lower_chain(plan, options, std::move(program));
-  } else if (is_exchange(plan) && !(general_does(options) && crosses_network(plan, options))) {
-    program = lower_exchange(plan, options, std::move(program));
+  const bool general = options.realization != Realization::load_store;
+  const bool over_nics = general_does(options) && crosses_network(plan, options);
+  Program program;
+  if (!general && is_chain(plan)) {
+    const plan::Plan whole = join_parts(plan);
+    program = lower_chain(whole, options, frame_of(whole, options));
+  } else if (!general && is_exchange(plan) && !over_nics) {
+    program = lower_exchange(plan, options, frame_of(plan, options));
   } else {
-    program = lower_general(plan, options, std::move(program));
+    program = lower_general(plan, options, frame_of(plan, options));
   }
   if (plan.collective == Collective::custom)
     program.plan = std::make_shared<const plan::Plan>(plan);

@@ -36,10 +36,11 @@ struct LowerOptions {
 
 /// Two shapes of plans have programs of their own, as libraries write them:
 ///
-/// * A *chain*: every rank pushes to one and the same neighbour (rank + d) and forwards what
-/// arrives.
-///   Each workgroup owns a slice of every piece and a connection to the neighbour: a FIFO of slots
-///   with credits. What arrives and what is passed on next are one operation, as in NCCL's kernels.
+/// * A *chain*: in every stream a rank pushes to one neighbour (rank + d) and forwards what another
+///   pushes to it. Each workgroup owns a slice of every piece and a connection to the neighbour: a
+///   FIFO of slots with credits. What arrives and what is passed on next are one operation, as in
+///   NCCL's kernels. With K streams, stream k moves the chunks k, k + K, ...: K chunks of the plan
+///   are one of the program, and the workgroups are shared evenly.
 /// * An *exchange*: every rank runs the same single stream of pushes to, pulls from and reductions
 /// over
 ///   peers. Each workgroup owns a slice of every chunk, and signals and awaits its counterparts
@@ -50,9 +51,9 @@ struct LowerOptions {
 /// protocol or sharing of memory is that of exchanges only.
 ///
 /// Their programs have one body per workgroup index (and, in a chain, per distinct role), shared by
-/// all ranks. Every other valid plan, and these two with another realization, is lowered transfer
-/// by transfer, with a body for every workgroup of every rank (docs/plans.md). Failure: options
-/// that the plan cannot take; a plan that waits for itself.
+/// all ranks that have it. Every other valid plan, and these two with another realization, is
+/// lowered transfer by transfer, with a body for every workgroup of every rank (docs/plans.md).
+/// Failure: options that the plan cannot take; a plan that waits for itself.
 Program lower(const plan::Plan& plan, const LowerOptions& options = {});
 
 /// Whether the plan is a chain; an exchange (never both).

@@ -27,20 +27,21 @@ Fifo fifo_of(Protocol protocol) {
   return {};
 }
 
-/// Writes the body of one workgroup of a rank that runs one code while its left neighbour runs
+/// Writes the bodies of one stream of a rank that runs one code while its left neighbour runs
 /// another.
 class ChainWriter {
  public:
-  ChainWriter(const plan::Plan& plan, const Program& program, int rank, std::int64_t distance)
+  ChainWriter(const plan::Plan& plan, const Program& program, int rank, std::int32_t stream,
+              const ChainLink& link)
       : plan_(plan),
         program_(program),
         rank_(rank),
-        left_((rank - distance % plan.ranks + plan.ranks) % plan.ranks),
-        distance_(distance),
-        stream_(plan.stream(rank, 0)),
-        left_stream_(plan.stream(static_cast<int>(left_), 0)),
+        link_(link),
+        number_(stream),
+        stream_(plan.stream(rank, stream)),
         outgoing_(runs_of(plan, stream_)) {
-    for (const Run& run : runs_of(plan, left_stream_)) {
+    if (link.left < 0) return;
+    for (const Run& run : runs_of(plan, plan.stream(link.left, stream))) {
       if (run.transfer->kind == plan::TransferKind::push) incoming_.push_back(run);
     }
   }
@@ -102,11 +103,12 @@ class ChainWriter {
     const plan::Transfer& transfer = *run.transfer;
     const Indices at{.rank = rank_, .loop = {i, 0}};
     const plan::Dependency& dependency = transfer.after.front();
-    if (transfer.after.size() != 1 || dependency.stream != 0 || dependency.rank(at) != left_ ||
+    if (transfer.after.size() != 1 || dependency.stream != number_ ||
+        dependency.rank(at) != link_.left ||
         dependency.transfer(at) != from.first + taken_ + ahead) {
       fail("a transfer does not wait for just the next arrival from the left", run);
     }
-    const Indices there{.rank = left_, .loop = {taken_ + ahead, 0}};
+    const Indices there{.rank = link_.left, .loop = {taken_ + ahead, 0}};
     const plan::Region& arrived = from.transfer->destination;
     if (arrived.tensor != transfer.source.tensor || arrived.count() != transfer.source.count() ||
         arrived.first()(there) != transfer.source.first()(at)) {
@@ -158,7 +160,7 @@ class ChainWriter {
     const auto local = [&](const plan::Region& region, const Part& part, bool from_left) {
       if (is_transit(region)) fail("a chunk in transit is used other than by forwarding it", run);
       Operand operand = operand_at(region, own_rank());
-      if (from_left) operand.chunk = seen_from(operand.chunk, distance_, 0, plan_.ranks);
+      if (from_left) operand.chunk = seen_from(operand.chunk, rank_ - link_.left, 0, plan_.ranks);
       operand.chunk = count > 1 ? from_iteration(operand.chunk, part.start, 1)
                                 : at_iteration(operand.chunk, part.start);
       return operand;
@@ -168,8 +170,8 @@ class ChainWriter {
     if (reduces) op.reduce = in.transfer->reduce;
     if (keeps) op.dst = {local(in.transfer->destination, in, true)};
     if (op.src.empty() && op.dst.empty()) fail("it forwards without touching its own memory", run);
-    if (out.transfer != nullptr) op.send_to = connection(distance_);
-    if (in.transfer != nullptr) op.recv_from = connection(-distance_);
+    if (out.transfer != nullptr) op.send_to = connection(link_.right);
+    if (in.transfer != nullptr) op.recv_from = connection(link_.left);
     if (count > 1) {
       Op loop{.kind = OpKind::loop};
       loop.count = count;
@@ -179,17 +181,17 @@ class ChainWriter {
     if (count > 1) body_.ops.push_back({.kind = OpKind::end_loop});
   }
 
-  ConnectionRef connection(std::int64_t distance) const {
+  ConnectionRef connection(int peer) const {
+    const std::int64_t distance = (peer - rank_ + plan_.ranks) % plan_.ranks;
     return {neighbour(distance, plan_.ranks), channel_, channel_, channel_};
   }
 
   const plan::Plan& plan_;
   const Program& program_;
   std::int64_t rank_;
-  std::int64_t left_;
-  std::int64_t distance_;
+  ChainLink link_;
+  std::int32_t number_;
   const plan::Stream& stream_;
-  const plan::Stream& left_stream_;
   std::vector<Run> outgoing_;
   std::vector<Run> incoming_;
   std::size_t next_ = 0;    // incoming run ...
@@ -198,15 +200,6 @@ class ChainWriter {
   int channels_ = 1;
   Body body_;
 };
-
-std::int64_t distance_of(const plan::Plan& plan) {
-  for (const plan::Code& code : plan.codes) {
-    for (const Run& run : runs_of(plan, code.streams.front())) {
-      if (run.transfer->kind == plan::TransferKind::push) return run.transfer->peer.constant;
-    }
-  }
-  return 1;
-}
 
 Bytes piece_of(const LowerOptions& options, const Fifo& fifo) {
   const Bytes piece = options.piece.count == 0 ? fifo.step : options.piece;
@@ -223,26 +216,28 @@ Bytes piece_of(const LowerOptions& options, const Fifo& fifo) {
 }  // namespace
 
 Program lower_chain(const plan::Plan& plan, const LowerOptions& options, Program program) {
-  const int channels = options.workgroups > 0 ? options.workgroups : kChannels;
-  const std::int64_t distance = distance_of(plan);
+  const auto streams = static_cast<int>(plan.codes.front().streams.size());
+  // Equally many channels for every stream, so that their parts are equal.
+  const int each = std::max(1, (options.workgroups > 0 ? options.workgroups : kChannels) / streams);
+  const int channels = each * streams;
   program.fifo = fifo_of(options.protocol);
   const Bytes piece = piece_of(options, program.fifo);
   program.inbound = program.outbound = channels;
 
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t>
-      roles;  // own and left code -> program code
+  const std::vector<ChainLinks> links = links_of_chain(plan);
+  std::map<ChainRole, std::int32_t> roles;  // to program code
   for (int rank = 0; rank < plan.ranks; ++rank) {
-    const auto left = static_cast<std::size_t>(neighbour(-distance, plan.ranks)({.rank = rank}));
-    const std::pair role{plan.code_of[static_cast<std::size_t>(rank)], plan.code_of[left]};
-    const auto [found, is_new] =
-        roles.try_emplace(role, static_cast<std::int32_t>(program.codes.size()));
+    const auto [found, is_new] = roles.try_emplace(role_of(plan, links, rank),
+                                                   static_cast<std::int32_t>(program.codes.size()));
     if (is_new) {
-      ChainWriter writer(plan, program, rank, distance);
       Kernel kernel{.name = plan.name,
                     .threads = options.threads > 0                   ? options.threads
                                : options.protocol == Protocol::ll128 ? 640
                                                                      : 512};
       for (int channel = 0; channel < channels; ++channel) {
+        const int stream = channel / each;
+        ChainWriter writer(plan, program, rank, stream,
+                           links[static_cast<std::size_t>(rank)][static_cast<std::size_t>(stream)]);
         kernel.bodies.push_back(static_cast<std::int32_t>(program.bodies.size()));
         program.bodies.push_back(writer.write(channel, channels, piece));
       }

@@ -15,7 +15,10 @@ namespace {
 
 using namespace general;
 
-constexpr int kWorkgroups = 16;
+// Beside a kernel that computes, few; else what it takes to fill the links of a GPU: 32 KiB that a
+// workgroup has in flight, times this, over a round trip of 2 us are 1 TB/s.
+constexpr int kWorkgroupsBeside = 16;
+constexpr int kWorkgroups = 64;
 /// Compute units of an H100: what communication leaves is for computing.
 constexpr int kComputeUnits = 132;
 
@@ -187,7 +190,12 @@ class Assigner {
     append(first, {.kind = Item::Kind::end});
   }
 
-  int workgroups() const { return options_.workgroups > 0 ? options_.workgroups : kWorkgroups; }
+  int workgroups() const {
+    if (options_.workgroups > 0) return options_.workgroups;
+    const bool computes =
+        std::any_of(tiles_.begin(), tiles_.end(), [](const auto& tiles) { return !tiles.empty(); });
+    return computes ? kWorkgroupsBeside : kWorkgroups;
+  }
 
   int compute_workgroups() const {
     if (options_.compute_workgroups > 0) return options_.compute_workgroups;
@@ -314,19 +322,23 @@ class Assigner {
     }
   }
 
-  /// A rank ends when the others are through with its memory.
+  /// A rank ends when the others are through with its memory. Whoever touches memory of several
+  /// ranks tells them all after the last of it: one fence, and nobody ends later than all would.
   void connect_ends() {
-    std::map<std::pair<int, std::int32_t>, std::int32_t> last;  // rank, actor -> item
     for (std::size_t a = 0; a < actors_.size(); ++a) {
+      std::set<int> ranks;
+      std::int32_t last = 0;
       for (std::size_t i = 0; i < actors_[a].items.size(); ++i) {
         const Movement* movement = actors_[a].items[i].movement;
         if (movement == nullptr) continue;
-        for (const int rank : touched(plan_, *movement))
-          last[{rank, static_cast<std::int32_t>(a)}] = static_cast<std::int32_t>(i);
+        const std::set<int> more = touched(plan_, *movement);
+        if (!more.empty()) last = static_cast<std::int32_t>(i);
+        ranks.insert(more.begin(), more.end());
       }
+      for (const int rank : ranks)
+        actors_[index(first_[index(rank)])].items.back().after.emplace_back(
+            static_cast<std::int32_t>(a), last);
     }
-    for (const auto& [key, item] : last)
-      actors_[index(first_[index(key.first)])].items.back().after.emplace_back(key.second, item);
   }
 
   const plan::Plan& plan_;

@@ -38,6 +38,36 @@ Operand operand_at(const plan::Region& region, const Affine& rank);
 /// Whether source and destination of a local copy are the same memory on all ranks (in place).
 bool is_in_place(const Program& program, const plan::Transfer& copy);
 
+template <class Visit>
+void each_transfer(const std::vector<plan::Item>& items, Visit&& visit) {
+  for (const plan::Item& item : items) {
+    if (const auto* transfer = std::get_if<plan::Transfer>(&item))
+      visit(*transfer);
+    else
+      each_transfer(std::get<plan::Loop>(item).items, visit);
+  }
+}
+
+/// Plans of chunks in rows and nothing else, with loops of one transfer.
+bool is_simple(const plan::Plan& plan);
+
+/// Who sends to a rank in a stream of a chain, and to whom it sends; -1: nobody.
+struct ChainLink {
+  int left = -1, right = -1;
+};
+using ChainLinks = std::vector<ChainLink>;  ///< by stream
+/// By rank; empty where a stream pushes to several ranks, or several push to one in it, or where
+/// peers are not written as distances from the rank.
+std::vector<ChainLinks> links_of_chain(const plan::Plan& plan);
+
+/// What the bodies of a rank depend on: ranks with equal roles share them.
+using ChainRole = std::vector<std::int32_t>;
+ChainRole role_of(const plan::Plan& plan, const std::vector<ChainLinks>& links, int rank);
+
+/// A chain with each K consecutive chunks taken as one: stream k of K moves part k of every chunk.
+plan::Plan join_parts(const plan::Plan& plan);
+
+/// `plan`: with its parts joined.
 Program lower_chain(const plan::Plan& plan, const LowerOptions& options, Program program);
 /// Any plan; see lower_general.h.
 Program lower_general(const plan::Plan& plan, const LowerOptions& options, Program program);

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "machine/machine.h"
 #include "plan/build.h"
 #include "plan/template.h"
 #include "program/built_in.h"
@@ -160,6 +163,47 @@ TEST(LowerStructure, a_ring_over_1024_ranks_is_as_large_as_one_over_8) {
   EXPECT_EQ(ops_of(large), ops_of(small));
   EXPECT_EQ(bytes_of(large), bytes_of(small) + (1024 - 8) * sizeof(std::int32_t));
   EXPECT_LT(bytes_of(large), 512u << 10);
+}
+
+Program on_machine(const std::string& name, const std::string& machine_name,
+                   const plan::Parameters& parameters = {}) {
+  const machine::Machine machine = machine::load(machine_name);
+  return make_built_in(name, {machine.ranks(), parameters, &machine}).value();
+}
+
+TEST(LowerStructure, several_rings_share_the_channels_and_take_the_sizes_of_one) {
+  for (const char* name : {"all-reduce/ring", "all-gather/ring", "reduce-scatter/ring"}) {
+    const Program rings = on_machine(name, "dgx1-v100", {{"channels", "12"}});  // 6 rings
+    EXPECT_EQ(rings.inbound, 12) << name;
+    EXPECT_EQ(rings.chunks_per_size, 8) << name;
+    for (const RankCode& code : rings.codes) {
+      const Kernel& kernel = rings.kernels[static_cast<std::size_t>(code.streams[0][0].index)];
+      std::map<std::int64_t, int> channels_to;  // by distance
+      for (std::int32_t channel = 0; channel < 12; ++channel) {
+        const Body& body = rings.bodies[static_cast<std::size_t>(
+            kernel.bodies.at(static_cast<std::size_t>(channel)))];
+        for (const Op& op : body.ops) {
+          if (op.kind != OpKind::send) continue;
+          EXPECT_EQ(op.slice, channel);
+          EXPECT_EQ(op.slices, 12);
+          ++channels_to[op.send_to.peer.constant];
+        }
+      }
+      EXPECT_EQ(channels_to.size(), 4u);  // a V100 has four neighbours
+    }
+  }
+  EXPECT_EQ(on_machine("broadcast/ring", "dgx1-v100").chunks_per_size, 1);
+  EXPECT_EQ(on_machine("reduce/ring", "ring:4").chunks_per_size, 1);
+  // Fewer channels than rings: one each.
+  EXPECT_EQ(on_machine("all-reduce/ring", "torus:4x4", {{"channels", "3"}}).inbound, 4);
+}
+
+TEST(LowerStructure, rings_over_rails_share_code_between_every_second_node) {
+  const Program large = on_machine("all-reduce/ring", "dgx-h100:128");
+  const Program small = on_machine("all-reduce/ring", "dgx-h100:4");
+  EXPECT_EQ(large.codes.size(), 16u);
+  EXPECT_EQ(ops_of(large), ops_of(small));
+  EXPECT_LT(bytes_of(large), 8u << 20);
 }
 
 TEST(LowerStructure, exchanges_over_1024_ranks_have_as_many_operations_as_over_8) {

@@ -143,7 +143,8 @@ program::Program any_built_in(const machine::Machine& machine) {
   options.parameters = {{"threads", one_of<std::string>({"32", "64", "96"})},
                         {chain ? "channels" : "workgroups", std::to_string(between(1, 2))}};
   if (has("protocol")) options.parameters.emplace_back("protocol", one_of(protocols));
-  if (has("rings")) options.parameters.emplace_back("rings", "identity");
+  if (has("rings"))
+    options.parameters.emplace_back("rings", one_of<std::string>({"graph", "identity"}));
   if (chain) options.parameters.emplace_back("piece", one_of<std::string>({"256B", "1KiB"}));
   const program::Program program = program::load(name, options);
   const Bytes size = program.next_legal_size({between(1, 6000)}, DataType::float32);

@@ -94,7 +94,7 @@ TEST(Defects, a_split_by_bytes_that_loses_the_axes_of_a_rectangle) {
 }
 
 TEST(Defects, a_chunk_in_transit_without_its_signal) {
-  plan::Plan plan = plan::make("all-reduce/ring", 4);
+  plan::Plan plan = plan::make("all-reduce/ring", 5);
   looped(plan, 1).after.clear();
   const Proof proof = check(plan);
   EXPECT_EQ(proof.verdict, Verdict::wrong);

@@ -382,5 +382,33 @@ TEST(GeneralLowering, of_a_plan_of_elements_has_one_size) {
   }
 }
 
+TEST(ChainLowering, of_several_rings_computes_the_collective_also_across_nodes) {
+  for (const char* name : {"ring:2", "ring:5", "torus:3x3", "dgx1-v100", "dgx-h100:2"}) {
+    const machine::Machine machine = machine::load(name);
+    for (const char* algorithm : {"all-reduce/ring", "all-gather/ring", "reduce-scatter/ring",
+                                  "broadcast/ring", "reduce/ring"}) {
+      const plan::Plan plan = plan::make(algorithm, machine.ranks(), {}, &machine);
+      EXPECT_TRUE(program::is_chain(plan)) << algorithm << " on " << name;
+      for (const bool in_place : {false, true}) {
+        const program::Program made = lower(plan, {.workgroups = 6, .in_place = in_place});
+        // As small as it gets, where most slices are empty, and cut unevenly.
+        for (const std::int64_t size : {1, 20000}) {
+          const Bytes legal = made.next_legal_size({size}, DataType::float32);
+          const Proof proof = check(program::bind(made, &machine, {.size = legal}));
+          EXPECT_EQ(proof.verdict, Verdict::proven) << algorithm << " on " << name << text(proof);
+        }
+      }
+    }
+  }
+}
+
+TEST(ChainLowering, takes_no_stream_that_moves_parts_of_another) {
+  const machine::Machine machine = machine::load("ring:4");
+  plan::Plan plan = plan::make("all-gather/ring", 4, {}, &machine);
+  ASSERT_TRUE(program::is_chain(plan));
+  for (plan::Code& code : plan.codes) std::swap(code.streams[0], code.streams[1]);
+  EXPECT_FALSE(program::is_chain(plan));
+}
+
 }  // namespace
 }  // namespace hemiola::verify
