@@ -77,7 +77,7 @@ std::vector<LowerParameter> lower_parameters() {
     o.workgroups = positive(n, v, 4096);
   };
   return {
-      {chain | exchange,
+      {any,
        {"protocol",
         "simple",
         {"simple", "ll", "ll128"},
@@ -119,6 +119,11 @@ std::vector<LowerParameter> lower_parameters() {
         "data that a workgroup passes on at a time: a multiple of 16 B; a slot is 512 KiB, 32 KiB "
         "with ll, 576000 B with ll128"},
        [](LowerOptions& o, const std::string& n, const std::string& v) { o.piece = bytes(n, v); }},
+      {general,
+       {"alignment", "16", {}, "bytes that chunks and slices of workgroups are multiples of"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.alignment = positive(n, v, 1 << 20);
+       }},
       {exchange | general,
        {"barrier", "1", {"0", "1"}, "begin with a barrier among all ranks; 0 with ll"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {

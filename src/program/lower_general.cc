@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
-#include "program/lower_general.h"
+#include "program/lower_flow.h"
 #include "program/lower_parts.h"
 
 namespace hemiola::program {
@@ -66,23 +65,6 @@ bool is_cut_alike(const plan::Plan& plan, const Movements& movements) {
   return true;
 }
 
-/// Ranks whose memory a movement touches besides its own.
-std::set<int> touched(const plan::Plan& plan, const Movement& movement) {
-  std::set<int> ranks;
-  for (const auto* places : {&movement.sources, &movement.destinations}) {
-    for (const Place& place : *places) {
-      if (place.group < 0) {
-        ranks.insert(place.rank);
-      } else {
-        ranks.insert(plan.groups[index(place.group)].begin(),
-                     plan.groups[index(place.group)].end());
-      }
-    }
-  }
-  ranks.erase(movement.rank);
-  return ranks;
-}
-
 /// Assigns movements and tiles to actors and finds out who waits for whom. Actors name movements
 /// and tiles of it.
 class Assigner {
@@ -90,7 +72,7 @@ class Assigner {
   Assigner(const plan::Plan& plan, const LowerOptions& options)
       : plan_(plan),
         options_(options),
-        movements_(movements_of(plan, options)),
+        movements_(prepare()),
         tiles_(tiles_of(plan, movements_)),
         alike_(is_cut_alike(plan, movements_)) {}
 
@@ -100,10 +82,14 @@ class Assigner {
     for (Actor& actor : actors_) {
       for (Actor::Item& item : actor.items) connect(actor, item);
     }
-    if (options_.barrier.value_or(true)) connect_starts();
-    connect_ends();
+    const Ends ends = ends_of(plan_, movements_);
+    if (options_.barrier.value_or(true)) connect_starts(ends);
+    connect_ends(ends);
     return std::move(actors_);
   }
+
+  /// Units of packets, by rank; empty without any.
+  const std::vector<std::int64_t>& packets() const { return packets_; }
 
   std::int64_t unit() const {
     if (!plan_.of_elements()) return 1;
@@ -143,6 +129,26 @@ class Assigner {
 
  private:
   using Item = Actor::Item;
+
+  Movements prepare() {
+    Movements movements = movements_of(plan_, options_);
+    const bool computes =
+        std::any_of(plan_.codes.begin(), plan_.codes.end(),
+                    [](const plan::Code& code) { return !code.computes.empty(); });
+    if (!computes) {
+      tiles_of(plan_, movements);  // for the levels
+      if (options_.realization != Realization::copy_engine) {
+        fuse(plan_, options_, movements);
+        tiles_of(plan_, movements);
+      }
+      Packed packed;
+      if (options_.protocol != Protocol::simple) packed = pack(plan_, options_, movements);
+      prune(plan_, packed, movements);
+      packets_ = std::move(packed.units);
+    }
+    cut_into_strips(movements);
+    return movements;
+  }
 
   std::int32_t new_actor(Actor::Kind kind, int rank, std::int32_t stream, std::int32_t slice,
                          std::int32_t slices) {
@@ -263,9 +269,8 @@ class Assigner {
     }
   }
 
-  void wait_for_all(Item& item, const void* work) const {
-    const auto& done = done_by_.at(work);
-    item.after.insert(item.after.end(), done.begin(), done.end());
+  void wait_for_all(Item& item, const void* work, bool loads_only = false) const {
+    for (const auto& [actor, at] : done_by_.at(work)) item.after.push_back({actor, at, loads_only});
   }
 
   void connect(const Actor& actor, Item& item) {
@@ -282,9 +287,10 @@ class Assigner {
       const bool same_share = alike_ && !item.movement->strips.empty() && !other.strips.empty() &&
                               static_cast<std::int32_t>(done.size()) == actor.slices;
       if (same_share) {
-        item.after.push_back(done[index(actor.slice)]);
+        const auto& [with, at] = done[index(actor.slice)];
+        item.after.push_back({with, at, after.loads_only});
       } else {
-        wait_for_all(item, &other);
+        wait_for_all(item, &other, after.loads_only);
       }
     }
     for (const auto& [rank, area] : item.movement->computed) {
@@ -297,34 +303,28 @@ class Assigner {
     }
   }
 
-  /// Nobody touches the memory of a rank whose kernel has not started.
-  void connect_starts() {
+  void connect_starts(const Ends& ends) {
     for (Actor& actor : actors_) {
       for (Item& item : actor.items) {
-        if (item.movement == nullptr) continue;
-        for (const int rank : touched(plan_, *item.movement))
-          item.after.emplace_back(first_[index(rank)], 0);
+        const auto starts = ends.starts.find(item.movement);
+        if (starts == ends.starts.end()) continue;
+        for (const Ends::Start& start : starts->second)
+          item.after.push_back({first_[index(start.rank)], 0, start.loads_only});
       }
     }
   }
 
-  /// A rank ends when the others are through with its memory.
-  void connect_ends() {
-    std::map<std::pair<int, std::int32_t>, std::int32_t> last;  // rank, actor -> item
-    for (std::size_t a = 0; a < actors_.size(); ++a) {
-      for (std::size_t i = 0; i < actors_[a].items.size(); ++i) {
-        const Movement* movement = actors_[a].items[i].movement;
-        if (movement == nullptr) continue;
-        for (const int rank : touched(plan_, *movement))
-          last[{rank, static_cast<std::int32_t>(a)}] = static_cast<std::int32_t>(i);
-      }
+  void connect_ends(const Ends& ends) {
+    for (std::size_t rank = 0; rank < ends.last.size(); ++rank) {
+      Item& end = actors_[index(first_[rank])].items.back();
+      for (const Movement::After& last : ends.last[rank])
+        wait_for_all(end, &at(movements_, {last.rank, last.stream, last.index}), last.loads_only);
     }
-    for (const auto& [key, item] : last)
-      actors_[index(first_[index(key.first)])].items.back().after.emplace_back(key.second, item);
   }
 
   const plan::Plan& plan_;
   const LowerOptions& options_;
+  std::vector<std::int64_t> packets_;
   Movements movements_;
   Tiles tiles_;
   bool alike_;
@@ -338,14 +338,19 @@ void check(const plan::Plan& plan, const LowerOptions& options) {
   const auto refuse = [&](const std::string& what, const std::string& hint) {
     throw Failure(fmt::format("plan '{}' {}", plan.name, what), option, hint);
   };
-  if (options.protocol != Protocol::simple)
-    refuse("has no connections or packets", "choose protocol=simple");
   if (options.piece.count != 0) refuse("does not move data in pieces", "leave piece out");
   if (options.in_place) refuse("cannot run in place", "leave in_place out");
   if (options.realization == Realization::multicast && plan.groups.empty())
     refuse("has no groups, so nothing can go through the switch", "choose realization=load-store");
   const bool computes = std::any_of(plan.codes.begin(), plan.codes.end(),
                                     [](const plan::Code& code) { return !code.computes.empty(); });
+  const bool packets = options.protocol != Protocol::simple;
+  if (packets && (computes || plan.of_elements()))
+    refuse("is not one of chunks alone, and cannot send packets", "choose protocol=simple");
+  if (packets && options.realization == Realization::copy_engine)
+    refuse("cannot send packets by copy engines", "choose protocol=simple");
+  if (options.alignment > 0 && plan.of_elements())
+    refuse("has sizes of its own", "leave alignment out");
   if (options.realization == Realization::co_located && !computes)
     refuse("computes nothing that its communication could share workgroups with",
            "choose realization=load-store");
@@ -381,7 +386,16 @@ Program lower_general(const plan::Plan& plan, const LowerOptions& options, Progr
   Assigner assigner(plan, options);
   const std::int64_t unit = assigner.unit();
   if (plan.of_elements()) fix_size(plan, program, unit);
+  if (options.alignment > 0) program.alignment = {options.alignment};
   program.groups = plan.groups;
+  if (!assigner.packets().empty())
+    program.buffers.push_back(
+        {.name = "packets", .chunks = assigner.packets(), .packets = true, .doubled = true});
+  if (!options.barrier.value_or(true)) {
+    for (Buffer& buffer : program.buffers) {
+      buffer.doubled = buffer.doubled || buffer.kind == BufferKind::scratch;
+    }
+  }
   write_actors(program, plan, options, assigner.assign(), unit);
   return program;
 }

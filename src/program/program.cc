@@ -91,7 +91,8 @@ std::int64_t memory_size(std::int64_t data, Access access) {
 bool Op::operator==(const Op& other) const {
   return kind == other.kind && channel == other.channel && reduce == other.reduce &&
          src == other.src && dst == other.dst && semaphores == other.semaphores &&
-         target == other.target && send_to == other.send_to && recv_from == other.recv_from &&
+         target == other.target && targets == other.targets && relaxed == other.relaxed &&
+         staged == other.staged && send_to == other.send_to && recv_from == other.recv_from &&
          slice == other.slice && slices == other.slices && barrier_id == other.barrier_id &&
          workgroups == other.workgroups && count == other.count && unit == other.unit &&
          unit_chunks == other.unit_chunks && pieces == other.pieces && flop == other.flop &&
