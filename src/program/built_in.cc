@@ -88,7 +88,10 @@ std::vector<LowerParameter> lower_parameters() {
       {chain, {"channels", "24", {}, "workgroups and connections per rank"}, set_workgroups},
       {exchange, {"workgroups", "36", {}, "workgroups per rank"}, set_workgroups},
       {general,
-       {"workgroups", "16", {}, "workgroups per rank that communicate, shared by its streams"},
+       {"workgroups",
+        "16",
+        {},
+        "workgroups per rank that communicate, shared by its streams; at least one for each"},
        set_workgroups},
       {general,
        {"compute_workgroups",
@@ -214,6 +217,19 @@ std::optional<Program> make_built_in(const std::string& name, const LoadOptions&
 Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters) {
   const std::vector<LowerParameter> known = lower_parameters_of(shape_of(plan));
   LowerOptions options;
+  // What the plan itself proposes may be for another shape, and gives way.
+  for (const auto& [parameter, value] : plan.lowering) {
+    bool exists = false;
+    for (const LowerParameter& other : lower_parameters())
+      exists = exists || other.info.name == parameter;
+    if (!exists) {
+      throw Failure(fmt::format("plan '{}' proposes a parameter '{}' that no lowering has",
+                                plan.name, parameter));
+    }
+    for (const LowerParameter& own : known) {
+      if (own.info.name == parameter) own.set(options, parameter, value);
+    }
+  }
   for (const auto& [parameter, value] : parameters) {
     const auto found =
         std::find_if(known.begin(), known.end(),

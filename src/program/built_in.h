@@ -17,7 +17,8 @@ namespace hemiola::program {
 /// the template's own defaults are push, because packets cannot be pulled.
 std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options);
 
-/// A plan, lowered with the parameters that the lowering of its shape takes. Failure as above.
+/// A plan, lowered with the parameters that the lowering of its shape takes; where they say nothing,
+/// with those that the plan proposes (Plan::lowering). Failure as above.
 Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters);
 
 /// The templates that lower() takes.
