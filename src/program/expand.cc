@@ -247,7 +247,7 @@ bool Cursor::expand_posts(const Op& op, Primitive& out) {
 }
 
 /// One move of all sources into all destinations, for each region. Behind a NIC they get a copy of
-/// the one source, or of the first destination, which is own memory.
+/// the first destination, which is own memory, or of the one source.
 bool Cursor::expand_move(const Op& op, Primitive& out) {
   if (op.src.empty()) return false;
   const std::int64_t count = regions(op, op.src.front());
@@ -282,11 +282,10 @@ bool Cursor::expand_move(const Op& op, Primitive& out) {
     out.kind = PrimitiveKind::post;
     out.release = out.remote = posted_ = true;
     out.bytes = to.bytes;
-    // Own memory that holds the data: the one source, or the first destination.
-    const Operand& source = op.src.size() == 1 && !is_packet(op.src.front().access) &&
-                                    op.src.front().rank(indices_) == indices_.rank
-                                ? op.src.front()
-                                : op.dst.front();
+    // Own memory that holds the data: the first destination, or the one source.
+    const Operand& source = op.dst.front().rank(indices_) == indices_.rank || op.src.size() != 1
+                                ? op.dst.front()
+                                : op.src.front();
     out.src.push_back(span(source, region(op, source, index)));
     out.dst.push_back(span(target, to));
     ++part_;

@@ -158,6 +158,7 @@ class Writer {
     dirty_ = false;
     since_sync_.clear();
     unflushed_.clear();
+    unloaded_.clear();
     const Actor& self = actors_[index(actor)];
     for (std::size_t i = 0; i < self.items.size(); ++i) {
       const Item& item = self.items[i];
@@ -252,14 +253,17 @@ class Writer {
       op.channel = distance > 0 ? Channel::any : Channel::none;
       op.relaxed = !fence;
       op.semaphores.push_back({constant(to), semaphore(actor_, to)});
-      // A flag stays behind what goes to the same rank, and must not overtake the rest.
-      flush = flush || std::any_of(unflushed_.begin(), unflushed_.end(),
+      // A flag stays behind what goes to the same rank, and must not overtake the rest; one that
+      // only tells of loads, what the proxy has still to load.
+      const std::set<int>& under_way = fence ? unflushed_ : unloaded_;
+      flush = flush || std::any_of(under_way.begin(), under_way.end(),
                                    [&](int pushed_to) { return pushed_to != to; });
     }
     if (ops.empty()) return;
     if (flush) {
       add({.kind = OpKind::flush, .channel = Channel::any});
       unflushed_.clear();
+      unloaded_.clear();
     }
     if (dirty_ || flush) sync();
     for (const auto& [key, op] : ops) add_split(op);
@@ -326,7 +330,10 @@ class Writer {
     dirty_ = true;
     since_sync_.push_back(&movement);
     for (const Place& place : movement.destinations) {
-      if (place.group < 0 && place.rank != movement.rank) unflushed_.insert(place.rank);
+      if (place.group >= 0 || place.rank == movement.rank) continue;
+      unflushed_.insert(place.rank);
+      const Place& first = movement.destinations.front();
+      if (first.group >= 0 || first.rank != movement.rank) unloaded_.insert(place.rank);
     }
   }
 
@@ -403,6 +410,7 @@ class Writer {
   bool dirty_ = false;  // something moved since the last sync
   std::vector<const Movement*> since_sync_;
   std::set<int> unflushed_;  // ranks to which something may be under way through a NIC
+  std::set<int> unloaded_;   // of these: straight from what a movement reads
 };
 
 }  // namespace

@@ -155,8 +155,8 @@ class Fuser {
     both.staged = true;
   }
 
-  /// `second` stores what `both` stores elsewhere: a copy and a push at once, and what comes in
-  /// packets is polled once.
+  /// `second` stores what `both` stores elsewhere: what came from others is kept and passed on at
+  /// once, and packets are polled once. What a rank has itself it may push as it is, also to a NIC.
   bool join_copies(Movement& both, std::vector<Readers>& held, const Movement& second,
                    const std::vector<Readers>& readers) const {
     if (both.sources.size() != second.sources.size()) return false;
@@ -167,7 +167,8 @@ class Fuser {
       return std::count_if(movement.destinations.begin(), movement.destinations.end(),
                            [&](const Place& place) { return !is_own(movement, place); });
     };
-    if (!may_be_packets(both.sources.front()) && remote(both) + remote(second) != 1) return false;
+    if (observed_[index(both.sources.front().area.tensor)]) return false;
+    if (!packets_ && remote(both) + remote(second) != 1) return false;
     for (const Place& destination : second.destinations) {
       if (overlaps_any(destination, both.destinations)) return false;
     }

@@ -175,6 +175,7 @@ class Assigner {
       const bool engines = options_.realization == Realization::copy_engine;
       const int present = std::max<int>(1, static_cast<int>(streams.size()));
       const int each = engines ? 1 : std::max(1, workgroups() / present);
+      check_slices(each);
       for (std::int32_t s = 0; s < present; ++s) {
         for (std::int32_t w = 0; w < each; ++w)
           new_actor(engines ? Actor::Kind::engine : Actor::Kind::communication, rank, s, w, each);
@@ -185,6 +186,20 @@ class Assigner {
       if (computes) add_tiles(rank);
     }
     append(first, {.kind = Item::Kind::end});
+  }
+
+  /// A packet, or an LL128 line, is not shared by two workgroups.
+  void check_slices(int each) const {
+    const bool divided = options_.protocol == Protocol::ll128 ||
+                         (options_.protocol == Protocol::ll && options_.alignment % 8 != 0);
+    if (each == 1 || !divided) return;
+    throw Failure(
+        fmt::format("plan '{}' would have {} workgroups share the {} of a stream", plan_.name, each,
+                    options_.protocol == Protocol::ll128 ? "LL128 lines" : "packets"),
+        {.file = "<option>"},
+        options_.protocol == Protocol::ll128
+            ? "choose protocol=ll, or workgroups=1 for one of each stream"
+            : "choose an alignment of 8 or workgroups=1");
   }
 
   int workgroups() const { return options_.workgroups > 0 ? options_.workgroups : kWorkgroups; }

@@ -1,5 +1,6 @@
-// The general lowering in four steps: a plan becomes movements and tiles with places in memory
-// (lower_movements.cc, lower_tiles.cc), these become items of actors (lower_general.cc), whose
+// The general lowering: a plan becomes movements and tiles with places in memory
+// (lower_movements.cc, lower_tiles.cc), which passes improve (lower_fuse.cc, lower_flow.h), these
+// become items of actors (lower_general.cc), whose
 // dependencies become progress counters and whose items become operations (lower_actors.cc).
 // Private to lower*.cc.
 #pragma once

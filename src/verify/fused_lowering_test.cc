@@ -15,6 +15,7 @@
 namespace hemiola::verify {
 namespace {
 
+using program::lower;
 using program::LowerOptions;
 using program::Op;
 using program::OpKind;
@@ -200,6 +201,20 @@ TEST(FusedLowering, packets_need_no_signals) {
     waits += std::count_if(body.ops.begin(), body.ops.end(),
                            [](const Op& op) { return op.kind == OpKind::dep_wait; });
   EXPECT_EQ(waits, 1);
+}
+
+TEST(FusedLowering, lines_of_ll128_are_not_shared_by_workgroups) {
+  const program::Program program =
+      lower(sum_and_push(), {.protocol = Protocol::ll128, .workgroups = 1});
+  const Proof proof = check(bound(program));
+  EXPECT_EQ(proof.verdict, Verdict::partial) << proof.summary;  // a custom collective
+  EXPECT_TRUE(proof.warnings.items().empty());
+  try {
+    lower(sum_and_push(), {.protocol = Protocol::ll128, .workgroups = 4});
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_THAT(failure.what(), testing::HasSubstr("workgroups share the LL128 lines"));
+  }
 }
 
 // What is overwritten after it was read needs no fence; what is read after it was written does.
