@@ -9,6 +9,7 @@
 #include "plan/plan_json.h"
 #include "plan/template.h"
 #include "program/built_in.h"
+#include "program/kernel.h"
 
 namespace hemiola::cli {
 namespace {
@@ -49,6 +50,7 @@ std::string all_built_ins() {
   for (const std::string& name : program::built_in_names()) {
     names += (names.empty() ? "" : ", ") + name;
   }
+  for (const program::KernelInfo& info : program::kernels()) names += ", " + info.name;
   return names;
 }
 

@@ -1,6 +1,9 @@
 #include "lift/lift.h"
 
+#include <algorithm>
 #include <deque>
+#include <numeric>
+#include <set>
 #include <string>
 
 #include "lift/packets.h"
@@ -41,7 +44,9 @@ class Walk {
                           " waits for ever",
                       {.file = program_.source}, "`hemiola check` shows why", ExitCode::deadlock);
     }
-    return recorder_.finish();
+    plan::Plan plan = recorder_.finish();
+    propose(plan);
+    return plan;
   }
 
  private:
@@ -56,10 +61,12 @@ class Walk {
     std::int64_t round = 0;  ///< ... in this round of it
     Knowledge known{};       ///< beyond what its own transfers came after
     Knowledge posted{};      ///< its requests to proxies
+    std::set<int> met{};     ///< ranks that have signalled
   };
   /// What has been added to a semaphore, and who knew what when adding.
   struct Semaphore {
     struct Signal {
+      int rank;            ///< of the signaller
       std::int64_t value;  ///< of the semaphore after it
       Knowledge knowledge;
     };
@@ -121,7 +128,7 @@ class Walk {
         return move(self);
       case PrimitiveKind::signal:
         for (std::size_t s = 0; s < primitive.semaphores.size(); ++s)
-          signal(primitive.semaphores[s], primitive.values[s], knowledge_of(self));
+          signal(self.rank, primitive.semaphores[s], primitive.values[s], knowledge_of(self));
         return true;
       case PrimitiveKind::wait:
         return wait(self);
@@ -165,6 +172,7 @@ class Walk {
       for (const TransferRef& writer : *writers) join(seen, writer);
     }
     join(self.known, seen);
+    note_first_touch(self);
     recorder_.move(self.rank, self.stream, self.current, self.known);
     for (const program::Span& span : self.current.dst) {
       if (is_packet(span.access))
@@ -184,10 +192,42 @@ class Walk {
       packets(member, span.buffer).store(begin, end, span.flag, by);
   }
 
-  void signal(const program::SemaphoreId& id, std::int64_t value, Knowledge knowledge) {
+  /// Whether the caller's memory on another rank is used before that rank has signalled anything.
+  void note_first_touch(const Workgroup& self) {
+    for (const auto* spans : {&self.current.src, &self.current.dst}) {
+      for (const program::Span& span : *spans) {
+        const program::BufferKind kind = program_.buffers[index(span.buffer)].kind;
+        const bool callers =
+            kind == program::BufferKind::input || kind == program::BufferKind::output;
+        const bool far = program::is_multicast(span.access) || span.rank != self.rank;
+        meets_ = meets_ || (callers && far &&
+                            (program::is_multicast(span.access) || !self.met.contains(span.rank)));
+        multicasts_ = multicasts_ || program::is_multicast(span.access);
+        if (program::is_packet(span.access))
+          packets_of_ = span.access == program::Access::ll128 ? "ll128" : "ll";
+      }
+    }
+  }
+
+  /// How the program does what the plan says.
+  void propose(plan::Plan& plan) const {
+    plan.lowering = {{"workgroups", "1"}};
+    std::int32_t threads = 0;
+    for (const program::Kernel& kernel : program_.kernels)
+      threads = std::max(threads, kernel.threads);
+    plan.lowering.emplace_back("threads", std::to_string(threads));
+    if (!packets_of_.empty()) plan.lowering.emplace_back("protocol", packets_of_);
+    if (multicasts_) plan.lowering.emplace_back("realization", "multicast");
+    if (!meets_) plan.lowering.emplace_back("barrier", "0");
+    const std::int64_t chunk = program_.size.count / plan.chunks_per_size;
+    if (chunk % 16 != 0)
+      plan.lowering.emplace_back("alignment", std::to_string(std::gcd(chunk, std::int64_t{16})));
+  }
+
+  void signal(int rank, const program::SemaphoreId& id, std::int64_t value, Knowledge knowledge) {
     Semaphore& semaphore = semaphore_of(id);
     semaphore.value += value;
-    semaphore.signals.push_back({semaphore.value, std::move(knowledge)});
+    semaphore.signals.push_back({rank, semaphore.value, std::move(knowledge)});
   }
 
   Semaphore& semaphore_of(const program::SemaphoreId& id) {
@@ -210,6 +250,8 @@ class Walk {
       for (const Semaphore::Signal& signal : semaphore.signals) {
         if (before >= wanted) break;
         join(self.known, signal.knowledge);
+        self.met.insert(signal.rank);
+        meets_ = meets_ || (signal.knowledge.empty() && signal.rank != self.rank);
         before = signal.value;
       }
       if (primitive.consume) semaphore.taken = wanted;
@@ -255,7 +297,7 @@ class Walk {
     Knowledge after = proxy.known;
     recorder_.add_last(self.rank, proxy.stream, after);
     for (std::size_t s = 0; s < primitive.semaphores.size(); ++s)
-      signal(primitive.semaphores[s], 1, after);
+      signal(self.rank, primitive.semaphores[s], 1, after);
     join(self.posted, after);
   }
 
@@ -272,6 +314,9 @@ class Walk {
   std::vector<Packets> packets_;                ///< by rank and buffer
   std::map<std::pair<int, int>, Proxy> proxies_;
   std::int64_t names_ = 0;
+  bool meets_ = false;  ///< begins with a barrier among ranks, or needs one
+  bool multicasts_ = false;
+  std::string packets_of_;  ///< protocol of its packets
 };
 
 }  // namespace

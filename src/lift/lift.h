@@ -7,7 +7,9 @@
 namespace hemiola::lift {
 
 /// The plan of a bound program, for one repetition. Chunks of the plan are the largest unit that
-/// divides all that the program moves at its size. Every rank has a code of its own.
+/// divides all that the program moves at its size. Every rank has a code of its own. The plan
+/// proposes to be lowered as the program was written (Plan::lowering): one workgroup for each
+/// stream, its threads, its protocol, multicast, a barrier at the start if it had one.
 ///
 /// Failure: a program with several kernels or streams on a rank, with computes, or with sizes or
 /// offsets that have no common unit of at least an element; exit code 4 for one that does not end

@@ -196,5 +196,43 @@ TEST(Lift, a_program_without_a_size_is_refused) {
   EXPECT_THROW(lift(program::load("all-gather/direct", {.ranks = 2})), Failure);
 }
 
+std::string proposed(const Plan& plan, const std::string& parameter) {
+  for (const auto& [name, value] : plan.lowering) {
+    if (name == parameter) return value;
+  }
+  return {};
+}
+
+TEST(Lift, proposes_to_be_lowered_as_it_was) {
+  const Plan ring = lift(bound("all-reduce/ring", 4, {{"protocol", "ll"}, {"threads", "256"}}));
+  EXPECT_EQ(proposed(ring, "protocol"), "ll");
+  EXPECT_EQ(proposed(ring, "threads"), "256");
+  EXPECT_EQ(proposed(ring, "barrier"), "0");
+  EXPECT_EQ(proposed(ring, "realization"), "");
+  const Plan exchange = lift(bound("all-gather/direct", 4));
+  EXPECT_EQ(proposed(exchange, "protocol"), "");
+  EXPECT_EQ(proposed(exchange, "barrier"), "");  // it begins with one
+  // Whoever writes to the caller's memory has to meet its owner first.
+  EXPECT_EQ(proposed(lift(bound("all-gather/direct", 4, {{"barrier", "0"}})), "barrier"), "");
+}
+
+TEST(Lift, of_a_ring_is_lowered_to_as_many_operations) {
+  for (const char* protocol : {"simple", "ll"}) {
+    const program::Program ring = bound("all-reduce/ring", 4, {{"protocol", protocol}});
+    const program::Program again = program::lower_plan(lift(ring), {});
+    const auto moves = [](const program::Program& program, std::size_t kernel) {
+      std::int64_t count = 0;
+      for (const std::int32_t body : program.kernels[kernel].bodies) {
+        for (const program::Op& op : program.bodies[static_cast<std::size_t>(body)].ops)
+          count += op.src.empty() && op.dst.empty() ? 0 : 1;
+      }
+      return count;
+    };
+    // In each of two channels: send, twice reduce and send, reduce and copy and send, twice copy
+    // and send, and a receive.
+    EXPECT_EQ(moves(again, 0), 2 * 7) << protocol;
+  }
+}
+
 }  // namespace
 }  // namespace hemiola::lift

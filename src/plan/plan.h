@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -234,6 +235,9 @@ struct Plan {
   std::vector<Code> codes;
   std::vector<std::int32_t> code_of;  ///< by rank: index into codes
   bool in_place_safe = false;  ///< stays right when input and output share memory as in nccl-tests
+  /// Parameters that its lowering takes where nothing else is said (docs/plans.md), as a lifted
+  /// program was; they change how the plan runs, not what it does.
+  std::vector<std::pair<std::string, std::string>> lowering{};
 
   bool of_elements() const { return !tensors.empty() && tensors.front().type.has_value(); }
   const Code& code(int rank) const;

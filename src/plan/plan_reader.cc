@@ -39,7 +39,7 @@ class Reader {
 
   Plan read() {
     root_.allow_keys({"hemiola_plan", "name", "collective", "root", "mesh", "chunks_per_size",
-                      "in_place_safe", "tensors", "groups", "codes"});
+                      "in_place_safe", "lowering", "tensors", "groups", "codes"});
     root_.integer("hemiola_plan", 1, 1);
     if (root_.has("name")) plan_.name = root_.at("name").text();
     read_mesh();
@@ -48,6 +48,10 @@ class Reader {
     if (root_.has("chunks_per_size"))
       plan_.chunks_per_size = root_.integer("chunks_per_size", 1, kMost);
     if (root_.has("in_place_safe")) plan_.in_place_safe = root_.at("in_place_safe").boolean();
+    for (const JsonValue& parameter : root_.items("lowering")) {
+      parameter.allow_keys({"parameter", "value"});
+      plan_.lowering.emplace_back(parameter.at("parameter").text(), parameter.at("value").text());
+    }
     root_.at("tensors");
     for (const JsonValue& tensor : root_.items("tensors")) read_tensor(tensor);
     for (const JsonValue& group : root_.items("groups")) {

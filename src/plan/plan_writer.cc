@@ -30,6 +30,8 @@ class Writer {
     if (plan_.mesh.empty()) mesh.push_back({{"axis", "rank"}, {"size", plan_.ranks}});
     if (!plan_.of_elements()) root["chunks_per_size"] = plan_.chunks_per_size;
     if (plan_.in_place_safe) root["in_place_safe"] = true;
+    for (const auto& [parameter, value] : plan_.lowering)
+      root["lowering"].push_back({{"parameter", parameter}, {"value", value}});
     json& tensors = root["tensors"] = json::array();
     for (const Tensor& tensor : plan_.tensors) tensors.push_back(of(tensor));
     if (!plan_.groups.empty()) root["groups"] = plan_.groups;

@@ -305,7 +305,8 @@ class Checker {
       return op_error(fmt::format("buffer {} is not there", operand.buffer));
     if (is_multicast(operand.access)) return check_group(operand);
     const std::int64_t owner = operand.rank(at_);
-    if (check_peer(owner, through_port)) check_chunks(operand, static_cast<int>(owner));
+    if (check_peer(owner, through_port && !is_packet(operand.access)))
+      check_chunks(operand, static_cast<int>(owner));
   }
 
   void check_chunks(const Operand& operand, int owner) {
@@ -365,7 +366,7 @@ class Checker {
       op_error(
           fmt::format("rank {} is only reached through a NIC, which loads and stores cannot cross",
                       peer),
-          op_->channel == Channel::any
+          op_->channel == Channel::any && program_.protocol == Protocol::simple
               ? "between nodes data can only be pushed: choose transfer=push and gather=push"
               : "use port channels between nodes, or a machine with one load/store domain");
     }

@@ -78,7 +78,7 @@ std::vector<LowerParameter> lower_parameters() {
     o.workgroups = positive(n, v, 4096);
   };
   return {
-      {chain | exchange,
+      {any,
        {"protocol",
         "simple",
         {"simple", "ll", "ll128"},
@@ -92,7 +92,7 @@ std::vector<LowerParameter> lower_parameters() {
        {"workgroups",
         "64, or 16 beside a kernel",
         {},
-        "workgroups per rank that communicate, shared by its streams"},
+        "workgroups per rank that communicate, shared by its streams; at least one for each"},
        set_workgroups},
       {general,
        {"compute_workgroups",
@@ -123,6 +123,11 @@ std::vector<LowerParameter> lower_parameters() {
         "data that a workgroup passes on at a time: a multiple of 16 B; a slot is 512 KiB, 32 KiB "
         "with ll, 576000 B with ll128"},
        [](LowerOptions& o, const std::string& n, const std::string& v) { o.piece = bytes(n, v); }},
+      {general,
+       {"alignment", "16", {}, "bytes that chunks and slices of workgroups are multiples of"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.alignment = positive(n, v, 1 << 20);
+       }},
       {exchange | general,
        {"barrier", "1", {"0", "1"}, "begin with a barrier among all ranks; 0 with ll"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {
@@ -224,6 +229,19 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
                    const machine::Machine* machine) {
   const std::vector<LowerParameter> known = lower_parameters_of(shape_of(plan));
   LowerOptions options{.machine = machine};
+  // What the plan itself proposes may be for another shape, and gives way.
+  for (const auto& [parameter, value] : plan.lowering) {
+    bool exists = false;
+    for (const LowerParameter& other : lower_parameters())
+      exists = exists || other.info.name == parameter;
+    if (!exists) {
+      throw Failure(fmt::format("plan '{}' proposes a parameter '{}' that no lowering has",
+                                plan.name, parameter));
+    }
+    for (const LowerParameter& own : known) {
+      if (own.info.name == parameter) own.set(options, parameter, value);
+    }
+  }
   for (const auto& [parameter, value] : parameters) {
     const auto found =
         std::find_if(known.begin(), known.end(),
@@ -244,7 +262,6 @@ std::vector<std::string> built_in_names() {
   for (const plan::TemplateInfo& info : plan::templates()) {
     names.push_back(info.name);
   }
-  for (const KernelInfo& info : kernels()) names.push_back(info.name);
   return names;
 }
 

@@ -18,11 +18,12 @@ namespace hemiola::program {
 std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options);
 
 /// A plan, lowered with the parameters that the lowering of its shape takes, for `machine` if that
-/// is known. Failure as above.
+/// is known; where they say nothing, with those that the plan proposes (Plan::lowering). Failure as
+/// above.
 Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
                    const machine::Machine* machine = nullptr);
 
-/// Templates, and kernels (kernel.h).
+/// The templates.
 std::vector<std::string> built_in_names();
 
 /// The names of all built-ins of a collective, to be tried when no algorithm is named.

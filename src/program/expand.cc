@@ -1,4 +1,6 @@
 // Operations into primitives. The table in docs/program.md is the definition; this is its code.
+#include <algorithm>
+
 #include "program/primitive.h"
 
 namespace hemiola::program {
@@ -160,7 +162,7 @@ bool Cursor::expand_signal_any(const Op& op, Primitive& out) {
     }
     out.kind = PrimitiveKind::signal;
     out.values.assign(out.semaphores.size(), 1);
-    out.release = op.kind != OpKind::relaxed_signal;
+    out.release = op.kind != OpKind::relaxed_signal && !op.relaxed;
     if (!out.semaphores.empty()) return true;
   }
   while (static_cast<std::size_t>(part_) < op.semaphores.size()) {
@@ -179,13 +181,15 @@ bool Cursor::expand_dependency(const Op& op, Primitive& out) {
   const std::int64_t iterations = depth_ > 0 ? loops_[0].count : 1;
   const std::int64_t done = indices_.loop[0] + iteration_ * iterations;
   const bool waits = op.kind == OpKind::dep_wait;
-  for (const SemaphoreRef& ref : op.semaphores) {
-    out.semaphores.push_back(semaphore(ref));
-    out.values.push_back(waits ? done * op.count + op.target : 1);
+  for (std::size_t s = 0; s < op.semaphores.size(); ++s) {
+    const auto [target, count] =
+        op.targets.empty() ? std::pair(op.target, op.count) : op.targets[s];
+    out.semaphores.push_back(semaphore(op.semaphores[s]));
+    out.values.push_back(waits ? done * count + target : 1);
   }
   out.kind = waits ? PrimitiveKind::wait : PrimitiveKind::signal;
   out.acquire = waits;
-  out.release = !waits;
+  out.release = !waits && !op.relaxed;
   out.system_scope = op.channel != Channel::none;
   return !out.semaphores.empty();
 }
@@ -270,7 +274,7 @@ bool Cursor::expand_posts(const Op& op, Primitive& out) {
 }
 
 /// One move of all sources into all destinations, for each region. Behind a NIC they get a copy of
-/// the first destination, which is own memory.
+/// the first destination, which is own memory, or of the one source.
 bool Cursor::expand_move(const Op& op, Primitive& out) {
   if (op.src.empty()) return false;
   const std::int64_t count = regions(op, op.src.front());
@@ -281,8 +285,13 @@ bool Cursor::expand_move(const Op& op, Primitive& out) {
     out.kind = PrimitiveKind::move;
     out.reduce = reduction(op);
     for (const Operand& source : op.src) out.src.push_back(span(source, region(op, source, index)));
+    const bool through_nic = std::any_of(op.dst.begin(), op.dst.end(), [&](const Operand& target) {
+      return behind_nic(op, target);
+    });
     for (const Operand& target : op.dst) {
-      if (!behind_nic(op, target)) out.dst.push_back(span(target, region(op, target, index)));
+      if (behind_nic(op, target) || (op.staged && !through_nic && &target == &op.dst.front()))
+        continue;
+      out.dst.push_back(span(target, region(op, target, index)));
     }
     return true;
   }
@@ -300,7 +309,11 @@ bool Cursor::expand_move(const Op& op, Primitive& out) {
     out.kind = PrimitiveKind::post;
     out.release = out.remote = posted_ = true;
     out.bytes = to.bytes;
-    out.src.push_back(span(op.dst.front(), region(op, op.dst.front(), index)));
+    // Own memory that holds the data: the first destination, or the one source.
+    const Operand& source = op.dst.front().rank(indices_) == indices_.rank || op.src.size() != 1
+                                ? op.dst.front()
+                                : op.src.front();
+    out.src.push_back(span(source, region(op, source, index)));
     out.dst.push_back(span(target, to));
     ++part_;
     return true;

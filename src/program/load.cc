@@ -54,8 +54,7 @@ bool is_readable(std::string_view content) {
 }
 
 bool is_built_in(const std::string& name) {
-  const std::vector<std::string> names = built_in_names();
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return plan::find_template(name) != nullptr || find_kernel(name) != nullptr;
 }
 
 Program load(const std::string& name_or_file, const LoadOptions& options) {
@@ -64,8 +63,10 @@ Program load(const std::string& name_or_file, const LoadOptions& options) {
     return read_by_content(name_or_file, options);
   if (std::optional<Program> made = make_built_in(name_or_file, options)) return *std::move(made);
   if (std::optional<Program> made = make_kernel(name_or_file, options)) return *std::move(made);
+  std::vector<std::string> names = built_in_names();
+  for (const KernelInfo& info : kernels()) names.push_back(info.name);
   throw Failure(fmt::format("there is no file and no built-in program '{}'", name_or_file),
-                {.file = "<option>"}, suggest(name_or_file, built_in_names()));
+                {.file = "<option>"}, suggest(name_or_file, names));
 }
 
 }  // namespace hemiola::program

@@ -26,7 +26,9 @@ struct LowerOptions {
   int compute_workgroups = 0;  ///< per rank, of plans that compute
   Realization realization = Realization::load_store;
   int threads = 0;  ///< per workgroup
-  Bytes piece{};    ///< chains: data bytes that a workgroup passes on at a time; a multiple of 16 B
+  /// Plans that go the general way: chunks and slices are multiples of so many bytes.
+  std::int64_t alignment = 0;
+  Bytes piece{};  ///< chains: data bytes that a workgroup passes on at a time; a multiple of 16 B
   std::optional<bool> barrier;  ///< exchanges: begin with a barrier among all ranks
   bool in_place = false;        ///< input and output share memory, as nccl-tests shares it
   /// Where the program will run, if known: what crosses its NICs is posted and never pulled. Not

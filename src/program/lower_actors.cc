@@ -22,7 +22,12 @@ constexpr std::int32_t kBulkGrain = 128;
 constexpr std::int64_t kLeastShare = 4096;
 
 using Item = Actor::Item;
-using Waits = std::map<std::int32_t, std::int32_t>;  ///< actor -> item
+/// Up to which item of another actor somebody waits; without a fence only for its loads.
+struct Wait {
+  std::int32_t item = -1;
+  bool fenced = false;
+};
+using Waits = std::map<std::int32_t, Wait>;  ///< by actor
 
 class Writer {
  public:
@@ -53,17 +58,28 @@ class Writer {
   void collect_waits() {
     waits_.resize(actors_.size());
     for (std::size_t a = 0; a < actors_.size(); ++a) {
-      Waits known;
+      std::map<std::int32_t, std::int32_t> known, fenced;  // actor -> item
+      const auto last = [](const auto& items, std::int32_t actor) {
+        const auto found = items.find(actor);
+        return found == items.end() ? -1 : found->second;
+      };
       for (const Item& item : actors_[a].items) {
         Waits& news = waits_[a].emplace_back();
-        for (const auto& [actor, at] : item.after) {
+        for (const auto& [actor, at, loads_only] : item.after) {
           if (actor == static_cast<std::int32_t>(a)) continue;
-          const auto [last, added] = known.try_emplace(actor, at);
-          if (!added && last->second >= at) continue;
-          last->second = at;
-          news[actor] = at;
+          if (last(loads_only ? known : fenced, actor) >= at) continue;
+          Wait& wait = news[actor];
+          wait.item = std::max(wait.item, at);
+          wait.fenced = wait.fenced || !loads_only;
         }
-        for (const auto& [actor, at] : news) counted_[{actor, actors_[a].rank}].insert(at);
+        for (const auto& [actor, wait] : news) {
+          const std::pair pair{actor, actors_[a].rank};
+          counted_[pair].insert(wait.item);
+          known[actor] = std::max(last(known, actor), wait.item);
+          if (!wait.fenced) continue;
+          fenced[actor] = wait.item;
+          fenced_[pair].insert(wait.item);
+        }
       }
     }
   }
@@ -142,6 +158,7 @@ class Writer {
     dirty_ = false;
     since_sync_.clear();
     unflushed_.clear();
+    unloaded_.clear();
     const Actor& self = actors_[index(actor)];
     for (std::size_t i = 0; i < self.items.size(); ++i) {
       const Item& item = self.items[i];
@@ -193,54 +210,63 @@ class Writer {
     for (std::size_t begin = 0; begin < op.semaphores.size(); begin += most) {
       Op part = op;
       const std::size_t end = std::min(begin + most, op.semaphores.size());
-      part.semaphores.assign(op.semaphores.begin() + static_cast<std::ptrdiff_t>(begin),
-                             op.semaphores.begin() + static_cast<std::ptrdiff_t>(end));
+      const auto cut = [&](auto& list) {
+        if (list.empty()) return;
+        list.erase(list.begin() + static_cast<std::ptrdiff_t>(end), list.end());
+        list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(begin));
+      };
+      cut(part.semaphores);
+      cut(part.targets);
       add(std::move(part));
     }
   }
 
   void wait(const Waits& waits) {
+    if (waits.empty()) return;
     const int rank = actors_[index(actor_)].rank;
-    // One operation for all that are to reach the same count.
-    std::map<std::tuple<bool, std::int64_t, std::int64_t>, Op> ops;
-    for (const auto& [from, item] : waits) {
+    Op op{.kind = OpKind::dep_wait};
+    for (const auto& [from, wait] : waits) {
       const std::set<std::int32_t>& items = counted_.at({from, rank});
-      const auto target = std::distance(items.begin(), items.upper_bound(item));
-      const bool local = actors_[index(from)].rank == rank;
-      Op& op = ops[{local, target, std::ssize(items)}];
-      op.kind = OpKind::dep_wait;
-      op.channel = local ? Channel::none : Channel::any;
-      op.target = target;
-      op.count = std::ssize(items);
+      const auto target = std::distance(items.begin(), items.upper_bound(wait.item));
+      if (actors_[index(from)].rank != rank) op.channel = Channel::any;
+      op.targets.emplace_back(target, std::ssize(items));
       op.semaphores.push_back({own_rank(), semaphore(from, rank)});
     }
-    for (const auto& [key, op] : ops) add_split(op);
-    if (!ops.empty()) sync();
+    add_split(op);
+    sync();
   }
 
-  /// Tells every rank where somebody waits for this item.
+  /// Tells every rank where somebody waits for this item. Those who only wait for its loads learn
+  /// of it first: they need no fence.
   void signal(std::int32_t item) {
     const int rank = actors_[index(actor_)].rank;
-    Op local{.kind = OpKind::dep_signal},
-        remote{.kind = OpKind::dep_signal, .channel = Channel::any};
+    std::map<std::pair<bool, bool>, Op> ops;  // fenced, remote
     bool flush = false;
     for (int distance = 0; distance < plan_.ranks; ++distance) {
       const int to = (rank + distance) % plan_.ranks;
       const auto counted = counted_.find({actor_, to});
       if (counted == counted_.end() || !counted->second.contains(item)) continue;
-      (distance == 0 ? local : remote).semaphores.push_back({constant(to), semaphore(actor_, to)});
-      // A flag stays behind what goes to the same rank, and must not overtake the rest.
-      flush = flush || std::any_of(unflushed_.begin(), unflushed_.end(),
+      const auto fenced = fenced_.find({actor_, to});
+      const bool fence = fenced != fenced_.end() && fenced->second.contains(item);
+      Op& op = ops[{fence, distance > 0}];
+      op.kind = OpKind::dep_signal;
+      op.channel = distance > 0 ? Channel::any : Channel::none;
+      op.relaxed = !fence;
+      op.semaphores.push_back({constant(to), semaphore(actor_, to)});
+      // A flag stays behind what goes to the same rank, and must not overtake the rest; one that
+      // only tells of loads, what the proxy has still to load.
+      const std::set<int>& under_way = fence ? unflushed_ : unloaded_;
+      flush = flush || std::any_of(under_way.begin(), under_way.end(),
                                    [&](int pushed_to) { return pushed_to != to; });
     }
-    if (local.semaphores.empty() && remote.semaphores.empty()) return;
+    if (ops.empty()) return;
     if (flush) {
       add({.kind = OpKind::flush, .channel = Channel::any});
       unflushed_.clear();
+      unloaded_.clear();
     }
     if (dirty_ || flush) sync();
-    add_split(local);
-    add_split(remote);
+    for (const auto& [key, op] : ops) add_split(op);
   }
 
   void compute(const Tile& tile) {
@@ -267,7 +293,9 @@ class Writer {
       made.run = strip.run / unit_;
       made.pitch = strip.pitch[which] / unit_;
     }
-    if (place.group >= 0) {
+    if (place.packets) {
+      made.access = options_.protocol == Protocol::ll128 ? Access::ll128 : Access::packet;
+    } else if (place.group >= 0) {
       made.access = Access::multicast;
       made.group = place.group;
     }
@@ -302,7 +330,10 @@ class Writer {
     dirty_ = true;
     since_sync_.push_back(&movement);
     for (const Place& place : movement.destinations) {
-      if (place.group < 0 && place.rank != movement.rank) unflushed_.insert(place.rank);
+      if (place.group >= 0 || place.rank == movement.rank) continue;
+      unflushed_.insert(place.rank);
+      const Place& first = movement.destinations.front();
+      if (first.group >= 0 || first.rank != movement.rank) unloaded_.insert(place.rank);
     }
   }
 
@@ -326,15 +357,36 @@ class Writer {
     };
     const bool pulls = remote(movement.sources), pushes = remote(movement.destinations);
     op.channel = pulls || pushes ? Channel::any : Channel::none;
+    const auto packed = [](const Place& place) { return place.packets; };
+    const bool arrives = std::any_of(movement.sources.begin(), movement.sources.end(), packed);
+    const bool leaves =
+        std::any_of(movement.destinations.begin(), movement.destinations.end(), packed);
+    op.staged = movement.staged;
+    if (arrives) {  // as packet operations have them
+      std::stable_partition(op.src.begin(), op.src.end(),
+                            [](const Operand& source) { return !is_packet(source.access); });
+    }
     if (movement.reduces()) {
-      op.kind = pulls ? (pushes ? OpKind::read_reduce_send : OpKind::read_reduce)
-                      : (pushes ? OpKind::reduce_send : OpKind::reduce);
+      op.kind = arrives || leaves ? (pushes ? OpKind::reduce_send_packets : OpKind::reduce_packets)
+                : pulls           ? (pushes ? OpKind::read_reduce_send : OpKind::read_reduce)
+                                  : (pushes ? OpKind::reduce_send : OpKind::reduce);
       return add(std::move(op));
     }
-    const std::vector<Operand> destinations = op.dst;
+    op.kind = arrives  ? (leaves ? OpKind::read_put_packets : OpKind::unpack_packets)
+              : pulls  ? OpKind::get
+              : leaves ? OpKind::put_packets
+              : pushes ? OpKind::put
+                       : OpKind::copy;
+    const bool one_by_one = actors_[index(actor_)].kind == Actor::Kind::engine;
+    if (movement.destinations.size() == 1 || !one_by_one) {
+      if (movement.destinations.size() > 1 && !(arrives && leaves)) op.kind = OpKind::copy;
+      return add(std::move(op));
+    }
+    const std::vector<Operand> destinations = std::exchange(op.dst, {});
     for (std::size_t d = 0; d < destinations.size(); ++d) {
-      const bool put = movement.destinations[d].rank != movement.rank;
-      op.kind = put ? OpKind::put : pulls ? OpKind::get : OpKind::copy;
+      op.kind = movement.destinations[d].rank != movement.rank ? OpKind::put
+                : pulls                                        ? OpKind::get
+                                                               : OpKind::copy;
       op.dst = {destinations[d]};
       add(op);
     }
@@ -347,8 +399,9 @@ class Writer {
   std::int64_t unit_;
   std::vector<std::int32_t> ordinal_;      // of an actor in its rank
   std::vector<std::vector<Waits>> waits_;  // by actor, item
-  std::map<std::pair<std::int32_t, int>, std::set<std::int32_t>>
-      counted_;  // items of an actor that somebody on a rank waits for
+  std::map<std::pair<std::int32_t, int>, std::set<std::int32_t>> counted_,
+      fenced_;  // items of an actor that somebody on a rank waits for, and for more
+                // than their loads
   std::map<std::pair<std::int64_t, std::int32_t>, std::int32_t> semaphores_;
 
   std::int32_t actor_ = 0;
@@ -357,6 +410,7 @@ class Writer {
   bool dirty_ = false;  // something moved since the last sync
   std::vector<const Movement*> since_sync_;
   std::set<int> unflushed_;  // ranks to which something may be under way through a NIC
+  std::set<int> unloaded_;   // of these: straight from what a movement reads
 };
 
 }  // namespace

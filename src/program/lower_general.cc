@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "machine/machine.h"
-#include "program/lower_general.h"
+#include "program/lower_flow.h"
 #include "program/lower_parts.h"
 
 namespace hemiola::program {
@@ -70,23 +69,6 @@ bool is_cut_alike(const plan::Plan& plan, const Movements& movements) {
   return true;
 }
 
-/// Ranks whose memory a movement touches besides its own.
-std::set<int> touched(const plan::Plan& plan, const Movement& movement) {
-  std::set<int> ranks;
-  for (const auto* places : {&movement.sources, &movement.destinations}) {
-    for (const Place& place : *places) {
-      if (place.group < 0) {
-        ranks.insert(place.rank);
-      } else {
-        ranks.insert(plan.groups[index(place.group)].begin(),
-                     plan.groups[index(place.group)].end());
-      }
-    }
-  }
-  ranks.erase(movement.rank);
-  return ranks;
-}
-
 /// Assigns movements and tiles to actors and finds out who waits for whom. Actors name movements
 /// and tiles of it.
 class Assigner {
@@ -104,8 +86,9 @@ class Assigner {
     for (Actor& actor : actors_) {
       for (Actor::Item& item : actor.items) connect(actor, item);
     }
-    if (options_.barrier.value_or(true)) connect_starts();
-    connect_ends();
+    const Ends ends = ends_of(plan_, movements_);
+    if (options_.barrier.value_or(true)) connect_starts(ends);
+    connect_ends(ends);
     return std::move(actors_);
   }
 
@@ -173,6 +156,7 @@ class Assigner {
       const bool engines = options_.realization == Realization::copy_engine;
       const std::size_t own = plan_.code(rank).streams.size();  // then those for NICs
       const int each = engines ? 1 : std::max(1, workgroups() / std::max(1, static_cast<int>(own)));
+      check_slices(each);
       const auto slices = [&](std::size_t s) {
         return s < own || s == 0 ? each : streams[s].empty() ? 0 : s == own ? 1 : each;
       };
@@ -188,6 +172,20 @@ class Assigner {
       if (computes) add_tiles(rank);
     }
     append(first, {.kind = Item::Kind::end});
+  }
+
+  /// A packet, or an LL128 line, is not shared by two workgroups.
+  void check_slices(int each) const {
+    const bool divided = options_.protocol == Protocol::ll128 ||
+                         (options_.protocol == Protocol::ll && options_.alignment % 8 != 0);
+    if (each == 1 || !divided) return;
+    throw Failure(
+        fmt::format("plan '{}' would have {} workgroups share the {} of a stream", plan_.name, each,
+                    options_.protocol == Protocol::ll128 ? "LL128 lines" : "packets"),
+        {.file = "<option>"},
+        options_.protocol == Protocol::ll128
+            ? "choose protocol=ll, or workgroups=1 for one of each stream"
+            : "choose an alignment of 8 or workgroups=1");
   }
 
   int workgroups() const {
@@ -277,9 +275,8 @@ class Assigner {
     }
   }
 
-  void wait_for_all(Item& item, const void* work) const {
-    const auto& done = done_by_.at(work);
-    item.after.insert(item.after.end(), done.begin(), done.end());
+  void wait_for_all(Item& item, const void* work, bool loads_only = false) const {
+    for (const auto& [actor, at] : done_by_.at(work)) item.after.push_back({actor, at, loads_only});
   }
 
   void connect(const Actor& actor, Item& item) {
@@ -296,9 +293,10 @@ class Assigner {
       const bool same_share = alike_ && !item.movement->strips.empty() && !other.strips.empty() &&
                               static_cast<std::int32_t>(done.size()) == actor.slices;
       if (same_share) {
-        item.after.push_back(done[index(actor.slice)]);
+        const auto& [with, at] = done[index(actor.slice)];
+        item.after.push_back({with, at, after.loads_only});
       } else {
-        wait_for_all(item, &other);
+        wait_for_all(item, &other, after.loads_only);
       }
     }
     for (const auto& [rank, area] : item.movement->computed) {
@@ -311,33 +309,33 @@ class Assigner {
     }
   }
 
-  /// Nobody touches the memory of a rank whose kernel has not started.
-  void connect_starts() {
+  void connect_starts(const Ends& ends) {
     for (Actor& actor : actors_) {
       for (Item& item : actor.items) {
-        if (item.movement == nullptr) continue;
-        for (const int rank : touched(plan_, *item.movement))
-          item.after.emplace_back(first_[index(rank)], 0);
+        const auto starts = ends.starts.find(item.movement);
+        if (starts == ends.starts.end()) continue;
+        for (const Ends::Start& start : starts->second)
+          item.after.push_back({first_[index(start.rank)], 0, start.loads_only});
       }
     }
   }
 
-  /// A rank ends when the others are through with its memory. Whoever touches memory of several
-  /// ranks tells them all after the last of it: one fence, and nobody ends later than all would.
-  void connect_ends() {
-    for (std::size_t a = 0; a < actors_.size(); ++a) {
-      std::set<int> ranks;
-      std::int32_t last = 0;
-      for (std::size_t i = 0; i < actors_[a].items.size(); ++i) {
-        const Movement* movement = actors_[a].items[i].movement;
-        if (movement == nullptr) continue;
-        const std::set<int> more = touched(plan_, *movement);
-        if (!more.empty()) last = static_cast<std::int32_t>(i);
-        ranks.insert(more.begin(), more.end());
+  /// A rank ends when the others are through with its memory. Whoever stores to several ranks tells
+  /// them all after the last of it: one fence, and nobody ends later than all would.
+  void connect_ends(const Ends& ends) {
+    Known last;
+    for (const auto& list : ends.last) {
+      for (const Movement::After& after : list) {
+        if (!after.loads_only) raise(last, {after.rank, after.stream}, after.index);
       }
-      for (const int rank : ranks)
-        actors_[index(first_[index(rank)])].items.back().after.emplace_back(
-            static_cast<std::int32_t>(a), last);
+    }
+    for (std::size_t rank = 0; rank < ends.last.size(); ++rank) {
+      Item& end = actors_[index(first_[rank])].items.back();
+      for (const Movement::After& after : ends.last[rank]) {
+        const std::int64_t which =
+            after.loads_only ? after.index : last.at({after.rank, after.stream});
+        wait_for_all(end, &at(movements_, {after.rank, after.stream, which}), after.loads_only);
+      }
     }
   }
 
@@ -356,17 +354,46 @@ void check(const plan::Plan& plan, const LowerOptions& options) {
   const auto refuse = [&](const std::string& what, const std::string& hint) {
     throw Failure(fmt::format("plan '{}' {}", plan.name, what), option, hint);
   };
-  if (options.protocol != Protocol::simple)
-    refuse("has no connections or packets", "choose protocol=simple");
   if (options.piece.count != 0) refuse("does not move data in pieces", "leave piece out");
   if (options.in_place) refuse("cannot run in place", "leave in_place out");
   if (options.realization == Realization::multicast && plan.groups.empty())
     refuse("has no groups, so nothing can go through the switch", "choose realization=load-store");
   const bool computes = std::any_of(plan.codes.begin(), plan.codes.end(),
                                     [](const plan::Code& code) { return !code.computes.empty(); });
+  const bool packets = options.protocol != Protocol::simple;
+  if (packets && (computes || plan.of_elements()))
+    refuse("is not one of chunks alone, and cannot send packets", "choose protocol=simple");
+  if (packets && options.realization == Realization::copy_engine)
+    refuse("cannot send packets by copy engines", "choose protocol=simple");
+  if (options.alignment > 0 && plan.of_elements())
+    refuse("has sizes of its own", "leave alignment out");
   if (options.realization == Realization::co_located && !computes)
     refuse("computes nothing that its communication could share workgroups with",
            "choose realization=load-store");
+}
+
+/// The movements as they will be done, and units of packets by rank; empty without any. What
+/// crosses NICs adds a tensor to the plan.
+Movements prepare(plan::Plan& plan, const LowerOptions& options,
+                  std::vector<std::int64_t>& packets) {
+  Movements movements = movements_of(plan, options);
+  const bool computes = std::any_of(plan.codes.begin(), plan.codes.end(),
+                                    [](const plan::Code& code) { return !code.computes.empty(); });
+  const bool placed = options.machine != nullptr && plan.ranks <= options.machine->ranks();
+  if (!computes || placed) tiles_of(plan, movements);  // for the levels
+  if (!computes && options.realization != Realization::copy_engine) {
+    fuse(plan, options, movements);
+    tiles_of(plan, movements);
+  }
+  if (placed && through_network(plan, movements, *options.machine)) tiles_of(plan, movements);
+  if (!computes) {
+    Packed packed;
+    if (options.protocol != Protocol::simple) packed = pack(plan, options, movements);
+    prune(plan, packed, movements);
+    packets = std::move(packed.units);
+  }
+  cut_into_strips(movements);
+  return movements;
 }
 
 /// The one size and data type of a plan of elements.
@@ -395,18 +422,25 @@ void fix_size(const plan::Plan& plan, Program& program, std::int64_t unit) {
 Program lower_general(const plan::Plan& original, const LowerOptions& options, Program program) {
   check(original, options);
   plan::Plan plan = original;
-  Movements movements = movements_of(plan, options);
-  if (options.machine != nullptr && plan.ranks <= options.machine->ranks()) {
-    tiles_of(plan, movements);  // levels
-    if (through_network(plan, movements, *options.machine))
-      program.buffers.push_back({.name = plan.tensors.back().name});
-  }
+  std::vector<std::int64_t> packets;
+  Movements movements = prepare(plan, options, packets);
+  if (plan.tensors.size() > program.buffers.size())
+    program.buffers.push_back({.name = plan.tensors.back().name});
   for (std::size_t t = 0; t < plan.tensors.size(); ++t)
     program.buffers[t].chunks = {plan.tensors[t].span()};
   Assigner assigner(plan, options, std::move(movements));
   const std::int64_t unit = assigner.unit();
   if (plan.of_elements()) fix_size(plan, program, unit);
+  if (options.alignment > 0) program.alignment = {options.alignment};
   program.groups = plan.groups;
+  if (!packets.empty())
+    program.buffers.push_back(
+        {.name = "packets", .chunks = packets, .packets = true, .doubled = true});
+  if (!options.barrier.value_or(true)) {
+    for (Buffer& buffer : program.buffers) {
+      buffer.doubled = buffer.doubled || buffer.kind == BufferKind::scratch;
+    }
+  }
   write_actors(program, plan, options, assigner.assign(), unit);
   return program;
 }

@@ -1,5 +1,6 @@
-// The general lowering in four steps: a plan becomes movements and tiles with places in memory
-// (lower_movements.cc, lower_tiles.cc), these become items of actors (lower_general.cc), whose
+// The general lowering: a plan becomes movements and tiles with places in memory
+// (lower_movements.cc, lower_tiles.cc), which passes improve (lower_fuse.cc, lower_flow.h), these
+// become items of actors (lower_general.cc), whose
 // dependencies become progress counters and whose items become operations (lower_actors.cc). With a
 // machine, movements that cross its NICs are made ones that NICs can do (lower_network.cc).
 // Private to lower*.cc.
@@ -22,7 +23,10 @@ struct Place {
   std::int32_t group = -1;              ///< through the switch
   plan::Area area;                      ///< at least what is touched
   std::vector<plan::Segment> segments;  ///< units of area.h: bytes or chunks
+  bool packets = false;                 ///< in the buffer of packets, which follows the tensors
 };
+/// Whether both are the same units in the same order.
+bool same(const Place& a, const Place& b);
 
 /// Rows that all places of a movement have at equal distances; units as above.
 struct Strip {
@@ -44,10 +48,13 @@ struct Movement {
   std::int32_t stream = 0;
   std::vector<Place> sources;  ///< more than one: reduced
   std::vector<Place> destinations;
+  /// The first destination is memory of its own that nobody reads: only there where a NIC needs it.
+  bool staged = false;
   struct After {
     int rank = 0;
     std::int32_t stream = 0;
-    std::int64_t index = 0;  ///< in Movements
+    std::int64_t index = 0;   ///< in Movements
+    bool loads_only = false;  ///< only what that one has read is overwritten: no fence is needed
   };
   std::vector<After> after;
   std::vector<std::pair<int, plan::Area>> computed;  ///< rank and what its tiles have written
@@ -57,7 +64,6 @@ struct Movement {
 
   bool reduces() const { return sources.size() > 1; }
 };
-std::vector<Strip> strips_of(const Movement& movement);  ///< sources, then destinations
 /// Whether one writes what the other reads or writes.
 bool conflict(const Movement& a, const Movement& b);
 using Movements = std::vector<std::vector<std::vector<Movement>>>;  ///< by rank, stream, order
@@ -71,6 +77,14 @@ Movements movements_of(const plan::Plan& plan, const LowerOptions& options);
 /// gets two more streams: one that only posts whole messages, by one workgroup, and one that adds.
 /// Movements have levels (tiles_of). Returns whether anything crossed.
 bool through_network(plan::Plan& plan, Movements& movements, const machine::Machine& machine);
+/// Gives every movement its strips. Packets are no rows.
+void cut_into_strips(Movements& movements);
+
+/// Joins neighbours in a stream where one reads what the one before wrote, and there is no need to
+/// wait in between: reductions of several sources, and results that are passed on as they are made.
+/// What nobody else reads is not written. Sources are reduced from the first to the last, in the
+/// order of the plan. Needs levels, and leaves none; of plans that do not compute.
+void fuse(const plan::Plan& plan, const LowerOptions& options, Movements& movements);
 
 /// One tile of a compute kernel.
 struct Tile {
@@ -100,7 +114,11 @@ struct Actor {
     enum class Kind : std::uint8_t { start, movement, tile, end } kind = Kind::movement;
     const Movement* movement = nullptr;
     const Tile* tile = nullptr;
-    std::vector<std::pair<std::int32_t, std::int32_t>> after{};  ///< actor, item
+    struct After {
+      std::int32_t actor = 0, item = 0;
+      bool loads_only = false;  ///< as in Movement
+    };
+    std::vector<After> after{};
     bool joins = false;  ///< all actors of the stream get here first
   };
   std::vector<Item> items;

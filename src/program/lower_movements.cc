@@ -43,11 +43,6 @@ class Maker {
     each_transfer([&](const Transfer& transfer, const Indices& at, std::int32_t stream,
                       std::int64_t number) { add(transfer, at, stream, number); });
     for (const Link& link : links_) resolve(link);
-    for (auto& streams : movements_) {
-      for (auto& stream : streams) {
-        for (Movement& movement : stream) movement.strips = strips_of(movement);
-      }
-    }
     return std::move(movements_);
   }
 
@@ -110,11 +105,6 @@ class Maker {
   static Place moved_to(Place place, int rank) {
     place.rank = rank;
     return place;
-  }
-
-  static bool same(const Place& a, const Place& b) {
-    return a.rank == b.rank && a.group == b.group && a.area.tensor == b.area.tensor &&
-           a.segments == b.segments;
   }
 
   Movement& append(const Indices& at, std::int32_t stream, std::int64_t number) {
@@ -341,6 +331,11 @@ class Maker {
 
 }  // namespace
 
+bool same(const Place& a, const Place& b) {
+  return a.rank == b.rank && a.group == b.group && a.area.tensor == b.area.tensor &&
+         a.segments == b.segments;
+}
+
 bool conflict(const Movement& a, const Movement& b) {
   const auto any = [](const std::vector<Place>& x, const std::vector<Place>& y) {
     return std::any_of(x.begin(), x.end(), [&](const Place& p) {
@@ -407,13 +402,6 @@ std::vector<Strip> strips_of(const std::vector<const Place*>& places) {
   return strips;
 }
 
-std::vector<Strip> strips_of(const Movement& movement) {
-  std::vector<const Place*> places;
-  for (const Place& place : movement.sources) places.push_back(&place);
-  for (const Place& place : movement.destinations) places.push_back(&place);
-  return strips_of(places);
-}
-
 std::vector<Strip> strips_of(const plan::Tensor& tensor, const plan::Area& area) {
   const std::int64_t unit = tensor.type ? size_of(*tensor.type) : 1;
   const std::vector<std::int64_t> stride = tensor.layout();
@@ -446,6 +434,37 @@ std::vector<Strip> strips_of(const plan::Tensor& tensor, const plan::Area& area)
     }
   }
   return strips;
+}
+
+void cut_into_strips(Movements& movements) {
+  const auto rows_of_packets = [](const std::vector<const Place*>& places, const Strip& strip) {
+    for (std::size_t p = 0; p < places.size(); ++p) {
+      if (places[p]->packets && strip.rows > 1 && strip.pitch[p] != strip.run) return true;
+    }
+    return false;
+  };
+  for (auto& streams : movements) {
+    for (auto& stream : streams) {
+      for (Movement& movement : stream) {
+        std::vector<const Place*> places;
+        for (const Place& place : movement.sources) places.push_back(&place);
+        for (const Place& place : movement.destinations) places.push_back(&place);
+        movement.strips.clear();
+        for (Strip& strip : strips_of(places)) {
+          if (!rows_of_packets(places, strip)) {
+            movement.strips.push_back(std::move(strip));
+            continue;
+          }
+          for (std::int64_t row = 0; row < strip.rows; ++row) {
+            Strip one{strip.offset, {}, strip.run, 1};
+            one.pitch.assign(places.size(), strip.run);
+            for (std::size_t p = 0; p < places.size(); ++p) one.offset[p] += row * strip.pitch[p];
+            movement.strips.push_back(std::move(one));
+          }
+        }
+      }
+    }
+  }
 }
 
 Movements movements_of(const plan::Plan& plan, const LowerOptions& options) {

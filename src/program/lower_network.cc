@@ -165,12 +165,14 @@ class Rewriter {
       m.destinations.clear();
       return;
     }
+    std::vector<std::size_t> fetched;
     for (Place& source : m.sources) {
       if (!crosses(m.rank, source.rank)) continue;
       const Place arrived = transit(source, m.rank);
       const std::size_t sent = add(at, posts, false, source.rank, {source}, arrived);
       rely_as(added_.back().movement, at);
       awaited_.push_back({at, sent});
+      fetched.push_back(sent);
       source = arrived;
     }
     std::vector<Place> near, far;
@@ -179,11 +181,13 @@ class Rewriter {
     if (m.reduces() && near.empty() && !far.empty()) near.push_back(transit(far.front(), m.rank));
     const Place result = m.reduces() ? near.front() : m.sources.front();
     for (Place& destination : far) {
-      const std::size_t sent = add(at, posts, m.reduces(), m.rank, {result}, destination);
+      const std::size_t sent =
+          add(at, posts, m.reduces() || !fetched.empty(), m.rank, {result}, destination);
       if (m.reduces()) {
         added_.back().movement.after.push_back({at.rank, at.stream, at.index});
       } else {
         rely_as(added_.back().movement, at);
+        added_.back().after = fetched;
       }
       later.push_back({at.index, sent});
     }
@@ -267,13 +271,8 @@ class Rewriter {
       movements_[index(at.rank)][index(at.stream)][index(at.index)].after.push_back(
           place_of(added));
     for (auto& streams : movements_) streams.resize(streams.size() + 2);
-    for (const Crossing& at : crossing_) {
-      Movement& m = movements_[index(at.rank)][index(at.stream)][index(at.index)];
-      m.strips = strips_of(m);
-    }
     for (const std::size_t i : order) {
       Movement& m = added_[i].movement;
-      m.strips = strips_of(m);
       movements_[index(m.rank)][index(m.stream)].push_back(std::move(m));
     }
   }

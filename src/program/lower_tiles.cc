@@ -172,6 +172,11 @@ class Maker {
   }
 
   void assign_levels() {
+    for (auto& streams : movements_) {
+      for (auto& stream : streams) {
+        for (Movement& movement : stream) movement.level = -1;
+      }
+    }
     std::map<std::pair<std::size_t, std::size_t>, std::size_t> next;
     bool progress = true;
     bool complete = false;

@@ -332,6 +332,10 @@ class Writer {
              fmt::format("one of its operands must be {}", local   ? "local"
                                                            : group ? "a multicast address"
                                                                    : "remote"));
+    if (is_packet(role) != is_packet(operand.access))
+      refuse(program_, op, rank_,
+             is_packet(role) ? "one of its operands must be packets"
+                             : "only some operands are packets");
     Json out;
     if (group) {
       const Switch used{operand.buffer, operand.group};
@@ -399,6 +403,7 @@ std::string write_mscclpp(const Program& program) {
   for (Body& body : plain.bodies) {
     for (Op& op : body.ops) {
       if (op.channel == Channel::any) op.channel = Channel::memory;
+      if (std::exchange(op.staged, false)) op.dst.erase(op.dst.begin());
     }
   }
   std::string text = Writer(plain).write();

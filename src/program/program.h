@@ -167,7 +167,13 @@ struct Op {
   std::vector<Operand> src{};
   std::vector<Operand> dst{};
   std::vector<SemaphoreRef> semaphores{};  ///< signal, wait, sem_*, dep_*, put_signal
-  std::int64_t target = 0;    ///< dep_wait: value to reach, per iteration of the outer loop
+  std::int64_t target = 0;  ///< dep_wait: value to reach, per iteration of the outer loop
+  /// dep_wait: by semaphore, the value to reach and what an iteration adds; instead of `target` and
+  /// `count`.
+  std::vector<std::pair<std::int64_t, std::int64_t>> targets{};
+  bool relaxed = false;  ///< dep_signal: only loads are over; stores may still be on their way
+  bool staged = false;   ///< moves over Channel::any: the first destination is only written where a
+                         ///< NIC takes it to the others
   ConnectionRef send_to{};    ///< send, recv_*_send
   ConnectionRef recv_from{};  ///< recv*
   bool joint = false;         ///< put, get: all pairs in one loop, which loads every source

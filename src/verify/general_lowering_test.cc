@@ -55,6 +55,7 @@ TEST(GeneralLowering, of_any_plan_of_transfers_is_free_of_races_and_ends) {
     LowerOptions options;
     options.realization = *rc::gen::element(Realization::load_store, Realization::bulk);
     options.workgroups = *rc::gen::inRange(1, 7);
+    options.protocol = *rc::gen::element(program::Protocol::simple, program::Protocol::ll);
     const Proof proof = check(bound(lower(plan, options)));
     if (!is_right(proof)) RC_FAIL(text(proof));
   }));
@@ -224,6 +225,11 @@ TEST(GeneralLowering, of_every_built_in_algorithm_computes_its_collective) {
           check(bound(lower(plan, {.workgroups = 3, .realization = Realization::bulk})));
       EXPECT_EQ(proof.verdict, Verdict::proven) << info.name << ": " << text(proof);
       EXPECT_TRUE(proof.warnings.items().empty()) << info.name << ": " << text(proof);
+      const Proof packets = check(bound(lower(
+          plan,
+          {.protocol = program::Protocol::ll, .workgroups = 3, .realization = Realization::bulk})));
+      EXPECT_EQ(packets.verdict, Verdict::proven) << info.name << " ll: " << text(packets);
+      EXPECT_TRUE(packets.warnings.items().empty()) << info.name << " ll: " << text(packets);
     }
   }
 }

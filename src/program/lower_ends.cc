@@ -1,0 +1,167 @@
+// When a rank's memory may be touched first, and when it is its own again.
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "program/lower_flow.h"
+
+namespace hemiola::program::general {
+namespace {
+
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// Ranks besides `own` whose memory these are. Packets do not count with `plain`.
+std::set<int> touched(const plan::Plan& plan, const std::vector<Place>& places, int own,
+                      bool plain = true) {
+  std::set<int> ranks;
+  for (const Place& place : places) {
+    if (place.packets && plain) continue;
+    if (place.group < 0) {
+      ranks.insert(place.rank);
+    } else {
+      ranks.insert(plan.groups[index(place.group)].begin(), plan.groups[index(place.group)].end());
+    }
+  }
+  ranks.erase(own);
+  return ranks;
+}
+
+std::set<int> touched(const plan::Plan& plan, const Movement& movement) {
+  std::set<int> ranks = touched(plan, movement.sources, movement.rank, false);
+  ranks.merge(touched(plan, movement.destinations, movement.rank, false));
+  return ranks;
+}
+
+class Finder {
+ public:
+  Finder(const plan::Plan& plan, const Movements& movements)
+      : plan_(plan), movements_(movements), ids_(in_order(movements)) {}
+
+  Ends find() {
+    learn();
+    find_own_memory();
+    find_starts();
+    find_last();
+    return std::move(ends_);
+  }
+
+ private:
+  /// What a movement and those before it in its stream come after; of `loads`, only the loads.
+  struct Learned {
+    Known stores, loads;
+  };
+
+  void learn() {
+    for (const MovementId& id : ids_) {
+      Learned& learned = learned_[id];
+      if (id.index > 0) learned = learned_.at({id.rank, id.stream, id.index - 1});
+      for (const Movement::After& after : at(movements_, id).after) {
+        const MovementId other{after.rank, after.stream, after.index};
+        if (!after.loads_only) join(learned.stores, learned_.at(other).stores);
+        raise(learned.loads, {after.rank, after.stream}, after.index);
+      }
+      raise(learned.stores, {id.rank, id.stream}, id.index);
+    }
+  }
+
+  /// Movements to memory where no other stream ever stores.
+  void find_own_memory() {
+    std::map<std::pair<int, std::int32_t>, std::map<std::int64_t, std::optional<Stream>>> writers;
+    const auto each = [&](const MovementId& id, auto&& visit) {
+      for (const Place& place : at(movements_, id).destinations) {
+        const std::vector<int> one{place.rank};
+        for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)]) {
+          for (const plan::Segment& s : place.segments)
+            visit(writers[{rank, place.area.tensor}], s.offset, s.offset + s.count);
+        }
+      }
+    };
+    for (const MovementId& id : ids_) {  // where stores begin and end
+      each(id, [](auto& cells, std::int64_t begin, std::int64_t end) {
+        cells.try_emplace(begin, Stream{-1, -1});
+        cells.try_emplace(end, Stream{-1, -1});
+      });
+    }
+    for (const MovementId& id : ids_) {
+      each(id, [&](auto& cells, std::int64_t begin, std::int64_t end) {
+        for (auto cell = cells.find(begin); cell->first < end; ++cell) {
+          if (cell->second == Stream{-1, -1}) cell->second = Stream{id.rank, id.stream};
+          if (cell->second != Stream{id.rank, id.stream}) cell->second.reset();
+        }
+      });
+    }
+    for (const MovementId& id : ids_) {
+      bool own = true;
+      each(id, [&](auto& cells, std::int64_t begin, std::int64_t end) {
+        for (auto cell = cells.find(begin); cell->first < end; ++cell)
+          own = own && cell->second.has_value();
+      });
+      if (own) own_.insert(id);
+    }
+  }
+
+  /// Nobody touches the memory of a rank whose kernel has not started. It has where something on it
+  /// is known to be complete. What is to be overwritten is what that rank has read, and, where
+  /// others store as well, what they stored in the call before.
+  void find_starts() {
+    for (const MovementId& id : ids_) {
+      const Movement& movement = at(movements_, id);
+      const Known& known = learned_.at(id).stores;
+      for (const int rank : touched(plan_, movement)) {
+        const auto first = known.lower_bound({rank, 0});
+        const bool started = first != known.end() && first->first.first == rank;
+        if (!started) ends_.starts[&movement].push_back({rank, own_.contains(id)});
+      }
+    }
+  }
+
+  void find_last() {
+    struct Last {
+      std::int64_t store = -1, load = -1;
+    };
+    std::map<std::pair<int, Stream>, Last> last;  // rank, stream elsewhere
+    for (const MovementId& id : ids_) {
+      const Movement& movement = at(movements_, id);
+      for (const int rank : touched(plan_, movement.sources, id.rank))
+        last[{rank, {id.rank, id.stream}}].load = id.index;
+      for (const int rank : touched(plan_, movement.destinations, id.rank))
+        last[{rank, {id.rank, id.stream}}].store = id.index;
+    }
+    ends_.last.resize(movements_.size());
+    for (const auto& [key, touch] : last) {
+      const auto& [rank, stream] = key;
+      bool stored = touch.store < 0, loaded = touch.load < 0;
+      const auto& own = movements_[index(rank)];
+      for (std::size_t s = 0; s < own.size(); ++s) {
+        if (own[s].empty()) continue;
+        const Learned& learned =
+            learned_.at({rank, static_cast<std::int32_t>(s), std::ssize(own[s]) - 1});
+        stored = stored || knows(learned.stores, stream, touch.store);
+        loaded = loaded || knows(learned.stores, stream, touch.load) ||
+                 knows(learned.loads, stream, touch.load);
+      }
+      const auto wait = [&](std::int64_t at, bool loads_only) {
+        ends_.last[index(rank)].push_back({stream.first, stream.second, at, loads_only});
+      };
+      if (!stored) wait(touch.store, false);
+      if (!loaded && (stored || touch.load > touch.store)) wait(touch.load, true);
+    }
+  }
+
+  const plan::Plan& plan_;
+  const Movements& movements_;
+  std::vector<MovementId> ids_;
+  std::map<MovementId, Learned> learned_;
+  std::set<MovementId> own_;  // no other stream stores where they do
+  Ends ends_;
+};
+
+}  // namespace
+
+Ends ends_of(const plan::Plan& plan, const Movements& movements) {
+  return Finder(plan, movements).find();
+}
+
+}  // namespace hemiola::program::general
