@@ -15,6 +15,7 @@
 #include "plan/shape.h"
 #include "plan/template.h"
 #include "program/built_in.h"
+#include "program/export.h"
 #include "report/report.h"
 
 namespace hemiola::cli {
@@ -88,18 +89,22 @@ program::Program load_one_program(const PlanOptions& options, const Session& ses
   return program;
 }
 
+/// With --mesh, --shape, --dtype and --axis.
+plan::Plan plan_as_shaped(const PlanOptions& options, plan::Plan plan) {
+  if (!options.mesh.empty()) plan.mesh = mesh_value(options.mesh);
+  if (options.shape.empty()) return plan;
+  return plan::shaped(plan, dimensions_value("--shape", options.shape),
+                      data_type_value(options.dtype), static_cast<std::size_t>(options.axis));
+}
+
 /// A plan file, or a template; nothing when it is neither.
 std::optional<plan::Plan> load_plan(const PlanOptions& options, const Session& session) {
   if (plan::find_template(options.input) == nullptr) return read_plan_file(options.input);
   const std::optional<machine::Machine> machine = machine_of(options, session);
   const int ranks = ranks_of(options, machine ? &*machine : nullptr);
-  plan::Plan plan = plan::make(options.input, ranks, parameter_values(options.parameters),
-                               machine ? &*machine : nullptr);
-  if (!options.mesh.empty()) plan.mesh = mesh_value(options.mesh);
-  if (!options.shape.empty())
-    plan = plan::shaped(plan, dimensions_value("--shape", options.shape),
-                        data_type_value(options.dtype), static_cast<std::size_t>(options.axis));
-  return plan;
+  return plan_as_shaped(options,
+                        plan::make(options.input, ranks, parameter_values(options.parameters),
+                                   machine ? &*machine : nullptr));
 }
 
 /// A plan file, the plan of a template, or what a program does as a plan.
@@ -132,9 +137,23 @@ ExitCode write_as(const PlanOptions& options, const Session& session, const std:
     write(options, plan::write_plan(load_or_lift(options, session)));
     return ExitCode::done;
   }
-  const program::Program program = load_one_program(options, session);
-  write(options,
-        format == "mscclpp" ? program::write_mscclpp(program) : program::write_msccl(program));
+  const auto executor =
+      format == "mscclpp" ? program::ExecutorFormat::mscclpp : program::ExecutorFormat::msccl;
+  check_output("--output", options.output);
+  const std::optional<machine::Machine> machine = machine_of(options, session);
+  const machine::Machine* place = machine ? &*machine : nullptr;
+  if (const std::optional<plan::Plan> plan = read_plan_file(options.input)) {
+    write(options,
+          program::export_plan(*plan, executor, parameter_values(options.parameters), place));
+  } else if (const auto built_in = program::plan_of_built_in(
+                 options.input, {.ranks = ranks_of(options, place),
+                                 .parameters = parameter_values(options.parameters),
+                                 .machine = place})) {
+    write(options, program::export_plan(plan_as_shaped(options, built_in->plan), executor,
+                                        built_in->lowering, place));
+  } else {
+    write(options, program::write_as(executor, load_one_program(options, session)));
+  }
   return ExitCode::done;
 }
 

@@ -47,12 +47,14 @@ Bytes bytes(const std::string& name, const std::string& value) {
   return *parsed;
 }
 
-Realization realization_named(const std::string& name, const std::string& value) {
+/// The value that is called `value`; name_of() knows all of them, of which `last` is the last.
+template <class Choice>
+Choice choice_named(const std::string& name, const std::string& value, Choice last) {
   std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(Realization::multicast); ++i) {
-    const auto realization = static_cast<Realization>(i);
-    names.emplace_back(name_of(realization));
-    if (value == names.back()) return realization;
+  for (int i = 0; i <= static_cast<int>(last); ++i) {
+    const auto choice = static_cast<Choice>(i);
+    names.emplace_back(name_of(choice));
+    if (value == names.back()) return choice;
   }
   const std::string near = suggest(value, names);
   bad_value(name, value, near.empty() ? fmt::format("it is {}", fmt::join(names, ", ")) : near);
@@ -105,7 +107,16 @@ std::vector<LowerParameter> lower_parameters() {
         "who moves data: workgroups by loads and stores or in bulk, copy engines, the workgroups "
         "that compute; groups through the switch"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.realization = realization_named(n, v);
+         o.realization = choice_named(n, v, Realization::multicast);
+       }},
+      {any,
+       {"sync",
+        "own",
+        {"own", "channels", "connections"},
+        "who waits for whom: as the plan's shape does, in the words of MSCCL++ plans, or of MSCCL "
+        "XML (docs/plans.md, export)"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.sync = choice_named(n, v, Sync::connections);
        }},
       {any,
        {"threads", "512", {}, "threads per workgroup; 640 with ll128"},
@@ -180,7 +191,7 @@ bool goes_through_nics(const machine::Machine* machine, int ranks) {
 
 }  // namespace
 
-std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options) {
+std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadOptions& options) {
   const plan::TemplateInfo* info = plan::find_template(name);
   if (info == nullptr) return std::nullopt;
   plan::Parameters for_template, for_lowering;
@@ -203,7 +214,14 @@ std::optional<Program> make_built_in(const std::string& name, const LoadOptions&
   if (declares(*info, "rings") && std::none_of(for_template.begin(), for_template.end(),
                                                [](const auto& p) { return p.first == "rings"; }))
     for_template.emplace_back("rings", "identity");
-  return lower_plan(plan::make(name, options.ranks, for_template, options.machine), for_lowering);
+  return BuiltInPlan{plan::make(name, options.ranks, for_template, options.machine),
+                     std::move(for_lowering)};
+}
+
+std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options) {
+  const std::optional<BuiltInPlan> made = plan_of_built_in(name, options);
+  if (!made) return std::nullopt;
+  return lower_plan(made->plan, made->lowering);
 }
 
 Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters) {

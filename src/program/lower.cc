@@ -163,6 +163,11 @@ std::string_view name_of(Realization realization) {
   return kNames.at(static_cast<std::size_t>(realization));
 }
 
+std::string_view name_of(Sync sync) {
+  constexpr std::array<std::string_view, 3> kNames{"own", "channels", "connections"};
+  return kNames.at(static_cast<std::size_t>(sync));
+}
+
 bool is_chain(const plan::Plan& plan) {
   if (!is_simple(plan)) return false;
   const Affine* peer = nullptr;
@@ -198,7 +203,11 @@ Program lower(const plan::Plan& plan, const LowerOptions& options) {
     throw Failure("numbers of workgroups and threads are not negative", {.file = "<option>"});
   }
   Program program = frame_of(plan, options);
-  if (options.realization != Realization::load_store) {
+  if (options.sync == Sync::connections) {
+    return lower_connections(plan, options, std::move(program));
+  } else if (options.sync == Sync::channels) {
+    program = lower_channels(plan, options, std::move(program));
+  } else if (options.realization != Realization::load_store) {
     program = lower_general(plan, options, std::move(program));
   } else if (is_chain(plan)) {
     program = lower_chain(plan, options, std::move(program));

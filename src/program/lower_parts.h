@@ -42,5 +42,9 @@ Program lower_chain(const plan::Plan& plan, const LowerOptions& options, Program
 /// Any plan; see lower_general.h.
 Program lower_general(const plan::Plan& plan, const LowerOptions& options, Program program);
 Program lower_exchange(const plan::Plan& plan, const LowerOptions& options, Program program);
+/// Any plan that does not compute, with LowerOptions::sync channels or connections; the latter is
+/// finished.
+Program lower_channels(const plan::Plan& plan, const LowerOptions& options, Program program);
+Program lower_connections(const plan::Plan& plan, const LowerOptions& options, Program program);
 
 }  // namespace hemiola::program

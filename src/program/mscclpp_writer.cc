@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "program/executor_limits.h"
 #include "program/mscclpp_channel_ids.h"
 #include "program/mscclpp_ops.h"
 #include "program/program.h"
@@ -108,6 +109,8 @@ class Writer {
       refuse(program_, "its ranks have workgroups of different sizes");
     threads_ = kernel.threads;
     gpu_ = {};
+    check_limit(mscclpp_limits::kThreadBlocks, fmt::format("rank {}", rank_), kernel.bodies.size(),
+                {.file = program_.source});
     Json blocks = Json::array();
     for (const std::int32_t body : kernel.bodies)
       blocks.push_back(write_block(blocks.size(), program_.bodies[static_cast<std::size_t>(body)]));
@@ -179,12 +182,48 @@ class Writer {
         (inside ? pipeline["ops"] : ops).push_back(write_op(op, at));
       }
     });
+    check_limits(id, ops);
     Json block;
     block["id"] = id;
     block["ops"] = std::move(ops);
     block["channels"] = write_block_channels();
     block["remote_buffer_refs"] = write_references();
     return block;
+  }
+
+  void check_limits(std::size_t id, const Json& ops) const {
+    namespace limits = mscclpp_limits;
+    const std::string who = fmt::format("thread block {} of rank {}", id, rank_);
+    const SourceLocation where{.file = program_.source};
+    std::size_t operations = 0;
+    const auto note = [&](const Json& op) {
+      ++operations;
+      const std::string name = op["name"];
+      for (const char* list : {"src_buff", "dst_buff", "channel_ids"}) {
+        if (op.contains(list))
+          check_limit(limits::kOperands, fmt::format("a {} of {}", name, who), op[list].size(),
+                      where);
+      }
+      if (op.contains("semaphore_ids"))
+        check_limit(limits::kSemaphores, fmt::format("a {} of {}", name, who),
+                    op["semaphore_ids"].size(), where);
+      if (op.contains("barrier_id"))
+        check_limit(limits::kBarriers, fmt::format("rank {}", rank_),
+                    op["barrier_id"].get<std::size_t>() + 1, where);
+    };
+    for (const Json& op : ops) {
+      note(op);
+      if (op.contains("ops")) std::for_each(op["ops"].begin(), op["ops"].end(), note);
+    }
+    check_limit(limits::kOperations, who, operations, where);
+    for (const std::size_t channels :
+         {block_.memory.size(), block_.port.size(), block_.switches.size()})
+      check_limit(limits::kChannels, who, channels, where);
+    for (const Channel access : {Channel::memory, Channel::port}) {
+      const auto remotes = std::count_if(block_.remotes.begin(), block_.remotes.end(),
+                                         [&](const Remote& r) { return r.access == access; });
+      check_limit(limits::kRemotes, who, static_cast<std::size_t>(remotes), where);
+    }
   }
 
   /// Pieces of single chunks are pieces of the region; those of several chunks have no counterpart.
