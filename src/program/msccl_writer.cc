@@ -321,6 +321,9 @@ class Writer {
     if (msccl::collective_name(program_.collective).empty()) {
       refuse("the format has no collective '" + std::string(name_of(program_.collective)) + "'");
     }
+    if (program_.root != 0)
+      refuse("its root is rank " + std::to_string(program_.root) +
+             ", and the format has no word for that but 0");
     std::set<BufferKind> kinds;
     for (const Buffer& buffer : program_.buffers) {
       if (buffer.kind == BufferKind::fifo) continue;
