@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -53,5 +53,8 @@ inline constexpr Limit kChunks{32768, "chunks of one buffer", "srcOffset is an i
 /// Failure "WHO needs NEEDED ...; the executor has room for ..." where that is more than the limit.
 void check_limit(const Limit& limit, const std::string& who, std::size_t needed,
                  const SourceLocation& where);
+
+/// ... of a thread block as it stands in an MSCCL++ plan.
+void check_mscclpp_block(const nlohmann::ordered_json& block, int rank, const std::string& file);
 
 }  // namespace hemiola::program

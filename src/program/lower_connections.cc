@@ -18,6 +18,10 @@ namespace {
 
 using namespace general;
 
+/// Into how many every movement is divided, each with thread blocks and channels of its own; fewer
+/// where the executor has no room for them.
+constexpr int kParts = 8;
+
 std::size_t index(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
@@ -95,7 +99,11 @@ class ConnectionLowering {
   Connection& connection(int from, int to) {
     Connection& found = connections_[{from, to, part_}];
     if (found.open && has_room(found.send) && has_room(found.receive)) return found;
-    const std::int32_t channel = channels_[{from, to}]++;
+    // A channel has so many peers each way; farther ones begin with the next channel.
+    constexpr auto kPeers = static_cast<int>(msccl_limits::kPeers.most);
+    const int stride = (plan_.ranks - 2) / kPeers + 1;
+    const int distance = (to - from + plan_.ranks) % plan_.ranks;
+    const std::int32_t channel = (distance - 1) / kPeers + stride * channels_[{from, to}]++;
     found.send = new_block(from, to, -1, channel);
     found.receive = new_block(to, -1, from, channel);
     found.open = true;
@@ -256,6 +264,16 @@ class ConnectionLowering {
   std::map<std::int32_t, std::int32_t> items_;
 };
 
+bool has_room(const msccl::Algorithm& algorithm) {
+  bool fits = algorithm.channels <= static_cast<std::int32_t>(msccl_limits::kChannels.most);
+  for (const msccl::Gpu& gpu : algorithm.gpus) {
+    fits = fits && gpu.blocks.size() <= msccl_limits::kAwaited.most;
+    for (const std::int64_t chunks : {gpu.input_chunks, gpu.output_chunks, gpu.scratch_chunks})
+      fits = fits && chunks <= static_cast<std::int64_t>(msccl_limits::kChunks.most);
+  }
+  return fits;
+}
+
 }  // namespace
 
 Program lower_connections(const plan::Plan& plan, const LowerOptions& options, Program program) {
@@ -263,8 +281,12 @@ Program lower_connections(const plan::Plan& plan, const LowerOptions& options, P
     throw Failure(fmt::format("plan '{}' with sync=connections has no switch", plan.name),
                   {.file = "<option>"}, "choose realization=load-store");
   const Flow flow = flow_of(plan, options, program);
-  const int parts = std::max(1, options.workgroups);
+  int parts = options.workgroups > 0 ? options.workgroups : kParts;
   msccl::Algorithm algorithm = ConnectionLowering(plan, flow, parts).make();
+  while (options.workgroups == 0 && parts > 1 && !has_room(algorithm)) {
+    parts /= 2;
+    algorithm = ConnectionLowering(plan, flow, parts).make();
+  }
   algorithm.name = plan.name;
   algorithm.protocol = options.protocol;
   algorithm.collective = plan.collective;

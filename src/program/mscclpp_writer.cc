@@ -193,48 +193,13 @@ class Writer {
         (inside ? pipeline["ops"] : ops).push_back(write_op(op, at));
       }
     });
-    check_limits(id, ops);
     Json block;
     block["id"] = id;
     block["ops"] = std::move(ops);
     block["channels"] = write_block_channels();
     block["remote_buffer_refs"] = write_references();
+    check_mscclpp_block(block, rank_, program_.source);
     return block;
-  }
-
-  void check_limits(std::size_t id, const Json& ops) const {
-    namespace limits = mscclpp_limits;
-    const std::string who = fmt::format("thread block {} of rank {}", id, rank_);
-    const SourceLocation where{.file = program_.source};
-    std::size_t operations = 0;
-    const auto note = [&](const Json& op) {
-      ++operations;
-      const std::string name = op["name"];
-      for (const char* list : {"src_buff", "dst_buff", "channel_ids"}) {
-        if (op.contains(list))
-          check_limit(limits::kOperands, fmt::format("a {} of {}", name, who), op[list].size(),
-                      where);
-      }
-      if (op.contains("semaphore_ids"))
-        check_limit(limits::kSemaphores, fmt::format("a {} of {}", name, who),
-                    op["semaphore_ids"].size(), where);
-      if (op.contains("barrier_id"))
-        check_limit(limits::kBarriers, fmt::format("rank {}", rank_),
-                    op["barrier_id"].get<std::size_t>() + 1, where);
-    };
-    for (const Json& op : ops) {
-      note(op);
-      if (op.contains("ops")) std::for_each(op["ops"].begin(), op["ops"].end(), note);
-    }
-    check_limit(limits::kOperations, who, operations, where);
-    for (const std::size_t channels :
-         {block_.memory.size(), block_.port.size(), block_.switches.size()})
-      check_limit(limits::kChannels, who, channels, where);
-    for (const Channel access : {Channel::memory, Channel::port}) {
-      const auto remotes = std::count_if(block_.remotes.begin(), block_.remotes.end(),
-                                         [&](const Remote& r) { return r.access == access; });
-      check_limit(limits::kRemotes, who, static_cast<std::size_t>(remotes), where);
-    }
   }
 
   /// Pieces of single chunks are pieces of the region; those of several chunks have no counterpart.
