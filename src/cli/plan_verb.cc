@@ -143,8 +143,8 @@ ExitCode write_as(const PlanOptions& options, const Session& session, const std:
   const std::optional<machine::Machine> machine = machine_of(options, session);
   const machine::Machine* place = machine ? &*machine : nullptr;
   if (const std::optional<plan::Plan> plan = read_plan_file(options.input)) {
-    write(options,
-          program::export_plan(*plan, executor, parameter_values(options.parameters), place));
+    write(options, program::export_plan(lift::with_proven_name(*plan), executor,
+                                        parameter_values(options.parameters), place));
   } else if (const auto built_in = program::plan_of_built_in(
                  options.input, {.ranks = ranks_of(options, place),
                                  .parameters = parameter_values(options.parameters),

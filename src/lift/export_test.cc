@@ -32,8 +32,8 @@ TEST_P(ExportOfInputs, lifted_is_proven_or_refused_for_a_named_reason) {
     if (entry.path().filename() == "reduce_tbg.json") continue;  // wrong itself (docs/inputs.md)
     ++all;
     const program::Program program = program::load(entry.path().string());
-    const plan::Plan plan = lift(program::bind(
-        program, nullptr, {.size = program.next_legal_size(KiB(64), DataType::float32)}));
+    const plan::Plan plan = with_proven_name(lift(program::bind(
+        program, nullptr, {.size = program.next_legal_size(KiB(64), DataType::float32)})));
     std::string text, failure;
     try {
       text = program::export_plan(plan, other, {});

@@ -14,4 +14,8 @@ namespace hemiola::lift {
 /// (`verify::check` explains it).
 plan::Plan lift(const program::Program& program);
 
+/// A custom plan under the name of the collective that it is proven to be (verify::check), as
+/// formats want to know it; as it is where it is none. Other plans: as they are.
+plan::Plan with_proven_name(const plan::Plan& plan);
+
 }  // namespace hemiola::lift

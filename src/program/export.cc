@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "program/built_in.h"
+#include "program/lower.h"
 
 namespace hemiola::program {
 
@@ -20,13 +21,15 @@ std::string export_plan(const plan::Plan& plan, ExecutorFormat format,
   const bool chosen = std::any_of(lowering.begin(), lowering.end(),
                                   [](const auto& parameter) { return parameter.first == "sync"; });
   if (chosen) return attempt(lowering);
-  try {
-    return attempt(lowering);
-  } catch (const Failure&) {
-    plan::Parameters other = lowering;
-    other.emplace_back("sync", format == ExecutorFormat::mscclpp ? "channels" : "connections");
-    return attempt(other);
+  if (is_chain(plan) || is_exchange(plan)) {  // others count progress, as neither format does
+    try {
+      return attempt(lowering);
+    } catch (const Failure&) {
+    }
   }
+  plan::Parameters other = lowering;
+  other.emplace_back("sync", format == ExecutorFormat::mscclpp ? "channels" : "connections");
+  return attempt(other);
 }
 
 }  // namespace hemiola::program

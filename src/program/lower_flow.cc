@@ -94,7 +94,10 @@ Flow flow_of(const plan::Plan& plan, const LowerOptions& options, Program& progr
   flow.movements = movements_of(plan, options);
   const Tiles none = tiles_of(plan, flow.movements);  // for the levels of movements
   flow.unit = unit_of(plan, flow.movements, none);
-  if (plan.of_elements()) fix_size(plan, program, flow.unit);
+  if (plan.of_elements()) {
+    fix_size(plan, program, flow.unit);
+    program.min_size = program.max_size = program.fixed_size;  // all that formats can say of it
+  }
   place_tensors(plan, flow, program);
   for (const auto& streams : flow.movements) {
     for (const auto& stream : streams) {

@@ -182,15 +182,23 @@ void Lanes::deal(std::size_t most) {
   order();
 }
 
-/// A lane of `rank` that talks to `peer` already, else its first.
-std::int32_t Lanes::host_of(int rank, int peer) const {
-  std::int32_t first = -1;
-  for (std::size_t l = 0; l < lanes_.size(); ++l) {
-    if (lanes_[l].rank != rank) continue;
-    if (first < 0) first = static_cast<std::int32_t>(l);
-    if (lanes_[l].peer == peer) return static_cast<std::int32_t>(l);
-  }
-  return first;
+/// The lane of `rank` that a lane tells of its start and end, or that tells it: of those that talk
+/// to its rank, or else of all, the one of the same number.
+std::int32_t Lanes::host_of(int rank, std::int32_t lane) const {
+  const auto lanes_between = [&](int owner, int peer) {
+    std::vector<std::int32_t> found;
+    for (std::size_t l = 0; l < lanes_.size(); ++l) {
+      if (lanes_[l].rank == owner && (peer < 0 || lanes_[l].peer == peer))
+        found.push_back(static_cast<std::int32_t>(l));
+    }
+    return found;
+  };
+  const Lane& self = lanes_[index(lane)];
+  const std::vector<std::int32_t> same = lanes_between(self.rank, self.peer);
+  std::vector<std::int32_t> hosts = lanes_between(rank, self.rank);
+  if (hosts.empty()) hosts = lanes_between(rank, -1);
+  const auto number = std::find(same.begin(), same.end(), lane) - same.begin();
+  return hosts[index(number) % hosts.size()];
 }
 
 Lanes::Item Lanes::item_of(std::int64_t job) const {
@@ -212,10 +220,10 @@ void Lanes::order() {
     waits_[{lane, item}] = waits;
   };
   for (std::int32_t lane = 0; lane < count; ++lane) next(lane, 0, {});
-  std::map<std::pair<int, int>, std::int32_t> hosts;  // rank, peer
-  const auto host = [&](int rank, int peer) {
-    const auto [at, added] = hosts.try_emplace({rank, peer}, 0);
-    if (added) at->second = host_of(rank, peer);
+  std::map<std::pair<int, std::int32_t>, std::int32_t> hosts;  // rank, lane
+  const auto host = [&](int rank, std::int32_t lane) {
+    const auto [at, added] = hosts.try_emplace({rank, lane}, 0);
+    if (added) at->second = host_of(rank, lane);
     return at->second;
   };
   std::map<std::pair<std::int32_t, int>, Item> last;  // lane, touched rank
@@ -225,7 +233,7 @@ void Lanes::order() {
     std::vector<Item> before;
     for (const std::int64_t other : job.after) before.push_back(item_of(other));
     for (const int rank : touched(job)) {
-      if (options_.barrier.value_or(true)) before.emplace_back(host(rank, job.rank), 0);
+      if (options_.barrier.value_or(true)) before.emplace_back(host(rank, job.lane), 0);
       last[{job.lane, rank}] = self;
     }
     next(self.first, self.second, before);
@@ -237,7 +245,7 @@ void Lanes::order() {
     bool known = false;
     for (std::int32_t own = 0; own < count && !known; ++own)
       known = lanes_[index(own)].rank == rank && reduction.knows(own, item);
-    if (!known) ends[host(rank, lanes_[index(lane)].rank)].push_back(item);
+    if (!known) ends[host(rank, lane)].push_back(item);
   }
   for (std::int32_t lane = 0; lane < count; ++lane)
     next(lane, static_cast<std::int32_t>(lanes_[index(lane)].jobs.size()) + 1, ends[lane]);

@@ -63,7 +63,7 @@ class Lanes {
   void cut_rows();
   void note_hazards(Hazards& hazards, std::size_t j);
   std::set<int> touched(const Job& job) const;
-  std::int32_t host_of(int rank, int peer) const;
+  std::int32_t host_of(int rank, std::int32_t lane) const;
   Item item_of(std::int64_t job) const;
   void order();
 

@@ -168,12 +168,12 @@ std::string failure_of(const std::string& name, int ranks, ExecutorFormat format
 
 TEST(ExportRefuses, what_executors_have_no_room_for_and_names_the_limit) {
   const auto mscclpp = ExecutorFormat::mscclpp, msccl = ExecutorFormat::msccl;
-  EXPECT_THAT(failure_of("all-reduce/one-shot", 32, mscclpp),
+  EXPECT_THAT(failure_of("all-reduce/two-shot", 32, mscclpp),
               HasSubstr("channels of one type; the executor has room for 16 (MAX_CHANNEL)"));
-  EXPECT_THAT(failure_of("all-gather/direct", 400, mscclpp),
-              HasSubstr("rank 0 needs 399 thread blocks at a time; the executor has room for 304"));
+  EXPECT_THAT(failure_of("all-gather/direct", 310, mscclpp),
+              HasSubstr("rank 0 needs 309 thread blocks at a time; the executor has room for 304"));
   EXPECT_THAT(
-      failure_of("all-gather/direct", 200, msccl),
+      failure_of("all-gather/direct", 120, msccl),
       HasSubstr("thread blocks; the executor has room for 216 (MSCCL_MAX_NUM_THREAD_BLOCK"));
   EXPECT_THAT(failure_of("all-gather/ring", 4, msccl, {{"channels", "64"}}),
               HasSubstr("the executor has room for"));
