@@ -107,10 +107,9 @@ std::optional<plan::Plan> load_plan(const PlanOptions& options, const Session& s
                                    machine ? &*machine : nullptr));
 }
 
-/// A plan file, the plan of a template, or what a program does as a plan.
-plan::Plan load_or_lift(const PlanOptions& options, const Session& session) {
-  if (std::optional<plan::Plan> plan = load_plan(options, session)) return *std::move(plan);
-  const program::Program program = load_one_program(options, session);
+/// A program at --size, or where it runs without one.
+program::Program bound_to_lift(const PlanOptions& options, const Session& session,
+                               const program::Program& program) {
   const DataType type = DataType::float32;
   Bytes size = default_size(program, type);
   if (options.size.empty()) {
@@ -118,9 +117,29 @@ plan::Plan load_or_lift(const PlanOptions& options, const Session& session) {
   } else {
     size = size_values(options.size).front();
   }
-  const program::Program bound = program::bind(program, nullptr, {.size = size, .type = type});
+  program::Program bound = program::bind(program, nullptr, {.size = size, .type = type});
   Notices(session.quiet).show(bound.warnings);
-  return lift::lift(bound);
+  return bound;
+}
+
+/// A plan file, the plan of a template, or what a program does as a plan.
+plan::Plan load_or_lift(const PlanOptions& options, const Session& session) {
+  if (std::optional<plan::Plan> plan = load_plan(options, session)) return *std::move(plan);
+  return lift::lift(bound_to_lift(options, session, load_one_program(options, session)));
+}
+
+/// As the format says it, or else as it says what the program does.
+std::string converted(const PlanOptions& options, const Session& session,
+                      program::ExecutorFormat format) {
+  const program::Program program = load_one_program(options, session);
+  try {
+    return program::write_as(format, program);
+  } catch (const Failure&) {
+    const bool same =
+        program.format == (format == program::ExecutorFormat::mscclpp ? "mscclpp" : "msccl");
+    if (same) throw;
+  }
+  return lift::export_lifted(bound_to_lift(options, session, program), format);
 }
 
 void write(const PlanOptions& options, const std::string& text) {
@@ -143,8 +162,8 @@ ExitCode write_as(const PlanOptions& options, const Session& session, const std:
   const std::optional<machine::Machine> machine = machine_of(options, session);
   const machine::Machine* place = machine ? &*machine : nullptr;
   if (const std::optional<plan::Plan> plan = read_plan_file(options.input)) {
-    write(options, program::export_plan(lift::with_proven_name(*plan), executor,
-                                        parameter_values(options.parameters), place));
+    write(options,
+          program::export_plan(*plan, executor, parameter_values(options.parameters), place));
   } else if (const auto built_in = program::plan_of_built_in(
                  options.input, {.ranks = ranks_of(options, place),
                                  .parameters = parameter_values(options.parameters),
@@ -152,7 +171,7 @@ ExitCode write_as(const PlanOptions& options, const Session& session, const std:
     write(options, program::export_plan(plan_as_shaped(options, built_in->plan), executor,
                                         built_in->lowering, place));
   } else {
-    write(options, program::write_as(executor, load_one_program(options, session)));
+    write(options, converted(options, session, executor));
   }
   return ExitCode::done;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plan/plan.h"
+#include "program/export.h"
 #include "program/program.h"
 
 namespace hemiola::lift {
@@ -14,8 +15,8 @@ namespace hemiola::lift {
 /// (`verify::check` explains it).
 plan::Plan lift(const program::Program& program);
 
-/// A custom plan under the name of the collective that it is proven to be (verify::check), as
-/// formats want to know it; as it is where it is none. Other plans: as they are.
-plan::Plan with_proven_name(const plan::Plan& plan);
+/// What the program does, lifted and written in an executor's format (program/export.h), as the
+/// same collective and in place where it is. Failure of both.
+std::string export_lifted(const program::Program& program, program::ExecutorFormat format);
 
 }  // namespace hemiola::lift

@@ -135,7 +135,7 @@ std::vector<LowerParameter> lower_parameters() {
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.barrier = yes_or_no(n, v);
        }},
-      {chain | exchange,
+      {any,
        {"in_place", "0", {"0", "1"}, "input and output share memory"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.in_place = yes_or_no(n, v);

@@ -22,34 +22,6 @@ BufferKind kind_of(plan::Role role) {
   }
 }
 
-/// Input and output share memory as in nccl-tests: the smaller one is this rank's part of the
-/// larger.
-void share_memory(Program& program, const plan::Plan& plan) {
-  if (!plan.in_place_safe) {
-    throw Failure(
-        fmt::format("'{}' cannot run in place: it writes outputs that peers still read as inputs",
-                    plan.name),
-        {.file = "<option>"}, "leave in_place out");
-  }
-  program.in_place = true;
-  std::int32_t input = -1, output = -1;
-  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
-    if (program.buffers[i].kind == BufferKind::input) input = static_cast<std::int32_t>(i);
-    if (program.buffers[i].kind == BufferKind::output) output = static_cast<std::int32_t>(i);
-  }
-  if (input < 0 || output < 0) return;
-  Buffer& in = program.buffers[static_cast<std::size_t>(input)];
-  Buffer& out = program.buffers[static_cast<std::size_t>(output)];
-  const std::int64_t in_chunks = in.chunks.front(), out_chunks = out.chunks.front();
-  if (in_chunks < out_chunks) {
-    in.alias = output;
-    in.alias_chunk = {.rank = 1, .scale = in_chunks};
-  } else {
-    out.alias = input;
-    if (out_chunks < in_chunks) out.alias_chunk = {.rank = 1, .scale = out_chunks};
-  }
-}
-
 Program frame_of(const plan::Plan& plan, const LowerOptions& options) {
   Program program;
   program.name = plan.name;
@@ -156,6 +128,32 @@ bool is_cut_evenly(const plan::Plan& plan, const plan::Stream& stream) {
 }
 
 }  // namespace
+
+void share_memory(Program& program, const plan::Plan& plan) {
+  if (!plan.in_place_safe) {
+    throw Failure(
+        fmt::format("'{}' cannot run in place: it writes outputs that peers still read as inputs",
+                    plan.name),
+        {.file = "<option>"}, "leave in_place out");
+  }
+  program.in_place = true;
+  std::int32_t input = -1, output = -1;
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    if (program.buffers[i].kind == BufferKind::input) input = static_cast<std::int32_t>(i);
+    if (program.buffers[i].kind == BufferKind::output) output = static_cast<std::int32_t>(i);
+  }
+  if (input < 0 || output < 0) return;
+  Buffer& in = program.buffers[static_cast<std::size_t>(input)];
+  Buffer& out = program.buffers[static_cast<std::size_t>(output)];
+  const std::int64_t in_chunks = in.chunks.front(), out_chunks = out.chunks.front();
+  if (in_chunks < out_chunks) {
+    in.alias = output;
+    in.alias_chunk = {.rank = 1, .scale = in_chunks};
+  } else {
+    out.alias = input;
+    if (out_chunks < in_chunks) out.alias_chunk = {.rank = 1, .scale = out_chunks};
+  }
+}
 
 std::string_view name_of(Realization realization) {
   constexpr std::array<std::string_view, 5> kNames{"load-store", "bulk", "copy-engine",

@@ -125,6 +125,10 @@ class ConnectionLowering {
     return {flow_.kind_of(place), chunk};
   }
 
+  std::pair<BufferKind, std::int64_t> in_memory(int rank, const msccl::Place& place) const {
+    return flow_.memory(rank, place.buffer, place.offset, parts_);
+  }
+
   /// A step reads (or not) `source` and writes (or not) `destination`, after all that touched these
   /// chunks before.
   void step(OpKind kind, int rank, const Block* where, const msccl::Place* source,
@@ -132,12 +136,17 @@ class ConnectionLowering {
     const auto who = std::ssize(done_);
     std::set<std::int64_t> before;
     const bool reads_destination = kind == OpKind::reduce;
-    if (source != nullptr)
-      hazards_.read({rank, source->buffer}, source->offset, count, who, before);
-    if (reads_destination)
-      hazards_.read({rank, destination->buffer}, destination->offset, count, who, before);
-    if (destination != nullptr)
-      hazards_.write({rank, destination->buffer}, destination->offset, count, who, before);
+    const auto touch = [&](const msccl::Place& place, bool writes) {
+      const auto [kind, chunk] = in_memory(rank, place);
+      if (writes) {
+        hazards_.write({rank, kind}, chunk, count, who, before);
+      } else {
+        hazards_.read({rank, kind}, chunk, count, who, before);
+      }
+    };
+    if (source != nullptr) touch(*source, false);
+    if (reads_destination) touch(*destination, false);
+    if (destination != nullptr) touch(*destination, true);
     const Block b = where != nullptr ? *where : local_block(rank, before);
     std::vector<Reduction::ItemOf> items;
     std::map<Reduction::ItemOf, const Done*> awaited;
@@ -201,7 +210,8 @@ class ConnectionLowering {
       } else {
         const msccl::Place from = place_of(movement.sources.front(), chunk[0]);
         const msccl::Place to = place_of(target, chunk[sources + d]);
-        if (from != to) step(OpKind::copy, target.rank, nullptr, &from, &to, count);
+        if (in_memory(target.rank, from) != in_memory(target.rank, to))
+          step(OpKind::copy, target.rank, nullptr, &from, &to, count);
       }
     }
   }
@@ -222,12 +232,13 @@ class ConnectionLowering {
         remote.push_back(s);
       }
     }
-    std::stable_partition(local.begin(), local.end(),
-                          [&](const msccl::Place& place) { return place == result; });
+    std::stable_partition(local.begin(), local.end(), [&](const msccl::Place& place) {
+      return in_memory(target.rank, place) == in_memory(target.rank, result);
+    });
     for (std::size_t i = 1; i < local.size(); ++i) {
-      const bool apart = local[i].buffer != result.buffer ||
-                         local[i].offset + count <= result.offset ||
-                         result.offset + count <= local[i].offset;
+      const auto [buffer, at] = in_memory(target.rank, local[i]);
+      const auto [into, begin] = in_memory(target.rank, result);
+      const bool apart = buffer != into || at + count <= begin || begin + count <= at;
       if (!apart) refuse(movement, "it adds up what its result overwrites");
     }
     bool empty = true;  // nothing stands in the result yet
@@ -238,7 +249,7 @@ class ConnectionLowering {
       message(movement.sources[s], chunk[s], target, chunk[sources], operand(), count);
       empty = false;
     }
-    if (empty && !(local.front() == result))
+    if (empty && in_memory(target.rank, local.front()) != in_memory(target.rank, result))
       step(OpKind::copy, target.rank, nullptr, &local.front(), &result, count);
     for (std::size_t i = 1; i < local.size(); ++i)
       step(OpKind::reduce, target.rank, nullptr, &local[i], &result, count);
@@ -291,7 +302,9 @@ Program lower_connections(const plan::Plan& plan, const LowerOptions& options, P
   algorithm.protocol = options.protocol;
   algorithm.collective = plan.collective;
   algorithm.chunks = program.chunks_per_size * parts;
-  if (program.fixed_size.count > 0) algorithm.min_size = algorithm.max_size = program.fixed_size;
+  algorithm.in_place = program.in_place;
+  algorithm.min_size = program.min_size;
+  algorithm.max_size = program.max_size;
   Program made = msccl::program_of(algorithm, {.text = {}, .file = plan.name});
   made.format = program.format;
   made.root = program.root;

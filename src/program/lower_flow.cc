@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "program/lower_parts.h"
+
 namespace hemiola::program::general {
 namespace {
 
@@ -26,7 +28,6 @@ void check(const plan::Plan& plan, const LowerOptions& options) {
            "export the transfers alone, or run the plan with its own lowering");
   }
   if (options.piece.count != 0) refuse("does not move data in pieces", "leave piece out");
-  if (options.in_place) refuse("cannot run in place", "leave in_place out");
   if (options.realization != Realization::load_store &&
       options.realization != Realization::multicast)
     refuse(fmt::format("cannot be moved by {} in an executor", name_of(options.realization)),
@@ -88,6 +89,15 @@ std::vector<Row> Flow::rows_of(const Movement& movement) const {
   return rows;
 }
 
+std::pair<BufferKind, std::int64_t> Flow::memory(int rank, BufferKind kind, std::int64_t chunk,
+                                                 std::int64_t parts) const {
+  if (!in_place || kind == BufferKind::scratch) return {kind, chunk};
+  const BufferKind whole = chunks[0] < chunks[1] ? BufferKind::output : BufferKind::input;
+  if (kind == whole) return {kind, chunk};
+  const std::int64_t first = chunks[0] == chunks[1] ? 0 : rank * std::min(chunks[0], chunks[1]);
+  return {whole, first * parts + chunk};
+}
+
 Flow flow_of(const plan::Plan& plan, const LowerOptions& options, Program& program) {
   check(plan, options);
   Flow flow;
@@ -99,6 +109,8 @@ Flow flow_of(const plan::Plan& plan, const LowerOptions& options, Program& progr
     program.min_size = program.max_size = program.fixed_size;  // all that formats can say of it
   }
   place_tensors(plan, flow, program);
+  flow.in_place = options.in_place;
+  if (flow.in_place) share_memory(program, plan);
   for (const auto& streams : flow.movements) {
     for (const auto& stream : streams) {
       for (const Movement& movement : stream) {

@@ -29,6 +29,11 @@ struct Flow {
   /// share one buffer.
   std::vector<std::pair<BufferKind, std::int64_t>> place;
   std::array<std::int64_t, 3> chunks{};  ///< of the input, output and scratch buffer
+  bool in_place = false;  ///< input and output share memory: one is the rank's part of the other
+
+  /// Where a chunk of a buffer really is, if it is divided into `parts`.
+  std::pair<BufferKind, std::int64_t> memory(int rank, BufferKind kind, std::int64_t chunk,
+                                             std::int64_t parts = 1) const;
 
   BufferKind kind_of(const Place& at) const {
     return place[static_cast<std::size_t>(at.area.tensor)].first;

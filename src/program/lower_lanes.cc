@@ -61,6 +61,12 @@ void Lanes::add_job(const Movement& movement) {
   std::stable_partition(order.begin(), order.end(), [&](std::size_t s) {
     return movement.sources[s].rank == job.rank && movement.sources[s].group < 0;
   });
+  // What stands where the result goes is read before it is overwritten.
+  std::stable_partition(order.begin(), order.end(), [&](std::size_t s) {
+    const Place& source = movement.sources[s];
+    return source.rank == job.rank && source.group < 0 &&
+           source.area.tensor == target.area.tensor && source.segments == target.segments;
+  });
   for (const std::size_t s : order) job.sources.push_back(&movement.sources[s]);
   for (const Place& place : movement.destinations) job.destinations.push_back(&place);
   if (movement.reduces() && job.sources.front()->rank != job.rank)
@@ -72,7 +78,11 @@ void Lanes::add_job(const Movement& movement) {
     Row sorted{.chunk = {}, .chunks = row.chunks};
     for (const std::size_t s : order) sorted.chunk.push_back(row.chunk[s]);
     sorted.chunk.insert(sorted.chunk.end(), row.chunk.begin() + std::ssize(order), row.chunk.end());
-    job.rows.push_back(std::move(sorted));
+    const bool stays = order.size() == 1 && movement.destinations.size() == 1 &&
+                       job.sources.front()->rank == target.rank && target.group < 0 &&
+                       job.sources.front()->group < 0 &&
+                       where(job, sorted, 0, target.rank) == where(job, sorted, 1, target.rank);
+    if (!stays) job.rows.push_back(std::move(sorted));
   }
   jobs_.push_back(std::move(job));
 }
@@ -84,8 +94,17 @@ void Lanes::each_memory(const Job& job, Visit&& visit) const {
     const Place& place = writes ? *job.destinations[p - job.sources.size()] : *job.sources[p];
     const std::vector<int> one{place.rank};
     for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)])
-      visit(Hazards::Memory{rank, flow_.kind_of(place)}, p, writes);
+      visit(rank, p, writes);
   }
+}
+
+/// Where a row of a job is at place `p`, as seen by a rank: memory, and the first chunk there.
+std::pair<Hazards::Memory, std::int64_t> Lanes::where(const Job& job, const Row& row, std::size_t p,
+                                                      int rank) const {
+  const std::size_t sources = job.sources.size();
+  const Place& place = p < sources ? *job.sources[p] : *job.destinations[p - sources];
+  const auto [kind, chunk] = flow_.memory(rank, flow_.kind_of(place), row.chunk[p]);
+  return {{rank, kind}, chunk};
 }
 
 /// Rows that share chunks become equal: where some differ, all are cut to what divides them.
@@ -96,10 +115,11 @@ void Lanes::cut_rows() {
   for (const Job& job : jobs_) {
     for (const Row& row : job.rows) {
       least = std::gcd(least, row.chunks);
-      each_memory(job, [&](const Hazards::Memory& memory, std::size_t p, bool) {
-        least = std::gcd(least, row.chunk[p]);
-        const auto [at, added] = rows[memory].try_emplace(row.chunk[p], row.chunk[p] + row.chunks);
-        alike = alike && (added || at->second == row.chunk[p] + row.chunks);
+      each_memory(job, [&](int rank, std::size_t p, bool) {
+        const auto [memory, begin] = where(job, row, p, rank);
+        least = std::gcd(least, begin);
+        const auto [at, added] = rows[memory].try_emplace(begin, begin + row.chunks);
+        alike = alike && (added || at->second == begin + row.chunks);
       });
     }
   }
@@ -127,13 +147,14 @@ void Lanes::note_hazards(Hazards& hazards, std::size_t j) {
   Job& job = jobs_[j];
   const auto who = static_cast<std::int64_t>(j);
   for (const bool now : {false, true}) {
-    each_memory(job, [&](const Hazards::Memory& memory, std::size_t p, bool writes) {
+    each_memory(job, [&](int rank, std::size_t p, bool writes) {
       if (writes != now) return;
       for (const Row& row : job.rows) {
+        const auto [memory, begin] = where(job, row, p, rank);
         if (writes) {
-          hazards.write(memory, row.chunk[p], row.chunks, who, job.after);
+          hazards.write(memory, begin, row.chunks, who, job.after);
         } else {
-          hazards.read(memory, row.chunk[p], row.chunks, who, job.after);
+          hazards.read(memory, begin, row.chunks, who, job.after);
         }
       }
     });
@@ -143,8 +164,8 @@ void Lanes::note_hazards(Hazards& hazards, std::size_t j) {
 /// Ranks whose memory a job touches besides that of its own.
 std::set<int> Lanes::touched(const Job& job) const {
   std::set<int> ranks;
-  each_memory(job, [&](const Hazards::Memory& memory, std::size_t, bool) {
-    if (memory.first != job.rank) ranks.insert(memory.first);
+  each_memory(job, [&](int rank, std::size_t, bool) {
+    if (rank != job.rank) ranks.insert(rank);
   });
   return ranks;
 }

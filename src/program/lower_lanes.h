@@ -57,9 +57,11 @@ class Lanes {
  private:
   void make_jobs();
   void add_job(const Movement& movement);
-  /// visit(memory, place, whether it is written) for all that a job touches.
+  /// visit(rank, place, whether it is written) for all memory that a job touches.
   template <class Visit>
   void each_memory(const Job& job, Visit&& visit) const;
+  std::pair<Hazards::Memory, std::int64_t> where(const Job& job, const Row& row, std::size_t p,
+                                                 int rank) const;
   void cut_rows();
   void note_hazards(Hazards& hazards, std::size_t j);
   std::set<int> touched(const Job& job) const;

@@ -146,6 +146,19 @@ TEST(ExportOfPlansOfElements, cuts_strided_rows_into_chunks) {
   }
 }
 
+TEST(ExportInPlace, shares_memory_as_the_formats_imply) {
+  for (const char* name : {"all-gather/ring", "reduce-scatter/ring", "all-reduce/two-shot"}) {
+    for (const auto format : {ExecutorFormat::mscclpp, ExecutorFormat::msccl}) {
+      const auto built_in = program::plan_of_built_in(name, {.ranks = 4});
+      const std::string text = program::export_plan(built_in->plan, format, {{"in_place", "1"}});
+      const program::Program program = read(format, text);
+      EXPECT_TRUE(program.in_place);
+      const Proof proof = check(bound(program));
+      EXPECT_EQ(proof.verdict, Verdict::proven) << name << ": " << proof.summary;
+    }
+  }
+}
+
 TEST(ExportThroughNics, puts_and_signals_on_ports) {
   const machine::Machine machine = machine::load("dgx-h100:2");
   const auto built_in = program::plan_of_built_in("all-gather/hierarchical",
