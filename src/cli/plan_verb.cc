@@ -368,11 +368,15 @@ void add_plan(CLI::App& app, Session& session) {
                    "when the parts of this tensor arrive on --rank (0), in steps")
       ->type_name("TENSOR");
   CLI::App* const converted =
-      add(*group, session, options, "convert", convert, "write a program in another format",
+      add(*group, session, options, "convert", convert,
+          "write a plan or program for an executor, or a program as a plan",
           "  hemiola plan convert plan.xml --to mscclpp -o plan.json\n"
-          "  hemiola plan convert plan.json --to msccl > plan.xml");
+          "  hemiola plan convert all-gather/hierarchical --ranks 8 --to msccl > plan.xml");
   for (CLI::App* verb : {made, converted}) {
-    verb->add_option("--to", options->format, "plan|mscclpp|msccl")->type_name("FORMAT");
+    verb->add_option("--to", options->format,
+                     "plan|mscclpp|msccl; the last two of any plan that does not "
+                     "compute, within what their executors have room for")
+        ->type_name("FORMAT");
     verb->add_option("-o,--output", options->output, "where to write; else standard output")
         ->type_name("FILE");
   }

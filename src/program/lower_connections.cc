@@ -39,9 +39,11 @@ class ConnectionLowering {
     algorithm_.gpus.resize(index(plan.ranks));
   }
 
-  /// Steps of everything, without the head.
+  /// Steps of everything, without the head; of less where a rank has more thread blocks than the
+  /// executor has room for.
   msccl::Algorithm make() {
     for (const Movement* movement : flow_.order) {
+      if (full_) break;
       for (const Row& row : flow_.rows_of(*movement)) {
         for (part_ = 0; part_ < parts_; ++part_) add(*movement, row);
       }
@@ -86,6 +88,7 @@ class ConnectionLowering {
     auto& blocks = algorithm_.gpus[index(rank)].blocks;
     blocks.push_back(
         {.send = send, .receive = receive, .channel = channel, .steps = {}, .path = {}});
+    full_ = full_ || blocks.size() > msccl_limits::kThreadBlocks.most;
     algorithm_.channels = std::max(algorithm_.channels, channel + 1);
     return {rank, blocks.size() - 1, count_++};
   }
@@ -269,6 +272,7 @@ class ConnectionLowering {
   std::map<std::pair<int, int>, std::int32_t> channels_;  // used between two ranks
   std::map<std::pair<int, std::int64_t>, Block> local_;
   std::int32_t count_ = 0;
+  bool full_ = false;
   Hazards hazards_;
   std::vector<Done> done_;
   Reduction reduction_;
@@ -298,6 +302,9 @@ Program lower_connections(const plan::Plan& plan, const LowerOptions& options, P
     parts /= 2;
     algorithm = ConnectionLowering(plan, flow, parts).make();
   }
+  for (std::size_t rank = 0; rank < algorithm.gpus.size(); ++rank)
+    check_limit(msccl_limits::kThreadBlocks, fmt::format("rank {}", rank),
+                algorithm.gpus[rank].blocks.size(), {.file = plan.name});
   algorithm.name = plan.name;
   algorithm.protocol = options.protocol;
   algorithm.collective = plan.collective;

@@ -43,7 +43,7 @@ struct Flow {
 
 /// Sets size, alignment and chunks of `program` too, and its buffers: input, output and, where
 /// there is any, scratch. Failure: options that say how other lowerings work; a plan that computes,
-/// has two inputs or outputs, waits for itself, or has more than a million transfers.
+/// has two inputs or outputs, waits for itself, or has more than 100,000 transfers.
 Flow flow_of(const plan::Plan& plan, const LowerOptions& options, Program& program);
 
 /// Who has touched which chunk last. Callers are numbers, in the order in which they come.
