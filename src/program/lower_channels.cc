@@ -24,8 +24,8 @@ class ChannelLowering {
       : plan_(plan),
         options_(options),
         program_(std::move(program)),
-        flow_(flow_of(plan, options, program_)),
-        dealt_(plan, options, flow_),
+        list_(ordered(plan, options, program_)),
+        dealt_(plan, options, list_),
         jobs_(dealt_.jobs()),
         lanes_(dealt_.lanes()) {}
 
@@ -192,7 +192,7 @@ class ChannelLowering {
     const Place& place =
         p < job.sources.size() ? *job.sources[p] : *job.destinations[p - job.sources.size()];
     Operand made{.rank = constant(place.rank),
-                 .buffer = buffer_of(flow_.kind_of(place)),
+                 .buffer = buffer_of(list_.kind_of(place)),
                  .chunk = constant(row.chunk[p]),
                  .chunks = row.chunks};
     if (place.group >= 0) {
@@ -203,7 +203,7 @@ class ChannelLowering {
   }
 
   std::int32_t buffer_of(BufferKind kind) const {
-    return static_cast<std::int32_t>(kind);  // as flow_of() lists them
+    return static_cast<std::int32_t>(kind);  // as ordered() lists them
   }
 
   Op op(OpKind kind, Channel channel) const {
@@ -284,7 +284,7 @@ class ChannelLowering {
   const plan::Plan& plan_;
   const LowerOptions& options_;
   Program program_;
-  Flow flow_;
+  Ordered list_;
   Lanes dealt_;
   const std::vector<Job>& jobs_;
   const std::vector<Lane>& lanes_;

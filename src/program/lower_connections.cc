@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "program/executor_limits.h"
-#include "program/lower_flow.h"
+#include "program/lower_ordered.h"
 #include "program/lower_parts.h"
 #include "program/msccl_document.h"
 
@@ -34,17 +34,17 @@ const msccl::StepType& type_of(OpKind kind) {
 
 class ConnectionLowering {
  public:
-  ConnectionLowering(const plan::Plan& plan, const Flow& flow, int parts)
-      : plan_(plan), flow_(flow), parts_(parts) {
+  ConnectionLowering(const plan::Plan& plan, const Ordered& list, int parts)
+      : plan_(plan), list_(list), parts_(parts) {
     algorithm_.gpus.resize(index(plan.ranks));
   }
 
   /// Steps of everything, without the head; of less where a rank has more thread blocks than the
   /// executor has room for.
   msccl::Algorithm make() {
-    for (const Movement* movement : flow_.order) {
+    for (const Movement* movement : list_.order) {
       if (full_) break;
-      for (const Row& row : flow_.rows_of(*movement)) {
+      for (const Row& row : list_.rows_of(*movement)) {
         for (part_ = 0; part_ < parts_; ++part_) add(*movement, row);
       }
     }
@@ -54,7 +54,7 @@ class ConnectionLowering {
       for (std::size_t b = 0; b < gpu.blocks.size(); ++b)
         gpu.blocks[b].path = fmt::format("{}/tb[{}]", gpu.path, b);
       const auto chunks = [&](BufferKind kind) {
-        return flow_.chunks[static_cast<std::size_t>(kind)] * parts_;
+        return list_.chunks[static_cast<std::size_t>(kind)] * parts_;
       };
       gpu.input_chunks = chunks(BufferKind::input);
       gpu.output_chunks = chunks(BufferKind::output);
@@ -125,11 +125,11 @@ class ConnectionLowering {
   }
 
   msccl::Place place_of(const Place& place, std::int64_t chunk) const {
-    return {flow_.kind_of(place), chunk};
+    return {list_.kind_of(place), chunk};
   }
 
   std::pair<BufferKind, std::int64_t> in_memory(int rank, const msccl::Place& place) const {
-    return flow_.memory(rank, place.buffer, place.offset, parts_);
+    return list_.memory(rank, place.buffer, place.offset, parts_);
   }
 
   /// A step reads (or not) `source` and writes (or not) `destination`, after all that touched these
@@ -264,7 +264,7 @@ class ConnectionLowering {
   }
 
   const plan::Plan& plan_;
-  const Flow& flow_;
+  const Ordered& list_;
   std::int64_t parts_;
   std::int64_t part_ = 0;
   msccl::Algorithm algorithm_;
@@ -295,12 +295,12 @@ Program lower_connections(const plan::Plan& plan, const LowerOptions& options, P
   if (options.realization == Realization::multicast)
     throw Failure(fmt::format("plan '{}' with sync=connections has no switch", plan.name),
                   {.file = "<option>"}, "choose realization=load-store");
-  const Flow flow = flow_of(plan, options, program);
+  const Ordered list = ordered(plan, options, program);
   int parts = options.workgroups > 0 ? options.workgroups : kParts;
-  msccl::Algorithm algorithm = ConnectionLowering(plan, flow, parts).make();
+  msccl::Algorithm algorithm = ConnectionLowering(plan, list, parts).make();
   while (options.workgroups == 0 && parts > 1 && !has_room(algorithm)) {
     parts /= 2;
-    algorithm = ConnectionLowering(plan, flow, parts).make();
+    algorithm = ConnectionLowering(plan, list, parts).make();
   }
   for (std::size_t rank = 0; rank < algorithm.gpus.size(); ++rank)
     check_limit(msccl_limits::kThreadBlocks, fmt::format("rank {}", rank),

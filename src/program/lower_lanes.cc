@@ -19,15 +19,15 @@ std::size_t index(std::int64_t i) {
 
 }  // namespace
 
-Lanes::Lanes(const plan::Plan& plan, const LowerOptions& options, const Flow& flow)
-    : plan_(plan), options_(options), flow_(flow) {
+Lanes::Lanes(const plan::Plan& plan, const LowerOptions& options, const Ordered& list)
+    : plan_(plan), options_(options), list_(list) {
   make_jobs();
 }
 
 // Jobs: who does what with which chunks, and after what.
 
 void Lanes::make_jobs() {
-  for (const Movement* movement : flow_.order) add_job(*movement);
+  for (const Movement* movement : list_.order) add_job(*movement);
   cut_rows();
   constexpr std::size_t kRows =
       mscclpp_limits::kOperands.most;  // as many pairs as an operation has
@@ -74,7 +74,7 @@ void Lanes::add_job(const Movement& movement) {
                               "MSCCL++ cannot say",
                               plan_.name, job.rank),
                   {.pointer = movement.where});
-  for (Row& row : flow_.rows_of(movement)) {
+  for (Row& row : list_.rows_of(movement)) {
     Row sorted{.chunk = {}, .chunks = row.chunks};
     for (const std::size_t s : order) sorted.chunk.push_back(row.chunk[s]);
     sorted.chunk.insert(sorted.chunk.end(), row.chunk.begin() + std::ssize(order), row.chunk.end());
@@ -103,7 +103,7 @@ std::pair<Hazards::Memory, std::int64_t> Lanes::where(const Job& job, const Row&
                                                       int rank) const {
   const std::size_t sources = job.sources.size();
   const Place& place = p < sources ? *job.sources[p] : *job.destinations[p - sources];
-  const auto [kind, chunk] = flow_.memory(rank, flow_.kind_of(place), row.chunk[p]);
+  const auto [kind, chunk] = list_.memory(rank, list_.kind_of(place), row.chunk[p]);
   return {{rank, kind}, chunk};
 }
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "program/lower_flow.h"
+#include "program/lower_ordered.h"
 
 namespace hemiola::program::general {
 
@@ -40,7 +40,7 @@ class Lanes {
 
   /// Jobs in an order in which none waits for a later one. Failure: a reduction that MSCCL++ has no
   /// operation for.
-  Lanes(const plan::Plan& plan, const LowerOptions& options, const Flow& flow);
+  Lanes(const plan::Plan& plan, const LowerOptions& options, const Ordered& list);
 
   /// Deals at most `most` jobs to a lane. Failure: more lanes on a rank than the executor has room
   /// for.
@@ -71,7 +71,7 @@ class Lanes {
 
   const plan::Plan& plan_;
   const LowerOptions& options_;
-  const Flow& flow_;
+  const Ordered& list_;
   std::vector<Job> jobs_;
   std::vector<Lane> lanes_;
   std::int32_t slices_ = 1;

@@ -1,4 +1,4 @@
-#include "program/lower_flow.h"
+#include "program/lower_ordered.h"
 
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ void check(const plan::Plan& plan, const LowerOptions& options) {
            "take fewer ranks or parts");
 }
 
-void place_tensors(const plan::Plan& plan, Flow& flow, Program& program) {
+void place_tensors(const plan::Plan& plan, Ordered& list, Program& program) {
   std::array<int, 3> present{};
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
     const plan::Tensor& tensor = plan.tensors[t];
@@ -58,21 +58,21 @@ void place_tensors(const plan::Plan& plan, Flow& flow, Program& program) {
       throw Failure(fmt::format("plan '{}' has two {} tensors, '{}' the second; executors know one",
                                 plan.name, kBufferNames[k], tensor.name),
                     {.pointer = fmt::format("/tensors/{}", t)});
-    flow.place.emplace_back(kind, flow.chunks[k]);
-    flow.chunks[k] += tensor.span() * width / flow.unit;
+    list.place.emplace_back(kind, list.chunks[k]);
+    list.chunks[k] += tensor.span() * width / list.unit;
   }
   program.buffers.clear();
-  for (std::size_t k = 0; k < flow.chunks.size(); ++k) {
+  for (std::size_t k = 0; k < list.chunks.size(); ++k) {
     const auto kind = static_cast<BufferKind>(k);
-    if (kind == BufferKind::scratch && flow.chunks[k] == 0) continue;
+    if (kind == BufferKind::scratch && list.chunks[k] == 0) continue;
     program.buffers.push_back(
-        {.name = std::string(kBufferNames[k]), .kind = kind, .chunks = {flow.chunks[k]}});
+        {.name = std::string(kBufferNames[k]), .kind = kind, .chunks = {list.chunks[k]}});
   }
 }
 
 }  // namespace
 
-std::vector<Row> Flow::rows_of(const Movement& movement) const {
+std::vector<Row> Ordered::rows_of(const Movement& movement) const {
   std::vector<const Place*> places;
   for (const Place& at : movement.sources) places.push_back(&at);
   for (const Place& at : movement.destinations) places.push_back(&at);
@@ -89,8 +89,8 @@ std::vector<Row> Flow::rows_of(const Movement& movement) const {
   return rows;
 }
 
-std::pair<BufferKind, std::int64_t> Flow::memory(int rank, BufferKind kind, std::int64_t chunk,
-                                                 std::int64_t parts) const {
+std::pair<BufferKind, std::int64_t> Ordered::memory(int rank, BufferKind kind, std::int64_t chunk,
+                                                    std::int64_t parts) const {
   if (!in_place || kind == BufferKind::scratch) return {kind, chunk};
   const BufferKind whole = chunks[0] < chunks[1] ? BufferKind::output : BufferKind::input;
   if (kind == whole) return {kind, chunk};
@@ -98,29 +98,29 @@ std::pair<BufferKind, std::int64_t> Flow::memory(int rank, BufferKind kind, std:
   return {whole, first * parts + chunk};
 }
 
-Flow flow_of(const plan::Plan& plan, const LowerOptions& options, Program& program) {
+Ordered ordered(const plan::Plan& plan, const LowerOptions& options, Program& program) {
   check(plan, options);
-  Flow flow;
-  flow.movements = movements_of(plan, options);
-  const Tiles none = tiles_of(plan, flow.movements);  // for the levels of movements
-  flow.unit = unit_of(plan, flow.movements, none);
+  Ordered list;
+  list.movements = movements_of(plan, options);
+  const Tiles none = tiles_of(plan, list.movements);  // for the levels of movements
+  list.unit = unit_of(plan, list.movements, none);
   if (plan.of_elements()) {
-    fix_size(plan, program, flow.unit);
+    fix_size(plan, program, list.unit);
     program.min_size = program.max_size = program.fixed_size;  // all that formats can say of it
   }
-  place_tensors(plan, flow, program);
-  flow.in_place = options.in_place;
-  if (flow.in_place) share_memory(program, plan);
-  for (const auto& streams : flow.movements) {
+  place_tensors(plan, list, program);
+  list.in_place = options.in_place;
+  if (list.in_place) share_memory(program, plan);
+  for (const auto& streams : list.movements) {
     for (const auto& stream : streams) {
       for (const Movement& movement : stream) {
-        if (!movement.strips.empty()) flow.order.push_back(&movement);
+        if (!movement.strips.empty()) list.order.push_back(&movement);
       }
     }
   }
-  std::stable_sort(flow.order.begin(), flow.order.end(),
+  std::stable_sort(list.order.begin(), list.order.end(),
                    [](const Movement* a, const Movement* b) { return a->level < b->level; });
-  return flow;
+  return list;
 }
 
 template <class Visit>

@@ -16,11 +16,11 @@ namespace hemiola::program::general {
 
 /// Consecutive chunks that all places of a movement have: sources, then destinations.
 struct Row {
-  std::vector<std::int64_t> chunk;  ///< by place, in the buffer of Flow::kind_of
+  std::vector<std::int64_t> chunk;  ///< by place, in the buffer of Ordered::kind_of
   std::int64_t chunks = 0;
 };
 
-struct Flow {
+struct Ordered {
   Movements movements;
   /// Those that move something, such that none waits for one behind it.
   std::vector<const Movement*> order;
@@ -44,7 +44,7 @@ struct Flow {
 /// Sets size, alignment and chunks of `program` too, and its buffers: input, output and, where
 /// there is any, scratch. Failure: options that say how other lowerings work; a plan that computes,
 /// has two inputs or outputs, waits for itself, or has more than 100,000 transfers.
-Flow flow_of(const plan::Plan& plan, const LowerOptions& options, Program& program);
+Ordered ordered(const plan::Plan& plan, const LowerOptions& options, Program& program);
 
 /// Who has touched which chunk last. Callers are numbers, in the order in which they come.
 class Hazards {
