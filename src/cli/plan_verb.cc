@@ -15,6 +15,7 @@
 #include "plan/shape.h"
 #include "plan/template.h"
 #include "program/built_in.h"
+#include "program/export.h"
 #include "report/report.h"
 
 namespace hemiola::cli {
@@ -91,24 +92,27 @@ program::Program load_one_program(const PlanOptions& options, const Session& ses
   return program;
 }
 
+/// With --mesh, --shape, --dtype and --axis.
+plan::Plan plan_as_shaped(const PlanOptions& options, plan::Plan plan) {
+  if (!options.mesh.empty()) plan.mesh = mesh_value(options.mesh);
+  if (options.shape.empty()) return plan;
+  return plan::shaped(plan, dimensions_value("--shape", options.shape),
+                      data_type_value(options.dtype), static_cast<std::size_t>(options.axis));
+}
+
 /// A plan file, or a template; nothing when it is neither.
 std::optional<plan::Plan> load_plan(const PlanOptions& options, const Session& session) {
   if (plan::find_template(options.input) == nullptr) return read_plan_file(options.input);
   const std::optional<machine::Machine> machine = machine_of(options, session);
   const int ranks = ranks_of(options, machine ? &*machine : nullptr);
-  plan::Plan plan = plan::make(options.input, ranks, parameter_values(options.parameters),
-                               machine ? &*machine : nullptr);
-  if (!options.mesh.empty()) plan.mesh = mesh_value(options.mesh);
-  if (!options.shape.empty())
-    plan = plan::shaped(plan, dimensions_value("--shape", options.shape),
-                        data_type_value(options.dtype), static_cast<std::size_t>(options.axis));
-  return plan;
+  return plan_as_shaped(options,
+                        plan::make(options.input, ranks, parameter_values(options.parameters),
+                                   machine ? &*machine : nullptr));
 }
 
-/// A plan file, the plan of a template, or what a program does as a plan.
-plan::Plan load_or_lift(const PlanOptions& options, const Session& session) {
-  if (std::optional<plan::Plan> plan = load_plan(options, session)) return *std::move(plan);
-  const program::Program program = load_one_program(options, session);
+/// A program at --size, or where it runs without one.
+program::Program bound_to_lift(const PlanOptions& options, const Session& session,
+                               const program::Program& program) {
   const DataType type = DataType::float32;
   Bytes size = default_size(program, type);
   if (options.size.empty()) {
@@ -116,9 +120,29 @@ plan::Plan load_or_lift(const PlanOptions& options, const Session& session) {
   } else {
     size = size_values(options.size).front();
   }
-  const program::Program bound = program::bind(program, nullptr, {.size = size, .type = type});
+  program::Program bound = program::bind(program, nullptr, {.size = size, .type = type});
   Notices(session.quiet).show(bound.warnings);
-  return lift::lift(bound);
+  return bound;
+}
+
+/// A plan file, the plan of a template, or what a program does as a plan.
+plan::Plan load_or_lift(const PlanOptions& options, const Session& session) {
+  if (std::optional<plan::Plan> plan = load_plan(options, session)) return *std::move(plan);
+  return lift::lift(bound_to_lift(options, session, load_one_program(options, session)));
+}
+
+/// As the format says it, or else as it says what the program does.
+std::string converted(const PlanOptions& options, const Session& session,
+                      program::ExecutorFormat format) {
+  const program::Program program = load_one_program(options, session);
+  try {
+    return program::write_as(format, program);
+  } catch (const Failure&) {
+    const bool same =
+        program.format == (format == program::ExecutorFormat::mscclpp ? "mscclpp" : "msccl");
+    if (same) throw;
+  }
+  return lift::export_lifted(bound_to_lift(options, session, program), format);
 }
 
 void write(const PlanOptions& options, const std::string& text) {
@@ -135,9 +159,23 @@ ExitCode write_as(const PlanOptions& options, const Session& session, const std:
     write(options, plan::write_plan(load_or_lift(options, session)));
     return ExitCode::done;
   }
-  const program::Program program = load_one_program(options, session);
-  write(options,
-        format == "mscclpp" ? program::write_mscclpp(program) : program::write_msccl(program));
+  const auto executor =
+      format == "mscclpp" ? program::ExecutorFormat::mscclpp : program::ExecutorFormat::msccl;
+  check_output("--output", options.output);
+  const std::optional<machine::Machine> machine = machine_of(options, session);
+  const machine::Machine* place = machine ? &*machine : nullptr;
+  if (const std::optional<plan::Plan> plan = read_plan_file(options.input)) {
+    write(options,
+          program::export_plan(*plan, executor, parameter_values(options.parameters), place));
+  } else if (const auto built_in = program::plan_of_built_in(
+                 options.input, {.ranks = ranks_of(options, place),
+                                 .parameters = parameter_values(options.parameters),
+                                 .machine = place})) {
+    write(options, program::export_plan(plan_as_shaped(options, built_in->plan), executor,
+                                        built_in->lowering, place));
+  } else {
+    write(options, converted(options, session, executor));
+  }
   return ExitCode::done;
 }
 
@@ -333,11 +371,15 @@ void add_plan(CLI::App& app, Session& session) {
                    "when the parts of this tensor arrive on --rank (0), in steps")
       ->type_name("TENSOR");
   CLI::App* const converted =
-      add(*group, session, options, "convert", convert, "write a program in another format",
+      add(*group, session, options, "convert", convert,
+          "write a plan or program for an executor, or a program as a plan",
           "  hemiola plan convert plan.xml --to mscclpp -o plan.json\n"
-          "  hemiola plan convert plan.json --to msccl > plan.xml");
+          "  hemiola plan convert all-gather/hierarchical --ranks 8 --to msccl > plan.xml");
   for (CLI::App* verb : {made, converted}) {
-    verb->add_option("--to", options->format, "plan|mscclpp|msccl")->type_name("FORMAT");
+    verb->add_option("--to", options->format,
+                     "plan|mscclpp|msccl; the last two of any plan that does not "
+                     "compute, within what their executors have room for")
+        ->type_name("FORMAT");
     verb->add_option("-o,--output", options->output, "where to write; else standard output")
         ->type_name("FILE");
   }

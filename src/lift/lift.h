@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plan/plan.h"
+#include "program/export.h"
 #include "program/program.h"
 
 namespace hemiola::lift {
@@ -15,5 +16,9 @@ namespace hemiola::lift {
 /// offsets that have no common unit of at least an element; exit code 4 for one that does not end
 /// (`verify::check` explains it).
 plan::Plan lift(const program::Program& program);
+
+/// What the program does, lifted and written in an executor's format (program/export.h), as the
+/// same collective and in place where it is. Failure of both.
+std::string export_lifted(const program::Program& program, program::ExecutorFormat format);
 
 }  // namespace hemiola::lift

@@ -48,12 +48,14 @@ Bytes bytes(const std::string& name, const std::string& value) {
   return *parsed;
 }
 
-Realization realization_named(const std::string& name, const std::string& value) {
+/// The value that is called `value`; name_of() knows all of them, of which `last` is the last.
+template <class Choice>
+Choice choice_named(const std::string& name, const std::string& value, Choice last) {
   std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(Realization::multicast); ++i) {
-    const auto realization = static_cast<Realization>(i);
-    names.emplace_back(name_of(realization));
-    if (value == names.back()) return realization;
+  for (int i = 0; i <= static_cast<int>(last); ++i) {
+    const auto choice = static_cast<Choice>(i);
+    names.emplace_back(name_of(choice));
+    if (value == names.back()) return choice;
   }
   const std::string near = suggest(value, names);
   bad_value(name, value, near.empty() ? fmt::format("it is {}", fmt::join(names, ", ")) : near);
@@ -109,7 +111,16 @@ std::vector<LowerParameter> lower_parameters() {
         "who moves data: workgroups by loads and stores or in bulk, copy engines, the workgroups "
         "that compute; groups through the switch"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.realization = realization_named(n, v);
+         o.realization = choice_named(n, v, Realization::multicast);
+       }},
+      {any,
+       {"sync",
+        "own",
+        {"own", "channels", "connections"},
+        "who waits for whom: as the plan's shape does, in the words of MSCCL++ plans, or of MSCCL "
+        "XML (docs/plans.md, export)"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.sync = choice_named(n, v, Sync::connections);
        }},
       {any,
        {"threads", "512", {}, "threads per workgroup; 640 with ll128"},
@@ -133,7 +144,7 @@ std::vector<LowerParameter> lower_parameters() {
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.barrier = yes_or_no(n, v);
        }},
-      {chain | exchange,
+      {any,
        {"in_place", "0", {"0", "1"}, "input and output share memory"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.in_place = yes_or_no(n, v);
@@ -202,7 +213,7 @@ bool goes_through_nics(const machine::Machine* machine, int ranks) {
 
 }  // namespace
 
-std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options) {
+std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadOptions& options) {
   const plan::TemplateInfo* info = plan::find_template(name);
   if (info == nullptr) return std::nullopt;
   plan::Parameters for_template, for_lowering;
@@ -220,16 +231,26 @@ std::optional<Program> make_built_in(const std::string& name, const LoadOptions&
       unknown_parameter(name, parameter, known);
   }
   if (pushes) prefer_push(*info, for_template);
-  const plan::Plan plan = plan::make(name, options.ranks, for_template, options.machine);
-  if (info->needs_machine) fit(for_lowering, shape_of(plan));
-  return lower_plan(plan, for_lowering, options.machine);
+  BuiltInPlan made{plan::make(name, options.ranks, for_template, options.machine),
+                   std::move(for_lowering)};
+  if (info->needs_machine) fit(made.lowering, shape_of(made.plan));
+  return made;
+}
+
+std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options) {
+  const std::optional<BuiltInPlan> made = plan_of_built_in(name, options);
+  if (!made) return std::nullopt;
+  return lower_plan(made->plan, made->lowering, options.machine);
 }
 
 Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
                    const machine::Machine* machine) {
   const std::vector<LowerParameter> known = lower_parameters_of(shape_of(plan));
   LowerOptions options{.machine = machine};
-  // What the plan itself proposes may be for another shape, and gives way.
+  // What the plan itself proposes may be for another shape, or way to synchronise, and gives way.
+  const bool for_export = std::any_of(parameters.begin(), parameters.end(), [](const auto& p) {
+    return p.first == "sync" && p.second != "own";
+  });
   for (const auto& [parameter, value] : plan.lowering) {
     bool exists = false;
     for (const LowerParameter& other : lower_parameters())
@@ -239,7 +260,7 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
                                 plan.name, parameter));
     }
     for (const LowerParameter& own : known) {
-      if (own.info.name == parameter) own.set(options, parameter, value);
+      if (own.info.name == parameter && !for_export) own.set(options, parameter, value);
     }
   }
   for (const auto& [parameter, value] : parameters) {

@@ -10,6 +10,14 @@
 
 namespace hemiola::program {
 
+/// A template's plan, and the parameters that are its lowering's.
+struct BuiltInPlan {
+  plan::Plan plan;
+  plan::Parameters lowering;
+};
+/// Nothing and failure as make_built_in().
+std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadOptions& options);
+
 /// Nothing when no template has this name. Failure: unknown or malformed parameters (with a
 /// suggestion), a number of ranks or a combination that the template cannot take.
 ///

@@ -21,34 +21,6 @@ BufferKind kind_of(plan::Role role) {
   }
 }
 
-/// Input and output share memory as in nccl-tests: the smaller one is this rank's part of the
-/// larger.
-void share_memory(Program& program, const plan::Plan& plan) {
-  if (!plan.in_place_safe) {
-    throw Failure(
-        fmt::format("'{}' cannot run in place: it writes outputs that peers still read as inputs",
-                    plan.name),
-        {.file = "<option>"}, "leave in_place out");
-  }
-  program.in_place = true;
-  std::int32_t input = -1, output = -1;
-  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
-    if (program.buffers[i].kind == BufferKind::input) input = static_cast<std::int32_t>(i);
-    if (program.buffers[i].kind == BufferKind::output) output = static_cast<std::int32_t>(i);
-  }
-  if (input < 0 || output < 0) return;
-  Buffer& in = program.buffers[static_cast<std::size_t>(input)];
-  Buffer& out = program.buffers[static_cast<std::size_t>(output)];
-  const std::int64_t in_chunks = in.chunks.front(), out_chunks = out.chunks.front();
-  if (in_chunks < out_chunks) {
-    in.alias = output;
-    in.alias_chunk = {.rank = 1, .scale = in_chunks};
-  } else {
-    out.alias = input;
-    if (out_chunks < in_chunks) out.alias_chunk = {.rank = 1, .scale = out_chunks};
-  }
-}
-
 Program frame_of(const plan::Plan& plan, const LowerOptions& options) {
   Program program;
   program.name = plan.name;
@@ -93,10 +65,41 @@ bool is_cut_evenly(const plan::Plan& plan, const plan::Stream& stream) {
 
 }  // namespace
 
+void share_memory(Program& program, const plan::Plan& plan) {
+  if (!plan.in_place_safe) {
+    throw Failure(
+        fmt::format("'{}' cannot run in place: it writes outputs that peers still read as inputs",
+                    plan.name),
+        {.file = "<option>"}, "leave in_place out");
+  }
+  program.in_place = true;
+  std::int32_t input = -1, output = -1;
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    if (program.buffers[i].kind == BufferKind::input) input = static_cast<std::int32_t>(i);
+    if (program.buffers[i].kind == BufferKind::output) output = static_cast<std::int32_t>(i);
+  }
+  if (input < 0 || output < 0) return;
+  Buffer& in = program.buffers[static_cast<std::size_t>(input)];
+  Buffer& out = program.buffers[static_cast<std::size_t>(output)];
+  const std::int64_t in_chunks = in.chunks.front(), out_chunks = out.chunks.front();
+  if (in_chunks < out_chunks) {
+    in.alias = output;
+    in.alias_chunk = {.rank = 1, .scale = in_chunks};
+  } else {
+    out.alias = input;
+    if (out_chunks < in_chunks) out.alias_chunk = {.rank = 1, .scale = out_chunks};
+  }
+}
+
 std::string_view name_of(Realization realization) {
   constexpr std::array<std::string_view, 5> kNames{"load-store", "bulk", "copy-engine",
                                                    "co-located", "multicast"};
   return kNames.at(static_cast<std::size_t>(realization));
+}
+
+std::string_view name_of(Sync sync) {
+  constexpr std::array<std::string_view, 3> kNames{"own", "channels", "connections"};
+  return kNames.at(static_cast<std::size_t>(sync));
 }
 
 bool is_exchange(const plan::Plan& plan) {
@@ -130,7 +133,11 @@ Program lower(const plan::Plan& plan, const LowerOptions& options) {
   const bool general = options.realization != Realization::load_store;
   const bool over_nics = general_does(options) && crosses_network(plan, options);
   Program program;
-  if (!general && is_chain(plan)) {
+  if (options.sync == Sync::connections) {
+    program = lower_connections(plan, options, frame_of(plan, options));
+  } else if (options.sync == Sync::channels) {
+    program = lower_channels(plan, options, frame_of(plan, options));
+  } else if (!general && is_chain(plan)) {
     const plan::Plan whole = join_parts(plan);
     program = lower_chain(whole, options, frame_of(whole, options));
   } else if (!general && is_exchange(plan) && !over_nics) {
@@ -140,7 +147,7 @@ Program lower(const plan::Plan& plan, const LowerOptions& options) {
   }
   if (plan.collective == Collective::custom)
     program.plan = std::make_shared<const plan::Plan>(plan);
-  program.finish();
+  if (options.sync != Sync::connections) program.finish();  // read from MSCCL XML, and finished
   return program;
 }
 

@@ -19,12 +19,22 @@ enum class Realization : std::uint8_t {
 };
 std::string_view name_of(Realization realization);
 
+/// How workgroups wait for each other (docs/plans.md, export). Both of the others take any plan
+/// that does not compute; what they make is within what an executor's format can say.
+enum class Sync : std::uint8_t {
+  own,         ///< what the plan's shape has: FIFOs of a chain, signals of an exchange, counters
+  channels,    ///< MSCCL++: pairs of workgroups that signal and wait equally often
+  connections  ///< MSCCL XML: everything is sent and received through FIFOs
+};
+std::string_view name_of(Sync sync);
+
 /// Values of 0 (and an empty `barrier`) mean the default that docs/plans.md states.
 struct LowerOptions {
   Protocol protocol = Protocol::simple;
   int workgroups = 0;          ///< per rank, for communication; a chain calls them channels
   int compute_workgroups = 0;  ///< per rank, of plans that compute
   Realization realization = Realization::load_store;
+  Sync sync = Sync::own;
   int threads = 0;  ///< per workgroup
   /// Plans that go the general way: chunks and slices are multiples of so many bytes.
   std::int64_t alignment = 0;

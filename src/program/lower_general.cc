@@ -92,41 +92,7 @@ class Assigner {
     return std::move(actors_);
   }
 
-  std::int64_t unit() const {
-    if (!plan_.of_elements()) return 1;
-    std::int64_t unit = 0;
-    for (const plan::Tensor& tensor : plan_.tensors)
-      unit = std::gcd(unit, tensor.span() * size_of(*tensor.type));
-    const auto note = [&](const Place& place) {
-      for (const plan::Segment& s : place.segments)
-        unit = std::gcd(std::gcd(unit, s.offset), s.count);
-    };
-    for (const auto& streams : movements_) {
-      for (const auto& stream : streams) {
-        for (const Movement& movement : stream) {
-          std::for_each(movement.sources.begin(), movement.sources.end(), note);
-          std::for_each(movement.destinations.begin(), movement.destinations.end(), note);
-          for (const Strip& strip : movement.strips) {
-            unit = std::gcd(unit, strip.run);
-            for (const std::int64_t pitch : strip.pitch) unit = std::gcd(unit, pitch);
-          }
-        }
-      }
-    }
-    const auto note_area = [&](const plan::Area& area) {
-      for (const Strip& strip : strips_of(plan_.tensors[index(area.tensor)], area)) {
-        unit = std::gcd(std::gcd(unit, strip.offset[0]), strip.run);
-        if (strip.rows > 1) unit = std::gcd(unit, strip.pitch[0]);
-      }
-    };
-    for (const auto& tiles : tiles_) {
-      for (const Tile& tile : tiles) {
-        std::for_each(tile.reads.begin(), tile.reads.end(), note_area);
-        std::for_each(tile.writes.begin(), tile.writes.end(), note_area);
-      }
-    }
-    return unit;
-  }
+  std::int64_t unit() const { return unit_of(plan_, movements_, tiles_); }
 
  private:
   using Item = Actor::Item;
@@ -396,14 +362,50 @@ Movements prepare(plan::Plan& plan, const LowerOptions& options,
   return movements;
 }
 
-/// The one size and data type of a plan of elements.
-void fix_size(const plan::Plan& plan, Program& program, std::int64_t unit) {
+}  // namespace
+
+std::int64_t general::unit_of(const plan::Plan& plan, const Movements& movements,
+                              const Tiles& all_tiles) {
+  if (!plan.of_elements()) return 1;
+  std::int64_t unit = 0;
+  for (const plan::Tensor& tensor : plan.tensors)
+    unit = std::gcd(unit, tensor.span() * size_of(*tensor.type));
+  const auto note = [&](const Place& place) {
+    for (const plan::Segment& s : place.segments)
+      unit = std::gcd(std::gcd(unit, s.offset), s.count);
+  };
+  for (const auto& streams : movements) {
+    for (const auto& stream : streams) {
+      for (const Movement& movement : stream) {
+        std::for_each(movement.sources.begin(), movement.sources.end(), note);
+        std::for_each(movement.destinations.begin(), movement.destinations.end(), note);
+        for (const Strip& strip : movement.strips) {
+          unit = std::gcd(unit, strip.run);
+          for (const std::int64_t pitch : strip.pitch) unit = std::gcd(unit, pitch);
+        }
+      }
+    }
+  }
+  const auto note_area = [&](const plan::Area& area) {
+    for (const Strip& strip : strips_of(plan.tensors[index(area.tensor)], area)) {
+      unit = std::gcd(std::gcd(unit, strip.offset[0]), strip.run);
+      if (strip.rows > 1) unit = std::gcd(unit, strip.pitch[0]);
+    }
+  };
+  for (const auto& tiles : all_tiles) {
+    for (const Tile& tile : tiles) {
+      std::for_each(tile.reads.begin(), tile.reads.end(), note_area);
+      std::for_each(tile.writes.begin(), tile.writes.end(), note_area);
+    }
+  }
+  return unit;
+}
+
+void general::fix_size(const plan::Plan& plan, Program& program, std::int64_t unit) {
   program.alignment = {std::gcd(unit, std::int64_t{16})};
   std::int64_t size = 0;
-  for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
-    const plan::Tensor& tensor = plan.tensors[t];
+  for (const plan::Tensor& tensor : plan.tensors) {
     const std::int64_t bytes = tensor.span() * size_of(*tensor.type);
-    program.buffers[t].chunks = {bytes / unit};
     const bool counts =
         tensor.role ==
         (plan.collective == Collective::all_gather ? plan::Role::output : plan::Role::input);
@@ -417,8 +419,6 @@ void fix_size(const plan::Plan& plan, Program& program, std::int64_t unit) {
   program.fixed_size = {size};
 }
 
-}  // namespace
-
 Program lower_general(const plan::Plan& original, const LowerOptions& options, Program program) {
   check(original, options);
   plan::Plan plan = original;
@@ -426,10 +426,12 @@ Program lower_general(const plan::Plan& original, const LowerOptions& options, P
   Movements movements = prepare(plan, options, packets);
   if (plan.tensors.size() > program.buffers.size())
     program.buffers.push_back({.name = plan.tensors.back().name});
-  for (std::size_t t = 0; t < plan.tensors.size(); ++t)
-    program.buffers[t].chunks = {plan.tensors[t].span()};
   Assigner assigner(plan, options, std::move(movements));
   const std::int64_t unit = assigner.unit();
+  for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+    const plan::Tensor& tensor = plan.tensors[t];
+    program.buffers[t].chunks = {tensor.span() * (tensor.type ? size_of(*tensor.type) : 1) / unit};
+  }
   if (plan.of_elements()) fix_size(plan, program, unit);
   if (options.alignment > 0) program.alignment = {options.alignment};
   program.groups = plan.groups;

@@ -104,6 +104,12 @@ using Tiles = std::vector<std::vector<Tile>>;  ///< by rank, in the order of exe
 /// Tiles with what they wait for, and levels of everything. Failure: a plan that waits for itself.
 Tiles tiles_of(const plan::Plan& plan, Movements& movements);
 
+/// Units that every row, offset and distance of a plan of elements is a multiple of; 1 in a plan of
+/// chunks.
+std::int64_t unit_of(const plan::Plan& plan, const Movements& movements, const Tiles& tiles);
+/// The one size and data type of a plan of elements whose chunk has `unit` bytes.
+void fix_size(const plan::Plan& plan, Program& program, std::int64_t unit);
+
 /// Whoever does items in order: a workgroup, or a queue of copies.
 struct Actor {
   enum class Kind : std::uint8_t { communication, computation, engine } kind = Kind::communication;

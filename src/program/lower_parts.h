@@ -35,6 +35,10 @@ Affine seen_from(const Affine& value, std::int64_t distance, std::int64_t step, 
 /// `region` in the program's buffers, on `rank`.
 Operand operand_at(const plan::Region& region, const Affine& rank);
 
+/// Input and output share memory as in nccl-tests: the smaller one is this rank's part of the
+/// larger. Failure for a plan that is not safe in place.
+void share_memory(Program& program, const plan::Plan& plan);
+
 /// Whether source and destination of a local copy are the same memory on all ranks (in place).
 bool is_in_place(const Program& program, const plan::Transfer& copy);
 
@@ -72,5 +76,9 @@ Program lower_chain(const plan::Plan& plan, const LowerOptions& options, Program
 /// Any plan; see lower_general.h.
 Program lower_general(const plan::Plan& plan, const LowerOptions& options, Program program);
 Program lower_exchange(const plan::Plan& plan, const LowerOptions& options, Program program);
+/// Any plan that does not compute, with LowerOptions::sync channels or connections; the latter is
+/// finished.
+Program lower_channels(const plan::Plan& plan, const LowerOptions& options, Program program);
+Program lower_connections(const plan::Plan& plan, const LowerOptions& options, Program program);
 
 }  // namespace hemiola::program

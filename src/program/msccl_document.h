@@ -115,4 +115,8 @@ struct Algorithm {
 /// ranges of chunks, and dependencies on steps that exist. Throws Failure with everything found.
 Algorithm parse(const Source& source);
 
+/// What the interpreter makes of it (msccl_reader.cc). Failure for what spans several elements:
+/// connections without a counterpart, buffers that the collective does not have.
+Program program_of(const Algorithm& algorithm, const Source& source);
+
 }  // namespace hemiola::program::msccl

@@ -468,10 +468,13 @@ class Builder {
 
 }  // namespace
 
+Program msccl::program_of(const Algorithm& algorithm, const Source& source) {
+  return Builder(algorithm, source).build();
+}
+
 Program read_msccl(std::string_view xml, const std::string& file) {
   const Source source{xml, file};
-  const Algorithm algorithm = msccl::parse(source);
-  return Builder(algorithm, source).build();
+  return msccl::program_of(msccl::parse(source), source);
 }
 
 FormatReader msccl_reader() {

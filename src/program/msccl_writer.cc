@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "program/executor_limits.h"
 #include "program/msccl_document.h"
 
 namespace hemiola::program {
@@ -303,6 +304,8 @@ class Writer {
       for (const Block& block : blocks) channels = std::max(channels, block.channel + 1);
       add_gpu(algo, rank, blocks);
     }
+    check_limit(msccl_limits::kChannels, "the program", static_cast<std::size_t>(channels),
+                {.file = program_.source});
     algo.attribute("nchannels").set_value(static_cast<long long>(channels));
     std::ostringstream text;
     document.save(text, "  ", pugi::format_indent | pugi::format_no_declaration);
@@ -318,6 +321,9 @@ class Writer {
     if (msccl::collective_name(program_.collective).empty()) {
       refuse("the format has no collective '" + std::string(name_of(program_.collective)) + "'");
     }
+    if (program_.root != 0)
+      refuse("its root is rank " + std::to_string(program_.root) +
+             ", and the format has no word for that but 0");
     std::set<BufferKind> kinds;
     for (const Buffer& buffer : program_.buffers) {
       if (buffer.kind == BufferKind::fifo) continue;
@@ -363,7 +369,32 @@ class Writer {
     return 0;
   }
 
+  void check_limits(int rank, const std::vector<Block>& blocks) const {
+    namespace limits = msccl_limits;
+    const SourceLocation where{.file = program_.source};
+    const std::string gpu = "rank " + std::to_string(rank);
+    check_limit(limits::kThreadBlocks, gpu, blocks.size(), where);
+    for (const BufferKind kind : {BufferKind::input, BufferKind::output, BufferKind::scratch})
+      check_limit(limits::kChunks, gpu, static_cast<std::size_t>(chunks(kind, rank)), where);
+    std::map<std::int64_t, std::size_t> sends, receives;  // by channel
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      const std::string who = "thread block " + std::to_string(b) + " of " + gpu;
+      check_limit(limits::kSteps, who, blocks[b].steps.size(), where);
+      if (blocks[b].send >= 0) ++sends[blocks[b].channel];
+      if (blocks[b].receive >= 0) ++receives[blocks[b].channel];
+      for (const Written& step : blocks[b].steps) {
+        check_limit(limits::kCount, "a step of " + who, static_cast<std::size_t>(step.count),
+                    where);
+        check_limit(limits::kAwaited, gpu, static_cast<std::size_t>(step.awaited_block + 1), where);
+      }
+    }
+    for (const auto* peers : {&sends, &receives}) {
+      for (const auto& [channel, count] : *peers) check_limit(limits::kPeers, gpu, count, where);
+    }
+  }
+
   void add_gpu(pugi::xml_node algo, int rank, const std::vector<Block>& blocks) const {
+    check_limits(rank, blocks);
     pugi::xml_node gpu = algo.append_child("gpu");
     const auto set = [](pugi::xml_node node, const char* name, std::int64_t value) {
       node.append_attribute(name).set_value(static_cast<long long>(value));

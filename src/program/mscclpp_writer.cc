@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "program/executor_limits.h"
 #include "program/mscclpp_channel_ids.h"
 #include "program/mscclpp_ops.h"
+#include "program/mscclpp_resolve.h"
 #include "program/program.h"
 
 namespace hemiola::program {
@@ -108,6 +111,8 @@ class Writer {
       refuse(program_, "its ranks have workgroups of different sizes");
     threads_ = kernel.threads;
     gpu_ = {};
+    check_limit(mscclpp_limits::kThreadBlocks, fmt::format("rank {}", rank_), kernel.bodies.size(),
+                {.file = program_.source});
     Json blocks = Json::array();
     for (const std::int32_t body : kernel.bodies)
       blocks.push_back(write_block(blocks.size(), program_.bodies[static_cast<std::size_t>(body)]));
@@ -160,6 +165,15 @@ class Writer {
 
   Json write_block(std::size_t id, const Body& body) {
     block_ = {};
+    signalled_.clear();
+    for_each_op(rank_, body, [&](const Op& op, const Indices& at) {
+      if (op.channel != Channel::port || !is_channel_signal(op.kind)) return;
+      for (const SemaphoreRef& ref : op.semaphores) {
+        const auto owner = static_cast<int>(ref.rank(at));
+        signalled_.try_emplace(owner,
+                               channels_->signalling(rank_, Channel::port, owner, ref.index));
+      }
+    });
     Json ops = Json::array();
     Json pipeline;
     bool inside = false;
@@ -184,6 +198,7 @@ class Writer {
     block["ops"] = std::move(ops);
     block["channels"] = write_block_channels();
     block["remote_buffer_refs"] = write_references();
+    check_mscclpp_block(block, rank_, program_.source);
     return block;
   }
 
@@ -271,13 +286,19 @@ class Writer {
       out["channel_ids"] = Json::array();
       for (const Operand& operand : op.dst) {
         const auto peer = static_cast<int>(operand.rank(at));
-        out["channel_ids"].push_back(
-            use_channel(op, Channel::port, channels_->of(Channel::port).find(rank_, peer)));
+        out["channel_ids"].push_back(use_channel(op, Channel::port, port_to(peer)));
       }
     } else if (op.kind == OpKind::flush) {
       out["channel_ids"] = Json::array();
       for (std::size_t i = 0; i < block_.port.size(); ++i) out["channel_ids"].push_back(i);
     }
+  }
+
+  /// Data and the signal behind them take the same channel: only then do they stay in order.
+  std::int32_t port_to(int peer) const {
+    const auto found = signalled_.find(peer);
+    return found != signalled_.end() ? found->second
+                                     : channels_->of(Channel::port).find(rank_, peer);
   }
 
   std::size_t semaphore_channel(const Op& op, const Indices& at, const SemaphoreRef& ref) {
@@ -370,6 +391,7 @@ class Writer {
   std::vector<std::int32_t> local_semaphores_;
   Used gpu_;
   Used block_;
+  std::map<int, std::int32_t> signalled_;  ///< through ports, by a thread block: peer, channel
   int rank_ = 0;
   std::int32_t threads_ = 0;
 };
@@ -388,6 +410,9 @@ void check_implied(const Program& program, const Program& written) {
   if (program.chunks_per_size != written.chunks_per_size)
     refuse(program, fmt::format("its size is {} chunks, where the format implies {}",
                                 program.chunks_per_size, written.chunks_per_size));
+  if (program.root != written.root)
+    refuse(program, fmt::format("its root is rank {}, and the format has no word for that but 0",
+                                program.root));
   for (int rank = 0; rank < program.ranks; ++rank) {
     for (const BufferKind kind : {BufferKind::input, BufferKind::output}) {
       if (place(program, kind, rank) != place(written, kind, rank))
@@ -399,10 +424,9 @@ void check_implied(const Program& program, const Program& written) {
 }  // namespace
 
 std::string write_mscclpp(const Program& program) {
-  Program plain = program;  // the format has no channel that chooses by itself
+  Program plain = with_channel_types(program);
   for (Body& body : plain.bodies) {
     for (Op& op : body.ops) {
-      if (op.channel == Channel::any) op.channel = Channel::memory;
       if (std::exchange(op.staged, false)) op.dst.erase(op.dst.begin());
     }
   }

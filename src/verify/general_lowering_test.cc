@@ -10,6 +10,7 @@
 #include "plan/template.h"
 #include "program/lower.h"
 #include "program/plan_fixtures.h"
+#include "verify/test_support.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify {
@@ -19,6 +20,7 @@ using namespace program::fixtures;
 using program::lower;
 using program::LowerOptions;
 using program::Realization;
+using test::is_right;
 
 program::Program bound(const program::Program& program, const machine::Machine* machine = nullptr) {
   const Bytes size = program.fixed_size.count > 0
@@ -37,15 +39,6 @@ std::string text(const Proof& proof) {
   }
   for (const Diagnostic& warning : proof.warnings.items()) text += "\n  " + warning.message;
   return text;
-}
-
-/// Nothing is open but what a custom collective promises, where its plan does not say.
-bool is_right(const Proof& proof) {
-  const bool open =
-      std::all_of(proof.reasons.begin(), proof.reasons.end(),
-                  [](const std::string& reason) { return reason.starts_with("its plan: "); });
-  return (proof.verdict == Verdict::proven || proof.verdict == Verdict::partial) && open &&
-         proof.warnings.items().empty();
 }
 
 TEST(GeneralLowering, of_any_plan_of_transfers_is_free_of_races_and_ends) {

@@ -1,11 +1,13 @@
 // Little programs for tests: one kernel per rank, written operation by operation.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "program/program.h"
+#include "verify/verify.h"
 
 namespace hemiola::verify::test {
 
@@ -142,6 +144,16 @@ inline std::vector<std::vector<std::vector<Op>>> exchange_and_add() {
     }};
   }
   return bodies;
+}
+
+/// Of a program that was lowered: nothing is open but what a custom collective promises, where its
+/// plan does not say.
+inline bool is_right(const Proof& proof) {
+  const bool open =
+      std::all_of(proof.reasons.begin(), proof.reasons.end(),
+                  [](const std::string& reason) { return reason.starts_with("its plan: "); });
+  return (proof.verdict == Verdict::proven || proof.verdict == Verdict::partial) && open &&
+         proof.warnings.items().empty();
 }
 
 }  // namespace hemiola::verify::test

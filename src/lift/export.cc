@@ -1,0 +1,15 @@
+#include "lift/lift.h"
+
+namespace hemiola::lift {
+
+std::string export_lifted(const program::Program& program, program::ExecutorFormat format) {
+  plan::Plan plan = lift(program);
+  plan.collective = program.collective;
+  plan.root = static_cast<int>(program.root);
+  plan.in_place_safe = program.in_place;  // it did run so
+  plan::Parameters lowering;
+  if (program.in_place) lowering.emplace_back("in_place", "1");
+  return program::export_plan(plan, format, lowering, program.machine);
+}
+
+}  // namespace hemiola::lift
