@@ -120,6 +120,11 @@ std::int32_t KernelWriter::semaphores(const std::string& name) {
   return first;
 }
 
+std::int32_t KernelWriter::semaphore(const std::string& name) {
+  program_.semaphores.push_back({.name = name});
+  return static_cast<std::int32_t>(program_.semaphores.size()) - 1;
+}
+
 void KernelWriter::begin(int workgroup, int workgroups) {
   workgroup_ = workgroup;
   workgroups_ = workgroups;
@@ -149,6 +154,11 @@ void KernelWriter::barrier(std::int32_t first_semaphore, bool release) {
   }
   add(std::move(signal));
   add(std::move(wait));
+}
+
+void KernelWriter::grid_barrier() {
+  program_.barriers = 1;
+  add({.kind = OpKind::barrier, .workgroups = workgroups_});
 }
 
 Op KernelWriter::move(OpKind kind, std::vector<Operand> sources,

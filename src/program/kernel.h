@@ -56,6 +56,7 @@ class KernelWriter {
   std::int32_t fixed(const std::string& name, Bytes bytes);
   /// Semaphores that counterparts on all other ranks signal: number d - 1 by the rank d before.
   std::int32_t semaphores(const std::string& name);
+  std::int32_t semaphore(const std::string& name);
 
   Program& program() { return program_; }
   int ranks() const { return program_.ranks; }
@@ -67,6 +68,8 @@ class KernelWriter {
   void load(std::int32_t buffer);
   /// All other ranks' counterparts are told, and told of.
   void barrier(std::int32_t first_semaphore, bool release);
+  /// All workgroups of the rank.
+  void grid_barrier();
   /// This workgroup's share of a move.
   Op move(OpKind kind, std::vector<Operand> sources, std::vector<Operand> destinations) const;
 

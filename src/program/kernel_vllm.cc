@@ -82,14 +82,13 @@ Program two_stage(const KernelArguments& arguments) {
     writer.load(counters);
     writer.barrier(middle, true);
     writer.sync();
+    // One part after the other: each load is stored before the next is issued.
     std::vector<Operand> parts, results;
     for (int d = 0; d < n; ++d) {
       parts.push_back({.rank = neighbour(d, n), .buffer = part});
       results.push_back({.buffer = writer.output(), .chunk = neighbour(d, n)});
     }
-    Op gather = writer.move(OpKind::get, std::move(parts), std::move(results));
-    gather.joint = true;
-    writer.add(std::move(gather));
+    writer.add(writer.move(OpKind::get, std::move(parts), std::move(results)));
   }
   return writer.finish("cross_device_reduce_2stage", kThreads, 1);
 }

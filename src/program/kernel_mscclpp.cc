@@ -1,0 +1,103 @@
+// Kernels of the MSCCL++ tutorial 03-memory-channel (microsoft/mscclpp@1f5f065d,
+// examples/tutorials/03-memory-channel/bidir_memory_channel.cu): every rank moves its input to the
+// next rank's output at the same time, 32 blocks of 1024 threads, 16 B per thread and iteration.
+#include "program/kernel.h"
+
+namespace hemiola::program {
+namespace {
+
+constexpr int kThreads = 1024;
+
+const std::vector<plan::ParameterInfo>& parameters() {
+  static const std::vector<plan::ParameterInfo> all{{"blocks", "32", {}, "workgroups"}};
+  return all;
+}
+
+/// Thread 0 of the grid tells its peer, and is told.
+void meet(KernelWriter& writer, int workgroup, std::int32_t semaphore, bool release) {
+  if (workgroup != 0) return;
+  const int n = writer.ranks();
+  writer.add({.kind = release ? OpKind::signal : OpKind::relaxed_signal,
+              .channel = Channel::memory,
+              .semaphores = {{neighbour(1, n), semaphore}}});
+  writer.add({.kind = release ? OpKind::wait : OpKind::relaxed_wait,
+              .channel = Channel::memory,
+              .semaphores = {{own_rank(), semaphore}}});
+}
+
+template <class Move>
+Program make(const KernelArguments& arguments, const char* name, Move&& move) {
+  KernelWriter writer(arguments, Collective::send_recv, 1);
+  const auto blocks = static_cast<int>(arguments.number("blocks"));
+  const std::int32_t handle = writer.fixed("channel handle", {16 * blocks});
+  const std::int32_t semaphore = writer.semaphore("channel");
+  for (int w = 0; w < blocks; ++w) {
+    writer.begin(w, blocks);
+    writer.load(handle);
+    meet(writer, w, semaphore, false);
+    writer.grid_barrier();
+    move(writer, w, semaphore);
+  }
+  return writer.finish(name, kThreads, 1);
+}
+
+Program put(const KernelArguments& arguments) {
+  return make(arguments, "bidirPutKernel", [](KernelWriter& writer, int w, std::int32_t semaphore) {
+    writer.add(writer.move(OpKind::put, {{.buffer = writer.input()}},
+                           {{.rank = neighbour(1, writer.ranks()), .buffer = writer.output()}}));
+    writer.grid_barrier();
+    meet(writer, w, semaphore, true);
+  });
+}
+
+Program get(const KernelArguments& arguments) {
+  return make(arguments, "bidirGetKernel", [](KernelWriter& writer, int, std::int32_t) {
+    writer.add(writer.move(OpKind::get,
+                           {{.rank = neighbour(-1, writer.ranks()), .buffer = writer.input()}},
+                           {{.buffer = writer.output()}}));
+  });
+}
+
+Program packets(const KernelArguments& arguments) {
+  std::int32_t buffer = -1;
+  return make(arguments, "bidirPutPacketKernel", [&](KernelWriter& writer, int w, std::int32_t) {
+    if (w == 0) {  // alternates between two halves by call
+      buffer = writer.scratch("packets", 1);
+      writer.program().buffers.back().packets = true;
+      writer.program().buffers.back().doubled = true;
+    }
+    writer.add(writer.move(
+        OpKind::put_packets, {{.buffer = writer.input()}},
+        {{.rank = neighbour(1, writer.ranks()), .buffer = buffer, .access = Access::packet}}));
+    writer.add(writer.move(OpKind::unpack_packets, {{.buffer = buffer, .access = Access::packet}},
+                           {{.buffer = writer.output()}}));
+  });
+}
+
+}  // namespace
+
+KernelInfo send_recv_mscclpp_put() {
+  return {.name = "send-recv/mscclpp-put",
+          .collective = Collective::send_recv,
+          .description = "MSCCL++ memory channel: put, then signal and wait",
+          .parameters = parameters(),
+          .make = put};
+}
+
+KernelInfo send_recv_mscclpp_get() {
+  return {.name = "send-recv/mscclpp-get",
+          .collective = Collective::send_recv,
+          .description = "MSCCL++ memory channel: get",
+          .parameters = parameters(),
+          .make = get};
+}
+
+KernelInfo send_recv_mscclpp_packets() {
+  return {.name = "send-recv/mscclpp-packets",
+          .collective = Collective::send_recv,
+          .description = "MSCCL++ memory channel: LL packets",
+          .parameters = parameters(),
+          .make = packets};
+}
+
+}  // namespace hemiola::program
