@@ -71,6 +71,9 @@ constexpr std::array kLink{
         "header", kZeroSizeHint, [](const LinkClass& link) { return to_string(link.header); },
         [](LinkClass& link, std::string_view text) { return store(link.header, text, 0); }},
     FabricParameter<LinkClass>{
+        "control", kZeroSizeHint, [](const LinkClass& link) { return to_string(link.control); },
+        [](LinkClass& link, std::string_view text) { return store(link.control, text, 0); }},
+    FabricParameter<LinkClass>{
         "credits", kCountHint, [](const LinkClass& link) { return std::to_string(link.credits); },
         [](LinkClass& link, std::string_view text) { return store(link.credits, text); }},
     FabricParameter<LinkClass>{

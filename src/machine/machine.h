@@ -59,7 +59,9 @@ struct LinkClass {
   Rate bandwidth{};          ///< per direction, raw; goodput follows from the packet format
   Time latency{1};           ///< propagation and serdes, per direction
   Bytes max_payload{128};    ///< of one packet
-  Bytes header{16};          ///< of one packet; also the size of a packet without payload
+  Bytes header{16};          ///< of one packet
+  Bytes control{};           ///< a packet without payload: a load's request, an acknowledgement; 0:
+                             ///< as a header
   std::int64_t credits = 0;  ///< receive buffer at the far end, in requests; 0 unlimited
   Arbitration arbitration = Arbitration::fifo;  ///< control against data at the sender
   bool assumed = false;  ///< the file gave no numbers: a stated default is in use
@@ -68,12 +70,13 @@ struct LinkClass {
   Time route_latency{-1};
   std::map<std::string, std::string> attributes;  ///< annotations without a meaning here
 
-  /// payload + ceil(payload / max payload) * header; a request without payload is one header.
+  /// payload + ceil(payload / max payload) * header; a request without payload is one control
+  /// packet.
   /// `max` overrides the class's maximum payload (copy engines send larger packets); 0 keeps it.
   std::int64_t wire_bytes(std::int64_t payload, std::int64_t max = 0) const {
+    if (payload == 0) return control.count > 0 ? control.count : header.count;
     if (max == 0) max = max_payload.count;
-    const std::int64_t packets = payload > 0 ? (payload + max - 1) / max : 1;
-    return payload + packets * header.count;
+    return payload + (payload + max - 1) / max * header.count;
   }
 };
 

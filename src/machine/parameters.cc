@@ -276,6 +276,9 @@ constexpr std::array kParameters{
                                    "last wavefront to release, barrier of a workgroup"),
     time<&M::sync_fence_latency>("sync.fence_latency",
                                  "fixed part of a release fence, after the drain"),
+    time<&M::sync_system_fence_time, 0>(
+        "sync.system_fence_time",
+        "of one fence at system scope; those of a GPU are served one after the other"),
     time<&M::sync_poll_interval>("sync.poll_interval", "from a poll's return to the next poll"),
     time<&M::sync_op_overhead>("sync.op_overhead",
                                "instructions around one operation of a workgroup"),

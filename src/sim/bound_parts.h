@@ -103,7 +103,8 @@ class Traffic {
   // Rounding to whole femtoseconds per request may go down: half of one for each of them.
   static Time below(Time time) { return {time.fs - time.fs / 20'000}; }
   std::int64_t wire(machine::LinkId link, const Pair& pair) const {
-    return pair.payload + pair.requests * machine_.class_of(link).header.count;
+    const machine::LinkClass& c = machine_.class_of(link);
+    return pair.payload + pair.requests * std::min(c.header.count, c.wire_bytes(0));
   }
 
   const machine::Machine& machine_;

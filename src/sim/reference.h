@@ -319,6 +319,7 @@ class Reference {
   void issue_loads(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
   void issue_stores(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
   void after_loads(std::int32_t wave, std::int64_t now);
+  bool fence(std::int32_t wave, bool system_scope, std::int64_t now);
   bool start_signal(std::int32_t wave, const Step& step, std::int64_t now);
   bool start_wait(std::int32_t wave, const Step& step, std::int64_t now);
   void poll_round(std::int32_t wave, std::int64_t now);
@@ -371,7 +372,8 @@ class Reference {
     std::vector<StreamRun> streams;
     std::vector<Cu> cus;
     std::int32_t next_cu = 0;
-    std::int64_t launches = 0;  ///< of kernels
+    std::int64_t launches = 0;         ///< of kernels
+    std::int64_t fences = 0;           ///< when the unit for fences at system scope is free
     std::vector<std::int32_t> events;  ///< repetition that recorded each event last
     std::int32_t streams_done = 0;
     std::int32_t repetition = 0;

@@ -28,17 +28,30 @@ bool Reference::start_signal(std::int32_t id, const Step& step, std::int64_t now
       return true;
     }
     wave.step = 1;
-    const std::int64_t fence = machine_.model(group.rank).sync_fence_latency.fs;
-    if (fence > 1) {
-      wave.spent.charge(Reason::fence, fence);
-      push(now + fence, kWave, id, 0, wave.tag);
-      return true;
-    }
+    if (fence(id, primitive.system_scope, now)) return true;
   }
   for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
     send_flag(id, primitive.semaphores[s], primitive.values[s], now);
   }
   return false;
+}
+
+// Its stores are acknowledged. False if that is all that a fence costs.
+bool Reference::fence(std::int32_t id, bool system_scope, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  const int rank = groups_[index(wave.workgroup)].rank;
+  const machine::GpuModel& model = machine_.model(rank);
+  std::int64_t begin = now;
+  if (system_scope && model.sync_system_fence_time.fs > 0) {
+    std::int64_t& free = ranks_[index(rank)].fences;
+    begin = free = std::max(free, now) + model.sync_system_fence_time.fs;
+  }
+  const std::int64_t latency = model.sync_fence_latency.fs;
+  const std::int64_t end = begin + (latency > 1 ? latency : 0);
+  if (end == now) return false;
+  wave.spent.charge(Reason::fence, end - now);
+  push(end, kWave, id, 0, wave.tag);
+  return true;
 }
 
 void Reference::send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value,

@@ -137,10 +137,7 @@ void Reference::run_wave(std::int32_t id, std::int64_t now) {
         }
         if (wave.step == 0) {
           wave.step = 1;
-          const std::int64_t fence = machine_.model(group.rank).sync_fence_latency.fs;
-          wave.spent.charge(Reason::fence, fence);
-          push(now + fence, kWave, id, 0, wave.tag);
-          return;
+          if (fence(id, true, now)) return;
         }
         if (primitive.kind == PrimitiveKind::post) post(id, primitive, now);
         break;
