@@ -244,8 +244,14 @@ std::vector<study::SuiteEntry> ValidateRunner::chosen_entries(const study::Suite
 std::vector<study::Judgement> ValidateRunner::judge_suite(study::Validator& validator) {
   const study::Suite suite = study::shipped_suite();
   if (!options_.all) setup_.in_sample = study::in_default_sample;
+  // What is wrong with an entry is found before the first one is simulated.
+  std::vector<std::pair<study::MeasuredTable, study::TrivialModel>> inputs;
+  const std::vector<study::SuiteEntry> entries = chosen_entries(suite);
+  for (const study::SuiteEntry& entry : entries)
+    inputs.emplace_back(study::rows_of(entry), study::trivial_model(suite, entry));
   std::vector<study::Judgement> judgements;
-  for (const study::SuiteEntry& entry : chosen_entries(suite)) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const study::SuiteEntry& entry = entries[i];
     study::Setup setup = setup_;
     setup.machine = &machine_of(entry.machine);
     setup.program = entry.program;
@@ -260,8 +266,7 @@ std::vector<study::Judgement> ValidateRunner::judge_suite(study::Validator& vali
                                .program = entry.program,
                                .options = setup.options,
                                .marks = suite.marks(entry.launch)};
-    judgement.validation =
-        validator.validate(study::rows_of(entry), setup, study::trivial_model(suite, entry));
+    judgement.validation = validator.validate(inputs[i].first, setup, inputs[i].second);
     judgement.summaries = study::summarise_regimes(judgement.validation.rows);
     judgements.push_back(std::move(judgement));
   }
