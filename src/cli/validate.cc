@@ -1,5 +1,6 @@
 // hemiola validate: measured against simulated times.
 #include <algorithm>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -9,7 +10,7 @@
 #include "cli/notices.h"
 #include "core/text.h"
 #include "report/validation.h"
-#include "study/suite.h"
+#include "study/judge.h"
 
 namespace hemiola::cli {
 namespace {
@@ -98,22 +99,27 @@ class ValidateRunner {
   ExitCode run() {
     understand();
     std::vector<study::Judgement> judgements;
+    std::vector<study::OrderResult> orders;
     {
       Progress progress(!session_.quiet);
-      study::Validator validator([&](const std::string& what) { progress.doing(what); });
-      if (options_.table.empty())
-        judgements = judge_suite(validator);
-      else
-        judgements.push_back(judge_table(validator));
+      const auto doing = [&](const std::string& what) { progress.doing(what); };
+      if (options_.table.empty()) {
+        const study::Suite suite = study::shipped_suite();
+        if (!options_.all) configuration_.in_sample = study::in_default_sample;
+        judgements = study::SuiteRunner(suite, configuration_, doing).judge(chosen_entries(suite));
+        orders = study::compare_orders(suite, judgements);
+      } else {
+        judgements.push_back(judge_table(doing));
+      }
     }
     for (const study::Judgement& judgement : judgements)
       notices_.show(judgement.validation.warnings);
     if (options_.table.empty())
-      report::print_suite(std::cout, judgements);
+      report::print_suite(std::cout, judgements, orders);
     else
       report::print_validation(std::cout, judgements.front());
     if (!options_.json.empty())
-      write_file(options_.json, report::validation_json(session_.command, judgements));
+      write_file(options_.json, report::validation_json(session_.command, judgements, orders));
     if (!options_.csv.empty()) write_file(options_.csv, report::validation_csv(judgements));
     return ExitCode::done;
   }
@@ -123,16 +129,13 @@ class ValidateRunner {
   void refuse(bool given, const char* option, const char* hint) const {
     if (given) throw Failure("does not fit here", SourceLocation{.file = option}, hint);
   }
-  study::Judgement judge_table(study::Validator& validator);
-  std::vector<study::Judgement> judge_suite(study::Validator& validator);
-  std::vector<study::SuiteEntry> chosen_entries(const study::Suite& suite) const;
-  const machine::Machine& machine_of(const std::string& name);
+  study::Judgement judge_table(const std::function<void(const std::string&)>& doing);
+  std::vector<std::string> chosen_entries(const study::Suite& suite) const;
 
   const ValidateOptions& options_;
   const Session& session_;
   Notices notices_;
-  study::Setup setup_;
-  std::map<std::string, machine::Machine> machines_;
+  study::Configuration configuration_;
 };
 
 void ValidateRunner::understand() {
@@ -143,21 +146,22 @@ void ValidateRunner::understand() {
   }
   check_output("--json", options_.json);
   check_output("--csv", options_.csv);
-  setup_.type = data_type_value(options_.dtype);
-  setup_.parameters = parameter_values(options_.parameters);
-  setup_.check = !options_.no_check;
-  setup_.options.launch = choice_value("--launch", options_.launch, {"graph", "stream"}) == "graph"
-                              ? sim::Launch::graph
-                              : sim::Launch::stream;
-  setup_.options.warmup =
+  configuration_.type = data_type_value(options_.dtype);
+  configuration_.parameters = parameter_values(options_.parameters);
+  configuration_.check = !options_.no_check;
+  configuration_.options.launch =
+      choice_value("--launch", options_.launch, {"graph", "stream"}) == "graph"
+          ? sim::Launch::graph
+          : sim::Launch::stream;
+  configuration_.options.warmup =
       static_cast<int>(count_value("--warmup", options_.warmup, 0, kMostRepetitions));
-  setup_.options.iterations =
+  configuration_.options.iterations =
       static_cast<int>(count_value("--iterations", options_.iterations, 1, kMostRepetitions));
   const auto max_size = parse_bytes(options_.max_size);
   if (!max_size || max_size->count < 1)
     throw Failure("'" + options_.max_size + "' is not a size", SourceLocation{.file = "--max-size"},
                   "for example 16MiB");
-  setup_.max_size = *max_size;
+  configuration_.max_size = *max_size;
   if (options_.table.empty()) {
     const char* hint = "it goes with a table: the suite says it for each of its entries";
     refuse(!options_.machine.machine.empty(), "--machine", hint);
@@ -177,7 +181,7 @@ void ValidateRunner::understand() {
   }
 }
 
-study::Judgement ValidateRunner::judge_table(study::Validator& validator) {
+study::Judgement ValidateRunner::judge_table(const std::function<void(const std::string&)>& doing) {
   if (options_.program.empty())
     throw Failure("no program is given", SourceLocation{.file = "--program"},
                   "for example --program all-reduce/ring; docs/plans.md lists the built-ins");
@@ -202,75 +206,37 @@ study::Judgement ValidateRunner::judge_table(study::Validator& validator) {
     std::erase_if(where, [&](const study::Filter& filter) { return filter.column == "num_gpus"; });
     trivial = study::fit(read(options_.calibrate, where).rows, options_.calibrate);
   }
-  setup_.machine = &machine;
-  setup_.program = options_.program;
+  configuration_.machine = &machine;
+  configuration_.program = options_.program;
   study::Judgement judgement{
       .name = options_.table,
       .table = options_.table,
       .where = study::to_text(filters),
       .machine = machine.name + (settings.empty() ? "" : " " + to_text(settings)),
       .program = options_.program,
-      .options = setup_.options};
-  judgement.validation = validator.validate(table, setup_, std::move(trivial));
+      .options = configuration_.options};
+  judgement.validation =
+      study::Validator(doing).validate(table, configuration_, std::move(trivial));
   judgement.summaries = study::summarise_regimes(judgement.validation.rows);
   return judgement;
 }
 
-const machine::Machine& ValidateRunner::machine_of(const std::string& name) {
-  const auto found = machines_.find(name);
-  if (found != machines_.end()) return found->second;
-  return machines_.emplace(name, machine::load(name)).first->second;
-}
-
-std::vector<study::SuiteEntry> ValidateRunner::chosen_entries(const study::Suite& suite) const {
-  if (options_.only.empty()) return suite.entries;
-  std::vector<study::SuiteEntry> chosen;
-  const auto wanted = [&](const study::SuiteEntry& entry) {
+/// The names of entries that begin with one of --only; all of them without it.
+std::vector<std::string> ValidateRunner::chosen_entries(const study::Suite& suite) const {
+  std::vector<std::string> names, chosen;
+  for (const study::SuiteEntry& entry : suite.entries) names.push_back(entry.name);
+  if (options_.only.empty()) return names;
+  for (const std::string& beginning : options_.only) {
+    const auto begins = [&](const std::string& name) { return name.starts_with(beginning); };
+    if (std::none_of(names.begin(), names.end(), begins))
+      throw Failure("no entry of the suite begins with '" + beginning + "'",
+                    SourceLocation{.file = "--only"}, suggest(beginning, names));
+  }
+  std::copy_if(names.begin(), names.end(), std::back_inserter(chosen), [&](const auto& name) {
     return std::any_of(options_.only.begin(), options_.only.end(),
-                       [&](const std::string& name) { return entry.name.starts_with(name); });
-  };
-  std::copy_if(suite.entries.begin(), suite.entries.end(), std::back_inserter(chosen), wanted);
-  for (const std::string& name : options_.only) {
-    std::vector<std::string> names;
-    for (const study::SuiteEntry& entry : suite.entries) names.push_back(entry.name);
-    if (std::none_of(names.begin(), names.end(),
-                     [&](const std::string& other) { return other.starts_with(name); }))
-      throw Failure("no entry of the suite begins with '" + name + "'",
-                    SourceLocation{.file = "--only"}, suggest(name, names));
-  }
+                       [&, &whole = name](const auto& o) { return whole.starts_with(o); });
+  });
   return chosen;
-}
-
-std::vector<study::Judgement> ValidateRunner::judge_suite(study::Validator& validator) {
-  const study::Suite suite = study::shipped_suite();
-  if (!options_.all) setup_.in_sample = study::in_default_sample;
-  // What is wrong with an entry is found before the first one is simulated.
-  std::vector<std::pair<study::MeasuredTable, study::TrivialModel>> inputs;
-  const std::vector<study::SuiteEntry> entries = chosen_entries(suite);
-  for (const study::SuiteEntry& entry : entries)
-    inputs.emplace_back(study::rows_of(entry), study::trivial_model(suite, entry));
-  std::vector<study::Judgement> judgements;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const study::SuiteEntry& entry = entries[i];
-    study::Setup setup = setup_;
-    setup.machine = &machine_of(entry.machine);
-    setup.program = entry.program;
-    setup.parameters = entry.parameters;
-    setup.type = entry.type;
-    setup.options.launch = entry.launch;
-    study::Judgement judgement{.name = entry.name,
-                               .kind = entry.kind,
-                               .table = "data/measured/" + entry.table,
-                               .where = study::to_text(entry.where),
-                               .machine = entry.machine,
-                               .program = entry.program,
-                               .options = setup.options,
-                               .marks = suite.marks(entry.launch)};
-    judgement.validation = validator.validate(inputs[i].first, setup, inputs[i].second);
-    judgement.summaries = study::summarise_regimes(judgement.validation.rows);
-    judgements.push_back(std::move(judgement));
-  }
-  return judgements;
 }
 
 }  // namespace

@@ -79,6 +79,7 @@ void add_summary(std::vector<std::string>& cells, const Summary& summary) {
 struct Total {
   std::string kind, launch;
   const study::Marks* marks = nullptr;
+  bool software = false;  ///< some rows have a constant added
   std::vector<RowResult> rows;
 };
 
@@ -90,7 +91,9 @@ std::vector<Total> totals_of(const std::vector<Judgement>& judgements) {
     auto total = std::find_if(totals.begin(), totals.end(), [&](const Total& other) {
       return other.kind == kind && other.launch == launch;
     });
-    if (total == totals.end()) total = totals.insert(total, {kind, launch, &*judgement.marks, {}});
+    if (total == totals.end())
+      total = totals.insert(total, {kind, launch, &*judgement.marks, false, {}});
+    total->software |= judgement.validation.software_us.has_value();
     const std::vector<RowResult>& rows = judgement.validation.rows;
     total->rows.insert(total->rows.end(), rows.begin(), rows.end());
   }
@@ -99,6 +102,20 @@ std::vector<Total> totals_of(const std::vector<Judgement>& judgements) {
 
 constexpr auto kLeft = Align::left;
 constexpr auto kRight = Align::right;
+
+void print_orders(std::ostream& out, const std::vector<study::OrderResult>& orders) {
+  if (orders.empty()) return;
+  Columns columns({kLeft, kRight, kRight, kRight, kRight, kRight});
+  columns.add_heading({"comparison", "sizes", "decided", "right", "crossover", "simulated"});
+  const auto text = [](const std::optional<Bytes>& size) { return size ? to_string(*size) : "-"; };
+  for (const study::OrderResult& order : orders) {
+    columns.add({order.name, std::to_string(order.sizes), std::to_string(order.decided),
+                 std::to_string(order.right), text(order.measured_crossover),
+                 text(order.simulated_crossover)});
+  }
+  out << "#\n";
+  columns.print(out, "  ");
+}
 
 }  // namespace
 
@@ -136,19 +153,22 @@ void print_validation(std::ostream& out, const Judgement& judgement) {
   table.print(out, "# ");
 }
 
-void print_suite(std::ostream& out, const std::vector<Judgement>& judgements) {
-  Columns columns({kLeft, kLeft, kLeft, kRight, kRight, kRight, kRight, kRight, kLeft});
-  columns.add_heading(
-      {"entry", "kind", "regime", "rows", "median", "worst", "geomean", "trivial", "mark"});
-  columns.add_heading({"", "", "", "", "(%)", "(%)", "(%)", "(%)", "(%)"});
+void print_suite(std::ostream& out, const std::vector<Judgement>& judgements,
+                 const std::vector<study::OrderResult>& orders) {
+  Columns columns({kLeft, kLeft, kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
+  columns.add_heading({"entry", "kind", "regime", "rows", "median", "worst", "geomean", "trivial",
+                       "software", "mark"});
+  columns.add_heading({"", "", "", "", "(%)", "(%)", "(%)", "(%)", "(%)", "(%)"});
   int met = 0, marked = 0;
   std::vector<RowResult> all;
   const auto add = [&](const std::string& name, const std::string& kind,
-                       const study::Summaries& summaries, const study::Marks& marks, bool counts) {
+                       const study::Summaries& summaries, const study::Marks& marks, bool software,
+                       bool counts) {
     for (std::size_t i = 0; i < study::kRegimes; ++i) {
       if (summaries[i].n == 0) continue;
       std::vector<std::string> cells{name, kind, std::string(name_of(static_cast<Regime>(i)))};
       add_summary(cells, summaries[i]);
+      cells.push_back(software ? percent_of(summaries[i].median_with_software) : "-");
       cells.push_back(mark_text(marks[i], summaries[i]));
       columns.add(std::move(cells));
       if (!counts) continue;
@@ -158,15 +178,16 @@ void print_suite(std::ostream& out, const std::vector<Judgement>& judgements) {
   };
   for (const Judgement& judgement : judgements) {
     add(judgement.name, std::string(name_of(*judgement.kind)), judgement.summaries,
-        *judgement.marks, true);
+        *judgement.marks, judgement.validation.software_us.has_value(), true);
     all.insert(all.end(), judgement.validation.rows.begin(), judgement.validation.rows.end());
   }
   for (const Total& total : totals_of(judgements)) {
     add("all, " + total.launch, total.kind, study::summarise_regimes(total.rows), *total.marks,
-        false);
+        total.software, false);
   }
   columns.print(out, "  ");
   out << fmt::format("# marks met: {} of {}; simulated {}\n", met, marked, simulated_text(all));
+  print_orders(out, orders);
 }
 
 }  // namespace hemiola::report

@@ -42,10 +42,10 @@ std::string summary_object(const study::Summaries& summaries, std::string_view i
     const auto number = [&](double value) { return summary.n > 0 ? json_number(value) : "null"; };
     text += fmt::format(
         "{}\n{}  {}: {{\"n\": {}, \"median\": {}, \"worst\": {}, \"geomean\": {}, "
-        "\"trivial_median\": {}}}",
+        "\"trivial_median\": {}, \"median_with_software\": {}}}",
         i > 0 ? "," : "", indent, json_string(name_of(static_cast<study::Regime>(i))), summary.n,
         number(summary.median), number(summary.worst), number(summary.geomean),
-        number(summary.trivial_median));
+        number(summary.trivial_median), number(summary.median_with_software));
   }
   return text + fmt::format("\n{}}}", indent);
 }
@@ -67,7 +67,20 @@ std::string entry_object(const Judgement& judgement) {
       "\"rows\": {}}},\n",
       json_number(trivial.latency_us), json_number(trivial.us_per_byte),
       json_string(trivial.fitted_to), trivial.rows);
+  const std::optional<double> software = judgement.validation.software_us;
+  text += fmt::format("      \"software_us\": {},\n", software ? json_number(*software) : "null");
   return text + "      \"summary\": " + summary_object(judgement.summaries, "      ") + "\n    }";
+}
+
+std::string order_object(const study::OrderResult& order) {
+  const auto bytes = [](const std::optional<Bytes>& size) {
+    return size ? std::to_string(size->count) : "null";
+  };
+  return fmt::format(
+      "{{\"name\": {}, \"sizes\": {}, \"decided\": {}, \"right\": {}, "
+      "\"measured_crossover_bytes\": {}, \"simulated_crossover_bytes\": {}}}",
+      json_string(order.name), order.sizes, order.decided, order.right,
+      bytes(order.measured_crossover), bytes(order.simulated_crossover));
 }
 
 /// Distinct names in order of appearance, with commas.
@@ -85,8 +98,11 @@ std::string distinct(const std::vector<Judgement>& judgements, Name name) {
 
 }  // namespace
 
-std::string validation_json(const std::string& command, const std::vector<Judgement>& judgements) {
-  std::string rows, entries;
+std::string validation_json(const std::string& command, const std::vector<Judgement>& judgements,
+                            const std::vector<study::OrderResult>& orders) {
+  std::string rows, entries, comparisons;
+  for (const study::OrderResult& order : orders)
+    comparisons += (comparisons.empty() ? "\n    " : ",\n    ") + order_object(order);
   std::vector<RowResult> all;
   for (const Judgement& judgement : judgements) {
     entries += (entries.empty() ? "\n" : ",\n") + entry_object(judgement);
@@ -98,10 +114,12 @@ std::string validation_json(const std::string& command, const std::vector<Judgem
   return fmt::format(
       "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n"
       "  \"program\": {},\n  \"engine\": \"reference\",\n  \"rows\": [{}\n  ],\n"
-      "  \"summary\": {},\n  \"entries\": [{}\n  ]\n}}\n",
+      "  \"summary\": {},\n  \"entries\": [{}\n  ],\n"
+      "  \"comparisons\": [{}]\n}}\n",
       json_string(command), distinct(judgements, [](const Judgement& j) { return j.machine; }),
       distinct(judgements, [](const Judgement& j) { return j.program; }), rows,
-      summary_object(study::summarise_regimes(all), "  "), entries);
+      summary_object(study::summarise_regimes(all), "  "), entries,
+      comparisons.empty() ? "" : comparisons + "\n  ");
 }
 
 std::string validation_csv(const std::vector<Judgement>& judgements) {

@@ -58,6 +58,17 @@ TEST(ValidationJson, has_the_keys_of_the_design) {
   EXPECT_EQ(json["summary"]["<1MB"]["median"], 0.125);
   EXPECT_EQ(json["summary"][">=128MB"]["n"], 0);
   EXPECT_EQ(json["entries"][0]["trivial"]["rows"], 4);
+  EXPECT_TRUE(json["entries"][0]["software_us"].is_null());
+  EXPECT_TRUE(json["comparisons"].empty());
+}
+
+TEST(ValidationJson, has_comparisons) {
+  const study::OrderResult order{
+      .name = "a or b", .sizes = 5, .decided = 4, .right = 3, .measured_crossover = KiB(64)};
+  const auto json = nlohmann::json::parse(validation_json("", {judgement()}, {order}));
+  EXPECT_EQ(json["comparisons"][0]["right"], 3);
+  EXPECT_EQ(json["comparisons"][0]["measured_crossover_bytes"], 65536);
+  EXPECT_TRUE(json["comparisons"][0]["simulated_crossover_bytes"].is_null());
 }
 
 TEST(ValidationCsv, has_a_line_for_every_row) {
@@ -85,7 +96,9 @@ TEST(SuitePage, says_which_marks_are_met) {
   study::Judgement good = judgement();
   good.validation.rows[0].errors.simulated = 0.05;
   good.summaries = study::summarise_regimes(good.validation.rows);
-  print_suite(out, {judgement(), good});
+  good.validation.software_us = 1.5;
+  print_suite(out, {judgement(), good}, {{.name = "a or b", .sizes = 5}});
+  EXPECT_THAT(out.str(), HasSubstr("a or b"));
   EXPECT_THAT(out.str(), HasSubstr("missed  median 10, worst 20"));
   EXPECT_THAT(out.str(), HasSubstr("met     median 10, worst 20"));
   EXPECT_THAT(out.str(), HasSubstr("marks met: 1 of 2; simulated 4 of 6 rows"));

@@ -30,17 +30,19 @@ std::string_view name_of(Regime regime) {
 Summary summarise(std::span<const Errors> errors) {
   if (errors.empty()) return {};
   Summary summary{.n = static_cast<int>(errors.size())};
-  std::vector<double> simulated, trivial;
+  std::vector<double> simulated, trivial, with_software;
   double logarithms = 0;
   for (const Errors& error : errors) {
     simulated.push_back(std::abs(error.simulated));
     trivial.push_back(std::abs(error.trivial));
+    with_software.push_back(std::abs(error.with_software));
     logarithms += std::abs(std::log1p(error.simulated));
   }
   summary.worst = *std::max_element(simulated.begin(), simulated.end());
   summary.geomean = std::expm1(logarithms / static_cast<double>(errors.size()));
   summary.median = median_of(std::move(simulated));
   summary.trivial_median = median_of(std::move(trivial));
+  summary.median_with_software = median_of(std::move(with_software));
   return summary;
 }
 
@@ -73,6 +75,16 @@ TrivialModel fit(std::span<const MeasuredRow> rows, std::string fitted_to) {
   }
   model.us_per_byte = slope * 1e-6;
   return model;
+}
+
+double fit_constant(std::span<const TimePair> times) {
+  double xx = 0, xy = 0;
+  for (const TimePair& time : times) {
+    const double x = 1 / time.measured_us;
+    xx += x * x;
+    xy += x * (1 - time.simulated_us * x);
+  }
+  return xx > 0 ? std::max(0.0, xy / xx) : 0;
 }
 
 }  // namespace hemiola::study

@@ -23,6 +23,7 @@ std::string_view name_of(Regime regime);  ///< the keys of JSON: "<1MB", "1-64MB
 struct Errors {
   double simulated = 0;
   double trivial = 0;
+  double with_software = 0;  ///< of the simulated time plus a constant (fit_constant)
 };
 
 /// All of absolute errors, 0.1 being 10 %. All zero where there are none.
@@ -32,6 +33,7 @@ struct Summary {
   double worst = 0;
   double geomean = 0;  ///< exp(mean |log(simulated / measured)|) - 1
   double trivial_median = 0;
+  double median_with_software = 0;
 };
 /// Every simulated error must be above -1: times are positive.
 Summary summarise(std::span<const Errors> errors);
@@ -50,5 +52,12 @@ struct TrivialModel {
 /// Least squares of the relative error over the rows; neither part is negative. Rows of one size
 /// give a latency alone.
 TrivialModel fit(std::span<const MeasuredRow> rows, std::string fitted_to);
+
+/// The time that, added to every simulated one, makes the squares of the relative errors least; not
+/// negative. 0 for no times.
+struct TimePair {
+  double measured_us = 0, simulated_us = 0;
+};
+double fit_constant(std::span<const TimePair> times);
 
 }  // namespace hemiola::study

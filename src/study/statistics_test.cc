@@ -77,5 +77,13 @@ TEST(Fit, rows_of_one_size_give_a_latency) {
   EXPECT_EQ(fit(rows, "").us_per_byte, 0);
 }
 
+TEST(FitConstant, is_what_all_times_lack) {
+  const std::vector<TimePair> times{{10, 7}, {20, 17}, {5, 2}};
+  EXPECT_NEAR(fit_constant(times), 3, 1e-12);
+  const std::vector<TimePair> too_long{{10, 12}, {20, 25}};
+  EXPECT_EQ(fit_constant(too_long), 0) << "software takes no time back";
+  EXPECT_EQ(fit_constant({}), 0);
+}
+
 }  // namespace
 }  // namespace hemiola::study

@@ -25,21 +25,21 @@ class SuiteReader {
  public:
   explicit SuiteReader(std::string file) : file_(std::move(file)) {}
 
-  Suite read(std::string_view text) {
+  Suite read(std::string_view yaml) {
     YAML::Node root;
     try {
-      root = YAML::Load(std::string(text));
+      root = YAML::Load(std::string(yaml));
     } catch (const YAML::ParserException& problem) {
       throw Failure("this is not YAML: " + problem.msg,
                     {.file = file_, .line = problem.mark.line + 1});
     }
-    allow_keys(root, {"marks", "entries"});
+    allow_keys(root, {"marks", "entries", "comparisons"});
     Suite suite{.file = file_};
     const YAML::Node marks = member(root, "marks");
     allow_keys(marks, {"graph", "stream"});
     suite.graph_marks = read_marks(member(marks, "graph"));
     suite.stream_marks = read_marks(member(marks, "stream"));
-    for (const YAML::Node& node : member(root, "entries")) {
+    for (const auto& node : member(root, "entries")) {
       SuiteEntry entry = read_entry(node);
       const auto same = [&](const SuiteEntry& other) { return other.name == entry.name; };
       if (std::any_of(suite.entries.begin(), suite.entries.end(), same))
@@ -47,6 +47,12 @@ class SuiteReader {
       suite.entries.push_back(std::move(entry));
     }
     for (const SuiteEntry& entry : suite.entries) check_calibration(suite, entry);
+    for (const auto& node : root["comparisons"]) {
+      allow_keys(node, {"name", "first", "second"});
+      member(node, "name");
+      suite.comparisons.push_back({text(node, "name", ""), names_of_entries(suite, node, "first"),
+                                   names_of_entries(suite, node, "second")});
+    }
     return suite;
   }
 
@@ -161,6 +167,19 @@ class SuiteReader {
     entry.to = bytes(node, "to", entry.to);
     entry.calibrate = text(node, "calibrate", entry.name);
     return entry;
+  }
+
+  std::vector<std::string> names_of_entries(const Suite& suite, const YAML::Node& node,
+                                            const std::string& key) const {
+    std::vector<std::string> names, known;
+    for (const SuiteEntry& entry : suite.entries) known.push_back(entry.name);
+    for (const auto& item : member(node, key)) {
+      names.push_back(item.Scalar());
+      if (std::find(known.begin(), known.end(), names.back()) == known.end())
+        fail(item, "there is no entry '" + names.back() + "'", suggest(names.back(), known));
+    }
+    if (names.empty()) fail(node, "'" + key + "' must be a list of entries");
+    return names;
   }
 
   /// What is only looked at must not be fitted to, not even by the trivial model.

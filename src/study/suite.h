@@ -13,7 +13,6 @@
 #include "sim/simulate.h"
 #include "study/measured.h"
 #include "study/statistics.h"
-#include "study/validate.h"
 
 namespace hemiola::study {
 
@@ -45,10 +44,17 @@ struct SuiteEntry {
   int line = 0;
 };
 
+/// Two ways to do the same, each one or more entries: which is faster at which size?
+struct Comparison {
+  std::string name;
+  std::vector<std::string> first, second;
+};
+
 struct Suite {
   std::string file;
   Marks graph_marks, stream_marks;
   std::vector<SuiteEntry> entries;
+  std::vector<Comparison> comparisons;
 
   const Marks& marks(sim::Launch launch) const {
     return launch == sim::Launch::graph ? graph_marks : stream_marks;
@@ -57,7 +63,8 @@ struct Suite {
 };
 
 /// Failure with line: unknown or missing keys, malformed values, two entries of one name, a
-/// `calibrate` that names no entry or one of kind check, or a calibrate entry that names another.
+/// `calibrate` that names no entry or one of kind check, a comparison of entries that are not
+/// there.
 Suite parse_suite(std::string_view yaml, const std::string& file);
 /// The shipped one.
 Suite shipped_suite();
@@ -70,19 +77,5 @@ TrivialModel trivial_model(const Suite& suite, const SuiteEntry& entry);
 
 /// Powers of 4 from 1 KiB to 4 MiB: what the suite runs by default.
 bool in_default_sample(Bytes size);
-
-/// What was compared: an entry of the suite, or a table that the user names.
-struct Judgement {
-  std::string name;
-  std::optional<Kind> kind;  ///< of the suite
-  std::string table;
-  std::string where;
-  std::string machine;
-  std::string program;
-  sim::Options options;
-  Validation validation;
-  Summaries summaries;
-  std::optional<Marks> marks;  ///< of the suite
-};
 
 }  // namespace hemiola::study

@@ -79,6 +79,13 @@ TEST(Suite, nothing_is_fitted_to_rows_that_are_only_looked_at) {
   EXPECT_THAT(failure_of_entries(kTwo + check + ", calibrate: c}\n"), HasSubstr("no entry 'c'"));
 }
 
+TEST(Suite, comparisons_name_entries) {
+  const std::string comparison = "comparisons:\n- {name: c, first: [a], second: [b]}\n";
+  EXPECT_THAT(failure_of_entries(kTwo + comparison), HasSubstr("no entry 'b'"));
+  EXPECT_THAT(failure_of_entries(kTwo + "comparisons:\n- {name: c, first: [], second: [a]}\n"),
+              HasSubstr("'first'"));
+}
+
 TEST(Mark, is_met_when_both_errors_are_within) {
   const Summary summary{.n = 3, .median = 0.1, .worst = 0.2};
   EXPECT_TRUE((Mark{0.1, 0.2}).met_by(summary));

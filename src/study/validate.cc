@@ -74,25 +74,45 @@ Summaries summarise_regimes(std::span<const RowResult> rows) {
   return summaries;
 }
 
-Validation Validator::validate(const MeasuredTable& table, const Setup& setup,
+std::optional<double> fit_software(std::span<const RowResult> calibration) {
+  std::vector<TimePair> times;
+  for (const RowResult& row : calibration) {
+    if (row.skipped.empty() && regime_of(row.measured.size) == Regime::below_1MB)
+      times.push_back({row.measured.time_us, row.simulated.us()});
+  }
+  if (times.empty()) return std::nullopt;
+  return fit_constant(times);
+}
+
+void add_software(Validation& validation, double software_us) {
+  validation.software_us = software_us;
+  for (RowResult& row : validation.rows) {
+    if (row.skipped.empty())
+      row.errors.with_software = row.errors.simulated + software_us / row.measured.time_us;
+  }
+}
+
+Validation Validator::validate(const MeasuredTable& table, const Configuration& configuration,
                                TrivialModel trivial) {
   Validation validation{.trivial = std::move(trivial)};
   for (const MeasuredRow& measured : table.rows) {
     RowResult row{.measured = measured};
     Case what;
-    understand(table, setup, row, what);
+    understand(table, configuration, row, what);
     row.trivial_us = validation.trivial.time_us(measured.size);
     row.errors.trivial = row.trivial_us / measured.time_us - 1;
-    if (measured.size > setup.max_size) row.skipped = "larger than " + to_string(setup.max_size);
-    if (row.skipped.empty() && setup.in_sample && !setup.in_sample(measured.size))
+    if (measured.size > configuration.max_size)
+      row.skipped = "larger than " + to_string(configuration.max_size);
+    if (row.skipped.empty() && configuration.in_sample && !configuration.in_sample(measured.size))
       row.skipped = "not in the sample";
     if (row.skipped.empty()) {
       try {
-        const Outcome outcome = simulate(setup, what, validation);
+        const Outcome outcome = simulate(configuration, what, validation);
         row.program = outcome.program;
         row.simulated_size = outcome.size;
         row.simulated = outcome.time;
         row.errors.simulated = outcome.time.us() / measured.time_us - 1;
+        row.errors.with_software = row.errors.simulated;
       } catch (const Failure& failure) {
         rethrow_at(failure, table.at(measured));
       }
@@ -103,11 +123,11 @@ Validation Validator::validate(const MeasuredTable& table, const Setup& setup,
   return validation;
 }
 
-void Validator::understand(const MeasuredTable& table, const Setup& setup, RowResult& row,
-                           Case& what) {
+void Validator::understand(const MeasuredTable& table, const Configuration& configuration,
+                           RowResult& row, Case& what) {
   const MeasuredRow& measured = row.measured;
   what.size = measured.size;
-  what.type = setup.type;
+  what.type = configuration.type;
   if (const std::string& text = table.cell(measured, "dtype"); !text.empty()) {
     const auto type = parse_data_type(text);
     if (!type)
@@ -122,38 +142,38 @@ void Validator::understand(const MeasuredTable& table, const Setup& setup, RowRe
                     table.at(measured),
                     "for example all_reduce, all_gather, reduce_scatter, alltoall");
   }
-  const int gpus = setup.machine->ranks();
+  const int gpus = configuration.machine->ranks();
   what.ranks = measured.ranks > 0 ? measured.ranks : gpus;
   if (what.ranks > gpus)
     throw Failure(fmt::format("this row was measured on {} GPUs, but machine '{}' has {}",
-                              what.ranks, setup.machine->name, gpus),
+                              what.ranks, configuration.machine->name, gpus),
                   table.at(measured), fmt::format("--where num_gpus=... chooses others"));
-  what.options = options_of(table, measured, setup.options);
+  what.options = options_of(table, measured, configuration.options);
   row.ranks = what.ranks;
   row.type = what.type;
 }
 
-Validator::Outcome Validator::simulate(const Setup& setup, const Case& what,
+Validator::Outcome Validator::simulate(const Configuration& configuration, const Case& what,
                                        Validation& validation) {
-  const machine::Machine& machine = with_ranks(*setup.machine, what.ranks);
-  const program::Program program =
-      program::load(setup.program, {.ranks = what.ranks,
-                                    .parameters = setup.parameters,
-                                    .machine = &machine,
-                                    .size = what.size,
-                                    .type = what.type,
-                                    .collective = what.collective.value_or(Collective::custom)});
+  const machine::Machine& machine = with_ranks(*configuration.machine, what.ranks);
+  const program::Program program = program::load(
+      configuration.program, {.ranks = what.ranks,
+                              .parameters = configuration.parameters,
+                              .machine = &machine,
+                              .size = what.size,
+                              .type = what.type,
+                              .collective = what.collective.value_or(Collective::custom)});
   if (what.collective && program.collective != *what.collective)
     throw Failure(fmt::format("this row is {}, but program '{}' is {}", name_of(*what.collective),
-                              setup.program, name_of(program.collective)),
+                              configuration.program, name_of(program.collective)),
                   {}, "--where op=... chooses others");
   if (program.ranks != what.ranks)
     throw Failure(fmt::format("this row was measured on {} GPUs, but program '{}' is for {}",
-                              what.ranks, setup.program, program.ranks),
+                              what.ranks, configuration.program, program.ranks),
                   {}, "--where num_gpus=... chooses others");
-  std::string of = fmt::format("{} {} {} {}", static_cast<const void*>(setup.machine),
-                               setup.program, program.name, name_of(what.type));
-  for (const auto& [name, value] : setup.parameters) of += ' ' + name + '=' + value;
+  std::string of = fmt::format("{} {} {} {}", static_cast<const void*>(configuration.machine),
+                               configuration.program, program.name, name_of(what.type));
+  for (const auto& [name, value] : configuration.parameters) of += ' ' + name + '=' + value;
   of += fmt::format(" on {}", what.ranks);
   const Bytes size = program.next_legal_size(what.size, what.type);
   const std::string key =
@@ -162,14 +182,14 @@ Validator::Outcome Validator::simulate(const Setup& setup, const Case& what,
   const auto say = [&](std::string_view activity) {
     if (doing_) {
       doing_(fmt::format("{} {} on {} GPUs of {} at {}", activity, program.name, what.ranks,
-                         setup.machine->name, to_string(size)));
+                         configuration.machine->name, to_string(size)));
     }
   };
   auto found = outcomes_.find(key);
-  if (found == outcomes_.end() || (setup.check && !checked_.contains(of))) {
+  if (found == outcomes_.end() || (configuration.check && !checked_.contains(of))) {
     const program::Program bound = program::bind(program, &machine, {size, what.type});
     validation.warnings.append(bound.warnings);
-    if (setup.check && !checked_.contains(of)) {
+    if (configuration.check && !checked_.contains(of)) {
       say("checking");
       check(bound, of, validation);
     }
@@ -179,7 +199,8 @@ Validator::Outcome Validator::simulate(const Setup& setup, const Case& what,
       found = outcomes_.emplace(key, Outcome{program.name, size, result.time}).first;
     }
   }
-  validation.checked = weaker(validation.checked, setup.check ? checked_.at(of) : "skipped");
+  validation.checked =
+      weaker(validation.checked, configuration.check ? checked_.at(of) : "skipped");
   return found->second;
 }
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,7 +25,7 @@ constexpr int kWarmup = 1;
 constexpr int kIterations = 2;
 
 /// What the rows of one table were measured on, and what stands for it.
-struct Setup {
+struct Configuration {
   const machine::Machine* machine = nullptr;  ///< rows without a number of GPUs take all its ranks
   std::string program;                        ///< what program::load takes
   std::vector<std::pair<std::string, std::string>> parameters;
@@ -50,6 +51,8 @@ struct RowResult {
 struct Validation {
   std::vector<RowResult> rows;  ///< all rows of the table, in its order
   TrivialModel trivial;
+  /// Of a launch that the machine does not model (add_software); added in Errors::with_software.
+  std::optional<double> software_us;
   std::string checked;   ///< "full", "partial" or "skipped": the least of its programs
   Diagnostics warnings;  ///< of programs and their proofs
 };
@@ -57,6 +60,11 @@ struct Validation {
 using Summaries = std::array<Summary, kRegimes>;
 /// The summary of each regime, over the rows that were simulated.
 Summaries summarise_regimes(std::span<const RowResult> rows);
+
+/// What the software of a launch costs beyond the model, fitted to simulated rows below 1 MB;
+/// nothing where there are none.
+std::optional<double> fit_software(std::span<const RowResult> calibration);
+void add_software(Validation& validation, double software_us);
 
 /// Simulates rows, each distinct configuration once, over any number of tables. Machines have to
 /// live as long as it does.
@@ -71,7 +79,8 @@ class Validator {
   /// it is the row's fault: an unknown type, collective or launch, a collective that the program
   /// does not do, more GPUs than the machine has, and what load, bind and simulate refuse; exit
   /// codes 3 and 4 for a program that is wrong.
-  Validation validate(const MeasuredTable& table, const Setup& setup, TrivialModel trivial);
+  Validation validate(const MeasuredTable& table, const Configuration& configuration,
+                      TrivialModel trivial);
 
  private:
   struct Case;
@@ -80,8 +89,9 @@ class Validator {
     Bytes size{};
     Time time{};
   };
-  void understand(const MeasuredTable& table, const Setup& setup, RowResult& row, Case& what);
-  Outcome simulate(const Setup& setup, const Case& what, Validation& validation);
+  void understand(const MeasuredTable& table, const Configuration& configuration, RowResult& row,
+                  Case& what);
+  Outcome simulate(const Configuration& configuration, const Case& what, Validation& validation);
   void check(const program::Program& program, const std::string& key, Validation& validation);
   /// The first `ranks` GPUs of it: programs follow a machine of as many ranks as they have.
   const machine::Machine& with_ranks(const machine::Machine& machine, int ranks);

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 class ValidateTest : public testing::Test {
  protected:
   Validation validate(const std::string& text) {
-    return validator_.validate(read_measured(text, "t.csv"), setup_, {.latency_us = 5});
+    return validator_.validate(read_measured(text, "t.csv"), configuration_, {.latency_us = 5});
   }
   std::string failure_of(const std::string& text) {
     try {
@@ -28,9 +28,9 @@ class ValidateTest : public testing::Test {
   }
 
   machine::Machine machine_ = machine::load("ring:4");
-  study::Setup setup_{.machine = &machine_,
-                      .program = "all-reduce/ring",
-                      .parameters = {{"channels", "1"}, {"threads", "64"}}};
+  study::Configuration configuration_{.machine = &machine_,
+                                      .program = "all-reduce/ring",
+                                      .parameters = {{"channels", "1"}, {"threads", "64"}}};
   std::vector<std::string> done_;
   Validator validator_{[this](const std::string& what) { done_.push_back(what); }};
 };
@@ -42,9 +42,9 @@ TEST_F(ValidateTest, every_row_is_compared_with_its_own_simulation) {
   const RowResult& row = validation.rows[0];
   const program::Program bound = program::bind(
       program::load("all-reduce/ring",
-                    {.ranks = 4, .parameters = setup_.parameters, .machine = &machine_}),
+                    {.ranks = 4, .parameters = configuration_.parameters, .machine = &machine_}),
       &machine_, {KiB(4), DataType::float16});
-  const sim::Result result = sim::simulate(machine_, bound, setup_.options);
+  const sim::Result result = sim::simulate(machine_, bound, configuration_.options);
   EXPECT_EQ(row.simulated, result.time);
   EXPECT_EQ(row.program, "all-reduce/ring");
   EXPECT_EQ(row.simulated_size, KiB(4));
@@ -68,9 +68,9 @@ TEST_F(ValidateTest, one_configuration_is_checked_and_simulated_once) {
 }
 
 TEST_F(ValidateTest, rows_that_are_not_simulated_stay_with_the_reason) {
-  setup_.max_size = KiB(8);
-  setup_.in_sample = [](Bytes size) { return size != KiB(4); };
-  setup_.check = false;
+  configuration_.max_size = KiB(8);
+  configuration_.in_sample = [](Bytes size) { return size != KiB(4); };
+  configuration_.check = false;
   const Validation validation = validate("size_bytes,time_us\n4096,10\n8192,11\n16384,12\n");
   EXPECT_EQ(validation.rows[0].skipped, "not in the sample");
   EXPECT_EQ(validation.rows[1].skipped, "");
@@ -111,7 +111,7 @@ TEST_F(ValidateTest, faults_of_a_row_have_its_place) {
                     HasSubstr("--where")));
   EXPECT_THAT(failure_of("size_bytes,time_us,launch\n4096,10,slow\n"), HasSubstr("'slow'"));
   EXPECT_THAT(failure_of("size_bytes,time_us,iterations\n4096,10,0\n"), HasSubstr("'iterations'"));
-  setup_.program = "all-reduce/rnig";
+  configuration_.program = "all-reduce/rnig";
   EXPECT_THAT(failure_of("size_bytes,time_us\n4096,10\n"), HasSubstr("all-reduce/ring"));
 }
 
