@@ -203,7 +203,9 @@ study::Judgement ValidateRunner::judge_table(const std::function<void(const std:
     notices_.note("no --calibrate is given: the trivial model is fitted to the table itself");
   } else {
     std::vector<study::Filter> where = filters;
-    std::erase_if(where, [&](const study::Filter& filter) { return filter.column == "num_gpus"; });
+    std::erase_if(where, [&](const study::Filter& filter) {
+      return table.same_column(filter.column, "num_gpus");
+    });
     trivial = study::fit(read(options_.calibrate, where).rows, options_.calibrate);
   }
   configuration_.machine = &machine;

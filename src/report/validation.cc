@@ -142,6 +142,8 @@ void print_validation(std::ostream& out, const Judgement& judgement) {
   }
   columns.print(out, "  ");
   out << "#\n# absolute errors in %, " << simulated_text(validation.rows) << '\n';
+  const auto simulated = [](const RowResult& row) { return row.skipped.empty(); };
+  if (std::none_of(validation.rows.begin(), validation.rows.end(), simulated)) return;
   Columns table({kLeft, kRight, kRight, kRight, kRight, kRight});
   table.add({"regime", "rows", "median", "worst", "geomean", "trivial median"});
   for (std::size_t i = 0; i < study::kRegimes; ++i) {

@@ -151,6 +151,11 @@ const std::string& MeasuredTable::cell(const MeasuredRow& row, std::string_view 
   return index ? row.cells[*index] : kNone;
 }
 
+bool MeasuredTable::same_column(std::string_view a, std::string_view b) const {
+  const auto index = column_of(*this, a);
+  return index && index == column_of(*this, b);
+}
+
 MeasuredTable read_measured(std::string_view text, const std::string& file,
                             const ColumnNames& names) {
   TableText cells =

@@ -31,6 +31,8 @@ struct MeasuredTable {
 
   /// The text in a column, named by its role or as in the file; "" where there is no such column.
   const std::string& cell(const MeasuredRow& row, std::string_view column) const;
+  /// Whether two names, of roles or as in the file, are of one column.
+  bool same_column(std::string_view a, std::string_view b) const;
   SourceLocation at(const MeasuredRow& row) const { return {.file = file, .line = row.line}; }
 };
 

@@ -67,6 +67,9 @@ TEST(Csv, columns_of_other_names_take_their_role) {
   EXPECT_EQ(table.rows[0].time_us, 7);
   EXPECT_EQ(table.rows[0].ranks, 8);
   EXPECT_EQ(table.cell(table.rows[0], "num_gpus"), "8");
+  EXPECT_TRUE(table.same_column("gpus", "num_gpus"));
+  EXPECT_FALSE(table.same_column("gpus", "size_bytes"));
+  EXPECT_FALSE(table.same_column("none", "other")) << "which are no columns";
   EXPECT_THAT(failure_of(text, {{"time_us", "none"}}), HasSubstr("no column 'none'"));
   EXPECT_THAT(failure_of(text, {{"tiem", "gpus"}}), HasSubstr("'tiem'"));
 }

@@ -153,13 +153,12 @@ void Validator::understand(const MeasuredTable& table, const Configuration& conf
   row.type = what.type;
 }
 
-Validator::Outcome Validator::simulate(const Configuration& configuration, const Case& what,
-                                       Validation& validation) {
-  const machine::Machine& machine = with_ranks(*configuration.machine, what.ranks);
-  const program::Program program = program::load(
+/// Loaded for this row; Failure where it is a program for other rows.
+program::Program Validator::load(const Configuration& configuration, const Case& what) {
+  program::Program program = program::load(
       configuration.program, {.ranks = what.ranks,
                               .parameters = configuration.parameters,
-                              .machine = &machine,
+                              .machine = &with_ranks(*configuration.machine, what.ranks),
                               .size = what.size,
                               .type = what.type,
                               .collective = what.collective.value_or(Collective::custom)});
@@ -171,25 +170,35 @@ Validator::Outcome Validator::simulate(const Configuration& configuration, const
     throw Failure(fmt::format("this row was measured on {} GPUs, but program '{}' is for {}",
                               what.ranks, configuration.program, program.ranks),
                   {}, "--where num_gpus=... chooses others");
-  std::string of = fmt::format("{} {} {} {}", static_cast<const void*>(configuration.machine),
-                               configuration.program, program.name, name_of(what.type));
+  return program;
+}
+
+Validator::Outcome Validator::simulate(const Configuration& configuration, const Case& what,
+                                       Validation& validation) {
+  const program::Program program = load(configuration, what);
+  const machine::Machine& machine = with_ranks(*configuration.machine, what.ranks);
+  std::string of = fmt::format("{} {} {} {} {}", static_cast<const void*>(configuration.machine),
+                               configuration.program, program.name, name_of(program.collective),
+                               name_of(what.type));
   for (const auto& [name, value] : configuration.parameters) of += ' ' + name + '=' + value;
   of += fmt::format(" on {}", what.ranks);
-  const Bytes size = program.next_legal_size(what.size, what.type);
+  // By the measured size: `auto/...` chooses by it, not by the legal one.
   const std::string key =
-      fmt::format("{} at {} {} {}+{}", of, size.count, static_cast<int>(what.options.launch),
+      fmt::format("{} at {} {} {}+{}", of, what.size.count, static_cast<int>(what.options.launch),
                   what.options.warmup, what.options.iterations);
+  const Bytes size = program.next_legal_size(what.size, what.type);
   const auto say = [&](std::string_view activity) {
     if (doing_) {
       doing_(fmt::format("{} {} on {} GPUs of {} at {}", activity, program.name, what.ranks,
-                         configuration.machine->name, to_string(size)));
+                         machine.name, to_string(size)));
     }
   };
+  const bool unchecked = configuration.check && !checked_.contains(of);
   auto found = outcomes_.find(key);
-  if (found == outcomes_.end() || (configuration.check && !checked_.contains(of))) {
+  if (found == outcomes_.end() || unchecked) {
     const program::Program bound = program::bind(program, &machine, {size, what.type});
     validation.warnings.append(bound.warnings);
-    if (configuration.check && !checked_.contains(of)) {
+    if (unchecked) {
       say("checking");
       check(bound, of, validation);
     }

@@ -91,6 +91,7 @@ class Validator {
   };
   void understand(const MeasuredTable& table, const Configuration& configuration, RowResult& row,
                   Case& what);
+  program::Program load(const Configuration& configuration, const Case& what);
   Outcome simulate(const Configuration& configuration, const Case& what, Validation& validation);
   void check(const program::Program& program, const std::string& key, Validation& validation);
   /// The first `ranks` GPUs of it: programs follow a machine of as many ranks as they have.

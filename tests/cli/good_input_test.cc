@@ -172,12 +172,12 @@ TEST(Run, a_default_size_is_printed) {
 TEST(Validate, a_table_is_compared_row_by_row_and_the_json_has_the_keys_of_the_design) {
   const Workplace place;
   place.write("table",
-              "# two machines\nkernel,size_bytes,time_us,num_gpus\nfast,4096,10,2\n"
+              "# two machines\nkernel,size_bytes,time_us,gpus\nfast,4096,10,2\n"
               "fast,8192,12,2\nslow,8192,20,2\nfast,33554432,900,2\n");
   place.write("calibration", "kernel,size_bytes,time_us\nfast,4096,8\nfast,8192,8\nslow,1,1\n");
   const std::string command =
       "validate table --machine ring:4 --program all-reduce/ring --launch graph --param channels=1 "
-      "--where kernel=fast --where num_gpus=2 --calibrate calibration --quiet --csv v.csv --json ";
+      "--where kernel=fast --where gpus=2 --calibrate calibration --quiet --csv v.csv --json ";
   const Outcome run = place.run(command + "v.json");
   ASSERT_EQ(run.code, 0) << run.out << run.err;
   EXPECT_EQ(run.err, "");
