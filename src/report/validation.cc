@@ -181,6 +181,9 @@ void print_suite(std::ostream& out, const std::vector<Judgement>& judgements,
   for (const Judgement& judgement : judgements) {
     add(judgement.name, std::string(name_of(*judgement.kind)), judgement.summaries,
         *judgement.marks, judgement.validation.software_us.has_value(), true);
+    const auto none = [](const Summary& summary) { return summary.n == 0; };
+    if (std::all_of(judgement.summaries.begin(), judgement.summaries.end(), none))
+      columns.add({judgement.name, std::string(name_of(*judgement.kind)), "none", "0"});
     all.insert(all.end(), judgement.validation.rows.begin(), judgement.validation.rows.end());
   }
   for (const Total& total : totals_of(judgements)) {

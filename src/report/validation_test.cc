@@ -9,6 +9,7 @@
 namespace hemiola::report {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 /// Two rows of 1 KiB, simulated 25 % too long and exactly, and one of 1 GiB.
@@ -97,11 +98,14 @@ TEST(SuitePage, says_which_marks_are_met) {
   good.validation.rows[0].errors.simulated = 0.05;
   good.summaries = study::summarise_regimes(good.validation.rows);
   good.validation.software_us = 1.5;
-  print_suite(out, {judgement(), good}, {{.name = "a or b", .sizes = 5}});
+  study::Judgement large{.name = "large", .kind = study::Kind::check, .marks = study::Marks{}};
+  large.validation.rows = {judgement().validation.rows[2]};
+  print_suite(out, {judgement(), good, large}, {{.name = "a or b", .sizes = 5}});
   EXPECT_THAT(out.str(), HasSubstr("a or b"));
+  EXPECT_THAT(out.str(), ContainsRegex("large +check +none +0\n"));
   EXPECT_THAT(out.str(), HasSubstr("missed  median 10, worst 20"));
   EXPECT_THAT(out.str(), HasSubstr("met     median 10, worst 20"));
-  EXPECT_THAT(out.str(), HasSubstr("marks met: 1 of 2; simulated 4 of 6 rows"));
+  EXPECT_THAT(out.str(), HasSubstr("marks met: 1 of 2; simulated 4 of 7 rows"));
 }
 
 }  // namespace
