@@ -13,8 +13,7 @@ void add_later_verbs(CLI::App& app, Session& session) {
       {"explore", "every overlap schedule of an operator on a machine"},
       {"compile", "a Triton kernel and a plan into one fused kernel"},
       {"tune", "choose the parameters of a fused kernel"},
-      {"sweep", "many runs into a database"},
-      {"validate", "simulated times against measured ones"}};
+      {"sweep", "many runs into a database"}};
   for (const Verb& verb : kVerbs) {
     CLI::App* later = app.add_subcommand(verb.name, verb.description);
     later->group(kLaterGroup);
@@ -23,7 +22,7 @@ void add_later_verbs(CLI::App& app, Session& session) {
     later->callback([&session, name = std::string(verb.name)] {
       session.action = [name]() -> ExitCode {
         throw Failure("'" + name + "' comes with a later version", {},
-                      "this one has: run, check, machine, plan");
+                      "this one has: run, check, machine, plan, validate");
       };
     });
   }

@@ -10,7 +10,7 @@ struct EmbeddedFile {
   std::string_view path;  ///< "data/devices/h100.yaml"
   std::string_view content;
 };
-/// In order of path. Defined by generated code in the machine layer.
+/// In order of path. Defined by generated code.
 std::span<const EmbeddedFile> embedded_files();
 
 }  // namespace hemiola

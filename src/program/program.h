@@ -360,6 +360,10 @@ struct LoadOptions {
   std::vector<std::pair<std::string, std::string>>
       parameters;                             ///< built-ins: channels=8, protocol=ll, ...
   const machine::Machine* machine = nullptr;  ///< built-ins: its links choose rings and schedules
+  // For names that choose an algorithm by size (`auto/...`); others ignore them.
+  Bytes size{};
+  DataType type = DataType::float32;
+  Collective collective = Collective::custom;  ///< custom: the name says it
 };
 Program load(const std::string& name_or_file, const LoadOptions& options = {});
 bool is_built_in(const std::string& name);

@@ -10,14 +10,6 @@
 namespace hemiola::report {
 namespace {
 
-/// Quoted where CSV (RFC 4180) needs it.
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
-}
-
 /// Every setting that some result has, sorted: a column each.
 std::set<std::string> setting_names(const std::vector<sim::Result>& results) {
   std::set<std::string> names;

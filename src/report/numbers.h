@@ -1,4 +1,4 @@
-// Numbers as text, the same on every host.
+// Numbers and words as text, the same on every host.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,8 @@ std::string percent(Time part, Time whole);
 std::string json_number(double value);
 /// With quotes; bytes that are not UTF-8 become U+FFFD.
 std::string json_string(std::string_view text);
+/// Quoted where CSV (RFC 4180) needs it.
+std::string csv_cell(const std::string& text);
 
 /// The rank that ends last (the lowest of several): the one whose attribution explains the time.
 /// The result must have at least one rank.

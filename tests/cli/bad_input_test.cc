@@ -282,6 +282,63 @@ std::vector<BadInput> plan_rows() {
   };
 }
 
+/// Tables of measured times.
+std::vector<BadInput> table_rows() {
+  const std::string table = "size_bytes,time_us,num_gpus,kernel\n4096,10,2,fast\n";
+  const std::string validate =
+      "validate input --machine ring:2 --program all-reduce/ring --json x --csv y ";
+  const auto row = [&](const std::string& name, const std::string& options,
+                       const std::string& content, std::vector<std::string> words) {
+    return BadInput{name, validate + options, content, 2, std::move(words)};
+  };
+  return {
+      row("table_without_times", "", "size_bytes,num_gpus\n4096,2\n",
+          {"input:1", "no column 'time_us'", "--column"}),
+      row("table_with_text_for_a_time", "", table + "8192,fast,2,fast\n",
+          {"input:3", "'time_us'", "'fast'"}),
+      row("table_with_text_for_a_size", "", table + "8 KiB,10,2,fast\n",
+          {"input:3", "'size_bytes'", "'8 KiB'"}),
+      row("table_with_a_time_of_zero", "", table + "8192,0,2,fast\n",
+          {"input:3", "'time_us'", "greater than zero"}),
+      row("table_with_a_negative_time", "", table + "8192,-1,2,fast\n", {"input:3", "'-1'"}),
+      row("table_with_a_short_row", "", table + "8192,1\n", {"input:3", "2 cells", "4 columns"}),
+      row("table_of_more_gpus", "", table + "8192,1,4,fast\n",
+          {"input:3", "4 GPUs", "'ring:2' has 2"}),
+      row("table_that_is_blank", "", "\n\n", {"input", "no heading"}),
+      row("unknown_kernel", "--where kernel=slow", table, {"'slow'", "'kernel'", "fast"}),
+      row("unknown_column", "--where kernle=fast", table, {"'kernle'", "did you mean 'kernel'"}),
+      row("where_without_value", "--where kernel", table, {"--where", "COLUMN=VALUE"}),
+      row("column_that_is_not_there", "--column time_us=us", table, {"'us'", "its columns are"}),
+      row("suite_option_with_a_table", "--only h100", table, {"--only", "suite"}),
+      row("max_size_without_unit", "--max-size much", table, {"--max-size", "'much'"}),
+      row("calibration_that_is_not_there", "--calibrate none.csv", table, {"none.csv"}),
+      row("no_measured_repetitions", "--iterations 0", table, {"--iterations"}),
+      {"table_and_unknown_machine",
+       "validate input --machine dgx-h10 --program all-reduce/ring",
+       table,
+       2,
+       {"dgx-h10", "dgx-h100"}},
+      {"table_and_unknown_program",
+       "validate input --machine ring:2 --program all-reduce/rnig",
+       table,
+       2,
+       {"all-reduce/rnig", "all-reduce/ring"}},
+      {"table_without_program", "validate input --machine ring:2", table, 2, {"--program"}},
+      {"table_without_machine",
+       "validate input --program all-reduce/ring",
+       table,
+       2,
+       {"--machine", "machine list"}},
+      {"missing_table",
+       "validate none.csv --machine ring:2 --program all-reduce/ring",
+       "",
+       2,
+       {"none.csv", "no such file"}},
+      {"suite_on_another_machine", "validate --machine ring:2", "", 2, {"--machine", "suite"}},
+      {"suite_without_such_an_entry", "validate --only h100-vlm", "", 2, {"h100-vlm"}},
+  };
+}
+
 /// Machines.
 std::vector<BadInput> machine_rows() {
   const auto bad = [](const std::string& name, const std::string& from, const std::string& to,
@@ -350,6 +407,7 @@ INSTANTIATE_TEST_SUITE_P(Usage, BadInputTest, testing::ValuesIn(usage_rows()), n
 INSTANTIATE_TEST_SUITE_P(Program, BadInputTest, testing::ValuesIn(program_rows()), name_of_row);
 INSTANTIATE_TEST_SUITE_P(Unread, BadInputTest, testing::ValuesIn(unread_rows()), name_of_row);
 INSTANTIATE_TEST_SUITE_P(Plan, BadInputTest, testing::ValuesIn(plan_rows()), name_of_row);
+INSTANTIATE_TEST_SUITE_P(Table, BadInputTest, testing::ValuesIn(table_rows()), name_of_row);
 INSTANTIATE_TEST_SUITE_P(Machine, BadInputTest, testing::ValuesIn(machine_rows()), name_of_row);
 
 }  // namespace

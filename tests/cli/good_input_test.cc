@@ -21,7 +21,7 @@ TEST(Help, every_verb_shows_two_worked_examples) {
   const std::vector<std::string> verbs{"run",          "check",           "machine",
                                        "plan",         "machine show",    "machine validate",
                                        "machine list", "machine convert", "plan make",
-                                       "plan show",    "plan convert"};
+                                       "plan show",    "plan convert",    "validate"};
   for (const std::string& verb : verbs) {
     const Outcome help = place.run(verb + " --help");
     EXPECT_EQ(help.code, 0);
@@ -167,6 +167,60 @@ TEST(Run, a_default_size_is_printed) {
   const Outcome run = Workplace().run("run all-reduce/ring --machine ring:2");
   EXPECT_EQ(run.code, 0);
   EXPECT_TRUE(contains(run.err, "no --size is given: 1 MiB")) << run.err;
+}
+
+TEST(Validate, a_table_is_compared_row_by_row_and_the_json_has_the_keys_of_the_design) {
+  const Workplace place;
+  place.write("table",
+              "# two machines\nkernel,size_bytes,time_us,gpus\nfast,4096,10,2\n"
+              "fast,8192,12,2\nslow,8192,20,2\nfast,33554432,900,2\n");
+  place.write("calibration", "kernel,size_bytes,time_us\nfast,4096,8\nfast,8192,8\nslow,1,1\n");
+  const std::string command =
+      "validate table --machine ring:4 --program all-reduce/ring --launch graph --param channels=1 "
+      "--where kernel=fast --where gpus=2 --calibrate calibration --quiet --csv v.csv --json ";
+  const Outcome run = place.run(command + "v.json");
+  ASSERT_EQ(run.code, 0) << run.out << run.err;
+  EXPECT_EQ(run.err, "");
+  EXPECT_TRUE(contains(run.out, "not simulated: larger than 16 MiB")) << run.out;
+  EXPECT_TRUE(contains(run.out, "2 of 3 rows")) << run.out;
+  const Json json = Json::parse(place.read("v.json"));
+  EXPECT_EQ(json["schema"], "hemiola/1");
+  ASSERT_EQ(json["rows"].size(), 3u);
+  const Json& row = json["rows"][1];
+  EXPECT_EQ(row["size_bytes"], 8192);
+  EXPECT_EQ(row["measured_us"], 12.0);
+  EXPECT_NEAR(row["error"], row["simulated_us"].get<double>() / 12 - 1, 1e-9);
+  EXPECT_NEAR(row["trivial_error"], 8.0 / 12 - 1, 1e-9) << "fitted to `fast` of the calibration";
+  EXPECT_EQ(json["summary"]["<1MB"]["n"], 2);
+  EXPECT_EQ(json["entries"][0]["checked"], "full");
+  ASSERT_EQ(place.run(command + "again.json").code, 0);
+  const std::string again = place.read("again.json");
+  EXPECT_EQ(again.substr(again.find("\"machine\"")),
+            place.read("v.json").substr(place.read("v.json").find("\"machine\"")));
+}
+
+TEST(Validate, the_output_of_nccl_tests_is_a_table) {
+  const Workplace place;
+  place.write("log",
+              "# nThread 1 nGpus 2 minBytes 1024 maxBytes 1024\n"
+              "#  size  count  type  redop  root  time  algbw  busbw #wrong\n"
+              "   1024    256  half    sum    -1   7.5   0.10   0.10      0\n"
+              "# Avg bus bandwidth    : 0.1\n");
+  const Outcome run = place.run("validate log --machine ring:4 --program all-reduce/ring --quiet");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.err, "");
+  EXPECT_TRUE(contains(run.out, "1024     2  half     7.500")) << run.out;
+  EXPECT_TRUE(contains(run.out, "1 rows of the same table")) << run.out;
+}
+
+TEST(Validate, without_a_table_it_runs_entries_of_the_shipped_suite) {
+  const Workplace place;
+  const Outcome run = place.run("validate --only h100-vllm-4-short --json v.json");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_TRUE(contains(run.out, "h100-vllm-4-short  check  <1MB")) << run.out;
+  EXPECT_TRUE(contains(run.out, "marks met: ")) << run.out;
+  const Json json = Json::parse(place.read("v.json"));
+  EXPECT_EQ(json["entries"][0]["trivial"]["fitted_to"], "h100-vllm-2");
 }
 
 TEST(Machine, a_converted_machine_is_valid_and_the_same) {

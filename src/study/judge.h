@@ -1,0 +1,66 @@
+// Runs the suite.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "study/suite.h"
+#include "study/validate.h"
+
+namespace hemiola::study {
+
+/// What was compared: an entry of the suite, or a table that the user names.
+struct Judgement {
+  std::string name;
+  std::optional<Kind> kind;  ///< of the suite
+  std::string table;
+  std::string where;
+  std::string machine;
+  std::string program;
+  sim::Options options;
+  Validation validation;
+  Summaries summaries;
+  std::optional<Marks> marks;  ///< of the suite
+};
+
+class SuiteRunner {
+ public:
+  /// `common` says what is the same for all entries: repetitions, max_size, in_sample, check.
+  SuiteRunner(const Suite& suite, Configuration common,
+              std::function<void(const std::string&)> doing)
+      : suite_(suite), common_(std::move(common)), validator_(std::move(doing)) {}
+
+  /// In order of `names`. What is wrong with a table is found before anything is simulated. An
+  /// entry that is launched on a stream gets the software constant of its calibrate entry, whose
+  /// rows are simulated for that if need be.
+  std::vector<Judgement> judge(const std::vector<std::string>& names);
+
+ private:
+  Validation validate(const SuiteEntry& entry);
+  std::optional<double> software_of(const SuiteEntry& entry);
+
+  const Suite& suite_;
+  Configuration common_;
+  std::map<std::string, machine::Machine> machines_;
+  Validator validator_;
+};
+
+/// Which of two is faster, size by size: whether the simulated order is the measured one. Rows meet
+/// by size and ranks; of several rows of one side the median counts.
+struct OrderResult {
+  std::string name;
+  int sizes = 0;    ///< simulated on both sides
+  int decided = 0;  ///< of these, measured times differ by more than 10 %
+  int right = 0;    ///< of these, simulated in the same order
+  /// The size from which the second is faster than the first up to the largest common one, as
+  /// measured and as simulated; nothing where there is none, or where it is so from the start.
+  std::optional<Bytes> measured_crossover, simulated_crossover;
+};
+/// Comparisons of which an entry was not judged are left out.
+std::vector<OrderResult> compare_orders(const Suite& suite,
+                                        const std::vector<Judgement>& judgements);
+
+}  // namespace hemiola::study

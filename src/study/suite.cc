@@ -1,0 +1,253 @@
+#include "study/suite.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "core/diagnostics.h"
+#include "core/embedded.h"
+
+namespace hemiola::study {
+namespace {
+
+constexpr std::string_view kFolder = "data/measured/";
+
+std::string_view shipped_file(std::string_view name) {
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (file.path == std::string(kFolder) + std::string(name)) return file.content;
+  }
+  return {};
+}
+
+class SuiteReader {
+ public:
+  explicit SuiteReader(std::string file) : file_(std::move(file)) {}
+
+  Suite read(std::string_view yaml) {
+    YAML::Node root;
+    try {
+      root = YAML::Load(std::string(yaml));
+    } catch (const YAML::ParserException& problem) {
+      throw Failure("this is not YAML: " + problem.msg,
+                    {.file = file_, .line = problem.mark.line + 1});
+    }
+    allow_keys(root, {"marks", "entries", "comparisons"});
+    Suite suite{.file = file_};
+    const YAML::Node marks = member(root, "marks");
+    allow_keys(marks, {"graph", "stream"});
+    suite.graph_marks = read_marks(member(marks, "graph"));
+    suite.stream_marks = read_marks(member(marks, "stream"));
+    for (const auto& node : member(root, "entries")) {
+      SuiteEntry entry = read_entry(node);
+      const auto same = [&](const SuiteEntry& other) { return other.name == entry.name; };
+      if (std::any_of(suite.entries.begin(), suite.entries.end(), same))
+        fail(node, "there are two entries named '" + entry.name + "'");
+      suite.entries.push_back(std::move(entry));
+    }
+    for (const SuiteEntry& entry : suite.entries) check_calibration(suite, entry);
+    for (const auto& node : root["comparisons"]) {
+      allow_keys(node, {"name", "first", "second"});
+      member(node, "name");
+      suite.comparisons.push_back({text(node, "name", ""), names_of_entries(suite, node, "first"),
+                                   names_of_entries(suite, node, "second")});
+    }
+    return suite;
+  }
+
+ private:
+  [[noreturn]] void fail(const YAML::Node& node, const std::string& message,
+                         const std::string& hint = {}) const {
+    throw Failure(message, {.file = file_, .line = node.Mark().line + 1}, hint);
+  }
+
+  void allow_keys(const YAML::Node& node, const std::vector<std::string>& known) const {
+    if (!node.IsMap()) fail(node, "this must be a map of keys and values");
+    for (const auto& item : node) {
+      const std::string& key = item.first.Scalar();
+      if (std::find(known.begin(), known.end(), key) == known.end())
+        fail(item.first, "unknown key '" + key + "'", suggest(key, known));
+    }
+  }
+
+  YAML::Node member(const YAML::Node& node, const std::string& key) const {
+    const YAML::Node value = node[key];
+    if (!value) fail(node, "the key '" + key + "' is missing");
+    return value;
+  }
+
+  std::string text(const YAML::Node& node, const std::string& key,
+                   const std::string& otherwise) const {
+    const YAML::Node value = node[key];
+    if (value && !value.IsScalar()) fail(value, "'" + key + "' must be one value");
+    return value ? value.Scalar() : otherwise;
+  }
+
+  std::vector<std::pair<std::string, std::string>> pairs(const YAML::Node& node,
+                                                         const std::string& key) const {
+    std::vector<std::pair<std::string, std::string>> read;
+    const YAML::Node map = node[key];
+    if (map && !map.IsMap()) fail(map, "'" + key + "' must be a map of keys and values");
+    for (const auto& item : map) {
+      const std::string& name = item.first.Scalar();
+      if (!item.second.IsScalar()) fail(item.second, "'" + name + "' must be one value");
+      read.emplace_back(name, item.second.Scalar());
+    }
+    return read;
+  }
+
+  std::vector<Filter> filters(const YAML::Node& node) const {
+    std::vector<Filter> read;
+    const YAML::Node map = node["where"];
+    if (map && !map.IsMap()) fail(map, "'where' must be a map of columns and values");
+    for (const auto& item : map) {
+      Filter filter{item.first.Scalar(), {}};
+      if (item.second.IsScalar()) filter.values.push_back(item.second.Scalar());
+      for (const auto& value : item.second) filter.values.push_back(value.Scalar());
+      read.push_back(std::move(filter));
+    }
+    return read;
+  }
+
+  Marks read_marks(const YAML::Node& node) const {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < kRegimes; ++i) names.emplace_back(name_of(static_cast<Regime>(i)));
+    allow_keys(node, names);
+    Marks marks;
+    for (std::size_t i = 0; i < kRegimes; ++i) {
+      const YAML::Node mark = member(node, names[i]);
+      allow_keys(mark, {"median", "worst"});
+      const auto number = [&](const std::string& key) -> std::optional<double> {
+        if (!mark[key]) return std::nullopt;
+        const double value = mark[key].as<double>(-1);
+        if (!(value > 0)) fail(mark[key], "a mark must be greater than zero: 0.1 is 10 %");
+        return value;
+      };
+      marks[i] = {number("median"), number("worst")};
+    }
+    return marks;
+  }
+
+  Bytes bytes(const YAML::Node& node, const std::string& key, Bytes otherwise) const {
+    if (!node[key]) return otherwise;
+    const auto size = parse_bytes(text(node, key, ""));
+    if (!size) fail(node[key], "'" + key + "' must be a size such as 8MiB");
+    return *size;
+  }
+
+  SuiteEntry read_entry(const YAML::Node& node) const {
+    allow_keys(node, {"name", "kind", "table", "where", "columns", "from", "to", "machine",
+                      "program", "parameters", "dtype", "ranks", "launch", "calibrate"});
+    SuiteEntry entry{.line = node.Mark().line + 1};
+    for (const char* key : {"name", "kind", "table", "machine", "program", "launch"})
+      member(node, key);
+    entry.name = text(node, "name", "");
+    entry.table = text(node, "table", "");
+    entry.machine = text(node, "machine", "");
+    entry.program = text(node, "program", "");
+    const std::string kind = text(node, "kind", "");
+    if (kind != "calibrate" && kind != "check")
+      fail(node["kind"], "'kind' must be calibrate or check");
+    entry.kind = kind == "check" ? Kind::check : Kind::calibrate;
+    const std::string launch = text(node, "launch", "");
+    if (launch != "graph" && launch != "stream")
+      fail(node["launch"], "'launch' must be graph or stream");
+    entry.launch = launch == "graph" ? sim::Launch::graph : sim::Launch::stream;
+    const auto type = parse_data_type(text(node, "dtype", "float"));
+    if (!type) fail(node["dtype"], "'dtype' must be a data type");
+    entry.type = *type;
+    const auto ranks = parse_count(text(node, "ranks", "0"));
+    if (!ranks || *ranks < 0 || *ranks > 1024) fail(node["ranks"], "'ranks' must be a number");
+    entry.ranks = static_cast<int>(*ranks);
+    entry.where = filters(node);
+    entry.columns = pairs(node, "columns");
+    entry.parameters = pairs(node, "parameters");
+    entry.from = bytes(node, "from", entry.from);
+    entry.to = bytes(node, "to", entry.to);
+    entry.calibrate = text(node, "calibrate", entry.name);
+    return entry;
+  }
+
+  std::vector<std::string> names_of_entries(const Suite& suite, const YAML::Node& node,
+                                            const std::string& key) const {
+    std::vector<std::string> names, known;
+    for (const SuiteEntry& entry : suite.entries) known.push_back(entry.name);
+    for (const auto& item : member(node, key)) {
+      names.push_back(item.Scalar());
+      if (std::find(known.begin(), known.end(), names.back()) == known.end())
+        fail(item, "there is no entry '" + names.back() + "'", suggest(names.back(), known));
+    }
+    if (names.empty()) fail(node, "'" + key + "' must be a list of entries");
+    return names;
+  }
+
+  /// What is only looked at must not be fitted to, not even by the trivial model.
+  void check_calibration(const Suite& suite, const SuiteEntry& entry) const {
+    const SourceLocation here{.file = file_, .line = entry.line};
+    const auto found =
+        std::find_if(suite.entries.begin(), suite.entries.end(),
+                     [&](const SuiteEntry& other) { return other.name == entry.calibrate; });
+    if (found == suite.entries.end())
+      throw Failure("there is no entry '" + entry.calibrate + "' to fit to", here);
+    if (found->kind != Kind::calibrate)
+      throw Failure("'" + entry.name + "' would be fitted to '" + entry.calibrate +
+                        "', whose rows are only for looking at",
+                    here, "'calibrate' names an entry of kind calibrate");
+  }
+
+  std::string file_;
+};
+
+}  // namespace
+
+std::string_view name_of(Kind kind) {
+  return kind == Kind::calibrate ? "calibrate" : "check";
+}
+
+bool Mark::met_by(const Summary& summary) const {
+  return !(median && summary.median > *median) && !(worst && summary.worst > *worst);
+}
+
+const SuiteEntry& Suite::entry(std::string_view name) const {
+  return *std::find_if(entries.begin(), entries.end(),
+                       [&](const SuiteEntry& entry) { return entry.name == name; });
+}
+
+Suite parse_suite(std::string_view yaml, const std::string& file) {
+  return SuiteReader(file).read(yaml);
+}
+
+Suite shipped_suite() {
+  return parse_suite(shipped_file("suite.yaml"), std::string(kFolder) + "suite.yaml");
+}
+
+MeasuredTable rows_of(const SuiteEntry& entry) {
+  const std::string_view text = shipped_file(entry.table);
+  if (text.empty())
+    throw Failure("entry '" + entry.name + "': there is no table " + std::string(kFolder) +
+                  entry.table);
+  MeasuredTable table =
+      select(read_measured(text, std::string(kFolder) + entry.table, entry.columns), entry.where);
+  std::erase_if(table.rows, [&](const MeasuredRow& row) {
+    return row.size < entry.from || row.size > entry.to;
+  });
+  for (MeasuredRow& row : table.rows) {
+    if (row.ranks == 0) row.ranks = entry.ranks;
+  }
+  return table;
+}
+
+TrivialModel trivial_model(const Suite& suite, const SuiteEntry& entry) {
+  const SuiteEntry& calibration = suite.entry(entry.calibrate);
+  return fit(rows_of(calibration).rows, calibration.name);
+}
+
+bool in_default_sample(Bytes size) {
+  for (Bytes power = KiB(1); power <= MiB(4); power = power * 4) {
+    if (power == size) return true;
+  }
+  return false;
+}
+
+}  // namespace hemiola::study

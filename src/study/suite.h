@@ -1,0 +1,81 @@
+// The suite that is shipped: which tables of data/measured stand for which program on which machine
+// (data/measured/suite.yaml, whose head says what its keys mean).
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/units.h"
+#include "sim/simulate.h"
+#include "study/measured.h"
+#include "study/statistics.h"
+
+namespace hemiola::study {
+
+/// What may be fitted to (calibrate), and what is only looked at (check).
+enum class Kind { calibrate, check };
+std::string_view name_of(Kind kind);
+
+/// The errors to stay within; nothing: there is no mark.
+struct Mark {
+  std::optional<double> median, worst;
+  bool met_by(const Summary& summary) const;
+};
+using Marks = std::array<Mark, kRegimes>;
+
+struct SuiteEntry {
+  std::string name;
+  Kind kind = Kind::check;
+  std::string table;  ///< file below data/measured
+  std::vector<Filter> where;
+  ColumnNames columns;
+  Bytes from{}, to{INT64_MAX};  ///< sizes that are part of the entry
+  std::string machine;
+  std::string program;
+  std::vector<std::pair<std::string, std::string>> parameters;
+  DataType type = DataType::float32;  ///< of rows that name none
+  int ranks = 0;                      ///< of a table that does not say; 0: all of the machine
+  sim::Launch launch = sim::Launch::stream;
+  std::string calibrate;  ///< the entry whose rows the trivial model is fitted to: a calibrate one
+  int line = 0;
+};
+
+/// Two ways to do the same, each one or more entries: which is faster at which size?
+struct Comparison {
+  std::string name;
+  std::vector<std::string> first, second;
+};
+
+struct Suite {
+  std::string file;
+  Marks graph_marks, stream_marks;
+  std::vector<SuiteEntry> entries;
+  std::vector<Comparison> comparisons;
+
+  const Marks& marks(sim::Launch launch) const {
+    return launch == sim::Launch::graph ? graph_marks : stream_marks;
+  }
+  const SuiteEntry& entry(std::string_view name) const;  ///< must exist
+};
+
+/// Failure with line: unknown or missing keys, malformed values, two entries of one name, a
+/// `calibrate` that names no entry or one of kind check, a comparison of entries that are not
+/// there.
+Suite parse_suite(std::string_view yaml, const std::string& file);
+/// The shipped one.
+Suite shipped_suite();
+
+/// The rows of an entry, from the files that are built into the library. Failure as
+/// read_measured() and select(), and for a table that is not shipped.
+MeasuredTable rows_of(const SuiteEntry& entry);
+/// Fitted to all rows of the entry's `calibrate`, also to those that are not simulated.
+TrivialModel trivial_model(const Suite& suite, const SuiteEntry& entry);
+
+/// Powers of 4 from 1 KiB to 4 MiB: what the suite runs by default.
+bool in_default_sample(Bytes size);
+
+}  // namespace hemiola::study

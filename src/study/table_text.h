@@ -1,0 +1,30 @@
+// What the readers of measured tables hand to read_measured(): cells, not yet understood.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hemiola::study {
+
+struct TableText {
+  std::vector<std::string> notes;    ///< lines that start with '#', without it
+  std::vector<std::string> columns;  ///< distinct, not empty
+  int heading_line = 0;
+  struct Row {
+    int line = 0;
+    std::vector<std::string> cells;  ///< as many as columns
+  };
+  std::vector<Row> rows;
+};
+
+TableText read_csv(std::string_view text, const std::string& file);
+
+/// Whether this is the output of nccl-tests or rccl-tests: it has their heading.
+bool is_collective_log(std::string_view text);
+TableText read_collective_log(std::string_view text, const std::string& file);
+
+/// Without blanks, tabs and carriage returns at both ends.
+std::string_view trimmed(std::string_view text);
+
+}  // namespace hemiola::study

@@ -1,0 +1,240 @@
+#include "study/validate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "verify/verify.h"
+
+namespace hemiola::study {
+namespace {
+
+int count_of(const MeasuredTable& table, const MeasuredRow& row, std::string_view column,
+             int otherwise, std::int64_t least) {
+  constexpr std::int64_t kMost = 1'000'000;
+  const std::string& text = table.cell(row, column);
+  if (text.empty()) return otherwise;
+  const auto number = parse_count(text);
+  if (!number || *number < least || *number > kMost)
+    throw Failure(fmt::format("column '{}': '{}' is not a number of repetitions", column, text),
+                  table.at(row), fmt::format("it is from {} to {}", least, kMost));
+  return static_cast<int>(*number);
+}
+
+sim::Options options_of(const MeasuredTable& table, const MeasuredRow& row, sim::Options options) {
+  const std::string& launch = table.cell(row, "launch");
+  if (launch == "graph") options.launch = sim::Launch::graph;
+  if (launch == "stream") options.launch = sim::Launch::stream;
+  if (!launch.empty() && launch != "graph" && launch != "stream")
+    throw Failure(fmt::format("column 'launch': '{}' is no way to start kernels", launch),
+                  table.at(row), "it is graph or stream");
+  options.iterations = count_of(table, row, "iterations", options.iterations, 1);
+  options.warmup = count_of(table, row, "warmup", options.warmup, 0);
+  return options;
+}
+
+/// Failures that say no place are the row's.
+[[noreturn]] void rethrow_at(const Failure& failure, const SourceLocation& row) {
+  Diagnostics placed;
+  for (const Diagnostic& item : failure.diagnostics().items()) {
+    const bool nowhere = item.where.file.empty() || item.where.file == "<option>";
+    if (item.severity == Severity::error)
+      placed.error(item.message, nowhere ? row : item.where, item.hint);
+  }
+  throw Failure(std::move(placed), failure.code());
+}
+
+/// "full" > "partial" > "skipped"
+std::string weaker(const std::string& a, const std::string& b) {
+  if (a.empty() || b == "skipped") return b;
+  return a == "full" ? b : a;
+}
+
+}  // namespace
+
+/// A configuration to be simulated.
+struct Validator::Case {
+  Bytes size{};
+  int ranks = 0;
+  DataType type = DataType::float32;
+  std::optional<Collective> collective;
+  sim::Options options;
+};
+
+Summaries summarise_regimes(std::span<const RowResult> rows) {
+  std::array<std::vector<Errors>, kRegimes> errors;
+  for (const RowResult& row : rows) {
+    if (row.skipped.empty())
+      errors[static_cast<std::size_t>(regime_of(row.measured.size))].push_back(row.errors);
+  }
+  Summaries summaries;
+  for (std::size_t i = 0; i < kRegimes; ++i) summaries[i] = summarise(errors[i]);
+  return summaries;
+}
+
+std::optional<double> fit_software(std::span<const RowResult> calibration) {
+  std::vector<TimePair> times;
+  for (const RowResult& row : calibration) {
+    if (row.skipped.empty() && regime_of(row.measured.size) == Regime::below_1MB)
+      times.push_back({row.measured.time_us, row.simulated.us()});
+  }
+  if (times.empty()) return std::nullopt;
+  return fit_constant(times);
+}
+
+void add_software(Validation& validation, double software_us) {
+  validation.software_us = software_us;
+  for (RowResult& row : validation.rows) {
+    if (row.skipped.empty())
+      row.errors.with_software = row.errors.simulated + software_us / row.measured.time_us;
+  }
+}
+
+Validation Validator::validate(const MeasuredTable& table, const Configuration& configuration,
+                               TrivialModel trivial) {
+  Validation validation{.trivial = std::move(trivial)};
+  for (const MeasuredRow& measured : table.rows) {
+    RowResult row{.measured = measured};
+    Case what;
+    understand(table, configuration, row, what);
+    row.trivial_us = validation.trivial.time_us(measured.size);
+    row.errors.trivial = row.trivial_us / measured.time_us - 1;
+    if (measured.size > configuration.max_size)
+      row.skipped = "larger than " + to_string(configuration.max_size);
+    if (row.skipped.empty() && configuration.in_sample && !configuration.in_sample(measured.size))
+      row.skipped = "not in the sample";
+    if (row.skipped.empty()) {
+      try {
+        const Outcome outcome = simulate(configuration, what, validation);
+        row.program = outcome.program;
+        row.simulated_size = outcome.size;
+        row.simulated = outcome.time;
+        row.errors.simulated = outcome.time.us() / measured.time_us - 1;
+        row.errors.with_software = row.errors.simulated;
+      } catch (const Failure& failure) {
+        rethrow_at(failure, table.at(measured));
+      }
+    }
+    validation.rows.push_back(std::move(row));
+  }
+  if (validation.checked.empty()) validation.checked = "skipped";
+  return validation;
+}
+
+void Validator::understand(const MeasuredTable& table, const Configuration& configuration,
+                           RowResult& row, Case& what) {
+  const MeasuredRow& measured = row.measured;
+  what.size = measured.size;
+  what.type = configuration.type;
+  if (const std::string& text = table.cell(measured, "dtype"); !text.empty()) {
+    const auto type = parse_data_type(text);
+    if (!type)
+      throw Failure(fmt::format("column 'dtype': '{}' is no known data type", text),
+                    table.at(measured), "for example float, half, bfloat16, int8");
+    what.type = *type;
+  }
+  if (const std::string& text = table.cell(measured, "op"); !text.empty()) {
+    what.collective = parse_collective(text);
+    if (!what.collective)
+      throw Failure(fmt::format("column 'op': '{}' is no known collective", text),
+                    table.at(measured),
+                    "for example all_reduce, all_gather, reduce_scatter, alltoall");
+  }
+  const int gpus = configuration.machine->ranks();
+  what.ranks = measured.ranks > 0 ? measured.ranks : gpus;
+  if (what.ranks > gpus)
+    throw Failure(fmt::format("this row was measured on {} GPUs, but machine '{}' has {}",
+                              what.ranks, configuration.machine->name, gpus),
+                  table.at(measured), fmt::format("--where num_gpus=... chooses others"));
+  what.options = options_of(table, measured, configuration.options);
+  row.ranks = what.ranks;
+  row.type = what.type;
+}
+
+/// Loaded for this row; Failure where it is a program for other rows.
+program::Program Validator::load(const Configuration& configuration, const Case& what) {
+  program::Program program = program::load(
+      configuration.program, {.ranks = what.ranks,
+                              .parameters = configuration.parameters,
+                              .machine = &with_ranks(*configuration.machine, what.ranks),
+                              .size = what.size,
+                              .type = what.type,
+                              .collective = what.collective.value_or(Collective::custom)});
+  if (what.collective && program.collective != *what.collective)
+    throw Failure(fmt::format("this row is {}, but program '{}' is {}", name_of(*what.collective),
+                              configuration.program, name_of(program.collective)),
+                  {}, "--where op=... chooses others");
+  if (program.ranks != what.ranks)
+    throw Failure(fmt::format("this row was measured on {} GPUs, but program '{}' is for {}",
+                              what.ranks, configuration.program, program.ranks),
+                  {}, "--where num_gpus=... chooses others");
+  return program;
+}
+
+Validator::Outcome Validator::simulate(const Configuration& configuration, const Case& what,
+                                       Validation& validation) {
+  const program::Program program = load(configuration, what);
+  const machine::Machine& machine = with_ranks(*configuration.machine, what.ranks);
+  std::string of = fmt::format("{} {} {} {} {}", static_cast<const void*>(configuration.machine),
+                               configuration.program, program.name, name_of(program.collective),
+                               name_of(what.type));
+  for (const auto& [name, value] : configuration.parameters) of += ' ' + name + '=' + value;
+  of += fmt::format(" on {}", what.ranks);
+  // By the measured size: `auto/...` chooses by it, not by the legal one.
+  const std::string key =
+      fmt::format("{} at {} {} {}+{}", of, what.size.count, static_cast<int>(what.options.launch),
+                  what.options.warmup, what.options.iterations);
+  const Bytes size = program.next_legal_size(what.size, what.type);
+  const auto say = [&](std::string_view activity) {
+    if (doing_) {
+      doing_(fmt::format("{} {} on {} GPUs of {} at {}", activity, program.name, what.ranks,
+                         machine.name, to_string(size)));
+    }
+  };
+  const bool unchecked = configuration.check && !checked_.contains(of);
+  auto found = outcomes_.find(key);
+  if (found == outcomes_.end() || unchecked) {
+    const program::Program bound = program::bind(program, &machine, {size, what.type});
+    validation.warnings.append(bound.warnings);
+    if (unchecked) {
+      say("checking");
+      check(bound, of, validation);
+    }
+    if (found == outcomes_.end()) {
+      say("simulating");
+      const sim::Result result = sim::simulate(machine, bound, what.options);
+      found = outcomes_.emplace(key, Outcome{program.name, size, result.time}).first;
+    }
+  }
+  validation.checked =
+      weaker(validation.checked, configuration.check ? checked_.at(of) : "skipped");
+  return found->second;
+}
+
+const machine::Machine& Validator::with_ranks(const machine::Machine& machine, int ranks) {
+  if (ranks == machine.ranks()) return machine;
+  const auto [found, is_new] = placed_.try_emplace({&machine, ranks}, machine);
+  if (is_new) {
+    std::vector<int> first(static_cast<std::size_t>(ranks));
+    std::iota(first.begin(), first.end(), 0);
+    found->second.place(first);
+  }
+  return found->second;
+}
+
+void Validator::check(const program::Program& program, const std::string& key,
+                      Validation& validation) {
+  const verify::Proof proof = verify::check(program);
+  if (proof.verdict == verify::Verdict::wrong || proof.verdict == verify::Verdict::deadlock) {
+    throw Failure(
+        "the program is wrong and was not simulated: " + proof.summary, {.file = program.source},
+        "'hemiola check' prints the counterexample",
+        proof.verdict == verify::Verdict::deadlock ? ExitCode::deadlock : ExitCode::wrong_program);
+  }
+  validation.warnings.append(proof.warnings);
+  checked_[key] = proof.verdict == verify::Verdict::proven ? "full" : "partial";
+}
+
+}  // namespace hemiola::study
