@@ -47,11 +47,16 @@ class Schedule {
         left = std::max(left, free);
         if (&load == &job.loads.front()) gone = std::max(gone, free);
       }
+      left = std::max(left, job.joined);
       end = std::max(end, left + job.arrives);
       ++done;
-      if (job.next >= 0)
-        release(at(job.next),
-                job.waiting.empty() ? gone : left + job.fenced + fabric_.pause(job.rank));
+      if (job.next >= 0) {
+        Job& next = jobs_[at(job.next)];
+        if (next.joins) next.joined = left;
+        release(at(job.next), next.joins            ? when
+                              : job.waiting.empty() ? gone
+                                                    : left + job.fenced + fabric_.pause(job.rank));
+      }
       for (const auto& [other, flag] : job.waiting) release(other, left + job.fenced + flag);
     }
     if (done < jobs_.size())
@@ -68,14 +73,28 @@ class Schedule {
     std::vector<Load> loads;
     int rank = 0;
     Time copy{0}, ready{0};
-    Time request{0};  // of a pull, until it is at the source
-    Time arrives{0};  // its last byte, after it has left
-    Time fenced{0};   // a flag can go, after that
+    Time request{0};     // of a pull, until it is at the source
+    Time arrives{0};     // its last byte, after it has left
+    Time fenced{0};      // a flag can go, after that
+    bool joins = false;  // the transfer before it: both are one operation, and load at once
+    Time joined{0};      // the last byte of those before it has left
     std::int64_t next = -1;
     std::vector<std::pair<std::size_t, Time>> waiting;  // job, way of the flag
     std::int32_t missing = 1;  // what it waits for, and the start of the run
   };
   using Entry = std::pair<Time, std::size_t>;
+  using Place = std::pair<std::int32_t, std::int64_t>;  // tensor, first chunk
+
+  static Place place_of(const Transfer& transfer, const Indices& when) {
+    return {transfer.destination.tensor, transfer.destination.first()(when)};
+  }
+  /// One more source of a sum, for which nothing has to be awaited: kernels load all of them before
+  /// they add (lower_exchange.cc, lower_fuse.cc).
+  static bool is_term(const Transfer& transfer) {
+    return transfer.kind == TransferKind::pull && transfer.group < 0 &&
+           transfer.reduce != ReduceOp::none && transfer.after.empty() &&
+           transfer.operand == transfer.destination && transfer.destination.is_row();
+  }
 
   void number_streams() {
     std::int64_t first = 0;
@@ -98,11 +117,15 @@ class Schedule {
   void add_stream(int rank, std::size_t s) {
     std::int64_t number = first_[at(rank)][s];
     const std::int64_t end = number + count_transfers(plan_.code(rank).streams[s]);
+    Place last;  // where the transfer before stored
     for_each_transfer(
         plan_.code(rank).streams[s], rank, [&](const Transfer& transfer, const Indices& when) {
           Job& job = jobs_[at(number)];
           job.rank = rank;
           set_loads(job, transfer, when);
+          job.joins =
+              number > first_[at(rank)][s] && is_term(transfer) && last == place_of(transfer, when);
+          last = place_of(transfer, when);
           for (const Dependency& dependency : transfer.after) {
             if (dependency.computed) continue;
             const std::int64_t first = first_[at(dependency.rank(when))][at(dependency.stream)];
@@ -128,13 +151,12 @@ class Schedule {
     if (transfer.kind == TransferKind::collective) {
       add_collective(job, transfer, rank, bytes);
     } else if (transfer.group >= 0) {
-      check_multicast(transfer.group);
       for (const int member : plan_.groups[at(transfer.group)]) {
         if (member == rank) continue;
         transfer.kind == TransferKind::push ? add_way(job, rank, member, bytes)
                                             : add_way(job, member, rank, bytes);
       }
-      join(job);
+      if (can_multicast(transfer.group)) join(job);
     } else if (transfer.kind == TransferKind::copy) {
       const Rate memory = fabric_.machine().model(rank).hbm_rate;
       job.copy = memory.is_ideal() ? Time{0} : memory.time_for(2 * bytes);
@@ -163,10 +185,9 @@ class Schedule {
     job.fenced = std::max(job.fenced, pulls ? load + crossing : load + 2 * crossing);
   }
 
-  void check_multicast(std::int32_t group) {
-    if (!fabric_.machine().multicast_switches(plan_.groups[at(group)]).empty()) return;
-    throw Failure("plan '" + plan_.name + "' multicasts, and no switch of '" +
-                  fabric_.machine().name + "' multicasts to all of group " + std::to_string(group));
+  /// Elsewhere the rank loads from, or stores to, each member.
+  bool can_multicast(std::int32_t group) const {
+    return !fabric_.machine().multicast_switches(plan_.groups[at(group)]).empty();
   }
 
   /// The data of a multicast, or of a reduction in the switch, passes a link of the rank only once.

@@ -14,9 +14,10 @@ namespace hemiola::plan {
 /// pull asks for its data one latency before. Who waits for a transfer of another rank knows of it
 /// when its data are acknowledged, a fence has passed, and a flag has crossed and been polled; the
 /// stream goes on after the fence. Behind a NIC the proxy posts data and flag one after the other.
-/// Copies take what the memory of the GPU takes to read and write. A multicast occupies the way to
-/// every member at once; a whole collective a ring of its group. Computes take no time, and neither
-/// do launches.
+/// Copies take what the memory of the GPU takes to read and write. Sources of one
+/// sum are loaded at once. A multicast occupies the way to every member at once, and each link once
+/// where a switch can multicast; a whole collective a ring of its group. Computes take no time, and
+/// neither do launches.
 ///
 /// `chunk_bytes`: size of a chunk; unused by plans of elements. Failure: ranks without a way, a
 /// plan that waits for ever.

@@ -88,7 +88,7 @@ TemplateInfo all_reduce_two_shot() {
           Collective::all_reduce,
           "each rank reduces one chunk, then all gather",
           {transfer_parameter("pull"),
-           {"gather", "pull", {"push", "pull"}, "how reduced chunks reach the other ranks"}},
+           {"gather", "push", {"push", "pull"}, "how reduced chunks reach the other ranks"}},
           make_all_reduce_two_shot};
 }
 

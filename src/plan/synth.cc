@@ -274,6 +274,18 @@ void fill_all_to_all(Plan& plan, Fabric& fabric, const SynthesisOptions& options
 
 using Fill = void (*)(Plan& plan, Fabric& fabric, const SynthesisOptions& options);
 
+bool uses_collectives(const Plan& plan) {
+  bool found = false;
+  for (const Code& code : plan.codes) {
+    for (const Stream& stream : code.streams) {
+      for_each_transfer(stream, 0, [&](const Transfer& transfer, const Indices&) {
+        found = found || transfer.kind == TransferKind::collective;
+      });
+    }
+  }
+  return found;
+}
+
 /// The plans of the other templates of the collective that this machine can run by loads, stores
 /// and posts; `consider(plan)`.
 template <class Consider>
@@ -295,7 +307,13 @@ void for_each_template(const TemplateArguments& arguments, bool pushes, Consider
     } catch (const Failure&) {
       continue;  // not for this number of ranks
     }
-    if (plan->groups.empty()) consider(std::move(*plan));
+    // What switches and libraries do themselves is no schedule; without a switch that multicasts, a
+    // group is a list of peers.
+    const bool plain =
+        std::all_of(plan->groups.begin(), plan->groups.end(), [&](const std::vector<int>& group) {
+          return arguments.machine->multicast_switches(group).empty();
+        });
+    if (plain && !uses_collectives(*plan)) consider(std::move(*plan));
   }
 }
 

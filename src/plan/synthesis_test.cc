@@ -358,9 +358,22 @@ TEST(Estimate, links_are_shared_and_ways_are_not) {
   EXPECT_LT(all, 3.2 * once);
 }
 
-TEST(Estimate, a_multicast_needs_a_switch_that_can) {
-  EXPECT_THROW(estimate(make("all-reduce/nvls", 8), machine::load("ring:8"), 1024), Failure);
-  EXPECT_NO_THROW(estimate(make("all-reduce/nvls", 8), machine::load("dgx-h100"), 1024));
+TEST(Estimate, a_multicast_without_a_switch_that_can_stores_to_each_member) {
+  Machine machine = machine::load("dgx-h100");
+  const std::int64_t chunk = 1 << 20;
+  const Time by_switch = estimate(make("all-reduce/nvls", 8), machine, chunk);
+  for (machine::Node& node : machine.nodes) node.switch_model.multicast = false;
+  EXPECT_GT(estimate(make("all-reduce/nvls", 8), machine, chunk).us(), 2 * by_switch.us());
+}
+
+TEST(Estimate, sources_of_one_sum_are_loaded_at_once) {
+  // Over links of their own; the copy of the same chunk before them is the sum's first source.
+  const Machine machine = machine_of(4, {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}});
+  const std::int64_t chunk = 1 << 24;
+  const double three = estimate(make("reduce-scatter/direct", 4), machine, chunk).us();
+  const double one =
+      estimate(make("reduce-scatter/direct", 2), machine_of(2, {{0, 1}}), chunk).us();
+  EXPECT_LT(three, 1.1 * one);
 }
 
 }  // namespace

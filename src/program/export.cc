@@ -3,9 +3,22 @@
 #include <algorithm>
 
 #include "program/built_in.h"
+#include "program/executor_limits.h"
 #include "program/lower.h"
 
 namespace hemiola::program {
+namespace {
+
+/// Whether the format might take the plan's own lowering; that of others counts progress, and that
+/// of an exchange has a channel to every peer in each workgroup, of one of two types.
+bool may_fit(const plan::Plan& plan, ExecutorFormat format) {
+  if (is_chain(plan)) return true;
+  const auto peers = static_cast<std::size_t>(plan.ranks - 1);
+  return format == ExecutorFormat::mscclpp && peers <= 2 * mscclpp_limits::kChannels.most &&
+         is_exchange(plan);
+}
+
+}  // namespace
 
 std::string write_as(ExecutorFormat format, const Program& program) {
   return format == ExecutorFormat::mscclpp ? write_mscclpp(program) : write_msccl(program);
@@ -21,7 +34,7 @@ std::string export_plan(const plan::Plan& plan, ExecutorFormat format,
   const bool chosen = std::any_of(lowering.begin(), lowering.end(),
                                   [](const auto& parameter) { return parameter.first == "sync"; });
   if (chosen) return attempt(lowering);
-  if (is_chain(plan) || is_exchange(plan)) {  // others count progress, as neither format does
+  if (may_fit(plan, format)) {
     try {
       return attempt(lowering);
     } catch (const Failure&) {

@@ -50,7 +50,7 @@ class Finder {
  private:
   /// What a movement and those before it in its stream come after; of `loads`, only the loads.
   struct Learned {
-    Known stores, loads;
+    KnownMoves stores, loads;
   };
 
   void learn() {
@@ -59,10 +59,10 @@ class Finder {
       if (id.index > 0) learned = learned_.at({id.rank, id.stream, id.index - 1});
       for (const Movement::After& after : at(movements_, id).after) {
         const MovementId other{after.rank, after.stream, after.index};
-        if (!after.loads_only) join(learned.stores, learned_.at(other).stores);
-        raise(learned.loads, {after.rank, after.stream}, after.index);
+        if (!after.loads_only) learned.stores.learn(learned_.at(other).stores);
+        learned.loads.learn({after.rank, after.stream}, after.index);
       }
-      raise(learned.stores, {id.rank, id.stream}, id.index);
+      learned.stores.learn({id.rank, id.stream}, id.index);
     }
   }
 
@@ -108,9 +108,9 @@ class Finder {
   void find_starts() {
     for (const MovementId& id : ids_) {
       const Movement& movement = at(movements_, id);
-      const Known& known = learned_.at(id).stores;
+      const KnownMoves& known = learned_.at(id).stores;
       for (const int rank : touched(plan_, movement)) {
-        const auto first = known.lower_bound({rank, 0});
+        const auto first = known.from({rank, 0});
         const bool started = first != known.end() && first->first.first == rank;
         if (!started) ends_.starts[&movement].push_back({rank, own_.contains(id)});
       }
@@ -138,9 +138,9 @@ class Finder {
         if (own[s].empty()) continue;
         const Learned& learned =
             learned_.at({rank, static_cast<std::int32_t>(s), std::ssize(own[s]) - 1});
-        stored = stored || knows(learned.stores, stream, touch.store);
-        loaded = loaded || knows(learned.stores, stream, touch.load) ||
-                 knows(learned.loads, stream, touch.load);
+        stored = stored || learned.stores.knows(stream, touch.store);
+        loaded = loaded || learned.stores.knows(stream, touch.load) ||
+                 learned.loads.knows(stream, touch.load);
       }
       const auto wait = [&](std::int64_t at, bool loads_only) {
         ends_.last[index(rank)].push_back({stream.first, stream.second, at, loads_only});

@@ -9,52 +9,13 @@ std::size_t index(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-/// Memory of one tensor on one rank: who wrote each unit last, and who has read it since.
-class Memory {
- public:
-  struct Cell {
-    std::int64_t end = 0;
-    MovementId writer{};
-    std::size_t destination = 0;
-    std::int64_t offset = 0;  ///< of its first unit, in the writer's place
-    std::vector<MovementId> readers{};
-  };
-
-  /// Visits the cells of [begin, end) as `visit(begin, cell)`, cut there.
-  template <class Visit>
-  void each(std::int64_t begin, std::int64_t end, Visit&& visit) {
-    cut(begin);
-    cut(end);
-    for (std::int64_t at = begin; at < end;) {
-      auto cell = cells_.lower_bound(at);
-      if (cell == cells_.end() || cell->first > at) {  // nobody has been here
-        const std::int64_t until = cell == cells_.end() ? end : std::min(end, cell->first);
-        cell = cells_.emplace(at, Cell{.end = until}).first;
-      }
-      visit(at, cell->second);
-      at = cell->second.end;
-    }
-  }
-
-  void write(std::int64_t begin, std::int64_t end, const MovementId& writer,
-             std::size_t destination, std::int64_t offset) {
-    cells_.erase(cells_.lower_bound(begin), cells_.lower_bound(end));
-    cells_[begin] = {end, writer, destination, offset, {}};
-  }
-
- private:
-  void cut(std::int64_t at) {
-    auto cell = cells_.upper_bound(at);
-    if (cell == cells_.begin()) return;
-    --cell;
-    if (cell->first >= at || cell->second.end <= at) return;
-    Cell rest = cell->second;
-    rest.offset += at - cell->first;
-    cell->second.end = at;
-    cells_.emplace(at, std::move(rest));
-  }
-  std::map<std::int64_t, Cell> cells_;  // by begin; disjoint
+/// A destination of a movement, whose first unit would stand at `origin` if it were one piece.
+struct Write {
+  MovementId id{};
+  std::size_t destination = 0;
+  std::int64_t origin = 0;
 };
+using Memory = MemoryMap<Write, MovementId>;  // of one tensor on one rank
 
 class Tracer {
  public:
@@ -94,26 +55,26 @@ class Tracer {
   }
 
   void read(const MovementId& id, std::size_t source, const Place& place) {
-    each_segment(place,
-                 [&](Memory& memory, std::int64_t begin, std::int64_t end, std::int64_t done) {
-                   memory.each(begin, end, [&](std::int64_t from, Memory::Cell& cell) {
-                     conflict(cell.writer, id, false);
-                     flow_.readings.push_back({id, source, done + from - begin, cell.writer,
-                                               cell.destination, cell.offset, cell.end - from});
-                     if (cell.readers.empty() || cell.readers.back() != id)
-                       cell.readers.push_back(id);
-                   });
-                 });
+    each_segment(
+        place, [&](Memory& memory, std::int64_t begin, std::int64_t end, std::int64_t done) {
+          memory.each(begin, end, [&](std::int64_t from, Memory::Cell& cell) {
+            const Write& write = cell.writer;
+            conflict(write.id, id, false);
+            flow_.readings.push_back({id, source, done + from - begin, write.id, write.destination,
+                                      from - write.origin, cell.end - from});
+            cell.read_by(id);
+          });
+        });
   }
 
   void write(const MovementId& id, std::size_t destination, const Place& place) {
     each_segment(place,
                  [&](Memory& memory, std::int64_t begin, std::int64_t end, std::int64_t done) {
                    memory.each(begin, end, [&](std::int64_t, Memory::Cell& cell) {
-                     conflict(cell.writer, id, false);
+                     conflict(cell.writer.id, id, false);
                      for (const MovementId& reader : cell.readers) conflict(reader, id, true);
                    });
-                   memory.write(begin, end, id, destination, done);
+                   memory.write(begin, end, {id, destination, begin - done});
                  });
   }
 
@@ -142,20 +103,6 @@ std::vector<MovementId> in_order(const Movements& movements) {
 
 Flow flow_of(const plan::Plan& plan, const Movements& movements) {
   return Tracer(plan, movements).trace();
-}
-
-void raise(Known& known, const Stream& stream, std::int64_t last) {
-  const auto [found, fresh] = known.try_emplace(stream, last);
-  if (!fresh) found->second = std::max(found->second, last);
-}
-
-void join(Known& into, const Known& other) {
-  for (const auto& [stream, last] : other) raise(into, stream, last);
-}
-
-bool knows(const Known& known, const Stream& stream, std::int64_t last) {
-  const auto found = known.find(stream);
-  return found != known.end() && found->second >= last;
 }
 
 std::vector<bool> observed_tensors(const plan::Plan& plan) {

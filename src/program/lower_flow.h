@@ -3,6 +3,7 @@
 #pragma once
 
 #include "program/lower_general.h"
+#include "program/lower_history.h"
 
 namespace hemiola::program::general {
 
@@ -44,12 +45,8 @@ std::vector<MovementId> in_order(const Movements& movements);
 /// nobody else and has no conflicts.
 Flow flow_of(const plan::Plan& plan, const Movements& movements);
 
-/// What is known to be complete: by (rank, stream) the index of the last movement.
-using Stream = std::pair<int, std::int32_t>;
-using Known = std::map<Stream, std::int64_t>;
-void raise(Known& known, const Stream& stream, std::int64_t last);
-void join(Known& into, const Known& other);
-bool knows(const Known& known, const Stream& stream, std::int64_t last);
+using Stream = std::pair<int, std::int32_t>;     ///< of a rank
+using KnownMoves = Known<Stream, std::int64_t>;  ///< by stream the index of the last movement
 
 /// Packets of all ranks.
 struct Packed {

@@ -289,10 +289,10 @@ class Assigner {
   /// A rank ends when the others are through with its memory. Whoever stores to several ranks tells
   /// them all after the last of it: one fence, and nobody ends later than all would.
   void connect_ends(const Ends& ends) {
-    Known last;
+    KnownMoves last;
     for (const auto& list : ends.last) {
       for (const Movement::After& after : list) {
-        if (!after.loads_only) raise(last, {after.rank, after.stream}, after.index);
+        if (!after.loads_only) last.learn({after.rank, after.stream}, after.index);
       }
     }
     for (std::size_t rank = 0; rank < ends.last.size(); ++rank) {

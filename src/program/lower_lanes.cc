@@ -191,15 +191,22 @@ void Lanes::deal(std::size_t most) {
     job.lane = at->second;
     lanes_[index(job.lane)].jobs.push_back(static_cast<std::int64_t>(j));
   }
-  std::vector<int> count(index(plan_.ranks), 0);
-  for (const Lane& lane : lanes_) ++count[index(lane.rank)];
+  of_rank_.assign(index(plan_.ranks), {});
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+    of_rank_[index(lanes_[lane].rank)].push_back(static_cast<std::int32_t>(lane));
+  std::size_t most_lanes = 1;
   for (int rank = 0; rank < plan_.ranks; ++rank) {
-    if (count[index(rank)] == 0) lanes_.push_back({rank, -1, {}});
-    check_limit(mscclpp_limits::kThreadBlocks, fmt::format("rank {}", rank),
-                index(count[index(rank)]), {.file = plan_.name});
+    std::vector<std::int32_t>& own = of_rank_[index(rank)];
+    if (own.empty()) {
+      own.push_back(static_cast<std::int32_t>(lanes_.size()));
+      lanes_.push_back({rank, -1, {}});
+    }
+    check_limit(mscclpp_limits::kThreadBlocks, fmt::format("rank {}", rank), own.size(),
+                {.file = plan_.name});
+    most_lanes = std::max(most_lanes, own.size());
   }
-  const int lanes = std::max(1, *std::max_element(count.begin(), count.end()));
-  slices_ = std::max(1, (options_.workgroups > 0 ? options_.workgroups : kWorkgroups) / lanes);
+  slices_ = std::max(1, (options_.workgroups > 0 ? options_.workgroups : kWorkgroups) /
+                            static_cast<int>(most_lanes));
   order();
 }
 
@@ -208,9 +215,8 @@ void Lanes::deal(std::size_t most) {
 std::int32_t Lanes::host_of(int rank, std::int32_t lane) const {
   const auto lanes_between = [&](int owner, int peer) {
     std::vector<std::int32_t> found;
-    for (std::size_t l = 0; l < lanes_.size(); ++l) {
-      if (lanes_[l].rank == owner && (peer < 0 || lanes_[l].peer == peer))
-        found.push_back(static_cast<std::int32_t>(l));
+    for (const std::int32_t l : of_rank_[index(owner)]) {
+      if (peer < 0 || lanes_[index(l)].peer == peer) found.push_back(l);
     }
     return found;
   };
@@ -263,9 +269,10 @@ void Lanes::order() {
   std::map<std::int32_t, std::vector<Item>> ends;
   for (const auto& [key, item] : last) {
     const auto& [lane, rank] = key;
-    bool known = false;
-    for (std::int32_t own = 0; own < count && !known; ++own)
-      known = lanes_[index(own)].rank == rank && reduction.knows(own, item);
+    const std::vector<std::int32_t>& own = of_rank_[index(rank)];
+    const bool known = std::any_of(own.begin(), own.end(), [&, &wanted = item](std::int32_t l) {
+      return reduction.knows(l, wanted);
+    });
     if (!known) ends[host(rank, lane)].push_back(item);
   }
   for (std::int32_t lane = 0; lane < count; ++lane)

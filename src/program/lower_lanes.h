@@ -74,6 +74,7 @@ class Lanes {
   const Ordered& list_;
   std::vector<Job> jobs_;
   std::vector<Lane> lanes_;
+  std::vector<std::vector<std::int32_t>> of_rank_;  // lanes, in order
   std::int32_t slices_ = 1;
   std::map<Item, std::vector<Item>> waits_;
   std::map<Item, std::vector<std::int32_t>> waiters_;

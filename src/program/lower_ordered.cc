@@ -124,54 +124,29 @@ Ordered ordered(const plan::Plan& plan, const LowerOptions& options, Program& pr
   return list;
 }
 
-template <class Visit>
-void Hazards::each_cell(const Memory& memory, std::int64_t begin, std::int64_t end, Visit&& visit) {
-  Cells& cells = memory_[memory];
-  const auto cut = [&](std::int64_t at) {
-    auto next = cells.upper_bound(at);
-    if (next == cells.begin()) return;
-    auto& [start, cell] = *std::prev(next);
-    if (start == at || cell.end <= at) return;
-    Cell tail = cell;
-    cell.end = at;
-    cells.emplace_hint(next, at, std::move(tail));
-  };
-  cut(begin);
-  cut(end);
-  while (begin < end) {
-    auto at = cells.lower_bound(begin);
-    if (at == cells.end() || at->first > begin) {
-      const std::int64_t gap = at == cells.end() ? end : std::min(end, at->first);
-      at = cells.emplace_hint(at, begin, Cell{.end = gap});
-    }
-    visit(at->second);
-    begin = at->second.end;
-  }
-}
-
 void Hazards::read(const Memory& memory, std::int64_t begin, std::int64_t count, std::int64_t who,
                    std::set<std::int64_t>& before) {
-  each_cell(memory, begin, begin + count, [&](Cell& cell) {
-    if (cell.writer >= 0 && cell.writer != who) before.insert(cell.writer);
-    if (cell.readers.empty() || cell.readers.back() != who) cell.readers.push_back(who);
+  memory_[memory].each(begin, begin + count, [&](std::int64_t, auto& cell) {
+    if (cell.writer.who >= 0 && cell.writer.who != who) before.insert(cell.writer.who);
+    cell.read_by(who);
   });
 }
 
 void Hazards::write(const Memory& memory, std::int64_t begin, std::int64_t count, std::int64_t who,
                     std::set<std::int64_t>& before) {
-  each_cell(memory, begin, begin + count, [&](Cell& cell) {
-    if (cell.writer >= 0 && cell.writer != who) before.insert(cell.writer);
+  MemoryMap<Writer, std::int64_t>& map = memory_[memory];
+  map.each(begin, begin + count, [&](std::int64_t, auto& cell) {
+    if (cell.writer.who >= 0 && cell.writer.who != who) before.insert(cell.writer.who);
     for (const std::int64_t reader : cell.readers) {
       if (reader != who) before.insert(reader);
     }
-    cell.writer = who;
-    cell.readers.clear();
   });
+  map.write(begin, begin + count, {who});
 }
 
 std::vector<Reduction::ItemOf> Reduction::next(std::int32_t actor,
                                                const std::vector<ItemOf>& before) {
-  Clock& now = now_[actor];
+  KnownItems& now = now_[actor];
   std::vector<ItemOf> latest_first = before;
   std::sort(latest_first.begin(), latest_first.end(), [&](const ItemOf& a, const ItemOf& b) {
     return then_.at(a).first > then_.at(b).first;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "program/lower_general.h"
+#include "program/lower_history.h"
 
 namespace hemiola::program::general {
 
@@ -58,36 +59,10 @@ class Hazards {
              std::set<std::int64_t>& before);
 
  private:
-  struct Cell {
-    std::int64_t end = 0;
-    std::int64_t writer = -1;
-    std::vector<std::int64_t> readers{};
+  struct Writer {
+    std::int64_t who = -1;
   };
-  using Cells = std::map<std::int64_t, Cell>;  ///< by begin, disjoint
-  /// Makes cells of exactly [begin, end), and calls `visit` for each.
-  template <class Visit>
-  void each_cell(const Memory& memory, std::int64_t begin, std::int64_t end, Visit&& visit);
-
-  std::map<Memory, Cells> memory_;
-};
-
-/// Items of others that are known to be done: of an actor, all up to a number.
-class Clock {
- public:
-  bool knows(std::int32_t actor, std::int32_t item) const {
-    const auto found = newest_.find(actor);
-    return found != newest_.end() && found->second >= item;
-  }
-  void learn(std::int32_t actor, std::int32_t item) {
-    const auto [at, added] = newest_.try_emplace(actor, item);
-    if (!added && at->second < item) at->second = item;
-  }
-  void learn(const Clock& other) {
-    for (const auto& [actor, item] : other.newest_) learn(actor, item);
-  }
-
- private:
-  std::map<std::int32_t, std::int32_t> newest_;
+  std::map<Memory, MemoryMap<Writer, std::int64_t>> memory_;
 };
 
 /// One by one the items of actors in an order in which nobody waits for a later one; says which
@@ -103,8 +78,10 @@ class Reduction {
   }
 
  private:
-  std::map<std::int32_t, Clock> now_;
-  std::map<ItemOf, std::pair<std::int64_t, Clock>> then_;  ///< place in the order, what it knew
+  using KnownItems = Known<std::int32_t, std::int32_t>;
+  std::map<std::int32_t, KnownItems> now_;
+  std::map<ItemOf, std::pair<std::int64_t, KnownItems>>
+      then_;  ///< place in the order, what it knew
   std::map<std::int32_t, std::int32_t> count_;
 };
 

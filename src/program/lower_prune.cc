@@ -91,7 +91,7 @@ class Pruner {
       if (stream == Stream{conflict.later.rank, conflict.later.stream}) continue;
       if (conflict.loads_first && trails.lead(conflict.earlier, conflict.later)) continue;
       Needs& needs = needs_[conflict.later];
-      raise(conflict.loads_first ? needs.loads : needs.stores, stream, conflict.earlier.index);
+      (conflict.loads_first ? needs.loads : needs.stores).learn(stream, conflict.earlier.index);
     }
   }
 
@@ -104,20 +104,18 @@ class Pruner {
   /// What has to be complete before a movement: stores (and what is ordered before them), and loads
   /// alone.
   struct Needs {
-    Known stores, loads;
+    KnownMoves stores, loads;
   };
 
   MovementId before(const MovementId& id) const { return {id.rank, id.stream, id.index - 1}; }
 
   /// All that the plan orders before the movement, itself included.
   void learn(const MovementId& id) {
-    Known& known = known_[id];
+    KnownMoves& known = known_[id];
     if (id.index > 0) known = known_.at(before(id));
-    for (const Movement::After& after : at(movements_, id).after) {
-      for (const auto& [stream, last] : known_.at({after.rank, after.stream, after.index}))
-        raise(known, stream, last);
-    }
-    raise(known, {id.rank, id.stream}, id.index);
+    for (const Movement::After& after : at(movements_, id).after)
+      known.learn(known_.at({after.rank, after.stream, after.index}));
+    known.learn({id.rank, id.stream}, id.index);
   }
 
   void choose(const MovementId& id) {
@@ -127,9 +125,9 @@ class Pruner {
     std::map<std::size_t, bool> kept;  // dependency -> of loads only
     const auto need = [&](const Stream& stream, std::int64_t last, bool loads) {
       if (stream == Stream{id.rank, id.stream}) return;
-      if (id.index > 0 && knows(known_.at(before(id)), stream, last)) {
+      if (id.index > 0 && known_.at(before(id)).knows(stream, last)) {
         Needs& earlier = needs_[before(id)];
-        raise(loads ? earlier.loads : earlier.stores, stream, last);
+        (loads ? earlier.loads : earlier.stores).learn(stream, last);
         return;
       }
       std::size_t through = movement.after.size();
@@ -140,12 +138,12 @@ class Pruner {
           kind->second = kind->second && loads;
           return;
         }
-        if (knows(known_.at({after.rank, after.stream, after.index}), stream, last)) through = a;
+        if (known_.at({after.rank, after.stream, after.index}).knows(stream, last)) through = a;
       }
       if (through == movement.after.size()) return;  // the plan does not order them
       kept[through] = false;
       const Movement::After& after = movement.after[through];
-      raise(needs_[{after.rank, after.stream, after.index}].stores, stream, last);
+      needs_[{after.rank, after.stream, after.index}].stores.learn(stream, last);
     };
     for (const auto& [stream, last] : needs.stores) need(stream, last, false);
     for (const auto& [stream, last] : needs.loads) need(stream, last, true);
@@ -159,7 +157,7 @@ class Pruner {
 
   Movements& movements_;
   std::vector<MovementId> order_;
-  std::map<MovementId, Known> known_;
+  std::map<MovementId, KnownMoves> known_;
   std::map<MovementId, Needs> needs_;
 };
 

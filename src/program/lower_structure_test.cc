@@ -127,7 +127,7 @@ TEST(LowerStructure, a_pulled_all_gather_closes_with_a_relaxed_barrier) {
 }
 
 TEST(LowerStructure, a_two_shot_all_reduce_is_the_kernel_of_vllm) {
-  const Program program = made("all-reduce/two-shot", 8, {{"workgroups", "1"}});
+  const Program program = made("all-reduce/two-shot", 8, {{"workgroups", "1"}, {"gather", "pull"}});
   EXPECT_THAT(kinds(program.bodies[0]),
               ElementsAre(OpKind::relaxed_signal, OpKind::relaxed_wait, OpKind::sync,
                           OpKind::read_reduce, OpKind::sync, OpKind::signal, OpKind::wait,
@@ -136,7 +136,7 @@ TEST(LowerStructure, a_two_shot_all_reduce_is_the_kernel_of_vllm) {
 }
 
 TEST(LowerStructure, a_two_shot_that_pushes_its_results_reduces_and_sends_at_once) {
-  const Program program = made("all-reduce/two-shot", 8, {{"workgroups", "1"}, {"gather", "push"}});
+  const Program program = made("all-reduce/two-shot", 8, {{"workgroups", "1"}});
   EXPECT_THAT(kinds(program.bodies[0]),
               ElementsAre(OpKind::relaxed_signal, OpKind::relaxed_wait, OpKind::sync,
                           OpKind::read_reduce_send, OpKind::sync, OpKind::signal, OpKind::wait));

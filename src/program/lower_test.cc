@@ -415,7 +415,7 @@ bool breaks_without(Program program, OpKind kind, std::size_t number) {
 }
 
 TEST(Lower, no_barrier_and_no_wait_is_superfluous) {
-  const Program pulled = made("all-reduce/two-shot", 4, {{"workgroups", "1"}});
+  const Program pulled = made("all-reduce/two-shot", 4, {{"workgroups", "1"}, {"gather", "pull"}});
   EXPECT_FALSE(breaks_without(pulled, OpKind::wait, 1));         // there is no second one
   EXPECT_TRUE(breaks_without(pulled, OpKind::relaxed_wait, 0));  // inputs of the next launch
   EXPECT_TRUE(breaks_without(pulled, OpKind::wait, 0));          // reduced chunks

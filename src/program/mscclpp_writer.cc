@@ -398,15 +398,21 @@ class Writer {
 
 /// What the format implies instead of saying it must be what the program has.
 void check_implied(const Program& program, const Program& written) {
-  const auto place = [](const Program& of, BufferKind kind, int rank) -> std::int64_t {
-    Program one = of;
+  const auto buffers_of = [](const Program& of) {
+    Program one;
+    one.ranks = of.ranks;
+    one.buffers = of.buffers;
     one.chunk_bytes = 1;
-    for (std::size_t i = 0; i < of.buffers.size(); ++i) {
-      if (of.buffers[i].kind == kind)
+    return one;
+  };
+  const auto place = [](const Program& one, BufferKind kind, int rank) -> std::int64_t {
+    for (std::size_t i = 0; i < one.buffers.size(); ++i) {
+      if (one.buffers[i].kind == kind)
         return one.resolve(static_cast<std::int32_t>(i), 0, rank).offset;
     }
     return 0;
   };
+  const Program own = buffers_of(program), implied = buffers_of(written);
   if (program.chunks_per_size != written.chunks_per_size)
     refuse(program, fmt::format("its size is {} chunks, where the format implies {}",
                                 program.chunks_per_size, written.chunks_per_size));
@@ -415,7 +421,7 @@ void check_implied(const Program& program, const Program& written) {
                                 program.root));
   for (int rank = 0; rank < program.ranks; ++rank) {
     for (const BufferKind kind : {BufferKind::input, BufferKind::output}) {
-      if (place(program, kind, rank) != place(written, kind, rank))
+      if (place(own, kind, rank) != place(implied, kind, rank))
         refuse(program, "input and output do not share memory in the way that the format implies");
     }
   }

@@ -175,8 +175,10 @@ std::string failure_of(const std::string& name, int ranks, ExecutorFormat format
 
 TEST(ExportRefuses, what_executors_have_no_room_for_and_names_the_limit) {
   const auto mscclpp = ExecutorFormat::mscclpp, msccl = ExecutorFormat::msccl;
-  EXPECT_THAT(failure_of("all-reduce/two-shot", 32, mscclpp),
+  EXPECT_THAT(failure_of("all-reduce/two-shot", 32, mscclpp, {{"gather", "pull"}}),
               HasSubstr("channels of one type; the executor has room for 16 (MAX_CHANNEL)"));
+  EXPECT_THAT(failure_of("all-gather/direct", 1000, mscclpp),
+              HasSubstr("1000000 transfers; executors list them one by one, 100000 at most"));
   EXPECT_THAT(failure_of("all-gather/direct", 310, mscclpp),
               HasSubstr("rank 0 needs 309 thread blocks at a time; the executor has room for 304"));
   EXPECT_THAT(
