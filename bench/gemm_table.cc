@@ -17,16 +17,17 @@ using namespace hemiola::machine;
 struct Arguments {
   std::string table;
   std::string gpu = "h100";
-  std::string fit;  // table of the roofline; empty: the same one
   std::vector<DataType> types{DataType::bfloat16, DataType::float32};
   GemmOptions options;
   bool rows = false;
 };
 
+// What the model and the roofline were fitted to.
+const std::string kFitted = HEMIOLA_SOURCE_DIR "/data/measured/xla_gemm_h100.csv";
+
 constexpr const char* kUsage =
     "usage: gemm_table TABLE.csv [--gpu NAME] [--types bf16,float,...] [--steady] [--cold] "
-    "[--rows]\n"
-    "                  [--roofline-from TABLE.csv of the H100]\n";
+    "[--rows]\n";
 
 std::vector<DataType> types_of(std::string list) {
   std::vector<DataType> types;
@@ -51,8 +52,6 @@ Arguments parse(int argc, char** argv) {
       arguments.gpu = value();
     } else if (word == "--types") {
       arguments.types = types_of(value());
-    } else if (word == "--roofline-from") {
-      arguments.fit = value();
     } else if (word == "--steady") {
       arguments.options.steady = true;
     } else if (word == "--cold") {
@@ -80,39 +79,57 @@ void print_errors(const std::string& what, const std::vector<GemmRow>& rows,
   }
 }
 
+/// Rows with what both models say.
+struct Compared {
+  std::vector<GemmRow> rows;
+  std::vector<double> modelled;
+  std::vector<double> trivial;
+
+  void add(const Compared& other) {
+    rows.insert(rows.end(), other.rows.begin(), other.rows.end());
+    modelled.insert(modelled.end(), other.modelled.begin(), other.modelled.end());
+    trivial.insert(trivial.end(), other.trivial.begin(), other.trivial.end());
+  }
+  void print(const std::string& name) const {
+    print_errors(name + ", model", rows, modelled);
+    print_errors(name + ", roofline", rows, trivial);
+  }
+};
+
+void print_row(const GemmRow& row, const GemmEstimate& found) {
+  const GemmShape& s = row.shape;
+  fmt::print("{},{},{},{},{},{:.3f},{:.3f},{:+.1f}%,{}x{},{},{}\n", name_of(s.type), s.batch, s.m,
+             s.n, s.k, row.measured_us, found.time.us(),
+             100 * (found.time.us() / row.measured_us - 1), found.tile.m, found.tile.n,
+             found.split_k, found.waves);
+}
+
+/// The roofline has the shares of the peaks that the H100 reaches in its fitted rows: those of the
+/// type, or of bf16 where there are none.
+GemmRoofline roofline_of(DataType type) {
+  const auto rows = [](DataType t) { return parse_gemm_table(read_file(kFitted), kFitted, {t}); };
+  const auto own = rows(type);
+  return fit_roofline(load_gpu_model("h100"), own.empty() ? rows(DataType::bfloat16) : own);
+}
+
 void compare(const Arguments& arguments) {
   const GpuModel model = load_gpu_model(arguments.gpu);
-  const auto roofline_rows = [&](DataType type) {
-    const std::string file = arguments.fit.empty() ? arguments.table : arguments.fit;
-    return parse_gemm_table(read_file(file), file, {type});
-  };
-  // The roofline is fitted on the device whose rows may be fitted to, and used on this one.
-  const GpuModel fitted = arguments.fit.empty() ? model : load_gpu_model("h100");
-  if (arguments.rows)
-    fmt::print("type,batch,m,n,k,measured_us,modelled_us,error,tile,split,waves\n");
+  Compared all;
   for (const DataType type : arguments.types) {
-    const auto rows = parse_gemm_table(read_file(arguments.table), arguments.table, {type});
-    if (rows.empty()) continue;
-    std::vector<double> modelled;
-    std::vector<double> trivial;
-    const GemmRoofline roofline = fit_roofline(fitted, roofline_rows(type));
-    for (const GemmRow& row : rows) {
+    Compared one;
+    one.rows = parse_gemm_table(read_file(arguments.table), arguments.table, {type});
+    if (one.rows.empty()) continue;
+    const GemmRoofline roofline = roofline_of(type);
+    for (const GemmRow& row : one.rows) {
       const GemmEstimate found = estimate_gemm(model, row.shape, arguments.options);
-      modelled.push_back(found.time.us());
-      trivial.push_back(roofline.time_us(model, row.shape));
-      if (!arguments.rows) continue;
-      const GemmShape& s = row.shape;
-      fmt::print("{},{},{},{},{},{:.3f},{:.3f},{:+.1f}%,{}x{},{},{}\n", name_of(type), s.batch, s.m,
-                 s.n, s.k, row.measured_us, modelled.back(),
-                 100 * (modelled.back() / row.measured_us - 1), found.tile.m, found.tile.n,
-                 found.split_k, found.waves);
+      one.modelled.push_back(found.time.us());
+      one.trivial.push_back(roofline.time_us(model, row.shape));
+      if (arguments.rows) print_row(row, found);
     }
-    if (!arguments.rows) {
-      const std::string name(name_of(type));
-      print_errors(name + ", model", rows, modelled);
-      print_errors(name + ", roofline", rows, trivial);
-    }
+    if (!arguments.rows) one.print(std::string(name_of(type)));
+    all.add(one);
   }
+  if (!arguments.rows && arguments.types.size() > 1) all.print("together");
 }
 
 }  // namespace
@@ -120,7 +137,9 @@ void compare(const Arguments& arguments) {
 int main(int argc, char** argv) {
   try {
     const Arguments arguments = parse(argc, argv);
-    if (!arguments.rows) {
+    if (arguments.rows) {
+      fmt::print("type,batch,m,n,k,measured_us,modelled_us,error,tile,split,waves\n");
+    } else {
       fmt::print("| {} | rows | number | median | geometric mean | worst |\n", arguments.gpu);
       fmt::print("| --- | --- | ---: | ---: | ---: | ---: |\n");
     }

@@ -14,10 +14,8 @@ constexpr double kLoopCycles = 115;    // barriers and address arithmetic of one
 constexpr double kStages = 4;          // steps along k whose loads are in flight, where they fit
 constexpr double kStoreShare = 0.22;   // of a CU's port, which the epilogue's stores reach
 constexpr double kSplitTime = 0.7e-6;  // the parts of a tile wait for each other
-// Kernels of 4-byte types reach less of the rate, and wait longer for their operands, which go
-// through registers.
-constexpr double kWideShare = 0.75;
-constexpr double kWideLatency = 13;
+// Kernels of 4-byte types: operands that lie across k go through registers.
+constexpr double kWideShare = 0.71;
 
 constexpr double kStepBytes = 128;        // of a row of A or column of B in one step: a cache line
 constexpr std::int64_t kFewestSteps = 4;  // of one part of a split
@@ -92,7 +90,7 @@ class Problem {
     const double matrix = step_time(kernel);
     const double port = time_for(kernel.step_bytes(), number(model_.noc_cu_rate.bytes_per_second));
     const double l2 = time_for(kernel.step_bytes() * workgroups / waves, l2_rate_);
-    const double latency = l2_hit_ * (wide_ ? kWideLatency : 1) / stages(kernel);
+    const double latency = l2_hit_ / stages(kernel);
     const double epilogue = epilogue_time(kernel);
     const double traffic = hbm_bytes(kernel, workgroups);
     const double hbm = time_for(traffic, hbm_rate_);
