@@ -72,11 +72,8 @@ class Problem {
     inputs_ = element_ * batch * number(shape.k) * number(shape.m + shape.n);
     output_ = size_of(shape.output.value_or(shape.type)) * batch * number(shape.m) *
               number(shape.n) * (shape.accumulate ? 2 : 1);
-    const double cache = number(std::max(model.l2_size.count, model.msc_size.count));
-    // Random replacement: a loop over twice the cache finds nothing of its last turn.
-    if (!options.cold && cache > 0) {
-      resident_ = std::clamp(2 - (inputs_ + output_) / cache, 0.0, 1.0);
-    }
+    in_l2_ = resident(number(model.l2_size.count) / number(model.gemm_l2_domains));
+    in_cache_ = std::max(in_l2_, resident(number(model.msc_size.count)));
   }
 
   GemmEstimate estimate(const Kernel& kernel) const {
@@ -92,15 +89,18 @@ class Problem {
     const double l2 = time_for(kernel.step_bytes() * workgroups / waves, l2_rate_);
     const double latency = l2_hit_ / stages(kernel);
     const double epilogue = epilogue_time(kernel);
-    const double traffic = hbm_bytes(kernel, workgroups);
-    const double hbm = time_for(traffic, hbm_rate_);
+    const Traffic traffic = traffic_of(kernel, workgroups);
+    const double hbm = time_for(traffic.hbm, hbm_rate_);
+    const double msc = model_.msc_size.count > 0
+                           ? time_for(traffic.msc, number(model_.msc_rate.bytes_per_second))
+                           : 0;
     const double body =
-        std::max(waves * (steps * std::max({matrix, port, l2, latency}) + epilogue), hbm);
+        std::max({waves * (steps * std::max({matrix, port, l2, latency}) + epilogue), hbm, msc});
 
     const double launch = seconds(model_.dispatch_latency) + seconds(model_.launch_end_latency);
     const double setup =
         seconds(model_.gemm_setup) + l2_hit_ +
-        (1 - resident_) * (seconds(model_.hbm_latency) +
+        (1 - in_cache_) * (seconds(model_.hbm_latency) +
                            (model_.msc_size.count > 0 ? seconds(model_.msc_latency) : 0));
     const double throttled = throttled_time(body);
     return {.time = time_of(launch + setup + body + throttled),
@@ -116,9 +116,10 @@ class Problem {
             .throttled = time_of(throttled),
             .matrix = time_of(waves * steps * matrix),
             .l2 = time_of(waves * steps * std::max(l2, port)),
+            .msc = time_of(msc),
             .hbm = time_of(hbm),
             .epilogue = time_of(waves * epilogue),
-            .hbm_bytes = static_cast<std::int64_t>(traffic)};
+            .hbm_bytes = static_cast<std::int64_t>(traffic.hbm)};
   }
 
   bool allows(std::int64_t split) const {
@@ -137,6 +138,13 @@ class Problem {
   double steps() const { return steps_; }
 
  private:
+  /// Share of the operands that a cache holds from the last turn of a loop. Random replacement: a
+  /// loop over twice the cache finds nothing.
+  double resident(double cache) const {
+    if (options_.cold || cache <= 0) return 0;
+    return std::clamp(2 - (inputs_ + output_) / cache, 0.0, 1.0);
+  }
+
   double stages(const Kernel& kernel) const {
     return std::clamp(std::floor(number(model_.gemm_buffer.count) / kernel.step_bytes()), 1.0,
                       kStages);
@@ -157,9 +165,13 @@ class Problem {
     return time;
   }
 
+  struct Traffic {
+    double msc = 0;  // bytes that the L2s miss
+    double hbm = 0;  // bytes that the memory-side cache misses too
+  };
   /// The tiles of a wave lie together, as square as they go in bytes; each wave loads the rows of A
   /// and columns of B that it touches once per L2, and finds what the caches keep of earlier waves.
-  double hbm_bytes(const Kernel& kernel, double workgroups) const {
+  Traffic traffic_of(const Kernel& kernel, double workgroups) const {
     const double domains = number(model_.gemm_l2_domains);
     const MatrixTile tile = kernel.tile;
     const double rows = parts(number(shape_.m), tile.m);
@@ -174,9 +186,10 @@ class Problem {
     const auto missed = [&](Bytes cache, double shares) {
       return 1 - std::min(1.0, number(cache.count) / shares / inputs_);
     };
-    double again = std::max(0.0, requested - inputs_) * missed(model_.l2_size, domains);
-    if (model_.msc_size.count > 0) again *= missed(model_.msc_size, 1);
-    return (inputs_ + output_) * (1 - resident_) + again;
+    const double operands = inputs_ + output_;
+    const double again = std::max(0.0, requested - inputs_) * missed(model_.l2_size, domains);
+    return {.msc = operands * (1 - in_l2_) + again,
+            .hbm = operands * (1 - in_cache_) + again * missed(model_.msc_size, 1)};
   }
 
   /// The power limit bounds the flop per second of the whole device, at gemm.sustained_clock.
@@ -205,7 +218,8 @@ class Problem {
   double l2_hit_ = 0;
   double inputs_ = 0;  // bytes
   double output_ = 0;
-  double resident_ = 0;  // share of the operands that the caches hold from before
+  double in_l2_ = 0;     // share of the operands that is there from before
+  double in_cache_ = 0;  // in the L2 or the memory-side cache
 };
 
 void check_type(const GpuModel& model, DataType type) {

@@ -44,8 +44,9 @@ struct GemmOptions {
 
 /// The time of the chosen kernel on the device, from its first workgroup to its end (as profilers
 /// and the slope of back-to-back launches show it, without the host's call), and where it goes:
-/// `launch + setup + body + throttled` is `time`. `matrix`, `l2`, `hbm` and `epilogue` say what the
-/// body would take if only they counted; it is the longest of them that may overlap.
+/// `launch + setup + body + throttled` is `time`. `matrix`, `l2`, `msc`, `hbm` and `epilogue` say
+/// what each would take alone: the body is the longest of `msc`, `hbm` and the waves, which take
+/// the longer of `matrix`, `l2` and latency and then the epilogue.
 struct GemmEstimate {
   Time time;
   MatrixTile tile;
@@ -60,6 +61,7 @@ struct GemmEstimate {
   Time throttled;   ///< added by the power limit
   Time matrix;      ///< matrix instructions and loop overhead
   Time l2;          ///< operands through the L2
+  Time msc;         ///< what the L2s miss, through the memory-side cache
   Time hbm;         ///< traffic of the memory
   Time epilogue;    ///< C read and written, parts of split-K summed
   std::int64_t hbm_bytes = 0;
