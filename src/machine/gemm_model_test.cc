@@ -167,6 +167,32 @@ TEST(Gemm, operands_in_the_cache_save_time_only_while_they_fit) {
   EXPECT_EQ(gemm_time_us(model, large), gemm_time_us(model, large, {.cold = true}));
 }
 
+TEST(Gemm, a_memory_side_cache_takes_what_the_l2s_miss) {
+  GpuModel model = gpu_model("mi300x");
+  const GemmShape shape{.m = 8192, .n = 8192, .k = 4096};
+  const GemmEstimate with = estimate_gemm(model, shape, {.cold = true});
+  EXPECT_EQ(with.hbm_bytes, 2 * (2 * 8192 * 4096 + 8192 * 8192));  // each operand once
+  EXPECT_GT(with.msc.fs, 0);
+  model.msc_size = {};
+  const GemmEstimate without = estimate_gemm(model, shape, {.cold = true});
+  EXPECT_GT(without.hbm_bytes, 2 * with.hbm_bytes);
+  EXPECT_EQ(without.msc.fs, 0);
+  // One L2 in place of eight loads each row and column for one, not for all of them.
+  model.gemm_l2_domains = 1;
+  EXPECT_LT(estimate_gemm(model, shape, {.cold = true}).hbm_bytes, without.hbm_bytes);
+}
+
+TEST(Gemm, a_pair_of_compute_units_halves_what_each_loads) {
+  GpuModel model = gpu_model("b200");
+  const GemmShape large{.m = 8192, .n = 8192, .k = 8192};
+  const GemmEstimate pair = estimate_gemm(model, large);
+  EXPECT_EQ(pair.tile_cus, 2);
+  model.gemm_tile_cus = 1;
+  const GemmEstimate alone = estimate_gemm(model, large);
+  EXPECT_EQ(alone.tile_cus, 1);
+  EXPECT_LT(pair.body, alone.body);
+}
+
 TEST(Gemm, the_power_limit_holds_after_the_burst) {
   GpuModel model = gpu_model("h100");
   const GemmShape large{.m = 8192, .n = 8192, .k = 8192};
