@@ -184,7 +184,7 @@ TEST(Gemm, a_memory_side_cache_takes_what_the_l2s_miss) {
 
 TEST(Gemm, a_pair_of_compute_units_halves_what_each_loads) {
   GpuModel model = gpu_model("b200");
-  const GemmShape large{.m = 8192, .n = 8192, .k = 8192};
+  const GemmShape large{.m = 2048, .n = 2048, .k = 4096};
   const GemmEstimate pair = estimate_gemm(model, large);
   EXPECT_EQ(pair.tile_cus, 2);
   model.gemm_tile_cus = 1;
