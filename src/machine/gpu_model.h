@@ -22,6 +22,14 @@ namespace hemiola::machine {
 
 enum class NocKind : std::uint8_t { crossbar, mesh };
 
+/// The part of C that one workgroup of a GEMM computes, in elements.
+struct MatrixTile {
+  int m = 0;
+  int n = 0;
+
+  friend bool operator==(MatrixTile, MatrixTile) = default;
+};
+
 /// Parameters of one GPU. Rates that are 0 are ideal; sizes that are 0 switch the part off; counts
 /// of outstanding things that are 0 are unlimited. The comment gives the dotted name.
 struct GpuModel {
@@ -45,6 +53,21 @@ struct GpuModel {
   Rate cu_reduce_rate_2byte{};  ///< cu.reduce_rate_2byte
   Rate cu_reduce_rate_1byte{};  ///< cu.reduce_rate_1byte
   std::int64_t cu_matrix_rate = 0;  ///< cu.matrix_rate: dense bf16 flop per clock and CU
+  /// cu.matrix_rate_4byte: the same of float32 operands (TF32 where there is such a unit)
+  std::int64_t cu_matrix_rate_4byte = 0;
+  std::int64_t cu_matrix_rate_1byte = 0;  ///< cu.matrix_rate_1byte: the same of fp8 and int8
+
+  // Matrix products by the vendor's library (gemm_model.h).
+  Frequency gemm_clock{1'000'000'000};            ///< gemm.clock: under a short load
+  Frequency gemm_sustained_clock{1'000'000'000};  ///< gemm.sustained_clock: under the power limit
+  Time gemm_burst_time{0};        ///< gemm.burst_time: of full load until the power limit holds
+  Time gemm_setup{0};             ///< gemm.setup: of a kernel before its first loads
+  Bytes gemm_buffer{128 * 1024};  ///< gemm.buffer: operands of a CU, in use or on their way
+  /// gemm.l2_rate: of all L2s to all CUs, a line that serves several CUs counted for each
+  Rate gemm_l2_rate{};
+  std::int64_t gemm_tile_cus = 1;    ///< gemm.tile_cus: CUs that can compute one tile together
+  std::int64_t gemm_l2_domains = 1;  ///< gemm.l2_domains: L2 caches with copies of their own
+  std::vector<MatrixTile> gemm_tiles{{128, 128}};  ///< gemm.tiles: that the kernels have
 
   // L1 of a CU: tags of plain local loads; volatile, remote and packet loads bypass it.
   Bytes l1_size{};           ///< l1.size

@@ -92,6 +92,7 @@ TEST(GpuModel, each_parameter_changes_a_field_of_its_own) {
                              : kind == "bytes"                     ? "17 KiB"
                              : kind == "rate"                      ? "17 GB/s"
                              : kind == "time"                      ? "17 ns"
+                             : kind == "tiles"                     ? "17x17 32x64"
                                                                    : "17 MHz";
     ASSERT_TRUE(parameter.set(changed, text)) << parameter.name;
     for (const Parameter& other : gpu_parameters()) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "machine/arbitration_names.h"
 #include "machine/gpu_model.h"
@@ -17,6 +18,7 @@ constexpr std::int64_t kMostUnits = 2048;
 constexpr std::int64_t kMostBytes = std::int64_t{16} << 30;
 constexpr std::int64_t kLongestTime = 1'000'000'000'000'000;  // 1 s
 constexpr std::int64_t kAnyCount = 1'000'000'000;
+constexpr std::int64_t kLargestTile = 4096;
 
 constexpr std::array<std::string_view, 2> kNocKinds{"crossbar", "mesh"};
 
@@ -43,6 +45,13 @@ std::string text_of(Rate value) {
 }
 std::string text_of(Frequency value) {
   return to_string(value);
+}
+std::string text_of(const std::vector<MatrixTile>& tiles) {
+  std::string text;
+  for (const MatrixTile tile : tiles) {
+    text += (text.empty() ? "" : " ") + std::to_string(tile.m) + "x" + std::to_string(tile.n);
+  }
+  return text;
 }
 std::string text_of(NocKind value) {
   return std::string(kNocKinds[static_cast<std::size_t>(value)]);
@@ -100,6 +109,25 @@ bool set_frequency(GpuModel& model, std::string_view text) {
   const auto value = parse_frequency(text);
   if (!value || value->hertz <= 0) return false;
   model.*member = *value;
+  return true;
+}
+
+/// "256x128 128x128"
+bool set_gemm_tiles(GpuModel& model, std::string_view text) {
+  std::vector<MatrixTile> tiles;
+  for (text = trim(text); !text.empty();) {
+    const auto end = std::min(text.find_first_of(" \t"), text.size());
+    const std::string_view word = text.substr(0, end);
+    const auto by = word.find('x');
+    if (by == std::string_view::npos) return false;
+    const auto m = parse_count(word.substr(0, by));
+    const auto n = parse_count(word.substr(by + 1));
+    if (!m || !n || !within(*m, 1, kLargestTile) || !within(*n, 1, kLargestTile)) return false;
+    tiles.push_back({static_cast<int>(*m), static_cast<int>(*n)});
+    text = trim(text.substr(end));
+  }
+  if (tiles.empty()) return false;
+  model.gemm_tiles = std::move(tiles);
   return true;
 }
 
@@ -184,10 +212,12 @@ constexpr Parameter rate(std::string_view name, std::string_view description) {
 
 using M = GpuModel;
 
+constexpr std::string_view kFrequencyHint = "a frequency such as 1.755 GHz";
+
 constexpr std::array kParameters{
     count<&M::cu_count>("cu.count", "compute units (SMs)"),
     Parameter{"cu.clock", "frequency", "clock of the compute units", get<&M::cu_clock>,
-              set_frequency<&M::cu_clock>, "a frequency such as 1.755 GHz"},
+              set_frequency<&M::cu_clock>, kFrequencyHint},
     count<&M::cu_wavefront_size, 128>("cu.wavefront_size", "threads of a wavefront (warp)"),
     count<&M::cu_max_threads, 65536>("cu.max_threads", "resident threads per compute unit"),
     count<&M::cu_max_workgroups>("cu.max_workgroups", "resident workgroups per compute unit"),
@@ -205,6 +235,22 @@ constexpr std::array kParameters{
     rate<&M::cu_reduce_rate_1byte>("cu.reduce_rate_1byte",
                                    "bytes reduced per compute unit, 1-byte types"),
     limit<&M::cu_matrix_rate>("cu.matrix_rate", "dense bf16 flop per clock and compute unit"),
+    limit<&M::cu_matrix_rate_4byte>("cu.matrix_rate_4byte", "the same of float32 (TF32), 0 none"),
+    limit<&M::cu_matrix_rate_1byte>("cu.matrix_rate_1byte", "the same of fp8 and int8, 0 none"),
+
+    Parameter{"gemm.clock", "frequency", "clock of a matrix product, short load",
+              get<&M::gemm_clock>, set_frequency<&M::gemm_clock>, kFrequencyHint},
+    Parameter{"gemm.sustained_clock", "frequency", "the same under the power limit",
+              get<&M::gemm_sustained_clock>, set_frequency<&M::gemm_sustained_clock>,
+              kFrequencyHint},
+    time<&M::gemm_burst_time, 0>("gemm.burst_time", "full load until the power limit holds"),
+    time<&M::gemm_setup, 0>("gemm.setup", "of a matrix product's kernel before its first loads"),
+    bytes<&M::gemm_buffer, 1>("gemm.buffer", "operands of a compute unit, in use or on their way"),
+    rate<&M::gemm_l2_rate>("gemm.l2_rate", "operands from the L2, counted at each compute unit"),
+    count<&M::gemm_tile_cus, 64>("gemm.tile_cus", "compute units that can share one tile"),
+    count<&M::gemm_l2_domains>("gemm.l2_domains", "L2 caches with copies of their own"),
+    Parameter{"gemm.tiles", "tiles", "tiles that the library's kernels have", get<&M::gemm_tiles>,
+              set_gemm_tiles, "tiles such as 256x128 128x128"},
 
     bytes<&M::l1_size>("l1.size", "L1 data cache of a compute unit, 0 none"),
     count<&M::l1_ways>("l1.ways", "associativity of the L1"),
