@@ -43,6 +43,7 @@ constexpr std::array<double, 3> kRingBase{6.6, 14.0, 8.4};  // us
 constexpr std::array<double, 3> kRingHop{0.6, 1.9, 3.4};    // us, over NVLink
 constexpr double kNvlsHop = 25;                             // us
 constexpr std::array<Protocol, 3> kProtocols{Protocol::ll, Protocol::ll128, Protocol::simple};
+constexpr std::array<std::string_view, 3> kProtocolNames{"ll", "ll128", "simple"};
 
 std::size_t column(Protocol protocol) {
   return static_cast<std::size_t>(std::find(kProtocols.begin(), kProtocols.end(), protocol) -
@@ -143,7 +144,7 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
   for (const NcclAlgorithm a : {NcclAlgorithm::ring, NcclAlgorithm::nvls}) {
     if (algorithm != "auto" && (algorithm == "nvls") != (a == NcclAlgorithm::nvls)) continue;
     for (const Protocol p : kProtocols) {
-      if (protocol != "auto" && protocol != name_of(p)) continue;
+      if (protocol != "auto" && protocol != kProtocolNames.at(column(p))) continue;
       const double time = nccl_time(arguments, collective, a, p);
       if (time < 0 || (best >= 0 && time >= best)) continue;
       best = time;
