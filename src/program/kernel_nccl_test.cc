@@ -91,6 +91,10 @@ TEST(NcclKernels, slices_are_a_32nd_of_a_slot_at_least) {
 TEST(NcclKernels, what_is_not_there_is_said) {
   EXPECT_THAT(failure("all-reduce/nccl", 2, {{"protocol", "ll256"}}),
               HasSubstr("parameter 'protocol' cannot be 'll256'"));
+  EXPECT_THAT(failure("all-reduce/nccl", 2, {{"channels", "65"}}),
+              HasSubstr("parameter 'channels' cannot be 65"));
+  EXPECT_THAT(failure("all-reduce/nccl", 2, {{"threads", "32"}}), HasSubstr("cannot be 32"));
+  EXPECT_THAT(failure("all-to-all/nccl", 8, {{"channels", "5"}}), HasSubstr("cannot be 5"));
   EXPECT_THAT(failure("all-gather/nccl", 2, {{"algorithm", "ring"}}),
               HasSubstr("has no parameter 'algorithm'"));
   EXPECT_THAT(failure("all-reduce/nccl", 8, {{"algorithm", "nvls"}}), HasSubstr("no NVLS"));

@@ -111,6 +111,16 @@ void limit_to_cells(NcclChoice& choice, const KernelArguments& arguments, Collec
   choice.channels = static_cast<int>(std::min<std::int64_t>(choice.channels, cells));
 }
 
+int given_or(int chosen, const KernelArguments& arguments, const std::string& parameter,
+             std::int64_t least, std::int64_t most) {
+  const std::int64_t given = arguments.number(parameter);
+  if (given == 0) return chosen;
+  if (given < least || given > most)
+    throw Failure(fmt::format("parameter '{}' cannot be {}", parameter, given), kOption,
+                  fmt::format("it is a number from {} to {}, or 0", least, most));
+  return static_cast<int>(given);
+}
+
 }  // namespace
 
 double nccl_time(const KernelArguments& arguments, Collective collective, NcclAlgorithm algorithm,
@@ -168,10 +178,8 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
     limit_to_cells(choice, arguments, collective);
     if (choice.protocol == Protocol::simple) choice.threads += 32;  // the warp that posts
   }
-  if (const std::int64_t given = arguments.number("channels"); given > 0)
-    choice.channels = static_cast<int>(std::min<std::int64_t>(given, 64));
-  if (const std::int64_t given = arguments.number("threads"); given > 0)
-    choice.threads = static_cast<int>(std::clamp<std::int64_t>(given, 64, 1024));
+  choice.channels = given_or(choice.channels, arguments, "channels", 1, 64);  // MAXCHANNELS
+  choice.threads = given_or(choice.threads, arguments, "threads", 64, 1024);
   return choice;
 }
 
@@ -185,8 +193,7 @@ NcclChoice choose_nccl_peer(const KernelArguments& arguments, Bytes bytes) {
   choice.channels = static_cast<int>(std::clamp<std::int64_t>(parts, 1, most));
   while (choice.channels < static_cast<int>(most) && bytes.count > choice.channels * (16LL << 20))
     choice.channels *= 2;
-  if (const std::int64_t given = arguments.number("channels"); given > 0)
-    choice.channels = static_cast<int>(std::min<std::int64_t>(given, most));
+  choice.channels = given_or(choice.channels, arguments, "channels", 1, most);
   const std::string& protocol = arguments.word("protocol");
   const bool small = bytes.count <= choice.channels * (16LL << 10);
   choice.protocol =
