@@ -123,10 +123,16 @@ struct GpuModel {
   Time dma_schedule_latency{1};      ///< dma.schedule_latency: descriptor to first burst
   Time dma_sync_latency{1};  ///< dma.sync_latency: last acknowledgement to completion visible
 
+  /// cu.code_fetch: until the code of an operation is there that its workgroup has not done before,
+  /// in kernels larger than the instruction caches
+  Time cu_code_fetch{1};
+
   // Launch.
   Time launch_stream_latency{1};  ///< launch.stream_latency: host call to first workgroup
   /// launch.stream_interval: least time between the starts of two kernels of a stream
   Time launch_stream_interval{1};
+  /// launch.library_interval: from the end of a library's kernel to the start of its next call's
+  Time launch_library_interval{1};
   Time launch_graph_latency{1};   ///< launch.graph_latency
   Time launch_graph_interval{1};  ///< launch.graph_interval: the same in a graph
   Time launch_end_latency{1};     ///< launch.end_latency: last workgroup to stream release

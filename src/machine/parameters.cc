@@ -305,11 +305,16 @@ constexpr std::array kParameters{
     time<&M::dma_schedule_latency>("dma.schedule_latency", "descriptor to first burst"),
     time<&M::dma_sync_latency>("dma.sync_latency", "last acknowledgement to completion visible"),
 
+    time<&M::cu_code_fetch>("cu.code_fetch",
+                            "until the code of a kind of operation is fetched, large kernels"),
     time<&M::launch_stream_latency>("launch.stream_latency",
                                     "host call to first workgroup, stream"),
     time<&M::launch_stream_interval>(
         "launch.stream_interval",
         "least time from the start of a kernel to that of the next, stream"),
+    time<&M::launch_library_interval>(
+        "launch.library_interval",
+        "from the end of a communication library's kernel to the start of its next, stream"),
     time<&M::launch_graph_latency>("launch.graph_latency", "host call to first workgroup, graph"),
     time<&M::launch_graph_interval>(
         "launch.graph_interval",

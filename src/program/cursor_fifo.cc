@@ -41,11 +41,11 @@ Span Cursor::slot(int owner, std::int32_t buffer, std::int64_t step, Access acce
 
 bool Cursor::expand_connection(const Op& op, Primitive& out) {
   const Operand& local = op.src.empty() ? op.dst.at(0) : op.src.front();
-  const std::int64_t step = program_->fifo.step.count;
   while (true) {
     // Every region takes the same number of slots, because all regions of an operation are equally
     // long.
     const Region first = region(op, local, 0);
+    const std::int64_t step = program_->fifo.slice_bytes(first.bytes, size_of(program_->type));
     const std::int64_t per_region = (first.bytes + step - 1) / step;
     if (part_ >= per_region * regions(op, local)) return false;
     const Region whole = region(op, local, part_ / per_region);
@@ -72,6 +72,7 @@ bool Cursor::fifo_stage(const Op& op, Region slice, Primitive& out) {
       return fifo_wait(op, out);
     case before:
       out.kind = PrimitiveKind::sync;
+      out.movers = true;
       return sends(op.kind) || tail_in;
     case moving:
       fifo_move(op, slice, out);

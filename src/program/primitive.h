@@ -102,6 +102,7 @@ struct Primitive {
   Time duration{};
   bool remote = false;    ///< post: crosses a NIC (else a copy engine does it)
   bool overlaps = false;  ///< compute
+  bool movers = false;    ///< sync: not of a wavefront that only signals (Kernel::posts_apart)
   bool joint = false;     ///< move: source i goes to destination i, all in one loop
 };
 

@@ -110,6 +110,13 @@ bool Program::crosses_network(int from, int to) const {
   return machine != nullptr && machine->reach(from, to) == machine::Reach::network;
 }
 
+std::int64_t Fifo::slice_bytes(std::int64_t bytes, std::int64_t element) const {
+  if (slices <= 1) return step.count;
+  const std::int64_t grain = 16 * element * slices;  // 16 elements, as NCCL rounds
+  const std::int64_t even = (bytes + grain - 1) / grain * 16 * element;
+  return std::min(step.count, std::max(even, step.count / 32));
+}
+
 std::int64_t Program::slot_bytes() const {
   constexpr std::array<Access, 3> kAccess{Access::plain, Access::packet, Access::ll128};
   return memory_size(fifo.step.count, kAccess.at(static_cast<std::size_t>(protocol)));

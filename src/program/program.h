@@ -209,6 +209,12 @@ struct Kernel {
                             ///< bulk copies (128: 4 KiB each with 32 threads)
   std::int32_t unroll = 0;  ///< iterations of a copy loop whose loads are in flight together; 0:
                             ///< the device model's cu.unroll
+  /// The last wavefront moves nothing: it does the signals, so that the fence of one holds up
+  /// nobody who copies (NCCL's extra warp).
+  bool posts_apart = false;
+  /// Its code is larger than the instruction caches: every launch fetches that of each kind of
+  /// operation again (cu.code_fetch).
+  bool large_code = false;
   std::vector<std::int32_t> bodies{};  ///< one entry per workgroup: index into Program::bodies
 };
 
@@ -245,6 +251,11 @@ struct Semaphore {
 struct Fifo {
   std::int64_t slots = 8;
   Bytes step{512 << 10};  ///< data bytes of one slot
+  /// Operations that do not fill a slot are still cut into so many slices, of a 32nd of a slot at
+  /// least.
+  std::int32_t slices = 1;
+  /// Data bytes of a slice of an operation on `bytes` of elements of `element` bytes.
+  std::int64_t slice_bytes(std::int64_t bytes, std::int64_t element) const;
 };
 
 /// The channels that a rank of an MSCCL++ plan declares, as peers: the k-th channel of a to b is
@@ -271,6 +282,8 @@ class Program {
   Collective collective = Collective::custom;
   Protocol protocol = Protocol::simple;
   bool in_place = false;
+  bool library_call = false;  ///< on a stream launch.library_interval passes between two calls:
+                              ///< the library's events and enqueueing
   int ranks = 0;
   std::vector<Buffer> buffers;
   std::vector<Semaphore> semaphores;

@@ -69,7 +69,9 @@ class Walk {
     bool copies = false;  ///< a copy queue
     std::int64_t waves = 1, grain = 16, unroll = 1;
     std::int32_t last_op = -1;
-    std::int64_t lead = 0, rest = 0;           ///< time of the lead wavefront, of the others
+    std::int64_t lead = 0, rest = 0;  ///< time of the lead wavefront, of the others
+    bool posts_apart = false;
+    std::int64_t poster = 0;                   ///< ... and of the one that only signals
     std::int64_t stores_lead = 0, stores = 0;  ///< acknowledgement of their latest stores
     std::int64_t stores_joined = 0;            ///< ... of those before the last sync
     std::int64_t compute_end = 0;              ///< of a compute that overlaps
@@ -105,10 +107,12 @@ class Walk {
           agent.rank = rank;
           agent.cursor = std::make_unique<program::Cursor>(program_, rank, body);
           agent.waves = (kernel.threads + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
+          agent.posts_apart = kernel.posts_apart && agent.waves > 1;
+          if (agent.posts_apart) --agent.waves;
           agent.grain = kernel.grain;
           agent.unroll =
               std::max<std::int64_t>(1, kernel.unroll > 0 ? kernel.unroll : model.cu_unroll);
-          agent.lead = agent.rest =
+          agent.lead = agent.rest = agent.poster =
               start + number++ * model.dispatch_interval.fs + model.dispatch_latency.fs;
           agents_.push_back(std::move(agent));
         }
@@ -124,7 +128,7 @@ class Walk {
         if (!agent.cursor->next(agent.primitive)) {
           agent.done = true;
           agent.end = std::max({agent.lead, agent.rest, agent.stores, agent.stores_lead,
-                                agent.stores_joined}) +
+                                agent.stores_joined, agent.posts_apart ? agent.poster : 0}) +
                       (agent.copies ? 0 : machine_.model(agent.rank).launch_end_latency.fs);
           return true;
         }
@@ -152,18 +156,23 @@ class Walk {
     switch (p.kind) {
       case PrimitiveKind::sync: {
         agent.lead = agent.rest =
-            std::max({agent.lead, agent.waves > 1 ? agent.rest : agent.lead, agent.compute_end}) +
+            std::max({agent.lead, agent.waves > 1 ? agent.rest : agent.lead, agent.compute_end,
+                      agent.posts_apart && !p.movers ? agent.poster : 0}) +
             model.sync_barrier_latency.fs;
+        if (agent.posts_apart && p.movers) return true;
+        agent.poster = agent.lead;
         agent.stores_joined = std::max({agent.stores_joined, agent.stores, agent.stores_lead});
         return true;
       }
       case PrimitiveKind::move:
         return move(agent);
       case PrimitiveKind::signal:
+        if (agent.posts_apart) std::swap(agent.lead, agent.poster);
         overhead(agent, false);
         if (p.release) release(agent);
         for (std::size_t s = 0; s < p.semaphores.size(); ++s)
           flag(agent.rank, p.semaphores[s], p.values[s], agent.lead);
+        if (agent.posts_apart) std::swap(agent.lead, agent.poster);
         return true;
       case PrimitiveKind::wait: {
         std::int64_t seen = 0;

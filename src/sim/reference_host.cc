@@ -55,6 +55,7 @@ void Reference::make_groups(int rank) {
         group.threads = kernel.threads;
         group.first_wave = static_cast<std::int32_t>(waves_.size());
         group.waves = static_cast<std::int32_t>((kernel.threads + wavefront - 1) / wavefront);
+        group.movers = group.waves - (kernel.posts_apart && group.waves > 1 ? 1 : 0);
         for (std::int32_t w = 0; w < group.waves; ++w) {
           waves_.emplace_back();
           waves_.back().workgroup = static_cast<std::int32_t>(groups_.size()) - 1;
@@ -162,7 +163,9 @@ void Reference::stream_done(int rank, std::int64_t now, const Spent& spent) {
     ++ranks_done_;
     return;
   }
-  const std::int64_t start = std::max(now + 1, state.started + launch_interval(rank));
+  const bool library = program_.library_call && options_.launch == Launch::stream;
+  const std::int64_t gap = library ? machine_.model(rank).launch_library_interval.fs : 1;
+  const std::int64_t start = std::max(now + gap, state.started + launch_interval(rank));
   Spent later = spent;
   later.charge(Reason::launch, start - now);
   push(start, kKernelStart, rank, keep(later), ~0U >> 4);
@@ -183,6 +186,7 @@ void Reference::start_kernel(std::int32_t run, std::int64_t now) {
     group.finished = 0;
     group.stores.clear();
     group.first_epoch = 0;
+    group.fetched = 0;
     for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
       Wave& wave = waves_[index(w)];
       wave.position = 0;

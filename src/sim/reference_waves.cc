@@ -84,6 +84,33 @@ void Reference::pass(Wave& wave, std::int64_t now) {
   }
 }
 
+// Moves and syncs are of all; the rest is done by the first wavefront, signals by the one that does
+// nothing else where there is one.
+bool Reference::takes_part(const Workgroup& group, const Wave& wave, const Primitive& primitive) {
+  const bool posts = wave.index >= group.movers;
+  switch (primitive.kind) {
+    case PrimitiveKind::move:
+      return !posts;
+    case PrimitiveKind::sync:
+      return !posts || !primitive.movers;
+    case PrimitiveKind::signal:
+      return wave.index == (group.movers < group.waves ? group.movers : 0);
+    default:
+      return wave.index == 0;
+  }
+}
+
+// The first wavefront that comes to a kind of operation that moves data fetches its code for all.
+void Reference::fetch_code(Workgroup& group, const Primitive& primitive, std::int64_t now) const {
+  if (!program_.kernels[index(kernels_[index(group.kernel)].kernel)].large_code) return;
+  const program::Op& op = program_.bodies[index(group.body)].ops[index(primitive.op)];
+  if (op.kind == program::OpKind::load || (op.src.empty() && op.dst.empty())) return;
+  const std::uint64_t kind = std::uint64_t{1} << static_cast<int>(op.kind);
+  if ((group.fetched & kind) != 0) return;
+  group.fetched |= kind;
+  group.code_ready = now + machine_.model(group.rank).cu_code_fetch.fs;
+}
+
 // --- One wavefront, until it has to wait.
 
 void Reference::run_wave(std::int32_t id, std::int64_t now) {
@@ -97,17 +124,16 @@ void Reference::run_wave(std::int32_t id, std::int64_t now) {
       return;
     }
     const Primitive& primitive = step->primitive;
-    const bool lead = wave.index == 0;
-    const bool lead_only =
-        primitive.kind != PrimitiveKind::move && primitive.kind != PrimitiveKind::sync;
-    if (lead_only && !lead) {
+    if (!takes_part(group, wave, primitive)) {
       pass(wave, now);
       continue;
     }
     if (step->begin < 0) step->begin = now;
     if (wave.step == 0 && wave.last_op != primitive.op && primitive.kind != PrimitiveKind::sync) {
       wave.last_op = primitive.op;
-      const std::int64_t overhead = machine_.model(group.rank).sync_op_overhead.fs;
+      fetch_code(group, primitive, now);
+      const std::int64_t overhead =
+          std::max(machine_.model(group.rank).sync_op_overhead.fs, group.code_ready - now);
       if (overhead > 1) {
         wave.spent.charge(Reason::issue, overhead);
         push(now + overhead, kWave, id, 0, wave.tag);
@@ -187,7 +213,11 @@ bool Reference::arrive(std::int32_t id, Step& step, std::int64_t now) {
   wave.step = 1;
   Workgroup& group = groups_[index(wave.workgroup)];
   wave.waiting = Waiting::sync;
-  if (++step.arrived < group.waves) return true;
+  // Stores after a sync of movers only are not those that a signal is still waiting for, nor need
+  // it wait for more: the epoch ends with a sync of all.
+  const bool all = !step.primitive.movers || group.movers == group.waves;
+  const std::int32_t joined = all ? group.waves : group.movers;
+  if (++step.arrived < joined) return true;
   const std::int64_t latency = machine_.model(group.rank).sync_barrier_latency.fs;
   Spent spent = wave.spent;
   const std::int64_t computing = std::max<std::int64_t>(0, group.compute_end - now);
@@ -195,11 +225,13 @@ bool Reference::arrive(std::int32_t id, Step& step, std::int64_t now) {
   spent.charge(Reason::barrier, latency);
   group.stores.resize(
       std::max<std::size_t>(group.stores.size(), index(wave.epoch - group.first_epoch) + 1));
-  for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
+  for (std::int32_t w = group.first_wave; w < group.first_wave + joined; ++w) {
     Wave& other = waves_[index(w)];
     other.spent = spent;
-    ++other.epoch;
-    other.own_stores = 0;
+    if (all) {
+      ++other.epoch;
+      other.own_stores = 0;
+    }
     push(now + computing + latency, kWave, w, 0, other.tag);
   }
   while (!group.stores.empty() && group.stores.front() == 0 && group.first_epoch < wave.epoch) {
@@ -226,7 +258,7 @@ Reference::Granularity Reference::granularity(const Workgroup& group,
     }
   }
   const std::int64_t threads = machine_.model(group.rank).cu_wavefront_size;
-  return {per_thread * threads, per_thread * threads * group.waves};
+  return {per_thread * threads, per_thread * threads * group.movers};
 }
 
 std::int64_t Reference::unroll(const Workgroup& group) const {

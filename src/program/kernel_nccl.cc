@@ -1,0 +1,269 @@
+// NCCL's kernels: rings (src/device/all_reduce.h, all_gather.h, reduce_scatter.h, broadcast.h,
+// reduce.h of NVIDIA/nccl 2.30), grouped send and receive (sendrecv.h), NVLS with unregistered
+// buffers (all_reduce.h).
+#include "program/kernel_nccl.h"
+
+#include <fmt/format.h>
+
+#include "program/lower.h"
+
+namespace hemiola::program {
+namespace {
+
+// Dependent loads of a line each: communicator, channel, work (src/device/common.h).
+constexpr int kPrologue = 3;
+constexpr std::int32_t kLine = 128, kAccess = 16;
+
+// Iterations whose loads are in flight together: reduceCopy of common_kernel.h; LL loops line by
+// line (prims_ll.h); LL128 has 8 words of 8 B per thread, 4 accesses (prims_ll128.h).
+int unroll_of(Protocol protocol) {
+  return protocol == Protocol::simple ? 8 : protocol == Protocol::ll ? 1 : 4;
+}
+
+std::vector<plan::ParameterInfo> parameters(bool ll128, bool algorithms) {
+  std::vector<std::string> protocols{"auto", "ll", "simple"};
+  if (ll128) protocols.insert(protocols.begin() + 2, "ll128");
+  std::vector<plan::ParameterInfo> all{
+      {"protocol", "auto", protocols, "auto: what NCCL's tuner takes at this size"},
+      {"channels", "0", {}, "workgroups, of grouped sends per peer; 0: as NCCL chooses"}};
+  if (ll128) all.push_back({"threads", "0", {}, "threads per workgroup; 0: as NCCL chooses"});
+  if (algorithms)
+    all.push_back({"algorithm", "auto", {"auto", "ring", "nvls"}, "auto: what the tuner takes"});
+  return all;
+}
+
+// Every workgroup finds out what it is to do.
+void add_prologue(Program& program) {
+  std::int64_t workgroups = 0;
+  for (const Kernel& kernel : program.kernels)
+    workgroups = std::max(workgroups, static_cast<std::int64_t>(kernel.bodies.size()));
+  const auto buffer = static_cast<std::int32_t>(program.buffers.size());
+  program.buffers.push_back({.name = "work", .bytes = {workgroups * kPrologue * kLine}});
+  for (const Kernel& kernel : program.kernels) {
+    for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
+      std::vector<Op>& ops = program.bodies[static_cast<std::size_t>(kernel.bodies[w])].ops;
+      std::vector<Op> prologue;
+      for (int i = 0; i < kPrologue; ++i) {
+        Op load{.kind = OpKind::load, .src = {{.buffer = buffer}}};
+        load.slice = (static_cast<std::int32_t>(w) * kPrologue + i) * (kLine / kAccess);
+        load.slices = static_cast<std::int32_t>(workgroups) * kPrologue * (kLine / kAccess);
+        load.bytes = {kAccess};
+        load.where = fmt::format("/prologue/{}", i);
+        prologue.push_back(std::move(load));
+      }
+      prologue.push_back({.kind = OpKind::sync, .where = "/prologue"});
+      ops.insert(ops.begin(), prologue.begin(), prologue.end());
+    }
+  }
+}
+
+// Simple: a chunk of 4 steps in 2 slices; broadcast and reduce a step at a time (collectives.h).
+bool has_slices(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::all_gather ||
+         collective == Collective::reduce_scatter;
+}
+
+Program ring(const KernelArguments& arguments, Collective collective, const NcclChoice& choice) {
+  LowerOptions options;
+  options.protocol = choice.protocol;
+  options.machine = arguments.machine;
+  options.workgroups = choice.channels;
+  options.threads = choice.threads;
+  const bool simple = choice.protocol == Protocol::simple;
+  if (simple && has_slices(collective)) options.piece = MiB(2);
+  const std::string plan = fmt::format("{}/ring", name_of(collective));
+  Program program = lower(plan::make(plan, arguments.ranks), options);
+  if (simple && has_slices(collective)) program.fifo = {4, MiB(1), 2};
+  for (Kernel& kernel : program.kernels) {
+    kernel.unroll = unroll_of(choice.protocol);
+    kernel.posts_apart = kernel.large_code = simple;
+  }
+  add_prologue(program);
+  return program;
+}
+
+// Each workgroup owns a part of every rank's chunk and plays a role: scatter copies the input to
+// where the switch reads, reduce lets the switch add and multicasts the sum, gather copies it out.
+Program nvls(const KernelArguments& arguments, const NcclChoice& choice) {
+  const int n = arguments.ranks;
+  KernelWriter writer(arguments, Collective::all_reduce, n);
+  const int channels = choice.channels;
+  const std::int32_t sends = writer.scratch("to the switch", n);
+  const std::int32_t sums = writer.scratch("from the switch", n);
+  std::vector<int> all;
+  for (int rank = 0; rank < n; ++rank) all.push_back(rank);
+  writer.program().groups = {all};
+  // Chunks of a channel: 128 KiB, less where there is little to do (src/enqueue.cc).
+  const std::int64_t part = arguments.size.count / channels;
+  std::int64_t chunk = 128 << 10;
+  for (const std::int64_t times : {64, 8, 2}) {
+    if (part < times * n * chunk && chunk > (16 << 10)) chunk /= 2;
+  }
+  const auto loop = [&] {
+    Op op{.kind = OpKind::loop};
+    op.unit = Bytes{chunk * channels};
+    op.unit_chunks = 1;
+    return op;
+  };
+  const auto everyone = [&](std::int32_t semaphore, OpKind kind) {
+    Op op{.kind = kind, .channel = Channel::memory};
+    for (int distance = 0; distance < n; ++distance)
+      op.semaphores.push_back({neighbour(distance, n), semaphore + distance});
+    return op;
+  };
+  const auto own = [&](std::int32_t semaphore) {
+    Op op{.kind = OpKind::wait, .channel = Channel::memory};
+    for (int distance = 0; distance < n; ++distance)
+      op.semaphores.push_back({own_rank(), semaphore + distance});
+    return op;
+  };
+  const auto counters = [&](const std::string& name) {
+    const auto first = static_cast<std::int32_t>(writer.program().semaphores.size());
+    for (int distance = 0; distance < n; ++distance)
+      writer.program().semaphores.push_back({.name = fmt::format("{}, {} before", name, distance)});
+    return first;
+  };
+  for (int c = 0; c < channels; ++c) {
+    const std::int32_t scattered = counters(fmt::format("channel {} scattered", c));
+    const std::int32_t reduced = counters(fmt::format("channel {} reduced", c));
+    writer.begin(c, channels);  // scatter
+    writer.add(loop());
+    for (int head = 0; head < n; ++head)
+      writer.add(writer.move(OpKind::copy, {{.buffer = writer.input(), .chunk = constant(head)}},
+                             {{.buffer = sends, .chunk = constant(head)}}));
+    writer.sync();
+    writer.add(everyone(scattered, OpKind::signal));
+    writer.add({.kind = OpKind::end_loop});
+    writer.begin(c, channels);  // reduce
+    writer.add(loop());
+    writer.add(own(scattered));
+    writer.sync();
+    Op sum = writer.move(
+        OpKind::group_load_reduce_store,
+        {{.buffer = sends, .chunk = own_rank(), .access = Access::multicast, .group = 0}},
+        {{.buffer = sums, .chunk = own_rank(), .access = Access::multicast, .group = 0}});
+    sum.channel = Channel::switch_;
+    writer.add(std::move(sum));
+    writer.sync();
+    writer.add(everyone(reduced, OpKind::signal));
+    writer.add({.kind = OpKind::end_loop});
+    writer.begin(c, channels);  // gather
+    writer.add(loop());
+    writer.add(own(reduced));
+    writer.sync();
+    for (int head = 0; head < n; ++head)
+      writer.add(writer.move(OpKind::copy, {{.buffer = sums, .chunk = constant(head)}},
+                             {{.buffer = writer.output(), .chunk = constant(head)}}));
+    writer.add({.kind = OpKind::end_loop});
+  }
+  // 20 warps in roles: 8 or 7, 5 or 6, 7.
+  Program program = writer.finish("ncclDevKernel_AllReduce_NVLS", choice.threads / 3 / 32 * 32, 8);
+  program.kernels.front().large_code = true;
+  add_prologue(program);
+  return program;
+}
+
+Program finished(Program program, const KernelArguments& arguments) {
+  program.name = program.source = arguments.name;
+  program.format = "kernel";
+  program.library_call = true;
+  program.plan = nullptr;
+  return program;
+}
+
+template <Collective collective>
+Program make(const KernelArguments& arguments) {
+  const NcclChoice choice = choose_nccl(arguments, collective);
+  return finished(choice.algorithm == NcclAlgorithm::nvls ? nvls(arguments, choice)
+                                                          : ring(arguments, collective, choice),
+                  arguments);
+}
+
+// Sends and receives of all peers at once: of the peer at distance d the channels d - 1, d - 1 + n
+// - 1, ... The warps of a send and of a receive are workgroups of their own here.
+Program all_to_all(const KernelArguments& arguments) {
+  const int n = arguments.ranks;
+  const NcclChoice choice = choose_nccl_peer(arguments, {arguments.size.count / n});
+  KernelWriter writer(arguments, Collective::all_to_all, n);
+  Program& program = writer.program();
+  const int each = choice.channels;
+  program.protocol = choice.protocol;
+  program.fifo = {8, choice.protocol == Protocol::ll ? KiB(32) : KiB(512)};
+  program.inbound = program.outbound = (n - 1) * each;
+  for (int c = 0; c < each; ++c) {
+    for (int distance = 1; distance < n; ++distance) {
+      const std::int32_t index = (distance - 1) * each + c;
+      const Affine to = neighbour(distance, n), from = neighbour(n - distance, n);
+      Op send = writer.move(OpKind::send, {{.buffer = writer.input(), .chunk = to}}, {});
+      Op recv = writer.move(OpKind::recv, {}, {{.buffer = writer.output(), .chunk = from}});
+      send.channel = recv.channel = Channel::none;
+      send.slice = recv.slice = c;
+      send.slices = recv.slices = each;
+      send.send_to = {to, index, index, index};
+      recv.recv_from = {from, index, index, index};
+      writer.begin(c, each);
+      writer.add(std::move(send));
+      writer.begin(c, each);
+      writer.add(std::move(recv));
+    }
+    writer.begin(c, each);
+    writer.add(writer.move(OpKind::copy, {{.buffer = writer.input(), .chunk = own_rank()}},
+                           {{.buffer = writer.output(), .chunk = own_rank()}}));
+  }
+  program = writer.finish("ncclDevKernel_SendRecv", choice.threads, unroll_of(choice.protocol));
+  Kernel& kernel = program.kernels.front();
+  kernel.posts_apart = kernel.large_code = choice.protocol == Protocol::simple;
+  add_prologue(program);
+  return finished(std::move(program), arguments);
+}
+
+KernelInfo ring_info(Collective collective, const std::string& description,
+                     Program (*make)(const KernelArguments&)) {
+  return {.name = fmt::format("{}/nccl", name_of(collective)),
+          .collective = collective,
+          .description = description,
+          .parameters = parameters(true, collective == Collective::all_reduce),
+          .make = make};
+}
+
+}  // namespace
+
+KernelInfo all_reduce_nccl() {
+  return ring_info(Collective::all_reduce, "NCCL's all-reduce, ring or NVLS by its tuner",
+                   make<Collective::all_reduce>);
+}
+
+KernelInfo auto_nccl() {
+  KernelInfo info = all_reduce_nccl();
+  info.name = "auto/nccl";
+  info.description = "what NCCL does for the collective asked for; alone, all-reduce";
+  return info;
+}
+
+KernelInfo all_gather_nccl() {
+  return ring_info(Collective::all_gather, "NCCL's all-gather, a ring",
+                   make<Collective::all_gather>);
+}
+
+KernelInfo reduce_scatter_nccl() {
+  return ring_info(Collective::reduce_scatter, "NCCL's reduce-scatter, a ring",
+                   make<Collective::reduce_scatter>);
+}
+
+KernelInfo broadcast_nccl() {
+  return ring_info(Collective::broadcast, "NCCL's broadcast, a ring", make<Collective::broadcast>);
+}
+
+KernelInfo reduce_nccl() {
+  return ring_info(Collective::reduce, "NCCL's reduce, a ring", make<Collective::reduce>);
+}
+
+KernelInfo all_to_all_nccl() {
+  return {.name = "all-to-all/nccl",
+          .collective = Collective::all_to_all,
+          .description = "grouped sends and receives of NCCL, as nccl-tests does all-to-all",
+          .parameters = parameters(false, false),
+          .make = all_to_all};
+}
+
+}  // namespace hemiola::program

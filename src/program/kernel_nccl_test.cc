@@ -1,0 +1,105 @@
+// NCCL's choices: thresholds, channels, what is refused.
+#include "program/kernel_nccl.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "machine/builders.h"
+#include "machine/machine.h"
+
+namespace hemiola::program {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kKiB = 1024;
+
+/// The protocol of a whole call as the tuner chooses it.
+Protocol protocol_at(Collective collective, int ranks, const std::string& gpu, std::int64_t size) {
+  const machine::Machine machine = machine::load(gpu);
+  KernelArguments arguments{.name = "test", .ranks = ranks, .size = {size}, .machine = &machine};
+  arguments.parameters = {
+      {"protocol", "auto"}, {"channels", "0"}, {"threads", "0"}, {"algorithm", "ring"}};
+  return choose_nccl(arguments, collective).protocol;
+}
+
+Program made(const std::string& name, int ranks, std::int64_t size,
+             const plan::Parameters& parameters = {}) {
+  const Program kernel = load(name, {.ranks = ranks, .parameters = parameters});
+  return bind(kernel, nullptr, {.size = {size}});
+}
+
+std::string failure(const std::string& name, int ranks, const plan::Parameters& parameters) {
+  try {
+    made(name, ranks, 1 << 20, parameters);
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "no failure";
+}
+
+// Where measured times jump: calibrate/aic_h100_sxm_nccl.csv and aic_a100_sxm_nccl.csv.
+TEST(NcclTuner, two_gpus_leave_ll_where_measured_times_jump) {
+  EXPECT_EQ(protocol_at(Collective::all_reduce, 2, "dgx-h100", 1024 * kKiB), Protocol::ll);
+  EXPECT_EQ(protocol_at(Collective::all_reduce, 2, "dgx-h100", 2048 * kKiB), Protocol::simple);
+  EXPECT_EQ(protocol_at(Collective::all_gather, 2, "dgx-h100", 2048 * kKiB), Protocol::ll);
+  EXPECT_EQ(protocol_at(Collective::all_gather, 2, "dgx-h100", 4096 * kKiB), Protocol::simple);
+  EXPECT_EQ(protocol_at(Collective::all_reduce, 2, "dgx-a100", 512 * kKiB), Protocol::ll);
+  EXPECT_EQ(protocol_at(Collective::all_reduce, 2, "dgx-a100", 1024 * kKiB), Protocol::simple);
+}
+
+TEST(NcclTuner, eight_gpus_pass_through_ll128) {
+  EXPECT_EQ(protocol_at(Collective::all_reduce, 8, "dgx-a100", 1024 * kKiB), Protocol::ll);
+  EXPECT_EQ(protocol_at(Collective::all_reduce, 8, "dgx-a100", 4096 * kKiB), Protocol::ll128);
+  EXPECT_EQ(protocol_at(Collective::all_reduce, 8, "dgx-a100", 65536 * kKiB), Protocol::simple);
+}
+
+TEST(NcclTuner, nvls_is_for_more_than_two_ranks_of_a_multicast_switch) {
+  const machine::Machine h100 = machine::load("dgx-h100"), a100 = machine::load("dgx-a100");
+  const auto time = [](const machine::Machine& machine, int ranks) {
+    KernelArguments arguments{.name = "test", .ranks = ranks, .size = MiB(8), .machine = &machine};
+    return nccl_time(arguments, Collective::all_reduce, NcclAlgorithm::nvls, Protocol::simple);
+  };
+  EXPECT_LT(time(h100, 2), 0);
+  EXPECT_GT(time(h100, 4), 25);
+  EXPECT_LT(time(a100, 8), 0);
+}
+
+TEST(NcclKernels, a_small_message_takes_few_channels_and_threads) {
+  EXPECT_EQ(made("all-reduce/nccl", 2, 512).workgroups(0), 1);
+  EXPECT_EQ(made("all-reduce/nccl", 2, 512).kernels.front().threads, 96);
+  EXPECT_EQ(made("all-reduce/nccl", 2, 16 << 20).workgroups(0), 24);
+  EXPECT_EQ(made("all-reduce/nccl", 2, 16 << 20).kernels.front().threads, 544);
+}
+
+TEST(NcclKernels, grouped_sends_take_as_many_channels_as_parts_of_64_kib) {
+  // Per channel of the one peer a send, a receive and a part of the own copy.
+  EXPECT_EQ(made("all-to-all/nccl", 2, 128 * kKiB).workgroups(0), 3);
+  EXPECT_EQ(made("all-to-all/nccl", 2, 1024 * kKiB).workgroups(0), 3 * 8);
+  EXPECT_EQ(made("all-to-all/nccl", 2, 2 * 16 * kKiB).protocol, Protocol::ll);
+  EXPECT_EQ(made("all-to-all/nccl", 2, 2 * 64 * kKiB).protocol, Protocol::simple);
+}
+
+TEST(NcclKernels, slices_are_a_32nd_of_a_slot_at_least) {
+  const Fifo fifo{4, MiB(1), 2};
+  EXPECT_EQ(fifo.slice_bytes(1000, 2), 32 * kKiB);
+  EXPECT_EQ(fifo.slice_bytes(100 * kKiB, 2), 50 * kKiB);
+  EXPECT_EQ(fifo.slice_bytes(2048 * kKiB, 2), 1024 * kKiB);
+  EXPECT_EQ((Fifo{8, KiB(512)}.slice_bytes(1000, 2)), 512 * kKiB);
+}
+
+TEST(NcclKernels, what_is_not_there_is_said) {
+  EXPECT_THAT(failure("all-reduce/nccl", 2, {{"protocol", "ll256"}}),
+              HasSubstr("parameter 'protocol' cannot be 'll256'"));
+  EXPECT_THAT(failure("all-reduce/nccl", 2, {{"channels", "65"}}),
+              HasSubstr("parameter 'channels' cannot be 65"));
+  EXPECT_THAT(failure("all-reduce/nccl", 2, {{"threads", "32"}}), HasSubstr("cannot be 32"));
+  EXPECT_THAT(failure("all-to-all/nccl", 8, {{"channels", "5"}}), HasSubstr("cannot be 5"));
+  EXPECT_THAT(failure("all-gather/nccl", 2, {{"algorithm", "ring"}}),
+              HasSubstr("has no parameter 'algorithm'"));
+  EXPECT_THAT(failure("all-reduce/nccl", 8, {{"algorithm", "nvls"}}), HasSubstr("no NVLS"));
+  EXPECT_THAT(failure("all-to-all/nccl", 1, {}), HasSubstr("needs at least 2 ranks"));
+}
+
+}  // namespace
+}  // namespace hemiola::program

@@ -1,0 +1,66 @@
+// What kernels of libraries do otherwise: the gap between calls, large code, a wavefront that
+// posts.
+
+#include <gtest/gtest.h>
+
+#include "sim/test_machines.h"
+
+namespace hemiola::sim {
+namespace {
+
+using namespace test;
+
+machine::Machine pair() {
+  return distinct("ring:2",
+                  {{"gpu.launch.library_interval", "5000001 ps"}, {"gpu.cu.code_fetch", "7 us"}});
+}
+
+Ops copies(int count) {
+  return Ops(static_cast<std::size_t>(count),
+             transfer(OpKind::copy, {at(0, kInput)}, {at(0, kOutput)}));
+}
+
+TEST(LibraryCalls, follow_each_other_after_the_gap_on_a_stream_and_at_once_in_a_graph) {
+  const machine::Machine machine = pair();
+  for (const Launch launch : {Launch::stream, Launch::graph}) {
+    const Options options{.launch = launch, .warmup = 2, .iterations = 3};
+    program::Program program = make(machine, {{copies(40)}, {}});
+    const Result plain = simulate(machine, program, options);
+    program.library_call = true;
+    const Result call = simulate(machine, program, options);
+    const std::int64_t gap = machine.model(0).launch_library_interval.fs;
+    EXPECT_EQ(call.time.fs - plain.time.fs, launch == Launch::stream ? gap - 1 : 0);
+  }
+}
+
+TEST(LargeCode, is_fetched_once_for_each_kind_of_operation) {
+  const machine::Machine machine = pair();
+  const std::int64_t fetch =
+      machine.model(0).cu_code_fetch.fs - machine.model(0).sync_op_overhead.fs;
+  for (const int count : {1, 3}) {
+    program::Program program = make(machine, {{copies(count)}, {}});
+    const Result small = simulate(machine, program);
+    program.kernels[0].large_code = true;
+    const Result large = simulate(machine, program);
+    EXPECT_EQ(large.time.fs - small.time.fs, fetch);
+  }
+}
+
+TEST(Posting, apart_lets_the_next_slice_go_on_during_a_fence) {
+  const machine::Machine machine = machine::load("dgx-h100");
+  program::Program program = program::load(
+      "all-gather/ring",
+      {.ranks = 2, .parameters = {{"channels", "1"}, {"threads", "512"}, {"piece", "2MiB"}}});
+  program = program::bind(program, &machine, {.size = MiB(4)});
+  const Result together = simulate(machine, program);
+  for (program::Kernel& kernel : program.kernels) {
+    kernel.threads += 32;
+    kernel.posts_apart = true;
+  }
+  const Result apart = simulate(machine, program);
+  EXPECT_LT(apart.time, together.time);
+  EXPECT_GE(apart.time, apart.bound.time());
+}
+
+}  // namespace
+}  // namespace hemiola::sim

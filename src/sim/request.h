@@ -1,0 +1,107 @@
+// A request of the reference engine: what a wavefront's instruction asks of one line, on its way.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/fabric.h"
+#include "sim/spent.h"
+
+namespace hemiola::sim {
+
+/// What a request wants. Stores are posted: they complete when acknowledged.
+enum class Intent : std::uint8_t {
+  load,
+  store,
+  flag,
+  poll,
+  burst,
+  multicast_load,
+  multicast_store,
+  member_load,
+  member_store,
+  write_back
+};
+
+/// Where a request is on its way; the names follow a remote load.
+enum class Stage : std::uint8_t {
+  out,       ///< CU to slice (local) or to an I/O port
+  forward,   ///< links
+  in,        ///< I/O port to slice
+  memory,    ///< slice, memory-side cache, HBM
+  back_out,  ///< slice to I/O port (data or acknowledgement), or to the CU (local)
+  back,      ///< links
+  home,      ///< I/O port to CU
+  done
+};
+
+/// Two cache lines: there are hundreds of thousands of them, visited in the order of time.
+struct alignas(64) Request {
+  const Hop* hops = nullptr;  ///< of the present leg
+  std::int32_t base = 0;      ///< first server that they count from
+  std::uint32_t end_tag = 0;  ///< stream on which it arrives behind them
+  std::int16_t hop_count = 0;
+  std::int16_t hop = 0;
+  std::int32_t carried = 0;   ///< payload of the present leg
+  std::int32_t bytes = 0;     ///< of memory: whole sectors of one line; a burst: any number
+  std::int32_t in_link = -1;  ///< holds a receive buffer slot of this link's server
+  std::int16_t source = 0;    ///< rank that issued it
+  std::int16_t target = 0;    ///< rank whose memory it touches; -1: a multicast group's
+  std::int16_t cu = 0;
+  std::int16_t slice = 0;
+  Intent intent = Intent::load;
+  Stage stage = Stage::out;
+  bool volatile_ : 1 = false;      ///< bypasses L1
+  bool last_store : 1 = false;     ///< the wavefront goes on once this one is issued
+  bool ready : 1 = true;           ///< packet load: all flags seen
+  bool packet : 1 = false;         ///< its data carry flags, see Detail
+  bool polling : 1 = false;        ///< repeats until something else happens: no progress by itself
+  bool reads_source : 1 = false;   ///< burst: the memory access is the read at the source
+  std::int32_t wave = -1;          ///< issuing wavefront
+  std::int32_t route = 0;          ///< path number, or multicast plane, or the link to a member
+  std::int32_t detail = -1;        ///< its Detail, where it has one
+  std::int32_t epoch = 0;          ///< stores: syncs the wavefront had passed
+  std::int32_t next_pending = -1;  ///< next request that waits for the same line
+
+  Spent spent;
+  std::int64_t line = 0;       ///< rank-relative address / line size, at `target`
+  std::int64_t queued_at = 0;  ///< entered an explicit queue
+
+  void follow(const Leg& leg, std::int32_t first_server) {
+    hops = leg.hops;
+    base = first_server;
+    end_tag = leg.end_tag;
+    hop_count = static_cast<std::int16_t>(leg.count);
+    hop = 0;
+  }
+  bool is_multicast() const {
+    return intent == Intent::multicast_load || intent == Intent::multicast_store;
+  }
+  /// A replica that a switch made for one member of a multicast group.
+  bool is_member() const { return intent == Intent::member_load || intent == Intent::member_store; }
+};
+static_assert(sizeof(Request) == 128);
+constexpr int kMostRanks = INT16_MAX;  ///< that a Request can name
+
+/// What only some requests need.
+struct alignas(64) Detail {
+  std::int64_t accepted_at = 0;        ///< by the slice (polls, packet loads)
+  std::int64_t packet_flag = 0;        ///< packets: flag value
+  std::uint64_t packet_mask = 0;       ///< ... and the 8 B granules of the line that it covers
+  std::int64_t increment = 0;          ///< flags
+  std::int32_t semaphore = -1;         ///< flags
+  std::int32_t group = -1;             ///< multicast: group
+  std::int32_t children = 0;           ///< ... and how many members have not answered
+  std::int32_t parent = -1;            ///< member: the request that was replicated
+  std::int64_t destination = 0;        ///< bursts: line at the destination
+  std::int32_t descriptor = -1;        ///< bursts
+  std::int32_t engine = -1;            ///< bursts, flags of engines: the issuing engine
+  std::int16_t destination_slice = 0;  ///< bursts
+};
+
+/// A cause that lies with somebody else: its attribution and when it took effect.
+struct Cause {
+  std::int64_t time = -1;
+  Spent spent{};
+};
+
+}  // namespace hemiola::sim

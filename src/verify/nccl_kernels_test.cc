@@ -1,0 +1,61 @@
+// NCCL's kernels are proven, and right on real data.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "machine/machine.h"
+#include "plan/template.h"
+#include "verify/execute.h"
+#include "verify/verify.h"
+
+namespace hemiola::verify {
+namespace {
+
+void expect_right(const std::string& name, int ranks, std::int64_t size,
+                  const plan::Parameters& parameters, const machine::Machine* machine = nullptr) {
+  const program::Program kernel =
+      program::load(name, {.ranks = ranks, .parameters = parameters, .machine = machine});
+  const program::Program bound = program::bind(kernel, machine, {.size = {size}});
+  std::string what = fmt::format("{} of {} ranks, {} B", name, ranks, size);
+  for (const auto& [parameter, value] : parameters) what += ", " + parameter + "=" + value;
+  const Proof proof = check(bound);
+  EXPECT_EQ(proof.verdict, Verdict::proven) << what << ": " << proof.summary;
+  const Execution run = execute(bound, {.rounds = 2});
+  EXPECT_EQ(run.outcome, Outcome::right) << what << ": " << run.summary;
+}
+
+TEST(NcclKernels, rings_are_right_in_every_protocol_from_less_than_a_slice_to_many_pieces) {
+  for (const std::string name : {"all-reduce/nccl", "all-gather/nccl", "reduce-scatter/nccl",
+                                 "broadcast/nccl", "reduce/nccl"}) {
+    for (const int ranks : {2, 4, 8}) {
+      for (const std::string protocol : {"ll", "ll128", "simple"}) {
+        expect_right(name, ranks, 512, {{"protocol", protocol}});
+        expect_right(name, ranks, 1 << 20, {{"protocol", protocol}, {"channels", "2"}});
+      }
+    }
+  }
+}
+
+TEST(NcclKernels, a_ring_that_uses_its_slots_again_is_right) {
+  expect_right("all-reduce/nccl", 2, 20 << 20, {{"protocol", "simple"}, {"channels", "1"}});
+  expect_right("all-gather/nccl", 4, 4 << 20, {{"protocol", "ll"}, {"channels", "1"}});
+}
+
+TEST(NcclKernels, grouped_sends_are_right) {
+  for (const int ranks : {2, 3, 8}) {
+    for (const std::string protocol : {"ll", "simple"}) {
+      expect_right("all-to-all/nccl", ranks, 48 * ranks, {{"protocol", protocol}});
+      expect_right("all-to-all/nccl", ranks, ranks << 18, {{"protocol", protocol}});
+    }
+  }
+}
+
+TEST(NcclKernels, nvls_is_right_where_a_switch_can_multicast) {
+  const machine::Machine machine = machine::load("dgx-h100");
+  for (const int ranks : {4, 8}) {
+    for (const std::int64_t size : {4 << 10, 8 << 20})
+      expect_right("all-reduce/nccl", ranks, size, {{"algorithm", "nvls"}}, &machine);
+  }
+}
+
+}  // namespace
+}  // namespace hemiola::verify
