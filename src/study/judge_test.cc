@@ -56,7 +56,7 @@ TEST(SuiteRunner, gives_launches_on_a_stream_the_software_of_their_calibrate_ent
   ASSERT_EQ(judgements.size(), 2u);
   const Validation& stream = judgements[0].validation;
   ASSERT_TRUE(stream.software_us.has_value());
-  EXPECT_GT(*stream.software_us, 0);
+  EXPECT_GE(*stream.software_us, 0);  // none where the program is a library call of known cost
   EXPECT_THAT(done, testing::Contains(testing::HasSubstr("on 2 GPUs of dgx-a100")));
   for (const RowResult& row : stream.rows) {
     if (row.skipped.empty()) {
