@@ -1,4 +1,5 @@
 #include "core/text.h"
+#include "core/failure_test_support.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -61,15 +62,7 @@ std::string noise(std::size_t size) {
   return text;
 }
 
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.code(), ExitCode::bad_input);
-    return failure.what();
-  }
-  return "no failure";
-}
+using test::message_of;
 
 TEST_F(Text, a_file_comes_back_byte_for_byte) {
   const std::string content = noise(1'000'003);

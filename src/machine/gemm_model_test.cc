@@ -1,6 +1,7 @@
 // The GEMM model: its limits, its orders, and its error on the rows it was fitted to.
 
 #include "machine/gemm_model.h"
+#include "core/failure_test_support.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,15 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string failure_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.code(), ExitCode::bad_input);
-    return failure.what();
-  }
-  return "no failure";
-}
+using test::message_of;
 
 double flop(const GemmShape& s) {
   return 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k) *
@@ -220,21 +213,21 @@ TEST(Gemm, bad_input_is_named) {
   const GemmShape good{.m = 512, .n = 512, .k = 512};
   GemmShape bad = good;
   bad.n = 0;
-  EXPECT_THAT(failure_of([&] { estimate_gemm(model, bad); }), HasSubstr("n of a GEMM is 0"));
+  EXPECT_THAT(message_of([&] { estimate_gemm(model, bad); }), HasSubstr("n of a GEMM is 0"));
   bad = good;
   bad.batch = -1;
-  EXPECT_THAT(failure_of([&] { estimate_gemm(model, bad); }), HasSubstr("batch of a GEMM is -1"));
-  EXPECT_THAT(failure_of([&] { estimate_gemm(model, good, {.cus = 133}); }),
+  EXPECT_THAT(message_of([&] { estimate_gemm(model, bad); }), HasSubstr("batch of a GEMM is -1"));
+  EXPECT_THAT(message_of([&] { estimate_gemm(model, good, {.cus = 133}); }),
               HasSubstr("compute units of a GEMM is 133"));
-  EXPECT_THAT(failure_of([&] { estimate_gemm(model, good, {.hbm_share = 0}); }),
+  EXPECT_THAT(message_of([&] { estimate_gemm(model, good, {.hbm_share = 0}); }),
               HasSubstr("memory share"));
-  EXPECT_THAT(failure_of([&] {
+  EXPECT_THAT(message_of([&] {
                 estimate_gemm(model, good, {.tile = MatrixTile{0, 64}});
               }),
               HasSubstr("m of the tile"));
   bad = good;
   bad.type = DataType::fp8_e4m3;
-  EXPECT_THAT(failure_of([&] { estimate_gemm(gpu_model("v100"), bad); }),
+  EXPECT_THAT(message_of([&] { estimate_gemm(gpu_model("v100"), bad); }),
               HasSubstr("the matrix units of v100 have no fp8_e4m3"));
 }
 
@@ -306,7 +299,7 @@ TEST(GemmTable, columns_stand_in_any_order_and_types_are_picked) {
 
 TEST(GemmTable, bad_rows_are_named_with_their_line) {
   const auto read = [](const std::string& text) {
-    return failure_of([&] { parse_gemm_table(text, "t.csv", {DataType::bfloat16}); });
+    return message_of([&] { parse_gemm_table(text, "t.csv", {DataType::bfloat16}); });
   };
   EXPECT_THAT(read("dtype,m,n,time_us\n"), HasSubstr("lacks a column"));
   EXPECT_THAT(read("dtype,m,n,k,time_us\nbf16,1,2,3\n"), HasSubstr("t.csv:2"));

@@ -1,6 +1,7 @@
 // The reader of device models, and what the shipped ones say.
 
 #include "machine/gpu_model.h"
+#include "core/failure_test_support.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,15 +30,7 @@ std::string replace(std::string text, const std::string& from, const std::string
   return text.replace(at, from.size(), to);
 }
 
-std::string failure_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.code(), ExitCode::bad_input);
-    return failure.what();
-  }
-  return "no failure";
-}
+using test::message_of;
 
 TEST(GpuModel, the_models_of_the_design_are_shipped) {
   EXPECT_THAT(gpu_model_names(),
@@ -153,9 +146,9 @@ TEST(GpuModel, nothing_of_the_ideal_gpu_costs_more_than_a_femtosecond) {
 }
 
 TEST(GpuModel, an_unknown_name_lists_the_models) {
-  EXPECT_THAT(failure_of([] { gpu_model("h10"); }), AllOf(HasSubstr("unknown device model 'h10'"),
+  EXPECT_THAT(message_of([] { gpu_model("h10"); }), AllOf(HasSubstr("unknown device model 'h10'"),
                                                           HasSubstr("h100"), HasSubstr("mi355x")));
-  EXPECT_THAT(failure_of([] { load_gpu_model("no/such.yaml"); }), HasSubstr("no/such.yaml"));
+  EXPECT_THAT(message_of([] { load_gpu_model("no/such.yaml"); }), HasSubstr("no/such.yaml"));
 }
 
 TEST(SetParameter, a_value_is_set_and_its_source_says_by_whom) {
@@ -169,7 +162,7 @@ TEST(SetParameter, a_value_is_set_and_its_source_says_by_whom) {
 
 TEST(SetParameter, an_unknown_name_is_answered_with_the_nearest) {
   GpuModel model = gpu_model("h100");
-  EXPECT_THAT(failure_of([&] { set_parameter(model, "l2.sise", "25MiB"); }),
+  EXPECT_THAT(message_of([&] { set_parameter(model, "l2.sise", "25MiB"); }),
               AllOf(HasSubstr("unknown device parameter 'l2.sise'"), HasSubstr("l2.size")));
 }
 
@@ -189,7 +182,7 @@ TEST(SetParameter, values_out_of_range_are_errors_and_change_nothing) {
     const auto& name = entry.first;
     const auto& value = entry.second;
     GpuModel model = before;
-    EXPECT_THAT(failure_of([&] { set_parameter(model, name, value); }), ::testing::Ne("no failure"))
+    EXPECT_THAT(message_of([&] { set_parameter(model, name, value); }), ::testing::Ne("no failure"))
         << name << "=" << value;
     for (const Parameter& parameter : gpu_parameters()) {
       EXPECT_EQ(parameter.get(model), parameter.get(before)) << name << " " << parameter.name;
@@ -213,14 +206,14 @@ RC_GTEST_PROP(SetParameter, any_text_is_taken_or_refused_but_never_half_taken,
 TEST(ParseGpuModel, an_unknown_key_is_an_error_with_its_line_and_a_suggestion) {
   const std::string text =
       "name: x\nparameters:\n  l2.sice: {value: 50 MiB, source: \"s\"}\ndescriptoin: y\n";
-  EXPECT_THAT(failure_of([&] { parse_gpu_model(text, "x.yaml"); }),
+  EXPECT_THAT(message_of([&] { parse_gpu_model(text, "x.yaml"); }),
               AllOf(HasSubstr("x.yaml:3:3"), HasSubstr("unknown key 'l2.sice'"),
                     HasSubstr("l2.size"), HasSubstr("x.yaml:4:1"), HasSubstr("description")));
 }
 
 TEST(ParseGpuModel, a_missing_parameter_is_an_error) {
   const std::string text = replace(shipped_text("h100"), "  cu.count:", "  # cu.count:");
-  EXPECT_THAT(failure_of([&] { parse_gpu_model(text, "x.yaml"); }),
+  EXPECT_THAT(message_of([&] { parse_gpu_model(text, "x.yaml"); }),
               HasSubstr("parameter cu.count is missing"));
 }
 
@@ -228,10 +221,10 @@ TEST(ParseGpuModel, parameters_of_absent_parts_may_be_missing_and_of_present_one
   EXPECT_EQ(gpu_model("h100").msc_size.count, 0);
   EXPECT_EQ(gpu_model("h100").sources.at("msc.rate"), "not used by this model");
   const std::string text = shipped_text("h100") + "  msc.size: 1 MiB\n";
-  EXPECT_THAT(failure_of([&] { parse_gpu_model(text, "x.yaml"); }),
+  EXPECT_THAT(message_of([&] { parse_gpu_model(text, "x.yaml"); }),
               AllOf(HasSubstr("msc.rate is missing"), HasSubstr("msc.latency is missing")));
   const std::string mesh = replace(shipped_text("h100"), "value: crossbar", "value: mesh");
-  EXPECT_THAT(failure_of([&] { parse_gpu_model(mesh, "x.yaml"); }),
+  EXPECT_THAT(message_of([&] { parse_gpu_model(mesh, "x.yaml"); }),
               HasSubstr("noc.mesh_columns is missing"));
 }
 
@@ -246,7 +239,7 @@ TEST(ParseGpuModel, a_number_without_source_is_assumed) {
 
 TEST(ParseGpuModel, a_bad_value_names_its_line_and_what_is_expected) {
   const std::string text = replace(shipped_text("h100"), "value: 50 MiB", "value: 50 MB/s");
-  EXPECT_THAT(failure_of([&] { parse_gpu_model(text, "x.yaml"); }),
+  EXPECT_THAT(message_of([&] { parse_gpu_model(text, "x.yaml"); }),
               AllOf(HasSubstr("'50 MB/s' is not a value of l2.size"), HasSubstr("such as 50 MiB")));
 }
 
@@ -255,7 +248,7 @@ TEST(ParseGpuModel, damaged_texts_are_errors) {
        {"", "- a\n- b\n", "name: [", "name: x\nname: y\n", "{}", "name: x\nparameters: 3\n",
         "name: x\nparameters:\n  l2.size: {value: [1], source: \"s\"}\n",
         "name: x\nparameters:\n  l2.size: {source: \"s\"}\n", "? [a]\n: b\n", "\x01\x02"}) {
-    EXPECT_THAT(failure_of([&] { parse_gpu_model(text, "x.yaml"); }), HasSubstr("x.yaml")) << text;
+    EXPECT_THAT(message_of([&] { parse_gpu_model(text, "x.yaml"); }), HasSubstr("x.yaml")) << text;
   }
 }
 

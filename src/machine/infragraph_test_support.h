@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/failure_test_support.h"
 #include "machine/infragraph.h"
 
 namespace hemiola::machine {
@@ -47,15 +48,7 @@ inline std::string edge(const std::string& ep1, const std::string& ep2, const st
          "\"}, scheme: " + scheme + ", link: nvlink}\n";
 }
 
-inline std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.code(), ExitCode::bad_input);
-    return failure.what();
-  }
-  return "no failure";
-}
+using test::message_of;
 
 inline std::string message_for(const std::string& text) {
   return message_of([&] { from_infragraph(text, "file.yaml"); });

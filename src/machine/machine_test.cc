@@ -1,4 +1,5 @@
 #include "machine/machine.h"
+#include "core/failure_test_support.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,15 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.code(), ExitCode::bad_input);
-    return failure.what();
-  }
-  return "no failure";
-}
+using test::message_of;
 
 /// A file that lives as long as the test.
 class File {
