@@ -220,11 +220,6 @@ class Checker {
         op_error(
             fmt::format("a barrier of {} workgroups on a rank of {}", op_->workgroups, present));
     }
-    if (op_->joint &&
-        (op_->src.size() != op_->dst.size() ||
-         (op_->kind != OpKind::put && op_->kind != OpKind::get) || op_->channel != Channel::memory))
-      op_error(
-          "only puts and gets of memory channels, with a destination for each source, are joint");
     const std::int64_t chunks = !op_->src.empty()   ? op_->src.front().chunks
                                 : !op_->dst.empty() ? op_->dst.front().chunks
                                                     : 0;

@@ -80,10 +80,9 @@ bool Cursor::expand(const Op& op, Primitive& out) {
     case OpKind::put_signal:
     case OpKind::put_signal_flush:
     case OpKind::put_packets:
-      if (op.channel == Channel::port) return expand_posts(op, out);
-      return op.joint ? expand_joint_pairs(op, out) : expand_pairs(op, out);
+      return op.channel == Channel::port ? expand_posts(op, out) : expand_pairs(op, out);
     case OpKind::get:
-      return op.joint ? expand_joint_pairs(op, out) : expand_pairs(op, out);
+      return expand_pairs(op, out);
     case OpKind::load:
       return once() && expand_load(op, out);
     case OpKind::read_put_packets:
@@ -212,23 +211,6 @@ bool Cursor::expand_pairs(const Op& op, Primitive& out) {
     out.dst.push_back(span(op.dst[pair], region(op, op.dst[pair], index)));
     return true;
   }
-}
-
-/// The same, all pairs at once.
-bool Cursor::expand_joint_pairs(const Op& op, Primitive& out) {
-  if (op.src.empty()) return false;
-  const std::int64_t count = regions(op, op.src.front());
-  while (part_ < count) {
-    const std::int64_t index = part_++;
-    out.bytes = region(op, op.src.front(), index).bytes;
-    if (out.bytes == 0) continue;
-    out.kind = PrimitiveKind::move;
-    out.joint = true;
-    for (const Operand& source : op.src) out.src.push_back(span(source, region(op, source, index)));
-    for (const Operand& target : op.dst) out.dst.push_back(span(target, region(op, target, index)));
-    return true;
-  }
-  return false;
 }
 
 bool Cursor::expand_load(const Op& op, Primitive& out) {

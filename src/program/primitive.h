@@ -103,7 +103,6 @@ struct Primitive {
   bool remote = false;    ///< post: crosses a NIC (else a copy engine does it)
   bool overlaps = false;  ///< compute
   bool movers = false;    ///< sync: not of a wavefront that only signals (Kernel::posts_apart)
-  bool joint = false;     ///< move: source i goes to destination i, all in one loop
 };
 
 /// Walks the operations of one workgroup and yields its primitives in order. A value: copying it
@@ -154,7 +153,6 @@ class Cursor {
   bool expand_signal(const Op& op, Primitive& out);
   bool expand_dependency(const Op& op, Primitive& out);
   bool expand_pairs(const Op& op, Primitive& out);
-  bool expand_joint_pairs(const Op& op, Primitive& out);
   bool expand_load(const Op& op, Primitive& out);
   bool expand_posts(const Op& op, Primitive& out);
   bool expand_move(const Op& op, Primitive& out);

@@ -93,10 +93,10 @@ bool Op::operator==(const Op& other) const {
          src == other.src && dst == other.dst && semaphores == other.semaphores &&
          target == other.target && targets == other.targets && relaxed == other.relaxed &&
          staged == other.staged && send_to == other.send_to && recv_from == other.recv_from &&
-         joint == other.joint && slice == other.slice && slices == other.slices &&
-         barrier_id == other.barrier_id && workgroups == other.workgroups && count == other.count &&
-         unit == other.unit && unit_chunks == other.unit_chunks && pieces == other.pieces &&
-         flop == other.flop && bytes == other.bytes && duration == other.duration;
+         slice == other.slice && slices == other.slices && barrier_id == other.barrier_id &&
+         workgroups == other.workgroups && count == other.count && unit == other.unit &&
+         unit_chunks == other.unit_chunks && pieces == other.pieces && flop == other.flop &&
+         bytes == other.bytes && duration == other.duration;
 }
 
 Bytes Program::next_legal_size(Bytes wanted, DataType element) const {

@@ -176,8 +176,6 @@ struct Op {
                          ///< NIC takes it to the others
   ConnectionRef send_to{};    ///< send, recv_*_send
   ConnectionRef recv_from{};  ///< recv*
-  bool joint = false;         ///< put, get: all pairs in one loop, which loads every source
-                              ///< before it stores; else pair after pair
   std::int32_t slice = 0;     ///< thread-block group: this workgroup's share ...
   std::int32_t slices = 1;    ///< ... of that many, in units of the program's alignment
   std::int32_t barrier_id = 0;

@@ -310,7 +310,7 @@ void Reference::after_loads(std::int32_t id, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Workgroup& group = groups_[index(wave.workgroup)];
   const Primitive& primitive = step_of(wave)->primitive;
-  if (primitive.src.size() > 1 && !primitive.joint) {
+  if (primitive.src.size() > 1) {
     const Granularity grain = granularity(group, primitive);
     const machine::GpuModel& model = machine_.model(group.rank);
     const std::int64_t unroll = this->unroll(group);

@@ -385,14 +385,6 @@ class ProgramExecution {
       }
     }
     bool stored_packets = false;
-    if (primitive.joint) {
-      for (std::int64_t e = 0; e < count; ++e) {
-        for (std::size_t i = 0; i < sources.size(); ++i)
-          destinations[i].memory->plain[static_cast<std::size_t>(destinations[i].first + e)] =
-              sources[i].memory->plain[static_cast<std::size_t>(sources[i].first + e)];
-      }
-      return true;
-    }
     for (std::int64_t e = 0; e < count; ++e) {
       float sum = 0;
       for (const ProgramData::Elements& source : sources) {

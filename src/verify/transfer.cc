@@ -131,16 +131,6 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
   access.repetition = repetition_;
   access.width = width_of(self.current, self.grain);
   access.threads = self.threads;
-  if (self.current.joint) {
-    Primitive pair = self.current;
-    for (std::size_t i = 0; i < self.current.src.size(); ++i) {
-      pair.src = {self.current.src[i]};
-      pair.dst = {self.current.dst[i]};
-      load(pair, access, self.clock);
-      store(pair, access, self.clock);
-    }
-    return true;
-  }
   load(self.current, access, self.clock);
   const program::Body& body = program_.bodies[static_cast<std::size_t>(self.body)];
   if (body.ops[static_cast<std::size_t>(self.current.op)].kind == program::OpKind::compute &&
