@@ -194,7 +194,9 @@ Snapshot Interpreter::snapshot(const Workgroup& self, Actor actor, std::int32_t 
 
 /// All threads know what any of them learned, and a new segment begins.
 void Interpreter::pass_barrier(Workgroup& self) {
-  for (const Workgroup::Lesson& lesson : self.lessons) self.clock.join(lesson.acquired.now);
+  Clock learned;  // lessons have much in common: first with each other
+  for (const Workgroup::Lesson& lesson : self.lessons) learned.join(lesson.acquired.now);
+  self.clock.join(learned);
   self.lessons.clear();
   ++self.segment;
 }

@@ -34,9 +34,9 @@ SemaphoreState::Waiter& SemaphoreState::waiter(Actor actor) {
 
 void SemaphoreState::learn(const Signal& signal, const Wait& wait, Acquired& acquired) const {
   const bool in_scope = (signal.system_scope && wait.system_scope) || signal.rank == wait.rank;
+  // In this order the second finds what the first brought.
+  if (in_scope) signal.released.join_into(wait.acquire ? acquired.now : acquired.after_fence);
   signal.performed.join_reads_into(acquired.now);
-  if (!in_scope) return;
-  signal.released.join_into(wait.acquire ? acquired.now : acquired.after_fence);
 }
 
 Acquired SemaphoreState::take(const Wait& wait) {
@@ -49,10 +49,18 @@ Acquired SemaphoreState::take(const Wait& wait) {
   self.segment = wait.segment;
   self.reached = std::max(self.reached, needed);
   self.consumes = wait.consume;
-  Acquired acquired;
-  while (self.seen - forgotten_ < kept_.size() && kept_[self.seen - forgotten_].first < needed)
-    learn(kept_[self.seen++ - forgotten_], wait, acquired);
-  return acquired;
+  // What one workgroup learns others often learn too, from the same signals.
+  std::size_t end = self.seen;
+  while (end - forgotten_ < kept_.size() && kept_[end - forgotten_].first < needed) ++end;
+  const bool same = lesson_.begin == self.seen && lesson_.end == end && lesson_.rank == wait.rank &&
+                    lesson_.acquire == wait.acquire && lesson_.system_scope == wait.system_scope;
+  if (!same) {
+    lesson_ = {self.seen, end, wait.rank, wait.acquire, wait.system_scope, {}};
+    for (std::size_t i = self.seen; i < end; ++i)
+      learn(kept_[i - forgotten_], wait, lesson_.acquired);
+  }
+  self.seen = end;
+  return lesson_.acquired;
 }
 
 /// Signals that the only waiting workgroup has learned are not needed any more. Some are kept, so

@@ -68,6 +68,14 @@ class SemaphoreState {
     std::int64_t reached = 0;  ///< the total its last wait needed
     bool consumes = false;
   };
+  struct Lesson {           ///< what the last wait learned
+    std::size_t begin = 0;  ///< of the signals, counted from the very first
+    std::size_t end = 0;
+    std::int32_t rank = -1;  ///< where it waited
+    bool acquire = false;
+    bool system_scope = false;
+    Acquired acquired;
+  };
   Waiter& waiter(Actor actor);
   void learn(const Signal& signal, const Wait& wait, Acquired& acquired) const;
   void forget_old();
@@ -79,6 +87,7 @@ class SemaphoreState {
   std::vector<Signal> kept_;
   std::size_t forgotten_ = 0;  ///< signals before kept_
   std::vector<Waiter> waiters_;
+  Lesson lesson_;
   std::vector<Actor> signallers_;
   bool took_part_ = false;    ///< a wait ended while more signals than it needs were there
   bool late_signal_ = false;  ///< a signal that might have come before an earlier wait
