@@ -93,18 +93,25 @@ class Checker {
   }
 
   ExitCode check_program(const std::string& name) {
-    if (const std::optional<plan::Plan> plan = read_plan_file(name)) {
-      if (!options_.program.size.empty() || !options_.program.sizes.empty())
-        notices_.note("a plan is proven for all sizes");
-      return check_plan(name, *plan);
-    }
+    std::optional<plan::Plan> plan = read_plan_file(name);
     // Of a template of elements the plan says what the result has to be; its program does not.
     if (const plan::TemplateInfo* info = plan::find_template(name); info && !info->in_chunks) {
       const int count = machine_ ? machine_->ranks()
                                  : ranks_without_machine(options_.machine.ranks, true, notices_);
-      return check_plan(name, plan::make(name, count, parameter_values(options_.program.parameters),
-                                         machine_ ? &*machine_ : nullptr));
+      plan = plan::make(name, count, parameter_values(options_.program.parameters),
+                        machine_ ? &*machine_ : nullptr);
     }
+    if (!plan) return check_bound(name, options_.data);
+    const ExitCode code = check_plan(name, *plan);
+    if (machine_ && code == ExitCode::done) return check_bound(name, false);
+    if (!options_.program.size.empty() || !options_.program.sizes.empty())
+      notices_.note("a plan is proven for all sizes: --size is for its program, with --machine");
+    return code;
+  }
+
+  /// The program, of a plan the one it is lowered to: with a machine that its workgroups, queues
+  /// and semaphores fit on it.
+  ExitCode check_bound(const std::string& name, bool run_here) {
     const DataType type = data_type_value(options_.program.dtype);
     const ReduceOp op = reduce_op_value(options_.program.op);
     const int ranks = machine_ ? machine_->ranks()
@@ -126,10 +133,12 @@ class Checker {
           program::bind(program, machine_ ? &*machine_ : nullptr, {size, type, op});
       notices_.show(bound.warnings);
       const verify::Proof proof = verify::check(bound);
-      std::cout << name << " at " << to_string(size) << '\n';
+      std::cout << name << " at " << to_string(size);
+      if (machine_) std::cout << " on " << machine_->name;
+      std::cout << '\n';
       report::print_proof(std::cout, proof, "");
       worst = std::max(worst, code_of(proof.verdict));
-      if (!options_.data) continue;
+      if (!run_here) continue;
       progress_.doing("running " + name + " at " + to_string(size));
       const verify::Execution execution = verify::execute(bound, options_.execute);
       report::print_execution(std::cout, execution, "");

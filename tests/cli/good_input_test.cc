@@ -70,6 +70,19 @@ TEST(Plan, files_are_made_shown_checked_run_and_lifted) {
   EXPECT_TRUE(contains(place.run("plan show rows --rank 1").out, "output[4:8, 0:2]"));
 }
 
+TEST(Check, a_plan_on_a_machine_is_proven_with_its_compute_units) {
+  const Workplace place;
+  const std::string plan =
+      "check ag-gemm/ring --machine dgx-h100 --quiet --param m=256 --param n=128 --param k=128";
+  const Outcome fits = place.run(plan);
+  EXPECT_EQ(fits.code, 0) << fits.out << fits.err;
+  EXPECT_TRUE(contains(fits.out, "on dgx-h100\ncheck: proven")) << fits.out;
+  // One workgroup at a time: the kernel waits for copies that find no place.
+  const Outcome crowded = place.run(plan + " --set gpu.cu.count=1 --set gpu.cu.max_workgroups=1");
+  EXPECT_EQ(crowded.code, 4) << crowded.out << crowded.err;
+  EXPECT_TRUE(contains(crowded.out, "has not started: there is no room")) << crowded.out;
+}
+
 TEST(Plan, one_of_a_machine_follows_its_links) {
   const Outcome made = Workplace().run("plan make all-gather/synth --machine torus:2x2 --quiet");
   EXPECT_EQ(made.code, 0) << made.err;
