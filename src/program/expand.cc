@@ -311,6 +311,7 @@ bool Cursor::expand_compute(const Op& op, Primitive& out) {
     stage_ = 1;
     out.kind = PrimitiveKind::compute;
     out.flop = op.flop;
+    out.product = op.product;
     out.bytes = op.bytes.count;
     out.duration = op.duration;
     out.overlaps = operands > 0;

@@ -272,6 +272,7 @@ class Writer {
   void compute(const Tile& tile) {
     Op op{.kind = OpKind::compute};
     op.flop = tile.flop;
+    op.product = tile.product;
     for (const plan::Area& area : tile.reads) append(op.src, area);
     for (const plan::Area& area : tile.writes) append(op.dst, area);
     add(std::move(op));

@@ -93,6 +93,7 @@ struct Tile {
   std::vector<plan::Area> writes;  ///< not of tiles that only add to an accumulation
   std::vector<plan::Area> made;    ///< all that it writes or adds to
   std::int64_t flop = 0;
+  MatrixProduct product{};  ///< of kernel "gemm"
   std::int64_t output = 0;  ///< tiles of one output add up, and run on one workgroup
   std::vector<const Movement*> after;
   std::vector<std::int64_t> after_tiles;

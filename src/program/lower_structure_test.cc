@@ -9,6 +9,7 @@
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/lower.h"
+#include "program/plan_fixtures.h"
 
 namespace hemiola::program {
 namespace {
@@ -281,6 +282,20 @@ TEST(LowerStructure, peers_are_told_once_of_pushes_that_follow_each_other) {
   const Program program = lower(plan, {.workgroups = 1, .barrier = false});
   EXPECT_THAT(kinds(program.bodies[0]), ElementsAre(OpKind::put, OpKind::put, OpKind::sync,
                                                     OpKind::signal, OpKind::copy, OpKind::wait));
+}
+
+TEST(LowerStructure, a_tile_of_a_product_knows_its_rows_columns_and_depth) {
+  const Program program = lower(fixtures::ag_gemm({.m = 512, .n = 128, .k = 256}), {});
+  int tiles = 0;
+  for (const Body& body : program.bodies) {
+    for (const Op& op : body.ops) {
+      if (op.kind != OpKind::compute) continue;
+      ++tiles;
+      EXPECT_EQ(op.product, (MatrixProduct{64, 64, 256}));
+      EXPECT_EQ(op.flop, 2 * 64 * 64 * 256);
+    }
+  }
+  EXPECT_GT(tiles, 0);
 }
 
 TEST(LowerStructure, operations_say_which_item_of_the_plan_they_come_from) {

@@ -57,6 +57,20 @@ class Maker {
   }
 
  private:
+  /// The last axis that is not reduced are its columns, those before it rows (of all batches); the
+  /// depth is what its flop leave.
+  static MatrixProduct product_of(const Compute& compute, const plan::Rect& box,
+                                  std::int64_t flop) {
+    std::int64_t rows = 1, columns = 0;
+    for (std::size_t a = compute.axes.size(); a-- > 0;) {
+      if (compute.axes[a].reduced) continue;
+      std::int64_t& extent = columns == 0 ? columns : rows;
+      extent = std::max<std::int64_t>(extent, 1) * (box.end[a] - box.begin[a]);
+    }
+    columns = std::max<std::int64_t>(columns, 1);
+    return {rows, columns, std::max<std::int64_t>(flop / (2 * rows * columns), 1)};
+  }
+
   void add(const Compute& compute, std::int32_t number, const std::vector<std::int64_t>& at,
            int rank) {
     Tile tile;
@@ -65,6 +79,7 @@ class Maker {
     std::int64_t output = number;
     const plan::Rect box = tile_box(compute, at);
     tile.flop *= box.elements();
+    if (compute.kernel == "gemm") tile.product = product_of(compute, box, tile.flop);
     for (std::size_t a = 0; a < at.size(); ++a) {
       const plan::ComputeAxis& axis = compute.axes[a];
       output = output * ((axis.extent + axis.tile - 1) / axis.tile) + (axis.reduced ? 0 : at[a]);

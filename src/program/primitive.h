@@ -60,8 +60,8 @@ enum class PrimitiveKind : std::uint8_t {
           ///< mode's multiple of it; 0: none), then signal if any; the push is a release at system
           ///< scope
   flush,  ///< until the proxy has completed everything this workgroup posted
-  compute,  ///< the longer of `duration` and `flop` at the rate of the compute unit. `overlaps`:
-            ///< the workgroup goes on; its next sync ends no sooner than the compute
+  compute,  ///< the longest of `duration`, `flop` at the rate of the compute unit, and `product`.
+            ///< `overlaps`: the workgroup goes on; its next sync ends no sooner than the compute
 };
 std::string_view name_of(PrimitiveKind kind);
 
@@ -99,6 +99,7 @@ struct Primitive {
   std::int32_t barrier_id = 0;
   std::int32_t workgroups = 0;
   std::int64_t flop = 0;
+  MatrixProduct product{};
   Time duration{};
   bool remote = false;    ///< post: crosses a NIC (else a copy engine does it)
   bool overlaps = false;  ///< compute

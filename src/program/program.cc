@@ -96,7 +96,7 @@ bool Op::operator==(const Op& other) const {
          slice == other.slice && slices == other.slices && barrier_id == other.barrier_id &&
          workgroups == other.workgroups && count == other.count && unit == other.unit &&
          unit_chunks == other.unit_chunks && pieces == other.pieces && flop == other.flop &&
-         bytes == other.bytes && duration == other.duration;
+         product == other.product && bytes == other.bytes && duration == other.duration;
 }
 
 Bytes Program::next_legal_size(Bytes wanted, DataType element) const {

@@ -138,7 +138,8 @@ enum class OpKind : std::uint8_t {
   recv_reduce_send,
   recv_reduce_copy,
   recv_reduce_copy_send,
-  // Compute: a stated time and flop (a roofline until the GEMM model comes). With operands it reads
+  // Compute: a stated time, flop at the rate of the matrix units, or a tile of a matrix product
+  // (docs/gemm.md), whichever takes longest. With operands it reads
   // all sources while it computes, then writes all destinations; they may differ in size.
   compute,
   // Structure: `loop` repeats what stands up to its `end_loop`.
@@ -157,6 +158,14 @@ enum class Pieces : std::uint8_t {
 /// How an operation gets at peers. `any`: loads and stores where they reach the peer; behind a NIC
 /// what is put or signalled goes through the port, in order, and the body ends with a flush.
 enum class Channel : std::uint8_t { none, memory, port, switch_, any };
+
+/// Rows, columns and depth of a matrix product, in elements; zero: none.
+struct MatrixProduct {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  bool operator==(const MatrixProduct&) const = default;
+};
 
 /// One operation of a workgroup. Which fields mean something depends on the kind; the readers fill
 /// no others, so that equality of programs is equality of fields.
@@ -188,6 +197,7 @@ struct Op {
   Pieces pieces = Pieces::of_chunk;
   // compute
   std::int64_t flop = 0;
+  MatrixProduct product{};
   Bytes bytes{};
   Time duration{};
   // Where it stands in its file, for messages ("/gpus/0/threadblocks/1/ops/3").

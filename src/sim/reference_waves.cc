@@ -4,10 +4,27 @@
 #include <string>
 #include <utility>
 
+#include "machine/gemm_model.h"
 #include "sim/reference.h"
 
 namespace hemiola::sim {
 namespace {
+
+/// What the matrix units of a compute unit take.
+Time compute_time(const machine::GpuModel& model, const program::Primitive& primitive,
+                  DataType type) {
+  Time time = primitive.duration;
+  if (primitive.flop > 0 && model.cu_matrix_rate > 0) {
+    const Rate flops{model.cu_matrix_rate * model.cu_clock.hertz};
+    time = std::max(time, flops.time_for(primitive.flop));
+  }
+  const program::MatrixProduct& product = primitive.product;
+  if (product.m > 0 && machine::matrix_rate(model, type) > 0) {
+    const machine::MatrixTile tile{static_cast<int>(product.m), static_cast<int>(product.n)};
+    time = std::max(time, machine::gemm_tile_time(model, tile, product.k, type));
+  }
+  return time;
+}
 
 using program::Access;
 using program::Primitive;
@@ -179,11 +196,7 @@ void Reference::run_wave(std::int32_t id, std::int64_t now) {
         if (wave.step == 1) break;
         wave.step = 1;
         const machine::GpuModel& model = machine_.model(group.rank);
-        std::int64_t fs = primitive.duration.fs;
-        if (primitive.flop > 0 && model.cu_matrix_rate > 0) {
-          const Rate flops{model.cu_matrix_rate * model.cu_clock.hertz};
-          fs = std::max(fs, flops.time_for(primitive.flop).fs);
-        }
+        const std::int64_t fs = compute_time(model, primitive, program_.type).fs;
         if (fs <= 0) break;
         Server& alu = fabric_.servers[index(fabric_.gpu_base[index(group.rank)] +
                                             fabric_.layout[index(group.rank)]->cu_alu + group.cu)];

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "machine/gemm_model.h"
 #include "sim/test_machines.h"
 
 namespace hemiola::sim {
@@ -156,6 +157,18 @@ TEST(Wavefronts, a_compute_operation_takes_its_duration_or_its_flop) {
   const Result result = run(machine, {{{fixed, matrix}}, {}});
   EXPECT_EQ(result.time.fs, c.start() + 2 * c.overhead() + Time::from_us(8).fs + c.end());
   EXPECT_EQ(spent_on(result, 0, Reason::compute), Time::from_us(8).fs);
+}
+
+TEST(Wavefronts, a_tile_of_a_product_takes_what_the_model_of_products_says) {
+  const machine::Machine machine = distinct("ring:2", {{"gpu.cu.matrix_rate_4byte", "2048"}});
+  const Costs c(machine);
+  Op tile{.kind = OpKind::compute, .product = {128, 64, 512}};
+  tile.flop = 2 * 128 * 64 * 512;  // the roofline is below
+  const Time modelled =
+      machine::gemm_tile_time(machine.model(0), {128, 64}, 512, DataType::float32);
+  const Result result = run(machine, {{{tile}}, {}});
+  EXPECT_EQ(result.time.fs, c.start() + c.overhead() + modelled.fs + c.end());
+  EXPECT_EQ(spent_on(result, 0, Reason::compute), modelled.fs);
 }
 
 TEST(Wavefronts, a_compute_operation_loads_what_it_reads_meanwhile_and_then_stores) {
