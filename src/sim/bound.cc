@@ -75,6 +75,7 @@ class Walk {
     std::int64_t stores_lead = 0, stores = 0;  ///< acknowledgement of their latest stores
     std::int64_t stores_joined = 0;            ///< ... of those before the last sync
     std::int64_t compute_end = 0;              ///< of a compute that overlaps
+    std::int64_t accepted = 0;                 ///< the access that ended the latest wait
     std::int64_t posted = 0;                   ///< completion of the latest descriptor
     std::vector<std::size_t> posts;            ///< its descriptors
     std::int64_t end = 0;
@@ -167,6 +168,13 @@ class Walk {
       case PrimitiveKind::move:
         return move(agent);
       case PrimitiveKind::signal:
+        if (p.swap) {  // by the access that ended the wait before it
+          for (const program::SemaphoreId id : p.semaphores) {
+            signallers_[id].insert(agent.rank);
+            arrivals_[id].push_back(agent.accepted);
+          }
+          return true;
+        }
         if (agent.posts_apart) std::swap(agent.lead, agent.poster);
         overhead(agent, false);
         if (p.release) release(agent);
@@ -179,7 +187,8 @@ class Walk {
         if (!reached(p, seen)) return false;
         overhead(agent, false);
         const std::int64_t back = model.l2_latency.fs + latencies_.on_chip(agent.rank);
-        agent.lead = std::max(agent.lead + latencies_.on_chip(agent.rank), seen) + back;
+        agent.accepted = std::max(agent.lead + latencies_.on_chip(agent.rank), seen);
+        agent.lead = agent.accepted + back;
         return true;
       }
       case PrimitiveKind::fence:

@@ -394,6 +394,7 @@ void Reference::request_bytes(std::int32_t id, const Span& span, std::int64_t fr
   instruction.rank = span.rank;
   instruction.group = span.group;
   instruction.packet_flag = !is_packet(span.access) ? 0 : span.flag != 0 ? span.flag : 1;
+  instruction.bypass_l1 = span.bypass_l1;
   instruction.from = from;
   instruction.to = to;
   const std::int64_t lines = (to - 1) / line_size_ - from / line_size_ + 1;
@@ -424,6 +425,7 @@ std::int32_t Reference::next_request(Queued& instruction) {
                                        std::min(sectors * sector_, line_size_));
   Request& request = requests_[index(id)];
   request.last_store = instruction.last && high == instruction.to;
+  request.volatile_ = instruction.bypass_l1;
   if (instruction.packet_flag != 0) {
     request.volatile_ = true;
     request.packet = true;
