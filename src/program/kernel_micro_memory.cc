@@ -6,6 +6,7 @@
 namespace hemiola::program {
 namespace {
 
+constexpr std::int64_t kLine = 128;  // where workgroups' shares are cut: none writes half a line
 constexpr std::int32_t kInput = 0, kOutput = 1;
 
 // One thread loads what its next address depends on, as nvbandwidth's device_to_device_latency_sm
@@ -61,6 +62,7 @@ Program copy(const KernelArguments& arguments) {
   const bool write = arguments.word("direction") == "write";
   const int blocks = blocks_of(arguments);
   MicroWriter writer(arguments, arguments.ranks);
+  writer.program().alignment = {kLine};
   const std::vector<int> peers = distances(arguments);
   const Channel channel = engine == "proxy" ? Channel::port : Channel::memory;
   if (engine == "proxy" && !write)

@@ -62,12 +62,18 @@ Program hand_over(const KernelArguments& arguments) {
   return writer.finish();
 }
 
-// An atomic update, a fence behind it, the next one: each fence waits for the update before it.
+// An atomic update, a fence behind it, the next one: each fence waits for the update before it. Two
+// counters in turn, a line apart: where the L2 has two partitions, one in each.
 Program fence(const KernelArguments& arguments) {
+  constexpr int kInLine = 16;  // semaphores of 8 B
   MicroWriter writer(arguments);
-  const std::int32_t counter = writer.semaphore("counter");
-  const Op update{.kind = OpKind::dep_signal, .semaphores = {{own_rank(), counter}}};
-  const std::int32_t body = writer.body(repeated(rounds_of(arguments), {update}));
+  std::vector<Op> updates;
+  for (int counter = 0; counter < 2; ++counter) {
+    updates.push_back(
+        {.kind = OpKind::dep_signal, .semaphores = {{own_rank(), writer.semaphore("counter")}}});
+    for (int i = 1; i < kInLine; ++i) writer.semaphore("the rest of its line");
+  }
+  const std::int32_t body = writer.body(repeated(rounds_of(arguments), updates));
   writer.run_on(0, {writer.kernel({body}, kThreads)});
   return writer.finish();
 }
@@ -120,7 +126,7 @@ KernelInfo micro_hand_over() {
 KernelInfo micro_fence() {
   return {.name = "micro/fence",
           .collective = Collective::custom,
-          .description = "atomic updates with a fence between two of them",
+          .description = "pairs of atomic updates with a fence after each",
           .parameters = {kRounds},
           .make = fence,
           .least_ranks = 1};

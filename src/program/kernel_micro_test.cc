@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plan/template.h"
 #include "program/cursor_test_support.h"
 
 namespace hemiola::program {

@@ -122,6 +122,14 @@ Time MicroRunner::time_of(const MicroEntry& entry, const Settings& parameters, B
     found = machines_.emplace(std::pair(entry.machine, entry.ranks), std::move(machine)).first;
   }
   const machine::Machine& machine = found->second;
+  std::string key = fmt::format("{} {} {} {} {} {}+{}", entry.machine, entry.ranks, entry.program,
+                                size.count, static_cast<int>(entry.options.launch),
+                                entry.options.warmup, entry.options.iterations);
+  for (const auto& [name, value] : parameters) key += fmt::format(" {}={}", name, value);
+  if (const auto known = known_.find(key); known != known_.end()) {
+    checked = known->second.second;
+    return known->second.first;
+  }
   if (doing_) doing_("simulating " + entry.name);
   const program::Program program = program::bind(
       program::load(entry.program,
@@ -139,7 +147,9 @@ Time MicroRunner::time_of(const MicroEntry& entry, const Settings& parameters, B
   } else {
     checked = "skipped";
   }
-  return sim::simulate(machine, program, entry.options).time;
+  const Time time = sim::simulate(machine, program, entry.options).time;
+  known_.emplace(std::move(key), std::pair(time, checked));
+  return time;
 }
 
 }  // namespace hemiola::study
