@@ -49,6 +49,19 @@ TEST(Microbenchmarks, the_port_channel_delivers) {
   EXPECT_EQ(proof_of("send-recv/mscclpp-port").verdict, Verdict::proven);
 }
 
+TEST(Microbenchmarks, two_that_take_the_same_turn_are_found) {
+  program::Program program = program::load("micro/hand-over", {.ranks = 2});
+  program.by_size = nullptr;
+  for (program::Body& body : program.bodies) {
+    for (program::Op& op : body.ops) {
+      if (op.kind == program::OpKind::compare_swap) op.target = 0;
+    }
+  }
+  const Proof proof = check(program::bind(program, nullptr, {.size = KiB(4)}));
+  EXPECT_EQ(proof.verdict, Verdict::partial);
+  EXPECT_EQ(proof.reasons.size(), 2u) << "who goes first is not determined";
+}
+
 TEST(Microbenchmarks, a_turn_that_nobody_takes_is_found) {
   program::Program program = program::load("micro/hand-over", {.ranks = 2});
   program.by_size = nullptr;
