@@ -68,7 +68,9 @@ void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
   add("--warmup", options.warmup, "repetitions before the measured ones", "N");
   add("--iterations", options.iterations, "measured repetitions", "N");
   add("--max-size", options.max_size, "rows of larger sizes are listed, not simulated", "SIZE");
-  add_list("--only", options.only, "entries of the suite whose names begin so; repeatable", "NAME");
+  add_list("--only", options.only,
+           "entries of the suite whose names begin so (micro-: microbenchmarks); repeatable",
+           "NAME");
   verb.add_flag("--all", options.all,
                 "the suite: all sizes up to --max-size, not powers of 4 up to 4 MiB");
   verb.add_flag("--no-check", options.no_check, "do not check the programs first");
