@@ -38,8 +38,11 @@ std::int32_t MicroWriter::body(std::vector<Op> ops) {
 }
 
 Stream MicroWriter::kernel(std::vector<std::int32_t> bodies, int threads, int unroll) {
-  program_.kernels.push_back(
-      {.name = program_.name, .threads = threads, .unroll = unroll, .bodies = std::move(bodies)});
+  program_.kernels.push_back({.name = program_.name,
+                              .threads = threads,
+                              .unroll = unroll,
+                              .bare = true,
+                              .bodies = std::move(bodies)});
   return {{.kind = StreamItem::Kind::kernel,
            .index = static_cast<std::int32_t>(program_.kernels.size()) - 1}};
 }

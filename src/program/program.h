@@ -220,6 +220,9 @@ struct Kernel {
   /// Its code is larger than the instruction caches: every launch fetches that of each kind of
   /// operation again (cu.code_fetch).
   bool large_code = false;
+  /// A loop of a few instructions, as microbenchmarks are: starting an operation costs nothing
+  /// (sync.op_overhead is that of a library's code around it).
+  bool bare = false;
   std::vector<std::int32_t> bodies{};  ///< one entry per workgroup: index into Program::bodies
 };
 

@@ -67,6 +67,7 @@ class Walk {
     Primitive primitive;
     bool loaded = false, done = false;
     bool copies = false;  ///< a copy queue
+    bool bare = false;    ///< Kernel::bare
     std::int64_t waves = 1, grain = 16, unroll = 1;
     std::int32_t last_op = -1;
     std::int64_t lead = 0, rest = 0;  ///< time of the lead wavefront, of the others
@@ -111,6 +112,7 @@ class Walk {
           agent.posts_apart = kernel.posts_apart && agent.waves > 1;
           if (agent.posts_apart) --agent.waves;
           agent.grain = kernel.grain;
+          agent.bare = kernel.bare;
           agent.unroll =
               std::max<std::int64_t>(1, kernel.unroll > 0 ? kernel.unroll : model.cu_unroll);
           agent.lead = agent.rest = agent.poster =
@@ -145,7 +147,7 @@ class Walk {
   void overhead(Agent& agent, bool all) {
     if (agent.last_op == agent.primitive.op) return;
     agent.last_op = agent.primitive.op;
-    const std::int64_t fs = machine_.model(agent.rank).sync_op_overhead.fs;
+    const std::int64_t fs = agent.bare ? 0 : machine_.model(agent.rank).sync_op_overhead.fs;
     if (fs <= 1) return;
     agent.lead += fs;
     if (all) agent.rest += fs;

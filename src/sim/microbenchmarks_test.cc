@@ -25,13 +25,11 @@ TEST(PointerChase, loads_one_after_the_other) {
   const Costs c(machine);
   for (const int hops : {1, 2, 7}) {
     const Result own = run_micro(machine, "micro/pointer-chase", {{"hops", std::to_string(hops)}});
-    EXPECT_EQ(own.rank_end[0].fs,
-              c.start() + c.overhead() + hops * c.local_load(kSector) + c.end());
+    EXPECT_EQ(own.rank_end[0].fs, c.start() + hops * c.local_load(kSector) + c.end());
     const Result peer = run_micro(machine, "micro/pointer-chase",
                                   {{"hops", std::to_string(hops)}, {"memory", "peer"}});
-    EXPECT_EQ(peer.rank_end[0].fs, c.start() + c.overhead() +
-                                       hops * c.remote_load(kSector, c.link(0), c.link(kSector)) +
-                                       c.end());
+    EXPECT_EQ(peer.rank_end[0].fs,
+              c.start() + hops * c.remote_load(kSector, c.link(0), c.link(kSector)) + c.end());
     EXPECT_EQ(peer.counters.at("requests.loads"), hops);
     EXPECT_EQ(peer.rank_end[1], c.gpu.launch_stream_latency) << "who only owns the memory";
   }
@@ -54,6 +52,16 @@ TEST(PointerChase, goes_round_its_footprint) {
   const Result strided = run_micro(machine, "micro/pointer-chase",
                                    {{"footprint", "1KiB"}, {"stride", "256"}, {"start", "128"}});
   EXPECT_EQ(strided.counters.at("requests.loads"), 4) << "once around";
+}
+
+TEST(PingPong, costs_nothing_but_the_ways_of_its_flags) {
+  // `distinct` has an overhead of 17 ns for operations of a library's code.
+  const machine::Machine dear = distinct("ring:2", {{"gpu.sync.op_overhead", "5 us"}});
+  const machine::Machine cheap = distinct("ring:2");
+  for (const std::string memory : {"own", "peer"}) {
+    EXPECT_EQ(run_micro(dear, "micro/ping-pong", {{"memory", memory}}).time,
+              run_micro(cheap, "micro/ping-pong", {{"memory", memory}}).time);
+  }
 }
 
 TEST(HandOver, a_turn_is_passed_by_the_access_that_finds_it) {

@@ -132,8 +132,9 @@ void Reference::run_wave(std::int32_t id, std::int64_t now) {
     if (wave.step == 0 && wave.last_op != primitive.op && primitive.kind != PrimitiveKind::sync) {
       wave.last_op = primitive.op;
       fetch_code(group, primitive, now);
-      const std::int64_t overhead =
-          std::max(machine_.model(group.rank).sync_op_overhead.fs, group.code_ready - now);
+      const bool bare = program_.kernels[index(kernels_[index(group.kernel)].kernel)].bare;
+      const std::int64_t start = bare ? 0 : machine_.model(group.rank).sync_op_overhead.fs;
+      const std::int64_t overhead = std::max(start, group.code_ready - now);
       if (overhead > 1) {
         wave.spent.charge(Reason::issue, overhead);
         push(now + overhead, kWave, id, 0, wave.tag);
