@@ -11,6 +11,7 @@
 #include "core/text.h"
 #include "report/validation.h"
 #include "study/judge.h"
+#include "study/micro.h"
 
 namespace hemiola::cli {
 namespace {
@@ -67,7 +68,9 @@ void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
   add("--warmup", options.warmup, "repetitions before the measured ones", "N");
   add("--iterations", options.iterations, "measured repetitions", "N");
   add("--max-size", options.max_size, "rows of larger sizes are listed, not simulated", "SIZE");
-  add_list("--only", options.only, "entries of the suite whose names begin so; repeatable", "NAME");
+  add_list("--only", options.only,
+           "entries of the suite whose names begin so (micro-: microbenchmarks); repeatable",
+           "NAME");
   verb.add_flag("--all", options.all,
                 "the suite: all sizes up to --max-size, not powers of 4 up to 4 MiB");
   verb.add_flag("--no-check", options.no_check, "do not check the programs first");
@@ -100,14 +103,19 @@ class ValidateRunner {
     understand();
     std::vector<study::Judgement> judgements;
     std::vector<study::OrderResult> orders;
+    std::vector<study::MicroResult> micro;
     {
       Progress progress(!session_.quiet);
       const auto doing = [&](const std::string& what) { progress.doing(what); };
       if (options_.table.empty()) {
         const study::Suite suite = study::shipped_suite();
         if (!options_.all) configuration_.in_sample = study::in_default_sample;
-        judgements = study::SuiteRunner(suite, configuration_, doing).judge(chosen_entries(suite));
+        const Settings settings = one_setting(options_.machine.set);
+        const Chosen chosen = chosen_entries(suite);
+        judgements =
+            study::SuiteRunner(suite, configuration_, settings, doing).judge(chosen.entries);
         orders = study::compare_orders(suite, judgements);
+        micro = study::MicroRunner(configuration_.check, settings, doing).run(suite, chosen.micro);
       } else {
         judgements.push_back(judge_table(doing));
       }
@@ -115,11 +123,12 @@ class ValidateRunner {
     for (const study::Judgement& judgement : judgements)
       notices_.show(judgement.validation.warnings);
     if (options_.table.empty())
-      report::print_suite(std::cout, judgements, orders);
+      report::print_suite(std::cout, judgements, orders, micro);
     else
       report::print_validation(std::cout, judgements.front());
     if (!options_.json.empty())
-      write_file(options_.json, report::validation_json(session_.command, judgements, orders));
+      write_file(options_.json,
+                 report::validation_json(session_.command, judgements, orders, micro));
     if (!options_.csv.empty()) write_file(options_.csv, report::validation_csv(judgements));
     return ExitCode::done;
   }
@@ -130,7 +139,10 @@ class ValidateRunner {
     if (given) throw Failure("does not fit here", SourceLocation{.file = option}, hint);
   }
   study::Judgement judge_table(const std::function<void(const std::string&)>& doing);
-  std::vector<std::string> chosen_entries(const study::Suite& suite) const;
+  struct Chosen {
+    std::vector<std::string> entries, micro;
+  };
+  Chosen chosen_entries(const study::Suite& suite) const;
 
   const ValidateOptions& options_;
   const Session& session_;
@@ -165,7 +177,6 @@ void ValidateRunner::understand() {
   if (options_.table.empty()) {
     const char* hint = "it goes with a table: the suite says it for each of its entries";
     refuse(!options_.machine.machine.empty(), "--machine", hint);
-    refuse(!options_.machine.set.empty(), "--set", hint);
     refuse(!options_.machine.gpu.empty(), "--gpu", hint);
     refuse(!options_.machine.ranks.empty(), "--ranks", hint);
     refuse(!options_.program.empty(), "--program", hint);
@@ -224,21 +235,26 @@ study::Judgement ValidateRunner::judge_table(const std::function<void(const std:
 }
 
 /// The names of entries that begin with one of --only; all of them without it.
-std::vector<std::string> ValidateRunner::chosen_entries(const study::Suite& suite) const {
-  std::vector<std::string> names, chosen;
-  for (const study::SuiteEntry& entry : suite.entries) names.push_back(entry.name);
-  if (options_.only.empty()) return names;
+ValidateRunner::Chosen ValidateRunner::chosen_entries(const study::Suite& suite) const {
+  Chosen all;
+  for (const study::SuiteEntry& entry : suite.entries) all.entries.push_back(entry.name);
+  for (const study::MicroEntry& entry : suite.micro) all.micro.push_back(entry.name);
+  if (options_.only.empty()) return all;
+  std::vector<std::string> names = all.entries;
+  names.insert(names.end(), all.micro.begin(), all.micro.end());
   for (const std::string& beginning : options_.only) {
     const auto begins = [&](const std::string& name) { return name.starts_with(beginning); };
     if (std::none_of(names.begin(), names.end(), begins))
       throw Failure("no entry of the suite begins with '" + beginning + "'",
                     SourceLocation{.file = "--only"}, suggest(beginning, names));
   }
-  std::copy_if(names.begin(), names.end(), std::back_inserter(chosen), [&](const auto& name) {
-    return std::any_of(options_.only.begin(), options_.only.end(),
-                       [&, &whole = name](const auto& o) { return whole.starts_with(o); });
-  });
-  return chosen;
+  const auto unwanted = [&](const std::string& name) {
+    return std::none_of(options_.only.begin(), options_.only.end(),
+                        [&](const std::string& beginning) { return name.starts_with(beginning); });
+  };
+  std::erase_if(all.entries, unwanted);
+  std::erase_if(all.micro, unwanted);
+  return all;
 }
 
 }  // namespace

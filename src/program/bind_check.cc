@@ -266,6 +266,14 @@ class Checker {
     if (op_->bytes.count < 1 || present / op_->bytes.count < op_->slices)
       op_error(fmt::format("a load of {} for each of {} workgroups from memory of {}",
                            to_string(op_->bytes), op_->slices, to_string(Bytes{present})));
+    // So that no load of a chain reaches over the end of the memory.
+    const bool chain = op_->count > 1;
+    if (chain && (op_->bytes.count < 1 || op_->unit.count < op_->bytes.count ||
+                  op_->unit.count % op_->bytes.count != 0 || present % op_->unit.count != 0))
+      op_error(fmt::format("a chain of loads of {}, {} from one to the next, in memory of {}",
+                           to_string(op_->bytes), to_string(op_->unit), to_string(Bytes{present})),
+               "the memory is a multiple of the distance, and that one of a load");
+    if (named) check_peer(op_->src.front().rank(at_));
   }
 
   void check_here() {

@@ -73,6 +73,8 @@ bool Cursor::expand(const Op& op, Primitive& out) {
       return expand_signal(op, out);
     case OpKind::dep_wait:
       return once() && expand_dependency(op, out);
+    case OpKind::compare_swap:
+      return expand_compare_swap(op, out);
     case OpKind::dep_signal:
       if (op.channel == Channel::any) return expand_signal_any(op, out);
       return once() && expand_dependency(op, out);
@@ -84,7 +86,7 @@ bool Cursor::expand(const Op& op, Primitive& out) {
     case OpKind::get:
       return expand_pairs(op, out);
     case OpKind::load:
-      return once() && expand_load(op, out);
+      return expand_load(op, out);
     case OpKind::read_put_packets:
       return op.channel == Channel::port ? expand_read_put_packets(op, out) : expand_move(op, out);
     case OpKind::copy:
@@ -179,7 +181,7 @@ bool Cursor::expand_signal_any(const Op& op, Primitive& out) {
 bool Cursor::expand_dependency(const Op& op, Primitive& out) {
   const std::int64_t iterations = depth_ > 0 ? loops_[0].count : 1;
   const std::int64_t done = indices_.loop[0] + iteration_ * iterations;
-  const bool waits = op.kind == OpKind::dep_wait;
+  const bool waits = op.kind != OpKind::dep_signal;
   for (std::size_t s = 0; s < op.semaphores.size(); ++s) {
     const auto [target, count] =
         op.targets.empty() ? std::pair(op.target, op.count) : op.targets[s];
@@ -213,10 +215,30 @@ bool Cursor::expand_pairs(const Op& op, Primitive& out) {
   }
 }
 
+/// A relaxed wait, then what the access that ended it added.
+bool Cursor::expand_compare_swap(const Op& op, Primitive& out) {
+  if (stage_ > 1 || !expand_dependency(op, out)) return false;
+  const bool adds = stage_++ == 1;
+  if (adds) {
+    out.kind = PrimitiveKind::signal;
+    out.values.assign(out.semaphores.size(), 1);
+  }
+  out.acquire = out.release = false;
+  out.system_scope = out.swap = true;
+  return true;
+}
+
 bool Cursor::expand_load(const Op& op, Primitive& out) {
+  if (stage_ >= std::max<std::int64_t>(1, op.count)) return false;
+  const std::int64_t number = stage_++;
+  const Operand& source = op.src.front();
+  const std::int64_t present =
+      program_->buffers.at(static_cast<std::size_t>(source.buffer)).bytes.count;
   out.kind = PrimitiveKind::move;
   out.bytes = op.bytes.count;
-  out.src.push_back({rank(), op.src.front().buffer, op.slice * op.bytes.count});
+  out.src.push_back({static_cast<std::int32_t>(source.rank(indices_)), source.buffer,
+                     (op.slice * op.bytes.count + number * op.unit.count) % present});
+  out.src.back().bypass_l1 = op.bypass_l1;
   return true;
 }
 

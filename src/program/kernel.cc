@@ -57,6 +57,15 @@ std::int64_t KernelArguments::number(std::string_view parameter) const {
   return *value;
 }
 
+Bytes KernelArguments::bytes(std::string_view parameter) const {
+  if (const auto count = parse_count(word(parameter))) return {*count};
+  const auto value = parse_bytes(word(parameter));
+  if (!value)
+    throw Failure(fmt::format("parameter '{}' cannot be '{}'", parameter, word(parameter)), kOption,
+                  "it is a size such as 16MiB");
+  return *value;
+}
+
 const std::vector<KernelInfo>& kernels() {
   static const std::vector<KernelInfo> all{
 #define HEMIOLA_KERNEL(name) name(),
@@ -75,8 +84,10 @@ const KernelInfo* find_kernel(std::string_view name) {
 std::optional<Program> make_kernel(const std::string& name, const LoadOptions& options) {
   const KernelInfo* info = find_kernel(name);
   if (info == nullptr) return std::nullopt;
-  if (options.ranks < 2)
-    throw Failure(fmt::format("'{}' needs at least 2 ranks, not {}", name, options.ranks), kOption);
+  if (options.ranks < info->least_ranks)
+    throw Failure(
+        fmt::format("'{}' needs at least {} ranks, not {}", name, info->least_ranks, options.ranks),
+        kOption);
   KernelArguments arguments{.name = name,
                             .ranks = options.ranks,
                             .machine = options.machine,

@@ -26,6 +26,7 @@ struct KernelArguments {
 
   const std::string& word(std::string_view parameter) const;
   std::int64_t number(std::string_view parameter) const;  ///< Failure: not a number >= 0
+  Bytes bytes(std::string_view parameter) const;          ///< Failure: not a size
 };
 
 struct KernelInfo {
@@ -34,13 +35,14 @@ struct KernelInfo {
   std::string description;  ///< one line
   std::vector<plan::ParameterInfo> parameters;
   Program (*make)(const KernelArguments&) = nullptr;
+  int least_ranks = 2;
 };
 
 const std::vector<KernelInfo>& kernels();
 const KernelInfo* find_kernel(std::string_view name);
 
 /// Nothing when no kernel has this name. Failure: unknown parameters (with a suggestion), fewer
-/// than two ranks, what the library refuses.
+/// ranks than it needs, what the library refuses.
 std::optional<Program> make_kernel(const std::string& name, const LoadOptions& options);
 
 /// One kernel on all ranks, which run the same code; workgroup by workgroup.

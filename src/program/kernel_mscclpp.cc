@@ -74,6 +74,28 @@ Program packets(const KernelArguments& arguments) {
   });
 }
 
+// examples/tutorials/04-port-channel/bidir_port_channel.cu: one thread; signals, too, go through
+// the proxy and a copy engine.
+Program port(const KernelArguments& arguments) {
+  KernelWriter writer(arguments, Collective::send_recv, 1);
+  const std::int32_t semaphore = writer.semaphore("channel");
+  const int n = writer.ranks();
+  const Op wait{
+      .kind = OpKind::wait, .channel = Channel::memory, .semaphores = {{own_rank(), semaphore}}};
+  writer.begin(0, 1);
+  writer.add({.kind = OpKind::signal,
+              .channel = Channel::port,
+              .semaphores = {{neighbour(1, n), semaphore}}});
+  writer.add(wait);
+  writer.add({.kind = OpKind::put_signal,
+              .channel = Channel::port,
+              .src = {{.buffer = writer.input()}},
+              .dst = {{.rank = neighbour(1, n), .buffer = writer.output()}},
+              .semaphores = {{neighbour(1, n), semaphore}}});
+  writer.add(wait);
+  return writer.finish("bidirPutKernel", 1, 1);
+}
+
 }  // namespace
 
 KernelInfo send_recv_mscclpp_put() {
@@ -98,6 +120,13 @@ KernelInfo send_recv_mscclpp_packets() {
           .description = "MSCCL++ memory channel: LL packets",
           .parameters = parameters(),
           .make = packets};
+}
+
+KernelInfo send_recv_mscclpp_port() {
+  return {.name = "send-recv/mscclpp-port",
+          .collective = Collective::send_recv,
+          .description = "MSCCL++ port channel: put with signal through proxy and copy engine",
+          .make = port};
 }
 
 }  // namespace hemiola::program

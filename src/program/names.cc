@@ -17,6 +17,7 @@ constexpr std::array kOps = std::to_array<std::string_view>({
     "sem_release",
     "dep_wait",
     "dep_signal",
+    "compare_swap",
     "signal",
     "wait",
     "relaxed_signal",

@@ -28,6 +28,7 @@ struct Span {
   std::int64_t run = 0;     ///< > 0: rows of so many bytes: data byte d stands at
   std::int64_t pitch = 0;   ///< offset + (skip + d) / run * pitch + (skip + d) mod run
   std::int64_t skip = 0;
+  bool bypass_l1 = false;  ///< loads of own memory do not look into the L1
 
   /// Calls visit(offset, data, bytes) for each contiguous part of data bytes [begin, end), which
   /// stand one to one in memory, in order.
@@ -96,6 +97,8 @@ struct Primitive {
   bool acquire = false;      ///< wait
   bool system_scope = true;  ///< false: device scope
   bool consume = false;      ///< wait: subtract instead of a running total (several consumers)
+  bool swap = false;  ///< wait: the access that finds the value adds 1 to it; the signal behind
+                      ///< such a wait: that addition, which takes no time of its own
   std::int32_t barrier_id = 0;
   std::int32_t workgroups = 0;
   std::int64_t flop = 0;
@@ -155,6 +158,7 @@ class Cursor {
   bool expand_dependency(const Op& op, Primitive& out);
   bool expand_pairs(const Op& op, Primitive& out);
   bool expand_load(const Op& op, Primitive& out);
+  bool expand_compare_swap(const Op& op, Primitive& out);
   bool expand_posts(const Op& op, Primitive& out);
   bool expand_move(const Op& op, Primitive& out);
   bool expand_compute(const Op& op, Primitive& out);

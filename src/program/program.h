@@ -102,6 +102,9 @@ enum class OpKind : std::uint8_t {
   sem_release,  ///< device-scope semaphores between workgroups
   dep_wait,     ///< wait until a workgroup's progress semaphore reached `target` (MSCCL depid/deps)
   dep_signal,   ///< advance the own progress semaphore
+  compare_swap,  ///< spin until a semaphore has the value of a dep_wait, and add 1 in the same
+                 ///< access
+                 ///< (atomicCAS); relaxed
   // Between ranks.
   signal,
   wait,
@@ -113,7 +116,9 @@ enum class OpKind : std::uint8_t {
   put_signal,
   put_signal_flush,
   get,
-  load,  ///< the first `bytes` of slice `slice` of own memory of fixed size, into registers
+  load,  ///< the first `bytes` of slice `slice` of memory of fixed size, into registers. With a
+         ///< `count` so many, each once the one before has returned (a pointer chase): from one to
+         ///< the next are `unit` bytes, and behind the end of the memory comes its start
   copy,
   reduce,
   reduce_send,
@@ -175,14 +180,16 @@ struct Op {
   ReduceOp reduce = ReduceOp::none;
   std::vector<Operand> src{};
   std::vector<Operand> dst{};
-  std::vector<SemaphoreRef> semaphores{};  ///< signal, wait, sem_*, dep_*, put_signal
+  std::vector<SemaphoreRef> semaphores{};  ///< signal, wait, sem_*, dep_*, compare_swap,
+                                           ///< put_signal
   std::int64_t target = 0;  ///< dep_wait: value to reach, per iteration of the outer loop
   /// dep_wait: by semaphore, the value to reach and what an iteration adds; instead of `target` and
   /// `count`.
   std::vector<std::pair<std::int64_t, std::int64_t>> targets{};
-  bool relaxed = false;  ///< dep_signal: only loads are over; stores may still be on their way
-  bool staged = false;   ///< moves over Channel::any: the first destination is only written where a
-                         ///< NIC takes it to the others
+  bool bypass_l1 = false;  ///< load: served by the L2 or what is behind it (ld.global.cg)
+  bool relaxed = false;    ///< dep_signal: only loads are over; stores may still be on their way
+  bool staged = false;  ///< moves over Channel::any: the first destination is only written where a
+                        ///< NIC takes it to the others
   ConnectionRef send_to{};    ///< send, recv_*_send
   ConnectionRef recv_from{};  ///< recv*
   std::int32_t slice = 0;     ///< thread-block group: this workgroup's share ...
@@ -223,6 +230,9 @@ struct Kernel {
   /// Its code is larger than the instruction caches: every launch fetches that of each kind of
   /// operation again (cu.code_fetch).
   bool large_code = false;
+  /// A loop of a few instructions, as microbenchmarks are: starting an operation costs nothing
+  /// (sync.op_overhead is that of a library's code around it).
+  bool bare = false;
   std::vector<std::int32_t> bodies{};  ///< one entry per workgroup: index into Program::bodies
 };
 

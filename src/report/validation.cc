@@ -103,6 +103,44 @@ std::vector<Total> totals_of(const std::vector<Judgement>& judgements) {
 constexpr auto kLeft = Align::left;
 constexpr auto kRight = Align::right;
 
+void print_entries(std::ostream& out, const std::vector<Judgement>& judgements) {
+  Columns columns({kLeft, kLeft, kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
+  columns.add_heading({"entry", "kind", "regime", "rows", "median", "worst", "geomean", "trivial",
+                       "software", "mark"});
+  columns.add_heading({"", "", "", "", "(%)", "(%)", "(%)", "(%)", "(%)", "(%)"});
+  int met = 0, marked = 0;
+  std::vector<RowResult> all;
+  const auto add = [&](const std::string& name, const std::string& kind,
+                       const study::Summaries& summaries, const study::Marks& marks, bool software,
+                       bool counts) {
+    for (std::size_t i = 0; i < study::kRegimes; ++i) {
+      if (summaries[i].n == 0) continue;
+      std::vector<std::string> cells{name, kind, std::string(name_of(static_cast<Regime>(i)))};
+      add_summary(cells, summaries[i]);
+      cells.push_back(software ? percent_of(summaries[i].median_with_software) : "-");
+      cells.push_back(mark_text(marks[i], summaries[i]));
+      columns.add(std::move(cells));
+      if (!counts) continue;
+      ++marked;
+      if (marks[i].met_by(summaries[i])) ++met;
+    }
+  };
+  for (const Judgement& judgement : judgements) {
+    add(judgement.name, std::string(name_of(*judgement.kind)), judgement.summaries,
+        *judgement.marks, judgement.validation.software_us.has_value(), true);
+    const auto none = [](const Summary& summary) { return summary.n == 0; };
+    if (std::all_of(judgement.summaries.begin(), judgement.summaries.end(), none))
+      columns.add({judgement.name, std::string(name_of(*judgement.kind)), "none", "0"});
+    all.insert(all.end(), judgement.validation.rows.begin(), judgement.validation.rows.end());
+  }
+  for (const Total& total : totals_of(judgements)) {
+    add("all, " + total.launch, total.kind, study::summarise_regimes(total.rows), *total.marks,
+        total.software, false);
+  }
+  columns.print(out, "  ");
+  out << fmt::format("# marks met: {} of {}; simulated {}\n", met, marked, simulated_text(all));
+}
+
 void print_orders(std::ostream& out, const std::vector<study::OrderResult>& orders) {
   if (orders.empty()) return;
   Columns columns({kLeft, kRight, kRight, kRight, kRight, kRight});
@@ -115,6 +153,25 @@ void print_orders(std::ostream& out, const std::vector<study::OrderResult>& orde
   }
   out << "#\n";
   columns.print(out, "  ");
+}
+
+void print_micro(std::ostream& out, const std::vector<study::MicroResult>& micro) {
+  if (micro.empty()) return;
+  Columns columns({kLeft, kRight, kRight, kLeft, kRight, kLeft, kLeft});
+  columns.add_heading(
+      {"microbenchmark", "measured", "simulated", "", "error (%)", "machine", "program"});
+  std::vector<study::Errors> errors;
+  for (const study::MicroResult& one : micro) {
+    columns.add({one.name, fmt::format("{:.6g}", one.measured.value),
+                 fmt::format("{:.5g}", one.simulated), one.measured.unit, signed_percent(one.error),
+                 one.machine, one.program});
+    errors.push_back({.simulated = one.error});
+  }
+  columns.print(out, "  ");
+  const Summary summary = study::summarise(errors);
+  out << fmt::format("# microbenchmarks: {}, median {} %, worst {} %, geomean {} %\n", summary.n,
+                     percent_of(summary.median), percent_of(summary.worst),
+                     percent_of(summary.geomean));
 }
 
 }  // namespace
@@ -156,43 +213,12 @@ void print_validation(std::ostream& out, const Judgement& judgement) {
 }
 
 void print_suite(std::ostream& out, const std::vector<Judgement>& judgements,
-                 const std::vector<study::OrderResult>& orders) {
-  Columns columns({kLeft, kLeft, kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
-  columns.add_heading({"entry", "kind", "regime", "rows", "median", "worst", "geomean", "trivial",
-                       "software", "mark"});
-  columns.add_heading({"", "", "", "", "(%)", "(%)", "(%)", "(%)", "(%)", "(%)"});
-  int met = 0, marked = 0;
-  std::vector<RowResult> all;
-  const auto add = [&](const std::string& name, const std::string& kind,
-                       const study::Summaries& summaries, const study::Marks& marks, bool software,
-                       bool counts) {
-    for (std::size_t i = 0; i < study::kRegimes; ++i) {
-      if (summaries[i].n == 0) continue;
-      std::vector<std::string> cells{name, kind, std::string(name_of(static_cast<Regime>(i)))};
-      add_summary(cells, summaries[i]);
-      cells.push_back(software ? percent_of(summaries[i].median_with_software) : "-");
-      cells.push_back(mark_text(marks[i], summaries[i]));
-      columns.add(std::move(cells));
-      if (!counts) continue;
-      ++marked;
-      if (marks[i].met_by(summaries[i])) ++met;
-    }
-  };
-  for (const Judgement& judgement : judgements) {
-    add(judgement.name, std::string(name_of(*judgement.kind)), judgement.summaries,
-        *judgement.marks, judgement.validation.software_us.has_value(), true);
-    const auto none = [](const Summary& summary) { return summary.n == 0; };
-    if (std::all_of(judgement.summaries.begin(), judgement.summaries.end(), none))
-      columns.add({judgement.name, std::string(name_of(*judgement.kind)), "none", "0"});
-    all.insert(all.end(), judgement.validation.rows.begin(), judgement.validation.rows.end());
-  }
-  for (const Total& total : totals_of(judgements)) {
-    add("all, " + total.launch, total.kind, study::summarise_regimes(total.rows), *total.marks,
-        total.software, false);
-  }
-  columns.print(out, "  ");
-  out << fmt::format("# marks met: {} of {}; simulated {}\n", met, marked, simulated_text(all));
+                 const std::vector<study::OrderResult>& orders,
+                 const std::vector<study::MicroResult>& micro) {
+  if (!judgements.empty()) print_entries(out, judgements);
   print_orders(out, orders);
+  if (!judgements.empty() && !micro.empty()) out << "#\n";
+  print_micro(out, micro);
 }
 
 }  // namespace hemiola::report

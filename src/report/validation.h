@@ -6,21 +6,24 @@
 #include <vector>
 
 #include "study/judge.h"
+#include "study/micro.h"
 
 namespace hemiola::report {
 
 /// A line per row of the table, then the summary by regime. Lines that are no row start with '#'.
 void print_validation(std::ostream& out, const study::Judgement& judgement);
 /// One page: a line per entry and regime, then all rows of a kind and way of launching together,
-/// then comparisons of entries.
+/// then comparisons of entries, then microbenchmarks.
 void print_suite(std::ostream& out, const std::vector<study::Judgement>& judgements,
-                 const std::vector<study::OrderResult>& orders);
+                 const std::vector<study::OrderResult>& orders,
+                 const std::vector<study::MicroResult>& micro = {});
 
 /// The frame of the design (schema "hemiola/1") with `entries`, one per judgement, `comparisons`,
-/// and `rows` and `summary` over all of them. The same input gives the same bytes.
+/// `micro`, and `rows` and `summary` over all of them. The same input gives the same bytes.
 std::string validation_json(const std::string& command,
                             const std::vector<study::Judgement>& judgements,
-                            const std::vector<study::OrderResult>& orders = {});
+                            const std::vector<study::OrderResult>& orders = {},
+                            const std::vector<study::MicroResult>& micro = {});
 /// One line per row of a table.
 std::string validation_csv(const std::vector<study::Judgement>& judgements);
 

@@ -83,6 +83,16 @@ std::string order_object(const study::OrderResult& order) {
       bytes(order.measured_crossover), bytes(order.simulated_crossover));
 }
 
+std::string micro_object(const study::MicroResult& one) {
+  return fmt::format(
+      "{{\"name\": {}, \"hardware\": {}, \"metric\": {}, \"machine\": {}, \"program\": {}, "
+      "\"unit\": {}, \"measured\": {}, \"simulated\": {}, \"error\": {}, \"checked\": {}}}",
+      json_string(one.name), json_string(one.measured.hardware), json_string(one.measured.metric),
+      json_string(one.machine), json_string(one.program), json_string(one.measured.unit),
+      json_number(one.measured.value), json_number(one.simulated), json_number(one.error),
+      json_string(one.checked));
+}
+
 /// Distinct names in order of appearance, with commas.
 template <typename Name>
 std::string distinct(const std::vector<Judgement>& judgements, Name name) {
@@ -99,8 +109,11 @@ std::string distinct(const std::vector<Judgement>& judgements, Name name) {
 }  // namespace
 
 std::string validation_json(const std::string& command, const std::vector<Judgement>& judgements,
-                            const std::vector<study::OrderResult>& orders) {
-  std::string rows, entries, comparisons;
+                            const std::vector<study::OrderResult>& orders,
+                            const std::vector<study::MicroResult>& micro) {
+  std::string rows, entries, comparisons, benchmarks;
+  for (const study::MicroResult& one : micro)
+    benchmarks += (benchmarks.empty() ? "\n    " : ",\n    ") + micro_object(one);
   for (const study::OrderResult& order : orders)
     comparisons += (comparisons.empty() ? "\n    " : ",\n    ") + order_object(order);
   std::vector<RowResult> all;
@@ -115,11 +128,12 @@ std::string validation_json(const std::string& command, const std::vector<Judgem
       "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n"
       "  \"program\": {},\n  \"engine\": \"reference\",\n  \"rows\": [{}\n  ],\n"
       "  \"summary\": {},\n  \"entries\": [{}\n  ],\n"
-      "  \"comparisons\": [{}]\n}}\n",
+      "  \"comparisons\": [{}],\n  \"micro\": [{}]\n}}\n",
       json_string(command), distinct(judgements, [](const Judgement& j) { return j.machine; }),
       distinct(judgements, [](const Judgement& j) { return j.program; }), rows,
       summary_object(study::summarise_regimes(all), "  "), entries,
-      comparisons.empty() ? "" : comparisons + "\n  ");
+      comparisons.empty() ? "" : comparisons + "\n  ",
+      benchmarks.empty() ? "" : benchmarks + "\n  ");
 }
 
 std::string validation_csv(const std::vector<Judgement>& judgements) {

@@ -63,6 +63,36 @@ TEST(ValidationJson, has_the_keys_of_the_design) {
   EXPECT_TRUE(json["comparisons"].empty());
 }
 
+study::MicroResult benchmark() {
+  return {
+      .name = "micro-x",
+      .program = "micro/launch threads=64",
+      .machine = "dgx-h100",
+      .measured = {.hardware = "H100", .metric = "per launch, \"graph\"", .unit = "us", .value = 2},
+      .simulated = 2.5,
+      .error = 0.25,
+      .checked = "full"};
+}
+
+TEST(ValidationJson, has_microbenchmarks) {
+  const auto json = nlohmann::json::parse(validation_json("", {}, {}, {benchmark()}));
+  ASSERT_EQ(json["micro"].size(), 1u);
+  EXPECT_EQ(json["micro"][0]["metric"], "per launch, \"graph\"");
+  EXPECT_EQ(json["micro"][0]["measured"], 2.0);
+  EXPECT_EQ(json["micro"][0]["simulated"], 2.5);
+  EXPECT_EQ(json["micro"][0]["error"], 0.25);
+  EXPECT_TRUE(nlohmann::json::parse(validation_json("", {judgement()}))["micro"].empty());
+}
+
+TEST(SuitePage, ends_with_microbenchmarks) {
+  std::ostringstream out;
+  print_suite(out, {}, {}, {benchmark()});
+  EXPECT_THAT(out.str(),
+              ContainsRegex("micro-x +2 +2.5  us +\\+25.0  dgx-h100 +micro/launch threads=64\n"));
+  EXPECT_THAT(out.str(), HasSubstr("# microbenchmarks: 1, median 25.0 %, worst 25.0 %"));
+  EXPECT_THAT(out.str(), ::testing::Not(HasSubstr("marks met"))) << "no entries were judged";
+}
+
 TEST(ValidationJson, has_comparisons) {
   const study::OrderResult order{
       .name = "a or b", .sizes = 5, .decided = 4, .right = 3, .measured_crossover = KiB(64)};

@@ -67,6 +67,7 @@ class Walk {
     Primitive primitive;
     bool loaded = false, done = false;
     bool copies = false;  ///< a copy queue
+    bool bare = false;    ///< Kernel::bare
     std::int64_t waves = 1, grain = 16, unroll = 1;
     std::int32_t last_op = -1;
     std::int64_t lead = 0, rest = 0;  ///< time of the lead wavefront, of the others
@@ -75,6 +76,7 @@ class Walk {
     std::int64_t stores_lead = 0, stores = 0;  ///< acknowledgement of their latest stores
     std::int64_t stores_joined = 0;            ///< ... of those before the last sync
     std::int64_t compute_end = 0;              ///< of a compute that overlaps
+    std::int64_t accepted = 0;                 ///< the access that ended the latest wait
     std::int64_t posted = 0;                   ///< completion of the latest descriptor
     std::vector<std::size_t> posts;            ///< its descriptors
     std::int64_t end = 0;
@@ -110,6 +112,7 @@ class Walk {
           agent.posts_apart = kernel.posts_apart && agent.waves > 1;
           if (agent.posts_apart) --agent.waves;
           agent.grain = kernel.grain;
+          agent.bare = kernel.bare;
           agent.unroll =
               std::max<std::int64_t>(1, kernel.unroll > 0 ? kernel.unroll : model.cu_unroll);
           agent.lead = agent.rest = agent.poster =
@@ -144,7 +147,7 @@ class Walk {
   void overhead(Agent& agent, bool all) {
     if (agent.last_op == agent.primitive.op) return;
     agent.last_op = agent.primitive.op;
-    const std::int64_t fs = machine_.model(agent.rank).sync_op_overhead.fs;
+    const std::int64_t fs = agent.bare ? 0 : machine_.model(agent.rank).sync_op_overhead.fs;
     if (fs <= 1) return;
     agent.lead += fs;
     if (all) agent.rest += fs;
@@ -167,6 +170,13 @@ class Walk {
       case PrimitiveKind::move:
         return move(agent);
       case PrimitiveKind::signal:
+        if (p.swap) {  // by the access that ended the wait before it
+          for (const program::SemaphoreId id : p.semaphores) {
+            signallers_[id].insert(agent.rank);
+            arrivals_[id].push_back(agent.accepted);
+          }
+          return true;
+        }
         if (agent.posts_apart) std::swap(agent.lead, agent.poster);
         overhead(agent, false);
         if (p.release) release(agent);
@@ -179,7 +189,8 @@ class Walk {
         if (!reached(p, seen)) return false;
         overhead(agent, false);
         const std::int64_t back = model.l2_latency.fs + latencies_.on_chip(agent.rank);
-        agent.lead = std::max(agent.lead + latencies_.on_chip(agent.rank), seen) + back;
+        agent.accepted = std::max(agent.lead + latencies_.on_chip(agent.rank), seen);
+        agent.lead = agent.accepted + back;
         return true;
       }
       case PrimitiveKind::fence:

@@ -131,6 +131,8 @@ class Reference {
   void reply(std::int32_t id, std::int64_t now);
   void write_back(int rank, std::int64_t line, std::int64_t now);
   void apply_flag(Request& request, std::int64_t now);
+  void add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, const Spent& cause,
+                        std::int64_t now);
   void store_packet(Request& request, std::int64_t now);
   bool load_packet(Request& request);
   std::int32_t slice_of(int rank, std::int64_t line) const;
@@ -141,7 +143,7 @@ class Reference {
   struct Watched {
     program::SemaphoreId id;
     std::int64_t target;
-    bool consume;
+    bool consume, swap;
     bool satisfied;
     std::int64_t first_poll;
     Cause cause;
@@ -209,6 +211,7 @@ class Reference {
     std::int64_t packet_flag = 0;
     Intent intent = Intent::load;
     bool last = false;
+    bool bypass_l1 = false;
   };
   struct Cu {
     std::int64_t issue_free = 0;

@@ -203,11 +203,14 @@ void Reference::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::i
   if (request.target != rank) {
     if (!empty) counters_.injected += request.bytes;
     const Fabric::Paths paths = fabric_.paths(rank, request.target);
-    // Load/store fabrics spray by address; a network flow stays on one path.
+    // Load/store fabrics spray by address, so that consecutive bursts go round all paths; a network
+    // flow stays on one.
     request.route =
-        paths.first + static_cast<std::int32_t>(
-                          descriptor.remote ? (rank + request.target) % paths.count
-                                            : machine::select_path(burst.destination, paths.count));
+        paths.first +
+        static_cast<std::int32_t>(
+            descriptor.remote
+                ? (rank + request.target) % paths.count
+                : machine::select_path(burst.destination * line_size_ / engine.burst, paths.count));
   }
   ++counters_.bursts;
   ++engine.in_flight;

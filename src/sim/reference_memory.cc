@@ -289,20 +289,25 @@ void Reference::reply(std::int32_t id, std::int64_t now) {
 // --- Flags. Values change when the slice accepts the update; polls sample when it accepts them.
 
 void Reference::apply_flag(Request& request, std::int64_t now) {
-  SemaphoreState& semaphore =
-      gpus_[index(request.target)].semaphores[index(detail(request).semaphore)];
-  semaphore.value += detail(request).increment;
+  const Detail& flag = detail(request);
+  add_to_semaphore(gpus_[index(request.target)].semaphores[index(flag.semaphore)], flag.increment,
+                   request.spent, now);
+}
+
+void Reference::add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment,
+                                 const Spent& cause, std::int64_t now) {
+  semaphore.value += increment;
   // Whoever waits for this value has it to thank (attribution only; the poll finds out by itself).
   std::erase_if(semaphore.watches, [&](const Watch& watch) {
     Watched& watched = waves_[index(watch.wave)].watched[index(watch.index)];
     if (semaphore.value < watched.target) return false;
     watched.cause.time = now;
-    watched.cause.spent = request.spent;
+    watched.cause.spent = cause;
     // The attribution sums to the end of the look-up; what counts is the acceptance.
     watched.cause.spent.charge_until(Reason::l2, now);
     return true;
   });
-  if (!semaphore.queues.empty()) wake_queues(semaphore, request.spent, now);
+  if (!semaphore.queues.empty()) wake_queues(semaphore, cause, now);
 }
 
 void Reference::sample_poll(Request& request, std::int64_t now) {
@@ -311,11 +316,14 @@ void Reference::sample_poll(Request& request, std::int64_t now) {
     if (watched.satisfied || watched.id.rank != request.target ||
         flag_line(watched.id.index) != request.line)
       continue;
-    std::int64_t& value = gpus_[index(request.target)].semaphores[index(watched.id.index)].value;
+    SemaphoreState& semaphore = gpus_[index(request.target)].semaphores[index(watched.id.index)];
     if (watched.first_poll < 0) watched.first_poll = now;
-    if (value < watched.target) continue;
+    if (semaphore.value < watched.target) continue;
     watched.satisfied = true;
-    if (watched.consume) value -= watched.target;
+    if (watched.consume) semaphore.value -= watched.target;
+    if (!watched.swap) continue;
+    quiet_ = 0;  // somebody who spins may go on
+    add_to_semaphore(semaphore, 1, request.spent, now);
   }
 }
 

@@ -20,7 +20,7 @@ std::size_t index(std::int64_t i) {
 bool Reference::start_signal(std::int32_t id, const Step& step, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Primitive& primitive = step.primitive;
-  const Workgroup& group = groups_[index(wave.workgroup)];
+  if (primitive.swap) return false;  // done by the poll that ended the wait before it
   if (primitive.release && wave.step == 0) {
     if (!drained(wave)) {
       wave.waiting = Waiting::drain;
@@ -73,7 +73,8 @@ bool Reference::start_wait(std::int32_t id, const Step& step, std::int64_t now) 
   wave.watched.clear();
   for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
     const program::SemaphoreId semaphore = primitive.semaphores[s];
-    wave.watched.push_back({semaphore, primitive.values[s], primitive.consume, false, -1, {}});
+    wave.watched.push_back(
+        {semaphore, primitive.values[s], primitive.consume, primitive.swap, false, -1, {}});
     SemaphoreState& state = gpus_[index(semaphore.rank)].semaphores[index(semaphore.index)];
     if (state.value < primitive.values[s])
       state.watches.push_back({id, static_cast<std::int32_t>(s)});

@@ -149,8 +149,9 @@ void Reference::run_wave(std::int32_t id, std::int64_t now) {
     if (wave.step == 0 && wave.last_op != primitive.op && primitive.kind != PrimitiveKind::sync) {
       wave.last_op = primitive.op;
       fetch_code(group, primitive, now);
-      const std::int64_t overhead =
-          std::max(machine_.model(group.rank).sync_op_overhead.fs, group.code_ready - now);
+      const bool bare = program_.kernels[index(kernels_[index(group.kernel)].kernel)].bare;
+      const std::int64_t start = bare ? 0 : machine_.model(group.rank).sync_op_overhead.fs;
+      const std::int64_t overhead = std::max(start, group.code_ready - now);
       if (overhead > 1) {
         wave.spent.charge(Reason::issue, overhead);
         push(now + overhead, kWave, id, 0, wave.tag);
@@ -407,6 +408,7 @@ void Reference::request_bytes(std::int32_t id, const Span& span, std::int64_t fr
   instruction.rank = span.rank;
   instruction.group = span.group;
   instruction.packet_flag = !is_packet(span.access) ? 0 : span.flag != 0 ? span.flag : 1;
+  instruction.bypass_l1 = span.bypass_l1;
   instruction.from = from;
   instruction.to = to;
   const std::int64_t lines = (to - 1) / line_size_ - from / line_size_ + 1;
@@ -437,6 +439,7 @@ std::int32_t Reference::next_request(Queued& instruction) {
                                        std::min(sectors * sector_, line_size_));
   Request& request = requests_[index(id)];
   request.last_store = instruction.last && high == instruction.to;
+  request.volatile_ = instruction.bypass_l1;
   if (instruction.packet_flag != 0) {
     request.volatile_ = true;
     request.packet = true;

@@ -95,7 +95,7 @@ std::vector<Judgement> SuiteRunner::judge(const std::vector<std::string>& names)
 Validation SuiteRunner::validate(const SuiteEntry& entry) {
   auto machine = machines_.find(entry.machine);
   if (machine == machines_.end())
-    machine = machines_.emplace(entry.machine, machine::load(entry.machine)).first;
+    machine = machines_.emplace(entry.machine, machine::load(entry.machine, {.set = set_})).first;
   Configuration configuration = common_;
   configuration.machine = &machine->second;
   configuration.program = entry.program;

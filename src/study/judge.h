@@ -28,10 +28,15 @@ struct Judgement {
 
 class SuiteRunner {
  public:
-  /// `common` says what is the same for all entries: repetitions, max_size, in_sample, check.
+  /// `common` says what is the same for all entries: repetitions, max_size, in_sample, check; `set`
+  /// which parameters of all machines are not as they are shipped.
   SuiteRunner(const Suite& suite, Configuration common,
+              std::vector<std::pair<std::string, std::string>> set,
               std::function<void(const std::string&)> doing)
-      : suite_(suite), common_(std::move(common)), validator_(std::move(doing)) {}
+      : suite_(suite),
+        common_(std::move(common)),
+        set_(std::move(set)),
+        validator_(std::move(doing)) {}
 
   /// In order of `names`. What is wrong with a table is found before anything is simulated. An
   /// entry that is launched on a stream gets the software constant of its calibrate entry, whose
@@ -44,6 +49,7 @@ class SuiteRunner {
 
   const Suite& suite_;
   Configuration common_;
+  std::vector<std::pair<std::string, std::string>> set_;
   std::map<std::string, machine::Machine> machines_;
   Validator validator_;
 };

@@ -51,7 +51,7 @@ TEST(SuiteRunner, gives_launches_on_a_stream_the_software_of_their_calibrate_ent
   const Suite suite = shipped_suite();
   Configuration common{.check = false, .in_sample = [](Bytes size) { return size == KiB(1); }};
   std::vector<std::string> done;
-  SuiteRunner runner(suite, common, [&](const std::string& what) { done.push_back(what); });
+  SuiteRunner runner(suite, common, {}, [&](const std::string& what) { done.push_back(what); });
   const std::vector<Judgement> judgements = runner.judge({"a100-nccl-all-gather-4", "a100-vllm-2"});
   ASSERT_EQ(judgements.size(), 2u);
   const Validation& stream = judgements[0].validation;

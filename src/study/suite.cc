@@ -14,13 +14,6 @@ namespace {
 
 constexpr std::string_view kFolder = "data/measured/";
 
-std::string_view shipped_file(std::string_view name) {
-  for (const EmbeddedFile& file : embedded_files()) {
-    if (file.path == std::string(kFolder) + std::string(name)) return file.content;
-  }
-  return {};
-}
-
 class SuiteReader {
  public:
   explicit SuiteReader(std::string file) : file_(std::move(file)) {}
@@ -33,7 +26,7 @@ class SuiteReader {
       throw Failure("this is not YAML: " + problem.msg,
                     {.file = file_, .line = problem.mark.line + 1});
     }
-    allow_keys(root, {"marks", "entries", "comparisons"});
+    allow_keys(root, {"marks", "entries", "comparisons", "micro"});
     Suite suite{.file = file_};
     const YAML::Node marks = member(root, "marks");
     allow_keys(marks, {"graph", "stream"});
@@ -52,6 +45,14 @@ class SuiteReader {
       member(node, "name");
       suite.comparisons.push_back({text(node, "name", ""), names_of_entries(suite, node, "first"),
                                    names_of_entries(suite, node, "second")});
+    }
+    for (const auto& node : root["micro"]) {
+      MicroEntry entry = read_micro(node);
+      const auto same = [&](const auto& other) { return other.name == entry.name; };
+      if (std::any_of(suite.entries.begin(), suite.entries.end(), same) ||
+          std::any_of(suite.micro.begin(), suite.micro.end(), same))
+        fail(node, "there are two entries named '" + entry.name + "'");
+      suite.micro.push_back(std::move(entry));
     }
     return suite;
   }
@@ -150,16 +151,11 @@ class SuiteReader {
     if (kind != "calibrate" && kind != "check")
       fail(node["kind"], "'kind' must be calibrate or check");
     entry.kind = kind == "check" ? Kind::check : Kind::calibrate;
-    const std::string launch = text(node, "launch", "");
-    if (launch != "graph" && launch != "stream")
-      fail(node["launch"], "'launch' must be graph or stream");
-    entry.launch = launch == "graph" ? sim::Launch::graph : sim::Launch::stream;
+    entry.launch = launch(node);
     const auto type = parse_data_type(text(node, "dtype", "float"));
     if (!type) fail(node["dtype"], "'dtype' must be a data type");
     entry.type = *type;
-    const auto ranks = parse_count(text(node, "ranks", "0"));
-    if (!ranks || *ranks < 0 || *ranks > 1024) fail(node["ranks"], "'ranks' must be a number");
-    entry.ranks = static_cast<int>(*ranks);
+    entry.ranks = static_cast<int>(count(node, "ranks", 0, 0, 1024));
     entry.where = filters(node);
     entry.columns = pairs(node, "columns");
     entry.parameters = pairs(node, "parameters");
@@ -167,6 +163,47 @@ class SuiteReader {
     entry.to = bytes(node, "to", entry.to);
     entry.calibrate = text(node, "calibrate", entry.name);
     return entry;
+  }
+
+  MicroEntry read_micro(const YAML::Node& node) const {
+    constexpr std::int64_t kMost = 1'000'000'000;
+    allow_keys(node, {"name", "hardware", "metric", "machine", "ranks", "program", "parameters",
+                      "size", "base", "operations", "bytes", "launch", "warmup", "iterations"});
+    for (const char* key : {"name", "hardware", "metric", "machine", "program"}) member(node, key);
+    MicroEntry entry{.name = text(node, "name", ""),
+                     .hardware = text(node, "hardware", ""),
+                     .metric = text(node, "metric", ""),
+                     .machine = text(node, "machine", ""),
+                     .program = text(node, "program", "")};
+    entry.where = {.file = file_, .line = node.Mark().line + 1};
+    entry.ranks = static_cast<int>(count(node, "ranks", 2, 1, 1024));
+    entry.parameters = pairs(node, "parameters");
+    entry.base = pairs(node, "base");
+    if (node["size"]) entry.size = bytes(node, "size", {});
+    if (node["base"] && node["base"]["size"]) entry.base_size = bytes(node["base"], "size", {});
+    std::erase_if(entry.base, [](const auto& parameter) { return parameter.first == "size"; });
+    entry.operations = count(node, "operations", 1, 1, kMost);
+    entry.bytes = bytes(node, "bytes", {});
+    entry.options.launch = node["launch"] ? launch(node) : sim::Launch::stream;
+    entry.options.iterations = static_cast<int>(count(node, "iterations", 0, 0, kMost));
+    entry.options.warmup = static_cast<int>(count(node, "warmup", 0, 0, kMost));
+    return entry;
+  }
+
+  sim::Launch launch(const YAML::Node& node) const {
+    const std::string launch = text(node, "launch", "");
+    if (launch != "graph" && launch != "stream")
+      fail(node["launch"], "'launch' must be graph or stream");
+    return launch == "graph" ? sim::Launch::graph : sim::Launch::stream;
+  }
+
+  std::int64_t count(const YAML::Node& node, const std::string& key, std::int64_t otherwise,
+                     std::int64_t least, std::int64_t most) const {
+    if (!node[key]) return otherwise;
+    const auto number = parse_count(text(node, key, ""));
+    if (!number || *number < least || *number > most)
+      fail(node[key], fmt::format("'{}' must be a number from {} to {}", key, least, most));
+    return *number;
   }
 
   std::vector<std::string> names_of_entries(const Suite& suite, const YAML::Node& node,
@@ -218,17 +255,22 @@ Suite parse_suite(std::string_view yaml, const std::string& file) {
   return SuiteReader(file).read(yaml);
 }
 
+std::string_view shipped_table(const std::string& name) {
+  const std::string path = std::string(kFolder) + name;
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (file.path == path) return file.content;
+  }
+  throw Failure("there is no table " + path);
+}
+
 Suite shipped_suite() {
-  return parse_suite(shipped_file("suite.yaml"), std::string(kFolder) + "suite.yaml");
+  return parse_suite(shipped_table("suite.yaml"), std::string(kFolder) + "suite.yaml");
 }
 
 MeasuredTable rows_of(const SuiteEntry& entry) {
-  const std::string_view text = shipped_file(entry.table);
-  if (text.empty())
-    throw Failure("entry '" + entry.name + "': there is no table " + std::string(kFolder) +
-                  entry.table);
-  MeasuredTable table =
-      select(read_measured(text, std::string(kFolder) + entry.table, entry.columns), entry.where);
+  MeasuredTable table = select(
+      read_measured(shipped_table(entry.table), std::string(kFolder) + entry.table, entry.columns),
+      entry.where);
   std::erase_if(table.rows, [&](const MeasuredRow& row) {
     return row.size < entry.from || row.size > entry.to;
   });

@@ -44,6 +44,24 @@ struct SuiteEntry {
   int line = 0;
 };
 
+/// A program that measures what a row of calibrate/micro.csv says: its time, or the time of what it
+/// does beyond `base`, by operation (ns, us) or as a rate (GB/s), as the unit of the row asks.
+struct MicroEntry {
+  std::string name;              ///< no other entry of the suite has it
+  std::string hardware, metric;  ///< the row
+  std::string machine;
+  int ranks = 2;
+  std::string program;
+  std::vector<std::pair<std::string, std::string>> parameters;
+  std::optional<Bytes> size;                              ///< nothing: 1 MiB
+  std::vector<std::pair<std::string, std::string>> base;  ///< parameters that differ in the run
+  std::optional<Bytes> base_size;                         ///< ... whose time does not count
+  std::int64_t operations = 1;
+  Bytes bytes{};  ///< of a rate: that are moved beyond `base`
+  sim::Options options;
+  SourceLocation where;
+};
+
 /// Two ways to do the same, each one or more entries: which is faster at which size?
 struct Comparison {
   std::string name;
@@ -55,12 +73,16 @@ struct Suite {
   Marks graph_marks, stream_marks;
   std::vector<SuiteEntry> entries;
   std::vector<Comparison> comparisons;
+  std::vector<MicroEntry> micro;
 
   const Marks& marks(sim::Launch launch) const {
     return launch == sim::Launch::graph ? graph_marks : stream_marks;
   }
   const SuiteEntry& entry(std::string_view name) const;  ///< must exist
 };
+
+/// A file below data/measured, as it is built into the library. Failure: there is none.
+std::string_view shipped_table(const std::string& name);
 
 /// Failure with line: unknown or missing keys, malformed values, two entries of one name, a
 /// `calibrate` that names no entry or one of kind check, a comparison of entries that are not

@@ -117,7 +117,7 @@ TEST(ShippedSuite, every_entry_has_rows_a_machine_and_a_program) {
 }
 
 TEST(ShippedSuite, every_table_that_is_carried_is_used) {
-  std::set<std::string> used;
+  std::set<std::string> used{"data/measured/calibrate/micro.csv"};  // micro_test.cc
   for (const SuiteEntry& entry : shipped_suite().entries)
     used.insert("data/measured/" + entry.table);
   for (const EmbeddedFile& file : embedded_files()) {

@@ -154,6 +154,7 @@ bool Interpreter::execute_signal(Workgroup& self, Actor actor) {
     effect.rank = self.rank;
     effect.system_scope = primitive.system_scope;
     effect.must_be_awaited = must_be_awaited(self, primitive.op);
+    effect.swap = primitive.swap;
     effect.performed = snapshot(self, actor, thread);
     effect.released = primitive.release ? effect.performed : self.fenced;
     signal(primitive.semaphores[i], primitive.values[i], std::move(effect));

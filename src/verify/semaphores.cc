@@ -8,8 +8,9 @@ void SemaphoreState::add(Signal signal, std::int64_t value) {
   if (std::find(signallers_.begin(), signallers_.end(), signal.actor) == signallers_.end())
     signallers_.push_back(signal.actor);
   for (const Waiter& waiter : waiters_) {
-    const bool after =
-        signal.actor == waiter.actor || signal.performed.clock.reads(waiter.actor) > waiter.segment;
+    const bool after = signal.actor == waiter.actor ||
+                       signal.performed.clock.reads(waiter.actor) > waiter.segment ||
+                       (signal.swap && waiter.reached <= total_);
     late_signal_ = late_signal_ || !after;
   }
   signal.first = total_;

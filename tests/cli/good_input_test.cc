@@ -236,6 +236,20 @@ TEST(Validate, without_a_table_it_runs_entries_of_the_shipped_suite) {
   EXPECT_EQ(json["entries"][0]["trivial"]["fitted_to"], "h100-vllm-2");
 }
 
+TEST(Validate, microbenchmarks_are_part_of_the_suite_and_follow_settings) {
+  const Workplace place;
+  const Outcome run = place.run(
+      "validate --only micro-h100-launch --set gpu.launch.graph_interval=2600ns --json v.json");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_TRUE(contains(run.out, "# microbenchmarks: 2, median 50.0 %, worst 100.0 %")) << run.out;
+  const Json json = Json::parse(place.read("v.json"));
+  ASSERT_EQ(json["micro"].size(), 2u);
+  EXPECT_EQ(json["micro"][0]["name"], "micro-h100-launch-stream");
+  EXPECT_NEAR(json["micro"][0]["error"], 0, 1e-9);
+  EXPECT_NEAR(json["micro"][1]["simulated"], 2.6, 1e-9);
+  EXPECT_TRUE(json["rows"].empty());
+}
+
 TEST(Machine, a_converted_machine_is_valid_and_the_same) {
   const Workplace place;
   ASSERT_EQ(place.run("machine convert dgx-h100 -o a.yaml").code, 0);
