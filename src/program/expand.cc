@@ -85,6 +85,8 @@ bool Cursor::expand(const Op& op, Primitive& out) {
       return expand_pairs(op, out);
     case OpKind::load:
       return once() && expand_load(op, out);
+    case OpKind::clear:
+      return once() && expand_clear(op, out);
     case OpKind::read_put_packets:
       return op.channel == Channel::port ? expand_read_put_packets(op, out) : expand_move(op, out);
     case OpKind::copy:
@@ -218,6 +220,15 @@ bool Cursor::expand_load(const Op& op, Primitive& out) {
   out.bytes = op.bytes.count;
   out.src.push_back({rank(), op.src.front().buffer, op.slice * op.bytes.count});
   return true;
+}
+
+bool Cursor::expand_clear(const Op& op, Primitive& out) {
+  const Operand& operand = op.dst.front();
+  const Region all = region(op, operand, 0);
+  out.kind = PrimitiveKind::move;
+  out.bytes = all.bytes;
+  out.dst.push_back(span(operand, all, true));
+  return out.bytes > 0;
 }
 
 /// Port channels: a descriptor for each region of each pair, or for each semaphore of a plain

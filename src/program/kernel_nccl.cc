@@ -72,7 +72,7 @@ Program ring(const KernelArguments& arguments, Collective collective, const Nccl
   const bool simple = choice.protocol == Protocol::simple;
   if (simple && has_slices(collective)) options.piece = MiB(2);
   const std::string plan = fmt::format("{}/ring", name_of(collective));
-  Program program = lower(plan::make(plan, arguments.ranks), options);
+  Program program = lower(plan::make(plan, arguments.ranks, {}, arguments.machine), options);
   if (simple && has_slices(collective)) program.fifo = {4, MiB(1), 2};
   for (Kernel& kernel : program.kernels) {
     kernel.unroll = unroll_of(choice.protocol);
@@ -231,13 +231,6 @@ KernelInfo ring_info(Collective collective, const std::string& description,
 KernelInfo all_reduce_nccl() {
   return ring_info(Collective::all_reduce, "NCCL's all-reduce, ring or NVLS by its tuner",
                    make<Collective::all_reduce>);
-}
-
-KernelInfo auto_nccl() {
-  KernelInfo info = all_reduce_nccl();
-  info.name = "auto/nccl";
-  info.description = "what NCCL does for the collective asked for; alone, all-reduce";
-  return info;
 }
 
 KernelInfo all_gather_nccl() {

@@ -249,12 +249,7 @@ Reference::Granularity Reference::granularity(const Workgroup& group,
   std::int64_t per_thread = grain;
   for (const std::vector<Span>* spans : {&primitive.src, &primitive.dst}) {
     for (const Span& span : *spans) {
-      const std::int64_t bytes =
-          span.access == Access::packet || span.access == Access::multicast_packet ? 8
-          : span.access == Access::packet8                                         ? 4
-          : span.access == Access::ll128                                           ? 15
-                                                                                   : grain;
-      per_thread = std::min(per_thread, bytes);
+      per_thread = program::data_per_thread(span.access, per_thread);
     }
   }
   const std::int64_t threads = machine_.model(group.rank).cu_wavefront_size;
@@ -374,8 +369,8 @@ void Reference::request_memory(std::int32_t id, const Span& span, std::int64_t b
     request_bytes(id, span, base + span.offset + begin / 120 * 128,
                   base + span.offset + (end + 119) / 120 * 128, intent, last, now);
   } else if (is_packet(span.access)) {
-    request_bytes(id, span, base + span.offset + 2 * begin, base + span.offset + 2 * end, intent,
-                  last, now);
+    request_bytes(id, span, base + span.offset + program::memory_offset(begin, span.access),
+                  base + span.offset + program::memory_offset(end, span.access), intent, last, now);
   } else {
     span.each_part(begin, end, [&](std::int64_t offset, std::int64_t data, std::int64_t bytes) {
       request_bytes(id, span, base + offset, base + offset + bytes, intent,
@@ -393,7 +388,8 @@ void Reference::request_bytes(std::int32_t id, const Span& span, std::int64_t fr
   instruction.last = last;
   instruction.rank = span.rank;
   instruction.group = span.group;
-  instruction.packet_flag = !is_packet(span.access) ? 0 : span.flag != 0 ? span.flag : 1;
+  // A store that clears needs no flag: those that others wait for differ by repetition.
+  instruction.packet_flag = is_packet(span.access) ? span.flag : 0;
   instruction.from = from;
   instruction.to = to;
   const std::int64_t lines = (to - 1) / line_size_ - from / line_size_ + 1;

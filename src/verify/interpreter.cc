@@ -194,7 +194,10 @@ Snapshot Interpreter::snapshot(const Workgroup& self, Actor actor, std::int32_t 
 
 /// All threads know what any of them learned, and a new segment begins.
 void Interpreter::pass_barrier(Workgroup& self) {
-  for (const Workgroup::Lesson& lesson : self.lessons) self.clock.join(lesson.acquired.now);
+  for (const Workgroup::Lesson& lesson : self.lessons) {
+    self.clock.join(lesson.acquired.now);
+    self.after_fence.join(lesson.acquired.after_fence);
+  }
   self.lessons.clear();
   ++self.segment;
 }
