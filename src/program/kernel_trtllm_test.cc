@@ -50,7 +50,7 @@ TEST(TrtllmKernels, the_table_chooses_by_tokens_hidden_size_and_workspace) {
   EXPECT_EQ(chosen("all-reduce/trtllm", 2, 8192 * kKiB), "all-reduce/trtllm-one-shot");
   EXPECT_EQ(chosen("all-reduce/trtllm", 8, 1024 * kKiB), "all-reduce/nccl");
   EXPECT_EQ(chosen("all-reduce/trtllm", 8, 2048 * kKiB), "all-reduce/trtllm-two-shot");
-  EXPECT_EQ(chosen("all-reduce/trtllm", 6, 64 * kKiB), "all-reduce/nccl");
+  EXPECT_EQ(chosen("all-reduce/trtllm", 6, 48 * kKiB), "all-reduce/nccl");
   EXPECT_EQ(chosen("all-reduce/trtllm", 4, 2048 * kKiB, {.parameters = {{"hidden", "2048"}}}),
             "all-reduce/trtllm-two-shot");
   EXPECT_EQ(chosen("all-reduce/trtllm", 4, 2048 * kKiB, {.parameters = {{"hidden", "512"}}}),

@@ -183,8 +183,8 @@ struct Op {
   std::int32_t slices = 1;    ///< ... of that many, in units of the program's alignment
   std::int32_t barrier_id = 0;
   std::int32_t workgroups = 0;  ///< barrier
-  // loop: `count` times; or, with unit > 0, once per piece of `unit` data bytes of `unit_chunks`
-  // chunks. Ops inside a piece loop touch only their piece of each chunk (docs/model.md, pieces).
+  // loop: `count` times; or, with unit > 0, once per piece of `unit` bytes of `unit_chunks` chunks,
+  // to which ops inside keep (docs/model.md, pieces). Moves: slices are cut at multiples of `unit`.
   std::int64_t count = 0;
   Bytes unit{};
   std::int64_t unit_chunks = 0;

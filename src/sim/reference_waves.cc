@@ -261,7 +261,8 @@ std::int64_t Reference::unroll(const Workgroup& group) const {
   return std::max<std::int64_t>(1, own > 0 ? own : machine_.model(group.rank).cu_unroll);
 }
 
-// Steps: 0 start, 1 loads in flight, 2 reducing, 3 stores being issued.
+// Steps: 0 start, 1 loads in flight, 2 reducing, 3 stores being issued, 4 LL128 lines loaded again:
+// the threads that see flags poll for all, which then load what has arrived (NCCL's prims_ll128.h).
 bool Reference::move(std::int32_t id, const Step& step, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Primitive& primitive = step.primitive;
@@ -293,6 +294,7 @@ void Reference::issue_loads(std::int32_t id, const Primitive& primitive, std::in
     const std::int64_t end = std::min(begin + grain.wave, primitive.bytes);
     if (begin >= end) break;
     for (const Span& span : primitive.src) {
+      if (wave.step == 4 && span.access != Access::ll128) continue;
       const Intent intent =
           span.access == Access::multicast ? Intent::multicast_load : Intent::load;
       request_memory(id, span, begin, end, intent, false, now);
@@ -305,6 +307,14 @@ void Reference::after_loads(std::int32_t id, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Workgroup& group = groups_[index(wave.workgroup)];
   const Primitive& primitive = step_of(wave)->primitive;
+  const bool polled =
+      wave.step == 1 && std::any_of(primitive.src.begin(), primitive.src.end(),
+                                    [](const Span& s) { return s.access == Access::ll128; });
+  if (polled) {
+    wave.step = 4;
+    issue_loads(id, primitive, now);
+    return;
+  }
   if (primitive.src.size() > 1) {
     const Granularity grain = granularity(group, primitive);
     const machine::GpuModel& model = machine_.model(group.rank);

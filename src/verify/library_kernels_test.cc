@@ -60,6 +60,19 @@ TEST(NcclKernels, nvls_is_right_where_a_switch_can_multicast) {
   }
 }
 
+TEST(NcclKernels, rings_over_several_nodes_are_right) {
+  const machine::Machine machine = machine::load("clos:2x1x2");
+  for (const std::string protocol : {"ll", "simple"}) {
+    for (const std::string name : {"all-reduce/nccl", "all-gather/nccl", "reduce-scatter/nccl"})
+      expect_right(name, 4, 1 << 20, {{"protocol", protocol}}, &machine);
+  }
+}
+
+TEST(NcclKernels, rings_over_the_cube_mesh_are_right) {
+  const machine::Machine machine = machine::load("dgx1-v100");
+  expect_right("all-reduce/nccl", 8, 6 << 20, {}, &machine);
+}
+
 TEST(TrtllmKernels, are_right_on_2_to_8_ranks) {
   for (const std::string kernel : {"one-shot", "two-shot"}) {
     for (const int ranks : {2, 4, 8}) {
