@@ -7,12 +7,12 @@
 namespace hemiola::program {
 namespace {
 
-/// The first byte of slice `index`: units of `alignment` bytes are dealt evenly, the first ones get
-/// one more.
-std::int64_t slice_begin(std::int64_t bytes, std::int64_t alignment, std::int64_t index,
+/// The first byte of slice `index`: units of `unit` bytes, the last one maybe shorter, are dealt
+/// evenly, the first slices get one more.
+std::int64_t slice_begin(std::int64_t bytes, std::int64_t unit, std::int64_t index,
                          std::int64_t slices) {
-  const std::int64_t units = bytes / alignment;
-  return (index * (units / slices) + std::min(index, units % slices)) * alignment;
+  const std::int64_t units = (bytes + unit - 1) / unit;
+  return std::min((index * (units / slices) + std::min(index, units % slices)) * unit, bytes);
 }
 
 }  // namespace
@@ -39,10 +39,9 @@ Cursor::Region Cursor::region(const Op& op, const Operand& operand, std::int64_t
   const std::int64_t chunk = program_->chunk_bytes;
   const auto slice = [&](Region all) {
     if (op.slices <= 1) return all;
-    const std::int64_t begin =
-        slice_begin(all.bytes, program_->alignment.count, op.slice, op.slices);
-    const std::int64_t end =
-        slice_begin(all.bytes, program_->alignment.count, op.slice + 1, op.slices);
+    const std::int64_t unit = op.unit.count > 0 ? op.unit.count : program_->alignment.count;
+    const std::int64_t begin = slice_begin(all.bytes, unit, op.slice, op.slices);
+    const std::int64_t end = slice_begin(all.bytes, unit, op.slice + 1, op.slices);
     return Region{all.offset + begin, end - begin, all.piece};
   };
   const Region all{0, operand.chunks * chunk, 0};
@@ -61,7 +60,8 @@ Cursor::Region Cursor::region(const Op& op, const Operand& operand, std::int64_t
       {index * chunk + begin, std::clamp<std::int64_t>(chunk - begin, 0, loop.unit), begin});
 }
 
-Span Cursor::span(const Operand& operand, Region region) const {
+/// A clear reaches the part of a rotating buffer that the previous repetition used.
+Span Cursor::span(const Operand& operand, Region region, bool clears) const {
   const bool multicast = is_multicast(operand.access);
   const auto owner = static_cast<std::int32_t>(operand.rank(indices_));
   const std::int64_t stride = program_->chunk_stride(operand.buffer);
@@ -83,10 +83,11 @@ Span Cursor::span(const Operand& operand, Region region) const {
     out.skip = offset;
   }
   const Buffer& buffer = program_->buffers.at(static_cast<std::size_t>(place.buffer));
-  if (buffer.doubled && iteration_ % 2 != 0)
-    out.offset += program_->memory_bytes(place.buffer, resolver) / 2;
-  if (operand.access != Access::plain && operand.access != Access::multicast)
-    out.flag = iteration_ + 1;
+  if (buffer.rotation > 1) {
+    const std::int64_t part = (iteration_ + (clears ? buffer.rotation - 1 : 0)) % buffer.rotation;
+    out.offset += part * (program_->memory_bytes(place.buffer, resolver) / buffer.rotation);
+  }
+  if (is_packet(operand.access) && !clears) out.flag = iteration_ + 1;
   return out;
 }
 

@@ -324,7 +324,7 @@ TEST(Cursor, a_doubled_buffer_changes_halves_at_every_repetition) {
   Program program = program_of({{.kind = OpKind::copy_packets,
                                  .src = {local(0, 0)},
                                  .dst = {local(2, 1, 1, Access::packet)}}});
-  program.buffers[2].doubled = true;
+  program.buffers[2].rotation = 2;
   program = bound(program);
   Cursor cursor(program, 0, 0);
   EXPECT_EQ(walk(cursor, program), Lines{"move 64 0.input@0 -> 0.scratch@128/LL"});
@@ -332,6 +332,30 @@ TEST(Cursor, a_doubled_buffer_changes_halves_at_every_repetition) {
   EXPECT_EQ(walk(cursor, program), Lines{"move 64 0.input@0 -> 0.scratch@1152/LL"});
   cursor.repeat();
   EXPECT_EQ(walk(cursor, program), Lines{"move 64 0.input@0 -> 0.scratch@128/LL"});
+}
+
+TEST(Cursor, a_clear_reaches_the_part_that_the_previous_repetition_used) {
+  Program program = program_of({{.kind = OpKind::copy_packets,
+                                 .src = {local(0, 0)},
+                                 .dst = {local(2, 1, 1, Access::lamport)}},
+                                {.kind = OpKind::clear, .dst = {local(2, 0, 2, Access::lamport)}}});
+  program.buffers[2].rotation = 3;
+  program.buffers[2].packets = false;
+  program = bound(program);
+  const std::int64_t part = program.memory_bytes(2, 0) / 3;
+  Cursor cursor(program, 0, 0);
+  for (const std::int64_t now : {0, 1, 2, 0}) {
+    Primitive put, clear;
+    ASSERT_TRUE(cursor.next(put));
+    EXPECT_EQ(put.dst.at(0).offset, now * part + 64) << "data byte d stands at d";
+    EXPECT_GT(put.dst.at(0).flag, 0);
+    ASSERT_TRUE(cursor.next(clear));
+    EXPECT_TRUE(clear.src.empty());
+    EXPECT_EQ(clear.dst.at(0).offset, (now + 2) % 3 * part);
+    EXPECT_EQ(clear.dst.at(0).flag, 0);
+    EXPECT_EQ(clear.bytes, 128);
+    cursor.repeat();
+  }
 }
 
 TEST(Cursor, aliases_are_resolved_for_the_rank_that_owns_the_memory) {

@@ -55,8 +55,8 @@ inline Program bound(const Program& program, std::int64_t chunk_bytes = kChunk) 
 
 inline std::string text(const Span& span, const Program& program) {
   const std::string name = program.buffers[static_cast<std::size_t>(span.buffer)].name;
-  static constexpr const char* kAccess[] = {"",       "/LL",        "/LL8",
-                                            "/LL128", "/multicast", "/multicastLL"};
+  static constexpr const char* kAccess[] = {"",         "/LL",        "/LL8",        "/LL128",
+                                            "/Lamport", "/multicast", "/multicastLL"};
   return (span.rank < 0 ? "g" + std::to_string(span.group) : std::to_string(span.rank)) + "." +
          name + "@" + std::to_string(span.offset) + kAccess[static_cast<int>(span.access)];
 }

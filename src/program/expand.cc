@@ -87,6 +87,8 @@ bool Cursor::expand(const Op& op, Primitive& out) {
       return expand_pairs(op, out);
     case OpKind::load:
       return expand_load(op, out);
+    case OpKind::clear:
+      return once() && expand_clear(op, out);
     case OpKind::read_put_packets:
       return op.channel == Channel::port ? expand_read_put_packets(op, out) : expand_move(op, out);
     case OpKind::copy:
@@ -240,6 +242,15 @@ bool Cursor::expand_load(const Op& op, Primitive& out) {
                      (op.slice * op.bytes.count + number * op.unit.count) % present});
   out.src.back().bypass_l1 = op.bypass_l1;
   return true;
+}
+
+bool Cursor::expand_clear(const Op& op, Primitive& out) {
+  const Operand& operand = op.dst.front();
+  const Region all = region(op, operand, 0);
+  out.kind = PrimitiveKind::move;
+  out.bytes = all.bytes;
+  out.dst.push_back(span(operand, all, true));
+  return out.bytes > 0;
 }
 
 /// Port channels: a descriptor for each region of each pair, or for each semaphore of a plain

@@ -91,6 +91,7 @@ std::optional<Program> make_kernel(const std::string& name, const LoadOptions& o
   KernelArguments arguments{.name = name,
                             .ranks = options.ranks,
                             .machine = options.machine,
+                            .collective = options.collective,
                             .parameters = complete(*info, options.parameters)};
   arguments.size = MiB(1);  // for what does not depend on it
   Program program = info->make(arguments);
@@ -101,6 +102,17 @@ std::optional<Program> make_kernel(const std::string& name, const LoadOptions& o
     return info->make(now);
   };
   return program;
+}
+
+Program make_other(const std::string& name, KernelArguments arguments) {
+  const KernelInfo& info = *find_kernel(name);
+  std::erase_if(arguments.parameters, [&](const auto& given) {
+    return std::none_of(info.parameters.begin(), info.parameters.end(),
+                        [&](const auto& known) { return known.name == given.first; });
+  });
+  arguments.parameters = complete(info, arguments.parameters);
+  arguments.name = name;
+  return info.make(arguments);
 }
 
 KernelWriter::KernelWriter(const KernelArguments& arguments, Collective collective,
@@ -179,6 +191,7 @@ Op KernelWriter::move(OpKind kind, std::vector<Operand> sources,
   op.dst = std::move(destinations);
   op.slice = workgroup_;
   op.slices = workgroups_;
+  op.unit = unit_;
   return op;
 }
 

@@ -21,7 +21,8 @@ struct KernelArguments {
   int ranks = 0;
   Bytes size{};
   DataType type = DataType::float32;
-  const machine::Machine* machine = nullptr;  ///< null: not known
+  const machine::Machine* machine = nullptr;   ///< null: not known
+  Collective collective = Collective::custom;  ///< asked of names that do several; custom: none
   plan::Parameters parameters;
 
   const std::string& word(std::string_view parameter) const;
@@ -44,6 +45,9 @@ const KernelInfo* find_kernel(std::string_view name);
 /// Nothing when no kernel has this name. Failure: unknown parameters (with a suggestion), fewer
 /// ranks than it needs, what the library refuses.
 std::optional<Program> make_kernel(const std::string& name, const LoadOptions& options);
+
+/// The kernel of that name instead, with those of the arguments' parameters that it has.
+Program make_other(const std::string& name, KernelArguments arguments);
 
 /// One kernel on all ranks, which run the same code; workgroup by workgroup.
 class KernelWriter {
@@ -72,6 +76,9 @@ class KernelWriter {
   void barrier(std::int32_t first_semaphore, bool release);
   /// All workgroups of the rank.
   void grid_barrier();
+  /// From now on moves are dealt as to threads that stride over the grid, 16 B each: a workgroup
+  /// has a whole block of `threads` or, where they run out, nothing. Before: even shares.
+  void stride_over_grid(int threads) { unit_ = Bytes{16 * threads}; }
   /// This workgroup's share of a move.
   Op move(OpKind kind, std::vector<Operand> sources, std::vector<Operand> destinations) const;
 
@@ -82,6 +89,7 @@ class KernelWriter {
   Program program_;
   Kernel kernel_;
   int workgroup_ = 0, workgroups_ = 1;
+  Bytes unit_{};
 };
 
 }  // namespace hemiola::program

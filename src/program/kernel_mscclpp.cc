@@ -64,7 +64,7 @@ Program packets(const KernelArguments& arguments) {
     if (w == 0) {  // alternates between two halves by call
       buffer = writer.scratch("packets", 1);
       writer.program().buffers.back().packets = true;
-      writer.program().buffers.back().doubled = true;
+      writer.program().buffers.back().rotation = 2;
     }
     writer.add(writer.move(
         OpKind::put_packets, {{.buffer = writer.input()}},

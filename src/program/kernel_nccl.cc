@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "machine/machine.h"
 #include "program/lower.h"
 
 namespace hemiola::program {
@@ -72,7 +73,9 @@ Program ring(const KernelArguments& arguments, Collective collective, const Nccl
   const bool simple = choice.protocol == Protocol::simple;
   if (simple && has_slices(collective)) options.piece = MiB(2);
   const std::string plan = fmt::format("{}/ring", name_of(collective));
-  Program program = lower(plan::make(plan, arguments.ranks), options);
+  const machine::Machine* machine = arguments.machine;
+  if (machine != nullptr && machine->ranks() != arguments.ranks) machine = nullptr;
+  Program program = lower(plan::make(plan, arguments.ranks, {}, machine), options);
   if (simple && has_slices(collective)) program.fifo = {4, MiB(1), 2};
   for (Kernel& kernel : program.kernels) {
     kernel.unroll = unroll_of(choice.protocol);
@@ -231,13 +234,6 @@ KernelInfo ring_info(Collective collective, const std::string& description,
 KernelInfo all_reduce_nccl() {
   return ring_info(Collective::all_reduce, "NCCL's all-reduce, ring or NVLS by its tuner",
                    make<Collective::all_reduce>);
-}
-
-KernelInfo auto_nccl() {
-  KernelInfo info = all_reduce_nccl();
-  info.name = "auto/nccl";
-  info.description = "what NCCL does for the collective asked for; alone, all-reduce";
-  return info;
 }
 
 KernelInfo all_gather_nccl() {

@@ -1,4 +1,4 @@
-// What NCCL decides for a collective inside one node, as version 2.30 publishes it: algorithm,
+// What NCCL decides for a collective, as version 2.30 publishes it: algorithm,
 // protocol, channels and threads. Sources: NVIDIA/nccl src/graph/tuning.cc, src/graph/search.cc,
 // src/enqueue.cc.
 #pragma once

@@ -88,6 +88,34 @@ TEST(NcclKernels, slices_are_a_32nd_of_a_slot_at_least) {
   EXPECT_EQ((Fifo{8, KiB(512)}.slice_bytes(1000, 2)), 512 * kKiB);
 }
 
+TEST(NcclTuner, several_nodes_have_two_channels_per_nic_and_pay_for_the_network) {
+  const machine::Machine one = machine::load("dgx-h100"), two = machine::load("dgx-h100:2");
+  const auto choice = [](const machine::Machine& machine, std::int64_t size) {
+    KernelArguments arguments{.name = "test", .ranks = machine.ranks(), .size = {size}};
+    arguments.machine = &machine;
+    arguments.parameters = {
+        {"protocol", "auto"}, {"channels", "0"}, {"threads", "0"}, {"algorithm", "auto"}};
+    return choose_nccl(arguments, Collective::all_reduce);
+  };
+  EXPECT_EQ(choice(one, 64 << 20).algorithm, NcclAlgorithm::nvls);
+  EXPECT_EQ(choice(two, 64 << 20).algorithm, NcclAlgorithm::ring) << "no switch reaches all";
+  EXPECT_EQ(choice(two, 64 << 20).channels, 16);
+  EXPECT_EQ(choice(two, 1 << 30).protocol, Protocol::simple);
+  EXPECT_EQ(choice(two, 64 << 10).protocol, Protocol::ll);
+  const auto time = [](const machine::Machine& machine, Protocol protocol) {
+    KernelArguments arguments{.name = "test", .ranks = machine.ranks(), .size = MiB(64)};
+    arguments.machine = &machine;
+    return nccl_time(arguments, Collective::all_reduce, NcclAlgorithm::ring, protocol);
+  };
+  EXPECT_GT(time(two, Protocol::ll), 2 * time(one, Protocol::ll)) << "LL is capped";
+}
+
+TEST(NcclKernels, grouped_sends_over_several_nodes_are_refused) {
+  const machine::Machine two = machine::load("dgx-h100:2");
+  EXPECT_THAT([&] { load("all-to-all/nccl", {.ranks = 16, .machine = &two}); },
+              testing::ThrowsMessage<Failure>(HasSubstr("is NCCL inside one node")));
+}
+
 TEST(NcclKernels, what_is_not_there_is_said) {
   EXPECT_THAT(failure("all-reduce/nccl", 2, {{"protocol", "ll256"}}),
               HasSubstr("parameter 'protocol' cannot be 'll256'"));

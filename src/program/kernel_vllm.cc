@@ -45,6 +45,7 @@ Program one_stage(const KernelArguments& arguments) {
   check_ranks(arguments);
   KernelWriter writer(arguments, Collective::all_reduce, 1);
   const auto blocks = static_cast<int>(blocks_of(arguments));
+  writer.stride_over_grid(kThreads);
   const std::int32_t counters = writer.fixed("counters", {blocks * kAccess});
   for (int w = 0; w < blocks; ++w) {
     writer.begin(w, blocks);
@@ -67,6 +68,7 @@ Program two_stage(const KernelArguments& arguments) {
   const int n = arguments.ranks;
   KernelWriter writer(arguments, Collective::all_reduce, n);
   const auto blocks = static_cast<int>(blocks_of(arguments));
+  writer.stride_over_grid(kThreads);
   const std::int32_t counters = writer.fixed("counters", {blocks * kAccess});
   const std::int32_t part = writer.scratch("temporary", 1);
   for (int w = 0; w < blocks; ++w) {
@@ -99,7 +101,7 @@ Program by_size(const KernelArguments& arguments) {
   const int n = arguments.ranks;
   const std::int64_t size = arguments.size.count;
   const bool one = n == 2 || (n <= 4 && size < 512 * kKiB) || size < 256 * kKiB;
-  return one ? one_stage(arguments) : two_stage(arguments);
+  return make_other(one ? "all-reduce/vllm-one-stage" : "all-reduce/vllm-two-stage", arguments);
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ class ExchangeWriter {
   /// be one repetition ahead, and not more, because every repetition waits for all peers.
   void prepare_buffers() {
     for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
-      if (is_scratch(static_cast<std::int32_t>(i))) program_.buffers[i].doubled = !barrier_;
+      if (is_scratch(static_cast<std::int32_t>(i))) program_.buffers[i].rotation = barrier_ ? 1 : 2;
     }
     if (!packets_) return;
     for (const Step& step : steps_) {
@@ -146,7 +146,7 @@ class ExchangeWriter {
         program_.buffers.push_back({.name = fmt::format("packets {}", stagings_.size() - 1),
                                     .chunks = {run.count * run.transfer->destination.count()},
                                     .packets = true,
-                                    .doubled = true});
+                                    .rotation = 2});
       });
     }
   }

@@ -437,10 +437,10 @@ Program lower_general(const plan::Plan& original, const LowerOptions& options, P
   program.groups = plan.groups;
   if (!packets.empty())
     program.buffers.push_back(
-        {.name = "packets", .chunks = packets, .packets = true, .doubled = true});
+        {.name = "packets", .chunks = packets, .packets = true, .rotation = 2});
   if (!options.barrier.value_or(true)) {
     for (Buffer& buffer : program.buffers) {
-      buffer.doubled = buffer.doubled || buffer.kind == BufferKind::scratch;
+      if (buffer.kind == BufferKind::scratch) buffer.rotation = 2;
     }
   }
   write_actors(program, plan, options, assigner.assign(), unit);

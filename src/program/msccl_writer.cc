@@ -329,7 +329,7 @@ class Writer {
       if (buffer.kind == BufferKind::fifo) continue;
       if (!kinds.insert(buffer.kind).second)
         refuse("it has two buffers of one kind, '" + buffer.name + "' the second");
-      if (buffer.packets || buffer.doubled)
+      if (buffer.packets || buffer.rotation > 1)
         refuse("buffer '" + buffer.name + "' is not plain memory");
     }
   }

@@ -115,7 +115,7 @@ class Reader {
     Buffer output = make_buffer("output", BufferKind::output, kOutput);
     Buffer scratch = make_buffer("scratch", BufferKind::scratch, kScratch);
     scratch.packets = program_.protocol == Protocol::ll;
-    scratch.doubled = doubled_;
+    scratch.rotation = doubled_ ? 2 : 1;
     if (reuse_ && most_chunks(kScratch) > 0) scratch.chunk_limit = reused_chunk(scratch);
     const std::int64_t in = most_chunks(kInput), out = most_chunks(kOutput);
     if (in == 0 && out == 0) root.at("gpus").fail("no GPU has input or output chunks");
@@ -143,7 +143,7 @@ class Reader {
   }
 
   Bytes reused_chunk(const Buffer& scratch) const {
-    std::int64_t size = kReusedScratch / (scratch.doubled ? 2 : 1) / (scratch.packets ? 2 : 1);
+    std::int64_t size = kReusedScratch / scratch.rotation / (scratch.packets ? 2 : 1);
     size = (size + most_chunks(kScratch) - 1) / most_chunks(kScratch);
     const std::int64_t unit = program_.alignment.count;
     return {(size + unit - 1) / unit * unit};

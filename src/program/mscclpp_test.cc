@@ -183,7 +183,7 @@ std::string difference(const Program& a, const Program& b) {
   for (std::size_t i = 0; i < a.buffers.size(); ++i) {
     const Buffer &x = a.buffers[i], &y = b.buffers[i];
     if (x.name != y.name || x.kind != y.kind || x.chunks != y.chunks || x.packets != y.packets ||
-        x.doubled != y.doubled || x.chunk_limit != y.chunk_limit || x.alias != y.alias ||
+        x.rotation != y.rotation || x.chunk_limit != y.chunk_limit || x.alias != y.alias ||
         x.alias_chunk != y.alias_chunk)
       return "buffer " + x.name;
   }

@@ -55,7 +55,7 @@ class Writer {
     root["gpus"] = Json::array();
     for (rank_ = 0; rank_ < program_.ranks; ++rank_) root["gpus"].push_back(write_gpu());
     root["num_threads_per_block"] = threads_;
-    root["use_double_scratch_buffer"] = scratch != nullptr && scratch->doubled;
+    root["use_double_scratch_buffer"] = scratch != nullptr && scratch->rotation == 2;
     root["buffer_alignment"] = program_.alignment.count;
     root["min_message_size"] = program_.min_size.count;
     root["max_message_size"] = program_.max_size.count == INT64_MAX

@@ -41,6 +41,7 @@ constexpr std::array kOps = std::to_array<std::string_view>({
     "reduce_send_packets",
     "reduce_copy_packets",
     "reduce_copy_send_packets",
+    "clear",
     "group_load_reduce",
     "group_load_reduce_store",
     "group_store",

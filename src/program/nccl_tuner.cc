@@ -6,6 +6,8 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <optional>
+#include <set>
 
 #include "machine/machine.h"
 #include "program/kernel_nccl.h"
@@ -19,16 +21,16 @@ const SourceLocation kOption{.file = "<option>"};
 struct Generation {
   double ring_bandwidth;  ///< GB/s of all rings (src/graph/search.cc: channels x speed)
   int channels;           ///< in use, and in the graph half as many (src/graph/connect.cc)
-  double ll_bandwidth;    ///< cap of LL
-  double ll128_channel;   ///< cap of LL128 per channel of the graph
+  std::array<double, 3> ll_bandwidth;  ///< cap of LL: one node, two, more
+  double ll128_channel;                ///< cap of LL128 per channel of the graph
   double nvls_efficiency;
   int nvls_channels;  ///< src/transport/nvls.cc
 };
 
-constexpr Generation kVolta{240, 24, 39.0, 20.0, 0, 0};
-constexpr Generation kAmpere{240, 24, 87.7, 20.0, 0, 0};          // 12 x 20
-constexpr Generation kHopper{360, 24, 141.0, 36.7, 0.85, 16};     // 12 x 30
-constexpr Generation kBlackwell{720, 32, 282.0, 40.0, 0.74, 24};  // 16 x 45
+constexpr Generation kVolta{240, 24, {39.0, 39.0, 20.4}, 20.0, 0, 0};
+constexpr Generation kAmpere{240, 24, {87.7, 22.5, 19.0}, 20.0, 0, 0};          // 12 x 20
+constexpr Generation kHopper{360, 24, {141.0, 45.0, 35.0}, 36.7, 0.85, 16};     // 12 x 30
+constexpr Generation kBlackwell{720, 32, {282.0, 90.0, 70.0}, 40.0, 0.74, 24};  // 16 x 45
 
 const Generation& generation(const machine::Machine* machine) {
   const std::string name = machine == nullptr ? "h100" : machine->model(0).name;
@@ -41,6 +43,9 @@ const Generation& generation(const machine::Machine* machine) {
 // LL, LL128, Simple.
 constexpr std::array<double, 3> kRingBase{6.6, 14.0, 8.4};  // us
 constexpr std::array<double, 3> kRingHop{0.6, 1.9, 3.4};    // us, over NVLink
+constexpr std::array<double, 3> kNetHop{2.7, 4.0, 14.0};    // us, over NICs
+constexpr double kLlNextToNet = 1.8;                        // LL inside a node of several
+constexpr double kSimplePlateau = 1.4;                      // latency of Simple over several nodes
 constexpr double kNvlsHop = 25;                             // us
 constexpr std::array<Protocol, 3> kProtocols{Protocol::ll, Protocol::ll128, Protocol::simple};
 constexpr std::array<std::string_view, 3> kProtocolNames{"ll", "ll128", "simple"};
@@ -62,6 +67,49 @@ int ring_steps(Collective collective, int ranks) {
   }
 }
 
+/// Ranks that reach each other without a NIC are a node.
+struct Nodes {
+  int count = 1;
+  int nics = 0;              ///< of a node, in use
+  double nic_bandwidth = 0;  ///< GB/s of all of them
+};
+
+Nodes nodes_of(const KernelArguments& arguments) {
+  const machine::Machine* machine = arguments.machine;
+  const int ranks = arguments.ranks;
+  if (machine == nullptr || machine->ranks() < ranks) return {};
+  int size = 1;
+  while (size < ranks && machine->reach(0, size) != machine::Reach::network) ++size;
+  const auto alike = [&](int rank) {
+    const int first = rank / size * size;
+    return (rank == first || machine->reach(first, rank) != machine::Reach::network) &&
+           (first == 0 || machine->reach(0, rank) == machine::Reach::network);
+  };
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (ranks % size != 0 || !alike(rank))
+      throw Failure(fmt::format("'{}' takes nodes of equally many ranks, one after the other",
+                                arguments.name),
+                    kOption, "--ranks chooses and orders them");
+  }
+  Nodes nodes{.count = ranks / size};
+  std::set<machine::NodeId> seen;
+  for (int rank = 0; nodes.count > 1 && rank < size; ++rank) {
+    Rate slowest{INT64_MAX};
+    std::optional<machine::NodeId> nic;
+    for (const machine::LinkId link : machine->routes(rank, size + rank).path(0)) {
+      const machine::NodeId to = machine->links[static_cast<std::size_t>(link)].to;
+      const Rate rate = machine->class_of(link).bandwidth;
+      if (!rate.is_ideal()) slowest = std::min(slowest, rate);
+      if (!nic && machine->nodes[static_cast<std::size_t>(to)].kind == machine::NodeKind::nic)
+        nic = to;
+    }
+    if (!nic || !seen.insert(*nic).second) continue;
+    ++nodes.nics;
+    nodes.nic_bandwidth += static_cast<double>(slowest.bytes_per_second) / 1e9;
+  }
+  return nodes;
+}
+
 bool has_nvls(const KernelArguments& arguments) {
   if (arguments.ranks <= 2 || generation(arguments.machine).nvls_channels == 0) return false;
   if (arguments.machine == nullptr || arguments.machine->ranks() < arguments.ranks) return false;
@@ -70,23 +118,22 @@ bool has_nvls(const KernelArguments& arguments) {
   return !arguments.machine->multicast_switches(all).empty();
 }
 
-double ring_bandwidth(const Generation& found, Protocol protocol) {
-  const double bus = found.ring_bandwidth;
-  if (protocol == Protocol::ll) return std::min(found.ll_bandwidth, bus / 2);
+double ring_bandwidth(const Generation& found, const Nodes& nodes, Protocol protocol) {
+  const double bus =
+      nodes.count > 1 ? std::min(found.ring_bandwidth, nodes.nic_bandwidth) : found.ring_bandwidth;
+  if (protocol == Protocol::ll)
+    return std::min(found.ll_bandwidth.at(static_cast<std::size_t>(std::min(nodes.count, 3) - 1)),
+                    bus / 2);
   if (protocol == Protocol::ll128)
     return std::min(bus * 0.92, found.ll128_channel * found.channels / 2);
   return bus;
 }
 
-void check_one_node(const KernelArguments& arguments) {
-  const machine::Machine* machine = arguments.machine;
-  for (int rank = 1; machine != nullptr && rank < std::min(arguments.ranks, machine->ranks());
-       ++rank) {
-    if (machine->reach(0, rank) == machine::Reach::network)
-      throw Failure(fmt::format("'{}' is NCCL inside one node; ranks 0 and {} meet over a NIC",
-                                arguments.name, rank),
-                    kOption, "give fewer ranks, or name the algorithm: all-reduce/ring");
-  }
+/// Rings of a node's own channels, or two for each of its NICs, from Hopper on at least 16.
+int channels_of(const Generation& found, const Nodes& nodes) {
+  if (nodes.count == 1) return found.channels;
+  const int channels = 2 * nodes.nics;
+  return found.nvls_channels > 0 && channels < 16 ? 2 * channels : channels;
 }
 
 // topoGetAlgoInfo (src/enqueue.cc): fewer channels, then fewer threads, until every thread has
@@ -126,6 +173,7 @@ int given_or(int chosen, const KernelArguments& arguments, const std::string& pa
 double nccl_time(const KernelArguments& arguments, Collective collective, NcclAlgorithm algorithm,
                  Protocol protocol) {
   const Generation& found = generation(arguments.machine);
+  const Nodes nodes = nodes_of(arguments);
   const int steps = ring_steps(collective, arguments.ranks);
   const double share = static_cast<double>(arguments.ranks) / steps;
   const double kilobytes = static_cast<double>(arguments.size.count) / 1000;
@@ -139,12 +187,18 @@ double nccl_time(const KernelArguments& arguments, Collective collective, NcclAl
     return kNvlsHop + kilobytes / bus;
   }
   const std::size_t at = column(protocol);
-  const double latency = kRingBase.at(at) + steps * kRingHop.at(at);
-  return latency + kilobytes / (ring_bandwidth(found, protocol) * share);
+  const int far = nodes.count == 1 ? 0 : ring_steps(collective, nodes.count);
+  const double hop =
+      kRingHop.at(at) * (nodes.count > 1 && protocol == Protocol::ll ? kLlNextToNet : 1);
+  double latency = kRingBase.at(at) + (steps - far) * hop + far * kNetHop.at(at);
+  const bool plateau = nodes.count > 1 && protocol == Protocol::simple &&
+                       collective == Collective::all_reduce &&
+                       arguments.size.count >= 64LL * channels_of(found, nodes) * arguments.ranks;
+  if (plateau) latency *= kSimplePlateau;
+  return latency + kilobytes / (ring_bandwidth(found, nodes, protocol) * share);
 }
 
 NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) {
-  check_one_node(arguments);
   const Generation& found = generation(arguments.machine);
   const std::string& protocol = arguments.word("protocol");
   const std::string& algorithm =
@@ -168,7 +222,7 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
                   kOption,
                   "NVLS needs more than 2 ranks, a machine whose switch can multicast, and "
                   "protocol simple");
-  choice.channels = found.channels;
+  choice.channels = channels_of(found, nodes_of(arguments));
   if (choice.algorithm == NcclAlgorithm::nvls) {
     choice.channels = found.nvls_channels;
     choice.threads = 640;
@@ -184,7 +238,9 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
 }
 
 NcclChoice choose_nccl_peer(const KernelArguments& arguments, Bytes bytes) {
-  check_one_node(arguments);
+  if (nodes_of(arguments).count > 1)
+    throw Failure(fmt::format("'{}' is NCCL inside one node", arguments.name), kOption,
+                  "give fewer ranks, or name the algorithm: all-to-all/direct");
   const auto all = static_cast<unsigned>(generation(arguments.machine).channels);
   unsigned most = std::bit_ceil(all);  // src/graph/paths.cc: halved until all peers have theirs
   while (most > 1 && most * static_cast<unsigned>(arguments.ranks) > std::bit_ceil(all)) most /= 2;

@@ -24,7 +24,8 @@ struct Span {
   Access access = Access::plain;
   std::int32_t group = -1;  ///< multicast group
   std::int64_t flag = 0;    ///< packets: the flag value that is written or waited for. Scratch
-                            ///< packets: repetition + 1; FIFO slots: running step + 1
+                            ///< packets: repetition + 1; FIFO slots: running step + 1; 0: a
+                            ///< store that clears
   std::int64_t run = 0;     ///< > 0: rows of so many bytes: data byte d stands at
   std::int64_t pitch = 0;   ///< offset + (skip + d) / run * pitch + (skip + d) mod run
   std::int64_t skip = 0;
@@ -49,7 +50,8 @@ struct Span {
 
 enum class PrimitiveKind : std::uint8_t {
   move,     ///< dst... = reduce(src...): every thread t moves the bytes 16 (t + k T), k = 0, 1, ...
-            ///< Without sources: stores what a compute made; without destinations: only loads
+            ///< Without sources: stores what a compute made, or clears; without destinations: only
+            ///< loads
   signal,   ///< add `value` to a semaphore; `release`: after a fence over the workgroup's earlier
             ///< stores; without: earlier loads have returned, earlier stores may still be on their
             ///< way
@@ -71,6 +73,9 @@ std::string_view name_of(PrimitiveKind kind);
 std::int64_t memory_offset(std::int64_t data, Access access);
 /// The data byte that stands at a byte offset of memory: the inverse.
 std::int64_t data_offset(std::int64_t memory, Access access);
+/// Data bytes that a thread moves at a time where it moves `grain` of plain memory: a packet, a
+/// thread's share of an LL128 line.
+std::int64_t data_per_thread(Access access, std::int64_t grain);
 /// Bytes of memory that `data` bytes of data starting at a packet or line boundary take.
 std::int64_t memory_size(std::int64_t data, Access access);
 
@@ -120,8 +125,8 @@ class Cursor {
   /// The next primitive into `out` (its vectors are reused); false at the end of the body.
   bool next(Primitive& out);
 
-  /// Starts the body again as the next repetition of the whole program: doubled buffers change
-  /// halves, running totals of semaphores and FIFO steps go on.
+  /// Starts the body again as the next repetition of the whole program: rotating buffers change
+  /// parts, running totals of semaphores and FIFO steps go on.
   void repeat();
 
   int rank() const { return static_cast<int>(indices_.rank); }
@@ -149,7 +154,7 @@ class Cursor {
   std::int32_t piece_loop() const;
   std::int64_t regions(const Op& op, const Operand& operand) const;
   Region region(const Op& op, const Operand& operand, std::int64_t index) const;
-  Span span(const Operand& operand, Region region) const;
+  Span span(const Operand& operand, Region region, bool clears = false) const;
 
   // expand.cc: operations into primitives; false when the operation has no more.
   bool expand(const Op& op, Primitive& out);
@@ -162,6 +167,7 @@ class Cursor {
   bool expand_posts(const Op& op, Primitive& out);
   bool expand_move(const Op& op, Primitive& out);
   bool expand_compute(const Op& op, Primitive& out);
+  bool expand_clear(const Op& op, Primitive& out);
   bool expand_signal_any(const Op& op, Primitive& out);
   bool behind_nic(const Op& op, std::int64_t peer) const;
   bool behind_nic(const Op& op, const Operand& operand) const {

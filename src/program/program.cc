@@ -62,6 +62,7 @@ std::int64_t memory_offset(std::int64_t data, Access access) {
     case Access::ll128:
       return data / 120 * 128 + data % 120;
     case Access::plain:
+    case Access::lamport:
     case Access::multicast:
       return data;
   }
@@ -77,6 +78,7 @@ std::int64_t data_offset(std::int64_t memory, Access access) {
     case Access::ll128:
       return memory / 128 * 120 + memory % 128;
     case Access::plain:
+    case Access::lamport:
     case Access::multicast:
       return memory;
   }
@@ -86,6 +88,24 @@ std::int64_t data_offset(std::int64_t memory, Access access) {
 std::int64_t memory_size(std::int64_t data, Access access) {
   if (access == Access::ll128) return (data + 119) / 120 * 128;
   return memory_offset(data, access);
+}
+
+std::int64_t data_per_thread(Access access, std::int64_t grain) {
+  switch (access) {
+    case Access::packet:
+    case Access::multicast_packet:
+      return std::min<std::int64_t>(grain, 8);
+    case Access::packet8:
+      return std::min<std::int64_t>(grain, 4);
+    case Access::ll128:
+      return std::min<std::int64_t>(grain, 15);
+    case Access::lamport:
+      return std::min<std::int64_t>(grain, 16);
+    case Access::plain:
+    case Access::multicast:
+      return grain;
+  }
+  return grain;
 }
 
 bool Op::operator==(const Op& other) const {
@@ -150,7 +170,7 @@ std::int64_t Program::memory_bytes(std::int32_t buffer, int rank) const {
   const Buffer& description = buffers.at(static_cast<std::size_t>(buffer));
   if (description.bytes.count > 0) return description.bytes.count;
   return chunks_of(buffer, rank) * chunk_stride(buffer) * (description.packets ? 2 : 1) *
-         (description.doubled ? 2 : 1);
+         description.rotation;
 }
 
 Program::Place Program::resolve(std::int32_t buffer, std::int64_t offset, int rank) const {

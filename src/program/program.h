@@ -33,6 +33,8 @@ enum class Access : std::uint8_t {
   packet,     ///< LL: 8 B data + 8 B flags; memory holds 2 bytes per byte of data
   packet8,    ///< LL8: 4 B data + 4 B flag; the same factor
   ll128,      ///< 120 B data + 8 B flag per 128 B line
+  lamport,    ///< the data are their flag: memory holds a value that data never have (-0.0) until
+              ///< they arrive, and has to be cleared before it is used again
   multicast,  ///< the switch's address of a group: a store reaches all members, a load reduces over
               ///< them
   multicast_packet  ///< a packet stored through the switch
@@ -54,12 +56,12 @@ struct Buffer {
   std::string name{};  ///< "input", "scratch", "fifo 3"
   BufferKind kind = BufferKind::scratch;
   std::vector<std::int64_t> chunks{};  ///< one value for all ranks, or one per rank
-  Bytes bytes{};            ///< > 0: its fixed size, whatever the program's; FIFOs have one
-  bool packets = false;     ///< holds packets: memory is twice the data
-  bool doubled = false;     ///< alternates between two halves by iteration
-  Bytes chunk_limit{};      ///< > 0: larger chunks are folded: pieces reuse this much per chunk
-  std::int32_t alias = -1;  ///< in place: the buffer whose memory this one shares
-  Affine alias_chunk{};     ///< ... and the chunk of it where this one starts
+  Bytes bytes{};              ///< > 0: its fixed size, whatever the program's; FIFOs have one
+  bool packets = false;       ///< holds packets: memory is twice the data
+  std::int32_t rotation = 1;  ///< has so many parts that take turns by repetition
+  Bytes chunk_limit{};        ///< > 0: larger chunks are folded: pieces reuse this much per chunk
+  std::int32_t alias = -1;    ///< in place: the buffer whose memory this one shares
+  Affine alias_chunk{};       ///< ... and the chunk of it where this one starts
 };
 
 /// Memory of one rank, in chunks: [chunk, chunk + chunks) of a buffer of `rank`; for
@@ -132,6 +134,7 @@ enum class OpKind : std::uint8_t {
   reduce_send_packets,
   reduce_copy_packets,
   reduce_copy_send_packets,
+  clear,  ///< makes own Access::lamport memory of the previous repetition empty again
   group_load_reduce,
   group_load_reduce_store,
   group_store,
@@ -196,8 +199,8 @@ struct Op {
   std::int32_t slices = 1;    ///< ... of that many, in units of the program's alignment
   std::int32_t barrier_id = 0;
   std::int32_t workgroups = 0;  ///< barrier
-  // loop: `count` times; or, with unit > 0, once per piece of `unit` data bytes of `unit_chunks`
-  // chunks. Ops inside a piece loop touch only their piece of each chunk (docs/model.md, pieces).
+  // loop: `count` times; or, with unit > 0, once per piece of `unit` bytes of `unit_chunks` chunks,
+  // to which ops inside keep (docs/model.md, pieces). Moves: slices are cut at multiples of `unit`.
   std::int64_t count = 0;
   Bytes unit{};
   std::int64_t unit_chunks = 0;

@@ -402,10 +402,7 @@ class Walk {
     std::int64_t per_thread = agent.grain;
     for (const auto* spans : {&p.src, &p.dst}) {
       for (const Span& span : *spans) {
-        per_thread = std::min<std::int64_t>(per_thread, span.access == Access::ll128     ? 15
-                                                        : span.access == Access::packet8 ? 4
-                                                        : is_packet(span.access)         ? 8
-                                                                                 : agent.grain);
+        per_thread = program::data_per_thread(span.access, per_thread);
       }
     }
     const std::int64_t wave = per_thread * model.cu_wavefront_size;
@@ -439,8 +436,7 @@ class Walk {
   }
 
   static std::int64_t memory(const Span& span, std::int64_t bytes) {
-    if (span.access == Access::ll128) return (bytes + 119) / 120 * 128;
-    return is_packet(span.access) ? 2 * bytes : bytes;
+    return program::memory_size(bytes, span.access);
   }
 
   void account(int rank, const Span& span, std::int64_t bytes, bool load) {

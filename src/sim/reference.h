@@ -271,6 +271,7 @@ class Reference {
     std::int32_t next = 0;    ///< next workgroup to dispatch
     std::int32_t done = 0;    ///< workgroups that have ended
     std::int64_t stores = 0;  ///< not acknowledged
+    bool ended = false;       ///< the stream has been told
     std::int64_t launch = 0;  ///< the rank's how-many-th
     std::vector<std::int32_t> groups;
     Spent spent{};  ///< of the dispatcher: sums to the time of the last dispatch

@@ -1,6 +1,7 @@
 // The reference engine: streams, kernels, dispatch to CUs.
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/reference.h"
 
@@ -97,6 +98,7 @@ void Reference::start_item(int rank, std::int32_t stream, std::int64_t now, cons
       KernelRun& kernel = kernels_[index(run.runs[run.item])];
       kernel.spent = spent;
       kernel.next = kernel.done = 0;
+      kernel.ended = false;
       start_kernel(run.runs[run.item], now);
       return;
     }
@@ -276,8 +278,11 @@ void Reference::workgroup_done(std::int32_t id, const Spent& spent, std::int64_t
 
 // The end of a kernel is a release: all its stores are acknowledged.
 void Reference::kernel_maybe_done(std::int32_t run, const Spent& spent, std::int64_t now) {
-  const KernelRun& kernel = kernels_[index(run)];
-  if (kernel.done < static_cast<std::int32_t>(kernel.groups.size()) || kernel.stores > 0) return;
+  KernelRun& kernel = kernels_[index(run)];
+  const bool running =
+      kernel.done < static_cast<std::int32_t>(kernel.groups.size()) || kernel.stores > 0;
+  // An acknowledgement may let the last wavefront end, which then is the end of the kernel.
+  if (running || std::exchange(kernel.ended, true)) return;
   const std::int64_t latency =
       std::max<std::int64_t>(1, machine_.model(kernel.rank).launch_end_latency.fs);
   Spent later = spent;

@@ -263,12 +263,7 @@ Reference::Granularity Reference::granularity(const Workgroup& group,
   std::int64_t per_thread = grain;
   for (const std::vector<Span>* spans : {&primitive.src, &primitive.dst}) {
     for (const Span& span : *spans) {
-      const std::int64_t bytes =
-          span.access == Access::packet || span.access == Access::multicast_packet ? 8
-          : span.access == Access::packet8                                         ? 4
-          : span.access == Access::ll128                                           ? 15
-                                                                                   : grain;
-      per_thread = std::min(per_thread, bytes);
+      per_thread = program::data_per_thread(span.access, per_thread);
     }
   }
   const std::int64_t threads = machine_.model(group.rank).cu_wavefront_size;
@@ -280,7 +275,8 @@ std::int64_t Reference::unroll(const Workgroup& group) const {
   return std::max<std::int64_t>(1, own > 0 ? own : machine_.model(group.rank).cu_unroll);
 }
 
-// Steps: 0 start, 1 loads in flight, 2 reducing, 3 stores being issued.
+// Steps: 0 start, 1 loads in flight, 2 reducing, 3 stores being issued, 4 LL128 lines loaded again:
+// the threads that see flags poll for all, which then load what has arrived (NCCL's prims_ll128.h).
 bool Reference::move(std::int32_t id, const Step& step, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Primitive& primitive = step.primitive;
@@ -312,6 +308,7 @@ void Reference::issue_loads(std::int32_t id, const Primitive& primitive, std::in
     const std::int64_t end = std::min(begin + grain.wave, primitive.bytes);
     if (begin >= end) break;
     for (const Span& span : primitive.src) {
+      if (wave.step == 4 && span.access != Access::ll128) continue;
       const Intent intent =
           span.access == Access::multicast ? Intent::multicast_load : Intent::load;
       request_memory(id, span, begin, end, intent, false, now);
@@ -324,6 +321,14 @@ void Reference::after_loads(std::int32_t id, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Workgroup& group = groups_[index(wave.workgroup)];
   const Primitive& primitive = step_of(wave)->primitive;
+  const bool polled =
+      wave.step == 1 && std::any_of(primitive.src.begin(), primitive.src.end(),
+                                    [](const Span& s) { return s.access == Access::ll128; });
+  if (polled) {
+    wave.step = 4;
+    issue_loads(id, primitive, now);
+    return;
+  }
   if (primitive.src.size() > 1) {
     const Granularity grain = granularity(group, primitive);
     const machine::GpuModel& model = machine_.model(group.rank);
@@ -388,8 +393,8 @@ void Reference::request_memory(std::int32_t id, const Span& span, std::int64_t b
     request_bytes(id, span, base + span.offset + begin / 120 * 128,
                   base + span.offset + (end + 119) / 120 * 128, intent, last, now);
   } else if (is_packet(span.access)) {
-    request_bytes(id, span, base + span.offset + 2 * begin, base + span.offset + 2 * end, intent,
-                  last, now);
+    request_bytes(id, span, base + span.offset + program::memory_offset(begin, span.access),
+                  base + span.offset + program::memory_offset(end, span.access), intent, last, now);
   } else {
     span.each_part(begin, end, [&](std::int64_t offset, std::int64_t data, std::int64_t bytes) {
       request_bytes(id, span, base + offset, base + offset + bytes, intent,
@@ -407,7 +412,8 @@ void Reference::request_bytes(std::int32_t id, const Span& span, std::int64_t fr
   instruction.last = last;
   instruction.rank = span.rank;
   instruction.group = span.group;
-  instruction.packet_flag = !is_packet(span.access) ? 0 : span.flag != 0 ? span.flag : 1;
+  // A store that clears needs no flag: those that others wait for differ by repetition.
+  instruction.packet_flag = is_packet(span.access) ? span.flag : 0;
   instruction.bypass_l1 = span.bypass_l1;
   instruction.from = from;
   instruction.to = to;

@@ -221,6 +221,19 @@ TEST(Packets, ll128_moves_120_bytes_of_data_in_a_line) {
   EXPECT_EQ(result.counters.at("stores.delivered_bytes"), 2 * kLine);
 }
 
+TEST(Packets, lamport_data_are_their_own_flag) {
+  const machine::Machine machine = distinct("ring:2");
+  const Operand slot = packets(1, 0, Access::lamport);
+  const Result result = run(machine,
+                            {{{transfer(OpKind::copy_packets, {at(0, kInput)}, {slot})}},
+                             {{transfer(OpKind::reduce_packets, {slot}, {at(1, kOutput)}),
+                               transfer(OpKind::clear, {}, {slot})}}},
+                            {.chunk_bytes = 2 * kLine}, {.skew = {Time::from_us(20)}});
+  EXPECT_EQ(result.links.at(0).payload_bytes, 2 * kLine) << "one byte of memory per byte";
+  EXPECT_GT(result.counters.at("requests.packet_retries"), 0) << "the reader was there first";
+  EXPECT_EQ(result.counters.at("stores.delivered_bytes"), 2 * kLine) << "clearing is local";
+}
+
 TEST(Packets, halves_of_a_doubled_buffer_may_meet_inside_a_line) {
   const machine::Machine machine = distinct("ring:2");
   // 32 B of data are 64 B of packets: both halves are one line. The writer is two repetitions ahead
@@ -230,7 +243,7 @@ TEST(Packets, halves_of_a_doubled_buffer_may_meet_inside_a_line) {
            {{{transfer(OpKind::put_packets, {at(0, kInput)}, {packets(1)})}},
             {{transfer(OpKind::unpack_packets, {packets(1)}, {at(1, kOutput)})}}},
            {.chunk_bytes = 32});
-  program.buffers[kScratch].doubled = true;
+  program.buffers[kScratch].rotation = 2;
   const Result result =
       simulate(machine, program, {.iterations = 2, .skew = {Time{0}, Time::from_us(90)}});
   EXPECT_EQ(result.counters.at("requests.packet_retries"), 0);

@@ -65,6 +65,14 @@ OrderResult compare(const std::string& name, const Side& first, const Side& seco
   return result;
 }
 
+std::string name_of_machine(const SuiteEntry& entry) {
+  std::string name = entry.machine;
+  if (!entry.machine_options.gpu.empty()) name += " gpu=" + entry.machine_options.gpu;
+  for (const auto& [parameter, value] : entry.machine_options.set)
+    name += ' ' + parameter + '=' + value;
+  return name;
+}
+
 }  // namespace
 
 std::vector<Judgement> SuiteRunner::judge(const std::vector<std::string>& names) {
@@ -79,7 +87,7 @@ std::vector<Judgement> SuiteRunner::judge(const std::vector<std::string>& names)
                         .kind = entry.kind,
                         .table = "data/measured/" + entry.table,
                         .where = to_text(entry.where),
-                        .machine = entry.machine,
+                        .machine = name_of_machine(entry),
                         .program = entry.program,
                         .options = common_.options,
                         .validation = validate(entry),
@@ -93,9 +101,13 @@ std::vector<Judgement> SuiteRunner::judge(const std::vector<std::string>& names)
 }
 
 Validation SuiteRunner::validate(const SuiteEntry& entry) {
-  auto machine = machines_.find(entry.machine);
-  if (machine == machines_.end())
-    machine = machines_.emplace(entry.machine, machine::load(entry.machine, {.set = set_})).first;
+  const std::string key = name_of_machine(entry);
+  auto machine = machines_.find(key);
+  if (machine == machines_.end()) {
+    machine::LoadOptions options = entry.machine_options;
+    options.set.insert(options.set.end(), set_.begin(), set_.end());
+    machine = machines_.emplace(key, machine::load(entry.machine, options)).first;
+  }
   Configuration configuration = common_;
   configuration.machine = &machine->second;
   configuration.program = entry.program;

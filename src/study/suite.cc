@@ -138,14 +138,15 @@ class SuiteReader {
   }
 
   SuiteEntry read_entry(const YAML::Node& node) const {
-    allow_keys(node, {"name", "kind", "table", "where", "columns", "from", "to", "machine",
-                      "program", "parameters", "dtype", "ranks", "launch", "calibrate"});
+    allow_keys(node, {"name", "kind", "table", "where", "columns", "from", "to", "machine", "gpu",
+                      "set", "program", "parameters", "dtype", "ranks", "launch", "calibrate"});
     SuiteEntry entry{.line = node.Mark().line + 1};
     for (const char* key : {"name", "kind", "table", "machine", "program", "launch"})
       member(node, key);
     entry.name = text(node, "name", "");
     entry.table = text(node, "table", "");
     entry.machine = text(node, "machine", "");
+    entry.machine_options = {text(node, "gpu", ""), pairs(node, "set")};
     entry.program = text(node, "program", "");
     const std::string kind = text(node, "kind", "");
     if (kind != "calibrate" && kind != "check")

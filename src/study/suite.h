@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/units.h"
+#include "machine/machine.h"
 #include "sim/simulate.h"
 #include "study/measured.h"
 #include "study/statistics.h"
@@ -35,6 +36,7 @@ struct SuiteEntry {
   ColumnNames columns;
   Bytes from{}, to{INT64_MAX};  ///< sizes that are part of the entry
   std::string machine;
+  machine::LoadOptions machine_options;  ///< `gpu` and `set`, as --gpu and --set
   std::string program;
   std::vector<std::pair<std::string, std::string>> parameters;
   DataType type = DataType::float32;  ///< of rows that name none

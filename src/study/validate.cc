@@ -177,27 +177,28 @@ Validator::Outcome Validator::simulate(const Configuration& configuration, const
                                        Validation& validation) {
   const program::Program program = load(configuration, what);
   const machine::Machine& machine = with_ranks(*configuration.machine, what.ranks);
-  std::string of = fmt::format("{} {} {} {} {}", static_cast<const void*>(configuration.machine),
-                               configuration.program, program.name, name_of(program.collective),
-                               name_of(what.type));
+  const Bytes size = program.next_legal_size(what.size, what.type);
+  // By the measured size: `auto/...` chooses by it, not by the legal one.
+  std::string of =
+      fmt::format("{} {} {} {}", static_cast<const void*>(configuration.machine),
+                  configuration.program, name_of(program.collective), name_of(what.type));
   for (const auto& [name, value] : configuration.parameters) of += ' ' + name + '=' + value;
   of += fmt::format(" on {}", what.ranks);
-  // By the measured size: `auto/...` chooses by it, not by the legal one.
   const std::string key =
       fmt::format("{} at {} {} {}+{}", of, what.size.count, static_cast<int>(what.options.launch),
                   what.options.warmup, what.options.iterations);
-  const Bytes size = program.next_legal_size(what.size, what.type);
-  const auto say = [&](std::string_view activity) {
-    if (doing_) {
-      doing_(fmt::format("{} {} on {} GPUs of {} at {}", activity, program.name, what.ranks,
-                         machine.name, to_string(size)));
-    }
-  };
-  const bool unchecked = configuration.check && !checked_.contains(of);
   auto found = outcomes_.find(key);
-  if (found == outcomes_.end() || unchecked) {
+  if (found == outcomes_.end() || configuration.check) {
     const program::Program bound = program::bind(program, &machine, {size, what.type});
-    validation.warnings.append(bound.warnings);
+    of += ' ' + bound.name;  // which may depend on the size
+    const auto say = [&](std::string_view activity) {
+      if (doing_) {
+        doing_(fmt::format("{} {} on {} GPUs of {} at {}", activity, bound.name, what.ranks,
+                           machine.name, to_string(size)));
+      }
+    };
+    const bool unchecked = configuration.check && !checked_.contains(of);
+    if (unchecked || found == outcomes_.end()) validation.warnings.append(bound.warnings);
     if (unchecked) {
       say("checking");
       check(bound, of, validation);
@@ -205,7 +206,7 @@ Validator::Outcome Validator::simulate(const Configuration& configuration, const
     if (found == outcomes_.end()) {
       say("simulating");
       const sim::Result result = sim::simulate(machine, bound, what.options);
-      found = outcomes_.emplace(key, Outcome{program.name, size, result.time}).first;
+      found = outcomes_.emplace(key, Outcome{bound.name, size, result.time}).first;
     }
   }
   validation.checked =

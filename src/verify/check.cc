@@ -128,9 +128,8 @@ class Check {
 
   /// The program again: libraries call it back to back, and ranks do not start together.
   void check_next_calls() {
-    const bool doubled = std::any_of(program_.buffers.begin(), program_.buffers.end(),
-                                     [](const program::Buffer& buffer) { return buffer.doubled; });
-    const int calls = doubled ? 2 : 1;  // a half of a doubled buffer is used again two calls later
+    int calls = 1;  // a part of a rotating buffer is used again so many calls later
+    for (const program::Buffer& buffer : program_.buffers) calls = std::max(calls, buffer.rotation);
     for (int call = 0; call < calls; ++call) {
       const Interpreter::End end = interpreter_.run();
       if (memory_.hazard()) return warn_of_next_calls(describe(interpreter_, *memory_.hazard()));

@@ -196,7 +196,10 @@ Snapshot Interpreter::snapshot(const Workgroup& self, Actor actor, std::int32_t 
 /// All threads know what any of them learned, and a new segment begins.
 void Interpreter::pass_barrier(Workgroup& self) {
   Clock learned;  // lessons have much in common: first with each other
-  for (const Workgroup::Lesson& lesson : self.lessons) learned.join(lesson.acquired.now);
+  for (const Workgroup::Lesson& lesson : self.lessons) {
+    learned.join(lesson.acquired.now);
+    self.after_fence.join(lesson.acquired.after_fence);
+  }
   self.clock.join(learned);
   self.lessons.clear();
   ++self.segment;

@@ -51,7 +51,8 @@ struct Workgroup {
   };
   std::vector<OpenWait> open_waits;
   std::vector<bool> signalled;              ///< of the current signal: semaphores already done
-  Snapshot fenced;                          ///< at the last fence
+  Snapshot fenced;                          ///< at the last fence, or the start of the kernel
+  Clock after_fence;                        ///< what all threads learn at the end of the kernel
   std::map<std::int32_t, Snapshot> posted;  ///< by queue: after this workgroup's last descriptor
   bool at_barrier = false;
 };
@@ -190,6 +191,7 @@ class Interpreter {
   std::vector<Piece> sum_;     ///< of the current transfer
   std::vector<Piece> pieces_;  ///< scratch
   std::vector<std::int32_t> stores_seen_;
+  std::unordered_map<std::int32_t, Snapshot> fenced_;  ///< by record of a packet's store
   std::optional<Fault> fault_;
   std::int64_t operations_ = 0;
   std::int32_t repetition_ = -1;

@@ -1,5 +1,6 @@
 // Streams of ranks, and places of workgroups on compute units.
 #include <algorithm>
+#include <utility>
 
 #include "machine/machine.h"
 #include "verify/interpreter.h"
@@ -107,6 +108,7 @@ void Interpreter::launch(int rank, Stream& stream) {
   for (Actor actor : actors) {
     Workgroup& workgroup = workgroups_[static_cast<std::size_t>(actor)];
     workgroup.clock.join(stream.clock);
+    workgroup.fenced = {workgroup.clock, actor, workgroup.segment};
     if (!workgroup.copies) {
       state.unborn.push_back(actor);
       continue;
@@ -152,6 +154,7 @@ void Interpreter::end(Actor actor) {
   Workgroup& self = workgroups_[static_cast<std::size_t>(actor)];
   self.state = Workgroup::State::ended;
   pass_barrier(self);
+  self.clock.join(std::exchange(self.after_fence, {}));
   Rank& state = ranks_[static_cast<std::size_t>(self.rank)];
   if (self.compute_unit >= 0) {
     ComputeUnit& unit = state.compute_units[static_cast<std::size_t>(self.compute_unit)];

@@ -249,9 +249,11 @@ void Memory::write(const Region& where, std::int32_t record, const Clock& clock,
   const auto last = split(all, where.end);
   const auto first = all.lower_bound(where.begin);
   const bool packets = is_packet(where.access);
+  const bool lamport = where.access == Access::lamport;
   bool rewritten = false;
   for (auto at = first; at != last && packets; ++at)
-    rewritten = rewritten || (at->second.writer >= 0 && at->second.flag == flag);
+    rewritten = rewritten || (at->second.writer >= 0 && (lamport ? at->second.flag != 0 && flag != 0
+                                                                 : at->second.flag == flag));
   if (packets) {
     layouts_[static_cast<std::size_t>(number_of(where))] = where.access;
     packet_stores_.emplace(record, Snapshot{clock, access(record).actor, access(record).segment});

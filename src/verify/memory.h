@@ -81,8 +81,9 @@ struct Cell {
   std::int32_t writer = -1;           ///< record; -1: initial contents
   std::vector<std::int32_t> readers;  ///< records, since the last write
   std::int64_t flag = 0;              ///< packets: the flag that stands beside the data
-  bool rewritten = false;             ///< packets: stored more than once with this flag
-  Trail trail;                        ///< packets: the store and what it depends on
+  bool rewritten = false;  ///< packets: stored more than once with this flag; Access::lamport: not
+                           ///< cleared before it was stored
+  Trail trail;             ///< packets: the store and what it depends on
 };
 
 class Memory {

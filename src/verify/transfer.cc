@@ -12,26 +12,11 @@ using program::Span;
 namespace {
 
 /// Data bytes that one thread moves at a time; `width` of plain memory.
-std::int32_t width_of(const Primitive& primitive, std::int32_t width) {
-  const auto narrow = [&](const Span& span) {
-    switch (span.access) {
-      case Access::packet:
-      case Access::multicast_packet:
-        width = std::min(width, 8);
-        break;
-      case Access::packet8:
-        width = std::min(width, 4);
-        break;
-      case Access::ll128:
-        width = std::min(width, 15);  // eight threads share the 120 bytes of a line
-        break;
-      default:
-        break;
-    }
-  };
-  for (const Span& span : primitive.src) narrow(span);
-  for (const Span& span : primitive.dst) narrow(span);
-  return width;
+std::int32_t width_of(const Primitive& primitive, std::int64_t width) {
+  for (const auto* spans : {&primitive.src, &primitive.dst}) {
+    for (const Span& span : *spans) width = program::data_per_thread(span.access, width);
+  }
+  return static_cast<std::int32_t>(width);
 }
 
 /// The piece, `by` bytes further on.
@@ -115,8 +100,11 @@ bool Interpreter::packets_there(Workgroup& self, Actor actor) {
   std::sort(stores_seen_.begin(), stores_seen_.end());
   stores_seen_.erase(std::unique(stores_seen_.begin(), stores_seen_.end()), stores_seen_.end());
   for (std::int32_t record : stores_seen_) {
-    if (const Snapshot* store = memory_.stored_by(record))
-      store->join_reads_into(self.lessons.emplace_back().acquired.now);
+    if (const Snapshot* store = memory_.stored_by(record)) {
+      Acquired& acquired = self.lessons.emplace_back().acquired;
+      store->join_reads_into(acquired.now);
+      fenced_.at(record).join_into(acquired.after_fence);
+    }
   }
   return true;
 }
@@ -136,7 +124,10 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
   if (body.ops[static_cast<std::size_t>(self.current.op)].kind == program::OpKind::compute &&
       self.current.dst.empty())
     check_written(actor);
-  if (self.current.src.empty()) sum_ = {{0, self.current.bytes, values_.computed(self.rank), {}}};
+  if (self.current.src.empty()) {
+    const bool clears = self.current.dst.front().access == Access::lamport;
+    sum_ = {{0, self.current.bytes, clears ? Value{} : values_.computed(self.rank), {}}};
+  }
   store(self.current, access, self.clock);
   return true;
 }
@@ -206,6 +197,11 @@ void Interpreter::store(const Primitive& primitive, AccessRecord access, const C
       const Region& region = part.region;
       access.base = region.begin - part.data;
       const std::int32_t record = memory_.record(access);
+      if (is_packet(span.access)) {
+        const bool own = access.workgroup == access.actor;  // no proxy
+        fenced_[record] =
+            own ? workgroups_[static_cast<std::size_t>(access.actor)].fenced : Snapshot{};
+      }
       const std::int64_t count = region.end - region.begin;
       if (count == primitive.bytes) {
         memory_.write(region, record, clock, sum_, span.flag);

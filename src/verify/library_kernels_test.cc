@@ -1,6 +1,9 @@
-// NCCL's kernels are proven, and right on real data.
+// Kernels of libraries are proven, and right on real data.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <functional>
 
 #include "machine/machine.h"
 #include "plan/template.h"
@@ -55,6 +58,59 @@ TEST(NcclKernels, nvls_is_right_where_a_switch_can_multicast) {
     for (const std::int64_t size : {4 << 10, 8 << 20})
       expect_right("all-reduce/nccl", ranks, size, {{"algorithm", "nvls"}}, &machine);
   }
+}
+
+TEST(NcclKernels, rings_over_several_nodes_are_right) {
+  const machine::Machine machine = machine::load("clos:2x1x2");
+  for (const std::string protocol : {"ll", "simple"}) {
+    for (const std::string name : {"all-reduce/nccl", "all-gather/nccl", "reduce-scatter/nccl"})
+      expect_right(name, 4, 1 << 20, {{"protocol", protocol}}, &machine);
+  }
+}
+
+TEST(NcclKernels, rings_over_the_cube_mesh_are_right) {
+  const machine::Machine machine = machine::load("dgx1-v100");
+  expect_right("all-reduce/nccl", 8, 6 << 20, {}, &machine);
+}
+
+TEST(TrtllmKernels, are_right_on_2_to_8_ranks) {
+  for (const std::string kernel : {"one-shot", "two-shot"}) {
+    for (const int ranks : {2, 4, 8}) {
+      for (const std::int64_t size : {512, 96 << 10, 2 << 20})
+        expect_right("all-reduce/trtllm-" + kernel, ranks, size, {{"hidden", "1024"}});
+    }
+  }
+}
+
+/// What back-to-back calls of a changed one-shot kernel would do.
+Proof proof_of_one_shot(const std::function<void(program::Program&)>& change) {
+  program::Program kernel = program::load("all-reduce/trtllm-one-shot", {.ranks = 4});
+  kernel = program::bind(kernel, nullptr, {.size = KiB(16)});
+  change(kernel);
+  return check(kernel);
+}
+
+TEST(LamportMemory, has_to_be_cleared_before_it_is_used_again) {
+  const auto remove_clears = [](program::Program& kernel) {
+    for (program::Body& body : kernel.bodies)
+      std::erase_if(body.ops, [](const auto& op) { return op.kind == program::OpKind::clear; });
+  };
+  EXPECT_TRUE(proof_of_one_shot([](program::Program&) {}).warnings.items().empty());
+  const Proof proof = proof_of_one_shot(remove_clears);
+  ASSERT_FALSE(proof.warnings.items().empty());
+  EXPECT_THAT(proof.warnings.items().front().message,
+              testing::HasSubstr("back-to-back calls disturb each other"));
+}
+
+TEST(LamportMemory, of_two_workspaces_is_cleared_while_others_may_already_store) {
+  const Proof proof = proof_of_one_shot([](program::Program& kernel) {
+    for (program::Buffer& buffer : kernel.buffers) {
+      if (buffer.rotation == 3) buffer.rotation = 2;
+    }
+  });
+  ASSERT_FALSE(proof.warnings.items().empty());
+  EXPECT_THAT(proof.warnings.items().front().message,
+              testing::HasSubstr("back-to-back calls disturb each other"));
 }
 
 }  // namespace
