@@ -21,7 +21,7 @@ namespace hemiola::plan {
 ///
 /// `chunk_bytes`: size of a chunk; unused by plans of elements. Failure: ranks without a way, a
 /// plan that waits for ever.
-Time estimate(const Plan& plan, Fabric& fabric, std::int64_t chunk_bytes);
+Time estimate(const Plan& plan, Fabric& fabric, std::int64_t chunk_bytes, bool by_switch = true);
 Time estimate(const Plan& plan, const machine::Machine& machine, std::int64_t chunk_bytes);
 
 }  // namespace hemiola::plan

@@ -363,7 +363,8 @@ TEST(Estimate, a_multicast_without_a_switch_that_can_stores_to_each_member) {
   const std::int64_t chunk = 1 << 20;
   const Time by_switch = estimate(make("all-reduce/nvls", 8), machine, chunk);
   for (machine::Node& node : machine.nodes) node.switch_model.multicast = false;
-  EXPECT_GT(estimate(make("all-reduce/nvls", 8), machine, chunk).us(), 2 * by_switch.us());
+  // A link of a rank carries 14 chunks each way, with the switch 9.
+  EXPECT_GT(estimate(make("all-reduce/nvls", 8), machine, chunk).us(), 1.4 * by_switch.us());
 }
 
 TEST(Estimate, sources_of_one_sum_are_loaded_at_once) {
