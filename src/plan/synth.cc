@@ -278,8 +278,8 @@ using Fill = void (*)(Plan& plan, Fabric& fabric, const SynthesisOptions& option
 Plan synthesise(const TemplateArguments& arguments, Fill fill) {
   constexpr std::int64_t kMostParts = 16;
   constexpr int kManyRanks = 128;  // they divide the data finely enough
-  // Each is a transfer; of 256 ranks there are 0.5 million on a torus and 4 million on a ring.
-  constexpr std::int64_t kMostMoves = 300'000;
+  // Each is a transfer; 256 ranks have 0.26 million on a hypercube and 4 million on a ring.
+  constexpr std::int64_t kMostMoves = 250'000;
   Fabric fabric(*arguments.machine);
   const std::int64_t size = arguments.number("size");
   const auto chunk_bytes = [&](const Plan& plan) {

@@ -72,6 +72,7 @@ std::size_t Choice::best_by_estimate() const {
 /// like.
 std::optional<std::size_t> Choice::best_by_judge() const {
   constexpr std::size_t kMostJudged = 8;
+  constexpr std::size_t kMostJudgedInPart = 4;  // where the size is too large to be judged
   const Time slack = Time::from_us(8);
   if (!arguments_.judge || arguments_.word("judge") == "estimate") return std::nullopt;
   std::vector<std::size_t> order(candidates_.size());
@@ -83,15 +84,19 @@ std::optional<std::size_t> Choice::best_by_judge() const {
   const Time shortest = candidates_[order.front()].estimate;
   std::optional<std::size_t> best;
   Time least{0};
+  std::size_t in_part = 0;
   for (const std::size_t i : order) {
+    if (in_part == kMostJudgedInPart) break;
     const Candidate& candidate = candidates_[i];
     if (2 * candidate.estimate > 3 * shortest + 2 * slack) break;
     const std::optional<Judgement> judged = arguments_.judge(candidate.plan, size_);
     if (!judged) continue;
     Time time = judged->time;
     // From the size that was judged on as estimated.
-    if (judged->size < size_)
+    if (judged->size < size_) {
       time += candidate.estimate - estimate_of(candidate.plan, judged->size);
+      ++in_part;
+    }
     if (best && time >= least) continue;
     best = i;
     least = time;

@@ -28,23 +28,19 @@ Time time_of(const Machine& machine, const program::Program& program, Bytes size
 }
 
 TEST(SimulatedTime, synthesis_is_never_slower_than_a_template) {
-  const Bytes size = KiB(128);
-  for (const char* name : {"ring:4", "dgx1-v100"}) {
-    const Machine machine = machine::load(name);
-    for (const plan::TemplateInfo& synthesised : plan::templates()) {
-      if (!synthesised.needs_machine) continue;
-      const program::LoadOptions options = options_for(machine, size);
-      const program::Program program = program::load(synthesised.name, options);
-      EXPECT_TRUE(program.name.ends_with(" (simulated)")) << program.name;
-      const Time time = time_of(machine, program, size);
-      for (const plan::TemplateInfo& info : plan::templates()) {
-        if (info.collective != synthesised.collective || info.needs_machine || !info.in_chunks)
-          continue;
-        const program::Program other =
-            program::load(info.name, {.ranks = machine.ranks(), .machine = &machine});
-        EXPECT_LE(time, time_of(machine, other, size))
-            << name << ": " << program.name << " against " << info.name;
-      }
+  const Bytes size = KiB(64);
+  const Machine machine = machine::load("dgx1-v100");
+  for (const plan::TemplateInfo& synthesised : plan::templates()) {
+    if (!synthesised.needs_machine) continue;
+    const program::Program program = program::load(synthesised.name, options_for(machine, size));
+    EXPECT_TRUE(program.name.ends_with(" (simulated)")) << program.name;
+    const Time time = time_of(machine, program, size);
+    for (const plan::TemplateInfo& info : plan::templates()) {
+      if (info.collective != synthesised.collective || info.needs_machine || !info.in_chunks)
+        continue;
+      const program::Program other =
+          program::load(info.name, {.ranks = machine.ranks(), .machine = &machine});
+      EXPECT_LE(time, time_of(machine, other, size)) << program.name << " against " << info.name;
     }
   }
 }
@@ -62,9 +58,9 @@ TEST(SimulatedTime, large_sizes_are_judged_at_smaller_ones) {
   const Machine machine = machine::load("ring:2");
   const program::Program program =
       program::load("all-gather/direct", {.ranks = 2, .machine = &machine});
-  const auto judged = simulated_time(machine, program, MiB(512), DataType::float32, ReduceOp::sum);
+  const auto judged = simulated_time(machine, program, MiB(256), DataType::float32, ReduceOp::sum);
   ASSERT_TRUE(judged.has_value());
-  EXPECT_EQ(judged->size, MiB(32));
+  EXPECT_EQ(judged->size, MiB(16));
 }
 
 TEST(SimulatedTime, many_ranks_are_not_simulated_and_illegal_sizes_are_refused) {
