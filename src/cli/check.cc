@@ -118,10 +118,11 @@ class Checker {
                                : ranks_without_machine(options_.machine.ranks,
                                                        program::is_built_in(name), notices_);
     progress_.doing("reading " + name);
-    const program::Program program =
-        load_program(name, options_.program, ranks, machine_ ? &*machine_ : nullptr);
-    notices_.show(program.warnings);
     std::vector<Bytes> sizes = requested_sizes(options_.program);
+    const program::Program program =
+        load_program(name, options_.program, ranks, machine_ ? &*machine_ : nullptr,
+                     sizes.empty() ? MiB(1) : sizes.front());
+    notices_.show(program.warnings);
     if (sizes.empty()) {
       sizes = {default_size(program, type)};
       notices_.note("no --size is given: " + to_string(sizes.front()));

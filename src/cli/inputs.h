@@ -45,7 +45,10 @@ std::vector<std::string> program_names(const std::string& input);
 /// The plan of a plan file; nothing for anything else.
 std::optional<plan::Plan> read_plan_file(const std::string& name);
 /// `machine`: what built-ins follow; may be null. `size`: what synthesised ones are scheduled for,
-/// unless a parameter says so.
+/// unless a parameter says so. Those are judged by simulation.
+program::LoadOptions load_options(const std::string& name, const ProgramOptions& options, int ranks,
+                                  const machine::Machine* machine = nullptr,
+                                  std::optional<Bytes> size = std::nullopt);
 program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,
                               const machine::Machine* machine = nullptr,
                               std::optional<Bytes> size = std::nullopt);

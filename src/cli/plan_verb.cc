@@ -79,6 +79,11 @@ std::optional<machine::Machine> machine_of(const PlanOptions& options, const Ses
   return machine;
 }
 
+program::LoadOptions options_for(const PlanOptions& options, int ranks,
+                                 const machine::Machine* machine) {
+  return load_options(options.input, {.parameters = options.parameters}, ranks, machine);
+}
+
 program::Program load_one_program(const PlanOptions& options, const Session& session) {
   if (program_names(options.input).size() > 1) {
     throw Failure("'" + options.input + "' names a collective, not an algorithm", {},
@@ -105,9 +110,9 @@ std::optional<plan::Plan> load_plan(const PlanOptions& options, const Session& s
   if (plan::find_template(options.input) == nullptr) return read_plan_file(options.input);
   const std::optional<machine::Machine> machine = machine_of(options, session);
   const int ranks = ranks_of(options, machine ? &*machine : nullptr);
-  return plan_as_shaped(options,
-                        plan::make(options.input, ranks, parameter_values(options.parameters),
-                                   machine ? &*machine : nullptr));
+  const program::LoadOptions load = options_for(options, ranks, machine ? &*machine : nullptr);
+  return plan_as_shaped(options, plan::make(options.input, ranks, load.parameters, load.machine,
+                                            program::judge_of_plans(load, {})));
 }
 
 /// A program at --size, or where it runs without one.
@@ -168,9 +173,7 @@ ExitCode write_as(const PlanOptions& options, const Session& session, const std:
     write(options,
           program::export_plan(*plan, executor, parameter_values(options.parameters), place));
   } else if (const auto built_in = program::plan_of_built_in(
-                 options.input, {.ranks = ranks_of(options, place),
-                                 .parameters = parameter_values(options.parameters),
-                                 .machine = place})) {
+                 options.input, options_for(options, ranks_of(options, place), place))) {
     write(options, program::export_plan(plan_as_shaped(options, built_in->plan), executor,
                                         built_in->lowering, place));
   } else {

@@ -155,8 +155,7 @@ class Runner {
 
  private:
   Table run_machine(const Settings& settings);
-  program::Program load(const std::string& name, const machine::Machine& machine,
-                        std::optional<Bytes> size);
+  program::Program load(const std::string& name, const machine::Machine& machine, Bytes size);
   void run_size(const machine::Machine& machine, Bytes size, const Settings& settings,
                 Table& table);
   sim::Result run_one(const machine::Machine& machine, const program::Program& bound,
@@ -188,7 +187,7 @@ Table Runner::run_machine(const Settings& settings) {
 }
 
 program::Program Runner::load(const std::string& name, const machine::Machine& machine,
-                              std::optional<Bytes> size) {
+                              Bytes size) {
   progress_->doing("making " + name);
   program::Program program = load_program(name, options_.program, machine.ranks(), &machine, size);
   notices_.show(program.warnings);
@@ -208,7 +207,7 @@ std::vector<Bytes> Runner::sizes_on(const machine::Machine& machine) {
   Bytes size{};
   for (const std::string& name : plan_.programs) {
     try {
-      size = std::max(size, default_size(load(name, machine, std::nullopt), plan_.type));
+      size = std::max(size, default_size(load(name, machine, MiB(1)), plan_.type));
     } catch (const Failure&) {
       if (plan_.programs.size() == 1) throw;
     }

@@ -189,15 +189,30 @@ std::vector<std::pair<int, int>> Fabric::neighbours() {
   return pairs;
 }
 
-Time Fabric::busy(const Way& way, const Way::Use& use, std::int64_t bytes) const {
+namespace {
+
+std::int64_t share(const Way& way, const Way::Use& use, std::int64_t bytes) {
+  return (bytes * use.paths + way.paths - 1) / way.paths;
+}
+
+}  // namespace
+
+Time Fabric::wire(const Way& way, const Way::Use& use, std::int64_t bytes) const {
   const Trunk& trunk = trunks_[at(use.trunk)];
-  const std::int64_t part = (bytes * use.paths + way.paths - 1) / way.paths;
-  const Time wire =
-      trunk.bandwidth.time_for(machine_.link_classes[at(trunk.link_class)].wire_bytes(part));
+  const machine::LinkClass& kind = machine_.link_classes[at(trunk.link_class)];
+  return trunk.bandwidth.time_for(kind.wire_bytes(share(way, use, bytes)));
+}
+
+Time Fabric::port(const Way& way, const Way::Use& use, std::int64_t bytes) const {
+  const Trunk& trunk = trunks_[at(use.trunk)];
   // GPUs on the way forward between links, past their ports.
   const bool ends =
       trunk.from == machine_.gpus[at(way.from)] || trunk.to == machine_.gpus[at(way.to)];
-  return trunk.ports.is_ideal() || !ends ? wire : std::max(wire, trunk.ports.time_for(part));
+  return trunk.ports.is_ideal() || !ends ? Time{0} : trunk.ports.time_for(share(way, use, bytes));
+}
+
+Time Fabric::busy(const Way& way, const Way::Use& use, std::int64_t bytes) const {
+  return std::max(wire(way, use, bytes), port(way, use, bytes));
 }
 
 Time Fabric::crossing(const Way& way) const {

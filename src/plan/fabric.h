@@ -67,7 +67,11 @@ class Fabric {
   /// a flag follows; behind a NIC the flag is posted behind the data.
   Time handover(const Way& way);
 
-  /// How long `bytes` keep a trunk busy, and the busiest of a way.
+  /// How long `bytes` keep a trunk busy, or the ports of the GPUs at the ends of a way that it has
+  /// (0: none, or ideal ones).
+  Time wire(const Way& way, const Way::Use& use, std::int64_t bytes) const;
+  Time port(const Way& way, const Way::Use& use, std::int64_t bytes) const;
+  /// The longer of both, and the busiest of a way.
   Time busy(const Way& way, const Way::Use& use, std::int64_t bytes) const;
   Time busy(const Way& way, std::int64_t bytes) const;
 

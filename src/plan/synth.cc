@@ -8,10 +8,10 @@
 #include <tuple>
 
 #include "plan/build.h"
-#include "plan/estimate.h"
 #include "plan/families.h"
 #include "plan/gather.h"
 #include "plan/synthesis.h"
+#include "plan/synthesis_choice.h"
 
 namespace hemiola::plan {
 namespace {
@@ -274,60 +274,12 @@ void fill_all_to_all(Plan& plan, Fabric& fabric, const SynthesisOptions& options
 
 using Fill = void (*)(Plan& plan, Fabric& fabric, const SynthesisOptions& options);
 
-bool uses_collectives(const Plan& plan) {
-  bool found = false;
-  for (const Code& code : plan.codes) {
-    for (const Stream& stream : code.streams) {
-      for_each_transfer(stream, 0, [&](const Transfer& transfer, const Indices&) {
-        found = found || transfer.kind == TransferKind::collective;
-      });
-    }
-  }
-  return found;
-}
-
-/// The plans of the other templates of the collective that this machine can run by loads, stores
-/// and posts; `consider(plan)`.
-template <class Consider>
-void for_each_template(const TemplateArguments& arguments, bool pushes, Consider&& consider) {
-  for (const TemplateInfo& info : templates()) {
-    if (info.collective != arguments.collective || !info.in_chunks || info.needs_machine) continue;
-    Parameters parameters;
-    for (const ParameterInfo& parameter : info.parameters) {
-      const auto& choices = parameter.choices;
-      // Nothing can be pulled through NICs; and what is pushed is there without having been asked
-      // for, where nothing has to be reduced.
-      if ((pushes || parameter.name == "gather") &&
-          std::find(choices.begin(), choices.end(), "push") != choices.end())
-        parameters.emplace_back(parameter.name, "push");
-    }
-    std::optional<Plan> plan;
-    try {
-      plan = make(info.name, arguments.ranks, parameters, arguments.machine);
-    } catch (const Failure&) {
-      continue;  // not for this number of ranks
-    }
-    // What switches and libraries do themselves is no schedule; without a switch that multicasts, a
-    // group is a list of peers.
-    const bool plain =
-        std::all_of(plan->groups.begin(), plan->groups.end(), [&](const std::vector<int>& group) {
-          return arguments.machine->multicast_switches(group).empty();
-        });
-    if (plain && !uses_collectives(*plan)) consider(std::move(*plan));
-  }
-}
-
-bool has_nics(const Fabric& fabric) {
-  for (int rank = 1; rank < fabric.ranks(); ++rank) {
-    if (fabric.island(rank) != fabric.island(0)) return true;
-  }
-  return false;
-}
-
-/// In as many parts as are asked for; or whatever gives the shortest estimate.
+/// In as many parts as are asked for; or whatever takes the least time.
 Plan synthesise(const TemplateArguments& arguments, Fill fill) {
   constexpr std::int64_t kMostParts = 16;
   constexpr int kManyRanks = 128;  // they divide the data finely enough
+  // Each is a transfer; 256 ranks have 0.26 million on a hypercube and 4 million on a ring.
+  constexpr std::int64_t kMostMoves = 250'000;
   Fabric fabric(*arguments.machine);
   const std::int64_t size = arguments.number("size");
   const auto chunk_bytes = [&](const Plan& plan) {
@@ -340,23 +292,14 @@ Plan synthesise(const TemplateArguments& arguments, Fill fill) {
     return plan;
   };
   if (arguments.number("split") != 0) return plan_of(split_of(arguments));
-  std::optional<Plan> best;
-  Time least{0};
-  // Of plans that take about as long the first: templates, which the estimate cannot tell apart so
-  // finely, are lowered to fewer operations, and schedules of fewer parts have fewer steps.
-  const auto consider = [&](Plan plan) {
-    const Time time = estimate(plan, fabric, chunk_bytes(plan));
-    const std::int64_t alike = best && best->name == arguments.name ? 100 : 32;
-    if (best && least.fs - time.fs <= least.fs / alike) return;
-    least = time;
-    best = std::move(plan);
-  };
-  const bool is_large = arguments.ranks >= kManyRanks;
-  if (!is_large) for_each_template(arguments, has_nics(fabric), consider);
-  for (std::int64_t parts = 1; parts <= (is_large ? 1 : kMostParts); parts *= 2)
-    consider(plan_of(parts));
-  if (best->name != arguments.name) best->name = arguments.name + " as " + best->name;
-  return std::move(*best);
+  Choice choice(arguments, fabric);
+  for (Plan& plan : plans_of_templates(arguments, fabric)) choice.consider(std::move(plan));
+  const std::int64_t most_parts = arguments.ranks >= kManyRanks ? 1 : kMostParts;
+  const std::int64_t moves =
+      arguments.collective == Collective::all_to_all ? moves_of_exchange(fabric) : 0;
+  for (std::int64_t parts = 1; parts <= most_parts && parts * moves <= kMostMoves; parts *= 2)
+    choice.consider(plan_of(parts));
+  return std::move(choice).best();
 }
 
 template <Fill fill>
@@ -378,7 +321,11 @@ TemplateInfo synth_template(const char* name, Collective collective, const char*
             "67108864",
             {},
             "bytes for which to schedule, as nccl-tests counts them; `run` takes its --size"},
-           {"seed", "0", {}, "choice among equally good chunks"}},
+           {"seed", "0", {}, "choice among equally good chunks"},
+           {"judge",
+            "simulation",
+            {"simulation", "estimate"},
+            "what chooses among the plans with the shortest estimates, if split is 0"}},
           make,
           true,
           true};

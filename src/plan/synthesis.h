@@ -33,6 +33,9 @@ std::vector<Move> schedule_gather(Fabric& fabric, const SynthesisOptions& option
 /// paths with the fewest steps, so that no link gets much more than others. In order of start.
 std::vector<Move> schedule_exchange(Fabric& fabric, const SynthesisOptions& options);
 
+/// How many of them there are for each part.
+std::int64_t moves_of_exchange(Fabric& fabric);
+
 /// When the last one ends.
 Time end_of(const std::vector<Move>& moves);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <queue>
 #include <set>
 #include <tuple>
@@ -14,6 +15,22 @@ std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
+/// The fewest steps from every rank.
+std::vector<int> hops_to(const Steps& steps, int ranks, int to) {
+  std::vector<int> hops(at(ranks), -1);
+  std::vector<int> queue{to};
+  hops[at(to)] = 0;
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    for (const std::int32_t step : steps.into(queue[i])) {
+      const int before = steps[step].from;
+      if (hops[at(before)] >= 0) continue;
+      hops[at(before)] = hops[at(queue[i])] + 1;
+      queue.push_back(before);
+    }
+  }
+  return hops;
+}
+
 /// Paths for all chunks of all pairs of ranks: the fewest steps, and among those the least sum of
 /// squares of what the trunks carry.
 class Paths {
@@ -22,7 +39,7 @@ class Paths {
       : steps_(steps), ranks_(ranks), parts_(parts) {
     load_.assign(trunks, 0.0);
     paths_.resize(at(parts * ranks * ranks));
-    for (int to = 0; to < ranks; ++to) hops_.push_back(hops_to(to));
+    for (int to = 0; to < ranks; ++to) hops_.push_back(hops_to(steps, ranks, to));
     constexpr int kRounds = 2;  // the first knows nothing of the pairs that come later
     for (int round = 0; round < kRounds; ++round) {
       for (int distance = 1; distance < ranks; ++distance) {
@@ -36,21 +53,6 @@ class Paths {
   const std::vector<std::int32_t>& path(std::int64_t chunk) const { return paths_[at(chunk)]; }
 
  private:
-  std::vector<int> hops_to(int to) const {
-    std::vector<int> hops(at(ranks_), -1);
-    std::vector<int> queue{to};
-    hops[at(to)] = 0;
-    for (std::size_t i = 0; i < queue.size(); ++i) {
-      for (const std::int32_t step : steps_.into(queue[i])) {
-        const int before = steps_[step].from;
-        if (hops[at(before)] >= 0) continue;
-        hops[at(before)] = hops[at(queue[i])] + 1;
-        queue.push_back(before);
-      }
-    }
-    return hops;
-  }
-
   void add(const std::vector<std::int32_t>& path, double sign) {
     for (const std::int32_t step : path) {
       for (const Step::Load& load : steps_[step].loads)
@@ -238,6 +240,16 @@ class Exchange {
 };
 
 }  // namespace
+
+std::int64_t moves_of_exchange(Fabric& fabric) {
+  const Steps steps(fabric, 1, false);
+  std::int64_t moves = 0;
+  for (int to = 0; to < fabric.ranks(); ++to) {
+    const std::vector<int> hops = hops_to(steps, fabric.ranks(), to);
+    moves = std::accumulate(hops.begin(), hops.end(), moves);
+  }
+  return moves;
+}
 
 std::vector<Move> schedule_exchange(Fabric& fabric, const SynthesisOptions& options) {
   return Exchange(fabric, options).run();

@@ -170,7 +170,7 @@ RC_GTEST_PROP(Synthesis, is_right_on_any_graph, ()) {
   }
 }
 
-TEST(Synthesis, is_within_6_percent_of_what_links_allow) {
+TEST(Synthesis, is_within_5_percent_of_what_links_allow) {
   std::vector<Machine> machines;
   for (const char* name : {"ring:8", "ring:9", "mesh:4x4", "mesh:3x5", "torus:4x4", "torus:3x5",
                            "torus:4x4x2", "switch:8"})
@@ -180,12 +180,14 @@ TEST(Synthesis, is_within_6_percent_of_what_links_allow) {
   machines.push_back(machine_of(4, {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}));
   for (const Machine& machine : machines) {
     const double bound = gather_bound_us(machine, kSize);
+    // Of 32 ranks the reductions take 5.9 % more.
+    const double allowed = machine.ranks() == 32 ? 1.06 : 1.05;
     for (const char* name : {"all-gather/synth", "reduce-scatter/synth"}) {
       const double time = time_of(name, machine).us();
       EXPECT_GE(time, bound) << name << " " << machine.name;
-      EXPECT_LE(time, 1.06 * bound) << name << " " << machine.name;
+      EXPECT_LE(time, allowed * bound) << name << " " << machine.name;
     }
-    EXPECT_LE(time_of("all-reduce/synth", machine).us(), 2 * 1.06 * bound) << machine.name;
+    EXPECT_LE(time_of("all-reduce/synth", machine).us(), 2 * allowed * bound) << machine.name;
   }
 }
 
@@ -215,16 +217,46 @@ TEST(Synthesis, is_never_slower_than_a_template_on_shipped_machines) {
     for (const std::string& synthesised : kSynthesised) {
       const Time time = time_of(synthesised, machine);
       for (const TemplateInfo& info : templates()) {
-        // A multicast does what no pushes can; a library's collective is not a schedule.
-        const bool is_special = info.name == "all-reduce/nvls" ||
-                                info.name == "all-reduce/partitioned" ||
-                                info.name == "reduce-scatter/collective";
-        if (info.collective != find_template(synthesised)->collective || is_special) continue;
+        // A multicast does what no pushes can.
+        if (info.collective != find_template(synthesised)->collective ||
+            info.name == "all-reduce/nvls")
+          continue;
         EXPECT_LE(time.us(), 1.04 * time_of(info.name, machine).us())
             << name << ": " << synthesised << " against " << info.name;
       }
     }
   }
+}
+
+TEST(Synthesis, a_judge_has_the_last_word) {
+  const Machine machine = machine::load("dgx1-v100");
+  const auto name_with = [&](const Judge& judge, const Parameters& parameters = {}) {
+    return make("all-gather/synth", 8, parameters, &machine, judge).name;
+  };
+  // Everything is judged alike but rings, which the estimate does not put first.
+  const auto for_rings = [](const Plan& plan, Bytes size) -> std::optional<Judgement> {
+    return Judgement{Time::from_us(plan.name == "all-gather/ring" ? 1 : 2), size};
+  };
+  EXPECT_EQ(name_with(for_rings), "all-gather/synth as all-gather/ring (simulated)");
+  EXPECT_EQ(name_with(for_rings, {{"judge", "estimate"}}), name_with({}));
+  EXPECT_EQ(name_with([](const Plan&, Bytes) { return std::nullopt; }), name_with({}));
+}
+
+TEST(Synthesis, what_was_judged_at_a_smaller_size_goes_on_as_estimated) {
+  const Machine machine = machine::load("dgx1-v100");
+  // At no bytes all plans take nothing: the estimates of the full size decide.
+  const auto at_nothing = [](const Plan&, Bytes) -> std::optional<Judgement> {
+    return Judgement{Time{0}, Bytes{0}};
+  };
+  const std::int64_t size = 1 << 30;
+  const Parameters parameters = {{"size", std::to_string(size)}};
+  const auto time_with = [&](const Judge& judge) {
+    const Plan plan = make("all-gather/synth", 8, parameters, &machine, judge);
+    return estimate(plan, machine, size / plan.chunks_per_size).us();
+  };
+  EXPECT_LE(time_with(at_nothing), time_with({}));
+  EXPECT_THAT(make("all-gather/synth", 8, parameters, &machine, at_nothing).name,
+              HasSubstr("(simulated)"));
 }
 
 TEST(Synthesis, failed_links_cost_what_they_carried) {
@@ -363,7 +395,8 @@ TEST(Estimate, a_multicast_without_a_switch_that_can_stores_to_each_member) {
   const std::int64_t chunk = 1 << 20;
   const Time by_switch = estimate(make("all-reduce/nvls", 8), machine, chunk);
   for (machine::Node& node : machine.nodes) node.switch_model.multicast = false;
-  EXPECT_GT(estimate(make("all-reduce/nvls", 8), machine, chunk).us(), 2 * by_switch.us());
+  // A link of a rank carries 14 chunks each way, with the switch 9.
+  EXPECT_GT(estimate(make("all-reduce/nvls", 8), machine, chunk).us(), 1.4 * by_switch.us());
 }
 
 TEST(Estimate, sources_of_one_sum_are_loaded_at_once) {

@@ -4,6 +4,7 @@
 // template_list.h (docs/extending.md shows one being added).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "machine/machine.h"
+#include "plan/judgement.h"
 #include "plan/plan.h"
 
 namespace hemiola::plan {
@@ -26,6 +28,9 @@ struct ParameterInfo {
 using Parameters =
     std::vector<std::pair<std::string, std::string>>;  ///< name, value; the last one wins
 
+/// For templates that choose among plans: knows better than estimate(). Nothing where it does not.
+using Judge = std::function<std::optional<Judgement>(const Plan&, Bytes size)>;
+
 /// What a template is made for. Parameters are complete and valid: defaults are filled in.
 struct TemplateArguments {
   std::string name;
@@ -33,6 +38,7 @@ struct TemplateArguments {
   int ranks = 0;
   Parameters parameters;
   const machine::Machine* machine = nullptr;  ///< with as many ranks; null: not known
+  Judge judge{};                              ///< unset: estimate() chooses alone
 
   const std::string& word(std::string_view parameter) const;
   std::int64_t number(std::string_view parameter) const;
@@ -59,6 +65,6 @@ const TemplateInfo* find_template(std::string_view name);
 /// parameter (with a suggestion), a bad value, fewer than two ranks, a machine of another number of
 /// ranks, none where the template needs one.
 Plan make(std::string_view name, int ranks, const Parameters& parameters = {},
-          const machine::Machine* machine = nullptr);
+          const machine::Machine* machine = nullptr, const Judge& judge = {});
 
 }  // namespace hemiola::plan

@@ -231,10 +231,26 @@ std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadO
       unknown_parameter(name, parameter, known);
   }
   if (pushes) prefer_push(*info, for_template);
-  BuiltInPlan made{plan::make(name, options.ranks, for_template, options.machine),
+  BuiltInPlan made{plan::make(name, options.ranks, for_template, options.machine,
+                              judge_of_plans(options, for_lowering)),
                    std::move(for_lowering)};
   if (info->needs_machine) fit(made.lowering, shape_of(made.plan));
   return made;
+}
+
+plan::Judge judge_of_plans(const LoadOptions& options, const plan::Parameters& lowering) {
+  if (!options.judge) return {};
+  return [judge = options.judge, machine = options.machine, lowering](
+             const plan::Plan& plan, Bytes size) -> std::optional<plan::Judgement> {
+    plan::Parameters fitting = lowering;
+    fit(fitting, shape_of(plan));
+    try {
+      return judge(lower_plan(plan, fitting, machine), size);
+    } catch (const Failure& failure) {
+      if (failure.code() != ExitCode::bad_input) throw;
+      return std::nullopt;  // cannot be lowered like this, or not for this machine or size
+    }
+  };
 }
 
 std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options) {

@@ -18,6 +18,10 @@ struct BuiltInPlan {
 /// Nothing and failure as make_built_in().
 std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadOptions& options);
 
+/// `options.judge` for plan::make(): judges what a plan is lowered to with those of the parameters
+/// that its shape has. Unset where that is.
+plan::Judge judge_of_plans(const LoadOptions& options, const plan::Parameters& lowering);
+
 /// Nothing when no template has this name. Failure: unknown or malformed parameters (with a
 /// suggestion), a number of ranks or a combination that the template cannot take.
 ///

@@ -84,9 +84,15 @@ TEST(Check, a_plan_on_a_machine_is_proven_with_its_compute_units) {
 }
 
 TEST(Plan, one_of_a_machine_follows_its_links) {
-  const Outcome made = Workplace().run("plan make all-gather/synth --machine torus:2x2 --quiet");
+  const std::string make =
+      "plan make all-gather/synth --machine torus:2x2 --param size=65536 --quiet";
+  const Outcome made = Workplace().run(make);
   EXPECT_EQ(made.code, 0) << made.err;
   EXPECT_TRUE(contains(made.out, "\"hemiola_plan\": 1")) << made.out;
+  EXPECT_TRUE(contains(made.out, "(simulated)")) << made.out;
+  const Outcome estimated = Workplace().run(make + " --param judge=estimate");
+  EXPECT_EQ(estimated.code, 0) << estimated.err;
+  EXPECT_FALSE(contains(estimated.out, "(simulated)")) << estimated.out;
 }
 
 TEST(Check, right_programs_of_both_formats_are_right) {

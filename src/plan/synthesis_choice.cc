@@ -1,0 +1,115 @@
+#include "plan/synthesis_choice.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "plan/estimate.h"
+
+namespace hemiola::plan {
+namespace {
+
+bool has_nics(const Fabric& fabric) {
+  for (int rank = 1; rank < fabric.ranks(); ++rank) {
+    if (fabric.island(rank) != fabric.island(0)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<Plan> plans_of_templates(const TemplateArguments& arguments, Fabric& fabric) {
+  const bool pushes = has_nics(fabric);
+  std::vector<Plan> plans;
+  for (const TemplateInfo& info : templates()) {
+    if (info.collective != arguments.collective || !info.in_chunks || info.needs_machine) continue;
+    Parameters parameters;
+    for (const ParameterInfo& parameter : info.parameters) {
+      const auto& choices = parameter.choices;
+      // Nothing can be pulled through NICs; and what is pushed is there without having been asked
+      // for, where nothing has to be reduced.
+      if ((pushes || parameter.name == "gather") &&
+          std::find(choices.begin(), choices.end(), "push") != choices.end())
+        parameters.emplace_back(parameter.name, "push");
+    }
+    try {
+      plans.push_back(make(info.name, arguments.ranks, parameters, arguments.machine));
+    } catch (const Failure&) {
+      continue;  // not for this number of ranks
+    }
+  }
+  return plans;
+}
+
+Choice::Choice(const TemplateArguments& arguments, Fabric& fabric)
+    : arguments_(arguments), fabric_(fabric), size_{arguments.number("size")} {}
+
+/// What plans are lowered to unless told otherwise: loads and stores.
+Time Choice::estimate_of(const Plan& plan, Bytes size) const {
+  const std::int64_t chunk_bytes = std::max<std::int64_t>(1, size.count / plan.chunks_per_size);
+  return estimate(plan, fabric_, chunk_bytes, false);
+}
+
+void Choice::consider(Plan plan) {
+  const Time time = estimate_of(plan, size_);
+  candidates_.push_back({std::move(plan), time});
+}
+
+/// Of plans that take about as long the first: templates, which the estimate cannot tell apart so
+/// finely, are lowered to fewer operations, and schedules of fewer parts have fewer steps.
+std::size_t Choice::best_by_estimate() const {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < candidates_.size(); ++i) {
+    const Time least = candidates_[best].estimate;
+    const std::int64_t alike = candidates_[best].plan.name == arguments_.name ? 100 : 32;
+    if (least.fs - candidates_[i].estimate.fs > least.fs / alike) best = i;
+  }
+  return best;
+}
+
+/// Those whose estimate is not much longer than the shortest, which leaves out launches and the
+/// like.
+std::optional<std::size_t> Choice::best_by_judge() const {
+  constexpr std::size_t kMostJudged = 8;
+  constexpr std::size_t kMostJudgedInPart = 4;  // where the size is too large to be judged
+  const Time slack = Time::from_us(8);
+  if (!arguments_.judge || arguments_.word("judge") == "estimate") return std::nullopt;
+  std::vector<std::size_t> order(candidates_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return candidates_[a].estimate < candidates_[b].estimate;
+  });
+  order.resize(std::min(order.size(), kMostJudged));
+  const Time shortest = candidates_[order.front()].estimate;
+  std::optional<std::size_t> best;
+  Time least{0};
+  std::size_t in_part = 0;
+  for (const std::size_t i : order) {
+    if (in_part == kMostJudgedInPart) break;
+    const Candidate& candidate = candidates_[i];
+    if (2 * candidate.estimate > 3 * shortest + 2 * slack) break;
+    const std::optional<Judgement> judged = arguments_.judge(candidate.plan, size_);
+    if (!judged) continue;
+    Time time = judged->time;
+    // From the size that was judged on as estimated.
+    if (judged->size < size_) {
+      time += candidate.estimate - estimate_of(candidate.plan, judged->size);
+      ++in_part;
+    }
+    if (best && time >= least) continue;
+    best = i;
+    least = time;
+  }
+  return best;
+}
+
+Plan Choice::best() && {
+  const std::optional<std::size_t> judged = best_by_judge();
+  Plan plan = std::move(candidates_[judged ? *judged : best_by_estimate()].plan);
+  if (plan.name != arguments_.name) plan.name = arguments_.name + " as " + plan.name;
+  if (judged) plan.name += " (simulated)";
+  return plan;
+}
+
+}  // namespace hemiola::plan

@@ -1,0 +1,21 @@
+#include "study/simulated_time.h"
+
+#include "sim/simulate.h"
+
+namespace hemiola::study {
+
+std::optional<plan::Judgement> simulated_time(const machine::Machine& machine,
+                                              const program::Program& program, Bytes size,
+                                              DataType type, ReduceOp op) {
+  constexpr int kMostRanks = 32;
+  constexpr std::int64_t kMostBytes = std::int64_t{32} << 20;  // of all ranks
+  if (program.ranks > kMostRanks) return std::nullopt;
+  program::Program bound = program::bind(program, &machine, {size, type, op});
+  Bytes simulated = size;
+  while (simulated.count * program.ranks > kMostBytes) simulated.count /= 2;
+  simulated = program.next_legal_size(simulated, type);
+  if (simulated < size) bound = program::bind(program, &machine, {simulated, type, op});
+  return plan::Judgement{sim::simulate(machine, bound).time, bound.size};
+}
+
+}  // namespace hemiola::study

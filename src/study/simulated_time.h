@@ -1,0 +1,20 @@
+// How long a program takes, for whoever has to choose among programs (program::LoadOptions::judge).
+#pragma once
+
+#include <optional>
+
+#include "core/data_type.h"
+#include "machine/machine.h"
+#include "plan/judgement.h"
+#include "program/program.h"
+
+namespace hemiola::study {
+
+/// A cold run in the engine `reference`, at `size` or at the largest half, quarter, ... of it that
+/// takes a few seconds at most. Nothing for more than 32 ranks. Failure: a size that the program
+/// cannot take, a program that cannot run on the machine (bind(), simulate()).
+std::optional<plan::Judgement> simulated_time(const machine::Machine& machine,
+                                              const program::Program& program, Bytes size,
+                                              DataType type, ReduceOp op);
+
+}  // namespace hemiola::study

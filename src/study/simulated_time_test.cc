@@ -1,0 +1,78 @@
+// Plans that are derived from a machine, chosen as `run` and `plan make` choose them.
+#include "study/simulated_time.h"
+
+#include <gtest/gtest.h>
+
+#include "core/diagnostics.h"
+#include "plan/plan_json.h"
+#include "plan/template.h"
+#include "program/built_in.h"
+#include "sim/simulate.h"
+
+namespace hemiola::study {
+namespace {
+
+using machine::Machine;
+
+program::LoadOptions options_for(const Machine& machine, Bytes size) {
+  return {.ranks = machine.ranks(),
+          .parameters = {{"size", std::to_string(size.count)}},
+          .machine = &machine,
+          .judge = [&machine](const program::Program& program, Bytes at) {
+            return simulated_time(machine, program, at, DataType::float32, ReduceOp::sum);
+          }};
+}
+
+Time time_of(const Machine& machine, const program::Program& program, Bytes size) {
+  return sim::simulate(machine, program::bind(program, &machine, {.size = size})).time;
+}
+
+TEST(SimulatedTime, synthesis_is_never_slower_than_a_template) {
+  const Bytes size = KiB(64);
+  const Machine machine = machine::load("dgx1-v100");
+  for (const plan::TemplateInfo& synthesised : plan::templates()) {
+    if (!synthesised.needs_machine) continue;
+    const program::Program program = program::load(synthesised.name, options_for(machine, size));
+    EXPECT_TRUE(program.name.ends_with(" (simulated)")) << program.name;
+    const Time time = time_of(machine, program, size);
+    for (const plan::TemplateInfo& info : plan::templates()) {
+      if (info.collective != synthesised.collective || info.needs_machine || !info.in_chunks)
+        continue;
+      const program::Program other =
+          program::load(info.name, {.ranks = machine.ranks(), .machine = &machine});
+      EXPECT_LE(time, time_of(machine, other, size)) << program.name << " against " << info.name;
+    }
+  }
+}
+
+TEST(SimulatedTime, the_choice_is_deterministic) {
+  const Machine machine = machine::load("ring:4");
+  const auto made = [&] {
+    return plan::write_plan(
+        program::plan_of_built_in("all-reduce/synth", options_for(machine, KiB(64)))->plan);
+  };
+  EXPECT_EQ(made(), made());
+}
+
+TEST(SimulatedTime, large_sizes_are_judged_at_smaller_ones) {
+  const Machine machine = machine::load("ring:2");
+  const program::Program program =
+      program::load("all-gather/direct", {.ranks = 2, .machine = &machine});
+  const auto judged = simulated_time(machine, program, MiB(256), DataType::float32, ReduceOp::sum);
+  ASSERT_TRUE(judged.has_value());
+  EXPECT_EQ(judged->size, MiB(16));
+}
+
+TEST(SimulatedTime, many_ranks_are_not_simulated_and_illegal_sizes_are_refused) {
+  const auto judged = [](const char* name, Bytes size) {
+    const Machine machine = machine::load(name);
+    const program::Program program =
+        program::load("all-gather/direct", {.ranks = machine.ranks(), .machine = &machine});
+    return simulated_time(machine, program, size, DataType::float32, ReduceOp::sum);
+  };
+  EXPECT_FALSE(judged("ring:33", MiB(33)).has_value());
+  EXPECT_THROW(judged("ring:3", KiB(64)), Failure);
+}
+
+}  // namespace
+}  // namespace hemiola::study
