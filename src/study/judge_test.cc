@@ -72,7 +72,7 @@ TEST(SuiteRunner, gives_launches_on_a_stream_the_software_of_their_calibrate_ent
 // ASTRA-sim 3.0, table 1: 165.98 us. The link latency is fitted to the flow, nothing to the ring.
 TEST(SuiteRunner, a_ring_over_a_clos_takes_what_ns3_says) {
   const Suite suite = shipped_suite();
-  SuiteRunner runner(suite, {}, {});
+  SuiteRunner runner(suite, {}, {}, {});
   for (const Judgement& judgement : runner.judge({"ns3-flow", "ns3-ring-all-reduce-8"})) {
     ASSERT_EQ(judgement.validation.rows.size(), 1u) << judgement.name;
     EXPECT_NEAR(judgement.validation.rows.front().errors.simulated, 0, 0.03) << judgement.name;
