@@ -105,7 +105,8 @@ machine::Machine load_machine_with_gpus(const MachineOptions& options, const Set
 
 void add_program_options(CLI::App& verb, ProgramOptions& options) {
   verb.add_option("PROGRAM", options.program,
-                  "a file (MSCCL++ JSON, MSCCL XML, also .gz), a built-in (all-reduce/ring, auto/nccl), or a\n"
+                  "a file (MSCCL++ JSON, MSCCL XML, also .gz), a built-in (all-reduce/ring, "
+                  "auto/nccl), or a\n"
                   "collective (all-reduce): all its built-ins")
       ->type_name("");
   CLI::Option* size = verb.add_option("--size", options.size, "what nccl-tests calls size: 64MiB")

@@ -10,26 +10,24 @@
 namespace hemiola::sim {
 namespace {
 
+using program::Access;
+using program::Primitive;
+using program::PrimitiveKind;
+using program::Span;
+
 /// What the matrix units of a compute unit take.
-Time compute_time(const machine::GpuModel& model, const program::Primitive& primitive,
-                  DataType type) {
+Time compute_time(const machine::GpuModel& model, const Primitive& primitive, DataType type) {
   Time time = primitive.duration;
   if (primitive.flop > 0 && model.cu_matrix_rate > 0) {
     const Rate flops{model.cu_matrix_rate * model.cu_clock.hertz};
     time = std::max(time, flops.time_for(primitive.flop));
   }
-  const program::MatrixProduct& product = primitive.product;
-  if (product.m > 0 && machine::matrix_rate(model, type) > 0) {
-    const machine::MatrixTile tile{static_cast<int>(product.m), static_cast<int>(product.n)};
-    time = std::max(time, machine::gemm_tile_time(model, tile, product.k, type));
-  }
+  const auto& [m, n, k] = primitive.product;
+  if (m > 0 && machine::matrix_rate(model, type) > 0)
+    time = std::max(
+        time, machine::gemm_tile_time(model, {static_cast<int>(m), static_cast<int>(n)}, k, type));
   return time;
 }
-
-using program::Access;
-using program::Primitive;
-using program::PrimitiveKind;
-using program::Span;
 
 std::size_t index(std::int64_t i) {
   return static_cast<std::size_t>(i);
