@@ -18,8 +18,9 @@ struct FabricParameter {
   bool (*set)(Target&, std::string_view text);  ///< false: malformed or out of range
 };
 
-/// LinkClass: bandwidth, latency, max_payload, header, control, credits, arbitration. SwitchModel: latency,
-/// queue, multicast, reduce_rate, reduce_latency. NicModel: mtu, message_time, latency, rate.
+/// LinkClass: bandwidth, latency, max_payload, header, control, credits, arbitration. SwitchModel:
+/// latency, queue, multicast, reduce_rate, reduce_latency. NicModel: mtu, message_time, latency,
+/// rate.
 template <typename Target>
 std::span<const FabricParameter<Target>> fabric_parameters();
 template <>

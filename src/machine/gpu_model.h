@@ -143,7 +143,8 @@ struct GpuModel {
   Time sync_barrier_latency{1};  ///< sync.barrier_latency: last wavefront to release, one workgroup
   /// sync.fence_latency: fixed part of a release fence, after the drain
   Time sync_fence_latency{1};
-  /// sync.system_fence_time: of one fence at system scope in the unit that a GPU has for all of them
+  /// sync.system_fence_time: of one fence at system scope in the unit that a GPU has for all of
+  /// them
   Time sync_system_fence_time{0};
   Time sync_poll_interval{1};  ///< sync.poll_interval: from a poll's return to the next poll
   Time sync_op_overhead{1};  ///< sync.op_overhead: instructions around one operation of a workgroup

@@ -19,9 +19,9 @@ struct DraftClass {
   bool has_bandwidth = false, has_latency = false, has_max_payload = false, has_header = false;
   SourceLocation where;
 
-  /// An annotation: hemiola.* (bandwidth, latency, max_payload, header, control, credits, arbitration,
-  /// route_latency, assumed), link_bandwidth_gbps, link_latency_ms; others are kept as attributes.
-  /// Throws Failure.
+  /// An annotation: hemiola.* (bandwidth, latency, max_payload, header, control, credits,
+  /// arbitration, route_latency, assumed), link_bandwidth_gbps, link_latency_ms; others are kept as
+  /// attributes. Throws Failure.
   void annotate(const std::string& key, const std::string& value, const SourceLocation& where);
 };
 

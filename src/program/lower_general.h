@@ -72,10 +72,10 @@ using Movements = std::vector<std::vector<std::vector<Movement>>>;  ///< by rank
 /// collectives as exchanges between a meeting of all members and another.
 Movements movements_of(const plan::Plan& plan, const LowerOptions& options);
 
-/// Rewrites what crosses a NIC: pulls become pushes of whoever holds the data, and sums beyond a NIC
-/// are made by their owner, through memory that is added to the plan as its last tensor. Every rank
-/// gets two more streams: one that only posts whole messages, by one workgroup, and one that adds.
-/// Movements have levels (tiles_of). Returns whether anything crossed.
+/// Rewrites what crosses a NIC: pulls become pushes of whoever holds the data, and sums beyond a
+/// NIC are made by their owner, through memory that is added to the plan as its last tensor. Every
+/// rank gets two more streams: one that only posts whole messages, by one workgroup, and one that
+/// adds. Movements have levels (tiles_of). Returns whether anything crossed.
 bool through_network(plan::Plan& plan, Movements& movements, const machine::Machine& machine);
 /// Gives every movement its strips. Packets are no rows.
 void cut_into_strips(Movements& movements);
