@@ -70,6 +70,30 @@ void add_machine_options(CLI::App& verb, MachineOptions& options) {
       ->allow_extra_args(false);
 }
 
+void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iterations) {
+  const auto add = [&verb](const char* name, std::string& value, const char* description,
+                           const char* type) {
+    verb.add_option(name, value, description)->type_name(type)->capture_default_str();
+  };
+  add("--engine", options.engine, "line|reference|fluid", "ENGINE");
+  add("--launch", options.launch, "graph|stream", "MODE");
+  add("--warmup", options.warmup, "repetitions before the measured ones", "N");
+  add("--iterations", options.iterations, iterations, "N");
+}
+
+sim::Options engine_options(const EngineOptions& options, int least_iterations) {
+  constexpr std::int64_t kMostRepetitions = 1'000'000;
+  if (choice_value("--engine", options.engine, {"reference", "line", "fluid"}) != "reference")
+    throw Failure("comes with a later version",
+                  SourceLocation{.file = "--engine " + options.engine},
+                  "use --engine reference, which defines the result");
+  const bool graph = choice_value("--launch", options.launch, {"graph", "stream"}) == "graph";
+  return {.launch = graph ? sim::Launch::graph : sim::Launch::stream,
+          .warmup = static_cast<int>(count_value("--warmup", options.warmup, 0, kMostRepetitions)),
+          .iterations = static_cast<int>(
+              count_value("--iterations", options.iterations, least_iterations, kMostRepetitions))};
+}
+
 void refuse_settings_of_no_machine(const MachineOptions& options) {
   if (!options.set.empty() || !options.gpu.empty())
     throw Failure("--set and --gpu need a machine", SourceLocation{.file = "--machine"});

@@ -10,6 +10,7 @@
 #include "machine/machine.h"
 #include "plan/plan.h"
 #include "program/program.h"
+#include "sim/simulate.h"
 
 namespace hemiola::cli {
 
@@ -20,6 +21,17 @@ struct MachineOptions {
   std::vector<std::string> set;
 };
 void add_machine_options(CLI::App& verb, MachineOptions& options);
+
+/// How a program is simulated, as typed.
+struct EngineOptions {
+  std::string engine = "reference";
+  std::string launch = "stream";
+  std::string warmup = "0";
+  std::string iterations = "0";
+};
+/// `iterations`: what the help says of them.
+void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iterations);
+sim::Options engine_options(const EngineOptions& options, int least_iterations);
 
 /// For verbs whose machine may be left out.
 void refuse_settings_of_no_machine(const MachineOptions& options);

@@ -24,10 +24,7 @@ constexpr const char* kExamples =
 struct RunOptions {
   MachineOptions machine;
   ProgramOptions program;
-  std::string engine = "reference";
-  std::string launch = "stream";
-  std::string warmup = "0";
-  std::string iterations = "0";
+  EngineOptions engine;
   std::string skew;
   std::string threads = "1";
   std::string seed = "0";
@@ -43,10 +40,7 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
                            const char* type) {
     verb.add_option(name, value, description)->type_name(type)->capture_default_str();
   };
-  add("--engine", options.engine, "line|reference|fluid", "ENGINE");
-  add("--launch", options.launch, "graph|stream", "MODE");
-  add("--warmup", options.warmup, "repetitions before the measured ones", "N");
-  add("--iterations", options.iterations, "measured repetitions; 0: one cold run", "N");
+  add_engine_options(verb, options.engine, "measured repetitions; 0: one cold run");
   add("--skew", options.skew, "later starts of rank 0, 1, ...: 0ns,5us", "TIMES");
   add("--threads", options.threads, "threads of the engine", "N");
   add("--seed", options.seed, "seed of random choices", "N");
@@ -72,17 +66,13 @@ struct Plan {
   std::pair<Time, Time> trace_window{};
 };
 
-[[noreturn]] void fail_later(const std::string& option, const std::string& hint = {}) {
-  throw Failure("comes with a later version", SourceLocation{.file = option}, hint);
+[[noreturn]] void fail_later(const std::string& option) {
+  throw Failure("comes with a later version", SourceLocation{.file = option});
 }
 
 Plan understand(const RunOptions& options, Notices& notices) {
-  constexpr std::int64_t kMostRepetitions = 1'000'000;
   if (!options.record.empty()) fail_later("--record");
   if (!options.report.empty()) fail_later("--report");
-  if (choice_value("--engine", options.engine, {"reference", "line", "fluid"}) != "reference") {
-    fail_later("--engine " + options.engine, "use --engine reference, which defines the result");
-  }
   check_output("--json", options.json);
   check_output("--csv", options.csv);
   check_output("--trace", options.trace);
@@ -92,13 +82,7 @@ Plan understand(const RunOptions& options, Notices& notices) {
   plan.sizes = requested_sizes(options.program);
   plan.type = data_type_value(options.program.dtype);
   plan.op = reduce_op_value(options.program.op);
-  plan.options.launch = choice_value("--launch", options.launch, {"graph", "stream"}) == "graph"
-                            ? sim::Launch::graph
-                            : sim::Launch::stream;
-  plan.options.warmup =
-      static_cast<int>(count_value("--warmup", options.warmup, 0, kMostRepetitions));
-  plan.options.iterations =
-      static_cast<int>(count_value("--iterations", options.iterations, 0, kMostRepetitions));
+  plan.options = engine_options(options.engine, 0);
   if (plan.options.warmup > 0 && plan.options.iterations == 0) {
     throw Failure("a warm-up needs measured repetitions after it",
                   SourceLocation{.file = "--warmup"}, "add --iterations N");
@@ -308,8 +292,8 @@ report::Run Runner::head(const Table& table) const {
   return {.command = session_.command,
           .machine = table.machine,
           .program = program_name(table.winners),
-          .engine = options_.engine,
-          .launch = options_.launch,
+          .engine = options_.engine.engine,
+          .launch = options_.engine.launch,
           .bound_program = &*sample_};
 }
 

@@ -29,10 +29,8 @@ struct ValidateOptions {
   std::string program;
   std::vector<std::string> parameters, where, columns, only;
   std::string dtype = "float";
-  std::string engine = "reference";
-  std::string launch = "stream";
-  std::string warmup = std::to_string(study::kWarmup);
-  std::string iterations = std::to_string(study::kIterations);
+  EngineOptions engine{.warmup = std::to_string(study::kWarmup),
+                       .iterations = std::to_string(study::kIterations)};
   std::string max_size = "16MiB";
   std::string calibrate, json, csv;
   bool all = false;
@@ -63,10 +61,7 @@ void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
       "table that the trivial model is fitted to, with the same --where but for the number of GPUs",
       "FILE");
   add("--dtype", options.dtype, "data type of rows that name none", "TYPE");
-  add("--engine", options.engine, "line|reference|fluid", "ENGINE");
-  add("--launch", options.launch, "graph|stream", "MODE");
-  add("--warmup", options.warmup, "repetitions before the measured ones", "N");
-  add("--iterations", options.iterations, "measured repetitions", "N");
+  add_engine_options(verb, options.engine, "measured repetitions");
   add("--max-size", options.max_size, "rows of larger sizes are listed, not simulated", "SIZE");
   add_list("--only", options.only,
            "entries of the suite whose names begin so (micro-: microbenchmarks); repeatable",
@@ -151,24 +146,12 @@ class ValidateRunner {
 };
 
 void ValidateRunner::understand() {
-  constexpr std::int64_t kMostRepetitions = 1'000'000;
-  if (choice_value("--engine", options_.engine, {"reference", "line", "fluid"}) != "reference") {
-    throw Failure("comes with a later version",
-                  SourceLocation{.file = "--engine " + options_.engine}, "use --engine reference");
-  }
   check_output("--json", options_.json);
   check_output("--csv", options_.csv);
   configuration_.type = data_type_value(options_.dtype);
   configuration_.parameters = parameter_values(options_.parameters);
   configuration_.check = !options_.no_check;
-  configuration_.options.launch =
-      choice_value("--launch", options_.launch, {"graph", "stream"}) == "graph"
-          ? sim::Launch::graph
-          : sim::Launch::stream;
-  configuration_.options.warmup =
-      static_cast<int>(count_value("--warmup", options_.warmup, 0, kMostRepetitions));
-  configuration_.options.iterations =
-      static_cast<int>(count_value("--iterations", options_.iterations, 1, kMostRepetitions));
+  configuration_.options = engine_options(options_.engine, 1);
   const auto max_size = parse_bytes(options_.max_size);
   if (!max_size || max_size->count < 1)
     throw Failure("'" + options_.max_size + "' is not a size", SourceLocation{.file = "--max-size"},

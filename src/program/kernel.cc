@@ -115,25 +115,35 @@ Program make_other(const std::string& name, KernelArguments arguments) {
   return info.make(arguments);
 }
 
-KernelWriter::KernelWriter(const KernelArguments& arguments, Collective collective,
-                           std::int64_t chunks) {
+ProgramWriter::ProgramWriter(const KernelArguments& arguments, Collective collective,
+                             std::int64_t input_chunks, std::int64_t output_chunks) {
   program_.name = program_.source = arguments.name;
   program_.format = "kernel";
   program_.collective = collective;
   program_.ranks = arguments.ranks;
-  program_.chunks_per_size = chunks;
-  program_.buffers = {{.name = "input", .kind = BufferKind::input, .chunks = {chunks}},
-                      {.name = "output", .kind = BufferKind::output, .chunks = {chunks}}};
+  program_.buffers = {{.name = "input", .kind = BufferKind::input, .chunks = {input_chunks}},
+                      {.name = "output", .kind = BufferKind::output, .chunks = {output_chunks}}};
 }
 
-std::int32_t KernelWriter::scratch(const std::string& name, std::int64_t chunks) {
+std::int32_t ProgramWriter::scratch(const std::string& name, std::int64_t chunks) {
   program_.buffers.push_back({.name = name, .chunks = {chunks}});
   return static_cast<std::int32_t>(program_.buffers.size()) - 1;
 }
 
-std::int32_t KernelWriter::fixed(const std::string& name, Bytes bytes) {
+std::int32_t ProgramWriter::fixed(const std::string& name, Bytes bytes) {
   program_.buffers.push_back({.name = name, .bytes = bytes});
   return static_cast<std::int32_t>(program_.buffers.size()) - 1;
+}
+
+std::int32_t ProgramWriter::semaphore(const std::string& name) {
+  program_.semaphores.push_back({.name = name});
+  return static_cast<std::int32_t>(program_.semaphores.size()) - 1;
+}
+
+KernelWriter::KernelWriter(const KernelArguments& arguments, Collective collective,
+                           std::int64_t chunks)
+    : ProgramWriter(arguments, collective, chunks, chunks) {
+  program_.chunks_per_size = chunks;
 }
 
 std::int32_t KernelWriter::semaphores(const std::string& name) {
@@ -141,11 +151,6 @@ std::int32_t KernelWriter::semaphores(const std::string& name) {
   for (int distance = 1; distance < ranks(); ++distance)
     program_.semaphores.push_back({.name = fmt::format("{}, from {} before", name, distance)});
   return first;
-}
-
-std::int32_t KernelWriter::semaphore(const std::string& name) {
-  program_.semaphores.push_back({.name = name});
-  return static_cast<std::int32_t>(program_.semaphores.size()) - 1;
 }
 
 void KernelWriter::begin(int workgroup, int workgroups) {

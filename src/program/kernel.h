@@ -49,23 +49,35 @@ std::optional<Program> make_kernel(const std::string& name, const LoadOptions& o
 /// The kernel of that name instead, with those of the arguments' parameters that it has.
 Program make_other(const std::string& name, KernelArguments arguments);
 
-/// One kernel on all ranks, which run the same code; workgroup by workgroup.
-class KernelWriter {
+/// What is declared before any code: buffers 0 (input) and 1 (output), other memory, semaphores.
+class ProgramWriter {
  public:
-  /// Input and output hold all that nccl-tests calls size, cut into `chunks`.
-  KernelWriter(const KernelArguments& arguments, Collective collective, std::int64_t chunks);
+  /// Input and output hold what `--size` says, cut into chunks.
+  ProgramWriter(const KernelArguments& arguments, Collective collective, std::int64_t input_chunks,
+                std::int64_t output_chunks);
 
   std::int32_t input() const { return 0; }
   std::int32_t output() const { return 1; }
   /// Memory of every rank: chunks, or bytes whatever the size.
   std::int32_t scratch(const std::string& name, std::int64_t chunks);
   std::int32_t fixed(const std::string& name, Bytes bytes);
-  /// Semaphores that counterparts on all other ranks signal: number d - 1 by the rank d before.
-  std::int32_t semaphores(const std::string& name);
   std::int32_t semaphore(const std::string& name);
 
   Program& program() { return program_; }
   int ranks() const { return program_.ranks; }
+
+ protected:
+  Program program_;
+};
+
+/// One kernel on all ranks, which run the same code; workgroup by workgroup.
+class KernelWriter : public ProgramWriter {
+ public:
+  /// Input and output hold all that nccl-tests calls size, cut into `chunks`.
+  KernelWriter(const KernelArguments& arguments, Collective collective, std::int64_t chunks);
+
+  /// Semaphores that counterparts on all other ranks signal: number d - 1 by the rank d before.
+  std::int32_t semaphores(const std::string& name);
 
   void begin(int workgroup, int workgroups);
   void add(Op op);
@@ -86,7 +98,6 @@ class KernelWriter {
   Program finish(const std::string& name, int threads, int unroll);
 
  private:
-  Program program_;
   Kernel kernel_;
   int workgroup_ = 0, workgroups_ = 1;
   Bytes unit_{};

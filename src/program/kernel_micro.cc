@@ -11,24 +11,10 @@ const SourceLocation kOption{.file = "<option>"};
 
 }  // namespace
 
-MicroWriter::MicroWriter(const KernelArguments& arguments, std::int64_t output_chunks) {
-  program_.name = program_.source = arguments.name;
-  program_.format = "kernel";
-  program_.ranks = arguments.ranks;
-  program_.buffers = {{.name = "input", .kind = BufferKind::input, .chunks = {1}},
-                      {.name = "output", .kind = BufferKind::output, .chunks = {output_chunks}}};
+MicroWriter::MicroWriter(const KernelArguments& arguments, std::int64_t output_chunks)
+    : ProgramWriter(arguments, Collective::custom, 1, output_chunks) {
   program_.codes = {{}};
   program_.code_of.assign(static_cast<std::size_t>(arguments.ranks), 0);
-}
-
-std::int32_t MicroWriter::memory(const std::string& name, Bytes bytes) {
-  program_.buffers.push_back({.name = name, .bytes = bytes});
-  return static_cast<std::int32_t>(program_.buffers.size()) - 1;
-}
-
-std::int32_t MicroWriter::semaphore(const std::string& name) {
-  program_.semaphores.push_back({.name = name});
-  return static_cast<std::int32_t>(program_.semaphores.size()) - 1;
 }
 
 std::int32_t MicroWriter::body(std::vector<Op> ops) {

@@ -8,24 +8,15 @@
 namespace hemiola::program {
 
 /// Builds a program of Collective::custom whose ranks run what run_on() gives them; others nothing.
-class MicroWriter {
+class MicroWriter : public ProgramWriter {
  public:
-  /// Buffers 0 (input) and 1 (output) hold what `--size` says, cut into `chunks`.
   explicit MicroWriter(const KernelArguments& arguments, std::int64_t output_chunks = 1);
-
-  Program& program() { return program_; }
-  int ranks() const { return program_.ranks; }
-  std::int32_t memory(const std::string& name, Bytes bytes);  ///< of every rank, whatever the size
-  std::int32_t semaphore(const std::string& name);
 
   std::int32_t body(std::vector<Op> ops);
   /// A stream with one kernel of these bodies, a workgroup each.
   Stream kernel(std::vector<std::int32_t> bodies, int threads, int unroll = 0);
   void run_on(int rank, std::vector<Stream> streams);
   Program finish();
-
- private:
-  Program program_;
 };
 
 /// `count` times the operations.

@@ -30,7 +30,7 @@ Program chase(const KernelArguments& arguments) {
                   {.file = "<option>"});
   const std::int64_t hops = number_from(arguments, "hops", 0, kMostLoads);
   MicroWriter writer(arguments);
-  const std::int32_t list = writer.memory("list", {footprint});
+  const std::int32_t list = writer.fixed("list", {footprint});
   Op load{.kind = OpKind::load,
           .src = {{.rank = constant(remote ? 1 : 0), .buffer = list}},
           .bypass_l1 = arguments.word("cache") == "l2",

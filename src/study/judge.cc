@@ -1,7 +1,6 @@
 #include "study/judge.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace hemiola::study {
 namespace {
@@ -11,11 +10,6 @@ struct Times {
   std::vector<double> measured, simulated;
 };
 using Side = std::map<std::pair<int, Bytes>, Times>;  ///< by ranks and size
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
 
 /// Nothing where an entry was not judged.
 std::optional<Side> side_of(const std::vector<std::string>& names,

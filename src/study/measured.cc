@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <optional>
 
 #include "core/diagnostics.h"
@@ -115,12 +113,10 @@ class RowReader {
 
   double time(const MeasuredRow& row) const {
     const std::string& text = table_.cell(row, "time_us");
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-      fail(row, "time_us", "is not a time in microseconds, written as a number");
-    if (value <= 0) fail(row, "time_us", "is not greater than zero");
-    return value;
+    const auto value = parse_number(text);
+    if (!value) fail(row, "time_us", "is not a time in microseconds, written as a number");
+    if (*value <= 0) fail(row, "time_us", "is not greater than zero");
+    return *value;
   }
 
   const MeasuredTable& table_;

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <numeric>
 #include <optional>
 
+#include "study/preparation.h"
 #include "study/table_text.h"
-#include "verify/verify.h"
 
 namespace hemiola::study {
 namespace {
@@ -44,9 +42,8 @@ std::vector<MicroRow> micro_rows() {
                   .source = row.cells[source],
                   .line = row.line};
     const std::string& number = row.cells[value];
-    const char* end = number.data() + number.size();
-    const auto [stop, problem] = std::from_chars(number.data(), end, read.value);
-    if (problem != std::errc{} || stop != end || !(read.value > 0))
+    read.value = parse_number(number).value_or(0);
+    if (read.value <= 0)
       throw Failure("'" + number + "' is not a positive number", {.file = file, .line = row.line});
     rows.push_back(std::move(read));
   }
@@ -111,15 +108,15 @@ Time MicroRunner::time_of(const MicroEntry& entry, const Settings& parameters, B
                           std::string& checked) {
   auto found = machines_.find({entry.machine, entry.ranks});
   if (found == machines_.end()) {
-    machine::Machine machine = machine::load(entry.machine, {.set = set_});
-    if (entry.ranks > machine.ranks())
+    machine::Machine all = machine::load(entry.machine, {.set = set_});
+    if (entry.ranks > all.ranks())
       throw Failure(fmt::format("entry '{}': machine '{}' has {} GPUs", entry.name, entry.machine,
-                                machine.ranks()),
+                                all.ranks()),
                     entry.where);
-    std::vector<int> first(static_cast<std::size_t>(entry.ranks));
-    std::iota(first.begin(), first.end(), 0);
-    machine.place(first);
-    found = machines_.emplace(std::pair(entry.machine, entry.ranks), std::move(machine)).first;
+    found = machines_
+                .emplace(std::pair(entry.machine, entry.ranks),
+                         with_first_ranks(std::move(all), entry.ranks))
+                .first;
   }
   const machine::Machine& machine = found->second;
   std::string key = fmt::format("{} {} {} {} {} {}+{}", entry.machine, entry.ranks, entry.program,
@@ -127,7 +124,7 @@ Time MicroRunner::time_of(const MicroEntry& entry, const Settings& parameters, B
                                 entry.options.warmup, entry.options.iterations);
   for (const auto& [name, value] : parameters) key += fmt::format(" {}={}", name, value);
   if (const auto known = known_.find(key); known != known_.end()) {
-    checked = known->second.second;
+    checked = weaker(checked, known->second.second);
     return known->second.first;
   }
   if (doing_) doing_("simulating " + entry.name);
@@ -135,20 +132,11 @@ Time MicroRunner::time_of(const MicroEntry& entry, const Settings& parameters, B
       program::load(entry.program,
                     {.ranks = entry.ranks, .parameters = parameters, .machine = &machine}),
       &machine, {.size = size});
-  if (check_) {
-    const verify::Proof proof = verify::check(program);
-    if (proof.verdict == verify::Verdict::wrong || proof.verdict == verify::Verdict::deadlock)
-      throw Failure("the program is wrong and was not simulated: " + proof.summary,
-                    {.file = program.source}, "'hemiola check' prints the counterexample",
-                    proof.verdict == verify::Verdict::deadlock ? ExitCode::deadlock
-                                                               : ExitCode::wrong_program);
-    const bool full = proof.verdict == verify::Verdict::proven && checked != "partial";
-    checked = full ? "full" : "partial";
-  } else {
-    checked = "skipped";
-  }
+  const std::string proven =
+      check_ ? checked_by(verify::check(program), program.source) : "skipped";
   const Time time = sim::simulate(machine, program, entry.options).time;
-  known_.emplace(std::move(key), std::pair(time, checked));
+  known_.emplace(std::move(key), std::pair(time, proven));
+  checked = weaker(checked, proven);
   return time;
 }
 

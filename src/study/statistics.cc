@@ -4,15 +4,12 @@
 #include <cmath>
 
 namespace hemiola::study {
-namespace {
 
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
-
-}  // namespace
 
 Regime regime_of(Bytes size) {
   constexpr std::int64_t kMegabyte = 1'000'000;

@@ -37,6 +37,8 @@ struct Summary {
 };
 /// Every simulated error must be above -1: times are positive.
 Summary summarise(std::span<const Errors> errors);
+/// Of at least one value; of an even number the mean of the middle two.
+double median_of(std::vector<double> values);
 
 /// latency + size / bandwidth: what every simulator has to beat.
 struct TrivialModel {

@@ -1,6 +1,7 @@
 // What the readers of measured tables hand to read_measured(): cells, not yet understood.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ TableText read_csv(std::string_view text, const std::string& file);
 /// Whether this is the output of nccl-tests or rccl-tests: it has their heading.
 bool is_collective_log(std::string_view text);
 TableText read_collective_log(std::string_view text, const std::string& file);
+
+/// A cell that is a finite number and nothing else.
+std::optional<double> parse_number(std::string_view text);
 
 /// Without blanks, tabs and carriage returns at both ends.
 std::string_view trimmed(std::string_view text);

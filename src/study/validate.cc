@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
-#include "verify/verify.h"
+#include "study/preparation.h"
 
 namespace hemiola::study {
 namespace {
@@ -44,12 +43,6 @@ sim::Options options_of(const MeasuredTable& table, const MeasuredRow& row, sim:
       placed.error(item.message, nowhere ? row : item.where, item.hint);
   }
   throw Failure(std::move(placed), failure.code());
-}
-
-/// "full" > "partial" > "skipped"
-std::string weaker(const std::string& a, const std::string& b) {
-  if (a.empty() || b == "skipped") return b;
-  return a == "full" ? b : a;
 }
 
 }  // namespace
@@ -188,20 +181,22 @@ Validator::Outcome Validator::simulate(const Configuration& configuration, const
       fmt::format("{} at {} {} {}+{}", of, what.size.count, static_cast<int>(what.options.launch),
                   what.options.warmup, what.options.iterations);
   auto found = outcomes_.find(key);
-  if (found == outcomes_.end() || configuration.check) {
+  // What was proven has the name of the bound program, which may depend on the size.
+  const auto proven_as = [&](const std::string& name) { return of + ' ' + name; };
+  if (found == outcomes_.end() ||
+      (configuration.check && !checked_.contains(proven_as(found->second.program)))) {
     const program::Program bound = program::bind(program, &machine, {size, what.type});
-    of += ' ' + bound.name;  // which may depend on the size
     const auto say = [&](std::string_view activity) {
       if (doing_) {
         doing_(fmt::format("{} {} on {} GPUs of {} at {}", activity, bound.name, what.ranks,
                            machine.name, to_string(size)));
       }
     };
-    const bool unchecked = configuration.check && !checked_.contains(of);
+    const bool unchecked = configuration.check && !checked_.contains(proven_as(bound.name));
     if (unchecked || found == outcomes_.end()) validation.warnings.append(bound.warnings);
     if (unchecked) {
       say("checking");
-      check(bound, of, validation);
+      check(bound, proven_as(bound.name), validation);
     }
     if (found == outcomes_.end()) {
       say("simulating");
@@ -210,32 +205,24 @@ Validator::Outcome Validator::simulate(const Configuration& configuration, const
     }
   }
   validation.checked =
-      weaker(validation.checked, configuration.check ? checked_.at(of) : "skipped");
+      weaker(validation.checked,
+             configuration.check ? checked_.at(proven_as(found->second.program)) : "skipped");
   return found->second;
 }
 
 const machine::Machine& Validator::with_ranks(const machine::Machine& machine, int ranks) {
   if (ranks == machine.ranks()) return machine;
-  const auto [found, is_new] = placed_.try_emplace({&machine, ranks}, machine);
-  if (is_new) {
-    std::vector<int> first(static_cast<std::size_t>(ranks));
-    std::iota(first.begin(), first.end(), 0);
-    found->second.place(first);
-  }
+  const std::pair key(&machine, ranks);
+  auto found = placed_.find(key);
+  if (found == placed_.end()) found = placed_.emplace(key, with_first_ranks(machine, ranks)).first;
   return found->second;
 }
 
 void Validator::check(const program::Program& program, const std::string& key,
                       Validation& validation) {
   const verify::Proof proof = verify::check(program);
-  if (proof.verdict == verify::Verdict::wrong || proof.verdict == verify::Verdict::deadlock) {
-    throw Failure(
-        "the program is wrong and was not simulated: " + proof.summary, {.file = program.source},
-        "'hemiola check' prints the counterexample",
-        proof.verdict == verify::Verdict::deadlock ? ExitCode::deadlock : ExitCode::wrong_program);
-  }
+  checked_[key] = checked_by(proof, program.source);
   validation.warnings.append(proof.warnings);
-  checked_[key] = proof.verdict == verify::Verdict::proven ? "full" : "partial";
 }
 
 }  // namespace hemiola::study
