@@ -35,8 +35,13 @@ class EventQueue {
   /// `time` must not be before the last event that was popped.
   void push(std::int64_t time, std::uint32_t order, std::int32_t kind, std::int32_t a,
             std::int32_t b = 0) {
+    push_as(next_++, time, order, kind, a, b);
+  }
+  /// The same with a place of its own among events of its time and order.
+  void push_as(std::uint64_t sequence, std::int64_t time, std::uint32_t order, std::int32_t kind,
+               std::int32_t a, std::int32_t b = 0) {
     ++size_;
-    place({time, next_++, order, kind, a, b});
+    place({time, sequence, order, kind, a, b});
   }
 
   /// Whether the next pop() has to open a bucket; open() does it. For prefetching: what stands in

@@ -21,39 +21,6 @@ void Reference::begin_leg(std::int32_t id, Stage stage, const Leg& leg, std::int
   travel(id, now, false);
 }
 
-std::int64_t Reference::serve(std::int32_t id, Request& request, std::int64_t arrival) {
-  Server& server = fabric_.servers[index(id)];
-  const ServerKind& kind = fabric_.kinds[index(server.kind)];
-  // On chip a request without payload has the size of a control packet; on links its header.
-  std::int64_t payload = request.carried;
-  if (!kind.counts_wire && payload == 0)
-    payload = machine_.model(request.source).noc_control_size.count;
-  const std::int64_t packet = kind.counts_wire && request.intent == Intent::burst
-                                  ? engines_[index(detail(request).engine)].packet
-                                  : 0;
-  const std::int64_t start = std::max(arrival, server.free);
-  const std::int64_t departure = start + fabric_.service(server, payload, packet);
-  server.free = departure;
-  server.max_wait = std::max(server.max_wait, start - arrival);
-  ++hops_;
-  request.spent.charge(kind.reason, departure - arrival);
-  if (options_.trace != nullptr) {
-    if (kind.counts_wire) {
-      const std::int64_t wire =
-          machine_.link_classes[index(kind.link_class)].wire_bytes(payload, packet);
-      // Requests ahead of it when it came, in units of its own service.
-      const std::int64_t ahead = (start - arrival + departure - start - 1) / (departure - start);
-      options_.trace->link(id - fabric_.link_base, wire, static_cast<int>(ahead), {start},
-                           {departure});
-    }
-    if (options_.trace->wants_requests({arrival})) {
-      options_.trace->request(request.source, name_of(kind.reason), "request", {arrival},
-                              {departure});
-    }
-  }
-  return departure;
-}
-
 // A request goes on until it has to be accepted in the order of several streams (an event), queues
 // explicitly, or reaches memory or its issuer.
 void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
@@ -103,11 +70,7 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
             push(time, kAnswer, id, 0, static_cast<std::uint32_t>(relative));
             return;
           }
-          const std::int32_t port =
-              request.is_multicast()
-                  ? fabric_.port_of(
-                        planes(detail(request).group, request.source)[index(request.route)].up)
-                  : fabric_.path(request.route).source_port;
+          const std::int32_t port = source_port(request);
           request.stage = Stage::home;
           request.follow(fabric_.layout[index(request.source)]->port_to_cu(port, request.cu,
                                                                            request.carried > 0),
@@ -117,15 +80,25 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
         default:
           break;
       }
-      push(time, request.stage == Stage::in || request.stage == Stage::out ? kLegEnd : kComplete,
-           id, 0, request.end_tag);
+      if (request.stage == Stage::in || request.stage == Stage::out) {
+        push(time, kLegEnd, id, 0, request.end_tag);
+      } else {
+        push(time, kComplete, id, 0, way_home(request));
+      }
       return;
     }
     const Hop& hop = request.hops[request.hop];
     const std::int32_t server = request.base + hop.server;
     const Server& s = fabric_.servers[index(server)];
     if (fabric_.kinds[index(s.kind)].merges && !accepted) {
-      push(time, kHop, id, 0, hop.tag);
+      // What the slices answer is one stream, in the order in which they accepted it, whenever
+      // their answers were ready.
+      if (request.hop == 0 &&
+          (request.stage == Stage::back_out || request.intent == Intent::burst)) {
+        push_answer(time, id, kHop, hop.tag);
+      } else {
+        push(time, kHop, id, 0, hop.tag);
+      }
       return;
     }
     accepted = false;
@@ -148,6 +121,13 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
     time = departure + hop.latency + hop.node_latency;
     ++request.hop;
   }
+}
+
+// The stream on which a request comes back to its CU.
+std::uint32_t Reference::way_home(const Request& request) {
+  const bool through_cu_in = request.stage == Stage::back_out || request.carried > 0;
+  if (through_cu_in) return complete_tag(request.source, Return::cu_in, request.cu);
+  return complete_tag(request.source, Return::port, source_port(request));
 }
 
 // Arrives at a server with explicit queues, or behind others in its receive buffer.
@@ -187,7 +167,7 @@ void Reference::schedule_pick(std::int32_t server, std::int64_t at) {
   Arbiter& arbiter = fabric_.arbiters[index(fabric_.servers[index(server)].arbiter)];
   if (arbiter.pick_at >= 0 && arbiter.pick_at <= at) return;
   arbiter.pick_at = at;
-  push(at, kPick, server, 0, static_cast<std::uint32_t>(0), 1);
+  events_.push(at, 1U << 28, kPick, server);
 }
 
 void Reference::pick(std::int32_t server, std::int64_t now) {
@@ -272,22 +252,6 @@ void Reference::admit(std::int32_t server, std::int64_t now) {
       enter_queue(next_server, next_id, now);
     }
   }
-}
-
-// The switches and lanes over which a rank reaches its multicast group.
-const std::vector<Reference::Plane>& Reference::planes(std::int32_t group, int rank) {
-  const std::uint64_t key =
-      static_cast<std::uint64_t>(group) << 32 | static_cast<std::uint32_t>(rank);
-  std::vector<Plane>& planes = planes_[key];
-  if (planes.empty()) {
-    for (const machine::NodeId node : machine_.multicast_switches(program_.groups[index(group)])) {
-      for (const machine::LinkId up : machine_.lanes(machine_.gpus[index(rank)], node))
-        planes.push_back({node, up});
-    }
-    if (planes.empty())
-      throw Failure("multicast group " + std::to_string(group) + " has no switch in common");
-  }
-  return planes;
 }
 
 // Replication: a store goes to every member, a load asks every member.

@@ -22,6 +22,10 @@ enum class Intent : std::uint8_t {
   write_back
 };
 
+constexpr bool is_load(Intent intent) {
+  return intent == Intent::load || intent == Intent::poll || intent == Intent::multicast_load;
+}
+
 /// Where a request is on its way; the names follow a remote load.
 enum class Stage : std::uint8_t {
   out,       ///< CU to slice (local) or to an I/O port
@@ -63,7 +67,8 @@ struct alignas(64) Request {
   std::int32_t next_pending = -1;  ///< next request that waits for the same line
 
   Spent spent;
-  std::int64_t line = 0;       ///< rank-relative address / line size, at `target`
+  std::int32_t line = 0;       ///< rank-relative address / line size, at `target`
+  std::uint32_t accepted = 0;  ///< the how-manieth that the slices of its GPU accepted
   std::int64_t queued_at = 0;  ///< entered an explicit queue
 
   void follow(const Leg& leg, std::int32_t first_server) {
@@ -82,9 +87,16 @@ struct alignas(64) Request {
 static_assert(sizeof(Request) == 128);
 constexpr int kMostRanks = INT16_MAX;  ///< that a Request can name
 
+/// A cause that lies with somebody else: its attribution and when it took effect.
+struct Cause {
+  std::int64_t time = -1;
+  Spent spent{};
+};
+
 /// What only some requests need.
 struct alignas(64) Detail {
   std::int64_t accepted_at = 0;        ///< by the slice (polls, packet loads)
+  Cause cause;                         ///< packet loads: the store that they waited for
   std::int64_t packet_flag = 0;        ///< packets: flag value
   std::uint64_t packet_mask = 0;       ///< ... and the 8 B granules of the line that it covers
   std::int64_t increment = 0;          ///< flags
@@ -92,16 +104,10 @@ struct alignas(64) Detail {
   std::int32_t group = -1;             ///< multicast: group
   std::int32_t children = 0;           ///< ... and how many members have not answered
   std::int32_t parent = -1;            ///< member: the request that was replicated
-  std::int64_t destination = 0;        ///< bursts: line at the destination
+  std::int32_t destination = 0;        ///< bursts: line at the destination
   std::int32_t descriptor = -1;        ///< bursts
   std::int32_t engine = -1;            ///< bursts, flags of engines: the issuing engine
   std::int16_t destination_slice = 0;  ///< bursts
-};
-
-/// A cause that lies with somebody else: its attribution and when it took effect.
-struct Cause {
-  std::int64_t time = -1;
-  Spent spent{};
 };
 
 }  // namespace hemiola::sim

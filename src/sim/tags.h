@@ -4,21 +4,18 @@
 #include <algorithm>
 #include <cstdint>
 #include <new>
-#include <string>
 #include <vector>
-
-#include "core/diagnostics.h"
 
 namespace hemiola::sim {
 
-/// Least recently used replacement. Lines are numbers (address / line size) below 2^31. State
+/// Least recently used replacement. Lines are numbers (address / line size). State
 /// changes only in access(), in the order of the calls.
 class Tags {
  public:
   struct Outcome {
     bool hit = false;
     bool evicted_dirty = false;
-    std::int64_t victim = -1;  ///< the dirty line that had to leave
+    std::int32_t victim = -1;  ///< the dirty line that had to leave
   };
 
   Tags() = default;
@@ -30,12 +27,9 @@ class Tags {
   bool exists() const { return sets_ > 0; }
 
   /// Looks a line up and makes it the most recent one; a miss allocates it. `write` marks it dirty.
-  Outcome access(std::int64_t line, bool write) {
+  Outcome access(std::int32_t line, bool write) {
     Outcome outcome;
     if (!exists()) return outcome;
-    if (line >= kMostLines)
-      throw Failure("a simulated GPU's cache takes addresses below " + std::to_string(kMostLines) +
-                    " lines, not line " + std::to_string(line));
     if (ways_of_.empty()) ways_of_.resize(static_cast<std::size_t>(sets_ * ways_), kEmpty);
     const auto wanted = static_cast<std::uint32_t>(line) << 1;
     std::uint32_t* const set = &ways_of_[static_cast<std::size_t>(set_of(line) * ways_)];
@@ -46,7 +40,7 @@ class Tags {
     outcome.hit = (found & ~1U) == wanted && found != kEmpty;
     if (!outcome.hit && found != kEmpty && (found & 1) != 0) {
       outcome.evicted_dirty = true;
-      outcome.victim = found >> 1;
+      outcome.victim = static_cast<std::int32_t>(found >> 1);
     }
     std::copy_backward(set, way, way + 1);
     *set = wanted | (outcome.hit ? found & 1 : 0) | (write ? 1 : 0);
@@ -63,7 +57,6 @@ class Tags {
 
  private:
   static constexpr std::uint32_t kEmpty = ~0U;
-  static constexpr std::int64_t kMostLines = std::int64_t{kEmpty >> 1};
 
   /// Sets of 16 ways are one cache line of the host.
   template <typename T>

@@ -1,4 +1,4 @@
-// The reference engine: host proxies, copy engines and NICs.
+// Cores: host proxies, copy engines and NICs.
 //
 // A copy engine does one descriptor after the other and writes its flag when all of it is
 // acknowledged. A NIC has many messages under way; per pair of ranks they are delivered in order,
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/reference.h"
+#include "sim/cores.h"
 
 namespace hemiola::sim {
 namespace {
@@ -27,7 +27,7 @@ std::uint64_t flow_key(int from, int to) {
 
 }  // namespace
 
-void Reference::make_engines() {
+void Cores::make_engines() {
   for (int rank = 0; rank < program_.ranks; ++rank) {
     const machine::GpuModel& model = machine_.model(rank);
     const GpuLayout& layout = *fabric_.layout[index(rank)];
@@ -63,7 +63,7 @@ void Reference::make_engines() {
   }
 }
 
-void Reference::post(std::int32_t wave_id, const program::Primitive& primitive, std::int64_t now) {
+void Cores::post(std::int32_t wave_id, const program::Primitive& primitive, std::int64_t now) {
   Wave& wave = waves_[index(wave_id)];
   Workgroup& group = groups_[index(wave.workgroup)];
   const std::int32_t id = descriptors_.take();
@@ -90,7 +90,7 @@ void Reference::post(std::int32_t wave_id, const program::Primitive& primitive, 
 
 // The host thread serves requests in order: a call of the copy engine's driver, or a work request
 // to a NIC.
-void Reference::at_proxy(std::int32_t id, std::int64_t now) {
+void Cores::at_proxy(std::int32_t id, std::int64_t now) {
   Descriptor& descriptor = descriptors_[index(id)];
   const int rank = descriptor.rank;
   const machine::GpuModel& model = machine_.model(rank);
@@ -116,7 +116,7 @@ void Reference::at_proxy(std::int32_t id, std::int64_t now) {
 }
 
 // One engine per destination, so that a signal stays behind the data it announces.
-std::int32_t Reference::engine_for(const Descriptor& descriptor) const {
+std::int32_t Cores::engine_for(const Descriptor& descriptor) const {
   const int rank = descriptor.rank;
   if (descriptor.remote) {
     for (const machine::LinkId link : machine_.routes(rank, descriptor.target).path(0)) {
@@ -130,7 +130,7 @@ std::int32_t Reference::engine_for(const Descriptor& descriptor) const {
   return first_engine_[index(rank)] + relative % fabric_.layout[index(rank)]->engines;
 }
 
-void Reference::engine_start(std::int32_t id, std::int64_t now) {
+void Cores::engine_start(std::int32_t id, std::int64_t now) {
   Engine& engine = engines_[index(id)];
   const std::int32_t descriptor_id = engine.queue.front();
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
@@ -148,7 +148,7 @@ void Reference::engine_start(std::int32_t id, std::int64_t now) {
   push(now + engine.start_latency, kEngine, id, -1);
 }
 
-void Reference::engine_inject(std::int32_t id, std::int64_t now) {
+void Cores::engine_inject(std::int32_t id, std::int64_t now) {
   Engine& engine = engines_[index(id)];
   const std::int32_t descriptor_id = engine.queue.front();
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
@@ -172,7 +172,7 @@ void Reference::engine_inject(std::int32_t id, std::int64_t now) {
   engine_start(id, now);
 }
 
-void Reference::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
+void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
   Engine& engine = engines_[index(id)];
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
   // Where the data are: a pull's are at the peer.
@@ -192,8 +192,8 @@ void Reference::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::i
       run > 0 ? run - (descriptor.src.skip + engine.offset) % run : descriptor.bytes;
   request.bytes = static_cast<std::int32_t>(
       empty ? sector_ : std::min({engine.burst, descriptor.bytes - engine.offset, rest_of_row}));
-  request.line = empty ? -1 : address(descriptor.src, engine.offset) / line_size_;
-  burst.destination = empty ? -1 : address(descriptor.dst, engine.offset) / line_size_;
+  request.line = empty ? -1 : line_of(address(descriptor.src, engine.offset));
+  burst.destination = empty ? -1 : line_of(address(descriptor.dst, engine.offset));
   request.slice = static_cast<std::int16_t>(empty ? 0 : slice_of(rank, request.line));
   burst.destination_slice =
       static_cast<std::int16_t>(empty ? 0 : slice_of(request.target, burst.destination));
@@ -230,7 +230,7 @@ void Reference::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::i
 
 // A packet of a message has reached the memory of its destination. Flags follow in the order of the
 // flow.
-void Reference::delivered(const Request& request, std::int64_t now) {
+void Cores::delivered(const Request& request, std::int64_t now) {
   Descriptor& descriptor = descriptors_[index(detail(request).descriptor)];
   --descriptor.undelivered;
   if (!engines_[index(detail(request).engine)].pipelined) return;
@@ -259,7 +259,7 @@ void Reference::delivered(const Request& request, std::int64_t now) {
   }
 }
 
-void Reference::burst_done(std::int32_t request_id, std::int64_t now) {
+void Cores::burst_done(std::int32_t request_id, std::int64_t now) {
   const Request& request = requests_[index(request_id)];
   const std::int32_t id = detail(request).engine;
   Engine& engine = engines_[index(id)];
@@ -295,7 +295,7 @@ void Reference::burst_done(std::int32_t request_id, std::int64_t now) {
 
 // The transfer is complete. A copy engine's signal goes out and its next descriptor starts; flushes
 // learn of it.
-void Reference::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
+void Cores::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
   Engine& engine = engines_[index(id)];
   const Descriptor descriptor = descriptors_[index(descriptor_id)];
   const Spent spent = engine.pipelined ? descriptor.spent : engine.spent;
@@ -320,7 +320,7 @@ void Reference::engine_done(std::int32_t id, std::int32_t descriptor_id, std::in
   if (descriptor.queue >= 0) queue_copied(descriptor.queue, spent, now);
 }
 
-void Reference::posted_done(const Descriptor& descriptor, const Spent& spent, std::int64_t now) {
+void Cores::posted_done(const Descriptor& descriptor, const Spent& spent, std::int64_t now) {
   Workgroup& group = groups_[index(descriptor.workgroup)];
   if (++group.posted_done < group.posted || group.flushing < 0) return;
   const std::int64_t latency =
@@ -331,8 +331,8 @@ void Reference::posted_done(const Descriptor& descriptor, const Spent& spent, st
   push(now + latency, kWave, std::exchange(group.flushing, -1), 0, wave.tag);
 }
 
-void Reference::flag_of_copy(const Descriptor& descriptor, const Spent& spent,
-                             program::SemaphoreId semaphore, std::int64_t now) {
+void Cores::flag_of_copy(const Descriptor& descriptor, const Spent& spent,
+                         program::SemaphoreId semaphore, std::int64_t now) {
   ++counters_.flags;
   const int rank = descriptor.rank;
   const std::int32_t request_id = allocate(false);
@@ -355,9 +355,7 @@ void Reference::flag_of_copy(const Descriptor& descriptor, const Spent& spent,
   const Fabric::Paths paths = fabric_.paths(rank, request.target);
   request.route =
       paths.first + static_cast<std::int32_t>(machine::select_path(request.line, paths.count));
-  const Path& path = fabric_.path(request.route);
-  begin_leg(request_id, Stage::out, fabric_.layout[index(rank)]->slice_to_port(0, path.source_port),
-            fabric_.gpu_base[index(rank)], now, request.bytes);
+  leave(request_id, now);
 }
 
 }  // namespace hemiola::sim

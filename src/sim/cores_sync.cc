@@ -1,8 +1,8 @@
-// The reference engine: signals and waits of wavefronts.
+// Cores: signals and waits of wavefronts.
 
 #include <algorithm>
 
-#include "sim/reference.h"
+#include "sim/cores.h"
 
 namespace hemiola::sim {
 namespace {
@@ -17,7 +17,7 @@ std::size_t index(std::int64_t i) {
 
 // The lead wavefront; thread i handles the i-th semaphore.
 
-bool Reference::start_signal(std::int32_t id, const Step& step, std::int64_t now) {
+bool Cores::start_signal(std::int32_t id, const Step& step, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Primitive& primitive = step.primitive;
   if (primitive.swap) return false;  // done by the poll that ended the wait before it
@@ -37,7 +37,7 @@ bool Reference::start_signal(std::int32_t id, const Step& step, std::int64_t now
 }
 
 // Its stores are acknowledged. False if that is all that a fence costs.
-bool Reference::fence(std::int32_t id, bool system_scope, std::int64_t now) {
+bool Cores::fence(std::int32_t id, bool system_scope, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const int rank = groups_[index(wave.workgroup)].rank;
   const machine::GpuModel& model = machine_.model(rank);
@@ -54,8 +54,8 @@ bool Reference::fence(std::int32_t id, bool system_scope, std::int64_t now) {
   return true;
 }
 
-void Reference::send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value,
-                          std::int64_t now) {
+void Cores::send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value,
+                      std::int64_t now) {
   ++counters_.flags;
   const std::int32_t request_id =
       make_request(wave, Intent::flag, id.rank, flag_line(id.index), sector_);
@@ -65,7 +65,7 @@ void Reference::send_flag(std::int32_t wave, program::SemaphoreId id, std::int64
   issue(request_id, now);
 }
 
-bool Reference::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
+bool Cores::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   if (wave.step == 1) return false;
   wave.step = 1;
@@ -84,11 +84,11 @@ bool Reference::start_wait(std::int32_t id, const Step& step, std::int64_t now) 
 }
 
 // One load instruction: a request for each distinct line that holds a flag not seen yet.
-void Reference::poll_round(std::int32_t id, std::int64_t now) {
+void Cores::poll_round(std::int32_t id, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   wave.waiting = Waiting::poll;
   wave.in_flight = 1;
-  std::vector<std::pair<int, std::int64_t>> lines;
+  std::vector<std::pair<int, std::int32_t>> lines;
   for (const Watched& watched : wave.watched) {
     if (!watched.satisfied) lines.emplace_back(watched.id.rank, flag_line(watched.id.index));
   }
@@ -104,7 +104,7 @@ void Reference::poll_round(std::int32_t id, std::int64_t now) {
   if (--wave.in_flight == 0) run_wave(id, now);
 }
 
-void Reference::poll_returned(std::int32_t id, std::int64_t now) {
+void Cores::poll_returned(std::int32_t id, std::int64_t now) {
   const Request& request = requests_[index(id)];
   const std::int32_t wave_id = request.wave, source = request.source, cu = request.cu;
   const std::int64_t accepted_at = detail(request).accepted_at;

@@ -1,11 +1,11 @@
-// The reference engine: wavefronts interpret the primitives of their workgroup.
+// Cores: wavefronts interpret the primitives of their workgroup.
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "machine/gemm_model.h"
-#include "sim/reference.h"
+#include "sim/cores.h"
 
 namespace hemiola::sim {
 namespace {
@@ -37,7 +37,7 @@ std::size_t index(std::int64_t i) {
 
 // --- The window of primitives that a workgroup's wavefronts are at.
 
-Reference::Step* Reference::step_of(Wave& wave) {
+Cores::Step* Cores::step_of(Wave& wave) {
   Workgroup& group = groups_[index(wave.workgroup)];
   while (wave.position - group.first >= static_cast<std::int64_t>(group.window.size())) {
     if (group.ended) return nullptr;
@@ -56,7 +56,7 @@ Reference::Step* Reference::step_of(Wave& wave) {
 }
 
 // A barrier among workgroups: join, count on a semaphore in the L2, poll it, join.
-void Reference::expand_barrier(Workgroup& group, const Primitive& primitive) {
+void Cores::expand_barrier(Workgroup& group, const Primitive& primitive) {
   group.barrier_rounds.resize(
       std::max(group.barrier_rounds.size(), index(primitive.barrier_id) + 1));
   const std::int64_t round = ++group.barrier_rounds[index(primitive.barrier_id)];
@@ -78,7 +78,7 @@ void Reference::expand_barrier(Workgroup& group, const Primitive& primitive) {
   group.window.push_back(std::move(join));
 }
 
-void Reference::pass(Wave& wave, std::int64_t now) {
+void Cores::pass(Wave& wave, std::int64_t now) {
   Workgroup& group = groups_[index(wave.workgroup)];
   Step& step = group.window[index(wave.position - group.first)];
   ++step.passed;
@@ -101,7 +101,7 @@ void Reference::pass(Wave& wave, std::int64_t now) {
 
 // Moves and syncs are of all; the rest is done by the first wavefront, signals by the one that does
 // nothing else where there is one.
-bool Reference::takes_part(const Workgroup& group, const Wave& wave, const Primitive& primitive) {
+bool Cores::takes_part(const Workgroup& group, const Wave& wave, const Primitive& primitive) {
   const bool posts = wave.index >= group.movers;
   switch (primitive.kind) {
     case PrimitiveKind::move:
@@ -116,7 +116,7 @@ bool Reference::takes_part(const Workgroup& group, const Wave& wave, const Primi
 }
 
 // The first wavefront that comes to a kind of operation that moves data fetches its code for all.
-void Reference::fetch_code(Workgroup& group, const Primitive& primitive, std::int64_t now) const {
+void Cores::fetch_code(Workgroup& group, const Primitive& primitive, std::int64_t now) const {
   if (!program_.kernels[index(kernels_[index(group.kernel)].kernel)].large_code) return;
   const program::Op& op = program_.bodies[index(group.body)].ops[index(primitive.op)];
   if (op.kind == program::OpKind::load || (op.src.empty() && op.dst.empty())) return;
@@ -128,7 +128,7 @@ void Reference::fetch_code(Workgroup& group, const Primitive& primitive, std::in
 
 // --- One wavefront, until it has to wait.
 
-void Reference::run_wave(std::int32_t id, std::int64_t now) {
+void Cores::run_wave(std::int32_t id, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   Workgroup& group = groups_[index(wave.workgroup)];
   for (;;) {
@@ -219,7 +219,7 @@ void Reference::run_wave(std::int32_t id, std::int64_t now) {
 }
 
 // The last wavefront to arrive releases all.
-bool Reference::arrive(std::int32_t id, Step& step, std::int64_t now) {
+bool Cores::arrive(std::int32_t id, Step& step, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   if (wave.step == 1) return false;
   wave.step = 1;
@@ -255,8 +255,7 @@ bool Reference::arrive(std::int32_t id, Step& step, std::int64_t now) {
 
 // --- Moves: thread t owns the bytes g (t + k T); g is 16 B, less where packets carry flags.
 
-Reference::Granularity Reference::granularity(const Workgroup& group,
-                                              const Primitive& primitive) const {
+Cores::Granularity Cores::granularity(const Workgroup& group, const Primitive& primitive) const {
   const std::int64_t grain = program_.kernels[index(kernels_[index(group.kernel)].kernel)].grain;
   std::int64_t per_thread = grain;
   for (const std::vector<Span>* spans : {&primitive.src, &primitive.dst}) {
@@ -268,14 +267,14 @@ Reference::Granularity Reference::granularity(const Workgroup& group,
   return {per_thread * threads, per_thread * threads * group.movers};
 }
 
-std::int64_t Reference::unroll(const Workgroup& group) const {
+std::int64_t Cores::unroll(const Workgroup& group) const {
   const std::int32_t own = program_.kernels[index(kernels_[index(group.kernel)].kernel)].unroll;
   return std::max<std::int64_t>(1, own > 0 ? own : machine_.model(group.rank).cu_unroll);
 }
 
 // Steps: 0 start, 1 loads in flight, 2 reducing, 3 stores being issued, 4 LL128 lines loaded again:
 // the threads that see flags poll for all, which then load what has arrived (NCCL's prims_ll128.h).
-bool Reference::move(std::int32_t id, const Step& step, std::int64_t now) {
+bool Cores::move(std::int32_t id, const Step& step, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Primitive& primitive = step.primitive;
   const Granularity grain = granularity(groups_[index(wave.workgroup)], primitive);
@@ -293,13 +292,12 @@ bool Reference::move(std::int32_t id, const Step& step, std::int64_t now) {
   return true;
 }
 
-void Reference::issue_loads(std::int32_t id, const Primitive& primitive, std::int64_t now) {
+void Cores::issue_loads(std::int32_t id, const Primitive& primitive, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Workgroup& group = groups_[index(wave.workgroup)];
   const Granularity grain = granularity(group, primitive);
   const std::int64_t unroll = this->unroll(group);
   wave.waiting = Waiting::loads;
-  wave.packet_cause.time = -1;
   wave.in_flight = 1;  // held until all are issued
   for (std::int64_t u = 0; u < unroll; ++u) {
     const std::int64_t begin = wave.next + u * grain.group;
@@ -315,7 +313,7 @@ void Reference::issue_loads(std::int32_t id, const Primitive& primitive, std::in
   if (--wave.in_flight == 0) after_loads(id, now);
 }
 
-void Reference::after_loads(std::int32_t id, std::int64_t now) {
+void Cores::after_loads(std::int32_t id, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Workgroup& group = groups_[index(wave.workgroup)];
   const Primitive& primitive = step_of(wave)->primitive;
@@ -357,7 +355,7 @@ void Reference::after_loads(std::int32_t id, std::int64_t now) {
   issue_stores(id, primitive, now);
 }
 
-void Reference::issue_stores(std::int32_t id, const Primitive& primitive, std::int64_t now) {
+void Cores::issue_stores(std::int32_t id, const Primitive& primitive, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Workgroup& group = groups_[index(wave.workgroup)];
   const Granularity grain = granularity(group, primitive);
@@ -384,8 +382,8 @@ void Reference::issue_stores(std::int32_t id, const Primitive& primitive, std::i
 
 // The requests of one instruction: one per line that data bytes [begin, end) of the span touch, row
 // by row.
-void Reference::request_memory(std::int32_t id, const Span& span, std::int64_t begin,
-                               std::int64_t end, Intent intent, bool last, std::int64_t now) {
+void Cores::request_memory(std::int32_t id, const Span& span, std::int64_t begin, std::int64_t end,
+                           Intent intent, bool last, std::int64_t now) {
   const std::int64_t base = buffer_base_[index(span.buffer)];
   if (span.access == Access::ll128) {
     request_bytes(id, span, base + span.offset + begin / 120 * 128,
@@ -402,8 +400,8 @@ void Reference::request_memory(std::int32_t id, const Span& span, std::int64_t b
 }
 
 // Requests come into being when the CU has a slot for them.
-void Reference::request_bytes(std::int32_t id, const Span& span, std::int64_t from, std::int64_t to,
-                              Intent intent, bool last, std::int64_t now) {
+void Cores::request_bytes(std::int32_t id, const Span& span, std::int64_t from, std::int64_t to,
+                          Intent intent, bool last, std::int64_t now) {
   Queued instruction;
   instruction.wave = id;
   instruction.intent = intent;
@@ -434,10 +432,10 @@ void Reference::request_bytes(std::int32_t id, const Span& span, std::int64_t fr
 }
 
 // The request for the first line of what is left of an instruction.
-std::int32_t Reference::next_request(Queued& instruction) {
+std::int32_t Cores::next_request(Queued& instruction) {
   const std::int64_t low = instruction.from;
-  const std::int64_t line = low / line_size_;
-  const std::int64_t high = std::min(instruction.to, (line + 1) * line_size_);
+  const std::int32_t line = line_of(low);
+  const std::int64_t high = std::min(instruction.to, (line + std::int64_t{1}) * line_size_);
   const std::int64_t sectors = (high + sector_ - 1) / sector_ - low / sector_;
   const std::int32_t id = make_request(instruction.wave, instruction.intent, instruction.rank, line,
                                        std::min(sectors * sector_, line_size_));
@@ -464,8 +462,8 @@ std::int32_t Reference::next_request(Queued& instruction) {
   return id;
 }
 
-std::int32_t Reference::make_request(std::int32_t wave_id, Intent intent, int target,
-                                     std::int64_t line, std::int64_t bytes) {
+std::int32_t Cores::make_request(std::int32_t wave_id, Intent intent, int target, std::int32_t line,
+                                 std::int64_t bytes) {
   const Wave& wave = waves_[index(wave_id)];
   const Workgroup& group = groups_[index(wave.workgroup)];
   const std::int32_t id = allocate(intent == Intent::poll);
@@ -490,7 +488,7 @@ std::int32_t Reference::make_request(std::int32_t wave_id, Intent intent, int ta
   return id;
 }
 
-void Reference::finish_wave(std::int32_t id, std::int64_t now) {
+void Cores::finish_wave(std::int32_t id, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   wave.waiting = Waiting::finished;
   Workgroup& group = groups_[index(wave.workgroup)];

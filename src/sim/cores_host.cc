@@ -1,9 +1,9 @@
-// The reference engine: streams, kernels, dispatch to CUs.
+// Cores: streams, kernels, dispatch to CUs.
 
 #include <algorithm>
 #include <utility>
 
-#include "sim/reference.h"
+#include "sim/cores.h"
 
 namespace hemiola::sim {
 namespace {
@@ -16,13 +16,13 @@ std::size_t index(std::int64_t i) {
 
 // --- Streams. A repetition of the program starts all streams of a rank together (a graph launch).
 
-std::int64_t Reference::launch_interval(int rank) const {
+std::int64_t Cores::launch_interval(int rank) const {
   const machine::GpuModel& model = machine_.model(rank);
   return options_.launch == Launch::graph ? model.launch_graph_interval.fs
                                           : model.launch_stream_interval.fs;
 }
 
-void Reference::make_groups(int rank) {
+void Cores::make_groups(int rank) {
   RankState& state = ranks_[index(rank)];
   const program::RankCode& code = program_.codes[index(program_.code_of[index(rank)])];
   const std::int64_t wavefront = machine_.model(rank).cu_wavefront_size;
@@ -67,7 +67,7 @@ void Reference::make_groups(int rank) {
   }
 }
 
-void Reference::start_repetition(int rank, std::int64_t now, const Spent& spent) {
+void Cores::start_repetition(int rank, std::int64_t now, const Spent& spent) {
   RankState& state = ranks_[index(rank)];
   state.started = now;
   state.streams_done = 0;
@@ -82,7 +82,7 @@ void Reference::start_repetition(int rank, std::int64_t now, const Spent& spent)
   }
 }
 
-void Reference::start_item(int rank, std::int32_t stream, std::int64_t now, const Spent& spent) {
+void Cores::start_item(int rank, std::int32_t stream, std::int64_t now, const Spent& spent) {
   RankState& state = ranks_[index(rank)];
   StreamRun& run = state.streams[index(stream)];
   const program::Stream& items =
@@ -137,7 +137,7 @@ void Reference::start_item(int rank, std::int32_t stream, std::int64_t now, cons
   }
 }
 
-void Reference::item_done(int rank, std::int32_t stream, std::int64_t now, const Spent& spent) {
+void Cores::item_done(int rank, std::int32_t stream, std::int64_t now, const Spent& spent) {
   RankState& state = ranks_[index(rank)];
   StreamRun& run = state.streams[index(stream)];
   const bool kernel = run.runs[run.item] >= 0;
@@ -154,7 +154,7 @@ void Reference::item_done(int rank, std::int32_t stream, std::int64_t now, const
   }
 }
 
-void Reference::stream_done(int rank, std::int64_t now, const Spent& spent) {
+void Cores::stream_done(int rank, std::int64_t now, const Spent& spent) {
   RankState& state = ranks_[index(rank)];
   if (++state.streams_done < static_cast<std::int32_t>(state.streams.size())) return;
   ++state.repetition;
@@ -175,7 +175,7 @@ void Reference::stream_done(int rank, std::int64_t now, const Spent& spent) {
 
 // --- Kernels and dispatch.
 
-void Reference::start_kernel(std::int32_t run, std::int64_t now) {
+void Cores::start_kernel(std::int32_t run, std::int64_t now) {
   KernelRun& kernel = kernels_[index(run)];
   kernel.launch = ++ranks_[index(kernel.rank)].launches;
   for (const std::int32_t id : kernel.groups) {
@@ -207,7 +207,7 @@ void Reference::start_kernel(std::int32_t run, std::int64_t now) {
 }
 
 // Workgroups go to CUs in order, round robin over those with room, one per dispatch interval.
-void Reference::dispatch(std::int32_t run, std::int64_t now) {
+void Cores::dispatch(std::int32_t run, std::int64_t now) {
   KernelRun& kernel = kernels_[index(run)];
   RankState& state = ranks_[index(kernel.rank)];
   const machine::GpuModel& model = machine_.model(kernel.rank);
@@ -225,8 +225,8 @@ void Reference::dispatch(std::int32_t run, std::int64_t now) {
   }
 }
 
-std::int32_t Reference::find_cu(RankState& state, const machine::GpuModel& model,
-                                std::int64_t threads) const {
+std::int32_t Cores::find_cu(RankState& state, const machine::GpuModel& model,
+                            std::int64_t threads) const {
   const auto count = static_cast<std::int32_t>(model.cu_count);
   for (std::int32_t i = 0; i < count; ++i) {
     const std::int32_t cu = (state.next_cu + i) % count;
@@ -238,8 +238,7 @@ std::int32_t Reference::find_cu(RankState& state, const machine::GpuModel& model
   return -1;
 }
 
-void Reference::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu,
-                                std::int64_t now) {
+void Cores::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu, std::int64_t now) {
   Workgroup& group = groups_[index(id)];
   group.cu = cu;
   Cu& place = ranks_[index(run.rank)].cus[index(cu)];
@@ -254,13 +253,13 @@ void Reference::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu
   for (std::int32_t w = 0; w < group.waves; ++w) {
     Wave& wave = waves_[index(group.first_wave + w)];
     wave.spent = spent;
-    // Relative to the CU: workgroups of a kernel, then wavefronts. After completions (tag 0).
-    wave.tag = 1 + static_cast<std::uint32_t>((group.index & 0x3fff) << 6 | (w & 63));
+    // Workgroups of a rank, then wavefronts. After completions.
+    wave.tag = kFirstWaveTag + static_cast<std::uint32_t>((group.index & 0x3fff) << 6 | (w & 63));
     push(now + latency, kWave, group.first_wave + w, 0, wave.tag);
   }
 }
 
-void Reference::workgroup_done(std::int32_t id, const Spent& spent, std::int64_t now) {
+void Cores::workgroup_done(std::int32_t id, const Spent& spent, std::int64_t now) {
   const Workgroup& group = groups_[index(id)];
   RankState& state = ranks_[index(group.rank)];
   Cu& cu = state.cus[index(group.cu)];
@@ -277,7 +276,7 @@ void Reference::workgroup_done(std::int32_t id, const Spent& spent, std::int64_t
 }
 
 // The end of a kernel is a release: all its stores are acknowledged.
-void Reference::kernel_maybe_done(std::int32_t run, const Spent& spent, std::int64_t now) {
+void Cores::kernel_maybe_done(std::int32_t run, const Spent& spent, std::int64_t now) {
   KernelRun& kernel = kernels_[index(run)];
   const bool running =
       kernel.done < static_cast<std::int32_t>(kernel.groups.size()) || kernel.stores > 0;

@@ -1,9 +1,9 @@
-// The reference engine: requests are issued by CUs, and complete at their wavefronts.
+// Cores: requests are issued by CUs, and complete at their wavefronts.
 
 #include <algorithm>
 #include <utility>
 
-#include "sim/reference.h"
+#include "sim/cores.h"
 
 namespace hemiola::sim {
 namespace {
@@ -11,20 +11,17 @@ std::size_t index(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-bool is_load(Intent intent) {
-  return intent == Intent::load || intent == Intent::poll || intent == Intent::multicast_load;
-}
 }  // namespace
 
 // --- Issue: one request after the other, in order, while the CU has slots.
 
-bool Reference::has_room(const Cu& cu, int rank, Intent intent) const {
+bool Cores::has_room(const Cu& cu, int rank, Intent intent) const {
   const machine::GpuModel& model = machine_.model(rank);
   if (is_load(intent)) return model.cu_max_outstanding == 0 || cu.loads < model.cu_max_outstanding;
   return model.cu_max_stores == 0 || cu.stores < model.cu_max_stores;
 }
 
-void Reference::account(Request& request) {
+void Cores::account(Request& request) {
   if (is_load(request.intent)) {
     if (request.intent == Intent::poll) return;
     ++counters_.loads;
@@ -45,7 +42,7 @@ void Reference::account(Request& request) {
 }
 
 // A request that exists already: a flag, a poll, a packet load that is repeated.
-void Reference::issue(std::int32_t id, std::int64_t now) {
+void Cores::issue(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
   Cu& cu = ranks_[index(request.source)].cus[index(request.cu)];
   account(request);
@@ -60,7 +57,7 @@ void Reference::issue(std::int32_t id, std::int64_t now) {
   grant(id, cu, now);
 }
 
-void Reference::grant(std::int32_t id, Cu& cu, std::int64_t now) {
+void Cores::grant(std::int32_t id, Cu& cu, std::int64_t now) {
   Request& request = requests_[index(id)];
   const GpuLayout& layout = *fabric_.layout[index(request.source)];
   const std::int64_t start = std::max(now, cu.issue_free);
@@ -83,25 +80,15 @@ void Reference::grant(std::int32_t id, Cu& cu, std::int64_t now) {
     ++(outcome.hit ? counters_.l1_hits : counters_.l1_misses);
     if (outcome.hit) {
       request.spent.charge(Reason::l1, layout.model.l1_latency.fs);
-      push(departure + layout.model.l1_latency.fs, kComplete, id, 0, 0);
+      push(departure + layout.model.l1_latency.fs, kComplete, id, 0,
+           complete_tag(request.source, Return::l1, request.cu));
       return;
     }
   }
-  const std::int32_t base = fabric_.gpu_base[index(request.source)];
-  const std::int32_t payload = load ? 0 : request.bytes;
-  if (request.target == request.source) {
-    begin_leg(id, Stage::out, layout.cu_to_slice(request.cu, request.slice), base, departure,
-              payload);
-    return;
-  }
-  const std::int32_t port =
-      request.is_multicast()
-          ? fabric_.port_of(planes(detail(request).group, request.source)[index(request.route)].up)
-          : fabric_.path(request.route).source_port;
-  begin_leg(id, Stage::out, layout.cu_to_port(request.cu, port), base, departure, payload);
+  depart(id, departure);
 }
 
-void Reference::free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now) {
+void Cores::free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now) {
   --(load ? cu.loads : cu.stores);
   while (!cu.queue.empty()) {
     Queued& front = cu.queue.front();
@@ -120,7 +107,7 @@ void Reference::free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t no
 
 // --- Completion at the issuer.
 
-void Reference::complete(std::int32_t id, std::int64_t now) {
+void Cores::complete(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
   if (request.intent == Intent::burst) {
     burst_done(id, now);
@@ -140,12 +127,11 @@ void Reference::complete(std::int32_t id, std::int64_t now) {
         start_polling(id, now);
         return;
       }
-      if (request.polling && wave.packet_cause.time >= 0 &&
-          wave.packet_cause.time <= detail(request).accepted_at) {
-        const std::int64_t seen = detail(request).accepted_at;
-        request.spent = wave.packet_cause.spent;
-        request.spent.charge(Reason::poll, seen - wave.packet_cause.time);
-        charge_return(request.spent, request.source, now - seen);
+      if (request.polling && detail(request).cause.time >= 0) {
+        const Detail& packet = detail(request);
+        request.spent = packet.cause.spent;
+        request.spent.charge(Reason::poll, packet.accepted_at - packet.cause.time);
+        charge_return(request.spent, request.source, now - packet.accepted_at);
       }
       if (--wave.in_flight == 0) {
         wave.spent = request.spent;
@@ -170,14 +156,14 @@ void Reference::complete(std::int32_t id, std::int64_t now) {
 }
 
 // From a slice's acceptance of a poll to its return: the look-up, the rest is the way back.
-void Reference::charge_return(Spent& spent, int rank, std::int64_t fs) const {
+void Cores::charge_return(Spent& spent, int rank, std::int64_t fs) const {
   const std::int64_t l2 = std::min(fs, machine_.model(rank).l2_latency.fs);
   spent.charge(Reason::l2, l2);
   spent.charge(Reason::noc, fs - l2);
 }
 
 // A packet load found old flags: the same request goes out again, and counts as a poll from now on.
-void Reference::start_polling(std::int32_t id, std::int64_t now) {
+void Cores::start_polling(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
   ++counters_.packet_retries;
   if (!request.polling) {
@@ -190,7 +176,7 @@ void Reference::start_polling(std::int32_t id, std::int64_t now) {
   push(now + interval, kRetry, id, 1, waves_[index(request.wave)].tag);
 }
 
-void Reference::acknowledged(Request& request, std::int64_t now) {
+void Cores::acknowledged(Request& request, std::int64_t now) {
   Wave& wave = waves_[index(request.wave)];
   Workgroup& group = groups_[index(wave.workgroup)];
   --group.stores[index(request.epoch - group.first_epoch)];
@@ -206,7 +192,7 @@ void Reference::acknowledged(Request& request, std::int64_t now) {
 
 // What a release waits for: stores of the whole workgroup before its last sync, and the wavefront's
 // own.
-bool Reference::drained(const Wave& wave) const {
+bool Cores::drained(const Wave& wave) const {
   if (wave.own_stores > 0) return false;
   const Workgroup& group = groups_[index(wave.workgroup)];
   for (std::int32_t e = group.first_epoch; e < wave.epoch; ++e) {

@@ -1,11 +1,11 @@
-// The reference engine: queues of copies that a host stream gives to the copy engines of its rank
+// Cores: queues of copies that a host stream gives to the copy engines of its rank
 // (StreamItem::Kind::engine). A queue does one item after the other: a copy until it is complete, a
 // flag behind the copies before it, a wait until the flags are there.
 
 #include <algorithm>
 #include <utility>
 
-#include "sim/reference.h"
+#include "sim/cores.h"
 
 namespace hemiola::sim {
 namespace {
@@ -19,7 +19,7 @@ std::size_t index(std::int64_t i) {
 
 }  // namespace
 
-void Reference::make_queue(int rank, std::int32_t stream, std::int32_t body) {
+void Cores::make_queue(int rank, std::int32_t stream, std::int32_t body) {
   CopyQueue& queue = queues_.emplace_back();
   queue.rank = rank;
   queue.stream = stream;
@@ -27,7 +27,7 @@ void Reference::make_queue(int rank, std::int32_t stream, std::int32_t body) {
   queue.cursor = std::make_unique<program::Cursor>(program_, rank, body);
 }
 
-void Reference::start_queue(std::int32_t id, std::int64_t now, const Spent& spent) {
+void Cores::start_queue(std::int32_t id, std::int64_t now, const Spent& spent) {
   CopyQueue& queue = queues_[index(id)];
   if (ranks_[index(queue.rank)].repetition > 0) queue.cursor->repeat();
   queue.spent = spent;
@@ -35,7 +35,7 @@ void Reference::start_queue(std::int32_t id, std::int64_t now, const Spent& spen
 }
 
 /// Does what takes no time and starts what does.
-void Reference::next_of_queue(std::int32_t id, std::int64_t now) {
+void Cores::next_of_queue(std::int32_t id, std::int64_t now) {
   CopyQueue& queue = queues_[index(id)];
   while (queue.cursor->next(queue.primitive)) {
     switch (queue.primitive.kind) {
@@ -58,7 +58,7 @@ void Reference::next_of_queue(std::int32_t id, std::int64_t now) {
   item_done(queue.rank, queue.stream, now, queue.spent);
 }
 
-void Reference::queue_copy(std::int32_t id, std::int64_t now) {
+void Cores::queue_copy(std::int32_t id, std::int64_t now) {
   const CopyQueue& queue = queues_[index(id)];
   const Primitive& primitive = queue.primitive;
   const std::int32_t descriptor_id = descriptors_.take();
@@ -83,8 +83,7 @@ void Reference::queue_copy(std::int32_t id, std::int64_t now) {
        static_cast<std::uint32_t>(queue.rank & 0xffff));
 }
 
-void Reference::queue_flag(const CopyQueue& queue, program::SemaphoreId semaphore,
-                           std::int64_t now) {
+void Cores::queue_flag(const CopyQueue& queue, program::SemaphoreId semaphore, std::int64_t now) {
   Descriptor descriptor;
   descriptor.rank = queue.rank;
   descriptor.spent = queue.spent;
@@ -93,7 +92,7 @@ void Reference::queue_flag(const CopyQueue& queue, program::SemaphoreId semaphor
 
 /// Whether all flags of the present wait are there; else the queue is told of the first that is
 /// not.
-bool Reference::queue_may_go_on(std::int32_t id) {
+bool Cores::queue_may_go_on(std::int32_t id) {
   const Primitive& wait = queues_[index(id)].primitive;
   for (std::size_t s = 0; s < wait.semaphores.size(); ++s) {
     SemaphoreState& state =
@@ -111,7 +110,7 @@ bool Reference::queue_may_go_on(std::int32_t id) {
 }
 
 /// A flag changed that queues wait for: the front end sees it with its next look.
-void Reference::wake_queues(SemaphoreState& semaphore, const Spent& cause, std::int64_t now) {
+void Cores::wake_queues(SemaphoreState& semaphore, const Spent& cause, std::int64_t now) {
   for (const std::int32_t id : std::exchange(semaphore.queues, {})) {
     if (!queue_may_go_on(id)) continue;
     CopyQueue& queue = queues_[index(id)];
@@ -125,7 +124,7 @@ void Reference::wake_queues(SemaphoreState& semaphore, const Spent& cause, std::
   }
 }
 
-void Reference::queue_copied(std::int32_t id, const Spent& spent, std::int64_t now) {
+void Cores::queue_copied(std::int32_t id, const Spent& spent, std::int64_t now) {
   CopyQueue& queue = queues_[index(id)];
   queue.spent = spent;
   next_of_queue(id, now);

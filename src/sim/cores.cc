@@ -1,0 +1,341 @@
+// Cores: set-up, events of ranks, progress, the result.
+
+#include "sim/cores.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <set>
+#include <utility>
+
+namespace hemiola::sim {
+namespace {
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+constexpr std::int64_t kAlignment = 2 << 20;  ///< buffers start at multiples of a large page
+}  // namespace
+
+Cores::Cores(const machine::Machine& machine, const program::Program& program,
+             const Options& options)
+    : machine_(machine), program_(program), options_(options), fabric_(machine, program.ranks) {
+  if (program.ranks > kMostRanks)
+    throw Failure("an engine takes at most " + std::to_string(kMostRanks) + " ranks, not " +
+                  std::to_string(program.ranks));
+  line_size_ = machine.model(0).line_size.count;
+  sector_ = std::min(machine.model(0).sector_size.count, line_size_);
+  repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;
+  std::int64_t next = 0;
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    buffer_base_.push_back(next);
+    std::int64_t bytes = 0;
+    for (int rank = 0; rank < program.ranks; ++rank) {
+      bytes = std::max(bytes, program.memory_bytes(static_cast<std::int32_t>(b), rank));
+    }
+    next += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  flag_base_ = next;
+  if (flag_base_ / line_size_ >= INT32_MAX - (1 << 20))
+    throw Failure("a simulated GPU's memory holds less than 2^31 lines, not " +
+                      std::to_string(flag_base_ / line_size_),
+                  {.file = program.source}, "run a smaller size");
+  barrier_base_ = static_cast<std::int32_t>(program.semaphores.size());
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    const machine::GpuModel& model = machine.model(rank);
+    GpuState gpu;
+    gpu.l2 = Tags(model.l2_size.count / line_size_, model.l2_ways);
+    gpu.msc = Tags(model.msc_size.count / line_size_, model.msc_ways);
+    for (const program::Semaphore& semaphore : program.semaphores)
+      gpu.semaphores.push_back({semaphore.initial, {}});
+    gpu.semaphores.resize(gpu.semaphores.size() + index(program.barriers));
+    gpus_.push_back(std::move(gpu));
+    RankState state;
+    state.cus.resize(index(model.cu_count));
+    for (Cu& cu : state.cus) cu.l1 = Tags(model.l1_size.count / line_size_, model.l1_ways);
+    ranks_.push_back(std::move(state));
+  }
+  for (int rank = 0; rank < program.ranks; ++rank) make_groups(rank);
+  make_engines();
+}
+
+// Events that make progress by themselves; those of a request are counted with the request, and so
+// are picks and credits, which matter only to requests (polls alone must not look like progress).
+bool Cores::is_progress(EventKind kind, std::int32_t b) {
+  switch (kind) {
+    case kWave:
+      return b != 1;
+    case kDispatch:
+    case kQueue:
+    case kProxy:
+    case kEngine:
+    case kEngineDone:
+    case kKernelStart:
+    case kStreamNext:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::int32_t Cores::allocate(bool polling) {
+  const std::int32_t id = requests_.take();
+  requests_[index(id)].polling = polling;
+  if (!polling) ++active_;
+  return id;
+}
+
+void Cores::release(std::int32_t id) {
+  Request& request = requests_[index(id)];
+  if (!request.polling) --active_;
+  if (request.detail >= 0) details_.give_back(request.detail);
+  request.spent = {};  // others may share it
+  requests_.give_back(id);
+}
+
+std::int32_t Cores::keep(const Spent& spent) {
+  const std::int32_t id = kept_.take();
+  kept_[index(id)] = spent;
+  return id;
+}
+
+Spent Cores::take(std::int32_t kept) {
+  kept_.give_back(kept);
+  return std::move(kept_[index(kept)]);
+}
+
+// What an event of a rank means: see push() for `a` and `b`.
+void Cores::handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::int32_t b,
+                        std::uint32_t tag) {
+  switch (kind) {
+    case kRetry: {
+      Request& request = requests_[index(a)];
+      request.ready = true;
+      request.hop = 0;
+      issue(a, now);
+      return;
+    }
+    case kWave:
+      if (b == 1) {
+        poll_round(a, now);
+      } else {
+        run_wave(a, now);
+      }
+      return;
+    case kDispatch:
+      dispatch(a, now);
+      return;
+    case kKernelStart: {
+      const Spent spent = take(b);
+      if (tag == ~0U >> 4) {
+        start_repetition(a, now, spent);
+      } else {
+        start_item(a, static_cast<std::int32_t>(tag), now, spent);
+      }
+      return;
+    }
+    case kStreamNext:
+      item_done(a, static_cast<std::int32_t>(tag), now, take(b));
+      return;
+    case kQueue:
+      next_of_queue(a, now);
+      return;
+    case kProxy:
+      at_proxy(a, now);
+      return;
+    case kEngine:
+      if (b >= 0) {
+        engines_[index(a)].queue.push_back(b);
+        if (!engines_[index(a)].active) engine_start(a, now);
+      } else {
+        engine_inject(a, now);
+      }
+      return;
+    case kEngineDone:
+      engine_done(a, b, now);
+      return;
+    default:
+      return;
+  }
+}
+
+void Cores::start() {
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    const machine::GpuModel& model = machine_.model(rank);
+    const std::int64_t skew =
+        index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0;
+    const std::int64_t latency = std::max<std::int64_t>(1, options_.launch == Launch::graph
+                                                               ? model.launch_graph_latency.fs
+                                                               : model.launch_stream_latency.fs);
+    Spent spent;
+    spent.charge(Reason::skew, skew);
+    spent.charge(Reason::launch, latency);
+    push(skew + latency, kKernelStart, rank, keep(spent), ~0U >> 4);
+  }
+}
+
+// Only polls have been under way for long, so values do not change any more: somebody must already
+// have what it waits for (and find out with its next poll); otherwise nothing will ever happen
+// again.
+void Cores::check_progress() {
+  std::set<std::int32_t> without_packets;
+  for (const GpuState& gpu : gpus_) {
+    gpu.packets.for_each([&](std::int64_t, const PacketLine& packet) {
+      for (const std::int32_t id : packet.watches)
+        without_packets.insert(requests_[index(id)].wave);
+    });
+  }
+  for (std::size_t w = 0; w < waves_.size(); ++w) {
+    const Wave& wave = waves_[w];
+    if (wave.waiting == Waiting::loads && !without_packets.contains(static_cast<std::int32_t>(w)))
+      return;
+    if (wave.waiting != Waiting::poll) continue;
+    const bool all =
+        std::all_of(wave.watched.begin(), wave.watched.end(), [&](const Watched& watched) {
+          return watched.satisfied ||
+                 gpus_[index(watched.id.rank)].semaphores[index(watched.id.index)].value >=
+                     watched.target;
+        });
+    if (all) return;
+  }
+  report_deadlock();
+}
+
+void Cores::report_deadlock() {
+  Diagnostics diagnostics;
+  int shown = 0;
+  std::int64_t blocked = 0;
+  std::string first;
+  for (const Workgroup& group : groups_) {
+    for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
+      Wave& wave = waves_[index(w)];
+      if (wave.waiting != Waiting::poll && wave.waiting != Waiting::loads &&
+          wave.waiting != Waiting::flush)
+        continue;
+      ++blocked;
+      if (shown >= 8) continue;
+      const Step* step = step_of(wave);
+      if (step == nullptr) continue;
+      const program::Op& op = program_.bodies[index(group.body)].ops[index(step->primitive.op)];
+      std::string text = "rank " + std::to_string(group.rank) + " workgroup " +
+                         std::to_string(group.index) + " op " + std::to_string(step->primitive.op) +
+                         " (" + std::string(program::name_of(op.kind)) + ")";
+      std::string reason;
+      for (const Watched& watched : wave.watched) {
+        if (wave.waiting != Waiting::poll || watched.satisfied) continue;
+        const std::int64_t value =
+            gpus_[index(watched.id.rank)].semaphores[index(watched.id.index)].value;
+        if (value >= watched.target) continue;
+        const bool barrier = watched.id.index >= barrier_base_;
+        reason +=
+            (reason.empty() ? " waits for " : ", ") +
+            (barrier ? "barrier " + std::to_string(watched.id.index - barrier_base_)
+                     : "semaphore '" + program_.semaphores[index(watched.id.index)].name + "'") +
+            " of rank " + std::to_string(watched.id.rank) + " to reach " +
+            std::to_string(watched.target) + ", it is " + std::to_string(value) +
+            " and nobody will signal it";
+      }
+      if (wave.waiting == Waiting::loads) reason = " waits for packets that nobody sends";
+      if (reason.empty()) continue;
+      ++shown;
+      diagnostics.error(text + reason,
+                        {.file = program_.source, .line = 0, .column = 0, .pointer = op.where});
+    }
+  }
+  for (const CopyQueue& queue : queues_) {
+    if (queue.primitive.kind != program::PrimitiveKind::wait || queue.primitive.semaphores.empty())
+      continue;
+    const program::SemaphoreId id = queue.primitive.semaphores.front();
+    const program::Op& op = program_.bodies[index(queue.body)].ops[index(queue.primitive.op)];
+    diagnostics.error("the copy queue of rank " + std::to_string(queue.rank) +
+                          " waits for semaphore '" + program_.semaphores[index(id.index)].name +
+                          "' of rank " + std::to_string(id.rank),
+                      {.file = program_.source, .line = 0, .column = 0, .pointer = op.where});
+  }
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    for (std::size_t s = 0; s < ranks_[rank].streams.size(); ++s) {
+      const StreamRun& run = ranks_[rank].streams[s];
+      if (!run.waits) continue;
+      const program::Stream& items = program_.codes[index(program_.code_of[rank])].streams[s];
+      diagnostics.error("rank " + std::to_string(rank) + " stream " + std::to_string(s) +
+                            " waits for event " + std::to_string(items[run.item].index) +
+                            " that nobody records",
+                        {.file = program_.source, .line = 0, .column = 0, .pointer = {}});
+    }
+  }
+  const std::string head = "a wait cannot end: at " + to_string(Time{now_}) +
+                           " nothing can happen any more (" + std::to_string(blocked) +
+                           " wavefronts wait)";
+  Diagnostics all;
+  all.error(head, {.file = program_.source, .line = 0, .column = 0, .pointer = {}},
+            "`hemiola check` shows the cycle or the missing signal");
+  all.append(diagnostics);
+  throw Failure(all, ExitCode::deadlock);
+}
+
+Result Cores::result() {
+  Result result;
+  std::int64_t end = 0, warm = 0;
+  for (const RankState& rank : ranks_) {
+    end = std::max(end, rank.end);
+    warm = std::max(warm, rank.warm_end);
+  }
+  const bool period = options_.iterations > 0;
+  result.time = {period ? (end - warm) / options_.iterations : end};
+  for (const RankState& rank : ranks_) {
+    Attribution spent = rank.spent.attribution();
+    spent[static_cast<std::size_t>(Reason::finished)] += end - rank.end;
+    assert(std::accumulate(spent.begin(), spent.end(), std::int64_t{0}) == end);
+    if (period && end > 0) {
+      // Shares over the whole run, launch included, scaled to the period; the largest takes the
+      // remainder.
+      std::int64_t sum = 0;
+      for (std::int64_t& fs : spent) {
+        fs = static_cast<std::int64_t>(static_cast<__int128>(fs) * result.time.fs / end);
+        sum += fs;
+      }
+      *std::max_element(spent.begin(), spent.end()) += result.time.fs - sum;
+    }
+    result.attribution.push_back(spent);
+    result.rank_end.push_back({period ? result.time.fs : rank.end});
+  }
+  result.line_hops = result.visited_hops = hops_;
+  for (std::size_t l = 0; l < machine_.links.size(); ++l) {
+    const Server& server = fabric_.servers[index(fabric_.link_base) + l];
+    if (server.requests == 0) continue;
+    const machine::Link& link = machine_.links[l];
+    const std::int64_t each = std::max<std::int64_t>(1, server.busy / server.requests);
+    const std::int64_t queue = server.arbiter >= 0
+                                   ? fabric_.arbiters[index(server.arbiter)].max_queue
+                                   : (server.max_wait + each - 1) / each;
+    result.links.push_back({machine_.nodes[index(link.from)].name,
+                            machine_.nodes[index(link.to)].name, link.lane,
+                            machine_.link_classes[index(link.link_class)].name, server.payload,
+                            server.wire, server.requests, Time{server.busy}, queue});
+  }
+  const Counters& c = counters_;
+  result.counters = {{"requests.loads", c.loads},
+                     {"requests.stores", c.stores},
+                     {"requests.flags", c.flags},
+                     {"requests.polls", c.polls},
+                     {"requests.packet_retries", c.packet_retries},
+                     {"requests.remote_loads", c.remote_loads},
+                     {"requests.remote_stores", c.remote_stores},
+                     {"requests.multicasts", c.multicasts},
+                     {"requests.bursts", c.bursts},
+                     {"l1.hits", c.l1_hits},
+                     {"l1.misses", c.l1_misses},
+                     {"l2.hits", c.l2_hits},
+                     {"l2.misses", c.l2_misses},
+                     {"l2.write_backs", c.l2_write_backs},
+                     {"msc.hits", c.msc_hits},
+                     {"msc.misses", c.msc_misses},
+                     {"hbm.read_bytes", c.hbm_read},
+                     {"hbm.written_bytes", c.hbm_written},
+                     {"stores.injected_bytes", c.injected},
+                     {"stores.delivered_bytes", c.delivered},
+                     {"credits.taken", c.credits_taken},
+                     {"credits.returned", c.credits_returned}};
+  return result;
+}
+
+}  // namespace hemiola::sim

@@ -1,0 +1,430 @@
+// What engines share: host, streams, kernels, workgroups, wavefronts, issue slots of CUs, proxies
+// and copy engines, values of flags and packets. How a request gets from its CU to memory and back
+// is an engine's own: see reference.h and line.h.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "machine/machine.h"
+#include "program/primitive.h"
+#include "sim/fabric.h"
+#include "sim/line_map.h"
+#include "sim/pool.h"
+#include "sim/request.h"
+#include "sim/simulate.h"
+#include "sim/spent.h"
+#include "sim/tags.h"
+
+namespace hemiola::sim {
+
+class Cores {
+ public:
+  Cores(const machine::Machine& machine, const program::Program& program, const Options& options);
+  Cores(const Cores&) = delete;
+  Cores& operator=(const Cores&) = delete;
+  virtual ~Cores() = default;
+  virtual Result run() = 0;
+
+ protected:
+  enum EventKind : std::int32_t {
+    // Of requests under way.
+    kHop,
+    kLegEnd,
+    kMemory,
+    kFill,
+    kComplete,
+    kPick,
+    kCredit,
+    kSwitch,
+    kAnswer,
+    // Of one rank's host, wavefronts and engines.
+    kWave,
+    kDispatch,
+    kKernelStart,
+    kStreamNext,
+    kProxy,
+    kEngine,
+    kEngineDone,
+    kRetry,
+    kQueue
+  };
+
+  // --- What an engine does for them.
+  /// `a`, `b`: see handle_core(); kComplete and kLegEnd: a request.
+  virtual void push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b = 0,
+                    std::uint32_t tag = 0) = 0;
+  /// A request that its CU has issued goes its way.
+  virtual void depart(std::int32_t id, std::int64_t departure) = 0;
+  /// A request of an engine of the GPU goes out to another one.
+  virtual void leave(std::int32_t id, std::int64_t now) = 0;
+
+  // --- cores.cc: set-up, events, result
+  void start();  ///< the first launch on every rank
+  void handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::int32_t b,
+                   std::uint32_t tag);
+  static bool is_progress(EventKind kind, std::int32_t b);
+  std::int32_t allocate(bool polling);
+  std::int32_t keep(const Spent& spent);  ///< for an event; take() gives it back
+  Spent take(std::int32_t kept);
+  void release(std::int32_t id);
+  [[noreturn]] void report_deadlock();
+  void check_progress();
+  /// To be asked after every event: throws when only polls have been under way for long, and nobody
+  /// has what it polls for.
+  void look_for_progress() {
+    quiet_ = active_ == 0 ? quiet_ + 1 : 0;
+    if (quiet_ <= 1000 + 50 * static_cast<std::int64_t>(waves_.size())) return;
+    check_progress();
+    quiet_ = 0;
+  }
+  Result result();
+  Detail& detail(const Request& request) {
+    return details_[static_cast<std::size_t>(request.detail)];
+  }
+  Detail& add_detail(Request& request) {
+    request.detail = details_.take();
+    return detail(request);
+  }
+
+  // --- cores_ways.cc: servers, planes of multicast groups, streams of completions
+  struct Plane {
+    machine::NodeId node;
+    machine::LinkId up;
+  };
+  const std::vector<Plane>& planes(std::int32_t group, int rank);
+  /// Through a server, at once: when it leaves.
+  std::int64_t serve(std::int32_t server, Request& request, std::int64_t arrival);
+  /// The I/O port of its GPU through which a request to others leaves, and its answer comes back.
+  std::int32_t source_port(const Request& request);
+  /// Stream tag of a completion: the way on which the request comes back to its CU.
+  enum class Return { l1, cu_in, slices, port };
+  std::uint32_t complete_tag(int rank, Return way, std::int32_t cu_or_port) const;
+  static constexpr std::uint32_t kFirstWaveTag = 1U << 16;
+
+  // --- cores_memory.cc: slices and memory, values of flags and packets
+  struct Watch {
+    std::int32_t wave;
+    std::int32_t index;
+  };
+  struct SemaphoreState {
+    std::int64_t value = 0;
+    std::vector<Watch> watches;
+    std::vector<std::int32_t> queues{};  ///< copy queues that wait for it
+  };
+  struct PacketLine {
+    std::int64_t flag = 0;   ///< stored last
+    std::uint64_t mask = 0;  ///< granules that hold it
+    std::vector<std::pair<std::int64_t, std::uint64_t>>
+        others{};                         ///< older flags that granules still hold
+    std::vector<std::int32_t> watches{};  ///< loads that found less than they need
+    std::uint64_t granules(std::int64_t of) const {
+      if (of == flag) return mask;
+      for (const auto& [other, held] : others) {
+        if (other == of) return held;
+      }
+      return 0;
+    }
+  };
+  struct GpuState {
+    Tags l2, msc;
+    std::uint32_t accepted = 0;  ///< requests that its slices have accepted
+    std::vector<SemaphoreState> semaphores;
+    LineMap<PacketLine> packets;
+  };
+  std::int64_t accept(std::int32_t id, std::int64_t now);
+  std::int64_t through_memory(Request& request, std::int64_t now);
+  void apply_flag(Request& request, std::int64_t now);
+  void add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, const Spent& cause,
+                        std::int64_t now);
+  void store_packet(Request& request, std::int64_t now);
+  bool load_packet(std::int32_t id);
+  std::int32_t slice_of(int rank, std::int64_t line) const;
+  std::int32_t channel_of(int rank, std::int64_t line) const;
+  void sample_poll(Request& request, std::int64_t now);
+
+  // --- cores_waves.cc: workgroups and wavefronts
+  struct Watched {
+    program::SemaphoreId id;
+    std::int64_t target;
+    bool consume, swap;
+    bool satisfied;
+    std::int64_t first_poll;
+    Cause cause;
+  };
+  enum class Waiting : std::uint8_t {
+    running,
+    loads,
+    stores,
+    sync,
+    poll,
+    drain,
+    flush,
+    compute,
+    finished
+  };
+  struct Wave {
+    Spent spent{};
+    std::int32_t workgroup = 0;
+    std::int32_t index = 0;     ///< in the workgroup
+    std::uint32_t tag = 0;      ///< on its CU
+    std::int64_t position = 0;  ///< primitive of the workgroup
+    std::int32_t last_op = -1;
+    std::int32_t epoch = 0;       ///< syncs passed
+    std::int32_t in_flight = 0;   ///< loads, or polls
+    std::int32_t own_stores = 0;  ///< posted in the present epoch, not acknowledged
+    std::int64_t next = 0;        ///< move: first byte of the next iteration of this wavefront
+    std::int32_t step = 0;        ///< progress inside a primitive
+    Waiting waiting = Waiting::running;
+    std::vector<Watched> watched;
+  };
+  struct Step {  ///< a primitive that some wavefront has not passed yet
+    program::Primitive primitive;
+    std::int32_t passed = 0;
+    std::int32_t arrived = 0;  ///< sync
+    std::int64_t begin = -1;
+  };
+  struct Workgroup {
+    std::unique_ptr<program::Cursor> cursor;
+    std::deque<Step> window;
+    std::int64_t first = 0;                                  ///< position of window.front()
+    bool ended = false;                                      ///< the cursor is exhausted
+    std::int32_t rank = 0, kernel = 0, index = 0, body = 0;  ///< kernel: run index
+    std::int32_t cu = -1;
+    std::int32_t first_wave = 0, waves = 0, finished = 0, threads = 0;
+    std::uint64_t fetched = 0;    ///< kinds of operations whose code was asked for
+    std::int64_t code_ready = 0;  ///< when the last of it is there
+    std::int32_t movers = 0;      ///< wavefronts that move; the one behind them, if any, signals
+    std::deque<std::int32_t> stores;  ///< not acknowledged, by epoch from first_epoch
+    std::int32_t first_epoch = 0;
+    std::int64_t posted = 0, posted_done = 0;
+    std::vector<std::int64_t> barrier_rounds;  ///< by barrier id
+    std::int32_t draining = -1;                ///< wavefront that waits for stores
+    std::int32_t flushing = -1;
+    std::int64_t compute_end = 0;  ///< of the compute that goes on beside it
+    Cause flushed;
+  };
+  /// What waits for a slot of its CU: a request, or the rest of an instruction.
+  struct Queued {
+    std::int32_t request = -1;
+    std::int32_t wave = 0;
+    std::int32_t rank = 0;  ///< whose memory; -1: of a multicast group
+    std::int32_t group = -1;
+    std::int64_t from = 0, to = 0;  ///< addresses that are left
+    std::int64_t packet_flag = 0;
+    Intent intent = Intent::load;
+    bool last = false;
+    bool bypass_l1 = false;
+  };
+  struct Cu {
+    std::int64_t issue_free = 0;
+    std::int64_t loads = 0, stores = 0;
+    std::deque<Queued> queue;
+    std::int64_t threads = 0;
+    std::int64_t workgroups = 0;
+    Tags l1;
+    std::int64_t launch = 0;  ///< of the workgroup that came last
+  };
+  void run_wave(std::int32_t wave, std::int64_t now);
+  Step* step_of(Wave& wave);
+  void pass(Wave& wave, std::int64_t now);
+  void fetch_code(Workgroup& group, const program::Primitive& primitive, std::int64_t now) const;
+  static bool takes_part(const Workgroup& group, const Wave& wave,
+                         const program::Primitive& primitive);
+  void expand_barrier(Workgroup& group, const program::Primitive& primitive);
+  bool move(std::int32_t wave, const Step& step, std::int64_t now);
+  void issue_loads(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
+  void issue_stores(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
+  void after_loads(std::int32_t wave, std::int64_t now);
+  bool fence(std::int32_t wave, bool system_scope, std::int64_t now);
+  bool start_signal(std::int32_t wave, const Step& step, std::int64_t now);
+  bool start_wait(std::int32_t wave, const Step& step, std::int64_t now);
+  void poll_round(std::int32_t wave, std::int64_t now);
+  void poll_returned(std::int32_t id, std::int64_t now);
+  bool arrive(std::int32_t wave, Step& step, std::int64_t now);
+  bool drained(const Wave& wave) const;
+  void request_memory(std::int32_t wave, const program::Span& span, std::int64_t begin,
+                      std::int64_t end, Intent intent, bool last, std::int64_t now);
+  void request_bytes(std::int32_t wave, const program::Span& span, std::int64_t from,
+                     std::int64_t to, Intent intent, bool last, std::int64_t now);
+  bool has_room(const Cu& cu, int rank, Intent intent) const;
+  void account(Request& request);
+  std::int32_t next_request(Queued& instruction);
+  std::int32_t make_request(std::int32_t wave, Intent intent, int target, std::int32_t line,
+                            std::int64_t bytes);
+  void send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value, std::int64_t now);
+  void issue(std::int32_t id, std::int64_t now);
+  void grant(std::int32_t id, Cu& cu, std::int64_t now);
+  void free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now);
+  void complete(std::int32_t id, std::int64_t now);
+  void start_polling(std::int32_t id, std::int64_t now);
+  void charge_return(Spent& spent, int rank, std::int64_t fs) const;
+  void acknowledged(Request& request, std::int64_t now);
+  void finish_wave(std::int32_t wave, std::int64_t now);
+  struct Granularity {
+    std::int64_t wave;
+    std::int64_t group;
+  };  ///< data bytes per iteration
+  Granularity granularity(const Workgroup& group, const program::Primitive& primitive) const;
+  std::int64_t unroll(const Workgroup& group) const;
+
+  // --- cores_host.cc: streams, kernels, dispatch; _engines.cc: proxies, engines; _copies.cc
+  struct KernelRun {
+    std::int32_t rank = 0, stream = 0, kernel = 0;
+    std::int32_t next = 0;    ///< next workgroup to dispatch
+    std::int32_t done = 0;    ///< workgroups that have ended
+    std::int64_t stores = 0;  ///< not acknowledged
+    bool ended = false;       ///< the stream has been told
+    std::int64_t launch = 0;  ///< the rank's how-many-th
+    std::vector<std::int32_t> groups;
+    Spent spent{};  ///< of the dispatcher: sums to the time of the last dispatch
+  };
+  struct StreamRun {
+    std::size_t item = 0;
+    std::int64_t started = 0;          ///< of the present item
+    std::vector<std::int32_t> runs;    ///< by item: KernelRun, or -1
+    std::vector<std::int32_t> queues;  ///< by item: CopyQueue, or -1
+    bool waits = false;                ///< for an event
+  };
+  struct RankState {
+    std::vector<StreamRun> streams;
+    std::vector<Cu> cus;
+    std::int32_t next_cu = 0;
+    std::int64_t launches = 0;         ///< of kernels
+    std::int64_t fences = 0;           ///< when the unit for fences at system scope is free
+    std::vector<std::int32_t> events;  ///< repetition that recorded each event last
+    std::int32_t streams_done = 0;
+    std::int32_t repetition = 0;
+    std::int64_t started = 0;  ///< of the present repetition
+    std::int64_t end = -1;
+    std::int64_t warm_end = 0;
+    Spent spent{};                             ///< at `end`
+    std::deque<std::int32_t> blocked_kernels;  ///< with workgroups that found no room
+  };
+  struct Descriptor {
+    std::int32_t rank = 0;                    ///< that posted it,
+    std::int32_t workgroup = -1, queue = -1;  ///< by one of these
+    program::Span src, dst;
+    std::int64_t bytes = 0;
+    std::vector<program::SemaphoreId> semaphores;
+    bool remote = false;
+    bool injected = false;         ///< all of it is under way
+    std::int32_t target = 0;       ///< rank
+    std::int64_t undelivered = 0;  ///< packets that have not reached memory
+    std::int64_t unacknowledged = 0;
+    std::int64_t began = 0;
+    Spent spent{};
+  };
+  struct Engine {  ///< a copy engine of a GPU, or a NIC
+    std::int32_t server = 0;
+    std::int64_t burst = 0, packet = 0, outstanding_limit = 0;
+    std::int64_t start_latency = 0, end_latency = 0;
+    Reason reason = Reason::dma;
+    std::string name;
+    std::deque<std::int32_t> queue;  ///< descriptors
+    bool active = false;
+    bool pipelined = false;   ///< a NIC
+    std::int64_t offset = 0;  ///< of the descriptor in front
+    std::int64_t in_flight = 0;
+    Spent spent{};
+  };
+  struct CopyQueue {
+    std::int32_t rank = 0, stream = 0, body = 0;
+    std::unique_ptr<program::Cursor> cursor;
+    program::Primitive primitive;
+    Spent spent{};
+  };
+  void start_repetition(int rank, std::int64_t now, const Spent& spent);
+  void start_item(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
+  void item_done(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
+  void stream_done(int rank, std::int64_t now, const Spent& spent);
+  void make_groups(int rank);
+  void start_kernel(std::int32_t run, std::int64_t now);
+  void dispatch(std::int32_t run, std::int64_t now);
+  std::int32_t find_cu(RankState& rank, const machine::GpuModel& model, std::int64_t threads) const;
+  void start_workgroup(KernelRun& run, std::int32_t group, std::int32_t cu, std::int64_t now);
+  void workgroup_done(std::int32_t group, const Spent& spent, std::int64_t now);
+  void kernel_maybe_done(std::int32_t run, const Spent& spent, std::int64_t now);
+  void make_engines();
+  void post(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
+  void at_proxy(std::int32_t descriptor, std::int64_t now);
+  void engine_start(std::int32_t engine, std::int64_t now);
+  void engine_inject(std::int32_t engine, std::int64_t now);
+  void burst_done(std::int32_t id, std::int64_t now);
+  void inject_burst(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
+  void delivered(const Request& request, std::int64_t now);
+  void posted_done(const Descriptor& descriptor, const Spent& spent, std::int64_t now);
+  void engine_done(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
+  void flag_of_copy(const Descriptor& descriptor, const Spent& spent, program::SemaphoreId id,
+                    std::int64_t now);
+  std::int32_t engine_for(const Descriptor& descriptor) const;
+  void make_queue(int rank, std::int32_t stream, std::int32_t body);
+  void start_queue(std::int32_t queue, std::int64_t now, const Spent& spent);
+  void next_of_queue(std::int32_t queue, std::int64_t now);
+  void queue_copy(std::int32_t queue, std::int64_t now);
+  void queue_flag(const CopyQueue& queue, program::SemaphoreId id, std::int64_t now);
+  bool queue_may_go_on(std::int32_t queue);
+  void wake_queues(SemaphoreState& semaphore, const Spent& cause, std::int64_t now);
+  void queue_copied(std::int32_t queue, const Spent& spent, std::int64_t now);
+  std::int64_t launch_interval(int rank) const;
+
+  // Addresses: every rank lays its buffers out alike; flags stand after them.
+  /// Of data byte `data` of a plain span.
+  std::int64_t address(const program::Span& span, std::int64_t data) const {
+    const std::int64_t at = span.skip + data;
+    return buffer_base_[static_cast<std::size_t>(span.buffer)] + span.offset +
+           (span.run > 0 ? at / span.run * span.pitch + at % span.run : data);
+  }
+  std::int32_t line_of(std::int64_t address) const {
+    return static_cast<std::int32_t>(address / line_size_);
+  }
+  std::int32_t flag_line(std::int32_t semaphore) const {
+    return line_of(flag_base_ + 8 * static_cast<std::int64_t>(semaphore));
+  }
+
+  const machine::Machine& machine_;
+  const program::Program& program_;
+  const Options& options_;
+  Fabric fabric_;
+  Pool<Request> requests_;
+  Pool<Detail> details_;
+  std::vector<GpuState> gpus_;
+  std::vector<RankState> ranks_;
+  std::vector<KernelRun> kernels_;
+  std::vector<Workgroup> groups_;
+  std::deque<Wave> waves_;
+  Pool<Spent> kept_;  ///< attributions that events carry
+  std::vector<Engine> engines_;
+  std::vector<std::int32_t> first_engine_;  ///< by rank
+  std::vector<std::int32_t> nic_engine_;    ///< by node: its engine, or -1
+  Pool<Descriptor> descriptors_;
+  std::deque<CopyQueue> queues_;
+  std::unordered_map<std::uint64_t, std::deque<std::int32_t>>
+      flows_;  ///< (from, to) -> messages in order
+  std::vector<std::int64_t> buffer_base_;
+  std::int64_t flag_base_ = 0;
+  std::int64_t line_size_ = 128;
+  std::int64_t sector_ = 32;
+  std::int32_t barrier_base_ = 0;  ///< semaphores of device barriers
+  std::unordered_map<std::uint64_t, std::vector<Plane>> planes_;
+  int repetitions_ = 1;
+  int ranks_done_ = 0;
+  std::int64_t now_ = 0;
+  std::int64_t active_ = 0;  ///< requests and events that are not polls
+  std::int64_t hops_ = 0;
+  std::int64_t quiet_ = 0;  ///< events since `active_` became 0
+  struct Counters {
+    std::int64_t loads = 0, stores = 0, flags = 0, polls = 0, packet_retries = 0, remote_loads = 0,
+                 remote_stores = 0;
+    std::int64_t l1_hits = 0, l1_misses = 0, l2_hits = 0, l2_misses = 0, l2_write_backs = 0,
+                 msc_hits = 0, msc_misses = 0;
+    std::int64_t hbm_read = 0, hbm_written = 0, injected = 0, delivered = 0, bursts = 0,
+                 credits_taken = 0, credits_returned = 0, events = 0, multicasts = 0;
+  } counters_;
+};
+
+}  // namespace hemiola::sim

@@ -1,0 +1,212 @@
+// Cores: what slices and memory do with a request, however it came there; values of flags and
+// packets.
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/cores.h"
+
+namespace hemiola::sim {
+namespace {
+
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+// Spreads consecutive numbers over `count` places and keeps strides of powers of two apart. Works
+// on rank-relative addresses, so that all GPUs map alike.
+std::int32_t spread(std::int64_t number, std::int64_t count) {
+  const auto x = static_cast<std::uint64_t>(number);
+  return static_cast<std::int32_t>((x ^ (x >> 7) ^ (x >> 14) ^ (x >> 21)) %
+                                   static_cast<std::uint64_t>(count));
+}
+
+// A channel changes between reads and writes.
+void turn_bus(Server& hbm, bool read, const machine::GpuModel& model, std::int64_t now) {
+  if (hbm.requests > 0 && hbm.last_write == read) {
+    const std::int64_t turn = model.hbm_turnaround.fs;
+    hbm.free = std::max(now, hbm.free) + turn;
+    hbm.busy += turn;
+  }
+  hbm.last_write = !read;
+}
+
+}  // namespace
+
+std::int32_t Cores::slice_of(int rank, std::int64_t line) const {
+  return spread(line, fabric_.layout[index(rank)]->slices);
+}
+
+std::int32_t Cores::channel_of(int rank, std::int64_t line) const {
+  const GpuLayout& layout = *fabric_.layout[index(rank)];
+  // A GPU without L2 whose slices are its memory channels (a mesh with memory on its edges).
+  if (layout.model.l2_size.count == 0 && layout.slices == layout.channels)
+    return slice_of(rank, line);
+  return spread(line * line_size_ / std::max<std::int64_t>(1, layout.model.hbm_interleave.count),
+                layout.channels);
+}
+
+// A slice takes a request: values of flags and packets change and are read here, in the order of
+// acceptance. When its look-up is done.
+std::int64_t Cores::accept(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  const int rank = request.reads_source ? request.source : request.target;
+  const GpuLayout& layout = *fabric_.layout[index(rank)];
+  request.stage = Stage::memory;
+  request.accepted = ++gpus_[index(rank)].accepted;
+  if (request.detail >= 0) detail(request).accepted_at = now;
+  const std::int32_t number = fabric_.gpu_base[index(rank)] + layout.slice + request.slice;
+  std::int64_t departure;
+  if (request.intent == Intent::flag) {
+    Server& server = fabric_.servers[index(number)];
+    departure =
+        std::max(now, server.free) + std::max<std::int64_t>(1, layout.model.l2_atomic_time.fs);
+    server.busy += layout.model.l2_atomic_time.fs;
+    server.free = departure;
+    ++server.requests;
+    ++hops_;
+    request.spent.charge(Reason::l2, departure - now);
+  } else {
+    request.carried = request.bytes;
+    departure = serve(number, request, now);
+  }
+  const std::int64_t ready = departure + layout.model.l2_latency.fs;
+  request.spent.charge(Reason::l2, layout.model.l2_latency.fs);
+  const bool store = request.intent == Intent::store || request.intent == Intent::member_store;
+  if (request.target != request.source &&
+      (store || (request.intent == Intent::burst && !request.reads_source))) {
+    counters_.delivered += request.bytes;
+  }
+  if (request.intent == Intent::burst && !request.reads_source) delivered(request, now);
+  if (request.intent == Intent::flag) apply_flag(request, now);
+  if (request.intent == Intent::poll) sample_poll(request, now);
+  if (request.packet) {
+    if (store) {
+      store_packet(request, now);
+    } else {
+      request.ready = load_packet(id);
+    }
+  }
+  return ready;
+}
+
+// The memory-side cache of the channel where there is one, then the channel itself. When the data
+// are there, or taken.
+std::int64_t Cores::through_memory(Request& request, std::int64_t now) {
+  const int rank = request.reads_source ? request.source : request.target;
+  const GpuLayout& layout = *fabric_.layout[index(rank)];
+  GpuState& gpu = gpus_[index(rank)];
+  const std::int32_t channel = channel_of(rank, request.line);
+  const std::int32_t base = fabric_.gpu_base[index(rank)];
+  const bool read = request.intent == Intent::load || request.intent == Intent::poll ||
+                    request.intent == Intent::member_load || request.reads_source;
+  if (request.intent != Intent::burst) {
+    // The L2 fetches whole lines; without an L2 only the sectors that were asked for.
+    request.carried = gpu.l2.exists() ? static_cast<std::int32_t>(line_size_) : request.bytes;
+  }
+  std::int64_t time = now;
+  bool hit = false;
+  if (gpu.msc.exists()) {
+    time = serve(base + layout.msc + channel, request, time) + layout.model.msc_latency.fs;
+    request.spent.charge(Reason::msc, layout.model.msc_latency.fs);
+    const Tags::Outcome outcome = gpu.msc.access(request.line, !read);
+    ++(outcome.hit ? counters_.msc_hits : counters_.msc_misses);
+    hit = outcome.hit || !read;  // it takes written lines without fetching them
+    if (outcome.evicted_dirty) {
+      counters_.hbm_written += line_size_;
+      Server& hbm = fabric_.servers[index(base + layout.hbm + channel)];
+      turn_bus(hbm, false, layout.model, time);
+      hbm.free = std::max(time, hbm.free) + fabric_.service(hbm, line_size_, 0);
+      ++hops_;
+    }
+  }
+  if (!hit) {
+    Server& hbm = fabric_.servers[index(base + layout.hbm + channel)];
+    turn_bus(hbm, read, layout.model, time);
+    (read ? counters_.hbm_read : counters_.hbm_written) += request.carried;
+    time = serve(base + layout.hbm + channel, request, time);
+    if (read) {
+      time += layout.model.hbm_latency.fs;
+      request.spent.charge(Reason::hbm, layout.model.hbm_latency.fs);
+    }
+  }
+  return time;
+}
+
+// --- Flags. Values change when the slice accepts the update; polls sample when it accepts them.
+
+void Cores::apply_flag(Request& request, std::int64_t now) {
+  const Detail& flag = detail(request);
+  add_to_semaphore(gpus_[index(request.target)].semaphores[index(flag.semaphore)], flag.increment,
+                   request.spent, now);
+}
+
+void Cores::add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, const Spent& cause,
+                             std::int64_t now) {
+  semaphore.value += increment;
+  // Whoever waits for this value has it to thank (attribution only; the poll finds out by itself).
+  std::erase_if(semaphore.watches, [&](const Watch& watch) {
+    Watched& watched = waves_[index(watch.wave)].watched[index(watch.index)];
+    if (semaphore.value < watched.target) return false;
+    watched.cause.time = now;
+    watched.cause.spent = cause;
+    // The attribution sums to the end of the look-up; what counts is the acceptance.
+    watched.cause.spent.charge_until(Reason::l2, now);
+    return true;
+  });
+  if (!semaphore.queues.empty()) wake_queues(semaphore, cause, now);
+}
+
+void Cores::sample_poll(Request& request, std::int64_t now) {
+  Wave& wave = waves_[index(request.wave)];
+  for (Watched& watched : wave.watched) {
+    if (watched.satisfied || watched.id.rank != request.target ||
+        flag_line(watched.id.index) != request.line)
+      continue;
+    SemaphoreState& semaphore = gpus_[index(request.target)].semaphores[index(watched.id.index)];
+    if (watched.first_poll < 0) watched.first_poll = now;
+    if (semaphore.value < watched.target) continue;
+    watched.satisfied = true;
+    if (watched.consume) semaphore.value -= watched.target;
+    if (!watched.swap) continue;
+    quiet_ = 0;  // somebody who spins may go on
+    add_to_semaphore(semaphore, 1, request.spent, now);
+  }
+}
+
+// --- Packets: LL flags arrive with their data. Every granule holds the flag that was stored last.
+
+void Cores::store_packet(Request& request, std::int64_t now) {
+  const Detail& packet = detail(request);
+  PacketLine& line = gpus_[index(request.target)].packets[request.line];
+  if (line.flag != packet.packet_flag) {
+    const std::uint64_t held = line.granules(packet.packet_flag);
+    line.others.emplace_back(line.flag, line.mask);
+    line.flag = packet.packet_flag;
+    line.mask = held;
+  }
+  line.mask |= packet.packet_mask;
+  std::erase_if(line.others, [&](auto& other) {
+    other.second &= ~packet.packet_mask;
+    return other.second == 0 || other.first == line.flag;
+  });
+  for (const std::int32_t waiting : line.watches) {
+    Cause& cause = detail(requests_[index(waiting)]).cause;
+    cause.time = now;
+    cause.spent = request.spent;
+    cause.spent.charge_until(Reason::l2, now);
+  }
+  line.watches.clear();
+}
+
+bool Cores::load_packet(std::int32_t id) {
+  const Request& request = requests_[index(id)];
+  PacketLine& line = gpus_[index(request.target)].packets[request.line];
+  const Detail& packet = detail(request);
+  const bool ready = (line.granules(packet.packet_flag) & packet.packet_mask) == packet.packet_mask;
+  if (!ready && std::find(line.watches.begin(), line.watches.end(), id) == line.watches.end())
+    line.watches.push_back(id);
+  return ready;
+}
+
+}  // namespace hemiola::sim
