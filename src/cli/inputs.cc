@@ -83,12 +83,12 @@ void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iter
 
 sim::Options engine_options(const EngineOptions& options, int least_iterations) {
   constexpr std::int64_t kMostRepetitions = 1'000'000;
-  if (choice_value("--engine", options.engine, {"reference", "line", "fluid"}) != "reference")
-    throw Failure("comes with a later version",
-                  SourceLocation{.file = "--engine " + options.engine},
-                  "use --engine reference, which defines the result");
+  if (choice_value("--engine", options.engine, {"reference", "line", "fluid"}) == "fluid")
+    throw Failure("comes with a later version", SourceLocation{.file = "--engine fluid"},
+                  "use --engine line or --engine reference");
   const bool graph = choice_value("--launch", options.launch, {"graph", "stream"}) == "graph";
-  return {.launch = graph ? sim::Launch::graph : sim::Launch::stream,
+  return {.engine = options.engine == "line" ? sim::Engine::line : sim::Engine::reference,
+          .launch = graph ? sim::Launch::graph : sim::Launch::stream,
           .warmup = static_cast<int>(count_value("--warmup", options.warmup, 0, kMostRepetitions)),
           .iterations = static_cast<int>(
               count_value("--iterations", options.iterations, least_iterations, kMostRepetitions))};

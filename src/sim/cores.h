@@ -137,6 +137,7 @@ class Cores {
     LineMap<PacketLine> packets;
   };
   std::int64_t accept(std::int32_t id, std::int64_t now);
+  std::int32_t make_write_back(int rank, std::int32_t line);
   std::int64_t through_memory(Request& request, std::int64_t now);
   void apply_flag(Request& request, std::int64_t now);
   void add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, const Spent& cause,

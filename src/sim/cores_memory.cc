@@ -90,6 +90,19 @@ std::int64_t Cores::accept(std::int32_t id, std::int64_t now) {
   return ready;
 }
 
+// A dirty line that had to leave the L2.
+std::int32_t Cores::make_write_back(int rank, std::int32_t line) {
+  ++counters_.l2_write_backs;
+  const std::int32_t id = allocate(false);
+  Request& request = requests_[index(id)];
+  request.intent = Intent::write_back;
+  request.source = request.target = static_cast<std::int16_t>(rank);
+  request.line = line;
+  request.bytes = static_cast<std::int32_t>(line_size_);
+  request.carried = request.bytes;
+  return id;
+}
+
 // The memory-side cache of the channel where there is one, then the channel itself. When the data
 // are there, or taken.
 std::int64_t Cores::through_memory(Request& request, std::int64_t now) {

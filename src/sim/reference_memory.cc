@@ -88,15 +88,7 @@ void Reference::look_up_burst(std::int32_t id, std::int64_t ready) {
 }
 
 void Reference::write_back(int rank, std::int32_t line, std::int64_t now) {
-  ++counters_.l2_write_backs;
-  const std::int32_t id = allocate(false);
-  Request& request = requests_[index(id)];
-  request.intent = Intent::write_back;
-  request.source = request.target = static_cast<std::int16_t>(rank);
-  request.line = line;
-  request.bytes = static_cast<std::int32_t>(line_size_);
-  request.carried = request.bytes;
-  push(now, kMemory, id);
+  push(now, kMemory, make_write_back(rank, line));
 }
 
 // Behind the L2: the memory-side cache of the channel where there is one, then the channel itself.

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <set>
 
+#include "sim/line.h"
 #include "sim/reference.h"
 
 namespace hemiola::sim {
@@ -66,7 +67,10 @@ Result simulate(const machine::Machine& machine, const program::Program& program
                   {.file = program.source, .line = 0, .column = 0, .pointer = {}});
   }
   const auto begin = std::chrono::steady_clock::now();
-  Result result = Reference(machine, program, options).run();
+  const bool batched =
+      options.engine == Engine::line && Line::refuses(machine, program, options).empty();
+  Result result =
+      batched ? Line(machine, program, options).run() : Reference(machine, program, options).run();
   result.size = program.size;
   result.count = element_count(program);
   result.bound = bound(machine, program, options);

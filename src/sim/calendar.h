@@ -1,0 +1,117 @@
+// What will arrive at a stage of the line engine, by round: windows of time that the engine works
+// off one after the other, all arrivals of a stage at once.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace hemiola::sim {
+
+/// A request comes to a stage. Stages accept in the order of (time, tag), then of what the stage
+/// says of requests with equal ones, then of pushing.
+struct Arrival {
+  std::int64_t time = 0;  ///< fs
+  std::uint32_t tag = 0;  ///< stream
+  std::int32_t id = 0;    ///< request
+};
+
+/// Round k of a stage is [k * 2^shift + offset, (k + 1) * 2^shift + offset) fs.
+class Calendar {
+ public:
+  void set(int shift, std::int64_t offset) {
+    shift_ = shift;
+    offset_ = offset;
+  }
+
+  /// The round must not have been taken yet.
+  void push(const Arrival& arrival) {
+    const std::int64_t round = round_of(arrival.time);
+    if (round < first_ + kRounds) {
+      const auto slot = static_cast<std::size_t>(round % kRounds);
+      rounds_[slot].push_back(arrival);
+      occupied_ |= std::uint64_t{1} << slot;
+    } else {
+      far_.push_back(arrival);
+      far_first_ = std::min(far_first_, round);
+    }
+  }
+
+  /// The first round that holds anything; INT64_MAX: none.
+  std::int64_t next() const {
+    if (occupied_ == 0) return far_first_;
+    const auto at = static_cast<int>(first_ % kRounds);
+    return first_ + std::countr_zero(std::rotr(occupied_, at));
+  }
+  /// The arrivals of that round, not before those of any earlier one, in order of pushing; into
+  /// `taken`, whose memory it keeps for later. No round before `round` may hold anything.
+  void take(std::int64_t round, std::vector<Arrival>& taken) {
+    taken.clear();
+    first_ = round;
+    if (far_first_ < first_ + kRounds) bring_near();
+    const auto slot = static_cast<std::size_t>(round % kRounds);
+    if ((occupied_ >> slot & 1) == 0) return;
+    rounds_[slot].swap(taken);
+    occupied_ &= ~(std::uint64_t{1} << slot);
+  }
+  /// Where a round begins.
+  std::int64_t begin_of(std::int64_t round) const { return (round << shift_) + offset_; }
+
+ private:
+  static constexpr std::int64_t kRounds = 64;
+
+  std::int64_t round_of(std::int64_t time) const { return (time - offset_) >> shift_; }
+
+  void bring_near() {
+    std::vector<Arrival> all;
+    all.swap(far_);
+    far_first_ = INT64_MAX;
+    for (const Arrival& arrival : all) push(arrival);
+  }
+
+  int shift_ = 0;
+  std::int64_t offset_ = 0;
+  std::int64_t first_ = 0;  ///< round that was taken last
+  std::uint64_t occupied_ = 0;
+  std::array<std::vector<Arrival>, kRounds> rounds_;
+  std::vector<Arrival> far_;  ///< beyond these rounds, in order of pushing
+  std::int64_t far_first_ = INT64_MAX;
+};
+
+/// Sorts by `before`, a strict order of times first; equal ones stay in their order. All times are
+/// in [begin, begin + 2^shift).
+template <typename Before>
+void sort_arrivals(std::vector<Arrival>& arrivals, std::vector<Arrival>& scratch,
+                   std::int64_t begin, int shift, Before before) {
+  constexpr std::size_t kFew = 24;
+  const std::size_t n = arrivals.size();
+  if (n > kFew) {
+    // Into as many buckets of time as there are arrivals: few stand in one.
+    const int bits = std::min(std::min(shift, 12), static_cast<int>(std::bit_width(n)));
+    const int drop = shift - bits;
+    static thread_local std::array<std::uint32_t, (1 << 12) + 1> ends;
+    std::fill_n(ends.begin(), (std::size_t{1} << bits) + 1, 0);
+    for (const Arrival& a : arrivals)
+      ++ends[static_cast<std::size_t>((a.time - begin) >> drop) + 1];
+    for (std::size_t b = 1; b <= std::size_t{1} << bits; ++b) ends[b] += ends[b - 1];
+    scratch.resize(n);
+    for (const Arrival& a : arrivals)
+      scratch[ends[static_cast<std::size_t>((a.time - begin) >> drop)]++] = a;
+    arrivals.swap(scratch);
+  }
+  for (std::size_t i = 1; i < n; ++i) {
+    if (!before(arrivals[i], arrivals[i - 1])) continue;
+    const Arrival moved = arrivals[i];
+    std::size_t j = i;
+    do {
+      arrivals[j] = arrivals[j - 1];
+      --j;
+    } while (j > 0 && before(moved, arrivals[j - 1]));
+    arrivals[j] = moved;
+  }
+}
+
+}  // namespace hemiola::sim

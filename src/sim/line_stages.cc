@@ -1,0 +1,326 @@
+// The line engine: what the stages do with the arrivals of a round.
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/line.h"
+
+namespace hemiola::sim {
+namespace {
+
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+constexpr auto kByTag = [](const Arrival& a, const Arrival& b) {
+  return a.time != b.time ? a.time < b.time : a.tag < b.tag;
+};
+
+/// Whether a number that counts up and wraps round comes first.
+bool earlier(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int32_t>(a - b) < 0;
+}
+
+}  // namespace
+
+// --- The CUs and the host of a rank: completions and events, in the order of time.
+
+void Line::run_cores(int rank, std::int64_t round) {
+  Gpu& gpu = stages_[index(rank)];
+  std::vector<Arrival> done;
+  if (gpu.done.next() == round) {
+    gpu.done.take(round, done);
+    const std::uint32_t first = complete_tag(rank, Return::slices, 0);
+    const std::uint32_t last = complete_tag(rank, Return::port, 0);
+    sort_arrivals(
+        done, scratch_, gpu.done.begin_of(round), shift_, [&](const Arrival& a, const Arrival& b) {
+          if (a.time != b.time) return a.time < b.time;
+          if (a.tag != b.tag || a.tag < first || a.tag >= last) return a.tag < b.tag;
+          return earlier(requests_[index(a.id)].accepted, requests_[index(b.id)].accepted);
+        });
+  }
+  const std::int64_t end = gpu.done.begin_of(round + 1);
+  std::size_t next = 0;
+  for (;;) {
+    const bool completes = next < done.size();
+    const CoreEvent* event =
+        gpu.events.empty() || gpu.events.front().time >= end ? nullptr : &gpu.events.front();
+    if (event == nullptr && !completes) return;
+    if (event != nullptr && (!completes || event->time < done[next].time ||
+                             (event->time == done[next].time && event->tag <= done[next].tag))) {
+      std::pop_heap(gpu.events.begin(), gpu.events.end(), Later{});
+      const CoreEvent now = gpu.events.back();
+      gpu.events.pop_back();
+      if (is_progress(now.kind, now.b)) --active_;
+      now_ = now.time;
+      if (now.kind == kComplete) {
+        complete(now.a, now.time);
+      } else {
+        handle_core(now.kind, now.time, now.a, now.b, now.tag);
+      }
+    } else {
+      now_ = done[next].time;
+      const Arrival arrival = done[next++];
+      complete(arrival.id, arrival.time);
+    }
+    if (ranks_done_ < program_.ranks) look_for_progress();
+  }
+}
+
+// A request leaves its CU.
+void Line::depart(std::int32_t id, std::int64_t departure) {
+  Request& request = requests_[index(id)];
+  const GpuLayout& layout = *fabric_.layout[index(request.source)];
+  const bool local = request.target == request.source;
+  const Leg leg = local ? layout.cu_to_slice(request.cu, request.slice)
+                        : layout.cu_to_port(request.cu, fabric_.path(request.route).source_port);
+  request.carried = is_load(request.intent) ? 0 : request.bytes;
+  request.stage = Stage::out;
+  const Hop& hop = leg.hops[0];
+  const std::int64_t time =
+      serve(fabric_.gpu_base[index(request.source)] + hop.server, request, departure) + hop.latency;
+  request.spent.charge(hop.latency_reason, hop.latency);
+  Gpu& gpu = stages_[index(request.source)];
+  if (local) {
+    gpu.slices.push({time, leg.end_tag, id});
+  } else {
+    gpu.io_out.push({time, leg.hops[1].tag, id});
+  }
+}
+
+// --- Slices: look-ups in the order of acceptance.
+
+void Line::run_slices(int rank, std::int64_t round) {
+  Gpu& gpu = stages_[index(rank)];
+  if (gpu.slices.next() != round) return;
+  gpu.slices.take(round, taken_);
+  const std::int64_t begin = gpu.slices.begin_of(round);
+  sort_arrivals(taken_, scratch_, begin, shift_, kByTag);
+  forget_fills(gpu, begin);
+  for (const Arrival& arrival : taken_) {
+    const std::int64_t ready = accept(arrival.id, arrival.time);
+    look_up(rank, arrival.id, arrival.time, ready);
+  }
+}
+
+void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t ready) {
+  Request& request = requests_[index(id)];
+  GpuState& state = gpus_[index(rank)];
+  Gpu& gpu = stages_[index(rank)];
+  const bool writes = request.intent == Intent::store || request.intent == Intent::flag;
+  if (!state.l2.exists()) {
+    gpu.memory.push({ready, 0, id});
+    return;
+  }
+  if (!writes) {
+    Fill* fill = gpu.fills.find(request.line);
+    if (fill != nullptr && (fill->time < 0 || fill->time > now)) {  // on its way: a hit that waits
+      ++counters_.l2_hits;
+      const Tags::Outcome again = state.l2.access(request.line, false);
+      if (again.evicted_dirty) write_back(rank, again.victim, ready);
+      request.queued_at = ready;
+      if (fill->time < 0) {
+        if (fill->last < 0) {
+          fill->first = id;
+        } else {
+          requests_[index(fill->last)].next_pending = id;
+        }
+        fill->last = id;
+      } else {
+        const std::int64_t time = std::max(fill->time, ready);
+        request.spent.charge(Reason::hbm, time - ready);
+        answer(id, time);
+      }
+      return;
+    }
+  }
+  const Tags::Outcome outcome = state.l2.access(request.line, writes);
+  if (outcome.evicted_dirty) write_back(rank, outcome.victim, ready);
+  if (outcome.hit || writes) {
+    ++(outcome.hit ? counters_.l2_hits : counters_.l2_misses);
+    answer(id, ready);
+    return;
+  }
+  ++counters_.l2_misses;
+  gpu.fills[request.line] = Fill{};
+  request.queued_at = ready;
+  gpu.memory.push({ready, 0, id});
+}
+
+void Line::write_back(int rank, std::int32_t line, std::int64_t now) {
+  stages_[index(rank)].memory.push({now, 0, make_write_back(rank, line)});
+}
+
+// Lines that are in the L2 are no longer on their way.
+void Line::forget_fills(Gpu& gpu, std::int64_t before) {
+  std::erase_if(gpu.filled, [&](const auto& filled) {
+    if (filled.first >= before) return false;
+    const Fill* fill = gpu.fills.find(filled.second);
+    if (fill != nullptr && fill->time == filled.first) gpu.fills.erase(filled.second);
+    return true;
+  });
+}
+
+// --- Behind the slices.
+
+void Line::run_memory(int rank, std::int64_t round) {
+  Gpu& gpu = stages_[index(rank)];
+  if (gpu.memory.next() != round) return;
+  gpu.memory.take(round, taken_);
+  sort_arrivals(taken_, scratch_, gpu.memory.begin_of(round), shift_, kByTag);
+  const bool cached = gpus_[index(rank)].l2.exists();
+  for (const Arrival& arrival : taken_) {
+    const std::int32_t id = arrival.id;
+    Request& request = requests_[index(id)];
+    const std::int64_t time = through_memory(request, arrival.time);
+    if (request.intent == Intent::write_back) {
+      release(id);
+      continue;
+    }
+    const bool fills = cached && is_load(request.intent);
+    answer(id, time);
+    if (!fills) continue;
+    Fill& fill = *gpu.fills.find(request.line);
+    fill.time = time;
+    gpu.filled.emplace_back(time, request.line);
+    for (std::int32_t other = fill.first; other >= 0;) {
+      Request& waiting = requests_[index(other)];
+      const std::int32_t following = std::exchange(waiting.next_pending, -1);
+      const std::int64_t there = std::max(time, waiting.queued_at);
+      waiting.spent.charge(Reason::hbm, there - waiting.queued_at);
+      answer(other, there);
+      other = following;
+    }
+  }
+}
+
+// Data or an acknowledgement goes back.
+void Line::answer(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  const GpuLayout& layout = *fabric_.layout[index(request.target)];
+  request.stage = Stage::back_out;
+  const bool load = is_load(request.intent);
+  request.carried = load ? request.bytes : 0;
+  Gpu& gpu = stages_[index(request.target)];
+  if (request.target != request.source) {
+    gpu.io_out.push({now, layout.slice_to_port(0, 0).hops[0].tag, id});
+  } else if (load) {
+    gpu.cu_in.push({now, layout.slice_to_cu(request.slice, request.cu).hops[0].tag, id});
+  } else {
+    const std::int64_t latency = layout.acknowledge_latency(request.slice, request.cu);
+    request.spent.charge(Reason::noc, latency);
+    gpu.done.push({now + latency, complete_tag(request.source, Return::slices, request.cu), id});
+  }
+}
+
+// --- Merges on chip. What the slices answer is in the order of their acceptance.
+
+void Line::run_cu_in(int rank, std::int64_t round) {
+  Gpu& gpu = stages_[index(rank)];
+  if (gpu.cu_in.next() != round) return;
+  gpu.cu_in.take(round, taken_);
+  sort_arrivals(taken_, scratch_, gpu.cu_in.begin_of(round), shift_,
+                [&](const Arrival& a, const Arrival& b) {
+                  if (a.time != b.time) return a.time < b.time;
+                  if (a.tag != b.tag || a.tag != 0) return a.tag < b.tag;
+                  return earlier(requests_[index(a.id)].accepted, requests_[index(b.id)].accepted);
+                });
+  const GpuLayout& layout = *fabric_.layout[index(rank)];
+  const std::int32_t base = fabric_.gpu_base[index(rank)];
+  for (const Arrival& arrival : taken_) {
+    Request& request = requests_[index(arrival.id)];
+    const Hop& hop =
+        request.stage == Stage::back_out
+            ? layout.slice_to_cu(request.slice, request.cu).hops[0]
+            : layout.port_to_cu(fabric_.path(request.route).source_port, request.cu, true).hops[1];
+    const std::int64_t time = serve(base + hop.server, request, arrival.time) + hop.latency;
+    request.spent.charge(hop.latency_reason, hop.latency);
+    gpu.done.push({time, complete_tag(rank, Return::cu_in, request.cu), arrival.id});
+  }
+}
+
+void Line::run_io_out(int rank, std::int64_t round) {
+  Gpu& gpu = stages_[index(rank)];
+  if (gpu.io_out.next() != round) return;
+  gpu.io_out.take(round, taken_);
+  sort_arrivals(taken_, scratch_, gpu.io_out.begin_of(round), shift_,
+                [&](const Arrival& a, const Arrival& b) {
+                  if (a.time != b.time) return a.time < b.time;
+                  if (a.tag != b.tag || a.tag != 0) return a.tag < b.tag;
+                  return earlier(requests_[index(a.id)].accepted, requests_[index(b.id)].accepted);
+                });
+  const GpuLayout& layout = *fabric_.layout[index(rank)];
+  const std::int32_t base = fabric_.gpu_base[index(rank)];
+  for (const Arrival& arrival : taken_) {
+    Request& request = requests_[index(arrival.id)];
+    const Path& path = fabric_.path(request.route);
+    const bool out = request.stage == Stage::out;
+    const Hop& hop = out ? layout.cu_to_port(request.cu, path.source_port).hops[1]
+                         : layout.slice_to_port(request.slice, path.destination_port).hops[0];
+    const std::int64_t time = serve(base + hop.server, request, arrival.time) + hop.latency;
+    request.spent.charge(hop.latency_reason, hop.latency);
+    request.stage = out ? Stage::forward : Stage::back;
+    request.follow(out ? path.forward : path.reverse, 0);
+    walk(arrival.id, time);
+  }
+}
+
+// --- Links.
+
+void Line::run_link(std::size_t link, std::int64_t round) {
+  Calendar& calendar = links_[link];
+  if (calendar.next() != round) return;
+  calendar.take(round, taken_);
+  sort_arrivals(taken_, scratch_, calendar.begin_of(round), shift_, kByTag);
+  for (const Arrival& arrival : taken_) {
+    Request& request = requests_[index(arrival.id)];
+    const Hop& hop = request.hops[request.hop++];
+    const std::int64_t time = serve(hop.server, request, arrival.time);
+    request.spent.charge(hop.latency_reason, hop.latency);
+    request.spent.charge(hop.node_reason, hop.node_latency);
+    walk(arrival.id, time + hop.latency + hop.node_latency);
+  }
+}
+
+// Along links that have one stream, as far as the next merge or the GPU at the end of the way.
+void Line::walk(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  while (request.hop < request.hop_count) {
+    const Hop& hop = request.hops[request.hop];
+    const std::int32_t calendar = merge_[index(hop.server - fabric_.link_base)];
+    if (calendar >= 0) {
+      links_[index(calendar)].push({now, hop.tag, id});
+      return;
+    }
+    now = serve(hop.server, request, now) + hop.latency + hop.node_latency;
+    request.spent.charge(hop.latency_reason, hop.latency);
+    request.spent.charge(hop.node_reason, hop.node_latency);
+    ++request.hop;
+  }
+  const Path& path = fabric_.path(request.route);
+  const bool forward = request.stage == Stage::forward;
+  const int rank = forward ? request.target : request.source;
+  const GpuLayout& layout = *fabric_.layout[index(rank)];
+  const std::int32_t port = forward ? path.destination_port : path.source_port;
+  const Leg leg = forward ? layout.port_to_slice(port, request.slice)
+                          : layout.port_to_cu(port, request.cu, request.carried > 0);
+  const Hop& in = leg.hops[0];
+  const std::int64_t time =
+      serve(fabric_.gpu_base[index(rank)] + in.server, request, now) + in.latency + in.node_latency;
+  request.spent.charge(in.latency_reason, in.latency);
+  request.spent.charge(in.node_reason, in.node_latency);
+  Gpu& gpu = stages_[index(rank)];
+  if (forward) {
+    request.stage = Stage::in;
+    gpu.slices.push({time, leg.end_tag, id});
+    return;
+  }
+  request.stage = Stage::home;
+  if (request.carried > 0) {
+    gpu.cu_in.push({time, leg.hops[1].tag, id});
+  } else {
+    gpu.done.push({time, complete_tag(rank, Return::port, port), id});
+  }
+}
+
+}  // namespace hemiola::sim
