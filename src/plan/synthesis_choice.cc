@@ -20,7 +20,7 @@ bool has_nics(const Fabric& fabric) {
 }  // namespace
 
 std::vector<Plan> plans_of_templates(const TemplateArguments& arguments, Fabric& fabric) {
-  const bool pushes = has_nics(fabric);
+  const bool pushes = has_nics(fabric) || arguments.word("transfer") == "push";
   std::vector<Plan> plans;
   for (const TemplateInfo& info : templates()) {
     if (info.collective != arguments.collective || !info.in_chunks || info.needs_machine) continue;

@@ -105,6 +105,11 @@ TEST(BuiltIn, packets_are_pushed_unless_told_otherwise) {
   EXPECT_NO_THROW(make_built_in("all-reduce/two-shot", {4, {{"protocol", "ll"}}}));
   EXPECT_THAT(failure_of("all-reduce/two-shot", 4, {{"protocol", "ll"}, {"gather", "pull"}}),
               HasSubstr("packets can only be pushed"));
+  // Nor may a template be chosen that pulls: one-shot, which is the best of three with short links.
+  const machine::Machine machine = machine::load("ring:3");
+  EXPECT_NO_THROW(make_built_in(
+      "all-reduce/synth",
+      {.ranks = 3, .parameters = {{"protocol", "ll"}, {"size", "256"}}, .machine = &machine}));
 }
 
 }  // namespace

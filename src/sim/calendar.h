@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/diagnostics.h"
+
 namespace hemiola::sim {
 
 /// A request comes to a stage. Stages accept in the order of (time, tag), then of what the stage
@@ -30,6 +32,7 @@ class Calendar {
   /// The round must not have been taken yet.
   void push(const Arrival& arrival) {
     const std::int64_t round = round_of(arrival.time);
+    if (round < first_) late();
     if (round < first_ + kRounds) {
       const auto slot = static_cast<std::size_t>(round % kRounds);
       rounds_[slot].push_back(arrival);
@@ -64,6 +67,10 @@ class Calendar {
   static constexpr std::int64_t kRounds = 64;
 
   std::int64_t round_of(std::int64_t time) const { return (time - offset_) >> shift_; }
+  [[noreturn]] static void late() {  // rounds are longer than some way: see Line::choose_rounds()
+    throw Failure("internal error: a request comes to a stage after its round", {}, {},
+                  ExitCode::internal);
+  }
 
   void bring_near() {
     std::vector<Arrival> all;

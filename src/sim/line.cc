@@ -46,14 +46,6 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
 
 Line::Line(const machine::Machine& machine, const program::Program& program, const Options& options)
     : Cores(machine, program, options), stages_(index(program.ranks)) {
-  // A GPU's own link has one stream, that of its port, unless links of others lead on to it.
-  const bool forwards = std::any_of(machine.models.begin(), machine.models.end(),
-                                    [](const machine::GpuModel& model) { return model.forwards; });
-  for (const machine::Link& link : machine.links) {
-    const bool own = fabric_.rank_of(link.from) >= 0 && !forwards;
-    merge_.push_back(own ? -1 : static_cast<std::int32_t>(links_.size()));
-    if (!own) links_.emplace_back();
-  }
   choose_rounds();
 }
 
@@ -62,30 +54,27 @@ Line::Line(const machine::Machine& machine, const program::Program& program, con
 // the round, all that arrives in its window is there if o_v <= o_u + L; if v comes before u, W <= L
 // + o_u - o_v.
 void Line::choose_rounds() {
-  std::int64_t most = INT64_MAX;  // of W
-  std::int64_t least_io = INT64_MAX / 4, least_port = INT64_MAX / 4;
+  std::int64_t out = INT64_MAX;  // from a CU, at 0, to a link
   for (int rank = 0; rank < program_.ranks; ++rank) {
     const machine::GpuModel& model = machine_.model(rank);
-    least_io = std::min(least_io, model.noc_io_latency.fs);
-    least_port = std::min(least_port, model.noc_latency.fs);
+    out = std::min(out, model.noc_latency.fs + 1 + model.noc_io_latency.fs);
   }
-  std::int64_t least_link = INT64_MAX / 4;
-  for (const machine::Link& link : machine_.links)
-    least_link = std::min(least_link, machine_.link_classes[index(link.link_class)].latency.fs);
-  const std::int64_t links = least_port + least_io;  // offset of the stages of links
+  const Arrivals links = order_links(out);
+  std::int64_t most = links.window;
   for (int rank = 0; rank < program_.ranks; ++rank) {
     const machine::GpuModel& model = machine_.model(rank);
     const std::int64_t noc = model.noc_latency.fs, l2 = model.l2_latency.fs;
     const std::int64_t fill =
         model.msc_size.count > 0 ? model.msc_latency.fs : model.hbm_latency.fs;
-    const std::int64_t slices = noc, memory = slices + l2, cu_in = slices + l2;
-    const std::int64_t io_out = std::min(noc, slices + l2);
-    // Back to the CUs: loads by cu_in, acknowledgements from slices and ports.
+    // From ports of others by links.
+    const std::int64_t arrive = links.at_gpu + 1 + model.noc_io_latency.fs;
+    const std::int64_t slices = noc, memory = slices + l2, io_out = noc;
+    const std::int64_t cu_in =
+        std::min(memory, (arrive - 1) / 2);  // between what fills and empties it
+    // Back to the CUs: loads by cu_in, acknowledgements from slices.
     most = std::min({most, cu_in + 1 + noc, slices + 1 + l2 + noc});
     // A fill meets the requests that wait for it.
     most = std::min(most, memory + 1 + fill - slices);
-    // From other GPUs' ports and from links: to slices, CUs, cu_in.
-    const std::int64_t arrive = links + 1 + least_link + 1 + least_io;
     most = std::min({most, arrive - slices, arrive + noc, arrive + noc - cu_in});
     Gpu& gpu = stages_[index(rank)];
     gpu.done.set(0, 0);
@@ -94,13 +83,86 @@ void Line::choose_rounds() {
     gpu.cu_in.set(0, cu_in);
     gpu.io_out.set(0, io_out);
   }
-  most = std::min(most, 1 + least_link);  // from link to link
   shift_ = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(most))) - 1;
   for (Gpu& gpu : stages_) {
     for (Calendar* stage : {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out})
       stage->set(shift_, stage->begin_of(0));
   }
-  for (Calendar& link : links_) link.set(shift_, links);
+  for (Calendar& link : links_) link.set(shift_, link.begin_of(0));
+}
+
+// Links come in the order in which a request meets them: away from GPUs, then back to them.
+Line::Arrivals Line::order_links(std::int64_t out) {
+  constexpr int kFar = INT32_MAX;
+  std::vector<int> distance(machine_.nodes.size(), kFar);  // in links, from the nearest GPU
+  std::vector<machine::NodeId> reached(machine_.gpus.begin(), machine_.gpus.end());
+  for (const machine::NodeId gpu : reached) distance[index(gpu)] = 0;
+  std::vector<std::vector<std::int32_t>> from(machine_.nodes.size()), into(machine_.nodes.size());
+  for (std::size_t l = 0; l < machine_.links.size(); ++l) {
+    from[index(machine_.links[l].from)].push_back(static_cast<std::int32_t>(l));
+    into[index(machine_.links[l].to)].push_back(static_cast<std::int32_t>(l));
+  }
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    for (const std::int32_t l : from[index(reached[i])]) {
+      int& next = distance[index(machine_.links[index(l)].to)];
+      if (next != kFar) continue;
+      next = distance[index(reached[i])] + 1;
+      reached.push_back(machine_.links[index(l)].to);
+    }
+  }
+  // A GPU's own link has one stream, that of its port, unless links of others lead on to it.
+  const auto own = [&](const machine::Link& link) {
+    const int rank = fabric_.rank_of(link.from);
+    return rank >= 0 && !machine_.model(rank).forwards;
+  };
+  std::vector<std::int32_t> order;
+  for (std::size_t l = 0; l < machine_.links.size(); ++l)
+    if (!own(machine_.links[l])) order.push_back(static_cast<std::int32_t>(l));
+  const auto key = [&](std::int32_t l) {
+    const int begin = distance[index(machine_.links[index(l)].from)];
+    const bool away = distance[index(machine_.links[index(l)].to)] > begin;
+    return std::pair(away ? 0 : 1, away ? begin : -begin);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
+  merge_.assign(machine_.links.size(), -1);
+  links_.resize(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    merge_[index(order[i])] = static_cast<std::int32_t>(i);
+  // Offsets of links, and when the earliest request can be at their far ends.
+  std::vector<std::int64_t> offset(machine_.links.size(), out), end(machine_.links.size(), 0);
+  const auto reach = [&](std::int32_t l) {
+    const machine::Link& link = machine_.links[index(l)];
+    const machine::Node& to = machine_.nodes[index(link.to)];
+    const bool passes = to.kind != machine::NodeKind::xpu && to.kind != machine::NodeKind::nic;
+    return offset[index(l)] + 1 + machine_.class_of(l).latency.fs +
+           (passes ? to.switch_model.latency.fs : 0);
+  };
+  for (std::size_t l = 0; l < machine_.links.size(); ++l)
+    end[l] = reach(static_cast<std::int32_t>(l));
+  std::vector<bool> placed(machine_.links.size());
+  for (std::size_t l = 0; l < machine_.links.size(); ++l) placed[l] = own(machine_.links[l]);
+  for (const std::int32_t l : order) {
+    std::int64_t first = INT64_MAX;
+    if (fabric_.rank_of(machine_.links[index(l)].from) >= 0) first = out;
+    for (const std::int32_t upstream : into[index(machine_.links[index(l)].from)])
+      if (placed[index(upstream)]) first = std::min(first, end[index(upstream)]);
+    offset[index(l)] = first == INT64_MAX ? out : first;
+    end[index(l)] = reach(l);
+    placed[index(l)] = true;
+    links_[index(merge_[index(l)])].set(0, offset[index(l)]);
+  }
+  Arrivals arrivals{.window = INT64_MAX / 4, .at_gpu = INT64_MAX / 4};
+  for (std::size_t l = 0; l < machine_.links.size(); ++l) {
+    const machine::Link& link = machine_.links[l];
+    if (fabric_.rank_of(link.to) >= 0) arrivals.at_gpu = std::min(arrivals.at_gpu, end[l]);
+    for (const std::int32_t next : from[index(link.to)]) {  // at once, or in a later round
+      const std::int32_t here = merge_[l], there = merge_[index(next)];
+      if (there >= 0 && here >= there)
+        arrivals.window = std::min(arrivals.window, end[l] - offset[index(next)]);
+    }
+  }
+  return arrivals;
 }
 
 // Events of ranks. What this engine does not take never comes here (see refuses()).

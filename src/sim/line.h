@@ -61,11 +61,18 @@ class Line : public Cores {
 
   // --- line.cc: rounds
   void choose_rounds();
+  struct Arrivals {
+    std::int64_t window;  ///< fs: how long rounds may last as far as links are concerned
+    std::int64_t
+        at_gpu;  ///< fs: the earliest end of a link at a GPU, of a request that is at a CU at 0
+  };
+  Arrivals order_links(std::int64_t out);
   std::int64_t next_round() const;
   void do_round(std::int64_t round);
   int rank_of(EventKind kind, std::int32_t a) const;
 
   // --- line_stages.cc
+  void prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const;
   void run_cores(int rank, std::int64_t round);
   void run_slices(int rank, std::int64_t round);
   void run_memory(int rank, std::int64_t round);

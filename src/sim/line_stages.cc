@@ -16,12 +16,22 @@ constexpr auto kByTag = [](const Arrival& a, const Arrival& b) {
   return a.time != b.time ? a.time < b.time : a.tag < b.tag;
 };
 
+// Requests left the cache since the round before: they are asked for some arrivals ahead.
+constexpr std::size_t kAhead = 12;
+
 /// Whether a number that counts up and wraps round comes first.
 bool earlier(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>(a - b) < 0;
 }
 
 }  // namespace
+
+void Line::prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const {
+  if (i >= arrivals.size()) return;
+  const char* request = reinterpret_cast<const char*>(&requests_[index(arrivals[i].id)]);
+  __builtin_prefetch(request, 1);
+  __builtin_prefetch(request + 64, 1);
+}
 
 // --- The CUs and the host of a rank: completions and events, in the order of time.
 
@@ -59,6 +69,7 @@ void Line::run_cores(int rank, std::int64_t round) {
         handle_core(now.kind, now.time, now.a, now.b, now.tag);
       }
     } else {
+      prefetch(done, next + kAhead);
       now_ = done[next].time;
       const Arrival arrival = done[next++];
       complete(arrival.id, arrival.time);
@@ -97,7 +108,14 @@ void Line::run_slices(int rank, std::int64_t round) {
   const std::int64_t begin = gpu.slices.begin_of(round);
   sort_arrivals(taken_, scratch_, begin, shift_, kByTag);
   forget_fills(gpu, begin);
-  for (const Arrival& arrival : taken_) {
+  for (std::size_t i = 0; i < taken_.size(); ++i) {
+    prefetch(taken_, i + kAhead);
+    if (i + kAhead / 2 < taken_.size()) {
+      const Request& next = requests_[index(taken_[i + kAhead / 2].id)];
+      gpus_[index(rank)].l2.prefetch(next.line);
+      gpu.fills.prefetch(next.line);
+    }
+    const Arrival& arrival = taken_[i];
     const std::int64_t ready = accept(arrival.id, arrival.time);
     look_up(rank, arrival.id, arrival.time, ready);
   }
@@ -169,7 +187,9 @@ void Line::run_memory(int rank, std::int64_t round) {
   gpu.memory.take(round, taken_);
   sort_arrivals(taken_, scratch_, gpu.memory.begin_of(round), shift_, kByTag);
   const bool cached = gpus_[index(rank)].l2.exists();
-  for (const Arrival& arrival : taken_) {
+  for (std::size_t i = 0; i < taken_.size(); ++i) {
+    prefetch(taken_, i + kAhead);
+    const Arrival& arrival = taken_[i];
     const std::int32_t id = arrival.id;
     Request& request = requests_[index(id)];
     const std::int64_t time = through_memory(request, arrival.time);
@@ -227,7 +247,9 @@ void Line::run_cu_in(int rank, std::int64_t round) {
                 });
   const GpuLayout& layout = *fabric_.layout[index(rank)];
   const std::int32_t base = fabric_.gpu_base[index(rank)];
-  for (const Arrival& arrival : taken_) {
+  for (std::size_t i = 0; i < taken_.size(); ++i) {
+    prefetch(taken_, i + kAhead);
+    const Arrival& arrival = taken_[i];
     Request& request = requests_[index(arrival.id)];
     const Hop& hop =
         request.stage == Stage::back_out
@@ -251,7 +273,9 @@ void Line::run_io_out(int rank, std::int64_t round) {
                 });
   const GpuLayout& layout = *fabric_.layout[index(rank)];
   const std::int32_t base = fabric_.gpu_base[index(rank)];
-  for (const Arrival& arrival : taken_) {
+  for (std::size_t i = 0; i < taken_.size(); ++i) {
+    prefetch(taken_, i + kAhead);
+    const Arrival& arrival = taken_[i];
     Request& request = requests_[index(arrival.id)];
     const Path& path = fabric_.path(request.route);
     const bool out = request.stage == Stage::out;
@@ -272,7 +296,9 @@ void Line::run_link(std::size_t link, std::int64_t round) {
   if (calendar.next() != round) return;
   calendar.take(round, taken_);
   sort_arrivals(taken_, scratch_, calendar.begin_of(round), shift_, kByTag);
-  for (const Arrival& arrival : taken_) {
+  for (std::size_t i = 0; i < taken_.size(); ++i) {
+    prefetch(taken_, i + kAhead);
+    const Arrival& arrival = taken_[i];
     Request& request = requests_[index(arrival.id)];
     const Hop& hop = request.hops[request.hop++];
     const std::int64_t time = serve(hop.server, request, arrival.time);

@@ -1,0 +1,119 @@
+// The line engine gives what the reference engine gives.
+
+#include "sim/line.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/random_cases.h"
+
+namespace hemiola::sim {
+namespace {
+
+using namespace test;
+
+std::string differs(const Result& a, const Result& b) {
+  if (a.time != b.time) return "time: " + to_string(a.time) + ", " + to_string(b.time);
+  if (a.rank_end != b.rank_end) return "ends of ranks";
+  for (const auto& [name, count] : a.counters) {
+    if (b.counters.at(name) != count)
+      return name + ": " + std::to_string(count) + ", " + std::to_string(b.counters.at(name));
+  }
+  if (a.line_hops != b.line_hops) return "line hops";
+  if (a.attribution != b.attribution) return "attribution";
+  if (a.links.size() != b.links.size()) return "links";
+  for (std::size_t l = 0; l < a.links.size(); ++l) {
+    const LinkUse &x = a.links[l], &y = b.links[l];
+    if (x.from != y.from || x.to != y.to || x.lane != y.lane ||
+        x.payload_bytes != y.payload_bytes || x.wire_bytes != y.wire_bytes ||
+        x.requests != y.requests || x.busy != y.busy || x.max_queue != y.max_queue)
+      return "link " + x.from + " to " + x.to;
+  }
+  return {};
+}
+
+std::string compare(const machine::Machine& machine, const program::Program& program,
+                    Options options) {
+  options.engine = Engine::reference;
+  const Result a = simulate(machine, program, options);
+  options.engine = Engine::line;
+  return differs(a, simulate(machine, program, options));
+}
+
+TEST(Line, gives_the_reference_result_on_1000_random_programs_and_machines) {
+  int taken = 0;
+  EXPECT_TRUE(rc::check("equal", [&] {
+    for (int i = 0; i < 16; ++i) {
+      const machine::Machine machine = any_machine(Queues::none);
+      const program::Program program = any_program(machine);
+      const Options options = any_options(program.ranks);
+      if (!Line::refuses(machine, program, options).empty()) continue;
+      ++taken;
+      const std::string difference = compare(machine, program, options);
+      if (!difference.empty())
+        RC_FAIL(machine.name + " " + program.name + " " + std::to_string(program.size.count) +
+                ": " + difference);
+    }
+  }));
+  EXPECT_GT(taken, 1000);
+}
+
+/// Programs on machines as they are shipped: caches, many CUs, switches, links that GPUs share.
+struct Shipped {
+  const char* program;
+  const char* machine;
+  int ranks;
+  std::vector<std::pair<std::string, std::string>> parameters;
+  Bytes size;
+  int iterations;
+};
+
+class LineShipped : public ::testing::TestWithParam<Shipped> {};
+
+TEST_P(LineShipped, gives_the_reference_result) {
+  const Shipped& shipped = GetParam();
+  machine::Machine machine = machine::load(shipped.machine);
+  std::vector<int> first;
+  for (int rank = 0; rank < shipped.ranks; ++rank) first.push_back(rank);
+  machine.place(first);
+  const program::Program program = program::bind(
+      program::load(
+          shipped.program,
+          {.ranks = shipped.ranks, .parameters = shipped.parameters, .machine = &machine}),
+      &machine, {.size = shipped.size});
+  Options options;
+  options.launch = shipped.iterations > 0 ? Launch::graph : Launch::stream;
+  options.warmup = shipped.iterations > 0 ? 1 : 0;
+  options.iterations = shipped.iterations;
+  EXPECT_EQ(Line::refuses(machine, program, options), "");
+  EXPECT_EQ(compare(machine, program, options), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Machines, LineShipped,
+    ::testing::Values(
+        Shipped{"all-reduce/ring", "dgx-h100", 8, {}, KiB(256), 0},
+        Shipped{"all-reduce/nccl", "dgx-h100", 4, {}, KiB(64), 2},
+        Shipped{"all-reduce/two-shot", "dgx-h100", 8, {}, KiB(256), 0},
+        Shipped{"all-reduce/vllm", "dgx-h100", 4, {}, KiB(64), 2},
+        Shipped{"all-reduce/trtllm", "dgx-h100", 2, {}, KiB(64), 2},
+        Shipped{"all-to-all/direct", "dgx-h100", 8, {}, KiB(256), 0},
+        Shipped{"all-gather/direct", "dgx-a100", 8, {{"transfer", "pull"}}, KiB(256), 0},
+        Shipped{"all-reduce/ring", "dgx1-v100", 8, {}, KiB(256), 0},
+        Shipped{"all-reduce/one-shot", "mi300x-8", 8, {}, KiB(16), 0},
+        Shipped{"reduce-scatter/direct", "torus:4x4", 16, {}, KiB(64), 0},
+        Shipped{"all-reduce/halving-doubling", "ring:8", 8, {{"protocol", "ll"}}, KiB(16), 0},
+        Shipped{"ag-gemm/swizzle",
+                "dgx-h100",
+                2,
+                {{"m", "256"},
+                 {"n", "128"},
+                 {"k", "128"},
+                 {"tile_m", "64"},
+                 {"tile_n", "64"},
+                 {"tile_k", "64"}},
+                KiB(80),
+                0},
+        Shipped{"micro/ping-pong", "dgx-h100", 2, {}, KiB(1), 0}));
+
+}  // namespace
+}  // namespace hemiola::sim

@@ -1,0 +1,241 @@
+// Random machines and programs, for properties that hold for all of them.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "program/built_in.h"
+#include "sim/test_machines.h"
+
+namespace hemiola::sim::test {
+
+/// Whether links and ports of random machines may have arbitration, credits and finite queues, and
+/// networks on chip may be meshes.
+enum class Queues { any, none };
+
+template <typename T>
+T one_of(const std::vector<T>& values) {
+  return values[*rc::gen::inRange<std::size_t>(0, values.size())];
+}
+inline std::int64_t between(std::int64_t least, std::int64_t most) {
+  return *rc::gen::inRange<std::int64_t>(least, most + 1);
+}
+
+// --- Random machines.
+
+/// Costs of GPUs and links, from nothing to large.
+inline Settings any_costs(bool with_switches, Queues queues) {
+  const std::vector<std::string> times = {"1 fs", "1 ns", "37 ns", "411 ns"};
+  const std::vector<std::string> rates = {"inf", "7 GB/s", "50 GB/s", "900 GB/s"};
+  const std::vector<std::string> limits = {"0", "0", "1", "5", "64"};
+  const bool explicit_ones = queues == Queues::any;
+  const std::vector<std::string> policies =
+      explicit_ones
+          ? std::vector<std::string>{"fifo", "fifo", "data_first", "control_first", "fair"}
+          : std::vector<std::string>{"fifo"};
+  const std::vector<std::string> rooms = explicit_ones ? limits : std::vector<std::string>{"0"};
+  Settings settings = {{"gpu.cu.count", one_of<std::string>({"1", "2", "4"})},
+                       {"gpu.cu.unroll", one_of<std::string>({"1", "2", "8"})},
+                       {"gpu.cu.issue_interval", one_of<std::string>({"1 fs", "1 ns"})},
+                       {"gpu.cu.max_outstanding", one_of(limits)},
+                       {"gpu.cu.reduce_rate_4byte", one_of(rates)},
+                       {"gpu.noc.cu_rate", one_of(rates)},
+                       {"gpu.noc.latency", one_of(times)},
+                       {"gpu.noc.io_rate", one_of(rates)},
+                       {"gpu.noc.io_latency", one_of(times)},
+                       {"gpu.noc.arbitration", one_of(policies)},
+                       {"gpu.l2.slices", one_of<std::string>({"1", "3", "8"})},
+                       {"gpu.l2.slice_rate", one_of(rates)},
+                       {"gpu.l2.latency", one_of(times)},
+                       {"gpu.l2.ways", "2"},
+                       {"gpu.l2.size", one_of<std::string>({"0 B", "3 KiB", "1 MiB"})},
+                       {"gpu.hbm.channels", one_of<std::string>({"1", "4"})},
+                       {"gpu.hbm.rate", one_of(rates)},
+                       {"gpu.hbm.latency", one_of(times)},
+                       {"gpu.hbm.turnaround", one_of<std::string>({"0 ns", "9 ns"})},
+                       {"gpu.dispatch.interval", one_of(times)},
+                       {"gpu.sync.fence_latency", one_of(times)},
+                       {"gpu.sync.op_overhead", one_of(times)},
+                       {"gpu.sync.poll_interval", one_of<std::string>({"40 ns", "333 ns"})},
+                       {"gpu.launch.end_latency", one_of<std::string>({"1 fs", "800 ns"})},
+                       {"link.*.bandwidth", one_of(rates)},
+                       {"link.*.latency", one_of(times)},
+                       {"link.*.max_payload", one_of<std::string>({"64 B", "128 B"})},
+                       {"link.*.credits", one_of(rooms)},
+                       {"link.*.arbitration", one_of(policies)}};
+  if (explicit_ones && between(0, 3) == 0) {
+    const Settings mesh = {{"gpu.noc.kind", "mesh"},
+                           {"gpu.noc.mesh_columns", "2"},
+                           {"gpu.noc.mesh_rows", one_of<std::string>({"1", "3"})},
+                           {"gpu.noc.link_rate", one_of(rates)},
+                           {"gpu.noc.hop_latency", one_of(times)}};
+    settings.insert(settings.end(), mesh.begin(), mesh.end());
+  }
+  if (with_switches) {
+    settings.emplace_back("switch.latency", one_of(times));
+    settings.emplace_back("switch.queue", one_of(rooms));
+    settings.emplace_back("switch.multicast", "true");
+  }
+  return settings;
+}
+
+/// GPUs and switches joined to a random tree, then some more links, parallel ones among them.
+inline machine::Machine any_graph() {
+  machine::Machine machine;
+  machine.name = "random";
+  machine.models.push_back(machine::gpu_model("ideal"));
+  machine.link_classes = {{.name = "thin"}, {.name = "wide"}};
+  const std::int64_t gpus = between(2, 5), nodes = gpus + between(0, 3);
+  for (std::int64_t n = 0; n < nodes; ++n) {
+    const bool gpu = n < gpus;
+    machine.nodes.push_back({.name = (gpu ? "gpu." : "switch.") + std::to_string(n),
+                             .kind = gpu ? machine::NodeKind::xpu : machine::NodeKind::switch_});
+    if (!gpu) continue;
+    machine.gpus.push_back(static_cast<machine::NodeId>(n));
+    machine.gpu_models.push_back(0);
+  }
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int32_t> lanes;
+  const auto join = [&](std::int64_t a, std::int64_t b) {
+    if (a == b) return;
+    if (a > b) std::swap(a, b);
+    const std::int32_t lane = lanes[{a, b}]++;
+    const auto from = static_cast<machine::NodeId>(a), to = static_cast<machine::NodeId>(b);
+    const auto link_class = static_cast<std::int32_t>(between(0, 1));
+    machine.links.push_back({from, to, link_class, lane});
+    machine.links.push_back({to, from, link_class, lane});
+  };
+  for (std::int64_t n = 1; n < nodes; ++n) join(n, between(0, n - 1));
+  for (std::int64_t extra = between(0, 4); extra > 0; --extra)
+    join(between(0, nodes - 1), between(0, nodes - 1));
+  machine.forget_routes();
+  return machine;
+}
+
+inline machine::Machine any_machine(Queues queues = Queues::any) {
+  const std::string size = std::to_string(between(2, 5));
+  const std::string grid = std::to_string(between(1, 2)) + "x" + std::to_string(between(2, 3));
+  const std::string name =
+      one_of<std::string>({"switch:" + size, "ring:" + size, "mesh:" + grid, "torus:" + grid, ""});
+  // Full queues of switches in a ring can wait for each other: only where a switch is the center.
+  if (!name.empty()) return ideal(name, any_costs(name[0] == 's', queues));
+  machine::Machine machine = any_graph();
+  for (const auto& [parameter, value] : any_costs(false, queues)) machine.set(parameter, value);
+  if (between(0, 1) == 0) machine.set("link.thin.bandwidth", "3 GB/s");
+  if (queues == Queues::any && between(0, 1) == 0) machine.set("link.thin.credits", "2");
+  return machine;
+}
+
+// --- Random programs.
+
+inline program::Program any_built_in(const machine::Machine& machine) {
+  std::vector<std::string> names = program::built_in_names();
+  std::erase_if(names, [](const std::string& n) {  // sizes of their own; multicast needs a switch
+    return !plan::find_template(n)->in_chunks || n == "all-reduce/nvls";
+  });
+  const std::string name = one_of(names);
+  const std::vector<plan::ParameterInfo> known = program::parameters_of(name);
+  const auto has = [&](const char* parameter) {
+    return std::any_of(known.begin(), known.end(),
+                       [&](const auto& info) { return info.name == parameter; });
+  };
+  const bool chain = has("channels");
+  program::LoadOptions options{.ranks = machine.ranks(), .machine = &machine};
+  const std::vector<std::string> protocols = chain
+                                                 ? std::vector<std::string>{"simple", "ll", "ll128"}
+                                                 : std::vector<std::string>{"simple", "ll"};
+  options.parameters = {{"threads", one_of<std::string>({"32", "64", "96"})},
+                        {chain ? "channels" : "workgroups", std::to_string(between(1, 2))}};
+  if (has("protocol")) options.parameters.emplace_back("protocol", one_of(protocols));
+  if (has("rings"))
+    options.parameters.emplace_back("rings", one_of<std::string>({"graph", "identity"}));
+  if (chain) options.parameters.emplace_back("piece", one_of<std::string>({"256B", "1KiB"}));
+  const program::Program program = program::load(name, options);
+  const Bytes size = program.next_legal_size({between(1, 6000)}, DataType::float32);
+  return program::bind(
+      program, &machine,
+      {.size = size, .type = one_of<DataType>({DataType::float32, DataType::float16})});
+}
+
+/// Rounds of puts, gets, copies and reductions, each closed by a signal to rank + d and a wait for
+/// that of rank - d: right by construction. Each workgroup has a semaphore for every distance, so
+/// that one rank alone signals it, and flushes what it posts.
+inline program::Program any_exchange(const machine::Machine& machine) {
+  const int ranks = machine.ranks();
+  const int workgroups = static_cast<int>(between(1, 3));
+  std::vector<std::vector<Ops>> bodies(static_cast<std::size_t>(ranks),
+                                       std::vector<Ops>(static_cast<std::size_t>(workgroups)));
+  constexpr std::int64_t kChunks = 4;
+  for (std::int64_t round = between(1, 4); round > 0; --round) {
+    const auto distance = static_cast<int>(between(1, ranks - 1));
+    const bool sync_all = between(0, 3) == 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (int w = 0; w < workgroups; ++w) {
+        Ops& ops = bodies[static_cast<std::size_t>(rank)][static_cast<std::size_t>(w)];
+        const auto peer = static_cast<int>(between(0, ranks - 1));
+        const auto chunk = [] { return between(0, kChunks - 1); };
+        switch (between(0, 5)) {
+          case 0:
+          case 1:
+            ops.push_back(
+                transfer(OpKind::put, {at(rank, kInput, chunk())}, {at(peer, kOutput, chunk())}));
+            break;
+          case 2:
+            ops.push_back(
+                transfer(OpKind::get, {at(peer, kInput, chunk())}, {at(rank, kOutput, chunk())}));
+            break;
+          case 3:
+            ops.push_back(transfer(OpKind::reduce,
+                                   {at(rank, kInput, chunk()), at(peer, kInput, chunk())},
+                                   {at(rank, kOutput, chunk())}));
+            break;
+          case 4: {
+            Op op = through_port(transfer(OpKind::put_signal, {at(rank, kInput, chunk())},
+                                          {at(peer, kOutput, chunk())}));
+            op.semaphores = {{constant(peer), workgroups * ranks}};
+            ops.push_back(op);
+            ops.push_back({.kind = OpKind::flush});
+            break;
+          }
+          default:
+            break;
+        }
+        if (sync_all) {
+          Op barrier{.kind = OpKind::barrier};
+          barrier.workgroups = workgroups;
+          ops.push_back(barrier);
+        }
+        ops.push_back(sync());
+        ops.push_back(signal((rank + distance) % ranks, w * ranks + distance));
+        ops.push_back(wait(rank, w * ranks + distance));
+        ops.push_back(sync());
+      }
+    }
+  }
+  return make(machine, bodies,
+              {.chunk_bytes = 16 * between(1, 70),
+               .chunks = kChunks,
+               .threads = static_cast<std::int32_t>(between(1, 3) * 32),
+               .semaphores = workgroups * ranks + 1});
+}
+
+inline program::Program any_program(const machine::Machine& machine) {
+  return between(0, 1) == 0 ? any_built_in(machine) : any_exchange(machine);
+}
+
+inline Options any_options(int ranks) {
+  Options options;
+  options.launch = one_of<Launch>({Launch::stream, Launch::graph});
+  for (int rank = 0; rank < ranks; ++rank) options.skew.push_back(Time::from_ns(between(0, 500)));
+  if (between(0, 2) == 0) {
+    options.warmup = static_cast<int>(between(0, 2));
+    options.iterations = static_cast<int>(between(1, 3));
+  }
+  return options;
+}
+
+}  // namespace hemiola::sim::test
