@@ -137,6 +137,7 @@ class Cores {
     LineMap<PacketLine> packets;
   };
   std::int64_t accept(std::int32_t id, std::int64_t now);
+  void take_effect(std::int32_t id, std::int64_t now);
   std::int32_t make_write_back(int rank, std::int32_t line);
   std::int64_t through_memory(Request& request, std::int64_t now);
   void apply_flag(Request& request, std::int64_t now);
@@ -397,7 +398,7 @@ class Cores {
   std::vector<RankState> ranks_;
   std::vector<KernelRun> kernels_;
   std::vector<Workgroup> groups_;
-  std::deque<Wave> waves_;
+  std::vector<Wave> waves_;
   Pool<Spent> kept_;  ///< attributions that events carry
   std::vector<Engine> engines_;
   std::vector<std::int32_t> first_engine_;  ///< by rank

@@ -46,15 +46,11 @@ std::int32_t Cores::channel_of(int rank, std::int64_t line) const {
                 layout.channels);
 }
 
-// A slice takes a request: values of flags and packets change and are read here, in the order of
-// acceptance. When its look-up is done.
+// A slice takes a request. When its look-up is done.
 std::int64_t Cores::accept(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
   const int rank = request.reads_source ? request.source : request.target;
   const GpuLayout& layout = *fabric_.layout[index(rank)];
-  request.stage = Stage::memory;
-  request.accepted = ++gpus_[index(rank)].accepted;
-  if (request.detail >= 0) detail(request).accepted_at = now;
   const std::int32_t number = fabric_.gpu_base[index(rank)] + layout.slice + request.slice;
   std::int64_t departure;
   if (request.intent == Intent::flag) {
@@ -72,6 +68,16 @@ std::int64_t Cores::accept(std::int32_t id, std::int64_t now) {
   }
   const std::int64_t ready = departure + layout.model.l2_latency.fs;
   request.spent.charge(Reason::l2, layout.model.l2_latency.fs);
+  request.accepted = ++gpus_[index(rank)].accepted;
+  take_effect(id, now);
+  return ready;
+}
+
+// Values of flags and packets change and are read when a slice accepts a request.
+void Cores::take_effect(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  request.stage = Stage::memory;
+  if (request.detail >= 0) detail(request).accepted_at = now;
   const bool store = request.intent == Intent::store || request.intent == Intent::member_store;
   if (request.target != request.source &&
       (store || (request.intent == Intent::burst && !request.reads_source))) {
@@ -87,7 +93,6 @@ std::int64_t Cores::accept(std::int32_t id, std::int64_t now) {
       request.ready = load_packet(id);
     }
   }
-  return ready;
 }
 
 // A dirty line that had to leave the L2.

@@ -84,6 +84,11 @@ struct Path {
   std::span<const machine::LinkId> links;
 };
 
+// Stream tags inside a GPU. Local indices only, so that they are equal on all GPUs (relative).
+constexpr std::uint32_t kFromSlices = 0;  ///< all slices are one stream (docs/model.md, "Order")
+constexpr std::uint32_t kFromCu = 1;      ///< + CU
+constexpr std::uint32_t kFromPort = 1 << 12;  ///< + port
+
 /// The legs inside one kind of GPU, relative to the GPU's first server; shared by all GPUs alike.
 class GpuLayout {
  public:

@@ -8,10 +8,6 @@
 namespace hemiola::sim {
 namespace {
 
-// Stream tags inside a GPU. Local indices only, so that they are equal on all GPUs (relative).
-constexpr std::uint32_t kFromSlices = 0;      // all slices are one stream (docs/model.md, "Order")
-constexpr std::uint32_t kFromPort = 1 << 12;  // + port
-constexpr std::uint32_t kFromCu = 1;          // + CU
 constexpr std::uint32_t kMeshRouter =
     1 << 14;                    // x router, so that arrivals at slices of several routers differ
 constexpr int kDirections = 4;  // east, west, south, north

@@ -40,13 +40,95 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
     const machine::GpuModel& model = machine.model(rank);
     if (model.noc_arbitration != machine::Arbitration::fifo) return "arbitration";
     if (model.noc_kind == machine::NocKind::mesh) return "networks on chip that are meshes";
+    const std::int64_t line = machine.model(0).line_size.count;
+    const std::int64_t sector = std::min(machine.model(0).sector_size.count, line);
+    if (!std::has_single_bit(static_cast<std::uint64_t>(sector)) || line % sector != 0 ||
+        line / sector > static_cast<std::int64_t>(kMostSectors))
+      return "such sectors";
   }
   return {};
 }
 
 Line::Line(const machine::Machine& machine, const program::Program& program, const Options& options)
-    : Cores(machine, program, options), stages_(index(program.ranks)) {
+    : Cores(machine, program, options),
+      stages_(index(program.ranks)),
+      links_(machine.links.size()) {
+  make_tables();
   choose_rounds();
+}
+
+// What depends on a machine's parameters only, worked out once: times by size, latencies, tags.
+void Line::make_tables() {
+  sector_shift_ = std::countr_zero(static_cast<std::uint64_t>(sector_));
+  const auto sizes = line_size_ >> sector_shift_;
+  const auto costs = [&](Rate rate, const auto& bytes_of) {
+    Costs table{};
+    for (std::int64_t s = 0; s <= sizes; ++s)
+      table[index(s)] = rate.time_for(bytes_of(s << sector_shift_)).fs;
+    return table;
+  };
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    Gpu& gpu = stages_[index(rank)];
+    const GpuLayout& layout = *fabric_.layout[index(rank)];
+    const machine::GpuModel& model = layout.model;
+    const auto on_chip = [&](std::int64_t bytes) {
+      return bytes > 0 ? bytes : model.noc_control_size.count;
+    };
+    gpu.cu = costs(model.noc_cu_rate, on_chip);
+    gpu.io = costs(model.noc_io_rate, on_chip);
+    gpu.slice = costs(model.l2_slice_rate, on_chip);
+    gpu.flag_cost = std::max<std::int64_t>(1, model.l2_atomic_time.fs);
+    gpu.noc = model.noc_latency.fs;
+    gpu.io_latency = model.noc_io_latency.fs;
+    gpu.l2 = model.l2_latency.fs;
+    gpu.partition = model.noc_partition_latency.fs;
+    gpu.cu_out_free.resize(index(layout.cus));
+    gpu.cu_in_free.resize(index(layout.cus));
+    gpu.slice_free.resize(index(layout.slices));
+    gpu.io_out_free.resize(index(layout.ports));
+    gpu.io_in_free.resize(index(layout.ports));
+    for (std::int32_t c = 0; c < layout.cus; ++c)
+      gpu.partition_of_cu.push_back(static_cast<std::uint8_t>(c % model.noc_partitions));
+    for (std::int32_t s = 0; s < layout.slices; ++s)
+      gpu.partition_of_slice.push_back(static_cast<std::uint8_t>(s % model.noc_partitions));
+    gpu.home_cu_in = complete_tag(rank, Return::cu_in, 0);
+    gpu.home_slices = complete_tag(rank, Return::slices, 0);
+    gpu.home_port = complete_tag(rank, Return::port, 0);
+  }
+  for (const machine::LinkClass& c : machine_.link_classes)
+    link_costs_.push_back(
+        costs(c.bandwidth, [&](std::int64_t bytes) { return c.wire_bytes(bytes, 0); }));
+  for (std::size_t l = 0; l < links_.size(); ++l) links_[l].costs = machine_.links[l].link_class;
+}
+
+void Line::add_ways(std::int32_t route) {
+  for (auto r = static_cast<std::int32_t>(ways_.size()); r <= route; ++r) {
+    const Path& path = fabric_.path(r);
+    ways_.push_back({.forward = path.forward.hops,
+                     .back = path.reverse.hops,
+                     .forward_hops = static_cast<std::int16_t>(path.forward.count),
+                     .back_hops = static_cast<std::int16_t>(path.reverse.count),
+                     .source_port = static_cast<std::int16_t>(path.source_port),
+                     .destination_port = static_cast<std::int16_t>(path.destination_port)});
+  }
+}
+
+// What links carried, for the result.
+void Line::count_links() {
+  for (std::size_t l = 0; l < links_.size(); ++l) {
+    const LinkState& link = links_[l];
+    Server& server = fabric_.servers[index(fabric_.link_base) + l];
+    server.max_wait = link.max_wait;
+    for (std::size_t s = 0; s < link.requests.size(); ++s) {
+      const std::int64_t count = link.requests[s];
+      const auto payload = static_cast<std::int64_t>(s << sector_shift_);
+      server.requests += static_cast<std::int32_t>(count);
+      server.payload += count * payload;
+      server.wire +=
+          count * machine_.class_of(static_cast<machine::LinkId>(l)).wire_bytes(payload, 0);
+      server.busy += count * link_costs_[index(link.costs)][s];
+    }
+  }
 }
 
 // In round k a stage is at [k W + o, (k + 1) W + o): rounds last W, and stages have offsets o. From
@@ -88,7 +170,7 @@ void Line::choose_rounds() {
     for (Calendar* stage : {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out})
       stage->set(shift_, stage->begin_of(0));
   }
-  for (Calendar& link : links_) link.set(shift_, link.begin_of(0));
+  for (Calendar& merge : merges_) merge.set(shift_, merge.begin_of(0));
 }
 
 // Links come in the order in which a request meets them: away from GPUs, then back to them.
@@ -125,10 +207,9 @@ Line::Arrivals Line::order_links(std::int64_t out) {
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
-  merge_.assign(machine_.links.size(), -1);
-  links_.resize(order.size());
+  merges_.resize(order.size());
   for (std::size_t i = 0; i < order.size(); ++i)
-    merge_[index(order[i])] = static_cast<std::int32_t>(i);
+    links_[index(order[i])].calendar = static_cast<std::int32_t>(i);
   // Offsets of links, and when the earliest request can be at their far ends.
   std::vector<std::int64_t> offset(machine_.links.size(), out), end(machine_.links.size(), 0);
   const auto reach = [&](std::int32_t l) {
@@ -150,14 +231,14 @@ Line::Arrivals Line::order_links(std::int64_t out) {
     offset[index(l)] = first == INT64_MAX ? out : first;
     end[index(l)] = reach(l);
     placed[index(l)] = true;
-    links_[index(merge_[index(l)])].set(0, offset[index(l)]);
+    merges_[index(links_[index(l)].calendar)].set(0, offset[index(l)]);
   }
   Arrivals arrivals{.window = INT64_MAX / 4, .at_gpu = INT64_MAX / 4};
   for (std::size_t l = 0; l < machine_.links.size(); ++l) {
     const machine::Link& link = machine_.links[l];
     if (fabric_.rank_of(link.to) >= 0) arrivals.at_gpu = std::min(arrivals.at_gpu, end[l]);
     for (const std::int32_t next : from[index(link.to)]) {  // at once, or in a later round
-      const std::int32_t here = merge_[l], there = merge_[index(next)];
+      const std::int32_t here = links_[l].calendar, there = links_[index(next)].calendar;
       if (there >= 0 && here >= there)
         arrivals.window = std::min(arrivals.window, end[l] - offset[index(next)]);
     }
@@ -200,7 +281,7 @@ std::int64_t Line::next_round() const {
     for (const Calendar* stage : {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out})
       next = std::min(next, stage->next());
   }
-  for (const Calendar& link : links_) next = std::min(next, link.next());
+  for (const Calendar& merge : merges_) next = std::min(next, merge.next());
   return next;
 }
 
@@ -212,7 +293,7 @@ void Line::do_round(std::int64_t round) {
     run_cu_in(rank, round);
     run_io_out(rank, round);
   }
-  for (std::size_t link = 0; link < links_.size(); ++link) run_link(link, round);
+  for (Calendar& merge : merges_) run_merge(merge, round);
 }
 
 Result Line::run() {
@@ -224,6 +305,7 @@ Result Line::run() {
   }
   // What nobody waits for is still on its way: it counts, but takes no time.
   for (std::int64_t round = next_round(); round != INT64_MAX; round = next_round()) do_round(round);
+  count_links();
   return result();
 }
 

@@ -3,6 +3,7 @@
 // gives the same result.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -42,7 +43,25 @@ class Line : public Cores {
     std::int64_t time = -1;              ///< when it is there; -1: not known yet
     std::int32_t first = -1, last = -1;  ///< requests that wait for it, linked by next_pending
   };
-  /// The stages of a GPU, in the order in which a round visits them.
+  /// Sizes of requests in sectors, from 0 (no payload) to a line.
+  static constexpr std::size_t kMostSectors = 8;
+  using Costs = std::array<std::int64_t, kMostSectors + 1>;  ///< fs, by sectors
+  /// A link, as far as requests at it need it.
+  struct alignas(64) LinkState {
+    std::int64_t free = 0;                                   ///< fs: previous departure
+    std::int64_t max_wait = 0;                               ///< fs
+    std::array<std::uint32_t, kMostSectors + 1> requests{};  ///< by sectors
+    std::int32_t costs = 0;                                  ///< index: its class
+    std::int32_t calendar = -1;                              ///< -1: one stream feeds it
+  };
+  /// The way between two GPUs.
+  struct Way {
+    const Hop* forward = nullptr;
+    const Hop* back = nullptr;
+    std::int16_t forward_hops = 0, back_hops = 0;
+    std::int16_t source_port = 0, destination_port = 0;
+  };
+  /// The stages of a GPU, in the order in which a round visits them; servers and what they cost.
   struct Gpu {
     Calendar done;  ///< completions at its CUs
     Calendar slices;
@@ -52,6 +71,19 @@ class Line : public Cores {
     std::vector<CoreEvent> events;  ///< heap
     LineMap<Fill> fills;
     std::vector<std::pair<std::int64_t, std::int32_t>> filled;  ///< times and lines of fills
+    std::vector<std::int64_t> cu_out_free, cu_in_free, slice_free, io_out_free, io_in_free;
+    Costs cu{}, io{}, slice{};
+    std::int64_t flag_cost = 0, noc = 0, io_latency = 0, l2 = 0;  ///< fs
+    std::int64_t partition = 0;                                   ///< fs more to another partition
+    std::vector<std::uint8_t> partition_of_cu, partition_of_slice;
+    std::uint32_t home_cu_in = 0, home_slices = 0, home_port = 0;  ///< first tags of completions
+
+    /// Between a CU and a slice.
+    std::int64_t way(std::int32_t cu_number, std::int32_t s) const {
+      const bool near = partition_of_cu[static_cast<std::size_t>(cu_number)] ==
+                        partition_of_slice[static_cast<std::size_t>(s)];
+      return near ? noc : noc + partition;
+    }
   };
 
   void push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b = 0,
@@ -61,6 +93,8 @@ class Line : public Cores {
 
   // --- line.cc: rounds
   void choose_rounds();
+  void make_tables();
+  void count_links();
   struct Arrivals {
     std::int64_t window;  ///< fs: how long rounds may last as far as links are concerned
     std::int64_t
@@ -73,22 +107,36 @@ class Line : public Cores {
 
   // --- line_stages.cc
   void prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const;
+  void sort_with_answers(std::int64_t begin);
   void run_cores(int rank, std::int64_t round);
   void run_slices(int rank, std::int64_t round);
   void run_memory(int rank, std::int64_t round);
   void run_cu_in(int rank, std::int64_t round);
   void run_io_out(int rank, std::int64_t round);
-  void run_link(std::size_t link, std::int64_t round);
+  void run_merge(Calendar& calendar, std::int64_t round);
   void look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t ready);
   void write_back(int rank, std::int32_t line, std::int64_t now);
   void answer(std::int32_t id, std::int64_t now);
-  void walk(std::int32_t id, std::int64_t now);
+  void walk(std::int32_t id, Request& request, std::int64_t now);
+  std::int64_t pass_link(Request& request, std::int64_t now);
+  const Way& way(std::int32_t route) {
+    if (static_cast<std::size_t>(route) >= ways_.size()) add_ways(route);
+    return ways_[static_cast<std::size_t>(route)];
+  }
+  void add_ways(std::int32_t route);
+  std::size_t sectors(std::int32_t bytes) const {
+    return static_cast<std::size_t>(bytes >> sector_shift_);
+  }
   void forget_fills(Gpu& gpu, std::int64_t before);
 
   std::vector<Gpu> stages_;
-  std::vector<Calendar> links_;      ///< those at which several streams meet
-  std::vector<std::int32_t> merge_;  ///< by link: its calendar, or -1 where one stream feeds it
-  int shift_ = 0;                    ///< rounds last 2^shift fs
+  std::vector<Calendar>
+      merges_;  ///< links at which several streams meet, in their order in a round
+  std::vector<LinkState> links_;
+  std::vector<Costs> link_costs_;  ///< by link class
+  std::vector<Way> ways_;          ///< by Request::route
+  int sector_shift_ = 5;           ///< sectors have 2^this bytes
+  int shift_ = 0;                  ///< rounds last 2^shift fs
   std::uint64_t next_sequence_ = 0;
   std::vector<Arrival> taken_, scratch_;
 };

@@ -19,6 +19,12 @@ constexpr auto kByTag = [](const Arrival& a, const Arrival& b) {
 // Requests left the cache since the round before: they are asked for some arrivals ahead.
 constexpr std::size_t kAhead = 12;
 
+/// First in, first out: when it leaves.
+std::int64_t serve_at(std::int64_t& free, std::int64_t service, std::int64_t arrival) {
+  free = std::max(free, arrival) + service;
+  return free;
+}
+
 /// Whether a number that counts up and wraps round comes first.
 bool earlier(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>(a - b) < 0;
@@ -40,8 +46,8 @@ void Line::run_cores(int rank, std::int64_t round) {
   std::vector<Arrival> done;
   if (gpu.done.next() == round) {
     gpu.done.take(round, done);
-    const std::uint32_t first = complete_tag(rank, Return::slices, 0);
-    const std::uint32_t last = complete_tag(rank, Return::port, 0);
+    const std::uint32_t first = gpu.home_slices;
+    const std::uint32_t last = gpu.home_port;
     sort_arrivals(
         done, scratch_, gpu.done.begin_of(round), shift_, [&](const Arrival& a, const Arrival& b) {
           if (a.time != b.time) return a.time < b.time;
@@ -81,21 +87,21 @@ void Line::run_cores(int rank, std::int64_t round) {
 // A request leaves its CU.
 void Line::depart(std::int32_t id, std::int64_t departure) {
   Request& request = requests_[index(id)];
-  const GpuLayout& layout = *fabric_.layout[index(request.source)];
-  const bool local = request.target == request.source;
-  const Leg leg = local ? layout.cu_to_slice(request.cu, request.slice)
-                        : layout.cu_to_port(request.cu, fabric_.path(request.route).source_port);
+  Gpu& gpu = stages_[index(request.source)];
   request.carried = is_load(request.intent) ? 0 : request.bytes;
   request.stage = Stage::out;
-  const Hop& hop = leg.hops[0];
-  const std::int64_t time =
-      serve(fabric_.gpu_base[index(request.source)] + hop.server, request, departure) + hop.latency;
-  request.spent.charge(hop.latency_reason, hop.latency);
-  Gpu& gpu = stages_[index(request.source)];
-  if (local) {
-    gpu.slices.push({time, leg.end_tag, id});
+  ++hops_;
+  const std::int64_t out =
+      serve_at(gpu.cu_out_free[index(request.cu)], gpu.cu[sectors(request.carried)], departure);
+  const std::uint32_t tag = kFromCu + static_cast<std::uint32_t>(request.cu);
+  if (request.target == request.source) {
+    const std::int64_t time = out + gpu.way(request.cu, request.slice);
+    request.spent.charge(Reason::noc, time - departure);
+    gpu.slices.push({time, tag, id});
   } else {
-    gpu.io_out.push({time, leg.hops[1].tag, id});
+    const std::int64_t time = out + gpu.noc;
+    request.spent.charge(Reason::noc, time - departure);
+    gpu.io_out.push({time, tag, id});
   }
 }
 
@@ -108,17 +114,26 @@ void Line::run_slices(int rank, std::int64_t round) {
   const std::int64_t begin = gpu.slices.begin_of(round);
   sort_arrivals(taken_, scratch_, begin, shift_, kByTag);
   forget_fills(gpu, begin);
+  GpuState& state = gpus_[index(rank)];
   for (std::size_t i = 0; i < taken_.size(); ++i) {
     prefetch(taken_, i + kAhead);
     if (i + kAhead / 2 < taken_.size()) {
       const Request& next = requests_[index(taken_[i + kAhead / 2].id)];
-      gpus_[index(rank)].l2.prefetch(next.line);
+      state.l2.prefetch(next.line);
       gpu.fills.prefetch(next.line);
     }
-    const Arrival& arrival = taken_[i];
-    const std::int64_t ready = accept(arrival.id, arrival.time);
-    look_up(rank, arrival.id, arrival.time, ready);
+    const auto& [now, tag, id] = taken_[i];
+    Request& request = requests_[index(id)];
+    const bool flag = request.intent == Intent::flag;
+    const std::int64_t service = flag ? gpu.flag_cost : gpu.slice[sectors(request.bytes)];
+    const std::int64_t ready =
+        serve_at(gpu.slice_free[index(request.slice)], service, now) + gpu.l2;
+    request.spent.charge(Reason::l2, ready - now);
+    request.accepted = ++state.accepted;
+    take_effect(id, now);
+    look_up(rank, id, now, ready);
   }
+  hops_ += std::ssize(taken_);
 }
 
 void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t ready) {
@@ -217,135 +232,135 @@ void Line::run_memory(int rank, std::int64_t round) {
 // Data or an acknowledgement goes back.
 void Line::answer(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
-  const GpuLayout& layout = *fabric_.layout[index(request.target)];
   request.stage = Stage::back_out;
   const bool load = is_load(request.intent);
   request.carried = load ? request.bytes : 0;
   Gpu& gpu = stages_[index(request.target)];
   if (request.target != request.source) {
-    gpu.io_out.push({now, layout.slice_to_port(0, 0).hops[0].tag, id});
+    gpu.io_out.push({now, kFromSlices, id});
   } else if (load) {
-    gpu.cu_in.push({now, layout.slice_to_cu(request.slice, request.cu).hops[0].tag, id});
+    gpu.cu_in.push({now, kFromSlices, id});
   } else {
-    const std::int64_t latency = layout.acknowledge_latency(request.slice, request.cu);
+    const std::int64_t latency = gpu.way(request.cu, request.slice);
     request.spent.charge(Reason::noc, latency);
-    gpu.done.push({now + latency, complete_tag(request.source, Return::slices, request.cu), id});
+    gpu.done.push({now + latency, gpu.home_slices + static_cast<std::uint32_t>(request.cu), id});
   }
 }
 
-// --- Merges on chip. What the slices answer is in the order of their acceptance.
+// --- Merges on chip.
 
 void Line::run_cu_in(int rank, std::int64_t round) {
   Gpu& gpu = stages_[index(rank)];
   if (gpu.cu_in.next() != round) return;
   gpu.cu_in.take(round, taken_);
-  sort_arrivals(taken_, scratch_, gpu.cu_in.begin_of(round), shift_,
-                [&](const Arrival& a, const Arrival& b) {
-                  if (a.time != b.time) return a.time < b.time;
-                  if (a.tag != b.tag || a.tag != 0) return a.tag < b.tag;
-                  return earlier(requests_[index(a.id)].accepted, requests_[index(b.id)].accepted);
-                });
-  const GpuLayout& layout = *fabric_.layout[index(rank)];
-  const std::int32_t base = fabric_.gpu_base[index(rank)];
+  sort_with_answers(gpu.cu_in.begin_of(round));
   for (std::size_t i = 0; i < taken_.size(); ++i) {
     prefetch(taken_, i + kAhead);
-    const Arrival& arrival = taken_[i];
-    Request& request = requests_[index(arrival.id)];
-    const Hop& hop =
-        request.stage == Stage::back_out
-            ? layout.slice_to_cu(request.slice, request.cu).hops[0]
-            : layout.port_to_cu(fabric_.path(request.route).source_port, request.cu, true).hops[1];
-    const std::int64_t time = serve(base + hop.server, request, arrival.time) + hop.latency;
-    request.spent.charge(hop.latency_reason, hop.latency);
-    gpu.done.push({time, complete_tag(rank, Return::cu_in, request.cu), arrival.id});
+    const auto& [now, tag, id] = taken_[i];
+    Request& request = requests_[index(id)];
+    const std::int64_t way =
+        request.stage == Stage::back_out ? gpu.way(request.cu, request.slice) : gpu.noc;
+    const std::int64_t time =
+        serve_at(gpu.cu_in_free[index(request.cu)], gpu.cu[sectors(request.carried)], now) + way;
+    request.spent.charge(Reason::noc, time - now);
+    gpu.done.push({time, gpu.home_cu_in + static_cast<std::uint32_t>(request.cu), id});
   }
+  hops_ += std::ssize(taken_);
 }
 
 void Line::run_io_out(int rank, std::int64_t round) {
   Gpu& gpu = stages_[index(rank)];
   if (gpu.io_out.next() != round) return;
   gpu.io_out.take(round, taken_);
-  sort_arrivals(taken_, scratch_, gpu.io_out.begin_of(round), shift_,
-                [&](const Arrival& a, const Arrival& b) {
-                  if (a.time != b.time) return a.time < b.time;
-                  if (a.tag != b.tag || a.tag != 0) return a.tag < b.tag;
-                  return earlier(requests_[index(a.id)].accepted, requests_[index(b.id)].accepted);
-                });
-  const GpuLayout& layout = *fabric_.layout[index(rank)];
-  const std::int32_t base = fabric_.gpu_base[index(rank)];
+  sort_with_answers(gpu.io_out.begin_of(round));
+  hops_ += std::ssize(taken_);
   for (std::size_t i = 0; i < taken_.size(); ++i) {
     prefetch(taken_, i + kAhead);
-    const Arrival& arrival = taken_[i];
-    Request& request = requests_[index(arrival.id)];
-    const Path& path = fabric_.path(request.route);
+    const auto& [now, tag, id] = taken_[i];
+    Request& request = requests_[index(id)];
+    const Way& way = this->way(request.route);
     const bool out = request.stage == Stage::out;
-    const Hop& hop = out ? layout.cu_to_port(request.cu, path.source_port).hops[1]
-                         : layout.slice_to_port(request.slice, path.destination_port).hops[0];
-    const std::int64_t time = serve(base + hop.server, request, arrival.time) + hop.latency;
-    request.spent.charge(hop.latency_reason, hop.latency);
+    const std::int16_t port = out ? way.source_port : way.destination_port;
+    const std::int64_t time =
+        serve_at(gpu.io_out_free[index(port)], gpu.io[sectors(request.carried)], now) +
+        gpu.io_latency;
+    request.spent.charge(Reason::io, time - now);
     request.stage = out ? Stage::forward : Stage::back;
-    request.follow(out ? path.forward : path.reverse, 0);
-    walk(arrival.id, time);
+    request.hops = out ? way.forward : way.back;
+    request.hop_count = out ? way.forward_hops : way.back_hops;
+    request.hop = 0;
+    walk(id, request, time);
   }
+}
+
+// What the slices answer is in the order of their acceptance.
+void Line::sort_with_answers(std::int64_t begin) {
+  sort_arrivals(taken_, scratch_, begin, shift_, [&](const Arrival& a, const Arrival& b) {
+    if (a.time != b.time) return a.time < b.time;
+    if (a.tag != b.tag || a.tag != kFromSlices) return a.tag < b.tag;
+    return earlier(requests_[index(a.id)].accepted, requests_[index(b.id)].accepted);
+  });
 }
 
 // --- Links.
 
-void Line::run_link(std::size_t link, std::int64_t round) {
-  Calendar& calendar = links_[link];
+void Line::run_merge(Calendar& calendar, std::int64_t round) {
   if (calendar.next() != round) return;
   calendar.take(round, taken_);
   sort_arrivals(taken_, scratch_, calendar.begin_of(round), shift_, kByTag);
   for (std::size_t i = 0; i < taken_.size(); ++i) {
     prefetch(taken_, i + kAhead);
-    const Arrival& arrival = taken_[i];
-    Request& request = requests_[index(arrival.id)];
-    const Hop& hop = request.hops[request.hop++];
-    const std::int64_t time = serve(hop.server, request, arrival.time);
-    request.spent.charge(hop.latency_reason, hop.latency);
-    request.spent.charge(hop.node_reason, hop.node_latency);
-    walk(arrival.id, time + hop.latency + hop.node_latency);
+    const auto& [now, tag, id] = taken_[i];
+    Request& request = requests_[index(id)];
+    walk(id, request, pass_link(request, now));
   }
 }
 
+// When it is at what comes behind the link.
+std::int64_t Line::pass_link(Request& request, std::int64_t now) {
+  const Hop& hop = request.hops[request.hop++];
+  LinkState& link = links_[index(hop.server - fabric_.link_base)];
+  const std::size_t size = sectors(request.carried);
+  link.max_wait = std::max(link.max_wait, link.free - now);
+  const std::int64_t time =
+      serve_at(link.free, link_costs_[index(link.costs)][size], now) + hop.latency;
+  ++link.requests[size];
+  ++hops_;
+  request.spent.charge(Reason::link, time - now);
+  request.spent.charge(hop.node_reason, hop.node_latency);
+  return time + hop.node_latency;
+}
+
 // Along links that have one stream, as far as the next merge or the GPU at the end of the way.
-void Line::walk(std::int32_t id, std::int64_t now) {
-  Request& request = requests_[index(id)];
+void Line::walk(std::int32_t id, Request& request, std::int64_t now) {
   while (request.hop < request.hop_count) {
     const Hop& hop = request.hops[request.hop];
-    const std::int32_t calendar = merge_[index(hop.server - fabric_.link_base)];
+    const std::int32_t calendar = links_[index(hop.server - fabric_.link_base)].calendar;
     if (calendar >= 0) {
-      links_[index(calendar)].push({now, hop.tag, id});
+      merges_[index(calendar)].push({now, hop.tag, id});
       return;
     }
-    now = serve(hop.server, request, now) + hop.latency + hop.node_latency;
-    request.spent.charge(hop.latency_reason, hop.latency);
-    request.spent.charge(hop.node_reason, hop.node_latency);
-    ++request.hop;
+    now = pass_link(request, now);
   }
-  const Path& path = fabric_.path(request.route);
+  const Way& way = this->way(request.route);
   const bool forward = request.stage == Stage::forward;
-  const int rank = forward ? request.target : request.source;
-  const GpuLayout& layout = *fabric_.layout[index(rank)];
-  const std::int32_t port = forward ? path.destination_port : path.source_port;
-  const Leg leg = forward ? layout.port_to_slice(port, request.slice)
-                          : layout.port_to_cu(port, request.cu, request.carried > 0);
-  const Hop& in = leg.hops[0];
+  Gpu& gpu = stages_[index(forward ? request.target : request.source)];
+  const std::int16_t port = forward ? way.destination_port : way.source_port;
+  ++hops_;
   const std::int64_t time =
-      serve(fabric_.gpu_base[index(rank)] + in.server, request, now) + in.latency + in.node_latency;
-  request.spent.charge(in.latency_reason, in.latency);
-  request.spent.charge(in.node_reason, in.node_latency);
-  Gpu& gpu = stages_[index(rank)];
+      serve_at(gpu.io_in_free[index(port)], gpu.io[sectors(request.carried)], now) + gpu.io_latency;
+  request.spent.charge(Reason::io, time - now);
   if (forward) {
     request.stage = Stage::in;
-    gpu.slices.push({time, leg.end_tag, id});
+    gpu.slices.push({time, kFromPort + static_cast<std::uint32_t>(port), id});
     return;
   }
   request.stage = Stage::home;
   if (request.carried > 0) {
-    gpu.cu_in.push({time, leg.hops[1].tag, id});
-  } else {
-    gpu.done.push({time, complete_tag(rank, Return::port, port), id});
+    gpu.cu_in.push({time, kFromPort + static_cast<std::uint32_t>(port), id});
+  } else {  // an acknowledgement takes no bandwidth on chip
+    request.spent.charge(Reason::noc, gpu.noc);
+    gpu.done.push({time + gpu.noc, gpu.home_port + static_cast<std::uint32_t>(port), id});
   }
 }
 
