@@ -169,7 +169,7 @@ Program all_to_all(const KernelArguments& arguments) {
   Program& program = writer.program();
   const int each = choice.channels;
   program.protocol = choice.protocol;
-  program.fifo = {8, choice.protocol == Protocol::ll ? KiB(32) : KiB(512)};
+  program.fifo = {8, choice.step};
   program.inbound = program.outbound = (n - 1) * each;
   for (int c = 0; c < each; ++c) {
     for (int distance = 1; distance < n; ++distance) {

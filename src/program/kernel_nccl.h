@@ -28,6 +28,7 @@ struct NcclChoice {
   int channels = 1;   ///< workgroups
   int trees = 1;      ///< channels of the search graph: those from here on have the second tree
   int threads = 512;  ///< per workgroup, with those that only post
+  Bytes step{};       ///< grouped sends: data of a slot
 };
 
 /// The time that NCCL's tuner expects, in microseconds; negative: it does not consider the pair.

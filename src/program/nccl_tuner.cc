@@ -299,24 +299,44 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
 }
 
 NcclChoice choose_nccl_peer(const KernelArguments& arguments, Bytes bytes) {
-  if (nccl_nodes(arguments).count > 1)
-    throw Failure(fmt::format("'{}' is NCCL inside one node", arguments.name), kOption,
-                  "give fewer ranks, or name the algorithm: all-to-all/direct");
-  const auto all = static_cast<unsigned>(generation(arguments.machine).channels);
-  unsigned most = std::bit_ceil(all);  // src/graph/paths.cc: halved until all peers have theirs
-  while (most > 1 && most * static_cast<unsigned>(arguments.ranks) > std::bit_ceil(all)) most /= 2;
-  const std::int64_t parts = (bytes.count + 64 * 1024 - 1) / (64 * 1024);
+  const NcclNodes nodes = nccl_nodes(arguments);
+  const Generation& found = generation(arguments.machine);
+  const auto ranks = static_cast<unsigned>(arguments.ranks);
+  const unsigned all = std::bit_ceil(static_cast<unsigned>(channels_of(found, nodes)));
   NcclChoice choice;
-  choice.channels = static_cast<int>(std::clamp<std::int64_t>(parts, 1, most));
-  while (choice.channels < static_cast<int>(most) && bytes.count > choice.channels * (16LL << 20))
+  choice.step = nodes.count > 1 ? KiB(128) : KiB(512);  // P2P_NET_CHUNKSIZE, P2P_NVL_CHUNKSIZE
+  // src/graph/paths.cc: over nodes a channel for each 14 GB/s of the GPU's NIC, so many that a
+  // workgroup has no more than 8 peers.
+  unsigned most = all;
+  if (nodes.count > 1) {
+    const double nic = nodes.nic_bandwidth / static_cast<double>(nodes.heads.size());
+    most = std::bit_ceil(static_cast<unsigned>(std::ceil(std::floor(nic) / 14)));
+    while (most > 1 && most * ((ranks + 7) / 8) > all) most /= 2;
+  }
+  unsigned least = most;  // src/enqueue.cc: halved until all peers have theirs
+  while (least > 1 && least * ranks > all) least /= 2;
+  if (nodes.count == 1) most = least;
+  const std::int64_t least_part = choice.step.count / (nodes.count > 1 ? 2 : 8);
+  const std::int64_t most_part = choice.step.count * (nodes.count > 1 ? 1 : 32);
+  const std::int64_t parts = (bytes.count + least_part - 1) / least_part;
+  choice.channels = static_cast<int>(std::clamp<std::int64_t>(parts, 1, least));
+  while (choice.channels <= static_cast<int>(most / 2) &&
+         bytes.count > choice.channels * most_part)
     choice.channels *= 2;
   choice.channels = given_or(choice.channels, arguments, "channels", 1, most);
   const std::string& protocol = arguments.word("protocol");
   const bool small = bytes.count <= choice.channels * (16LL << 10);
   choice.protocol =
       protocol == "ll" || (protocol == "auto" && small) ? Protocol::ll : Protocol::simple;
-  // A workgroup of 640 threads serves a send and a receive at once.
-  choice.threads = 320;
+  if (choice.protocol == Protocol::ll) {
+    choice.step = KiB(32);
+  } else if (nodes.count > 1 && bytes < choice.step * 8) {
+    choice.step = bytes < choice.step ? KiB(32) : KiB(64);
+  }
+  // A workgroup of 640 threads serves a send and a receive at once, of each of its peers.
+  const unsigned peers =
+      nodes.count == 1 ? 1 : (ranks * static_cast<unsigned>(choice.channels) + all - 1) / all;
+  choice.threads = std::max(32, static_cast<int>(320 / peers / 32 * 32));
   return choice;
 }
 
