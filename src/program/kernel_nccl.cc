@@ -23,7 +23,8 @@ std::vector<plan::ParameterInfo> parameters(bool ll128, bool algorithms) {
       {"channels", "0", {}, "workgroups, of grouped sends per peer; 0: as NCCL chooses"}};
   if (ll128) all.push_back({"threads", "0", {}, "threads per workgroup; 0: as NCCL chooses"});
   if (algorithms)
-    all.push_back({"algorithm", "auto", {"auto", "ring", "tree", "nvls"}, "auto: what the tuner takes"});
+    all.push_back(
+        {"algorithm", "auto", {"auto", "ring", "tree", "nvls"}, "auto: what the tuner takes"});
   return all;
 }
 

@@ -60,8 +60,8 @@ Place node_place(int node, int nodes, bool mirrored) {
 std::vector<Place> rank_places(const NcclNodes& nodes, int channel, const NcclChoice& choice) {
   const int turn = channel % (2 * choice.trees);
   const bool mirrored = turn >= choice.trees;
-  const int head = nodes.heads.empty() ? 0 : nodes.heads[static_cast<std::size_t>(turn) %
-                                                         nodes.heads.size()];
+  const int head =
+      nodes.heads.empty() ? 0 : nodes.heads[static_cast<std::size_t>(turn) % nodes.heads.size()];
   const auto rank_at = [&](int node, int position) {
     return node * nodes.size + (head + position) % nodes.size;
   };
@@ -125,7 +125,8 @@ Bytes chunk_of(const KernelArguments& arguments, const NcclNodes& nodes, const N
                const Fifo& fifo) {
   std::int64_t chunk = fifo.step.count;
   if (choice.protocol != Protocol::ll128) return {chunk};
-  const double steps = 1 + std::bit_width(static_cast<unsigned>(nodes.count)) - 1 + 0.1 * nodes.size;
+  const double steps =
+      1 + std::bit_width(static_cast<unsigned>(nodes.count)) - 1 + 0.1 * nodes.size;
   const auto chunks = [&] {
     return static_cast<double>(arguments.size.count / (choice.channels * chunk));
   };
@@ -171,7 +172,8 @@ class TreeWriter : public ProgramWriter {
       kernel_.unroll = nccl_unroll(choice_.protocol);
       kernel_.posts_apart = kernel_.large_code = simple;
       for (int channel = 0; channel < choice_.channels; ++channel)
-        write_channel(channel, roles_[static_cast<std::size_t>(channel)][static_cast<std::size_t>(rank)]);
+        write_channel(channel,
+                      roles_[static_cast<std::size_t>(channel)][static_cast<std::size_t>(rank)]);
       program_.kernels.push_back(std::move(kernel_));
       program_.codes.push_back({{{StreamItem{.kind = StreamItem::Kind::kernel, .index = rank}}}});
       program_.code_of.push_back(rank);

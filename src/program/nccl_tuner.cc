@@ -33,11 +33,14 @@ struct Generation {
 // Hosts as DGX have them: of AMD with A100, of Intel else.
 constexpr Generation kVolta{
     240, 24, {39.0, 39.0, 20.4}, 20.0, {26.5, 18.5, 10.0}, {20.0, 20.0, 20.0}, 1, 0, 0};
-constexpr Generation kAmpere{  // 12 x 20
+constexpr Generation kAmpere{
+    // 12 x 20
     240, 24, {87.7, 22.5, 19.0}, 20.0, {24.0, 23.6, 17.8}, {20.0, 20.0, 20.0}, 2, 0, 0};
-constexpr Generation kHopper{  // 12 x 30
+constexpr Generation kHopper{
+    // 12 x 30
     360, 24, {141.0, 39.0, 20.4}, 36.7, {38.7, 41.4, 36.0}, {36.7, 36.7, 29.0}, 1, 0.85, 16};
-constexpr Generation kBlackwell{  // 16 x 45
+constexpr Generation kBlackwell{
+    // 16 x 45
     720, 32, {282.0, 39.0, 20.4}, 40.0, {70.0, 42.8, 24.0}, {55.6, 31.67, 20.0}, 1, 0.74, 24};
 
 const Generation& generation(const machine::Machine* machine) {
@@ -61,8 +64,8 @@ constexpr std::array<std::array<double, 23>, 3> kTreeShare{
     {{1., 1., 1., 1., .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1., 1., 1., 1.},
      {1., 1., 1., 1., 1., .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1., 1.},
      {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
-constexpr double kSimplePlateau = 1.4;                      // latency of Simple over several nodes
-constexpr double kNvlsHop = 25;                             // us
+constexpr double kSimplePlateau = 1.4;  // latency of Simple over several nodes
+constexpr double kNvlsHop = 25;         // us
 constexpr std::array<Protocol, 3> kProtocols{Protocol::ll, Protocol::ll128, Protocol::simple};
 constexpr std::array<std::string_view, 3> kProtocolNames{"ll", "ll128", "simple"};
 
@@ -138,15 +141,16 @@ double tree_time(const KernelArguments& arguments, const Generation& found, cons
                  Protocol protocol) {
   const std::size_t at = column(protocol);
   const int graph = graph_channels(found, nodes);
-  double bus = std::min(bus_bandwidth(found, nodes) * 0.92,
-                        graph * found.tree_channel.at(scale_of(nodes)));
+  double bus =
+      std::min(bus_bandwidth(found, nodes) * 0.92, graph * found.tree_channel.at(scale_of(nodes)));
   if (protocol == Protocol::ll) bus = std::min(bus / 3.8, found.ll_bandwidth.at(scale_of(nodes)));
   if (protocol == Protocol::ll128)
     bus = std::min(bus * (nodes.count == 1 ? 7.0 / 9 : 120.0 / 128),
                    graph * found.tree_ll128_channel.at(scale_of(nodes)));
   if (nodes.size == 1) bus *= 0.85;  // up and down through one GPU
   const std::int64_t size = arguments.size.count;
-  const auto power = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(size) >> 6));
+  const auto power =
+      static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(size) >> 6));
   if (power >= 1 && power <= kTreeShare.at(at).size()) bus *= kTreeShare.at(at).at(power - 1);
   const int levels = std::bit_width(static_cast<unsigned>(nodes.count)) - 1;
   const double latency =
@@ -158,11 +162,11 @@ double tree_time(const KernelArguments& arguments, const Generation& found, cons
 // enough to do.
 void shrink(NcclChoice& choice, const KernelArguments& arguments) {
   const std::int64_t size = arguments.size.count;
-  const std::int64_t least = choice.protocol == Protocol::simple ? 64
-                             : choice.protocol == Protocol::ll &&
-                                       choice.algorithm == NcclAlgorithm::ring
-                                   ? 8 * arguments.ranks
-                                   : 8;  // src/include/comm.h
+  const std::int64_t least =
+      choice.protocol == Protocol::simple ? 64
+      : choice.protocol == Protocol::ll && choice.algorithm == NcclAlgorithm::ring
+          ? 8 * arguments.ranks
+          : 8;  // src/include/comm.h
   while (choice.channels > 1 && size < choice.channels * choice.threads * least) --choice.channels;
   while (choice.threads % 128 == 0 && size < choice.channels * choice.threads * least)
     choice.threads /= 2;
@@ -320,8 +324,7 @@ NcclChoice choose_nccl_peer(const KernelArguments& arguments, Bytes bytes) {
   const std::int64_t most_part = choice.step.count * (nodes.count > 1 ? 1 : 32);
   const std::int64_t parts = (bytes.count + least_part - 1) / least_part;
   choice.channels = static_cast<int>(std::clamp<std::int64_t>(parts, 1, least));
-  while (choice.channels <= static_cast<int>(most / 2) &&
-         bytes.count > choice.channels * most_part)
+  while (choice.channels <= static_cast<int>(most / 2) && bytes.count > choice.channels * most_part)
     choice.channels *= 2;
   choice.channels = given_or(choice.channels, arguments, "channels", 1, most);
   const std::string& protocol = arguments.word("protocol");

@@ -200,8 +200,8 @@ struct Op {
   /// is sent goes to these as well. All have the same number of slots per operation.
   std::vector<ConnectionRef> more_from{};
   std::vector<ConnectionRef> more_to{};
-  std::int32_t slice = 0;     ///< thread-block group: this workgroup's share ...
-  std::int32_t slices = 1;    ///< ... of that many, in units of the program's alignment
+  std::int32_t slice = 0;   ///< thread-block group: this workgroup's share ...
+  std::int32_t slices = 1;  ///< ... of that many, in units of the program's alignment
   std::int32_t barrier_id = 0;
   std::int32_t workgroups = 0;  ///< barrier
   // loop: `count` times; or, with unit > 0, once per piece of `unit` bytes of `unit_chunks` chunks,
@@ -227,7 +227,7 @@ struct Body {
 
 struct Kernel {
   std::string name{};
-  std::int32_t threads = 1024;  ///< per workgroup
+  std::int32_t threads = 1024;             ///< per workgroup
   std::vector<std::int32_t> threads_of{};  ///< by workgroup, where they differ; empty: `threads`
   std::int32_t grain = 16;  ///< bytes that a thread moves at a time; more where a wavefront issues
                             ///< bulk copies (128: 4 KiB each with 32 threads)

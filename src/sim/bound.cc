@@ -107,7 +107,8 @@ class Walk {
           Agent agent;
           agent.rank = rank;
           agent.cursor = std::make_unique<program::Cursor>(program_, rank, kernel.bodies[w]);
-          agent.waves = (kernel.threads_in(w) + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
+          agent.waves =
+              (kernel.threads_in(w) + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
           agent.posts_apart = kernel.posts_apart && agent.waves > 1;
           if (agent.posts_apart) --agent.waves;
           agent.grain = kernel.grain;
@@ -115,7 +116,8 @@ class Walk {
           agent.unroll =
               std::max<std::int64_t>(1, kernel.unroll > 0 ? kernel.unroll : model.cu_unroll);
           agent.lead = agent.rest = agent.poster =
-              start + static_cast<std::int64_t>(w) * model.dispatch_interval.fs + model.dispatch_latency.fs;
+              start + static_cast<std::int64_t>(w) * model.dispatch_interval.fs +
+              model.dispatch_latency.fs;
           agents_.push_back(std::move(agent));
         }
       }
