@@ -204,6 +204,8 @@ class Checker {
     for (const SemaphoreRef& ref : op_->semaphores) widen(ref.rank);
     widen(op_->send_to.peer);
     widen(op_->recv_from.peer);
+    for (const ConnectionRef& more : op_->more_to) widen(more.peer);
+    for (const ConnectionRef& more : op_->more_from) widen(more.peer);
     if (!used) out.count = std::min<std::int64_t>(out.count, 1);
     return out;
   }
@@ -289,6 +291,8 @@ class Checker {
     if (op_->send_to.inbound >= 0 || op_->send_to.outbound >= 0) check_connection(op_->send_to);
     if (op_->recv_from.inbound >= 0 || op_->recv_from.outbound >= 0)
       check_connection(op_->recv_from);
+    for (const ConnectionRef& more : op_->more_to) check_connection(more);
+    for (const ConnectionRef& more : op_->more_from) check_connection(more);
     check_complete();
   }
 
@@ -300,6 +304,9 @@ class Checker {
     if (sends && op_->send_to.outbound < 0) op_error("it has no connection to send to");
     if (kind != OpKind::send && op_->recv_from.inbound < 0)
       op_error("it has no connection to receive from");
+    const bool reduces = kind >= OpKind::recv_reduce_send && kind <= OpKind::recv_reduce_copy_send;
+    if (!op_->more_from.empty() && !reduces) op_error("what arrives several times is not reduced");
+    if (!op_->more_to.empty() && !sends) op_error("it sends nothing to its further connections");
     if (op_->src.empty() && op_->dst.empty()) op_error("it names no local data");
   }
 

@@ -113,6 +113,18 @@ TEST(Bind, every_index_is_checked) {
               HasSubstr("its own rank"));
   EXPECT_THAT(with({.kind = OpKind::send, .src = {local(0, 0)}}),
               HasSubstr("no connection to send to"));
+  const ConnectionRef other{constant(1), 0, 0};
+  EXPECT_THAT(
+      with({.kind = OpKind::recv, .dst = {local(1, 0)}, .recv_from = other, .more_from = {other}}),
+      HasSubstr("what arrives several times is not reduced"));
+  EXPECT_THAT(
+      with({.kind = OpKind::recv, .dst = {local(1, 0)}, .recv_from = other, .more_to = {other}}),
+      HasSubstr("it sends nothing to its further connections"));
+  EXPECT_THAT(with({.kind = OpKind::send,
+                    .src = {local(0, 0)},
+                    .send_to = other,
+                    .more_to = {{constant(1), 9, 9}}}),
+              HasSubstr("connection 9 -> 9 is not there"));
   EXPECT_THAT(with({.kind = OpKind::copy,
                     .src = {local(0, 0)},
                     .dst = {local(1, 0)},
@@ -185,6 +197,21 @@ TEST(Bind, a_send_across_a_nic_is_staged_and_posted) {
                    "post 48 0.staging 0@0 -> 15.fifo 0@0 15:tail of fifo 0=1 release remote",
                    "wait 0:tail of fifo 0=1 acquire", "sync", "move 48 0.fifo 0@0 -> 0.output@0",
                    "sync", "post 15:credit of connection 0=1 release remote"}));
+}
+
+TEST(Bind, a_node_of_a_tree_stores_to_near_children_and_posts_to_far_ones) {
+  const machine::Machine machine = machine::load("dgx-h100:2");
+  Program program = program_of({{.kind = OpKind::send,
+                                 .src = {local(0, 0)},
+                                 .send_to = {constant(1), 0, 0},
+                                 .more_to = {{constant(8), 0, 1}}}});
+  program.ranks = 16;
+  program.code_of.assign(16, 1);
+  program.code_of[0] = 0;
+  program.protocol = Protocol::ll;
+  EXPECT_EQ(expand(bind(program, &machine, {.size = {8 * 48}})),
+            (Lines{"sync", "move 48 0.input@0 -> 1.fifo 0@0/LL 0.staging 1@0", "sync",
+                   "post 48 0.staging 1@0 -> 8.fifo 0@0 8:tail of fifo 0=1 release remote"}));
 }
 
 }  // namespace

@@ -132,6 +132,29 @@ TEST(Fifo, fused_receives_wait_for_both_and_move_once) {
                                                    "sync", "signal 1:credit of connection 0=1"}));
 }
 
+TEST(Fifo, a_node_of_a_tree_adds_what_all_children_send_and_passes_the_sum_to_each) {
+  const ConnectionRef second{.peer = constant(1), .inbound = 1, .outbound = 1};
+  Program program = program_of({{.kind = OpKind::recv_reduce_copy_send,
+                                 .src = {local(0, 0)},
+                                 .dst = {local(1, 0)},
+                                 .send_to = link(1),
+                                 .recv_from = link(1),
+                                 .more_from = {second},
+                                 .more_to = {second}}});
+  EXPECT_EQ(expand(bound(program, 48)),
+            (Lines{"wait 0:tail of fifo 0=1 0:tail of fifo 1=1 acquire", "sync",
+                   "move 48 sum 0.fifo 0@0 0.fifo 1@0 0.input@0 -> 1.fifo 0@0 1.fifo 1@0 "
+                   "0.output@0",
+                   "sync", "signal 1:credit of connection 0=1 1:credit of connection 1=1",
+                   "signal 1:tail of fifo 0=1 1:tail of fifo 1=1 release"}));
+  program.protocol = Protocol::ll;
+  EXPECT_EQ(expand(bound(program, 48)),
+            (Lines{"sync",
+                   "move 48 sum 0.fifo 0@0/LL 0.fifo 1@0/LL 0.input@0 -> 1.fifo 0@0/LL "
+                   "1.fifo 1@0/LL 0.output@0",
+                   "sync", "signal 1:credit of connection 0=1 1:credit of connection 1=1"}));
+}
+
 TEST(Fifo, flags_inside_lines_replace_the_tail) {
   Program program =
       program_of({{.kind = OpKind::send, .src = {local(0, 0)}, .send_to = link(1)},

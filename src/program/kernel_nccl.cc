@@ -15,12 +15,6 @@ namespace {
 constexpr int kPrologue = 3;
 constexpr std::int32_t kLine = 128, kAccess = 16;
 
-// Iterations whose loads are in flight together: reduceCopy of common_kernel.h; LL loops line by
-// line (prims_ll.h); LL128 has 8 words of 8 B per thread, 4 accesses (prims_ll128.h).
-int unroll_of(Protocol protocol) {
-  return protocol == Protocol::simple ? 8 : protocol == Protocol::ll ? 1 : 4;
-}
-
 std::vector<plan::ParameterInfo> parameters(bool ll128, bool algorithms) {
   std::vector<std::string> protocols{"auto", "ll", "simple"};
   if (ll128) protocols.insert(protocols.begin() + 2, "ll128");
@@ -29,33 +23,9 @@ std::vector<plan::ParameterInfo> parameters(bool ll128, bool algorithms) {
       {"channels", "0", {}, "workgroups, of grouped sends per peer; 0: as NCCL chooses"}};
   if (ll128) all.push_back({"threads", "0", {}, "threads per workgroup; 0: as NCCL chooses"});
   if (algorithms)
-    all.push_back({"algorithm", "auto", {"auto", "ring", "nvls"}, "auto: what the tuner takes"});
+    all.push_back(
+        {"algorithm", "auto", {"auto", "ring", "tree", "nvls"}, "auto: what the tuner takes"});
   return all;
-}
-
-// Every workgroup finds out what it is to do.
-void add_prologue(Program& program) {
-  std::int64_t workgroups = 0;
-  for (const Kernel& kernel : program.kernels)
-    workgroups = std::max(workgroups, static_cast<std::int64_t>(kernel.bodies.size()));
-  const auto buffer = static_cast<std::int32_t>(program.buffers.size());
-  program.buffers.push_back({.name = "work", .bytes = {workgroups * kPrologue * kLine}});
-  for (const Kernel& kernel : program.kernels) {
-    for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
-      std::vector<Op>& ops = program.bodies[static_cast<std::size_t>(kernel.bodies[w])].ops;
-      std::vector<Op> prologue;
-      for (int i = 0; i < kPrologue; ++i) {
-        Op load{.kind = OpKind::load, .src = {{.buffer = buffer}}};
-        load.slice = (static_cast<std::int32_t>(w) * kPrologue + i) * (kLine / kAccess);
-        load.slices = static_cast<std::int32_t>(workgroups) * kPrologue * (kLine / kAccess);
-        load.bytes = {kAccess};
-        load.where = fmt::format("/prologue/{}", i);
-        prologue.push_back(std::move(load));
-      }
-      prologue.push_back({.kind = OpKind::sync, .where = "/prologue"});
-      ops.insert(ops.begin(), prologue.begin(), prologue.end());
-    }
-  }
 }
 
 // Simple: a chunk of 4 steps in 2 slices; broadcast and reduce a step at a time (collectives.h).
@@ -78,10 +48,10 @@ Program ring(const KernelArguments& arguments, Collective collective, const Nccl
   Program program = lower(plan::make(plan, arguments.ranks, {}, machine), options);
   if (simple && has_slices(collective)) program.fifo = {4, MiB(1), 2};
   for (Kernel& kernel : program.kernels) {
-    kernel.unroll = unroll_of(choice.protocol);
+    kernel.unroll = nccl_unroll(choice.protocol);
     kernel.posts_apart = kernel.large_code = simple;
   }
-  add_prologue(program);
+  add_nccl_prologue(program);
   return program;
 }
 
@@ -162,7 +132,7 @@ Program nvls(const KernelArguments& arguments, const NcclChoice& choice) {
   // 20 warps in roles: 8 or 7, 5 or 6, 7.
   Program program = writer.finish("ncclDevKernel_AllReduce_NVLS", choice.threads / 3 / 32 * 32, 8);
   program.kernels.front().large_code = true;
-  add_prologue(program);
+  add_nccl_prologue(program);
   return program;
 }
 
@@ -177,9 +147,18 @@ Program finished(Program program, const KernelArguments& arguments) {
 template <Collective collective>
 Program make(const KernelArguments& arguments) {
   const NcclChoice choice = choose_nccl(arguments, collective);
-  return finished(choice.algorithm == NcclAlgorithm::nvls ? nvls(arguments, choice)
-                                                          : ring(arguments, collective, choice),
-                  arguments);
+  const auto made = [&] {
+    switch (choice.algorithm) {
+      case NcclAlgorithm::tree:
+        return nccl_tree(arguments, choice);
+      case NcclAlgorithm::nvls:
+        return nvls(arguments, choice);
+      case NcclAlgorithm::ring:
+        break;
+    }
+    return ring(arguments, collective, choice);
+  };
+  return finished(made(), arguments);
 }
 
 // Sends and receives of all peers at once: of the peer at distance d the channels d - 1, d - 1 + n
@@ -191,7 +170,7 @@ Program all_to_all(const KernelArguments& arguments) {
   Program& program = writer.program();
   const int each = choice.channels;
   program.protocol = choice.protocol;
-  program.fifo = {8, choice.protocol == Protocol::ll ? KiB(32) : KiB(512)};
+  program.fifo = {8, choice.step};
   program.inbound = program.outbound = (n - 1) * each;
   for (int c = 0; c < each; ++c) {
     for (int distance = 1; distance < n; ++distance) {
@@ -213,10 +192,10 @@ Program all_to_all(const KernelArguments& arguments) {
     writer.add(writer.move(OpKind::copy, {{.buffer = writer.input(), .chunk = own_rank()}},
                            {{.buffer = writer.output(), .chunk = own_rank()}}));
   }
-  program = writer.finish("ncclDevKernel_SendRecv", choice.threads, unroll_of(choice.protocol));
+  program = writer.finish("ncclDevKernel_SendRecv", choice.threads, nccl_unroll(choice.protocol));
   Kernel& kernel = program.kernels.front();
   kernel.posts_apart = kernel.large_code = choice.protocol == Protocol::simple;
-  add_prologue(program);
+  add_nccl_prologue(program);
   return finished(std::move(program), arguments);
 }
 
@@ -231,8 +210,36 @@ KernelInfo ring_info(Collective collective, const std::string& description,
 
 }  // namespace
 
+int nccl_unroll(Protocol protocol) {
+  return protocol == Protocol::simple ? 8 : protocol == Protocol::ll ? 1 : 4;
+}
+
+void add_nccl_prologue(Program& program) {
+  std::int64_t workgroups = 0;
+  for (const Kernel& kernel : program.kernels)
+    workgroups = std::max(workgroups, static_cast<std::int64_t>(kernel.bodies.size()));
+  const auto buffer = static_cast<std::int32_t>(program.buffers.size());
+  program.buffers.push_back({.name = "work", .bytes = {workgroups * kPrologue * kLine}});
+  for (const Kernel& kernel : program.kernels) {
+    for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
+      std::vector<Op>& ops = program.bodies[static_cast<std::size_t>(kernel.bodies[w])].ops;
+      std::vector<Op> prologue;
+      for (int i = 0; i < kPrologue; ++i) {
+        Op load{.kind = OpKind::load, .src = {{.buffer = buffer}}};
+        load.slice = (static_cast<std::int32_t>(w) * kPrologue + i) * (kLine / kAccess);
+        load.slices = static_cast<std::int32_t>(workgroups) * kPrologue * (kLine / kAccess);
+        load.bytes = {kAccess};
+        load.where = fmt::format("/prologue/{}", i);
+        prologue.push_back(std::move(load));
+      }
+      prologue.push_back({.kind = OpKind::sync, .where = "/prologue"});
+      ops.insert(ops.begin(), prologue.begin(), prologue.end());
+    }
+  }
+}
+
 KernelInfo all_reduce_nccl() {
-  return ring_info(Collective::all_reduce, "NCCL's all-reduce, ring or NVLS by its tuner",
+  return ring_info(Collective::all_reduce, "NCCL's all-reduce; ring, tree or NVLS by its tuner",
                    make<Collective::all_reduce>);
 }
 

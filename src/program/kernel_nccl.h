@@ -4,18 +4,31 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "program/kernel.h"
 
 namespace hemiola::program {
 
-enum class NcclAlgorithm : std::uint8_t { ring, nvls };
+enum class NcclAlgorithm : std::uint8_t { ring, tree, nvls };
+
+/// Ranks that reach each other without a NIC are a node; nodes stand one after the other.
+struct NcclNodes {
+  int count = 1;
+  int size = 1;              ///< ranks of each
+  std::vector<int> heads{};  ///< several nodes: ranks of a node with a NIC of their own, from 0
+  double nic_bandwidth = 0;  ///< GB/s of all NICs of a node
+};
+/// Failure: nodes of different sizes, or mixed.
+NcclNodes nccl_nodes(const KernelArguments& arguments);
 
 struct NcclChoice {
   NcclAlgorithm algorithm = NcclAlgorithm::ring;
   Protocol protocol = Protocol::simple;
   int channels = 1;   ///< workgroups
+  int trees = 1;      ///< channels of the search graph: those from here on have the second tree
   int threads = 512;  ///< per workgroup, with those that only post
+  Bytes step{};       ///< grouped sends: data of a slot
 };
 
 /// The time that NCCL's tuner expects, in microseconds; negative: it does not consider the pair.
@@ -28,5 +41,15 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective);
 
 /// Channels of one peer of a grouped send and receive of `bytes` per peer, and its protocol.
 NcclChoice choose_nccl_peer(const KernelArguments& arguments, Bytes bytes);
+
+/// Every workgroup first loads what it is to do: communicator, channel, work.
+void add_nccl_prologue(Program& program);
+
+/// Iterations whose loads are in flight together: reduceCopy of common_kernel.h; LL loops line by
+/// line (prims_ll.h); LL128 has 8 words of 8 B per thread, 4 accesses (prims_ll128.h).
+int nccl_unroll(Protocol protocol);
+
+/// All-reduce over the double binary tree.
+Program nccl_tree(const KernelArguments& arguments, const NcclChoice& choice);
 
 }  // namespace hemiola::program

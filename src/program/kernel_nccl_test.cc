@@ -110,10 +110,109 @@ TEST(NcclTuner, several_nodes_have_two_channels_per_nic_and_pay_for_the_network)
   EXPECT_GT(time(two, Protocol::ll), 2 * time(one, Protocol::ll)) << "LL is capped";
 }
 
-TEST(NcclKernels, grouped_sends_over_several_nodes_are_refused) {
+NcclChoice choice_at(const machine::Machine& machine, int ranks, std::int64_t size) {
+  KernelArguments arguments{.name = "test", .ranks = ranks, .size = {size}, .machine = &machine};
+  arguments.parameters = {
+      {"protocol", "auto"}, {"channels", "0"}, {"threads", "0"}, {"algorithm", "auto"}};
+  return choose_nccl(arguments, Collective::all_reduce);
+}
+
+TEST(NcclTuner, trees_are_for_short_buffers_over_several_nodes) {
+  const machine::Machine two = machine::load("dgx-h100:2"), four = machine::load("dgx-a100:4");
+  EXPECT_EQ(choice_at(two, 16, 64 << 10).algorithm, NcclAlgorithm::tree);
+  EXPECT_EQ(choice_at(two, 16, 64 << 10).protocol, Protocol::ll);
+  EXPECT_EQ(choice_at(two, 16, 4 << 20).algorithm, NcclAlgorithm::tree);
+  EXPECT_EQ(choice_at(two, 16, 4 << 20).protocol, Protocol::ll128);
+  EXPECT_EQ(choice_at(two, 16, 1 << 30).algorithm, NcclAlgorithm::ring);
+  EXPECT_EQ(choice_at(four, 32, 4 << 10).algorithm, NcclAlgorithm::tree);
+}
+
+TEST(NcclTuner, no_tree_is_faster_inside_one_node) {
+  for (const std::string name : {"dgx-a100", "dgx-h100"}) {
+    const machine::Machine machine = machine::load(name);
+    for (const int ranks : {2, 3, 4, 8}) {
+      for (std::int64_t size = 64; size <= 1 << 30; size *= 2)
+        EXPECT_NE(choice_at(machine, ranks, size).algorithm, NcclAlgorithm::tree)
+            << name << ", " << ranks << " ranks, " << size << " B";
+    }
+  }
+}
+
+Program tree(const machine::Machine& machine, int ranks, const std::string& protocol) {
+  const Program kernel =
+      load("all-reduce/nccl", {.ranks = ranks,
+                               .parameters = {{"algorithm", "tree"}, {"protocol", protocol}},
+                               .machine = &machine});
+  return bind(kernel, &machine, {.size = MiB(16)});
+}
+
+TEST(NcclKernels, three_warps_of_five_reduce_up_a_tree_and_seven_of_ten_with_flags) {
+  const machine::Machine machine = machine::load("dgx-h100");
+  const auto threads = [&](const std::string& protocol) {
+    return tree(machine, 4, protocol).kernels.at(3).threads_of;
+  };
+  const std::vector<std::int32_t> simple = threads("simple"), ll = threads("ll");
+  ASSERT_EQ(simple.size(), 48U) << "a leaf has both halves in 24 channels";
+  EXPECT_EQ(std::vector(simple.begin(), simple.begin() + 2), (std::vector{384, 256}));
+  EXPECT_EQ(std::vector(ll.begin(), ll.begin() + 2), (std::vector{448, 192}));
+  EXPECT_EQ(tree(machine, 4, "ll").kernels.at(0).threads_of.at(0), 640) << "the root joins them";
+}
+
+/// Parents of all ranks in a channel: to whom they send up; -1: the root.
+std::vector<int> parents(const Program& program, int channel) {
+  std::vector<int> found;
+  for (const Kernel& kernel : program.kernels) {
+    int up = -1;
+    for (const std::int32_t body : kernel.bodies) {
+      for (const Op& op : program.bodies[static_cast<std::size_t>(body)].ops) {
+        const bool goes_up = op.kind == OpKind::send || op.kind == OpKind::recv_reduce_send;
+        if (goes_up && op.send_to.channel == channel) up = static_cast<int>(op.send_to.peer({}));
+      }
+    }
+    found.push_back(up);
+  }
+  return found;
+}
+
+// What NCCL prints of two DGX: "Trees [0] 1/8/-1->0->-1", and of the second half of the channels
+// the other node's GPU is the root.
+TEST(NcclKernels, chains_of_nodes_begin_at_the_gpu_of_the_nic_and_two_trees_have_two_roots) {
   const machine::Machine two = machine::load("dgx-h100:2");
-  EXPECT_THAT([&] { load("all-to-all/nccl", {.ranks = 16, .machine = &two}); },
-              testing::ThrowsMessage<Failure>(HasSubstr("is NCCL inside one node")));
+  const Program program = tree(two, 16, "simple");
+  EXPECT_EQ(parents(program, 0),
+            (std::vector{-1, 0, 1, 2, 3, 4, 5, 6, 0, 8, 9, 10, 11, 12, 13, 14}));
+  EXPECT_EQ(parents(program, 1),
+            (std::vector{7, -1, 1, 2, 3, 4, 5, 6, 15, 1, 9, 10, 11, 12, 13, 14}));
+  EXPECT_EQ(parents(program, 8),
+            (std::vector{8, 0, 1, 2, 3, 4, 5, 6, -1, 8, 9, 10, 11, 12, 13, 14}));
+}
+
+TEST(NcclKernels, trees_over_nodes_are_binary_and_the_second_one_is_mirrored) {
+  const machine::Machine six = machine::load("clos:6x1x1");
+  const Program program = tree(six, 6, "simple");
+  // 0 - 4, which has 2 (1, 3) and 5; one NIC per node: the second tree follows the first.
+  EXPECT_EQ(parents(program, 0), (std::vector{-1, 2, 4, 2, 0, 4}));
+  EXPECT_EQ(parents(program, 1), (std::vector{1, 5, 3, 1, 3, -1}));
+  const machine::Machine five = machine::load("clos:5x1x1");
+  EXPECT_EQ(parents(tree(five, 5, "simple"), 1), (std::vector{1, -1, 3, 0, 3})) << "shifted";
+}
+
+TEST(NcclKernels, grouped_sends_over_nodes_have_few_channels_and_small_slots) {
+  const machine::Machine two = machine::load("dgx-h100:2");
+  const Program kernel = load("all-to-all/nccl", {.ranks = 16, .machine = &two});
+  const auto at = [&](std::int64_t peer_bytes) {
+    return bind(kernel, &two, {.size = {16 * peer_bytes}});
+  };
+  const int roles = 2 * 15 + 1;
+  EXPECT_EQ(at(16 * kKiB).workgroups(0), roles);
+  EXPECT_EQ(at(128 * kKiB).workgroups(0), roles);
+  EXPECT_EQ(at(256 * kKiB).workgroups(0), 2 * roles) << "parts of 128 KiB at most";
+  EXPECT_EQ(at(4096 * kKiB).workgroups(0), 4 * roles) << "a NIC of 50 GB/s: 4 per peer";
+  EXPECT_EQ(at(16 * kKiB).protocol, Protocol::ll);
+  EXPECT_EQ(at(64 * kKiB).fifo.step, KiB(32));
+  EXPECT_EQ(at(512 * kKiB).fifo.step, KiB(64));
+  EXPECT_EQ(at(4096 * kKiB).fifo.step, KiB(128));
+  EXPECT_EQ(at(4096 * kKiB).kernels.front().threads, 64) << "a workgroup shared by 4 peers";
 }
 
 TEST(NcclKernels, what_is_not_there_is_said) {

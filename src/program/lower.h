@@ -68,6 +68,9 @@ struct LowerOptions {
 /// Failure: options that the plan cannot take; a plan that waits for itself.
 Program lower(const plan::Plan& plan, const LowerOptions& options = {});
 
+/// Slots and steps of NCCL's connections.
+Fifo nccl_fifo(Protocol protocol);
+
 /// Whether the plan is a chain; an exchange (never both).
 bool is_chain(const plan::Plan& plan);
 bool is_exchange(const plan::Plan& plan);

@@ -8,14 +8,9 @@
 #include "program/lower_parts.h"
 
 namespace hemiola::program {
-namespace {
-
 // NCCL 2.30: 8 slots per connection (NCCL_STEPS); step sizes of src/init.cc and
-// src/include/device.h; as many channels as a DGX A100 or H100 gets; threads of
-// src/graph/tuning.cc.
-constexpr int kChannels = 24;
-
-Fifo fifo_of(Protocol protocol) {
+// src/include/device.h.
+Fifo nccl_fifo(Protocol protocol) {
   switch (protocol) {
     case Protocol::simple:
       return {8, KiB(512)};
@@ -26,6 +21,11 @@ Fifo fifo_of(Protocol protocol) {
   }
   return {};
 }
+
+namespace {
+
+// As many channels as NCCL 2.30 takes on a DGX A100 or H100; threads of its src/graph/tuning.cc.
+constexpr int kChannels = 24;
 
 /// Writes the bodies of one stream of a rank that runs one code while its left neighbour runs
 /// another.
@@ -220,7 +220,7 @@ Program lower_chain(const plan::Plan& plan, const LowerOptions& options, Program
   // Equally many channels for every stream, so that their parts are equal.
   const int each = std::max(1, (options.workgroups > 0 ? options.workgroups : kChannels) / streams);
   const int channels = each * streams;
-  program.fifo = fifo_of(options.protocol);
+  program.fifo = nccl_fifo(options.protocol);
   const Bytes piece = piece_of(options, program.fifo);
   program.inbound = program.outbound = channels;
 

@@ -177,6 +177,7 @@ class RankWriter {
   }
 
   void set_peers(const Op& op, const msccl::StepType& type) {
+    if (!op.more_from.empty() || !op.more_to.empty()) refuse(op, "it has several connections");
     const auto set = [&](std::int64_t& peer, const ConnectionRef& connection, const char* what) {
       const std::int64_t wanted = value(op, connection.peer);
       if (peer >= 0 && peer != wanted)

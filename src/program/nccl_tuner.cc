@@ -21,16 +21,27 @@ const SourceLocation kOption{.file = "<option>"};
 struct Generation {
   double ring_bandwidth;  ///< GB/s of all rings (src/graph/search.cc: channels x speed)
   int channels;           ///< in use, and in the graph half as many (src/graph/connect.cc)
-  std::array<double, 3> ll_bandwidth;  ///< cap of LL: one node, two, more
+  std::array<double, 3> ll_bandwidth;  ///< cap of LL: one node; by the hosts' CPUs two, more
   double ll128_channel;                ///< cap of LL128 per channel of the graph
+  std::array<double, 3> tree_channel;  ///< cap of trees per channel: one node, two, more
+  std::array<double, 3> tree_ll128_channel;
+  double host_post;  ///< us that a host takes for a message (getNetOverhead)
   double nvls_efficiency;
   int nvls_channels;  ///< src/transport/nvls.cc
 };
 
-constexpr Generation kVolta{240, 24, {39.0, 39.0, 20.4}, 20.0, 0, 0};
-constexpr Generation kAmpere{240, 24, {87.7, 22.5, 19.0}, 20.0, 0, 0};          // 12 x 20
-constexpr Generation kHopper{360, 24, {141.0, 45.0, 35.0}, 36.7, 0.85, 16};     // 12 x 30
-constexpr Generation kBlackwell{720, 32, {282.0, 90.0, 70.0}, 40.0, 0.74, 24};  // 16 x 45
+// Hosts as DGX have them: of AMD with A100, of Intel else.
+constexpr Generation kVolta{
+    240, 24, {39.0, 39.0, 20.4}, 20.0, {26.5, 18.5, 10.0}, {20.0, 20.0, 20.0}, 1, 0, 0};
+constexpr Generation kAmpere{
+    // 12 x 20
+    240, 24, {87.7, 22.5, 19.0}, 20.0, {24.0, 23.6, 17.8}, {20.0, 20.0, 20.0}, 2, 0, 0};
+constexpr Generation kHopper{
+    // 12 x 30
+    360, 24, {141.0, 39.0, 20.4}, 36.7, {38.7, 41.4, 36.0}, {36.7, 36.7, 29.0}, 1, 0.85, 16};
+constexpr Generation kBlackwell{
+    // 16 x 45
+    720, 32, {282.0, 39.0, 20.4}, 40.0, {70.0, 42.8, 24.0}, {55.6, 31.67, 20.0}, 1, 0.74, 24};
 
 const Generation& generation(const machine::Machine* machine) {
   const std::string name = machine == nullptr ? "h100" : machine->model(0).name;
@@ -44,11 +55,22 @@ const Generation& generation(const machine::Machine* machine) {
 constexpr std::array<double, 3> kRingBase{6.6, 14.0, 8.4};  // us
 constexpr std::array<double, 3> kRingHop{0.6, 1.9, 3.4};    // us, over NVLink
 constexpr std::array<double, 3> kNetHop{2.7, 4.0, 14.0};    // us, over NICs
-constexpr double kLlNextToNet = 1.8;                        // LL inside a node of several
-constexpr double kSimplePlateau = 1.4;                      // latency of Simple over several nodes
-constexpr double kNvlsHop = 25;                             // us
+constexpr std::array<double, 3> kTreeBase{6.8, 14.0, 8.4};
+constexpr std::array<double, 3> kTreeHop{0.6, 1.25, 4.0};
+constexpr std::array<double, 3> kTreeNetHop{5.0, 8.5, 14.0};
+// "Trees are not perfectly sticking to the model for medium sizes": of their bandwidth at 64 B, 128
+// B, ... 256 MiB.
+constexpr std::array<std::array<double, 23>, 3> kTreeShare{
+    {{1., 1., 1., 1., .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1., 1., 1., 1.},
+     {1., 1., 1., 1., 1., .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1., 1.},
+     {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
+constexpr double kSimplePlateau = 1.4;  // latency of Simple over several nodes
+constexpr double kNvlsHop = 25;         // us
 constexpr std::array<Protocol, 3> kProtocols{Protocol::ll, Protocol::ll128, Protocol::simple};
 constexpr std::array<std::string_view, 3> kProtocolNames{"ll", "ll128", "simple"};
+
+constexpr std::array<std::pair<NcclAlgorithm, std::string_view>, 3> kAlgorithms{
+    {{NcclAlgorithm::ring, "ring"}, {NcclAlgorithm::tree, "tree"}, {NcclAlgorithm::nvls, "nvls"}}};
 
 std::size_t column(Protocol protocol) {
   return static_cast<std::size_t>(std::find(kProtocols.begin(), kProtocols.end(), protocol) -
@@ -67,49 +89,6 @@ int ring_steps(Collective collective, int ranks) {
   }
 }
 
-/// Ranks that reach each other without a NIC are a node.
-struct Nodes {
-  int count = 1;
-  int nics = 0;              ///< of a node, in use
-  double nic_bandwidth = 0;  ///< GB/s of all of them
-};
-
-Nodes nodes_of(const KernelArguments& arguments) {
-  const machine::Machine* machine = arguments.machine;
-  const int ranks = arguments.ranks;
-  if (machine == nullptr || machine->ranks() < ranks) return {};
-  int size = 1;
-  while (size < ranks && machine->reach(0, size) != machine::Reach::network) ++size;
-  const auto alike = [&](int rank) {
-    const int first = rank / size * size;
-    return (rank == first || machine->reach(first, rank) != machine::Reach::network) &&
-           (first == 0 || machine->reach(0, rank) == machine::Reach::network);
-  };
-  for (int rank = 0; rank < ranks; ++rank) {
-    if (ranks % size != 0 || !alike(rank))
-      throw Failure(fmt::format("'{}' takes nodes of equally many ranks, one after the other",
-                                arguments.name),
-                    kOption, "--ranks chooses and orders them");
-  }
-  Nodes nodes{.count = ranks / size};
-  std::set<machine::NodeId> seen;
-  for (int rank = 0; nodes.count > 1 && rank < size; ++rank) {
-    Rate slowest{INT64_MAX};
-    std::optional<machine::NodeId> nic;
-    for (const machine::LinkId link : machine->routes(rank, size + rank).path(0)) {
-      const machine::NodeId to = machine->links[static_cast<std::size_t>(link)].to;
-      const Rate rate = machine->class_of(link).bandwidth;
-      if (!rate.is_ideal()) slowest = std::min(slowest, rate);
-      if (!nic && machine->nodes[static_cast<std::size_t>(to)].kind == machine::NodeKind::nic)
-        nic = to;
-    }
-    if (!nic || !seen.insert(*nic).second) continue;
-    ++nodes.nics;
-    nodes.nic_bandwidth += static_cast<double>(slowest.bytes_per_second) / 1e9;
-  }
-  return nodes;
-}
-
 bool has_nvls(const KernelArguments& arguments) {
   if (arguments.ranks <= 2 || generation(arguments.machine).nvls_channels == 0) return false;
   if (arguments.machine == nullptr || arguments.machine->ranks() < arguments.ranks) return false;
@@ -118,31 +97,76 @@ bool has_nvls(const KernelArguments& arguments) {
   return !arguments.machine->multicast_switches(all).empty();
 }
 
-double ring_bandwidth(const Generation& found, const Nodes& nodes, Protocol protocol) {
-  const double bus =
-      nodes.count > 1 ? std::min(found.ring_bandwidth, nodes.nic_bandwidth) : found.ring_bandwidth;
-  if (protocol == Protocol::ll)
-    return std::min(found.ll_bandwidth.at(static_cast<std::size_t>(std::min(nodes.count, 3) - 1)),
-                    bus / 2);
+/// Rings and trees of the search graph: a node's own, or one for each of its NICs.
+int graph_channels(const Generation& found, const NcclNodes& nodes) {
+  return nodes.count == 1 ? found.channels / 2 : static_cast<int>(nodes.heads.size());
+}
+
+/// Twice as many are used; over several nodes from Hopper on at least 16.
+int channels_of(const Generation& found, const NcclNodes& nodes) {
+  const int channels = 2 * graph_channels(found, nodes);
+  if (nodes.count == 1) return channels;
+  return found.nvls_channels > 0 && channels < 16 ? 2 * channels : channels;
+}
+
+std::size_t scale_of(const NcclNodes& nodes) {
+  return static_cast<std::size_t>(std::min(nodes.count, 3) - 1);
+}
+
+double bus_bandwidth(const Generation& found, const NcclNodes& nodes) {
+  return nodes.count > 1 ? std::min(found.ring_bandwidth, nodes.nic_bandwidth)
+                         : found.ring_bandwidth;
+}
+
+double ring_bandwidth(const Generation& found, const NcclNodes& nodes, Protocol protocol) {
+  const double bus = bus_bandwidth(found, nodes);
+  if (protocol == Protocol::ll) return std::min(found.ll_bandwidth.at(scale_of(nodes)), bus / 2);
   if (protocol == Protocol::ll128)
-    return std::min(bus * 0.92, found.ll128_channel * found.channels / 2);
+    return std::min(bus * 0.92, found.ll128_channel * graph_channels(found, nodes));
   return bus;
 }
 
-/// Rings of a node's own channels, or two for each of its NICs, from Hopper on at least 16.
-int channels_of(const Generation& found, const Nodes& nodes) {
-  if (nodes.count == 1) return found.channels;
-  const int channels = 2 * nodes.nics;
-  return found.nvls_channels > 0 && channels < 16 ? 2 * channels : channels;
+/// `far`: steps from node to node.
+double ring_latency(const Generation& found, const NcclNodes& nodes, Protocol protocol, int steps,
+                    int far) {
+  const std::size_t at = column(protocol);
+  const double post = found.host_post * (protocol == Protocol::simple ? 3 : 1);
+  const double hop = nodes.count == 1 ? kRingHop.at(at) : std::max(kRingHop.at(at), post);
+  // With a rank per node nothing hides the network.
+  const double net = nodes.size == 1 ? kTreeNetHop.at(at) : kNetHop.at(at);
+  return kRingBase.at(at) + (steps - far) * hop + far * net;
+}
+
+double tree_time(const KernelArguments& arguments, const Generation& found, const NcclNodes& nodes,
+                 Protocol protocol) {
+  const std::size_t at = column(protocol);
+  const int graph = graph_channels(found, nodes);
+  double bus =
+      std::min(bus_bandwidth(found, nodes) * 0.92, graph * found.tree_channel.at(scale_of(nodes)));
+  if (protocol == Protocol::ll) bus = std::min(bus / 3.8, found.ll_bandwidth.at(scale_of(nodes)));
+  if (protocol == Protocol::ll128)
+    bus = std::min(bus * (nodes.count == 1 ? 7.0 / 9 : 120.0 / 128),
+                   graph * found.tree_ll128_channel.at(scale_of(nodes)));
+  if (nodes.size == 1) bus *= 0.85;  // up and down through one GPU
+  const std::int64_t size = arguments.size.count;
+  const auto power =
+      static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(size) >> 6));
+  if (power >= 1 && power <= kTreeShare.at(at).size()) bus *= kTreeShare.at(at).at(power - 1);
+  const int levels = std::bit_width(static_cast<unsigned>(nodes.count)) - 1;
+  const double latency =
+      kTreeBase.at(at) + 2 * ((nodes.size - 1) * kTreeHop.at(at) + levels * kTreeNetHop.at(at));
+  return latency + static_cast<double>(size) / 1000 / (bus / 2);
 }
 
 // topoGetAlgoInfo (src/enqueue.cc): fewer channels, then fewer threads, until every thread has
 // enough to do.
 void shrink(NcclChoice& choice, const KernelArguments& arguments) {
   const std::int64_t size = arguments.size.count;
-  const std::int64_t least = choice.protocol == Protocol::simple ? 64
-                             : choice.protocol == Protocol::ll   ? 8 * arguments.ranks
-                                                                 : 8;  // src/include/comm.h
+  const std::int64_t least =
+      choice.protocol == Protocol::simple ? 64
+      : choice.protocol == Protocol::ll && choice.algorithm == NcclAlgorithm::ring
+          ? 8 * arguments.ranks
+          : 8;  // src/include/comm.h
   while (choice.channels > 1 && size < choice.channels * choice.threads * least) --choice.channels;
   while (choice.threads % 128 == 0 && size < choice.channels * choice.threads * least)
     choice.threads /= 2;
@@ -170,10 +194,46 @@ int given_or(int chosen, const KernelArguments& arguments, const std::string& pa
 
 }  // namespace
 
+NcclNodes nccl_nodes(const KernelArguments& arguments) {
+  const machine::Machine* machine = arguments.machine;
+  const int ranks = arguments.ranks;
+  if (machine == nullptr || machine->ranks() < ranks) return {.size = ranks};
+  int size = 1;
+  while (size < ranks && machine->reach(0, size) != machine::Reach::network) ++size;
+  const auto alike = [&](int rank) {
+    const int first = rank / size * size;
+    return (rank == first || machine->reach(first, rank) != machine::Reach::network) &&
+           (first == 0 || machine->reach(0, rank) == machine::Reach::network);
+  };
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (ranks % size != 0 || !alike(rank))
+      throw Failure(fmt::format("'{}' takes nodes of equally many ranks, one after the other",
+                                arguments.name),
+                    kOption, "--ranks chooses and orders them");
+  }
+  NcclNodes nodes{.count = ranks / size, .size = size};
+  std::set<machine::NodeId> seen;
+  for (int rank = 0; nodes.count > 1 && rank < size; ++rank) {
+    Rate slowest{INT64_MAX};
+    std::optional<machine::NodeId> nic;
+    for (const machine::LinkId link : machine->routes(rank, size + rank).path(0)) {
+      const machine::NodeId to = machine->links[static_cast<std::size_t>(link)].to;
+      const Rate rate = machine->class_of(link).bandwidth;
+      if (!rate.is_ideal()) slowest = std::min(slowest, rate);
+      if (!nic && machine->nodes[static_cast<std::size_t>(to)].kind == machine::NodeKind::nic)
+        nic = to;
+    }
+    if (!nic || !seen.insert(*nic).second) continue;
+    nodes.heads.push_back(rank);
+    nodes.nic_bandwidth += static_cast<double>(slowest.bytes_per_second) / 1e9;
+  }
+  return nodes;
+}
+
 double nccl_time(const KernelArguments& arguments, Collective collective, NcclAlgorithm algorithm,
                  Protocol protocol) {
   const Generation& found = generation(arguments.machine);
-  const Nodes nodes = nodes_of(arguments);
+  const NcclNodes nodes = nccl_nodes(arguments);
   const int steps = ring_steps(collective, arguments.ranks);
   const double share = static_cast<double>(arguments.ranks) / steps;
   const double kilobytes = static_cast<double>(arguments.size.count) / 1000;
@@ -186,11 +246,10 @@ double nccl_time(const KernelArguments& arguments, Collective collective, NcclAl
         found.ring_bandwidth * found.nvls_efficiency * (heads - 1) / heads * 2 * share;
     return kNvlsHop + kilobytes / bus;
   }
-  const std::size_t at = column(protocol);
+  if (algorithm == NcclAlgorithm::tree)
+    return collective == Collective::all_reduce ? tree_time(arguments, found, nodes, protocol) : -1;
   const int far = nodes.count == 1 ? 0 : ring_steps(collective, nodes.count);
-  const double hop =
-      kRingHop.at(at) * (nodes.count > 1 && protocol == Protocol::ll ? kLlNextToNet : 1);
-  double latency = kRingBase.at(at) + (steps - far) * hop + far * kNetHop.at(at);
+  double latency = ring_latency(found, nodes, protocol, steps, far);
   const bool plateau = nodes.count > 1 && protocol == Protocol::simple &&
                        collective == Collective::all_reduce &&
                        arguments.size.count >= 64LL * channels_of(found, nodes) * arguments.ranks;
@@ -205,8 +264,8 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
       collective == Collective::all_reduce ? arguments.word("algorithm") : "auto";
   NcclChoice choice;
   double best = -1;
-  for (const NcclAlgorithm a : {NcclAlgorithm::ring, NcclAlgorithm::nvls}) {
-    if (algorithm != "auto" && (algorithm == "nvls") != (a == NcclAlgorithm::nvls)) continue;
+  for (const auto& [a, name] : kAlgorithms) {
+    if (algorithm != "auto" && algorithm != name) continue;
     for (const Protocol p : kProtocols) {
       if (protocol != "auto" && protocol != kProtocolNames.at(column(p))) continue;
       const double time = nccl_time(arguments, collective, a, p);
@@ -222,7 +281,9 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
                   kOption,
                   "NVLS needs more than 2 ranks, a machine whose switch can multicast, and "
                   "protocol simple");
-  choice.channels = channels_of(found, nodes_of(arguments));
+  const NcclNodes nodes = nccl_nodes(arguments);
+  choice.channels = channels_of(found, nodes);
+  choice.trees = graph_channels(found, nodes);
   if (choice.algorithm == NcclAlgorithm::nvls) {
     choice.channels = found.nvls_channels;
     choice.threads = 640;
@@ -230,7 +291,11 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
     choice.threads = choice.protocol == Protocol::ll128 ? 640 : 512;
     shrink(choice, arguments);
     limit_to_cells(choice, arguments, collective);
-    if (choice.protocol == Protocol::simple) choice.threads += 32;  // the warp that posts
+    if (choice.algorithm == NcclAlgorithm::tree) {
+      choice.threads = 640;  // always
+    } else if (choice.protocol == Protocol::simple) {
+      choice.threads += 32;  // the warp that posts
+    }
   }
   choice.channels = given_or(choice.channels, arguments, "channels", 1, 64);  // MAXCHANNELS
   choice.threads = given_or(choice.threads, arguments, "threads", 64, 1024);
@@ -238,24 +303,43 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
 }
 
 NcclChoice choose_nccl_peer(const KernelArguments& arguments, Bytes bytes) {
-  if (nodes_of(arguments).count > 1)
-    throw Failure(fmt::format("'{}' is NCCL inside one node", arguments.name), kOption,
-                  "give fewer ranks, or name the algorithm: all-to-all/direct");
-  const auto all = static_cast<unsigned>(generation(arguments.machine).channels);
-  unsigned most = std::bit_ceil(all);  // src/graph/paths.cc: halved until all peers have theirs
-  while (most > 1 && most * static_cast<unsigned>(arguments.ranks) > std::bit_ceil(all)) most /= 2;
-  const std::int64_t parts = (bytes.count + 64 * 1024 - 1) / (64 * 1024);
+  const NcclNodes nodes = nccl_nodes(arguments);
+  const Generation& found = generation(arguments.machine);
+  const auto ranks = static_cast<unsigned>(arguments.ranks);
+  const unsigned all = std::bit_ceil(static_cast<unsigned>(channels_of(found, nodes)));
   NcclChoice choice;
-  choice.channels = static_cast<int>(std::clamp<std::int64_t>(parts, 1, most));
-  while (choice.channels < static_cast<int>(most) && bytes.count > choice.channels * (16LL << 20))
+  choice.step = nodes.count > 1 ? KiB(128) : KiB(512);  // P2P_NET_CHUNKSIZE, P2P_NVL_CHUNKSIZE
+  // src/graph/paths.cc: over nodes a channel for each 14 GB/s of the GPU's NIC, so many that a
+  // workgroup has no more than 8 peers.
+  unsigned most = all;
+  if (nodes.count > 1) {
+    const double nic = nodes.nic_bandwidth / static_cast<double>(nodes.heads.size());
+    most = std::bit_ceil(static_cast<unsigned>(std::ceil(std::floor(nic) / 14)));
+    while (most > 1 && most * ((ranks + 7) / 8) > all) most /= 2;
+  }
+  unsigned least = most;  // src/enqueue.cc: halved until all peers have theirs
+  while (least > 1 && least * ranks > all) least /= 2;
+  if (nodes.count == 1) most = least;
+  const std::int64_t least_part = choice.step.count / (nodes.count > 1 ? 2 : 8);
+  const std::int64_t most_part = choice.step.count * (nodes.count > 1 ? 1 : 32);
+  const std::int64_t parts = (bytes.count + least_part - 1) / least_part;
+  choice.channels = static_cast<int>(std::clamp<std::int64_t>(parts, 1, least));
+  while (choice.channels <= static_cast<int>(most / 2) && bytes.count > choice.channels * most_part)
     choice.channels *= 2;
   choice.channels = given_or(choice.channels, arguments, "channels", 1, most);
   const std::string& protocol = arguments.word("protocol");
   const bool small = bytes.count <= choice.channels * (16LL << 10);
   choice.protocol =
       protocol == "ll" || (protocol == "auto" && small) ? Protocol::ll : Protocol::simple;
-  // A workgroup of 640 threads serves a send and a receive at once.
-  choice.threads = 320;
+  if (choice.protocol == Protocol::ll) {
+    choice.step = KiB(32);
+  } else if (nodes.count > 1 && bytes < choice.step * 8) {
+    choice.step = bytes < choice.step ? KiB(32) : KiB(64);
+  }
+  // A workgroup of 640 threads serves a send and a receive at once, of each of its peers.
+  const unsigned peers =
+      nodes.count == 1 ? 1 : (ranks * static_cast<unsigned>(choice.channels) + all - 1) / all;
+  choice.threads = std::max(32, static_cast<int>(320 / peers / 32 * 32));
   return choice;
 }
 

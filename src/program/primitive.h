@@ -183,7 +183,12 @@ class Cursor {
   bool fifo_stage(const Op& op, Region slice, Primitive& out);
   bool fifo_wait(const Op& op, Primitive& out);
   void fifo_move(const Op& op, Region slice, Primitive& out);
-  void fifo_post(const Op& op, Region slice, Primitive& out);
+  bool fifo_credits(const Op& op, Primitive& out);
+  bool fifo_remote_credit(const ConnectionRef& from, Primitive& out);
+  bool fifo_tails(const Op& op, Primitive& out);
+  bool fifo_post(const ConnectionRef& to, Region slice, Primitive& out);
+  bool has_tail(const Op& op, bool incoming) const;
+  int peer_of(const ConnectionRef& connection) const;
   Access fifo_access(int from, int to) const;
   Span slot(int owner, std::int32_t buffer, std::int64_t step, Access access) const;
 

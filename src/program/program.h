@@ -196,8 +196,12 @@ struct Op {
                         ///< NIC takes it to the others
   ConnectionRef send_to{};    ///< send, recv_*_send
   ConnectionRef recv_from{};  ///< recv*
-  std::int32_t slice = 0;     ///< thread-block group: this workgroup's share ...
-  std::int32_t slices = 1;    ///< ... of that many, in units of the program's alignment
+  /// Nodes of a tree: what arrives through these is reduced with the rest (recv_reduce_*), and what
+  /// is sent goes to these as well. All have the same number of slots per operation.
+  std::vector<ConnectionRef> more_from{};
+  std::vector<ConnectionRef> more_to{};
+  std::int32_t slice = 0;   ///< thread-block group: this workgroup's share ...
+  std::int32_t slices = 1;  ///< ... of that many, in units of the program's alignment
   std::int32_t barrier_id = 0;
   std::int32_t workgroups = 0;  ///< barrier
   // loop: `count` times; or, with unit > 0, once per piece of `unit` bytes of `unit_chunks` chunks,
@@ -223,7 +227,8 @@ struct Body {
 
 struct Kernel {
   std::string name{};
-  std::int32_t threads = 1024;  ///< per workgroup
+  std::int32_t threads = 1024;             ///< per workgroup
+  std::vector<std::int32_t> threads_of{};  ///< by workgroup, where they differ; empty: `threads`
   std::int32_t grain = 16;  ///< bytes that a thread moves at a time; more where a wavefront issues
                             ///< bulk copies (128: 4 KiB each with 32 threads)
   std::int32_t unroll = 0;  ///< iterations of a copy loop whose loads are in flight together; 0:
@@ -238,6 +243,10 @@ struct Kernel {
   /// (sync.op_overhead is that of a library's code around it).
   bool bare = false;
   std::vector<std::int32_t> bodies{};  ///< one entry per workgroup: index into Program::bodies
+
+  std::int32_t threads_in(std::size_t workgroup) const {
+    return threads_of.empty() ? threads : threads_of.at(workgroup);
+  }
 };
 
 /// An item of a stream, started when the one before it is done.

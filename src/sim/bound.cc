@@ -103,12 +103,12 @@ class Walk {
         }
         if (item.kind != program::StreamItem::Kind::kernel) continue;
         const program::Kernel& kernel = program_.kernels[index(item.index)];
-        std::int64_t number = 0;
-        for (const std::int32_t body : kernel.bodies) {
+        for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
           Agent agent;
           agent.rank = rank;
-          agent.cursor = std::make_unique<program::Cursor>(program_, rank, body);
-          agent.waves = (kernel.threads + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
+          agent.cursor = std::make_unique<program::Cursor>(program_, rank, kernel.bodies[w]);
+          agent.waves =
+              (kernel.threads_in(w) + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
           agent.posts_apart = kernel.posts_apart && agent.waves > 1;
           if (agent.posts_apart) --agent.waves;
           agent.grain = kernel.grain;
@@ -116,7 +116,8 @@ class Walk {
           agent.unroll =
               std::max<std::int64_t>(1, kernel.unroll > 0 ? kernel.unroll : model.cu_unroll);
           agent.lead = agent.rest = agent.poster =
-              start + number++ * model.dispatch_interval.fs + model.dispatch_latency.fs;
+              start + static_cast<std::int64_t>(w) * model.dispatch_interval.fs +
+              model.dispatch_latency.fs;
           agents_.push_back(std::move(agent));
         }
       }

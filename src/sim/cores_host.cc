@@ -44,23 +44,23 @@ void Cores::make_groups(int rank) {
       kernels_.back().rank = rank;
       kernels_.back().stream = static_cast<std::int32_t>(s);
       kernels_.back().kernel = item.index;
-      for (const std::int32_t body : kernel.bodies) {
+      for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
         kernels_.back().groups.push_back(static_cast<std::int32_t>(groups_.size()));
         groups_.emplace_back();
         Workgroup& group = groups_.back();
-        group.cursor = std::make_unique<program::Cursor>(program_, rank, body);
+        group.cursor = std::make_unique<program::Cursor>(program_, rank, kernel.bodies[w]);
         group.rank = rank;
         group.kernel = run;
         group.index = number++;
-        group.body = body;
-        group.threads = kernel.threads;
+        group.body = kernel.bodies[w];
+        group.threads = kernel.threads_in(w);
         group.first_wave = static_cast<std::int32_t>(waves_.size());
-        group.waves = static_cast<std::int32_t>((kernel.threads + wavefront - 1) / wavefront);
+        group.waves = static_cast<std::int32_t>((group.threads + wavefront - 1) / wavefront);
         group.movers = group.waves - (kernel.posts_apart && group.waves > 1 ? 1 : 0);
-        for (std::int32_t w = 0; w < group.waves; ++w) {
+        for (std::int32_t i = 0; i < group.waves; ++i) {
           waves_.emplace_back();
           waves_.back().workgroup = static_cast<std::int32_t>(groups_.size()) - 1;
-          waves_.back().index = w;
+          waves_.back().index = i;
         }
       }
     }
@@ -211,7 +211,8 @@ void Cores::dispatch(std::int32_t run, std::int64_t now) {
   KernelRun& kernel = kernels_[index(run)];
   RankState& state = ranks_[index(kernel.rank)];
   const machine::GpuModel& model = machine_.model(kernel.rank);
-  const std::int32_t cu = find_cu(state, model, program_.kernels[index(kernel.kernel)].threads);
+  const std::int32_t threads = groups_[index(kernel.groups[index(kernel.next)])].threads;
+  const std::int32_t cu = find_cu(state, model, threads);
   if (cu < 0) {
     state.blocked_kernels.push_back(run);
     return;

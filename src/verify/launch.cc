@@ -31,11 +31,11 @@ void Interpreter::create_workgroups() {
         }
         if (item.kind != StreamItem::Kind::kernel) continue;
         const program::Kernel& kernel = program_.kernels.at(static_cast<std::size_t>(item.index));
-        for (std::int32_t body : kernel.bodies) {
+        for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
           launched.push_back(static_cast<Actor>(workgroups_.size()));
-          Workgroup& workgroup = workgroups_.emplace_back(program_, rank, body);
+          Workgroup& workgroup = workgroups_.emplace_back(program_, rank, kernel.bodies[w]);
           workgroup.number = number++;
-          workgroup.threads = std::max(kernel.threads, 1);
+          workgroup.threads = std::max(kernel.threads_in(w), 1);
           workgroup.grain = std::max(kernel.grain, 1);
           workgroup.stream = static_cast<std::int32_t>(state.streams.size() - 1);
         }

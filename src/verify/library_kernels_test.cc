@@ -68,6 +68,30 @@ TEST(NcclKernels, rings_over_several_nodes_are_right) {
   }
 }
 
+TEST(NcclKernels, trees_are_right_in_every_protocol) {
+  for (const int ranks : {2, 3, 8, 16}) {
+    for (const std::string protocol : {"ll", "ll128", "simple"}) {
+      const plan::Parameters tree{{"algorithm", "tree"}, {"protocol", protocol}};
+      expect_right("all-reduce/nccl", ranks, 512, tree);
+      expect_right("all-reduce/nccl", ranks, 96 << 10, tree);
+    }
+  }
+  expect_right("all-reduce/nccl", 3, 6 << 20,
+               {{"algorithm", "tree"}, {"protocol", "simple"}, {"channels", "1"}});
+}
+
+TEST(NcclKernels, trees_and_grouped_sends_over_several_nodes_are_right) {
+  for (const std::string name : {"clos:2x1x2", "clos:3x1x2", "clos:5x1x1", "clos:8x1x1"}) {
+    const machine::Machine machine = machine::load(name);
+    const int ranks = machine.ranks();
+    for (const std::string protocol : {"ll", "ll128", "simple"})
+      expect_right("all-reduce/nccl", ranks, 1 << 20,
+                   {{"algorithm", "tree"}, {"protocol", protocol}}, &machine);
+    for (const std::int64_t bytes : {1 << 10, 160 << 10})
+      expect_right("all-to-all/nccl", ranks, ranks * bytes, {}, &machine);
+  }
+}
+
 TEST(NcclKernels, rings_over_the_cube_mesh_are_right) {
   const machine::Machine machine = machine::load("dgx1-v100");
   expect_right("all-reduce/nccl", 8, 6 << 20, {}, &machine);
