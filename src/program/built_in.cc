@@ -104,6 +104,15 @@ std::vector<LowerParameter> lower_parameters() {
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.compute_workgroups = positive(n, v, 4096);
        }},
+      {general,
+       {"stages",
+        "gemm.stages",
+        {},
+        "steps along k whose operands a workgroup holds: in use, or on their way; default: the "
+        "device's"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.stages = positive(n, v, 64);
+       }},
       {any,
        {"realization",
         "load-store",

@@ -67,6 +67,7 @@ bool Reference::is_progress(EventKind kind, std::int32_t b) {
     case kEngineDone:
     case kKernelStart:
     case kStreamNext:
+    case kComputed:
       return true;
     default:
       return false;
@@ -156,6 +157,9 @@ void Reference::handle(const Event& event) {
       return;
     case kDispatch:
       dispatch(event.a, now);
+      return;
+    case kComputed:
+      computed(event.a, now);
       return;
     case kKernelStart: {
       const Spent spent = take(event.b);

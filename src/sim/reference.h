@@ -48,7 +48,8 @@ class Reference {
     kRetry,
     kSwitch,
     kAnswer,
-    kQueue
+    kQueue,
+    kComputed
   };
   void handle(const Event& event);
   void prefetch() const;
@@ -124,6 +125,7 @@ class Reference {
     LineMap<PacketLine> packets;
   };
   void at_slice(std::int32_t id, std::int64_t now);
+  std::int64_t serve_operand(std::int32_t server, Request& request, std::int64_t now);
   void look_up(std::int32_t id, std::int64_t ready);
   void look_up_burst(std::int32_t id, std::int64_t ready);
   void at_memory(std::int32_t id, std::int64_t now);
@@ -157,6 +159,7 @@ class Reference {
     drain,
     flush,
     compute,
+    stage,  ///< for a place for operands
     finished
   };
   struct Wave {
@@ -166,11 +169,12 @@ class Reference {
     std::uint32_t tag = 0;      ///< on its CU
     std::int64_t position = 0;  ///< primitive of the workgroup
     std::int32_t last_op = -1;
-    std::int32_t epoch = 0;       ///< syncs passed
-    std::int32_t in_flight = 0;   ///< loads, or polls
-    std::int32_t own_stores = 0;  ///< posted in the present epoch, not acknowledged
-    std::int64_t next = 0;        ///< move: first byte of the next iteration of this wavefront
-    std::int32_t step = 0;        ///< progress inside a primitive
+    std::int32_t epoch = 0;         ///< syncs passed
+    std::int32_t in_flight = 0;     ///< loads, or polls
+    std::int32_t own_stores = 0;    ///< posted in the present epoch, not acknowledged
+    std::int64_t next = 0;          ///< move: first byte of the next iteration of this wavefront
+    std::int32_t step = 0;          ///< progress inside a primitive
+    std::int32_t product_step = 0;  ///< posted computes passed
     Waiting waiting = Waiting::running;
     Cause packet_cause;  ///< a packet that a failed load waited for
     std::vector<Watched> watched;
@@ -180,6 +184,14 @@ class Reference {
     std::int32_t passed = 0;
     std::int32_t arrived = 0;  ///< sync
     std::int64_t begin = -1;
+  };
+  struct ProductStep {        ///< operands under way, then a compute; reference_compute.cc
+    Time time{};              ///< of the compute
+    Time sustained{};         ///< of all compute units together, under the power limit
+    std::int32_t posted = 0;  ///< wavefronts whose loads are posted
+    std::int64_t loads = 0;   ///< that have not returned
+    bool started = false;
+    Spent spent{};  ///< of what came last, then until the end
   };
   struct Workgroup {
     std::unique_ptr<program::Cursor> cursor;
@@ -198,7 +210,9 @@ class Reference {
     std::vector<std::int64_t> barrier_rounds;  ///< by barrier id
     std::int32_t draining = -1;                ///< wavefront that waits for stores
     std::int32_t flushing = -1;
-    std::int64_t compute_end = 0;  ///< of the compute that goes on beside it
+    std::deque<ProductStep> steps;  ///< not ended, from number first_step
+    std::int32_t first_step = 0;
+    std::int32_t joining = -1;  ///< the last wavefront at a sync that waits for their end
     Cause flushed;
   };
   /// What waits for a slot of its CU: a request, or the rest of an instruction.
@@ -212,6 +226,7 @@ class Reference {
     Intent intent = Intent::load;
     bool last = false;
     bool bypass_l1 = false;
+    std::int32_t product_step = 0;  ///< posted loads
   };
   struct Cu {
     std::int64_t issue_free = 0;
@@ -239,6 +254,8 @@ class Reference {
   void poll_round(std::int32_t wave, std::int64_t now);
   void poll_returned(std::int32_t id, std::int64_t now);
   bool arrive(std::int32_t wave, Step& step, std::int64_t now);
+  static std::int32_t joined(const Workgroup& group, const Step& step);
+  void release_sync(std::int32_t wave, const Step& step, std::int64_t now);
   bool drained(const Wave& wave) const;
   void request_memory(std::int32_t wave, const program::Span& span, std::int64_t begin,
                       std::int64_t end, Intent intent, bool last, std::int64_t now);
@@ -265,14 +282,30 @@ class Reference {
   Granularity granularity(const Workgroup& group, const program::Primitive& primitive) const;
   std::int64_t unroll(const Workgroup& group) const;
 
+  // --- reference_compute.cc
+  Server& matrix_units(const Workgroup& group);  ///< of its CU
+  std::int64_t use_matrix_units(const Workgroup& group, Time time, std::int64_t now);
+  bool compute(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
+  bool post_compute(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
+  void post_loads(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
+  static ProductStep& product_step(Workgroup& group, std::int32_t number);
+  void operand_loaded(std::int32_t group, const Request& request, std::int64_t now);
+  std::int64_t stages(const Workgroup& group) const;
+  void start_computes(std::int32_t group, std::int64_t now);
+  std::int64_t limit_power(const Workgroup& group, const ProductStep& step, std::int64_t now);
+  void computed(std::int32_t group, std::int64_t now);
+
   // --- reference_host.cc: streams, kernels, dispatch; _engines.cc: proxies, engines; _copies.cc
   struct KernelRun {
     std::int32_t rank = 0, stream = 0, kernel = 0;
-    std::int32_t next = 0;    ///< next workgroup to dispatch
-    std::int32_t done = 0;    ///< workgroups that have ended
-    std::int64_t stores = 0;  ///< not acknowledged
-    bool ended = false;       ///< the stream has been told
-    std::int64_t launch = 0;  ///< the rank's how-many-th
+    std::int32_t next = 0;             ///< next workgroup to dispatch
+    std::int32_t done = 0;             ///< workgroups that have ended
+    std::int64_t stores = 0;           ///< not acknowledged
+    bool ended = false;                ///< the stream has been told
+    bool products = false;             ///< it computes matrix products
+    std::int64_t products_began = -1;  ///< its first step of one
+    std::int64_t power_free = 0;       ///< when the power limit lets the next step through
+    std::int64_t launch = 0;           ///< the rank's how-many-th
     std::vector<std::int32_t> groups;
     Spent spent{};  ///< of the dispatcher: sums to the time of the last dispatch
   };

@@ -68,6 +68,8 @@ void Reference::at_slice(std::int32_t id, std::int64_t now) {
     ++server.requests;
     ++hops_;
     request.spent.charge(Reason::l2, departure - now);
+  } else if (request.intent == Intent::posted_load && request.target == request.source) {
+    departure = serve_operand(number, request, now);
   } else {
     request.carried = request.bytes;
     departure = serve(number, request, now);
@@ -94,6 +96,21 @@ void Reference::at_slice(std::int32_t id, std::int64_t now) {
   } else {
     look_up(id, ready);
   }
+}
+
+// Clusters share operands, and requests for a line are coalesced in front of the L2: what a slice
+// takes for one is that of all it serves together (gemm.l2_rate, as in the model of products).
+std::int64_t Reference::serve_operand(std::int32_t number, Request& request, std::int64_t now) {
+  Server& server = fabric_.servers[index(number)];
+  const machine::GpuModel& model = machine_.model(request.target);
+  const std::int64_t service = model.gemm_l2_rate.time_for(request.bytes * model.l2_slices).fs;
+  const std::int64_t departure = std::max(now, server.free) + service;
+  server.busy += service;
+  server.free = departure;
+  ++server.requests;
+  ++hops_;
+  request.spent.charge(Reason::l2, departure - now);
+  return departure;
 }
 
 void Reference::look_up(std::int32_t id, std::int64_t ready) {
@@ -177,8 +194,7 @@ void Reference::at_memory(std::int32_t id, std::int64_t now) {
   GpuState& gpu = gpus_[index(rank)];
   const std::int32_t channel = channel_of(rank, request.line);
   const std::int32_t base = fabric_.gpu_base[index(rank)];
-  const bool read = request.intent == Intent::load || request.intent == Intent::poll ||
-                    request.intent == Intent::member_load || request.reads_source;
+  const bool read = is_load(request.intent) || request.reads_source;
   if (request.intent != Intent::burst) {
     // The L2 fetches whole lines; without an L2 only the sectors that were asked for.
     request.carried = gpu.l2.exists() ? static_cast<std::int32_t>(line_size_) : request.bytes;
@@ -259,8 +275,7 @@ void Reference::reply(std::int32_t id, std::int64_t now) {
     return;
   }
   const GpuLayout& layout = *fabric_.layout[index(request.target)];
-  const bool load = request.intent == Intent::load || request.intent == Intent::poll ||
-                    request.intent == Intent::member_load;
+  const bool load = is_load(request.intent);
   const std::int32_t base = fabric_.gpu_base[index(request.target)];
   if (request.is_member()) {
     const std::int32_t port = fabric_.port_of(fabric_.reverse[index(request.route)]);
