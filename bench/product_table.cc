@@ -46,8 +46,10 @@ plan::Plan product_of(const machine::GemmShape& shape, machine::MatrixTile tile)
 
 /// The period of repetitions in a graph, with the caches as the one before left them.
 double simulated_us(const machine::Machine& machine, const plan::Plan& plan) {
+  // Nothing moves: with copy engines no workgroup of communication takes a compute unit.
   const program::Program program =
-      program::lower(plan, {.compute_workgroups = static_cast<int>(machine.model(0).cu_count)});
+      program::lower(plan, {.compute_workgroups = static_cast<int>(machine.model(0).cu_count),
+                            .realization = program::Realization::copy_engine});
   const program::Program bound =
       program::bind(program, &machine, {.size = program.fixed_size, .type = *program.fixed_type});
   return sim::simulate(machine, bound, {.launch = sim::Launch::graph, .warmup = 1, .iterations = 1})

@@ -106,10 +106,9 @@ std::vector<LowerParameter> lower_parameters() {
        }},
       {general,
        {"stages",
-        "gemm.stages",
+        "the device's gemm.stages",
         {},
-        "steps along k whose operands a workgroup holds: in use, or on their way; default: the "
-        "device's"},
+        "steps along k whose operands a workgroup holds: in use, or on their way"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.stages = positive(n, v, 64);
        }},

@@ -134,15 +134,16 @@ void Reference::start_computes(std::int32_t id, std::int64_t now) {
   }
 }
 
-// From gemm.burst_time after a kernel's first step on, the power limit holds: the steps of all
-// workgroups take their turns at the rate that the device sustains.
+// From gemm.burst_time after a kernel's first step on, the power limit holds: as in the model of
+// products, the steps of all workgroups have since then done no more than the device sustains. What
+// idle times save may be spent later.
 std::int64_t Reference::limit_power(const Workgroup& group, const ProductStep& step,
                                     std::int64_t now) {
   if (step.sustained.fs <= 0) return now;
   KernelRun& kernel = kernels_[index(group.kernel)];
   if (kernel.products_began < 0) kernel.products_began = now;
   if (now - kernel.products_began < machine_.model(group.rank).gemm_burst_time.fs) return now;
-  kernel.power_free = std::max(kernel.power_free, now) + step.sustained.fs;
+  kernel.power_free = (kernel.power_free > 0 ? kernel.power_free : now) + step.sustained.fs;
   Server& alu = matrix_units(group);
   return alu.free = std::max(alu.free, kernel.power_free);
 }
