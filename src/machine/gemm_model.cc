@@ -11,7 +11,6 @@ namespace {
 
 // What the kernels are like, alike on all devices. Fitted to the H100 (docs/gemm.md).
 constexpr double kLoopCycles = 115;    // barriers and address arithmetic of one step along k
-constexpr double kStages = 4;          // steps along k whose loads are in flight, where they fit
 constexpr double kStoreShare = 0.22;   // of a CU's port, which the epilogue's stores reach
 constexpr double kSplitTime = 0.7e-6;  // the parts of a tile wait for each other
 // Kernels of 4-byte types: operands that lie across k go through registers.
@@ -137,19 +136,6 @@ class Problem {
   }
   double steps() const { return steps_; }
 
- private:
-  /// Share of the operands that a cache holds from the last turn of a loop. Random replacement: a
-  /// loop over twice the cache finds nothing.
-  double resident(double cache) const {
-    if (options_.cold || cache <= 0) return 0;
-    return std::clamp(2 - (inputs_ + output_) / cache, 0.0, 1.0);
-  }
-
-  double stages(const Kernel& kernel) const {
-    return std::clamp(std::floor(number(model_.gemm_buffer.count) / kernel.step_bytes()), 1.0,
-                      kStages);
-  }
-
   /// Of one workgroup: its part of C, and with split-K the parts as float32, written and read back.
   double epilogue_time(const Kernel& kernel) const {
     const double port = number(model_.noc_cu_rate.bytes_per_second);
@@ -163,6 +149,19 @@ class Problem {
       time += kSplitTime + time_for(sums, store) + time_for(sums, port);
     }
     return time;
+  }
+
+ private:
+  /// Share of the operands that a cache holds from the last turn of a loop. Random replacement: a
+  /// loop over twice the cache finds nothing.
+  double resident(double cache) const {
+    if (options_.cold || cache <= 0) return 0;
+    return std::clamp(2 - (inputs_ + output_) / cache, 0.0, 1.0);
+  }
+
+  double stages(const Kernel& kernel) const {
+    return std::clamp(std::floor(number(model_.gemm_buffer.count) / kernel.step_bytes()), 1.0,
+                      number(model_.gemm_stages));
   }
 
   struct Traffic {
@@ -313,6 +312,18 @@ Time gemm_tile_time(const GpuModel& model, MatrixTile tile, std::int64_t k, Data
   check(model, shape, options);
   const Problem problem(model, shape, options);
   return time_of(problem.steps() * problem.step_time({.tile = tile}));
+}
+
+Time gemm_epilogue_time(const GpuModel& model, MatrixTile tile, DataType type) {
+  const GemmShape shape{.m = tile.m, .n = tile.n, .k = 1, .type = type};
+  const GemmOptions options;
+  check(model, shape, options);
+  return time_of(Problem(model, shape, options).epilogue_time({.tile = tile}));
+}
+
+Time gemm_sustained_time(const GpuModel& model, std::int64_t flop, DataType type) {
+  return time_of(number(flop) / (number(model.cu_count * matrix_rate(model, type)) *
+                                 number(model.gemm_sustained_clock.hertz)));
 }
 
 }  // namespace hemiola::machine

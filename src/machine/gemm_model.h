@@ -82,4 +82,11 @@ double gemm_time_us(const GpuModel& model, const GemmShape& shape, const GemmOpt
 /// at the clock of short loads; operands are at hand. Throws Failure as estimate_gemm() does.
 Time gemm_tile_time(const GpuModel& model, MatrixTile tile, std::int64_t k, DataType type);
 
+/// What one compute unit takes for the epilogue of `tile`: its results, of the operands' type, on
+/// their way through registers and out of its port.
+Time gemm_epilogue_time(const GpuModel& model, MatrixTile tile, DataType type);
+
+/// What the power limit lets all compute units together take for so many flop.
+Time gemm_sustained_time(const GpuModel& model, std::int64_t flop, DataType type);
+
 }  // namespace hemiola::machine

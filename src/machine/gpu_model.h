@@ -60,8 +60,11 @@ struct GpuModel {
   // Matrix products by the vendor's library (gemm_model.h).
   Frequency gemm_clock{1'000'000'000};            ///< gemm.clock: under a short load
   Frequency gemm_sustained_clock{1'000'000'000};  ///< gemm.sustained_clock: under the power limit
-  Time gemm_burst_time{0};        ///< gemm.burst_time: of full load until the power limit holds
-  Time gemm_setup{0};             ///< gemm.setup: of a kernel before its first loads
+  Time gemm_burst_time{0};  ///< gemm.burst_time: of full load until the power limit holds
+  Time gemm_setup{0};       ///< gemm.setup: of a kernel before its first loads
+  /// gemm.stages: steps along k whose operands a CU holds, in use or on their way, as far as they
+  /// fit gemm.buffer
+  std::int64_t gemm_stages = 2;
   Bytes gemm_buffer{128 * 1024};  ///< gemm.buffer: operands of a CU, in use or on their way
   /// gemm.l2_rate: of all L2s to all CUs, a line that serves several CUs counted for each
   Rate gemm_l2_rate{};

@@ -245,6 +245,7 @@ constexpr std::array kParameters{
               kFrequencyHint},
     time<&M::gemm_burst_time, 0>("gemm.burst_time", "full load until the power limit holds"),
     time<&M::gemm_setup, 0>("gemm.setup", "of a matrix product's kernel before its first loads"),
+    count<&M::gemm_stages, 64>("gemm.stages", "steps along k whose operands a compute unit holds"),
     bytes<&M::gemm_buffer, 1>("gemm.buffer", "operands of a compute unit, in use or on their way"),
     rate<&M::gemm_l2_rate>("gemm.l2_rate", "operands from the L2, counted at each compute unit"),
     count<&M::gemm_tile_cus, 64>("gemm.tile_cus", "compute units that can share one tile"),

@@ -104,6 +104,14 @@ std::vector<LowerParameter> lower_parameters() {
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.compute_workgroups = positive(n, v, 4096);
        }},
+      {general,
+       {"stages",
+        "the device's gemm.stages",
+        {},
+        "steps along k whose operands a workgroup holds: in use, or on their way"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.stages = positive(n, v, 64);
+       }},
       {any,
        {"realization",
         "load-store",

@@ -109,12 +109,12 @@ TEST(Cursor, an_operand_of_rows_is_sliced_across_them) {
                                                                        {4 * kChunk, kChunk}}));
 }
 
-TEST(Cursor, a_compute_loads_while_it_computes_and_stores_after_a_sync) {
+TEST(Cursor, a_compute_posts_its_loads_and_stores_after_a_sync) {
   Op op{.kind = OpKind::compute, .src = {local(0, 0, 2), local(0, 4)}, .dst = {local(1, 3)}};
   op.flop = 5;
   EXPECT_EQ(expand(bound(program_of({op}))),
-            (Lines{"compute", "move 128 0.input@0", "move 64 0.input@256", "sync",
-                   "move 64 -> 0.output@192"}));
+            (Lines{"move 128 0.input@0 posted", "move 64 0.input@256 posted", "compute posted",
+                   "sync", "move 64 -> 0.output@192"}));
   EXPECT_EQ(expand(bound(program_of({{.kind = OpKind::compute}}))), Lines{"compute"});
 }
 

@@ -81,6 +81,7 @@ inline std::string text(const Primitive& p, const Program& program) {
   if (!p.system_scope) out += " device";
   if (p.consume) out += " consume";
   if (p.remote) out += " remote";
+  if (p.posted) out += " posted";
   return out;
 }
 

@@ -336,31 +336,33 @@ bool Cursor::expand_move(const Op& op, Primitive& out) {
   return false;
 }
 
-/// The compute starts, the sources are loaded meanwhile; after a sync the destinations are stored.
+/// The sources are posted, then the compute that waits for them; after a sync the destinations are
+/// stored. Loads into shared memory (cp.async, TMA) look into no L1.
 bool Cursor::expand_compute(const Op& op, Primitive& out) {
   const auto sources = static_cast<std::int64_t>(op.src.size());
   const auto operands = sources + static_cast<std::int64_t>(op.dst.size());
-  if (stage_ == 0) {
+  if (part_ == sources && stage_ == 0) {
     stage_ = 1;
     out.kind = PrimitiveKind::compute;
     out.flop = op.flop;
     out.product = op.product;
     out.bytes = op.bytes.count;
     out.duration = op.duration;
-    out.overlaps = operands > 0;
+    out.posted = operands > 0;
     return true;
   }
-  if (part_ >= sources && operands > 0 && stage_ == 1) {
+  if (part_ == operands) return false;
+  const bool loads = part_ < sources;
+  if (!loads && stage_ == 1) {
     stage_ = 2;
     out.kind = PrimitiveKind::sync;
     return true;
   }
-  if (part_ >= operands) return false;
-  const bool loads = part_ < sources;
   const Operand& operand = loads ? op.src[static_cast<std::size_t>(part_)]
                                  : op.dst[static_cast<std::size_t>(part_ - sources)];
   ++part_;
   out.kind = PrimitiveKind::move;
+  out.posted = loads;
   const Region all = region(op, operand, 0);
   out.bytes = all.bytes;
   (loads ? out.src : out.dst).push_back(span(operand, all));

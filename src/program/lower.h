@@ -36,6 +36,7 @@ struct LowerOptions {
   Realization realization = Realization::load_store;
   Sync sync = Sync::own;
   int threads = 0;  ///< per workgroup
+  int stages = 0;   ///< of plans that compute: Kernel::stages
   /// Plans that go the general way: chunks and slices are multiples of so many bytes.
   std::int64_t alignment = 0;
   Bytes piece{};  ///< chains: data bytes that a workgroup passes on at a time; a multiple of 16 B

@@ -148,6 +148,7 @@ class Writer {
     if (bulk || co_located) communication.grain = kBulkGrain;
     computation.threads = kComputeThreads;
     computation.grain = kBulkGrain;
+    communication.stages = computation.stages = options_.stages;
   }
 
   // One body.
@@ -276,8 +277,7 @@ class Writer {
     for (const plan::Area& area : tile.reads) append(op.src, area);
     for (const plan::Area& area : tile.writes) append(op.dst, area);
     add(std::move(op));
-    // It ends with a sync where it has operands; its stores come after that.
-    dirty_ = dirty_ || !tile.writes.empty();
+    dirty_ = true;  // loads and the compute go on, or stores do
   }
 
   void append(std::vector<Operand>& operands, const plan::Area& area) const {

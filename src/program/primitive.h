@@ -51,7 +51,7 @@ struct Span {
 enum class PrimitiveKind : std::uint8_t {
   move,     ///< dst... = reduce(src...): every thread t moves the bytes 16 (t + k T), k = 0, 1, ...
             ///< Without sources: stores what a compute made, or clears; without destinations: only
-            ///< loads
+            ///< loads, which nobody waits for where it is `posted`
   signal,   ///< add `value` to a semaphore; `release`: after a fence over the workgroup's earlier
             ///< stores; without: earlier loads have returned, earlier stores may still be on their
             ///< way
@@ -64,7 +64,8 @@ enum class PrimitiveKind : std::uint8_t {
           ///< scope
   flush,  ///< until the proxy has completed everything this workgroup posted
   compute,  ///< the longest of `duration`, `flop` at the rate of the compute unit, and `product`.
-            ///< `overlaps`: the workgroup goes on; its next sync ends no sooner than the compute
+            ///< `posted`: of what the workgroup has posted since the compute before; it goes on
+            ///< while fewer than Kernel::stages of them have not ended
 };
 std::string_view name_of(PrimitiveKind kind);
 
@@ -109,9 +110,9 @@ struct Primitive {
   std::int64_t flop = 0;
   MatrixProduct product{};
   Time duration{};
-  bool remote = false;    ///< post: crosses a NIC (else a copy engine does it)
-  bool overlaps = false;  ///< compute
-  bool movers = false;    ///< sync: not of a wavefront that only signals (Kernel::posts_apart)
+  bool remote = false;  ///< post: crosses a NIC (else a copy engine does it)
+  bool posted = false;  ///< move without destinations, compute: the next sync joins it
+  bool movers = false;  ///< sync: not of a wavefront that only signals (Kernel::posts_apart)
 };
 
 /// Walks the operations of one workgroup and yields its primitives in order. A value: copying it

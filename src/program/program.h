@@ -149,7 +149,8 @@ enum class OpKind : std::uint8_t {
   recv_reduce_copy_send,
   // Compute: a stated time, flop at the rate of the matrix units, or a tile of a matrix product
   // (docs/gemm.md), whichever takes longest. With operands it reads
-  // all sources while it computes, then writes all destinations; they may differ in size.
+  // all sources first, then writes all destinations; they may differ in size. The workgroup goes
+  // on meanwhile (Kernel::stages).
   compute,
   // Structure: `loop` repeats what stands up to its `end_loop`.
   loop,
@@ -233,6 +234,9 @@ struct Kernel {
                             ///< bulk copies (128: 4 KiB each with 32 threads)
   std::int32_t unroll = 0;  ///< iterations of a copy loop whose loads are in flight together; 0:
                             ///< the device model's cu.unroll
+  /// Steps of a matrix product whose operands a workgroup holds at a time: the one that it
+  /// computes, and those that it loads for later ones. 0: the device model's gemm.stages.
+  std::int32_t stages = 0;
   /// The last wavefront moves nothing: it does the signals, so that the fence of one holds up
   /// nobody who copies (NCCL's extra warp).
   bool posts_apart = false;

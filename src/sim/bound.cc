@@ -169,6 +169,7 @@ class Walk {
         return true;
       }
       case PrimitiveKind::move:
+        if (p.posted) return true;
         return move(agent);
       case PrimitiveKind::signal:
         if (p.swap) {  // by the access that ended the wait before it
@@ -214,8 +215,8 @@ class Walk {
         return true;
       case PrimitiveKind::compute:
         overhead(agent, false);
-        if (p.overlaps) {
-          agent.compute_end = agent.lead + p.duration.fs;
+        if (p.posted) {
+          agent.compute_end = std::max(agent.compute_end, agent.lead) + p.duration.fs;
         } else {
           agent.lead += p.duration.fs;
         }

@@ -71,6 +71,7 @@ bool Cores::is_progress(EventKind kind, std::int32_t b) {
     case kEngineDone:
     case kKernelStart:
     case kStreamNext:
+    case kComputed:
       return true;
     default:
       return false;
@@ -123,6 +124,9 @@ void Cores::handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::i
       return;
     case kDispatch:
       dispatch(a, now);
+      return;
+    case kComputed:
+      computed(a, now);
       return;
     case kKernelStart: {
       const Spent spent = take(b);

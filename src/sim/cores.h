@@ -51,7 +51,8 @@ class Cores {
     kEngine,
     kEngineDone,
     kRetry,
-    kQueue
+    kQueue,
+    kComputed
   };
 
   // --- What an engine does for them.
@@ -137,6 +138,8 @@ class Cores {
     LineMap<PacketLine> packets;
   };
   std::int64_t accept(std::int32_t id, std::int64_t now);
+  std::int64_t operand_time(int rank, std::int64_t bytes) const;
+  std::int64_t flag_time(int rank) const;
   void take_effect(std::int32_t id, std::int64_t now);
   std::int32_t make_write_back(int rank, std::int32_t line);
   std::int64_t through_memory(Request& request, std::int64_t now);
@@ -167,6 +170,7 @@ class Cores {
     drain,
     flush,
     compute,
+    stage,  ///< for a place for operands
     finished
   };
   struct Wave {
@@ -176,11 +180,12 @@ class Cores {
     std::uint32_t tag = 0;      ///< on its CU
     std::int64_t position = 0;  ///< primitive of the workgroup
     std::int32_t last_op = -1;
-    std::int32_t epoch = 0;       ///< syncs passed
-    std::int32_t in_flight = 0;   ///< loads, or polls
-    std::int32_t own_stores = 0;  ///< posted in the present epoch, not acknowledged
-    std::int64_t next = 0;        ///< move: first byte of the next iteration of this wavefront
-    std::int32_t step = 0;        ///< progress inside a primitive
+    std::int32_t epoch = 0;         ///< syncs passed
+    std::int32_t in_flight = 0;     ///< loads, or polls
+    std::int32_t own_stores = 0;    ///< posted in the present epoch, not acknowledged
+    std::int64_t next = 0;          ///< move: first byte of the next iteration of this wavefront
+    std::int32_t step = 0;          ///< progress inside a primitive
+    std::int32_t product_step = 0;  ///< posted computes passed
     Waiting waiting = Waiting::running;
     std::vector<Watched> watched;
   };
@@ -189,6 +194,14 @@ class Cores {
     std::int32_t passed = 0;
     std::int32_t arrived = 0;  ///< sync
     std::int64_t begin = -1;
+  };
+  struct ProductStep {        ///< operands under way, then a compute; cores_compute.cc
+    Time time{};              ///< of the compute
+    Time sustained{};         ///< of all compute units together, under the power limit
+    std::int32_t posted = 0;  ///< wavefronts whose loads are posted
+    std::int64_t loads = 0;   ///< that have not returned
+    bool started = false;
+    Spent spent{};  ///< of what came last, then until the end
   };
   struct Workgroup {
     std::unique_ptr<program::Cursor> cursor;
@@ -207,7 +220,9 @@ class Cores {
     std::vector<std::int64_t> barrier_rounds;  ///< by barrier id
     std::int32_t draining = -1;                ///< wavefront that waits for stores
     std::int32_t flushing = -1;
-    std::int64_t compute_end = 0;  ///< of the compute that goes on beside it
+    std::deque<ProductStep> steps;  ///< not ended, from number first_step
+    std::int32_t first_step = 0;
+    std::int32_t joining = -1;  ///< the last wavefront at a sync that waits for their end
     Cause flushed;
   };
   /// What waits for a slot of its CU: a request, or the rest of an instruction.
@@ -221,6 +236,7 @@ class Cores {
     Intent intent = Intent::load;
     bool last = false;
     bool bypass_l1 = false;
+    std::int32_t product_step = 0;  ///< posted loads
   };
   struct Cu {
     std::int64_t issue_free = 0;
@@ -248,6 +264,8 @@ class Cores {
   void poll_round(std::int32_t wave, std::int64_t now);
   void poll_returned(std::int32_t id, std::int64_t now);
   bool arrive(std::int32_t wave, Step& step, std::int64_t now);
+  static std::int32_t joined(const Workgroup& group, const Step& step);
+  void release_sync(std::int32_t wave, const Step& step, std::int64_t now);
   bool drained(const Wave& wave) const;
   void request_memory(std::int32_t wave, const program::Span& span, std::int64_t begin,
                       std::int64_t end, Intent intent, bool last, std::int64_t now);
@@ -274,14 +292,30 @@ class Cores {
   Granularity granularity(const Workgroup& group, const program::Primitive& primitive) const;
   std::int64_t unroll(const Workgroup& group) const;
 
+  // --- cores_compute.cc
+  Server& matrix_units(const Workgroup& group);  ///< of its CU
+  std::int64_t use_matrix_units(const Workgroup& group, Time time, std::int64_t now);
+  bool compute(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
+  bool post_compute(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
+  void post_loads(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
+  static ProductStep& product_step(Workgroup& group, std::int32_t number);
+  void operand_loaded(std::int32_t group, const Request& request, std::int64_t now);
+  std::int64_t stages(const Workgroup& group) const;
+  void start_computes(std::int32_t group, std::int64_t now);
+  std::int64_t limit_power(const Workgroup& group, const ProductStep& step, std::int64_t now);
+  void computed(std::int32_t group, std::int64_t now);
+
   // --- cores_host.cc: streams, kernels, dispatch; _engines.cc: proxies, engines; _copies.cc
   struct KernelRun {
     std::int32_t rank = 0, stream = 0, kernel = 0;
-    std::int32_t next = 0;    ///< next workgroup to dispatch
-    std::int32_t done = 0;    ///< workgroups that have ended
-    std::int64_t stores = 0;  ///< not acknowledged
-    bool ended = false;       ///< the stream has been told
-    std::int64_t launch = 0;  ///< the rank's how-many-th
+    std::int32_t next = 0;             ///< next workgroup to dispatch
+    std::int32_t done = 0;             ///< workgroups that have ended
+    std::int64_t stores = 0;           ///< not acknowledged
+    bool ended = false;                ///< the stream has been told
+    bool products = false;             ///< it computes matrix products
+    std::int64_t products_began = -1;  ///< its first step of one
+    std::int64_t power_free = 0;       ///< when the power limit lets the next step through
+    std::int64_t launch = 0;           ///< the rank's how-many-th
     std::vector<std::int32_t> groups;
     Spent spent{};  ///< of the dispatcher: sums to the time of the last dispatch
   };

@@ -45,6 +45,11 @@ void Cores::make_groups(int rank) {
       kernels_.back().stream = static_cast<std::int32_t>(s);
       kernels_.back().kernel = item.index;
       for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
+        const std::vector<program::Op>& ops = program_.bodies[index(kernel.bodies[w])].ops;
+        kernels_.back().products = kernels_.back().products ||
+                                   std::any_of(ops.begin(), ops.end(), [](const program::Op& op) {
+                                     return op.product.m > 0;
+                                   });
         kernels_.back().groups.push_back(static_cast<std::int32_t>(groups_.size()));
         groups_.emplace_back();
         Workgroup& group = groups_.back();
@@ -178,6 +183,8 @@ void Cores::stream_done(int rank, std::int64_t now, const Spent& spent) {
 void Cores::start_kernel(std::int32_t run, std::int64_t now) {
   KernelRun& kernel = kernels_[index(run)];
   kernel.launch = ++ranks_[index(kernel.rank)].launches;
+  kernel.products_began = -1;
+  kernel.power_free = 0;
   for (const std::int32_t id : kernel.groups) {
     Workgroup& group = groups_[index(id)];
     const int repetition = ranks_[index(group.rank)].repetition;
@@ -189,6 +196,7 @@ void Cores::start_kernel(std::int32_t run, std::int64_t now) {
     group.stores.clear();
     group.first_epoch = 0;
     group.fetched = 0;
+    group.first_step = 0;
     for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
       Wave& wave = waves_[index(w)];
       wave.position = 0;
@@ -196,6 +204,7 @@ void Cores::start_kernel(std::int32_t run, std::int64_t now) {
       wave.epoch = 0;
       wave.own_stores = 0;
       wave.step = 0;
+      wave.product_step = 0;
       wave.waiting = Waiting::running;
     }
   }
@@ -247,8 +256,9 @@ void Cores::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu, st
   ++place.workgroups;
   if (place.launch != run.launch) place.l1.clear();  // others may have stored since
   place.launch = run.launch;
-  const std::int64_t latency =
-      std::max<std::int64_t>(1, machine_.model(run.rank).dispatch_latency.fs);
+  const machine::GpuModel& model = machine_.model(run.rank);
+  const std::int64_t latency = std::max<std::int64_t>(
+      1, model.dispatch_latency.fs + (run.products ? model.gemm_setup.fs : 0));
   Spent spent = run.spent;
   spent.charge(Reason::dispatch, latency);
   for (std::int32_t w = 0; w < group.waves; ++w) {

@@ -73,7 +73,7 @@ void Cores::grant(std::int32_t id, Cu& cu, std::int64_t now) {
     wave.spent = request.spent;
     push(departure, kWave, request.wave, 0, wave.tag);
   }
-  // Plain local loads look into the L1.
+  // Plain local loads look into the L1, those into shared memory do not.
   if (request.intent == Intent::load && request.target == request.source && !request.volatile_ &&
       cu.l1.exists()) {
     const Tags::Outcome outcome = cu.l1.access(request.line, false);
@@ -143,6 +143,11 @@ void Cores::complete(std::int32_t id, std::int64_t now) {
       release(id);
       return;
     }
+    case Intent::posted_load:
+      free_slot(cu, true, request.spent, now);
+      operand_loaded(wave.workgroup, request, now);
+      release(id);
+      return;
     case Intent::poll:
       free_slot(cu, true, request.spent, now);
       poll_returned(id, now);

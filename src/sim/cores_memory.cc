@@ -46,6 +46,17 @@ std::int32_t Cores::channel_of(int rank, std::int64_t line) const {
                 layout.channels);
 }
 
+// Clusters share operands, and requests for a line are coalesced in front of the L2: what a slice
+// takes for one is that of all it serves together (gemm.l2_rate, as in the model of products).
+std::int64_t Cores::operand_time(int rank, std::int64_t bytes) const {
+  const machine::GpuModel& model = machine_.model(rank);
+  return model.gemm_l2_rate.time_for(bytes * model.l2_slices).fs;
+}
+
+std::int64_t Cores::flag_time(int rank) const {
+  return std::max<std::int64_t>(1, machine_.model(rank).l2_atomic_time.fs);
+}
+
 // A slice takes a request. When its look-up is done.
 std::int64_t Cores::accept(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
@@ -53,13 +64,12 @@ std::int64_t Cores::accept(std::int32_t id, std::int64_t now) {
   const GpuLayout& layout = *fabric_.layout[index(rank)];
   const std::int32_t number = fabric_.gpu_base[index(rank)] + layout.slice + request.slice;
   std::int64_t departure;
-  if (request.intent == Intent::flag) {
+  const bool operand = request.intent == Intent::posted_load && request.target == request.source;
+  if (operand || request.intent == Intent::flag) {
     Server& server = fabric_.servers[index(number)];
-    departure =
-        std::max(now, server.free) + std::max<std::int64_t>(1, layout.model.l2_atomic_time.fs);
-    server.busy += layout.model.l2_atomic_time.fs;
-    server.free = departure;
-    ++server.requests;
+    server.free = std::max(now, server.free) +
+                  (operand ? operand_time(rank, request.bytes) : flag_time(rank));
+    departure = server.free;
     ++hops_;
     request.spent.charge(Reason::l2, departure - now);
   } else {
@@ -116,8 +126,7 @@ std::int64_t Cores::through_memory(Request& request, std::int64_t now) {
   GpuState& gpu = gpus_[index(rank)];
   const std::int32_t channel = channel_of(rank, request.line);
   const std::int32_t base = fabric_.gpu_base[index(rank)];
-  const bool read = request.intent == Intent::load || request.intent == Intent::poll ||
-                    request.intent == Intent::member_load || request.reads_source;
+  const bool read = is_load(request.intent) || request.reads_source;
   if (request.intent != Intent::burst) {
     // The L2 fetches whole lines; without an L2 only the sectors that were asked for.
     request.carried = gpu.l2.exists() ? static_cast<std::int32_t>(line_size_) : request.bytes;

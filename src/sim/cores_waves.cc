@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "machine/gemm_model.h"
 #include "sim/cores.h"
 
 namespace hemiola::sim {
@@ -14,20 +13,6 @@ using program::Access;
 using program::Primitive;
 using program::PrimitiveKind;
 using program::Span;
-
-/// What the matrix units of a compute unit take.
-Time compute_time(const machine::GpuModel& model, const Primitive& primitive, DataType type) {
-  Time time = primitive.duration;
-  if (primitive.flop > 0 && model.cu_matrix_rate > 0) {
-    const Rate flops{model.cu_matrix_rate * model.cu_clock.hertz};
-    time = std::max(time, flops.time_for(primitive.flop));
-  }
-  const auto& [m, n, k] = primitive.product;
-  if (m > 0 && machine::matrix_rate(model, type) > 0)
-    time = std::max(
-        time, machine::gemm_tile_time(model, {static_cast<int>(m), static_cast<int>(n)}, k, type));
-  return time;
-}
 
 std::size_t index(std::int64_t i) {
   return static_cast<std::size_t>(i);
@@ -99,8 +84,8 @@ void Cores::pass(Wave& wave, std::int64_t now) {
   }
 }
 
-// Moves and syncs are of all; the rest is done by the first wavefront, signals by the one that does
-// nothing else where there is one.
+// Moves, posted computes and syncs are of all; the rest is done by the first wavefront, signals by
+// the one that does nothing else where there is one.
 bool Cores::takes_part(const Workgroup& group, const Wave& wave, const Primitive& primitive) {
   const bool posts = wave.index >= group.movers;
   switch (primitive.kind) {
@@ -108,6 +93,8 @@ bool Cores::takes_part(const Workgroup& group, const Wave& wave, const Primitive
       return !posts;
     case PrimitiveKind::sync:
       return !posts || !primitive.movers;
+    case PrimitiveKind::compute:
+      return primitive.posted ? !posts : wave.index == 0;
     case PrimitiveKind::signal:
       return wave.index == (group.movers < group.waves ? group.movers : 0);
     default:
@@ -147,7 +134,8 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
     if (wave.step == 0 && wave.last_op != primitive.op && primitive.kind != PrimitiveKind::sync) {
       wave.last_op = primitive.op;
       fetch_code(group, primitive, now);
-      const bool bare = program_.kernels[index(kernels_[index(group.kernel)].kernel)].bare;
+      const bool bare =
+          program_.kernels[index(kernels_[index(group.kernel)].kernel)].bare || primitive.posted;
       const std::int64_t start = bare ? 0 : machine_.model(group.rank).sync_op_overhead.fs;
       const std::int64_t overhead = std::max(start, group.code_ready - now);
       if (overhead > 1) {
@@ -191,25 +179,9 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
           return;
         }
         break;
-      case PrimitiveKind::compute: {
-        if (wave.step == 1) break;
-        wave.step = 1;
-        const machine::GpuModel& model = machine_.model(group.rank);
-        const std::int64_t fs = compute_time(model, primitive, program_.type).fs;
-        if (fs <= 0) break;
-        Server& alu = fabric_.servers[index(fabric_.gpu_base[index(group.rank)] +
-                                            fabric_.layout[index(group.rank)]->cu_alu + group.cu)];
-        alu.free = std::max(now, alu.free) + fs;
-        alu.busy += fs;
-        if (primitive.overlaps) {  // the next sync joins it
-          group.compute_end = alu.free;
-          break;
-        }
-        wave.spent.charge(Reason::compute, alu.free - now);
-        push(alu.free, kWave, id, 0, wave.tag);
-        wave.waiting = Waiting::compute;
-        return;
-      }
+      case PrimitiveKind::compute:
+        waits = primitive.posted ? post_compute(id, primitive, now) : compute(id, primitive, now);
+        break;
       case PrimitiveKind::barrier:
         break;  // expanded
     }
@@ -218,39 +190,50 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
   }
 }
 
-// The last wavefront to arrive releases all.
+// The last wavefront to arrive releases all, once the computes that they posted have ended.
 bool Cores::arrive(std::int32_t id, Step& step, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   if (wave.step == 1) return false;
   wave.step = 1;
   Workgroup& group = groups_[index(wave.workgroup)];
   wave.waiting = Waiting::sync;
-  // Stores after a sync of movers only are not those that a signal is still waiting for, nor need
-  // it wait for more: the epoch ends with a sync of all.
-  const bool all = !step.primitive.movers || group.movers == group.waves;
-  const std::int32_t joined = all ? group.waves : group.movers;
-  if (++step.arrived < joined) return true;
+  if (++step.arrived < joined(group, step)) return true;
+  if (group.steps.empty()) {
+    release_sync(id, step, now);
+  } else {
+    group.joining = id;
+  }
+  return true;
+}
+
+// Stores after a sync of movers only are not those that a signal is still waiting for, nor need it
+// wait for more: the epoch ends with a sync of all.
+std::int32_t Cores::joined(const Workgroup& group, const Step& step) {
+  return step.primitive.movers ? group.movers : group.waves;
+}
+
+void Cores::release_sync(std::int32_t id, const Step& step, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  Workgroup& group = groups_[index(wave.workgroup)];
   const std::int64_t latency = machine_.model(group.rank).sync_barrier_latency.fs;
   Spent spent = wave.spent;
-  const std::int64_t computing = std::max<std::int64_t>(0, group.compute_end - now);
-  spent.charge(Reason::compute, computing);
   spent.charge(Reason::barrier, latency);
   group.stores.resize(
       std::max<std::size_t>(group.stores.size(), index(wave.epoch - group.first_epoch) + 1));
-  for (std::int32_t w = group.first_wave; w < group.first_wave + joined; ++w) {
+  const std::int32_t count = joined(group, step);
+  for (std::int32_t w = group.first_wave; w < group.first_wave + count; ++w) {
     Wave& other = waves_[index(w)];
     other.spent = spent;
-    if (all) {
+    if (count == group.waves) {
       ++other.epoch;
       other.own_stores = 0;
     }
-    push(now + computing + latency, kWave, w, 0, other.tag);
+    push(now + latency, kWave, w, 0, other.tag);
   }
   while (!group.stores.empty() && group.stores.front() == 0 && group.first_epoch < wave.epoch) {
     group.stores.pop_front();
     ++group.first_epoch;
   }
-  return true;
 }
 
 // --- Moves: thread t owns the bytes g (t + k T); g is 16 B, less where packets carry flags.
@@ -278,6 +261,10 @@ bool Cores::move(std::int32_t id, const Step& step, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Primitive& primitive = step.primitive;
   const Granularity grain = granularity(groups_[index(wave.workgroup)], primitive);
+  if (primitive.posted) {
+    post_loads(id, primitive, now);
+    return false;
+  }
   if (wave.step == 0) wave.next = wave.index * grain.wave;
   if (wave.step == 2) {  // reduced
     issue_stores(id, primitive, now);
@@ -338,8 +325,7 @@ void Cores::after_loads(std::int32_t id, std::int64_t now) {
     const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
                       : element == 2 ? model.cu_reduce_rate_2byte
                                      : model.cu_reduce_rate_1byte;
-    Server& alu = fabric_.servers[index(fabric_.gpu_base[index(group.rank)] +
-                                        fabric_.layout[index(group.rank)]->cu_alu + group.cu)];
+    Server& alu = matrix_units(group);
     const std::int64_t service =
         rate.time_for(bytes * static_cast<std::int64_t>(primitive.src.size() - 1)).fs;
     alu.free = std::max(now, alu.free) + service;
@@ -415,10 +401,13 @@ void Cores::request_bytes(std::int32_t id, const Span& span, std::int64_t from, 
   instruction.to = to;
   const std::int64_t lines = (to - 1) / line_size_ - from / line_size_ + 1;
   Wave& wave = waves_[index(id)];
+  Workgroup& group = groups_[index(wave.workgroup)];
   if (intent == Intent::load || intent == Intent::multicast_load) {
     wave.in_flight += static_cast<std::int32_t>(lines);
+  } else if (intent == Intent::posted_load) {
+    instruction.product_step = wave.product_step;
+    product_step(group, wave.product_step).loads += lines;
   }
-  const Workgroup& group = groups_[index(wave.workgroup)];
   Cu& cu = ranks_[index(group.rank)].cus[index(group.cu)];
   while (instruction.from < instruction.to) {
     if (!cu.queue.empty() || !has_room(cu, group.rank, intent)) {
@@ -442,6 +431,7 @@ std::int32_t Cores::next_request(Queued& instruction) {
   Request& request = requests_[index(id)];
   request.last_store = instruction.last && high == instruction.to;
   request.volatile_ = instruction.bypass_l1;
+  if (request.intent == Intent::posted_load) request.epoch = instruction.product_step;
   if (instruction.packet_flag != 0) {
     request.volatile_ = true;
     request.packet = true;
@@ -492,7 +482,8 @@ void Cores::finish_wave(std::int32_t id, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   wave.waiting = Waiting::finished;
   Workgroup& group = groups_[index(wave.workgroup)];
-  if (++group.finished == group.waves) workgroup_done(wave.workgroup, wave.spent, now);
+  if (++group.finished == group.waves && group.steps.empty())
+    workgroup_done(wave.workgroup, wave.spent, now);
 }
 
 }  // namespace hemiola::sim

@@ -77,7 +77,9 @@ void Line::make_tables() {
     gpu.cu = costs(model.noc_cu_rate, on_chip);
     gpu.io = costs(model.noc_io_rate, on_chip);
     gpu.slice = costs(model.l2_slice_rate, on_chip);
-    gpu.flag_cost = std::max<std::int64_t>(1, model.l2_atomic_time.fs);
+    gpu.flag_cost = flag_time(rank);
+    for (std::int64_t s = 0; s <= sizes; ++s)
+      gpu.operand[index(s)] = operand_time(rank, s << sector_shift_);
     gpu.noc = model.noc_latency.fs;
     gpu.io_latency = model.noc_io_latency.fs;
     gpu.l2 = model.l2_latency.fs;
@@ -253,6 +255,8 @@ int Line::rank_of(EventKind kind, std::int32_t a) const {
       return groups_[index(waves_[index(a)].workgroup)].rank;
     case kDispatch:
       return kernels_[index(a)].rank;
+    case kComputed:
+      return groups_[index(a)].rank;
     case kRetry:
     case kComplete:
       return requests_[index(a)].source;

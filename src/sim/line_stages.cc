@@ -124,8 +124,10 @@ void Line::run_slices(int rank, std::int64_t round) {
     }
     const auto& [now, tag, id] = taken_[i];
     Request& request = requests_[index(id)];
-    const bool flag = request.intent == Intent::flag;
-    const std::int64_t service = flag ? gpu.flag_cost : gpu.slice[sectors(request.bytes)];
+    const bool operand = request.intent == Intent::posted_load && request.target == request.source;
+    const std::int64_t service = request.intent == Intent::flag ? gpu.flag_cost
+                                 : operand ? gpu.operand[sectors(request.bytes)]
+                                           : gpu.slice[sectors(request.bytes)];
     const std::int64_t ready =
         serve_at(gpu.slice_free[index(request.slice)], service, now) + gpu.l2;
     request.spent.charge(Reason::l2, ready - now);

@@ -100,8 +100,7 @@ void Reference::at_memory(std::int32_t id, std::int64_t now) {
     reply(id, now);
     return;
   }
-  const bool read = request.intent == Intent::load || request.intent == Intent::poll ||
-                    request.intent == Intent::member_load || request.reads_source;
+  const bool read = is_load(request.intent) || request.reads_source;
   const std::int64_t time = through_memory(request, now);
   if (request.intent == Intent::write_back) {
     release(id);
@@ -153,8 +152,7 @@ void Reference::reply(std::int32_t id, std::int64_t now) {
     return;
   }
   const GpuLayout& layout = *fabric_.layout[index(request.target)];
-  const bool load = request.intent == Intent::load || request.intent == Intent::poll ||
-                    request.intent == Intent::member_load;
+  const bool load = is_load(request.intent);
   const std::int32_t base = fabric_.gpu_base[index(request.target)];
   if (request.is_member()) {
     const std::int32_t port = fabric_.port_of(fabric_.reverse[index(request.route)]);

@@ -11,6 +11,7 @@ namespace hemiola::sim {
 /// What a request wants. Stores are posted: they complete when acknowledged.
 enum class Intent : std::uint8_t {
   load,
+  posted_load,  ///< of an operand into shared memory (cp.async, TMA): no wavefront waits for it
   store,
   flag,
   poll,
@@ -23,7 +24,8 @@ enum class Intent : std::uint8_t {
 };
 
 constexpr bool is_load(Intent intent) {
-  return intent == Intent::load || intent == Intent::poll || intent == Intent::multicast_load;
+  return intent == Intent::load || intent == Intent::posted_load || intent == Intent::poll ||
+         intent == Intent::multicast_load || intent == Intent::member_load;
 }
 
 /// Where a request is on its way; the names follow a remote load.
@@ -63,7 +65,7 @@ struct alignas(64) Request {
   std::int32_t wave = -1;          ///< issuing wavefront
   std::int32_t route = 0;          ///< path number, or multicast plane, or the link to a member
   std::int32_t detail = -1;        ///< its Detail, where it has one
-  std::int32_t epoch = 0;          ///< stores: syncs the wavefront had passed
+  std::int32_t epoch = 0;          ///< stores: syncs the wavefront had passed; posted loads: step
   std::int32_t next_pending = -1;  ///< next request that waits for the same line
 
   Spent spent;

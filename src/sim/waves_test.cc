@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "machine/gemm_model.h"
 #include "sim/test_machines.h"
 
 namespace hemiola::sim {
@@ -144,45 +143,6 @@ TEST(Wavefronts, a_sync_releases_all_when_the_last_has_come) {
   EXPECT_EQ(result.time.fs,
             joined + c.issue() + c.local_load(kLine) + c.local_store(kLine) + c.end());
   EXPECT_EQ(spent_on(result, 0, Reason::barrier), c.gpu.sync_barrier_latency.fs);
-}
-
-TEST(Wavefronts, a_compute_operation_takes_its_duration_or_its_flop) {
-  const machine::Machine machine =
-      distinct("ring:2", {{"gpu.cu.matrix_rate", "1000"}, {"gpu.cu.clock", "1 GHz"}});
-  const Costs c(machine);
-  Op fixed{.kind = OpKind::compute};
-  fixed.duration = Time::from_us(3);
-  Op matrix{.kind = OpKind::compute};
-  matrix.flop = 5'000'000;  // at 10^12 flop/s: 5 us
-  const Result result = run(machine, {{{fixed, matrix}}, {}});
-  EXPECT_EQ(result.time.fs, c.start() + 2 * c.overhead() + Time::from_us(8).fs + c.end());
-  EXPECT_EQ(spent_on(result, 0, Reason::compute), Time::from_us(8).fs);
-}
-
-TEST(Wavefronts, a_tile_of_a_product_takes_what_the_model_of_products_says) {
-  const machine::Machine machine = distinct("ring:2", {{"gpu.cu.matrix_rate_4byte", "2048"}});
-  const Costs c(machine);
-  Op tile{.kind = OpKind::compute, .product = {128, 64, 512}};
-  tile.flop = 2 * 128 * 64 * 512;  // the roofline is below
-  const Time modelled =
-      machine::gemm_tile_time(machine.model(0), {128, 64}, 512, DataType::float32);
-  const Result result = run(machine, {{{tile}}, {}});
-  EXPECT_EQ(result.time.fs, c.start() + c.overhead() + modelled.fs + c.end());
-  EXPECT_EQ(spent_on(result, 0, Reason::compute), modelled.fs);
-}
-
-TEST(Wavefronts, a_compute_operation_loads_what_it_reads_meanwhile_and_then_stores) {
-  const machine::Machine machine = distinct("ring:2");
-  const Costs c(machine);
-  const auto time_of = [&](Time duration) {
-    Op op{.kind = OpKind::compute, .src = {at(0, kInput)}, .dst = {at(0, kOutput)}};
-    op.duration = duration;
-    return run(machine, {{{op}}, {}}).time.fs;
-  };
-  const std::int64_t around =
-      c.start() + c.overhead() + c.gpu.sync_barrier_latency.fs + c.local_store(kLine) + c.end();
-  EXPECT_EQ(time_of(Time::from_us(9)), around + Time::from_us(9).fs);
-  EXPECT_EQ(time_of(Time::from_ns(1)), around + c.local_load(kLine));
 }
 
 TEST(Packets, a_reader_sees_a_packet_with_the_first_load_after_it_has_come) {

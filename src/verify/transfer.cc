@@ -118,7 +118,7 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
   access.op = self.current.op;
   access.repetition = repetition_;
   access.width = width_of(self.current, self.grain);
-  access.threads = self.threads;
+  access.threads = self.current.posted ? 0 : self.threads;  // no thread is behind it before a sync
   load(self.current, access, self.clock);
   const program::Body& body = program_.bodies[static_cast<std::size_t>(self.body)];
   if (body.ops[static_cast<std::size_t>(self.current.op)].kind == program::OpKind::compute &&

@@ -167,6 +167,20 @@ TEST(Verify, threads_of_a_workgroup_own_their_bytes_without_a_barrier) {
   EXPECT_THAT(proof.counterexample.at(1).text, HasSubstr("another thread of the workgroup"));
 }
 
+TEST(Verify, what_a_compute_loads_belongs_to_no_thread_before_a_sync) {
+  for (const bool joined : {true, false}) {
+    auto bodies = exchange();
+    Op product = op(OpKind::compute);
+    product.src = {at(0, kScratch, 0)};
+    // Its bytes are those of the same threads before and after; only a sync knows the loads' end.
+    std::vector<Op> more{transfer(OpKind::copy, {at(0, kInput, 0)}, {at(0, kScratch, 0)}), sync(),
+                         product, transfer(OpKind::copy, {at(0, kInput, 0)}, {at(0, kScratch, 0)})};
+    if (joined) more.insert(more.begin() + 3, sync());
+    bodies[0][0].insert(bodies[0][0].end(), more.begin(), more.end());
+    EXPECT_EQ(all_gather(bodies).verdict, joined ? Verdict::proven : Verdict::wrong) << joined;
+  }
+}
+
 TEST(Verify, a_wait_that_nobody_signals_names_the_semaphore) {
   auto bodies = exchange();
   bodies[0][0].erase(bodies[0][0].begin() + 3);
