@@ -22,13 +22,13 @@ struct Case {
   Bytes size;
 };
 
-void simulate(benchmark::State& state, const Case& run) {
+void simulate(benchmark::State& state, const Case& run, sim::Engine engine) {
   const machine::Machine machine = machine::load(run.machine);
   const program::Program program =
       program::load(run.program, {.ranks = machine.ranks(), .parameters = run.parameters});
   const program::Program bound = program::bind(program, &machine, {.size = run.size});
   std::int64_t hops = 0;
-  for (auto _ : state) hops += sim::simulate(machine, bound).line_hops;
+  for (auto _ : state) hops += sim::simulate(machine, bound, {.engine = engine}).line_hops;
   state.counters["line_hops"] =
       benchmark::Counter(static_cast<double>(hops), benchmark::Counter::kAvgIterations);
   state.counters["line_hops/s"] =
@@ -52,9 +52,13 @@ const Case kCases[] = {
 
 int main(int argc, char** argv) {
   for (const Case& run : kCases) {
-    benchmark::RegisterBenchmark(run.name, [&run](benchmark::State& state) {
-      simulate(state, run);
-    })->Unit(benchmark::kMillisecond);
+    for (const auto& [name, engine] :
+         {std::pair("/reference", sim::Engine::reference), std::pair("/line", sim::Engine::line)}) {
+      benchmark::RegisterBenchmark(
+          (std::string(run.name) + name).c_str(),
+          [&run, engine = engine](benchmark::State& state) { simulate(state, run, engine); })
+          ->Unit(benchmark::kMillisecond);
+    }
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

@@ -97,7 +97,7 @@ void sort_arrivals(std::vector<Arrival>& arrivals, std::vector<Arrival>& scratch
   const std::size_t n = arrivals.size();
   if (n > kFew) {
     // Into as many buckets of time as there are arrivals: few stand in one.
-    const int bits = std::min(std::min(shift, 12), static_cast<int>(std::bit_width(n)));
+    const int bits = std::min(std::min(shift, 12), static_cast<int>(std::bit_width(n)) - 1);
     const int drop = shift - bits;
     static thread_local std::array<std::uint32_t, (1 << 12) + 1> ends;
     std::fill_n(ends.begin(), (std::size_t{1} << bits) + 1, 0);

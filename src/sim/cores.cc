@@ -3,6 +3,7 @@
 #include "sim/cores.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <numeric>
 #include <set>
@@ -24,6 +25,8 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
                   std::to_string(program.ranks));
   line_size_ = machine.model(0).line_size.count;
   sector_ = std::min(machine.model(0).sector_size.count, line_size_);
+  line_shift_ = std::countr_zero(static_cast<std::uint64_t>(line_size_));
+  sector_shift_ = std::countr_zero(static_cast<std::uint64_t>(sector_));
   repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;
   std::int64_t next = 0;
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
@@ -51,7 +54,13 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
     gpus_.push_back(std::move(gpu));
     RankState state;
     state.cus.resize(index(model.cu_count));
-    for (Cu& cu : state.cus) cu.l1 = Tags(model.l1_size.count / line_size_, model.l1_ways);
+    const auto room = [](std::int64_t most) { return most == 0 ? INT64_MAX : most; };
+    for (Cu& cu : state.cus) {
+      cu.l1 = Tags(model.l1_size.count / line_size_, model.l1_ways);
+      cu.load_room = room(model.cu_max_outstanding);
+      cu.store_room = room(model.cu_max_stores);
+      cu.issue_interval = std::max<std::int64_t>(1, model.cu_issue_interval.fs);
+    }
     ranks_.push_back(std::move(state));
   }
   for (int rank = 0; rank < program.ranks; ++rank) make_groups(rank);

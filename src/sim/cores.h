@@ -148,7 +148,7 @@ class Cores {
                         std::int64_t now);
   void store_packet(Request& request, std::int64_t now);
   bool load_packet(std::int32_t id);
-  std::int32_t slice_of(int rank, std::int64_t line) const;
+  std::int32_t slice_of(int rank, std::int32_t line) const;
   std::int32_t channel_of(int rank, std::int64_t line) const;
   void sample_poll(Request& request, std::int64_t now);
 
@@ -189,10 +189,15 @@ class Cores {
     Waiting waiting = Waiting::running;
     std::vector<Watched> watched;
   };
+  struct Granularity {  ///< data bytes per iteration
+    std::int64_t wave = 0;
+    std::int64_t group = 0;
+  };
   struct Step {  ///< a primitive that some wavefront has not passed yet
     program::Primitive primitive;
     std::int32_t passed = 0;
     std::int32_t arrived = 0;  ///< sync
+    Granularity grain;         ///< move
     std::int64_t begin = -1;
   };
   struct ProductStep {        ///< operands under way, then a compute; cores_compute.cc
@@ -214,7 +219,7 @@ class Cores {
     std::uint64_t fetched = 0;    ///< kinds of operations whose code was asked for
     std::int64_t code_ready = 0;  ///< when the last of it is there
     std::int32_t movers = 0;      ///< wavefronts that move; the one behind them, if any, signals
-    std::deque<std::int32_t> stores;  ///< not acknowledged, by epoch from first_epoch
+    std::vector<std::int32_t> stores;  ///< not acknowledged, by epoch from first_epoch
     std::int32_t first_epoch = 0;
     std::int64_t posted = 0, posted_done = 0;
     std::vector<std::int64_t> barrier_rounds;  ///< by barrier id
@@ -240,7 +245,8 @@ class Cores {
   };
   struct Cu {
     std::int64_t issue_free = 0;
-    std::int64_t loads = 0, stores = 0;
+    std::int64_t load_room = 0, store_room = 0;  ///< free slots
+    std::int64_t issue_interval = 1;             ///< fs
     std::deque<Queued> queue;
     std::int64_t threads = 0;
     std::int64_t workgroups = 0;
@@ -255,8 +261,8 @@ class Cores {
                          const program::Primitive& primitive);
   void expand_barrier(Workgroup& group, const program::Primitive& primitive);
   bool move(std::int32_t wave, const Step& step, std::int64_t now);
-  void issue_loads(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
-  void issue_stores(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
+  void issue_loads(std::int32_t wave, const Step& step, std::int64_t now);
+  void issue_stores(std::int32_t wave, const Step& step, std::int64_t now);
   void after_loads(std::int32_t wave, std::int64_t now);
   bool fence(std::int32_t wave, bool system_scope, std::int64_t now);
   bool start_signal(std::int32_t wave, const Step& step, std::int64_t now);
@@ -271,7 +277,10 @@ class Cores {
                       std::int64_t end, Intent intent, bool last, std::int64_t now);
   void request_bytes(std::int32_t wave, const program::Span& span, std::int64_t from,
                      std::int64_t to, Intent intent, bool last, std::int64_t now);
-  bool has_room(const Cu& cu, int rank, Intent intent) const;
+  static bool has_room(const Cu& cu, Intent intent) {
+    return (is_load(intent) ? cu.load_room : cu.store_room) > 0;
+  }
+  static std::int32_t& unacknowledged(Workgroup& group, std::int32_t epoch);
   void account(Request& request);
   std::int32_t next_request(Queued& instruction);
   std::int32_t make_request(std::int32_t wave, Intent intent, int target, std::int32_t line,
@@ -285,10 +294,6 @@ class Cores {
   void charge_return(Spent& spent, int rank, std::int64_t fs) const;
   void acknowledged(Request& request, std::int64_t now);
   void finish_wave(std::int32_t wave, std::int64_t now);
-  struct Granularity {
-    std::int64_t wave;
-    std::int64_t group;
-  };  ///< data bytes per iteration
   Granularity granularity(const Workgroup& group, const program::Primitive& primitive) const;
   std::int64_t unroll(const Workgroup& group) const;
 
@@ -416,7 +421,7 @@ class Cores {
            (span.run > 0 ? at / span.run * span.pitch + at % span.run : data);
   }
   std::int32_t line_of(std::int64_t address) const {
-    return static_cast<std::int32_t>(address / line_size_);
+    return static_cast<std::int32_t>(address >> line_shift_);
   }
   std::int32_t flag_line(std::int32_t semaphore) const {
     return line_of(flag_base_ + 8 * static_cast<std::int64_t>(semaphore));
@@ -445,7 +450,8 @@ class Cores {
   std::int64_t flag_base_ = 0;
   std::int64_t line_size_ = 128;
   std::int64_t sector_ = 32;
-  std::int32_t barrier_base_ = 0;  ///< semaphores of device barriers
+  int line_shift_ = 7, sector_shift_ = 5;  ///< both are powers of two
+  std::int32_t barrier_base_ = 0;          ///< semaphores of device barriers
   std::unordered_map<std::uint64_t, std::vector<Plane>> planes_;
   int repetitions_ = 1;
   int ranks_done_ = 0;

@@ -15,10 +15,11 @@ std::size_t index(std::int64_t i) {
 
 // --- Issue: one request after the other, in order, while the CU has slots.
 
-bool Cores::has_room(const Cu& cu, int rank, Intent intent) const {
-  const machine::GpuModel& model = machine_.model(rank);
-  if (is_load(intent)) return model.cu_max_outstanding == 0 || cu.loads < model.cu_max_outstanding;
-  return model.cu_max_stores == 0 || cu.stores < model.cu_max_stores;
+/// How many of an epoch's stores are.
+std::int32_t& Cores::unacknowledged(Workgroup& group, std::int32_t epoch) {
+  const std::size_t at = index(epoch - group.first_epoch);
+  if (at >= group.stores.size()) group.stores.resize(at + 1);
+  return group.stores[at];
 }
 
 void Cores::account(Request& request) {
@@ -29,9 +30,7 @@ void Cores::account(Request& request) {
     return;
   }
   Workgroup& group = groups_[index(waves_[index(request.wave)].workgroup)];
-  group.stores.resize(
-      std::max<std::size_t>(group.stores.size(), index(request.epoch - group.first_epoch) + 1));
-  ++group.stores[index(request.epoch - group.first_epoch)];
+  ++unacknowledged(group, request.epoch);
   ++waves_[index(request.wave)].own_stores;
   ++kernels_[index(group.kernel)].stores;
   if (request.intent != Intent::flag) ++counters_.stores;
@@ -46,7 +45,7 @@ void Cores::issue(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
   Cu& cu = ranks_[index(request.source)].cus[index(request.cu)];
   account(request);
-  if (!cu.queue.empty() || !has_room(cu, request.source, request.intent)) {
+  if (!cu.queue.empty() || !has_room(cu, request.intent)) {
     Queued queued;
     queued.request = id;
     queued.wave = request.wave;
@@ -59,15 +58,11 @@ void Cores::issue(std::int32_t id, std::int64_t now) {
 
 void Cores::grant(std::int32_t id, Cu& cu, std::int64_t now) {
   Request& request = requests_[index(id)];
-  const GpuLayout& layout = *fabric_.layout[index(request.source)];
-  const std::int64_t start = std::max(now, cu.issue_free);
-  const std::int64_t departure =
-      start + std::max<std::int64_t>(1, layout.model.cu_issue_interval.fs);
+  const std::int64_t departure = std::max(now, cu.issue_free) + cu.issue_interval;
   cu.issue_free = departure;
   request.spent.charge(Reason::issue, departure - now);
   ++hops_;
-  const bool load = is_load(request.intent);
-  ++(load ? cu.loads : cu.stores);
+  --(is_load(request.intent) ? cu.load_room : cu.store_room);
   if (request.last_store) {
     Wave& wave = waves_[index(request.wave)];
     wave.spent = request.spent;
@@ -79,8 +74,9 @@ void Cores::grant(std::int32_t id, Cu& cu, std::int64_t now) {
     const Tags::Outcome outcome = cu.l1.access(request.line, false);
     ++(outcome.hit ? counters_.l1_hits : counters_.l1_misses);
     if (outcome.hit) {
-      request.spent.charge(Reason::l1, layout.model.l1_latency.fs);
-      push(departure + layout.model.l1_latency.fs, kComplete, id, 0,
+      const std::int64_t latency = machine_.model(request.source).l1_latency.fs;
+      request.spent.charge(Reason::l1, latency);
+      push(departure + latency, kComplete, id, 0,
            complete_tag(request.source, Return::l1, request.cu));
       return;
     }
@@ -89,11 +85,10 @@ void Cores::grant(std::int32_t id, Cu& cu, std::int64_t now) {
 }
 
 void Cores::free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now) {
-  --(load ? cu.loads : cu.stores);
+  ++(load ? cu.load_room : cu.store_room);
   while (!cu.queue.empty()) {
     Queued& front = cu.queue.front();
-    const int rank = groups_[index(waves_[index(front.wave)].workgroup)].rank;
-    if (!has_room(cu, rank, front.intent)) return;
+    if (!has_room(cu, front.intent)) return;
     std::int32_t id = front.request;
     if (id < 0) {
       id = next_request(front);
@@ -184,7 +179,7 @@ void Cores::start_polling(std::int32_t id, std::int64_t now) {
 void Cores::acknowledged(Request& request, std::int64_t now) {
   Wave& wave = waves_[index(request.wave)];
   Workgroup& group = groups_[index(wave.workgroup)];
-  --group.stores[index(request.epoch - group.first_epoch)];
+  --unacknowledged(group, request.epoch);
   if (request.epoch == wave.epoch) --wave.own_stores;
   --kernels_[index(group.kernel)].stores;
   if (group.draining >= 0 && drained(waves_[index(group.draining)])) {

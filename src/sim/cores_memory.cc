@@ -15,10 +15,9 @@ std::size_t index(std::int64_t i) {
 
 // Spreads consecutive numbers over `count` places and keeps strides of powers of two apart. Works
 // on rank-relative addresses, so that all GPUs map alike.
-std::int32_t spread(std::int64_t number, std::int64_t count) {
-  const auto x = static_cast<std::uint64_t>(number);
-  return static_cast<std::int32_t>((x ^ (x >> 7) ^ (x >> 14) ^ (x >> 21)) %
-                                   static_cast<std::uint64_t>(count));
+template <typename Number>
+std::int32_t spread(Number x, Number count) {
+  return static_cast<std::int32_t>((x ^ (x >> 7) ^ (x >> 14) ^ (x >> 21)) % count);
 }
 
 // A channel changes between reads and writes.
@@ -33,17 +32,19 @@ void turn_bus(Server& hbm, bool read, const machine::GpuModel& model, std::int64
 
 }  // namespace
 
-std::int32_t Cores::slice_of(int rank, std::int64_t line) const {
-  return spread(line, fabric_.layout[index(rank)]->slices);
+std::int32_t Cores::slice_of(int rank, std::int32_t line) const {
+  return spread(static_cast<std::uint32_t>(line),
+                static_cast<std::uint32_t>(fabric_.layout[index(rank)]->slices));
 }
 
 std::int32_t Cores::channel_of(int rank, std::int64_t line) const {
   const GpuLayout& layout = *fabric_.layout[index(rank)];
   // A GPU without L2 whose slices are its memory channels (a mesh with memory on its edges).
   if (layout.model.l2_size.count == 0 && layout.slices == layout.channels)
-    return slice_of(rank, line);
-  return spread(line * line_size_ / std::max<std::int64_t>(1, layout.model.hbm_interleave.count),
-                layout.channels);
+    return slice_of(rank, static_cast<std::int32_t>(line));
+  const std::int64_t interleave = std::max<std::int64_t>(1, layout.model.hbm_interleave.count);
+  return spread(static_cast<std::uint64_t>(line * line_size_ / interleave),
+                static_cast<std::uint64_t>(layout.channels));
 }
 
 // Clusters share operands, and requests for a line are coalesced in front of the L2: what a slice

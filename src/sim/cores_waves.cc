@@ -34,6 +34,8 @@ Cores::Step* Cores::step_of(Wave& wave) {
     if (step.primitive.kind == PrimitiveKind::barrier) {
       expand_barrier(group, step.primitive);
     } else {
+      if (step.primitive.kind == PrimitiveKind::move)
+        step.grain = granularity(group, step.primitive);
       group.window.push_back(std::move(step));
     }
   }
@@ -218,8 +220,7 @@ void Cores::release_sync(std::int32_t id, const Step& step, std::int64_t now) {
   const std::int64_t latency = machine_.model(group.rank).sync_barrier_latency.fs;
   Spent spent = wave.spent;
   spent.charge(Reason::barrier, latency);
-  group.stores.resize(
-      std::max<std::size_t>(group.stores.size(), index(wave.epoch - group.first_epoch) + 1));
+  unacknowledged(group, wave.epoch);
   const std::int32_t count = joined(group, step);
   for (std::int32_t w = group.first_wave; w < group.first_wave + count; ++w) {
     Wave& other = waves_[index(w)];
@@ -231,7 +232,7 @@ void Cores::release_sync(std::int32_t id, const Step& step, std::int64_t now) {
     push(now + latency, kWave, w, 0, other.tag);
   }
   while (!group.stores.empty() && group.stores.front() == 0 && group.first_epoch < wave.epoch) {
-    group.stores.pop_front();
+    group.stores.erase(group.stores.begin());
     ++group.first_epoch;
   }
 }
@@ -260,14 +261,14 @@ std::int64_t Cores::unroll(const Workgroup& group) const {
 bool Cores::move(std::int32_t id, const Step& step, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Primitive& primitive = step.primitive;
-  const Granularity grain = granularity(groups_[index(wave.workgroup)], primitive);
+  const Granularity grain = step.grain;
   if (primitive.posted) {
     post_loads(id, primitive, now);
     return false;
   }
   if (wave.step == 0) wave.next = wave.index * grain.wave;
   if (wave.step == 2) {  // reduced
-    issue_stores(id, primitive, now);
+    issue_stores(id, step, now);
     return true;
   }
   if (wave.step == 3) {  // the last store of the batch has been issued
@@ -275,14 +276,15 @@ bool Cores::move(std::int32_t id, const Step& step, std::int64_t now) {
   }
   if (wave.next >= primitive.bytes) return false;
   wave.step = 1;
-  issue_loads(id, primitive, now);
+  issue_loads(id, step, now);
   return true;
 }
 
-void Cores::issue_loads(std::int32_t id, const Primitive& primitive, std::int64_t now) {
+void Cores::issue_loads(std::int32_t id, const Step& step, std::int64_t now) {
+  const Primitive& primitive = step.primitive;
   Wave& wave = waves_[index(id)];
   const Workgroup& group = groups_[index(wave.workgroup)];
-  const Granularity grain = granularity(group, primitive);
+  const Granularity grain = step.grain;
   const std::int64_t unroll = this->unroll(group);
   wave.waiting = Waiting::loads;
   wave.in_flight = 1;  // held until all are issued
@@ -303,17 +305,18 @@ void Cores::issue_loads(std::int32_t id, const Primitive& primitive, std::int64_
 void Cores::after_loads(std::int32_t id, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Workgroup& group = groups_[index(wave.workgroup)];
-  const Primitive& primitive = step_of(wave)->primitive;
+  const Step& step = *step_of(wave);
+  const Primitive& primitive = step.primitive;
   const bool polled =
       wave.step == 1 && std::any_of(primitive.src.begin(), primitive.src.end(),
                                     [](const Span& s) { return s.access == Access::ll128; });
   if (polled) {
     wave.step = 4;
-    issue_loads(id, primitive, now);
+    issue_loads(id, step, now);
     return;
   }
   if (primitive.src.size() > 1) {
-    const Granularity grain = granularity(group, primitive);
+    const Granularity grain = step.grain;
     const machine::GpuModel& model = machine_.model(group.rank);
     const std::int64_t unroll = this->unroll(group);
     std::int64_t bytes = 0;
@@ -338,13 +341,14 @@ void Cores::after_loads(std::int32_t id, std::int64_t now) {
     push(alu.free, kWave, id, 0, wave.tag);
     return;
   }
-  issue_stores(id, primitive, now);
+  issue_stores(id, step, now);
 }
 
-void Cores::issue_stores(std::int32_t id, const Primitive& primitive, std::int64_t now) {
+void Cores::issue_stores(std::int32_t id, const Step& step, std::int64_t now) {
+  const Primitive& primitive = step.primitive;
   Wave& wave = waves_[index(id)];
   const Workgroup& group = groups_[index(wave.workgroup)];
-  const Granularity grain = granularity(group, primitive);
+  const Granularity grain = step.grain;
   const std::int64_t unroll = this->unroll(group);
   wave.step = 3;
   if (primitive.dst.empty()) {
@@ -399,7 +403,7 @@ void Cores::request_bytes(std::int32_t id, const Span& span, std::int64_t from, 
   instruction.bypass_l1 = span.bypass_l1;
   instruction.from = from;
   instruction.to = to;
-  const std::int64_t lines = (to - 1) / line_size_ - from / line_size_ + 1;
+  const std::int64_t lines = line_of(to - 1) - line_of(from) + 1;
   Wave& wave = waves_[index(id)];
   Workgroup& group = groups_[index(wave.workgroup)];
   if (intent == Intent::load || intent == Intent::multicast_load) {
@@ -410,7 +414,7 @@ void Cores::request_bytes(std::int32_t id, const Span& span, std::int64_t from, 
   }
   Cu& cu = ranks_[index(group.rank)].cus[index(group.cu)];
   while (instruction.from < instruction.to) {
-    if (!cu.queue.empty() || !has_room(cu, group.rank, intent)) {
+    if (!cu.queue.empty() || !has_room(cu, intent)) {
       cu.queue.push_back(instruction);
       return;
     }
@@ -424,10 +428,10 @@ void Cores::request_bytes(std::int32_t id, const Span& span, std::int64_t from, 
 std::int32_t Cores::next_request(Queued& instruction) {
   const std::int64_t low = instruction.from;
   const std::int32_t line = line_of(low);
-  const std::int64_t high = std::min(instruction.to, (line + std::int64_t{1}) * line_size_);
-  const std::int64_t sectors = (high + sector_ - 1) / sector_ - low / sector_;
+  const std::int64_t high = std::min(instruction.to, (line + std::int64_t{1}) << line_shift_);
+  const std::int64_t sectors = ((high + sector_ - 1) >> sector_shift_) - (low >> sector_shift_);
   const std::int32_t id = make_request(instruction.wave, instruction.intent, instruction.rank, line,
-                                       std::min(sectors * sector_, line_size_));
+                                       std::min(sectors << sector_shift_, line_size_));
   Request& request = requests_[index(id)];
   request.last_store = instruction.last && high == instruction.to;
   request.volatile_ = instruction.bypass_l1;
@@ -471,8 +475,9 @@ std::int32_t Cores::make_request(std::int32_t wave_id, Intent intent, int target
     request.slice = static_cast<std::int16_t>(slice_of(target, line));
     if (target != group.rank) {
       const Fabric::Paths paths = fabric_.paths(group.rank, target);
-      request.route =
-          paths.first + static_cast<std::int32_t>(machine::select_path(line, paths.count));
+      request.route = paths.first;
+      if (paths.count > 1)
+        request.route += static_cast<std::int32_t>(machine::select_path(line, paths.count));
     }
   }
   return id;

@@ -16,6 +16,7 @@ std::size_t index(std::int64_t i) {
 
 Fabric::Fabric(const machine::Machine& m, int ranks) : machine(m) {
   number_ports();
+  paths_between_.resize(index(m.ranks()));
   for (int rank = 0; rank < ranks; ++rank) add_gpu_servers(rank);
   add_links();
 }
@@ -200,10 +201,10 @@ Leg Fabric::link_leg(LinkId link, LinkId upstream) {
   return leg;
 }
 
-Fabric::Paths Fabric::paths(int from, int to) {
-  const std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32 |
-                            static_cast<std::uint32_t>(to);
-  Paths& found = paths_between_[key];
+Fabric::Paths Fabric::find_paths(int from, int to) {
+  std::vector<Paths>& row = paths_between_[index(from)];
+  if (row.empty()) row.resize(index(machine.ranks()));
+  Paths& found = row[index(to)];
   if (found.count == 0) {
     const machine::Routes& routes = machine.routes(from, to);
     found = {static_cast<std::int32_t>(paths_.size()), static_cast<std::int32_t>(routes.count)};

@@ -153,7 +153,11 @@ class Fabric {
     std::int32_t first = 0;
     std::int32_t count = 0;
   };
-  Paths paths(int from, int to);
+  Paths paths(int from, int to) {
+    const std::vector<Paths>& row = paths_between_[static_cast<std::size_t>(from)];
+    const auto column = static_cast<std::size_t>(to);
+    return column < row.size() && row[column].count > 0 ? row[column] : find_paths(from, to);
+  }
   const Path& path(std::int32_t number) const { return paths_[static_cast<std::size_t>(number)]; }
   /// A single link as a leg, arriving from `upstream` (-1: from the node itself).
   Leg link_leg(machine::LinkId link, machine::LinkId upstream);
@@ -183,6 +187,7 @@ class Fabric {
   }
 
  private:
+  Paths find_paths(int from, int to);
   Hop link_hop(machine::LinkId link, machine::LinkId upstream) const;
   std::int32_t add_kind(ServerKind kind);
   void number_ports();
@@ -197,7 +202,7 @@ class Fabric {
   std::vector<int> rank_of_;
   std::vector<std::int32_t> ports_of_;  ///< by rank
   std::deque<Path> paths_;
-  std::unordered_map<std::uint64_t, Paths> paths_between_;  ///< by (from, to)
+  std::vector<std::vector<Paths>> paths_between_;  ///< by rank, then rank
   std::deque<std::vector<Hop>> leg_pool_;
   std::unordered_map<std::uint64_t, Leg> link_legs_;
 };

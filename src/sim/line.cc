@@ -59,7 +59,6 @@ Line::Line(const machine::Machine& machine, const program::Program& program, con
 
 // What depends on a machine's parameters only, worked out once: times by size, latencies, tags.
 void Line::make_tables() {
-  sector_shift_ = std::countr_zero(static_cast<std::uint64_t>(sector_));
   const auto sizes = line_size_ >> sector_shift_;
   const auto costs = [&](Rate rate, const auto& bytes_of) {
     Costs table{};

@@ -135,7 +135,6 @@ class Line : public Cores {
   std::vector<LinkState> links_;
   std::vector<Costs> link_costs_;  ///< by link class
   std::vector<Way> ways_;          ///< by Request::route
-  int sector_shift_ = 5;           ///< sectors have 2^this bytes
   int shift_ = 0;                  ///< rounds last 2^shift fs
   std::uint64_t next_sequence_ = 0;
   std::vector<Arrival> taken_, scratch_;

@@ -19,7 +19,7 @@ class Pool {
   T& operator[](std::size_t i) { return blocks_[i / kBlock].get()[i % kBlock]; }
   const T& operator[](std::size_t i) const { return blocks_[i / kBlock].get()[i % kBlock]; }
 
-  /// A default-initialised object.
+  /// An object as it is by default, as far as its reset() says so where it has one.
   std::int32_t take() {
     if (free_.empty()) {
       const auto first = static_cast<std::int32_t>(blocks_.size() * kBlock);
@@ -29,7 +29,12 @@ class Pool {
     }
     const std::int32_t id = free_.back();
     free_.pop_back();
-    (*this)[static_cast<std::size_t>(id)] = T{};
+    T& object = (*this)[static_cast<std::size_t>(id)];
+    if constexpr (requires { object.reset(); }) {
+      object.reset();
+    } else {
+      object = T{};
+    }
     return id;
   }
   void give_back(std::int32_t id) { free_.push_back(id); }

@@ -73,6 +73,14 @@ struct alignas(64) Request {
   std::uint32_t accepted = 0;  ///< the how-manieth that the slices of its GPU accepted
   std::int64_t queued_at = 0;  ///< entered an explicit queue
 
+  /// What does not get a value whenever a request is made. Its attribution was given back.
+  void reset() {
+    hop = 0;
+    in_link = wave = detail = next_pending = -1;
+    route = epoch = 0;
+    volatile_ = last_store = packet = polling = reads_source = false;
+    ready = true;
+  }
   void follow(const Leg& leg, std::int32_t first_server) {
     hops = leg.hops;
     base = first_server;

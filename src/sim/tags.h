@@ -47,7 +47,7 @@ class Tags {
     return outcome;
   }
 
-  void prefetch(std::int64_t line) const {
+  void prefetch(std::int32_t line) const {
     if (!ways_of_.empty() && line >= 0)
       __builtin_prefetch(&ways_of_[static_cast<std::size_t>(set_of(line) * ways_)]);
   }
@@ -72,10 +72,9 @@ class Tags {
     bool operator==(const Aligned&) const { return true; }
   };
 
-  std::int64_t set_of(std::int64_t line) const {
-    const auto x = static_cast<std::uint64_t>(line);
-    return static_cast<std::int64_t>((x ^ (x >> 13) ^ (x >> 27)) %
-                                     static_cast<std::uint64_t>(sets_));
+  std::int64_t set_of(std::int32_t line) const {
+    const auto x = static_cast<std::uint32_t>(line);
+    return (x ^ (x >> 13) ^ (x >> 27)) % static_cast<std::uint32_t>(sets_);
   }
   std::int64_t ways_ = 0;
   std::int64_t sets_ = 0;
