@@ -129,6 +129,8 @@ struct GpuModel {
   /// cu.code_fetch: until the code of an operation is there that its workgroup has not done before,
   /// in kernels larger than the instruction caches
   Time cu_code_fetch{1};
+  /// cu.code_fetch_interval: of one such fetch; those of a GPU are served one after the other
+  Time cu_code_fetch_interval{};
 
   // Launch.
   Time launch_stream_latency{1};  ///< launch.stream_latency: host call to first workgroup

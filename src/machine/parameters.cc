@@ -308,6 +308,9 @@ constexpr std::array kParameters{
 
     time<&M::cu_code_fetch>("cu.code_fetch",
                             "until the code of a kind of operation is fetched, large kernels"),
+    time<&M::cu_code_fetch_interval, 0>(
+        "cu.code_fetch_interval",
+        "of one such fetch; those of a GPU are served one after the other"),
     time<&M::launch_stream_latency>("launch.stream_latency",
                                     "host call to first workgroup, stream"),
     time<&M::launch_stream_interval>(

@@ -50,6 +50,11 @@ Access Cursor::fifo_access(int from, int to) const {
   return program_->protocol == Protocol::ll ? Access::packet : Access::ll128;
 }
 
+bool Cursor::pulled(int from, int to) const {
+  return program_->pulls && fifo_access(from, to) == Access::plain &&
+         !program_->crosses_network(from, to);
+}
+
 Span Cursor::slot(int owner, std::int32_t buffer, std::int64_t step, Access access) const {
   const std::int64_t index = step % program_->fifo.slots;
   return {owner,  buffer, index * program_->slot_bytes(),
@@ -168,8 +173,13 @@ void Cursor::fifo_move(const Op& op, Region slice, Primitive& out) {
   out.reduce = reduction(op);
   for (std::size_t i = 0; i < sources(op); ++i) {
     const ConnectionRef& from = source(op, i);
-    out.src.push_back(slot(rank(), program_->fifo_buffer(from.inbound),
-                           count_of(received_key(from)), fifo_access(peer_of(from), rank())));
+    const int previous = peer_of(from);
+    const std::int64_t step = count_of(received_key(from));
+    out.src.push_back(
+        pulled(previous, rank())
+            ? slot(previous, program_->staging_buffer(from.outbound), step, Access::plain)
+            : slot(rank(), program_->fifo_buffer(from.inbound), step,
+                   fifo_access(previous, rank())));
   }
   for (const Operand& local : op.src) out.src.push_back(span(local, slice));
   for (std::size_t i = 0; i < targets(op); ++i) {
@@ -177,7 +187,7 @@ void Cursor::fifo_move(const Op& op, Region slice, Primitive& out) {
     const int next = peer_of(to);
     const std::int64_t step = count_of(sent_key(to));
     out.dst.push_back(
-        program_->crosses_network(rank(), next)
+        program_->crosses_network(rank(), next) || pulled(rank(), next)
             ? slot(rank(), program_->staging_buffer(to.outbound), step, Access::plain)
             : slot(next, program_->fifo_buffer(to.inbound), step, fifo_access(rank(), next)));
   }

@@ -165,6 +165,23 @@ TEST(Fifo, flags_inside_lines_replace_the_tail) {
                                                "signal 1:credit of connection 0=1"}));
 }
 
+TEST(Fifo, receivers_that_pull_load_from_the_sender_what_it_kept) {
+  Program program = program_of({{.kind = OpKind::send, .src = {local(0, 0)}, .send_to = link(1)},
+                                {.kind = OpKind::recv_reduce_send,
+                                 .src = {local(0, 0)},
+                                 .send_to = link(1),
+                                 .recv_from = link(1)}});
+  program.pulls = true;
+  EXPECT_EQ(expand(bound(program, 48)),
+            (Lines{"sync", "move 48 0.input@0 -> 0.staging 0@0", "sync",
+                   "signal 1:tail of fifo 0=1 release", "wait 0:tail of fifo 0=1 acquire", "sync",
+                   "move 48 sum 1.staging 0@0 0.input@0 -> 0.staging 0@48", "sync",
+                   "signal 1:credit of connection 0=1", "signal 1:tail of fifo 0=1 release"}));
+  program.protocol = Protocol::ll;
+  EXPECT_EQ(expand(bound(program, 48)).at(1), "move 48 0.input@0 -> 1.fifo 0@0/LL")
+      << "lines with flags are pushed";
+}
+
 TEST(Fifo, slots_of_ll128_are_whole_lines) {
   Program program = program_of({{.kind = OpKind::send, .src = {local(0, 0)}, .send_to = link(1)}});
   program.protocol = Protocol::ll128;

@@ -42,6 +42,11 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective);
 /// Channels of one peer of a grouped send and receive of `bytes` per peer, and its protocol.
 NcclChoice choose_nccl_peer(const KernelArguments& arguments, Bytes bytes);
 
+/// Whether receivers load what senders keep: pairs of compute capability 8.0 joined by NVLink
+/// (ncclTopoCheckP2p of src/graph/paths.cc), buffers of protocol Simple only, of rings, trees and
+/// sends alike (p2pSendSetup and p2pSendConnect of src/transport/p2p.cc).
+bool nccl_pulls(const KernelArguments& arguments);
+
 /// Every workgroup first loads what it is to do: communicator, channel, work.
 void add_nccl_prologue(Program& program);
 

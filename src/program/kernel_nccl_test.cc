@@ -146,6 +146,17 @@ Program tree(const machine::Machine& machine, int ranks, const std::string& prot
   return bind(kernel, &machine, {.size = MiB(16)});
 }
 
+TEST(NcclKernels, pairs_of_a100_pull) {
+  for (const std::string gpu : {"dgx-a100", "dgx-h100", "dgx1-v100"}) {
+    const machine::Machine machine = machine::load(gpu);
+    for (const std::string name : {"all-reduce/nccl", "all-gather/nccl", "all-to-all/nccl"}) {
+      const Program kernel = load(name, {.ranks = 2, .machine = &machine});
+      EXPECT_EQ(bind(kernel, &machine, {.size = MiB(8)}).pulls, gpu == "dgx-a100") << gpu << name;
+    }
+    EXPECT_EQ(tree(machine, 2, "simple").pulls, gpu == "dgx-a100") << gpu;
+  }
+}
+
 TEST(NcclKernels, three_warps_of_five_reduce_up_a_tree_and_seven_of_ten_with_flags) {
   const machine::Machine machine = machine::load("dgx-h100");
   const auto threads = [&](const std::string& protocol) {

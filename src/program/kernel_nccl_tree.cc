@@ -142,6 +142,7 @@ class TreeWriter : public ProgramWriter {
       : ProgramWriter(arguments, Collective::all_reduce, 1, 1), choice_(choice) {
     program_.protocol = choice.protocol;
     program_.fifo = nccl_fifo(choice.protocol);
+    program_.pulls = nccl_pulls(arguments);
     const NcclNodes nodes = nccl_nodes(arguments);
     chunk_ = chunk_of(arguments, nodes, choice, program_.fifo);
     Connections connections(ranks());

@@ -27,7 +27,8 @@ struct Generation {
   std::array<double, 3> tree_ll128_channel;
   double host_post;  ///< us that a host takes for a message (getNetOverhead)
   double nvls_efficiency;
-  int nvls_channels;  ///< src/transport/nvls.cc
+  int nvls_channels;   ///< src/transport/nvls.cc
+  bool pulls = false;  ///< src/graph/paths.cc: "Enable P2P Read for Ampere/NVLink only"
 };
 
 // Hosts as DGX have them: of AMD with A100, of Intel else.
@@ -35,7 +36,7 @@ constexpr Generation kVolta{
     240, 24, {39.0, 39.0, 20.4}, 20.0, {26.5, 18.5, 10.0}, {20.0, 20.0, 20.0}, 1, 0, 0};
 constexpr Generation kAmpere{
     // 12 x 20
-    240, 24, {87.7, 22.5, 19.0}, 20.0, {24.0, 23.6, 17.8}, {20.0, 20.0, 20.0}, 2, 0, 0};
+    240, 24, {87.7, 22.5, 19.0}, 20.0, {24.0, 23.6, 17.8}, {20.0, 20.0, 20.0}, 2, 0, 0, true};
 constexpr Generation kHopper{
     // 12 x 30
     360, 24, {141.0, 39.0, 20.4}, 36.7, {38.7, 41.4, 36.0}, {36.7, 36.7, 29.0}, 1, 0.85, 16};
@@ -228,6 +229,10 @@ NcclNodes nccl_nodes(const KernelArguments& arguments) {
     nodes.nic_bandwidth += static_cast<double>(slowest.bytes_per_second) / 1e9;
   }
   return nodes;
+}
+
+bool nccl_pulls(const KernelArguments& arguments) {
+  return arguments.machine != nullptr && generation(arguments.machine).pulls;
 }
 
 double nccl_time(const KernelArguments& arguments, Collective collective, NcclAlgorithm algorithm,

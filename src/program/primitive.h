@@ -189,6 +189,7 @@ class Cursor {
   bool fifo_tails(const Op& op, Primitive& out);
   bool fifo_post(const ConnectionRef& to, Region slice, Primitive& out);
   bool has_tail(const Op& op, bool incoming) const;
+  bool pulled(int from, int to) const;
   int peer_of(const ConnectionRef& connection) const;
   Access fifo_access(int from, int to) const;
   Span slot(int owner, std::int32_t buffer, std::int64_t step, Access access) const;

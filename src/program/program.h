@@ -325,6 +325,8 @@ class Program {
   std::int32_t inbound = 0;  ///< connections per rank: FIFO buffers and semaphores are derived
   std::int32_t outbound = 0;
   Fifo fifo;
+  bool pulls = false;  ///< slots without flags are in the sender's memory, and the receiver loads
+                       ///< them, where load and store reach it (NCCL's P2P read mode)
   std::vector<std::vector<int>> groups;  ///< multicast groups (ranks)
   std::vector<ChannelTable> channels;    ///< by rank; only from MSCCL++ plans, for their writer
   std::vector<Body> bodies;

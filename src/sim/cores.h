@@ -256,7 +256,7 @@ class Cores {
   void run_wave(std::int32_t wave, std::int64_t now);
   Step* step_of(Wave& wave);
   void pass(Wave& wave, std::int64_t now);
-  void fetch_code(Workgroup& group, const program::Primitive& primitive, std::int64_t now) const;
+  void fetch_code(Workgroup& group, const program::Primitive& primitive, std::int64_t now);
   static bool takes_part(const Workgroup& group, const Wave& wave,
                          const program::Primitive& primitive);
   void expand_barrier(Workgroup& group, const program::Primitive& primitive);
@@ -337,6 +337,7 @@ class Cores {
     std::int32_t next_cu = 0;
     std::int64_t launches = 0;         ///< of kernels
     std::int64_t fences = 0;           ///< when the unit for fences at system scope is free
+    std::int64_t code_fetches = 0;     ///< when the unit that fetches code is free
     std::vector<std::int32_t> events;  ///< repetition that recorded each event last
     std::int32_t streams_done = 0;
     std::int32_t repetition = 0;

@@ -13,6 +13,26 @@ std::size_t index(std::int64_t i) {
 
 }  // namespace
 
+// --- Code of large kernels.
+
+// The first wavefront that comes to a kind of operation that moves data fetches its code for all.
+// Where a program has connections, only operations through them are large: a rank's own part of
+// grouped sends is copied by a plain loop (NCCL's src/device/sendrecv.h).
+void Cores::fetch_code(Workgroup& group, const program::Primitive& primitive, std::int64_t now) {
+  if (!program_.kernels[index(kernels_[index(group.kernel)].kernel)].large_code) return;
+  const program::Op& op = program_.bodies[index(group.body)].ops[index(primitive.op)];
+  if (op.kind == program::OpKind::load || (op.src.empty() && op.dst.empty())) return;
+  const bool connected = op.send_to.outbound >= 0 || op.recv_from.inbound >= 0;
+  if (program_.inbound > 0 && !connected) return;
+  const std::uint64_t kind = std::uint64_t{1} << static_cast<int>(op.kind);
+  if ((group.fetched & kind) != 0) return;
+  group.fetched |= kind;
+  const machine::GpuModel& model = machine_.model(group.rank);
+  std::int64_t& free = ranks_[index(group.rank)].code_fetches;
+  free = std::max(free, now) + model.cu_code_fetch_interval.fs;
+  group.code_ready = free + model.cu_code_fetch.fs;
+}
+
 // --- Issue: one request after the other, in order, while the CU has slots.
 
 /// How many of an epoch's stores are.

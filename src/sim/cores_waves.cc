@@ -104,17 +104,6 @@ bool Cores::takes_part(const Workgroup& group, const Wave& wave, const Primitive
   }
 }
 
-// The first wavefront that comes to a kind of operation that moves data fetches its code for all.
-void Cores::fetch_code(Workgroup& group, const Primitive& primitive, std::int64_t now) const {
-  if (!program_.kernels[index(kernels_[index(group.kernel)].kernel)].large_code) return;
-  const program::Op& op = program_.bodies[index(group.body)].ops[index(primitive.op)];
-  if (op.kind == program::OpKind::load || (op.src.empty() && op.dst.empty())) return;
-  const std::uint64_t kind = std::uint64_t{1} << static_cast<int>(op.kind);
-  if ((group.fetched & kind) != 0) return;
-  group.fetched |= kind;
-  group.code_ready = now + machine_.model(group.rank).cu_code_fetch.fs;
-}
-
 // --- One wavefront, until it has to wait.
 
 void Cores::run_wave(std::int32_t id, std::int64_t now) {

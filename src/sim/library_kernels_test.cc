@@ -46,6 +46,20 @@ TEST(LargeCode, is_fetched_once_for_each_kind_of_operation) {
   }
 }
 
+TEST(LargeCode, of_several_workgroups_is_fetched_one_after_the_other) {
+  const auto time = [](const std::string& interval, bool connected) {
+    const machine::Machine machine = distinct("ring:2", {{"gpu.cu.code_fetch_interval", interval}});
+    program::Program program = make(machine, {{copies(1), copies(1), copies(1)}, {}});
+    program.kernels[0].large_code = true;
+    if (connected) program.inbound = 1;
+    return simulate(machine, program).time.fs;
+  };
+  constexpr std::int64_t kMicrosecond = 1'000'000'000;
+  EXPECT_NEAR(static_cast<double>(time("2 us", false) - time("0 ns", false)), 6. * kMicrosecond,
+              .1 * kMicrosecond);
+  EXPECT_EQ(time("2 us", true), time("0 ns", true)) << "no copy is large beside connections";
+}
+
 TEST(Posting, apart_lets_the_next_slice_go_on_during_a_fence) {
   const machine::Machine machine = machine::load("dgx-h100");
   program::Program program = program::load(

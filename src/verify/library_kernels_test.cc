@@ -52,6 +52,22 @@ TEST(NcclKernels, grouped_sends_are_right) {
   }
 }
 
+TEST(NcclKernels, that_pull_are_right) {
+  const machine::Machine machine = machine::load("dgx-a100"), two = machine::load("dgx-a100:2");
+  const plan::Parameters simple{{"protocol", "simple"}}, one{{"channels", "1"}},
+      tree{{"protocol", "simple"}, {"algorithm", "tree"}};
+  for (const int ranks : {2, 3, 8}) {
+    for (const std::string name : {"all-reduce/nccl", "all-gather/nccl", "reduce-scatter/nccl",
+                                   "broadcast/nccl", "reduce/nccl", "all-to-all/nccl"})
+      expect_right(name, ranks, ranks << 16, simple, &machine);
+    expect_right("all-reduce/nccl", ranks, 1 << 20, tree, &machine);
+  }
+  expect_right("all-reduce/nccl", 2, 20 << 20, one, &machine);
+  expect_right("all-to-all/nccl", 2, 10 << 20, one, &machine);
+  expect_right("all-reduce/nccl", 16, 1 << 20, simple, &two);
+  expect_right("all-to-all/nccl", 16, 1 << 20, simple, &two);
+}
+
 TEST(NcclKernels, nvls_is_right_where_a_switch_can_multicast) {
   const machine::Machine machine = machine::load("dgx-h100");
   for (const int ranks : {4, 8}) {
