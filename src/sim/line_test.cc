@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "sim/random_cases.h"
 
 namespace hemiola::sim {
@@ -66,6 +68,10 @@ struct Shipped {
   Bytes size;
   int iterations;
 };
+
+void PrintTo(const Shipped& shipped, std::ostream* out) {
+  *out << shipped.program << " on " << shipped.machine;
+}
 
 class LineShipped : public ::testing::TestWithParam<Shipped> {};
 
