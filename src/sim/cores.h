@@ -228,7 +228,6 @@ class Cores {
     std::deque<ProductStep> steps;  ///< not ended, from number first_step
     std::int32_t first_step = 0;
     std::int32_t joining = -1;  ///< the last wavefront at a sync that waits for their end
-    Cause flushed;
   };
   /// What waits for a slot of its CU: a request, or the rest of an instruction.
   struct Queued {
@@ -401,6 +400,7 @@ class Cores {
   void delivered(const Request& request, std::int64_t now);
   void posted_done(const Descriptor& descriptor, const Spent& spent, std::int64_t now);
   void engine_done(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
+  std::int32_t make_flag(int source, program::SemaphoreId semaphore, const Spent& spent);
   void flag_of_copy(const Descriptor& descriptor, const Spent& spent, program::SemaphoreId id,
                     std::int64_t now);
   std::int32_t engine_for(const Descriptor& descriptor) const;
@@ -466,7 +466,7 @@ class Cores {
     std::int64_t l1_hits = 0, l1_misses = 0, l2_hits = 0, l2_misses = 0, l2_write_backs = 0,
                  msc_hits = 0, msc_misses = 0;
     std::int64_t hbm_read = 0, hbm_written = 0, injected = 0, delivered = 0, bursts = 0,
-                 credits_taken = 0, credits_returned = 0, events = 0, multicasts = 0;
+                 credits_taken = 0, credits_returned = 0, multicasts = 0;
   } counters_;
 };
 

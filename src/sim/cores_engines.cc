@@ -239,18 +239,8 @@ void Cores::delivered(const Request& request, std::int64_t now) {
     const Descriptor& first = descriptors_[index(flow.front())];
     if (!first.injected || first.undelivered > 0) return;
     for (const program::SemaphoreId semaphore : first.semaphores) {
-      ++counters_.flags;
-      const std::int32_t flag_id = allocate(false);
+      const std::int32_t flag_id = make_flag(semaphore.rank, semaphore, request.spent);
       Request& flag = requests_[index(flag_id)];
-      flag.intent = Intent::flag;
-      flag.source = flag.target = static_cast<std::int16_t>(semaphore.rank);
-      flag.line = flag_line(semaphore.index);
-      flag.slice = static_cast<std::int16_t>(slice_of(flag.target, flag.line));
-      flag.bytes = static_cast<std::int32_t>(sector_);
-      Detail& update = add_detail(flag);
-      update.semaphore = semaphore.index;
-      update.increment = 1;
-      flag.spent = request.spent;
       flag.spent.charge_until(Reason::nic, now + 1);
       flag.stage = Stage::in;
       push(now + 1, kLegEnd, flag_id, 0, kFromEngines);
@@ -331,22 +321,29 @@ void Cores::posted_done(const Descriptor& descriptor, const Spent& spent, std::i
   push(now + latency, kWave, std::exchange(group.flushing, -1), 0, wave.tag);
 }
 
+// A flag that an engine, not a wavefront, writes.
+std::int32_t Cores::make_flag(int source, program::SemaphoreId semaphore, const Spent& spent) {
+  ++counters_.flags;
+  const std::int32_t id = allocate(false);
+  Request& flag = requests_[index(id)];
+  flag.intent = Intent::flag;
+  flag.source = static_cast<std::int16_t>(source);
+  flag.target = static_cast<std::int16_t>(semaphore.rank);
+  flag.line = flag_line(semaphore.index);
+  flag.slice = static_cast<std::int16_t>(slice_of(flag.target, flag.line));
+  flag.bytes = static_cast<std::int32_t>(sector_);
+  flag.spent = spent;
+  Detail& update = add_detail(flag);
+  update.semaphore = semaphore.index;
+  update.increment = 1;
+  return id;
+}
+
 void Cores::flag_of_copy(const Descriptor& descriptor, const Spent& spent,
                          program::SemaphoreId semaphore, std::int64_t now) {
-  ++counters_.flags;
   const int rank = descriptor.rank;
-  const std::int32_t request_id = allocate(false);
+  const std::int32_t request_id = make_flag(rank, semaphore, spent);
   Request& request = requests_[index(request_id)];
-  request.intent = Intent::flag;
-  request.source = static_cast<std::int16_t>(rank);
-  request.target = static_cast<std::int16_t>(semaphore.rank);
-  request.line = flag_line(semaphore.index);
-  request.slice = static_cast<std::int16_t>(slice_of(request.target, request.line));
-  request.bytes = static_cast<std::int32_t>(sector_);
-  Detail& flag = add_detail(request);
-  flag.semaphore = semaphore.index;
-  flag.increment = 1;
-  request.spent = spent;
   if (request.target == rank) {
     request.stage = Stage::in;
     push(now, kLegEnd, request_id, 0, kFromEngines);

@@ -137,7 +137,7 @@ class Line : public Cores {
   std::vector<Way> ways_;          ///< by Request::route
   int shift_ = 0;                  ///< rounds last 2^shift fs
   std::uint64_t next_sequence_ = 0;
-  std::vector<Arrival> taken_, scratch_;
+  std::vector<Arrival> done_, taken_, scratch_;  ///< of the stage at hand: memory that is kept
 };
 
 }  // namespace hemiola::sim

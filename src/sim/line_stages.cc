@@ -43,7 +43,8 @@ void Line::prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const {
 
 void Line::run_cores(int rank, std::int64_t round) {
   Gpu& gpu = stages_[index(rank)];
-  std::vector<Arrival> done;
+  std::vector<Arrival>& done = done_;
+  done.clear();
   if (gpu.done.next() == round) {
     gpu.done.take(round, done);
     const std::uint32_t first = gpu.home_slices;
