@@ -12,6 +12,7 @@
 
 #include "program/primitive.h"
 #include "sim/bound_parts.h"
+#include "sim/index.h"
 #include "sim/simulate.h"
 
 namespace hemiola::sim {
@@ -21,10 +22,6 @@ using program::Access;
 using program::Primitive;
 using program::PrimitiveKind;
 using program::Span;
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Walks all workgroups once, each as two agents (the wavefront that synchronises, and the others),
 /// and counts traffic and unloaded time.

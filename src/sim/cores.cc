@@ -11,9 +11,6 @@
 
 namespace hemiola::sim {
 namespace {
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 constexpr std::int64_t kAlignment = 2 << 20;  ///< buffers start at multiples of a large page
 }  // namespace
 

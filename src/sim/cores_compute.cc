@@ -11,10 +11,6 @@ namespace {
 
 using program::Primitive;
 
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// What the matrix units of a compute unit take.
 Time compute_time(const machine::GpuModel& model, const Primitive& primitive, DataType type) {
   Time time = primitive.duration;

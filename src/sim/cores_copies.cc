@@ -13,10 +13,6 @@ namespace {
 using program::Primitive;
 using program::PrimitiveKind;
 
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 }  // namespace
 
 void Cores::make_queue(int rank, std::int32_t stream, std::int32_t body) {

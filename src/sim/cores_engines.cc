@@ -12,10 +12,6 @@
 namespace hemiola::sim {
 namespace {
 
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// Packets that a NIC keeps in flight: enough for 400 Gb/s x 20 us (assumed).
 constexpr std::int64_t kNicOutstanding = 256;
 constexpr std::uint32_t kFromEngines = 1U << 13;  ///< stream tag at slices

@@ -6,14 +6,6 @@
 #include "sim/cores.h"
 
 namespace hemiola::sim {
-namespace {
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
-}  // namespace
-
 // --- Streams. A repetition of the program starts all streams of a rank together (a graph launch).
 
 std::int64_t Cores::launch_interval(int rank) const {

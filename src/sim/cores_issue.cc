@@ -6,13 +6,6 @@
 #include "sim/cores.h"
 
 namespace hemiola::sim {
-namespace {
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
-}  // namespace
-
 // --- Code of large kernels.
 
 // The first wavefront that comes to a kind of operation that moves data fetches its code for all.

@@ -9,10 +9,6 @@
 namespace hemiola::sim {
 namespace {
 
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 // Spreads consecutive numbers over `count` places and keeps strides of powers of two apart. Works
 // on rank-relative addresses, so that all GPUs map alike.
 template <typename Number>

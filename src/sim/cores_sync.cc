@@ -9,10 +9,6 @@ namespace {
 
 using program::Primitive;
 
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 }  // namespace
 
 // The lead wavefront; thread i handles the i-th semaphore.

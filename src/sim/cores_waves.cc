@@ -14,10 +14,6 @@ using program::Primitive;
 using program::PrimitiveKind;
 using program::Span;
 
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 }  // namespace
 
 // --- The window of primitives that a workgroup's wavefronts are at.

@@ -5,12 +5,6 @@
 #include "sim/cores.h"
 
 namespace hemiola::sim {
-namespace {
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-}  // namespace
-
 std::int64_t Cores::serve(std::int32_t id, Request& request, std::int64_t arrival) {
   Server& server = fabric_.servers[index(id)];
   const ServerKind& kind = fabric_.kinds[index(server.kind)];

@@ -8,10 +8,6 @@ namespace {
 using machine::LinkId;
 using machine::NodeKind;
 
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 }  // namespace
 
 Fabric::Fabric(const machine::Machine& m, int ranks) : machine(m) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "machine/machine.h"
+#include "sim/index.h"
 #include "sim/result.h"
 
 namespace hemiola::sim {

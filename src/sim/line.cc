@@ -6,14 +6,6 @@
 #include <bit>
 
 namespace hemiola::sim {
-namespace {
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
-}  // namespace
-
 std::string Line::refuses(const machine::Machine& machine, const program::Program& program,
                           const Options& options) {
   if (options.trace != nullptr) return "traces";

@@ -107,7 +107,8 @@ class Line : public Cores {
 
   // --- line_stages.cc
   void prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const;
-  void sort_with_answers(std::int64_t begin);
+  void sort_with_answers(std::vector<Arrival>& arrivals, std::int64_t begin, std::uint32_t first,
+                         std::uint32_t last);
   void run_cores(int rank, std::int64_t round);
   void run_slices(int rank, std::int64_t round);
   void run_memory(int rank, std::int64_t round);

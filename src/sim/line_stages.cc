@@ -8,10 +8,6 @@
 namespace hemiola::sim {
 namespace {
 
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 constexpr auto kByTag = [](const Arrival& a, const Arrival& b) {
   return a.time != b.time ? a.time < b.time : a.tag < b.tag;
 };
@@ -47,14 +43,7 @@ void Line::run_cores(int rank, std::int64_t round) {
   done.clear();
   if (gpu.done.next() == round) {
     gpu.done.take(round, done);
-    const std::uint32_t first = gpu.home_slices;
-    const std::uint32_t last = gpu.home_port;
-    sort_arrivals(
-        done, scratch_, gpu.done.begin_of(round), shift_, [&](const Arrival& a, const Arrival& b) {
-          if (a.time != b.time) return a.time < b.time;
-          if (a.tag != b.tag || a.tag < first || a.tag >= last) return a.tag < b.tag;
-          return earlier(requests_[index(a.id)].accepted, requests_[index(b.id)].accepted);
-        });
+    sort_with_answers(done, gpu.done.begin_of(round), gpu.home_slices, gpu.home_port);
   }
   const std::int64_t end = gpu.done.begin_of(round + 1);
   std::size_t next = 0;
@@ -256,7 +245,7 @@ void Line::run_cu_in(int rank, std::int64_t round) {
   Gpu& gpu = stages_[index(rank)];
   if (gpu.cu_in.next() != round) return;
   gpu.cu_in.take(round, taken_);
-  sort_with_answers(gpu.cu_in.begin_of(round));
+  sort_with_answers(taken_, gpu.cu_in.begin_of(round), kFromSlices, kFromSlices + 1);
   for (std::size_t i = 0; i < taken_.size(); ++i) {
     prefetch(taken_, i + kAhead);
     const auto& [now, tag, id] = taken_[i];
@@ -275,7 +264,7 @@ void Line::run_io_out(int rank, std::int64_t round) {
   Gpu& gpu = stages_[index(rank)];
   if (gpu.io_out.next() != round) return;
   gpu.io_out.take(round, taken_);
-  sort_with_answers(gpu.io_out.begin_of(round));
+  sort_with_answers(taken_, gpu.io_out.begin_of(round), kFromSlices, kFromSlices + 1);
   hops_ += std::ssize(taken_);
   for (std::size_t i = 0; i < taken_.size(); ++i) {
     prefetch(taken_, i + kAhead);
@@ -296,11 +285,12 @@ void Line::run_io_out(int rank, std::int64_t round) {
   }
 }
 
-// What the slices answer is in the order of their acceptance.
-void Line::sort_with_answers(std::int64_t begin) {
-  sort_arrivals(taken_, scratch_, begin, shift_, [&](const Arrival& a, const Arrival& b) {
+// What the slices answer has the tags [first, last) and is in the order of their acceptance.
+void Line::sort_with_answers(std::vector<Arrival>& arrivals, std::int64_t begin,
+                             std::uint32_t first, std::uint32_t last) {
+  sort_arrivals(arrivals, scratch_, begin, shift_, [&](const Arrival& a, const Arrival& b) {
     if (a.time != b.time) return a.time < b.time;
-    if (a.tag != b.tag || a.tag != kFromSlices) return a.tag < b.tag;
+    if (a.tag != b.tag || a.tag < first || a.tag >= last) return a.tag < b.tag;
     return earlier(requests_[index(a.id)].accepted, requests_[index(b.id)].accepted);
   });
 }

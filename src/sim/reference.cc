@@ -5,12 +5,6 @@
 #include <algorithm>
 
 namespace hemiola::sim {
-namespace {
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-}  // namespace
-
 void Reference::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b,
                      std::uint32_t tag) {
   if (is_progress(kind, b)) ++active_;

@@ -6,14 +6,6 @@
 #include "sim/reference.h"
 
 namespace hemiola::sim {
-namespace {
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
-}  // namespace
-
 // A slice accepts a request: its tags change here, in the order of acceptance.
 void Reference::at_slice(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];

@@ -6,12 +6,6 @@
 #include "sim/reference.h"
 
 namespace hemiola::sim {
-namespace {
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-}  // namespace
-
 void Reference::begin_leg(std::int32_t id, Stage stage, const Leg& leg, std::int32_t base,
                           std::int64_t now, std::int32_t payload) {
   Request& request = requests_[index(id)];

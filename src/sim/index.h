@@ -1,0 +1,13 @@
+// Numbers of ranks, servers, wavefronts, ... are signed; containers want theirs unsigned.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hemiola::sim {
+
+constexpr std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+}  // namespace hemiola::sim
