@@ -1,6 +1,7 @@
 // Cores: computes, and the steps of a matrix product that a workgroup has under way.
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "machine/gemm_model.h"
@@ -116,13 +117,17 @@ std::int64_t Cores::stages(const Workgroup& group) const {
   return own > 0 ? own : machine_.model(group.rank).gemm_stages;
 }
 
-// In the order of the steps, whichever has its operands first.
+// In the order of the steps, whichever has its operands first: those that had them before waited
+// for what the first of them waited for.
 void Cores::start_computes(std::int32_t id, std::int64_t now) {
   Workgroup& group = groups_[index(id)];
+  std::optional<Spent> until_now;
   for (ProductStep& step : group.steps) {
     if (step.started) continue;
     if (step.posted < group.movers || step.loads > 0) return;
     step.started = true;
+    if (!until_now) until_now = step.spent;
+    step.spent = *until_now;
     const std::int64_t end =
         std::max({now + 1, use_matrix_units(group, step.time, now), limit_power(group, step, now)});
     step.spent.charge(Reason::compute, end - now);

@@ -89,6 +89,9 @@ TEST(GeneralLowering, of_a_scattered_matrix_product_ends_on_a_machine) {
             {.workgroups = 4, .compute_workgroups = 8, .realization = realization});
     EXPECT_EQ(result.counters.at("stores.injected_bytes"),
               result.counters.at("stores.delivered_bytes"));
+    // Steps whose operands come before those of an earlier one, too.
+    for (const Attribution& attribution : result.attribution)
+      EXPECT_EQ(sum(attribution), result.time.fs);
   }
 }
 
