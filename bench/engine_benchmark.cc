@@ -1,9 +1,10 @@
 // Line hops per second of the engine, on one core. A line hop is a visit of a request to a shared
-// resource (sim::Result::line_hops); it is the work that a run is, whatever the machine. Loading
-// and checking are not timed.
+// resource (sim::Result::line_hops), represented by the run: folded, only some of them are
+// executed. Loading and checking are not timed.
 #include <benchmark/benchmark.h>
 
 #include <string>
+#include <tuple>
 
 #include "machine/machine.h"
 #include "program/program.h"
@@ -22,13 +23,14 @@ struct Case {
   Bytes size;
 };
 
-void simulate(benchmark::State& state, const Case& run, sim::Engine engine) {
+void simulate(benchmark::State& state, const Case& run, sim::Engine engine, bool fold) {
   const machine::Machine machine = machine::load(run.machine);
   const program::Program program =
       program::load(run.program, {.ranks = machine.ranks(), .parameters = run.parameters});
   const program::Program bound = program::bind(program, &machine, {.size = run.size});
   std::int64_t hops = 0;
-  for (auto _ : state) hops += sim::simulate(machine, bound, {.engine = engine}).line_hops;
+  for (auto _ : state)
+    hops += sim::simulate(machine, bound, {.engine = engine, .fold = fold}).line_hops;
   state.counters["line_hops"] =
       benchmark::Counter(static_cast<double>(hops), benchmark::Counter::kAvgIterations);
   state.counters["line_hops/s"] =
@@ -52,11 +54,14 @@ const Case kCases[] = {
 
 int main(int argc, char** argv) {
   for (const Case& run : kCases) {
-    for (const auto& [name, engine] :
-         {std::pair("/reference", sim::Engine::reference), std::pair("/line", sim::Engine::line)}) {
-      benchmark::RegisterBenchmark(
-          (std::string(run.name) + name).c_str(),
-          [&run, engine = engine](benchmark::State& state) { simulate(state, run, engine); })
+    for (const auto& [name, engine, fold] :
+         {std::tuple("/reference", sim::Engine::reference, false),
+          std::tuple("/line", sim::Engine::line, false),
+          std::tuple("/line_folded", sim::Engine::line, true)}) {
+      benchmark::RegisterBenchmark((std::string(run.name) + name).c_str(),
+                                   [&run, engine = engine, fold = fold](benchmark::State& state) {
+                                     simulate(state, run, engine, fold);
+                                   })
           ->Unit(benchmark::kMillisecond);
     }
   }

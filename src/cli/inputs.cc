@@ -79,6 +79,7 @@ void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iter
   add("--launch", options.launch, "graph|stream", "MODE");
   add("--warmup", options.warmup, "repetitions before the measured ones", "N");
   add("--iterations", options.iterations, iterations, "N");
+  verb.add_flag("--no-fold", options.no_fold, "simulate every rank, even if they behave alike");
 }
 
 sim::Options engine_options(const EngineOptions& options, int least_iterations) {
@@ -91,7 +92,8 @@ sim::Options engine_options(const EngineOptions& options, int least_iterations) 
           .launch = graph ? sim::Launch::graph : sim::Launch::stream,
           .warmup = static_cast<int>(count_value("--warmup", options.warmup, 0, kMostRepetitions)),
           .iterations = static_cast<int>(
-              count_value("--iterations", options.iterations, least_iterations, kMostRepetitions))};
+              count_value("--iterations", options.iterations, least_iterations, kMostRepetitions)),
+          .fold = !options.no_fold};
 }
 
 void refuse_settings_of_no_machine(const MachineOptions& options) {

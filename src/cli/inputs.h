@@ -24,10 +24,11 @@ void add_machine_options(CLI::App& verb, MachineOptions& options);
 
 /// How a program is simulated, as typed.
 struct EngineOptions {
-  std::string engine = "reference";
+  std::string engine = "line";
   std::string launch = "stream";
   std::string warmup = "0";
   std::string iterations = "0";
+  bool no_fold = false;
 };
 /// `iterations`: what the help says of them.
 void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iterations);

@@ -29,7 +29,6 @@ struct RunOptions {
   std::string threads = "1";
   std::string seed = "0";
   std::string json, csv, trace, trace_lines, record, report;
-  bool no_fold = false;
   bool no_check = false;
 };
 
@@ -44,7 +43,6 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   add("--skew", options.skew, "later starts of rank 0, 1, ...: 0ns,5us", "TIMES");
   add("--threads", options.threads, "threads of the engine", "N");
   add("--seed", options.seed, "seed of random choices", "N");
-  verb.add_flag("--no-fold", options.no_fold, "simulate every rank, even if they behave alike");
   verb.add_flag("--no-check", options.no_check, "do not check the program first");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per size", "FILE");
@@ -89,12 +87,11 @@ Plan understand(const RunOptions& options, Notices& notices) {
   }
   if (!options.skew.empty()) plan.options.skew = skew_values(options.skew);
   if (count_value("--threads", options.threads, 1, 4096) > 1) {
-    notices.note("the reference engine uses one thread");
+    notices.note("engines use one thread");
   }
   if (count_value("--seed", options.seed, 0, INT64_MAX) > 0) {
-    notices.note("--seed has no effect: nothing in the reference engine is random");
+    notices.note("--seed has no effect: nothing in the engines is random");
   }
-  if (options.no_fold) notices.note("--no-fold has no effect: the reference engine folds no ranks");
   if (!options.trace_lines.empty()) {
     if (options.trace.empty()) {
       throw Failure("a window of requests needs a trace to stand in",

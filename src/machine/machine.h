@@ -153,9 +153,9 @@ class Machine {
   /// The links of rank -> switch (or back), all lanes; empty if not adjacent.
   std::vector<LinkId> lanes(NodeId from, NodeId to) const;
 
-  /// The smallest feedback latency: the window of the line engine (printed by `machine show`). The
-  /// least of: the latency of any link, and noc.latency (noc.hop_latency on a mesh) + l2.latency of
-  /// any GPU model (CU to L2 and back).
+  /// The smallest feedback latency, printed by `machine show` (rounds of the line engine last as
+  /// long as whole loops of stages, docs/line_engine.md). The least of: the latency of any link,
+  /// and noc.latency (noc.hop_latency on a mesh) + l2.latency of any GPU model (CU to L2 and back).
   Time smallest_feedback_latency() const;
 
   /// --set: "gpu.l2.size", "link.nvlink4.bandwidth" ("link.*.latency" for all), "switch.latency",

@@ -57,6 +57,7 @@ class Writer {
 
   void collect_waits() {
     waits_.resize(actors_.size());
+    std::map<std::pair<std::int32_t, int>, std::set<std::int32_t>> counted, all_fenced;
     for (std::size_t a = 0; a < actors_.size(); ++a) {
       std::map<std::int32_t, std::int32_t> known, fenced;  // actor -> item
       const auto last = [](const auto& items, std::int32_t actor) {
@@ -74,14 +75,37 @@ class Writer {
         }
         for (const auto& [actor, wait] : news) {
           const std::pair pair{actor, actors_[a].rank};
-          counted_[pair].insert(wait.item);
+          counted[pair].insert(wait.item);
           known[actor] = std::max(last(known, actor), wait.item);
           if (!wait.fenced) continue;
           fenced[actor] = wait.item;
-          fenced_[pair].insert(wait.item);
+          all_fenced[pair].insert(wait.item);
         }
       }
     }
+    for (const auto& [pair, items] : counted) counted_[pair].assign(items.begin(), items.end());
+    for (const auto& [pair, items] : all_fenced) fenced_[pair].assign(items.begin(), items.end());
+  }
+
+  static bool contains(const std::vector<std::int32_t>& items, std::int32_t item) {
+    return std::binary_search(items.begin(), items.end(), item);
+  }
+
+  /// Who waits for items of the present actor, by distance from its rank.
+  void find_listeners() {
+    const int rank = actors_[index(actor_)].rank;
+    listeners_.clear();
+    for (auto at = counted_.lower_bound({actor_, 0});
+         at != counted_.end() && at->first.first == actor_; ++at) {
+      const auto fenced = fenced_.find(at->first);
+      listeners_.push_back(
+          {at->first.second, &at->second, fenced == fenced_.end() ? nullptr : &fenced->second});
+    }
+    const auto distance = [&](const Listener& l) {
+      return (l.rank - rank + plan_.ranks) % plan_.ranks;
+    };
+    std::sort(listeners_.begin(), listeners_.end(),
+              [&](const Listener& a, const Listener& b) { return distance(a) < distance(b); });
   }
 
   std::int64_t distance(std::int32_t from, int to) const {
@@ -160,6 +184,7 @@ class Writer {
     since_sync_.clear();
     unflushed_.clear();
     unloaded_.clear();
+    find_listeners();
     const Actor& self = actors_[index(actor)];
     for (std::size_t i = 0; i < self.items.size(); ++i) {
       const Item& item = self.items[i];
@@ -227,8 +252,8 @@ class Writer {
     const int rank = actors_[index(actor_)].rank;
     Op op{.kind = OpKind::dep_wait};
     for (const auto& [from, wait] : waits) {
-      const std::set<std::int32_t>& items = counted_.at({from, rank});
-      const auto target = std::distance(items.begin(), items.upper_bound(wait.item));
+      const std::vector<std::int32_t>& items = counted_.at({from, rank});
+      const auto target = std::upper_bound(items.begin(), items.end(), wait.item) - items.begin();
       if (actors_[index(from)].rank != rank) op.channel = Channel::any;
       op.targets.emplace_back(target, std::ssize(items));
       op.semaphores.push_back({own_rank(), semaphore(from, rank)});
@@ -243,15 +268,12 @@ class Writer {
     const int rank = actors_[index(actor_)].rank;
     std::map<std::pair<bool, bool>, Op> ops;  // fenced, remote
     bool flush = false;
-    for (int distance = 0; distance < plan_.ranks; ++distance) {
-      const int to = (rank + distance) % plan_.ranks;
-      const auto counted = counted_.find({actor_, to});
-      if (counted == counted_.end() || !counted->second.contains(item)) continue;
-      const auto fenced = fenced_.find({actor_, to});
-      const bool fence = fenced != fenced_.end() && fenced->second.contains(item);
-      Op& op = ops[{fence, distance > 0}];
+    for (const auto& [to, counted, fenced] : listeners_) {
+      if (!contains(*counted, item)) continue;
+      const bool fence = fenced != nullptr && contains(*fenced, item);
+      Op& op = ops[{fence, to != rank}];
       op.kind = OpKind::dep_signal;
-      op.channel = distance > 0 ? Channel::any : Channel::none;
+      op.channel = to != rank ? Channel::any : Channel::none;
       op.relaxed = !fence;
       op.semaphores.push_back({constant(to), semaphore(actor_, to)});
       // A flag stays behind what goes to the same rank, and must not overtake the rest; one that
@@ -400,9 +422,14 @@ class Writer {
   std::int64_t unit_;
   std::vector<std::int32_t> ordinal_;      // of an actor in its rank
   std::vector<std::vector<Waits>> waits_;  // by actor, item
-  std::map<std::pair<std::int32_t, int>, std::set<std::int32_t>> counted_,
-      fenced_;  // items of an actor that somebody on a rank waits for, and for more
-                // than their loads
+  // Items of an actor that somebody on a rank waits for, and for more than their loads; sorted.
+  std::map<std::pair<std::int32_t, int>, std::vector<std::int32_t>> counted_, fenced_;
+  struct Listener {
+    int rank = 0;
+    const std::vector<std::int32_t>* counted = nullptr;
+    const std::vector<std::int32_t>* fenced = nullptr;  ///< null: nobody
+  };
+  std::vector<Listener> listeners_;  // of the present actor
   std::map<std::pair<std::int64_t, std::int32_t>, std::int32_t> semaphores_;
 
   std::int32_t actor_ = 0;

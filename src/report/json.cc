@@ -69,6 +69,7 @@ std::string result_object(const sim::Result& result, bool volatile_fields) {
   field("line_hops", std::to_string(result.line_hops));
   if (volatile_fields) {
     field("visited_hops", std::to_string(result.visited_hops));
+    field("simulated_ranks", std::to_string(result.simulated_ranks));
     field("wall_s", json_number(result.wall_s));
     field("peak_rss_bytes", std::to_string(result.peak_rss_bytes));
   }

@@ -29,10 +29,10 @@ TEST(Json, has_exactly_the_keys_of_the_schema) {
   EXPECT_EQ(object["schema"], "hemiola/1");
   EXPECT_EQ(object["command"], "hemiola run \"a b\"");
   const json& result = object["results"][0];
-  EXPECT_THAT(keys(result),
-              ElementsAre("algbw_GBps", "attribution", "bound_ns", "busbw_GBps", "checked",
-                          "counters", "ideal_ns", "line_hops", "links", "peak_rss_bytes",
-                          "size_bytes", "time_fs", "time_ns", "visited_hops", "wall_s"));
+  EXPECT_THAT(keys(result), ElementsAre("algbw_GBps", "attribution", "bound_ns", "busbw_GBps",
+                                        "checked", "counters", "ideal_ns", "line_hops", "links",
+                                        "peak_rss_bytes", "simulated_ranks", "size_bytes",
+                                        "time_fs", "time_ns", "visited_hops", "wall_s"));
   EXPECT_THAT(keys(result["bound_ns"]), ElementsAre("bandwidth", "latency"));
   EXPECT_THAT(keys(result["links"][0]),
               ElementsAre("busy_fs", "from", "max_queue", "payload_bytes", "to", "wire_bytes"));

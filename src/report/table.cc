@@ -11,7 +11,22 @@
 namespace hemiola::report {
 namespace {
 
-void print_head(std::ostream& out, const Run& run) {
+/// The engine that did it, and how many GPUs stood for all, as of the last result.
+std::string engine_text(const Run& run, const std::vector<sim::Result>& results) {
+  std::string text = run.engine;
+  if (results.empty()) return text;
+  const sim::Result& last = results.back();
+  if (!last.reference_because.empty())
+    text = "reference (line leaves to it: " + last.reference_because + ')';
+  const auto ranks = static_cast<int>(last.attribution.size());
+  if (last.simulated_ranks > 0 && last.simulated_ranks < ranks)
+    text += fmt::format(", {} of {} GPUs for all, which behave alike", last.simulated_ranks, ranks);
+  else if (ranks > 1 && !last.unfolded_because.empty())
+    text += fmt::format(", all {} GPUs: {}", ranks, last.unfolded_because);
+  return text;
+}
+
+void print_head(std::ostream& out, const Run& run, const std::vector<sim::Result>& results) {
   out << "# machine  " << run.machine << '\n';
   out << "# program  " << run.program;
   if (const program::Program* program = run.bound_program) {
@@ -19,7 +34,7 @@ void print_head(std::ostream& out, const Run& run) {
                        program->ranks, name_of(program->protocol));
     if (program->in_place) out << ", in place";
   }
-  out << "\n# engine   " << run.engine << '\n';
+  out << "\n# engine   " << engine_text(run, results) << '\n';
   if (!run.launch.empty()) out << "# launch   " << run.launch << '\n';
   out << "#\n";
 }
@@ -33,7 +48,7 @@ std::string rate(double gigabytes_per_second) {
 }  // namespace
 
 void print_table(std::ostream& out, const Run& run, const std::vector<sim::Result>& results) {
-  print_head(out, run);
+  print_head(out, run, results);
   const auto right = Align::right;
   Columns columns({right, right, right, right, right, right, right, right, right, Align::left});
   columns.add_heading(

@@ -181,9 +181,10 @@ void print_validation(std::ostream& out, const Judgement& judgement) {
   out << "# table    " << judgement.table;
   if (!judgement.where.empty()) out << ", where " << judgement.where;
   out << fmt::format(
-      "\n# machine  {}\n# program  {}, checked: {}\n# engine   reference, {} after {} repetitions\n"
+      "\n# machine  {}\n# program  {}, checked: {}\n# engine   {}, {} after {} repetitions\n"
       "# launch   {}\n# trivial  {}\n#\n",
-      judgement.machine, judgement.program, validation.checked, judgement.options.iterations,
+      judgement.machine, judgement.program, validation.checked,
+      sim::name_of(judgement.options.engine), judgement.options.iterations,
       judgement.options.warmup, launch_of(judgement), trivial_text(validation.trivial));
   Columns columns({kRight, kRight, kLeft, kRight, kRight, kRight, kRight, kLeft, kLeft});
   columns.add_heading(

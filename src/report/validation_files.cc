@@ -126,12 +126,14 @@ std::string validation_json(const std::string& command, const std::vector<Judgem
   }
   return fmt::format(
       "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n"
-      "  \"program\": {},\n  \"engine\": \"reference\",\n  \"rows\": [{}\n  ],\n"
+      "  \"program\": {},\n  \"engine\": {},\n  \"rows\": [{}\n  ],\n"
       "  \"summary\": {},\n  \"entries\": [{}\n  ],\n"
       "  \"comparisons\": [{}],\n  \"micro\": [{}]\n}}\n",
       json_string(command), distinct(judgements, [](const Judgement& j) { return j.machine; }),
-      distinct(judgements, [](const Judgement& j) { return j.program; }), rows,
-      summary_object(study::summarise_regimes(all), "  "), entries,
+      distinct(judgements, [](const Judgement& j) { return j.program; }),
+      distinct(judgements,
+               [](const Judgement& j) { return std::string(sim::name_of(j.options.engine)); }),
+      rows, summary_object(study::summarise_regimes(all), "  "), entries,
       comparisons.empty() ? "" : comparisons + "\n  ",
       benchmarks.empty() ? "" : benchmarks + "\n  ");
 }

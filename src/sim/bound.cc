@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "program/primitive.h"
+#include "sim/bound.h"
 #include "sim/bound_parts.h"
+#include "sim/fold.h"
 #include "sim/index.h"
 #include "sim/simulate.h"
 
@@ -27,21 +29,25 @@ using program::Span;
 /// and counts traffic and unloaded time.
 class Walk {
  public:
-  Walk(const machine::Machine& machine, const program::Program& program, const Options& options)
+  Walk(const machine::Machine& machine, const program::Program& program, const Options& options,
+       const Addresses& addresses, int period)
       : machine_(machine),
         program_(program),
         options_(options),
+        addresses_(addresses),
+        period_(period),
         traffic_(machine),
         latencies_(machine, program) {}
 
   Bound run() {
-    for (int rank = 0; rank < program_.ranks; ++rank) add_rank(rank);
+    for (int rank = 0; rank < period_; ++rank) add_rank(rank);
     bool moved = true;
     while (moved) {
       moved = false;
       for (std::size_t a = 0; a < agents_.size(); ++a) moved = advance(agents_[a]) || moved;
     }
     count_posts();
+    traffic_.repeat(period_, program_.ranks);
     Bound bound = traffic_.bound();
     const bool complete =
         std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.done; });
@@ -170,10 +176,7 @@ class Walk {
         return move(agent);
       case PrimitiveKind::signal:
         if (p.swap) {  // by the access that ended the wait before it
-          for (const program::SemaphoreId id : p.semaphores) {
-            signallers_[id].insert(agent.rank);
-            arrivals_[id].push_back(agent.accepted);
-          }
+          for (const program::SemaphoreId id : p.semaphores) signal(agent.rank, id, agent.accepted);
           return true;
         }
         if (agent.posts_apart) std::swap(agent.lead, agent.poster);
@@ -226,19 +229,19 @@ class Walk {
   bool reached(const Primitive& p, std::int64_t& seen) {
     for (std::size_t s = 0; s < p.semaphores.size(); ++s) {
       const std::int64_t initial = program_.semaphores[index(p.semaphores[s].index)].initial;
-      auto& arrivals = arrivals_[p.semaphores[s]];
-      const std::int64_t needed =
-          p.values[s] - initial + (p.consume ? consumed_[p.semaphores[s]] : 0);
+      const program::SemaphoreId id = home(p.semaphores[s]);
+      auto& arrivals = arrivals_[id];
+      const std::int64_t needed = p.values[s] - initial + (p.consume ? consumed_[id] : 0);
       if (static_cast<std::int64_t>(arrivals.size()) < needed) return false;
-      needed_[p.semaphores[s]] = std::max(needed_[p.semaphores[s]], needed);
+      needed_[id] = std::max(needed_[id], needed);
       if (needed <= 0) continue;
       // Of several signallers nobody knows here whose signal comes when: the first is a bound.
-      seen = std::max(seen, signallers_[p.semaphores[s]].size() > 1
+      seen = std::max(seen, signallers_[id].size() > 1
                                 ? *std::min_element(arrivals.begin(), arrivals.end())
                                 : arrivals[index(needed - 1)]);
     }
     for (const program::SemaphoreId id : p.semaphores) {
-      if (p.consume) ++consumed_[id];
+      if (p.consume) ++consumed_[home(id)];
     }
     return true;
   }
@@ -257,18 +260,14 @@ class Walk {
           agent.lead += model.dma_control_latency.fs + model.dma_schedule_latency.fs +
                         model.dma_sync_latency.fs;
         agent.lead += latencies_.links(from, to, 1);
-        for (const program::SemaphoreId id : p.semaphores) {
-          signallers_[id].insert(agent.rank);
-          arrivals_[id].push_back(agent.lead);
-        }
+        for (const program::SemaphoreId id : p.semaphores) signal(agent.rank, id, agent.lead);
         return true;
       }
       case PrimitiveKind::signal:
         for (std::size_t s = 0; s < p.semaphores.size(); ++s) {
-          signallers_[p.semaphores[s]].insert(agent.rank);
           const std::int64_t at =
               agent.lead + latencies_.links(agent.rank, p.semaphores[s].rank, 0);
-          for (std::int64_t v = 0; v < p.values[s]; ++v) arrivals_[p.semaphores[s]].push_back(at);
+          for (std::int64_t v = 0; v < p.values[s]; ++v) signal(agent.rank, p.semaphores[s], at);
         }
         return true;
       case PrimitiveKind::wait: {
@@ -280,6 +279,16 @@ class Walk {
       default:
         return true;
     }
+  }
+
+  // What stands for it (sim/fold.h).
+  program::SemaphoreId home(program::SemaphoreId id) const { return {id.rank % period_, id.index}; }
+  std::tuple<int, std::int32_t, std::int64_t> key(int rank, const Span& span) const {
+    return {rank % period_, span.buffer, span.flag};
+  }
+  void signal(int from, program::SemaphoreId id, std::int64_t at) {
+    signallers_[home(id)].insert((from - id.rank + program_.ranks) % program_.ranks);
+    arrivals_[home(id)].push_back(at);
   }
 
   struct Round {
@@ -313,7 +322,7 @@ class Walk {
     std::set<std::pair<int, int>> awaited;
     for (auto post = posts_.rbegin(); post != posts_.rend(); ++post) {
       for (const auto& [id, ordinal] : post->signals) {
-        if (needed_[id] > ordinal) awaited.insert({post->from, post->to});
+        if (needed_[home(id)] > ordinal) awaited.insert({post->from, post->to});
       }
       if (post->flushed) awaited.insert({post->from, post->to});
       if (awaited.contains({post->from, post->to}))
@@ -322,10 +331,9 @@ class Walk {
   }
 
   void flag(int from, program::SemaphoreId id, std::int64_t value, std::int64_t at) {
-    signallers_[id].insert(from);
     const std::int64_t sector = machine_.model(from).sector_size.count;
     const std::int64_t arrival = at + latencies_.store_arrival(from, id.rank, sector);
-    for (std::int64_t v = 0; v < value; ++v) arrivals_[id].push_back(arrival);
+    for (std::int64_t v = 0; v < value; ++v) signal(from, id, arrival);
     traffic_.add(from, id.rank, sector, 1);
     traffic_.add(id.rank, from, 0, 1);
   }
@@ -341,7 +349,7 @@ class Walk {
                         (p.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
     Post record{agent.rank, to, std::max<std::int64_t>(1, p.bytes * factor), false, {}};
     for (const program::SemaphoreId id : p.semaphores) {
-      record.signals.emplace_back(id, static_cast<std::int64_t>(arrivals_[id].size()));
+      record.signals.emplace_back(id, static_cast<std::int64_t>(arrivals_[home(id)].size()));
     }
     if (to != agent.rank && (p.remote || p.bytes > 0)) {
       agent.posts.push_back(posts_.size());
@@ -349,10 +357,7 @@ class Walk {
     }
     if (p.remote) {  // the flag is written at the destination, behind the last packet
       time += latencies_.links(agent.rank, to, 1);
-      for (const program::SemaphoreId id : p.semaphores) {
-        signallers_[id].insert(agent.rank);
-        arrivals_[id].push_back(time);
-      }
+      for (const program::SemaphoreId id : p.semaphores) signal(agent.rank, id, time);
       agent.posted = std::max(agent.posted, time + latencies_.links(to, agent.rank, 0));
       return;
     }
@@ -388,8 +393,8 @@ class Walk {
     for (const Span& span : p.src) {
       if (!is_packet(span.access)) continue;
       std::int64_t arrival = 0;
-      if (!covered(packets_[{span.rank, span.buffer, span.flag}], span.offset,
-                   span.offset + memory(span, p.bytes), arrival))
+      if (!covered(packets_[key(span.rank, span)], addresses_.offset_of(span),
+                   addresses_.offset_of(span) + memory(span, p.bytes), arrival))
         return false;
       ready = std::max(ready, arrival + model.l2_latency.fs + latencies_.on_chip(agent.rank));
     }
@@ -426,8 +431,8 @@ class Walk {
         if (rest_batches > 0) agent.stores = std::max(agent.stores, agent.rest + there + back);
         if (is_packet(span.access)) {
           const std::int64_t at = std::max(first_store, ready) + there;
-          packets_[{target, span.buffer, span.flag}][span.offset] = {
-              span.offset + memory(span, p.bytes), at};
+          const std::int64_t begin = addresses_.offset_of(span);
+          packets_[key(target, span)][begin] = {begin + memory(span, p.bytes), at};
         }
       }
     }
@@ -450,13 +455,15 @@ class Walk {
   const machine::Machine& machine_;
   const program::Program& program_;
   const Options& options_;
+  const Addresses& addresses_;
+  const int period_;  ///< ranks that are walked: the others behave as these do
   Traffic traffic_;
   Latencies latencies_;
   std::vector<Agent> agents_;
   std::map<program::SemaphoreId, std::vector<std::int64_t>> arrivals_;
   std::map<program::SemaphoreId, std::int64_t> consumed_;
   std::map<program::SemaphoreId, std::int64_t> needed_;  ///< highest number of signals waited for
-  std::map<program::SemaphoreId, std::set<int>> signallers_;  ///< ranks
+  std::map<program::SemaphoreId, std::set<int>> signallers_;  ///< ranks, as seen from its own
   struct Post {
     int from = 0, to = 0;
     std::int64_t bytes = 0;
@@ -472,8 +479,17 @@ class Walk {
 }  // namespace
 
 Bound bound(const machine::Machine& machine, const program::Program& program,
+            const Options& options, const Addresses& addresses, const Fold& fold) {
+  return Walk(machine, program, options, addresses, fold.period).run();
+}
+
+Bound bound(const machine::Machine& machine, const program::Program& program,
             const Options& options) {
-  return Walk(machine, program, options).run();
+  const Addresses addresses(program,
+                            program::rotation_of(program, machine.model(0).line_size.count));
+  Fabric fabric(machine);
+  const Fold fold = fold_of(fabric, program, addresses.rotation(), options);
+  return bound(machine, program, options, addresses, fold);
 }
 
 }  // namespace hemiola::sim

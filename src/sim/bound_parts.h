@@ -30,6 +30,19 @@ class Traffic {
     pair.requests += requests;
   }
 
+  /// What was added is that of the first `period` ranks: adds the same for all periods behind.
+  void repeat(int period, int ranks) {
+    std::map<std::pair<int, int>, Pair> all = pairs_;
+    for (const auto& [ends, pair] : pairs_) {
+      for (int by = period; by < ranks; by += period) {
+        Pair& image = all[{(ends.first + by) % ranks, (ends.second + by) % ranks}];
+        image.payload += pair.payload;
+        image.requests += pair.requests;
+      }
+    }
+    pairs_.swap(all);
+  }
+
   Bound bound() const {
     std::map<std::pair<machine::NodeId, bool>, Cut> cuts;
     std::map<machine::LinkId, std::int64_t> single;

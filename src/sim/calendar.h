@@ -49,16 +49,20 @@ class Calendar {
     const auto at = static_cast<int>(first_ % kRounds);
     return first_ + std::countr_zero(std::rotr(occupied_, at));
   }
-  /// The arrivals of that round, not before those of any earlier one, in order of pushing; into
-  /// `taken`, whose memory it keeps for later. No round before `round` may hold anything.
-  void take(std::int64_t round, std::vector<Arrival>& taken) {
-    taken.clear();
-    first_ = round;
-    if (far_first_ < first_ + kRounds) bring_near();
-    const auto slot = static_cast<std::size_t>(round % kRounds);
-    if ((occupied_ >> slot & 1) == 0) return;
-    rounds_[slot].swap(taken);
-    occupied_ &= ~(std::uint64_t{1} << slot);
+  /// The arrivals of that round, in order of pushing; into `taken`, whose memory it keeps for
+  /// later. False if there are none. No round before `round` may hold anything, and nothing may
+  /// come to it any more.
+  bool take(std::int64_t round, std::vector<Arrival>& taken) {
+    const bool any = next() == round;
+    advance(round);
+    if (any) {
+      taken.clear();
+      const auto slot = static_cast<std::size_t>(round % kRounds);
+      rounds_[slot].swap(taken);
+      occupied_ &= ~(std::uint64_t{1} << slot);
+    }
+    advance(round + 1);
+    return any;
   }
   /// Where a round begins.
   std::int64_t begin_of(std::int64_t round) const { return (round << shift_) + offset_; }
@@ -72,6 +76,10 @@ class Calendar {
                   ExitCode::internal);
   }
 
+  void advance(std::int64_t round) {
+    first_ = round;
+    if (far_first_ < first_ + kRounds) bring_near();
+  }
   void bring_near() {
     std::vector<Arrival> all;
     all.swap(far_);
@@ -81,7 +89,7 @@ class Calendar {
 
   int shift_ = 0;
   std::int64_t offset_ = 0;
-  std::int64_t first_ = 0;  ///< round that was taken last
+  std::int64_t first_ = 0;  ///< the first round that has not been taken
   std::uint64_t occupied_ = 0;
   std::array<std::vector<Arrival>, kRounds> rounds_;
   std::vector<Arrival> far_;  ///< beyond these rounds, in order of pushing

@@ -10,13 +10,17 @@
 #include <utility>
 
 namespace hemiola::sim {
-namespace {
-constexpr std::int64_t kAlignment = 2 << 20;  ///< buffers start at multiples of a large page
-}  // namespace
 
 Cores::Cores(const machine::Machine& machine, const program::Program& program,
              const Options& options)
-    : machine_(machine), program_(program), options_(options), fabric_(machine, program.ranks) {
+    : machine_(machine),
+      program_(program),
+      options_(options),
+      addresses_(program, program::rotation_of(program, machine.model(0).line_size.count)),
+      fabric_(machine),
+      fold_(fold_of(fabric_, program, addresses_.rotation(), options)) {
+  fabric_.add_gpus(program.ranks, fold_.period, fold_.link_of);
+  for (int rank = 0; rank < program.ranks; ++rank) home_.push_back(rank % fold_.period);
   if (program.ranks > kMostRanks)
     throw Failure("an engine takes at most " + std::to_string(kMostRanks) + " ranks, not " +
                   std::to_string(program.ranks));
@@ -25,22 +29,12 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
   line_shift_ = std::countr_zero(static_cast<std::uint64_t>(line_size_));
   sector_shift_ = std::countr_zero(static_cast<std::uint64_t>(sector_));
   repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;
-  std::int64_t next = 0;
-  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-    buffer_base_.push_back(next);
-    std::int64_t bytes = 0;
-    for (int rank = 0; rank < program.ranks; ++rank) {
-      bytes = std::max(bytes, program.memory_bytes(static_cast<std::int32_t>(b), rank));
-    }
-    next += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  flag_base_ = next;
-  if (flag_base_ / line_size_ >= INT32_MAX - (1 << 20))
+  if (addresses_.end() / line_size_ >= INT32_MAX - (1 << 20))
     throw Failure("a simulated GPU's memory holds less than 2^31 lines, not " +
-                      std::to_string(flag_base_ / line_size_),
+                      std::to_string(addresses_.end() / line_size_),
                   {.file = program.source}, "run a smaller size");
   barrier_base_ = static_cast<std::int32_t>(program.semaphores.size());
-  for (int rank = 0; rank < program.ranks; ++rank) {
+  for (int rank = 0; rank < fold_.period; ++rank) {
     const machine::GpuModel& model = machine.model(rank);
     GpuState gpu;
     gpu.l2 = Tags(model.l2_size.count / line_size_, model.l2_ways);
@@ -60,7 +54,7 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
     }
     ranks_.push_back(std::move(state));
   }
-  for (int rank = 0; rank < program.ranks; ++rank) make_groups(rank);
+  for (int rank = 0; rank < fold_.period; ++rank) make_groups(rank);
   make_engines();
 }
 
@@ -169,7 +163,7 @@ void Cores::handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::i
 }
 
 void Cores::start() {
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  for (int rank = 0; rank < fold_.period; ++rank) {
     const machine::GpuModel& model = machine_.model(rank);
     const std::int64_t skew =
         index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0;
@@ -202,8 +196,7 @@ void Cores::check_progress() {
     const bool all =
         std::all_of(wave.watched.begin(), wave.watched.end(), [&](const Watched& watched) {
           return watched.satisfied ||
-                 gpus_[index(watched.id.rank)].semaphores[index(watched.id.index)].value >=
-                     watched.target;
+                 gpu(watched.id.rank).semaphores[index(watched.id.index)].value >= watched.target;
         });
     if (all) return;
   }
@@ -232,8 +225,7 @@ void Cores::report_deadlock() {
       std::string reason;
       for (const Watched& watched : wave.watched) {
         if (wave.waiting != Waiting::poll || watched.satisfied) continue;
-        const std::int64_t value =
-            gpus_[index(watched.id.rank)].semaphores[index(watched.id.index)].value;
+        const std::int64_t value = gpu(watched.id.rank).semaphores[index(watched.id.index)].value;
         if (value >= watched.target) continue;
         const bool barrier = watched.id.index >= barrier_base_;
         reason +=
@@ -308,20 +300,17 @@ Result Cores::result() {
     result.attribution.push_back(spent);
     result.rank_end.push_back({period ? result.time.fs : rank.end});
   }
-  result.line_hops = result.visited_hops = hops_;
-  for (std::size_t l = 0; l < machine_.links.size(); ++l) {
-    const Server& server = fabric_.servers[index(fabric_.link_base) + l];
-    if (server.requests == 0) continue;
-    const machine::Link& link = machine_.links[l];
-    const std::int64_t each = std::max<std::int64_t>(1, server.busy / server.requests);
-    const std::int64_t queue = server.arbiter >= 0
-                                   ? fabric_.arbiters[index(server.arbiter)].max_queue
-                                   : (server.max_wait + each - 1) / each;
-    result.links.push_back({machine_.nodes[index(link.from)].name,
-                            machine_.nodes[index(link.to)].name, link.lane,
-                            machine_.link_classes[index(link.link_class)].name, server.payload,
-                            server.wire, server.requests, Time{server.busy}, queue});
+  // The others are like those that stand for them.
+  const int copies = program_.ranks / fold_.period;
+  result.simulated_ranks = fold_.period;
+  result.unfolded_because = fold_.reason;
+  for (int rank = fold_.period; rank < program_.ranks; ++rank) {
+    result.attribution.push_back(result.attribution[index(home(rank))]);
+    result.rank_end.push_back(result.rank_end[index(home(rank))]);
   }
+  result.visited_hops = hops_;
+  result.line_hops = hops_ * copies;
+  add_links(result);
   const Counters& c = counters_;
   result.counters = {{"requests.loads", c.loads},
                      {"requests.stores", c.stores},
@@ -345,7 +334,25 @@ Result Cores::result() {
                      {"stores.delivered_bytes", c.delivered},
                      {"credits.taken", c.credits_taken},
                      {"credits.returned", c.credits_returned}};
+  for (auto& [name, count] : result.counters) count *= copies;
   return result;
+}
+
+void Cores::add_links(Result& result) const {
+  for (std::size_t l = 0; l < machine_.links.size(); ++l) {
+    const std::size_t at = fold_.link_of.empty() ? l : index(fold_.link_of[l]);
+    const Server& server = fabric_.servers[index(fabric_.link_base) + at];
+    if (server.requests == 0) continue;
+    const machine::Link& link = machine_.links[l];
+    const std::int64_t each = std::max<std::int64_t>(1, server.busy / server.requests);
+    const std::int64_t queue = server.arbiter >= 0
+                                   ? fabric_.arbiters[index(server.arbiter)].max_queue
+                                   : (server.max_wait + each - 1) / each;
+    result.links.push_back({machine_.nodes[index(link.from)].name,
+                            machine_.nodes[index(link.to)].name, link.lane,
+                            machine_.link_classes[index(link.link_class)].name, server.payload,
+                            server.wire, server.requests, Time{server.busy}, queue});
+  }
 }
 
 }  // namespace hemiola::sim

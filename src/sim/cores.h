@@ -12,7 +12,9 @@
 
 #include "machine/machine.h"
 #include "program/primitive.h"
+#include "sim/addresses.h"
 #include "sim/fabric.h"
+#include "sim/fold.h"
 #include "sim/line_map.h"
 #include "sim/pool.h"
 #include "sim/request.h"
@@ -29,6 +31,8 @@ class Cores {
   Cores& operator=(const Cores&) = delete;
   virtual ~Cores() = default;
   virtual Result run() = 0;
+  const Addresses& addresses() const { return addresses_; }
+  const Fold& fold() const { return fold_; }
 
  protected:
   enum EventKind : std::int32_t {
@@ -84,6 +88,7 @@ class Cores {
     quiet_ = 0;
   }
   Result result();
+  void add_links(Result& result) const;
   Detail& detail(const Request& request) {
     return details_[static_cast<std::size_t>(request.detail)];
   }
@@ -137,6 +142,12 @@ class Cores {
     std::vector<SemaphoreState> semaphores;
     LineMap<PacketLine> packets;
   };
+  /// What stands for a rank's GPU.
+  GpuState& gpu(std::int32_t rank) { return gpus_[static_cast<std::size_t>(home(rank))]; }
+  const GpuState& gpu(std::int32_t rank) const {
+    return gpus_[static_cast<std::size_t>(home(rank))];
+  }
+  std::int32_t home(std::int32_t rank) const { return home_[static_cast<std::size_t>(rank)]; }
   std::int64_t accept(std::int32_t id, std::int64_t now);
   std::int64_t operand_time(int rank, std::int64_t bytes) const;
   std::int64_t flag_time(int rank) const;
@@ -414,24 +425,20 @@ class Cores {
   void queue_copied(std::int32_t queue, const Spent& spent, std::int64_t now);
   std::int64_t launch_interval(int rank) const;
 
-  // Addresses: every rank lays its buffers out alike; flags stand after them.
-  /// Of data byte `data` of a plain span.
-  std::int64_t address(const program::Span& span, std::int64_t data) const {
-    const std::int64_t at = span.skip + data;
-    return buffer_base_[static_cast<std::size_t>(span.buffer)] + span.offset +
-           (span.run > 0 ? at / span.run * span.pitch + at % span.run : data);
-  }
   std::int32_t line_of(std::int64_t address) const {
     return static_cast<std::int32_t>(address >> line_shift_);
   }
   std::int32_t flag_line(std::int32_t semaphore) const {
-    return line_of(flag_base_ + 8 * static_cast<std::int64_t>(semaphore));
+    return line_of(addresses_.end() + 8 * static_cast<std::int64_t>(semaphore));
   }
 
   const machine::Machine& machine_;
   const program::Program& program_;
   const Options& options_;
+  Addresses addresses_;
   Fabric fabric_;
+  Fold fold_;
+  std::vector<std::int32_t> home_;  ///< by rank: the one that stands for it
   Pool<Request> requests_;
   Pool<Detail> details_;
   std::vector<GpuState> gpus_;
@@ -447,8 +454,6 @@ class Cores {
   std::deque<CopyQueue> queues_;
   std::unordered_map<std::uint64_t, std::deque<std::int32_t>>
       flows_;  ///< (from, to) -> messages in order
-  std::vector<std::int64_t> buffer_base_;
-  std::int64_t flag_base_ = 0;
   std::int64_t line_size_ = 128;
   std::int64_t sector_ = 32;
   int line_shift_ = 7, sector_shift_ = 5;  ///< both are powers of two

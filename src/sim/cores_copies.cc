@@ -92,14 +92,14 @@ bool Cores::queue_may_go_on(std::int32_t id) {
   const Primitive& wait = queues_[index(id)].primitive;
   for (std::size_t s = 0; s < wait.semaphores.size(); ++s) {
     SemaphoreState& state =
-        gpus_[index(wait.semaphores[s].rank)].semaphores[index(wait.semaphores[s].index)];
+        gpu(wait.semaphores[s].rank).semaphores[index(wait.semaphores[s].index)];
     if (state.value >= wait.values[s]) continue;
     state.queues.push_back(id);
     return false;
   }
   for (std::size_t s = 0; s < wait.semaphores.size(); ++s) {
     if (wait.consume)
-      gpus_[index(wait.semaphores[s].rank)].semaphores[index(wait.semaphores[s].index)].value -=
+      gpu(wait.semaphores[s].rank).semaphores[index(wait.semaphores[s].index)].value -=
           wait.values[s];
   }
   return true;

@@ -24,7 +24,7 @@ std::uint64_t flow_key(int from, int to) {
 }  // namespace
 
 void Cores::make_engines() {
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  for (int rank = 0; rank < fold_.period; ++rank) {
     const machine::GpuModel& model = machine_.model(rank);
     const GpuLayout& layout = *fabric_.layout[index(rank)];
     first_engine_.push_back(static_cast<std::int32_t>(engines_.size()));
@@ -188,8 +188,8 @@ void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64
       run > 0 ? run - (descriptor.src.skip + engine.offset) % run : descriptor.bytes;
   request.bytes = static_cast<std::int32_t>(
       empty ? sector_ : std::min({engine.burst, descriptor.bytes - engine.offset, rest_of_row}));
-  request.line = empty ? -1 : line_of(address(descriptor.src, engine.offset));
-  burst.destination = empty ? -1 : line_of(address(descriptor.dst, engine.offset));
+  request.line = empty ? -1 : line_of(addresses_.of(descriptor.src, engine.offset));
+  burst.destination = empty ? -1 : line_of(addresses_.of(descriptor.dst, engine.offset));
   request.slice = static_cast<std::int16_t>(empty ? 0 : slice_of(rank, request.line));
   burst.destination_slice =
       static_cast<std::int16_t>(empty ? 0 : slice_of(request.target, burst.destination));

@@ -75,7 +75,7 @@ std::int64_t Cores::accept(std::int32_t id, std::int64_t now) {
   }
   const std::int64_t ready = departure + layout.model.l2_latency.fs;
   request.spent.charge(Reason::l2, layout.model.l2_latency.fs);
-  request.accepted = ++gpus_[index(rank)].accepted;
+  request.accepted = ++gpu(rank).accepted;
   take_effect(id, now);
   return ready;
 }
@@ -120,7 +120,7 @@ std::int32_t Cores::make_write_back(int rank, std::int32_t line) {
 std::int64_t Cores::through_memory(Request& request, std::int64_t now) {
   const int rank = request.reads_source ? request.source : request.target;
   const GpuLayout& layout = *fabric_.layout[index(rank)];
-  GpuState& gpu = gpus_[index(rank)];
+  GpuState& gpu = this->gpu(rank);
   const std::int32_t channel = channel_of(rank, request.line);
   const std::int32_t base = fabric_.gpu_base[index(rank)];
   const bool read = is_load(request.intent) || request.reads_source;
@@ -161,7 +161,7 @@ std::int64_t Cores::through_memory(Request& request, std::int64_t now) {
 
 void Cores::apply_flag(Request& request, std::int64_t now) {
   const Detail& flag = detail(request);
-  add_to_semaphore(gpus_[index(request.target)].semaphores[index(flag.semaphore)], flag.increment,
+  add_to_semaphore(gpu(request.target).semaphores[index(flag.semaphore)], flag.increment,
                    request.spent, now);
 }
 
@@ -187,7 +187,7 @@ void Cores::sample_poll(Request& request, std::int64_t now) {
     if (watched.satisfied || watched.id.rank != request.target ||
         flag_line(watched.id.index) != request.line)
       continue;
-    SemaphoreState& semaphore = gpus_[index(request.target)].semaphores[index(watched.id.index)];
+    SemaphoreState& semaphore = gpu(request.target).semaphores[index(watched.id.index)];
     if (watched.first_poll < 0) watched.first_poll = now;
     if (semaphore.value < watched.target) continue;
     watched.satisfied = true;
@@ -202,7 +202,7 @@ void Cores::sample_poll(Request& request, std::int64_t now) {
 
 void Cores::store_packet(Request& request, std::int64_t now) {
   const Detail& packet = detail(request);
-  PacketLine& line = gpus_[index(request.target)].packets[request.line];
+  PacketLine& line = gpu(request.target).packets[request.line];
   if (line.flag != packet.packet_flag) {
     const std::uint64_t held = line.granules(packet.packet_flag);
     line.others.emplace_back(line.flag, line.mask);
@@ -225,7 +225,7 @@ void Cores::store_packet(Request& request, std::int64_t now) {
 
 bool Cores::load_packet(std::int32_t id) {
   const Request& request = requests_[index(id)];
-  PacketLine& line = gpus_[index(request.target)].packets[request.line];
+  PacketLine& line = gpu(request.target).packets[request.line];
   const Detail& packet = detail(request);
   const bool ready = (line.granules(packet.packet_flag) & packet.packet_mask) == packet.packet_mask;
   if (!ready && std::find(line.watches.begin(), line.watches.end(), id) == line.watches.end())

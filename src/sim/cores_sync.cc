@@ -71,7 +71,7 @@ bool Cores::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
     const program::SemaphoreId semaphore = primitive.semaphores[s];
     wave.watched.push_back(
         {semaphore, primitive.values[s], primitive.consume, primitive.swap, false, -1, {}});
-    SemaphoreState& state = gpus_[index(semaphore.rank)].semaphores[index(semaphore.index)];
+    SemaphoreState& state = gpu(semaphore.rank).semaphores[index(semaphore.index)];
     if (state.value < primitive.values[s])
       state.watches.push_back({id, static_cast<std::int32_t>(s)});
   }
@@ -84,16 +84,20 @@ void Cores::poll_round(std::int32_t id, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   wave.waiting = Waiting::poll;
   wave.in_flight = 1;
+  // In the order of ranks as they are seen from this one, equal for ranks that behave alike.
   std::vector<std::pair<int, std::int32_t>> lines;
+  const int own = groups_[index(wave.workgroup)].rank;
   for (const Watched& watched : wave.watched) {
-    if (!watched.satisfied) lines.emplace_back(watched.id.rank, flag_line(watched.id.index));
+    const int relative = (watched.id.rank - own + program_.ranks) % program_.ranks;
+    if (!watched.satisfied) lines.emplace_back(relative, flag_line(watched.id.index));
   }
   std::sort(lines.begin(), lines.end());
   lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  for (const auto& [rank, line] : lines) {
+  for (const auto& [relative, line] : lines) {
     ++counters_.polls;
     ++wave.in_flight;
-    const std::int32_t request = make_request(id, Intent::poll, rank, line, sector_);
+    const std::int32_t request =
+        make_request(id, Intent::poll, (own + relative) % program_.ranks, line, sector_);
     add_detail(requests_[index(request)]);
     issue(request, now);
   }

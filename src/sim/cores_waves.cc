@@ -359,16 +359,17 @@ void Cores::issue_stores(std::int32_t id, const Step& step, std::int64_t now) {
 // by row.
 void Cores::request_memory(std::int32_t id, const Span& span, std::int64_t begin, std::int64_t end,
                            Intent intent, bool last, std::int64_t now) {
-  const std::int64_t base = buffer_base_[index(span.buffer)];
+  const std::int64_t start = addresses_.start_of(span);
   if (span.access == Access::ll128) {
-    request_bytes(id, span, base + span.offset + begin / 120 * 128,
-                  base + span.offset + (end + 119) / 120 * 128, intent, last, now);
+    request_bytes(id, span, start + begin / 120 * 128, start + (end + 119) / 120 * 128, intent,
+                  last, now);
   } else if (is_packet(span.access)) {
-    request_bytes(id, span, base + span.offset + program::memory_offset(begin, span.access),
-                  base + span.offset + program::memory_offset(end, span.access), intent, last, now);
+    request_bytes(id, span, start + program::memory_offset(begin, span.access),
+                  start + program::memory_offset(end, span.access), intent, last, now);
   } else {
+    const std::int64_t moved = start - span.offset;
     span.each_part(begin, end, [&](std::int64_t offset, std::int64_t data, std::int64_t bytes) {
-      request_bytes(id, span, base + offset, base + offset + bytes, intent,
+      request_bytes(id, span, moved + offset, moved + offset + bytes, intent,
                     last && data + bytes == end, now);
     });
   }

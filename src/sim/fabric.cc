@@ -10,11 +10,23 @@ using machine::NodeKind;
 
 }  // namespace
 
-Fabric::Fabric(const machine::Machine& m, int ranks) : machine(m) {
+Fabric::Fabric(const machine::Machine& m) : machine(m) {
   number_ports();
   paths_between_.resize(index(m.ranks()));
-  for (int rank = 0; rank < ranks; ++rank) add_gpu_servers(rank);
   add_links();
+}
+
+void Fabric::add_gpus(int ranks, int period, const std::vector<LinkId>& link_of) {
+  for (int rank = 0; rank < period; ++rank) add_gpu_servers(rank);
+  for (int rank = period; rank < ranks; ++rank) {
+    gpu_base.push_back(gpu_base[index(rank - period)]);
+    layout.push_back(layout[index(rank - period)]);
+  }
+  if (link_of.empty()) return;
+  link_of_ = link_of;
+  paths_.clear();  // of their own links
+  leg_pool_.clear();
+  for (std::vector<Paths>& row : paths_between_) row = {};
 }
 
 std::int32_t Fabric::add_kind(ServerKind kind) {
@@ -166,7 +178,9 @@ Hop Fabric::link_hop(LinkId l, LinkId upstream) const {
   const machine::Link& link = machine.links[index(l)];
   const machine::LinkClass& c = machine.link_classes[index(link.link_class)];
   const machine::Node& to = machine.nodes[index(link.to)];
-  Hop hop{.server = link_base + l, .latency = c.latency.fs, .latency_reason = Reason::link};
+  Hop hop{.server = link_base + (link_of_.empty() ? l : link_of_[index(l)]),
+          .latency = c.latency.fs,
+          .latency_reason = Reason::link};
   if (to.kind == NodeKind::nic) {
     hop.node_latency = to.nic_model.latency.fs;
     hop.node_reason = Reason::nic;

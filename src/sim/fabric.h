@@ -135,7 +135,11 @@ class GpuLayout {
 /// All servers of a machine.
 class Fabric {
  public:
-  Fabric(const machine::Machine& machine, int ranks);
+  /// Links, NICs and switches; GPUs come with add_gpus().
+  explicit Fabric(const machine::Machine& machine);
+  /// The first `period` GPUs; the others are those a period before (sim/fold.h), and with a
+  /// `link_of` so are links.
+  void add_gpus(int ranks, int period, const std::vector<machine::LinkId>& link_of);
 
   const machine::Machine& machine;
   std::vector<ServerKind> kinds;
@@ -143,7 +147,8 @@ class Fabric {
   std::vector<Arbiter> arbiters;
   std::vector<std::int32_t> gpu_base;    ///< by rank: first server
   std::vector<const GpuLayout*> layout;  ///< by rank
-  std::int32_t link_base = 0;            ///< server of link l is link_base + l
+  std::int32_t link_base =
+      0;  ///< server of link l is link_base + l, or of the link that stands for l
   std::int32_t nic_base = 0;             ///< server of NIC node n is nic_base + nic_index[n]
   std::int32_t reduce_base = 0;          ///< in-network reduction unit of a switch
   std::vector<std::int32_t> node_index;  ///< by node: NIC or switch number, else -1
@@ -201,7 +206,8 @@ class Fabric {
   std::vector<std::int32_t> port_;
   std::vector<std::int32_t> in_index_;  ///< by link: its place among the links into its node
   std::vector<int> rank_of_;
-  std::vector<std::int32_t> ports_of_;  ///< by rank
+  std::vector<std::int32_t> ports_of_;    ///< by rank
+  std::vector<machine::LinkId> link_of_;  ///< by link; empty: each stands for itself
   std::deque<Path> paths_;
   std::vector<std::vector<Paths>> paths_between_;  ///< by rank, then rank
   std::deque<std::vector<Hop>> leg_pool_;

@@ -42,9 +42,7 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
 }
 
 Line::Line(const machine::Machine& machine, const program::Program& program, const Options& options)
-    : Cores(machine, program, options),
-      stages_(index(program.ranks)),
-      links_(machine.links.size()) {
+    : Cores(machine, program, options), stages_(index(fold_.period)), links_(machine.links.size()) {
   make_tables();
   choose_rounds();
 }
@@ -58,7 +56,7 @@ void Line::make_tables() {
       table[index(s)] = rate.time_for(bytes_of(s << sector_shift_)).fs;
     return table;
   };
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  for (int rank = 0; rank < fold_.period; ++rank) {
     Gpu& gpu = stages_[index(rank)];
     const GpuLayout& layout = *fabric_.layout[index(rank)];
     const machine::GpuModel& model = layout.model;
@@ -130,13 +128,13 @@ void Line::count_links() {
 // + o_u - o_v.
 void Line::choose_rounds() {
   std::int64_t out = INT64_MAX;  // from a CU, at 0, to a link
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  for (int rank = 0; rank < fold_.period; ++rank) {
     const machine::GpuModel& model = machine_.model(rank);
     out = std::min(out, model.noc_latency.fs + 1 + model.noc_io_latency.fs);
   }
   const Arrivals links = order_links(out);
   std::int64_t most = links.window;
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  for (int rank = 0; rank < fold_.period; ++rank) {
     const machine::GpuModel& model = machine_.model(rank);
     const std::int64_t noc = model.noc_latency.fs, l2 = model.l2_latency.fs;
     const std::int64_t fill =
@@ -150,7 +148,7 @@ void Line::choose_rounds() {
     most = std::min({most, cu_in + 1 + noc, slices + 1 + l2 + noc});
     // A fill meets the requests that wait for it.
     most = std::min(most, memory + 1 + fill - slices);
-    most = std::min({most, arrive - slices, arrive + noc, arrive + noc - cu_in});
+    most = std::min({most, arrive - slices, arrive + noc, arrive - cu_in});
     Gpu& gpu = stages_[index(rank)];
     gpu.done.set(0, 0);
     gpu.slices.set(0, slices);
@@ -281,7 +279,7 @@ std::int64_t Line::next_round() const {
 }
 
 void Line::do_round(std::int64_t round) {
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  for (int rank = 0; rank < fold_.period; ++rank) {
     run_cores(rank, round);
     run_slices(rank, round);
     run_memory(rank, round);
@@ -293,7 +291,7 @@ void Line::do_round(std::int64_t round) {
 
 Result Line::run() {
   start();
-  while (ranks_done_ < program_.ranks) {
+  while (ranks_done_ < fold_.period) {
     const std::int64_t round = next_round();
     if (round == INT64_MAX) report_deadlock();
     do_round(round);

@@ -41,10 +41,8 @@ void Line::run_cores(int rank, std::int64_t round) {
   Gpu& gpu = stages_[index(rank)];
   std::vector<Arrival>& done = done_;
   done.clear();
-  if (gpu.done.next() == round) {
-    gpu.done.take(round, done);
+  if (gpu.done.take(round, done))
     sort_with_answers(done, gpu.done.begin_of(round), gpu.home_slices, gpu.home_port);
-  }
   const std::int64_t end = gpu.done.begin_of(round + 1);
   std::size_t next = 0;
   for (;;) {
@@ -70,7 +68,7 @@ void Line::run_cores(int rank, std::int64_t round) {
       const Arrival arrival = done[next++];
       complete(arrival.id, arrival.time);
     }
-    if (ranks_done_ < program_.ranks) look_for_progress();
+    if (ranks_done_ < fold_.period) look_for_progress();
   }
 }
 
@@ -99,8 +97,7 @@ void Line::depart(std::int32_t id, std::int64_t departure) {
 
 void Line::run_slices(int rank, std::int64_t round) {
   Gpu& gpu = stages_[index(rank)];
-  if (gpu.slices.next() != round) return;
-  gpu.slices.take(round, taken_);
+  if (!gpu.slices.take(round, taken_)) return;
   const std::int64_t begin = gpu.slices.begin_of(round);
   sort_arrivals(taken_, scratch_, begin, shift_, kByTag);
   forget_fills(gpu, begin);
@@ -190,8 +187,7 @@ void Line::forget_fills(Gpu& gpu, std::int64_t before) {
 
 void Line::run_memory(int rank, std::int64_t round) {
   Gpu& gpu = stages_[index(rank)];
-  if (gpu.memory.next() != round) return;
-  gpu.memory.take(round, taken_);
+  if (!gpu.memory.take(round, taken_)) return;
   sort_arrivals(taken_, scratch_, gpu.memory.begin_of(round), shift_, kByTag);
   const bool cached = gpus_[index(rank)].l2.exists();
   for (std::size_t i = 0; i < taken_.size(); ++i) {
@@ -227,7 +223,7 @@ void Line::answer(std::int32_t id, std::int64_t now) {
   request.stage = Stage::back_out;
   const bool load = is_load(request.intent);
   request.carried = load ? request.bytes : 0;
-  Gpu& gpu = stages_[index(request.target)];
+  Gpu& gpu = stages_[index(home(request.target))];
   if (request.target != request.source) {
     gpu.io_out.push({now, kFromSlices, id});
   } else if (load) {
@@ -243,8 +239,7 @@ void Line::answer(std::int32_t id, std::int64_t now) {
 
 void Line::run_cu_in(int rank, std::int64_t round) {
   Gpu& gpu = stages_[index(rank)];
-  if (gpu.cu_in.next() != round) return;
-  gpu.cu_in.take(round, taken_);
+  if (!gpu.cu_in.take(round, taken_)) return;
   sort_with_answers(taken_, gpu.cu_in.begin_of(round), kFromSlices, kFromSlices + 1);
   for (std::size_t i = 0; i < taken_.size(); ++i) {
     prefetch(taken_, i + kAhead);
@@ -262,8 +257,7 @@ void Line::run_cu_in(int rank, std::int64_t round) {
 
 void Line::run_io_out(int rank, std::int64_t round) {
   Gpu& gpu = stages_[index(rank)];
-  if (gpu.io_out.next() != round) return;
-  gpu.io_out.take(round, taken_);
+  if (!gpu.io_out.take(round, taken_)) return;
   sort_with_answers(taken_, gpu.io_out.begin_of(round), kFromSlices, kFromSlices + 1);
   hops_ += std::ssize(taken_);
   for (std::size_t i = 0; i < taken_.size(); ++i) {
@@ -298,8 +292,7 @@ void Line::sort_with_answers(std::vector<Arrival>& arrivals, std::int64_t begin,
 // --- Links.
 
 void Line::run_merge(Calendar& calendar, std::int64_t round) {
-  if (calendar.next() != round) return;
-  calendar.take(round, taken_);
+  if (!calendar.take(round, taken_)) return;
   sort_arrivals(taken_, scratch_, calendar.begin_of(round), shift_, kByTag);
   for (std::size_t i = 0; i < taken_.size(); ++i) {
     prefetch(taken_, i + kAhead);
@@ -337,7 +330,7 @@ void Line::walk(std::int32_t id, Request& request, std::int64_t now) {
   }
   const Way& way = this->way(request.route);
   const bool forward = request.stage == Stage::forward;
-  Gpu& gpu = stages_[index(forward ? request.target : request.source)];
+  Gpu& gpu = stages_[index(home(forward ? request.target : request.source))];
   const std::int16_t port = forward ? way.destination_port : way.source_port;
   ++hops_;
   const std::int64_t time =

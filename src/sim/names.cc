@@ -1,6 +1,17 @@
 #include "sim/result.h"
+#include "sim/simulate.h"
 
 namespace hemiola::sim {
+
+std::string_view name_of(Engine engine) {
+  switch (engine) {
+    case Engine::reference:
+      return "reference";
+    case Engine::line:
+      return "line";
+  }
+  return "";
+}
 
 std::string_view name_of(Reason reason) {
   switch (reason) {

@@ -92,9 +92,9 @@ void Reference::prefetch() const {
     } else if (next.kind == kLegEnd) {
       const Request& request = requests_[index(next.a)];
       const int rank = request.reads_source ? request.source : request.target;
-      const GpuState& gpu = gpus_[index(rank)];
+      const GpuState& gpu = this->gpu(rank);
       gpu.l2.prefetch(request.line);
-      pending_[index(rank)].prefetch(request.line);
+      pending_[index(home(rank))].prefetch(request.line);
       __builtin_prefetch(&fabric_.servers[index(
           fabric_.gpu_base[index(rank)] + fabric_.layout[index(rank)]->slice + request.slice)]);
     }
@@ -110,7 +110,7 @@ void Reference::prefetch() const {
 Result Reference::run() {
   pending_.resize(gpus_.size());
   start();
-  while (ranks_done_ < program_.ranks) {
+  while (ranks_done_ < fold_.period) {
     if (events_.empty()) report_deadlock();
     if (events_.closed()) {
       events_.open();

@@ -24,8 +24,8 @@ void Reference::at_slice(std::int32_t id, std::int64_t now) {
 
 void Reference::look_up(std::int32_t id, std::int64_t ready) {
   Request& request = requests_[index(id)];
-  GpuState& gpu = gpus_[index(request.target)];
-  LineMap<Pending>& on_their_way = pending_[index(request.target)];
+  GpuState& gpu = this->gpu(request.target);
+  LineMap<Pending>& on_their_way = pending_[index(home(request.target))];
   const bool writes = request.intent == Intent::store || request.intent == Intent::member_store ||
                       request.intent == Intent::flag;
   if (!gpu.l2.exists()) {
@@ -62,7 +62,7 @@ void Reference::look_up(std::int32_t id, std::int64_t ready) {
 void Reference::look_up_burst(std::int32_t id, std::int64_t ready) {
   Request& request = requests_[index(id)];
   const int rank = request.reads_source ? request.source : request.target;
-  GpuState& gpu = gpus_[index(rank)];
+  GpuState& gpu = this->gpu(rank);
   std::int64_t missing = gpu.l2.exists() ? 0 : request.bytes;
   const std::int64_t lines = (request.bytes + line_size_ - 1) / line_size_;
   for (std::int32_t l = 0; l < lines && gpu.l2.exists(); ++l) {
@@ -96,7 +96,7 @@ void Reference::at_memory(std::int32_t id, std::int64_t now) {
   const std::int64_t time = through_memory(request, now);
   if (request.intent == Intent::write_back) {
     release(id);
-  } else if (read && request.intent != Intent::burst && gpus_[index(rank)].l2.exists()) {
+  } else if (read && request.intent != Intent::burst && this->gpu(rank).l2.exists()) {
     push(time, kFill, id);
   } else {
     reply(id, time);
@@ -105,7 +105,7 @@ void Reference::at_memory(std::int32_t id, std::int64_t now) {
 
 // The line is in the L2: everybody who waited for it goes on, in the order of acceptance.
 void Reference::filled(std::int32_t id, std::int64_t now) {
-  LineMap<Pending>& pending = pending_[index(requests_[index(id)].target)];
+  LineMap<Pending>& pending = pending_[index(home(requests_[index(id)].target))];
   const std::int64_t line = requests_[index(id)].line;
   std::int32_t other = pending.find(line)->first;
   pending.erase(line);

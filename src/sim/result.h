@@ -74,6 +74,9 @@ struct Result {
   std::string checked = "skipped";  ///< "full", "partial", "skipped"
   std::int64_t line_hops = 0;
   std::int64_t visited_hops = 0;
+  int simulated_ranks = 0;        ///< the others behave as one of these does (folding)
+  std::string unfolded_because;   ///< why all are; empty where they are not
+  std::string reference_because;  ///< what the line engine left to the reference; empty: nothing
   double wall_s = 0;
   std::int64_t peak_rss_bytes = 0;
   std::map<std::string, std::int64_t> counters;  ///< "l2.hits", "poll.requests", ...

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <set>
 
+#include "sim/bound.h"
 #include "sim/line.h"
 #include "sim/reference.h"
 
@@ -67,13 +69,20 @@ Result simulate(const machine::Machine& machine, const program::Program& program
                   {.file = program.source, .line = 0, .column = 0, .pointer = {}});
   }
   const auto begin = std::chrono::steady_clock::now();
-  const bool batched =
-      options.engine == Engine::line && Line::refuses(machine, program, options).empty();
-  Result result =
-      batched ? Line(machine, program, options).run() : Reference(machine, program, options).run();
+  std::string refused;
+  if (options.engine == Engine::line) refused = Line::refuses(machine, program, options);
+  const bool batched = options.engine == Engine::line && refused.empty();
+  std::unique_ptr<Cores> engine;
+  if (batched) {
+    engine = std::make_unique<Line>(machine, program, options);
+  } else {
+    engine = std::make_unique<Reference>(machine, program, options);
+  }
+  Result result = engine->run();
+  result.reference_because = refused;
   result.size = program.size;
   result.count = element_count(program);
-  result.bound = bound(machine, program, options);
+  result.bound = bound(machine, program, options, engine->addresses(), engine->fold());
   result.ideal = ideal_time(machine, program);
   result.algbw_GBps =
       static_cast<double>(program.size.count) / static_cast<double>(result.time.fs) * 1e6;

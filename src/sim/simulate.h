@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "machine/machine.h"
@@ -15,15 +16,17 @@ namespace hemiola::sim {
 /// Both give the same times and counters. `line` leaves to `reference` what it does not take yet
 /// (docs/line_engine.md).
 enum class Engine : std::uint8_t { reference, line };
+std::string_view name_of(Engine engine);  ///< as --engine has it
 enum class Launch : std::uint8_t { stream, graph };
 
 struct Options {
-  Engine engine = Engine::reference;
+  Engine engine = Engine::line;
   Launch launch = Launch::stream;
   int warmup = 0;          ///< with iterations: repetitions before the measured ones
   int iterations = 0;      ///< > 0: the time is the period over these; 0: one cold run
   std::vector<Time> skew;  ///< start of rank i; missing ones 0
   TraceSink* trace = nullptr;
+  bool fold = true;  ///< simulate one of ranks that behave alike (sim/fold.h): the same result
 };
 
 /// Runs a bound program on a machine. Throws Failure with ExitCode::deadlock for a wait that cannot

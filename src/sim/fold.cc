@@ -1,0 +1,162 @@
+#include "sim/fold.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace hemiola::sim {
+namespace {
+
+using machine::LinkId;
+
+/// More pairs are not compared: their ways would fill the memory that folding saves.
+constexpr std::int64_t kMostPairs = 1 << 18;
+
+/// The map of links that a rotation by `period` ranks makes.
+class Images {
+ public:
+  Images(Fabric& fabric, int period)
+      : fabric_(fabric),
+        ranks_(fabric.machine.ranks()),
+        period_(period),
+        image_(fabric.machine.links.size(), -1),
+        origin_(image_.size(), -1) {}
+
+  /// Whether the ways from rank to rank + offset, and those a period further, are alike.
+  bool alike(int rank, std::int32_t offset) {
+    const auto add = [&](int a, std::int32_t b) { return (a + b) % ranks_; };
+    const int other = add(rank, period_);
+    const Fabric::Paths here = fabric_.paths(rank, add(rank, offset));
+    const Fabric::Paths there = fabric_.paths(other, add(other, offset));
+    if (here.count != there.count) return false;
+    for (std::int32_t i = 0; i < here.count; ++i) {
+      const Path& a = fabric_.path(here.first + i);
+      const Path& b = fabric_.path(there.first + i);
+      if (a.source_port != b.source_port || a.destination_port != b.destination_port ||
+          !alike(a.forward, b.forward) || !alike(a.reverse, b.reverse))
+        return false;
+    }
+    return true;
+  }
+
+  /// By link, the one of its orbit with the smallest number. Empty if some orbit has fewer links
+  /// than there are copies of a rank: several of them would share it.
+  std::vector<LinkId> orbits() const {
+    std::vector<LinkId> link_of(image_.size());
+    std::iota(link_of.begin(), link_of.end(), 0);
+    std::vector<bool> seen(image_.size(), false);
+    for (std::size_t l = 0; l < image_.size(); ++l) {
+      if (image_[l] < 0 || seen[l]) continue;
+      int length = 0;
+      for (auto at = static_cast<LinkId>(l); !seen[index(at)]; at = image_[index(at)]) {
+        if (image_[index(at)] < 0) return {};
+        seen[index(at)] = true;
+        link_of[index(at)] = static_cast<LinkId>(l);
+        ++length;
+      }
+      if (length != ranks_ / period_) return {};
+    }
+    return link_of;
+  }
+
+ private:
+  bool alike(const Leg& a, const Leg& b) {
+    if (a.count != b.count) return false;
+    for (std::int32_t h = 0; h < a.count; ++h) {
+      const Hop& x = a.hops[h];
+      const Hop& y = b.hops[h];
+      if (x.tag != y.tag || x.latency != y.latency || x.node_latency != y.node_latency ||
+          x.node_reason != y.node_reason ||
+          !map(x.server - fabric_.link_base, y.server - fabric_.link_base))
+        return false;
+    }
+    return true;
+  }
+
+  bool map(LinkId from, LinkId to) {
+    const machine::Machine& machine = fabric_.machine;
+    const auto queue = [&](LinkId l) {
+      return machine.nodes[index(machine.links[index(l)].from)].switch_model.queue;
+    };
+    if (image_[index(from)] < 0 && origin_[index(to)] < 0) {
+      if (machine.links[index(from)].link_class != machine.links[index(to)].link_class ||
+          queue(from) != queue(to))
+        return false;
+      image_[index(from)] = to;
+      origin_[index(to)] = from;
+    }
+    return image_[index(from)] == to && origin_[index(to)] == from;
+  }
+
+  Fabric& fabric_;
+  const int ranks_;
+  const std::int32_t period_;
+  std::vector<LinkId> image_, origin_;
+};
+
+std::string hindrance(const machine::Machine& machine, const program::Program& program,
+                      const Options& options) {
+  if (!options.fold) return "not asked for";
+  if (options.trace != nullptr) return "a trace shows every rank";
+  if (!program.groups.empty()) return "multicast groups";
+  if (program.ranks != machine.ranks()) return "some GPUs of the machine take no part";
+  const auto late = [&](Time skew) { return skew != options.skew.front(); };
+  if (!options.skew.empty() && (index(program.ranks) > options.skew.size() ||
+                                std::any_of(options.skew.begin(), options.skew.end(), late)))
+    return "ranks start at different times";
+  return {};
+}
+
+bool same_models(const machine::Machine& machine, int period) {
+  for (int rank = period; rank < machine.ranks(); ++rank) {
+    if (machine.gpu_models[index(rank)] != machine.gpu_models[index(rank - period)]) return false;
+  }
+  return true;
+}
+
+/// Empty: they are alike.
+std::string differing_ways(Fabric& fabric, const program::Rotation& rotation, int period,
+                           std::vector<LinkId>& link_of) {
+  const int ranks = fabric.machine.ranks();
+  std::vector<std::int32_t> offsets = rotation.offsets;
+  if (rotation.all_offsets) {
+    offsets.resize(index(ranks));
+    std::iota(offsets.begin(), offsets.end(), 0);
+  }
+  std::erase(offsets, 0);
+  if (static_cast<std::int64_t>(offsets.size()) * ranks > kMostPairs)
+    return "too many pairs of ranks to compare";
+  Images images(fabric, period);
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const std::int32_t offset : offsets) {
+      const int peer = (rank + offset) % ranks;
+      if (fabric.machine.reach(rank, peer) == machine::Reach::network)
+        return "messages choose their ways by the numbers of ranks";
+      if (!images.alike(rank, offset)) return "ways between ranks differ";
+    }
+  }
+  link_of = images.orbits();
+  return link_of.empty() ? "ranks share links" : "";
+}
+
+}  // namespace
+
+Fold fold_of(Fabric& fabric, const program::Program& program, const program::Rotation& rotation,
+             const Options& options) {
+  const machine::Machine& machine = fabric.machine;
+  Fold none{.period = program.ranks, .reason = hindrance(machine, program, options), .link_of = {}};
+  if (!none.reason.empty()) return none;
+  none.reason = "ranks run different programs";
+  for (int period = rotation.period; period < program.ranks; period += rotation.period) {
+    if (program.ranks % period != 0) continue;
+    if (!same_models(machine, period)) {
+      none.reason = "GPUs differ";
+      continue;
+    }
+    Fold fold{.period = period, .reason = {}, .link_of = {}};
+    none.reason = differing_ways(fabric, rotation, period, fold.link_of);
+    if (none.reason.empty()) return fold;
+  }
+  return none;
+}
+
+}  // namespace hemiola::sim

@@ -1,0 +1,164 @@
+// Ranks that behave alike, simulated once, give what simulating all of them gives.
+
+#include "sim/fold.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "program/rotation.h"
+#include "sim/compare_results.h"
+#include "sim/test_machines.h"
+
+namespace hemiola::sim {
+namespace {
+
+using namespace test;
+using Parameters = std::vector<std::pair<std::string, std::string>>;
+
+program::Program built_in(const std::string& name, const machine::Machine& machine, Bytes size,
+                          const Parameters& parameters = {}) {
+  const program::Program program = program::load(
+      name,
+      {.ranks = machine.ranks(), .parameters = parameters, .machine = &machine, .size = size});
+  return program::bind(program, &machine,
+                       {.size = program.next_legal_size(size, DataType::float32)});
+}
+
+/// Empty if folding changes nothing; `ranks` is how many it simulated.
+std::string compare(const machine::Machine& machine, const program::Program& program,
+                    Options options, int& ranks) {
+  options.fold = false;
+  const Result all = simulate(machine, program, options);
+  EXPECT_EQ(all.simulated_ranks, program.ranks);
+  EXPECT_EQ(all.visited_hops, all.line_hops);
+  options.fold = true;
+  const Result folded = simulate(machine, program, options);
+  ranks = folded.simulated_ranks;
+  return differs(all, folded);
+}
+
+int simulated_ranks(const std::string& name, const std::string& topology, Bytes size,
+                    const Options& options = {}, const Parameters& parameters = {}) {
+  const machine::Machine machine = machine::load(topology);
+  const program::Program program = built_in(name, machine, size, parameters);
+  int ranks = 0;
+  EXPECT_EQ(compare(machine, program, options, ranks), "") << name << " on " << topology;
+  return ranks;
+}
+
+TEST(Fold, of_a_ring_at_a_switch_simulates_one_rank) {
+  EXPECT_EQ(simulated_ranks("all-reduce/ring", "switch:8", KiB(64)), 1);
+  EXPECT_EQ(simulated_ranks("all-reduce/ring", "dgx-h100", KiB(256)), 1);
+  EXPECT_EQ(simulated_ranks("all-gather/direct", "dgx-h100", KiB(256)), 1);
+  EXPECT_EQ(simulated_ranks("all-to-all/direct", "dgx-a100", KiB(256)), 1);
+  EXPECT_EQ(simulated_ranks("all-reduce/two-shot", "switch:5", KiB(40)), 1);
+}
+
+TEST(Fold, simulates_a_period_where_ranks_differ_inside_it) {
+  // Two rings, one each way round: chunks run backwards on the second.
+  EXPECT_EQ(simulated_ranks("all-reduce/ring", "ring:8", KiB(64)), 4);
+  EXPECT_EQ(simulated_ranks("all-gather/direct", "mesh:2x3", KiB(6)), 3);  // rows change places
+}
+
+TEST(Fold, of_what_is_not_alike_simulates_all_ranks) {
+  EXPECT_EQ(simulated_ranks("all-reduce/halving-doubling", "switch:4", KiB(16)), 4);
+  EXPECT_EQ(simulated_ranks("broadcast/ring", "switch:4", KiB(16)), 4);
+  // Chunks of less than a line do not start at the same place in it.
+  EXPECT_EQ(simulated_ranks("all-gather/direct", "switch:4", {64}), 4);
+}
+
+TEST(Fold, is_left_out_where_ranks_start_at_different_times_and_where_it_is_not_wanted) {
+  const machine::Machine machine = machine::load("switch:4");
+  const program::Program program = built_in("all-gather/direct", machine, KiB(64));
+  const auto reason = [&](const Options& options) {
+    return simulate(machine, program, options).unfolded_because;
+  };
+  EXPECT_EQ(reason({}), "");
+  EXPECT_EQ(reason({.fold = false}), "not asked for");
+  EXPECT_EQ(reason({.skew = {Time::from_ns(0), Time::from_ns(5)}}),
+            "ranks start at different times");
+  EXPECT_EQ(reason({.skew = std::vector<Time>(4, Time::from_ns(5))}), "");
+}
+
+TEST(Fold, is_left_out_where_one_link_is_slower) {
+  machine::Machine machine = machine::load("switch:4");
+  machine.link_classes.push_back(machine.link_classes.front());
+  machine.link_classes.back().name = "slow";
+  machine.link_classes.back().latency = Time::from_ns(700);
+  machine.links[3].link_class = static_cast<std::int32_t>(machine.link_classes.size()) - 1;
+  const program::Program program = built_in("all-gather/direct", machine, KiB(64));
+  EXPECT_EQ(simulate(machine, program).unfolded_because, "ways between ranks differ");
+}
+
+std::string as_text(const Settings& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings) text += " --set " + name + "='" + value + "'";
+  return text;
+}
+
+// Every built-in that is made for a number of ranks, on random machines that look alike from all of
+// their ranks, in both engines.
+TEST(Fold, changes_nothing_about_random_machines_and_programs) {
+  int folded = 0;
+  EXPECT_TRUE(rc::check("equal", [&] {
+    const std::string topology = *rc::gen::element<std::string>(
+        "switch:2", "switch:3", "switch:4", "switch:6", "switch:8", "ring:4", "ring:6", "torus:2x2",
+        "dgx-h100", "dgx-a100", "dgx1-v100", "mi300x-8");
+    Settings settings{{"gpu.cu.count", std::to_string(*rc::gen::inRange(1, 5))},
+                      {"gpu.cu.max_outstanding", std::to_string(*rc::gen::inRange(1, 40))},
+                      {"gpu.l2.slices", std::to_string(*rc::gen::inRange(1, 6))},
+                      {"gpu.l2.ways", "16"},
+                      {"gpu.l2.size", *rc::gen::element<std::string>("0 B", "12 KiB", "1 MiB")},
+                      {"gpu.l2.latency", *rc::gen::element<std::string>("1 fs", "30 ns", "100 ns")},
+                      {"gpu.noc.latency", *rc::gen::element<std::string>("1 fs", "20 ns")},
+                      {"gpu.hbm.channels", std::to_string(*rc::gen::inRange(1, 4))},
+                      {"link.*.latency", *rc::gen::element<std::string>("1 fs", "300 ns")}};
+    const bool queues = *rc::gen::inRange(0, 3) == 0;
+    if (queues) settings.push_back({"link.*.credits", std::to_string(*rc::gen::inRange(2, 9))});
+    const machine::Machine machine = machine::load(topology, {.set = settings});
+    const std::string name = *rc::gen::element<std::string>(
+        "all-reduce/ring", "all-reduce/two-shot", "all-reduce/one-shot", "all-gather/direct",
+        "all-gather/ring", "reduce-scatter/direct", "reduce-scatter/ring", "all-to-all/direct",
+        "all-to-all/counter-clockwise", "all-gather/swizzle", "all-reduce/nccl", "all-gather/nccl",
+        "all-to-all/nccl");
+    Parameters parameters;
+    const bool rings = name.ends_with("ring") || name.ends_with("nccl");
+    if (rings)
+      parameters.emplace_back("protocol", *rc::gen::element<std::string>("simple", "ll", "ll128"));
+    program::Program program;
+    try {
+      program = built_in(name, machine, {*rc::gen::inRange(1, 40) * 1024}, parameters);
+    } catch (const Failure&) {
+      return;  // not on this machine
+    }
+    Options options;
+    options.engine = *rc::gen::element(Engine::line, Engine::reference);
+    options.launch = *rc::gen::element(Launch::graph, Launch::stream);
+    options.iterations = *rc::gen::inRange(0, 3);
+    int ranks = 0;
+    const std::string difference = compare(machine, program, options, ranks);
+    if (ranks < program.ranks) ++folded;
+    if (!difference.empty())
+      RC_FAIL(name + " on " + topology + as_text(settings) + ", " +
+              std::to_string(program.size.count) + " B, " + std::string(name_of(options.engine)) +
+              ": " + difference);
+  }));
+  EXPECT_GT(folded, 30);
+}
+
+TEST(Rotation, finds_the_smallest_period_and_the_buffers_that_turn) {
+  const machine::Machine machine = machine::load("switch:8");
+  const program::Program gather = built_in("all-gather/direct", machine, KiB(64));
+  const program::Rotation rotation = program::rotation_of(gather, 128);
+  EXPECT_EQ(rotation.period, 1);
+  ASSERT_GE(rotation.turns.size(), 2U);
+  EXPECT_EQ(rotation.turns[0], 0);  // its only chunk
+  EXPECT_EQ(rotation.turns[1], 1);  // chunk r at all ranks is rank r's
+  EXPECT_TRUE(rotation.all_offsets);
+  const program::Rotation ring =
+      program::rotation_of(built_in("all-reduce/ring", machine, KiB(64)), 128);
+  EXPECT_EQ(ring.offsets, (std::vector<std::int32_t>{1, 7}));
+}
+
+}  // namespace
+}  // namespace hemiola::sim
