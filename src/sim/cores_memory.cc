@@ -183,10 +183,10 @@ void Cores::add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, 
 
 void Cores::sample_poll(Request& request, std::int64_t now) {
   Wave& wave = waves_[index(request.wave)];
-  for (Watched& watched : wave.watched) {
-    if (watched.satisfied || watched.id.rank != request.target ||
-        flag_line(watched.id.index) != request.line)
-      continue;
+  for (std::size_t w = index(request.epoch); w < wave.watched.size(); ++w) {
+    Watched& watched = wave.watched[w];
+    if (watched.id.rank != request.target || flag_line(watched.id.index) != request.line) break;
+    if (watched.satisfied) continue;
     SemaphoreState& semaphore = gpu(request.target).semaphores[index(watched.id.index)];
     if (watched.first_poll < 0) watched.first_poll = now;
     if (semaphore.value < watched.target) continue;

@@ -68,12 +68,27 @@ bool Cores::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
   const Primitive& primitive = step.primitive;
   wave.watched.clear();
   for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
-    const program::SemaphoreId semaphore = primitive.semaphores[s];
-    wave.watched.push_back(
-        {semaphore, primitive.values[s], primitive.consume, primitive.swap, false, -1, {}});
-    SemaphoreState& state = gpu(semaphore.rank).semaphores[index(semaphore.index)];
-    if (state.value < primitive.values[s])
-      state.watches.push_back({id, static_cast<std::int32_t>(s)});
+    wave.watched.push_back({primitive.semaphores[s],
+                            primitive.values[s],
+                            primitive.consume,
+                            primitive.swap,
+                            false,
+                            -1,
+                            {}});
+  }
+  // Flags of one line stand together, ranks as they are seen from this one: equal for ranks that
+  // behave alike.
+  const int own = groups_[index(wave.workgroup)].rank;
+  const auto place = [&](const Watched& watched) {
+    return std::pair((watched.id.rank - own + program_.ranks) % program_.ranks,
+                     flag_line(watched.id.index));
+  };
+  std::stable_sort(wave.watched.begin(), wave.watched.end(),
+                   [&](const Watched& a, const Watched& b) { return place(a) < place(b); });
+  for (std::size_t w = 0; w < wave.watched.size(); ++w) {
+    const Watched& watched = wave.watched[w];
+    SemaphoreState& state = gpu(watched.id.rank).semaphores[index(watched.id.index)];
+    if (state.value < watched.target) state.watches.push_back({id, static_cast<std::int32_t>(w)});
   }
   poll_round(id, now);
   return true;
@@ -84,22 +99,24 @@ void Cores::poll_round(std::int32_t id, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   wave.waiting = Waiting::poll;
   wave.in_flight = 1;
-  // In the order of ranks as they are seen from this one, equal for ranks that behave alike.
-  std::vector<std::pair<int, std::int32_t>> lines;
-  const int own = groups_[index(wave.workgroup)].rank;
-  for (const Watched& watched : wave.watched) {
-    const int relative = (watched.id.rank - own + program_.ranks) % program_.ranks;
-    if (!watched.satisfied) lines.emplace_back(relative, flag_line(watched.id.index));
-  }
-  std::sort(lines.begin(), lines.end());
-  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  for (const auto& [relative, line] : lines) {
+  const std::vector<Watched>& watched = wave.watched;
+  for (std::size_t w = 0; w < watched.size();) {
+    const std::size_t first = w;
+    const program::SemaphoreId flag = watched[first].id;
+    const std::int32_t line = flag_line(flag.index);
+    bool satisfied = true;
+    for (; w < watched.size() && watched[w].id.rank == flag.rank &&
+           flag_line(watched[w].id.index) == line;
+         ++w)
+      satisfied = satisfied && watched[w].satisfied;
+    if (satisfied) continue;
     ++counters_.polls;
     ++wave.in_flight;
-    const std::int32_t request =
-        make_request(id, Intent::poll, (own + relative) % program_.ranks, line, sector_);
-    add_detail(requests_[index(request)]);
-    issue(request, now);
+    const std::int32_t request_id = make_request(id, Intent::poll, flag.rank, line, sector_);
+    Request& request = requests_[index(request_id)];
+    request.epoch = static_cast<std::int32_t>(first);
+    add_detail(request);
+    issue(request_id, now);
   }
   if (--wave.in_flight == 0) run_wave(id, now);
 }

@@ -56,16 +56,17 @@ struct alignas(64) Request {
   std::int16_t slice = 0;
   Intent intent = Intent::load;
   Stage stage = Stage::out;
-  bool volatile_ : 1 = false;      ///< bypasses L1
-  bool last_store : 1 = false;     ///< the wavefront goes on once this one is issued
-  bool ready : 1 = true;           ///< packet load: all flags seen
-  bool packet : 1 = false;         ///< its data carry flags, see Detail
-  bool polling : 1 = false;        ///< repeats until something else happens: no progress by itself
-  bool reads_source : 1 = false;   ///< burst: the memory access is the read at the source
-  std::int32_t wave = -1;          ///< issuing wavefront
-  std::int32_t route = 0;          ///< path number, or multicast plane, or the link to a member
-  std::int32_t detail = -1;        ///< its Detail, where it has one
-  std::int32_t epoch = 0;          ///< stores: syncs the wavefront had passed; posted loads: step
+  bool volatile_ : 1 = false;     ///< bypasses L1
+  bool last_store : 1 = false;    ///< the wavefront goes on once this one is issued
+  bool ready : 1 = true;          ///< packet load: all flags seen
+  bool packet : 1 = false;        ///< its data carry flags, see Detail
+  bool polling : 1 = false;       ///< repeats until something else happens: no progress by itself
+  bool reads_source : 1 = false;  ///< burst: the memory access is the read at the source
+  std::int32_t wave = -1;         ///< issuing wavefront
+  std::int32_t route = 0;         ///< path number, or multicast plane, or the link to a member
+  std::int32_t detail = -1;       ///< its Detail, where it has one
+  std::int32_t epoch = 0;  ///< stores: syncs the wavefront had passed; posted loads: step; polls:
+                           ///< the first flag of the line that its wavefront watches
   std::int32_t next_pending = -1;  ///< next request that waits for the same line
 
   Spent spent;
