@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/diagnostics.h"
+#include "core/monitor.h"
 
 namespace hemiola::cli {
 
@@ -15,6 +16,11 @@ struct Session {
   std::string command;               ///< "hemiola run ...", as it stands in results
   std::function<ExitCode()> action;  ///< empty: no verb was given
   bool quiet = false;                ///< --quiet: no warnings, notes and progress
+  // Where it stands, for the progress line and for who interrupts it (notices.h).
+  Monitor monitor;
+  std::string doing;      ///< "simulating all-reduce/ring at 64 MiB"; empty: nothing long
+  std::string part;       ///< "3 of 8 runs are done"; empty: there are no parts
+  std::string kept_safe;  ///< what an interrupted verb leaves behind; empty: nothing
 };
 
 void add_run(CLI::App& app, Session& session);

@@ -83,6 +83,9 @@ class Cores {
     check_progress();
     quiet_ = 0;
   }
+  /// To be asked now and then, with the time that has been reached: tells Options::monitor how far
+  /// the run is, and leaves it (Interrupted) when that asks for it.
+  void tell(std::int64_t now) const;
   Result result();
   Detail& detail(const Request& request) {
     return details_[static_cast<std::size_t>(request.detail)];

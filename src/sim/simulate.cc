@@ -69,11 +69,16 @@ Result simulate(const machine::Machine& machine, const program::Program& program
   const auto begin = std::chrono::steady_clock::now();
   const bool batched =
       options.engine == Engine::line && Line::refuses(machine, program, options).empty();
+  const Bound least = bound(machine, program, options);
+  if (options.monitor != nullptr) {
+    const int repetitions = options.iterations > 0 ? options.warmup + options.iterations : 1;
+    options.monitor->begin(least.moved_bytes * repetitions);
+  }
   Result result =
       batched ? Line(machine, program, options).run() : Reference(machine, program, options).run();
   result.size = program.size;
   result.count = element_count(program);
-  result.bound = bound(machine, program, options);
+  result.bound = least;
   result.ideal = ideal_time(machine, program);
   result.algbw_GBps =
       static_cast<double>(program.size.count) / static_cast<double>(result.time.fs) * 1e6;

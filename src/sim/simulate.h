@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/monitor.h"
 #include "machine/machine.h"
 #include "program/program.h"
 #include "sim/result.h"
@@ -24,10 +25,13 @@ struct Options {
   int iterations = 0;      ///< > 0: the time is the period over these; 0: one cold run
   std::vector<Time> skew;  ///< start of rank i; missing ones 0
   TraceSink* trace = nullptr;
+  /// Told how far the run is: `done` of `total` in bytes that its operations move. Null: nobody.
+  Monitor* monitor = nullptr;
 };
 
 /// Runs a bound program on a machine. Throws Failure with ExitCode::deadlock for a wait that cannot
-/// end (with its cycle or missing signal), ExitCode::internal for a time below the bound.
+/// end (with its cycle or missing signal), ExitCode::internal for a time below the bound;
+/// Interrupted when the monitor asks for it.
 /// `line_hops`, times and counters are the same for every run with the same input.
 Result simulate(const machine::Machine& machine, const program::Program& program,
                 const Options& options = {});
