@@ -28,6 +28,7 @@ void add_check(CLI::App& app, Session& session);
 void add_machine(CLI::App& app, Session& session);
 void add_plan(CLI::App& app, Session& session);
 void add_validate(CLI::App& app, Session& session);
+void add_sweep(CLI::App& app, Session& session);
 /// The heading of the verbs that a later version brings.
 constexpr const char* kLaterGroup = "With a later version";
 void add_later_verbs(CLI::App& app, Session& session);

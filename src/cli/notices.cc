@@ -50,6 +50,12 @@ void Progress::doing(std::string what) {
   session_.doing = std::move(what);
 }
 
+void Progress::show(std::string what, double share) {
+  const std::lock_guard lock(mutex_);
+  session_.doing = std::move(what);
+  begin_ = end_ = share;
+}
+
 void Progress::part(double begin, double end) {
   const std::lock_guard lock(mutex_);
   begin_ = begin;

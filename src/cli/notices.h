@@ -39,6 +39,8 @@ class Progress {
 
   /// What begins. Interrupted after a Ctrl-C.
   void doing(std::string what);
+  /// The same, without an end of it: of work that several threads do, `share` (0 to 1) of it done.
+  void show(std::string what, double share);
   /// What begins now takes the work from `begin` to `end`, as shares of all of it (0 to 1); how
   /// much of that is done, the monitor knows. Shares of what is estimated, not of time.
   void part(double begin, double end);

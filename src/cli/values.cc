@@ -164,10 +164,4 @@ Settings one_setting(const std::vector<std::string>& texts) {
   return std::move(combinations.front());
 }
 
-std::string to_text(const Settings& settings) {
-  std::string text;
-  for (const auto& [name, value] : settings) text += (text.empty() ? "" : " ") + name + '=' + value;
-  return text;
-}
-
 }  // namespace hemiola::cli

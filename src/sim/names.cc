@@ -1,6 +1,14 @@
-#include "sim/result.h"
+#include "sim/simulate.h"
 
 namespace hemiola::sim {
+
+std::string_view name_of(Engine engine) {
+  return engine == Engine::line ? "line" : "reference";
+}
+
+std::string_view name_of(Launch launch) {
+  return launch == Launch::graph ? "graph" : "stream";
+}
 
 std::string_view name_of(Reason reason) {
   switch (reason) {

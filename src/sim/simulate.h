@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/monitor.h"
@@ -17,6 +18,8 @@ namespace hemiola::sim {
 /// (docs/line_engine.md).
 enum class Engine : std::uint8_t { reference, line };
 enum class Launch : std::uint8_t { stream, graph };
+std::string_view name_of(Engine engine);  ///< "reference", "line"
+std::string_view name_of(Launch launch);  ///< "stream", "graph"
 
 struct Options {
   Engine engine = Engine::reference;
