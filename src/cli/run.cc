@@ -147,6 +147,7 @@ class Runner {
   std::string check(const program::Program& bound);
   void check_skew(const program::Program& program) const;
   void begin_part(const std::vector<Bytes>& sizes, Bytes size);
+  void begin_program(std::size_t number);
   std::vector<Bytes> sizes_on(const machine::Machine& machine);
   report::Run head(const Table& table) const;
   std::string program_name(const std::vector<std::string>& winners) const;
@@ -158,7 +159,7 @@ class Runner {
   Notices notices_;
   Plan plan_;
   Progress* progress_ = nullptr;
-  double done_share_ = 0;  ///< of all runs: where the present part ends
+  double share_begin_ = 0, share_end_ = 0;  ///< of all runs: the present size
   std::int64_t parts_done_ = 0;
   std::vector<Table> tables_;
   std::optional<program::Program> sample_;  ///< bound; for the head of the tables
@@ -184,9 +185,16 @@ void Runner::begin_part(const std::vector<Bytes>& sizes, Bytes size) {
   for (const Bytes other : sizes) all += static_cast<double>(other.count) + kEach;
   const double share = (static_cast<double>(size.count) + kEach) / all /
                        static_cast<double>(plan_.combinations.size());
-  progress_->part(done_share_, done_share_ + share);
+  share_begin_ = share_end_;
+  share_end_ += share;
   progress_->parts(parts_done_++, std::ssize(sizes) * std::ssize(plan_.combinations), "runs");
-  done_share_ += share;
+}
+
+/// Each of several programs takes as long as another.
+void Runner::begin_program(std::size_t number) {
+  const double each = (share_end_ - share_begin_) / static_cast<double>(plan_.programs.size());
+  const double begin = share_begin_ + each * static_cast<double>(number);
+  progress_->part(begin, begin + each);
 }
 
 program::Program Runner::load(const std::string& name, const machine::Machine& machine,
@@ -232,7 +240,9 @@ void Runner::run_size(const machine::Machine& machine, Bytes size, const Setting
   const auto remark = [&others](const std::string& name, const std::string& text) {
     others += (others.empty() ? "" : ", ") + name + ' ' + text;
   };
-  for (const std::string& name : plan_.programs) {
+  for (std::size_t i = 0; i < plan_.programs.size(); ++i) {
+    const std::string& name = plan_.programs[i];
+    begin_program(i);
     try {
       const program::Program program = load(name, machine, size);
       program::Program bound = program::bind(program, &machine, {size, plan_.type, plan_.op});

@@ -101,9 +101,12 @@ class SweepVerb {
           now.share);
       progress.parts(now.done, now.all, "points");
     };
-    study::run_sweep(
-        sweep, database,
-        {.threads = threads, .stop = session_.monitor.stop, .on_progress = on_progress});
+    Notices notices(session_.quiet);
+    study::run_sweep(sweep, database,
+                     {.threads = threads,
+                      .stop = session_.monitor.stop,
+                      .on_progress = on_progress,
+                      .on_warnings = [&](const Diagnostics& found) { notices.show(found); }});
     progress.show({}, 1);
     return show(database);
   }

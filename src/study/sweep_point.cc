@@ -128,7 +128,7 @@ SweepRow SweepWorker::start_row(std::int64_t number) const {
           .launch = std::string(sim::name_of(point.launch))};
 }
 
-SweepWorker::Prepared SweepWorker::prepare(const SweepPoint& point) {
+SweepWorker::Prepared SweepWorker::prepare(const SweepPoint& point, Diagnostics& warnings) {
   machine_ = inputs_.machines.get(machine_key(point), [&] { return load_machine(sweep_, point); });
   program_ = inputs_.programs.get(program_key(point), [&] {
     return SweepInputs::Loaded{
@@ -140,8 +140,15 @@ SweepWorker::Prepared SweepWorker::prepare(const SweepPoint& point) {
   Prepared prepared{
       program::bind(program_->program, machine_.get(), {point.size, point.type, point.op}),
       "skipped"};
-  if (sweep_.check)
-    prepared.checked = checked_by(verify::check(prepared.bound), prepared.bound.source);
+  warnings.append(machine_->warnings);
+  warnings.append(program_->program.warnings);
+  warnings.append(prepared.bound.warnings);
+  if (sweep_.check) {
+    const verify::Proof proof = verify::check(prepared.bound);
+    prepared.checked = checked_by(proof, prepared.bound.source);
+    warnings.append(proof.warnings);
+    for (const std::string& reason : proof.reasons) warnings.warning("checked in part: " + reason);
+  }
   monitor_.leave_if_stopping();
   return prepared;
 }
@@ -167,18 +174,19 @@ void SweepWorker::simulate(const SweepPoint& point, const Prepared& prepared, Sw
   row.attribution = attribution_text(result);
 }
 
-std::vector<SweepRow> SweepWorker::run(SweepUnit unit) {
-  std::vector<SweepRow> rows;
+SweepWorker::Outcome SweepWorker::run(SweepUnit unit) {
+  Outcome outcome;
+  std::vector<SweepRow>& rows = outcome.rows;
   for (const std::int64_t number : unit) rows.push_back(start_row(number));
   const auto point = [&](const SweepRow& row) -> const SweepPoint& {
     return sweep_.points[static_cast<std::size_t>(row.number)];
   };
   monitor_.begin(0);
   std::optional<Prepared> prepared;
-  or_say_why(rows, [&] { prepared = prepare(point(rows.front())); });
-  if (!prepared) return rows;
+  or_say_why(rows, [&] { prepared = prepare(point(rows.front()), outcome.warnings); });
+  if (!prepared) return outcome;
   for (SweepRow& row : rows) or_say_why({&row, 1}, [&] { simulate(point(row), *prepared, row); });
-  return rows;
+  return outcome;
 }
 
 }  // namespace hemiola::study

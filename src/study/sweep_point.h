@@ -66,8 +66,12 @@ class SweepWorker {
     monitor_.stop = &stop;
   }
 
-  /// A row for each point. Interrupted: the unit is not complete, and none of it is returned.
-  std::vector<SweepRow> run(SweepUnit unit);
+  struct Outcome {
+    std::vector<SweepRow> rows;  ///< one for each point
+    Diagnostics warnings;        ///< of machine, program and proof; why it is proven in part
+  };
+  /// Interrupted: the unit is not complete, and none of it is returned.
+  Outcome run(SweepUnit unit);
 
   const Monitor& monitor() const { return monitor_; }
 
@@ -76,7 +80,7 @@ class SweepWorker {
     program::Program bound;
     std::string checked;
   };
-  Prepared prepare(const SweepPoint& point);
+  Prepared prepare(const SweepPoint& point, Diagnostics& warnings);
   SweepRow start_row(std::int64_t number) const;
   void simulate(const SweepPoint& point, const Prepared& prepared, SweepRow& row);
 

@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "study/sweep_point.h"
 
@@ -90,11 +91,12 @@ class Crew {
         const std::size_t number = next_.fetch_add(1);
         if (number >= begins_.size()) break;
         begin(member, unit(number));
-        std::vector<SweepRow> rows = member.worker.run(member.unit);
+        SweepWorker::Outcome outcome = member.worker.run(member.unit);
         const std::lock_guard lock(mutex_);
         member.unit = {};
-        rows_.insert(rows_.end(), std::make_move_iterator(rows.begin()),
-                     std::make_move_iterator(rows.end()));
+        warnings_.append(outcome.warnings);
+        rows_.insert(rows_.end(), std::make_move_iterator(outcome.rows.begin()),
+                     std::make_move_iterator(outcome.rows.end()));
         brought_.notify_one();
       }
     } catch (const Interrupted&) {  // run() says so, once all have ended
@@ -121,9 +123,11 @@ class Crew {
       if (options_.stop != nullptr && options_.stop->load()) halt_ = true;
       std::vector<SweepRow> rows;
       rows.swap(rows_);
+      const Diagnostics warnings = std::exchange(warnings_, {});
       tell(rows);
       lock.unlock();
       if (!rows.empty()) database_.write(rows);
+      if (options_.on_warnings && !warnings.empty()) options_.on_warnings(warnings);
       if (options_.on_progress) options_.on_progress(progress_);
       lock.lock();
     }
@@ -158,6 +162,7 @@ class Crew {
   std::mutex mutex_;
   std::condition_variable brought_;
   std::vector<SweepRow> rows_;  ///< not written yet
+  Diagnostics warnings_;        ///< not told yet
   std::size_t running_ = 0;     ///< threads
   std::exception_ptr problem_;
 };

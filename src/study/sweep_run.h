@@ -23,6 +23,9 @@ struct SweepRunOptions {
   const std::atomic<bool>* stop = nullptr;  ///< set from outside; null: never
   /// Told several times a second, in the thread that called.
   std::function<void(const SweepProgress&)> on_progress;
+  /// Told what was found beside the results, in the thread that called: the same thing once for
+  /// every point that it concerns.
+  std::function<void(const Diagnostics&)> on_warnings;
 };
 
 /// Runs the points of the database's shard that it has no row of yet. A point that cannot be run is
