@@ -286,12 +286,9 @@ void Cores::tell(std::int64_t now) const {
   if (options_.monitor == nullptr) return;
   Monitor& monitor = *options_.monitor;
   monitor.leave_if_stopping();
-  const Counters& c = counters_;
-  // Stores to others are among the injected bytes, with those of copy engines.
-  const std::int64_t lines = c.loads - c.packet_retries + c.stores - c.remote_stores;
   monitor.time_fs.store(now, std::memory_order_relaxed);
   monitor.line_hops.store(hops_, std::memory_order_relaxed);
-  monitor.done.store(lines * line_size_ + c.injected, std::memory_order_relaxed);
+  monitor.done.store(counters_.moved, std::memory_order_relaxed);
 }
 
 Result Cores::result() {

@@ -468,6 +468,7 @@ class Cores {
                  remote_stores = 0;
     std::int64_t l1_hits = 0, l1_misses = 0, l2_hits = 0, l2_misses = 0, l2_write_backs = 0,
                  msc_hits = 0, msc_misses = 0;
+    std::int64_t moved = 0;  ///< bytes of loads and stores of data, for tell()
     std::int64_t hbm_read = 0, hbm_written = 0, injected = 0, delivered = 0, bursts = 0,
                  credits_taken = 0, credits_returned = 0, multicasts = 0;
   } counters_;
