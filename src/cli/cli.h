@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -18,8 +19,11 @@ struct Session {
   bool quiet = false;                ///< --quiet: no warnings, notes and progress
   // Where it stands, for the progress line and for who interrupts it (notices.h).
   Monitor monitor;
-  std::string doing;      ///< "simulating all-reduce/ring at 64 MiB"; empty: nothing long
-  std::string part;       ///< "3 of 8 runs are done"; empty: there are no parts
+  std::string doing;  ///< "simulating all-reduce/ring at 64 MiB"; empty: nothing long
+  struct Parts {
+    std::int64_t done = 0, all = 0;
+    std::string kind;     ///< "runs"
+  } parts;                ///< of which `doing` is at one; less than 2 are not worth a word
   std::string kept_safe;  ///< what an interrupted verb leaves behind; empty: nothing
 };
 

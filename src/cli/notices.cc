@@ -64,7 +64,7 @@ void Progress::part(double begin, double end) {
 
 void Progress::parts(std::int64_t done, std::int64_t all, std::string_view kind) {
   const std::lock_guard lock(mutex_);
-  session_.part = all > 1 ? fmt::format("{} of {} {} are done", done, all, kind) : std::string();
+  session_.parts = {done, all, std::string(kind)};
 }
 
 std::string Progress::line(std::chrono::steady_clock::duration elapsed) const {
@@ -78,6 +78,8 @@ std::string Progress::line(std::chrono::steady_clock::duration elapsed) const {
     text = fmt::format("[{:#<{}}{:-<{}}] {:2.0f} %, {:.0f} s, about {:.0f} s left: ", "", filled,
                        "", kBar - filled, done * 100, seconds, seconds * (1 - done) / done);
   }
+  const Session::Parts& parts = session_.parts;
+  if (parts.all > 1) text += fmt::format("{}/{} {}, ", parts.done, parts.all, parts.kind);
   text += session_.doing;
   const std::int64_t fs = session_.monitor.time_fs.load(std::memory_order_relaxed);
   if (fs >= 0) text += fmt::format(", {:.1f} us simulated", Time{fs}.us());
@@ -111,7 +113,8 @@ std::string where_it_stood(const Session& session) {
         fmt::format(", {} simulated, {} line hops", to_string(Time{fs}), monitor.line_hops.load());
   if (monitor.fraction() > 0)
     text += fmt::format(", about {:.0f} % of it", monitor.fraction() * 100);
-  if (!session.part.empty()) text += "; " + session.part;
+  if (const Session::Parts& parts = session.parts; parts.all > 1)
+    text += fmt::format("; {} of {} {} are done", parts.done, parts.all, parts.kind);
   return text + "; " + (session.kept_safe.empty() ? "no file was written" : session.kept_safe);
 }
 

@@ -44,7 +44,7 @@ class Progress {
   /// What begins now takes the work from `begin` to `end`, as shares of all of it (0 to 1); how
   /// much of that is done, the monitor knows. Shares of what is estimated, not of time.
   void part(double begin, double end);
-  /// Parts of one kind of which so many are done, for who interrupts: "3 of 8 runs are done".
+  /// Parts of one kind, "runs", of which so many are done.
   void parts(std::int64_t done, std::int64_t all, std::string_view kind);
 
  private:

@@ -96,9 +96,9 @@ class SweepVerb {
                                                  .inputs = sweep.inputs});
     session_.kept_safe = "what is done is in " + options_.out + ": the same command goes on there";
     const auto on_progress = [&](const study::SweepProgress& now) {
-      progress.show(
-          std::to_string(now.done) + "/" + std::to_string(now.all) + " points, " + now.doing,
-          now.share);
+      progress.show(now.doing, now.share);
+      session_.monitor.time_fs = now.time_fs;
+      session_.monitor.line_hops = now.line_hops;
       progress.parts(now.done, now.all, "points");
     };
     Notices notices(session_.quiet);
@@ -107,7 +107,7 @@ class SweepVerb {
                       .stop = session_.monitor.stop,
                       .on_progress = on_progress,
                       .on_warnings = [&](const Diagnostics& found) { notices.show(found); }});
-    progress.show({}, 1);
+    progress.show({}, 1);  // what is printed now is the result
     return show(database);
   }
 

@@ -138,11 +138,16 @@ class Crew {
     progress_.done += std::ssize(rows);
     double under_way = 0;
     progress_.doing.clear();
+    progress_.time_fs = -1;
+    progress_.line_hops = 0;
     for (const Member& member : members_) {
       if (member.unit.empty()) continue;
       // Of the unit's points nobody says which is under way: the fraction stands for the first.
       under_way += weight(point(member.unit.front())) * member.worker.monitor().fraction();
-      if (progress_.doing.empty()) progress_.doing = describe(point(member.unit.front()));
+      if (!progress_.doing.empty()) continue;
+      progress_.doing = describe(point(member.unit.front()));
+      progress_.time_fs = member.worker.monitor().time_fs.load();
+      progress_.line_hops = member.worker.monitor().line_hops.load();
     }
     if (all_weight_ > 0) progress_.share = std::min(1.0, (done_weight_ + under_way) / all_weight_);
   }

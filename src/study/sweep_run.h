@@ -15,7 +15,8 @@ struct SweepProgress {
   std::int64_t done = 0, all = 0;  ///< points, those of earlier runs included
   /// Of what this run has to do, 0 to 1: by sizes, with what is under way.
   double share = 0;
-  std::string doing;  ///< the point that one of the threads is at
+  std::string doing;  ///< the point that one of the threads is at, or was when it was stopped
+  std::int64_t time_fs = -1, line_hops = 0;  ///< of its simulation, as in Monitor
 };
 
 struct SweepRunOptions {
