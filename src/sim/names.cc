@@ -3,7 +3,13 @@
 namespace hemiola::sim {
 
 std::string_view name_of(Engine engine) {
-  return engine == Engine::line ? "line" : "reference";
+  switch (engine) {
+    case Engine::reference:
+      return "reference";
+    case Engine::line:
+      return "line";
+  }
+  return "";
 }
 
 std::string_view name_of(Launch launch) {

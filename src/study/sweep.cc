@@ -306,7 +306,7 @@ class SweepReader : YamlFile {
     std::map<std::string, std::string> inputs;
     std::set<std::string> known;
     for (const SweepPoint& point : sweep_.points) {
-      for (const std::string& name : {point.machine, point.program}) {
+      for (const std::string& name : {point.machine, point.gpu, point.program}) {
         const std::string path = sweep_.path_of(name);
         if (is_file(path) && !inputs.contains(name)) inputs[name] = digest(read_file(path));
       }
@@ -320,8 +320,8 @@ class SweepReader : YamlFile {
   void check_machine(const SweepPoint& point, const Settings& set, const std::string& place) const {
     const SourceLocation where = places_.at(place);
     try {
-      const machine::Machine machine =
-          machine::load(sweep_.path_of(point.machine), {.gpu = point.gpu, .set = set});
+      const machine::Machine machine = machine::load(
+          sweep_.path_of(point.machine), {.gpu = sweep_.path_of(point.gpu), .set = set});
       if (machine.ranks() > 0) return;
     } catch (const Failure& failure) {
       const bool elsewhere = is_file(failure.diagnostics().items().front().where.file);

@@ -17,7 +17,7 @@ namespace hemiola::study {
 /// One run: all that its result depends on, beside what all points of a sweep share.
 struct SweepPoint {
   std::string machine;  ///< name, or file as the sweep file has it
-  std::string gpu;      ///< device model of GPUs whose file names none; empty: the default
+  std::string gpu;      ///< device model (name or file) of GPUs that name none; empty: the default
   Settings set;
   std::string ranks;    ///< as written: "8" or "0,2,4-7"; empty: all of the machine
   std::string program;  ///< built-in, or file as the sweep file has it
@@ -39,11 +39,11 @@ struct Sweep {
   std::vector<SweepPoint> points;
   int warmup = 0, iterations = 0;  ///< sim::Options
   bool check = true;
-  /// Name and digest of every file that the points read, by name: results are kept only as long as
-  /// these stay.
+  /// Name and digest of every file that the points name, by name: results are kept only as long as
+  /// these stay. Files that those name in turn are not among them.
   std::vector<std::pair<std::string, std::string>> inputs;
 
-  /// Where a machine or program is: `name`, or for a file its path from here.
+  /// Where a machine, device model or program is: `name`, or for a file its path from here.
   std::string path_of(const std::string& name) const;
 };
 

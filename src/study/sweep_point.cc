@@ -16,8 +16,8 @@ namespace hemiola::study {
 namespace {
 
 machine::Machine load_machine(const Sweep& sweep, const SweepPoint& point) {
-  machine::Machine machine =
-      machine::load(sweep.path_of(point.machine), {.gpu = point.gpu, .set = point.set});
+  machine::Machine machine = machine::load(sweep.path_of(point.machine),
+                                           {.gpu = sweep.path_of(point.gpu), .set = point.set});
   if (point.ranks.empty()) return machine;
   const std::vector<int> ranks = read_ranks(point.ranks, {});
   const int most = *std::max_element(ranks.begin(), ranks.end());

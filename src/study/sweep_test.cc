@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "core/failure_test_support.h"
+#include "core/text.h"
 #include "study/sweep_test_support.h"
 
 namespace hemiola::study {
@@ -102,6 +103,8 @@ TEST(SweepFile, files_are_beside_it_and_their_contents_are_noted) {
   EXPECT_EQ(before.path_of("all-reduce/ring"), "all-reduce/ring");
   folder.write("plan.json", "{ }");
   EXPECT_NE(folder.sweep(yaml).inputs, before.inputs);
+  folder.write("device.yaml", read_file(HEMIOLA_SOURCE_DIR "/data/devices/a100.yaml"));
+  EXPECT_EQ(folder.sweep(yaml + "gpu: device.yaml\n").inputs.front().first, "device.yaml");
 }
 
 TEST(SweepFile, refuses_what_it_does_not_know_with_line_and_suggestion) {
