@@ -8,7 +8,7 @@ RUN bash -c 'set -e; source /hemiola/tools/setup; install_missing "${build_packa
 FROM debian:12-slim
 RUN apt-get update -q \
     && apt-get install -q -y --no-install-recommends \
-       libfmt9 libyaml-cpp0.7 libpugixml1v5 zlib1g libprotobuf32 \
+       libfmt9 libyaml-cpp0.7 libpugixml1v5 zlib1g libprotobuf32 libsqlite3-0 \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /opt/hemiola /opt/hemiola
 COPY --from=build /hemiola/examples /opt/hemiola/examples

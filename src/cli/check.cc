@@ -44,14 +44,19 @@ int ranks_without_machine(const std::string& ranks, bool built_in, Notices& noti
 
 class Checker {
  public:
-  Checker(const CheckOptions& options, const Session& session)
-      : options_(options), notices_(session.quiet), progress_(!session.quiet) {}
+  Checker(const CheckOptions& options, Session& session)
+      : options_(options), execute_(options.execute), notices_(session.quiet), progress_(session) {
+    execute_.monitor = &session.monitor;
+  }
 
   ExitCode run() {
     const std::vector<std::string> names = program_names(options_.program.program);
     load_machine_if_given();
     ExitCode worst = ExitCode::done;
-    for (const std::string& name : names) worst = std::max(worst, check_program(name));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      progress_.parts(static_cast<std::int64_t>(i), std::ssize(names), "programs");
+      worst = std::max(worst, check_program(names[i]));
+    }
     return worst;
   }
 
@@ -77,7 +82,7 @@ class Checker {
     // Threads on a plan that orders too little would race themselves.
     if (!options_.data || code != ExitCode::done) return code;
     progress_.doing("running " + name);
-    const verify::Execution execution = verify::execute(plan, options_.execute);
+    const verify::Execution execution = verify::execute(plan, execute_);
     report::print_execution(std::cout, execution, "");
     return code_of(execution.outcome);
   }
@@ -141,7 +146,7 @@ class Checker {
       worst = std::max(worst, code_of(proof.verdict));
       if (!run_here) continue;
       progress_.doing("running " + name + " at " + to_string(size));
-      const verify::Execution execution = verify::execute(bound, options_.execute);
+      const verify::Execution execution = verify::execute(bound, execute_);
       report::print_execution(std::cout, execution, "");
       worst = std::max(worst, code_of(execution.outcome));
     }
@@ -149,6 +154,7 @@ class Checker {
   }
 
   const CheckOptions& options_;
+  verify::ExecuteOptions execute_;
   Notices notices_;
   Progress progress_;
   std::optional<machine::Machine> machine_;

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 #include <string>
 
 #include "core/diagnostics.h"
+#include "core/monitor.h"
 
 namespace hemiola::cli {
 
@@ -15,6 +17,14 @@ struct Session {
   std::string command;               ///< "hemiola run ...", as it stands in results
   std::function<ExitCode()> action;  ///< empty: no verb was given
   bool quiet = false;                ///< --quiet: no warnings, notes and progress
+  // Where it stands, for the progress line and for who interrupts it (notices.h).
+  Monitor monitor;
+  std::string doing;  ///< "simulating all-reduce/ring at 64 MiB"; empty: nothing long
+  struct Parts {
+    std::int64_t done = 0, all = 0;
+    std::string kind;     ///< "runs"
+  } parts;                ///< of which `doing` is at one; less than 2 are not worth a word
+  std::string kept_safe;  ///< what an interrupted verb leaves behind; empty: nothing
 };
 
 void add_run(CLI::App& app, Session& session);
@@ -22,6 +32,7 @@ void add_check(CLI::App& app, Session& session);
 void add_machine(CLI::App& app, Session& session);
 void add_plan(CLI::App& app, Session& session);
 void add_validate(CLI::App& app, Session& session);
+void add_sweep(CLI::App& app, Session& session);
 /// The heading of the verbs that a later version brings.
 constexpr const char* kLaterGroup = "With a later version";
 void add_later_verbs(CLI::App& app, Session& session);

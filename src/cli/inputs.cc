@@ -10,7 +10,7 @@
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/kernel.h"
-#include "study/simulated_time.h"
+#include "study/preparation.h"
 
 namespace hemiola::cli {
 namespace {
@@ -179,18 +179,8 @@ std::optional<plan::Plan> read_plan_file(const std::string& name) {
 
 program::LoadOptions load_options(const std::string& name, const ProgramOptions& options, int ranks,
                                   const machine::Machine* machine, std::optional<Bytes> size) {
-  program::LoadOptions load{
-      .ranks = ranks, .parameters = parameter_values(options.parameters), .machine = machine};
-  const plan::TemplateInfo* info = plan::find_template(name);
-  if (info == nullptr || !info->needs_machine || machine == nullptr) return load;
-  const bool stated = std::any_of(load.parameters.begin(), load.parameters.end(),
-                                  [](const auto& p) { return p.first == "size"; });
-  if (size && !stated) load.parameters.emplace_back("size", std::to_string(size->count));
-  load.judge = [machine, type = data_type_value(options.dtype), op = reduce_op_value(options.op)](
-                   const program::Program& program, Bytes at) {
-    return study::simulated_time(*machine, program, at, type, op);
-  };
-  return load;
+  return study::load_options(name, parameter_values(options.parameters), ranks, machine,
+                             data_type_value(options.dtype), reduce_op_value(options.op), size);
 }
 
 program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,

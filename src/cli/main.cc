@@ -6,6 +6,8 @@
 #include <new>
 
 #include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/notices.h"
 
 namespace hemiola::cli {
 namespace {
@@ -15,7 +17,7 @@ constexpr const char* kExamples =
     "  hemiola run all-reduce/ring --machine dgx-h100 --sizes 1KiB:1GiB:x2\n"
     "  hemiola check plan.json\n"
     "Exit codes: 0 done; 1 internal error; 2 bad usage or input; 3 the program is wrong;\n"
-    "4 a wait that cannot end.";
+    "4 a wait that cannot end; 130 (of the shell) after Ctrl-C.";
 
 std::string version() {
   return "hemiola " HEMIOLA_VERSION "\nbuild type: " HEMIOLA_BUILD_TYPE
@@ -50,12 +52,12 @@ std::unique_ptr<CLI::App> make_parser(Session& session) {
   add_machine(*app, session);
   add_plan(*app, session);
   add_validate(*app, session);
+  add_sweep(*app, session);
   add_later_verbs(*app, session);
   return app;
 }
 
-ExitCode carry_out(int argc, char** argv) {
-  Session session;
+ExitCode carry_out(int argc, char** argv, Session& session) {
   session.command = command_text(argc, argv);
   const std::unique_ptr<CLI::App> app = make_parser(session);
   try {
@@ -81,8 +83,9 @@ ExitCode carry_out(int argc, char** argv) {
 int main(int argc, char** argv) {
   using hemiola::ExitCode;
   ExitCode code = ExitCode::internal;
+  hemiola::cli::Session session;
   try {
-    code = hemiola::cli::carry_out(argc, argv);
+    code = hemiola::cli::carry_out(argc, argv, session);
     if (!std::cout.flush()) {
       throw hemiola::Failure("standard output cannot be written", {}, {}, ExitCode::bad_input);
     }
@@ -90,6 +93,10 @@ int main(int argc, char** argv) {
     std::cout.flush();
     std::cerr << failure.what() << '\n';
     code = failure.code();
+  } catch (const hemiola::Interrupted&) {
+    std::cout.flush();
+    std::cerr << hemiola::cli::where_it_stood(session) << '\n';
+    hemiola::cli::end_interrupted();
   } catch (const std::bad_alloc&) {
     std::cerr << "error: out of memory\n";
   } catch (const std::exception& error) {

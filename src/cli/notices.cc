@@ -1,10 +1,16 @@
 #include "cli/notices.h"
 
+#include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <utility>
+
+#include "cli/interrupt.h"
+#include "core/units.h"
 
 namespace hemiola::cli {
 
@@ -22,8 +28,9 @@ void Notices::note(const std::string& message, const std::string& hint) {
   show(Diagnostic{Severity::note, message, {}, hint});
 }
 
-Progress::Progress(bool enabled) {
-  if (enabled && ::isatty(STDERR_FILENO)) watcher_ = std::thread([this] { watch(); });
+Progress::Progress(Session& session) : session_(session) {
+  session.monitor.stop = &catch_interrupts();
+  if (!session.quiet && ::isatty(STDERR_FILENO)) watcher_ = std::thread([this] { watch(); });
 }
 
 Progress::~Progress() {
@@ -37,8 +44,49 @@ Progress::~Progress() {
 }
 
 void Progress::doing(std::string what) {
+  session_.monitor.leave_if_stopping();
   const std::lock_guard lock(mutex_);
-  what_ = std::move(what);
+  session_.monitor.begin(0);
+  session_.doing = std::move(what);
+}
+
+void Progress::show(std::string what, double share) {
+  const std::lock_guard lock(mutex_);
+  session_.doing = std::move(what);
+  begin_ = end_ = share;
+}
+
+void Progress::part(double begin, double end) {
+  const std::lock_guard lock(mutex_);
+  begin_ = begin;
+  end_ = end;
+}
+
+void Progress::parts(std::int64_t done, std::int64_t all, std::string_view kind) {
+  const std::lock_guard lock(mutex_);
+  session_.parts = {done, all, std::string(kind)};
+}
+
+std::string Progress::line(std::chrono::steady_clock::duration elapsed) const {
+  constexpr int kBar = 20;
+  constexpr double kLeast = 0.01;  // below it an estimate would be a guess
+  const double seconds = std::chrono::duration<double>(elapsed).count();
+  const double done = begin_ + (end_ - begin_) * session_.monitor.fraction();
+  std::string text;
+  if (done >= kLeast) {
+    const int filled = std::clamp(static_cast<int>(done * kBar), 0, kBar);
+    text = fmt::format("[{:#<{}}{:-<{}}] {:2.0f} %, {:.0f} s, about {:.0f} s left: ", "", filled,
+                       "", kBar - filled, done * 100, seconds, seconds * (1 - done) / done);
+  }
+  const Session::Parts& parts = session_.parts;
+  if (parts.all > 1) text += fmt::format("{}/{} {}, ", parts.done, parts.all, parts.kind);
+  text += session_.doing;
+  const std::int64_t fs = session_.monitor.time_fs.load(std::memory_order_relaxed);
+  if (fs >= 0) text += fmt::format(", {:.1f} us simulated", Time{fs}.us());
+  if (done < kLeast) text += fmt::format(" ({:.0f} s)", seconds);
+  winsize window{};  // a line that wraps could not be taken back
+  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1;
+  return text.substr(0, known ? window.ws_col - 1U : 79U);
 }
 
 void Progress::watch() {
@@ -49,13 +97,25 @@ void Progress::watch() {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kInterval, [this] { return stopping_; })) {
     const auto elapsed = std::chrono::steady_clock::now() - start_;
-    if (elapsed < kQuietTime || what_.empty()) continue;
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(elapsed).count();
-    std::fprintf(stderr, "%s%s (%lld s)", kClearLine, what_.c_str(),
-                 static_cast<long long>(seconds));
+    if (elapsed < kQuietTime || session_.doing.empty()) continue;
+    std::fprintf(stderr, "%s%s", kClearLine, line(elapsed).c_str());
     printed = true;
   }
   if (printed) std::fputs(kClearLine, stderr);
+}
+
+std::string where_it_stood(const Session& session) {
+  const Monitor& monitor = session.monitor;
+  std::string text = "interrupted";
+  if (!session.doing.empty()) text += ": " + session.doing;
+  if (const std::int64_t fs = monitor.time_fs.load(); fs >= 0)
+    text +=
+        fmt::format(", {} simulated, {} line hops", to_string(Time{fs}), monitor.line_hops.load());
+  if (monitor.fraction() > 0)
+    text += fmt::format(", about {:.0f} % of it", monitor.fraction() * 100);
+  if (const Session::Parts& parts = session.parts; parts.all > 1)
+    text += fmt::format("; {} of {} {} are done", parts.done, parts.all, parts.kind);
+  return text + "; " + (session.kept_safe.empty() ? "no file was written" : session.kept_safe);
 }
 
 }  // namespace hemiola::cli

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "cli/cli.h"
 #include "core/diagnostics.h"
 
 namespace hemiola::cli {
@@ -26,26 +27,40 @@ class Notices {
   std::set<std::string> shown_;
 };
 
-/// A line that says what is being done, on a terminal and only once it has taken a second. The line
-/// is gone when the object is.
+/// A line that says what is being done, how much of it is, and how long the rest may take; on a
+/// terminal and only once it has taken a second. The line is gone when the object is. While there
+/// is one, Ctrl-C is for Session::monitor, and stays so until the program ends.
 class Progress {
  public:
-  explicit Progress(bool enabled);
+  explicit Progress(Session& session);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// What begins. Interrupted after a Ctrl-C.
   void doing(std::string what);
+  /// The same, without an end of it: of work that several threads do, `share` (0 to 1) of it done.
+  void show(std::string what, double share);
+  /// What begins now takes the work from `begin` to `end`, as shares of all of it (0 to 1); how
+  /// much of that is done, the monitor knows. Shares of what is estimated, not of time.
+  void part(double begin, double end);
+  /// Parts of one kind, "runs", of which so many are done.
+  void parts(std::int64_t done, std::int64_t all, std::string_view kind);
 
  private:
   void watch();
+  std::string line(std::chrono::steady_clock::duration elapsed) const;
 
+  Session& session_;
+  double begin_ = 0, end_ = 1;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::string what_;
   bool stopping_ = false;
   std::thread watcher_;
 };
+
+/// Of a verb that was interrupted: what it was doing, how far it was, what it leaves behind.
+std::string where_it_stood(const Session& session);
 
 }  // namespace hemiola::cli

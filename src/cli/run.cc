@@ -116,7 +116,7 @@ struct Table {
 
 class Runner {
  public:
-  Runner(const RunOptions& options, const Session& session)
+  Runner(const RunOptions& options, Session& session)
       : options_(options),
         session_(session),
         notices_(session.quiet),
@@ -124,7 +124,7 @@ class Runner {
 
   ExitCode run() {
     {
-      Progress progress(!session_.quiet);
+      Progress progress(session_);
       progress_ = &progress;
       for (const Settings& settings : plan_.combinations) tables_.push_back(run_machine(settings));
       progress_ = nullptr;
@@ -143,6 +143,8 @@ class Runner {
                       sim::TraceSink* trace);
   std::string check(const program::Program& bound);
   void check_skew(const program::Program& program) const;
+  void begin_part(const std::vector<Bytes>& sizes, Bytes size);
+  void begin_program(std::size_t number);
   std::vector<Bytes> sizes_on(const machine::Machine& machine);
   report::Run head(const Table& table) const;
   std::string program_name(const std::vector<std::string>& winners) const;
@@ -150,10 +152,12 @@ class Runner {
   void write_files() const;
 
   const RunOptions& options_;
-  const Session& session_;
+  Session& session_;
   Notices notices_;
   Plan plan_;
   Progress* progress_ = nullptr;
+  double share_begin_ = 0, share_end_ = 0;  ///< of all runs: the present size
+  std::int64_t parts_done_ = 0;
   std::vector<Table> tables_;
   std::optional<program::Program> sample_;  ///< bound; for the head of the tables
   std::string trace_text_;
@@ -163,8 +167,31 @@ Table Runner::run_machine(const Settings& settings) {
   const machine::Machine machine = load_machine_with_gpus(options_.machine, settings);
   notices_.show(machine.warnings);
   Table table{.machine = machine.name + (settings.empty() ? "" : " " + to_text(settings))};
-  for (const Bytes size : sizes_on(machine)) run_size(machine, size, settings, table);
+  const std::vector<Bytes> sizes = sizes_on(machine);
+  for (const Bytes size : sizes) {
+    begin_part(sizes, size);
+    run_size(machine, size, settings, table);
+  }
   return table;
+}
+
+/// A size takes time in proportion to it, and some for each.
+void Runner::begin_part(const std::vector<Bytes>& sizes, Bytes size) {
+  constexpr double kEach = 256 << 10;  // bytes
+  double all = 0;
+  for (const Bytes other : sizes) all += static_cast<double>(other.count) + kEach;
+  const double share = (static_cast<double>(size.count) + kEach) / all /
+                       static_cast<double>(plan_.combinations.size());
+  share_begin_ = share_end_;
+  share_end_ += share;
+  progress_->parts(parts_done_++, std::ssize(sizes) * std::ssize(plan_.combinations), "runs");
+}
+
+/// Each of several programs takes as long as another.
+void Runner::begin_program(std::size_t number) {
+  const double each = (share_end_ - share_begin_) / static_cast<double>(plan_.programs.size());
+  const double begin = share_begin_ + each * static_cast<double>(number);
+  progress_->part(begin, begin + each);
 }
 
 program::Program Runner::load(const std::string& name, const machine::Machine& machine,
@@ -210,7 +237,9 @@ void Runner::run_size(const machine::Machine& machine, Bytes size, const Setting
   const auto remark = [&others](const std::string& name, const std::string& text) {
     others += (others.empty() ? "" : ", ") + name + ' ' + text;
   };
-  for (const std::string& name : plan_.programs) {
+  for (std::size_t i = 0; i < plan_.programs.size(); ++i) {
+    const std::string& name = plan_.programs[i];
+    begin_program(i);
     try {
       const program::Program program = load(name, machine, size);
       program::Program bound = program::bind(program, &machine, {size, plan_.type, plan_.op});
@@ -250,7 +279,7 @@ void Runner::run_size(const machine::Machine& machine, Bytes size, const Setting
 
 sim::Result Runner::run_one(const machine::Machine& machine, const program::Program& bound,
                             sim::TraceSink* trace) {
-  const std::string what = bound.name + " at " + to_string(bound.size);
+  const std::string what = bound.name + " at " + to_string(bound.size) + " on " + machine.name;
   std::string checked = "skipped";
   if (!options_.no_check) {
     progress_->doing("checking " + what);
@@ -259,6 +288,7 @@ sim::Result Runner::run_one(const machine::Machine& machine, const program::Prog
   progress_->doing("simulating " + what);
   sim::Options options = plan_.options;
   options.trace = trace;
+  options.monitor = &session_.monitor;
   sim::Result result = sim::simulate(machine, bound, options);
   result.checked = checked;
   return result;

@@ -91,7 +91,7 @@ study::Filter filter_value(const std::string& text) {
 
 class ValidateRunner {
  public:
-  ValidateRunner(const ValidateOptions& options, const Session& session)
+  ValidateRunner(const ValidateOptions& options, Session& session)
       : options_(options), session_(session), notices_(session.quiet) {}
 
   ExitCode run() {
@@ -100,18 +100,19 @@ class ValidateRunner {
     std::vector<study::OrderResult> orders;
     std::vector<study::MicroResult> micro;
     {
-      Progress progress(!session_.quiet);
+      Progress progress(session_);
       const auto doing = [&](const std::string& what) { progress.doing(what); };
       if (options_.table.empty()) {
         const study::Suite suite = study::shipped_suite();
         if (!options_.all) configuration_.in_sample = study::in_default_sample;
         const Settings settings = one_setting(options_.machine.set);
         const Chosen chosen = chosen_entries(suite);
-        judgements =
-            study::SuiteRunner(suite, configuration_, settings, doing).judge(chosen.entries);
+        judgements = study::SuiteRunner(suite, configuration_, settings, doing)
+                         .judge(chosen.entries, parts(progress, "entries"));
         orders = study::compare_orders(suite, judgements);
         micro = study::MicroRunner(configuration_.check, settings, doing).run(suite, chosen.micro);
       } else {
+        configuration_.on_row = parts(progress, "rows");
         judgements.push_back(judge_table(doing));
       }
     }
@@ -138,9 +139,17 @@ class ValidateRunner {
     std::vector<std::string> entries, micro;
   };
   Chosen chosen_entries(const study::Suite& suite) const;
+  /// For the progress line: parts of one kind that take about as long as each other.
+  static std::function<void(std::size_t, std::size_t)> parts(Progress& progress, const char* kind) {
+    return [&progress, kind](std::size_t done, std::size_t all) {
+      const double share = static_cast<double>(done) / static_cast<double>(all);
+      progress.part(share, share);
+      progress.parts(static_cast<std::int64_t>(done), static_cast<std::int64_t>(all), kind);
+    };
+  }
 
   const ValidateOptions& options_;
-  const Session& session_;
+  Session& session_;
   Notices notices_;
   study::Configuration configuration_;
 };
@@ -152,6 +161,7 @@ void ValidateRunner::understand() {
   configuration_.parameters = parameter_values(options_.parameters);
   configuration_.check = !options_.no_check;
   configuration_.options = engine_options(options_.engine, 1);
+  configuration_.options.monitor = &session_.monitor;
   const auto max_size = parse_bytes(options_.max_size);
   if (!max_size || max_size->count < 1)
     throw Failure("'" + options_.max_size + "' is not a size", SourceLocation{.file = "--max-size"},

@@ -4,11 +4,10 @@
 #include <optional>
 
 #include "core/diagnostics.h"
+#include "core/lists.h"
 
 namespace hemiola::cli {
 namespace {
-
-constexpr std::int64_t kMostRanks = 1 << 20;
 
 [[noreturn]] void fail(std::string_view option, std::string message, std::string hint = {}) {
   throw Failure(std::move(message), SourceLocation{.file = std::string(option)}, std::move(hint));
@@ -16,16 +15,6 @@ constexpr std::int64_t kMostRanks = 1 << 20;
 
 std::string quoted(std::string_view text) {
   return "'" + std::string(text) + "'";
-}
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    parts.emplace_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -50,16 +39,6 @@ std::vector<std::string> all_names(T last) {
        hint + "there are: " + joined(choices));
 }
 
-Bytes one_size(std::string_view option, std::string_view text) {
-  const std::optional<Bytes> size = parse_bytes(text);
-  if (size && size->count > 0) return *size;
-  if (size) fail(option, "a size must be greater than zero");
-  if (parse_count(text)) {
-    fail(option, quoted(text) + " has no unit", "write '" + std::string(text) + "B' for bytes");
-  }
-  fail(option, quoted(text) + " is not a size", "a size looks like 64MiB, 1KiB or 1000B");
-}
-
 Time one_time(std::string_view option, std::string_view text) {
   const std::optional<Time> time = parse_time(text);
   if (!time) fail(option, quoted(text) + " is not a time", "a time looks like 500ns or 2.5us");
@@ -79,10 +58,7 @@ Setting one_setting(std::string_view option, std::string_view text, std::string_
 
 std::int64_t count_value(std::string_view option, std::string_view text, std::int64_t least,
                          std::int64_t most) {
-  const std::optional<std::int64_t> value = parse_count(text);
-  if (value && *value >= least && *value <= most) return *value;
-  fail(option, quoted(text) + " is not a whole number from " + std::to_string(least) + " to " +
-                   std::to_string(most));
+  return read_count(text, least, most, {.file = std::string(option)});
 }
 
 DataType data_type_value(std::string_view text) {
@@ -105,55 +81,21 @@ std::string choice_value(std::string_view option, const std::string& text,
 
 std::vector<Bytes> size_values(std::string_view text) {
   std::vector<Bytes> sizes;
-  for (const std::string& part : split(text, ',')) sizes.push_back(one_size("--size", part));
+  for (const std::string& part : split(text, ','))
+    sizes.push_back(read_size(part, {.file = "--size"}));
   return sizes;
 }
 
 std::vector<Bytes> sizes_values(std::string_view text) {
-  const std::string option = "--sizes";
-  const std::vector<std::string> parts = split(text, ':');
-  if (parts.size() == 1) {
-    std::vector<Bytes> sizes;
-    for (const std::string& part : split(text, ',')) sizes.push_back(one_size(option, part));
-    return sizes;
-  }
-  const std::string hint = "a range looks like 1KiB:1GiB:x2";
-  if (parts.size() != 3 || parts[2].size() < 2 || parts[2].front() != 'x') {
-    fail(option, quoted(text) + " is not a range of sizes", hint);
-  }
-  const Bytes first = one_size(option, parts[0]);
-  const Bytes last = one_size(option, parts[1]);
-  const std::optional<std::int64_t> factor = parse_count(std::string_view(parts[2]).substr(1));
-  if (!factor || *factor < 2)
-    fail(option, quoted(parts[2]) + " is not a factor of at least 2", hint);
-  if (last < first) fail(option, "the range ends before it starts", hint);
-  std::vector<Bytes> sizes;
-  for (std::int64_t size = first.count;; size *= *factor) {
-    sizes.push_back({size});
-    if (size > last.count / *factor) return sizes;  // the next one is beyond the end
-  }
+  return read_sizes(text, {.file = "--sizes"});
 }
 
 int rank_count_value(std::string_view text) {
-  if (text.find_first_of(",-") != std::string_view::npos) return 0;
-  return static_cast<int>(count_value("--ranks", text, 1, kMostRanks));
+  return read_rank_count(text, {.file = "--ranks"});
 }
 
 std::vector<int> ranks_value(std::string_view text) {
-  std::vector<int> ranks;
-  if (const int count = rank_count_value(text); count > 0) {
-    for (int rank = 0; rank < count; ++rank) ranks.push_back(rank);
-    return ranks;
-  }
-  for (const std::string& part : split(text, ',')) {
-    const std::vector<std::string> ends = split(part, '-');
-    if (ends.size() > 2) fail("--ranks", quoted(part) + " is not a range of ranks", "0-3 is one");
-    const std::int64_t first = count_value("--ranks", ends.front(), 0, kMostRanks - 1);
-    const std::int64_t last = count_value("--ranks", ends.back(), first, kMostRanks - 1);
-    for (std::int64_t rank = first; rank <= last; ++rank) ranks.push_back(static_cast<int>(rank));
-    if (std::ssize(ranks) > kMostRanks) fail("--ranks", "lists too many ranks");
-  }
-  return ranks;
+  return read_ranks(text, {.file = "--ranks"});
 }
 
 std::vector<std::int64_t> dimensions_value(std::string_view option, std::string_view text) {
@@ -220,12 +162,6 @@ Settings one_setting(const std::vector<std::string>& texts) {
   std::vector<Settings> combinations = setting_combinations(texts);
   if (combinations.size() > 1) fail("--set", "only 'run' takes several values");
   return std::move(combinations.front());
-}
-
-std::string to_text(const Settings& settings) {
-  std::string text;
-  for (const auto& [name, value] : settings) text += (text.empty() ? "" : " ") + name + '=' + value;
-  return text;
 }
 
 }  // namespace hemiola::cli

@@ -11,11 +11,13 @@
 #include "core/data_type.h"
 #include "core/time.h"
 #include "core/units.h"
+#include "study/preparation.h"
 
 namespace hemiola::cli {
 
 using Setting = std::pair<std::string, std::string>;  ///< "gpu.l2.size", "25 MiB"
-using Settings = std::vector<Setting>;
+using study::Settings;
+using study::to_text;
 
 std::int64_t count_value(std::string_view option, std::string_view text, std::int64_t least,
                          std::int64_t most);
@@ -51,8 +53,5 @@ Settings parameter_values(const std::vector<std::string>& texts);
 std::vector<Settings> setting_combinations(const std::vector<std::string>& texts);
 /// Of a verb that makes no table: Failure for several combinations.
 Settings one_setting(const std::vector<std::string>& texts);
-
-/// "a=1 b=2".
-std::string to_text(const Settings& settings);
 
 }  // namespace hemiola::cli

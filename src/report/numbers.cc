@@ -24,6 +24,11 @@ std::string table_us(Time time) {
   return fmt::format("{:.{}f}", time.us(), decimals);
 }
 
+std::string table_rate(double gigabytes_per_second) {
+  const int decimals = gigabytes_per_second < 1000 ? 2 : gigabytes_per_second < 10'000 ? 1 : 0;
+  return fmt::format("{:.{}f}", gigabytes_per_second, decimals);
+}
+
 std::string percent(Time part, Time whole) {
   if (whole.fs == 0) return "-";
   return fmt::format("{:.1f}",

@@ -15,6 +15,8 @@ namespace hemiola::report {
 std::string exact_ns(Time time);
 /// Microseconds with three decimals, or as many as the first two digits of a shorter time need.
 std::string table_us(Time time);
+/// GB/s as nccl-tests prints them: they lose decimals as they grow, never digits before the point.
+std::string table_rate(double gigabytes_per_second);
 /// 100 * part / whole with one decimal; "-" when whole is 0.
 std::string percent(Time part, Time whole);
 

@@ -39,12 +39,6 @@ void print_head(std::ostream& out, const Run& run, const std::vector<sim::Result
   out << "#\n";
 }
 
-/// As nccl-tests does: rates lose decimals as they grow, never digits before the point.
-std::string rate(double gigabytes_per_second) {
-  const int decimals = gigabytes_per_second < 1000 ? 2 : gigabytes_per_second < 10'000 ? 1 : 0;
-  return fmt::format("{:.{}f}", gigabytes_per_second, decimals);
-}
-
 }  // namespace
 
 void print_table(std::ostream& out, const Run& run, const std::vector<sim::Result>& results) {
@@ -59,8 +53,9 @@ void print_table(std::ostream& out, const Run& run, const std::vector<sim::Resul
     columns.add({std::to_string(result.size.count), std::to_string(result.count),
                  std::string(program ? name_of(program->type) : "-"),
                  std::string(program ? name_of(program->op) : "-"), table_us(result.time),
-                 rate(result.algbw_GBps), rate(result.busbw_GBps), table_us(result.bound.time()),
-                 percent(result.bound.time(), result.time), result.checked});
+                 table_rate(result.algbw_GBps), table_rate(result.busbw_GBps),
+                 table_us(result.bound.time()), percent(result.bound.time(), result.time),
+                 result.checked});
   }
   columns.print(out, "  ");
 }

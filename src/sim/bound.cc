@@ -49,6 +49,7 @@ class Walk {
     count_posts();
     traffic_.repeat(period_, program_.ranks);
     Bound bound = traffic_.bound();
+    bound.moved_bytes = moved_bytes_;
     const bool complete =
         std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.done; });
     std::int64_t end = 0;
@@ -172,8 +173,10 @@ class Walk {
         return true;
       }
       case PrimitiveKind::move:
-        if (p.posted) return true;
-        return move(agent);
+        if (!p.posted && !move(agent)) return false;
+        for (const auto* spans : {&p.src, &p.dst})
+          for (const Span& span : *spans) moved_bytes_ += memory(span, p.bytes);
+        return true;
       case PrimitiveKind::signal:
         if (p.swap) {  // by the access that ended the wait before it
           for (const program::SemaphoreId id : p.semaphores) signal(agent.rank, id, agent.accepted);
@@ -256,6 +259,7 @@ class Walk {
         const int from = p.bytes > 0 ? p.src.front().rank : agent.rank;
         const int to = p.bytes > 0 ? p.dst.front().rank : p.semaphores.front().rank;
         if (from != to) traffic_.add(from, to, std::max<std::int64_t>(1, p.bytes), 1);
+        moved_bytes_ += p.bytes;
         if (!p.remote)
           agent.lead += model.dma_control_latency.fs + model.dma_schedule_latency.fs +
                         model.dma_sync_latency.fs;
@@ -345,6 +349,7 @@ class Walk {
     const machine::GpuModel& model = machine_.model(agent.rank);
     const int to = p.bytes > 0 ? p.dst.front().rank : p.semaphores.front().rank;
     const std::int64_t factor = p.bytes > 0 && p.src.front().access != Access::plain ? 2 : 1;
+    moved_bytes_ += p.bytes * factor;
     std::int64_t time = agent.lead + model.proxy_fifo_latency.fs +
                         (p.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
     Post record{agent.rank, to, std::max<std::int64_t>(1, p.bytes * factor), false, {}};
@@ -460,6 +465,7 @@ class Walk {
   Traffic traffic_;
   Latencies latencies_;
   std::vector<Agent> agents_;
+  std::int64_t moved_bytes_ = 0;
   std::map<program::SemaphoreId, std::vector<std::int64_t>> arrivals_;
   std::map<program::SemaphoreId, std::int64_t> consumed_;
   std::map<program::SemaphoreId, std::int64_t> needed_;  ///< highest number of signals waited for

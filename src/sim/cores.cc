@@ -274,6 +274,15 @@ void Cores::report_deadlock() {
   throw Failure(all, ExitCode::deadlock);
 }
 
+void Cores::tell(std::int64_t now) const {
+  if (options_.monitor == nullptr) return;
+  Monitor& monitor = *options_.monitor;
+  monitor.leave_if_stopping();
+  monitor.time_fs.store(now, std::memory_order_relaxed);
+  monitor.line_hops.store(hops_ * (program_.ranks / fold_.period), std::memory_order_relaxed);
+  monitor.done.store(counters_.moved, std::memory_order_relaxed);
+}
+
 Result Cores::result() {
   Result result;
   std::int64_t end = 0, warm = 0;

@@ -87,6 +87,9 @@ class Cores {
     check_progress();
     quiet_ = 0;
   }
+  /// To be asked now and then, with the time that has been reached: tells Options::monitor how far
+  /// the run is, and leaves it (Interrupted) when that asks for it.
+  void tell(std::int64_t now) const;
   Result result();
   void add_links(Result& result) const;
   Detail& detail(const Request& request) {
@@ -470,6 +473,7 @@ class Cores {
                  remote_stores = 0;
     std::int64_t l1_hits = 0, l1_misses = 0, l2_hits = 0, l2_misses = 0, l2_write_backs = 0,
                  msc_hits = 0, msc_misses = 0;
+    std::int64_t moved = 0;  ///< bytes of loads and stores of data, for tell()
     std::int64_t hbm_read = 0, hbm_written = 0, injected = 0, delivered = 0, bursts = 0,
                  credits_taken = 0, credits_returned = 0, multicasts = 0;
   } counters_;

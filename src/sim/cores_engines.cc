@@ -198,6 +198,7 @@ void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64
   request.carried = request.bytes;
   if (request.target != rank) {
     if (!empty) counters_.injected += request.bytes;
+    counters_.moved += request.bytes;
     const Fabric::Paths paths = fabric_.paths(rank, request.target);
     // Load/store fabrics spray by address, so that consecutive bursts go round all paths; a network
     // flow stays on one.

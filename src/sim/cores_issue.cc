@@ -36,6 +36,8 @@ std::int32_t& Cores::unacknowledged(Workgroup& group, std::int32_t epoch) {
 }
 
 void Cores::account(Request& request) {
+  if (request.intent != Intent::poll && request.intent != Intent::flag)
+    counters_.moved += request.bytes;
   if (is_load(request.intent)) {
     if (request.intent == Intent::poll) return;
     ++counters_.loads;
@@ -179,6 +181,7 @@ void Cores::charge_return(Spent& spent, int rank, std::int64_t fs) const {
 void Cores::start_polling(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
   ++counters_.packet_retries;
+  counters_.moved -= request.bytes;
   if (!request.polling) {
     request.polling = true;
     --active_;

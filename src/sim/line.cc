@@ -291,9 +291,11 @@ void Line::do_round(std::int64_t round) {
 
 Result Line::run() {
   start();
-  while (ranks_done_ < fold_.period) {
+  constexpr std::uint32_t kRoundsUntilTold = 16;
+  for (std::uint32_t rounds = 1; ranks_done_ < fold_.period; ++rounds) {
     const std::int64_t round = next_round();
     if (round == INT64_MAX) report_deadlock();
+    if (rounds % kRoundsUntilTold == 0) tell(round << shift_);
     do_round(round);
   }
   // What nobody waits for is still on its way: it counts, but takes no time.

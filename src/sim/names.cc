@@ -1,4 +1,3 @@
-#include "sim/result.h"
 #include "sim/simulate.h"
 
 namespace hemiola::sim {
@@ -11,6 +10,10 @@ std::string_view name_of(Engine engine) {
       return "line";
   }
   return "";
+}
+
+std::string_view name_of(Launch launch) {
+  return launch == Launch::graph ? "graph" : "stream";
 }
 
 std::string_view name_of(Reason reason) {

@@ -56,9 +56,10 @@ struct LinkUse {
 };
 
 struct Bound {
-  Time bandwidth{};        ///< wire bytes over the busiest link or cut
-  std::string bottleneck;  ///< which
-  Time latency{};          ///< unloaded dependency path
+  Time bandwidth{};              ///< wire bytes over the busiest link or cut
+  std::string bottleneck;        ///< which
+  Time latency{};                ///< unloaded dependency path
+  std::int64_t moved_bytes = 0;  ///< what operations load, store and copy, once; about
   Time time() const { return bandwidth > latency ? bandwidth : latency; }
 };
 

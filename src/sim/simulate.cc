@@ -78,11 +78,16 @@ Result simulate(const machine::Machine& machine, const program::Program& program
   } else {
     engine = std::make_unique<Reference>(machine, program, options);
   }
+  const Bound least = bound(machine, program, options, engine->addresses(), engine->fold());
+  if (options.monitor != nullptr) {
+    const int repetitions = options.iterations > 0 ? options.warmup + options.iterations : 1;
+    options.monitor->begin(least.moved_bytes * repetitions);
+  }
   Result result = engine->run();
   result.reference_because = refused;
   result.size = program.size;
   result.count = element_count(program);
-  result.bound = bound(machine, program, options, engine->addresses(), engine->fold());
+  result.bound = least;
   result.ideal = ideal_time(machine, program);
   result.algbw_GBps =
       static_cast<double>(program.size.count) / static_cast<double>(result.time.fs) * 1e6;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/monitor.h"
 #include "machine/machine.h"
 #include "program/program.h"
 #include "sim/result.h"
@@ -16,8 +17,9 @@ namespace hemiola::sim {
 /// Both give the same times and counters. `line` leaves to `reference` what it does not take yet
 /// (docs/line_engine.md).
 enum class Engine : std::uint8_t { reference, line };
-std::string_view name_of(Engine engine);  ///< as --engine has it
 enum class Launch : std::uint8_t { stream, graph };
+std::string_view name_of(Engine engine);  ///< "reference", "line"
+std::string_view name_of(Launch launch);  ///< "stream", "graph"
 
 struct Options {
   Engine engine = Engine::line;
@@ -27,10 +29,13 @@ struct Options {
   std::vector<Time> skew;  ///< start of rank i; missing ones 0
   TraceSink* trace = nullptr;
   bool fold = true;  ///< simulate one of ranks that behave alike (sim/fold.h): the same result
+  /// Told how far the run is: `done` of `total` in bytes that its operations move. Null: nobody.
+  Monitor* monitor = nullptr;
 };
 
 /// Runs a bound program on a machine. Throws Failure with ExitCode::deadlock for a wait that cannot
-/// end (with its cycle or missing signal), ExitCode::internal for a time below the bound.
+/// end (with its cycle or missing signal), ExitCode::internal for a time below the bound;
+/// Interrupted when the monitor asks for it.
 /// `line_hops`, times and counters are the same for every run with the same input.
 Result simulate(const machine::Machine& machine, const program::Program& program,
                 const Options& options = {});

@@ -69,13 +69,16 @@ std::string name_of_machine(const SuiteEntry& entry) {
 
 }  // namespace
 
-std::vector<Judgement> SuiteRunner::judge(const std::vector<std::string>& names) {
+std::vector<Judgement> SuiteRunner::judge(
+    const std::vector<std::string>& names,
+    const std::function<void(std::size_t, std::size_t)>& on_entry) {
   for (const std::string& name : names) {
     rows_of(suite_.entry(name));
     trivial_model(suite_, suite_.entry(name));
   }
   std::vector<Judgement> judgements;
   for (const std::string& name : names) {
+    if (on_entry) on_entry(judgements.size(), names.size());
     const SuiteEntry& entry = suite_.entry(name);
     Judgement judgement{.name = entry.name,
                         .kind = entry.kind,

@@ -40,8 +40,9 @@ class SuiteRunner {
 
   /// In order of `names`. What is wrong with a table is found before anything is simulated. An
   /// entry that is launched on a stream gets the software constant of its calibrate entry, whose
-  /// rows are simulated for that if need be.
-  std::vector<Judgement> judge(const std::vector<std::string>& names);
+  /// rows are simulated for that if need be. `on_entry` is told how many of how many are done.
+  std::vector<Judgement> judge(const std::vector<std::string>& names,
+                               const std::function<void(std::size_t, std::size_t)>& on_entry = {});
 
  private:
   Validation validate(const SuiteEntry& entry);

@@ -1,8 +1,12 @@
 #include "study/preparation.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 #include <vector>
+
+#include "plan/template.h"
+#include "study/simulated_time.h"
 
 namespace hemiola::study {
 
@@ -11,6 +15,28 @@ machine::Machine with_first_ranks(machine::Machine machine, int ranks) {
   std::iota(first.begin(), first.end(), 0);
   machine.place(first);
   return machine;
+}
+
+std::string to_text(const Settings& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings) text += (text.empty() ? "" : " ") + name + '=' + value;
+  return text;
+}
+
+program::LoadOptions load_options(const std::string& name, Settings parameters, int ranks,
+                                  const machine::Machine* machine, DataType type, ReduceOp op,
+                                  std::optional<Bytes> size) {
+  program::LoadOptions load{
+      .ranks = ranks, .parameters = std::move(parameters), .machine = machine};
+  const plan::TemplateInfo* info = plan::find_template(name);
+  if (info == nullptr || !info->needs_machine || machine == nullptr) return load;
+  const bool stated = std::any_of(load.parameters.begin(), load.parameters.end(),
+                                  [](const auto& p) { return p.first == "size"; });
+  if (size && !stated) load.parameters.emplace_back("size", std::to_string(size->count));
+  load.judge = [machine, type, op](const program::Program& program, Bytes at) {
+    return simulated_time(*machine, program, at, type, op);
+  };
+  return load;
 }
 
 std::string checked_by(const verify::Proof& proof, const std::string& source) {

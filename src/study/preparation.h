@@ -1,15 +1,30 @@
 // What comes before a study simulates a program: as many ranks as the row has, and a proof.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "core/data_type.h"
 #include "machine/machine.h"
+#include "program/program.h"
 #include "verify/verify.h"
 
 namespace hemiola::study {
 
+using Settings = std::vector<std::pair<std::string, std::string>>;  ///< "gpu.l2.size", "25 MiB"
+/// "a=1 b=2".
+std::string to_text(const Settings& settings);
+
 /// The machine with its first ranks only, from 1 to all of them.
 machine::Machine with_first_ranks(machine::Machine machine, int ranks);
+
+/// To load a program for a machine of as many ranks, or for none (null). Those that choose among
+/// plans (`*/synth`) get a judge, which simulates, and `size`, unless a parameter says one.
+program::LoadOptions load_options(const std::string& name, Settings parameters, int ranks,
+                                  const machine::Machine* machine, DataType type, ReduceOp op,
+                                  std::optional<Bytes> size);
 
 /// "full" or "partial". Failure with exit code 3 or 4 for a program that is wrong, which stands in
 /// `source`.

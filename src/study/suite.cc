@@ -1,33 +1,27 @@
 #include "study/suite.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <initializer_list>
 
 #include "core/diagnostics.h"
 #include "core/embedded.h"
+#include "study/yaml_file.h"
 
 namespace hemiola::study {
 namespace {
 
 constexpr std::string_view kFolder = "data/measured/";
 
-class SuiteReader {
+class SuiteReader : YamlFile {
  public:
-  explicit SuiteReader(std::string file) : file_(std::move(file)) {}
+  using YamlFile::YamlFile;
 
   Suite read(std::string_view yaml) {
-    YAML::Node root;
-    try {
-      root = YAML::Load(std::string(yaml));
-    } catch (const YAML::ParserException& problem) {
-      throw Failure("this is not YAML: " + problem.msg,
-                    {.file = file_, .line = problem.mark.line + 1});
-    }
+    const YAML::Node root = load(yaml);
     allow_keys(root, {"marks", "entries", "comparisons", "micro"});
-    Suite suite{.file = file_};
+    Suite suite{.file = name()};
     const YAML::Node marks = member(root, "marks");
     allow_keys(marks, {"graph", "stream"});
     suite.graph_marks = read_marks(member(marks, "graph"));
@@ -58,46 +52,6 @@ class SuiteReader {
   }
 
  private:
-  [[noreturn]] void fail(const YAML::Node& node, const std::string& message,
-                         const std::string& hint = {}) const {
-    throw Failure(message, {.file = file_, .line = node.Mark().line + 1}, hint);
-  }
-
-  void allow_keys(const YAML::Node& node, const std::vector<std::string>& known) const {
-    if (!node.IsMap()) fail(node, "this must be a map of keys and values");
-    for (const auto& item : node) {
-      const std::string& key = item.first.Scalar();
-      if (std::find(known.begin(), known.end(), key) == known.end())
-        fail(item.first, "unknown key '" + key + "'", suggest(key, known));
-    }
-  }
-
-  YAML::Node member(const YAML::Node& node, const std::string& key) const {
-    const YAML::Node value = node[key];
-    if (!value) fail(node, "the key '" + key + "' is missing");
-    return value;
-  }
-
-  std::string text(const YAML::Node& node, const std::string& key,
-                   const std::string& otherwise) const {
-    const YAML::Node value = node[key];
-    if (value && !value.IsScalar()) fail(value, "'" + key + "' must be one value");
-    return value ? value.Scalar() : otherwise;
-  }
-
-  std::vector<std::pair<std::string, std::string>> pairs(const YAML::Node& node,
-                                                         const std::string& key) const {
-    std::vector<std::pair<std::string, std::string>> read;
-    const YAML::Node map = node[key];
-    if (map && !map.IsMap()) fail(map, "'" + key + "' must be a map of keys and values");
-    for (const auto& item : map) {
-      const std::string& name = item.first.Scalar();
-      if (!item.second.IsScalar()) fail(item.second, "'" + name + "' must be one value");
-      read.emplace_back(name, item.second.Scalar());
-    }
-    return read;
-  }
-
   std::vector<Filter> filters(const YAML::Node& node) const {
     std::vector<Filter> read;
     const YAML::Node map = node["where"];
@@ -176,7 +130,7 @@ class SuiteReader {
                      .metric = text(node, "metric", ""),
                      .machine = text(node, "machine", ""),
                      .program = text(node, "program", "")};
-    entry.where = {.file = file_, .line = node.Mark().line + 1};
+    entry.where = at(node);
     entry.ranks = static_cast<int>(count(node, "ranks", 2, 1, 1024));
     entry.parameters = pairs(node, "parameters");
     entry.base = pairs(node, "base");
@@ -198,15 +152,6 @@ class SuiteReader {
     return launch == "graph" ? sim::Launch::graph : sim::Launch::stream;
   }
 
-  std::int64_t count(const YAML::Node& node, const std::string& key, std::int64_t otherwise,
-                     std::int64_t least, std::int64_t most) const {
-    if (!node[key]) return otherwise;
-    const auto number = parse_count(text(node, key, ""));
-    if (!number || *number < least || *number > most)
-      fail(node[key], fmt::format("'{}' must be a number from {} to {}", key, least, most));
-    return *number;
-  }
-
   std::vector<std::string> names_of_entries(const Suite& suite, const YAML::Node& node,
                                             const std::string& key) const {
     std::vector<std::string> names, known;
@@ -222,7 +167,7 @@ class SuiteReader {
 
   /// What is only looked at must not be fitted to, not even by the trivial model.
   void check_calibration(const Suite& suite, const SuiteEntry& entry) const {
-    const SourceLocation here{.file = file_, .line = entry.line};
+    const SourceLocation here{.file = name(), .line = entry.line};
     const auto found =
         std::find_if(suite.entries.begin(), suite.entries.end(),
                      [&](const SuiteEntry& other) { return other.name == entry.calibrate; });
@@ -233,8 +178,6 @@ class SuiteReader {
                         "', whose rows are only for looking at",
                     here, "'calibrate' names an entry of kind calibrate");
   }
-
-  std::string file_;
 };
 
 }  // namespace

@@ -89,6 +89,7 @@ Validation Validator::validate(const MeasuredTable& table, const Configuration& 
                                TrivialModel trivial) {
   Validation validation{.trivial = std::move(trivial)};
   for (const MeasuredRow& measured : table.rows) {
+    if (configuration.on_row) configuration.on_row(validation.rows.size(), table.rows.size());
     RowResult row{.measured = measured};
     Case what;
     understand(table, configuration, row, what);

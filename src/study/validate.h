@@ -34,6 +34,8 @@ struct Configuration {
   bool check = true;
   Bytes max_size{MiB(16)};               ///< larger rows are listed, not simulated
   std::function<bool(Bytes)> in_sample;  ///< rows for which it is false too; empty: all are
+  /// Told how many of how many rows are done; may be empty.
+  std::function<void(std::size_t, std::size_t)> on_row;
 };
 
 struct RowResult {

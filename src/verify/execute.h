@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/monitor.h"
 #include "plan/plan.h"
 #include "program/program.h"
 #include "verify/verify.h"
@@ -15,6 +16,8 @@ struct ExecuteOptions {
   std::uint64_t seed = 1;  ///< of the data, the delays and the order of tiles
   int rounds = 3;          ///< runs in a row with new data, and without a reset of anything else
   bool delays = true;      ///< before some transfers, tiles and primitives
+  /// execute(): told of rounds; may stop it (Interrupted). Null: nobody.
+  Monitor* monitor = nullptr;
 };
 
 enum class Outcome : std::uint8_t {

@@ -53,15 +53,18 @@ class PlanExecution {
                     "at most " + std::to_string(kMostThreads) + " are run here: fewer ranks");
     result.threads = static_cast<int>(threads);
     data_.poison();
+    if (options_.monitor != nullptr) options_.monitor->begin(options_.rounds);
     for (round_ = 0; round_ < options_.rounds; ++round_) {
+      if (options_.monitor != nullptr) options_.monitor->done.store(round_);
       data_.begin(mix(options_.seed, static_cast<std::uint64_t>(round_)));
       Threads crew(result.threads);
       crew_ = &crew;
-      const bool ended = crew.run([&](int thread) {
+      const auto body = [&](int thread) {
         thread < unrolled_.streams()
             ? run_stream(thread)
             : run_kernel(thread, *kernels_[static_cast<std::size_t>(thread - unrolled_.streams())]);
-      });
+      };
+      const bool ended = crew.run(body, options_.monitor);
       if (!ended) {
         result.outcome = Outcome::hang;
         result.summary = who(crew.stuck()) + " waits for ever for " + crew.stuck_in();

@@ -43,7 +43,9 @@ class ProgramExecution {
   Execution run() {
     Execution result;
     result.threads = static_cast<int>(threads());
+    if (options_.monitor != nullptr) options_.monitor->begin(options_.rounds);
     for (round_ = 0; round_ < options_.rounds; ++round_) {
+      if (options_.monitor != nullptr) options_.monitor->done.store(round_);
       const std::uint64_t seed = mix(options_.seed, static_cast<std::uint64_t>(round_));
       data_.fill_inputs(seed);
       if (round_ > 0) {
@@ -52,7 +54,7 @@ class ProgramExecution {
       running_.store(static_cast<std::int64_t>(workgroups_.size()));
       Threads crew(result.threads);
       crew_ = &crew;
-      const bool ended = crew.run([this](int thread) { run_thread(thread); });
+      const bool ended = crew.run([this](int thread) { run_thread(thread); }, options_.monitor);
       if (!fault_.empty() || !ended) {
         result.outcome = ended ? Outcome::wrong : Outcome::hang;
         result.summary = ended ? fault_ : "threads wait for ever";

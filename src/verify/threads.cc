@@ -19,7 +19,7 @@ bool Threads::all_wait() const {
   return waits && progress_.load(std::memory_order_acquire) == progress;
 }
 
-bool Threads::run(const std::function<void(int)>& body) {
+bool Threads::run(const std::function<void(int)>& body, const Monitor* monitor) {
   running_.store(static_cast<int>(waits_.size()));
   for (Wait& wait : waits_) wait.seen.store(0);
   std::vector<std::thread> threads;
@@ -35,6 +35,7 @@ bool Threads::run(const std::function<void(int)>& body) {
   while (running_.load(std::memory_order_acquire) > 0) {
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::microseconds(2000));
+    if (monitor != nullptr && monitor->stopping()) stop();
     if (hang || !all_wait()) continue;
     hang = !stop_.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < waits_.size() && stuck_ < 0; ++i) {
@@ -45,6 +46,7 @@ bool Threads::run(const std::function<void(int)>& body) {
     stop();
   }
   for (std::thread& thread : threads) thread.join();
+  if (monitor != nullptr) monitor->leave_if_stopping();
   return !hang;
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/monitor.h"
+
 namespace hemiola::verify {
 
 /// Whoever changes what others may wait for calls advance() afterwards; waits look again then. The
@@ -18,7 +20,8 @@ class Threads {
 
   /// Runs `body(thread)` in every thread, and returns when all have ended. False if they had to be
   /// stopped because all that were left waited: a hang. A condition may then still be false.
-  bool run(const std::function<void(int)>& body);
+  /// Interrupted, once they have ended, when `monitor` asks for it.
+  bool run(const std::function<void(int)>& body, const Monitor* monitor = nullptr);
 
   /// Blocks thread `self` until `condition()`; false: the threads are being stopped, return.
   template <class Condition>

@@ -21,7 +21,8 @@ TEST(Help, every_verb_shows_two_worked_examples) {
   const std::vector<std::string> verbs{"run",          "check",           "machine",
                                        "plan",         "machine show",    "machine validate",
                                        "machine list", "machine convert", "plan make",
-                                       "plan show",    "plan convert",    "validate"};
+                                       "plan show",    "plan convert",    "validate",
+                                       "sweep"};
   for (const std::string& verb : verbs) {
     const Outcome help = place.run(verb + " --help");
     EXPECT_EQ(help.code, 0);

@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <thread>
 
 namespace hemiola::test {
 namespace {
@@ -58,6 +62,56 @@ Outcome Workplace::run(const std::string& arguments) const {
   const std::string command = "cd '" + folder_ + "' && timeout 60 '" HEMIOLA_BINARY "' " +
                               arguments + " > ../out 2> ../err < /dev/null";
   const int status = std::system(command.c_str());
+  Outcome outcome;
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  outcome.out = slurp(fs::path(streams_) / "out");
+  outcome.err = slurp(fs::path(streams_) / "err");
+  return outcome;
+}
+
+Running Workplace::start(const std::string& arguments, Interrupts interrupts) const {
+  const std::string command = "cd '" + folder_ + "' && exec '" HEMIOLA_BINARY "' " + arguments +
+                              " > ../out 2> ../err < /dev/null";
+  // Inherited; whatever the test itself was started with.
+  const auto own = std::signal(SIGINT, interrupts == Interrupts::ignored ? SIG_IGN : SIG_DFL);
+  const pid_t process = ::fork();
+  if (process == 0) {
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  std::signal(SIGINT, own);
+  return Running(process, streams_);
+}
+
+Running::~Running() {
+  if (process_ < 0) return;
+  send(SIGKILL);
+  ::waitpid(process_, nullptr, 0);
+}
+
+void Running::send(int signal) const {
+  ::kill(process_, signal);
+}
+
+bool Running::wait_until_it_catches_interrupts() {
+  const std::string status = "/proc/" + std::to_string(process_) + "/status";
+  for (int i = 0; i < 6000; ++i) {
+    std::ifstream file(status);
+    for (std::string line; std::getline(file, line);) {
+      if (!line.starts_with("SigCgt:")) continue;
+      const std::uint64_t caught = std::stoull(line.substr(7), nullptr, 16);
+      if ((caught >> (SIGINT - 1) & 1) != 0) return true;
+    }
+    if (::waitpid(process_, nullptr, WNOHANG | WNOWAIT) == process_) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+Outcome Running::wait() {
+  int status = 0;
+  ::waitpid(process_, &status, 0);
+  process_ = -1;
   Outcome outcome;
   outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   outcome.out = slurp(fs::path(streams_) / "out");

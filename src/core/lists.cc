@@ -1,0 +1,92 @@
+#include "core/lists.h"
+
+#include <cstdint>
+#include <iterator>
+#include <optional>
+
+namespace hemiola {
+namespace {
+
+constexpr std::int64_t kMostRanks = 1 << 20;
+
+std::string quoted(std::string_view text) {
+  return "'" + std::string(text) + "'";
+}
+
+}  // namespace
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::int64_t read_count(std::string_view text, std::int64_t least, std::int64_t most,
+                        const SourceLocation& where) {
+  const std::optional<std::int64_t> value = parse_count(text);
+  if (value && *value >= least && *value <= most) return *value;
+  throw Failure(quoted(text) + " is not a whole number from " + std::to_string(least) + " to " +
+                    std::to_string(most),
+                where);
+}
+
+Bytes read_size(std::string_view text, const SourceLocation& where) {
+  const std::optional<Bytes> size = parse_bytes(text);
+  if (size && size->count > 0) return *size;
+  if (size) throw Failure("a size must be greater than zero", where);
+  if (parse_count(text))
+    throw Failure(quoted(text) + " has no unit", where,
+                  "write '" + std::string(text) + "B' for bytes");
+  throw Failure(quoted(text) + " is not a size", where, "a size looks like 64MiB, 1KiB or 1000B");
+}
+
+std::vector<Bytes> read_sizes(std::string_view text, const SourceLocation& where) {
+  const std::vector<std::string> parts = split(text, ':');
+  std::vector<Bytes> sizes;
+  if (parts.size() == 1) {
+    for (const std::string& part : split(text, ',')) sizes.push_back(read_size(part, where));
+    return sizes;
+  }
+  const std::string hint = "a range looks like 1KiB:1GiB:x2";
+  if (parts.size() != 3 || parts[2].size() < 2 || parts[2].front() != 'x')
+    throw Failure(quoted(text) + " is not a range of sizes", where, hint);
+  const Bytes first = read_size(parts[0], where);
+  const Bytes last = read_size(parts[1], where);
+  const std::optional<std::int64_t> factor = parse_count(std::string_view(parts[2]).substr(1));
+  if (!factor || *factor < 2)
+    throw Failure(quoted(parts[2]) + " is not a factor of at least 2", where, hint);
+  if (last < first) throw Failure("the range ends before it starts", where, hint);
+  for (std::int64_t size = first.count;; size *= *factor) {
+    sizes.push_back({size});
+    if (size > last.count / *factor) return sizes;  // the next one is beyond the end
+  }
+}
+
+int read_rank_count(std::string_view text, const SourceLocation& where) {
+  if (text.find_first_of(",-") != std::string_view::npos) return 0;
+  return static_cast<int>(read_count(text, 1, kMostRanks, where));
+}
+
+std::vector<int> read_ranks(std::string_view text, const SourceLocation& where) {
+  std::vector<int> ranks;
+  if (const int count = read_rank_count(text, where); count > 0) {
+    for (int rank = 0; rank < count; ++rank) ranks.push_back(rank);
+    return ranks;
+  }
+  for (const std::string& part : split(text, ',')) {
+    const std::vector<std::string> ends = split(part, '-');
+    if (ends.size() > 2)
+      throw Failure(quoted(part) + " is not a range of ranks", where, "0-3 is one");
+    const std::int64_t first = read_count(ends.front(), 0, kMostRanks - 1, where);
+    const std::int64_t last = read_count(ends.back(), first, kMostRanks - 1, where);
+    for (std::int64_t rank = first; rank <= last; ++rank) ranks.push_back(static_cast<int>(rank));
+    if (std::ssize(ranks) > kMostRanks) throw Failure("lists too many ranks", where);
+  }
+  return ranks;
+}
+
+}  // namespace hemiola

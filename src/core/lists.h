@@ -1,0 +1,32 @@
+// Lists of sizes and of ranks as users write them, on the command line and in files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/diagnostics.h"
+#include "core/units.h"
+
+namespace hemiola {
+
+/// "64MiB". Failure at `where` for anything else, and for a size of 0.
+Bytes read_size(std::string_view text, const SourceLocation& where);
+/// "A:B:xF": A, A F, A F F, ... up to B; or a list "1KiB,1MiB". Failure at `where`.
+std::vector<Bytes> read_sizes(std::string_view text, const SourceLocation& where);
+
+/// The number of ranks of "8"; 0 for a list, which needs a machine to mean something. Failure at
+/// `where`.
+int read_rank_count(std::string_view text, const SourceLocation& where);
+/// "8" is the first eight; "0,2,4-7" is a list, in its order. Failure at `where`.
+std::vector<int> read_ranks(std::string_view text, const SourceLocation& where);
+
+/// A decimal integer from `least` to `most`. Failure at `where`.
+std::int64_t read_count(std::string_view text, std::int64_t least, std::int64_t most,
+                        const SourceLocation& where);
+
+/// "a,b" is "a" and "b"; "" is one empty text.
+std::vector<std::string> split(std::string_view text, char separator);
+
+}  // namespace hemiola

@@ -1,0 +1,367 @@
+#include "study/sweep_database.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+namespace hemiola::study {
+namespace {
+
+constexpr const char* kSchema = "hemiola-sweep/1";
+
+/// What is written is on the disk when write() returns as far as a killed process is concerned; a
+/// host that loses power may lose the last rows, not the file.
+constexpr const char* kPragmas = "PRAGMA synchronous = NORMAL";
+/// Others may read while a sweep is under way: locks are short.
+constexpr int kLongestLockMs = 10'000;
+
+/// `ranks` is a number, or the text of a list.
+constexpr const char* kTables =
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE inputs (name TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE points (\n"
+    "  point INTEGER PRIMARY KEY,\n"
+    "  machine TEXT NOT NULL, gpu TEXT NOT NULL, settings TEXT NOT NULL, ranks NUMERIC NOT NULL,\n"
+    "  program TEXT NOT NULL, parameters TEXT NOT NULL, dtype TEXT NOT NULL, op TEXT NOT NULL,\n"
+    "  size_bytes INTEGER NOT NULL, engine TEXT NOT NULL, launch TEXT NOT NULL,\n"
+    "  status TEXT NOT NULL, error TEXT, checked TEXT, bound_program TEXT, count INTEGER,\n"
+    "  time_fs INTEGER, algbw_GBps REAL, busbw_GBps REAL, bound_bandwidth_fs INTEGER,\n"
+    "  bound_latency_fs INTEGER, ideal_fs INTEGER, line_hops INTEGER, counters TEXT,\n"
+    "  attribution TEXT);";
+
+constexpr const char* kColumns =
+    "point, machine, gpu, settings, ranks, program, parameters, dtype, op, size_bytes, engine, "
+    "launch, status, error, checked, bound_program, count, time_fs, algbw_GBps, busbw_GBps, "
+    "bound_bandwidth_fs, bound_latency_fs, ideal_fs, line_hops, counters, attribution";
+
+std::optional<SweepStatus> parse_status(std::string_view name) {
+  for (const SweepStatus status : {SweepStatus::done, SweepStatus::refused, SweepStatus::wrong,
+                                   SweepStatus::deadlock, SweepStatus::internal}) {
+    if (name == name_of(status)) return status;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view name_of(SweepStatus status) {
+  switch (status) {
+    case SweepStatus::done:
+      return "done";
+    case SweepStatus::refused:
+      return "refused";
+    case SweepStatus::wrong:
+      return "wrong";
+    case SweepStatus::deadlock:
+      return "deadlock";
+    case SweepStatus::internal:
+      return "internal";
+  }
+  return "";
+}
+
+ExitCode code_of(SweepStatus status) {
+  switch (status) {
+    case SweepStatus::done:
+      return ExitCode::done;
+    case SweepStatus::refused:
+      return ExitCode::bad_input;
+    case SweepStatus::wrong:
+      return ExitCode::wrong_program;
+    case SweepStatus::deadlock:
+      return ExitCode::deadlock;
+    case SweepStatus::internal:
+      return ExitCode::internal;
+  }
+  return ExitCode::internal;
+}
+
+/// A handle of SQLite, whose errors become Failures.
+class SweepDatabase::Connection {
+ public:
+  Connection(std::string file, int flags) : file_(std::move(file)) {
+    if (sqlite3_open_v2(file_.c_str(), &handle_, flags, nullptr) != SQLITE_OK) {
+      const std::string problem = handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_);
+      sqlite3_close(handle_);
+      throw Failure("cannot be opened: " + problem, {.file = file_});
+    }
+    sqlite3_busy_timeout(handle_, kLongestLockMs);
+  }
+  ~Connection() { sqlite3_close(handle_); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  [[noreturn]] void fail(int code) const {
+    if (code == SQLITE_NOTADB)
+      throw Failure("is not a database", {.file = file_}, "give the file of a sweep, or a new one");
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+      throw Failure("is kept locked by another process", {.file = file_});
+    if (code == SQLITE_CONSTRAINT)
+      throw Failure("another process has written a point that this one has run", {.file = file_},
+                    "one at a time writes to a file: --shard gives each its own");
+    throw Failure(std::string("SQLite: ") + sqlite3_errmsg(handle_), {.file = file_});
+  }
+  void execute(const char* sql) const {
+    const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);
+    if (code != SQLITE_OK) fail(code);
+  }
+  sqlite3* handle() const { return handle_; }
+  const std::string& file() const { return file_; }
+
+ private:
+  std::string file_;
+  sqlite3* handle_ = nullptr;
+};
+
+namespace {
+
+/// A prepared statement; parameters are bound, and columns read, from left to right.
+template <typename Connection>
+class Statement {
+ public:
+  Statement(const Connection& connection, const std::string& sql) : connection_(connection) {
+    const int code = sqlite3_prepare_v2(connection.handle(), sql.c_str(), -1, &handle_, nullptr);
+    if (code != SQLITE_OK) connection.fail(code);
+  }
+  ~Statement() { sqlite3_finalize(handle_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Statement& bind(const std::string& text) {
+    return checked(sqlite3_bind_text(handle_, ++bound_, text.data(), static_cast<int>(text.size()),
+                                     SQLITE_TRANSIENT));
+  }
+  Statement& bind(std::int64_t number) {
+    return checked(sqlite3_bind_int64(handle_, ++bound_, number));
+  }
+  Statement& bind(double number) { return checked(sqlite3_bind_double(handle_, ++bound_, number)); }
+  Statement& bind_null() { return checked(sqlite3_bind_null(handle_, ++bound_)); }
+
+  /// The next row; false at the end.
+  bool step() {
+    column_ = 0;
+    const int code = sqlite3_step(handle_);
+    if (code == SQLITE_ROW) return true;
+    if (code != SQLITE_DONE) connection_.fail(code);
+    return false;
+  }
+  void reset() {
+    sqlite3_reset(handle_);
+    bound_ = 0;
+  }
+
+  std::string text() {
+    const auto* bytes = sqlite3_column_text(handle_, column_);
+    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(handle_, column_));
+    ++column_;
+    return bytes == nullptr ? std::string()
+                            : std::string(reinterpret_cast<const char*>(bytes), size);
+  }
+  std::int64_t integer() { return sqlite3_column_int64(handle_, column_++); }
+  double real() { return sqlite3_column_double(handle_, column_++); }
+
+ private:
+  Statement& checked(int code) {
+    if (code != SQLITE_OK) connection_.fail(code);
+    return *this;
+  }
+
+  const Connection& connection_;
+  sqlite3_stmt* handle_ = nullptr;
+  int bound_ = 0, column_ = 0;
+};
+
+/// All of what is done while it lives, or nothing unless commit() was called.
+template <typename Connection>
+class Transaction {
+ public:
+  explicit Transaction(const Connection& connection) : connection_(connection) {
+    connection.execute("BEGIN IMMEDIATE");
+  }
+  ~Transaction() {
+    if (!committed_) sqlite3_exec(connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit() {
+    connection_.execute("COMMIT");
+    committed_ = true;
+  }
+
+ private:
+  const Connection& connection_;
+  bool committed_ = false;
+};
+
+template <typename Connection>
+void bind_row(Statement<Connection>& insert, const SweepRow& row) {
+  insert.bind(row.number).bind(row.machine).bind(row.gpu).bind(row.set).bind(row.ranks);
+  insert.bind(row.program).bind(row.parameters).bind(row.dtype).bind(row.op);
+  insert.bind(row.size.count).bind(row.engine).bind(row.launch);
+  insert.bind(std::string(name_of(row.status)));
+  if (row.status != SweepStatus::done) {
+    insert.bind(row.error);
+    for (int i = 0; i < 12; ++i) insert.bind_null();
+    return;
+  }
+  insert.bind_null().bind(row.checked).bind(row.bound_program).bind(row.count).bind(row.time.fs);
+  insert.bind(row.algbw_GBps).bind(row.busbw_GBps).bind(row.bound_bandwidth.fs);
+  insert.bind(row.bound_latency.fs).bind(row.ideal.fs).bind(row.line_hops);
+  insert.bind(row.counters).bind(row.attribution);
+}
+
+template <typename Connection>
+SweepRow read_row(Statement<Connection>& select, const std::string& file) {
+  SweepRow row;
+  row.number = select.integer();
+  for (std::string* text : {&row.machine, &row.gpu, &row.set, &row.ranks, &row.program,
+                            &row.parameters, &row.dtype, &row.op})
+    *text = select.text();
+  row.size = {select.integer()};
+  row.engine = select.text();
+  row.launch = select.text();
+  const std::string status = select.text();
+  const auto known = parse_status(status);
+  if (!known)
+    throw Failure(fmt::format("point {} has the unknown status '{}'", row.number, status),
+                  {.file = file});
+  row.status = *known;
+  row.error = select.text();
+  row.checked = select.text();
+  row.bound_program = select.text();
+  row.count = select.integer();
+  row.time = {select.integer()};
+  row.algbw_GBps = select.real();
+  row.busbw_GBps = select.real();
+  row.bound_bandwidth = {select.integer()};
+  row.bound_latency = {select.integer()};
+  row.ideal = {select.integer()};
+  row.line_hops = select.integer();
+  row.counters = select.text();
+  row.attribution = select.text();
+  return row;
+}
+
+}  // namespace
+
+SweepDatabase::SweepDatabase(const std::string& file, const Head& head)
+    : file_(file),
+      connection_(std::make_unique<Connection>(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) {
+  connection_->execute(kPragmas);
+  Transaction transaction(*connection_);
+  const bool fresh = [&] {
+    Statement tables(*connection_, "SELECT count(*) FROM sqlite_master");
+    return tables.step() && tables.integer() == 0;
+  }();
+  if (fresh) {
+    connection_->execute(kTables);
+    head_ = head;
+    write_head();
+    transaction.commit();
+    return;
+  }
+  read_head();
+  transaction.commit();
+  const auto refuse = [&](const std::string& what, const std::string& hint = {}) {
+    throw Failure(what, {.file = file_},
+                  hint.empty() ? "give another --out, or remove this file" : hint);
+  };
+  if (head_.sweep != head.sweep) refuse("holds another sweep");
+  if (head_.version != head.version)
+    refuse(fmt::format("was written by Hemiola {}, this is {}", head_.version, head.version));
+  if (head_.shard != head.shard)
+    refuse(
+        fmt::format("holds shard {} of this sweep, not {}", head_.shard.text(), head.shard.text()),
+        "each shard has a file of its own");
+  if (head_.inputs != head.inputs || head_.points != head.points)
+    refuse("holds results of this sweep for other contents of the files that it names");
+}
+
+SweepDatabase::SweepDatabase(const std::string& file)
+    : file_(file), connection_(std::make_unique<Connection>(file, SQLITE_OPEN_READWRITE)) {
+  connection_->execute(kPragmas);
+  read_head();
+}
+
+SweepDatabase::~SweepDatabase() = default;
+SweepDatabase::SweepDatabase(SweepDatabase&&) noexcept = default;
+
+void SweepDatabase::read_head() {
+  std::map<std::string, std::string> meta;
+  {
+    Statement tables(*connection_,
+                     "SELECT count(*) FROM sqlite_master WHERE name IN "
+                     "('meta', 'inputs', 'points')");
+    tables.step();
+    if (tables.integer() != 3)
+      throw Failure("is a database, but not of a sweep", {.file = file_},
+                    "give the file of a sweep, or a new one");
+  }
+  for (Statement select(*connection_, "SELECT key, value FROM meta"); select.step();) {
+    const std::string key = select.text();
+    meta[key] = select.text();
+  }
+  if (meta["schema"] != kSchema)
+    throw Failure(fmt::format("has the schema '{}', not {}", meta["schema"], kSchema),
+                  {.file = file_}, "another version of Hemiola wrote it");
+  const auto number = [&](const std::string& key) { return parse_count(meta[key]).value_or(0); };
+  head_ = {.version = meta["version"],
+           .sweep = meta["sweep"],
+           .points = number("points"),
+           .shard = {number("shard"), number("shards")}};
+  for (Statement select(*connection_, "SELECT name, digest FROM inputs ORDER BY name");
+       select.step();) {
+    std::string name = select.text();
+    head_.inputs.emplace_back(std::move(name), select.text());
+  }
+}
+
+void SweepDatabase::write_head() {
+  Statement insert(*connection_, "INSERT INTO meta VALUES (?, ?)");
+  const auto add = [&](const std::string& key, const std::string& value) {
+    insert.bind(key).bind(value).step();
+    insert.reset();
+  };
+  add("schema", kSchema);
+  add("version", head_.version);
+  add("sweep", head_.sweep);
+  add("points", std::to_string(head_.points));
+  add("shard", std::to_string(head_.shard.number));
+  add("shards", std::to_string(head_.shard.count));
+  Statement inputs(*connection_, "INSERT INTO inputs VALUES (?, ?)");
+  for (const auto& [name, digest] : head_.inputs) {
+    inputs.bind(name).bind(digest).step();
+    inputs.reset();
+  }
+}
+
+std::vector<std::int64_t> SweepDatabase::known() const {
+  std::vector<std::int64_t> numbers;
+  for (Statement select(*connection_, "SELECT point FROM points ORDER BY point"); select.step();)
+    numbers.push_back(select.integer());
+  return numbers;
+}
+
+void SweepDatabase::read(const std::function<void(const SweepRow&)>& take) const {
+  Statement select(*connection_, std::string("SELECT ") + kColumns + " FROM points ORDER BY point");
+  while (select.step()) take(read_row(select, file_));
+}
+
+void SweepDatabase::write(std::span<const SweepRow> rows) {
+  Transaction transaction(*connection_);
+  Statement insert(*connection_, std::string("INSERT INTO points (") + kColumns +
+                                     ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                                     "?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  for (const SweepRow& row : rows) {
+    bind_row(insert, row);
+    insert.step();
+    insert.reset();
+  }
+  transaction.commit();
+}
+
+}  // namespace hemiola::study

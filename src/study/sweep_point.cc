@@ -1,0 +1,192 @@
+#include "study/sweep_point.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <nlohmann/json.hpp>
+
+#include "core/lists.h"
+#include "plan/template.h"
+#include "sim/simulate.h"
+#include "study/preparation.h"
+#include "verify/verify.h"
+
+namespace hemiola::study {
+namespace {
+
+machine::Machine load_machine(const Sweep& sweep, const SweepPoint& point) {
+  machine::Machine machine = machine::load(sweep.path_of(point.machine),
+                                           {.gpu = sweep.path_of(point.gpu), .set = point.set});
+  if (point.ranks.empty()) return machine;
+  const std::vector<int> ranks = read_ranks(point.ranks, {});
+  const int most = *std::max_element(ranks.begin(), ranks.end());
+  if (most >= machine.ranks())
+    throw Failure(fmt::format("the machine has {} GPUs, not {}", machine.ranks(), most + 1));
+  machine.place(ranks);
+  return machine;
+}
+
+std::string machine_key(const SweepPoint& point) {
+  return fmt::format("{}\n{}\n{}\n{}", point.machine, point.gpu, to_text(point.set), point.ranks);
+}
+
+/// Programs that are made for a machine and scheduled for a size are others at another size.
+std::string program_key(const SweepPoint& point) {
+  std::string key =
+      fmt::format("{}\n{}\n{}", machine_key(point), point.program, to_text(point.parameters));
+  const plan::TemplateInfo* info = plan::find_template(point.program);
+  if (info != nullptr && info->needs_machine)
+    key += fmt::format("\n{}\n{}\n{}", point.size.count, name_of(point.type), name_of(point.op));
+  return key;
+}
+
+SweepStatus status_of(ExitCode code) {
+  switch (code) {
+    case ExitCode::bad_input:
+      return SweepStatus::refused;
+    case ExitCode::wrong_program:
+      return SweepStatus::wrong;
+    case ExitCode::deadlock:
+      return SweepStatus::deadlock;
+    default:
+      return SweepStatus::internal;
+  }
+}
+
+/// Places are left out: a database is the same from wherever the sweep was started.
+std::string error_text(const Failure& failure) {
+  std::string text;
+  for (const Diagnostic& item : failure.diagnostics().items()) {
+    if (item.severity != Severity::error) continue;
+    text += (text.empty() ? "" : "; ") + item.message;
+    if (!item.hint.empty()) text += " (" + item.hint + ")";
+  }
+  return text;
+}
+
+void fail(SweepRow& row, SweepStatus status, std::string error) {
+  row.status = status;
+  row.error = std::move(error);
+}
+
+/// What a point throws becomes its row; not what is no fault of the point.
+template <typename Action>
+void or_say_why(std::span<SweepRow> rows, const Action& action) {
+  const auto fail_all = [&](SweepStatus status, const std::string& error) {
+    for (SweepRow& row : rows) fail(row, status, error);
+  };
+  try {
+    action();
+  } catch (const Failure& failure) {
+    fail_all(status_of(failure.code()), error_text(failure));
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail_all(SweepStatus::internal, error.what());
+  }
+}
+
+/// Reason to fs, of the lowest rank that ends last; reasons that took none are left out.
+std::string attribution_text(const sim::Result& result) {
+  const auto latest = std::max_element(result.rank_end.begin(), result.rank_end.end());
+  nlohmann::ordered_json reasons = nlohmann::ordered_json::object();
+  if (latest != result.rank_end.end()) {
+    const sim::Attribution& fs =
+        result.attribution[static_cast<std::size_t>(latest - result.rank_end.begin())];
+    for (std::size_t i = 0; i < sim::kReasons; ++i) {
+      if (fs[i] != 0) reasons[std::string(sim::name_of(static_cast<sim::Reason>(i)))] = fs[i];
+    }
+  }
+  return reasons.dump();
+}
+
+}  // namespace
+
+bool same_unit(const SweepPoint& a, const SweepPoint& b) {
+  SweepPoint other = b;
+  other.engine = a.engine;
+  other.launch = a.launch;
+  return a == other;
+}
+
+SweepRow SweepWorker::start_row(std::int64_t number) const {
+  const SweepPoint& point = sweep_.points[static_cast<std::size_t>(number)];
+  return {.number = number,
+          .machine = point.machine,
+          .gpu = point.gpu,
+          .set = to_text(point.set),
+          .ranks = point.ranks,
+          .program = point.program,
+          .parameters = to_text(point.parameters),
+          .dtype = std::string(name_of(point.type)),
+          .op = std::string(name_of(point.op)),
+          .size = point.size,
+          .engine = std::string(sim::name_of(point.engine)),
+          .launch = std::string(sim::name_of(point.launch))};
+}
+
+SweepWorker::Prepared SweepWorker::prepare(const SweepPoint& point, Diagnostics& warnings) {
+  machine_ = inputs_.machines.get(machine_key(point), [&] { return load_machine(sweep_, point); });
+  program_ = inputs_.programs.get(program_key(point), [&] {
+    return SweepInputs::Loaded{
+        machine_, program::load(sweep_.path_of(point.program),
+                                load_options(point.program, point.parameters, machine_->ranks(),
+                                             machine_.get(), point.type, point.op, point.size))};
+  });
+  monitor_.leave_if_stopping();
+  Prepared prepared{
+      program::bind(program_->program, machine_.get(), {point.size, point.type, point.op}),
+      "skipped"};
+  warnings.append(machine_->warnings);
+  warnings.append(program_->program.warnings);
+  warnings.append(prepared.bound.warnings);
+  if (sweep_.check) {
+    const verify::Proof proof = verify::check(prepared.bound);
+    prepared.checked = checked_by(proof, prepared.bound.source);
+    warnings.append(proof.warnings);
+    for (const std::string& reason : proof.reasons) warnings.warning("checked in part: " + reason);
+  }
+  monitor_.leave_if_stopping();
+  return prepared;
+}
+
+void SweepWorker::simulate(const SweepPoint& point, const Prepared& prepared, SweepRow& row) {
+  const sim::Result result = sim::simulate(*machine_, prepared.bound,
+                                           {.engine = point.engine,
+                                            .launch = point.launch,
+                                            .warmup = sweep_.warmup,
+                                            .iterations = sweep_.iterations,
+                                            .monitor = &monitor_});
+  row.checked = prepared.checked;
+  row.bound_program = prepared.bound.name;
+  row.count = result.count;
+  row.time = result.time;
+  row.algbw_GBps = result.algbw_GBps;
+  row.busbw_GBps = result.busbw_GBps;
+  row.bound_bandwidth = result.bound.bandwidth;
+  row.bound_latency = result.bound.latency;
+  row.ideal = result.ideal;
+  row.line_hops = result.line_hops;
+  row.counters = nlohmann::json(result.counters).dump();
+  row.attribution = attribution_text(result);
+}
+
+SweepWorker::Outcome SweepWorker::run(SweepUnit unit) {
+  Outcome outcome;
+  std::vector<SweepRow>& rows = outcome.rows;
+  for (const std::int64_t number : unit) rows.push_back(start_row(number));
+  const auto point = [&](const SweepRow& row) -> const SweepPoint& {
+    return sweep_.points[static_cast<std::size_t>(row.number)];
+  };
+  monitor_.begin(0);
+  std::optional<Prepared> prepared;
+  or_say_why(rows, [&] { prepared = prepare(point(rows.front()), outcome.warnings); });
+  if (!prepared) return outcome;
+  for (SweepRow& row : rows) or_say_why({&row, 1}, [&] { simulate(point(row), *prepared, row); });
+  return outcome;
+}
+
+}  // namespace hemiola::study

@@ -1,0 +1,174 @@
+// hemiola sweep as a user runs it: killed, resumed, split and joined.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <chrono>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+#include "program.h"
+
+namespace hemiola::test {
+namespace {
+
+bool contains(const std::string& text, const std::string& word) {
+  return text.find(word) != std::string::npos;
+}
+
+/// Many points, none of which takes long.
+constexpr const char* kSweep =
+    "machine: dgx-h100\nranks: [4, 8]\nprogram: [all-reduce/ring, all-gather/ring]\n"
+    "size: [4KiB, 16KiB, 100B]\nlaunch: [stream, graph]\ncheck: false\n";
+constexpr int kPoints = 24;
+
+/// All that is in a database, table by table in the order of their keys; "" if it cannot be read.
+std::string dump(const std::string& file) {
+  std::string text;
+  sqlite3* database = nullptr;
+  const auto add = [](void* all, int count, char** values, char**) {
+    for (int i = 0; i < count; ++i) {
+      *static_cast<std::string*>(all) += values[i] == nullptr ? "NULL" : values[i];
+      *static_cast<std::string*>(all) += '|';
+    }
+    *static_cast<std::string*>(all) += '\n';
+    return 0;
+  };
+  if (sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK) {
+    for (const char* sql :
+         {"SELECT sql FROM sqlite_master ORDER BY name", "SELECT * FROM meta ORDER BY key",
+          "SELECT * FROM inputs ORDER BY name", "SELECT * FROM points ORDER BY point"})
+      if (sqlite3_exec(database, sql, add, &text, nullptr) != SQLITE_OK) text.clear();
+  }
+  sqlite3_close(database);
+  return text;
+}
+
+/// Points in a database; 0 where there is none yet.
+int points(const std::string& file) {
+  int count = 0;
+  sqlite3* database = nullptr;
+  const auto read = [](void* number, int, char** values, char**) {
+    *static_cast<int*>(number) = std::stoi(values[0]);
+    return 0;
+  };
+  if (sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK)
+    sqlite3_exec(database, "SELECT count(*) FROM points", read, &count, nullptr);
+  sqlite3_close(database);
+  return count;
+}
+
+/// Waits until it has more points, or for a minute; how many it has then.
+int wait_for_more(const std::string& file, int before) {
+  int now = before;
+  for (int i = 0; i < 20'000 && now <= before; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    now = points(file);
+  }
+  EXPECT_GT(now, before) << "the sweep does not come on";
+  return now;
+}
+
+TEST(Sweep, killed_again_and_again_it_ends_with_the_contents_of_one_that_was_not) {
+  const Workplace place;
+  place.write("sweep.yaml", kSweep);
+  EXPECT_EQ(place.run("sweep sweep.yaml --out whole").code, 2) << "100 B are refused";
+  const std::string whole = dump(place.path("whole"));
+  ASSERT_EQ(points(place.path("whole")), kPoints);
+  int killed = 0;
+  for (int before = 0; killed < 3 && before < kPoints;) {
+    Running sweep = place.start("sweep sweep.yaml --out part --threads 2");
+    // Killed once it has come on, in the middle of whatever it does then.
+    before = wait_for_more(place.path("part"), before);
+    sweep.send(SIGKILL);
+    if (sweep.wait().code == 128 + SIGKILL && before < kPoints) ++killed;
+  }
+  EXPECT_GT(killed, 0);
+  const Outcome last = place.run("sweep sweep.yaml --out part --threads 2");
+  EXPECT_EQ(last.code, 2) << "failures of points are said again";
+  EXPECT_TRUE(contains(last.out, "refused: ")) << last.out;
+  EXPECT_EQ(dump(place.path("part")), whole);
+  EXPECT_EQ(place.files(), "part sweep.yaml whole ");
+}
+
+TEST(Sweep, interrupted_it_keeps_what_is_done_and_goes_on) {
+  const Workplace place;
+  place.write("sweep.yaml", kSweep);
+  place.run("sweep sweep.yaml --out whole");
+  Running sweep = place.start("sweep sweep.yaml --out part --json part.json --csv part.csv");
+  ASSERT_TRUE(sweep.wait_until_it_catches_interrupts());
+  wait_for_more(place.path("part"), 0);
+  sweep.send(SIGINT);
+  const Outcome outcome = sweep.wait();
+  EXPECT_EQ(outcome.code, 128 + SIGINT);
+  EXPECT_TRUE(contains(outcome.err, "of 24 points are done")) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "what is done is in part: the same command goes on there"));
+  EXPECT_EQ(place.files(), "part sweep.yaml whole ");
+  EXPECT_LT(points(place.path("part")), kPoints);
+  place.run("sweep sweep.yaml --out part");
+  EXPECT_EQ(dump(place.path("part")), dump(place.path("whole")));
+}
+
+TEST(Sweep, split_and_joined_it_is_the_same_file) {
+  const Workplace place;
+  place.write("sweep.yaml", kSweep);
+  place.run("sweep sweep.yaml --out whole");
+  const Outcome first = place.run("sweep sweep.yaml --shard 1/2 --out one");
+  EXPECT_TRUE(contains(first.out, "one: 12 of 24 points, shard 1/2")) << first.out;
+  place.run("sweep sweep.yaml --shard 2/2 --out two");
+  EXPECT_EQ(place.run("sweep --merge one two --out all").code, 2);
+  EXPECT_EQ(dump(place.path("all")), dump(place.path("whole")));
+  EXPECT_TRUE(contains(place.run("sweep sweep.yaml --shard 2/2 --out one").err,
+                       "one: error: holds shard 1/2 of this sweep, not 2/2"));
+  EXPECT_TRUE(
+      contains(place.run("sweep --merge one one --out again").err, "point 0 is in one too"));
+}
+
+TEST(Sweep, prints_a_table_and_writes_json_and_csv) {
+  const Workplace place;
+  place.write("sweep.yaml",
+              "machine: ring:2\nprogram: [all-reduce/ring, all-gather/ring]\nsize: 1KiB\n");
+  const Outcome outcome = place.run("sweep sweep.yaml --out rows --json j --csv c");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "# machine  ring:2")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "program ")) << "programs differ: a column";
+  const auto json = nlohmann::json::parse(place.read("j"));
+  ASSERT_EQ(json["points"].size(), 2u);
+  const auto& point = json["points"][1];
+  EXPECT_EQ(point["program"], "all-gather/ring");
+  const Outcome run =
+      place.run("run all-gather/ring --machine ring:2 --size 1KiB --json run --quiet");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto single = nlohmann::json::parse(place.read("run"))["results"][0];
+  for (const char* key : {"time_fs", "busbw_GBps", "line_hops", "counters", "bound_ns", "ideal_ns"})
+    EXPECT_EQ(point[key], single[key]) << key;
+  const std::string csv = place.read("c");
+  EXPECT_TRUE(contains(csv, "point,machine,gpu,set,ranks,program,param,engine,launch,size_bytes"));
+  EXPECT_TRUE(contains(csv, "\n1,ring:2,,,,all-gather/ring,,")) << csv;
+}
+
+TEST(Sweep, refuses_bad_usage_with_code_2) {
+  const Workplace place;
+  place.write("sweep.yaml", "machine: ring:2\nprogram: all-reduce/ring\nsize: 1KiB\n");
+  const auto expect = [&](const std::string& arguments, const std::string& message) {
+    const Outcome outcome = place.run("sweep " + arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_TRUE(contains(outcome.err, message)) << outcome.err;
+  };
+  expect("sweep.yaml", "--out: error: no database is given");
+  expect("--out x", "no sweep is given");
+  expect("sweep.yaml sweep.yaml --out x", "more than one sweep is given");
+  expect("absent.yaml --out x", "absent.yaml: error: no such file");
+  expect("sweep.yaml --out x --shard 3/2", "--shard: error: '3' is not a whole number from 1 to 2");
+  expect("sweep.yaml --out x --shard 1", "--shard: error: '1' is not a shard");
+  expect("sweep.yaml --out x --threads 0", "--threads: error: ");
+  expect("sweep.yaml --out nowhere/x", "--out: error: ");
+  expect("--merge --out x", "no database is given to merge");
+  expect("--merge absent --out x", "absent: error: cannot be opened");
+  EXPECT_EQ(place.files(), "sweep.yaml ") << "nothing was created";
+  expect("sweep.yaml --out sweep.yaml", "sweep.yaml: error: is not a database");
+}
+
+}  // namespace
+}  // namespace hemiola::test
