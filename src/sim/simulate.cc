@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <set>
+#include <utility>
 
+#include "sim/fluid.h"
+#include "sim/fluid_count.h"
 #include "sim/line.h"
 #include "sim/reference.h"
 
@@ -54,6 +58,27 @@ Time ideal_time(const machine::Machine& machine, const program::Program& program
   return Rate{rate}.time_for(bytes);
 }
 
+// What carries is counted; how long it takes is estimated.
+Result simulate_fluid(const machine::Machine& machine, const program::Program& program,
+                      const Options& options) {
+  std::optional<Result> result = Fluid(machine, program, options, FoldBy::time).run();
+  if (!result) result = Fluid(machine, program, options, FoldBy::nothing).run();
+  Carried carried = count_requests(machine, program, options);
+  result->links = std::move(carried.links);
+  result->counters = std::move(carried.counters);
+  result->line_hops = carried.hops;
+  return *std::move(result);
+}
+
+Result run(const machine::Machine& machine, const program::Program& program,
+           const Options& options) {
+  if (options.engine == Engine::fluid) return simulate_fluid(machine, program, options);
+  const bool batched =
+      options.engine == Engine::line && Line::refuses(machine, program, options).empty();
+  return batched ? Line(machine, program, options).run()
+                 : Reference(machine, program, options).run();
+}
+
 }  // namespace
 
 Result simulate(const machine::Machine& machine, const program::Program& program,
@@ -67,10 +92,7 @@ Result simulate(const machine::Machine& machine, const program::Program& program
                   {.file = program.source, .line = 0, .column = 0, .pointer = {}});
   }
   const auto begin = std::chrono::steady_clock::now();
-  const bool batched =
-      options.engine == Engine::line && Line::refuses(machine, program, options).empty();
-  Result result =
-      batched ? Line(machine, program, options).run() : Reference(machine, program, options).run();
+  Result result = run(machine, program, options);
   result.size = program.size;
   result.count = element_count(program);
   result.bound = bound(machine, program, options);

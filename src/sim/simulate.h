@@ -12,9 +12,9 @@
 
 namespace hemiola::sim {
 
-/// Both give the same times and counters. `line` leaves to `reference` what it does not take yet
-/// (docs/line_engine.md).
-enum class Engine : std::uint8_t { reference, line };
+/// `reference` and `line` give the same times and counters; `line` leaves to `reference` what it
+/// does not take yet (docs/line_engine.md). `fluid` estimates (docs/fluid.md).
+enum class Engine : std::uint8_t { reference, line, fluid };
 enum class Launch : std::uint8_t { stream, graph };
 
 struct Options {
