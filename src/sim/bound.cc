@@ -12,6 +12,7 @@
 
 #include "program/primitive.h"
 #include "sim/bound_parts.h"
+#include "sim/fold.h"
 #include "sim/index.h"
 #include "sim/simulate.h"
 
@@ -27,22 +28,32 @@ using program::Span;
 /// and counts traffic and unloaded time.
 class Walk {
  public:
-  Walk(const machine::Machine& machine, const program::Program& program, const Options& options)
+  /// With a fold only the first member of each class is walked, and only the latency is bounded.
+  Walk(const machine::Machine& machine, const program::Program& program, const Options& options,
+       const Fold* fold = nullptr)
       : machine_(machine),
         program_(program),
         options_(options),
+        fold_(fold),
         traffic_(machine),
         latencies_(machine, program) {}
 
   Bound run() {
-    for (int rank = 0; rank < program_.ranks; ++rank) add_rank(rank);
+    if (fold_ != nullptr) {
+      for (const AgentClass& agents : fold_->agents()) add_class(agents);
+    } else {
+      for (int rank = 0; rank < program_.ranks; ++rank) add_rank(rank);
+    }
     bool moved = true;
     while (moved) {
       moved = false;
       for (std::size_t a = 0; a < agents_.size(); ++a) moved = advance(agents_[a]) || moved;
     }
-    count_posts();
-    Bound bound = traffic_.bound();
+    Bound bound;
+    if (fold_ == nullptr) {
+      count_posts();
+      bound = traffic_.bound();
+    }
     const bool complete =
         std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.done; });
     std::int64_t end = 0;
@@ -65,6 +76,7 @@ class Walk {
     bool loaded = false, done = false;
     bool copies = false;  ///< a copy queue
     bool bare = false;    ///< Kernel::bare
+    std::int64_t members = 1;  ///< of its class
     std::int64_t waves = 1, grain = 16, unroll = 1;
     std::int32_t last_op = -1;
     std::int64_t lead = 0, rest = 0;  ///< time of the lead wavefront, of the others
@@ -80,45 +92,75 @@ class Walk {
     std::size_t after = SIZE_MAX;  ///< agents of the kernel before, in the stream
   };
 
-  void add_rank(int rank) {
+  std::int64_t start_of(int rank) const {
     const machine::GpuModel& model = machine_.model(rank);
     const std::int64_t skew =
         index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0;
-    const std::int64_t start =
-        skew + (options_.launch == Launch::graph ? model.launch_graph_latency.fs
-                                                 : model.launch_stream_latency.fs);
+    return skew + (options_.launch == Launch::graph ? model.launch_graph_latency.fs
+                                                    : model.launch_stream_latency.fs);
+  }
+
+  void add_rank(int rank) {
     for (const program::Stream& stream :
          program_.codes[index(program_.code_of[index(rank)])].streams) {
       for (const program::StreamItem& item : stream) {
-        if (item.kind == program::StreamItem::Kind::engine) {
-          Agent agent;
-          agent.rank = rank;
-          agent.copies = true;
-          agent.cursor = std::make_unique<program::Cursor>(program_, rank, item.index);
-          agent.lead = agent.rest = start;
-          agents_.push_back(std::move(agent));
-        }
+        if (item.kind == program::StreamItem::Kind::engine) add_queue(rank, item.index);
         if (item.kind != program::StreamItem::Kind::kernel) continue;
         const program::Kernel& kernel = program_.kernels[index(item.index)];
-        for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
-          Agent agent;
-          agent.rank = rank;
-          agent.cursor = std::make_unique<program::Cursor>(program_, rank, kernel.bodies[w]);
-          agent.waves =
-              (kernel.threads_in(w) + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
-          agent.posts_apart = kernel.posts_apart && agent.waves > 1;
-          if (agent.posts_apart) --agent.waves;
-          agent.grain = kernel.grain;
-          agent.bare = kernel.bare;
-          agent.unroll =
-              std::max<std::int64_t>(1, kernel.unroll > 0 ? kernel.unroll : model.cu_unroll);
-          agent.lead = agent.rest = agent.poster =
-              start + static_cast<std::int64_t>(w) * model.dispatch_interval.fs +
-              model.dispatch_latency.fs;
-          agents_.push_back(std::move(agent));
-        }
+        for (std::size_t w = 0; w < kernel.bodies.size(); ++w) add_workgroup(rank, kernel, w);
       }
     }
+  }
+
+  void add_class(const AgentClass& agents) {
+    const sim::Agent& first = agents.first;
+    if (first.kernel < 0) {
+      add_queue(first.rank, first.body);
+    } else {
+      add_workgroup(first.rank, program_.kernels[index(first.kernel)], index(first.workgroup));
+    }
+    agents_.back().members = agents.members;
+  }
+
+  void add_queue(int rank, std::int32_t body) {
+    Agent agent;
+    agent.rank = rank;
+    agent.copies = true;
+    agent.cursor = std::make_unique<program::Cursor>(program_, rank, body);
+    agent.lead = agent.rest = start_of(rank);
+    agents_.push_back(std::move(agent));
+  }
+
+  void add_workgroup(int rank, const program::Kernel& kernel, std::size_t w) {
+    const machine::GpuModel& model = machine_.model(rank);
+    Agent agent;
+    agent.rank = rank;
+    agent.cursor = std::make_unique<program::Cursor>(program_, rank, kernel.bodies[w]);
+    agent.waves = (kernel.threads_in(w) + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
+    agent.posts_apart = kernel.posts_apart && agent.waves > 1;
+    if (agent.posts_apart) --agent.waves;
+    agent.grain = kernel.grain;
+    agent.bare = kernel.bare;
+    agent.unroll = std::max<std::int64_t>(1, kernel.unroll > 0 ? kernel.unroll : model.cu_unroll);
+    agent.lead = agent.rest = agent.poster =
+        start_of(rank) + static_cast<std::int64_t>(w) * model.dispatch_interval.fs +
+        model.dispatch_latency.fs;
+    agents_.push_back(std::move(agent));
+  }
+
+  /// Semaphores of a class are one; of the members of a class equally many signal each.
+  program::SemaphoreId key(program::SemaphoreId id) const {
+    return fold_ == nullptr ? id : program::SemaphoreId{0, fold_->semaphore_class(id)};
+  }
+  std::int64_t signals(const Agent& agent, program::SemaphoreId id) const {
+    if (fold_ == nullptr) return 1;
+    const std::int64_t alike = fold_->semaphores_in(fold_->semaphore_class(id));
+    return std::max<std::int64_t>(1, agent.members / alike);
+  }
+  void arrive(const Agent& agent, program::SemaphoreId id, std::int64_t value, std::int64_t at) {
+    signallers_[key(id)].insert(agent.rank);
+    auto& arrivals = arrivals_[key(id)];
+    arrivals.insert(arrivals.end(), index(value * signals(agent, id)), at);
   }
 
   // Interprets primitives until one has to wait; true if any was done.
@@ -170,17 +212,14 @@ class Walk {
         return move(agent);
       case PrimitiveKind::signal:
         if (p.swap) {  // by the access that ended the wait before it
-          for (const program::SemaphoreId id : p.semaphores) {
-            signallers_[id].insert(agent.rank);
-            arrivals_[id].push_back(agent.accepted);
-          }
+          for (const program::SemaphoreId id : p.semaphores) arrive(agent, id, 1, agent.accepted);
           return true;
         }
         if (agent.posts_apart) std::swap(agent.lead, agent.poster);
         overhead(agent, false);
         if (p.release) release(agent);
         for (std::size_t s = 0; s < p.semaphores.size(); ++s)
-          flag(agent.rank, p.semaphores[s], p.values[s], agent.lead);
+          flag(agent, p.semaphores[s], p.values[s], agent.lead);
         if (agent.posts_apart) std::swap(agent.lead, agent.poster);
         return true;
       case PrimitiveKind::wait: {
@@ -226,19 +265,19 @@ class Walk {
   bool reached(const Primitive& p, std::int64_t& seen) {
     for (std::size_t s = 0; s < p.semaphores.size(); ++s) {
       const std::int64_t initial = program_.semaphores[index(p.semaphores[s].index)].initial;
-      auto& arrivals = arrivals_[p.semaphores[s]];
-      const std::int64_t needed =
-          p.values[s] - initial + (p.consume ? consumed_[p.semaphores[s]] : 0);
+      const program::SemaphoreId id = key(p.semaphores[s]);
+      auto& arrivals = arrivals_[id];
+      const std::int64_t needed = p.values[s] - initial + (p.consume ? consumed_[id] : 0);
       if (static_cast<std::int64_t>(arrivals.size()) < needed) return false;
-      needed_[p.semaphores[s]] = std::max(needed_[p.semaphores[s]], needed);
+      needed_[id] = std::max(needed_[id], needed);
       if (needed <= 0) continue;
       // Of several signallers nobody knows here whose signal comes when: the first is a bound.
-      seen = std::max(seen, signallers_[p.semaphores[s]].size() > 1
+      seen = std::max(seen, signallers_[id].size() > 1
                                 ? *std::min_element(arrivals.begin(), arrivals.end())
                                 : arrivals[index(needed - 1)]);
     }
     for (const program::SemaphoreId id : p.semaphores) {
-      if (p.consume) ++consumed_[id];
+      if (p.consume) ++consumed_[key(id)];
     }
     return true;
   }
@@ -257,18 +296,14 @@ class Walk {
           agent.lead += model.dma_control_latency.fs + model.dma_schedule_latency.fs +
                         model.dma_sync_latency.fs;
         agent.lead += latencies_.links(from, to, 1);
-        for (const program::SemaphoreId id : p.semaphores) {
-          signallers_[id].insert(agent.rank);
-          arrivals_[id].push_back(agent.lead);
-        }
+        for (const program::SemaphoreId id : p.semaphores) arrive(agent, id, 1, agent.lead);
         return true;
       }
       case PrimitiveKind::signal:
         for (std::size_t s = 0; s < p.semaphores.size(); ++s) {
-          signallers_[p.semaphores[s]].insert(agent.rank);
           const std::int64_t at =
               agent.lead + latencies_.links(agent.rank, p.semaphores[s].rank, 0);
-          for (std::int64_t v = 0; v < p.values[s]; ++v) arrivals_[p.semaphores[s]].push_back(at);
+          arrive(agent, p.semaphores[s], p.values[s], at);
         }
         return true;
       case PrimitiveKind::wait: {
@@ -321,11 +356,10 @@ class Walk {
     }
   }
 
-  void flag(int from, program::SemaphoreId id, std::int64_t value, std::int64_t at) {
-    signallers_[id].insert(from);
+  void flag(const Agent& agent, program::SemaphoreId id, std::int64_t value, std::int64_t at) {
+    const int from = agent.rank;
     const std::int64_t sector = machine_.model(from).sector_size.count;
-    const std::int64_t arrival = at + latencies_.store_arrival(from, id.rank, sector);
-    for (std::int64_t v = 0; v < value; ++v) arrivals_[id].push_back(arrival);
+    arrive(agent, id, value, at + latencies_.store_arrival(from, id.rank, sector));
     traffic_.add(from, id.rank, sector, 1);
     traffic_.add(id.rank, from, 0, 1);
   }
@@ -341,7 +375,7 @@ class Walk {
                         (p.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
     Post record{agent.rank, to, std::max<std::int64_t>(1, p.bytes * factor), false, {}};
     for (const program::SemaphoreId id : p.semaphores) {
-      record.signals.emplace_back(id, static_cast<std::int64_t>(arrivals_[id].size()));
+      record.signals.emplace_back(id, static_cast<std::int64_t>(arrivals_[key(id)].size()));
     }
     if (to != agent.rank && (p.remote || p.bytes > 0)) {
       agent.posts.push_back(posts_.size());
@@ -349,10 +383,7 @@ class Walk {
     }
     if (p.remote) {  // the flag is written at the destination, behind the last packet
       time += latencies_.links(agent.rank, to, 1);
-      for (const program::SemaphoreId id : p.semaphores) {
-        signallers_[id].insert(agent.rank);
-        arrivals_[id].push_back(time);
-      }
+      for (const program::SemaphoreId id : p.semaphores) arrive(agent, id, 1, time);
       agent.posted = std::max(agent.posted, time + latencies_.links(to, agent.rank, 0));
       return;
     }
@@ -360,7 +391,7 @@ class Walk {
       time += latencies_.links(agent.rank, to, 1) + latencies_.links(to, agent.rank, 0);
     }
     agent.posted = std::max(agent.posted, time);
-    for (const program::SemaphoreId id : p.semaphores) flag(agent.rank, id, 1, time);
+    for (const program::SemaphoreId id : p.semaphores) flag(agent, id, 1, time);
   }
 
   // Data that LL readers wait for: when the first byte of each written range can have arrived.
@@ -388,7 +419,7 @@ class Walk {
     for (const Span& span : p.src) {
       if (!is_packet(span.access)) continue;
       std::int64_t arrival = 0;
-      if (!covered(packets_[{span.rank, span.buffer, span.flag}], span.offset,
+      if (!covered(packets_[space(span.rank, span)], span.offset,
                    span.offset + memory(span, p.bytes), arrival))
         return false;
       ready = std::max(ready, arrival + model.l2_latency.fs + latencies_.on_chip(agent.rank));
@@ -426,7 +457,7 @@ class Walk {
         if (rest_batches > 0) agent.stores = std::max(agent.stores, agent.rest + there + back);
         if (is_packet(span.access)) {
           const std::int64_t at = std::max(first_store, ready) + there;
-          packets_[{target, span.buffer, span.flag}][span.offset] = {
+          packets_[space(target, span)][span.offset] = {
               span.offset + memory(span, p.bytes), at};
         }
       }
@@ -434,6 +465,13 @@ class Walk {
     return true;
   }
 
+  /// Memory that packets of a flag are found in: FIFOs of like connections are one.
+  std::tuple<int, std::int32_t, std::int64_t> space(int rank, const Span& span) const {
+    const std::int32_t fifo = span.buffer - program_.fifo_buffer(0);
+    if (fold_ == nullptr || fifo < 0 || fifo >= program_.inbound)
+      return {rank, span.buffer, span.flag};
+    return {-1, fold_->semaphore_class({rank, program_.tail_semaphore(fifo)}), span.flag};
+  }
   static std::int64_t memory(const Span& span, std::int64_t bytes) {
     return program::memory_size(bytes, span.access);
   }
@@ -450,6 +488,7 @@ class Walk {
   const machine::Machine& machine_;
   const program::Program& program_;
   const Options& options_;
+  const Fold* fold_;
   Traffic traffic_;
   Latencies latencies_;
   std::vector<Agent> agents_;
@@ -474,6 +513,11 @@ class Walk {
 Bound bound(const machine::Machine& machine, const program::Program& program,
             const Options& options) {
   return Walk(machine, program, options).run();
+}
+
+Time latency_bound(const machine::Machine& machine, const program::Program& program,
+                   const Options& options, const Fold& fold) {
+  return Walk(machine, program, options, &fold).run().latency;
 }
 
 }  // namespace hemiola::sim

@@ -73,7 +73,9 @@ class Counter {
         program_(program),
         fold_(machine, program, options, FoldBy::addresses),
         reverse_(reverse_links(machine)),
-        by_class_(index(fold_.link_classes())) {
+        by_class_(index(fold_.link_classes())),
+        certain_(index(fold_.link_classes()), 0),
+        single_(certain_) {
     line_ = machine.model(0).line_size.count;
     sector_ = std::min(machine.model(0).sector_size.count, line_);
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
@@ -90,6 +92,7 @@ class Counter {
     for (const AgentClass& agents : fold_.agents()) walk(agents);
     Carried carried;
     for (std::size_t l = 0; l < machine_.links.size(); ++l) add_link(l, carried);
+    carried.bound = bound();
     carried.counters = {{"requests.loads", loads_},
                         {"requests.stores", stores_},
                         {"requests.flags", flags_},
@@ -112,7 +115,8 @@ class Counter {
   struct Way {
     int from = 0, to = 0;
     PathChoice choice;
-    bool spreads = false;
+    bool certain = true;  ///< it ends before the program does
+    bool single = false;  ///< the pair has one path
     std::vector<Histogram> there, back;  ///< by path
     std::unordered_map<std::uint64_t, std::vector<std::int64_t>> spreads_of;  ///< by (line, count)
   };
@@ -126,9 +130,10 @@ class Counter {
   void count_flag(int from, program::SemaphoreId id);
   void count_descriptor(const Primitive& primitive, bool queue);
   void add(Way& way, std::int64_t line, std::int64_t requests, Size there, Size back);
-  Way& way(int from, int to);
+  Way& way(int from, int to, bool certain = true);
   void finish_ways();
   void add_link(std::size_t link, Carried& carried) const;
+  Bound bound() const;
   void on_link(LinkId link, Size size, std::int64_t count) {
     by_class_[index(fold_.link_class(link))].add(size, count);
   }
@@ -141,6 +146,8 @@ class Counter {
   Fold fold_;
   std::vector<LinkId> reverse_;
   std::vector<Histogram> by_class_;  ///< over all links of the class
+  /// For the bound: wire bytes over all links of the class, and those of pairs with one path.
+  std::vector<std::int64_t> certain_, single_;
   std::vector<std::int64_t> buffer_base_;
   std::int64_t flag_base_ = 0, line_ = 128, sector_ = 32;
   int repetitions_ = 1;
@@ -333,7 +340,9 @@ void Counter::count_descriptor(const Primitive& primitive, bool queue) {
       bursts_ += members_;
       if (from != to) {
         if (!empty) injected_ += size * members_;
-        add(way(from, to), line * line_ / burst, 1, {size, packet}, {0, packet});
+        // A copy is known to be over when its flag was seen or somebody flushed: data of connections.
+        const bool certain = !empty && !primitive.semaphores.empty() && program_.inbound > 0;
+        add(way(from, to, certain), line * line_ / burst, 1, {size, packet}, {0, packet});
       }
       at += size;
     }
@@ -347,9 +356,9 @@ void Counter::count_descriptor(const Primitive& primitive, bool queue) {
   }
 }
 
-Counter::Way& Counter::way(int from, int to) {
+Counter::Way& Counter::way(int from, int to, bool certain) {
   for (Way& way : ways_) {
-    if (way.from == from && way.to == to) return way;
+    if (way.from == from && way.to == to && way.certain == certain) return way;
   }
   const machine::Routes& routes = machine_.routes(from, to);
   if (routes.count == 0)
@@ -357,6 +366,8 @@ Counter::Way& Counter::way(int from, int to) {
   Way& way = ways_.emplace_back();
   way.from = from;
   way.to = to;
+  way.certain = certain;
+  way.single = routes.count == 1;
   way.choice = paths_of(routes, from, to);
   way.there.resize(index(way.choice.count));
   way.back.resize(index(way.choice.count));
@@ -389,15 +400,68 @@ void Counter::add(Way& way, std::int64_t line, std::int64_t requests, Size there
 void Counter::finish_ways() {
   for (const Way& way : ways_) {
     const machine::Routes& routes = machine_.routes(way.from, way.to);
+    const auto pass = [&](LinkId link, const Histogram& requests) {
+      const machine::LinkClass& c = machine_.class_of(link);
+      const std::int64_t header = std::min(c.header.count, c.wire_bytes(0));
+      for (const auto& [size, count] : requests.counts()) {
+        on_link(link, size, count * members_);
+        if (!way.certain) continue;
+        const std::int64_t wire = (size.payload + header) * count * members_;
+        certain_[index(fold_.link_class(link))] += wire;
+        if (way.single) single_[index(fold_.link_class(link))] += wire;
+      }
+    };
     for (std::int32_t p = 0; p < way.choice.count; ++p) {
       for (const LinkId link : routes.path(way.choice.first + p)) {
-        for (const auto& [size, count] : way.there[index(p)].counts())
-          on_link(link, size, count * members_);
-        for (const auto& [size, count] : way.back[index(p)].counts())
-          on_link(reverse_[index(link)], size, count * members_);
+        pass(link, way.there[index(p)]);
+        pass(reverse_[index(link)], way.back[index(p)]);
       }
     }
   }
+}
+
+Bound Counter::bound() const {
+  struct Cut {
+    std::int64_t wire = 0, rate = 0;
+    bool ideal = false;
+  };
+  std::map<std::pair<machine::NodeId, bool>, Cut> cuts;
+  Bound bound;
+  const auto consider = [&bound](std::int64_t wire, std::int64_t rate, const std::string& name) {
+    const Time time = Rate{rate}.time_for(wire);
+    // Rounding to whole femtoseconds per request may go down, as in bound().
+    const Time below{time.fs - time.fs / 20'000};
+    if (below <= bound.bandwidth) return;
+    bound.bandwidth = below;
+    bound.bottleneck = name;
+  };
+  for (std::size_t l = 0; l < machine_.links.size(); ++l) {
+    const std::int32_t number = fold_.link_class(static_cast<LinkId>(l));
+    if (number < 0 || certain_[index(number)] == 0) continue;
+    const machine::Link& link = machine_.links[l];
+    const Rate rate = machine_.class_of(static_cast<LinkId>(l)).bandwidth;
+    const auto ends_here = [&](machine::NodeId node) {
+      const machine::NodeKind kind = machine_.nodes[index(node)].kind;
+      return kind == machine::NodeKind::xpu || kind == machine::NodeKind::nic;
+    };
+    for (const bool out : {true, false}) {
+      if (!ends_here(out ? link.from : link.to)) continue;
+      Cut& cut = cuts[{out ? link.from : link.to, out}];
+      cut.wire += certain_[index(number)] / fold_.links_in(number);
+      cut.rate += rate.bytes_per_second;
+      cut.ideal = cut.ideal || rate.is_ideal();
+    }
+    const std::int64_t alone = single_[index(number)] / fold_.links_in(number);
+    if (rate.is_ideal() || alone == 0) continue;
+    consider(alone, rate.bytes_per_second,
+             machine_.nodes[index(link.from)].name + " -> " + machine_.nodes[index(link.to)].name);
+  }
+  for (const auto& [key, cut] : cuts) {
+    if (cut.ideal || cut.wire == 0) continue;
+    consider(cut.wire, cut.rate,
+             (key.second ? "out of " : "into ") + machine_.nodes[index(key.first)].name);
+  }
+  return bound;
 }
 
 void Counter::add_link(std::size_t l, Carried& carried) const {

@@ -20,6 +20,9 @@ struct Carried {
   std::map<std::string, std::int64_t> counters;  ///< all keys of the line-level engines; those of
                                                  ///< caches, polls and credits are 0
   std::int64_t hops = 0;                         ///< requests and answers that passed a link
+  /// A bound of bandwidth by the same traffic: the busiest cut around a GPU or NIC, or link that
+  /// pairs of ranks without a choice take. Latency is 0. Left out is what may end after the program.
+  Bound bound;
 };
 
 /// Links' payload, wire bytes, requests and busy times are those of the line-level engines, but for

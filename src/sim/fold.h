@@ -91,6 +91,10 @@ class Fold {
   std::vector<std::int64_t> links_in_;
 };
 
+/// The latency of bound(), from one member of each class.
+Time latency_bound(const machine::Machine& machine, const program::Program& program,
+                   const Options& options, const Fold& fold);
+
 /// The paths of what a rank sends to another: all, or over a network the one that the pair takes.
 struct PathChoice {
   std::int32_t first = 0;

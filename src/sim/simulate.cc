@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -58,25 +59,44 @@ Time ideal_time(const machine::Machine& machine, const program::Program& program
   return Rate{rate}.time_for(bytes);
 }
 
-// What carries is counted; how long it takes is estimated.
-Result simulate_fluid(const machine::Machine& machine, const program::Program& program,
-                      const Options& options) {
-  std::optional<Result> result = Fluid(machine, program, options, FoldBy::time).run();
-  if (!result) result = Fluid(machine, program, options, FoldBy::nothing).run();
+// Whether a fold may stand for all in the bound: barriers and shared semaphores count their users.
+bool bounds_by_class(const program::Program& program, const Fold& fold) {
+  return fold.folded() && program.barriers == 0 &&
+         std::none_of(program.semaphores.begin(), program.semaphores.end(),
+                      [](const program::Semaphore& semaphore) { return semaphore.shared; });
+}
+
+// What links carry is counted; how long it takes is estimated.
+Result run_fluid(const machine::Machine& machine, const program::Program& program,
+                 const Options& options) {
+  auto fluid = std::make_unique<Fluid>(machine, program, options, FoldBy::time);
+  std::optional<Result> result = fluid->run();
+  if (!result) {  // what waits, and for whom, is said of all ranks
+    fluid = std::make_unique<Fluid>(machine, program, options, FoldBy::nothing);
+    result = fluid->run();
+  }
   Carried carried = count_requests(machine, program, options);
   result->links = std::move(carried.links);
   result->counters = std::move(carried.counters);
   result->line_hops = carried.hops;
+  if (bounds_by_class(program, fluid->fold())) {
+    result->bound = carried.bound;
+    result->bound.latency = latency_bound(machine, program, options, fluid->fold());
+  } else {
+    result->bound = bound(machine, program, options);
+  }
   return *std::move(result);
 }
 
 Result run(const machine::Machine& machine, const program::Program& program,
            const Options& options) {
-  if (options.engine == Engine::fluid) return simulate_fluid(machine, program, options);
+  if (options.engine == Engine::fluid) return run_fluid(machine, program, options);
   const bool batched =
       options.engine == Engine::line && Line::refuses(machine, program, options).empty();
-  return batched ? Line(machine, program, options).run()
-                 : Reference(machine, program, options).run();
+  Result result =
+      batched ? Line(machine, program, options).run() : Reference(machine, program, options).run();
+  result.bound = bound(machine, program, options);
+  return result;
 }
 
 }  // namespace
@@ -95,7 +115,6 @@ Result simulate(const machine::Machine& machine, const program::Program& program
   Result result = run(machine, program, options);
   result.size = program.size;
   result.count = element_count(program);
-  result.bound = bound(machine, program, options);
   result.ideal = ideal_time(machine, program);
   result.algbw_GBps =
       static_cast<double>(program.size.count) / static_cast<double>(result.time.fs) * 1e6;
