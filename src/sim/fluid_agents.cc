@@ -11,6 +11,9 @@ namespace {
 using program::Primitive;
 using program::PrimitiveKind;
 
+/// A flag whose bytes take less than this part of its latency does not queue, nor make others.
+constexpr std::int64_t kSmall = 100;
+
 /// Takes the later of two times with what led to it.
 void later(std::int64_t& time, Attribution& spent, std::int64_t other,
            const Attribution& other_spent) {
@@ -257,12 +260,18 @@ void Fluid::send(int from, program::SemaphoreId id, std::int64_t increment, std:
   push(time + issue, Kind::depart, number);
 }
 
-// A flag to another rank is a flow of one sector.
+// A flag to another rank is a flow of one sector where that takes long; else it is not in the way.
 void Fluid::depart(std::int32_t number, std::int64_t now) {
   Signal& signal = signals_[index(number)];
   const int to = signal.id.rank;
   if (to == signal.from) {
     const Latency& way = ways_.store(to, to);
+    charge(signal.spent, way);
+    push(now + way.fs, Kind::arrive, number);
+    return;
+  }
+  const Latency& way = ways_.store(signal.from, to);
+  if (ways_.flag_time(signal.from, to) * kSmall < way.fs) {
     charge(signal.spent, way);
     push(now + way.fs, Kind::arrive, number);
     return;

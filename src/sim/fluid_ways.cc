@@ -187,6 +187,9 @@ Ways::Way& Ways::way(int from, int to) {
   const PathChoice choice = paths_of(routes, from, to);
   for (std::int32_t p = choice.first; p < choice.first + choice.count; ++p) {
     for (const LinkId link : routes.path(p)) {
+      const machine::LinkClass& c = machine_.class_of(link);
+      const std::int64_t wire = c.wire_bytes(machine_.model(from).sector_size.count);
+      way.flag_time = std::max(way.flag_time, c.bandwidth.time_for(wire).fs);
       add_shares(link, kOne / choice.count, way.there);
       add_shares(reverse_[index(link)], kOne / choice.count, way.back);
     }

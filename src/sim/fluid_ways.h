@@ -69,6 +69,8 @@ class Ways {
   Latency load(int rank, int owner, bool memory);
   /// Over the links and ports alone, without the network on chip of either end.
   const Latency& links(int from, int to);
+  /// What a flag's bytes take on the slowest link.
+  std::int64_t flag_time(int from, int to) { return way(from, to).flag_time; }
   /// Through a multicast group and back.
   Latency group(int rank, std::int32_t group, bool load) const;
   Latency on_chip(int rank, int times = 1) const;
@@ -88,7 +90,8 @@ class Ways {
     std::vector<Share> there, back;
     Latency links;
     Latency store, acknowledgement;
-    bool made = false, latencies = false;
+    std::int64_t flag_time = 0;  ///< fs
+    bool made = false;
   };
   Way& way(int from, int to);
   void add_shares(machine::LinkId link, std::int64_t share, std::vector<Share>& out) const;
