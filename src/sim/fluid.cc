@@ -411,14 +411,6 @@ void Fluid::agent_over(std::int32_t number) {
     walker.time = walker.poster;
     walker.spent = walker.poster_spent;
   }
-  Kernel& kernel = kernel_of(walker);
-  const auto later = [&kernel](std::int64_t time, const Attribution& spent) {
-    if (time <= kernel.end) return;
-    kernel.end = time;
-    kernel.end_spent = spent;
-  };
-  later(walker.time, walker.spent);
-  later(walker.acknowledged, walker.acknowledged_spent);
   state.threads_free += room(walker);
   if (!state.blocked.empty()) {
     const auto [stream, item] = state.blocked.front();
@@ -426,12 +418,23 @@ void Fluid::agent_over(std::int32_t number) {
     state.streams[index(stream)].kernels[index(item)].spent = walker.spent;
     dispatch(walker.rank_class, stream, item, walker.time);
   }
+  const bool stores = walker.acknowledged > walker.time;
+  part_over(walker, stores ? walker.acknowledged : walker.time,
+            stores ? walker.acknowledged_spent : walker.spent);
+}
+
+void Fluid::part_over(const Walker& walker, std::int64_t time, const Attribution& spent) {
+  Kernel& kernel = kernel_of(walker);
+  if (time > kernel.end) {
+    kernel.end = time;
+    kernel.end_spent = spent;
+  }
   if (--kernel.left > 0) return;
   const std::int64_t latency =
       std::max<std::int64_t>(1, machine_.model(walker.agent.rank).launch_end_latency.fs);
-  Attribution spent = kernel.end_spent;
-  charge(spent, Reason::launch, latency);
-  push(kernel.end + latency, Kind::finished, walker.rank_class, walker.agent.stream, &spent);
+  Attribution later = kernel.end_spent;
+  charge(later, Reason::launch, latency);
+  push(kernel.end + latency, Kind::finished, walker.rank_class, walker.agent.stream, &later);
 }
 
 // --- The result.

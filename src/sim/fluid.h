@@ -118,11 +118,11 @@ class Fluid {
     std::vector<std::int64_t> barrier_rounds;
   };
   struct Signal {
+    std::int32_t agent = -1;  ///< a workgroup that sent it; its kernel ends when it is acknowledged
     std::int32_t from = 0;
     program::SemaphoreId id{};
     std::int64_t increment = 1;
     std::int64_t members = 1;
-    bool over_links = false;
     Attribution spent{};
   };
   struct SemaphoreState {
@@ -150,7 +150,7 @@ class Fluid {
   struct Kernel {
     std::vector<std::int32_t> agents;
     std::size_t next = 0;
-    std::int64_t left = 0;   ///< agents that have not ended
+    std::int64_t left = 0;   ///< agents that have not ended, and flags not acknowledged
     std::int64_t began = 0;  ///< start of the kernel
     std::int64_t end = 0;    ///< of the last agent and its stores
     Attribution spent{}, end_spent{};
@@ -210,6 +210,8 @@ class Fluid {
   void stream_done(std::int32_t rank, std::int64_t now, const Attribution& spent);
   void dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, std::int64_t now);
   void agent_over(std::int32_t agent);
+  /// One of those for whose end the kernel of an agent waits.
+  void part_over(const Walker& walker, std::int64_t time, const Attribution& spent);
   std::int64_t room(const Walker& walker) const;  ///< threads that its workgroups take of CUs
   std::int64_t launch_interval(const machine::GpuModel& model) const;
   Result result() const;
@@ -228,8 +230,8 @@ class Fluid {
   void wake(std::int32_t agent);
   void release(Walker& walker, std::int64_t& time, Attribution& spent, bool system_scope);
   void signal(Walker& walker, const program::Primitive& primitive);
-  void send(int from, program::SemaphoreId id, std::int64_t increment, std::int64_t members,
-            std::int64_t time, const Attribution& spent);
+  void send(std::int32_t agent, int from, program::SemaphoreId id, std::int64_t increment,
+            std::int64_t members, std::int64_t time, const Attribution& spent);
   void depart(std::int32_t signal, std::int64_t now);
   void arrive(std::int32_t signal, std::int64_t now);
   void add_to(std::int32_t semaphore, std::int64_t increment, std::int64_t now,

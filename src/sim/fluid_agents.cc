@@ -193,7 +193,7 @@ bool Fluid::interpret_copy(std::int32_t number) {
       return false;
     case PrimitiveKind::signal:
       for (const program::SemaphoreId id : primitive.semaphores)
-        send(walker.agent.rank, id, 1, walker.members, walker.time, walker.spent);
+        send(-1, walker.agent.rank, id, 1, walker.members, walker.time, walker.spent);
       return true;
     case PrimitiveKind::wait:
       return wait(number);
@@ -227,8 +227,8 @@ void Fluid::signal(Walker& walker, const Primitive& primitive) {
   if (walker.posts_apart) later(time, spent, walker.poster, walker.poster_spent);
   if (primitive.release) release(walker, time, spent, primitive.system_scope);
   for (std::size_t s = 0; s < primitive.semaphores.size(); ++s)
-    send(walker.agent.rank, primitive.semaphores[s], primitive.values[s], walker.members, time,
-         spent);
+    send(walker.number, walker.agent.rank, primitive.semaphores[s], primitive.values[s],
+         walker.members, time, spent);
   (walker.posts_apart ? walker.poster : walker.time) = time;
   (walker.posts_apart ? walker.poster_spent : walker.spent) = spent;
 }
@@ -244,12 +244,14 @@ std::int64_t Fluid::semaphores_in(program::SemaphoreId id) const {
                                   : fold_.ranks_in(fold_.rank_class(id.rank));
 }
 
-void Fluid::send(int from, program::SemaphoreId id, std::int64_t increment, std::int64_t members,
-                 std::int64_t time, const Attribution& spent) {
+void Fluid::send(std::int32_t agent, int from, program::SemaphoreId id, std::int64_t increment,
+                 std::int64_t members, std::int64_t time, const Attribution& spent) {
   const std::int32_t number = signals_.take();
   Signal& signal = signals_[index(number)];
+  signal.agent = agent;
   signal.from = from;
   signal.id = id;
+  if (agent >= 0) ++kernel_of(walkers_[index(agent)]).left;
   // Of the members of a class equally many signal each semaphore of its class.
   signal.increment = increment * std::max<std::int64_t>(1, members / semaphores_in(id));
   signal.members = members;
@@ -285,6 +287,14 @@ void Fluid::depart(std::int32_t number, std::int64_t now) {
 void Fluid::arrive(std::int32_t number, std::int64_t now) {
   const Signal signal = signals_[index(number)];
   signals_.give_back(number);
+  if (signal.agent >= 0) {
+    Walker& walker = walkers_[index(signal.agent)];
+    const Latency& back = ways_.acknowledgement(signal.from, signal.id.rank);
+    Attribution spent = signal.spent;
+    charge(spent, back);
+    later(walker.acknowledged, walker.acknowledged_spent, now + back.fs, spent);
+    part_over(walker, now + back.fs, spent);
+  }
   add_to(semaphore_class(signal.id), signal.increment, now, signal.spent);
 }
 

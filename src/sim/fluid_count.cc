@@ -420,6 +420,7 @@ void Counter::finish_ways() {
   }
 }
 
+// Of one repetition: the time of a run of several is that of one.
 Bound Counter::bound() const {
   struct Cut {
     std::int64_t wire = 0, rate = 0;
@@ -447,11 +448,11 @@ Bound Counter::bound() const {
     for (const bool out : {true, false}) {
       if (!ends_here(out ? link.from : link.to)) continue;
       Cut& cut = cuts[{out ? link.from : link.to, out}];
-      cut.wire += certain_[index(number)] / fold_.links_in(number);
+      cut.wire += certain_[index(number)] / fold_.links_in(number) / repetitions_;
       cut.rate += rate.bytes_per_second;
       cut.ideal = cut.ideal || rate.is_ideal();
     }
-    const std::int64_t alone = single_[index(number)] / fold_.links_in(number);
+    const std::int64_t alone = single_[index(number)] / fold_.links_in(number) / repetitions_;
     if (rate.is_ideal() || alone == 0) continue;
     consider(alone, rate.bytes_per_second,
              machine_.nodes[index(link.from)].name + " -> " + machine_.nodes[index(link.to)].name);

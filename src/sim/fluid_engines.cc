@@ -209,7 +209,7 @@ void Fluid::descriptor_done(std::int32_t id, std::int64_t now) {
   }
   if (!engine.nic) {
     for (const program::SemaphoreId semaphore : descriptor.semaphores)
-      send(descriptor.rank, semaphore, 1, descriptor.members, now, descriptor.spent);
+      send(-1, descriptor.rank, semaphore, 1, descriptor.members, now, descriptor.spent);
     engine.queue.pop_front();
     engine.active = !engine.queue.empty();
     if (engine.active) {
