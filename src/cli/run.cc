@@ -94,7 +94,9 @@ Plan understand(const RunOptions& options, Notices& notices) {
   if (count_value("--seed", options.seed, 0, INT64_MAX) > 0) {
     notices.note("--seed has no effect: nothing in the reference engine is random");
   }
-  if (options.no_fold) notices.note("--no-fold has no effect: the reference engine folds no ranks");
+  plan.options.fold = !options.no_fold;
+  if (options.no_fold && plan.options.engine != sim::Engine::fluid)
+    notices.note("--no-fold has no effect: only the engine fluid folds ranks");
   if (!options.trace_lines.empty()) {
     if (options.trace.empty()) {
       throw Failure("a window of requests needs a trace to stand in",

@@ -475,10 +475,10 @@ void Fluid::report_deadlock() const {
   Diagnostics waits;
   std::int64_t blocked = 0;
   for (const Walker& walker : walkers_) {
-    if (walker.blocked == Blocked::over || walker.window.empty()) continue;
+    if (walker.blocked == Blocked::over || !walker.loaded) continue;
     ++blocked;
     if (blocked > 8) continue;
-    const program::Primitive& primitive = walker.window.front();
+    const program::Primitive& primitive = walker.present;
     const program::Op& op = program_.bodies[index(walker.agent.body)].ops[index(primitive.op)];
     std::string text = "rank " + std::to_string(walker.agent.rank) + " workgroup " +
                        std::to_string(walker.agent.workgroup) + " op " +

@@ -85,7 +85,9 @@ class Fluid {
     std::int32_t rank_class = 0;
     std::int64_t members = 1, per_rank = 1;
     std::unique_ptr<program::Cursor> cursor;
-    std::deque<program::Primitive> window;  ///< of a barrier, then the present one
+    program::Primitive present;  ///< where it is, if `loaded`
+    bool loaded = false;
+    std::deque<program::Primitive> pending;  ///< parts of a barrier behind it
     Blocked blocked = Blocked::over;
     int stage = 0;           ///< of the present primitive
     std::int64_t time = 0;   ///< how far it has got; not before the time of the run while it sleeps

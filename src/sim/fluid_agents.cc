@@ -40,22 +40,22 @@ void Fluid::wake(std::int32_t number) {
 }
 
 bool Fluid::fetch(Walker& walker) {
-  if (!walker.window.empty()) return true;
-  Primitive primitive;
-  if (!walker.cursor->next(primitive)) return false;
-  if (primitive.kind == PrimitiveKind::barrier && walker.agent.kernel >= 0) {
-    walker.window.push_back(std::move(primitive));
-    expand_barrier(walker);
-  } else {
-    walker.window.push_back(std::move(primitive));
+  if (walker.loaded) return true;
+  walker.loaded = true;
+  if (!walker.pending.empty()) {
+    walker.present = std::move(walker.pending.front());
+    walker.pending.pop_front();
+    return true;
   }
+  if (!walker.cursor->next(walker.present)) return walker.loaded = false;
+  if (walker.present.kind == PrimitiveKind::barrier && walker.agent.kernel >= 0)
+    expand_barrier(walker);
   return true;
 }
 
 // A barrier among workgroups: join, count on a semaphore in the L2, wait for it, join.
 void Fluid::expand_barrier(Walker& walker) {
-  const Primitive barrier = std::move(walker.window.front());
-  walker.window.clear();
+  const Primitive barrier = std::move(walker.present);
   auto& rounds = walker.barrier_rounds;
   rounds.resize(std::max(rounds.size(), index(barrier.barrier_id) + 1));
   const std::int64_t round = ++rounds[index(barrier.barrier_id)];
@@ -71,7 +71,8 @@ void Fluid::expand_barrier(Walker& walker) {
   }
   count.values = {1};
   wait.values = {round * barrier.workgroups};
-  walker.window = {join, std::move(count), std::move(wait), join};
+  walker.pending = {std::move(count), std::move(wait), join};
+  walker.present = std::move(join);
 }
 
 void Fluid::advance(std::int32_t number) {
@@ -94,13 +95,13 @@ void Fluid::advance(std::int32_t number) {
 }
 
 void Fluid::pass(Walker& walker) {
-  const Primitive& primitive = walker.window.front();
+  const Primitive& primitive = walker.present;
   if (options_.trace != nullptr && walker.agent.kernel >= 0 && walker.time > walker.op_began) {
     const program::Op& op = program_.bodies[index(walker.agent.body)].ops[index(primitive.op)];
     options_.trace->operation(walker.agent.rank, walker.agent.workgroup, program::name_of(op.kind),
                               {walker.op_began}, {walker.time});
   }
-  walker.window.pop_front();
+  walker.loaded = false;
   walker.stage = 0;
   walker.op_began = -1;
 }
@@ -131,7 +132,7 @@ void Fluid::overhead(Walker& walker, const Primitive& primitive) {
 
 bool Fluid::interpret(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
-  const Primitive& primitive = walker.window.front();
+  const Primitive& primitive = walker.present;
   if (walker.stage == 0) overhead(walker, primitive);
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   switch (primitive.kind) {
@@ -181,7 +182,7 @@ bool Fluid::interpret(std::int32_t number) {
 // A queue does one copy after the other; its flags go out behind them.
 bool Fluid::interpret_copy(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
-  const Primitive& primitive = walker.window.front();
+  const Primitive& primitive = walker.present;
   if (!is_now(number)) return false;
   switch (primitive.kind) {
     case PrimitiveKind::move:
@@ -304,12 +305,12 @@ void Fluid::add_to(std::int32_t number, std::int64_t increment, std::int64_t now
   for (const auto& [agent, wait] : std::exchange(semaphores_[index(number)].waiting, {})) {
     Walker& walker = walkers_[index(agent)];
     if (walker.blocked != Blocked::flags || walker.wait_number != wait) continue;
-    if (!look(walker, walker.window.front())) {
+    if (!look(walker, walker.present)) {
       semaphores_[index(number)].waiting.emplace_back(agent, wait);
       continue;
     }
     seen(walker, now, spent);
-    const Primitive& primitive = walker.window.front();
+    const Primitive& primitive = walker.present;
     if (primitive.swap) {
       for (const program::SemaphoreId id : primitive.semaphores)
         add_to(semaphore_class(id), 1, now, spent);
@@ -343,7 +344,7 @@ bool Fluid::look(Walker& walker, const Primitive& primitive) {
 bool Fluid::wait(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
   if (!is_now(number)) return false;
-  const Primitive& primitive = walker.window.front();
+  const Primitive& primitive = walker.present;
   walker.wait_began = walker.time;
   ++walker.wait_number;
   walker.seen.assign(primitive.semaphores.size(), false);
@@ -380,7 +381,7 @@ void Fluid::seen(Walker& walker, std::int64_t now, const Attribution& cause) {
     walker.time = now + interval;
     return;
   }
-  const int owner = walker.window.front().semaphores.front().rank;
+  const int owner = walker.present.semaphores.front().rank;
   const Latency poll = ways_.load(walker.agent.rank, owner, false);
   const std::int64_t there = ways_.store(walker.agent.rank, owner).fs;
   if (now <= walker.wait_began + there) {

@@ -50,7 +50,7 @@ bool Fluid::compute(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
   if (walker.stage == 1) return true;
   if (!is_now(number)) return false;
-  const Primitive& primitive = walker.window.front();
+  const Primitive& primitive = walker.present;
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   const Time time = compute_time(model, primitive, program_.type);
   if (!primitive.posted) {
@@ -84,7 +84,7 @@ Fluid::ProductStep& Fluid::open_step(Walker& walker) {
 
 void Fluid::post_operand(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
-  const Primitive& primitive = walker.window.front();
+  const Primitive& primitive = walker.present;
   if (primitive.bytes == 0) return;
   ProductStep& step = open_step(walker);
   ++step.flows;
@@ -143,8 +143,8 @@ void Fluid::computed(std::int32_t number, std::int64_t now) {
   walker.steps.pop_front();
   ++walker.first_step;
   if (walker.blocked != Blocked::steps) return;
-  const bool computes = !walker.window.empty() &&
-                        walker.window.front().kind == program::PrimitiveKind::compute;
+  const bool computes = walker.loaded &&
+                        walker.present.kind == program::PrimitiveKind::compute;
   if (computes ? std::ssize(walker.steps) >= stages(walker) : !walker.steps.empty()) return;
   if (now > walker.time) {
     walker.time = now;

@@ -16,7 +16,7 @@ constexpr std::int64_t kNicOutstanding = 256;            ///< packets, as in the
 
 std::int32_t Fluid::make_descriptor(std::int32_t number, bool queue) {
   const Walker& walker = walkers_[index(number)];
-  const program::Primitive& primitive = walker.window.front();
+  const program::Primitive& primitive = walker.present;
   const std::int32_t id = descriptors_.take();
   Descriptor& descriptor = descriptors_[index(id)];
   descriptor.agent = number;

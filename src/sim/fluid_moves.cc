@@ -112,7 +112,7 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
 // Stages: 0 not begun, 1 under way, 2 all loads are on their way back.
 bool Fluid::move(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
-  if (walker.window.front().bytes == 0) return true;
+  if (walker.present.bytes == 0) return true;
   if (walker.stage == 2) return end_move(number);
   if (!is_now(number)) return false;
   std::int64_t begun = 0;
@@ -133,7 +133,7 @@ bool Fluid::move(std::int32_t number) {
 
 void Fluid::begin_move(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
-  const Primitive& primitive = walker.window.front();
+  const Primitive& primitive = walker.present;
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   walker.batch = demands_of(walker, primitive, false);
   std::int64_t per_thread = walker.grain;
@@ -195,28 +195,23 @@ bool Fluid::end_move(std::int32_t number) {
     charge(walker.spent, Reason::poll, until_seen);
     walker.time += until_seen;
   }
-  const Primitive primitive = walker.window.front();
+  const Primitive& primitive = walker.present;
   const std::int64_t flow_end = walker.time;
   const Attribution flow_spent = walker.spent;
   charge(walker.spent, walker.batch);
   walker.time += walker.batch.fs;
   stored(walker, primitive);
   announce(walker, primitive, true);
-  if (walker.window.size() == 1) {
-    pass(walker);
-    const bool more = fetch(walker);
-    if (more && walker.window.front().kind == PrimitiveKind::move &&
-        !walker.window.front().posted) {
-      // Its own batches at least are behind it.
-      const std::int64_t least = walker.began + walker.batches * walker.batch.fs;
-      walker.time = std::max(flow_end, least);
-      walker.spent = flow_spent;
-      charge(walker.spent, walker.batch, walker.time - flow_end);
-    }
-    advance(number);
-    return false;
+  pass(walker);
+  if (fetch(walker) && walker.present.kind == PrimitiveKind::move && !walker.present.posted) {
+    // Its own batches at least are behind it.
+    const std::int64_t least = walker.began + walker.batches * walker.batch.fs;
+    walker.time = std::max(flow_end, least);
+    walker.spent = flow_spent;
+    charge(walker.spent, walker.batch, walker.time - flow_end);
   }
-  return true;
+  advance(number);
+  return false;
 }
 
 void Fluid::stored(Walker& walker, const Primitive& primitive) {
@@ -254,7 +249,7 @@ std::uint64_t Fluid::packet_space(const Span& span) const {
 
 bool Fluid::arrived(std::int32_t number, bool whole, std::int64_t& time,
                     const Attribution*& cause) {
-  const Primitive& primitive = walkers_[index(number)].window.front();
+  const Primitive& primitive = walkers_[index(number)].present;
   for (const Span& span : primitive.src) {
     if (!program::is_packet(span.access) || span.rank < 0) continue;
     PacketSpace& space = packets_[packet_space(span)];

@@ -145,15 +145,17 @@ void Shares::fill() {
     resource.binding = true;
     resource.left = static_cast<__int128>(resource.capacity) << kWeightBits;
     resource.active = 0;
-    for (const std::int32_t flow : resource.flows) {
-      for (const Demand& demand : flows_[index(flow)].demands)
-        if (demand.resource == number) resource.active += demand.weight;
-    }
+  }
+  for (const std::int32_t number : touched_flows_) {
+    for (const Demand& demand : flows_[index(number)].demands)
+      resources_[index(demand.resource)].active += demand.weight;
   }
   // Flows in the order of their own limits: those below the level have stopped.
-  std::vector<std::int32_t> order = touched_flows_;
-  std::stable_sort(order.begin(), order.end(), [this](std::int32_t a, std::int32_t b) {
-    return flows_[index(a)].limit < flows_[index(b)].limit;
+  std::vector<std::int32_t>& order = order_;
+  order = touched_flows_;
+  std::sort(order.begin(), order.end(), [this](std::int32_t a, std::int32_t b) {
+    const std::int64_t x = flows_[index(a)].limit, y = flows_[index(b)].limit;
+    return x != y ? x < y : a < b;
   });
   std::size_t next = 0;
   const auto freeze = [this](Flow& flow, std::int64_t rate, Reason reason) {
@@ -199,17 +201,16 @@ void Shares::settle(std::int64_t now) {
   collect();
   // While it is solved a flow's version is its place among the touched ones.
   given_.assign(touched_flows_.size(), {0, Reason::issue});
-  std::vector<std::uint32_t> versions;
-  versions.reserve(touched_flows_.size());
+  versions_.clear();
   for (std::size_t f = 0; f < touched_flows_.size(); ++f) {
     Flow& flow = flows_[index(touched_flows_[f])];
-    versions.push_back(flow.version);
+    versions_.push_back(flow.version);
     flow.version = static_cast<std::uint32_t>(f);
   }
   fill();
   for (std::size_t f = 0; f < touched_flows_.size(); ++f) {
     Flow& flow = flows_[index(touched_flows_[f])];
-    flow.version = versions[f];
+    flow.version = versions_[f];
     flow.visited = false;
     set_rate(touched_flows_[f], given_[f].first, given_[f].second, now);
   }

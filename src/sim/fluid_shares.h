@@ -91,6 +91,8 @@ class Shares {
   std::vector<std::int32_t> dirty_, fresh_;
   std::vector<std::int32_t> touched_resources_, touched_flows_;  ///< of the component being solved
   std::vector<std::pair<std::int64_t, Reason>> given_;           ///< by touched flow
+  std::vector<std::uint32_t> versions_;                          ///< by touched flow
+  std::vector<std::int32_t> order_;                              ///< touched flows by their limit
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
   std::uint64_t sequence_ = 0;
   std::int64_t updates_ = 0;

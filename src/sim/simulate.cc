@@ -69,7 +69,8 @@ bool bounds_by_class(const program::Program& program, const Fold& fold) {
 // What links carry is counted; how long it takes is estimated.
 Result run_fluid(const machine::Machine& machine, const program::Program& program,
                  const Options& options) {
-  auto fluid = std::make_unique<Fluid>(machine, program, options, FoldBy::time);
+  auto fluid = std::make_unique<Fluid>(machine, program, options,
+                                       options.fold ? FoldBy::time : FoldBy::nothing);
   std::optional<Result> result = fluid->run();
   if (!result) {  // what waits, and for whom, is said of all ranks
     fluid = std::make_unique<Fluid>(machine, program, options, FoldBy::nothing);

@@ -23,6 +23,7 @@ struct Options {
   int warmup = 0;          ///< with iterations: repetitions before the measured ones
   int iterations = 0;      ///< > 0: the time is the period over these; 0: one cold run
   std::vector<Time> skew;  ///< start of rank i; missing ones 0
+  bool fold = true;        ///< fluid: one member may stand for a class (fold.h)
   TraceSink* trace = nullptr;
 };
 
