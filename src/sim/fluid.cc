@@ -152,6 +152,8 @@ void Fluid::flow_over(std::int32_t flow, const Attribution& charged, std::int64_
       advance(use.a);
       return;
     }
+    case FlowKind::behind:
+      return moved_behind(use.a, spent, now);
     case FlowKind::flag: {
       Signal& signal = signals_[index(use.a)];
       const Latency& way = ways_.store(signal.from, signal.id.rank);

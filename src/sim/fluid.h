@@ -67,6 +67,7 @@ class Fluid {
     time,     ///< an event wakes it
     flags,    ///< semaphores
     packets,  ///< that nobody has begun to send, or not all of which are there
+    room,     ///< until flows that it left behind are over
     flush,
     steps,  ///< a place for operands, or the end of all computes
     over
@@ -102,6 +103,7 @@ class Fluid {
     Latency batch{};
     std::int64_t code_ready = 0;
     std::uint64_t fetched = 0;
+    std::int64_t behind = 0, behind_bytes = 0;  ///< flows that it did not wait for
     // Stores under way: when the last is acknowledged, and why then.
     std::int64_t acknowledged = 0;
     Attribution acknowledged_spent{};
@@ -177,7 +179,13 @@ class Fluid {
     std::int64_t fences = 0, code_fetches = 0, proxy_free = 0;
     Attribution spent{};
   };
-  enum class FlowKind : std::uint8_t { move, flag, transfer, operand };
+  /// A move that its agent did not wait for.
+  struct Behind {
+    std::int32_t agent = 0;
+    program::Primitive primitive;
+    Latency batch{};
+  };
+  enum class FlowKind : std::uint8_t { move, behind, flag, transfer, operand };
   struct FlowUse {
     FlowKind kind = FlowKind::move;
     std::int32_t a = 0, b = 0;
@@ -224,6 +232,7 @@ class Fluid {
   bool interpret(std::int32_t agent);
   bool interpret_copy(std::int32_t agent);
   bool fetch(Walker& walker);  ///< the next primitive; false at the end
+  const program::Primitive* peek(Walker& walker);  ///< the one behind the present one
   void pass(Walker& walker);
   void overhead(Walker& walker, const program::Primitive& primitive);
   void expand_barrier(Walker& walker);
@@ -246,17 +255,22 @@ class Fluid {
 
   // --- fluid_moves.cc: moves and packets
   bool move(std::int32_t agent);
-  void begin_move(std::int32_t agent);
+  bool begin_move(std::int32_t agent);
   bool end_move(std::int32_t agent);
   /// What a primitive takes of all resources, into demands_; the latency of a batch of its loads.
   Latency demands_of(const Walker& walker, const program::Primitive& primitive, bool operands);
   std::int64_t limit_of(const Walker& walker, const program::Primitive& primitive,
                         const Latency& load) const;
-  void stored(Walker& walker, const program::Primitive& primitive);
+  bool runs_ahead(Walker& walker);
+  std::int64_t room_for(const Walker& walker) const;
+  void moved_behind(std::int32_t behind, const Attribution& spent, std::int64_t now);
+  void stored(Walker& walker, const program::Primitive& primitive, std::int64_t time,
+              const Attribution& spent);
   std::uint64_t packet_space(const program::Span& span) const;
   /// Whether packets that a move needs have begun to arrive (or all have): the time of the last.
   bool arrived(std::int32_t agent, bool whole, std::int64_t& time, const Attribution*& cause);
-  void announce(const Walker& walker, const program::Primitive& primitive, bool whole);
+  void announce(int rank, const program::Primitive& primitive, bool whole, std::int64_t time,
+                const Attribution& spent);
 
   // --- fluid_computes.cc
   bool compute(std::int32_t agent);
@@ -300,6 +314,7 @@ class Fluid {
   std::vector<FlowUse> flows_;
   Pool<Signal> signals_;
   Pool<Descriptor> descriptors_;
+  Pool<Behind> behind_;
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> engine_of_;
   std::deque<Engine> engines_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

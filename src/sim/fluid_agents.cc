@@ -45,12 +45,21 @@ bool Fluid::fetch(Walker& walker) {
   if (!walker.pending.empty()) {
     walker.present = std::move(walker.pending.front());
     walker.pending.pop_front();
-    return true;
+  } else if (!walker.cursor->next(walker.present)) {
+    return walker.loaded = false;
   }
-  if (!walker.cursor->next(walker.present)) return walker.loaded = false;
   if (walker.present.kind == PrimitiveKind::barrier && walker.agent.kernel >= 0)
     expand_barrier(walker);
   return true;
+}
+
+const Primitive* Fluid::peek(Walker& walker) {
+  if (walker.pending.empty()) {
+    Primitive next;
+    if (!walker.cursor->next(next)) return nullptr;
+    walker.pending.push_back(std::move(next));
+  }
+  return &walker.pending.front();
 }
 
 // A barrier among workgroups: join, count on a semaphore in the L2, wait for it, join.

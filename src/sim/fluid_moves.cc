@@ -127,11 +127,15 @@ bool Fluid::move(std::int32_t number) {
     wake(number);
     return false;
   }
-  begin_move(number);
-  return false;
+  if (walker.behind > 0 && walker.behind_bytes + walker.present.bytes > room_for(walker)) {
+    walker.blocked = Blocked::room;
+    return false;
+  }
+  return begin_move(number);
 }
 
-void Fluid::begin_move(std::int32_t number) {
+/// True if the agent goes on meanwhile.
+bool Fluid::begin_move(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
   const Primitive& primitive = walker.present;
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
@@ -155,7 +159,8 @@ void Fluid::begin_move(std::int32_t number) {
   }
   // Wavefronts go through their batches one after the other: the last has its latency at the end.
   walker.batches = (primitive.bytes + window - 1) / window;
-  std::int64_t least = limit_of(walker, primitive, walker.batch);
+  const std::int64_t own = limit_of(walker, primitive, walker.batch);
+  std::int64_t least = own;
   if (walker.batches > 1 && walker.batch.fs > 0)
     limit(least, static_cast<__int128>(primitive.bytes) * kSecond /
                      (static_cast<__int128>(walker.batch.fs) * (walker.batches - 1)));
@@ -170,17 +175,83 @@ void Fluid::begin_move(std::int32_t number) {
   if (model.cu_max_stores > 0 && stores > 0 && back > 0)
     limit(least, static_cast<__int128>(primitive.bytes) * kSecond * model.cu_max_stores /
                      (static_cast<__int128>(back) * stores * walker.sharing));
+  const bool ahead = runs_ahead(walker);
   walker.began = walker.time;
-  walker.stage = 1;
-  walker.blocked = Blocked::flow;
-  announce(walker, primitive, false);
-  start_flow(FlowKind::move, number, 0, primitive.bytes, least, Reason::issue, walker.spent);
+  Attribution first = walker.spent;
+  charge(first, walker.batch);
+  announce(walker.agent.rank, primitive, false, walker.time + walker.batch.fs, first);
+  if (!ahead) {
+    walker.stage = 1;
+    walker.blocked = Blocked::flow;
+    start_flow(FlowKind::move, number, 0, primitive.bytes, least, Reason::issue, walker.spent);
+    return false;
+  }
+  const std::int32_t id = behind_.take();
+  Behind& behind = behind_[index(id)];
+  behind.agent = number;
+  behind.primitive = primitive;
+  behind.batch = walker.batch;
+  ++walker.behind;
+  walker.behind_bytes += primitive.bytes;
+  start_flow(FlowKind::behind, id, 0, primitive.bytes, least, Reason::issue, walker.spent);
+  // Its wavefronts go on once they have been through their own batches.
+  std::int64_t busy = walker.batches * walker.batch.fs;
+  if (own > 0)
+    busy = std::max(busy, static_cast<std::int64_t>(static_cast<__int128>(primitive.bytes) *
+                                                    kSecond / own));
+  charge(walker.spent, walker.batch, busy);
+  walker.time += busy;
+  return true;
 }
 
-// The flow is over: the last loads come back, the last stores go out. Moves that follow need not
-// wait for that: other wavefronts have their batches under way.
+// Nothing joins the wavefronts between two moves: those that are through with the first begin the
+// second, whatever queues elsewhere.
+bool Fluid::runs_ahead(Walker& walker) {
+  const auto has_packets = [](const Primitive& primitive) {
+    return std::any_of(primitive.src.begin(), primitive.src.end(),
+                       [](const Span& span) { return program::is_packet(span.access); });
+  };
+  if (has_packets(walker.present)) return false;
+  const Primitive* next = peek(walker);
+  return next != nullptr && next->kind == PrimitiveKind::move && !next->posted &&
+         next->bytes > 0 && !has_packets(*next);
+}
+
+/// Bytes that the slots of its compute unit let it leave behind.
+std::int64_t Fluid::room_for(const Walker& walker) const {
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  std::int64_t lines = INT64_MAX;
+  if (model.cu_max_outstanding > 0) lines = model.cu_max_outstanding;
+  if (model.cu_max_stores > 0) lines = std::min(lines, model.cu_max_stores);
+  return lines == INT64_MAX ? lines : lines * model.line_size.count / walker.sharing;
+}
+
+void Fluid::moved_behind(std::int32_t id, const Attribution& spent, std::int64_t now) {
+  const Behind& behind = behind_[index(id)];
+  const std::int32_t number = behind.agent;
+  Walker& walker = walkers_[index(number)];
+  Attribution last = spent;
+  charge(last, behind.batch);
+  stored(walker, behind.primitive, now + behind.batch.fs, last);
+  announce(walker.agent.rank, behind.primitive, true, now + behind.batch.fs, last);
+  --walker.behind;
+  walker.behind_bytes -= behind.primitive.bytes;
+  behind_.give_back(id);
+  if (walker.blocked != Blocked::room) return;
+  if (now > walker.time) {
+    walker.time = now;
+    walker.spent = spent;
+  }
+  advance(number);
+}
+
+// The flow is over: the last loads come back, the last stores go out.
 bool Fluid::end_move(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
+  if (walker.behind > 0) {
+    walker.blocked = Blocked::room;
+    return false;
+  }
   std::int64_t whole = 0;
   const Attribution* cause = nullptr;
   if (!arrived(number, true, whole, cause)) {
@@ -195,29 +266,18 @@ bool Fluid::end_move(std::int32_t number) {
     charge(walker.spent, Reason::poll, until_seen);
     walker.time += until_seen;
   }
-  const Primitive& primitive = walker.present;
-  const std::int64_t flow_end = walker.time;
-  const Attribution flow_spent = walker.spent;
   charge(walker.spent, walker.batch);
   walker.time += walker.batch.fs;
-  stored(walker, primitive);
-  announce(walker, primitive, true);
-  pass(walker);
-  if (fetch(walker) && walker.present.kind == PrimitiveKind::move && !walker.present.posted) {
-    // Its own batches at least are behind it.
-    const std::int64_t least = walker.began + walker.batches * walker.batch.fs;
-    walker.time = std::max(flow_end, least);
-    walker.spent = flow_spent;
-    charge(walker.spent, walker.batch, walker.time - flow_end);
-  }
-  advance(number);
-  return false;
+  stored(walker, walker.present, walker.time, walker.spent);
+  announce(walker.agent.rank, walker.present, true, walker.time, walker.spent);
+  return true;
 }
 
-void Fluid::stored(Walker& walker, const Primitive& primitive) {
+void Fluid::stored(Walker& walker, const Primitive& primitive, std::int64_t issued,
+                   const Attribution& issued_spent) {
   for (const Span& span : primitive.dst) {
-    Attribution spent = walker.spent;
-    std::int64_t time = walker.time;
+    Attribution spent = issued_spent;
+    std::int64_t time = issued;
     const auto add = [&](const Latency& latency) {
       charge(spent, latency);
       time += latency.fs;
@@ -276,7 +336,9 @@ bool Fluid::arrived(std::int32_t number, bool whole, std::int64_t& time,
   return true;
 }
 
-void Fluid::announce(const Walker& walker, const Primitive& primitive, bool whole) {
+/// `time`: the first (or last) stores are issued.
+void Fluid::announce(int rank, const Primitive& primitive, bool whole, std::int64_t time,
+                     const Attribution& issued) {
   for (const Span& span : primitive.dst) {
     if (!program::is_packet(span.access) || span.flag == 0) continue;
     const std::vector<int> one{span.rank};
@@ -285,21 +347,16 @@ void Fluid::announce(const Walker& walker, const Primitive& primitive, bool whol
     for (const int target : targets) {
       Span there = span;
       there.rank = target;
-      const Latency way = span.rank < 0 ? ways_.group(walker.agent.rank, span.group, false)
-                                        : ways_.store(walker.agent.rank, target);
+      const Latency way =
+          span.rank < 0 ? ways_.group(rank, span.group, false) : ways_.store(rank, target);
       PacketSpace& space = packets_[packet_space(there)];
       Packets& packets = space.by_flag[span.flag][span.offset];
       packets.end = span.offset + memory_of(span, primitive.bytes);
       Attribution& spent = whole ? packets.last_spent : packets.first_spent;
-      spent = walker.spent;
-      if (!whole) {
-        charge(spent, walker.batch);
-        packets.first = walker.time + walker.batch.fs + way.fs;
-        packets.last = -1;
-      } else {
-        packets.last = walker.time + way.fs;
-      }
+      spent = issued;
       charge(spent, way);
+      (whole ? packets.last : packets.first) = time + way.fs;
+      if (!whole) packets.last = -1;
       // Wavefronts that wait try again, after this agent is through.
       std::vector<std::int32_t> waiting;
       std::swap(waiting, space.waiting);
