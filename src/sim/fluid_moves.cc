@@ -217,12 +217,17 @@ bool Fluid::runs_ahead(Walker& walker) {
          next->bytes > 0 && !has_packets(*next);
 }
 
-/// Bytes that the slots of its compute unit let it leave behind.
+/// Bytes that the slots of its compute unit let it leave behind: what is far holds them long.
 std::int64_t Fluid::room_for(const Walker& walker) const {
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   std::int64_t lines = INT64_MAX;
-  if (model.cu_max_outstanding > 0) lines = model.cu_max_outstanding;
-  if (model.cu_max_stores > 0) lines = std::min(lines, model.cu_max_stores);
+  const auto far = [&](const std::vector<Span>& spans) {
+    return std::any_of(spans.begin(), spans.end(),
+                       [&](const Span& span) { return span.rank != walker.agent.rank; });
+  };
+  if (model.cu_max_outstanding > 0 && far(walker.present.src)) lines = model.cu_max_outstanding;
+  if (model.cu_max_stores > 0 && far(walker.present.dst))
+    lines = std::min(lines, model.cu_max_stores);
   return lines == INT64_MAX ? lines : lines * model.line_size.count / walker.sharing;
 }
 

@@ -117,7 +117,8 @@ void Ways::at_operands(int rank, std::int64_t bytes, bool memory, std::int64_t t
 }
 
 // A class of links is entered once: several of them add up.
-void Ways::add_shares(LinkId link, std::int64_t share, std::vector<Share>& out) const {
+void Ways::add_shares(LinkId link, std::int64_t share, bool begins, bool ends,
+                      std::vector<Share>& out) const {
   const std::int32_t number = fold_.link_class(link);
   const auto add = [&](std::int32_t resource, std::int32_t link_class) {
     if (resource < 0) return;
@@ -129,8 +130,8 @@ void Ways::add_shares(LinkId link, std::int64_t share, std::vector<Share>& out) 
     out.push_back({resource, share, fold_.links_in(number), link_class});
   };
   add(link_resource_[index(number)], machine_.links[index(link)].link_class);
-  add(port_out_[index(number)], -1);
-  add(port_in_[index(number)], -1);
+  if (begins) add(port_out_[index(number)], -1);
+  if (ends) add(port_in_[index(number)], -1);
 }
 
 Latency Ways::over(int from, int to, std::int64_t payload) const {
@@ -186,12 +187,15 @@ Ways::Way& Ways::way(int from, int to) {
   const machine::Routes& routes = machine_.routes(from, to);
   const PathChoice choice = paths_of(routes, from, to);
   for (std::int32_t p = choice.first; p < choice.first + choice.count; ++p) {
-    for (const LinkId link : routes.path(p)) {
+    const auto path = routes.path(p);
+    for (std::size_t h = 0; h < path.size(); ++h) {
+      const LinkId link = path[h];
+      const bool first = h == 0, last = h + 1 == path.size();
       const machine::LinkClass& c = machine_.class_of(link);
       const std::int64_t wire = c.wire_bytes(machine_.model(from).sector_size.count);
       way.flag_time = std::max(way.flag_time, c.bandwidth.time_for(wire).fs);
-      add_shares(link, kOne / choice.count, way.there);
-      add_shares(reverse_[index(link)], kOne / choice.count, way.back);
+      add_shares(link, kOne / choice.count, first, last, way.there);
+      add_shares(reverse_[index(link)], kOne / choice.count, last, first, way.back);
     }
   }
   const std::int64_t io = machine_.model(from).noc_io_latency.fs;
@@ -291,13 +295,13 @@ void Ways::over_group(int rank, std::int32_t group, std::int64_t bytes, std::int
   const std::int64_t share = kOne / std::ssize(planes);
   std::vector<Share> there, back;
   for (const auto& [node, up] : planes) {
-    add_shares(up, share, there);
-    add_shares(reverse_[index(up)], share, back);
+    add_shares(up, share, true, true, there);
+    add_shares(reverse_[index(up)], share, true, true, back);
     for (const int member : members) {
       const auto lanes = machine_.lanes(node, machine_.gpus[index(member)]);
       const LinkId down = lanes[index(machine_.links[index(up)].lane) % lanes.size()];
-      add_shares(down, share, there);
-      add_shares(reverse_[index(down)], share, back);
+      add_shares(down, share, true, true, there);
+      add_shares(reverse_[index(down)], share, true, true, back);
     }
     if (load)
       out.push_back({reduce_.at(node), scaled(static_cast<__int128>(bytes) * share,

@@ -94,7 +94,9 @@ class Ways {
     bool made = false;
   };
   Way& way(int from, int to);
-  void add_shares(machine::LinkId link, std::int64_t share, std::vector<Share>& out) const;
+  /// A link; the ports of GPUs at its ends where the way begins or ends there.
+  void add_shares(machine::LinkId link, std::int64_t share, bool begins, bool ends,
+                  std::vector<Share>& out) const;
   Latency over(int from, int to, std::int64_t payload) const;
   static void add(const std::vector<Share>& shares, const machine::Machine& machine,
                   std::int64_t bytes, std::int64_t requests, std::int64_t packet,
