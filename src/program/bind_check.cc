@@ -196,7 +196,9 @@ class Checker {
   /// Whether all iterations refer to the same ranks, and to chunks that are there whatever the
   /// counters are: then one stands for all. Rings have thousands of them.
   bool alike_in_loops() const {
-    const auto varies = [](const Affine& value) { return value.loop[0] != 0 || value.loop[1] != 0; };
+    const auto varies = [](const Affine& value) {
+      return value.loop[0] != 0 || value.loop[1] != 0;
+    };
     for (const std::vector<Operand>* side : {&op_->src, &op_->dst}) {
       for (const Operand& operand : *side) {
         if (varies(operand.rank)) return false;
@@ -208,8 +210,7 @@ class Checker {
           return false;
         const std::int64_t first = operand.chunk.offset;
         const std::int64_t last = (operand.chunk.modulus - 1) * operand.chunk.scale + first;
-        const std::int64_t present =
-            program_.chunks_of(operand.buffer, static_cast<int>(owner));
+        const std::int64_t present = program_.chunks_of(operand.buffer, static_cast<int>(owner));
         if (std::min(first, last) < 0 || std::max(first, last) > present - operand.chunks)
           return false;
       }

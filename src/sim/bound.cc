@@ -74,8 +74,8 @@ class Walk {
     std::unique_ptr<program::Cursor> cursor;
     Primitive primitive;
     bool loaded = false, done = false;
-    bool copies = false;  ///< a copy queue
-    bool bare = false;    ///< Kernel::bare
+    bool copies = false;       ///< a copy queue
+    bool bare = false;         ///< Kernel::bare
     std::int64_t members = 1;  ///< of its class
     std::int64_t waves = 1, grain = 16, unroll = 1;
     std::int32_t last_op = -1;
@@ -394,23 +394,6 @@ class Walk {
     for (const program::SemaphoreId id : p.semaphores) flag(agent, id, 1, time);
   }
 
-  // Data that LL readers wait for: when the first byte of each written range can have arrived.
-  using Ranges =
-      std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>>;  ///< begin -> (end, arrival)
-  static bool covered(const Ranges& ranges, std::int64_t begin, std::int64_t end,
-                      std::int64_t& arrival) {
-    arrival = INT64_MAX;
-    auto at = ranges.upper_bound(begin);
-    if (at != ranges.begin()) --at;
-    std::int64_t reached = begin;
-    for (; at != ranges.end() && at->first <= reached && reached < end; ++at) {
-      if (at->second.first <= reached) continue;
-      arrival = std::min(arrival, at->second.second);
-      reached = at->second.first;
-    }
-    return reached >= end;
-  }
-
   bool move(Agent& agent) {
     const Primitive& p = agent.primitive;
     const machine::GpuModel& model = machine_.model(agent.rank);
@@ -419,8 +402,8 @@ class Walk {
     for (const Span& span : p.src) {
       if (!is_packet(span.access)) continue;
       std::int64_t arrival = 0;
-      if (!covered(packets_[space(span.rank, span)], span.offset,
-                   span.offset + memory(span, p.bytes), arrival))
+      if (!packets_[space(span.rank, span)].covered(span.offset,
+                                                    span.offset + memory(span, p.bytes), arrival))
         return false;
       ready = std::max(ready, arrival + model.l2_latency.fs + latencies_.on_chip(agent.rank));
     }
@@ -457,8 +440,7 @@ class Walk {
         if (rest_batches > 0) agent.stores = std::max(agent.stores, agent.rest + there + back);
         if (is_packet(span.access)) {
           const std::int64_t at = std::max(first_store, ready) + there;
-          packets_[space(target, span)][span.offset] = {
-              span.offset + memory(span, p.bytes), at};
+          packets_[space(target, span)].add(span.offset, span.offset + memory(span, p.bytes), at);
         }
       }
     }
@@ -496,16 +478,9 @@ class Walk {
   std::map<program::SemaphoreId, std::int64_t> consumed_;
   std::map<program::SemaphoreId, std::int64_t> needed_;  ///< highest number of signals waited for
   std::map<program::SemaphoreId, std::set<int>> signallers_;  ///< ranks
-  struct Post {
-    int from = 0, to = 0;
-    std::int64_t bytes = 0;
-    bool flushed = false;
-    std::vector<std::pair<program::SemaphoreId, std::int64_t>>
-        signals;  ///< and how many came before
-  };
   std::vector<Post> posts_;
   std::map<std::pair<int, std::int32_t>, Round> rounds_;
-  std::map<std::tuple<int, std::int32_t, std::int64_t>, Ranges> packets_;
+  std::map<std::tuple<int, std::int32_t, std::int64_t>, PacketArrivals> packets_;
 };
 
 }  // namespace

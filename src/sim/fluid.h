@@ -90,9 +90,9 @@ class Fluid {
     bool loaded = false;
     std::deque<program::Primitive> pending;  ///< parts of a barrier behind it
     Blocked blocked = Blocked::over;
-    int stage = 0;           ///< of the present primitive
-    std::int64_t time = 0;   ///< how far it has got; not before the time of the run while it sleeps
-    Attribution spent{};     ///< sums to `time`
+    int stage = 0;          ///< of the present primitive
+    std::int64_t time = 0;  ///< how far it has got; not before the time of the run while it sleeps
+    Attribution spent{};    ///< sums to `time`
     std::int64_t op_began = -1;
     std::int32_t last_op = -1;
     std::int64_t waves = 1, movers = 1, grain = 16, unroll = 1, sharing = 1;
@@ -231,7 +231,7 @@ class Fluid {
   void advance(std::int32_t agent);
   bool interpret(std::int32_t agent);
   bool interpret_copy(std::int32_t agent);
-  bool fetch(Walker& walker);  ///< the next primitive; false at the end
+  bool fetch(Walker& walker);                      ///< the next primitive; false at the end
   const program::Primitive* peek(Walker& walker);  ///< the one behind the present one
   void pass(Walker& walker);
   void overhead(Walker& walker, const program::Primitive& primitive);

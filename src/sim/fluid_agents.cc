@@ -266,8 +266,7 @@ void Fluid::send(std::int32_t agent, int from, program::SemaphoreId id, std::int
   signal.increment = increment * std::max<std::int64_t>(1, members / semaphores_in(id));
   signal.members = members;
   signal.spent = spent;
-  const std::int64_t issue =
-      std::max<std::int64_t>(1, machine_.model(from).cu_issue_interval.fs);
+  const std::int64_t issue = std::max<std::int64_t>(1, machine_.model(from).cu_issue_interval.fs);
   charge(signal.spent, Reason::issue, issue);
   push(time + issue, Kind::depart, number);
 }
@@ -367,8 +366,8 @@ bool Fluid::wait(std::int32_t number) {
     return false;
   }
   if (walker.agent.kernel < 0) return true;
-  const int owner = primitive.semaphores.empty() ? walker.agent.rank
-                                                 : primitive.semaphores.front().rank;
+  const int owner =
+      primitive.semaphores.empty() ? walker.agent.rank : primitive.semaphores.front().rank;
   const Latency poll = ways_.load(walker.agent.rank, owner, false);
   charge(walker.spent, poll);
   walker.time += poll.fs;

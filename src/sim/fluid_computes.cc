@@ -118,8 +118,8 @@ void Fluid::start_computes(std::int32_t number, std::int64_t now) {
     const std::int64_t begin = std::max(now, step.ready);
     // It may have had its operands before an earlier step let it go on.
     charge(step.spent, Reason::compute, begin - step.ready);
-    const std::int64_t end =
-        std::max({begin + 1, use_units(walker, step.time, begin), limit_power(walker, step, begin)});
+    const std::int64_t end = std::max(
+        {begin + 1, use_units(walker, step.time, begin), limit_power(walker, step, begin)});
     charge(step.spent, Reason::compute, end - begin);
     push(end, Kind::computed, number);
   }
@@ -143,8 +143,7 @@ void Fluid::computed(std::int32_t number, std::int64_t now) {
   walker.steps.pop_front();
   ++walker.first_step;
   if (walker.blocked != Blocked::steps) return;
-  const bool computes = walker.loaded &&
-                        walker.present.kind == program::PrimitiveKind::compute;
+  const bool computes = walker.loaded && walker.present.kind == program::PrimitiveKind::compute;
   if (computes ? std::ssize(walker.steps) >= stages(walker) : !walker.steps.empty()) return;
   if (now > walker.time) {
     walker.time = now;

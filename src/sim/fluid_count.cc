@@ -67,8 +67,7 @@ std::vector<std::int64_t> spread(std::int64_t begin, std::int64_t count, std::in
 
 class Counter {
  public:
-  Counter(const machine::Machine& machine, const program::Program& program,
-          const Options& options)
+  Counter(const machine::Machine& machine, const program::Program& program, const Options& options)
       : machine_(machine),
         program_(program),
         fold_(machine, program, options, FoldBy::addresses),
@@ -115,8 +114,8 @@ class Counter {
   struct Way {
     int from = 0, to = 0;
     PathChoice choice;
-    bool certain = true;  ///< it ends before the program does
-    bool single = false;  ///< the pair has one path
+    bool certain = true;                 ///< it ends before the program does
+    bool single = false;                 ///< the pair has one path
     std::vector<Histogram> there, back;  ///< by path
     std::unordered_map<std::uint64_t, std::vector<std::int64_t>> spreads_of;  ///< by (line, count)
   };
@@ -203,8 +202,7 @@ void Counter::count(const Primitive& primitive) {
 void Counter::count_move(const Primitive& primitive) {
   std::int64_t per_thread = grain_;
   for (const auto* spans : {&primitive.src, &primitive.dst}) {
-    for (const Span& span : *spans)
-      per_thread = program::data_per_thread(span.access, per_thread);
+    for (const Span& span : *spans) per_thread = program::data_per_thread(span.access, per_thread);
   }
   const std::int64_t wave = per_thread * machine_.model(rank_).cu_wavefront_size;
   for (const Span& span : primitive.src) count_span(span, primitive, wave, true);
@@ -225,7 +223,8 @@ void Counter::count_span(const Span& span, const Primitive& primitive, std::int6
   };
   // The lines of LL128 are loaded again once their flags are seen.
   const int times = load && span.access == Access::ll128 ? 2 : 1;
-  const bool whole = begin % line_ == 0 && memory(wave) % line_ == 0 && memory_end(wave) == memory(wave);
+  const bool whole =
+      begin % line_ == 0 && memory(wave) % line_ == 0 && memory_end(wave) == memory(wave);
   const bool local = span.rank == rank_;
   for (int time = 0; time < times; ++time) {
     if (span.run == 0 && (whole || local)) {
@@ -260,8 +259,8 @@ void Counter::count_lines(const Span& span, std::int64_t from, std::int64_t to, 
       requests = span.rank < 0 ? 1 : (to - from) / line_;
       high = from + requests * line_;
     }
-    const std::int64_t sectors = (high - (requests - 1) * line_ + sector_ - 1) / sector_ -
-                                 (from) / sector_;
+    const std::int64_t sectors =
+        (high - (requests - 1) * line_ + sector_ - 1) / sector_ - (from) / sector_;
     const std::int64_t bytes = std::min(sectors * sector_, line_);
     if (span.rank < 0) {
       count_multicast(span, line, bytes, load);
@@ -340,7 +339,8 @@ void Counter::count_descriptor(const Primitive& primitive, bool queue) {
       bursts_ += members_;
       if (from != to) {
         if (!empty) injected_ += size * members_;
-        // A copy is known to be over when its flag was seen or somebody flushed: data of connections.
+        // A copy is known to be over when its flag was seen or somebody flushed: data of
+        // connections.
         const bool certain = !empty && !primitive.semaphores.empty() && program_.inbound > 0;
         add(way(from, to, certain), line * line_ / burst, 1, {size, packet}, {0, packet});
       }
@@ -387,8 +387,8 @@ void Counter::add(Way& way, std::int64_t line, std::int64_t requests, Size there
     way.back[path].add(back, 1);
     return;
   }
-  const std::uint64_t key = static_cast<std::uint64_t>(line) << 32 ^
-                            static_cast<std::uint64_t>(requests);
+  const std::uint64_t key =
+      static_cast<std::uint64_t>(line) << 32 ^ static_cast<std::uint64_t>(requests);
   std::vector<std::int64_t>& lines = way.spreads_of[key];
   if (lines.empty()) lines = spread(line, requests, paths);
   for (std::size_t path = 0; path < lines.size(); ++path) {

@@ -21,7 +21,8 @@ struct Carried {
                                                  ///< caches, polls and credits are 0
   std::int64_t hops = 0;                         ///< requests and answers that passed a link
   /// A bound of bandwidth by the same traffic: the busiest cut around a GPU or NIC, or link that
-  /// pairs of ranks without a choice take. Latency is 0. Left out is what may end after the program.
+  /// pairs of ranks without a choice take. Latency is 0. Left out is what may end after the
+  /// program.
   Bound bound;
 };
 

@@ -81,8 +81,8 @@ std::int32_t Fluid::engine_for(const Descriptor& descriptor) {
     number = static_cast<std::int32_t>(relative % std::max<std::int64_t>(1, model.dma_engines));
   }
   const std::int32_t rank_class = fold_.rank_class(descriptor.rank);
-  const auto [found, fresh] = engine_of_.try_emplace(
-      {rank_class, number}, static_cast<std::int32_t>(engines_.size()));
+  const auto [found, fresh] =
+      engine_of_.try_emplace({rank_class, number}, static_cast<std::int32_t>(engines_.size()));
   if (!fresh) return found->second;
   Engine& engine = engines_.emplace_back();
   engine.rank_class = rank_class;
@@ -130,9 +130,8 @@ void Fluid::begin_transfer(std::int32_t number, std::int64_t now) {
     transferred(number, id, engine.spent, now);
     return;
   }
-  const std::int64_t bytes = descriptor.bytes > 0
-                                 ? descriptor.bytes
-                                 : machine_.model(descriptor.rank).sector_size.count;
+  const std::int64_t bytes =
+      descriptor.bytes > 0 ? descriptor.bytes : machine_.model(descriptor.rank).sector_size.count;
   const std::int64_t bursts = (bytes + engine.burst - 1) / engine.burst;
   demands_.clear();
   if (descriptor.bytes > 0) {

@@ -20,8 +20,8 @@ std::int64_t memory_of(const Span& span, std::int64_t bytes) {
 
 /// The lower of two limits, of which 0 is none.
 void limit(std::int64_t& least, __int128 other) {
-  const auto value = static_cast<std::int64_t>(
-      std::clamp<__int128>(other, 1, std::int64_t{1} << 60));
+  const auto value =
+      static_cast<std::int64_t>(std::clamp<__int128>(other, 1, std::int64_t{1} << 60));
   if (least == 0 || value < least) least = value;
 }
 
@@ -94,7 +94,8 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
     if (out > 0) shared(total * model.noc_cu_rate.bytes_per_second / out);
   }
   const std::int64_t interval = std::max<std::int64_t>(1, model.cu_issue_interval.fs);
-  if (loads + stores > 0) shared(total * kSecond / (static_cast<__int128>(interval) * (loads + stores)));
+  if (loads + stores > 0)
+    shared(total * kSecond / (static_cast<__int128>(interval) * (loads + stores)));
   if (model.cu_max_outstanding > 0 && loads > 0 && load.fs > 0)
     shared(total * kSecond * model.cu_max_outstanding / (static_cast<__int128>(load.fs) * loads));
   if (primitive.src.size() > 1) {
@@ -142,8 +143,7 @@ bool Fluid::begin_move(std::int32_t number) {
   walker.batch = demands_of(walker, primitive, false);
   std::int64_t per_thread = walker.grain;
   for (const auto* spans : {&primitive.src, &primitive.dst}) {
-    for (const Span& span : *spans)
-      per_thread = program::data_per_thread(span.access, per_thread);
+    for (const Span& span : *spans) per_thread = program::data_per_thread(span.access, per_thread);
   }
   const std::int64_t wave = per_thread * model.cu_wavefront_size;
   const std::int64_t window = wave * walker.movers * walker.unroll;
@@ -153,9 +153,8 @@ bool Fluid::begin_move(std::int32_t number) {
                       : element == 2 ? model.cu_reduce_rate_2byte
                                      : model.cu_reduce_rate_1byte;
     const std::int64_t bytes = std::min(wave * walker.unroll, primitive.bytes);
-    walker.batch.add(
-        Reason::compute,
-        rate.time_for(bytes * static_cast<std::int64_t>(primitive.src.size() - 1)).fs);
+    walker.batch.add(Reason::compute,
+                     rate.time_for(bytes * static_cast<std::int64_t>(primitive.src.size() - 1)).fs);
   }
   // Wavefronts go through their batches one after the other: the last has its latency at the end.
   walker.batches = (primitive.bytes + window - 1) / window;
@@ -197,8 +196,8 @@ bool Fluid::begin_move(std::int32_t number) {
   // Its wavefronts go on once they have been through their own batches.
   std::int64_t busy = walker.batches * walker.batch.fs;
   if (own > 0)
-    busy = std::max(busy, static_cast<std::int64_t>(static_cast<__int128>(primitive.bytes) *
-                                                    kSecond / own));
+    busy = std::max(
+        busy, static_cast<std::int64_t>(static_cast<__int128>(primitive.bytes) * kSecond / own));
   charge(walker.spent, walker.batch, busy);
   walker.time += busy;
   return true;
@@ -213,8 +212,8 @@ bool Fluid::runs_ahead(Walker& walker) {
   };
   if (has_packets(walker.present)) return false;
   const Primitive* next = peek(walker);
-  return next != nullptr && next->kind == PrimitiveKind::move && !next->posted &&
-         next->bytes > 0 && !has_packets(*next);
+  return next != nullptr && next->kind == PrimitiveKind::move && !next->posted && next->bytes > 0 &&
+         !has_packets(*next);
 }
 
 /// Bytes that the slots of its compute unit let it leave behind: what is far holds them long.
@@ -347,8 +346,7 @@ void Fluid::announce(int rank, const Primitive& primitive, bool whole, std::int6
   for (const Span& span : primitive.dst) {
     if (!program::is_packet(span.access) || span.flag == 0) continue;
     const std::vector<int> one{span.rank};
-    const std::vector<int>& targets =
-        span.rank < 0 ? program_.groups[index(span.group)] : one;
+    const std::vector<int>& targets = span.rank < 0 ? program_.groups[index(span.group)] : one;
     for (const int target : targets) {
       Span there = span;
       there.rank = target;

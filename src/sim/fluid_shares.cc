@@ -52,9 +52,8 @@ std::int32_t Shares::start(const std::vector<Demand>& demands, std::int64_t byte
   for (const Demand& demand : demands) {
     const Resource& resource = resources_[index(demand.resource)];
     if (resource.capacity == 0 || demand.weight == 0) continue;
-    const auto same = std::find_if(flow.demands.begin(), flow.demands.end(), [&](const Demand& d) {
-      return d.resource == demand.resource;
-    });
+    const auto same = std::find_if(flow.demands.begin(), flow.demands.end(),
+                                   [&](const Demand& d) { return d.resource == demand.resource; });
     if (same == flow.demands.end()) {
       flow.demands.push_back(demand);
     } else {
@@ -189,8 +188,7 @@ void Shares::fill() {
       if (resource.active <= 0 || resource.left / resource.active > level) continue;
       for (const std::int32_t flow : resource.flows) {
         Flow& stopped = flows_[index(flow)];
-        if (!stopped.frozen)
-          freeze(stopped, static_cast<std::int64_t>(level), resource.reason);
+        if (!stopped.frozen) freeze(stopped, static_cast<std::int64_t>(level), resource.reason);
       }
     }
   }

@@ -140,8 +140,7 @@ TEST(Fluid, a_chain_of_transfers_takes_the_sum_of_its_parts) {
 TEST(Fluid, latencies_of_single_requests_are_those_of_the_reference) {
   // Nothing queues: only the look of polls and services on chip differ.
   const auto machine = distinct("switch:2");
-  const std::vector<std::vector<Ops>> load{
-      {{transfer(OpKind::copy, {at(1, kInput)}, {})}}, {}};
+  const std::vector<std::vector<Ops>> load{{{transfer(OpKind::copy, {at(1, kInput)}, {})}}, {}};
   const Result there = run(machine, load), here = run(machine, load, {}, fluid());
   EXPECT_NEAR(here.time.ns(), there.time.ns(), 40);
 }
@@ -154,8 +153,7 @@ TEST(Fluid, reports_waits_that_cannot_end) {
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.code(), ExitCode::deadlock);
     EXPECT_THAT(failure.what(), HasSubstr("rank 1 workgroup 0 op 1 (wait)"));
-    EXPECT_THAT(failure.what(),
-                HasSubstr("semaphore 'channel 2' of rank 1 to reach 1, it is 0"));
+    EXPECT_THAT(failure.what(), HasSubstr("semaphore 'channel 2' of rank 1 to reach 1, it is 0"));
   }
 }
 
@@ -233,9 +231,9 @@ TEST(Fold, a_ring_of_like_ranks_has_one_class_and_an_odd_link_undoes_it) {
   odd.link_classes.back().latency = Time::from_ns(3000);
   odd.links.front().link_class = 1;
   odd.forget_routes();
-  EXPECT_GT(Fold(odd, bound_built_in("all-reduce/ring", odd, MiB(3)), {}, FoldBy::time)
-                .rank_classes(),
-            8);
+  EXPECT_GT(
+      Fold(odd, bound_built_in("all-reduce/ring", odd, MiB(3)), {}, FoldBy::time).rank_classes(),
+      8);
   Options skewed;
   skewed.skew = {Time{}, Time::from_us(5)};
   EXPECT_GT(Fold(machine, ring, skewed, FoldBy::time).rank_classes(), 8);

@@ -27,8 +27,8 @@ void charge(Attribution& spent, const Latency& latency, std::int64_t fs) {
   std::int64_t left = fs;
   std::size_t largest = static_cast<std::size_t>(Reason::issue);
   for (std::size_t r = 0; r < kReasons && latency.fs > 0; ++r) {
-    const auto part = static_cast<std::int64_t>(static_cast<__int128>(latency.by_reason[r]) * fs /
-                                                latency.fs);
+    const auto part =
+        static_cast<std::int64_t>(static_cast<__int128>(latency.by_reason[r]) * fs / latency.fs);
     spent[r] += part;
     left -= part;
     if (latency.by_reason[r] > latency.by_reason[largest]) largest = r;
@@ -71,8 +71,7 @@ Ways::Ways(const machine::Machine& machine, const program::Program& program, con
       if (program.buffers[b].alias < 0)
         bytes += program.memory_bytes(static_cast<std::int32_t>(b), rank);
     footprint_.push_back(bytes);
-    l2_.push_back(
-        shares.add_resource(times(model.l2_slice_rate, model.l2_slices), Reason::l2));
+    l2_.push_back(shares.add_resource(times(model.l2_slice_rate, model.l2_slices), Reason::l2));
     const bool cached = model.msc_size.count > 0 && bytes <= model.msc_size.count;
     memory_.push_back(
         cached ? shares.add_resource(model.msc_rate, Reason::msc)
@@ -111,9 +110,9 @@ void Ways::at_operands(int rank, std::int64_t bytes, bool memory, std::int64_t t
   const std::size_t before = out.size();
   at_memory(rank, bytes, memory, total, members, out);
   if (model.gemm_l2_rate.is_ideal() || model.l2_slice_rate.is_ideal()) return;
-  out[before].weight = scaled(out[before].weight,
-                              model.l2_slice_rate.bytes_per_second * model.l2_slices,
-                              model.gemm_l2_rate.bytes_per_second);
+  out[before].weight =
+      scaled(out[before].weight, model.l2_slice_rate.bytes_per_second * model.l2_slices,
+             model.gemm_l2_rate.bytes_per_second);
 }
 
 // A class of links is entered once: several of them add up.
@@ -152,8 +151,8 @@ Latency Ways::over(int from, int to, std::int64_t payload) const {
       } else if (node.kind != machine::NodeKind::xpu) {
         latency.add(Reason::switch_, node.switch_model.latency.fs);
       } else if (h + 1 < path.size()) {
-        latency.add(Reason::io, 2 * machine_.models[index(machine_.gpu_models.front())]
-                                        .noc_io_latency.fs);
+        latency.add(Reason::io,
+                    2 * machine_.models[index(machine_.gpu_models.front())].noc_io_latency.fs);
       }
     }
     if (latency.fs > longest.fs) longest = latency;
@@ -225,8 +224,8 @@ Latency Ways::load(int rank, int owner, bool memory) {
   latency += acknowledgement(rank, owner);
   const machine::GpuModel& model = machine_.model(owner);
   if (memory) {
-    const bool cached = model.msc_size.count > 0 && footprint_[index(fold_.rank_class(owner))] <=
-                                                        model.msc_size.count;
+    const bool cached = model.msc_size.count > 0 &&
+                        footprint_[index(fold_.rank_class(owner))] <= model.msc_size.count;
     latency.add(cached ? Reason::msc : Reason::hbm,
                 cached ? model.msc_latency.fs : model.hbm_latency.fs);
   }
@@ -245,11 +244,10 @@ Latency Ways::group(int rank, std::int32_t group, bool load) const {
   const machine::Node& node = machine_.nodes[index(switches.front())];
   const auto lanes = machine_.lanes(machine_.gpus[index(rank)], switches.front());
   const machine::LinkClass& c = machine_.class_of(lanes.front());
-  const std::int64_t wire =
-      c.bandwidth.time_for(c.wire_bytes(load ? model.line_size.count : 0)).fs;
+  const std::int64_t wire = c.bandwidth.time_for(c.wire_bytes(load ? model.line_size.count : 0)).fs;
   latency.add(Reason::link, 4 * c.latency.fs + 2 * wire);
-  latency.add(Reason::switch_, 2 * node.switch_model.latency.fs +
-                                   (load ? node.switch_model.reduce_latency.fs : 0));
+  latency.add(Reason::switch_,
+              2 * node.switch_model.latency.fs + (load ? node.switch_model.reduce_latency.fs : 0));
   latency.add(Reason::io, 4 * model.noc_io_latency.fs);
   latency.add(Reason::l2, model.l2_latency.fs);
   return latency;
@@ -262,10 +260,10 @@ void Ways::add(const std::vector<Share>& shares, const machine::Machine& machine
     std::int64_t wire = bytes > 0 ? bytes : requests * control;
     if (share.link_class >= 0) {
       const machine::LinkClass& c = machine.link_classes[index(share.link_class)];
-      wire = bytes == 0 ? requests * c.wire_bytes(0)
-                        : bytes + requests * (c.wire_bytes((bytes + requests - 1) / requests,
-                                                           packet) -
-                                              (bytes + requests - 1) / requests);
+      wire = bytes == 0
+                 ? requests * c.wire_bytes(0)
+                 : bytes + requests * (c.wire_bytes((bytes + requests - 1) / requests, packet) -
+                                       (bytes + requests - 1) / requests);
     }
     out.push_back({share.resource, scaled(static_cast<__int128>(wire) * share.share, members,
                                           static_cast<__int128>(total) * share.links)});
@@ -304,8 +302,8 @@ void Ways::over_group(int rank, std::int32_t group, std::int64_t bytes, std::int
       add_shares(reverse_[index(down)], share, true, true, back);
     }
     if (load)
-      out.push_back({reduce_.at(node), scaled(static_cast<__int128>(bytes) * share,
-                                              std::ssize(members), total)});
+      out.push_back({reduce_.at(node),
+                     scaled(static_cast<__int128>(bytes) * share, std::ssize(members), total)});
   }
   const std::int64_t control = machine_.model(rank).noc_control_size.count;
   add(there, machine_, load ? 0 : bytes, requests, 0, total, 1, control, out);

@@ -55,8 +55,7 @@ class Ways {
   /// an answer without payload, or (`pulled`) asked for by one. `packet`: payload of a packet, 0
   /// the link's own.
   void over_links(int from, int to, std::int64_t bytes, std::int64_t requests, std::int64_t packet,
-                  bool pulled, std::int64_t total, std::int64_t members,
-                  std::vector<Demand>& out);
+                  bool pulled, std::int64_t total, std::int64_t members, std::vector<Demand>& out);
   /// The same through the switches of a multicast group, from or (loads) to `rank`.
   void over_group(int rank, std::int32_t group, std::int64_t bytes, std::int64_t requests,
                   bool load, std::int64_t total, std::vector<Demand>& out);
@@ -82,8 +81,8 @@ class Ways {
  private:
   struct Share {
     std::int32_t resource;
-    std::int64_t share;  ///< of a byte, times 2^20; of all links of the class, by one agent
-    std::int64_t links;  ///< in the class
+    std::int64_t share;       ///< of a byte, times 2^20; of all links of the class, by one agent
+    std::int64_t links;       ///< in the class
     std::int32_t link_class;  ///< of the machine; -1: a port, which carries no headers
   };
   struct Way {

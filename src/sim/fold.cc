@@ -173,9 +173,10 @@ void Refinement::add_ranks() {
       for (std::size_t i = 0; i < code.streams[s].size(); ++i) {
         const program::StreamItem& item = code.streams[s][i];
         const Colour place = mix(mix(s, i), static_cast<std::uint64_t>(item.kind));
-        ranks_.back() = mix(ranks_.back(), mix(place, static_cast<std::uint64_t>(item.duration.fs)));
-        Agent agent{rank, static_cast<std::int32_t>(s), static_cast<std::int32_t>(i), -1, item.index,
-                    -1};
+        ranks_.back() =
+            mix(ranks_.back(), mix(place, static_cast<std::uint64_t>(item.duration.fs)));
+        Agent agent{
+            rank, static_cast<std::int32_t>(s), static_cast<std::int32_t>(i), -1, item.index, -1};
         if (item.kind == program::StreamItem::Kind::engine) {
           fold_.members_.push_back(agent);
           agents_.push_back(place);
@@ -356,8 +357,8 @@ void Refinement::number() {
   fold_.folded_ = fold_.classes_.size() < fold_.members_.size();
 }
 
-Fold::Fold(const machine::Machine& machine, const program::Program& program,
-           const Options& options, FoldBy by) {
+Fold::Fold(const machine::Machine& machine, const program::Program& program, const Options& options,
+           FoldBy by) {
   if (by == FoldBy::time && addresses_matter(program)) by = FoldBy::nothing;
   if (!program.groups.empty()) by = FoldBy::nothing;
   if (Refinement(machine, program, options, by, *this).run()) return;

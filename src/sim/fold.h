@@ -73,7 +73,6 @@ class Fold {
   std::int64_t links_in(std::int32_t link_class) const { return links_in_[index(link_class)]; }
   std::int32_t link_classes() const { return static_cast<std::int32_t>(links_in_.size()); }
 
-
  private:
   Fold() = default;
   friend class Refinement;

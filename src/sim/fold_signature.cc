@@ -99,8 +99,8 @@ Colour Signatures::colour_of(const Op& op) const {
       const program::Buffer& buffer = program_.buffers[index(operand.buffer)];
       colour = mix(colour, static_cast<std::uint64_t>(operand.access));
       colour = mix(colour, static_cast<std::uint64_t>(buffer.kind));
-      for (const std::int64_t value : {operand.chunks, operand.run, operand.pitch,
-                                       static_cast<std::int64_t>(operand.group)})
+      for (const std::int64_t value :
+           {operand.chunks, operand.run, operand.pitch, static_cast<std::int64_t>(operand.group)})
         colour = mix(colour, static_cast<std::uint64_t>(value));
     }
   }
@@ -112,8 +112,8 @@ Colour Signatures::place_of(const Op& op, const Operand& operand, int rank) cons
   Affine chunk = operand.chunk;
   chunk.constant += chunk.rank * rank;
   chunk.rank = 0;
-  if (chunk.modulus > 0) chunk.constant = (chunk.constant % chunk.modulus + chunk.modulus) %
-                                          chunk.modulus;
+  if (chunk.modulus > 0)
+    chunk.constant = (chunk.constant % chunk.modulus + chunk.modulus) % chunk.modulus;
   return mix(mix_affine(static_cast<Colour>(operand.buffer) + 1, chunk),
              static_cast<std::uint64_t>(op.slice));
 }
@@ -123,9 +123,8 @@ bool Signatures::depends_on_loops(const Op& op) const {
   const auto by_peer = [](const ConnectionRef& reference) { return uses_loops(reference.peer); };
   return std::any_of(op.src.begin(), op.src.end(), by_rank) ||
          std::any_of(op.dst.begin(), op.dst.end(), by_rank) ||
-         std::any_of(op.semaphores.begin(), op.semaphores.end(), by_rank) ||
-         by_peer(op.send_to) || by_peer(op.recv_from) ||
-         std::any_of(op.more_from.begin(), op.more_from.end(), by_peer) ||
+         std::any_of(op.semaphores.begin(), op.semaphores.end(), by_rank) || by_peer(op.send_to) ||
+         by_peer(op.recv_from) || std::any_of(op.more_from.begin(), op.more_from.end(), by_peer) ||
          std::any_of(op.more_to.begin(), op.more_to.end(), by_peer);
 }
 
