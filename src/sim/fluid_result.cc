@@ -54,13 +54,14 @@ void Fluid::report_deadlock() const {
     for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
       const program::SemaphoreId id = primitive.semaphores[s];
       if (walker.blocked != Blocked::flags || walker.seen[s]) continue;
+      if (text.back() != ' ') text += ", ";
       text += id.index >= barrier_base_
                   ? "barrier " + std::to_string(id.index - barrier_base_)
                   : "semaphore '" + program_.semaphores[index(id.index)].name + "'";
       text += " of rank " + std::to_string(id.rank) + " to reach " +
               std::to_string(primitive.values[s]) + ", it is " +
               std::to_string(semaphores_[index(semaphore_class(id))].value) +
-              " and nobody will signal it; ";
+              " and nobody will signal it";
     }
     waits.error(text, {.file = program_.source, .pointer = op.where});
   }
