@@ -152,7 +152,7 @@ class Counter {
   int repetitions_ = 1;
   // Of the agent under way.
   int rank_ = 0;
-  std::int64_t members_ = 1, movers_ = 1, grain_ = 16;
+  std::int64_t members_ = 1, grain_ = 16;
   bool queue_ = false;
   std::vector<Way> ways_;
   std::int64_t loads_ = 0, stores_ = 0, flags_ = 0, remote_loads_ = 0, remote_stores_ = 0,
