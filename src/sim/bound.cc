@@ -12,7 +12,7 @@
 
 #include "program/primitive.h"
 #include "sim/bound_parts.h"
-#include "sim/fold.h"
+#include "sim/classes.h"
 #include "sim/index.h"
 #include "sim/simulate.h"
 
@@ -30,7 +30,7 @@ class Walk {
  public:
   /// With a fold only the first member of each class is walked, and only the latency is bounded.
   Walk(const machine::Machine& machine, const program::Program& program, const Options& options,
-       const Fold* fold = nullptr)
+       const Classes* fold = nullptr)
       : machine_(machine),
         program_(program),
         options_(options),
@@ -470,7 +470,7 @@ class Walk {
   const machine::Machine& machine_;
   const program::Program& program_;
   const Options& options_;
-  const Fold* fold_;
+  const Classes* fold_;
   Traffic traffic_;
   Latencies latencies_;
   std::vector<Agent> agents_;
@@ -491,7 +491,7 @@ Bound bound(const machine::Machine& machine, const program::Program& program,
 }
 
 Time latency_bound(const machine::Machine& machine, const program::Program& program,
-                   const Options& options, const Fold& fold) {
+                   const Options& options, const Classes& fold) {
   return Walk(machine, program, options, &fold).run().latency;
 }
 

@@ -15,7 +15,7 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 }  // namespace
 
 Fluid::Fluid(const machine::Machine& machine, const program::Program& program,
-             const Options& options, FoldBy by)
+             const Options& options, AlikeBy by)
     : machine_(machine),
       program_(program),
       options_(options),

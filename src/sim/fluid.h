@@ -1,7 +1,7 @@
 // The fluid engine: transfers are flows that share bandwidth max-min fairly, for screening.
 // docs/fluid.md says what it models and what it leaves out.
 //
-// One agent stands for a class of workgroups that behave alike (fold.h): it walks its primitives in
+// One agent stands for a class of workgroups that behave alike (classes.h): it walks its primitives in
 // order; a move is a flow with the latency of one request around it, everything else takes its
 // unloaded time. Events are few: one or two for each primitive of each class.
 #pragma once
@@ -20,7 +20,7 @@
 #include "program/primitive.h"
 #include "sim/fluid_shares.h"
 #include "sim/fluid_ways.h"
-#include "sim/fold.h"
+#include "sim/classes.h"
 #include "sim/pool.h"
 #include "sim/simulate.h"
 
@@ -29,14 +29,14 @@ namespace hemiola::sim {
 class Fluid {
  public:
   Fluid(const machine::Machine& machine, const program::Program& program, const Options& options,
-        FoldBy by);
+        AlikeBy by);
   Fluid(const Fluid&) = delete;
   Fluid& operator=(const Fluid&) = delete;
 
   /// Times, ends and attributions of all ranks; links and counters are left to count_requests().
   /// Nothing if a wait cannot end in classes: to be asked again unfolded, which then throws.
   std::optional<Result> run();
-  const Fold& fold() const { return fold_; }
+  const Classes& fold() const { return fold_; }
 
  private:
   enum class Kind : std::uint8_t {
@@ -304,7 +304,7 @@ class Fluid {
   const machine::Machine& machine_;
   const program::Program& program_;
   const Options& options_;
-  Fold fold_;
+  Classes fold_;
   Shares shares_;
   Ways ways_;
   std::vector<Walker> walkers_;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "program/primitive.h"
-#include "sim/fold.h"
+#include "sim/classes.h"
 
 namespace hemiola::sim {
 namespace {
@@ -70,7 +70,7 @@ class Counter {
   Counter(const machine::Machine& machine, const program::Program& program, const Options& options)
       : machine_(machine),
         program_(program),
-        fold_(machine, program, options, FoldBy::addresses),
+        fold_(machine, program, options, AlikeBy::addresses),
         reverse_(reverse_links(machine)),
         by_class_(index(fold_.link_classes())),
         certain_(index(fold_.link_classes()), 0),
@@ -142,7 +142,7 @@ class Counter {
 
   const machine::Machine& machine_;
   const program::Program& program_;
-  Fold fold_;
+  Classes fold_;
   std::vector<LinkId> reverse_;
   std::vector<Histogram> by_class_;  ///< over all links of the class
   /// For the bound: wire bytes over all links of the class, and those of pairs with one path.

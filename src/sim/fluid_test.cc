@@ -219,10 +219,10 @@ program::Program bound_built_in(const std::string& name, const machine::Machine&
   return program::bind(program, &machine, {program.next_legal_size(size, DataType::float32)});
 }
 
-TEST(Fold, a_ring_of_like_ranks_has_one_class_and_an_odd_link_undoes_it) {
+TEST(Classes, a_ring_of_like_ranks_has_one_class_and_an_odd_link_undoes_it) {
   const machine::Machine machine = machine::load("switch:16");
   const program::Program ring = bound_built_in("all-reduce/ring", machine, MiB(3));
-  const Fold fold(machine, ring, {}, FoldBy::time);
+  const Classes fold(machine, ring, {}, AlikeBy::time);
   EXPECT_EQ(fold.rank_classes(), 1);
   EXPECT_EQ(fold.agents().size(), 1U);
   EXPECT_EQ(fold.agents().front().members, std::ssize(fold.members()));
@@ -232,18 +232,18 @@ TEST(Fold, a_ring_of_like_ranks_has_one_class_and_an_odd_link_undoes_it) {
   odd.links.front().link_class = 1;
   odd.forget_routes();
   EXPECT_GT(
-      Fold(odd, bound_built_in("all-reduce/ring", odd, MiB(3)), {}, FoldBy::time).rank_classes(),
+      Classes(odd, bound_built_in("all-reduce/ring", odd, MiB(3)), {}, AlikeBy::time).rank_classes(),
       8);
   Options skewed;
   skewed.skew = {Time{}, Time::from_us(5)};
-  EXPECT_GT(Fold(machine, ring, skewed, FoldBy::time).rank_classes(), 8);
+  EXPECT_GT(Classes(machine, ring, skewed, AlikeBy::time).rank_classes(), 8);
 }
 
-TEST(Fold, classes_are_members_of_equal_number_and_rank) {
+TEST(Classes, classes_are_members_of_equal_number_and_rank) {
   for (const char* name : {"dgx-h100:2", "torus:4x4", "dgx-h100"}) {
     const machine::Machine machine = machine::load(name);
     const program::Program ring = bound_built_in("all-reduce/ring", machine, MiB(1));
-    const Fold fold(machine, ring, {}, FoldBy::time);
+    const Classes fold(machine, ring, {}, AlikeBy::time);
     std::int64_t members = 0;
     for (const AgentClass& agents : fold.agents()) {
       const std::int32_t rank_class = fold.rank_class(agents.first.rank);
@@ -256,14 +256,14 @@ TEST(Fold, classes_are_members_of_equal_number_and_rank) {
 }
 
 // What classes stand for: dispatch alone tells the members of a class apart.
-TEST(Fold, folded_and_unfolded_runs_take_the_same_time_but_for_dispatch) {
+TEST(Classes, folded_and_unfolded_runs_take_the_same_time_but_for_dispatch) {
   for (const char* name : {"switch:8", "torus:2x4", "dgx-h100"}) {
     const machine::Machine machine =
         machine::load(name, {.set = {{"gpu.dispatch.interval", "1 fs"}}});
     const program::Program ring = bound_built_in("all-reduce/ring", machine, MiB(1));
     const Options options;
-    Fluid folded(machine, ring, options, FoldBy::time),
-        unfolded(machine, ring, options, FoldBy::nothing);
+    Fluid folded(machine, ring, options, AlikeBy::time),
+        unfolded(machine, ring, options, AlikeBy::nothing);
     EXPECT_TRUE(folded.fold().folded());
     EXPECT_FALSE(unfolded.fold().folded());
     const double a = folded.run()->time.ns(), b = unfolded.run()->time.ns();

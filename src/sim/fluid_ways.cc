@@ -36,7 +36,7 @@ void charge(Attribution& spent, const Latency& latency, std::int64_t fs) {
   spent[largest] += left;
 }
 
-Ways::Ways(const machine::Machine& machine, const program::Program& program, const Fold& fold,
+Ways::Ways(const machine::Machine& machine, const program::Program& program, const Classes& fold,
            Shares& shares)
     : machine_(machine), program_(program), fold_(fold), reverse_(reverse_links(machine)) {
   link_resource_.assign(index(fold.link_classes()), -1);

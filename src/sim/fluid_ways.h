@@ -11,7 +11,7 @@
 #include "machine/machine.h"
 #include "program/primitive.h"
 #include "sim/fluid_shares.h"
-#include "sim/fold.h"
+#include "sim/classes.h"
 
 namespace hemiola::sim {
 
@@ -41,7 +41,7 @@ inline void charge(Attribution& spent, Reason reason, std::int64_t fs) {
 
 class Ways {
  public:
-  Ways(const machine::Machine& machine, const program::Program& program, const Fold& fold,
+  Ways(const machine::Machine& machine, const program::Program& program, const Classes& fold,
        Shares& shares);
 
   /// What `bytes` of memory cost at the L2 of a rank, and behind it if `memory`; per byte of a flow
@@ -104,7 +104,7 @@ class Ways {
 
   const machine::Machine& machine_;
   const program::Program& program_;
-  const Fold& fold_;
+  const Classes& fold_;
   std::vector<machine::LinkId> reverse_;
   std::vector<std::int32_t> link_resource_, port_out_, port_in_;  ///< by class of links
   std::vector<std::int32_t> l2_, memory_;                         ///< by class of ranks

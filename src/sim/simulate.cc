@@ -60,7 +60,7 @@ Time ideal_time(const machine::Machine& machine, const program::Program& program
 }
 
 // Whether a fold may stand for all in the bound: barriers and shared semaphores count their users.
-bool bounds_by_class(const program::Program& program, const Fold& fold) {
+bool bounds_by_class(const program::Program& program, const Classes& fold) {
   return fold.folded() && program.barriers == 0 &&
          std::none_of(program.semaphores.begin(), program.semaphores.end(),
                       [](const program::Semaphore& semaphore) { return semaphore.shared; });
@@ -70,10 +70,10 @@ bool bounds_by_class(const program::Program& program, const Fold& fold) {
 Result run_fluid(const machine::Machine& machine, const program::Program& program,
                  const Options& options) {
   auto fluid = std::make_unique<Fluid>(machine, program, options,
-                                       options.fold ? FoldBy::time : FoldBy::nothing);
+                                       options.fold ? AlikeBy::time : AlikeBy::nothing);
   std::optional<Result> result = fluid->run();
   if (!result) {  // what waits, and for whom, is said of all ranks
-    fluid = std::make_unique<Fluid>(machine, program, options, FoldBy::nothing);
+    fluid = std::make_unique<Fluid>(machine, program, options, AlikeBy::nothing);
     result = fluid->run();
   }
   Carried carried = count_requests(machine, program, options);

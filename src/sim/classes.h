@@ -33,18 +33,18 @@ struct AgentClass {
   std::int64_t members = 0;
 };
 
-enum class FoldBy : std::uint8_t {
+enum class AlikeBy : std::uint8_t {
   time,       ///< addresses do not matter
   addresses,  ///< members also touch the same lines of others' memory, where lines choose paths
   nothing     ///< every rank, workgroup and semaphore is its own class; links may share one
 };
 
-class Fold {
+class Classes {
  public:
   /// A bound program. Irregular ones, and those that say in their addresses who waits for what
   /// (packets outside FIFOs, multicast), are not folded by time; see folded().
-  Fold(const machine::Machine& machine, const program::Program& program, const Options& options,
-       FoldBy by);
+  Classes(const machine::Machine& machine, const program::Program& program, const Options& options,
+       AlikeBy by);
 
   bool folded() const { return folded_; }
   const std::vector<AgentClass>& agents() const { return classes_; }
@@ -74,7 +74,7 @@ class Fold {
   std::int32_t link_classes() const { return static_cast<std::int32_t>(links_in_.size()); }
 
  private:
-  Fold() = default;
+  Classes() = default;
   friend class Refinement;
   bool folded_ = false;
   std::size_t semaphores_ = 0;  ///< of a rank
@@ -92,7 +92,7 @@ class Fold {
 
 /// The latency of bound(), from one member of each class.
 Time latency_bound(const machine::Machine& machine, const program::Program& program,
-                   const Options& options, const Fold& fold);
+                   const Options& options, const Classes& fold);
 
 /// The paths of what a rank sends to another: all, or over a network the one that the pair takes.
 struct PathChoice {

@@ -6,7 +6,7 @@
 
 #include "machine/machine.h"
 #include "program/program.h"
-#include "sim/fold.h"
+#include "sim/classes.h"
 
 namespace hemiola::sim {
 
@@ -31,7 +31,7 @@ struct Reference {
 /// the same ranks.
 class Signatures {
  public:
-  Signatures(const machine::Machine& machine, const program::Program& program, FoldBy by);
+  Signatures(const machine::Machine& machine, const program::Program& program, AlikeBy by);
 
   /// Of everything that is the same on all ranks that run the body: kinds, sizes, slices, counts.
   Colour body(std::int32_t body) const { return bodies_[static_cast<std::size_t>(body)]; }
@@ -49,7 +49,7 @@ class Signatures {
 
   const machine::Machine& machine_;
   const program::Program& program_;
-  FoldBy by_;
+  AlikeBy by_;
   std::vector<Colour> bodies_;
 };
 

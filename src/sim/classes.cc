@@ -1,6 +1,6 @@
 // Colour refinement of agents, ranks, semaphores, pairs of ranks and links.
 
-#include "sim/fold.h"
+#include "sim/classes.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sim/fold_signature.h"
+#include "sim/class_signature.h"
 
 namespace hemiola::sim {
 namespace {
@@ -81,7 +81,7 @@ std::vector<LinkId> reverse_links(const machine::Machine& machine) {
 class Refinement {
  public:
   Refinement(const machine::Machine& machine, const program::Program& program,
-             const Options& options, FoldBy by, Fold& fold)
+             const Options& options, AlikeBy by, Classes& fold)
       : machine_(machine), program_(program), options_(options), by_(by), fold_(fold) {}
 
   /// False if it did not come to rest, or there is too much to look at.
@@ -124,13 +124,13 @@ class Refinement {
   Colour colour_of_rank(int rank) const;
   Colour colour_of_kernel(const program::Kernel& kernel, std::size_t workgroup,
                           const machine::GpuModel& model) const;
-  bool alone() const { return by_ == FoldBy::nothing; }
+  bool alone() const { return by_ == AlikeBy::nothing; }
 
   const machine::Machine& machine_;
   const program::Program& program_;
   const Options& options_;
-  FoldBy by_;
-  Fold& fold_;
+  AlikeBy by_;
+  Classes& fold_;
   std::vector<Colour> agents_, ranks_, semaphores_, pairs_, links_;
   std::vector<Use> uses_;
   std::vector<Step> steps_;
@@ -252,7 +252,7 @@ void Refinement::add_paths() {
       for (std::int32_t p = choice.first; p < choice.first + choice.count; ++p) {
         const auto path = routes.path(p);
         for (std::size_t h = 0; h < path.size(); ++h) {
-          const auto which = by_ == FoldBy::addresses ? static_cast<Colour>(p) : 0;
+          const auto which = by_ == AlikeBy::addresses ? static_cast<Colour>(p) : 0;
           const Colour place = ((which << 16) + h) * 4 + (back ? 2 : 0) + 1;
           steps_.push_back({pair, path[h], place});
           steps_.push_back({pair, reverse[index(path[h])], place + 1});
@@ -357,13 +357,13 @@ void Refinement::number() {
   fold_.folded_ = fold_.classes_.size() < fold_.members_.size();
 }
 
-Fold::Fold(const machine::Machine& machine, const program::Program& program, const Options& options,
-           FoldBy by) {
-  if (by == FoldBy::time && addresses_matter(program)) by = FoldBy::nothing;
-  if (!program.groups.empty()) by = FoldBy::nothing;
+Classes::Classes(const machine::Machine& machine, const program::Program& program, const Options& options,
+           AlikeBy by) {
+  if (by == AlikeBy::time && addresses_matter(program)) by = AlikeBy::nothing;
+  if (!program.groups.empty()) by = AlikeBy::nothing;
   if (Refinement(machine, program, options, by, *this).run()) return;
-  *this = Fold();
-  if (by != FoldBy::nothing && Refinement(machine, program, options, FoldBy::nothing, *this).run())
+  *this = Classes();
+  if (by != AlikeBy::nothing && Refinement(machine, program, options, AlikeBy::nothing, *this).run())
     return;
   throw Failure("the engine fluid takes programs of at most " + std::to_string(kMostReferences) +
                     " uses of other ranks' memory and semaphores",

@@ -1,6 +1,6 @@
 // Signatures of agents.
 
-#include "sim/fold_signature.h"
+#include "sim/class_signature.h"
 
 #include <algorithm>
 
@@ -38,7 +38,7 @@ std::int64_t slice_bytes(std::int64_t bytes, std::int64_t unit, const Op& op) {
 
 }  // namespace
 
-Signatures::Signatures(const machine::Machine& machine, const program::Program& program, FoldBy by)
+Signatures::Signatures(const machine::Machine& machine, const program::Program& program, AlikeBy by)
     : machine_(machine), program_(program), by_(by) {
   for (const program::Body& body : program.bodies) {
     Colour colour = body.ops.size();
@@ -133,7 +133,7 @@ void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<
   const auto own = static_cast<int>(at.rank);
   std::uint64_t position = 0;
   const auto spread = [&](int peer) {
-    return by_ == FoldBy::addresses && peer != own && machine_.routes(own, peer).count > 1;
+    return by_ == AlikeBy::addresses && peer != own && machine_.routes(own, peer).count > 1;
   };
   const auto memory = [&](int peer) {
     const Colour here = mix(label, ++position);
@@ -153,7 +153,7 @@ void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<
       const auto peer = static_cast<int>(operand.rank(at));
       memory(peer);
       const bool aligned = program_.chunk_bytes % machine_.model(0).line_size.count == 0;
-      if (by_ == FoldBy::addresses && peer != own && (spread(peer) || !aligned || op.slices > 1))
+      if (by_ == AlikeBy::addresses && peer != own && (spread(peer) || !aligned || op.slices > 1))
         colour = mix(colour, place_of(op, operand, own));
     }
   }
