@@ -84,11 +84,12 @@ void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iter
 
 sim::Options engine_options(const EngineOptions& options, int least_iterations) {
   constexpr std::int64_t kMostRepetitions = 1'000'000;
-  if (choice_value("--engine", options.engine, {"reference", "line", "fluid"}) == "fluid")
-    throw Failure("comes with a later version", SourceLocation{.file = "--engine fluid"},
-                  "use --engine line or --engine reference");
+  const std::string engine =
+      choice_value("--engine", options.engine, {"reference", "line", "fluid"});
   const bool graph = choice_value("--launch", options.launch, {"graph", "stream"}) == "graph";
-  return {.engine = options.engine == "line" ? sim::Engine::line : sim::Engine::reference,
+  return {.engine = engine == "line"    ? sim::Engine::line
+                    : engine == "fluid" ? sim::Engine::fluid
+                                        : sim::Engine::reference,
           .launch = graph ? sim::Launch::graph : sim::Launch::stream,
           .warmup = static_cast<int>(count_value("--warmup", options.warmup, 0, kMostRepetitions)),
           .iterations = static_cast<int>(

@@ -177,6 +177,10 @@ class Checker {
   /// The operation at all loop indices that matter.
   void check_everywhere(const std::vector<const Op*>& loops) {
     check_shape(loops);
+    if (alike_in_loops()) {
+      check_here();
+      return;
+    }
     std::array<Extent, 2> extents;
     for (std::size_t level = 0; level < loops.size(); ++level)
       extents[level] = extent(*loops[level], level);
@@ -187,6 +191,36 @@ class Checker {
       });
     });
     at_.loop = {};
+  }
+
+  /// Whether all iterations refer to the same ranks, and to chunks that are there whatever the
+  /// counters are: then one stands for all. Rings have thousands of them.
+  bool alike_in_loops() const {
+    const auto varies = [](const Affine& value) {
+      return value.loop[0] != 0 || value.loop[1] != 0;
+    };
+    for (const std::vector<Operand>* side : {&op_->src, &op_->dst}) {
+      for (const Operand& operand : *side) {
+        if (varies(operand.rank)) return false;
+        if (!varies(operand.chunk)) continue;
+        const std::int64_t owner = operand.rank(at_);
+        if (operand.chunk.modulus <= 0 || operand.run != 0 || is_multicast(operand.access) ||
+            owner < 0 || owner >= program_.ranks ||
+            !in_range(operand.buffer, program_.buffers.size()))
+          return false;
+        const std::int64_t first = operand.chunk.offset;
+        const std::int64_t last = (operand.chunk.modulus - 1) * operand.chunk.scale + first;
+        const std::int64_t present = program_.chunks_of(operand.buffer, static_cast<int>(owner));
+        if (std::min(first, last) < 0 || std::max(first, last) > present - operand.chunks)
+          return false;
+      }
+    }
+    const auto peer_varies = [&](const ConnectionRef& one) { return varies(one.peer); };
+    return std::none_of(op_->semaphores.begin(), op_->semaphores.end(),
+                        [&](const SemaphoreRef& ref) { return varies(ref.rank); }) &&
+           !peer_varies(op_->send_to) && !peer_varies(op_->recv_from) &&
+           std::none_of(op_->more_to.begin(), op_->more_to.end(), peer_varies) &&
+           std::none_of(op_->more_from.begin(), op_->more_from.end(), peer_varies);
   }
 
   Extent extent(const Op& loop, std::size_t level) const {

@@ -13,6 +13,7 @@
 #include "program/primitive.h"
 #include "sim/bound.h"
 #include "sim/bound_parts.h"
+#include "sim/classes.h"
 #include "sim/fold.h"
 #include "sim/index.h"
 #include "sim/simulate.h"
@@ -29,26 +30,44 @@ using program::Span;
 /// and counts traffic and unloaded time.
 class Walk {
  public:
+  /// The ranks of a fold, at whose addresses all find what is theirs.
   Walk(const machine::Machine& machine, const program::Program& program, const Options& options,
        const Addresses& addresses, int period)
       : machine_(machine),
         program_(program),
         options_(options),
-        addresses_(addresses),
+        addresses_(&addresses),
         period_(period),
+        traffic_(machine),
+        latencies_(machine, program) {}
+  /// The first member of each class; only the latency is bounded.
+  Walk(const machine::Machine& machine, const program::Program& program, const Options& options,
+       const Classes& classes)
+      : machine_(machine),
+        program_(program),
+        options_(options),
+        classes_(&classes),
+        period_(program.ranks),
         traffic_(machine),
         latencies_(machine, program) {}
 
   Bound run() {
-    for (int rank = 0; rank < period_; ++rank) add_rank(rank);
+    if (classes_ != nullptr) {
+      for (const AgentClass& agents : classes_->agents()) add_class(agents);
+    } else {
+      for (int rank = 0; rank < period_; ++rank) add_rank(rank);
+    }
     bool moved = true;
     while (moved) {
       moved = false;
       for (std::size_t a = 0; a < agents_.size(); ++a) moved = advance(agents_[a]) || moved;
     }
-    count_posts();
-    traffic_.repeat(period_, program_.ranks);
-    Bound bound = traffic_.bound();
+    Bound bound;
+    if (classes_ == nullptr) {
+      count_posts();
+      traffic_.repeat(period_, program_.ranks);
+      bound = traffic_.bound();
+    }
     bound.moved_bytes = moved_bytes_;
     const bool complete =
         std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.done; });
@@ -70,8 +89,9 @@ class Walk {
     std::unique_ptr<program::Cursor> cursor;
     Primitive primitive;
     bool loaded = false, done = false;
-    bool copies = false;  ///< a copy queue
-    bool bare = false;    ///< Kernel::bare
+    bool copies = false;       ///< a copy queue
+    bool bare = false;         ///< Kernel::bare
+    std::int64_t members = 1;  ///< of its class
     std::int64_t waves = 1, grain = 16, unroll = 1;
     std::int32_t last_op = -1;
     std::int64_t lead = 0, rest = 0;  ///< time of the lead wavefront, of the others
@@ -87,45 +107,77 @@ class Walk {
     std::size_t after = SIZE_MAX;  ///< agents of the kernel before, in the stream
   };
 
-  void add_rank(int rank) {
+  std::int64_t start_of(int rank) const {
     const machine::GpuModel& model = machine_.model(rank);
     const std::int64_t skew =
         index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0;
-    const std::int64_t start =
-        skew + (options_.launch == Launch::graph ? model.launch_graph_latency.fs
-                                                 : model.launch_stream_latency.fs);
+    return skew + (options_.launch == Launch::graph ? model.launch_graph_latency.fs
+                                                    : model.launch_stream_latency.fs);
+  }
+
+  void add_rank(int rank) {
     for (const program::Stream& stream :
          program_.codes[index(program_.code_of[index(rank)])].streams) {
       for (const program::StreamItem& item : stream) {
-        if (item.kind == program::StreamItem::Kind::engine) {
-          Agent agent;
-          agent.rank = rank;
-          agent.copies = true;
-          agent.cursor = std::make_unique<program::Cursor>(program_, rank, item.index);
-          agent.lead = agent.rest = start;
-          agents_.push_back(std::move(agent));
-        }
+        if (item.kind == program::StreamItem::Kind::engine) add_queue(rank, item.index);
         if (item.kind != program::StreamItem::Kind::kernel) continue;
         const program::Kernel& kernel = program_.kernels[index(item.index)];
-        for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
-          Agent agent;
-          agent.rank = rank;
-          agent.cursor = std::make_unique<program::Cursor>(program_, rank, kernel.bodies[w]);
-          agent.waves =
-              (kernel.threads_in(w) + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
-          agent.posts_apart = kernel.posts_apart && agent.waves > 1;
-          if (agent.posts_apart) --agent.waves;
-          agent.grain = kernel.grain;
-          agent.bare = kernel.bare;
-          agent.unroll =
-              std::max<std::int64_t>(1, kernel.unroll > 0 ? kernel.unroll : model.cu_unroll);
-          agent.lead = agent.rest = agent.poster =
-              start + static_cast<std::int64_t>(w) * model.dispatch_interval.fs +
-              model.dispatch_latency.fs;
-          agents_.push_back(std::move(agent));
-        }
+        for (std::size_t w = 0; w < kernel.bodies.size(); ++w) add_workgroup(rank, kernel, w);
       }
     }
+  }
+
+  void add_class(const AgentClass& agents) {
+    const sim::Agent& first = agents.first;
+    if (first.kernel < 0) {
+      add_queue(first.rank, first.body);
+    } else {
+      add_workgroup(first.rank, program_.kernels[index(first.kernel)], index(first.workgroup));
+    }
+    agents_.back().members = agents.members;
+  }
+
+  void add_queue(int rank, std::int32_t body) {
+    Agent agent;
+    agent.rank = rank;
+    agent.copies = true;
+    agent.cursor = std::make_unique<program::Cursor>(program_, rank, body);
+    agent.lead = agent.rest = start_of(rank);
+    agents_.push_back(std::move(agent));
+  }
+
+  void add_workgroup(int rank, const program::Kernel& kernel, std::size_t w) {
+    const machine::GpuModel& model = machine_.model(rank);
+    Agent agent;
+    agent.rank = rank;
+    agent.cursor = std::make_unique<program::Cursor>(program_, rank, kernel.bodies[w]);
+    agent.waves = (kernel.threads_in(w) + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
+    agent.posts_apart = kernel.posts_apart && agent.waves > 1;
+    if (agent.posts_apart) --agent.waves;
+    agent.grain = kernel.grain;
+    agent.bare = kernel.bare;
+    agent.unroll = std::max<std::int64_t>(1, kernel.unroll > 0 ? kernel.unroll : model.cu_unroll);
+    agent.lead = agent.rest = agent.poster =
+        start_of(rank) + static_cast<std::int64_t>(w) * model.dispatch_interval.fs +
+        model.dispatch_latency.fs;
+    agents_.push_back(std::move(agent));
+  }
+
+  /// What stands for it: in a fold the one of rank modulo period. Semaphores of a class are one; of
+  /// the members of a class equally many signal each.
+  program::SemaphoreId key(program::SemaphoreId id) const {
+    return classes_ == nullptr ? program::SemaphoreId{id.rank % period_, id.index}
+                               : program::SemaphoreId{0, classes_->semaphore_class(id)};
+  }
+  std::int64_t signals(const Agent& agent, program::SemaphoreId id) const {
+    if (classes_ == nullptr) return 1;
+    const std::int64_t alike = classes_->semaphores_in(classes_->semaphore_class(id));
+    return std::max<std::int64_t>(1, agent.members / alike);
+  }
+  void arrive(const Agent& agent, program::SemaphoreId id, std::int64_t value, std::int64_t at) {
+    signallers_[key(id)].insert((agent.rank - id.rank + program_.ranks) % program_.ranks);
+    auto& arrivals = arrivals_[key(id)];
+    arrivals.insert(arrivals.end(), index(value * signals(agent, id)), at);
   }
 
   // Interprets primitives until one has to wait; true if any was done.
@@ -179,14 +231,14 @@ class Walk {
         return true;
       case PrimitiveKind::signal:
         if (p.swap) {  // by the access that ended the wait before it
-          for (const program::SemaphoreId id : p.semaphores) signal(agent.rank, id, agent.accepted);
+          for (const program::SemaphoreId id : p.semaphores) arrive(agent, id, 1, agent.accepted);
           return true;
         }
         if (agent.posts_apart) std::swap(agent.lead, agent.poster);
         overhead(agent, false);
         if (p.release) release(agent);
         for (std::size_t s = 0; s < p.semaphores.size(); ++s)
-          flag(agent.rank, p.semaphores[s], p.values[s], agent.lead);
+          flag(agent, p.semaphores[s], p.values[s], agent.lead);
         if (agent.posts_apart) std::swap(agent.lead, agent.poster);
         return true;
       case PrimitiveKind::wait: {
@@ -232,7 +284,7 @@ class Walk {
   bool reached(const Primitive& p, std::int64_t& seen) {
     for (std::size_t s = 0; s < p.semaphores.size(); ++s) {
       const std::int64_t initial = program_.semaphores[index(p.semaphores[s].index)].initial;
-      const program::SemaphoreId id = home(p.semaphores[s]);
+      const program::SemaphoreId id = key(p.semaphores[s]);
       auto& arrivals = arrivals_[id];
       const std::int64_t needed = p.values[s] - initial + (p.consume ? consumed_[id] : 0);
       if (static_cast<std::int64_t>(arrivals.size()) < needed) return false;
@@ -244,7 +296,7 @@ class Walk {
                                 : arrivals[index(needed - 1)]);
     }
     for (const program::SemaphoreId id : p.semaphores) {
-      if (p.consume) ++consumed_[home(id)];
+      if (p.consume) ++consumed_[key(id)];
     }
     return true;
   }
@@ -264,14 +316,14 @@ class Walk {
           agent.lead += model.dma_control_latency.fs + model.dma_schedule_latency.fs +
                         model.dma_sync_latency.fs;
         agent.lead += latencies_.links(from, to, 1);
-        for (const program::SemaphoreId id : p.semaphores) signal(agent.rank, id, agent.lead);
+        for (const program::SemaphoreId id : p.semaphores) arrive(agent, id, 1, agent.lead);
         return true;
       }
       case PrimitiveKind::signal:
         for (std::size_t s = 0; s < p.semaphores.size(); ++s) {
           const std::int64_t at =
               agent.lead + latencies_.links(agent.rank, p.semaphores[s].rank, 0);
-          for (std::int64_t v = 0; v < p.values[s]; ++v) signal(agent.rank, p.semaphores[s], at);
+          arrive(agent, p.semaphores[s], p.values[s], at);
         }
         return true;
       case PrimitiveKind::wait: {
@@ -283,16 +335,6 @@ class Walk {
       default:
         return true;
     }
-  }
-
-  // What stands for it (sim/fold.h).
-  program::SemaphoreId home(program::SemaphoreId id) const { return {id.rank % period_, id.index}; }
-  std::tuple<int, std::int32_t, std::int64_t> key(int rank, const Span& span) const {
-    return {rank % period_, span.buffer, span.flag};
-  }
-  void signal(int from, program::SemaphoreId id, std::int64_t at) {
-    signallers_[home(id)].insert((from - id.rank + program_.ranks) % program_.ranks);
-    arrivals_[home(id)].push_back(at);
   }
 
   struct Round {
@@ -326,7 +368,7 @@ class Walk {
     std::set<std::pair<int, int>> awaited;
     for (auto post = posts_.rbegin(); post != posts_.rend(); ++post) {
       for (const auto& [id, ordinal] : post->signals) {
-        if (needed_[home(id)] > ordinal) awaited.insert({post->from, post->to});
+        if (needed_[key(id)] > ordinal) awaited.insert({post->from, post->to});
       }
       if (post->flushed) awaited.insert({post->from, post->to});
       if (awaited.contains({post->from, post->to}))
@@ -334,10 +376,10 @@ class Walk {
     }
   }
 
-  void flag(int from, program::SemaphoreId id, std::int64_t value, std::int64_t at) {
+  void flag(const Agent& agent, program::SemaphoreId id, std::int64_t value, std::int64_t at) {
+    const int from = agent.rank;
     const std::int64_t sector = machine_.model(from).sector_size.count;
-    const std::int64_t arrival = at + latencies_.store_arrival(from, id.rank, sector);
-    for (std::int64_t v = 0; v < value; ++v) signal(from, id, arrival);
+    arrive(agent, id, value, at + latencies_.store_arrival(from, id.rank, sector));
     traffic_.add(from, id.rank, sector, 1);
     traffic_.add(id.rank, from, 0, 1);
   }
@@ -354,7 +396,7 @@ class Walk {
                         (p.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
     Post record{agent.rank, to, std::max<std::int64_t>(1, p.bytes * factor), false, {}};
     for (const program::SemaphoreId id : p.semaphores) {
-      record.signals.emplace_back(id, static_cast<std::int64_t>(arrivals_[home(id)].size()));
+      record.signals.emplace_back(id, static_cast<std::int64_t>(arrivals_[key(id)].size()));
     }
     if (to != agent.rank && (p.remote || p.bytes > 0)) {
       agent.posts.push_back(posts_.size());
@@ -362,7 +404,7 @@ class Walk {
     }
     if (p.remote) {  // the flag is written at the destination, behind the last packet
       time += latencies_.links(agent.rank, to, 1);
-      for (const program::SemaphoreId id : p.semaphores) signal(agent.rank, id, time);
+      for (const program::SemaphoreId id : p.semaphores) arrive(agent, id, 1, time);
       agent.posted = std::max(agent.posted, time + latencies_.links(to, agent.rank, 0));
       return;
     }
@@ -370,24 +412,7 @@ class Walk {
       time += latencies_.links(agent.rank, to, 1) + latencies_.links(to, agent.rank, 0);
     }
     agent.posted = std::max(agent.posted, time);
-    for (const program::SemaphoreId id : p.semaphores) flag(agent.rank, id, 1, time);
-  }
-
-  // Data that LL readers wait for: when the first byte of each written range can have arrived.
-  using Ranges =
-      std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>>;  ///< begin -> (end, arrival)
-  static bool covered(const Ranges& ranges, std::int64_t begin, std::int64_t end,
-                      std::int64_t& arrival) {
-    arrival = INT64_MAX;
-    auto at = ranges.upper_bound(begin);
-    if (at != ranges.begin()) --at;
-    std::int64_t reached = begin;
-    for (; at != ranges.end() && at->first <= reached && reached < end; ++at) {
-      if (at->second.first <= reached) continue;
-      arrival = std::min(arrival, at->second.second);
-      reached = at->second.first;
-    }
-    return reached >= end;
+    for (const program::SemaphoreId id : p.semaphores) flag(agent, id, 1, time);
   }
 
   bool move(Agent& agent) {
@@ -398,8 +423,8 @@ class Walk {
     for (const Span& span : p.src) {
       if (!is_packet(span.access)) continue;
       std::int64_t arrival = 0;
-      if (!covered(packets_[key(span.rank, span)], addresses_.offset_of(span),
-                   addresses_.offset_of(span) + memory(span, p.bytes), arrival))
+      const std::int64_t begin = offset_of(span);
+      if (!packets_[space(span.rank, span)].covered(begin, begin + memory(span, p.bytes), arrival))
         return false;
       ready = std::max(ready, arrival + model.l2_latency.fs + latencies_.on_chip(agent.rank));
     }
@@ -436,14 +461,24 @@ class Walk {
         if (rest_batches > 0) agent.stores = std::max(agent.stores, agent.rest + there + back);
         if (is_packet(span.access)) {
           const std::int64_t at = std::max(first_store, ready) + there;
-          const std::int64_t begin = addresses_.offset_of(span);
-          packets_[key(target, span)][begin] = {begin + memory(span, p.bytes), at};
+          const std::int64_t begin = offset_of(span);
+          packets_[space(target, span)].add(begin, begin + memory(span, p.bytes), at);
         }
       }
     }
     return true;
   }
 
+  /// Memory that packets of a flag are found in: FIFOs of like connections are one.
+  std::tuple<int, std::int32_t, std::int64_t> space(int rank, const Span& span) const {
+    const std::int32_t fifo = span.buffer - program_.fifo_buffer(0);
+    if (classes_ == nullptr) return {rank % period_, span.buffer, span.flag};
+    if (fifo < 0 || fifo >= program_.inbound) return {rank, span.buffer, span.flag};
+    return {-1, classes_->semaphore_class({rank, program_.tail_semaphore(fifo)}), span.flag};
+  }
+  std::int64_t offset_of(const Span& span) const {
+    return addresses_ == nullptr ? span.offset : addresses_->offset_of(span);
+  }
   static std::int64_t memory(const Span& span, std::int64_t bytes) {
     return program::memory_size(bytes, span.access);
   }
@@ -460,7 +495,8 @@ class Walk {
   const machine::Machine& machine_;
   const program::Program& program_;
   const Options& options_;
-  const Addresses& addresses_;
+  const Addresses* addresses_ = nullptr;
+  const Classes* classes_ = nullptr;
   const int period_;  ///< ranks that are walked: the others behave as these do
   Traffic traffic_;
   Latencies latencies_;
@@ -470,16 +506,9 @@ class Walk {
   std::map<program::SemaphoreId, std::int64_t> consumed_;
   std::map<program::SemaphoreId, std::int64_t> needed_;  ///< highest number of signals waited for
   std::map<program::SemaphoreId, std::set<int>> signallers_;  ///< ranks, as seen from its own
-  struct Post {
-    int from = 0, to = 0;
-    std::int64_t bytes = 0;
-    bool flushed = false;
-    std::vector<std::pair<program::SemaphoreId, std::int64_t>>
-        signals;  ///< and how many came before
-  };
   std::vector<Post> posts_;
   std::map<std::pair<int, std::int32_t>, Round> rounds_;
-  std::map<std::tuple<int, std::int32_t, std::int64_t>, Ranges> packets_;
+  std::map<std::tuple<int, std::int32_t, std::int64_t>, PacketArrivals> packets_;
 };
 
 }  // namespace
@@ -496,6 +525,11 @@ Bound bound(const machine::Machine& machine, const program::Program& program,
   Fabric fabric(machine);
   const Fold fold = fold_of(fabric, program, addresses.rotation(), options);
   return bound(machine, program, options, addresses, fold);
+}
+
+Time latency_bound(const machine::Machine& machine, const program::Program& program,
+                   const Options& options, const Classes& classes) {
+  return Walk(machine, program, options, classes).run().latency;
 }
 
 }  // namespace hemiola::sim

@@ -201,4 +201,37 @@ class Latencies {
   std::map<std::tuple<int, int, std::int64_t>, std::int64_t> cache_;
 };
 
+/// A descriptor that a workgroup posted.
+struct Post {
+  int from = 0, to = 0;
+  std::int64_t bytes = 0;
+  bool flushed = false;
+  /// Its signals, and how many of each semaphore came before.
+  std::vector<std::pair<program::SemaphoreId, std::int64_t>> signals{};
+};
+
+/// Data that LL readers wait for: when the first byte of each written range can have arrived.
+class PacketArrivals {
+ public:
+  void add(std::int64_t begin, std::int64_t end, std::int64_t arrival) {
+    ranges_[begin] = {end, arrival};
+  }
+  /// Whether all of [begin, end) is written, and then when the first of it can be there.
+  bool covered(std::int64_t begin, std::int64_t end, std::int64_t& arrival) const {
+    arrival = INT64_MAX;
+    auto at = ranges_.upper_bound(begin);
+    if (at != ranges_.begin()) --at;
+    std::int64_t reached = begin;
+    for (; at != ranges_.end() && at->first <= reached && reached < end; ++at) {
+      if (at->second.first <= reached) continue;
+      arrival = std::min(arrival, at->second.second);
+      reached = at->second.first;
+    }
+    return reached >= end;
+  }
+
+ private:
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> ranges_;  ///< begin -> (end, time)
+};
+
 }  // namespace hemiola::sim

@@ -8,6 +8,8 @@ std::string_view name_of(Engine engine) {
       return "reference";
     case Engine::line:
       return "line";
+    case Engine::fluid:
+      return "fluid";
   }
   return "";
 }

@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "sim/bound.h"
+#include "sim/fluid.h"
+#include "sim/fluid_count.h"
 #include "sim/line.h"
 #include "sim/reference.h"
 
@@ -56,6 +60,58 @@ Time ideal_time(const machine::Machine& machine, const program::Program& program
   return Rate{rate}.time_for(bytes);
 }
 
+// Whether a fold may stand for all in the bound: barriers and shared semaphores count their users.
+bool bounds_by_class(const program::Program& program, const Classes& fold) {
+  return fold.folded() && program.barriers == 0 &&
+         std::none_of(program.semaphores.begin(), program.semaphores.end(),
+                      [](const program::Semaphore& semaphore) { return semaphore.shared; });
+}
+
+// What links carry is counted; how long it takes is estimated.
+Result run_fluid(const machine::Machine& machine, const program::Program& program,
+                 const Options& options) {
+  auto fluid = std::make_unique<Fluid>(machine, program, options,
+                                       options.fold ? AlikeBy::time : AlikeBy::nothing);
+  std::optional<Result> result = fluid->run();
+  if (!result) {  // what waits, and for whom, is said of all ranks
+    fluid = std::make_unique<Fluid>(machine, program, options, AlikeBy::nothing);
+    result = fluid->run();
+  }
+  Carried carried = count_requests(machine, program, options);
+  result->links = std::move(carried.links);
+  result->counters = std::move(carried.counters);
+  result->line_hops = carried.hops;
+  if (bounds_by_class(program, fluid->fold())) {
+    result->bound = carried.bound;
+    result->bound.latency = latency_bound(machine, program, options, fluid->fold());
+  } else {
+    result->bound = bound(machine, program, options);
+  }
+  return *std::move(result);
+}
+
+Result run(const machine::Machine& machine, const program::Program& program,
+           const Options& options) {
+  if (options.engine == Engine::fluid) return run_fluid(machine, program, options);
+  std::string refused;
+  if (options.engine == Engine::line) refused = Line::refuses(machine, program, options);
+  std::unique_ptr<Cores> engine;
+  if (options.engine == Engine::line && refused.empty()) {
+    engine = std::make_unique<Line>(machine, program, options);
+  } else {
+    engine = std::make_unique<Reference>(machine, program, options);
+  }
+  const Bound least = bound(machine, program, options, engine->addresses(), engine->fold());
+  if (options.monitor != nullptr) {
+    const int repetitions = options.iterations > 0 ? options.warmup + options.iterations : 1;
+    options.monitor->begin(least.moved_bytes * repetitions);
+  }
+  Result result = engine->run();
+  result.bound = least;
+  result.reference_because = refused;
+  return result;
+}
+
 }  // namespace
 
 Result simulate(const machine::Machine& machine, const program::Program& program,
@@ -69,25 +125,9 @@ Result simulate(const machine::Machine& machine, const program::Program& program
                   {.file = program.source, .line = 0, .column = 0, .pointer = {}});
   }
   const auto begin = std::chrono::steady_clock::now();
-  std::string refused;
-  if (options.engine == Engine::line) refused = Line::refuses(machine, program, options);
-  const bool batched = options.engine == Engine::line && refused.empty();
-  std::unique_ptr<Cores> engine;
-  if (batched) {
-    engine = std::make_unique<Line>(machine, program, options);
-  } else {
-    engine = std::make_unique<Reference>(machine, program, options);
-  }
-  const Bound least = bound(machine, program, options, engine->addresses(), engine->fold());
-  if (options.monitor != nullptr) {
-    const int repetitions = options.iterations > 0 ? options.warmup + options.iterations : 1;
-    options.monitor->begin(least.moved_bytes * repetitions);
-  }
-  Result result = engine->run();
-  result.reference_because = refused;
+  Result result = run(machine, program, options);
   result.size = program.size;
   result.count = element_count(program);
-  result.bound = least;
   result.ideal = ideal_time(machine, program);
   result.algbw_GBps =
       static_cast<double>(program.size.count) / static_cast<double>(result.time.fs) * 1e6;

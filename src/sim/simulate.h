@@ -14,9 +14,9 @@
 
 namespace hemiola::sim {
 
-/// Both give the same times and counters. `line` leaves to `reference` what it does not take yet
-/// (docs/line_engine.md).
-enum class Engine : std::uint8_t { reference, line };
+/// `reference` and `line` give the same times and counters; `line` leaves to `reference` what it
+/// does not take yet (docs/line_engine.md). `fluid` estimates (docs/fluid.md).
+enum class Engine : std::uint8_t { reference, line, fluid };
 enum class Launch : std::uint8_t { stream, graph };
 std::string_view name_of(Engine engine);  ///< "reference", "line"
 std::string_view name_of(Launch launch);  ///< "stream", "graph"
@@ -28,7 +28,9 @@ struct Options {
   int iterations = 0;      ///< > 0: the time is the period over these; 0: one cold run
   std::vector<Time> skew;  ///< start of rank i; missing ones 0
   TraceSink* trace = nullptr;
-  bool fold = true;  ///< simulate one of ranks that behave alike (sim/fold.h): the same result
+  /// One of ranks that behave alike is simulated: the same result (fold.h). Fluid: one member of
+  /// each class, the same but for dispatch (classes.h).
+  bool fold = true;
   /// Told how far the run is: `done` of `total` in bytes that its operations move. Null: nobody.
   Monitor* monitor = nullptr;
 };

@@ -52,7 +52,6 @@ std::vector<BadInput> usage_rows() {
        "",
        2,
        {"'replay' comes with a later version"}},
-      {"later_engine", run + "--engine fluid", "", 2, {"fluid", "later version", "reference"}},
       {"unknown_engine", run + "--engine lines", "", 2, {"'lines'", "did you mean 'line'"}},
       {"later_option", run + "--record x", "", 2, {"--record", "later version"}},
       {"size_without_unit", run + "--size 1024", "", 2, {"'1024' has no unit", "1024B"}},

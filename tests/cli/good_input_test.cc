@@ -156,6 +156,28 @@ TEST(Run, a_collective_tries_its_built_ins_and_names_the_best) {
   EXPECT_TRUE(contains(run.out, "all-reduce/ring")) << run.out;
 }
 
+TEST(Run, the_engine_fluid_writes_the_keys_and_link_bytes_of_the_others) {
+  const Workplace place;
+  const std::string command = "run all-reduce/ring --machine dgx-h100 --size 1MiB --json ";
+  ASSERT_EQ(place.run(command + "line --engine line").code, 0);
+  ASSERT_EQ(place.run(command + "fluid --engine fluid").code, 0);
+  ASSERT_EQ(place.run(command + "unfolded --engine fluid --no-fold").code, 0);
+  const Json line = Json::parse(place.read("line")), fluid = Json::parse(place.read("fluid"));
+  const Json unfolded = Json::parse(place.read("unfolded"));
+  EXPECT_EQ(fluid["engine"], "fluid");
+  const Json &a = line["results"][0], &b = fluid["results"][0];
+  for (const auto& [key, value] : a.items()) EXPECT_TRUE(b.contains(key)) << key;
+  for (const auto& [key, value] : a["counters"].items())
+    EXPECT_TRUE(b["counters"].contains(key)) << key;
+  ASSERT_EQ(a["links"].size(), b["links"].size());
+  for (std::size_t l = 0; l < a["links"].size(); ++l) {
+    EXPECT_EQ(a["links"][l]["wire_bytes"], b["links"][l]["wire_bytes"]);
+    EXPECT_EQ(a["links"][l]["busy_fs"], b["links"][l]["busy_fs"]);
+  }
+  EXPECT_NEAR(b["time_fs"].get<double>() / a["time_fs"].get<double>(), 1, 0.1);
+  EXPECT_EQ(b["links"], unfolded["results"][0]["links"]);
+}
+
 TEST(Run, several_values_of_settings_make_a_table_of_all_combinations) {
   const Workplace place;
   const Outcome run = place.run(

@@ -1,0 +1,56 @@
+// What one agent does, as a number, and whom it refers to: the input of the refinement in fold.cc.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "machine/machine.h"
+#include "program/program.h"
+#include "sim/classes.h"
+
+namespace hemiola::sim {
+
+using Colour = std::uint64_t;
+
+/// Mixes a value into a colour (splitmix64).
+constexpr Colour mix(Colour colour, std::uint64_t value) {
+  std::uint64_t x = colour * 0x9e3779b97f4a7c15ULL + value + 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+/// One use of somebody's memory or semaphore. `label` says which operation and iteration it is of.
+struct Reference {
+  Colour label = 0;
+  std::int32_t rank = 0;
+  std::int32_t semaphore = -1;  ///< -1: memory of the rank
+};
+
+/// Reads signatures off the operations of bodies, without walking loops whose iterations refer to
+/// the same ranks.
+class Signatures {
+ public:
+  Signatures(const machine::Machine& machine, const program::Program& program, AlikeBy by);
+
+  /// Of everything that is the same on all ranks that run the body: kinds, sizes, slices, counts.
+  Colour body(std::int32_t body) const { return bodies_[static_cast<std::size_t>(body)]; }
+  /// What an agent of `rank` refers to, in program order, into `out`; and the colour of the rest of
+  /// what depends on its rank. Adds at most `most` references; false if there are more.
+  bool references(std::int32_t body, int rank, std::size_t most, std::vector<Reference>& out,
+                  Colour& colour) const;
+
+ private:
+  Colour colour_of(const program::Op& op) const;
+  Colour place_of(const program::Op& op, const program::Operand& operand, int rank) const;
+  bool depends_on_loops(const program::Op& op) const;
+  void add(const program::Op& op, Colour label, const Indices& at, std::vector<Reference>& out,
+           Colour& colour) const;
+
+  const machine::Machine& machine_;
+  const program::Program& program_;
+  AlikeBy by_;
+  std::vector<Colour> bodies_;
+};
+
+}  // namespace hemiola::sim

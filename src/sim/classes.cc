@@ -1,0 +1,374 @@
+// Colour refinement of agents, ranks, semaphores, pairs of ranks and links.
+
+#include "sim/classes.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "sim/class_signature.h"
+
+namespace hemiola::sim {
+namespace {
+
+using machine::LinkId;
+
+constexpr std::size_t kMostReferences = 8'000'000;
+/// Refinements that do not come to rest by then (one odd rank in a long ring) are given up.
+constexpr int kMostRounds = 40;
+
+std::size_t distinct(std::vector<Colour> colours) {
+  std::sort(colours.begin(), colours.end());
+  return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
+}
+
+/// Numbers colours in the order in which they are met.
+class Numbering {
+ public:
+  std::int32_t operator()(Colour colour) {
+    return numbers_.try_emplace(colour, static_cast<std::int32_t>(numbers_.size())).first->second;
+  }
+  std::size_t count() const { return numbers_.size(); }
+
+ private:
+  std::unordered_map<Colour, std::int32_t> numbers_;
+};
+
+// Packets outside FIFOs are found by their addresses, which differ by rank.
+bool addresses_matter(const program::Program& program) {
+  if (!program.groups.empty()) return true;
+  for (const program::Body& body : program.bodies) {
+    for (const program::Op& op : body.ops) {
+      for (const auto* operands : {&op.src, &op.dst}) {
+        for (const program::Operand& operand : *operands)
+          if (program::is_packet(operand.access)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<LinkId> reverse_links(const machine::Machine& machine) {
+  struct End {
+    machine::NodeId from, to;
+    std::int32_t lane;
+    LinkId link;
+    auto key() const { return std::tuple(from, to, lane); }
+  };
+  std::vector<End> ends;
+  ends.reserve(machine.links.size());
+  for (std::size_t l = 0; l < machine.links.size(); ++l) {
+    const machine::Link& link = machine.links[l];
+    ends.push_back({link.from, link.to, link.lane, static_cast<LinkId>(l)});
+  }
+  const auto before = [](const End& a, const End& b) { return a.key() < b.key(); };
+  std::sort(ends.begin(), ends.end(), before);
+  std::vector<LinkId> reverse(machine.links.size());
+  for (std::size_t l = 0; l < machine.links.size(); ++l) {
+    const machine::Link& link = machine.links[l];
+    const End wanted{link.to, link.from, link.lane, 0};
+    const auto found = std::lower_bound(ends.begin(), ends.end(), wanted, before);
+    const bool there = found != ends.end() && found->key() == wanted.key();
+    reverse[l] = there ? found->link : static_cast<LinkId>(l);
+  }
+  return reverse;
+}
+
+class Refinement {
+ public:
+  Refinement(const machine::Machine& machine, const program::Program& program,
+             const Options& options, AlikeBy by, Classes& fold)
+      : machine_(machine), program_(program), options_(options), by_(by), fold_(fold) {}
+
+  /// False if it did not come to rest, or there is too much to look at.
+  bool run() {
+    add_ranks();
+    if (!add_references()) return false;
+    add_paths();
+    std::size_t classes = 0;
+    for (int round = 0; round < kMostRounds; ++round) {
+      refine();
+      const std::size_t now = distinct(agents_) + distinct(ranks_) + distinct(semaphores_) +
+                              distinct(pairs_) + distinct(links_);
+      if (now == classes) {
+        number();
+        return true;
+      }
+      classes = now;
+    }
+    return false;
+  }
+
+ private:
+  struct Use {  ///< an agent's of a pair of ranks or a semaphore
+    Colour label;
+    std::int32_t agent;
+    std::int32_t pair;  ///< -1: inside the rank
+    std::int32_t semaphore = -1;
+  };
+  struct Step {  ///< a link on a path of a pair
+    std::int32_t pair;
+    LinkId link;
+    Colour place;
+  };
+
+  void add_ranks();
+  bool add_references();
+  void add_paths();
+  void refine();
+  void number();
+  Colour colour_of_rank(int rank) const;
+  Colour colour_of_kernel(const program::Kernel& kernel, std::size_t workgroup,
+                          const machine::GpuModel& model) const;
+  bool alone() const { return by_ == AlikeBy::nothing; }
+
+  const machine::Machine& machine_;
+  const program::Program& program_;
+  const Options& options_;
+  AlikeBy by_;
+  Classes& fold_;
+  std::vector<Colour> agents_, ranks_, semaphores_, pairs_, links_;
+  std::vector<Use> uses_;
+  std::vector<Step> steps_;
+  std::map<std::pair<int, int>, std::int32_t> pair_of_;
+};
+
+Colour Refinement::colour_of_rank(int rank) const {
+  if (alone()) return static_cast<Colour>(rank);
+  Colour colour = static_cast<Colour>(machine_.gpu_models[index(rank)]);
+  if (index(rank) < options_.skew.size())
+    colour = mix(colour, static_cast<std::uint64_t>(options_.skew[index(rank)].fs));
+  for (const program::Buffer& buffer : program_.buffers)
+    if (buffer.chunks.size() > 1)
+      colour = mix(colour, static_cast<std::uint64_t>(buffer.chunks[index(rank)]));
+  return colour;
+}
+
+// Workgroups that have to wait for room on a compute unit are told apart by their order.
+Colour Refinement::colour_of_kernel(const program::Kernel& kernel, std::size_t workgroup,
+                                    const machine::GpuModel& model) const {
+  const std::int32_t threads = kernel.threads_in(workgroup);
+  Colour colour = static_cast<Colour>(threads);
+  for (const std::int64_t value :
+       {static_cast<std::int64_t>(kernel.grain), static_cast<std::int64_t>(kernel.unroll),
+        static_cast<std::int64_t>(kernel.stages), static_cast<std::int64_t>(kernel.posts_apart),
+        static_cast<std::int64_t>(kernel.large_code), static_cast<std::int64_t>(kernel.bare)})
+    colour = mix(colour, static_cast<std::uint64_t>(value));
+  const std::int64_t each = std::clamp<std::int64_t>(model.cu_max_threads / std::max(1, threads), 1,
+                                                     model.cu_max_workgroups);
+  if (std::ssize(kernel.bodies) > model.cu_count * each) colour = mix(colour, workgroup + 1);
+  return colour;
+}
+
+void Refinement::add_ranks() {
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    ranks_.push_back(colour_of_rank(rank));
+    const machine::GpuModel& model = machine_.model(rank);
+    const program::RankCode& code = program_.codes[index(program_.code_of[index(rank)])];
+    for (std::size_t s = 0; s < code.streams.size(); ++s) {
+      for (std::size_t i = 0; i < code.streams[s].size(); ++i) {
+        const program::StreamItem& item = code.streams[s][i];
+        const Colour place = mix(mix(s, i), static_cast<std::uint64_t>(item.kind));
+        ranks_.back() =
+            mix(ranks_.back(), mix(place, static_cast<std::uint64_t>(item.duration.fs)));
+        Agent agent{
+            rank, static_cast<std::int32_t>(s), static_cast<std::int32_t>(i), -1, item.index, -1};
+        if (item.kind == program::StreamItem::Kind::engine) {
+          fold_.members_.push_back(agent);
+          agents_.push_back(place);
+        } else if (item.kind == program::StreamItem::Kind::kernel) {
+          const program::Kernel& kernel = program_.kernels[index(item.index)];
+          agent.kernel = item.index;
+          for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
+            agent.workgroup = static_cast<std::int32_t>(w);
+            agent.body = kernel.bodies[w];
+            fold_.members_.push_back(agent);
+            agents_.push_back(mix(place, colour_of_kernel(kernel, w, model)));
+          }
+        } else {
+          ranks_.back() = mix(ranks_.back(), static_cast<std::uint64_t>(item.index));
+        }
+      }
+    }
+  }
+  fold_.semaphores_ = program_.semaphores.size();
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    for (const program::Semaphore& semaphore : program_.semaphores) {
+      const Colour initial = mix(static_cast<Colour>(semaphore.initial), semaphore.shared);
+      semaphores_.push_back(alone() ? semaphores_.size() : initial);
+    }
+  }
+}
+
+bool Refinement::add_references() {
+  const Signatures signatures(machine_, program_, by_);
+  std::vector<Reference> references;
+  for (std::size_t a = 0; a < fold_.members_.size(); ++a) {
+    const Agent& agent = fold_.members_[a];
+    Colour own = 0;
+    references.clear();
+    const std::size_t left = kMostReferences - std::min(kMostReferences, uses_.size());
+    if (!signatures.references(agent.body, agent.rank, left, references, own)) return false;
+    agents_[a] = alone() ? a : mix(mix(agents_[a], signatures.body(agent.body)), own);
+    std::pair<int, int> last{-1, -1};
+    std::int32_t last_pair = -1;
+    for (const Reference& reference : references) {
+      Use use{reference.label, static_cast<std::int32_t>(a), -1};
+      if (reference.semaphore >= 0)
+        use.semaphore = static_cast<std::int32_t>(index(reference.rank) * fold_.semaphores_ +
+                                                  index(reference.semaphore));
+      if (reference.rank != agent.rank) {
+        const std::pair ends{static_cast<int>(agent.rank), static_cast<int>(reference.rank)};
+        if (ends != last) {
+          const auto number = static_cast<std::int32_t>(pair_of_.size());
+          last_pair = pair_of_.try_emplace(ends, number).first->second;
+          last = ends;
+        }
+        use.pair = last_pair;
+      }
+      uses_.push_back(use);
+    }
+  }
+  return true;
+}
+
+void Refinement::add_paths() {
+  const std::vector<LinkId> reverse = reverse_links(machine_);
+  links_.assign(machine_.links.size(), 0);
+  pairs_.assign(pair_of_.size(), 0);
+  std::vector<bool> used(machine_.links.size(), false);
+  for (const auto& [ends, pair] : pair_of_) {
+    // Data that are loaded or pulled come the other way.
+    for (const bool back : {false, true}) {
+      const int from = back ? ends.second : ends.first, to = back ? ends.first : ends.second;
+      const machine::Routes& routes = machine_.routes(from, to);
+      pairs_[index(pair)] = mix(pairs_[index(pair)], static_cast<std::uint64_t>(routes.reach));
+      if (routes.count == 0) continue;
+      const PathChoice choice = paths_of(routes, from, to);
+      for (std::int32_t p = choice.first; p < choice.first + choice.count; ++p) {
+        const auto path = routes.path(p);
+        for (std::size_t h = 0; h < path.size(); ++h) {
+          const auto which = by_ == AlikeBy::addresses ? static_cast<Colour>(p) : 0;
+          const Colour place = ((which << 16) + h) * 4 + (back ? 2 : 0) + 1;
+          steps_.push_back({pair, path[h], place});
+          steps_.push_back({pair, reverse[index(path[h])], place + 1});
+        }
+      }
+    }
+  }
+  for (const Step& step : steps_) used[index(step.link)] = true;
+  for (std::size_t l = 0; l < machine_.links.size(); ++l) {
+    const machine::Link& link = machine_.links[l];
+    const machine::Node& from = machine_.nodes[index(link.from)];
+    const machine::Node& to = machine_.nodes[index(link.to)];
+    if (!program_.groups.empty()) {  // multicast goes over links of its own choice
+      links_[l] = l;
+      steps_.push_back({-1, static_cast<LinkId>(l), 0});
+      continue;
+    }
+    links_[l] = used[l] ? mix(mix(static_cast<Colour>(link.link_class) + 1,
+                                  static_cast<std::uint64_t>(from.kind)),
+                              static_cast<std::uint64_t>(to.kind))
+                        : 0;
+  }
+}
+
+// Sums over users do not depend on their order.
+void Refinement::refine() {
+  std::vector<Colour> agents(agents_.size()), ranks = ranks_, semaphores = semaphores_,
+                                              pairs = pairs_, links = links_;
+  for (std::size_t a = 0; a < agents.size(); ++a)
+    agents[a] = mix(agents_[a], ranks_[index(fold_.members_[a].rank)]);
+  for (const Use& use : uses_) {
+    Colour& agent = agents[index(use.agent)];
+    const Colour seen = mix(use.label, agents_[index(use.agent)]);
+    if (use.semaphore >= 0) {
+      agent = mix(agent, semaphores_[index(use.semaphore)]);
+      semaphores[index(use.semaphore)] += mix(seen, 1);
+    }
+    if (use.pair >= 0) {
+      agent = mix(agent, pairs_[index(use.pair)]);
+      pairs[index(use.pair)] += mix(seen, 2);
+    }
+  }
+  for (std::size_t a = 0; a < agents.size(); ++a)
+    ranks[index(fold_.members_[a].rank)] += mix(agents_[a], 3);
+  for (const auto& [ends, pair] : pair_of_) {
+    pairs[index(pair)] += mix(ranks_[index(ends.first)], ranks_[index(ends.second)]);
+    ranks[index(ends.first)] += mix(pairs_[index(pair)], 4);
+    ranks[index(ends.second)] += mix(pairs_[index(pair)], 5);
+  }
+  for (const Step& step : steps_) {
+    if (step.pair < 0) continue;
+    pairs[index(step.pair)] += mix(links_[index(step.link)], step.place);
+    links[index(step.link)] += mix(pairs_[index(step.pair)], step.place);
+  }
+  for (std::size_t s = 0; s < semaphores.size(); ++s)
+    semaphores[s] = mix(semaphores[s], ranks_[s / std::max<std::size_t>(1, fold_.semaphores_)]);
+  agents_ = std::move(agents);
+  ranks_ = std::move(ranks);
+  semaphores_ = std::move(semaphores);
+  pairs_ = std::move(pairs);
+  links_ = std::move(links);
+}
+
+void Refinement::number() {
+  Numbering agents, ranks, semaphores, links;
+  for (int rank = 0; rank < program_.ranks; ++rank) {
+    const std::int32_t number = ranks(ranks_[index(rank)]);
+    if (index(number) == fold_.first_rank_.size()) {
+      fold_.first_rank_.push_back(rank);
+      fold_.ranks_in_.push_back(0);
+    }
+    ++fold_.ranks_in_[index(number)];
+    fold_.rank_class_.push_back(number);
+  }
+  for (std::size_t a = 0; a < agents_.size(); ++a) {
+    const Agent& agent = fold_.members_[a];
+    const std::int32_t number = agents(agents_[a]);
+    if (index(number) == fold_.classes_.size()) fold_.classes_.push_back({agent});
+    AgentClass& found = fold_.classes_[index(number)];
+    ++found.members;
+    if (agent.rank == found.first.rank)
+      found.last_workgroup = std::max(found.last_workgroup, agent.workgroup);
+    fold_.class_of_.push_back(number);
+  }
+  for (const Colour colour : semaphores_) {
+    const std::int32_t number = semaphores(colour);
+    if (index(number) == fold_.semaphores_in_.size()) fold_.semaphores_in_.push_back(0);
+    ++fold_.semaphores_in_[index(number)];
+    fold_.semaphore_class_.push_back(number);
+  }
+  std::vector<bool> used(links_.size(), false);
+  for (const Step& step : steps_) used[index(step.link)] = true;
+  for (std::size_t l = 0; l < links_.size(); ++l) {
+    std::int32_t number = -1;
+    if (used[l]) {
+      number = links(links_[l]);
+      if (index(number) == fold_.links_in_.size()) fold_.links_in_.push_back(0);
+      ++fold_.links_in_[index(number)];
+    }
+    fold_.link_class_.push_back(number);
+  }
+  fold_.folded_ = fold_.classes_.size() < fold_.members_.size();
+}
+
+Classes::Classes(const machine::Machine& machine, const program::Program& program,
+                 const Options& options, AlikeBy by) {
+  if (by == AlikeBy::time && addresses_matter(program)) by = AlikeBy::nothing;
+  if (!program.groups.empty()) by = AlikeBy::nothing;
+  if (Refinement(machine, program, options, by, *this).run()) return;
+  *this = Classes();
+  if (by != AlikeBy::nothing &&
+      Refinement(machine, program, options, AlikeBy::nothing, *this).run())
+    return;
+  throw Failure("the engine fluid takes programs of at most " + std::to_string(kMostReferences) +
+                    " uses of other ranks' memory and semaphores",
+                {.file = program.source}, "run fewer ranks");
+}
+
+}  // namespace hemiola::sim

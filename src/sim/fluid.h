@@ -1,0 +1,330 @@
+// The fluid engine: transfers are flows that share bandwidth max-min fairly, for screening.
+// docs/fluid.md says what it models and what it leaves out.
+//
+// One agent stands for a class of workgroups that behave alike (classes.h): it walks its primitives
+// in order; a move is a flow with the latency of one request around it, everything else takes its
+// unloaded time. Events are few: one or two for each primitive of each class.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "machine/machine.h"
+#include "program/primitive.h"
+#include "sim/classes.h"
+#include "sim/fluid_shares.h"
+#include "sim/fluid_ways.h"
+#include "sim/pool.h"
+#include "sim/simulate.h"
+
+namespace hemiola::sim {
+
+class Fluid {
+ public:
+  Fluid(const machine::Machine& machine, const program::Program& program, const Options& options,
+        AlikeBy by);
+  Fluid(const Fluid&) = delete;
+  Fluid& operator=(const Fluid&) = delete;
+
+  /// Times, ends and attributions of all ranks; links and counters are left to count_requests().
+  /// Nothing if a wait cannot end in classes: to be asked again unfolded, which then throws.
+  std::optional<Result> run();
+  const Classes& fold() const { return fold_; }
+
+ private:
+  enum class Kind : std::uint8_t {
+    repeat,    ///< a: class of ranks
+    item,      ///< a: class of ranks, b: stream; its next item may start
+    finished,  ///< a: class of ranks, b: stream; its present item is over
+    wake,      ///< a: agent; b = 1: if it waits for packets
+    depart,    ///< a: signal; its flag leaves
+    arrive,    ///< a: signal; its flag is there
+    proxy,     ///< a: descriptor; its engine may have it
+    transfer,  ///< a: engine; the descriptor in front starts to move
+    done,      ///< a: descriptor; all of it is acknowledged
+    computed   ///< a: agent; its oldest step
+  };
+  struct Event {
+    std::int64_t time;
+    std::uint64_t sequence;
+    Kind kind;
+    std::int32_t a, b;
+    std::int32_t kept;  ///< attribution, or -1
+    bool operator>(const Event& other) const {
+      return time != other.time ? time > other.time : sequence > other.sequence;
+    }
+  };
+  enum class Blocked : std::uint8_t {
+    no,
+    flow,     ///< of a move
+    time,     ///< an event wakes it
+    flags,    ///< semaphores
+    packets,  ///< that nobody has begun to send, or not all of which are there
+    room,     ///< until flows that it left behind are over
+    flush,
+    steps,  ///< a place for operands, or the end of all computes
+    over
+  };
+  struct ProductStep {
+    std::int64_t time = 0, sustained = 0;
+    std::int64_t ready = 0;  ///< its operands are there, and it is posted
+    std::int32_t flows = 0;
+    bool posted = false, started = false;
+    Attribution spent{};
+  };
+  /// A class of workgroups or copy queues.
+  struct Walker {
+    std::int32_t number = 0;  ///< of the class
+    Agent agent{};
+    std::int32_t rank_class = 0;
+    std::int64_t members = 1, per_rank = 1;
+    std::unique_ptr<program::Cursor> cursor;
+    program::Primitive present;  ///< where it is, if `loaded`
+    bool loaded = false;
+    std::deque<program::Primitive> pending;  ///< parts of a barrier behind it
+    Blocked blocked = Blocked::over;
+    int stage = 0;          ///< of the present primitive
+    std::int64_t time = 0;  ///< how far it has got; not before the time of the run while it sleeps
+    Attribution spent{};    ///< sums to `time`
+    std::int64_t op_began = -1;
+    std::int32_t last_op = -1;
+    std::int64_t waves = 1, movers = 1, grain = 16, unroll = 1, sharing = 1;
+    std::int32_t cu = 0;
+    bool posts_apart = false, bare = false;
+    // Moves.
+    std::int64_t batches = 1, began = 0;  ///< of the present move
+    Latency batch{};
+    std::int64_t code_ready = 0;
+    std::uint64_t fetched = 0;
+    std::int64_t behind = 0, behind_bytes = 0;  ///< flows that it did not wait for
+    // Stores under way: when the last is acknowledged, and why then.
+    std::int64_t acknowledged = 0;
+    Attribution acknowledged_spent{};
+    // The wavefront that only signals.
+    std::int64_t poster = 0;
+    Attribution poster_spent{};
+    // Waits.
+    std::int64_t wait_began = 0;
+    std::uint32_t wait_number = 0;
+    std::vector<bool> seen;
+    // Descriptors.
+    std::int64_t posted = 0, posted_done = 0;
+    // Computes.
+    std::deque<ProductStep> steps;
+    std::int32_t first_step = 0;
+    std::vector<std::int64_t> barrier_rounds;
+  };
+  struct Signal {
+    std::int32_t agent = -1;  ///< a workgroup that sent it; its kernel ends when it is acknowledged
+    std::int32_t from = 0;
+    program::SemaphoreId id{};
+    std::int64_t increment = 1;
+    std::int64_t members = 1;
+    Attribution spent{};
+  };
+  struct SemaphoreState {
+    std::int64_t value = 0;
+    std::vector<std::pair<std::int32_t, std::uint32_t>> waiting;  ///< agents, and which wait
+  };
+  struct Descriptor {
+    std::int32_t agent = 0;
+    std::int32_t rank = 0, from = 0, to = 0;
+    std::int64_t bytes = 0, members = 1;
+    std::int64_t began = 0;
+    bool remote = false, queue = false;
+    std::vector<program::SemaphoreId> semaphores;
+    Attribution spent{};
+  };
+  struct Engine {
+    std::int32_t rank_class = 0;
+    std::deque<std::int32_t> queue;
+    bool active = false, nic = false;
+    std::int64_t burst = 0, packet = 0, outstanding = 0, start = 0, end = 0;
+    Rate rate{};
+    Reason reason = Reason::dma;
+    Attribution spent{};
+  };
+  struct Kernel {
+    std::vector<std::int32_t> agents;
+    std::size_t next = 0;
+    std::int64_t left = 0;   ///< agents that have not ended, and flags not acknowledged
+    std::int64_t began = 0;  ///< start of the kernel
+    std::int64_t end = 0;    ///< of the last agent and its stores
+    Attribution spent{}, end_spent{};
+    std::int64_t products_began = -1, power_free = 0;
+    bool products = false;
+  };
+  struct Stream {
+    std::size_t item = 0;
+    std::int64_t started = 0;
+    bool waits = false;
+    std::vector<Kernel> kernels;           ///< by item
+    std::vector<std::int32_t> copy_agent;  ///< by item, or -1
+  };
+  struct RankState {
+    std::vector<Stream> streams;
+    std::vector<std::int32_t> events;
+    std::vector<std::int64_t> units_free;  ///< matrix units, by CU
+    std::int64_t threads_free = 0;
+    std::vector<std::pair<std::int32_t, std::int32_t>> blocked;  ///< kernels (stream, item)
+    std::int32_t streams_done = 0, repetition = 0;
+    std::int64_t started = 0, end = -1, warm_end = 0;
+    std::int64_t fences = 0, code_fetches = 0, proxy_free = 0;
+    Attribution spent{};
+  };
+  /// A move that its agent did not wait for.
+  struct Behind {
+    std::int32_t agent = 0;
+    program::Primitive primitive;
+    Latency batch{};
+  };
+  enum class FlowKind : std::uint8_t { move, behind, flag, transfer, operand };
+  struct FlowUse {
+    FlowKind kind = FlowKind::move;
+    std::int32_t a = 0, b = 0;
+    Attribution spent{};  ///< at its start
+  };
+  /// Packets that are on their way or there.
+  struct Packets {
+    std::int64_t end = 0, first = 0, last = -1;  ///< first byte's arrival, last byte's or -1
+    Attribution first_spent{}, last_spent{};
+  };
+  struct PacketSpace {
+    std::map<std::int64_t, std::map<std::int64_t, Packets>> by_flag;  ///< flag, begin
+    std::vector<std::int32_t> waiting;
+  };
+
+  // --- fluid.cc: events, streams, kernels
+  void push(std::int64_t time, Kind kind, std::int32_t a, std::int32_t b = 0,
+            const Attribution* spent = nullptr);
+  void handle(const Event& event);
+  void start_flow(FlowKind kind, std::int32_t a, std::int32_t b, std::int64_t bytes,
+                  std::int64_t limit, Reason reason, const Attribution& spent);
+  void flow_over(std::int32_t flow, const Attribution& charged, std::int64_t now);
+  void make_agents();
+  void start();
+  void start_repetition(std::int32_t rank, std::int64_t now, const Attribution& spent);
+  void start_item(std::int32_t rank, std::int32_t stream, std::int64_t now,
+                  const Attribution& spent);
+  void start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t now,
+                    const Attribution& spent);
+  void item_done(std::int32_t rank, std::int32_t stream, std::int64_t now,
+                 const Attribution& spent);
+  void stream_done(std::int32_t rank, std::int64_t now, const Attribution& spent);
+  void dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, std::int64_t now);
+  void agent_over(std::int32_t agent);
+  /// One of those for whose end the kernel of an agent waits.
+  void part_over(const Walker& walker, std::int64_t time, const Attribution& spent);
+  std::int64_t room(const Walker& walker) const;  ///< threads that its workgroups take of CUs
+  std::int64_t launch_interval(const machine::GpuModel& model) const;
+  Result result() const;
+  [[noreturn]] void report_deadlock() const;
+
+  // --- fluid_agents.cc: primitives
+  void advance(std::int32_t agent);
+  bool interpret(std::int32_t agent);
+  bool interpret_copy(std::int32_t agent);
+  bool fetch(Walker& walker);                      ///< the next primitive; false at the end
+  const program::Primitive* peek(Walker& walker);  ///< the one behind the present one
+  void pass(Walker& walker);
+  void overhead(Walker& walker, const program::Primitive& primitive);
+  void expand_barrier(Walker& walker);
+  /// Wakes it at its own time; true if that is now.
+  bool is_now(std::int32_t agent);
+  void wake(std::int32_t agent);
+  void release(Walker& walker, std::int64_t& time, Attribution& spent, bool system_scope);
+  void signal(Walker& walker, const program::Primitive& primitive);
+  void send(std::int32_t agent, int from, program::SemaphoreId id, std::int64_t increment,
+            std::int64_t members, std::int64_t time, const Attribution& spent);
+  void depart(std::int32_t signal, std::int64_t now);
+  void arrive(std::int32_t signal, std::int64_t now);
+  void add_to(std::int32_t semaphore, std::int64_t increment, std::int64_t now,
+              const Attribution& spent);
+  bool wait(std::int32_t agent);
+  bool look(Walker& walker, const program::Primitive& primitive);
+  void seen(Walker& walker, std::int64_t now, const Attribution& cause);
+  std::int32_t semaphore_class(program::SemaphoreId id) const;
+  std::int64_t semaphores_in(program::SemaphoreId id) const;
+
+  // --- fluid_moves.cc: moves and packets
+  bool move(std::int32_t agent);
+  bool begin_move(std::int32_t agent);
+  bool end_move(std::int32_t agent);
+  /// What a primitive takes of all resources, into demands_; the latency of a batch of its loads.
+  Latency demands_of(const Walker& walker, const program::Primitive& primitive, bool operands);
+  std::int64_t limit_of(const Walker& walker, const program::Primitive& primitive,
+                        const Latency& load) const;
+  bool runs_ahead(Walker& walker);
+  std::int64_t room_for(const Walker& walker) const;
+  void moved_behind(std::int32_t behind, const Attribution& spent, std::int64_t now);
+  void stored(Walker& walker, const program::Primitive& primitive, std::int64_t time,
+              const Attribution& spent);
+  std::uint64_t packet_space(const program::Span& span) const;
+  /// Whether packets that a move needs have begun to arrive (or all have): the time of the last.
+  bool arrived(std::int32_t agent, bool whole, std::int64_t& time, const Attribution*& cause);
+  void announce(int rank, const program::Primitive& primitive, bool whole, std::int64_t time,
+                const Attribution& spent);
+
+  // --- fluid_computes.cc
+  bool compute(std::int32_t agent);
+  void post_operand(std::int32_t agent);
+  void operand_loaded(std::int32_t agent, std::int32_t step, const Attribution& spent,
+                      std::int64_t now);
+  void start_computes(std::int32_t agent, std::int64_t now);
+  void computed(std::int32_t agent, std::int64_t now);
+  ProductStep& open_step(Walker& walker);
+  std::int64_t limit_power(Walker& walker, const ProductStep& step, std::int64_t now);
+  std::int64_t stages(const Walker& walker) const;
+  std::int64_t use_units(Walker& walker, std::int64_t time, std::int64_t now);
+  Kernel& kernel_of(const Walker& walker) {
+    return ranks_[index(walker.rank_class)]
+        .streams[index(walker.agent.stream)]
+        .kernels[index(walker.agent.item)];
+  }
+
+  // --- fluid_engines.cc: proxies, copy engines, NICs
+  void post(Walker& walker, std::int32_t agent);
+  void queue_copy(std::int32_t agent);
+  std::int32_t make_descriptor(std::int32_t agent, bool queue);
+  std::int32_t engine_for(const Descriptor& descriptor);
+  void to_engine(std::int32_t descriptor, std::int64_t now);
+  void start_transfer(std::int32_t engine, std::int64_t now);
+  void begin_transfer(std::int32_t engine, std::int64_t now);
+  void transferred(std::int32_t engine, std::int32_t descriptor, const Attribution& spent,
+                   std::int64_t now);
+  void descriptor_done(std::int32_t descriptor, std::int64_t now);
+
+  const machine::Machine& machine_;
+  const program::Program& program_;
+  const Options& options_;
+  Classes fold_;
+  Shares shares_;
+  Ways ways_;
+  std::vector<Walker> walkers_;
+  std::vector<RankState> ranks_;  ///< by class
+  std::vector<SemaphoreState> semaphores_;
+  std::unordered_map<std::uint64_t, PacketSpace> packets_;
+  std::vector<FlowUse> flows_;
+  Pool<Signal> signals_;
+  Pool<Descriptor> descriptors_;
+  Pool<Behind> behind_;
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> engine_of_;
+  std::deque<Engine> engines_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  Pool<Attribution> kept_;
+  std::uint64_t sequence_ = 0;
+  std::vector<Demand> demands_;
+  int repetitions_ = 1;
+  std::int32_t barrier_base_ = 0;
+  std::int32_t ranks_done_ = 0;
+  std::int64_t now_ = 0;
+};
+
+}  // namespace hemiola::sim

@@ -1,0 +1,160 @@
+// The fluid engine: computes, and steps whose operands are loaded ahead (cores_compute.cc).
+
+#include <algorithm>
+#include <utility>
+
+#include "machine/gemm_model.h"
+#include "sim/fluid.h"
+
+namespace hemiola::sim {
+namespace {
+
+using program::Primitive;
+
+Time compute_time(const machine::GpuModel& model, const Primitive& primitive, DataType type) {
+  Time time = primitive.duration;
+  if (primitive.flop > 0 && model.cu_matrix_rate > 0) {
+    const Rate flops{model.cu_matrix_rate * model.cu_clock.hertz};
+    time = std::max(time, flops.time_for(primitive.flop));
+  }
+  const auto& [m, n, k] = primitive.product;
+  if (m > 0 && machine::matrix_rate(model, type) > 0)
+    time = std::max(
+        time, machine::gemm_tile_time(model, {static_cast<int>(m), static_cast<int>(n)}, k, type));
+  return time;
+}
+
+Time epilogue_time(const machine::GpuModel& model, const program::MatrixProduct& product,
+                   DataType type) {
+  if (product.m == 0 || machine::matrix_rate(model, type) <= 0) return {};
+  const machine::MatrixTile tile{static_cast<int>(product.m), static_cast<int>(product.n)};
+  const Time stores = model.noc_cu_rate.time_for(product.m * product.n * size_of(type));
+  return std::max(Time{}, machine::gemm_epilogue_time(model, tile, type) - stores);
+}
+
+}  // namespace
+
+/// The matrix units of its CU take what comes in its order; when they are through with it.
+std::int64_t Fluid::use_units(Walker& walker, std::int64_t time, std::int64_t now) {
+  if (time <= 0) return now;
+  std::int64_t& free = ranks_[index(walker.rank_class)].units_free[index(walker.cu)];
+  return free = std::max(now, free) + time;
+}
+
+std::int64_t Fluid::stages(const Walker& walker) const {
+  const std::int32_t own = program_.kernels[index(walker.agent.kernel)].stages;
+  return own > 0 ? own : machine_.model(walker.agent.rank).gemm_stages;
+}
+
+bool Fluid::compute(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  if (walker.stage == 1) return true;
+  if (!is_now(number)) return false;
+  const Primitive& primitive = walker.present;
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  const Time time = compute_time(model, primitive, program_.type);
+  if (!primitive.posted) {
+    const std::int64_t end = use_units(walker, time.fs, walker.time);
+    charge(walker.spent, Reason::compute, end - walker.time);
+    walker.time = end;
+    return true;
+  }
+  walker.stage = 1;
+  ProductStep& step = open_step(walker);
+  const program::Op& op = program_.bodies[index(walker.agent.body)].ops[index(primitive.op)];
+  step.time = time.fs;
+  if (!op.dst.empty()) step.time += epilogue_time(model, primitive.product, program_.type).fs;
+  if (primitive.product.m > 0 && machine::matrix_rate(model, program_.type) > 0)
+    step.sustained = machine::gemm_sustained_time(model, primitive.flop, program_.type).fs;
+  step.posted = true;
+  if (walker.time > step.ready) {
+    step.ready = walker.time;
+    step.spent = walker.spent;
+  }
+  start_computes(number, now_);
+  if (std::ssize(walker.steps) < stages(walker)) return true;
+  walker.blocked = Blocked::steps;
+  return false;
+}
+
+Fluid::ProductStep& Fluid::open_step(Walker& walker) {
+  if (walker.steps.empty() || walker.steps.back().posted) walker.steps.emplace_back();
+  return walker.steps.back();
+}
+
+void Fluid::post_operand(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  const Primitive& primitive = walker.present;
+  if (primitive.bytes == 0) return;
+  ProductStep& step = open_step(walker);
+  ++step.flows;
+  const std::int32_t ordinal =
+      walker.first_step + static_cast<std::int32_t>(walker.steps.size()) - 1;
+  walker.batch = demands_of(walker, primitive, true);
+  start_flow(FlowKind::operand, number, ordinal, primitive.bytes,
+             limit_of(walker, primitive, walker.batch), Reason::issue, walker.spent);
+}
+
+void Fluid::operand_loaded(std::int32_t number, std::int32_t ordinal, const Attribution& spent,
+                           std::int64_t now) {
+  Walker& walker = walkers_[index(number)];
+  ProductStep& step = walker.steps[index(ordinal - walker.first_step)];
+  const std::int64_t there = now + walker.batch.fs;
+  if (there > step.ready) {
+    step.ready = there;
+    step.spent = spent;
+    charge(step.spent, walker.batch);
+  }
+  if (--step.flows == 0) start_computes(number, now);
+}
+
+/// In the order of the steps.
+void Fluid::start_computes(std::int32_t number, std::int64_t now) {
+  Walker& walker = walkers_[index(number)];
+  for (ProductStep& step : walker.steps) {
+    if (step.started) continue;
+    if (!step.posted || step.flows > 0) return;
+    step.started = true;
+    const std::int64_t begin = std::max(now, step.ready);
+    // It may have had its operands before an earlier step let it go on.
+    charge(step.spent, Reason::compute, begin - step.ready);
+    const std::int64_t end = std::max(
+        {begin + 1, use_units(walker, step.time, begin), limit_power(walker, step, begin)});
+    charge(step.spent, Reason::compute, end - begin);
+    push(end, Kind::computed, number);
+  }
+}
+
+std::int64_t Fluid::limit_power(Walker& walker, const ProductStep& step, std::int64_t now) {
+  if (step.sustained <= 0) return now;
+  Kernel& kernel = kernel_of(walker);
+  if (kernel.products_began < 0) kernel.products_began = now;
+  if (now - kernel.products_began < machine_.model(walker.agent.rank).gemm_burst_time.fs)
+    return now;
+  kernel.power_free =
+      (kernel.power_free > 0 ? kernel.power_free : now) + step.sustained * walker.per_rank;
+  std::int64_t& free = ranks_[index(walker.rank_class)].units_free[index(walker.cu)];
+  return free = std::max(free, kernel.power_free);
+}
+
+void Fluid::computed(std::int32_t number, std::int64_t now) {
+  Walker& walker = walkers_[index(number)];
+  const Attribution spent = walker.steps.front().spent;
+  walker.steps.pop_front();
+  ++walker.first_step;
+  if (walker.blocked != Blocked::steps) return;
+  const bool computes = walker.loaded && walker.present.kind == program::PrimitiveKind::compute;
+  if (computes ? std::ssize(walker.steps) >= stages(walker) : !walker.steps.empty()) return;
+  if (now > walker.time) {
+    walker.time = now;
+    walker.spent = spent;
+  }
+  if (computes) {
+    const std::int64_t latency = machine_.model(walker.agent.rank).sync_barrier_latency.fs;
+    charge(walker.spent, Reason::barrier, latency);
+    walker.time += latency;
+  }
+  advance(number);
+}
+
+}  // namespace hemiola::sim

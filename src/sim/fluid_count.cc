@@ -1,0 +1,495 @@
+// Requests over links, counted class by class.
+
+#include "sim/fluid_count.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <utility>
+
+#include "program/primitive.h"
+#include "sim/classes.h"
+
+namespace hemiola::sim {
+namespace {
+
+using machine::LinkId;
+using program::Access;
+using program::Primitive;
+using program::PrimitiveKind;
+using program::Span;
+
+constexpr std::int64_t kAlignment = 2 << 20;  ///< of buffers, as in Cores
+
+/// Requests of one size on a link.
+struct Size {
+  std::int64_t payload = 0;
+  std::int64_t packet = 0;  ///< payload of a packet on the wire; 0: the link's own
+  bool operator==(const Size&) const = default;
+};
+class Histogram {
+ public:
+  void add(Size size, std::int64_t count) {
+    for (auto& [known, total] : counts_) {
+      if (known == size) {
+        total += count;
+        return;
+      }
+    }
+    counts_.emplace_back(size, count);
+  }
+  const std::vector<std::pair<Size, std::int64_t>>& counts() const { return counts_; }
+
+ private:
+  std::vector<std::pair<Size, std::int64_t>> counts_;
+};
+
+/// How many of the lines [begin, begin + count) take each of `paths` paths.
+std::vector<std::int64_t> spread(std::int64_t begin, std::int64_t count, std::int64_t paths) {
+  constexpr std::int64_t kBlock = 512;  // select_path() permutes the lines of such a block
+  std::vector<std::int64_t> lines(index(paths), 0);
+  const std::int64_t end = begin + count;
+  for (std::int64_t line = begin; line < end;) {
+    if (line % kBlock != 0 || end - line < kBlock) {
+      ++lines[index(machine::select_path(line, paths))];
+      ++line;
+      continue;
+    }
+    const std::int64_t high = line / kBlock;
+    const std::int64_t first = (high ^ (high >> 9) ^ (high >> 18)) * kBlock % paths;
+    for (std::int64_t p = 0; p < paths; ++p) lines[index(p)] += kBlock / paths;
+    for (std::int64_t rest = 0; rest < kBlock % paths; ++rest)
+      ++lines[index((first + rest) % paths)];
+    line += kBlock;
+  }
+  return lines;
+}
+
+class Counter {
+ public:
+  Counter(const machine::Machine& machine, const program::Program& program, const Options& options)
+      : machine_(machine),
+        program_(program),
+        fold_(machine, program, options, AlikeBy::addresses),
+        reverse_(reverse_links(machine)),
+        by_class_(index(fold_.link_classes())),
+        certain_(index(fold_.link_classes()), 0),
+        single_(certain_) {
+    line_ = machine.model(0).line_size.count;
+    sector_ = std::min(machine.model(0).sector_size.count, line_);
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      buffer_base_.push_back(flag_base_);
+      std::int64_t bytes = 0;
+      for (int rank = 0; rank < program.ranks; ++rank)
+        bytes = std::max(bytes, program.memory_bytes(static_cast<std::int32_t>(b), rank));
+      flag_base_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    }
+    repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;
+  }
+
+  Carried run() {
+    for (const AgentClass& agents : fold_.agents()) walk(agents);
+    Carried carried;
+    for (std::size_t l = 0; l < machine_.links.size(); ++l) add_link(l, carried);
+    carried.bound = bound();
+    carried.counters = {{"requests.loads", loads_},
+                        {"requests.stores", stores_},
+                        {"requests.flags", flags_},
+                        {"requests.remote_loads", remote_loads_},
+                        {"requests.remote_stores", remote_stores_},
+                        {"requests.multicasts", multicasts_},
+                        {"requests.bursts", bursts_},
+                        {"stores.injected_bytes", injected_},
+                        {"stores.delivered_bytes", injected_}};
+    for (const char* name :
+         {"requests.polls", "requests.packet_retries", "l1.hits", "l1.misses", "l2.hits",
+          "l2.misses", "l2.write_backs", "msc.hits", "msc.misses", "hbm.read_bytes",
+          "hbm.written_bytes", "credits.taken", "credits.returned"})
+      carried.counters[name] = 0;
+    return carried;
+  }
+
+ private:
+  /// What an agent sent from one rank to another, by path: requests of (there, back) payloads.
+  struct Way {
+    int from = 0, to = 0;
+    PathChoice choice;
+    bool certain = true;                 ///< it ends before the program does
+    bool single = false;                 ///< the pair has one path
+    std::vector<Histogram> there, back;  ///< by path
+    std::unordered_map<std::uint64_t, std::vector<std::int64_t>> spreads_of;  ///< by (line, count)
+  };
+
+  void walk(const AgentClass& agents);
+  void count(const Primitive& primitive);
+  void count_move(const Primitive& primitive);
+  void count_span(const Span& span, const Primitive& primitive, std::int64_t wave, bool load);
+  void count_lines(const Span& span, std::int64_t from, std::int64_t to, bool load);
+  void count_multicast(const Span& span, std::int64_t line, std::int64_t bytes, bool load);
+  void count_flag(int from, program::SemaphoreId id);
+  void count_descriptor(const Primitive& primitive, bool queue);
+  void add(Way& way, std::int64_t line, std::int64_t requests, Size there, Size back);
+  Way& way(int from, int to, bool certain = true);
+  void finish_ways();
+  void add_link(std::size_t link, Carried& carried) const;
+  Bound bound() const;
+  void on_link(LinkId link, Size size, std::int64_t count) {
+    by_class_[index(fold_.link_class(link))].add(size, count);
+  }
+  std::int64_t flag_line(std::int32_t semaphore) const {
+    return (flag_base_ + 8 * static_cast<std::int64_t>(semaphore)) / line_;
+  }
+
+  const machine::Machine& machine_;
+  const program::Program& program_;
+  Classes fold_;
+  std::vector<LinkId> reverse_;
+  std::vector<Histogram> by_class_;  ///< over all links of the class
+  /// For the bound: wire bytes over all links of the class, and those of pairs with one path.
+  std::vector<std::int64_t> certain_, single_;
+  std::vector<std::int64_t> buffer_base_;
+  std::int64_t flag_base_ = 0, line_ = 128, sector_ = 32;
+  int repetitions_ = 1;
+  // Of the agent under way.
+  int rank_ = 0;
+  std::int64_t members_ = 1, grain_ = 16;
+  bool queue_ = false;
+  std::vector<Way> ways_;
+  std::int64_t loads_ = 0, stores_ = 0, flags_ = 0, remote_loads_ = 0, remote_stores_ = 0,
+               multicasts_ = 0, bursts_ = 0, injected_ = 0;
+};
+
+void Counter::walk(const AgentClass& agents) {
+  const Agent& agent = agents.first;
+  rank_ = agent.rank;
+  members_ = agents.members;
+  queue_ = agent.kernel < 0;
+  if (!queue_) grain_ = program_.kernels[index(agent.kernel)].grain;
+  ways_.clear();
+  program::Cursor cursor(program_, agent.rank, agent.body);
+  Primitive primitive;
+  for (int repetition = 0; repetition < repetitions_; ++repetition) {
+    if (repetition > 0) cursor.repeat();
+    while (cursor.next(primitive)) count(primitive);
+  }
+  finish_ways();
+}
+
+void Counter::count(const Primitive& primitive) {
+  switch (primitive.kind) {
+    case PrimitiveKind::move:
+      if (queue_) {
+        count_descriptor(primitive, true);
+      } else {
+        count_move(primitive);
+      }
+      return;
+    case PrimitiveKind::post:
+      count_descriptor(primitive, queue_);
+      return;
+    case PrimitiveKind::signal:
+      if (primitive.swap) return;
+      for (const program::SemaphoreId id : primitive.semaphores) count_flag(rank_, id);
+      return;
+    case PrimitiveKind::barrier:
+      flags_ += members_;
+      return;
+    default:
+      return;
+  }
+}
+
+void Counter::count_move(const Primitive& primitive) {
+  std::int64_t per_thread = grain_;
+  for (const auto* spans : {&primitive.src, &primitive.dst}) {
+    for (const Span& span : *spans) per_thread = program::data_per_thread(span.access, per_thread);
+  }
+  const std::int64_t wave = per_thread * machine_.model(rank_).cu_wavefront_size;
+  for (const Span& span : primitive.src) count_span(span, primitive, wave, true);
+  for (const Span& span : primitive.dst) count_span(span, primitive, wave, false);
+}
+
+// Instruction by instruction where lines do not begin with them; else all at once.
+void Counter::count_span(const Span& span, const Primitive& primitive, std::int64_t wave,
+                         bool load) {
+  const std::int64_t base = buffer_base_[index(span.buffer)];
+  const std::int64_t begin = base + span.offset;
+  const auto memory = [&](std::int64_t data) {
+    if (span.access == Access::ll128) return data / 120 * 128;
+    return program::is_packet(span.access) ? program::memory_offset(data, span.access) : data;
+  };
+  const auto memory_end = [&](std::int64_t data) {
+    return span.access == Access::ll128 ? (data + 119) / 120 * 128 : memory(data);
+  };
+  // The lines of LL128 are loaded again once their flags are seen.
+  const int times = load && span.access == Access::ll128 ? 2 : 1;
+  const bool whole =
+      begin % line_ == 0 && memory(wave) % line_ == 0 && memory_end(wave) == memory(wave);
+  const bool local = span.rank == rank_;
+  for (int time = 0; time < times; ++time) {
+    if (span.run == 0 && (whole || local)) {
+      count_lines(span, begin, begin + memory_end(primitive.bytes), load);
+      continue;
+    }
+    for (std::int64_t at = 0; at < primitive.bytes; at += wave) {
+      const std::int64_t end = std::min(at + wave, primitive.bytes);
+      if (program::is_packet(span.access)) {
+        count_lines(span, begin + memory(at), begin + memory_end(end), load);
+        continue;
+      }
+      span.each_part(at, end, [&](std::int64_t offset, std::int64_t, std::int64_t bytes) {
+        count_lines(span, base + offset, base + offset + bytes, load);
+      });
+    }
+  }
+}
+
+// Addresses [from, to): a request for each line, in sectors.
+void Counter::count_lines(const Span& span, std::int64_t from, std::int64_t to, bool load) {
+  if (from >= to) return;
+  const std::int64_t lines = (to - 1) / line_ - from / line_ + 1;
+  (load ? loads_ : stores_) += lines * members_;
+  if (span.rank == rank_) return;
+  if (span.rank >= 0) (load ? remote_loads_ : remote_stores_) += lines * members_;
+  while (from < to) {
+    const std::int64_t line = from / line_;
+    std::int64_t requests = 1;
+    std::int64_t high = std::min(to, (line + 1) * line_);
+    if (from % line_ == 0 && to - from >= line_) {
+      requests = span.rank < 0 ? 1 : (to - from) / line_;
+      high = from + requests * line_;
+    }
+    const std::int64_t sectors =
+        (high - (requests - 1) * line_ + sector_ - 1) / sector_ - (from) / sector_;
+    const std::int64_t bytes = std::min(sectors * sector_, line_);
+    if (span.rank < 0) {
+      count_multicast(span, line, bytes, load);
+    } else {
+      if (!load) injected_ += bytes * requests * members_;
+      add(way(rank_, span.rank), line, requests, {load ? 0 : bytes, 0}, {load ? bytes : 0, 0});
+    }
+    from = high;
+  }
+}
+
+// To the switch, from it to every member, and the answers.
+void Counter::count_multicast(const Span& span, std::int64_t line, std::int64_t bytes, bool load) {
+  const std::vector<int>& members = program_.groups[index(span.group)];
+  std::vector<std::pair<machine::NodeId, LinkId>> planes;
+  for (const machine::NodeId node : machine_.multicast_switches(members)) {
+    for (const LinkId up : machine_.lanes(machine_.gpus[index(rank_)], node))
+      planes.emplace_back(node, up);
+  }
+  if (planes.empty())
+    throw Failure("multicast group " + std::to_string(span.group) + " has no switch in common");
+  const auto [node, up] = planes[index(machine::select_path(line, std::ssize(planes)))];
+  const Size there{load ? 0 : bytes, 0}, back{load ? bytes : 0, 0};
+  ++multicasts_;
+  on_link(up, there, 1);
+  on_link(reverse_[index(up)], back, 1);
+  for (const int member : members) {
+    const std::vector<LinkId> lanes = machine_.lanes(node, machine_.gpus[index(member)]);
+    const LinkId down = lanes[index(machine_.links[index(up)].lane) % lanes.size()];
+    on_link(down, there, 1);
+    on_link(reverse_[index(down)], back, 1);
+    if (!load && member != rank_) injected_ += bytes;
+  }
+}
+
+void Counter::count_flag(int from, program::SemaphoreId id) {
+  flags_ += members_;
+  if (id.rank != from) add(way(from, id.rank), flag_line(id.index), 1, {sector_, 0}, {0, 0});
+}
+
+// Bursts of a copy engine or packets of a NIC, then flags: a NIC's are written where the data are.
+void Counter::count_descriptor(const Primitive& primitive, bool queue) {
+  const bool empty = primitive.bytes == 0;
+  const int from = empty ? rank_ : primitive.src.front().rank;
+  const int to = empty ? primitive.semaphores.front().rank : primitive.dst.front().rank;
+  std::int64_t bytes = primitive.bytes;
+  if (!empty && !queue && primitive.src.front().access != Access::plain) bytes *= 2;
+  const machine::GpuModel& model = machine_.model(rank_);
+  std::int64_t burst = std::max(line_, model.dma_burst.count);
+  std::int64_t packet = model.dma_max_payload.count;
+  bool nic = false;
+  if (primitive.remote) {
+    for (const LinkId link : machine_.routes(rank_, to).path(0)) {
+      const machine::Node& node = machine_.nodes[index(machine_.links[index(link)].to)];
+      if (node.kind != machine::NodeKind::nic) continue;
+      burst = packet = std::max<std::int64_t>(1, node.nic_model.mtu.count);
+      nic = true;
+      break;
+    }
+  }
+  if (!empty || nic) {
+    const std::int64_t total = std::max<std::int64_t>(bytes, 1);
+    for (std::int64_t at = 0; at < total;) {
+      std::int64_t size = sector_, line = 0;
+      if (!empty) {
+        const Span& source = primitive.src.front();
+        const Span& target = primitive.dst.front();
+        const std::int64_t rest =
+            source.run > 0 ? source.run - (source.skip + at) % source.run : bytes;
+        size = std::min({burst, bytes - at, rest});
+        const std::int64_t place = target.skip + at;
+        line = (buffer_base_[index(target.buffer)] + target.offset +
+                (target.run > 0 ? place / target.run * target.pitch + place % target.run : at)) /
+               line_;
+      }
+      bursts_ += members_;
+      if (from != to) {
+        if (!empty) injected_ += size * members_;
+        // A copy is known to be over when its flag was seen or somebody flushed: data of
+        // connections.
+        const bool certain = !empty && !primitive.semaphores.empty() && program_.inbound > 0;
+        add(way(from, to, certain), line * line_ / burst, 1, {size, packet}, {0, packet});
+      }
+      at += size;
+    }
+  }
+  for (const program::SemaphoreId id : primitive.semaphores) {
+    if (nic) {
+      flags_ += members_;
+    } else {
+      count_flag(rank_, id);
+    }
+  }
+}
+
+Counter::Way& Counter::way(int from, int to, bool certain) {
+  for (Way& way : ways_) {
+    if (way.from == from && way.to == to && way.certain == certain) return way;
+  }
+  const machine::Routes& routes = machine_.routes(from, to);
+  if (routes.count == 0)
+    throw Failure("rank " + std::to_string(from) + " does not reach rank " + std::to_string(to));
+  Way& way = ways_.emplace_back();
+  way.from = from;
+  way.to = to;
+  way.certain = certain;
+  way.single = routes.count == 1;
+  way.choice = paths_of(routes, from, to);
+  way.there.resize(index(way.choice.count));
+  way.back.resize(index(way.choice.count));
+  return way;
+}
+
+void Counter::add(Way& way, std::int64_t line, std::int64_t requests, Size there, Size back) {
+  const std::int64_t paths = way.choice.count;
+  if (paths == 1) {
+    way.there[0].add(there, requests);
+    way.back[0].add(back, requests);
+    return;
+  }
+  if (requests == 1) {
+    const std::size_t path = index(machine::select_path(line, paths));
+    way.there[path].add(there, 1);
+    way.back[path].add(back, 1);
+    return;
+  }
+  const std::uint64_t key =
+      static_cast<std::uint64_t>(line) << 32 ^ static_cast<std::uint64_t>(requests);
+  std::vector<std::int64_t>& lines = way.spreads_of[key];
+  if (lines.empty()) lines = spread(line, requests, paths);
+  for (std::size_t path = 0; path < lines.size(); ++path) {
+    way.there[path].add(there, lines[path]);
+    way.back[path].add(back, lines[path]);
+  }
+}
+
+void Counter::finish_ways() {
+  for (const Way& way : ways_) {
+    const machine::Routes& routes = machine_.routes(way.from, way.to);
+    const auto pass = [&](LinkId link, const Histogram& requests) {
+      const machine::LinkClass& c = machine_.class_of(link);
+      const std::int64_t header = std::min(c.header.count, c.wire_bytes(0));
+      for (const auto& [size, count] : requests.counts()) {
+        on_link(link, size, count * members_);
+        if (!way.certain) continue;
+        const std::int64_t wire = (size.payload + header) * count * members_;
+        certain_[index(fold_.link_class(link))] += wire;
+        if (way.single) single_[index(fold_.link_class(link))] += wire;
+      }
+    };
+    for (std::int32_t p = 0; p < way.choice.count; ++p) {
+      for (const LinkId link : routes.path(way.choice.first + p)) {
+        pass(link, way.there[index(p)]);
+        pass(reverse_[index(link)], way.back[index(p)]);
+      }
+    }
+  }
+}
+
+// Of one repetition: the time of a run of several is that of one.
+Bound Counter::bound() const {
+  struct Cut {
+    std::int64_t wire = 0, rate = 0;
+    bool ideal = false;
+  };
+  std::map<std::pair<machine::NodeId, bool>, Cut> cuts;
+  Bound bound;
+  const auto consider = [&bound](std::int64_t wire, std::int64_t rate, const std::string& name) {
+    const Time time = Rate{rate}.time_for(wire);
+    // Rounding to whole femtoseconds per request may go down, as in bound().
+    const Time below{time.fs - time.fs / 20'000};
+    if (below <= bound.bandwidth) return;
+    bound.bandwidth = below;
+    bound.bottleneck = name;
+  };
+  for (std::size_t l = 0; l < machine_.links.size(); ++l) {
+    const std::int32_t number = fold_.link_class(static_cast<LinkId>(l));
+    if (number < 0 || certain_[index(number)] == 0) continue;
+    const machine::Link& link = machine_.links[l];
+    const Rate rate = machine_.class_of(static_cast<LinkId>(l)).bandwidth;
+    const auto ends_here = [&](machine::NodeId node) {
+      const machine::NodeKind kind = machine_.nodes[index(node)].kind;
+      return kind == machine::NodeKind::xpu || kind == machine::NodeKind::nic;
+    };
+    for (const bool out : {true, false}) {
+      if (!ends_here(out ? link.from : link.to)) continue;
+      Cut& cut = cuts[{out ? link.from : link.to, out}];
+      cut.wire += certain_[index(number)] / fold_.links_in(number) / repetitions_;
+      cut.rate += rate.bytes_per_second;
+      cut.ideal = cut.ideal || rate.is_ideal();
+    }
+    const std::int64_t alone = single_[index(number)] / fold_.links_in(number) / repetitions_;
+    if (rate.is_ideal() || alone == 0) continue;
+    consider(alone, rate.bytes_per_second,
+             machine_.nodes[index(link.from)].name + " -> " + machine_.nodes[index(link.to)].name);
+  }
+  for (const auto& [key, cut] : cuts) {
+    if (cut.ideal || cut.wire == 0) continue;
+    consider(cut.wire, cut.rate,
+             (key.second ? "out of " : "into ") + machine_.nodes[index(key.first)].name);
+  }
+  return bound;
+}
+
+void Counter::add_link(std::size_t l, Carried& carried) const {
+  const std::int32_t link_class = fold_.link_class(static_cast<LinkId>(l));
+  if (link_class < 0) return;
+  const machine::Link& link = machine_.links[l];
+  const machine::LinkClass& c = machine_.link_classes[index(link.link_class)];
+  LinkUse use{machine_.nodes[index(link.from)].name, machine_.nodes[index(link.to)].name, link.lane,
+              c.name};
+  for (const auto& [size, total] : by_class_[index(link_class)].counts()) {
+    const std::int64_t count = total / fold_.links_in(link_class);
+    const std::int64_t wire = c.wire_bytes(size.payload, size.packet);
+    use.payload_bytes += size.payload * count;
+    use.wire_bytes += wire * count;
+    use.requests += count;
+    use.busy += count * c.bandwidth.time_for(wire);
+  }
+  if (use.requests == 0) return;
+  carried.hops += use.requests;
+  carried.links.push_back(std::move(use));
+}
+
+}  // namespace
+
+Carried count_requests(const machine::Machine& machine, const program::Program& program,
+                       const Options& options) {
+  return Counter(machine, program, options).run();
+}
+
+}  // namespace hemiola::sim

@@ -1,0 +1,34 @@
+// What the links carry while a program runs: counted request by request as the line-level engines
+// form them, without time. Wavefronts' instructions are split into lines, lines choose their paths
+// by address, every request has its answer.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "machine/machine.h"
+#include "program/program.h"
+#include "sim/result.h"
+#include "sim/simulate.h"
+
+namespace hemiola::sim {
+
+struct Carried {
+  std::vector<LinkUse> links;  ///< those that carry something, in link order; max_queue is 0
+  std::map<std::string, std::int64_t> counters;  ///< all keys of the line-level engines; those of
+                                                 ///< caches, polls and credits are 0
+  std::int64_t hops = 0;                         ///< requests and answers that passed a link
+  /// A bound of bandwidth by the same traffic: the busiest cut around a GPU or NIC, or link that
+  /// pairs of ranks without a choice take. Latency is 0. Left out is what may end after the
+  /// program.
+  Bound bound;
+};
+
+/// Links' payload, wire bytes, requests and busy times are those of the line-level engines, but for
+/// polls of other ranks' flags and packets, which depend on time.
+Carried count_requests(const machine::Machine& machine, const program::Program& program,
+                       const Options& options);
+
+}  // namespace hemiola::sim

@@ -1,0 +1,238 @@
+// The fluid engine: host proxies, copy engines and NICs. As in cores_engines.cc with a flow for
+// each descriptor: an engine moves one after the other; a copy engine writes its flag when all is
+// acknowledged, the NIC at the destination behind the last packet.
+
+#include <algorithm>
+
+#include "sim/fluid.h"
+
+namespace hemiola::sim {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000'000'000;  ///< fs
+constexpr std::int64_t kNicOutstanding = 256;            ///< packets, as in the line-level engines
+
+}  // namespace
+
+std::int32_t Fluid::make_descriptor(std::int32_t number, bool queue) {
+  const Walker& walker = walkers_[index(number)];
+  const program::Primitive& primitive = walker.present;
+  const std::int32_t id = descriptors_.take();
+  Descriptor& descriptor = descriptors_[index(id)];
+  descriptor.agent = number;
+  descriptor.rank = walker.agent.rank;
+  descriptor.members = walker.members;
+  descriptor.bytes = primitive.bytes;
+  if (!queue && !primitive.src.empty() && primitive.src.front().access != program::Access::plain)
+    descriptor.bytes *= 2;
+  descriptor.remote = primitive.remote;
+  descriptor.queue = queue;
+  descriptor.from = primitive.bytes > 0 ? primitive.src.front().rank : walker.agent.rank;
+  descriptor.to =
+      primitive.bytes > 0 ? primitive.dst.front().rank : primitive.semaphores.front().rank;
+  descriptor.semaphores = primitive.semaphores;
+  descriptor.spent = walker.spent;
+  return id;
+}
+
+// The proxy serves requests one after the other. Those of a class come apart from each other: each
+// waits for what came before the class, and all of them keep the proxy busy.
+void Fluid::post(Walker& walker, std::int32_t number) {
+  const std::int32_t id = make_descriptor(number, false);
+  Descriptor& descriptor = descriptors_[index(id)];
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  ++walker.posted;
+  const std::int64_t latency = std::max<std::int64_t>(1, model.proxy_fifo_latency.fs);
+  const std::int64_t service = std::max<std::int64_t>(
+      1, descriptor.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
+  std::int64_t& free = ranks_[index(walker.rank_class)].proxy_free;
+  const std::int64_t begin = std::max(walker.time + latency, free);
+  free = begin + service * walker.per_rank;
+  charge(descriptor.spent, Reason::proxy, begin + service - walker.time);
+  push(begin + service, Kind::proxy, id);
+}
+
+void Fluid::queue_copy(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  const std::int32_t id = make_descriptor(number, true);
+  charge(descriptors_[index(id)].spent, Reason::dma, 1);
+  push(walker.time + 1, Kind::proxy, id);
+}
+
+// One copy engine per destination, so that a signal stays behind the data it announces; one NIC of
+// each rank, which is shared by those that share it as its links are.
+std::int32_t Fluid::engine_for(const Descriptor& descriptor) {
+  const machine::GpuModel& model = machine_.model(descriptor.rank);
+  std::int32_t number = -1;
+  const machine::Node* nic = nullptr;
+  if (descriptor.remote) {
+    for (const machine::LinkId link : machine_.routes(descriptor.rank, descriptor.to).path(0)) {
+      const machine::NodeId node = machine_.links[index(link)].to;
+      if (machine_.nodes[index(node)].kind != machine::NodeKind::nic) continue;
+      nic = &machine_.nodes[index(node)];
+      number = -1 - node;
+      break;
+    }
+  }
+  if (nic == nullptr) {
+    const bool pulls = descriptor.bytes > 0 && descriptor.from != descriptor.rank;
+    const int peer = pulls ? descriptor.from : descriptor.to;
+    const int relative = (peer - descriptor.rank + program_.ranks) % program_.ranks;
+    number = static_cast<std::int32_t>(relative % std::max<std::int64_t>(1, model.dma_engines));
+  }
+  const std::int32_t rank_class = fold_.rank_class(descriptor.rank);
+  const auto [found, fresh] =
+      engine_of_.try_emplace({rank_class, number}, static_cast<std::int32_t>(engines_.size()));
+  if (!fresh) return found->second;
+  Engine& engine = engines_.emplace_back();
+  engine.rank_class = rank_class;
+  engine.nic = nic != nullptr;
+  if (engine.nic) {
+    engine.burst = engine.packet = std::max<std::int64_t>(1, nic->nic_model.mtu.count);
+    engine.outstanding = kNicOutstanding;
+    engine.start = std::max<std::int64_t>(1, nic->nic_model.message_time.fs);
+    engine.end = std::max<std::int64_t>(1, nic->nic_model.latency.fs);
+    engine.rate = nic->nic_model.rate;
+    engine.reason = Reason::nic;
+  } else {
+    engine.burst = std::max(model.line_size.count, model.dma_burst.count);
+    engine.packet = model.dma_max_payload.count;
+    engine.outstanding = model.dma_outstanding;
+    engine.start = model.dma_control_latency.fs + model.dma_schedule_latency.fs;
+    engine.end = std::max<std::int64_t>(1, model.dma_sync_latency.fs);
+    engine.rate = model.dma_rate;
+  }
+  return found->second;
+}
+
+void Fluid::to_engine(std::int32_t id, std::int64_t now) {
+  const std::int32_t number = engine_for(descriptors_[index(id)]);
+  Engine& engine = engines_[index(number)];
+  engine.queue.push_back(id);
+  if (engine.active) return;
+  engine.active = true;
+  engine.spent = descriptors_[index(id)].spent;
+  start_transfer(number, now);
+}
+
+void Fluid::start_transfer(std::int32_t number, std::int64_t now) {
+  Engine& engine = engines_[index(number)];
+  descriptors_[index(engine.queue.front())].began = now;
+  charge(engine.spent, engine.reason, engine.start);
+  push(now + engine.start, Kind::transfer, number);
+}
+
+void Fluid::begin_transfer(std::int32_t number, std::int64_t now) {
+  const Engine& engine = engines_[index(number)];
+  const std::int32_t id = engine.queue.front();
+  const Descriptor& descriptor = descriptors_[index(id)];
+  if (descriptor.bytes == 0 && !engine.nic) {
+    transferred(number, id, engine.spent, now);
+    return;
+  }
+  const std::int64_t bytes =
+      descriptor.bytes > 0 ? descriptor.bytes : machine_.model(descriptor.rank).sector_size.count;
+  const std::int64_t bursts = (bytes + engine.burst - 1) / engine.burst;
+  demands_.clear();
+  if (descriptor.bytes > 0) {
+    ways_.at_memory(descriptor.from, bytes, false, bytes, descriptor.members, demands_);
+    ways_.at_memory(descriptor.to, bytes, false, bytes, descriptor.members, demands_);
+  }
+  std::int64_t back = 1;
+  if (descriptor.from != descriptor.to) {
+    ways_.over_links(descriptor.from, descriptor.to, bytes, bursts, engine.packet, false, bytes,
+                     descriptor.members, demands_);
+    back = ways_.links(descriptor.from, descriptor.to).fs +
+           ways_.acknowledgement(descriptor.from, descriptor.to).fs;
+  }
+  std::int64_t limit = engine.rate.bytes_per_second;
+  if (engine.outstanding > 0) {
+    const auto most = static_cast<std::int64_t>(static_cast<__int128>(engine.outstanding) *
+                                                engine.burst * kSecond / back);
+    limit = limit == 0 ? most : std::min(limit, most);
+  }
+  start_flow(FlowKind::transfer, number, id, bytes, limit, engine.reason, engine.spent);
+}
+
+// The last burst has left.
+void Fluid::transferred(std::int32_t number, std::int32_t id, const Attribution& spent,
+                        std::int64_t now) {
+  Engine& engine = engines_[index(number)];
+  Descriptor& descriptor = descriptors_[index(id)];
+  descriptor.spent = spent;
+  std::int64_t there = now, done = now;
+  Attribution done_spent = spent, there_spent = spent;
+  if (descriptor.bytes > 0 || engine.nic) {
+    Latency way = ways_.on_chip(descriptor.from, 0);
+    way.add(Reason::l2, machine_.model(descriptor.from).l2_latency.fs);
+    if (descriptor.from != descriptor.to) way += ways_.links(descriptor.from, descriptor.to);
+    charge(there_spent, way);
+    there += way.fs;
+    done_spent = there_spent;
+    const Latency& back = ways_.acknowledgement(descriptor.from, descriptor.to);
+    charge(done_spent, back);
+    done = there + back.fs;
+  }
+  charge(done_spent, engine.reason, engine.end);
+  done += engine.end;
+  descriptor.spent = done_spent;
+  push(done, Kind::done, id);
+  if (!engine.nic) return;  // it waits for the end
+  for (const program::SemaphoreId semaphore : descriptor.semaphores) {
+    const std::int32_t flag = signals_.take();
+    Signal& signal = signals_[index(flag)];
+    signal.from = semaphore.rank;
+    signal.id = semaphore;
+    signal.increment = std::max<std::int64_t>(1, descriptor.members / semaphores_in(semaphore));
+    signal.members = descriptor.members;
+    signal.spent = there_spent;
+    charge(signal.spent, Reason::nic, 1);
+    push(there + 1, Kind::arrive, flag);
+  }
+  engine.queue.pop_front();
+  engine.active = !engine.queue.empty();
+  if (!engine.active) return;
+  // The next message has been prepared meanwhile.
+  engine.spent = spent;
+  push(now, Kind::transfer, number);
+}
+
+void Fluid::descriptor_done(std::int32_t id, std::int64_t now) {
+  const Descriptor descriptor = descriptors_[index(id)];
+  descriptors_.give_back(id);
+  const std::int32_t number = engine_for(descriptor);
+  Engine& engine = engines_[index(number)];
+  if (options_.trace != nullptr) {
+    options_.trace->engine(descriptor.rank, engine.nic ? "NIC" : "DMA engine",
+                           descriptor.bytes > 0 ? "copy" : "signal", {descriptor.began}, {now});
+  }
+  if (!engine.nic) {
+    for (const program::SemaphoreId semaphore : descriptor.semaphores)
+      send(-1, descriptor.rank, semaphore, 1, descriptor.members, now, descriptor.spent);
+    engine.queue.pop_front();
+    engine.active = !engine.queue.empty();
+    if (engine.active) {
+      engine.spent = descriptor.spent;
+      start_transfer(number, now);
+    }
+  }
+  Walker& walker = walkers_[index(descriptor.agent)];
+  if (descriptor.queue) {
+    walker.time = now;
+    walker.spent = descriptor.spent;
+    advance(descriptor.agent);
+    return;
+  }
+  ++walker.posted_done;
+  if (walker.blocked != Blocked::flush || walker.posted_done < walker.posted) return;
+  const std::int64_t latency =
+      std::max<std::int64_t>(1, machine_.model(descriptor.rank).proxy_return_latency.fs);
+  if (now + latency > walker.time) {
+    walker.time = now + latency;
+    walker.spent = descriptor.spent;
+    charge(walker.spent, Reason::proxy, latency);
+  }
+  advance(descriptor.agent);
+}
+
+}  // namespace hemiola::sim

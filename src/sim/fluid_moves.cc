@@ -1,0 +1,372 @@
+// The fluid engine: moves are flows; packets arrive with them.
+
+#include <algorithm>
+
+#include "sim/fluid.h"
+
+namespace hemiola::sim {
+namespace {
+
+using program::Access;
+using program::Primitive;
+using program::PrimitiveKind;
+using program::Span;
+
+constexpr std::int64_t kSecond = 1'000'000'000'000'000;  ///< fs
+
+std::int64_t memory_of(const Span& span, std::int64_t bytes) {
+  return program::memory_size(bytes, span.access);
+}
+
+/// The lower of two limits, of which 0 is none.
+void limit(std::int64_t& least, __int128 other) {
+  const auto value =
+      static_cast<std::int64_t>(std::clamp<__int128>(other, 1, std::int64_t{1} << 60));
+  if (least == 0 || value < least) least = value;
+}
+
+}  // namespace
+
+Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool operands) {
+  demands_.clear();
+  Latency longest;
+  const int rank = walker.agent.rank;
+  const std::int64_t line = machine_.model(rank).line_size.count;
+  const std::int64_t total = primitive.bytes, members = walker.members;
+  const int repetition = ranks_[index(walker.rank_class)].repetition;
+  for (const Span& span : primitive.src) {
+    const std::int64_t bytes = memory_of(span, total);
+    const std::int64_t requests = (bytes + line - 1) / line;
+    Latency latency;
+    if (span.rank < 0) {
+      ways_.over_group(rank, span.group, bytes, requests, true, total, demands_);
+      latency = ways_.group(rank, span.group, true);
+    } else {
+      const bool memory = ways_.beyond_l2(span.rank, span.buffer, true, repetition);
+      if (operands && span.rank == rank) {
+        ways_.at_operands(span.rank, bytes, memory, total, members, demands_);
+      } else {
+        ways_.at_memory(span.rank, bytes, memory, total, members, demands_);
+      }
+      if (span.rank != rank)
+        ways_.over_links(span.rank, rank, bytes, requests, 0, true, total, members, demands_);
+      latency = ways_.load(rank, span.rank, memory);
+      // The threads that see the flags of LL128 lines load the lines again.
+      if (span.access == Access::ll128) latency += latency;
+    }
+    if (latency.fs > longest.fs) longest = latency;
+  }
+  for (const Span& span : primitive.dst) {
+    const std::int64_t bytes = memory_of(span, total);
+    const std::int64_t requests = (bytes + line - 1) / line;
+    if (span.rank < 0) {
+      ways_.over_group(rank, span.group, bytes, requests, false, total, demands_);
+      continue;
+    }
+    ways_.at_memory(span.rank, bytes, ways_.beyond_l2(span.rank, span.buffer, false, repetition),
+                    total, members, demands_);
+    if (span.rank != rank)
+      ways_.over_links(rank, span.rank, bytes, requests, 0, false, total, members, demands_);
+  }
+  return longest;
+}
+
+// What the compute unit lets through, shared with the workgroups that are on it.
+std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
+                             const Latency& load) const {
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  const std::int64_t line = model.line_size.count;
+  const __int128 total = primitive.bytes;
+  std::int64_t in = 0, out = 0, loads = 0, stores = 0;  // bytes and requests
+  for (const Span& span : primitive.src) {
+    in += memory_of(span, primitive.bytes);
+    loads += (memory_of(span, primitive.bytes) + line - 1) / line;
+  }
+  for (const Span& span : primitive.dst) {
+    out += memory_of(span, primitive.bytes);
+    stores += (memory_of(span, primitive.bytes) + line - 1) / line;
+  }
+  out += loads * model.noc_control_size.count;
+  std::int64_t least = 0;
+  const auto shared = [&](__int128 rate) { limit(least, rate / walker.sharing); };
+  if (!model.noc_cu_rate.is_ideal()) {
+    if (in > 0) shared(total * model.noc_cu_rate.bytes_per_second / in);
+    if (out > 0) shared(total * model.noc_cu_rate.bytes_per_second / out);
+  }
+  const std::int64_t interval = std::max<std::int64_t>(1, model.cu_issue_interval.fs);
+  if (loads + stores > 0)
+    shared(total * kSecond / (static_cast<__int128>(interval) * (loads + stores)));
+  if (model.cu_max_outstanding > 0 && loads > 0 && load.fs > 0)
+    shared(total * kSecond * model.cu_max_outstanding / (static_cast<__int128>(load.fs) * loads));
+  if (primitive.src.size() > 1) {
+    const int element = size_of(program_.type);
+    const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
+                      : element == 2 ? model.cu_reduce_rate_2byte
+                                     : model.cu_reduce_rate_1byte;
+    if (!rate.is_ideal())
+      shared(static_cast<__int128>(rate.bytes_per_second) /
+             static_cast<std::int64_t>(primitive.src.size() - 1));
+  }
+  return least;
+}
+
+// Stages: 0 not begun, 1 under way, 2 all loads are on their way back.
+bool Fluid::move(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  if (walker.present.bytes == 0) return true;
+  if (walker.stage == 2) return end_move(number);
+  if (!is_now(number)) return false;
+  std::int64_t begun = 0;
+  const Attribution* cause = nullptr;
+  if (!arrived(number, false, begun, cause)) {
+    walker.blocked = Blocked::packets;
+    return false;
+  }
+  if (begun > walker.time) {
+    walker.time = begun;
+    walker.spent = *cause;
+    wake(number);
+    return false;
+  }
+  if (walker.behind > 0 && walker.behind_bytes + walker.present.bytes > room_for(walker)) {
+    walker.blocked = Blocked::room;
+    return false;
+  }
+  return begin_move(number);
+}
+
+/// True if the agent goes on meanwhile.
+bool Fluid::begin_move(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  const Primitive& primitive = walker.present;
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  walker.batch = demands_of(walker, primitive, false);
+  std::int64_t per_thread = walker.grain;
+  for (const auto* spans : {&primitive.src, &primitive.dst}) {
+    for (const Span& span : *spans) per_thread = program::data_per_thread(span.access, per_thread);
+  }
+  const std::int64_t wave = per_thread * model.cu_wavefront_size;
+  const std::int64_t window = wave * walker.movers * walker.unroll;
+  if (primitive.src.size() > 1) {  // a wavefront's own share of the arithmetic
+    const int element = size_of(program_.type);
+    const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
+                      : element == 2 ? model.cu_reduce_rate_2byte
+                                     : model.cu_reduce_rate_1byte;
+    const std::int64_t bytes = std::min(wave * walker.unroll, primitive.bytes);
+    walker.batch.add(Reason::compute,
+                     rate.time_for(bytes * static_cast<std::int64_t>(primitive.src.size() - 1)).fs);
+  }
+  // Wavefronts go through their batches one after the other: the last has its latency at the end.
+  walker.batches = (primitive.bytes + window - 1) / window;
+  const std::int64_t own = limit_of(walker, primitive, walker.batch);
+  std::int64_t least = own;
+  if (walker.batches > 1 && walker.batch.fs > 0)
+    limit(least, static_cast<__int128>(primitive.bytes) * kSecond /
+                     (static_cast<__int128>(walker.batch.fs) * (walker.batches - 1)));
+  std::int64_t stores = 0, back = 0;
+  const std::int64_t line = model.line_size.count;
+  for (const Span& span : primitive.dst) {
+    if (span.rank < 0) continue;
+    stores += (memory_of(span, primitive.bytes) + line - 1) / line;
+    back = std::max(back, ways_.store(walker.agent.rank, span.rank).fs +
+                              ways_.acknowledgement(walker.agent.rank, span.rank).fs);
+  }
+  if (model.cu_max_stores > 0 && stores > 0 && back > 0)
+    limit(least, static_cast<__int128>(primitive.bytes) * kSecond * model.cu_max_stores /
+                     (static_cast<__int128>(back) * stores * walker.sharing));
+  const bool ahead = runs_ahead(walker);
+  walker.began = walker.time;
+  Attribution first = walker.spent;
+  charge(first, walker.batch);
+  announce(walker.agent.rank, primitive, false, walker.time + walker.batch.fs, first);
+  if (!ahead) {
+    walker.stage = 1;
+    walker.blocked = Blocked::flow;
+    start_flow(FlowKind::move, number, 0, primitive.bytes, least, Reason::issue, walker.spent);
+    return false;
+  }
+  const std::int32_t id = behind_.take();
+  Behind& behind = behind_[index(id)];
+  behind.agent = number;
+  behind.primitive = primitive;
+  behind.batch = walker.batch;
+  ++walker.behind;
+  walker.behind_bytes += primitive.bytes;
+  start_flow(FlowKind::behind, id, 0, primitive.bytes, least, Reason::issue, walker.spent);
+  // Its wavefronts go on once they have been through their own batches.
+  std::int64_t busy = walker.batches * walker.batch.fs;
+  if (own > 0)
+    busy = std::max(
+        busy, static_cast<std::int64_t>(static_cast<__int128>(primitive.bytes) * kSecond / own));
+  charge(walker.spent, walker.batch, busy);
+  walker.time += busy;
+  return true;
+}
+
+// Nothing joins the wavefronts between two moves: those that are through with the first begin the
+// second, whatever queues elsewhere.
+bool Fluid::runs_ahead(Walker& walker) {
+  const auto has_packets = [](const Primitive& primitive) {
+    return std::any_of(primitive.src.begin(), primitive.src.end(),
+                       [](const Span& span) { return program::is_packet(span.access); });
+  };
+  if (has_packets(walker.present)) return false;
+  const Primitive* next = peek(walker);
+  return next != nullptr && next->kind == PrimitiveKind::move && !next->posted && next->bytes > 0 &&
+         !has_packets(*next);
+}
+
+/// Bytes that the slots of its compute unit let it leave behind: what is far holds them long.
+std::int64_t Fluid::room_for(const Walker& walker) const {
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  std::int64_t lines = INT64_MAX;
+  const auto far = [&](const std::vector<Span>& spans) {
+    return std::any_of(spans.begin(), spans.end(),
+                       [&](const Span& span) { return span.rank != walker.agent.rank; });
+  };
+  if (model.cu_max_outstanding > 0 && far(walker.present.src)) lines = model.cu_max_outstanding;
+  if (model.cu_max_stores > 0 && far(walker.present.dst))
+    lines = std::min(lines, model.cu_max_stores);
+  return lines == INT64_MAX ? lines : lines * model.line_size.count / walker.sharing;
+}
+
+void Fluid::moved_behind(std::int32_t id, const Attribution& spent, std::int64_t now) {
+  const Behind& behind = behind_[index(id)];
+  const std::int32_t number = behind.agent;
+  Walker& walker = walkers_[index(number)];
+  Attribution last = spent;
+  charge(last, behind.batch);
+  stored(walker, behind.primitive, now + behind.batch.fs, last);
+  announce(walker.agent.rank, behind.primitive, true, now + behind.batch.fs, last);
+  --walker.behind;
+  walker.behind_bytes -= behind.primitive.bytes;
+  behind_.give_back(id);
+  if (walker.blocked != Blocked::room) return;
+  if (now > walker.time) {
+    walker.time = now;
+    walker.spent = spent;
+  }
+  advance(number);
+}
+
+// The flow is over: the last loads come back, the last stores go out.
+bool Fluid::end_move(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  if (walker.behind > 0) {
+    walker.blocked = Blocked::room;
+    return false;
+  }
+  std::int64_t whole = 0;
+  const Attribution* cause = nullptr;
+  if (!arrived(number, true, whole, cause)) {
+    walker.blocked = Blocked::packets;
+    return false;
+  }
+  if (whole > walker.time) {
+    walker.time = whole;
+    walker.spent = *cause;
+    const std::int64_t interval = machine_.model(walker.agent.rank).sync_poll_interval.fs;
+    const std::int64_t until_seen = (walker.batch.fs + interval) / 2;
+    charge(walker.spent, Reason::poll, until_seen);
+    walker.time += until_seen;
+  }
+  charge(walker.spent, walker.batch);
+  walker.time += walker.batch.fs;
+  stored(walker, walker.present, walker.time, walker.spent);
+  announce(walker.agent.rank, walker.present, true, walker.time, walker.spent);
+  return true;
+}
+
+void Fluid::stored(Walker& walker, const Primitive& primitive, std::int64_t issued,
+                   const Attribution& issued_spent) {
+  for (const Span& span : primitive.dst) {
+    Attribution spent = issued_spent;
+    std::int64_t time = issued;
+    const auto add = [&](const Latency& latency) {
+      charge(spent, latency);
+      time += latency.fs;
+    };
+    if (span.rank < 0) {
+      add(ways_.group(walker.agent.rank, span.group, false));
+    } else {
+      add(ways_.store(walker.agent.rank, span.rank));
+      add(ways_.acknowledgement(walker.agent.rank, span.rank));
+    }
+    if (time <= walker.acknowledged) continue;
+    walker.acknowledged = time;
+    walker.acknowledged_spent = spent;
+  }
+}
+
+// --- Packets.
+
+// FIFOs of like connections are one; other memory is found by its address.
+std::uint64_t Fluid::packet_space(const Span& span) const {
+  const std::int32_t first = program_.inbound > 0 ? program_.fifo_buffer(0) : -1;
+  if (program_.inbound > 0 && span.buffer >= first && span.buffer < first + program_.inbound) {
+    const std::int32_t tail = program_.tail_semaphore(span.buffer - first);
+    return static_cast<std::uint64_t>(fold_.semaphore_class({span.rank, tail}));
+  }
+  return std::uint64_t{1} << 60 | static_cast<std::uint64_t>(span.rank) << 32 |
+         static_cast<std::uint32_t>(span.buffer);
+}
+
+bool Fluid::arrived(std::int32_t number, bool whole, std::int64_t& time,
+                    const Attribution*& cause) {
+  const Primitive& primitive = walkers_[index(number)].present;
+  for (const Span& span : primitive.src) {
+    if (!program::is_packet(span.access) || span.rank < 0) continue;
+    PacketSpace& space = packets_[packet_space(span)];
+    const auto& ranges = space.by_flag[span.flag];
+    std::int64_t reached = span.offset;
+    const std::int64_t end = span.offset + memory_of(span, primitive.bytes);
+    auto at = ranges.upper_bound(reached);
+    if (at != ranges.begin()) --at;
+    for (; at != ranges.end() && at->first <= reached && reached < end; ++at) {
+      const Packets& packets = at->second;
+      if (packets.end <= reached) continue;
+      if (whole && packets.last < 0) break;
+      const std::int64_t there = whole ? packets.last : packets.first;
+      if (there > time || cause == nullptr) {
+        time = std::max(time, there);
+        cause = whole ? &packets.last_spent : &packets.first_spent;
+      }
+      reached = packets.end;
+    }
+    if (reached >= end) continue;
+    space.waiting.push_back(number);
+    return false;
+  }
+  return true;
+}
+
+/// `time`: the first (or last) stores are issued.
+void Fluid::announce(int rank, const Primitive& primitive, bool whole, std::int64_t time,
+                     const Attribution& issued) {
+  for (const Span& span : primitive.dst) {
+    if (!program::is_packet(span.access) || span.flag == 0) continue;
+    const std::vector<int> one{span.rank};
+    const std::vector<int>& targets = span.rank < 0 ? program_.groups[index(span.group)] : one;
+    for (const int target : targets) {
+      Span there = span;
+      there.rank = target;
+      const Latency way =
+          span.rank < 0 ? ways_.group(rank, span.group, false) : ways_.store(rank, target);
+      PacketSpace& space = packets_[packet_space(there)];
+      Packets& packets = space.by_flag[span.flag][span.offset];
+      packets.end = span.offset + memory_of(span, primitive.bytes);
+      Attribution& spent = whole ? packets.last_spent : packets.first_spent;
+      spent = issued;
+      charge(spent, way);
+      (whole ? packets.last : packets.first) = time + way.fs;
+      if (!whole) packets.last = -1;
+      // Wavefronts that wait try again, after this agent is through.
+      std::vector<std::int32_t> waiting;
+      std::swap(waiting, space.waiting);
+      for (const std::int32_t agent : waiting) push(now_, Kind::wake, agent, 1);
+      while (space.by_flag.size() > 64) space.by_flag.erase(space.by_flag.begin());
+    }
+  }
+}
+
+}  // namespace hemiola::sim

@@ -1,0 +1,241 @@
+// Progressive filling.
+
+#include "sim/fluid_shares.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/index.h"
+
+namespace hemiola::sim {
+namespace {
+
+constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+constexpr __int128 kSecond = 1'000'000'000'000'000;  ///< fs
+
+}  // namespace
+
+std::int32_t Shares::add_resource(Rate capacity, Reason reason) {
+  resources_.push_back({.capacity = capacity.bytes_per_second, .reason = reason});
+  return static_cast<std::int32_t>(resources_.size()) - 1;
+}
+
+bool Shares::full_possible(const Resource& resource) {
+  return resource.potential > static_cast<__int128>(resource.capacity) << kWeightBits;
+}
+
+void Shares::mark(std::int32_t number) {
+  Resource& resource = resources_[index(number)];
+  if (resource.dirty) return;
+  resource.dirty = true;
+  dirty_.push_back(number);
+}
+
+std::int32_t Shares::start(const std::vector<Demand>& demands, std::int64_t bytes,
+                           std::int64_t limit, Reason reason, std::int64_t now) {
+  std::int32_t number;
+  if (free_.empty()) {
+    number = static_cast<std::int32_t>(flows_.size());
+    flows_.emplace_back();
+  } else {
+    number = free_.back();
+    free_.pop_back();
+  }
+  Flow& flow = flows_[index(number)];
+  flow.demands.clear();
+  flow.left = static_cast<__int128>(bytes) * kSecond;
+  flow.limit = limit > 0 ? limit : kUnlimited;
+  flow.limit_reason = reason;
+  flow.rate = 0;
+  flow.since = now;
+  flow.charged = {};
+  for (const Demand& demand : demands) {
+    const Resource& resource = resources_[index(demand.resource)];
+    if (resource.capacity == 0 || demand.weight == 0) continue;
+    const auto same = std::find_if(flow.demands.begin(), flow.demands.end(),
+                                   [&](const Demand& d) { return d.resource == demand.resource; });
+    if (same == flow.demands.end()) {
+      flow.demands.push_back(demand);
+    } else {
+      same->weight += demand.weight;
+    }
+  }
+  for (const Demand& demand : flow.demands) {
+    const Resource& resource = resources_[index(demand.resource)];
+    const auto alone = static_cast<std::int64_t>(std::min<__int128>(
+        kUnlimited, (static_cast<__int128>(resource.capacity) << kWeightBits) / demand.weight));
+    if (alone < flow.limit) {
+      flow.limit = std::max<std::int64_t>(1, alone);
+      flow.limit_reason = resource.reason;
+    }
+  }
+  for (const Demand& demand : flow.demands) {
+    Resource& resource = resources_[index(demand.resource)];
+    resource.flows.push_back(number);
+    resource.potential += static_cast<__int128>(demand.weight) * flow.limit;
+    if (resource.binding || full_possible(resource)) mark(demand.resource);
+  }
+  fresh_.push_back(number);
+  return number;
+}
+
+void Shares::advance(Flow& flow, std::int64_t now) {
+  const std::int64_t passed = now - flow.since;
+  flow.left -= static_cast<__int128>(flow.rate) * passed;
+  flow.charged[static_cast<std::size_t>(flow.reason)] += passed;
+  flow.since = now;
+}
+
+void Shares::set_rate(std::int32_t number, std::int64_t rate, Reason reason, std::int64_t now) {
+  Flow& flow = flows_[index(number)];
+  ++updates_;
+  advance(flow, now);
+  flow.reason = reason;
+  if (rate == flow.rate) return;  // it still ends when it was to end
+  flow.rate = rate;
+  std::int64_t end = now;
+  if (rate != kUnlimited && flow.left > 0)
+    end = static_cast<std::int64_t>(
+        std::min<__int128>(kUnlimited - 1, now + (flow.left + rate - 1) / rate));
+  ends_.push({end, sequence_++, number, ++flow.version});
+}
+
+void Shares::visit(std::int32_t number) {
+  Flow& flow = flows_[index(number)];
+  if (flow.visited) return;
+  flow.visited = true;
+  flow.frozen = false;
+  touched_flows_.push_back(number);
+  for (const Demand& demand : flow.demands) {
+    Resource& resource = resources_[index(demand.resource)];
+    if (resource.visited || !full_possible(resource)) continue;
+    resource.visited = true;
+    touched_resources_.push_back(demand.resource);
+  }
+}
+
+// The flows that can notice the change, and the resources that they may fill.
+void Shares::collect() {
+  touched_flows_.clear();
+  touched_resources_.clear();
+  for (const std::int32_t number : fresh_) visit(number);
+  for (const std::int32_t number : dirty_) {
+    Resource& resource = resources_[index(number)];
+    resource.dirty = false;
+    // One that can not be filled any more still held its flows back until now.
+    if (!full_possible(resource)) {
+      for (const std::int32_t flow : resource.flows) visit(flow);
+      resource.binding = false;
+    } else if (!resource.visited) {
+      resource.visited = true;
+      touched_resources_.push_back(number);
+    }
+  }
+  for (std::size_t next = 0; next < touched_resources_.size(); ++next) {
+    for (const std::int32_t flow : resources_[index(touched_resources_[next])].flows) visit(flow);
+  }
+  dirty_.clear();
+  fresh_.clear();
+}
+
+void Shares::fill() {
+  for (const std::int32_t number : touched_resources_) {
+    Resource& resource = resources_[index(number)];
+    resource.binding = true;
+    resource.left = static_cast<__int128>(resource.capacity) << kWeightBits;
+    resource.active = 0;
+  }
+  for (const std::int32_t number : touched_flows_) {
+    for (const Demand& demand : flows_[index(number)].demands)
+      resources_[index(demand.resource)].active += demand.weight;
+  }
+  // Flows in the order of their own limits: those below the level have stopped.
+  std::vector<std::int32_t>& order = order_;
+  order = touched_flows_;
+  std::sort(order.begin(), order.end(), [this](std::int32_t a, std::int32_t b) {
+    const std::int64_t x = flows_[index(a)].limit, y = flows_[index(b)].limit;
+    return x != y ? x < y : a < b;
+  });
+  std::size_t next = 0;
+  const auto freeze = [this](Flow& flow, std::int64_t rate, Reason reason) {
+    flow.frozen = true;
+    given_[index(flow.version)] = {rate, reason};
+    for (const Demand& demand : flow.demands) {
+      Resource& resource = resources_[index(demand.resource)];
+      if (!resource.visited) continue;
+      resource.left -= static_cast<__int128>(demand.weight) * rate;
+      resource.active -= demand.weight;
+    }
+  };
+  while (true) {
+    while (next < order.size() && flows_[index(order[next])].frozen) ++next;
+    if (next == order.size()) return;
+    __int128 level = kUnlimited;
+    for (const std::int32_t number : touched_resources_) {
+      const Resource& resource = resources_[index(number)];
+      if (resource.active > 0) level = std::min(level, resource.left / resource.active);
+    }
+    level = std::max<__int128>(level, 1);
+    if (flows_[index(order[next])].limit <= level) {
+      for (; next < order.size() && flows_[index(order[next])].limit <= level; ++next) {
+        Flow& flow = flows_[index(order[next])];
+        if (!flow.frozen) freeze(flow, flow.limit, flow.limit_reason);
+      }
+      continue;
+    }
+    for (const std::int32_t number : touched_resources_) {
+      const Resource& resource = resources_[index(number)];
+      if (resource.active <= 0 || resource.left / resource.active > level) continue;
+      for (const std::int32_t flow : resource.flows) {
+        Flow& stopped = flows_[index(flow)];
+        if (!stopped.frozen) freeze(stopped, static_cast<std::int64_t>(level), resource.reason);
+      }
+    }
+  }
+}
+
+void Shares::settle(std::int64_t now) {
+  if (settled()) return;
+  collect();
+  // While it is solved a flow's version is its place among the touched ones.
+  given_.assign(touched_flows_.size(), {0, Reason::issue});
+  versions_.clear();
+  for (std::size_t f = 0; f < touched_flows_.size(); ++f) {
+    Flow& flow = flows_[index(touched_flows_[f])];
+    versions_.push_back(flow.version);
+    flow.version = static_cast<std::uint32_t>(f);
+  }
+  fill();
+  for (std::size_t f = 0; f < touched_flows_.size(); ++f) {
+    Flow& flow = flows_[index(touched_flows_[f])];
+    flow.version = versions_[f];
+    flow.visited = false;
+    set_rate(touched_flows_[f], given_[f].first, given_[f].second, now);
+  }
+  for (const std::int32_t number : touched_resources_) resources_[index(number)].visited = false;
+}
+
+std::int64_t Shares::next() {
+  while (!ends_.empty() && ends_.top().version != flows_[index(ends_.top().flow)].version)
+    ends_.pop();
+  return ends_.empty() ? kUnlimited : ends_.top().time;
+}
+
+std::int32_t Shares::finish(Attribution& charged) {
+  const End end = ends_.top();
+  ends_.pop();
+  Flow& flow = flows_[index(end.flow)];
+  advance(flow, end.time);
+  charged = flow.charged;
+  ++flow.version;
+  for (const Demand& demand : flow.demands) {
+    Resource& resource = resources_[index(demand.resource)];
+    resource.potential -= static_cast<__int128>(demand.weight) * flow.limit;
+    resource.flows.erase(std::find(resource.flows.begin(), resource.flows.end(), end.flow));
+    if (resource.binding) mark(demand.resource);
+  }
+  free_.push_back(end.flow);
+  return end.flow;
+}
+
+}  // namespace hemiola::sim

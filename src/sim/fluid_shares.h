@@ -1,0 +1,101 @@
+// Max-min fair shares: flows over resources of finite capacity, solved by progressive filling.
+//
+// All rates of active flows rise together; a flow stops at its own limit or when one of its
+// resources is full. Changes of one instant are solved together, and only where they can matter: a
+// resource that could not be filled even if every flow on it ran at its own limit connects nobody.
+// Integer arithmetic throughout; the result depends on the order of calls only.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <vector>
+
+#include "core/units.h"
+#include "sim/result.h"
+
+namespace hemiola::sim {
+
+/// What a flow takes of a resource per byte that it moves: units of capacity, times 2^20. With
+/// classes of flows and resources: of one resource of the class, by all flows of the class.
+struct Demand {
+  std::int32_t resource = 0;
+  std::int64_t weight = 0;
+};
+constexpr int kWeightBits = 20;
+
+class Shares {
+ public:
+  /// Capacity in units per second; ideal ones limit nobody. Number of the resource.
+  std::int32_t add_resource(Rate capacity, Reason reason);
+
+  /// A flow of `bytes` starts at `now`. `limit`: its own, in bytes per second, 0 for none, charged
+  /// to `reason`. The demands of one resource are added up. Number of the flow (reused later).
+  std::int32_t start(const std::vector<Demand>& demands, std::int64_t bytes, std::int64_t limit,
+                     Reason reason, std::int64_t now);
+
+  /// Solves what start() and finish() left open; `now` is not before the time of either.
+  void settle(std::int64_t now);
+  bool settled() const { return dirty_.empty() && fresh_.empty(); }
+
+  /// Time of the next end of a flow, INT64_MAX if there is none. Only when settled.
+  std::int64_t next();
+  /// Ends the flow that next() spoke of: its number. `charged` gets the time it took, by the reason
+  /// that limited it.
+  std::int32_t finish(Attribution& charged);
+
+  /// How often a flow got a rate.
+  std::int64_t updates() const { return updates_; }
+
+ private:
+  struct Resource {
+    std::int64_t capacity = 0;
+    Reason reason = Reason::link;
+    bool dirty = false, visited = false, binding = false;
+    std::vector<std::int32_t> flows{};
+    __int128 potential = 0;  ///< use if every flow ran at its own limit
+    __int128 left = 0;       ///< while solving: capacity not given away, times 2^20
+    __int128 active = 0;     ///< while solving: weight of the flows that still rise
+  };
+  struct Flow {
+    std::vector<Demand> demands;
+    __int128 left = 0;       ///< bytes times femtoseconds per second
+    std::int64_t limit = 0;  ///< of its own and of each resource alone
+    Reason limit_reason = Reason::issue;
+    std::int64_t rate = 0;  ///< bytes per second
+    Reason reason = Reason::issue;
+    std::int64_t since = 0;
+    std::uint32_t version = 0;
+    bool visited = false, frozen = false;
+    Attribution charged{};
+  };
+  struct End {
+    std::int64_t time;
+    std::uint64_t sequence;
+    std::int32_t flow;
+    std::uint32_t version;
+    bool operator>(const End& other) const {
+      return time != other.time ? time > other.time : sequence > other.sequence;
+    }
+  };
+  void mark(std::int32_t resource);
+  void visit(std::int32_t flow);
+  void collect();
+  void fill();
+  void set_rate(std::int32_t flow, std::int64_t rate, Reason reason, std::int64_t now);
+  void advance(Flow& flow, std::int64_t now);
+  static bool full_possible(const Resource& resource);
+
+  std::vector<Resource> resources_;
+  std::vector<Flow> flows_;
+  std::vector<std::int32_t> free_;
+  std::vector<std::int32_t> dirty_, fresh_;
+  std::vector<std::int32_t> touched_resources_, touched_flows_;  ///< of the component being solved
+  std::vector<std::pair<std::int64_t, Reason>> given_;           ///< by touched flow
+  std::vector<std::uint32_t> versions_;                          ///< by touched flow
+  std::vector<std::int32_t> order_;                              ///< touched flows by their limit
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  std::uint64_t sequence_ = 0;
+  std::int64_t updates_ = 0;
+};
+
+}  // namespace hemiola::sim
