@@ -84,28 +84,7 @@ class Walk {
   }
 
  private:
-  struct Agent {
-    int rank = 0;
-    std::unique_ptr<program::Cursor> cursor;
-    Primitive primitive;
-    bool loaded = false, done = false;
-    bool copies = false;       ///< a copy queue
-    bool bare = false;         ///< Kernel::bare
-    std::int64_t members = 1;  ///< of its class
-    std::int64_t waves = 1, grain = 16, unroll = 1;
-    std::int32_t last_op = -1;
-    std::int64_t lead = 0, rest = 0;  ///< time of the lead wavefront, of the others
-    bool posts_apart = false;
-    std::int64_t poster = 0;                   ///< ... and of the one that only signals
-    std::int64_t stores_lead = 0, stores = 0;  ///< acknowledgement of their latest stores
-    std::int64_t stores_joined = 0;            ///< ... of those before the last sync
-    std::int64_t compute_end = 0;              ///< of a compute that overlaps
-    std::int64_t accepted = 0;                 ///< the access that ended the latest wait
-    std::int64_t posted = 0;                   ///< completion of the latest descriptor
-    std::vector<std::size_t> posts;            ///< its descriptors
-    std::int64_t end = 0;
-    std::size_t after = SIZE_MAX;  ///< agents of the kernel before, in the stream
-  };
+  using Agent = WalkedAgent;
 
   std::int64_t start_of(int rank) const {
     const machine::GpuModel& model = machine_.model(rank);
@@ -257,8 +236,7 @@ class Walk {
       case PrimitiveKind::barrier: {
         // All workgroups of the barrier: the last arrival releases them.
         auto& round = rounds_[{agent.rank, p.barrier_id}];
-        if (!barrier_joined(agent, round, p.workgroups)) return false;
-        return true;
+        return round.join(agent, p.workgroups);
       }
       case PrimitiveKind::post:
         post(agent);
@@ -335,25 +313,6 @@ class Walk {
       default:
         return true;
     }
-  }
-
-  struct Round {
-    std::vector<std::int64_t> arrivals;
-    std::map<const Agent*, std::size_t> place;
-  };
-  bool barrier_joined(Agent& agent, Round& round, std::int32_t workgroups) {
-    const auto [place, fresh] = round.place.try_emplace(&agent, round.arrivals.size());
-    if (fresh) {
-      agent.lead = std::max(agent.lead, agent.rest);
-      round.arrivals.push_back(agent.lead);
-    }
-    const std::size_t group = place->second / index(workgroups) * index(workgroups);
-    if (round.arrivals.size() < group + index(workgroups)) return false;
-    agent.lead = agent.rest =
-        *std::max_element(round.arrivals.begin() + static_cast<std::ptrdiff_t>(group),
-                          round.arrivals.begin() + static_cast<std::ptrdiff_t>(group) + workgroups);
-    round.place.erase(place);
-    return true;
   }
 
   void release(Agent& agent) {
@@ -507,7 +466,7 @@ class Walk {
   std::map<program::SemaphoreId, std::int64_t> needed_;  ///< highest number of signals waited for
   std::map<program::SemaphoreId, std::set<int>> signallers_;  ///< ranks, as seen from its own
   std::vector<Post> posts_;
-  std::map<std::pair<int, std::int32_t>, Round> rounds_;
+  std::map<std::pair<int, std::int32_t>, BarrierRounds> rounds_;
   std::map<std::tuple<int, std::int32_t, std::int64_t>, PacketArrivals> packets_;
 };
 

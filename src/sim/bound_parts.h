@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
@@ -232,6 +233,53 @@ class PacketArrivals {
 
  private:
   std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> ranges_;  ///< begin -> (end, time)
+};
+
+/// A workgroup (the wavefront that synchronises, and the others) or a copy queue that is walked.
+struct WalkedAgent {
+  int rank = 0;
+  std::unique_ptr<program::Cursor> cursor;
+  program::Primitive primitive;
+  bool loaded = false, done = false;
+  bool copies = false;       ///< a copy queue
+  bool bare = false;         ///< Kernel::bare
+  std::int64_t members = 1;  ///< of its class
+  std::int64_t waves = 1, grain = 16, unroll = 1;
+  std::int32_t last_op = -1;
+  std::int64_t lead = 0, rest = 0;  ///< time of the lead wavefront, of the others
+  bool posts_apart = false;
+  std::int64_t poster = 0;                   ///< ... and of the one that only signals
+  std::int64_t stores_lead = 0, stores = 0;  ///< acknowledgement of their latest stores
+  std::int64_t stores_joined = 0;            ///< ... of those before the last sync
+  std::int64_t compute_end = 0;              ///< of a compute that overlaps
+  std::int64_t accepted = 0;                 ///< the access that ended the latest wait
+  std::int64_t posted = 0;                   ///< completion of the latest descriptor
+  std::vector<std::size_t> posts;            ///< its descriptors
+  std::int64_t end = 0;
+};
+
+/// Arrivals at a barrier among workgroups, of all its rounds.
+class BarrierRounds {
+ public:
+  /// The last arrival of its round releases the agent; false: it has not come yet.
+  bool join(WalkedAgent& agent, std::int32_t workgroups) {
+    const auto [place, fresh] = places_.try_emplace(&agent, arrivals_.size());
+    if (fresh) {
+      agent.lead = std::max(agent.lead, agent.rest);
+      arrivals_.push_back(agent.lead);
+    }
+    const auto width = static_cast<std::size_t>(workgroups);
+    const std::size_t first = place->second / width * width;
+    if (arrivals_.size() < first + width) return false;
+    const auto begin = arrivals_.begin() + static_cast<std::ptrdiff_t>(first);
+    agent.lead = agent.rest = *std::max_element(begin, begin + workgroups);
+    places_.erase(place);
+    return true;
+  }
+
+ private:
+  std::vector<std::int64_t> arrivals_;
+  std::map<const WalkedAgent*, std::size_t> places_;
 };
 
 }  // namespace hemiola::sim

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "program/rotation.h"
 #include "sim/index.h"
 
 namespace hemiola::sim {
@@ -40,6 +41,8 @@ std::int64_t slice_bytes(std::int64_t bytes, std::int64_t unit, const Op& op) {
 
 Signatures::Signatures(const machine::Machine& machine, const program::Program& program, AlikeBy by)
     : machine_(machine), program_(program), by_(by) {
+  if (by == AlikeBy::addresses)
+    period_ = program::rotation_of(program, machine.model(0).line_size.count).period;
   for (const program::Body& body : program.bodies) {
     Colour colour = body.ops.size();
     std::vector<std::int64_t> piece;  // of the piece loops around
@@ -154,7 +157,8 @@ void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<
       memory(peer);
       const bool aligned = program_.chunk_bytes % machine_.model(0).line_size.count == 0;
       if (by_ == AlikeBy::addresses && peer != own && (spread(peer) || !aligned || op.slices > 1))
-        colour = mix(colour, place_of(op, operand, own));
+        colour = mix(mix(colour, place_of(op, operand, own)),
+                     static_cast<std::uint64_t>(peer / period_));
     }
   }
   for (const program::SemaphoreRef& reference : op.semaphores)

@@ -50,6 +50,9 @@ class Signatures {
   const machine::Machine& machine_;
   const program::Program& program_;
   AlikeBy by_;
+  /// Of the rotation by which buffers turn (sim/addresses.h): their places differ from one to the
+  /// next.
+  int period_ = 1;
   std::vector<Colour> bodies_;
 };
 

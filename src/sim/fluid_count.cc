@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "program/primitive.h"
+#include "sim/addresses.h"
 #include "sim/classes.h"
 
 namespace hemiola::sim {
@@ -18,8 +19,6 @@ using program::Access;
 using program::Primitive;
 using program::PrimitiveKind;
 using program::Span;
-
-constexpr std::int64_t kAlignment = 2 << 20;  ///< of buffers, as in Cores
 
 /// Requests of one size on a link.
 struct Size {
@@ -70,6 +69,7 @@ class Counter {
   Counter(const machine::Machine& machine, const program::Program& program, const Options& options)
       : machine_(machine),
         program_(program),
+        addresses_(program, program::rotation_of(program, machine.model(0).line_size.count)),
         fold_(machine, program, options, AlikeBy::addresses),
         reverse_(reverse_links(machine)),
         by_class_(index(fold_.link_classes())),
@@ -77,13 +77,6 @@ class Counter {
         single_(certain_) {
     line_ = machine.model(0).line_size.count;
     sector_ = std::min(machine.model(0).sector_size.count, line_);
-    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-      buffer_base_.push_back(flag_base_);
-      std::int64_t bytes = 0;
-      for (int rank = 0; rank < program.ranks; ++rank)
-        bytes = std::max(bytes, program.memory_bytes(static_cast<std::int32_t>(b), rank));
-      flag_base_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    }
     repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;
   }
 
@@ -137,18 +130,18 @@ class Counter {
     by_class_[index(fold_.link_class(link))].add(size, count);
   }
   std::int64_t flag_line(std::int32_t semaphore) const {
-    return (flag_base_ + 8 * static_cast<std::int64_t>(semaphore)) / line_;
+    return (addresses_.end() + 8 * static_cast<std::int64_t>(semaphore)) / line_;
   }
 
   const machine::Machine& machine_;
   const program::Program& program_;
+  Addresses addresses_;
   Classes fold_;
   std::vector<LinkId> reverse_;
   std::vector<Histogram> by_class_;  ///< over all links of the class
   /// For the bound: wire bytes over all links of the class, and those of pairs with one path.
   std::vector<std::int64_t> certain_, single_;
-  std::vector<std::int64_t> buffer_base_;
-  std::int64_t flag_base_ = 0, line_ = 128, sector_ = 32;
+  std::int64_t line_ = 128, sector_ = 32;
   int repetitions_ = 1;
   // Of the agent under way.
   int rank_ = 0;
@@ -212,8 +205,8 @@ void Counter::count_move(const Primitive& primitive) {
 // Instruction by instruction where lines do not begin with them; else all at once.
 void Counter::count_span(const Span& span, const Primitive& primitive, std::int64_t wave,
                          bool load) {
-  const std::int64_t base = buffer_base_[index(span.buffer)];
-  const std::int64_t begin = base + span.offset;
+  const std::int64_t begin = addresses_.start_of(span);
+  const std::int64_t base = begin - span.offset;
   const auto memory = [&](std::int64_t data) {
     if (span.access == Access::ll128) return data / 120 * 128;
     return program::is_packet(span.access) ? program::memory_offset(data, span.access) : data;
@@ -331,10 +324,7 @@ void Counter::count_descriptor(const Primitive& primitive, bool queue) {
         const std::int64_t rest =
             source.run > 0 ? source.run - (source.skip + at) % source.run : bytes;
         size = std::min({burst, bytes - at, rest});
-        const std::int64_t place = target.skip + at;
-        line = (buffer_base_[index(target.buffer)] + target.offset +
-                (target.run > 0 ? place / target.run * target.pitch + place % target.run : at)) /
-               line_;
+        line = addresses_.of(target, at) / line_;
       }
       bursts_ += members_;
       if (from != to) {
