@@ -1,14 +1,11 @@
 #include "program/rotation.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "program/primitive.h"
 
 namespace hemiola::program {
 namespace {
-
-enum class Turn : std::uint8_t { none, turns };
 
 std::int64_t modulo(std::int64_t a, std::int64_t m) {
   return (a % m + m) % m;
@@ -22,7 +19,7 @@ class Check {
         ranks_(program.ranks),
         period_(period),
         line_(line),
-        turns_(program.buffers.size(), Turn::none),
+        turns_(program.buffers.size(), 0),
         seen_(program.buffers.size(), false) {}
 
   bool holds() {
@@ -39,11 +36,7 @@ class Check {
     });
   }
 
-  std::vector<std::uint8_t> turns() const {
-    std::vector<std::uint8_t> turns;
-    for (const Turn turn : turns_) turns.push_back(turn == Turn::turns ? 1 : 0);
-    return turns;
-  }
+  const std::vector<std::uint8_t>& turns() const { return turns_; }
 
  private:
   static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -112,14 +105,13 @@ class Check {
 
   /// All that touches a buffer turns, or nothing does.
   bool note(std::int32_t buffer, std::int64_t chunks, std::int64_t moved, Access access) {
-    Turn turn = Turn::none;
+    const std::uint8_t turn = moved != 0 ? 1 : 0;
     if (moved != 0) {
       if (chunks * period_ % ranks_ != 0 || moved != chunks * period_ / ranks_) return false;
       const Buffer& description = program_.buffers[index(buffer)];
       const std::int64_t part = program_.memory_bytes(buffer, 0) / description.rotation;
       const std::int64_t unit = memory_offset(moved * program_.chunk_stride(buffer), access);
       if (unit * (ranks_ / period_) != part || unit % line_ != 0) return false;
-      turn = Turn::turns;
     }
     if (seen_[index(buffer)] && turns_[index(buffer)] != turn) return false;
     seen_[index(buffer)] = true;
@@ -131,7 +123,7 @@ class Check {
   const int ranks_;
   const int period_;
   const std::int64_t line_;
-  std::vector<Turn> turns_;
+  std::vector<std::uint8_t> turns_;  ///< by buffer, of those seen
   std::vector<bool> seen_;
 };
 

@@ -9,6 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "sim/period_shares.h"
+
 namespace hemiola::sim {
 
 Cores::Cores(const machine::Machine& machine, const program::Program& program,
@@ -296,16 +298,7 @@ Result Cores::result() {
     Attribution spent = rank.spent.attribution();
     spent[static_cast<std::size_t>(Reason::finished)] += end - rank.end;
     assert(std::accumulate(spent.begin(), spent.end(), std::int64_t{0}) == end);
-    if (period && end > 0) {
-      // Shares over the whole run, launch included, scaled to the period; the largest takes the
-      // remainder.
-      std::int64_t sum = 0;
-      for (std::int64_t& fs : spent) {
-        fs = static_cast<std::int64_t>(static_cast<__int128>(fs) * result.time.fs / end);
-        sum += fs;
-      }
-      *std::max_element(spent.begin(), spent.end()) += result.time.fs - sum;
-    }
+    if (period) scale_to_period(spent, end, result.time);
     result.attribution.push_back(spent);
     result.rank_end.push_back({period ? result.time.fs : rank.end});
   }

@@ -5,35 +5,13 @@
 #include <utility>
 
 #include "machine/gemm_model.h"
+#include "sim/compute_time.h"
 #include "sim/cores.h"
 
 namespace hemiola::sim {
 namespace {
 
 using program::Primitive;
-
-/// What the matrix units of a compute unit take.
-Time compute_time(const machine::GpuModel& model, const Primitive& primitive, DataType type) {
-  Time time = primitive.duration;
-  if (primitive.flop > 0 && model.cu_matrix_rate > 0) {
-    const Rate flops{model.cu_matrix_rate * model.cu_clock.hertz};
-    time = std::max(time, flops.time_for(primitive.flop));
-  }
-  const auto& [m, n, k] = primitive.product;
-  if (m > 0 && machine::matrix_rate(model, type) > 0)
-    time = std::max(
-        time, machine::gemm_tile_time(model, {static_cast<int>(m), static_cast<int>(n)}, k, type));
-  return time;
-}
-
-/// What the epilogue of a product takes beyond the stores that follow it.
-Time epilogue_time(const machine::GpuModel& model, const program::MatrixProduct& product,
-                   DataType type) {
-  if (product.m == 0 || machine::matrix_rate(model, type) <= 0) return {};
-  const machine::MatrixTile tile{static_cast<int>(product.m), static_cast<int>(product.n)};
-  const Time stores = model.noc_cu_rate.time_for(product.m * product.n * size_of(type));
-  return std::max(Time{}, machine::gemm_epilogue_time(model, tile, type) - stores);
-}
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/fluid.h"
+#include "sim/period_shares.h"
 
 namespace hemiola::sim {
 Result Fluid::result() const {
@@ -18,14 +19,7 @@ Result Fluid::result() const {
   for (const RankState& rank : ranks_) {
     Attribution spent = rank.spent;
     charge(spent, Reason::finished, end - rank.end);
-    if (period && end > 0) {  // shares over the whole run, scaled to the period, as in Cores
-      std::int64_t sum = 0;
-      for (std::int64_t& fs : spent) {
-        fs = static_cast<std::int64_t>(static_cast<__int128>(fs) * result.time.fs / end);
-        sum += fs;
-      }
-      *std::max_element(spent.begin(), spent.end()) += result.time.fs - sum;
-    }
+    if (period) scale_to_period(spent, end, result.time);
     by_class.push_back(spent);
   }
   for (int rank = 0; rank < program_.ranks; ++rank) {
