@@ -89,19 +89,35 @@ void Line::make_tables() {
   for (const machine::LinkClass& c : machine_.link_classes)
     link_costs_.push_back(
         costs(c.bandwidth, [&](std::int64_t bytes) { return c.wire_bytes(bytes, 0); }));
-  for (std::size_t l = 0; l < links_.size(); ++l) links_[l].costs = machine_.links[l].link_class;
+  for (std::size_t l = 0; l < links_.size(); ++l)
+    links_[l].costs = &link_costs_[index(machine_.links[l].link_class)];
 }
 
 void Line::add_ways(std::int32_t route) {
   for (auto r = static_cast<std::int32_t>(ways_.size()); r <= route; ++r) {
     const Path& path = fabric_.path(r);
-    ways_.push_back({.forward = path.forward.hops,
-                     .back = path.reverse.hops,
-                     .forward_hops = static_cast<std::int16_t>(path.forward.count),
-                     .back_hops = static_cast<std::int16_t>(path.reverse.count),
-                     .source_port = static_cast<std::int16_t>(path.source_port),
-                     .destination_port = static_cast<std::int16_t>(path.destination_port)});
+    const auto end = [&](machine::NodeId node) { return home(fabric_.rank_of(node)); };
+    Way way{make_leg(path.forward), make_leg(path.reverse)};
+    way.forward.out_port = way.back.in_port = static_cast<std::int16_t>(path.source_port);
+    way.forward.in_port = way.back.out_port = static_cast<std::int16_t>(path.destination_port);
+    way.back.to = end(machine_.links[index(path.links.front())].from);
+    way.forward.to = end(machine_.links[index(path.links.back())].to);
+    ways_.push_back(std::move(way));
   }
+}
+
+Line::WayLeg Line::make_leg(const Leg& leg) {
+  WayLeg made{.first = static_cast<std::int32_t>(link_hops_.size()),
+              .count = static_cast<std::int16_t>(leg.count)};
+  for (std::int32_t h = 0; h < leg.count; ++h) {
+    const Hop& hop = leg.hops[h];
+    link_hops_.push_back({.link = hop.server - fabric_.link_base,
+                          .tag = hop.tag,
+                          .reason = hop.node_reason,
+                          .latency = hop.latency,
+                          .node_latency = hop.node_latency});
+  }
+  return made;
 }
 
 // What links carried, for the result.
@@ -117,7 +133,7 @@ void Line::count_links() {
       server.payload += count * payload;
       server.wire +=
           count * machine_.class_of(static_cast<machine::LinkId>(l)).wire_bytes(payload, 0);
-      server.busy += count * link_costs_[index(link.costs)][s];
+      server.busy += count * (*link.costs)[s];
     }
   }
 }

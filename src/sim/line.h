@@ -50,16 +50,27 @@ class Line : public Cores {
   struct alignas(64) LinkState {
     std::int64_t free = 0;                                   ///< fs: previous departure
     std::int64_t max_wait = 0;                               ///< fs
+    const Costs* costs = nullptr;                            ///< of its class
     std::array<std::uint32_t, kMostSectors + 1> requests{};  ///< by sectors
-    std::int32_t costs = 0;                                  ///< index: its class
     std::int32_t calendar = -1;                              ///< -1: one stream feeds it
   };
-  /// The way between two GPUs.
+  /// A link on a way, and what comes behind it.
+  struct LinkHop {
+    std::int32_t link = 0;
+    std::uint32_t tag = 0;     ///< stream on which requests arrive
+    Reason reason = Reason::switch_;  ///< of the node at its end
+    std::int64_t latency = 0;         ///< fs
+    std::int64_t node_latency = 0;
+  };
+  /// A leg of the way between two GPUs.
+  struct WayLeg {
+    std::int32_t first = 0;                  ///< in link_hops_
+    std::int16_t count = 0;                  ///< of hops
+    std::int16_t out_port = 0, in_port = 0;  ///< of the GPU it leaves, and of the other one
+    std::int32_t to = 0;                     ///< what stands for the GPU at its end
+  };
   struct Way {
-    const Hop* forward = nullptr;
-    const Hop* back = nullptr;
-    std::int16_t forward_hops = 0, back_hops = 0;
-    std::int16_t source_port = 0, destination_port = 0;
+    WayLeg forward, back;
   };
   /// The stages of a GPU, in the order in which a round visits them; servers and what they cost.
   struct Gpu {
@@ -115,16 +126,18 @@ class Line : public Cores {
   void run_cu_in(int rank, std::int64_t round);
   void run_io_out(int rank, std::int64_t round);
   void run_merge(Calendar& calendar, std::int64_t round);
-  void look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t ready);
-  void write_back(int rank, std::int32_t line, std::int64_t now);
-  void answer(std::int32_t id, std::int64_t now);
-  void walk(std::int32_t id, Request& request, std::int64_t now);
-  std::int64_t pass_link(Request& request, std::int64_t now);
-  const Way& way(std::int32_t route) {
-    if (static_cast<std::size_t>(route) >= ways_.size()) add_ways(route);
-    return ways_[static_cast<std::size_t>(route)];
+  void look_up(Gpu& gpu, std::int32_t id, std::int64_t now, std::int64_t ready);
+  void write_back(Gpu& gpu, std::int32_t line, std::int64_t now);
+  void answer(Gpu& gpu, std::int32_t id, std::int64_t now);
+  void walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
+  std::int64_t pass_link(Request& request, const LinkHop& hop, std::int64_t now);
+  const WayLeg& leg_of(const Request& request) {
+    if (static_cast<std::size_t>(request.route) >= ways_.size()) add_ways(request.route);
+    const Way& way = ways_[static_cast<std::size_t>(request.route)];
+    return request.stage == Stage::back_out ? way.back : way.forward;
   }
   void add_ways(std::int32_t route);
+  WayLeg make_leg(const Leg& leg);
   std::size_t sectors(std::int32_t bytes) const {
     return static_cast<std::size_t>(bytes >> sector_shift_);
   }
@@ -136,6 +149,7 @@ class Line : public Cores {
   std::vector<LinkState> links_;
   std::vector<Costs> link_costs_;  ///< by link class
   std::vector<Way> ways_;          ///< by Request::route
+  std::vector<LinkHop> link_hops_;
   int shift_ = 0;                  ///< rounds last 2^shift fs
   std::uint64_t next_sequence_ = 0;
   std::vector<Arrival> done_, taken_, scratch_;  ///< of the stage at hand: memory that is kept

@@ -26,13 +26,16 @@ bool earlier(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>(a - b) < 0;
 }
 
+/// Payload of the present leg, in sectors.
+std::uint8_t carried(const Request& request) {
+  const bool back = request.stage == Stage::back_out;
+  return back == is_load(request.intent) ? request.size : std::uint8_t{0};
+}
+
 }  // namespace
 
 void Line::prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const {
-  if (i >= arrivals.size()) return;
-  const char* request = reinterpret_cast<const char*>(&requests_[index(arrivals[i].id)]);
-  __builtin_prefetch(request, 1);
-  __builtin_prefetch(request + 64, 1);
+  if (i < arrivals.size()) __builtin_prefetch(&requests_[index(arrivals[i].id)], 1);
 }
 
 // --- The CUs and the host of a rank: completions and events, in the order of time.
@@ -64,6 +67,8 @@ void Line::run_cores(int rank, std::int64_t round) {
       }
     } else {
       prefetch(done, next + kAhead);
+      if (next + kAhead < done.size())  // its second half
+        __builtin_prefetch(&requests_[index(done[next + kAhead].id)].hops, 1);
       now_ = done[next].time;
       const Arrival arrival = done[next++];
       complete(arrival.id, arrival.time);
@@ -76,21 +81,18 @@ void Line::run_cores(int rank, std::int64_t round) {
 void Line::depart(std::int32_t id, std::int64_t departure) {
   Request& request = requests_[index(id)];
   Gpu& gpu = stages_[index(request.source)];
-  request.carried = is_load(request.intent) ? 0 : request.bytes;
   request.stage = Stage::out;
+  request.size = static_cast<std::uint8_t>(sectors(request.bytes));
+  request.local = request.target == request.source;
+  request.takes = request.packet || request.intent == Intent::flag ||
+                  request.intent == Intent::poll || request.detail >= 0;
   ++hops_;
   const std::int64_t out =
-      serve_at(gpu.cu_out_free[index(request.cu)], gpu.cu[sectors(request.carried)], departure);
+      serve_at(gpu.cu_out_free[index(request.cu)], gpu.cu[carried(request)], departure);
   const std::uint32_t tag = kFromCu + static_cast<std::uint32_t>(request.cu);
-  if (request.target == request.source) {
-    const std::int64_t time = out + gpu.way(request.cu, request.slice);
-    request.spent.charge(Reason::noc, time - departure);
-    gpu.slices.push({time, tag, id});
-  } else {
-    const std::int64_t time = out + gpu.noc;
-    request.spent.charge(Reason::noc, time - departure);
-    gpu.io_out.push({time, tag, id});
-  }
+  const std::int64_t time = out + (request.local ? gpu.way(request.cu, request.slice) : gpu.noc);
+  request.spent.charge(Reason::noc, time - departure);
+  (request.local ? gpu.slices : gpu.io_out).push({time, tag, id});
 }
 
 // --- Slices: look-ups in the order of acceptance.
@@ -111,24 +113,27 @@ void Line::run_slices(int rank, std::int64_t round) {
     }
     const auto& [now, tag, id] = taken_[i];
     Request& request = requests_[index(id)];
-    const bool operand = request.intent == Intent::posted_load && request.target == request.source;
+    const bool operand = request.intent == Intent::posted_load && request.local;
     const std::int64_t service = request.intent == Intent::flag ? gpu.flag_cost
-                                 : operand ? gpu.operand[sectors(request.bytes)]
-                                           : gpu.slice[sectors(request.bytes)];
+                                 : operand                      ? gpu.operand[request.size]
+                                                                : gpu.slice[request.size];
     const std::int64_t ready =
         serve_at(gpu.slice_free[index(request.slice)], service, now) + gpu.l2;
     request.spent.charge(Reason::l2, ready - now);
     request.accepted = ++state.accepted;
-    take_effect(id, now);
-    look_up(rank, id, now, ready);
+    if (request.takes) {
+      take_effect(id, now);
+    } else if (!request.local && request.intent == Intent::store) {
+      counters_.delivered += std::int64_t{request.size} << sector_shift_;
+    }
+    look_up(gpu, id, now, ready);
   }
   hops_ += std::ssize(taken_);
 }
 
-void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t ready) {
+void Line::look_up(Gpu& gpu, std::int32_t id, std::int64_t now, std::int64_t ready) {
   Request& request = requests_[index(id)];
-  GpuState& state = gpus_[index(rank)];
-  Gpu& gpu = stages_[index(rank)];
+  GpuState& state = gpus_[index(&gpu - stages_.data())];
   const bool writes = request.intent == Intent::store || request.intent == Intent::flag;
   if (!state.l2.exists()) {
     gpu.memory.push({ready, 0, id});
@@ -139,7 +144,7 @@ void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t rea
     if (fill != nullptr && (fill->time < 0 || fill->time > now)) {  // on its way: a hit that waits
       ++counters_.l2_hits;
       const Tags::Outcome again = state.l2.access(request.line, false);
-      if (again.evicted_dirty) write_back(rank, again.victim, ready);
+      if (again.evicted_dirty) write_back(gpu, again.victim, ready);
       request.queued_at = ready;
       if (fill->time < 0) {
         if (fill->last < 0) {
@@ -151,26 +156,25 @@ void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t rea
       } else {
         const std::int64_t time = std::max(fill->time, ready);
         request.spent.charge(Reason::hbm, time - ready);
-        answer(id, time);
+        answer(gpu, id, time);
       }
       return;
     }
   }
   const Tags::Outcome outcome = state.l2.access(request.line, writes);
-  if (outcome.evicted_dirty) write_back(rank, outcome.victim, ready);
+  if (outcome.evicted_dirty) write_back(gpu, outcome.victim, ready);
   if (outcome.hit || writes) {
     ++(outcome.hit ? counters_.l2_hits : counters_.l2_misses);
-    answer(id, ready);
+    answer(gpu, id, ready);
     return;
   }
   ++counters_.l2_misses;
   gpu.fills[request.line] = Fill{};
-  request.queued_at = ready;
   gpu.memory.push({ready, 0, id});
 }
 
-void Line::write_back(int rank, std::int32_t line, std::int64_t now) {
-  stages_[index(rank)].memory.push({now, 0, make_write_back(rank, line)});
+void Line::write_back(Gpu& gpu, std::int32_t line, std::int64_t now) {
+  gpu.memory.push({now, 0, make_write_back(static_cast<int>(&gpu - stages_.data()), line)});
 }
 
 // Lines that are in the L2 are no longer on their way.
@@ -201,7 +205,7 @@ void Line::run_memory(int rank, std::int64_t round) {
       continue;
     }
     const bool fills = cached && is_load(request.intent);
-    answer(id, time);
+    answer(gpu, id, time);
     if (!fills) continue;
     Fill& fill = *gpu.fills.find(request.line);
     fill.time = time;
@@ -211,22 +215,19 @@ void Line::run_memory(int rank, std::int64_t round) {
       const std::int32_t following = std::exchange(waiting.next_pending, -1);
       const std::int64_t there = std::max(time, waiting.queued_at);
       waiting.spent.charge(Reason::hbm, there - waiting.queued_at);
-      answer(other, there);
+      answer(gpu, other, there);
       other = following;
     }
   }
 }
 
 // Data or an acknowledgement goes back.
-void Line::answer(std::int32_t id, std::int64_t now) {
+void Line::answer(Gpu& gpu, std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
   request.stage = Stage::back_out;
-  const bool load = is_load(request.intent);
-  request.carried = load ? request.bytes : 0;
-  Gpu& gpu = stages_[index(home(request.target))];
-  if (request.target != request.source) {
+  if (!request.local) {
     gpu.io_out.push({now, kFromSlices, id});
-  } else if (load) {
+  } else if (is_load(request.intent)) {
     gpu.cu_in.push({now, kFromSlices, id});
   } else {
     const std::int64_t latency = gpu.way(request.cu, request.slice);
@@ -245,10 +246,9 @@ void Line::run_cu_in(int rank, std::int64_t round) {
     prefetch(taken_, i + kAhead);
     const auto& [now, tag, id] = taken_[i];
     Request& request = requests_[index(id)];
-    const std::int64_t way =
-        request.stage == Stage::back_out ? gpu.way(request.cu, request.slice) : gpu.noc;
+    const std::int64_t way = request.local ? gpu.way(request.cu, request.slice) : gpu.noc;
     const std::int64_t time =
-        serve_at(gpu.cu_in_free[index(request.cu)], gpu.cu[sectors(request.carried)], now) + way;
+        serve_at(gpu.cu_in_free[index(request.cu)], gpu.cu[request.size], now) + way;
     request.spent.charge(Reason::noc, time - now);
     gpu.done.push({time, gpu.home_cu_in + static_cast<std::uint32_t>(request.cu), id});
   }
@@ -264,18 +264,13 @@ void Line::run_io_out(int rank, std::int64_t round) {
     prefetch(taken_, i + kAhead);
     const auto& [now, tag, id] = taken_[i];
     Request& request = requests_[index(id)];
-    const Way& way = this->way(request.route);
-    const bool out = request.stage == Stage::out;
-    const std::int16_t port = out ? way.source_port : way.destination_port;
+    const WayLeg& leg = leg_of(request);
     const std::int64_t time =
-        serve_at(gpu.io_out_free[index(port)], gpu.io[sectors(request.carried)], now) +
+        serve_at(gpu.io_out_free[index(leg.out_port)], gpu.io[carried(request)], now) +
         gpu.io_latency;
     request.spent.charge(Reason::io, time - now);
-    request.stage = out ? Stage::forward : Stage::back;
-    request.hops = out ? way.forward : way.back;
-    request.hop_count = out ? way.forward_hops : way.back_hops;
-    request.hop = 0;
-    walk(id, request, time);
+    request.link = 0;
+    walk(id, request, leg, time);
   }
 }
 
@@ -298,55 +293,50 @@ void Line::run_merge(Calendar& calendar, std::int64_t round) {
     prefetch(taken_, i + kAhead);
     const auto& [now, tag, id] = taken_[i];
     Request& request = requests_[index(id)];
-    walk(id, request, pass_link(request, now));
+    const WayLeg& leg = leg_of(request);
+    walk(id, request, leg, pass_link(request, link_hops_[index(leg.first + request.link)], now));
   }
 }
 
-// When it is at what comes behind the link.
-std::int64_t Line::pass_link(Request& request, std::int64_t now) {
-  const Hop& hop = request.hops[request.hop++];
-  LinkState& link = links_[index(hop.server - fabric_.link_base)];
-  const std::size_t size = sectors(request.carried);
+// When it is at what comes behind the link and the node at its end.
+std::int64_t Line::pass_link(Request& request, const LinkHop& hop, std::int64_t now) {
+  LinkState& link = links_[index(hop.link)];
+  const std::size_t size = carried(request);
   link.max_wait = std::max(link.max_wait, link.free - now);
-  const std::int64_t time =
-      serve_at(link.free, link_costs_[index(link.costs)][size], now) + hop.latency;
+  const std::int64_t time = serve_at(link.free, (*link.costs)[size], now) + hop.latency;
   ++link.requests[size];
   ++hops_;
+  ++request.link;
   request.spent.charge(Reason::link, time - now);
-  request.spent.charge(hop.node_reason, hop.node_latency);
+  request.spent.charge(hop.reason, hop.node_latency);
   return time + hop.node_latency;
 }
 
 // Along links that have one stream, as far as the next merge or the GPU at the end of the way.
-void Line::walk(std::int32_t id, Request& request, std::int64_t now) {
-  while (request.hop < request.hop_count) {
-    const Hop& hop = request.hops[request.hop];
-    const std::int32_t calendar = links_[index(hop.server - fabric_.link_base)].calendar;
+void Line::walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now) {
+  while (request.link < leg.count) {
+    const LinkHop& hop = link_hops_[index(leg.first + request.link)];
+    const std::int32_t calendar = links_[index(hop.link)].calendar;
     if (calendar >= 0) {
       merges_[index(calendar)].push({now, hop.tag, id});
       return;
     }
-    now = pass_link(request, now);
+    now = pass_link(request, hop, now);
   }
-  const Way& way = this->way(request.route);
-  const bool forward = request.stage == Stage::forward;
-  Gpu& gpu = stages_[index(home(forward ? request.target : request.source))];
-  const std::int16_t port = forward ? way.destination_port : way.source_port;
+  Gpu& gpu = stages_[index(leg.to)];
   ++hops_;
+  const std::size_t size = carried(request);
   const std::int64_t time =
-      serve_at(gpu.io_in_free[index(port)], gpu.io[sectors(request.carried)], now) + gpu.io_latency;
+      serve_at(gpu.io_in_free[index(leg.in_port)], gpu.io[size], now) + gpu.io_latency;
   request.spent.charge(Reason::io, time - now);
-  if (forward) {
-    request.stage = Stage::in;
-    gpu.slices.push({time, kFromPort + static_cast<std::uint32_t>(port), id});
-    return;
-  }
-  request.stage = Stage::home;
-  if (request.carried > 0) {
-    gpu.cu_in.push({time, kFromPort + static_cast<std::uint32_t>(port), id});
+  const auto port = static_cast<std::uint32_t>(leg.in_port);
+  if (request.stage == Stage::out) {
+    gpu.slices.push({time, kFromPort + port, id});
+  } else if (size > 0) {
+    gpu.cu_in.push({time, kFromPort + port, id});
   } else {  // an acknowledgement takes no bandwidth on chip
     request.spent.charge(Reason::noc, gpu.noc);
-    gpu.done.push({time + gpu.noc, gpu.home_port + static_cast<std::uint32_t>(port), id});
+    gpu.done.push({time + gpu.noc, gpu.home_port + port, id});
   }
 }
 

@@ -1,6 +1,7 @@
 // A request of the reference engine: what a wavefront's instruction asks of one line, on its way.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "sim/fabric.h"
@@ -40,39 +41,44 @@ enum class Stage : std::uint8_t {
   done
 };
 
-/// Two cache lines: there are hundreds of thousands of them, visited in the order of time.
+/// Two cache lines: there are hundreds of thousands of them, visited in the order of time. The line
+/// engine needs the first one only between a request's issue and its completion.
 struct alignas(64) Request {
-  const Hop* hops = nullptr;  ///< of the present leg
-  std::int32_t base = 0;      ///< first server that they count from
-  std::uint32_t end_tag = 0;  ///< stream on which it arrives behind them
-  std::int16_t hop_count = 0;
-  std::int16_t hop = 0;
-  std::int32_t carried = 0;   ///< payload of the present leg
-  std::int32_t bytes = 0;     ///< of memory: whole sectors of one line; a burst: any number
-  std::int32_t in_link = -1;  ///< holds a receive buffer slot of this link's server
-  std::int16_t source = 0;    ///< rank that issued it
-  std::int16_t target = 0;    ///< rank whose memory it touches; -1: a multicast group's
+  Spent spent;
+  std::int32_t line = 0;       ///< rank-relative address / line size, at `target`
+  std::int32_t route = 0;      ///< path number, or multicast plane, or the link to a member
+  std::uint32_t accepted = 0;  ///< the how-manieth that the slices of its GPU accepted
   std::int16_t cu = 0;
   std::int16_t slice = 0;
   Intent intent = Intent::load;
   Stage stage = Stage::out;
+  std::uint8_t size = 0;          ///< line engine: `bytes` in sectors
+  std::uint8_t link = 0;          ///< line engine: the how-manieth of its leg comes next
   bool volatile_ : 1 = false;     ///< bypasses L1
   bool last_store : 1 = false;    ///< the wavefront goes on once this one is issued
   bool ready : 1 = true;          ///< packet load: all flags seen
   bool packet : 1 = false;        ///< its data carry flags, see Detail
   bool polling : 1 = false;       ///< repeats until something else happens: no progress by itself
   bool reads_source : 1 = false;  ///< burst: the memory access is the read at the source
-  std::int32_t wave = -1;         ///< issuing wavefront
-  std::int32_t route = 0;         ///< path number, or multicast plane, or the link to a member
-  std::int32_t detail = -1;       ///< its Detail, where it has one
+  bool local : 1 = true;          ///< line engine: to the memory of its own GPU
+  bool takes : 1 = false;  ///< line engine: a flag, poll or packet, see Cores::take_effect()
+
+  const Hop* hops = nullptr;  ///< of the present leg
+  std::int64_t queued_at = 0;  ///< entered an explicit queue
+  std::int32_t base = 0;      ///< first server that they count from
+  std::uint32_t end_tag = 0;  ///< stream on which it arrives behind them
+  std::int16_t hop_count = 0;
+  std::int16_t hop = 0;
+  std::int16_t source = 0;    ///< rank that issued it
+  std::int16_t target = 0;    ///< rank whose memory it touches; -1: a multicast group's
+  std::int32_t carried = 0;   ///< payload of the present leg
+  std::int32_t bytes = 0;     ///< of memory: whole sectors of one line; a burst: any number
+  std::int32_t in_link = -1;  ///< holds a receive buffer slot of this link's server
+  std::int32_t wave = -1;     ///< issuing wavefront
+  std::int32_t detail = -1;   ///< its Detail, where it has one
   std::int32_t epoch = 0;  ///< stores: syncs the wavefront had passed; posted loads: step; polls:
                            ///< the first flag of the line that its wavefront watches
   std::int32_t next_pending = -1;  ///< next request that waits for the same line
-
-  Spent spent;
-  std::int32_t line = 0;       ///< rank-relative address / line size, at `target`
-  std::uint32_t accepted = 0;  ///< the how-manieth that the slices of its GPU accepted
-  std::int64_t queued_at = 0;  ///< entered an explicit queue
 
   /// What does not get a value whenever a request is made. Its attribution was given back.
   void reset() {
@@ -95,7 +101,7 @@ struct alignas(64) Request {
   /// A replica that a switch made for one member of a multicast group.
   bool is_member() const { return intent == Intent::member_load || intent == Intent::member_store; }
 };
-static_assert(sizeof(Request) == 128);
+static_assert(sizeof(Request) == 128 && offsetof(Request, hops) == 64);
 constexpr int kMostRanks = INT16_MAX;  ///< that a Request can name
 
 /// A cause that lies with somebody else: its attribution and when it took effect.

@@ -23,9 +23,9 @@ enum class Reason : std::uint8_t {
   io,       ///< between on-chip network and wire
   link,     ///< queueing, serialisation, propagation and credits of links
   switch_,  ///< switches, in-network reduction included
+  issue,    ///< instructions, issue slots and the limit on outstanding requests of a CU
+  // Of messages, or at the issuer.
   nic,
-  // At the issuer.
-  issue,     ///< instructions, issue slots and the limit on outstanding requests of a CU
   launch,    ///< host call to kernel start, kernel end to stream release
   dispatch,  ///< workgroup waiting for a CU, start of a workgroup
   compute,   ///< reductions and matrix work
