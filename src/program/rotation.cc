@@ -1,6 +1,7 @@
 #include "program/rotation.h"
 
 #include <algorithm>
+#include <set>
 
 #include "program/primitive.h"
 
@@ -127,18 +128,34 @@ class Check {
   std::vector<bool> seen_;
 };
 
-// The offsets at which its expressions name ranks.
-void add_offsets(const Program& program, Rotation& rotation) {
-  const auto note = [&](const Affine& rank) {
-    if (rank == own_rank()) return;
-    if (rank.rank != 1 || rank.loop[0] != 0 || rank.loop[1] != 0) rotation.all_offsets = true;
-    rotation.offsets.push_back(static_cast<std::int32_t>(modulo(rank.constant, program.ranks)));
+std::set<std::int32_t> bodies_of(const Program& program, int rank) {
+  std::set<std::int32_t> bodies;
+  for (const Stream& stream :
+       program.codes[static_cast<std::size_t>(program.code_of[static_cast<std::size_t>(rank)])]
+           .streams) {
+    for (const StreamItem& item : stream) {
+      if (item.kind == StreamItem::Kind::engine) bodies.insert(item.index);
+      if (item.kind != StreamItem::Kind::kernel) continue;
+      const Kernel& kernel = program.kernels[static_cast<std::size_t>(item.index)];
+      bodies.insert(kernel.bodies.begin(), kernel.bodies.end());
+    }
+  }
+  return bodies;
+}
+
+// The offsets at which a rank's code names ranks.
+void add_offsets(const Program& program, int rank, Rotation& rotation) {
+  std::set<std::int32_t> offsets;
+  const auto note = [&](const Affine& of) {
+    if (of.loop[0] != 0 || of.loop[1] != 0) rotation.all_offsets = true;
+    const std::int64_t peer = of({.rank = rank, .loop = {}});
+    offsets.insert(static_cast<std::int32_t>(modulo(peer - rank, program.ranks)));
   };
   const auto peer = [&](const ConnectionRef& c) {
     if (c.inbound >= 0 || c.outbound >= 0) note(c.peer);
   };
-  for (const Body& body : program.bodies) {
-    for (const Op& op : body.ops) {
+  for (const std::int32_t body : bodies_of(program, rank)) {
+    for (const Op& op : program.bodies[static_cast<std::size_t>(body)].ops) {
       for (const Operand& operand : op.src) note(operand.rank);
       for (const Operand& operand : op.dst) note(operand.rank);
       for (const SemaphoreRef& semaphore : op.semaphores) note(semaphore.rank);
@@ -148,9 +165,8 @@ void add_offsets(const Program& program, Rotation& rotation) {
       for (const ConnectionRef& c : op.more_to) peer(c);
     }
   }
-  std::sort(rotation.offsets.begin(), rotation.offsets.end());
-  rotation.offsets.erase(std::unique(rotation.offsets.begin(), rotation.offsets.end()),
-                         rotation.offsets.end());
+  offsets.erase(0);
+  rotation.offsets.emplace_back(offsets.begin(), offsets.end());
 }
 
 }  // namespace
@@ -163,7 +179,7 @@ Rotation rotation_of(const Program& program, std::int64_t line) {
     Check check(program, period, line);
     if (!check.holds()) continue;
     Rotation rotation{period, check.turns(), {}, false};
-    add_offsets(program, rotation);
+    for (int rank = 0; rank < period; ++rank) add_offsets(program, rank, rotation);
     return rotation;
   }
   return none;

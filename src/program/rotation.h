@@ -14,8 +14,9 @@ namespace hemiola::program {
 struct Rotation {
   int period = 0;                   ///< divides ranks; ranks itself: the program has no symmetry
   std::vector<std::uint8_t> turns;  ///< by buffer (those with an alias: 0)
-  std::vector<std::int32_t>
-      offsets;               ///< of peers from a rank that names them, sorted; modulo ranks
+  /// By rank below `period`: what is to be added, modulo ranks, to get the ranks that it names;
+  /// sorted, without 0.
+  std::vector<std::vector<std::int32_t>> offsets;
   bool all_offsets = false;  ///< they may be any: they depend on loops
 };
 

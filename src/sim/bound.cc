@@ -321,16 +321,16 @@ class Walk {
     agent.lead += fence > 1 ? fence : 0;
   }
 
-  // A descriptor is known to be done before the end if somebody waited for its signal, for a later
-  // one of the same pair (they are done in order), or flushed.
+  // A descriptor is known to be done before the end if somebody waited for its signal, for that of
+  // a later one of the same workgroup to the same rank (they are done in order), or flushed.
   void count_posts() {
-    std::set<std::pair<int, int>> awaited;
+    std::set<std::pair<std::size_t, int>> awaited;
     for (auto post = posts_.rbegin(); post != posts_.rend(); ++post) {
       for (const auto& [id, ordinal] : post->signals) {
-        if (needed_[key(id)] > ordinal) awaited.insert({post->from, post->to});
+        if (needed_[key(id)] > ordinal) awaited.insert({post->agent, post->to});
       }
-      if (post->flushed) awaited.insert({post->from, post->to});
-      if (awaited.contains({post->from, post->to}))
+      if (post->flushed) awaited.insert({post->agent, post->to});
+      if (awaited.contains({post->agent, post->to}))
         traffic_.add(post->from, post->to, post->bytes, 1);
     }
   }
@@ -353,7 +353,12 @@ class Walk {
     moved_bytes_ += p.bytes * factor;
     std::int64_t time = agent.lead + model.proxy_fifo_latency.fs +
                         (p.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
-    Post record{agent.rank, to, std::max<std::int64_t>(1, p.bytes * factor), false, {}};
+    Post record{agent.rank,
+                to,
+                static_cast<std::size_t>(&agent - agents_.data()),
+                std::max<std::int64_t>(1, p.bytes * factor),
+                false,
+                {}};
     for (const program::SemaphoreId id : p.semaphores) {
       record.signals.emplace_back(id, static_cast<std::int64_t>(arrivals_[key(id)].size()));
     }

@@ -205,6 +205,7 @@ class Latencies {
 /// A descriptor that a workgroup posted.
 struct Post {
   int from = 0, to = 0;
+  std::size_t agent = 0;  ///< that posted it
   std::int64_t bytes = 0;
   bool flushed = false;
   /// Its signals, and how many of each semaphore came before.

@@ -60,6 +60,7 @@ void Fabric::number_ports() {
   std::vector<std::vector<LinkId>> out(machine.nodes.size());
   for (std::size_t l = 0; l < links; ++l)
     out[index(machine.links[l].from)].push_back(static_cast<LinkId>(l));
+  find_nics(out);
   for (int rank = 0; rank < machine.ranks(); ++rank) {
     std::vector<LinkId>& own = out[index(machine.gpus[index(rank)])];
     const auto key = [&](LinkId l) {
@@ -74,6 +75,29 @@ void Fabric::number_ports() {
     for (std::size_t p = 0; p < own.size(); ++p)
       port_[index(own[p])] = static_cast<std::int32_t>(p);
   }
+}
+
+// A NIC stands for the GPU that it is nearest to (of several the first), if no other does.
+void Fabric::find_nics(const std::vector<std::vector<LinkId>>& out) {
+  std::vector<int> nearest = rank_of_;
+  std::vector<machine::NodeId> reached(machine.gpus.begin(), machine.gpus.end());
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    for (const LinkId l : out[index(reached[i])]) {
+      const machine::NodeId next = machine.links[index(l)].to;
+      if (nearest[index(next)] >= 0) continue;
+      nearest[index(next)] = nearest[index(reached[i])];
+      reached.push_back(next);
+    }
+  }
+  rank_at_ = rank_of_;
+  std::vector<int> nics(index(machine.ranks()));
+  const auto is_nic = [&](std::size_t n) {
+    return machine.nodes[n].kind == NodeKind::nic && nearest[n] >= 0;
+  };
+  for (std::size_t n = 0; n < nearest.size(); ++n)
+    if (is_nic(n)) ++nics[index(nearest[n])];
+  for (std::size_t n = 0; n < nearest.size(); ++n)
+    if (is_nic(n) && nics[index(nearest[n])] == 1) rank_at_[n] = nearest[n];
 }
 
 void Fabric::add_gpu_servers(int rank) {
@@ -172,8 +196,9 @@ void Fabric::add_links() {
   }
 }
 
-// Tags at a link: from the node itself 0; from a GPU that feeds a switch output towards a GPU the
-// relative rank, lanes apart; else the place of the upstream link among those into the node.
+// Tags at a link: from the node itself 0; from a GPU, or its NIC, that feeds a switch output
+// towards a GPU or a NIC the relative rank, lanes apart; else the place of the upstream link among
+// those into the node.
 Hop Fabric::link_hop(LinkId l, LinkId upstream) const {
   const machine::Link& link = machine.links[index(l)];
   const machine::LinkClass& c = machine.link_classes[index(link.link_class)];
@@ -189,13 +214,14 @@ Hop Fabric::link_hop(LinkId l, LinkId upstream) const {
   }
   if (upstream >= 0) {
     const machine::Link& up = machine.links[index(upstream)];
-    const int source = rank_of(up.from);
-    const int target = rank_of(link.to);
+    const int source = rank_at_[index(up.from)];
+    const int target = rank_at_[index(link.to)];
     const int ranks = machine.ranks();
-    hop.tag =
-        1 + static_cast<std::uint32_t>(source >= 0 && target >= 0
-                                           ? ((source - target + ranks) % ranks) * 64 + up.lane
-                                           : (1 << 20) + in_index_[index(upstream)]);
+    const bool from_nic = machine.nodes[index(up.from)].kind == NodeKind::nic;
+    const int first = source < 0 || target < 0 ? 4 << 20 : from_nic ? 2 << 20 : 0;
+    const int place = source < 0 || target < 0 ? in_index_[index(upstream)]
+                                               : (source - target + ranks) % ranks * 64 + up.lane;
+    hop.tag = static_cast<std::uint32_t>(1 + first + place);
   }
   return hop;
 }

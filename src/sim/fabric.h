@@ -197,6 +197,7 @@ class Fabric {
   Hop link_hop(machine::LinkId link, machine::LinkId upstream) const;
   std::int32_t add_kind(ServerKind kind);
   void number_ports();
+  void find_nics(const std::vector<std::vector<machine::LinkId>>& out);
   void add_gpu_servers(int rank);
   void add_links();
 
@@ -206,6 +207,8 @@ class Fabric {
   std::vector<std::int32_t> port_;
   std::vector<std::int32_t> in_index_;  ///< by link: its place among the links into its node
   std::vector<int> rank_of_;
+  std::vector<int>
+      rank_at_;  ///< by node: of a GPU, or of the one GPU that it is the NIC of; else -1
   std::vector<std::int32_t> ports_of_;    ///< by rank
   std::vector<machine::LinkId> link_of_;  ///< by link; empty: each stands for itself
   std::deque<Path> paths_;

@@ -60,6 +60,12 @@ TEST(Fold, simulates_a_period_where_ranks_differ_inside_it) {
   EXPECT_EQ(simulated_ranks("all-gather/direct", "mesh:2x3", KiB(6)), 3);  // rows change places
 }
 
+// Rings enter every other node where they left the one before, and so stay on their rail.
+TEST(Fold, of_rings_over_rails_simulates_two_nodes) {
+  EXPECT_EQ(simulated_ranks("all-reduce/ring", "dgx-h100:4", KiB(64)), 16);
+  EXPECT_EQ(simulated_ranks("reduce-scatter/ring", "dgx-h100:6", KiB(96)), 16);
+}
+
 TEST(Fold, of_what_is_not_alike_simulates_all_ranks) {
   EXPECT_EQ(simulated_ranks("all-reduce/halving-doubling", "switch:4", KiB(16)), 4);
   EXPECT_EQ(simulated_ranks("broadcast/ring", "switch:4", KiB(16)), 4);
@@ -157,7 +163,7 @@ TEST(Rotation, finds_the_smallest_period_and_the_buffers_that_turn) {
   EXPECT_TRUE(rotation.all_offsets);
   const program::Rotation ring =
       program::rotation_of(built_in("all-reduce/ring", machine, KiB(64)), 128);
-  EXPECT_EQ(ring.offsets, (std::vector<std::int32_t>{1, 7}));
+  EXPECT_EQ(ring.offsets, (std::vector<std::vector<std::int32_t>>{{1, 7}}));
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ class Line : public Cores {
   /// A link on a way, and what comes behind it.
   struct LinkHop {
     std::int32_t link = 0;
-    std::uint32_t tag = 0;     ///< stream on which requests arrive
+    std::uint32_t tag = 0;            ///< stream on which requests arrive
     Reason reason = Reason::switch_;  ///< of the node at its end
     std::int64_t latency = 0;         ///< fs
     std::int64_t node_latency = 0;
@@ -150,7 +150,7 @@ class Line : public Cores {
   std::vector<Costs> link_costs_;  ///< by link class
   std::vector<Way> ways_;          ///< by Request::route
   std::vector<LinkHop> link_hops_;
-  int shift_ = 0;                  ///< rounds last 2^shift fs
+  int shift_ = 0;  ///< rounds last 2^shift fs
   std::uint64_t next_sequence_ = 0;
   std::vector<Arrival> done_, taken_, scratch_;  ///< of the stage at hand: memory that is kept
 };

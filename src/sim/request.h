@@ -61,12 +61,12 @@ struct alignas(64) Request {
   bool polling : 1 = false;       ///< repeats until something else happens: no progress by itself
   bool reads_source : 1 = false;  ///< burst: the memory access is the read at the source
   bool local : 1 = true;          ///< line engine: to the memory of its own GPU
-  bool takes : 1 = false;  ///< line engine: a flag, poll or packet, see Cores::take_effect()
+  bool takes : 1 = false;         ///< line engine: a flag, poll or packet, see Cores::take_effect()
 
-  const Hop* hops = nullptr;  ///< of the present leg
+  const Hop* hops = nullptr;   ///< of the present leg
   std::int64_t queued_at = 0;  ///< entered an explicit queue
-  std::int32_t base = 0;      ///< first server that they count from
-  std::uint32_t end_tag = 0;  ///< stream on which it arrives behind them
+  std::int32_t base = 0;       ///< first server that they count from
+  std::uint32_t end_tag = 0;   ///< stream on which it arrives behind them
   std::int16_t hop_count = 0;
   std::int16_t hop = 0;
   std::int16_t source = 0;    ///< rank that issued it
