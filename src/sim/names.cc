@@ -1,3 +1,4 @@
+#include "sim/profile.h"
 #include "sim/simulate.h"
 
 namespace hemiola::sim {
@@ -10,6 +11,22 @@ std::string_view name_of(Engine engine) {
       return "line";
     case Engine::fluid:
       return "fluid";
+  }
+  return "";
+}
+
+std::string_view name_of(ProfileKind kind) {
+  switch (kind) {
+    case ProfileKind::write:
+      return "write";
+    case ProfileKind::add:
+      return "add";
+    case ProfileKind::read:
+      return "read";
+    case ProfileKind::response:
+      return "response";
+    case ProfileKind::acknowledgement:
+      return "acknowledgement";
   }
   return "";
 }

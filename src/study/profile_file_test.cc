@@ -1,0 +1,176 @@
+// Profiles are read as they were written, whatever the order of their rows, and refused with the
+// row.
+#include "study/profile_file.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+#include "core/failure_test_support.h"
+
+namespace hemiola::study {
+namespace {
+
+using sim::Profile;
+using sim::ProfileKind;
+using sim::ProfileRow;
+
+constexpr const char* kHead =
+    "# hemiola profile 1\n# ranks 4\n# buffer flags 4 KiB\n# buffer data 65536\n"
+    "id,source:rank,destination:rank,time:ns,kind,buffer,offset:bytes,size,value,request,after,"
+    "tag\n";
+
+Profile read(const std::string& rows) {
+  return read_profile(kHead + rows, "p.csv");
+}
+
+std::string message(const std::string& text) {
+  return test::message_of([&] { read_profile(text, "p.csv"); });
+}
+
+TEST(ProfileFile, times_are_since_the_origin_in_the_unit_of_the_heading) {
+  const Profile profile = read_profile(
+      "# ranks 3\n# clock 2 GHz\n# origin 100\n# buffer flags 64\n"
+      "source,destination,time:cycles,buffer\n1,0,104,flags\n2,0,101,flags\n",
+      "p.csv");
+  ASSERT_EQ(profile.rows.size(), 2U);
+  EXPECT_EQ(profile.rows[0].time, Time::from_ps(500));
+  EXPECT_EQ(profile.rows[0].source, 2);
+  EXPECT_EQ(profile.rows[1].time, Time::from_ns(2));
+  EXPECT_EQ(profile.rows[1].size, 8);
+}
+
+TEST(ProfileFile, rows_wait_for_rows_and_for_signals) {
+  const Profile profile = read(
+      "b,2,0,3.5,write,data,0,16,,,a,\na,1,0,7,add,flags,8,8,1,,,first\n"
+      ",3,0,1.25,write,flags,0,8,5,,flags+64>=2,\n");
+  ASSERT_EQ(profile.rows.size(), 3U);
+  const ProfileRow& signal = profile.rows[0];
+  EXPECT_EQ(signal.after_buffer, 0);
+  EXPECT_EQ(signal.after_offset, 64);
+  EXPECT_EQ(signal.after_value, 2);
+  EXPECT_EQ(signal.time, Time::from_ps(1250));
+  EXPECT_EQ(profile.rows[1].after_row, 2);
+  EXPECT_EQ(profile.rows[2].tag, "first");
+}
+
+TEST(ProfileFile, is_refused_with_the_row) {
+  const std::pair<const char*, const char*> cases[] = {
+      {",1,0,5,write,flag,0,8,,,,\n", "p.csv:6: error: there is no buffer 'flag'"},
+      {",1,0,5,write,flags,4090,8,,,,\n",
+       "8 B at offset 4090 lie outside buffer 'flags' of 4096 B"},
+      {",1,0,5,write,flags,9223372036854775807,8,,,,\n", "lie outside buffer"},
+      {",1,0,5,write,flags,-8,8,,,,\n", "offset '-8' is no integer of at least 0"},
+      {",1,0,5,write,flags,0,0,,,,\n", "size '0' is no integer of at least 1"},
+      {",1,0,-5,write,flags,0,8,,,,\n", "time -5 ns is before the origin, 0"},
+      {",1,0,soon,write,flags,0,8,,,,\n", "time 'soon' is no number of ns"},
+      {",1,0,1e300,write,flags,0,8,,,,\n", "time '1e300' is no number of ns"},
+      {",4,0,5,write,flags,0,8,,,,\n", "source '4' is no integer from 0 to 3"},
+      {",0,0,5,write,flags,0,8,,,,\n", "rank 0 is source and destination"},
+      {",1,,5,write,flags,0,8,,,,\n", "this row has no destination"},
+      {",1,0,5,wirte,flags,0,8,,,,\n", "'wirte' is no kind of request"},
+      {",1,0,5,response,,,128,,,,\n", "to the how-manieth request"},
+      {",1,0,5,write,flags,0,8,,,z,\n", "it comes after row 'z', which is not there"},
+      {",1,0,5,write,flags,0,8,,,flags+4096>=1,\n", "offset 4096 lies outside the buffer"},
+      {",1,0,5,write,flags,0,8,,,flags+x>=1,\n", "'flags+x>=1' is no signal"},
+      {"a,1,0,5,write,flags,0,8,,,,\na,1,0,6,write,flags,0,8,,,,\n", "another row has the id 'a'"},
+      {"a,1,0,5,write,flags,0,8,,,b,\nb,1,0,6,write,flags,0,8,,,a,\n", "this row waits for itself"},
+      {",1,0,5,write,fla", "this row has 6 cells, but there are 12 columns"},
+      {",1,0,5,write,flags,0,8,,,,\n# end 2 rows\n", "there are 1 rows, but its end says 2"},
+  };
+  for (const auto& [rows, expected] : cases)
+    EXPECT_NE(message(std::string(kHead) + rows).find(expected), std::string::npos)
+        << rows << message(std::string(kHead) + rows);
+  EXPECT_NE(message("# ranks 1\ntime:ns\n").find("from 2 to 32767, not '1'"), std::string::npos);
+  EXPECT_NE(message("# ranks 2\nsource,tiem:ns\n").find("did you mean 'time'"), std::string::npos);
+  EXPECT_NE(message("# ranks 2\nsource:ns,time:ns\n").find("is of type 'rank'"), std::string::npos);
+  EXPECT_NE(message("# ranks 2\ntime:cycles\n").find("cycles of which clock?"), std::string::npos);
+  EXPECT_NE(message("# ranks 2\ntime\n").find("times have the unit ''"), std::string::npos);
+  EXPECT_NE(message("").find("no heading"), std::string::npos);
+}
+
+TEST(ProfileFile, in_json_is_refused_with_the_pointer) {
+  const std::string head = R"({"hemiola_profile": 1, "ranks": 2, "unit": "us",
+    "buffers": [{"name": "flags", "bytes": 64}], "rows": [)";
+  const std::string row = R"({"source": 1, "destination": 0, "time": 1.5, "buffer": "flags")";
+  EXPECT_EQ(read_profile(head + row + "}]}", "p.json").rows.at(0).time, Time::from_ns(1500));
+  const auto says = [&](const std::string& rest, const std::string& expected) {
+    const std::string text = message(head + row + rest);
+    EXPECT_NE(text.find(expected), std::string::npos) << text;
+  };
+  says(R"(, "offset": 64}]})", "lie outside buffer 'flags' of 64 B (at /rows/0)");
+  says(R"(, "ofset": 0}]})", "ofset");
+  says(R"(, "size": [8]}]})", "/rows/0/size");
+  says(R"(, "size": 8)", "p.csv:2");
+}
+
+Profile any_profile() {
+  Profile profile{.file = "p.csv", .ranks = *rc::gen::inRange(2, 9), .buffers = {}, .rows = {}};
+  profile.buffers = {{"flags", 4096}, {"data", 1 << 20}};
+  const int count = *rc::gen::inRange(0, 30);
+  for (int r = 0; r < count; ++r) {
+    ProfileRow row;
+    row.time = {*rc::gen::inRange<std::int64_t>(0, 5) * 1'000'001};
+    row.source = *rc::gen::inRange(0, profile.ranks);
+    row.destination = (row.source + 1) % profile.ranks;
+    row.kind = *rc::gen::element(ProfileKind::write, ProfileKind::add, ProfileKind::read,
+                                 ProfileKind::response, ProfileKind::acknowledgement);
+    row.size = *rc::gen::inRange(1, 200);
+    row.value = *rc::gen::inRange(-3, 3);
+    row.stream = *rc::gen::inRange(-1, 3);
+    if (row.is_answer()) {
+      row.request = *rc::gen::inRange(0, 5);
+    } else {
+      row.buffer = *rc::gen::inRange(0, 2);
+      row.offset = *rc::gen::inRange(0, 1000);
+    }
+    row.order = r;  // no two are equal
+    row.tag = *rc::gen::element<std::string>("", "a, b", "\"q\"", "#");
+    switch (*rc::gen::inRange(0, 3)) {
+      case 0:
+        if (r > 0) row.after_row = *rc::gen::inRange(0, r);
+        break;
+      case 1:
+        row.after_buffer = 1;
+        row.after_offset = *rc::gen::inRange(0, 100);
+        row.after_value = *rc::gen::inRange(-2, 9);
+        break;
+      default:
+        break;
+    }
+    profile.rows.push_back(row);
+  }
+  return profile;
+}
+
+TEST(ProfileFile, is_read_as_it_was_written_in_any_order_of_rows) {
+  EXPECT_TRUE(rc::check("equal", [] {
+    const Profile made = any_profile();
+    const Profile sorted = read_profile(write_profile_csv(made), "p.csv");
+    RC_ASSERT(sorted.rows.size() == made.rows.size());
+    for (const ProfileRow& row : made.rows) {
+      const auto same = [&](const ProfileRow& other) {
+        ProfileRow a = row, b = other;
+        a.after_row = b.after_row = -1;  // another place
+        return a == b;
+      };
+      RC_ASSERT(std::any_of(sorted.rows.begin(), sorted.rows.end(), same));
+    }
+    RC_ASSERT(read_profile(write_profile_json(made), "p.csv").rows == sorted.rows);
+    RC_ASSERT(read_profile(write_profile_csv(sorted), "p.csv").rows == sorted.rows);
+    // Lines of rows the other way round.
+    std::string text = write_profile_csv(made);
+    const std::size_t rows = text.find('\n', text.find("\nid:") + 1) + 1, end = text.find("# end");
+    std::vector<std::string> lines;
+    for (std::size_t at = rows; at < end; at = text.find('\n', at) + 1)
+      lines.push_back(text.substr(at, text.find('\n', at) + 1 - at));
+    std::reverse(lines.begin(), lines.end());
+    std::string turned = text.substr(0, rows);
+    for (const std::string& line : lines) turned += line;
+    RC_ASSERT(read_profile(turned + text.substr(end), "p.csv").rows == sorted.rows);
+  }));
+}
+
+}  // namespace
+}  // namespace hemiola::study
