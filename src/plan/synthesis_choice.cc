@@ -68,6 +68,20 @@ std::size_t Choice::best_by_estimate() const {
   return best;
 }
 
+/// In proportion to what the second half of the judged size took, which knows how well links are
+/// used, but no less than estimated: where latencies decide the half, bytes do not yet.
+Time Choice::beyond(const Candidate& candidate, const Judgement& judged) const {
+  const Time estimated = candidate.estimate - estimate_of(candidate.plan, judged.size);
+  if (judged.size.count < 2) return estimated;
+  const std::optional<Judgement> half =
+      arguments_.judge(candidate.plan, Bytes{judged.size.count / 2});
+  if (!half || half->size >= judged.size) return estimated;
+  const Time added{static_cast<std::int64_t>(static_cast<__int128>(judged.time.fs - half->time.fs) *
+                                             (size_.count - judged.size.count) /
+                                             (judged.size.count - half->size.count))};
+  return std::max(added, estimated);
+}
+
 /// Those whose estimate is not much longer than the shortest, which leaves out launches and the
 /// like.
 std::optional<std::size_t> Choice::best_by_judge() const {
@@ -92,9 +106,8 @@ std::optional<std::size_t> Choice::best_by_judge() const {
     const std::optional<Judgement> judged = arguments_.judge(candidate.plan, size_);
     if (!judged) continue;
     Time time = judged->time;
-    // From the size that was judged on as estimated.
     if (judged->size < size_) {
-      time += candidate.estimate - estimate_of(candidate.plan, judged->size);
+      time += beyond(candidate, *judged);
       ++in_part;
     }
     if (best && time >= least) continue;

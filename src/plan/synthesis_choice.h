@@ -29,6 +29,8 @@ class Choice {
     Time estimate{0};
   };
   Time estimate_of(const Plan& plan, Bytes size) const;
+  /// What a plan takes from the size that it was judged on to the whole one.
+  Time beyond(const Candidate& candidate, const Judgement& judged) const;
   std::size_t best_by_estimate() const;
   std::optional<std::size_t> best_by_judge() const;
 

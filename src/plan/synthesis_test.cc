@@ -259,6 +259,26 @@ TEST(Synthesis, what_was_judged_at_a_smaller_size_goes_on_as_estimated) {
               HasSubstr("(simulated)"));
 }
 
+TEST(Synthesis, what_was_judged_at_a_smaller_size_goes_on_as_its_second_half) {
+  const Machine machine = machine::load("dgx1-v100");
+  // A ring has a long start, and then takes a tenth of what others take for a byte.
+  const auto judge_between = [](Bytes least, Bytes most) -> Judge {
+    return [=](const Plan& plan, Bytes size) -> std::optional<Judgement> {
+      const Bytes judged = std::max(std::min(size, most), least);
+      const Time others = Time::from_ns(judged.count);
+      if (plan.name != "all-gather/ring") return Judgement{others, judged};
+      return Judgement{Time::from_us(100'000) + Time{others.fs / 10}, judged};
+    };
+  };
+  const auto takes_the_ring = [&](const Judge& judge) {
+    const Parameters parameters = {{"size", "1073741824"}};
+    const Plan plan = make("all-gather/synth", 8, parameters, &machine, judge);
+    return plan.name == "all-gather/synth as all-gather/ring (simulated)";
+  };
+  EXPECT_TRUE(takes_the_ring(judge_between(Bytes{0}, MiB(64))));
+  EXPECT_FALSE(takes_the_ring(judge_between(MiB(64), MiB(64))));  // nothing is known of a half
+}
+
 TEST(Synthesis, failed_links_cost_what_they_carried) {
   const Machine whole = of_links("torus:4x4");
   const Machine broken = without(without(whole, 0, 1), 5, 6);
