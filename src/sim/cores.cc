@@ -56,7 +56,8 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
     }
     ranks_.push_back(std::move(state));
   }
-  for (int rank = 0; rank < fold_.period; ++rank) make_groups(rank);
+  for (int rank = 0; rank < fold_.period; ++rank)
+    if (is_simulated(rank)) make_groups(rank);
   make_engines();
 }
 
@@ -166,6 +167,10 @@ void Cores::handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::i
 
 void Cores::start() {
   for (int rank = 0; rank < fold_.period; ++rank) {
+    if (!is_simulated(rank)) {
+      ranks_[index(rank)].end = 0;
+      continue;
+    }
     const machine::GpuModel& model = machine_.model(rank);
     const std::int64_t skew =
         index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0;

@@ -150,6 +150,11 @@ class Cores {
   const GpuState& gpu(std::int32_t rank) const {
     return gpus_[static_cast<std::size_t>(home(rank))];
   }
+  /// Not of a replay's others (Options::replay).
+  bool is_simulated(int rank) const {
+    return options_.replay == nullptr || rank == options_.watched;
+  }
+  bool all_done() const { return ranks_done_ >= (options_.replay == nullptr ? fold_.period : 1); }
   std::int32_t home(std::int32_t rank) const { return home_[static_cast<std::size_t>(rank)]; }
   std::int64_t accept(std::int32_t id, std::int64_t now);
   std::int64_t operand_time(int rank, std::int64_t bytes) const;

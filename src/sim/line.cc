@@ -45,6 +45,8 @@ Line::Line(const machine::Machine& machine, const program::Program& program, con
     : Cores(machine, program, options), stages_(index(fold_.period)), links_(machine.links.size()) {
   make_tables();
   choose_rounds();
+  if (options.record != nullptr) start_recording();
+  if (options.replay != nullptr) start_replay();
 }
 
 // What depends on a machine's parameters only, worked out once: times by size, latencies, tags.
@@ -291,11 +293,14 @@ std::int64_t Line::next_round() const {
       next = std::min(next, stage->next());
   }
   for (const Calendar& merge : merges_) next = std::min(next, merge.next());
-  return next;
+  return std::min(next, round_of_rows());
 }
 
 void Line::do_round(std::int64_t round) {
+  last_round_ = round;
+  if (options_.replay != nullptr) put_in(round);
   for (int rank = 0; rank < fold_.period; ++rank) {
+    if (!is_simulated(rank)) continue;
     run_cores(rank, round);
     run_slices(rank, round);
     run_memory(rank, round);
@@ -308,7 +313,7 @@ void Line::do_round(std::int64_t round) {
 Result Line::run() {
   start();
   constexpr std::uint32_t kRoundsUntilTold = 16;
-  for (std::uint32_t rounds = 1; ranks_done_ < fold_.period; ++rounds) {
+  for (std::uint32_t rounds = 1; !all_done(); ++rounds) {
     const std::int64_t round = next_round();
     if (round == INT64_MAX) report_deadlock();
     if (rounds % kRoundsUntilTold == 0) tell(round << shift_);

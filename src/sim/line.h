@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/calendar.h"
@@ -138,6 +139,22 @@ class Line : public Cores {
   }
   void add_ways(std::int32_t route);
   WayLeg make_leg(const Leg& leg);
+  void arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
+
+  // --- line_replay.cc
+  bool is_watched(int rank) const {
+    return rank == options_.watched && (options_.record != nullptr || options_.replay != nullptr);
+  }
+  void start_recording();
+  void record(std::int32_t id, const WayLeg& leg, std::int64_t now);
+  void number_request(std::int32_t id);
+  void refuse_polls(const Request& request) const;
+  void start_replay();
+  void put_in(std::int64_t round);
+  std::int64_t round_of_rows() const;
+  std::int32_t answered(const ProfileRow& row);
+  std::int32_t request_of(const ProfileRow& row);
+
   std::size_t sectors(std::int32_t bytes) const {
     return static_cast<std::size_t>(bytes >> sector_shift_);
   }
@@ -152,6 +169,16 @@ class Line : public Cores {
   std::vector<LinkHop> link_hops_;
   int shift_ = 0;  ///< rounds last 2^shift fs
   std::uint64_t next_sequence_ = 0;
+
+  // Of the watched rank.
+  std::int64_t asked_ = 0;             ///< requests that have left for others
+  std::vector<std::int64_t> numbers_;  ///< by request: the how-manieth of them it is
+  std::unordered_map<std::int64_t, std::int32_t> under_way_;  ///< replay: those not answered
+  std::vector<const ProfileRow*> rows_;                       ///< replay: to be put in
+  std::size_t next_row_ = 0;
+  std::int64_t last_round_ = -1;
+  std::vector<std::int32_t> replayed_buffers_;  ///< by buffer of the profile: of the program, or -1
+
   std::vector<Arrival> done_, taken_, scratch_;  ///< of the stage at hand: memory that is kept
 };
 

@@ -73,7 +73,7 @@ void Line::run_cores(int rank, std::int64_t round) {
       const Arrival arrival = done[next++];
       complete(arrival.id, arrival.time);
     }
-    if (ranks_done_ < fold_.period) look_for_progress();
+    if (!all_done()) look_for_progress();
   }
 }
 
@@ -270,6 +270,11 @@ void Line::run_io_out(int rank, std::int64_t round) {
         gpu.io_latency;
     request.spent.charge(Reason::io, time - now);
     request.link = 0;
+    if (request.stage == Stage::out && is_watched(request.source)) number_request(id);
+    if (options_.replay != nullptr) {  // others are not there
+      if (request.stage == Stage::back_out) release(id);
+      continue;
+    }
     walk(id, request, leg, time);
   }
 }
@@ -323,6 +328,12 @@ void Line::walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64
     }
     now = pass_link(request, hop, now);
   }
+  if (options_.record != nullptr && leg.to == options_.watched) record(id, leg, now);
+  arrive(id, request, leg, now);
+}
+
+// It comes in at a port.
+void Line::arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now) {
   Gpu& gpu = stages_[index(leg.to)];
   ++hops_;
   const std::size_t size = carried(request);

@@ -21,6 +21,8 @@ std::string_view name_of(ProfileKind kind) {
       return "write";
     case ProfileKind::add:
       return "add";
+    case ProfileKind::packet:
+      return "packet";
     case ProfileKind::read:
       return "read";
     case ProfileKind::response:

@@ -13,6 +13,7 @@ namespace hemiola::sim {
 enum class ProfileKind : std::uint8_t {
   write,
   add,             ///< atomic, of `value`
+  packet,          ///< a store of data that carry their flag, `value` (LL)
   read,            ///< somebody reads the destination's memory
   response,        ///< data for a load of the destination's own
   acknowledgement  ///< of a store of its own
@@ -44,6 +45,11 @@ struct ProfileRow {
   bool waits() const { return after_row >= 0 || after_buffer >= 0; }
   bool operator==(const ProfileRow&) const = default;
 };
+
+/// Names of what a recording writes to: addresses in a rank's memory as the simulator laid it out,
+/// and semaphores, 8 B each, by number. Other names are those of the program's buffers.
+constexpr std::string_view kWholeMemory = "@memory";
+constexpr std::string_view kSemaphores = "@semaphores";
 
 struct ProfileBuffer {
   std::string name;

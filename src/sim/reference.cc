@@ -111,7 +111,7 @@ Result Reference::run() {
   pending_.resize(gpus_.size());
   start();
   constexpr std::uint32_t kEventsUntilTold = 1 << 16;  // about 10 ms
-  for (std::uint32_t events = 1; ranks_done_ < fold_.period; ++events) {
+  for (std::uint32_t events = 1; !all_done(); ++events) {
     if (events % kEventsUntilTold == 0) tell(now_);
     if (events_.empty()) report_deadlock();
     if (events_.closed()) {

@@ -94,14 +94,22 @@ Result run(const machine::Machine& machine, const program::Program& program,
            const Options& options) {
   if (options.engine == Engine::fluid) return run_fluid(machine, program, options);
   std::string refused;
-  if (options.engine == Engine::line) refused = Line::refuses(machine, program, options);
+  const bool watched = options.record != nullptr || options.replay != nullptr;
+  if (options.engine == Engine::line || watched) refused = Line::refuses(machine, program, options);
+  if (watched && (!refused.empty() || options.engine != Engine::line))
+    throw Failure("only the line engine records and replays" +
+                      (refused.empty() ? "" : ", which does not take " + refused),
+                  {.file = program.source});
   std::unique_ptr<Cores> engine;
   if (options.engine == Engine::line && refused.empty()) {
     engine = std::make_unique<Line>(machine, program, options);
   } else {
     engine = std::make_unique<Reference>(machine, program, options);
   }
-  const Bound least = bound(machine, program, options, engine->addresses(), engine->fold());
+  // One rank among others on a timetable may be faster than the program can be.
+  const Bound least = options.replay != nullptr
+                          ? Bound{}
+                          : bound(machine, program, options, engine->addresses(), engine->fold());
   if (options.monitor != nullptr) {
     const int repetitions = options.iterations > 0 ? options.warmup + options.iterations : 1;
     options.monitor->begin(least.moved_bytes * repetitions);

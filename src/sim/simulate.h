@@ -9,6 +9,7 @@
 #include "core/monitor.h"
 #include "machine/machine.h"
 #include "program/program.h"
+#include "sim/profile.h"
 #include "sim/result.h"
 #include "sim/trace.h"
 
@@ -31,6 +32,12 @@ struct Options {
   /// One of ranks that behave alike is simulated: the same result (fold.h). Fluid: one member of
   /// each class, the same but for dispatch (classes.h).
   bool fold = true;
+  /// What others do to the GPU of rank `watched` as it comes in there is noted in `record`; with
+  /// `replay` that rank alone is simulated, among others that do what the profile says. Only in the
+  /// line engine; nothing is folded.
+  Profile* record = nullptr;
+  const Profile* replay = nullptr;
+  int watched = 0;
   /// Told how far the run is: `done` of `total` in bytes that its operations move. Null: nobody.
   Monitor* monitor = nullptr;
 };

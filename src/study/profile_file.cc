@@ -32,7 +32,8 @@ constexpr Column kColumns[] = {
     {"after", "id"},  {"tag", "text"},
 };
 constexpr std::string_view kUnits[] = {"fs", "ps", "ns", "us", "ms", "s", "cycles"};
-constexpr ProfileKind kKinds[] = {ProfileKind::write, ProfileKind::add, ProfileKind::read,
+constexpr ProfileKind kKinds[] = {ProfileKind::write,    ProfileKind::add,
+                                  ProfileKind::packet,   ProfileKind::read,
                                   ProfileKind::response, ProfileKind::acknowledgement};
 constexpr int kMostRanks = 32'767;
 

@@ -114,8 +114,9 @@ Profile any_profile() {
     row.time = {*rc::gen::inRange<std::int64_t>(0, 5) * 1'000'001};
     row.source = *rc::gen::inRange(0, profile.ranks);
     row.destination = (row.source + 1) % profile.ranks;
-    row.kind = *rc::gen::element(ProfileKind::write, ProfileKind::add, ProfileKind::read,
-                                 ProfileKind::response, ProfileKind::acknowledgement);
+    row.kind =
+        *rc::gen::element(ProfileKind::write, ProfileKind::add, ProfileKind::packet,
+                          ProfileKind::read, ProfileKind::response, ProfileKind::acknowledgement);
     row.size = *rc::gen::inRange(1, 200);
     row.value = *rc::gen::inRange(-3, 3);
     row.stream = *rc::gen::inRange(-1, 3);

@@ -1,0 +1,62 @@
+// A rank that is replayed from what it saw in a full simulation does the same at the same times.
+#include <gtest/gtest.h>
+
+#include <cctype>
+
+#include "sim/simulate.h"
+#include "sim/test_machines.h"
+
+namespace hemiola::sim {
+namespace {
+
+struct Case {
+  const char* program;
+  const char* machine;
+  Bytes size;
+  std::vector<std::pair<std::string, std::string>> parameters{};
+};
+
+class Replay : public testing::TestWithParam<Case> {};
+
+TEST_P(Replay, of_a_recording_ends_when_the_recorded_rank_did) {
+  const machine::Machine machine = machine::load(GetParam().machine);
+  const program::Program loaded = program::load(
+      GetParam().program,
+      {.ranks = machine.ranks(), .parameters = GetParam().parameters, .machine = &machine});
+  const program::Program program = program::bind(
+      loaded, &machine, {.size = loaded.next_legal_size(GetParam().size, DataType::float32)});
+  for (const int rank : {0, machine.ranks() - 1}) {
+    Profile profile;
+    const Result full = simulate(machine, program, {.record = &profile, .watched = rank});
+    EXPECT_EQ(full.time, simulate(machine, program).time) << "recording changes nothing";
+    ASSERT_FALSE(profile.rows.empty());
+    const Result alone = simulate(machine, program, {.replay = &profile, .watched = rank});
+    EXPECT_EQ(alone.rank_end.at(static_cast<std::size_t>(rank)),
+              full.rank_end.at(static_cast<std::size_t>(rank)));
+    EXPECT_LT(alone.visited_hops, full.visited_hops);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, Replay,
+    testing::Values(Case{"all-reduce/ring", "dgx-h100", KiB(256)},
+                    Case{"all-reduce/ring", "ring:5", KiB(40)},
+                    Case{"all-reduce/two-shot", "dgx-h100", KiB(256)},
+                    Case{"all-reduce/one-shot", "dgx-a100", KiB(64)},
+                    Case{"all-gather/direct", "dgx-h100", KiB(256), {{"transfer", "pull"}}},
+                    Case{"all-gather/direct", "torus:2x2", KiB(64)},
+                    Case{"all-to-all/direct", "mi300x-8", KiB(256)},
+                    Case{"reduce-scatter/direct", "dgx1-v100", KiB(256)},
+                    Case{"all-reduce/halving-doubling", "switch:4", KiB(64)},
+                    Case{"all-reduce/nccl", "dgx-h100", KiB(64)},
+                    Case{"all-reduce/nccl", "dgx-h100", KiB(256), {{"protocol", "ll128"}}},
+                    Case{"all-reduce/vllm-one-stage", "dgx-h100", KiB(64)}),
+    [](const testing::TestParamInfo<Case>& info) {
+      std::string name = info.param.program + std::string("_") + info.param.machine;
+      for (char& c : name)
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+      return name + "_" + std::to_string(info.index);
+    });
+
+}  // namespace
+}  // namespace hemiola::sim
