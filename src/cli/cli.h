@@ -33,6 +33,7 @@ void add_machine(CLI::App& app, Session& session);
 void add_plan(CLI::App& app, Session& session);
 void add_validate(CLI::App& app, Session& session);
 void add_sweep(CLI::App& app, Session& session);
+void add_replay(CLI::App& app, Session& session);
 /// The heading of the verbs that a later version brings.
 constexpr const char* kLaterGroup = "With a later version";
 void add_later_verbs(CLI::App& app, Session& session);

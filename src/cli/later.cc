@@ -8,11 +8,9 @@ void add_later_verbs(CLI::App& app, Session& session) {
     const char* name;
     const char* description;
   };
-  constexpr Verb kVerbs[] = {
-      {"replay", "what one detailed GPU sees when emulated ones write to it on a timetable"},
-      {"explore", "every overlap schedule of an operator on a machine"},
-      {"compile", "a Triton kernel and a plan into one fused kernel"},
-      {"tune", "choose the parameters of a fused kernel"}};
+  constexpr Verb kVerbs[] = {{"explore", "every overlap schedule of an operator on a machine"},
+                             {"compile", "a Triton kernel and a plan into one fused kernel"},
+                             {"tune", "choose the parameters of a fused kernel"}};
   for (const Verb& verb : kVerbs) {
     CLI::App* later = app.add_subcommand(verb.name, verb.description);
     later->group(kLaterGroup);
@@ -21,7 +19,7 @@ void add_later_verbs(CLI::App& app, Session& session) {
     later->callback([&session, name = std::string(verb.name)] {
       session.action = [name]() -> ExitCode {
         throw Failure("'" + name + "' comes with a later version", {},
-                      "this one has: run, check, machine, plan, validate, sweep");
+                      "this one has: run, check, machine, plan, validate, sweep, replay");
       };
     });
   }

@@ -53,6 +53,7 @@ std::unique_ptr<CLI::App> make_parser(Session& session) {
   add_plan(*app, session);
   add_validate(*app, session);
   add_sweep(*app, session);
+  add_replay(*app, session);
   add_later_verbs(*app, session);
   return app;
 }

@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "report/report.h"
 #include "sim/simulate.h"
+#include "study/profile_file.h"
 #include "verify/verify.h"
 
 namespace hemiola::cli {
@@ -29,6 +30,7 @@ struct RunOptions {
   std::string threads = "1";
   std::string seed = "0";
   std::string json, csv, trace, trace_lines, record, report;
+  std::string record_rank = "0";
   bool no_check = false;
 };
 
@@ -48,7 +50,8 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   add("--csv", options.csv, "write one line per size", "FILE");
   add("--trace", options.trace, "write a timeline for ui.perfetto.dev", "FILE");
   add("--trace-lines", options.trace_lines, "requests too, in a window of time", "T0:T1");
-  add("--record", options.record, "write the traffic for 'replay' (not yet)", "FILE");
+  add("--record", options.record, "write what comes in at a rank's GPU, for 'replay'", "FILE");
+  add("--record-rank", options.record_rank, "of which rank", "R");
   add("--report", options.report, "write an HTML report (not yet)", "FILE");
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
@@ -62,6 +65,7 @@ struct Plan {
   ReduceOp op = ReduceOp::sum;
   sim::Options options;
   std::pair<Time, Time> trace_window{};
+  int record_rank = 0;
 };
 
 [[noreturn]] void fail_later(const std::string& option) {
@@ -69,11 +73,11 @@ struct Plan {
 }
 
 Plan understand(const RunOptions& options, Notices& notices) {
-  if (!options.record.empty()) fail_later("--record");
   if (!options.report.empty()) fail_later("--report");
   check_output("--json", options.json);
   check_output("--csv", options.csv);
   check_output("--trace", options.trace);
+  check_output("--record", options.record);
   Plan plan;
   plan.programs = program_names(options.program.program);
   plan.combinations = setting_combinations(options.machine.set);
@@ -99,10 +103,15 @@ Plan understand(const RunOptions& options, Notices& notices) {
     }
     plan.trace_window = window_value(options.trace_lines);
   }
-  if (!options.trace.empty() && plan.sizes.size() * plan.combinations.size() > 1) {
-    throw Failure("a trace shows one run, not several", SourceLocation{.file = "--trace"},
-                  "give one --size and one value of each --set");
+  const bool several = plan.sizes.size() * plan.combinations.size() > 1;
+  for (const auto& [option, file] :
+       {std::pair("--trace", &options.trace), std::pair("--record", &options.record)}) {
+    if (several && !file->empty())
+      throw Failure(std::string(option) + " is of one run, not of several",
+                    SourceLocation{.file = option}, "give one --size and one value of each --set");
   }
+  plan.record_rank =
+      static_cast<int>(count_value("--record-rank", options.record_rank, 0, INT32_MAX));
   return plan;
 }
 
@@ -141,6 +150,7 @@ class Runner {
                 Table& table);
   sim::Result run_one(const machine::Machine& machine, const program::Program& bound,
                       sim::TraceSink* trace);
+  void record(const machine::Machine& machine, const program::Program& bound);
   std::string check(const program::Program& bound);
   void check_skew(const program::Program& program) const;
   void begin_part(const std::vector<Bytes>& sizes, Bytes size);
@@ -160,7 +170,7 @@ class Runner {
   std::int64_t parts_done_ = 0;
   std::vector<Table> tables_;
   std::optional<program::Program> sample_;  ///< bound; for the head of the tables
-  std::string trace_text_;
+  std::string trace_text_, record_text_;
 };
 
 Table Runner::run_machine(const Settings& settings) {
@@ -264,6 +274,7 @@ void Runner::run_size(const machine::Machine& machine, Bytes size, const Setting
     run_one(machine, best->bound, &trace);
     trace_text_ = trace.serialize();
   }
+  if (!options_.record.empty()) record(machine, best->bound);
   best->result.settings = {settings.begin(), settings.end()};
   if (plan_.programs.size() > 1) {
     best->result.settings["program"] = best->bound.name;
@@ -275,6 +286,22 @@ void Runner::run_size(const machine::Machine& machine, Bytes size, const Setting
   table.results.push_back(std::move(best->result));
   sample_ = std::move(best->bound);
   sample_->machine = nullptr;  // the machine ends before the tables are printed
+}
+
+/// What came in at one rank's GPU.
+void Runner::record(const machine::Machine& machine, const program::Program& bound) {
+  if (plan_.record_rank >= bound.ranks)
+    throw Failure("there is no rank " + std::to_string(plan_.record_rank) + " of " +
+                      std::to_string(bound.ranks),
+                  SourceLocation{.file = "--record-rank"});
+  sim::Profile profile;
+  sim::Options options = plan_.options;
+  options.record = &profile;
+  options.watched = plan_.record_rank;
+  sim::simulate(machine, bound, options);
+  profile = study::in_order(std::move(profile));
+  const bool json = options_.record.ends_with(".json");
+  record_text_ = json ? study::write_profile_json(profile) : study::write_profile_csv(profile);
 }
 
 sim::Result Runner::run_one(const machine::Machine& machine, const program::Program& bound,
@@ -344,6 +371,7 @@ void Runner::write_files() const {
   if (!options_.json.empty()) write_file(options_.json, report::to_json(run, all.results));
   if (!options_.csv.empty()) write_file(options_.csv, report::to_csv(run, all.results));
   if (!options_.trace.empty()) write_file(options_.trace, trace_text_);
+  if (!options_.record.empty()) write_file(options_.record, record_text_);
 }
 
 }  // namespace

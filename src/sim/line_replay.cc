@@ -34,7 +34,6 @@ void Line::record(std::int32_t id, const WayLeg& leg, std::int64_t now) {
   ProfileRow row;
   row.time = {now};
   row.stream = leg.in_port;
-  row.order = std::ssize(profile.rows);
   row.destination = options_.watched;
   row.size = request.bytes;
   if (request.stage == Stage::back_out) {

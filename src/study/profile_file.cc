@@ -68,8 +68,7 @@ class Reader {
     // Rows name each other: these can be looked up only now.
     for (std::size_t r = 0; r < text_.rows.size(); ++r) read_after(text_.rows[r], r);
     refuse_cycles();
-    sort();
-    return std::move(profile_);
+    return in_order(std::move(profile_));
   }
 
  private:
@@ -265,29 +264,6 @@ class Reader {
     }
   }
 
-  void sort() {
-    std::vector<std::int32_t> order(profile_.rows.size());
-    for (std::size_t r = 0; r < order.size(); ++r) order[r] = static_cast<std::int32_t>(r);
-    const auto key = [&](std::int32_t r) {
-      const ProfileRow& row = profile_.rows[static_cast<std::size_t>(r)];
-      return std::tie(row.time, row.destination, row.stream, row.order, row.source, row.kind,
-                      row.buffer, row.offset, row.size, row.value, row.request, row.after_buffer,
-                      row.after_offset, row.after_value, row.tag);
-    };
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
-    std::vector<std::int32_t> place(order.size());
-    for (std::size_t p = 0; p < order.size(); ++p)
-      place[static_cast<std::size_t>(order[p])] = static_cast<std::int32_t>(p);
-    std::vector<ProfileRow> sorted;
-    for (const std::int32_t r : order) {
-      sorted.push_back(std::move(profile_.rows[static_cast<std::size_t>(r)]));
-      if (sorted.back().after_row >= 0)
-        sorted.back().after_row = place[static_cast<std::size_t>(sorted.back().after_row)];
-    }
-    profile_.rows.swap(sorted);
-  }
-
   const ProfileText& text_;
   Profile profile_;
   std::int64_t hertz_ = 1, origin_ = 0;
@@ -436,6 +412,30 @@ sim::Profile read_profile(std::string_view text, const std::string& file) {
   const bool json = begin != std::string_view::npos && text[begin] == '{';
   const ProfileText profile = json ? read_json_profile(text, file) : read_csv_profile(text, file);
   return Reader(profile).read();
+}
+
+sim::Profile in_order(sim::Profile profile) {
+  std::vector<std::int32_t> order(profile.rows.size());
+  for (std::size_t r = 0; r < order.size(); ++r) order[r] = static_cast<std::int32_t>(r);
+  const auto key = [&](std::int32_t r) {
+    const ProfileRow& row = profile.rows[static_cast<std::size_t>(r)];
+    return std::tie(row.time, row.destination, row.stream, row.order, row.source, row.kind,
+                    row.buffer, row.offset, row.size, row.value, row.request, row.after_buffer,
+                    row.after_offset, row.after_value, row.tag);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
+  std::vector<std::int32_t> place(order.size());
+  for (std::size_t p = 0; p < order.size(); ++p)
+    place[static_cast<std::size_t>(order[p])] = static_cast<std::int32_t>(p);
+  std::vector<ProfileRow> sorted;
+  for (const std::int32_t r : order) {
+    sorted.push_back(std::move(profile.rows[static_cast<std::size_t>(r)]));
+    if (sorted.back().after_row >= 0)
+      sorted.back().after_row = place[static_cast<std::size_t>(sorted.back().after_row)];
+  }
+  profile.rows.swap(sorted);
+  return profile;
 }
 
 std::string write_profile_csv(const sim::Profile& profile) {

@@ -1,0 +1,127 @@
+// hemiola replay: one rank simulated among others that do what a profile says.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+
+#include "cli/cli.h"
+#include "cli/inputs.h"
+#include "cli/notices.h"
+#include "core/text.h"
+#include "report/report.h"
+#include "study/profile_file.h"
+
+namespace hemiola::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  hemiola run all-reduce/ring --machine dgx-h100 --size 1MiB --record rank0.csv\n"
+    "  hemiola replay rank0.csv --machine dgx-h100 --program all-reduce/ring --size 1MiB\n"
+    "  hemiola replay rank3.json --machine dgx-h100 --program all-reduce/ring --size 1MiB --rank 3";
+
+struct ReplayOptions {
+  std::string profile;
+  MachineOptions machine;
+  ProgramOptions program;
+  std::string launch = "stream";
+  std::string rank;
+  std::string json;
+};
+
+void add_options(CLI::App& verb, ReplayOptions& options, Session& session) {
+  const auto add = [&verb](const char* name, std::string& value, const char* description,
+                           const char* type) {
+    verb.add_option(name, value, description)->type_name(type);
+  };
+  add("PROFILE", options.profile, "CSV or JSON: docs/replay.md", "FILE");
+  add_machine_options(verb, options.machine);
+  add("--program", options.program.program, "what the replayed rank runs: a file or a built-in",
+      "PROGRAM");
+  add("--size", options.program.size, "as nccl-tests counts it: 16MiB", "SIZE");
+  verb.add_option("--dtype", options.program.dtype, "as of nccl-tests")->type_name("TYPE");
+  verb.add_option("--param", options.program.parameters, "of a built-in: channels=4")
+      ->type_name("KEY=VALUE");
+  verb.add_option("--launch", options.launch, "of kernels: stream or graph")->type_name("HOW");
+  add("--rank", options.rank, "the replayed one; by default the destination of all rows", "R");
+  add("--json", options.json, "write one JSON object", "FILE");
+  verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
+}
+
+/// --rank, or the one rank that the profile is about.
+int replayed_rank(const ReplayOptions& options, const sim::Profile& profile) {
+  if (!options.rank.empty())
+    return static_cast<int>(count_value("--rank", options.rank, 0, profile.ranks - 1));
+  if (profile.rows.empty()) return 0;
+  const int rank = profile.rows.front().destination;
+  for (const sim::ProfileRow& row : profile.rows) {
+    if (row.destination != rank)
+      throw Failure(fmt::format("rows go to rank {} and to rank {}", rank, row.destination),
+                    SourceLocation{.file = profile.file}, "--rank R says which one is replayed");
+  }
+  return rank;
+}
+
+ExitCode replay(const ReplayOptions& options, Session& session) {
+  if (options.profile.empty())
+    throw Failure("no profile is given", {}, "hemiola run ... --record FILE writes one");
+  if (options.program.program.empty())
+    throw Failure("no program is given", SourceLocation{.file = "--program"},
+                  "what the replayed rank runs: --program all-reduce/ring");
+  check_output("--json", options.json);
+  Notices notices(session.quiet);
+  EngineOptions engine;
+  engine.launch = options.launch;
+  sim::Options how = engine_options(engine, 0);
+  const sim::Profile profile = study::read_profile(read_file(options.profile), options.profile);
+  how.replay = &profile;
+  how.watched = replayed_rank(options, profile);
+  const machine::Machine machine = load_machine_with_gpus(options.machine, {});
+  notices.show(machine.warnings);
+  const DataType type = data_type_value(options.program.dtype);
+  const std::vector<Bytes> sizes = requested_sizes(options.program);
+  const std::optional<Bytes> wanted =
+      sizes.empty() ? std::nullopt : std::optional<Bytes>(sizes.front());
+  const program::Program loaded =
+      load_program(options.program.program, options.program, machine.ranks(), &machine, wanted);
+  notices.show(loaded.warnings);
+  const Bytes size = wanted ? *wanted : default_size(loaded, type);
+  const program::Program program = program::bind(loaded, &machine, {.size = size, .type = type});
+  sim::Result result;
+  {
+    Progress progress(session);
+    progress.doing("replaying " + program.name);
+    how.monitor = &session.monitor;
+    result = sim::simulate(machine, program, how);
+  }
+  const report::Run head{.command = session.command,
+                         .machine = machine.name,
+                         .program = program.name,
+                         .engine = "line",
+                         .launch = options.launch,
+                         .bound_program = &program};
+  const std::int64_t flags =
+      result.counters.at("requests.polls") + result.counters.at("requests.packet_retries");
+  std::cout << fmt::format(
+      "# machine  {}\n# program  {}, {}\n# profile  {}, {} rows; rank {} of {} is simulated\n"
+      "#\n#{:>13}{:>13}{:>13}{:>13}\n#{:>13}\n{:>14.3f}{:>13}{:>13}{:>13}\n",
+      machine.name, program.name, to_string(size), profile.file, profile.rows.size(), how.watched,
+      profile.ranks, "time", "flag reads", "other reads", "stores", "(us)",
+      static_cast<double>(result.time.fs) * 1e-9, flags, result.counters.at("requests.loads"),
+      result.counters.at("requests.stores"));
+  if (!options.json.empty()) write_file(options.json, report::to_json(head, {result}));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, Session& session) {
+  CLI::App* verb = add_verb(app, "replay",
+                            "what one GPU sees when others write to it on a timetable", kExamples);
+  const auto options = std::make_shared<ReplayOptions>();
+  add_options(*verb, *options, session);
+  verb->callback([options, &session] {
+    session.action = [options, &session] { return replay(*options, session); };
+  });
+}
+
+}  // namespace hemiola::cli
