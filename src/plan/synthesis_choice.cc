@@ -82,11 +82,12 @@ Time Choice::beyond(const Candidate& candidate, const Judgement& judged) const {
   return std::max(added, estimated);
 }
 
-/// Those whose estimate is not much longer than the shortest, which leaves out launches and the
-/// like.
+/// Own schedules whose estimate is not much longer than the shortest, which leaves out launches and
+/// the like; templates whose estimate is not hopeless, for it may be far off: what is chosen shall be
+/// no slower than they are.
 std::optional<std::size_t> Choice::best_by_judge() const {
-  constexpr std::size_t kMostJudged = 8;
-  constexpr std::size_t kMostJudgedInPart = 4;  // where the size is too large to be judged
+  constexpr std::size_t kMostJudged = 8;        // own schedules
+  constexpr std::size_t kMostJudgedInPart = 4;  // ... and templates, where the size is too large
   const Time slack = Time::from_us(8);
   if (!arguments_.judge || arguments_.word("judge") == "estimate") return std::nullopt;
   std::vector<std::size_t> order(candidates_.size());
@@ -94,21 +95,26 @@ std::optional<std::size_t> Choice::best_by_judge() const {
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return candidates_[a].estimate < candidates_[b].estimate;
   });
-  order.resize(std::min(order.size(), kMostJudged));
   const Time shortest = candidates_[order.front()].estimate;
   std::optional<std::size_t> best;
   Time least{0};
-  std::size_t in_part = 0;
+  struct Seen {
+    std::size_t all = 0, in_part = 0;
+  } own, templates;
   for (const std::size_t i : order) {
-    if (in_part == kMostJudgedInPart) break;
     const Candidate& candidate = candidates_[i];
-    if (2 * candidate.estimate > 3 * shortest + 2 * slack) break;
+    const bool is_own = candidate.plan.name == arguments_.name;
+    Seen& seen = is_own ? own : templates;
+    if (seen.in_part == kMostJudgedInPart || (is_own && seen.all == kMostJudged)) continue;
+    const Time limit = is_own ? Time{shortest.fs + shortest.fs / 2} : 3 * shortest;
+    if (candidate.estimate > limit + slack) continue;
     const std::optional<Judgement> judged = arguments_.judge(candidate.plan, size_);
     if (!judged) continue;
     Time time = judged->time;
+    ++seen.all;
     if (judged->size < size_) {
       time += beyond(candidate, *judged);
-      ++in_part;
+      ++seen.in_part;
     }
     if (best && time >= least) continue;
     best = i;
