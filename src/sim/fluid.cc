@@ -327,7 +327,7 @@ void Fluid::stream_done(std::int32_t rank, std::int64_t now, const Attribution& 
   const machine::GpuModel& model = machine_.model(first);
   const bool library = program_.library_call && options_.launch == Launch::stream;
   const std::int64_t gap = library ? model.launch_library_interval.fs : 1;
-  const std::int64_t called = call_time(machine_, program_, options_, first, state.repetition);
+  const std::int64_t called = called_start(machine_, program_, options_, first, state.repetition);
   const std::int64_t start = std::max({now + gap, called, state.started + launch_interval(model)});
   Attribution later = spent;
   charge(later, Reason::launch, start - now);

@@ -17,4 +17,11 @@ inline std::int64_t call_time(const machine::Machine& machine, const program::Pr
   return calls * machine.model(rank).launch_library_interval.fs;
 }
 
+/// When the kernel of a later repetition can start for the call alone, fs.
+inline std::int64_t called_start(const machine::Machine& machine, const program::Program& program,
+                                 const Options& options, int rank, int repetition) {
+  const std::int64_t called = call_time(machine, program, options, rank, repetition);
+  return called == 0 ? 0 : called + machine.model(rank).launch_stream_latency.fs;
+}
+
 }  // namespace hemiola::sim
