@@ -79,6 +79,8 @@ void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iter
   add("--launch", options.launch, "graph|stream", "MODE");
   add("--warmup", options.warmup, "repetitions before the measured ones", "N");
   add("--iterations", options.iterations, iterations, "N");
+  verb.add_flag("--one-host", options.one_host,
+                "one host thread calls the library for all ranks in turn");
   verb.add_flag("--no-fold", options.no_fold, "simulate every rank, even if they behave alike");
 }
 
@@ -94,6 +96,7 @@ sim::Options engine_options(const EngineOptions& options, int least_iterations) 
           .warmup = static_cast<int>(count_value("--warmup", options.warmup, 0, kMostRepetitions)),
           .iterations = static_cast<int>(
               count_value("--iterations", options.iterations, least_iterations, kMostRepetitions)),
+          .one_host = options.one_host,
           .fold = !options.no_fold};
 }
 

@@ -29,6 +29,7 @@ struct EngineOptions {
   std::string warmup = "0";
   std::string iterations = "0";
   bool no_fold = false;
+  bool one_host = false;
 };
 /// `iterations`: what the help says of them.
 void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iterations);

@@ -46,6 +46,7 @@ struct GpuModel {
   std::int64_t cu_max_outstanding = 0;  ///< cu.max_outstanding: loads in flight per CU
   /// cu.max_stores: posted stores in flight per CU, until acknowledged
   std::int64_t cu_max_stores = 0;
+  Rate cu_peer_rate{};  ///< cu.peer_rate: what a CU loads from peers, and what it stores to them
   /// cu.unroll: iterations of a copy loop whose loads are in flight together
   std::int64_t cu_unroll = 1;
   Rate cu_reduce_rate_4byte{};  ///< cu.reduce_rate_4byte: bytes reduced per second and CU, 4- and
@@ -148,8 +149,8 @@ struct GpuModel {
   Time sync_barrier_latency{1};  ///< sync.barrier_latency: last wavefront to release, one workgroup
   /// sync.fence_latency: fixed part of a release fence, after the drain
   Time sync_fence_latency{1};
-  /// sync.system_fence_time: of one fence at system scope in the unit that a GPU has for all of
-  /// them
+  /// sync.system_fence_time: what a fence at system scope takes longer than one among the
+  /// workgroups of a GPU
   Time sync_system_fence_time{0};
   Time sync_poll_interval{1};  ///< sync.poll_interval: from a poll's return to the next poll
   Time sync_op_overhead{1};  ///< sync.op_overhead: instructions around one operation of a workgroup

@@ -174,13 +174,21 @@ void KernelWriter::load(std::int32_t buffer) {
 }
 
 void KernelWriter::barrier(std::int32_t first_semaphore, bool release) {
+  tell(first_semaphore, release);
+  hear(first_semaphore, release);
+}
+
+void KernelWriter::tell(std::int32_t first_semaphore, bool release) {
   Op signal{.kind = release ? OpKind::signal : OpKind::relaxed_signal, .channel = Channel::memory};
-  Op wait{.kind = release ? OpKind::wait : OpKind::relaxed_wait, .channel = Channel::memory};
-  for (int distance = 1; distance < ranks(); ++distance) {
+  for (int distance = 1; distance < ranks(); ++distance)
     signal.semaphores.push_back({neighbour(distance, ranks()), first_semaphore + distance - 1});
-    wait.semaphores.push_back({own_rank(), first_semaphore + distance - 1});
-  }
   add(std::move(signal));
+}
+
+void KernelWriter::hear(std::int32_t first_semaphore, bool acquire) {
+  Op wait{.kind = acquire ? OpKind::wait : OpKind::relaxed_wait, .channel = Channel::memory};
+  for (int distance = 1; distance < ranks(); ++distance)
+    wait.semaphores.push_back({own_rank(), first_semaphore + distance - 1});
   add(std::move(wait));
 }
 

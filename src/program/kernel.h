@@ -86,6 +86,8 @@ class KernelWriter : public ProgramWriter {
   void load(std::int32_t buffer);
   /// All other ranks' counterparts are told, and told of.
   void barrier(std::int32_t first_semaphore, bool release);
+  void tell(std::int32_t first_semaphore, bool release);
+  void hear(std::int32_t first_semaphore, bool acquire);
   /// All workgroups of the rank.
   void grid_barrier();
   /// From now on moves are dealt as to threads that stride over the grid, 16 B each: a workgroup

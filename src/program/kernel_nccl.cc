@@ -51,6 +51,7 @@ Program ring(const KernelArguments& arguments, Collective collective, const Nccl
   for (Kernel& kernel : program.kernels) {
     kernel.unroll = nccl_unroll(choice.protocol);
     kernel.posts_apart = kernel.large_code = simple;
+    if (choice.protocol == Protocol::ll) nccl_ll_accesses(kernel, collective, arguments.type);
   }
   add_nccl_prologue(program);
   return program;
@@ -197,6 +198,8 @@ Program all_to_all(const KernelArguments& arguments) {
   program = writer.finish("ncclDevKernel_SendRecv", choice.threads, nccl_unroll(choice.protocol));
   Kernel& kernel = program.kernels.front();
   kernel.posts_apart = kernel.large_code = choice.protocol == Protocol::simple;
+  if (choice.protocol == Protocol::ll)
+    nccl_ll_accesses(kernel, Collective::all_to_all, arguments.type);
   add_nccl_prologue(program);
   return finished(std::move(program), arguments);
 }
@@ -214,6 +217,16 @@ KernelInfo ring_info(Collective collective, const std::string& description,
 
 int nccl_unroll(Protocol protocol) {
   return protocol == Protocol::simple ? 8 : protocol == Protocol::ll ? 1 : 4;
+}
+
+// Element by element is how storeData of prims_ll.h stores 8 B, and DataLoader loads elements of 4
+// B and more; smaller ones it loads 4 B at a time. What adds nothing moves single bytes.
+void nccl_ll_accesses(Kernel& kernel, Collective collective, DataType type) {
+  const bool adds = collective == Collective::all_reduce || collective == Collective::reduce ||
+                    collective == Collective::reduce_scatter;
+  const int element = adds ? size_of(type) : 1;
+  kernel.store_bytes = element;
+  kernel.load_bytes = std::max(element, 4);
 }
 
 void add_nccl_prologue(Program& program) {

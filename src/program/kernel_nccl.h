@@ -47,6 +47,9 @@ NcclChoice choose_nccl_peer(const KernelArguments& arguments, Bytes bytes);
 /// sends alike (p2pSendSetup and p2pSendConnect of src/transport/p2p.cc).
 bool nccl_pulls(const KernelArguments& arguments);
 
+/// The widths at which kernels of protocol LL access the user's buffers (src/device/prims_ll.h).
+void nccl_ll_accesses(Kernel& kernel, Collective collective, DataType type);
+
 /// Every workgroup first loads what it is to do: communicator, channel, work.
 void add_nccl_prologue(Program& program);
 

@@ -38,6 +38,19 @@ std::string failure(const std::string& name, int ranks, const plan::Parameters& 
   return "no failure";
 }
 
+TEST(NcclKernels, of_protocol_ll_move_the_users_memory_in_elements) {
+  const auto kernel = [](const std::string& name, DataType type, const std::string& protocol) {
+    const Program program = load(name, {.ranks = 2, .parameters = {{"protocol", protocol}}});
+    return bind(program, nullptr, {.size = {64 * kKiB}, .type = type}).kernels.front();
+  };
+  EXPECT_EQ(kernel("all-reduce/nccl", DataType::float16, "ll").store_bytes, 2);
+  EXPECT_EQ(kernel("all-reduce/nccl", DataType::float16, "ll").load_bytes, 4);
+  EXPECT_EQ(kernel("reduce-scatter/nccl", DataType::float64, "ll").load_bytes, 8);
+  EXPECT_EQ(kernel("all-gather/nccl", DataType::float32, "ll").store_bytes, 1) << "bytes";
+  EXPECT_EQ(kernel("all-to-all/nccl", DataType::float32, "ll").store_bytes, 1) << "bytes";
+  EXPECT_EQ(kernel("all-reduce/nccl", DataType::float16, "simple").store_bytes, 0);
+}
+
 // Where measured times jump: calibrate/aic_h100_sxm_nccl.csv and aic_a100_sxm_nccl.csv.
 TEST(NcclTuner, two_gpus_leave_ll_where_measured_times_jump) {
   EXPECT_EQ(protocol_at(Collective::all_reduce, 2, "dgx-h100", 1024 * kKiB), Protocol::ll);

@@ -139,7 +139,9 @@ Bytes chunk_of(const KernelArguments& arguments, const NcclNodes& nodes, const N
 class TreeWriter : public ProgramWriter {
  public:
   TreeWriter(const KernelArguments& arguments, const NcclChoice& choice)
-      : ProgramWriter(arguments, Collective::all_reduce, 1, 1), choice_(choice) {
+      : ProgramWriter(arguments, Collective::all_reduce, 1, 1),
+        choice_(choice),
+        type_(arguments.type) {
     program_.protocol = choice.protocol;
     program_.fifo = nccl_fifo(choice.protocol);
     program_.pulls = nccl_pulls(arguments);
@@ -171,6 +173,8 @@ class TreeWriter : public ProgramWriter {
     for (int rank = 0; rank < ranks(); ++rank) {
       kernel_ = {.name = "ncclDevKernel_AllReduce_TREE", .threads = choice_.threads};
       kernel_.unroll = nccl_unroll(choice_.protocol);
+      if (choice_.protocol == Protocol::ll)
+        nccl_ll_accesses(kernel_, Collective::all_reduce, type_);
       kernel_.posts_apart = kernel_.large_code = simple;
       for (int channel = 0; channel < choice_.channels; ++channel)
         write_channel(channel,
@@ -233,6 +237,7 @@ class TreeWriter : public ProgramWriter {
   }
 
   NcclChoice choice_;
+  DataType type_;
   Bytes chunk_{};
   std::vector<std::vector<Role>> roles_;  // by channel and rank
   Kernel kernel_;

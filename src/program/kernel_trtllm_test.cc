@@ -43,6 +43,17 @@ TEST(TrtllmKernels, a_token_is_spread_over_a_cluster_and_less_when_there_are_man
   EXPECT_EQ(grid(64 * kKiB, "dgx-h100", "two-shot"), Grid(8, 128)) << "two tokens per rank";
 }
 
+TEST(TrtllmKernels, a_barrier_stores_the_flags_of_workgroups_that_were_not_launched) {
+  const auto further = [](std::int64_t size) {
+    Time all{};
+    const Program program = made("all-reduce/trtllm-two-shot", 4, size, "dgx-h100");
+    for (const Op& op : program.bodies.front().ops) all = all + op.duration;
+    return all;
+  };
+  EXPECT_EQ(further(64 * kKiB), Time::from_ns(2 * 31 * 17)) << "8 workgroups, two barriers";
+  EXPECT_EQ(further(256 * kKiB), Time::from_ns(2 * 7 * 17)) << "32 workgroups";
+}
+
 TEST(TrtllmKernels, the_table_chooses_by_tokens_hidden_size_and_workspace) {
   EXPECT_EQ(chosen("all-reduce/trtllm", 4, 1024 * kKiB), "all-reduce/trtllm-one-shot");
   EXPECT_EQ(chosen("all-reduce/trtllm", 4, 2048 * kKiB), "all-reduce/trtllm-two-shot");

@@ -234,6 +234,9 @@ struct Kernel {
                             ///< bulk copies (128: 4 KiB each with 32 threads)
   std::int32_t unroll = 0;  ///< iterations of a copy loop whose loads are in flight together; 0:
                             ///< the device model's cu.unroll
+  /// Bytes of plain memory that a thread loads, stores with one instruction in moves of packets; 0:
+  /// all that it owns. Every instruction touches all lines of the wavefront again.
+  std::int32_t load_bytes = 0, store_bytes = 0;
   /// Steps of a matrix product whose operands a workgroup holds at a time: the one that it
   /// computes, and those that it loads for later ones. 0: the device model's gemm.stages.
   std::int32_t stages = 0;

@@ -15,6 +15,7 @@
 #include "sim/bound_parts.h"
 #include "sim/classes.h"
 #include "sim/fold.h"
+#include "sim/host_calls.h"
 #include "sim/index.h"
 #include "sim/simulate.h"
 
@@ -89,7 +90,8 @@ class Walk {
   std::int64_t start_of(int rank) const {
     const machine::GpuModel& model = machine_.model(rank);
     const std::int64_t skew =
-        index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0;
+        (index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0) +
+        call_time(machine_, program_, options_, rank, 0);
     return skew + (options_.launch == Launch::graph ? model.launch_graph_latency.fs
                                                     : model.launch_stream_latency.fs);
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/class_signature.h"
+#include "sim/host_calls.h"
 
 namespace hemiola::sim {
 namespace {
@@ -142,6 +143,8 @@ Colour Refinement::colour_of_rank(int rank) const {
   Colour colour = static_cast<Colour>(machine_.gpu_models[index(rank)]);
   if (index(rank) < options_.skew.size())
     colour = mix(colour, static_cast<std::uint64_t>(options_.skew[index(rank)].fs));
+  colour =
+      mix(colour, static_cast<std::uint64_t>(call_time(machine_, program_, options_, rank, 0)));
   for (const program::Buffer& buffer : program_.buffers)
     if (buffer.chunks.size() > 1)
       colour = mix(colour, static_cast<std::uint64_t>(buffer.chunks[index(rank)]));
@@ -155,6 +158,7 @@ Colour Refinement::colour_of_kernel(const program::Kernel& kernel, std::size_t w
   Colour colour = static_cast<Colour>(threads);
   for (const std::int64_t value :
        {static_cast<std::int64_t>(kernel.grain), static_cast<std::int64_t>(kernel.unroll),
+        static_cast<std::int64_t>(kernel.load_bytes), static_cast<std::int64_t>(kernel.store_bytes),
         static_cast<std::int64_t>(kernel.stages), static_cast<std::int64_t>(kernel.posts_apart),
         static_cast<std::int64_t>(kernel.large_code), static_cast<std::int64_t>(kernel.bare)})
     colour = mix(colour, static_cast<std::uint64_t>(value));

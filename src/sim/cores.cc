@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "sim/host_calls.h"
 #include "sim/period_shares.h"
 
 namespace hemiola::sim {
@@ -54,6 +55,9 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
       cu.store_room = room(model.cu_max_stores);
       cu.issue_interval = std::max<std::int64_t>(1, model.cu_issue_interval.fs);
     }
+    for (std::int64_t bytes = 0; bytes <= line_size_ && !model.cu_peer_rate.is_ideal();
+         bytes += sector_)
+      state.peer_costs.push_back(model.cu_peer_rate.time_for(bytes).fs);
     ranks_.push_back(std::move(state));
   }
   for (int rank = 0; rank < fold_.period; ++rank)
@@ -173,7 +177,8 @@ void Cores::start() {
     }
     const machine::GpuModel& model = machine_.model(rank);
     const std::int64_t skew =
-        index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0;
+        (index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0) +
+        call_time(machine_, program_, options_, rank, 0);
     const std::int64_t latency = std::max<std::int64_t>(1, options_.launch == Launch::graph
                                                                ? model.launch_graph_latency.fs
                                                                : model.launch_stream_latency.fs);

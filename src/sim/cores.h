@@ -256,6 +256,7 @@ class Cores {
     std::int32_t group = -1;
     std::int64_t from = 0, to = 0;  ///< addresses that are left
     std::int64_t packet_flag = 0;
+    std::int32_t again = 0;  ///< further instructions that touch the same lines
     Intent intent = Intent::load;
     bool last = false;
     bool bypass_l1 = false;
@@ -265,6 +266,7 @@ class Cores {
     std::int64_t issue_free = 0;
     std::int64_t load_room = 0, store_room = 0;  ///< free slots
     std::int64_t issue_interval = 1;             ///< fs
+    std::int64_t peer_in = 0, peer_out = 0;      ///< when the next load, store to a peer may leave
     std::deque<Queued> queue;
     std::int64_t threads = 0;
     std::int64_t workgroups = 0;
@@ -300,12 +302,14 @@ class Cores {
   }
   static std::int32_t& unacknowledged(Workgroup& group, std::int32_t epoch);
   void account(Request& request);
+  std::int32_t instructions_again(Wave& wave, Intent intent);
+  std::int64_t paced(const Request& request, Cu& cu, std::int64_t departure) const;
   std::int32_t next_request(Queued& instruction);
   std::int32_t make_request(std::int32_t wave, Intent intent, int target, std::int32_t line,
                             std::int64_t bytes);
   void send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value, std::int64_t now);
   void issue(std::int32_t id, std::int64_t now);
-  void grant(std::int32_t id, Cu& cu, std::int64_t now);
+  void grant(std::int32_t id, Cu& cu, std::int64_t now, std::int32_t again = 0);
   void free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now);
   void complete(std::int32_t id, std::int64_t now);
   void start_polling(std::int32_t id, std::int64_t now);
@@ -353,10 +357,10 @@ class Cores {
     std::vector<StreamRun> streams;
     std::vector<Cu> cus;
     std::int32_t next_cu = 0;
-    std::int64_t launches = 0;         ///< of kernels
-    std::int64_t fences = 0;           ///< when the unit for fences at system scope is free
-    std::int64_t code_fetches = 0;     ///< when the unit that fetches code is free
-    std::vector<std::int32_t> events;  ///< repetition that recorded each event last
+    std::int64_t launches = 0;             ///< of kernels
+    std::vector<std::int64_t> peer_costs;  ///< fs that a CU's requests to peers keep, by sectors
+    std::int64_t code_fetches = 0;         ///< when the unit that fetches code is free
+    std::vector<std::int32_t> events;      ///< repetition that recorded each event last
     std::int32_t streams_done = 0;
     std::int32_t repetition = 0;
     std::int64_t started = 0;  ///< of the present repetition

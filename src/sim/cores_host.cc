@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/cores.h"
+#include "sim/host_calls.h"
 
 namespace hemiola::sim {
 // --- Streams. A repetition of the program starts all streams of a rank together (a graph launch).
@@ -164,7 +165,8 @@ void Cores::stream_done(int rank, std::int64_t now, const Spent& spent) {
   }
   const bool library = program_.library_call && options_.launch == Launch::stream;
   const std::int64_t gap = library ? machine_.model(rank).launch_library_interval.fs : 1;
-  const std::int64_t start = std::max(now + gap, state.started + launch_interval(rank));
+  const std::int64_t called = called_start(machine_, program_, options_, rank, state.repetition);
+  const std::int64_t start = std::max({now + gap, called, state.started + launch_interval(rank)});
   Spent later = spent;
   later.charge(Reason::launch, start - now);
   push(start, kKernelStart, rank, keep(later), ~0U >> 4);

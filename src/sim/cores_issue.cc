@@ -71,10 +71,35 @@ void Cores::issue(std::int32_t id, std::int64_t now) {
   grant(id, cu, now);
 }
 
-void Cores::grant(std::int32_t id, Cu& cu, std::int64_t now) {
+// What goes to peers, or comes back from them, keeps to the rate of a CU.
+std::int64_t Cores::paced(const Request& request, Cu& cu, std::int64_t departure) const {
+  const std::vector<std::int64_t>& costs = ranks_[index(request.source)].peer_costs;
+  if (costs.empty() || request.target == request.source) return departure;
+  std::int64_t& free = is_load(request.intent) ? cu.peer_in : cu.peer_out;
+  departure = std::max(departure, free);
+  free = departure + costs[index(request.bytes >> sector_shift_)];
+  return departure;
+}
+
+/// Further instructions that a wavefront needs for the plain memory of a move of packets.
+std::int32_t Cores::instructions_again(Wave& wave, Intent intent) {
+  const Workgroup& group = groups_[index(wave.workgroup)];
+  const program::Kernel& kernel = program_.kernels[index(kernels_[index(group.kernel)].kernel)];
+  const std::int32_t each = is_load(intent) ? kernel.load_bytes : kernel.store_bytes;
+  if (each == 0) return 0;
+  const std::int64_t owned =
+      step_of(wave)->grain.wave / machine_.model(group.rank).cu_wavefront_size;
+  if (owned >= kernel.grain) return 0;  // no packets
+  return static_cast<std::int32_t>(std::max<std::int64_t>(owned / each - 1, 0));
+}
+
+void Cores::grant(std::int32_t id, Cu& cu, std::int64_t now, std::int32_t again) {
   Request& request = requests_[index(id)];
-  const std::int64_t departure = std::max(now, cu.issue_free) + cu.issue_interval;
+  const std::int64_t departure =
+      paced(request, cu, std::max(now, cu.issue_free) + cu.issue_interval);
   cu.issue_free = departure;
+  if (again > 0)
+    cu.issue_free += again * machine_.model(request.source).noc_cu_rate.time_for(request.bytes).fs;
   request.spent.charge(Reason::issue, departure - now);
   ++hops_;
   --(is_load(request.intent) ? cu.load_room : cu.store_room);
@@ -105,13 +130,14 @@ void Cores::free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now) {
     Queued& front = cu.queue.front();
     if (!has_room(cu, front.intent)) return;
     std::int32_t id = front.request;
+    const std::int32_t again = front.again;
     if (id < 0) {
       id = next_request(front);
       account(requests_[index(id)]);
     }
     if (front.from >= front.to) cu.queue.pop_front();
     requests_[index(id)].spent = cause;  // it waited for this slot
-    grant(id, cu, now);
+    grant(id, cu, now, again);
   }
 }
 

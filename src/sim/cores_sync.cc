@@ -37,13 +37,9 @@ bool Cores::fence(std::int32_t id, bool system_scope, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const int rank = groups_[index(wave.workgroup)].rank;
   const machine::GpuModel& model = machine_.model(rank);
-  std::int64_t begin = now;
-  if (system_scope && model.sync_system_fence_time.fs > 0) {
-    std::int64_t& free = ranks_[index(rank)].fences;
-    begin = free = std::max(free, now) + model.sync_system_fence_time.fs;
-  }
   const std::int64_t latency = model.sync_fence_latency.fs;
-  const std::int64_t end = begin + (latency > 1 ? latency : 0);
+  const std::int64_t end =
+      now + (latency > 1 ? latency : 0) + (system_scope ? model.sync_system_fence_time.fs : 0);
   if (end == now) return false;
   wave.spent.charge(Reason::fence, end - now);
   push(end, kWave, id, 0, wave.tag);

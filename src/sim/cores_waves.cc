@@ -387,6 +387,7 @@ void Cores::request_bytes(std::int32_t id, const Span& span, std::int64_t from, 
   // A store that clears needs no flag: those that others wait for differ by repetition.
   instruction.packet_flag = is_packet(span.access) ? span.flag : 0;
   instruction.bypass_l1 = span.bypass_l1;
+  if (!is_packet(span.access)) instruction.again = instructions_again(waves_[index(id)], intent);
   instruction.from = from;
   instruction.to = to;
   const std::int64_t lines = line_of(to - 1) - line_of(from) + 1;
@@ -406,7 +407,7 @@ void Cores::request_bytes(std::int32_t id, const Span& span, std::int64_t from, 
     }
     const std::int32_t request_id = next_request(instruction);
     account(requests_[index(request_id)]);
-    grant(request_id, cu, now);
+    grant(request_id, cu, now, instruction.again);
   }
 }
 

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/host_calls.h"
+
 namespace hemiola::sim {
 namespace {
 
@@ -209,7 +211,8 @@ void Fluid::start() {
     const int rank = fold_.first_rank(c);
     const machine::GpuModel& model = machine_.model(rank);
     const std::int64_t skew =
-        index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0;
+        (index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0) +
+        call_time(machine_, program_, options_, rank, 0);
     const std::int64_t latency = std::max<std::int64_t>(1, options_.launch == Launch::graph
                                                                ? model.launch_graph_latency.fs
                                                                : model.launch_stream_latency.fs);
@@ -320,10 +323,12 @@ void Fluid::stream_done(std::int32_t rank, std::int64_t now, const Attribution& 
     ++ranks_done_;
     return;
   }
-  const machine::GpuModel& model = machine_.model(fold_.first_rank(rank));
+  const int first = fold_.first_rank(rank);
+  const machine::GpuModel& model = machine_.model(first);
   const bool library = program_.library_call && options_.launch == Launch::stream;
   const std::int64_t gap = library ? model.launch_library_interval.fs : 1;
-  const std::int64_t start = std::max(now + gap, state.started + launch_interval(model));
+  const std::int64_t called = called_start(machine_, program_, options_, first, state.repetition);
+  const std::int64_t start = std::max({now + gap, called, state.started + launch_interval(model)});
   Attribution later = spent;
   charge(later, Reason::launch, start - now);
   push(start, Kind::repeat, rank, 0, &later);

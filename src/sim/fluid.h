@@ -176,7 +176,7 @@ class Fluid {
     std::vector<std::pair<std::int32_t, std::int32_t>> blocked;  ///< kernels (stream, item)
     std::int32_t streams_done = 0, repetition = 0;
     std::int64_t started = 0, end = -1, warm_end = 0;
-    std::int64_t fences = 0, code_fetches = 0, proxy_free = 0;
+    std::int64_t code_fetches = 0, proxy_free = 0;
     Attribution spent{};
   };
   /// A move that its agent did not wait for.

@@ -214,17 +214,11 @@ bool Fluid::interpret_copy(std::int32_t number) {
 
 // --- Signals.
 
-// Until the stores are acknowledged, then the fence: those at system scope go through one unit.
+// Until the stores are acknowledged, then the fence.
 void Fluid::release(Walker& walker, std::int64_t& time, Attribution& spent, bool system_scope) {
   later(time, spent, walker.acknowledged, walker.acknowledged_spent);
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
-  std::int64_t end = time;
-  if (system_scope && model.sync_system_fence_time.fs > 0) {
-    std::int64_t& free = ranks_[index(walker.rank_class)].fences;
-    const std::int64_t begin = std::max(free, time);
-    end = begin + model.sync_system_fence_time.fs;
-    free = begin + model.sync_system_fence_time.fs * walker.per_rank;
-  }
+  std::int64_t end = time + (system_scope ? model.sync_system_fence_time.fs : 0);
   if (model.sync_fence_latency.fs > 1) end += model.sync_fence_latency.fs;
   charge(spent, Reason::fence, end - time);
   time = end;

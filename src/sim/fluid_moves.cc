@@ -78,12 +78,15 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
   const std::int64_t line = model.line_size.count;
   const __int128 total = primitive.bytes;
   std::int64_t in = 0, out = 0, loads = 0, stores = 0;  // bytes and requests
+  std::int64_t from_peers = 0, to_peers = 0;
   for (const Span& span : primitive.src) {
     in += memory_of(span, primitive.bytes);
+    if (span.rank != walker.agent.rank) from_peers += memory_of(span, primitive.bytes);
     loads += (memory_of(span, primitive.bytes) + line - 1) / line;
   }
   for (const Span& span : primitive.dst) {
     out += memory_of(span, primitive.bytes);
+    if (span.rank != walker.agent.rank) to_peers += memory_of(span, primitive.bytes);
     stores += (memory_of(span, primitive.bytes) + line - 1) / line;
   }
   out += loads * model.noc_control_size.count;
@@ -92,6 +95,10 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
   if (!model.noc_cu_rate.is_ideal()) {
     if (in > 0) shared(total * model.noc_cu_rate.bytes_per_second / in);
     if (out > 0) shared(total * model.noc_cu_rate.bytes_per_second / out);
+  }
+  for (const std::int64_t bytes : {from_peers, to_peers}) {
+    if (bytes > 0 && !model.cu_peer_rate.is_ideal())
+      shared(total * model.cu_peer_rate.bytes_per_second / bytes);
   }
   const std::int64_t interval = std::max<std::int64_t>(1, model.cu_issue_interval.fs);
   if (loads + stores > 0)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/host_calls.h"
+
 namespace hemiola::sim {
 namespace {
 
@@ -105,6 +107,8 @@ std::string hindrance(const machine::Machine& machine, const program::Program& p
   if (!options.skew.empty() && (index(program.ranks) > options.skew.size() ||
                                 std::any_of(options.skew.begin(), options.skew.end(), late)))
     return "ranks start at different times";
+  if (call_time(machine, program, options, program.ranks - 1, 0) > 0)
+    return "one host thread launches rank after rank";
   return {};
 }
 

@@ -33,6 +33,21 @@ TEST(LibraryCalls, follow_each_other_after_the_gap_on_a_stream_and_at_once_in_a_
   }
 }
 
+TEST(LibraryCalls, of_one_host_thread_are_made_for_one_rank_after_the_other) {
+  // 8 ms a round for four ranks, whose kernels take less: the thread is what limits.
+  const machine::Machine machine = distinct("ring:4", {{"gpu.launch.library_interval", "2 ms"}});
+  program::Program program = make(machine, {{copies(1)}, {}, {}, {}});
+  program.library_call = true;
+  for (const Engine engine : {Engine::reference, Engine::line}) {
+    Options options{.engine = engine, .warmup = 1, .iterations = 3, .one_host = true};
+    EXPECT_EQ(simulate(machine, program, options).time, Time::from_ns(8'000'000));
+    const Result cold = simulate(machine, program, {.engine = engine, .one_host = true});
+    EXPECT_EQ(spent_on(cold, 3, Reason::skew), Time::from_ns(6'000'000).fs);
+    options.launch = Launch::graph;
+    EXPECT_LT(simulate(machine, program, options).time, Time::from_ns(1'000'000)) << "no calls";
+  }
+}
+
 TEST(LargeCode, is_fetched_once_for_each_kind_of_operation) {
   const machine::Machine machine = pair();
   const std::int64_t fetch =

@@ -43,6 +43,7 @@ inline Settings any_costs(bool with_switches, Queues queues) {
                        {"gpu.cu.unroll", one_of<std::string>({"1", "2", "8"})},
                        {"gpu.cu.issue_interval", one_of<std::string>({"1 fs", "1 ns"})},
                        {"gpu.cu.max_outstanding", one_of(limits)},
+                       {"gpu.cu.peer_rate", one_of(rates)},
                        {"gpu.cu.reduce_rate_4byte", one_of(rates)},
                        {"gpu.noc.cu_rate", one_of(rates)},
                        {"gpu.noc.latency", one_of(times)},

@@ -84,6 +84,37 @@ TEST(Wavefronts, stores_in_flight_are_limited) {
   }
 }
 
+TEST(Wavefronts, what_a_unit_loads_from_peers_and_stores_to_them_keeps_to_a_rate) {
+  const auto time = [](const std::string& rate, int from, int to) {
+    const machine::Machine machine =
+        pipelined({{"gpu.cu.peer_rate", rate}, {"gpu.cu.unroll", "16"}});
+    return run(machine, {{{copy(at(from, kInput), at(to, kOutput))}}, {}}, lines(16)).time.fs;
+  };
+  // 4 ns a line where one is issued every nanosecond: all but the first wait 3 ns each.
+  constexpr std::int64_t kWait = 15 * 3'000'000;
+  EXPECT_EQ(time("32 GB/s", 1, 0) - time("inf", 1, 0), kWait);
+  EXPECT_EQ(time("32 GB/s", 0, 1) - time("inf", 0, 1), kWait);
+  EXPECT_EQ(time("32 GB/s", 0, 0), time("inf", 0, 0));
+}
+
+TEST(Wavefronts, memory_beside_packets_takes_an_instruction_for_every_few_bytes) {
+  // Threads own 8 B each: two loads of 4 B, eight stores of 1 B where one would do. A line of 64 B
+  // takes 1 ns at the port of the unit again.
+  const machine::Machine machine =
+      pipelined({{"gpu.noc.cu_rate", "64 GB/s"}, {"gpu.cu.unroll", "8"}});
+  const auto time = [&](const Op& op, std::int32_t load, std::int32_t store) {
+    program::Program program = make(machine, {{{op}}, {}}, {.chunk_bytes = 8 * 64, .threads = 8});
+    program.kernels[0].load_bytes = load;
+    program.kernels[0].store_bytes = store;
+    return simulate(machine, program).time.fs;
+  };
+  const Op packed = transfer(OpKind::copy_packets, {at(0, kInput)}, {packets(0)});
+  const Op plain = copy(at(0, kInput), at(0, kOutput));
+  EXPECT_EQ(time(packed, 4, 0) - time(packed, 0, 0), 7 * 1'000'000);
+  EXPECT_EQ(time(packed, 8, 1), time(packed, 0, 0)) << "packets themselves are whole";
+  EXPECT_EQ(time(plain, 4, 1), time(plain, 0, 0));
+}
+
 TEST(Wavefronts, a_load_behind_a_store_without_a_slot_waits_too) {
   // Two stores, one slot: the load of the next operation stands behind the second store.
   machine::Machine machine = pipelined({});

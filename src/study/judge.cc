@@ -90,6 +90,7 @@ std::vector<Judgement> SuiteRunner::judge(
                         .validation = validate(entry),
                         .marks = suite_.marks(entry.launch)};
     judgement.options.launch = entry.launch;
+    judgement.options.one_host = entry.one_host;
     if (const auto software = software_of(entry)) add_software(judgement.validation, *software);
     judgement.summaries = summarise_regimes(judgement.validation.rows);
     judgements.push_back(std::move(judgement));
@@ -111,6 +112,7 @@ Validation SuiteRunner::validate(const SuiteEntry& entry) {
   configuration.parameters = entry.parameters;
   configuration.type = entry.type;
   configuration.options.launch = entry.launch;
+  configuration.options.one_host = entry.one_host;
   return validator_.validate(rows_of(entry), configuration, trivial_model(suite_, entry));
 }
 

@@ -92,8 +92,9 @@ class SuiteReader : YamlFile {
   }
 
   SuiteEntry read_entry(const YAML::Node& node) const {
-    allow_keys(node, {"name", "kind", "table", "where", "columns", "from", "to", "machine", "gpu",
-                      "set", "program", "parameters", "dtype", "ranks", "launch", "calibrate"});
+    allow_keys(node,
+               {"name", "kind", "table", "where", "columns", "from", "to", "machine", "gpu", "set",
+                "program", "parameters", "dtype", "ranks", "launch", "host", "calibrate"});
     SuiteEntry entry{.line = node.Mark().line + 1};
     for (const char* key : {"name", "kind", "table", "machine", "program", "launch"})
       member(node, key);
@@ -107,6 +108,9 @@ class SuiteReader : YamlFile {
       fail(node["kind"], "'kind' must be calibrate or check");
     entry.kind = kind == "check" ? Kind::check : Kind::calibrate;
     entry.launch = launch(node);
+    const std::string host = text(node, "host", "each");
+    if (host != "one" && host != "each") fail(node["host"], "'host' must be one or each");
+    entry.one_host = host == "one";
     const auto type = parse_data_type(text(node, "dtype", "float"));
     if (!type) fail(node["dtype"], "'dtype' must be a data type");
     entry.type = *type;

@@ -42,6 +42,7 @@ struct SuiteEntry {
   DataType type = DataType::float32;  ///< of rows that name none
   int ranks = 0;                      ///< of a table that does not say; 0: all of the machine
   sim::Launch launch = sim::Launch::stream;
+  bool one_host = false;  ///< one host thread launches all GPUs (sim::Options)
   std::string calibrate;  ///< the entry whose rows the trivial model is fitted to: a calibrate one
   int line = 0;
 };

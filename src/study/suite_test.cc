@@ -71,6 +71,7 @@ TEST(Suite, what_is_wrong_in_it_has_its_line) {
   EXPECT_THAT(with("calibrate", "chekc"), HasSubstr("calibrate or check"));
   EXPECT_THAT(with("graph", "grpah"), HasSubstr("graph or stream"));
   EXPECT_THAT(with("launch", "to: much, launch"), HasSubstr("'to'"));
+  EXPECT_THAT(with("launch", "host: many, launch"), HasSubstr("one or each"));
 }
 
 TEST(Suite, nothing_is_fitted_to_rows_that_are_only_looked_at) {

@@ -178,9 +178,9 @@ Validator::Outcome Validator::simulate(const Configuration& configuration, const
                   configuration.program, name_of(program.collective), name_of(what.type));
   for (const auto& [name, value] : configuration.parameters) of += ' ' + name + '=' + value;
   of += fmt::format(" on {}", what.ranks);
-  const std::string key =
-      fmt::format("{} at {} {} {}+{}", of, what.size.count, static_cast<int>(what.options.launch),
-                  what.options.warmup, what.options.iterations);
+  const std::string key = fmt::format(
+      "{} at {} {}{} {}+{}", of, what.size.count, static_cast<int>(what.options.launch),
+      what.options.one_host ? " one host" : "", what.options.warmup, what.options.iterations);
   auto found = outcomes_.find(key);
   // What was proven has the name of the bound program, which may depend on the size.
   const auto proven_as = [&](const std::string& name) { return of + ' ' + name; };

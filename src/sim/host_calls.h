@@ -1,0 +1,27 @@
+// When the host calls the library, where one thread does so for all ranks in turn.
+#pragma once
+
+#include "machine/machine.h"
+#include "program/program.h"
+#include "sim/simulate.h"
+
+namespace hemiola::sim {
+
+/// From t = 0 to the end of the call for a repetition of a rank, fs: the thread makes the calls of
+/// a repetition in the order of ranks, each takes launch.library_interval, and it waits for no
+/// kernel. 0 where each rank has a thread of its own, or nothing is called.
+inline std::int64_t call_time(const machine::Machine& machine, const program::Program& program,
+                              const Options& options, int rank, int repetition) {
+  if (!options.one_host || !program.library_call || options.launch != Launch::stream) return 0;
+  const std::int64_t calls = static_cast<std::int64_t>(repetition) * program.ranks + rank;
+  return calls * machine.model(rank).launch_library_interval.fs;
+}
+
+/// When the kernel of a later repetition can start for the call alone, fs.
+inline std::int64_t called_start(const machine::Machine& machine, const program::Program& program,
+                                 const Options& options, int rank, int repetition) {
+  const std::int64_t called = call_time(machine, program, options, rank, repetition);
+  return called == 0 ? 0 : called + machine.model(rank).launch_stream_latency.fs;
+}
+
+}  // namespace hemiola::sim
