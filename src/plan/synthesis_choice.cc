@@ -83,8 +83,8 @@ Time Choice::beyond(const Candidate& candidate, const Judgement& judged) const {
 }
 
 /// Own schedules whose estimate is not much longer than the shortest, which leaves out launches and
-/// the like; templates whose estimate is not hopeless, for it may be far off: what is chosen shall be
-/// no slower than they are.
+/// the like; templates whose estimate is not hopeless, for it may be far off: what is chosen shall
+/// be no slower than they are.
 std::optional<std::size_t> Choice::best_by_judge() const {
   constexpr std::size_t kMostJudged = 8;        // own schedules
   constexpr std::size_t kMostJudgedInPart = 4;  // ... and templates, where the size is too large

@@ -355,12 +355,8 @@ class Walk {
     moved_bytes_ += p.bytes * factor;
     std::int64_t time = agent.lead + model.proxy_fifo_latency.fs +
                         (p.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
-    Post record{agent.rank,
-                to,
-                static_cast<std::size_t>(&agent - agents_.data()),
-                std::max<std::int64_t>(1, p.bytes * factor),
-                false,
-                {}};
+    const auto number = static_cast<std::size_t>(&agent - agents_.data());
+    Post record{agent.rank, to, number, std::max<std::int64_t>(1, p.bytes * factor), false, {}};
     for (const program::SemaphoreId id : p.semaphores) {
       record.signals.emplace_back(id, static_cast<std::int64_t>(arrivals_[key(id)].size()));
     }

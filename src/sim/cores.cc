@@ -202,7 +202,9 @@ void Cores::check_progress() {
   }
   for (std::size_t w = 0; w < waves_.size(); ++w) {
     const Wave& wave = waves_[w];
-    if (wave.waiting == Waiting::loads && !without_packets.contains(static_cast<std::int32_t>(w)))
+    const auto number = static_cast<std::int32_t>(w);
+    if (wave.waiting == Waiting::loads && !without_packets.contains(number) &&
+        !waits_in_vain(number))
       return;
     if (wave.waiting != Waiting::poll) continue;
     const bool all =

@@ -65,6 +65,8 @@ class Cores {
                     std::uint32_t tag = 0) = 0;
   /// A request that its CU has issued goes its way.
   virtual void depart(std::int32_t id, std::int64_t departure) = 0;
+  /// Nobody is left who could answer what the wavefront has asked for.
+  virtual bool waits_in_vain(std::int32_t /*wave*/) const { return false; }
   /// A request of an engine of the GPU goes out to another one.
   virtual void leave(std::int32_t id, std::int64_t now) = 0;
 

@@ -102,6 +102,7 @@ class Line : public Cores {
             std::uint32_t tag = 0) override;
   void depart(std::int32_t id, std::int64_t departure) override;
   void leave(std::int32_t id, std::int64_t now) override;
+  bool waits_in_vain(std::int32_t wave) const override;
 
   // --- line.cc: rounds
   void choose_rounds();
@@ -153,7 +154,8 @@ class Line : public Cores {
   void put_in(std::int64_t round);
   std::int64_t round_of_rows() const;
   std::int32_t answered(const ProfileRow& row);
-  std::int32_t request_of(const ProfileRow& row);
+  void put_in(const ProfileRow& row);
+  std::int32_t request_of(const ProfileRow& row, std::int64_t address, std::int64_t end);
 
   std::size_t sectors(std::int32_t bytes) const {
     return static_cast<std::size_t>(bytes >> sector_shift_);

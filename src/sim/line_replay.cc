@@ -70,7 +70,16 @@ void Line::number_request(std::int32_t id) {
   numbers_[index(id)] = asked_++;
   const Request& request = requests_[index(id)];
   refuse_polls(request);
-  if (options_.replay != nullptr) under_way_[numbers_[index(id)]] = id;
+  if (options_.replay == nullptr) return;
+  under_way_[numbers_[index(id)]] = id;
+  if (!request.polling) --active_;  // the row that answers it is counted
+}
+
+bool Line::waits_in_vain(std::int32_t wave) const {
+  if (next_row_ < rows_.size()) return false;
+  return std::any_of(under_way_.begin(), under_way_.end(), [&](const auto& asked) {
+    return requests_[index(asked.second)].wave == wave;
+  });
 }
 
 // --- Replay.
@@ -87,12 +96,28 @@ void Line::start_replay() {
       if (program_.buffers[b].name == buffer.name) found = static_cast<std::int32_t>(b);
     if (found < 0 && buffer.name != kWholeMemory && buffer.name != kSemaphores)
       throw Failure("the program has no buffer '" + buffer.name + "'", {.file = profile.file});
+    const std::int64_t there = found >= 0 ? program_.memory_bytes(found, options_.watched)
+                               : buffer.name == kSemaphores
+                                   ? 8 * std::int64_t{barrier_base_ + program_.barriers}
+                                   : addresses_.end();
+    if (buffer.bytes > there)
+      throw Failure("buffer '" + buffer.name + "' has " + std::to_string(buffer.bytes) +
+                        " B in the profile, " + std::to_string(there) + " in the program",
+                    {.file = profile.file}, "was it recorded at another size?");
     replayed_buffers_.push_back(found);
   }
   for (const ProfileRow& row : profile.rows) {
     if (row.destination != options_.watched) continue;
     if (row.waits())
       throw Failure("rows that wait for others are not replayed yet", {.file = profile.file});
+    const bool adds = row.kind == ProfileKind::add;
+    const bool flag = !row.is_answer() && profile.buffers[index(row.buffer)].name == kSemaphores;
+    if (adds != flag || (adds && row.offset % 8 != 0))
+      throw Failure(
+          "a row of kind " + std::string(name_of(row.kind)) + " at offset " +
+              std::to_string(row.offset) + (adds ? " adds to no semaphore" : " is for a semaphore"),
+          {.file = profile.file},
+          "semaphores are 8 B each in '" + std::string(kSemaphores) + "', others add to them");
     rows_.push_back(&row);
   }
   std::stable_sort(rows_.begin(), rows_.end(), [](const ProfileRow* a, const ProfileRow* b) {
@@ -110,7 +135,12 @@ void Line::put_in(std::int64_t round) {
     end = std::max(end, stage->begin_of(round + 1));
   for (; next_row_ < rows_.size() && rows_[next_row_]->time.fs < end; ++next_row_) {
     const ProfileRow& row = *rows_[next_row_];
-    const std::int32_t id = row.is_answer() ? answered(row) : request_of(row);
+    if (!row.is_answer()) {
+      --active_;
+      put_in(row);
+      continue;
+    }
+    const std::int32_t id = answered(row);
     if (id < 0) {
       if (row.time.fs >= gpu.done.begin_of(round)) return;
       throw Failure("rank " + std::to_string(row.source) + " answers request " +
@@ -119,7 +149,6 @@ void Line::put_in(std::int64_t round) {
                         ", before that was sent",
                     {.file = options_.replay->file}, "was it recorded from this program?");
     }
-    --active_;
     Request& request = requests_[index(id)];
     request.spent.charge_until(Reason::link, row.time.fs);
     arrive(id, request, leg_of(request), row.time.fs);
@@ -149,8 +178,27 @@ std::int32_t Line::answered(const ProfileRow& row) {
   return id;
 }
 
-// What somebody else asks of the watched rank.
-std::int32_t Line::request_of(const ProfileRow& row) {
+// What somebody else asks of the watched rank: a request for every line, one behind the other.
+void Line::put_in(const ProfileRow& row) {
+  const std::int32_t buffer = replayed_buffers_[index(row.buffer)];
+  const std::int64_t first =
+      buffer < 0
+          ? row.offset
+          : addresses_.start_of({.rank = row.destination, .buffer = buffer, .offset = row.offset});
+  for (std::int64_t at = first; at < first + row.size;) {
+    const std::int64_t end =
+        std::min(first + row.size, (line_of(at) + std::int64_t{1}) << line_shift_);
+    const std::int32_t id = request_of(row, at, end);
+    Request& request = requests_[index(id)];
+    request.spent.charge_until(Reason::link, row.time.fs);
+    arrive(id, request, leg_of(request), row.time.fs);
+    if (row.kind == ProfileKind::add) return;
+    at = end;
+  }
+}
+
+// For the bytes [address, end) of one line.
+std::int32_t Line::request_of(const ProfileRow& row, std::int64_t address, std::int64_t end) {
   const std::int32_t id = allocate(false);
   Request& request = requests_[index(id)];
   request.source = static_cast<std::int16_t>(row.source);
@@ -161,12 +209,7 @@ std::int32_t Line::request_of(const ProfileRow& row) {
   request.intent = row.kind == ProfileKind::read  ? Intent::load
                    : row.kind == ProfileKind::add ? Intent::flag
                                                   : Intent::store;
-  std::int64_t address = row.offset;
-  const std::int32_t buffer = replayed_buffers_[index(row.buffer)];
-  if (buffer >= 0)
-    address =
-        addresses_.start_of({.rank = row.destination, .buffer = buffer, .offset = row.offset});
-  const std::int64_t last = row.kind == ProfileKind::add ? address : address + row.size - 1;
+  const std::int64_t last = end - 1;
   request.line = line_of(address);
   request.bytes = static_cast<std::int32_t>(std::min(
       ((last >> sector_shift_) - (address >> sector_shift_) + 1) << sector_shift_, line_size_));

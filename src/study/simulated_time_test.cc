@@ -60,7 +60,7 @@ TEST(SimulatedTime, large_sizes_are_judged_at_smaller_ones) {
       program::load("all-gather/direct", {.ranks = 2, .machine = &machine});
   const auto judged = simulated_time(machine, program, MiB(256), DataType::float32, ReduceOp::sum);
   ASSERT_TRUE(judged.has_value());
-  EXPECT_EQ(judged->size, MiB(16));
+  EXPECT_EQ(judged->size, MiB(64));
 }
 
 TEST(SimulatedTime, many_ranks_are_not_simulated_and_illegal_sizes_are_refused) {
