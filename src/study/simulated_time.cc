@@ -8,7 +8,7 @@ std::optional<plan::Judgement> simulated_time(const machine::Machine& machine,
                                               const program::Program& program, Bytes size,
                                               DataType type, ReduceOp op) {
   constexpr int kMostRanks = 32;
-  constexpr std::int64_t kMostBytes = std::int64_t{128} << 20;  // of all ranks
+  constexpr std::int64_t kMostBytes = std::int64_t{192} << 20;  // of all ranks
   if (program.ranks > kMostRanks) return std::nullopt;
   program::Program bound = program::bind(program, &machine, {size, type, op});
   Bytes simulated = size;
