@@ -75,7 +75,8 @@ ExitCode replay(const ReplayOptions& options, Session& session) {
   const sim::Profile profile = study::read_profile(read_file(options.profile), options.profile);
   how.replay = &profile;
   how.watched = replayed_rank(options, profile);
-  const machine::Machine machine = load_machine_with_gpus(options.machine, {});
+  const Settings settings = one_setting(options.machine.set);
+  const machine::Machine machine = load_machine_with_gpus(options.machine, settings);
   notices.show(machine.warnings);
   const DataType type = data_type_value(options.program.dtype);
   const std::vector<Bytes> sizes = requested_sizes(options.program);
@@ -93,18 +94,19 @@ ExitCode replay(const ReplayOptions& options, Session& session) {
     how.monitor = &session.monitor;
     result = sim::simulate(machine, program, how);
   }
-  const report::Run head{.command = session.command,
-                         .machine = machine.name,
-                         .program = program.name,
-                         .engine = "line",
-                         .launch = options.launch,
-                         .bound_program = &program};
+  const report::Run head{
+      .command = session.command,
+      .machine = machine.name + (settings.empty() ? "" : " " + to_text(settings)),
+      .program = program.name,
+      .engine = "line",
+      .launch = options.launch,
+      .bound_program = &program};
   const std::int64_t flags =
       result.counters.at("requests.polls") + result.counters.at("requests.packet_retries");
   std::cout << fmt::format(
       "# machine  {}\n# program  {}, {}\n# profile  {}, {} rows; rank {} of {} is simulated\n"
       "#\n#{:>13}{:>13}{:>13}{:>13}\n#{:>13}\n{:>14.3f}{:>13}{:>13}{:>13}\n",
-      machine.name, program.name, to_string(size), profile.file, profile.rows.size(), how.watched,
+      head.machine, program.name, to_string(size), profile.file, profile.rows.size(), how.watched,
       profile.ranks, "time", "flag reads", "other reads", "stores", "(us)",
       static_cast<double>(result.time.fs) * 1e-9, flags, result.counters.at("requests.loads"),
       result.counters.at("requests.stores"));

@@ -148,8 +148,9 @@ class Runner {
   program::Program load(const std::string& name, const machine::Machine& machine, Bytes size);
   void run_size(const machine::Machine& machine, Bytes size, const Settings& settings,
                 Table& table);
-  sim::Result run_one(const machine::Machine& machine, const program::Program& bound,
-                      sim::TraceSink* trace);
+  sim::Result run_one(const machine::Machine& machine, const program::Program& bound);
+  sim::Result simulate(const machine::Machine& machine, const program::Program& bound,
+                       sim::Options options);
   void record(const machine::Machine& machine, const program::Program& bound);
   std::string check(const program::Program& bound);
   void check_skew(const program::Program& program) const;
@@ -254,7 +255,7 @@ void Runner::run_size(const machine::Machine& machine, Bytes size, const Setting
       const program::Program program = load(name, machine, size);
       program::Program bound = program::bind(program, &machine, {size, plan_.type, plan_.op});
       notices_.show(bound.warnings);
-      Run run{run_one(machine, bound, nullptr), std::move(bound)};
+      Run run{run_one(machine, bound), std::move(bound)};
       if (best && run.result.time >= best->result.time) {
         remark(program.name, to_string(run.result.time));
         continue;
@@ -271,7 +272,9 @@ void Runner::run_size(const machine::Machine& machine, Bytes size, const Setting
   if (!best) throw *first_failure;
   if (!options_.trace.empty()) {
     report::PerfettoTrace trace(machine, plan_.trace_window.first, plan_.trace_window.second);
-    run_one(machine, best->bound, &trace);
+    sim::Options options = plan_.options;
+    options.trace = &trace;
+    simulate(machine, best->bound, options);
     trace_text_ = trace.serialize();
   }
   if (!options_.record.empty()) record(machine, best->bound);
@@ -298,27 +301,33 @@ void Runner::record(const machine::Machine& machine, const program::Program& bou
   sim::Options options = plan_.options;
   options.record = &profile;
   options.watched = plan_.record_rank;
-  sim::simulate(machine, bound, options);
+  simulate(machine, bound, options);
   profile = study::in_order(std::move(profile));
   const bool json = options_.record.ends_with(".json");
   record_text_ = json ? study::write_profile_json(profile) : study::write_profile_csv(profile);
 }
 
-sim::Result Runner::run_one(const machine::Machine& machine, const program::Program& bound,
-                            sim::TraceSink* trace) {
-  const std::string what = bound.name + " at " + to_string(bound.size) + " on " + machine.name;
+/// As far as the progress line is to say.
+std::string name_of_run(const machine::Machine& machine, const program::Program& bound) {
+  return bound.name + " at " + to_string(bound.size) + " on " + machine.name;
+}
+
+sim::Result Runner::run_one(const machine::Machine& machine, const program::Program& bound) {
   std::string checked = "skipped";
   if (!options_.no_check) {
-    progress_->doing("checking " + what);
+    progress_->doing("checking " + name_of_run(machine, bound));
     checked = check(bound);
   }
-  progress_->doing("simulating " + what);
-  sim::Options options = plan_.options;
-  options.trace = trace;
-  options.monitor = &session_.monitor;
-  sim::Result result = sim::simulate(machine, bound, options);
+  sim::Result result = simulate(machine, bound, plan_.options);
   result.checked = checked;
   return result;
+}
+
+sim::Result Runner::simulate(const machine::Machine& machine, const program::Program& bound,
+                             sim::Options options) {
+  progress_->doing("simulating " + name_of_run(machine, bound));
+  options.monitor = &session_.monitor;
+  return sim::simulate(machine, bound, options);
 }
 
 /// Proves the program right or throws with the exit code of what is wrong.

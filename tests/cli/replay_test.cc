@@ -49,6 +49,7 @@ TEST(ReplayVerb, refuses_what_does_not_belong_to_the_program) {
                  "the profile is of 8 ranks, the program of 4");
   expect_refused(place, "p.csv --machine dgx-h100:2 --program all-reduce/two-shot", "NICs");
   expect_refused(place, std::string("p.csv --rank 8") + kReplay, "--rank");
+  expect_refused(place, std::string("p.csv --set gpu.l2.sise=1MiB") + kReplay, "l2.sise");
   expect_refused(place, std::string("missing.csv") + kReplay, "missing.csv");
   expect_refused(place, "p.csv --machine dgx-h100", "no program");
   expect_refused(place, "--machine dgx-h100 --program all-reduce/ring", "no profile");
