@@ -89,9 +89,7 @@ class Walk {
 
   std::int64_t start_of(int rank) const {
     const machine::GpuModel& model = machine_.model(rank);
-    const std::int64_t skew =
-        (index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0) +
-        call_time(machine_, program_, options_, rank, 0);
+    const std::int64_t skew = start_delay(machine_, program_, options_, rank);
     return skew + (options_.launch == Launch::graph ? model.launch_graph_latency.fs
                                                     : model.launch_stream_latency.fs);
   }

@@ -176,9 +176,7 @@ void Cores::start() {
       continue;
     }
     const machine::GpuModel& model = machine_.model(rank);
-    const std::int64_t skew =
-        (index(rank) < options_.skew.size() ? options_.skew[index(rank)].fs : 0) +
-        call_time(machine_, program_, options_, rank, 0);
+    const std::int64_t skew = start_delay(machine_, program_, options_, rank);
     const std::int64_t latency = std::max<std::int64_t>(1, options_.launch == Launch::graph
                                                                ? model.launch_graph_latency.fs
                                                                : model.launch_stream_latency.fs);

@@ -17,6 +17,15 @@ inline std::int64_t call_time(const machine::Machine& machine, const program::Pr
   return calls * machine.model(rank).launch_library_interval.fs;
 }
 
+/// How much later than the first rank's a rank's first call is, fs: by Options::skew, and by the
+/// calls before it.
+inline std::int64_t start_delay(const machine::Machine& machine, const program::Program& program,
+                                const Options& options, int rank) {
+  const auto r = static_cast<std::size_t>(rank);
+  return (r < options.skew.size() ? options.skew[r].fs : 0) +
+         call_time(machine, program, options, rank, 0);
+}
+
 /// When the kernel of a later repetition can start for the call alone, fs.
 inline std::int64_t called_start(const machine::Machine& machine, const program::Program& program,
                                  const Options& options, int rank, int repetition) {

@@ -128,9 +128,9 @@ class Line : public Cores {
   void run_cu_in(int rank, std::int64_t round);
   void run_io_out(int rank, std::int64_t round);
   void run_merge(Calendar& calendar, std::int64_t round);
-  void look_up(Gpu& gpu, std::int32_t id, std::int64_t now, std::int64_t ready);
-  void write_back(Gpu& gpu, std::int32_t line, std::int64_t now);
-  void answer(Gpu& gpu, std::int32_t id, std::int64_t now);
+  void look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t ready);
+  void write_back(int rank, std::int32_t line, std::int64_t now);
+  void answer(int rank, std::int32_t id, std::int64_t now);
   void walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
   std::int64_t pass_link(Request& request, const LinkHop& hop, std::int64_t now);
   const WayLeg& leg_of(const Request& request) {

@@ -126,14 +126,15 @@ void Line::run_slices(int rank, std::int64_t round) {
     } else if (!request.local && request.intent == Intent::store) {
       counters_.delivered += std::int64_t{request.size} << sector_shift_;
     }
-    look_up(gpu, id, now, ready);
+    look_up(rank, id, now, ready);
   }
   hops_ += std::ssize(taken_);
 }
 
-void Line::look_up(Gpu& gpu, std::int32_t id, std::int64_t now, std::int64_t ready) {
+void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t ready) {
   Request& request = requests_[index(id)];
-  GpuState& state = gpus_[index(&gpu - stages_.data())];
+  Gpu& gpu = stages_[index(rank)];
+  GpuState& state = gpus_[index(rank)];
   const bool writes = request.intent == Intent::store || request.intent == Intent::flag;
   if (!state.l2.exists()) {
     gpu.memory.push({ready, 0, id});
@@ -144,7 +145,7 @@ void Line::look_up(Gpu& gpu, std::int32_t id, std::int64_t now, std::int64_t rea
     if (fill != nullptr && (fill->time < 0 || fill->time > now)) {  // on its way: a hit that waits
       ++counters_.l2_hits;
       const Tags::Outcome again = state.l2.access(request.line, false);
-      if (again.evicted_dirty) write_back(gpu, again.victim, ready);
+      if (again.evicted_dirty) write_back(rank, again.victim, ready);
       request.queued_at = ready;
       if (fill->time < 0) {
         if (fill->last < 0) {
@@ -156,16 +157,16 @@ void Line::look_up(Gpu& gpu, std::int32_t id, std::int64_t now, std::int64_t rea
       } else {
         const std::int64_t time = std::max(fill->time, ready);
         request.spent.charge(Reason::hbm, time - ready);
-        answer(gpu, id, time);
+        answer(rank, id, time);
       }
       return;
     }
   }
   const Tags::Outcome outcome = state.l2.access(request.line, writes);
-  if (outcome.evicted_dirty) write_back(gpu, outcome.victim, ready);
+  if (outcome.evicted_dirty) write_back(rank, outcome.victim, ready);
   if (outcome.hit || writes) {
     ++(outcome.hit ? counters_.l2_hits : counters_.l2_misses);
-    answer(gpu, id, ready);
+    answer(rank, id, ready);
     return;
   }
   ++counters_.l2_misses;
@@ -173,8 +174,8 @@ void Line::look_up(Gpu& gpu, std::int32_t id, std::int64_t now, std::int64_t rea
   gpu.memory.push({ready, 0, id});
 }
 
-void Line::write_back(Gpu& gpu, std::int32_t line, std::int64_t now) {
-  gpu.memory.push({now, 0, make_write_back(static_cast<int>(&gpu - stages_.data()), line)});
+void Line::write_back(int rank, std::int32_t line, std::int64_t now) {
+  stages_[index(rank)].memory.push({now, 0, make_write_back(rank, line)});
 }
 
 // Lines that are in the L2 are no longer on their way.
@@ -205,7 +206,7 @@ void Line::run_memory(int rank, std::int64_t round) {
       continue;
     }
     const bool fills = cached && is_load(request.intent);
-    answer(gpu, id, time);
+    answer(rank, id, time);
     if (!fills) continue;
     Fill& fill = *gpu.fills.find(request.line);
     fill.time = time;
@@ -215,15 +216,16 @@ void Line::run_memory(int rank, std::int64_t round) {
       const std::int32_t following = std::exchange(waiting.next_pending, -1);
       const std::int64_t there = std::max(time, waiting.queued_at);
       waiting.spent.charge(Reason::hbm, there - waiting.queued_at);
-      answer(gpu, other, there);
+      answer(rank, other, there);
       other = following;
     }
   }
 }
 
 // Data or an acknowledgement goes back.
-void Line::answer(Gpu& gpu, std::int32_t id, std::int64_t now) {
+void Line::answer(int rank, std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
+  Gpu& gpu = stages_[index(rank)];
   request.stage = Stage::back_out;
   if (!request.local) {
     gpu.io_out.push({now, kFromSlices, id});
