@@ -162,7 +162,7 @@ TEST(BuiltIn, only_switches_that_can_multicast_say_so) {
 
 double local_hit(const GpuModel& m, bool far) {
   const Time way = m.noc_latency + (far ? m.noc_partition_latency : Time{0});
-  const Time served = m.cu_issue_interval + m.noc_cu_rate.time_for(m.noc_control_size.count) +
+  const Time served = m.cu_issue_interval + m.noc_cu_out_rate.time_for(m.noc_control_size.count) +
                       m.l2_slice_rate.time_for(m.line_size.count) +
                       m.noc_cu_rate.time_for(m.line_size.count);
   return (way + m.l2_latency + way + served).ns();
@@ -205,7 +205,7 @@ Time fabric_way(const Machine& machine, std::int64_t payload) {
 
 double remote_hit(const Machine& machine) {
   const GpuModel& m = machine.model(0);
-  const Time there = m.cu_issue_interval + m.noc_cu_rate.time_for(m.noc_control_size.count) +
+  const Time there = m.cu_issue_interval + m.noc_cu_out_rate.time_for(m.noc_control_size.count) +
                      m.noc_latency + fabric_way(machine, 0);
   const Time owner = m.l2_latency + m.l2_slice_rate.time_for(m.line_size.count);
   const Time back = fabric_way(machine, m.line_size.count) + m.noc_latency +

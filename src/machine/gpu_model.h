@@ -80,7 +80,8 @@ struct GpuModel {
 
   // On-chip network between CUs, L2 slices and I/O ports.
   NocKind noc_kind = NocKind::crossbar;  ///< noc.kind: crossbar | mesh
-  Rate noc_cu_rate{};                    ///< noc.cu_rate: each way between a CU and the network
+  Rate noc_cu_rate{};                    ///< noc.cu_rate: from the network into a CU
+  Rate noc_cu_out_rate{};                ///< noc.cu_out_rate: out of a CU: stores and requests
   Time noc_latency{1};                   ///< noc.latency: one way CU to L2, crossbar
   /// noc.partitions: L2 partitions; CUs and slices are dealt to them evenly
   std::int64_t noc_partitions = 1;

@@ -261,7 +261,8 @@ constexpr std::array kParameters{
 
     Parameter{"noc.kind", "choice", "shape of the network on chip", get<&M::noc_kind>, set_noc_kind,
               "crossbar or mesh"},
-    rate<&M::noc_cu_rate>("noc.cu_rate", "each way between a compute unit and the network"),
+    rate<&M::noc_cu_rate>("noc.cu_rate", "from the network into a compute unit"),
+    rate<&M::noc_cu_out_rate>("noc.cu_out_rate", "out of a compute unit: stores, requests"),
     time<&M::noc_latency>("noc.latency", "one way between compute unit and L2, crossbar"),
     count<&M::noc_partitions, 64>("noc.partitions", "L2 partitions"),
     time<&M::noc_partition_latency, 0>("noc.partition_latency",

@@ -50,7 +50,8 @@ Program ring(const KernelArguments& arguments, Collective collective, const Nccl
   program.pulls = nccl_pulls(arguments);
   for (Kernel& kernel : program.kernels) {
     kernel.unroll = nccl_unroll(choice.protocol);
-    kernel.posts_apart = kernel.large_code = simple;
+    kernel.posts_apart = simple;
+    kernel.large_code = nccl_large_code(choice.protocol);
     if (choice.protocol == Protocol::ll) nccl_ll_accesses(kernel, collective, arguments.type);
   }
   add_nccl_prologue(program);
@@ -133,7 +134,7 @@ Program nvls(const KernelArguments& arguments, const NcclChoice& choice) {
   }
   // 20 warps in roles: 8 or 7, 5 or 6, 7.
   Program program = writer.finish("ncclDevKernel_AllReduce_NVLS", choice.threads / 3 / 32 * 32, 8);
-  program.kernels.front().large_code = true;
+  program.kernels.front().large_code = 1;  // a workgroup here is one of a block's roles
   add_nccl_prologue(program);
   return program;
 }
@@ -197,7 +198,8 @@ Program all_to_all(const KernelArguments& arguments) {
   }
   program = writer.finish("ncclDevKernel_SendRecv", choice.threads, nccl_unroll(choice.protocol));
   Kernel& kernel = program.kernels.front();
-  kernel.posts_apart = kernel.large_code = choice.protocol == Protocol::simple;
+  kernel.posts_apart = choice.protocol == Protocol::simple;
+  kernel.large_code = kernel.posts_apart ? 1 : 0;  // half a block: it sends or it receives
   if (choice.protocol == Protocol::ll)
     nccl_ll_accesses(kernel, Collective::all_to_all, arguments.type);
   add_nccl_prologue(program);
@@ -218,6 +220,8 @@ KernelInfo ring_info(Collective collective, const std::string& description,
 int nccl_unroll(Protocol protocol) {
   return protocol == Protocol::simple ? 8 : protocol == Protocol::ll ? 1 : 4;
 }
+
+int nccl_large_code(Protocol protocol) { return protocol == Protocol::ll ? 0 : 2; }
 
 // Element by element is how storeData of prims_ll.h stores 8 B, and DataLoader loads elements of 4
 // B and more; smaller ones it loads 4 B at a time. What adds nothing moves single bytes.

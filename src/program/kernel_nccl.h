@@ -57,6 +57,11 @@ void add_nccl_prologue(Program& program);
 /// line (prims_ll.h); LL128 has 8 words of 8 B per thread, 4 accesses (prims_ll128.h).
 int nccl_unroll(Protocol protocol);
 
+/// Functions that a workgroup of a collective calls and that are larger than the instruction caches
+/// (Kernel::large_code). LL is compiled into the kernel itself, the others are called through a
+/// table (src/device/generate.py); they count twice because measured times of two GPUs agree.
+int nccl_large_code(Protocol protocol);
+
 /// All-reduce over the double binary tree.
 Program nccl_tree(const KernelArguments& arguments, const NcclChoice& choice);
 

@@ -175,7 +175,8 @@ class TreeWriter : public ProgramWriter {
       kernel_.unroll = nccl_unroll(choice_.protocol);
       if (choice_.protocol == Protocol::ll)
         nccl_ll_accesses(kernel_, Collective::all_reduce, type_);
-      kernel_.posts_apart = kernel_.large_code = simple;
+      kernel_.posts_apart = simple;
+      kernel_.large_code = nccl_large_code(choice_.protocol);
       for (int channel = 0; channel < choice_.channels; ++channel)
         write_channel(channel,
                       roles_[static_cast<std::size_t>(channel)][static_cast<std::size_t>(rank)]);

@@ -243,9 +243,9 @@ struct Kernel {
   /// The last wavefront moves nothing: it does the signals, so that the fence of one holds up
   /// nobody who copies (NCCL's extra warp).
   bool posts_apart = false;
-  /// Its code is larger than the instruction caches: every launch fetches that of each kind of
-  /// operation again (cu.code_fetch).
-  bool large_code = false;
+  /// Functions of code that is larger than the instruction caches: every launch fetches them again,
+  /// for each workgroup (cu.code_fetch); 0: it is not.
+  int large_code = 0;
   /// A loop of a few instructions, as microbenchmarks are: starting an operation costs nothing
   /// (sync.op_overhead is that of a library's code around it).
   bool bare = false;

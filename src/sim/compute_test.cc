@@ -152,7 +152,7 @@ TEST(Steps, of_a_product_come_after_its_set_up_and_store_by_the_model_of_product
   EXPECT_EQ(run(machine, {products(1, false), {}}).time.fs, loaded + product.fs + c.end());
   // One line of it is stored here; the epilogue is that of the tile, less what all stores take.
   const Time epilogue = machine::gemm_epilogue_time(c.gpu, {128, 64}, DataType::float32);
-  const Time stores = c.gpu.noc_cu_rate.time_for(128 * 64 * 4);
+  const Time stores = c.gpu.noc_cu_out_rate.time_for(128 * 64 * 4);
   ASSERT_GT(epilogue, stores);
   EXPECT_EQ(run(machine, {products(1, true), {}}).time.fs,
             loaded + product.fs + (epilogue - stores).fs + c.gpu.sync_barrier_latency.fs +

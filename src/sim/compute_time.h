@@ -28,7 +28,7 @@ inline Time epilogue_time(const machine::GpuModel& model, const program::MatrixP
                           DataType type) {
   if (product.m == 0 || machine::matrix_rate(model, type) <= 0) return {};
   const machine::MatrixTile tile{static_cast<int>(product.m), static_cast<int>(product.n)};
-  const Time stores = model.noc_cu_rate.time_for(product.m * product.n * size_of(type));
+  const Time stores = model.noc_cu_out_rate.time_for(product.m * product.n * size_of(type));
   return std::max(Time{}, machine::gemm_epilogue_time(model, tile, type) - stores);
 }
 

@@ -115,6 +115,7 @@ class Cores {
   /// Stream tag of a completion: the way on which the request comes back to its CU.
   enum class Return { l1, cu_in, slices, port };
   std::uint32_t complete_tag(int rank, Return way, std::int32_t cu_or_port) const;
+  static constexpr int kCodePieces = 16;  ///< of the code of a function
   static constexpr std::uint32_t kFirstWaveTag = 1U << 16;
 
   // --- cores_memory.cc: slices and memory, values of flags and packets
@@ -201,6 +202,7 @@ class Cores {
     std::uint32_t tag = 0;      ///< on its CU
     std::int64_t position = 0;  ///< primitive of the workgroup
     std::int32_t last_op = -1;
+    bool fetching = false;          ///< waits for the code of last_op
     std::int32_t epoch = 0;         ///< syncs passed
     std::int32_t in_flight = 0;     ///< loads, or polls
     std::int32_t own_stores = 0;    ///< posted in the present epoch, not acknowledged
@@ -237,8 +239,9 @@ class Cores {
     std::int32_t rank = 0, kernel = 0, index = 0, body = 0;  ///< kernel: run index
     std::int32_t cu = -1;
     std::int32_t first_wave = 0, waves = 0, finished = 0, threads = 0;
-    std::uint64_t fetched = 0;    ///< kinds of operations whose code was asked for
-    std::int64_t code_ready = 0;  ///< when the last of it is there
+    bool fetched = false;         ///< its code was asked for
+    std::int64_t code_ready = 0;  ///< when the last piece that was fetched is there
+    int code_pieces = 0;          ///< still to be fetched
     std::int32_t movers = 0;      ///< wavefronts that move; the one behind them, if any, signals
     std::vector<std::int32_t> stores;  ///< not acknowledged, by epoch from first_epoch
     std::int32_t first_epoch = 0;
@@ -278,7 +281,8 @@ class Cores {
   void run_wave(std::int32_t wave, std::int64_t now);
   Step* step_of(Wave& wave);
   void pass(Wave& wave, std::int64_t now);
-  void fetch_code(Workgroup& group, const program::Primitive& primitive, std::int64_t now);
+  void want_code(Workgroup& group, const program::Primitive& primitive);
+  void fetch_code(Workgroup& group, std::int64_t now);
   static bool takes_part(const Workgroup& group, const Wave& wave,
                          const program::Primitive& primitive);
   void expand_barrier(Workgroup& group, const program::Primitive& primitive);

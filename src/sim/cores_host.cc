@@ -189,7 +189,8 @@ void Cores::start_kernel(std::int32_t run, std::int64_t now) {
     group.finished = 0;
     group.stores.clear();
     group.first_epoch = 0;
-    group.fetched = 0;
+    group.fetched = false;
+    group.code_pieces = 0;
     group.first_step = 0;
     for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
       Wave& wave = waves_[index(w)];

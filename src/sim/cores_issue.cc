@@ -8,22 +8,35 @@
 namespace hemiola::sim {
 // --- Code of large kernels.
 
-// The first wavefront that comes to a kind of operation that moves data fetches its code for all.
-// Where a program has connections, only operations through them are large: a rank's own part of
-// grouped sends is copied by a plain loop (NCCL's src/device/sendrecv.h).
-void Cores::fetch_code(Workgroup& group, const program::Primitive& primitive, std::int64_t now) {
-  if (!program_.kernels[index(kernels_[index(group.kernel)].kernel)].large_code) return;
+// The first wavefront that comes to an operation that moves data asks for the code, for all. Where
+// a program has connections, only operations through them are large: a rank's own part of grouped
+// sends is copied by a plain loop (NCCL's src/device/sendrecv.h).
+void Cores::want_code(Workgroup& group, const program::Primitive& primitive) {
+  const int functions = program_.kernels[index(kernels_[index(group.kernel)].kernel)].large_code;
+  if (functions == 0 || group.fetched) return;
   const program::Op& op = program_.bodies[index(group.body)].ops[index(primitive.op)];
   if (op.kind == program::OpKind::load || (op.src.empty() && op.dst.empty())) return;
   const bool connected = op.send_to.outbound >= 0 || op.recv_from.inbound >= 0;
   if (program_.inbound > 0 && !connected) return;
-  const std::uint64_t kind = std::uint64_t{1} << static_cast<int>(op.kind);
-  if ((group.fetched & kind) != 0) return;
-  group.fetched |= kind;
+  group.fetched = true;
   const machine::GpuModel& model = machine_.model(group.rank);
-  std::int64_t& free = ranks_[index(group.rank)].code_fetches;
-  free = std::max(free, now) + model.cu_code_fetch_interval.fs;
-  group.code_ready = free + model.cu_code_fetch.fs;
+  if ((model.cu_code_fetch + model.cu_code_fetch_interval).fs > 1)
+    group.code_pieces = functions * kCodePieces;
+}
+
+// The next piece of it, once the last one is there. The pieces of workgroups that fetch at the same
+// time alternate, so that these end together.
+void Cores::fetch_code(Workgroup& group, std::int64_t now) {
+  const machine::GpuModel& model = machine_.model(group.rank);
+  while (group.code_pieces > 0 && group.code_ready <= now) {
+    const std::int64_t piece = --group.code_pieces % kCodePieces;
+    const auto share = [&](Time all) {
+      return all.fs * (piece + 1) / kCodePieces - all.fs * piece / kCodePieces;
+    };
+    std::int64_t& free = ranks_[index(group.rank)].code_fetches;
+    free = std::max(free, now) + share(model.cu_code_fetch_interval);
+    group.code_ready = free + share(model.cu_code_fetch);
+  }
 }
 
 // --- Issue: one request after the other, in order, while the CU has slots.

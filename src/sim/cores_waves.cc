@@ -118,14 +118,19 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
       continue;
     }
     if (step->begin < 0) step->begin = now;
-    if (wave.step == 0 && wave.last_op != primitive.op && primitive.kind != PrimitiveKind::sync) {
-      wave.last_op = primitive.op;
-      fetch_code(group, primitive, now);
+    const bool starts = wave.step == 0 && wave.last_op != primitive.op &&
+                        primitive.kind != PrimitiveKind::sync;
+    if (starts || wave.fetching) {
       const bool bare =
           program_.kernels[index(kernels_[index(group.kernel)].kernel)].bare || primitive.posted;
-      const std::int64_t start = bare ? 0 : machine_.model(group.rank).sync_op_overhead.fs;
-      const std::int64_t overhead = std::max(start, group.code_ready - now);
-      if (overhead > 1) {
+      std::int64_t overhead =
+          starts && !bare ? machine_.model(group.rank).sync_op_overhead.fs : 0;
+      if (starts) want_code(group, primitive);
+      wave.last_op = primitive.op;
+      fetch_code(group, now);
+      overhead = std::max(overhead, group.code_ready - now);
+      wave.fetching = group.code_pieces > 0;
+      if (overhead > 1 || wave.fetching) {
         wave.spent.charge(Reason::issue, overhead);
         push(now + overhead, kWave, id, 0, wave.tag);
         return;

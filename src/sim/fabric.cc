@@ -119,7 +119,7 @@ void Fabric::add_gpu_servers(int rank) {
       if (count == 0) return;
       std::fill_n(kind_of.begin() + first, count, add_kind(kind));
     };
-    fill(l.cu_out, l.cus, {.rate = model.noc_cu_rate, .reason = Reason::noc, .merges = false});
+    fill(l.cu_out, l.cus, {.rate = model.noc_cu_out_rate, .reason = Reason::noc, .merges = false});
     fill(l.cu_in, l.cus, {.rate = model.noc_cu_rate, .reason = Reason::noc});
     fill(l.cu_alu, l.cus, {.reason = Reason::compute});
     fill(l.io_out, ports, {.rate = model.noc_io_rate, .reason = Reason::io});

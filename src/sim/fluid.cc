@@ -349,7 +349,7 @@ void Fluid::start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t no
     Walker& walker = walkers_[index(agent)];
     if (ranks_[index(rank)].repetition > 0) walker.cursor->repeat();
     walker.last_op = -1;
-    walker.fetched = 0;
+    walker.fetched = false;
     walker.acknowledged = 0;
     walker.first_step = 0;
   }

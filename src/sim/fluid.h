@@ -102,7 +102,7 @@ class Fluid {
     std::int64_t batches = 1, began = 0;  ///< of the present move
     Latency batch{};
     std::int64_t code_ready = 0;
-    std::uint64_t fetched = 0;
+    bool fetched = false;
     std::int64_t behind = 0, behind_bytes = 0;  ///< flows that it did not wait for
     // Stores under way: when the last is acknowledged, and why then.
     std::int64_t acknowledged = 0;

@@ -123,14 +123,13 @@ void Fluid::overhead(Walker& walker, const Primitive& primitive) {
   const program::Kernel& kernel = program_.kernels[index(walker.agent.kernel)];
   const program::Op& op = program_.bodies[index(walker.agent.body)].ops[index(primitive.op)];
   const bool connected = op.send_to.outbound >= 0 || op.recv_from.inbound >= 0;
-  const std::uint64_t kind = std::uint64_t{1} << static_cast<int>(op.kind);
-  if (kernel.large_code && op.kind != program::OpKind::load &&
-      (!op.src.empty() || !op.dst.empty()) && (program_.inbound == 0 || connected) &&
-      (walker.fetched & kind) == 0) {
-    walker.fetched |= kind;
+  if (kernel.large_code > 0 && !walker.fetched && op.kind != program::OpKind::load &&
+      (!op.src.empty() || !op.dst.empty()) && (program_.inbound == 0 || connected)) {
+    walker.fetched = true;
     std::int64_t& free = ranks_[index(walker.rank_class)].code_fetches;
-    free = std::max(free, walker.time) + model.cu_code_fetch_interval.fs * walker.per_rank;
-    walker.code_ready = free + model.cu_code_fetch.fs;
+    free = std::max(free, walker.time) +
+           model.cu_code_fetch_interval.fs * walker.per_rank * kernel.large_code;
+    walker.code_ready = free + model.cu_code_fetch.fs * kernel.large_code;
   }
   const std::int64_t start = walker.bare || primitive.posted ? 0 : model.sync_op_overhead.fs;
   const std::int64_t fs = std::max(start, walker.code_ready - walker.time);

@@ -92,10 +92,11 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
   out += loads * model.noc_control_size.count;
   std::int64_t least = 0;
   const auto shared = [&](__int128 rate) { limit(least, rate / walker.sharing); };
-  if (!model.noc_cu_rate.is_ideal()) {
-    if (in > 0) shared(total * model.noc_cu_rate.bytes_per_second / in);
-    if (out > 0) shared(total * model.noc_cu_rate.bytes_per_second / out);
-  }
+  const auto port = [&](Rate rate, std::int64_t bytes) {
+    if (bytes > 0 && !rate.is_ideal()) shared(total * rate.bytes_per_second / bytes);
+  };
+  port(model.noc_cu_rate, in);
+  port(model.noc_cu_out_rate, out);
   for (const std::int64_t bytes : {from_peers, to_peers}) {
     if (bytes > 0 && !model.cu_peer_rate.is_ideal())
       shared(total * model.cu_peer_rate.bytes_per_second / bytes);

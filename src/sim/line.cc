@@ -65,7 +65,8 @@ void Line::make_tables() {
     const auto on_chip = [&](std::int64_t bytes) {
       return bytes > 0 ? bytes : model.noc_control_size.count;
     };
-    gpu.cu = costs(model.noc_cu_rate, on_chip);
+    gpu.cu_out_costs = costs(model.noc_cu_out_rate, on_chip);
+    gpu.cu_in_costs = costs(model.noc_cu_rate, on_chip);
     gpu.io = costs(model.noc_io_rate, on_chip);
     gpu.slice = costs(model.l2_slice_rate, on_chip);
     gpu.flag_cost = flag_time(rank);

@@ -84,7 +84,7 @@ class Line : public Cores {
     LineMap<Fill> fills;
     std::vector<std::pair<std::int64_t, std::int32_t>> filled;  ///< times and lines of fills
     std::vector<std::int64_t> cu_out_free, cu_in_free, slice_free, io_out_free, io_in_free;
-    Costs cu{}, io{}, slice{}, operand{};
+    Costs cu_out_costs{}, cu_in_costs{}, io{}, slice{}, operand{};
     std::int64_t flag_cost = 0, noc = 0, io_latency = 0, l2 = 0;  ///< fs
     std::int64_t partition = 0;                                   ///< fs more to another partition
     std::vector<std::uint8_t> partition_of_cu, partition_of_slice;

@@ -88,7 +88,7 @@ void Line::depart(std::int32_t id, std::int64_t departure) {
                   request.intent == Intent::poll || request.detail >= 0;
   ++hops_;
   const std::int64_t out =
-      serve_at(gpu.cu_out_free[index(request.cu)], gpu.cu[carried(request)], departure);
+      serve_at(gpu.cu_out_free[index(request.cu)], gpu.cu_out_costs[carried(request)], departure);
   const std::uint32_t tag = kFromCu + static_cast<std::uint32_t>(request.cu);
   const std::int64_t time = out + (request.local ? gpu.way(request.cu, request.slice) : gpu.noc);
   request.spent.charge(Reason::noc, time - departure);
@@ -250,7 +250,7 @@ void Line::run_cu_in(int rank, std::int64_t round) {
     Request& request = requests_[index(id)];
     const std::int64_t way = request.local ? gpu.way(request.cu, request.slice) : gpu.noc;
     const std::int64_t time =
-        serve_at(gpu.cu_in_free[index(request.cu)], gpu.cu[request.size], now) + way;
+        serve_at(gpu.cu_in_free[index(request.cu)], gpu.cu_in_costs[request.size], now) + way;
     request.spent.charge(Reason::noc, time - now);
     gpu.done.push({time, gpu.home_cu_in + static_cast<std::uint32_t>(request.cu), id});
   }

@@ -33,6 +33,7 @@ inline machine::Machine distinct(const std::string& topology, const Settings& mo
                        {"gpu.cu.issue_interval", "1900 ps"},
                        {"gpu.cu.reduce_rate_4byte", "13 GB/s"},
                        {"gpu.noc.cu_rate", "64 GB/s"},
+                       {"gpu.noc.cu_out_rate", "64 GB/s"},
                        {"gpu.noc.latency", "101 ns"},
                        {"gpu.noc.io_rate", "200 GB/s"},
                        {"gpu.noc.io_latency", "53 ns"},
