@@ -29,19 +29,25 @@ machine::Machine waiting_machine(const std::string& topology, const Settings& mo
   return distinct(topology, settings);
 }
 
-/// Rank 0: `waiters` workgroups, each waits for `flags` semaphores of its own, or all for the same;
-/// rank 1 does nothing.
-std::vector<std::vector<Ops>> waits(int waiters, bool shared = true) {
+/// Rank 0: `waiters` workgroups; each waits for a semaphore of its own, which is consumed, or all
+/// for number 0. Rank 1 does nothing.
+std::vector<std::vector<Ops>> waits(int waiters, bool shared = false) {
   std::vector<std::vector<Ops>> bodies(2);
   for (int w = 0; w < waiters; ++w) bodies[0].push_back({wait(0, shared ? 0 : w)});
   bodies[1].push_back({});
   return bodies;
 }
 
-/// Rank 1 adds 1 to each of these semaphores of rank 0 at `at`.
-Profile flags_at(Time at, const std::vector<int>& semaphores, int count = 64) {
+std::vector<int> first_numbers(int count) {
+  std::vector<int> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+/// Rank 1 adds `value` to each of these semaphores of rank 0 at `at`.
+Profile flags_at(Time at, const std::vector<int>& semaphores, std::int64_t value = 1) {
   Profile profile{.file = "test", .ranks = 2, .buffers = {}, .rows = {}};
-  profile.buffers = {{std::string(kSemaphores), 8 * count}};
+  profile.buffers = {{std::string(kSemaphores), 8 * 16}};
   for (const int semaphore : semaphores) {
     ProfileRow row;
     row.time = at;
@@ -51,11 +57,19 @@ Profile flags_at(Time at, const std::vector<int>& semaphores, int count = 64) {
     row.buffer = 0;
     row.offset = 8 * semaphore;
     row.size = 8;
-    row.value = 1;
+    row.value = value;
     row.order = semaphore;
     profile.rows.push_back(row);
   }
   return profile;
+}
+
+/// Without the multicast group that no operation of it uses: the line engine takes it.
+program::Program alone(const machine::Machine& machine, const std::vector<std::vector<Ops>>& bodies,
+                       const Shape& shape = {.semaphores = 16}) {
+  program::Program program = make(machine, bodies, shape);
+  program.groups.clear();
+  return program;
 }
 
 Result replayed(const machine::Machine& machine, const program::Program& program,
@@ -88,10 +102,10 @@ struct Sweep {
 Sweep sweep(const machine::Machine& machine, int pollers) {
   auto bodies = waits(pollers);
   for (Ops& ops : bodies[0]) ops.push_back(copy(at(0, kInput), at(0, kOutput)));
-  const program::Program program = make(machine, bodies);
+  const program::Program program = alone(machine, bodies);
   Sweep result;
   for (int us = 0; us <= 40; us += 5) {
-    const Result one = replayed(machine, program, flags_at(Time::from_ns(3000 + 1000 * us), {0}));
+    const Result one = replayed(machine, program, flags_at(Time::from_ns(3000 + 1000 * us), first_numbers(pollers)));
     result.wait_ns.push_back(1000 * us);
     result.flag_reads.push_back(static_cast<double>(one.counters.at("reads.flag.cu")));
     result.data_reads.push_back(one.counters.at("reads.data.cu"));
@@ -100,7 +114,7 @@ Sweep sweep(const machine::Machine& machine, int pollers) {
 }
 
 TEST(Waiting, by_spinning_reads_as_often_as_the_closed_form_says) {
-  for (const int pollers : {1, 2, 5, 16, 32}) {
+  for (const int pollers : {1, 2, 5, 16}) {
     SCOPED_TRACE(pollers);
     const machine::Machine machine =
         waiting_machine("ring:2", {{"gpu.sync.uncached", "true"}, {"gpu.cu.count", "32"}});
@@ -122,7 +136,9 @@ TEST(Waiting, by_spinning_reads_as_often_as_the_closed_form_says) {
 
 TEST(Waiting, by_monitor_and_syncmon_reads_as_often_however_long_it_lasts) {
   for (const std::string uncached : {"true", "false"}) {
-    const Settings more = {{"gpu.sync.uncached", uncached}, {"gpu.cu.count", "16"}};
+    const Settings more = {{"gpu.sync.uncached", uncached},
+                           {"gpu.sync.flag_spacing", "128 B"},
+                           {"gpu.cu.count", "16"}};
     const Sweep spun = sweep(waiting_machine("ring:2", with("spin", more)), 16);
     for (const std::string policy : {"monitor", "syncmon"}) {
       SCOPED_TRACE(policy + " " + uncached);
@@ -142,7 +158,7 @@ TEST(Waiting, by_monitor_and_syncmon_reads_as_often_however_long_it_lasts) {
 TEST(Waiting, by_backoff_reads_with_the_logarithm_of_the_wait_then_at_its_limit) {
   const machine::Machine machine = waiting_machine("ring:2", with("backoff"));
   const Costs c(machine);
-  const program::Program program = make(machine, waits(1));
+  const program::Program program = alone(machine, waits(1));
   const std::int64_t trip = c.local_load(32) + c.gpu.sync_poll_interval.fs;
   const std::int64_t began = c.start() + c.overhead();
   for (const int us : {1, 3, 10, 40}) {
@@ -166,7 +182,7 @@ TEST(Waiting, woken_by_a_monitor_ends_wake_latency_and_one_look_after_the_write)
   const machine::Machine machine = waiting_machine("ring:2", with("monitor"));
   const Costs c(machine);
   const Time flag = Time::from_ns(20'000);
-  const Result result = replayed(machine, make(machine, waits(1)), flags_at(flag, {0}));
+  const Result result = replayed(machine, alone(machine, waits(1)), flags_at(flag, {0}));
   const std::int64_t written = flag.fs + c.io(32) + c.gpu.l2_atomic_time.fs + c.gpu.l2_latency.fs;
   const std::int64_t woken = written + c.gpu.sync_wake_latency.fs + c.noc();
   EXPECT_EQ(result.rank_end[0].fs, woken + c.local_load(32) + c.end());
@@ -184,7 +200,7 @@ TEST(Waiting, for_packed_flags_has_false_wake_ups_and_for_padded_ones_none) {
   const Settings packed = {{"gpu.cu.count", "4"}};
   const auto false_wakes = [&](const std::string& policy, const Settings& layout) {
     const machine::Machine machine = waiting_machine("ring:2", with(policy, layout));
-    return replayed(machine, make(machine, waits(4, false)), profile)
+    return replayed(machine, alone(machine, waits(4)), profile)
         .counters.at("waits.false_wakes");
   };
   EXPECT_EQ(false_wakes("monitor", packed), 3 + 2 + 1);
@@ -194,10 +210,10 @@ TEST(Waiting, for_packed_flags_has_false_wake_ups_and_for_padded_ones_none) {
 
 TEST(Waiting, without_room_in_the_table_goes_on_by_backoff_or_through_the_log) {
   const Settings small = {{"gpu.sync.monitor_entries", "1"}, {"gpu.cu.count", "4"}};
-  const Profile profile = flags_at(Time::from_ns(20'000), {0});
+  const Profile profile = flags_at(Time::from_ns(20'000), {0}, 4);
   const auto result = [&](const std::string& policy) {
     const machine::Machine machine = waiting_machine("ring:2", with(policy, small));
-    return replayed(machine, make(machine, waits(4)), profile);
+    return replayed(machine, alone(machine, waits(4, true)), profile);
   };
   const Result monitor = result("monitor");
   EXPECT_GE(monitor.counters.at("waits.refused"), 3);
@@ -209,7 +225,7 @@ TEST(Waiting, without_room_in_the_table_goes_on_by_backoff_or_through_the_log) {
   const std::int64_t entries = 3 * 32;
   const Settings large = {{"gpu.sync.monitor_entries", "16"}, {"gpu.cu.count", "4"}};
   const machine::Machine roomy = waiting_machine("ring:2", with("syncmon", large));
-  const Result table = replayed(roomy, make(roomy, waits(4)), profile);
+  const Result table = replayed(roomy, alone(roomy, waits(4, true)), profile);
   EXPECT_EQ(table.counters.at("waits.log_writes"), 0);
   EXPECT_EQ(syncmon.counters.at("hbm.written_bytes") - table.counters.at("hbm.written_bytes"),
             entries);
@@ -220,20 +236,27 @@ TEST(Waiting, by_syncmon_wakes_one_after_one_update_and_all_after_several) {
   const Settings more = {{"gpu.cu.count", "4"}};
   const machine::Machine machine = waiting_machine("ring:2", with("syncmon", more));
   const Costs c(machine);
-  const auto end = [&](std::int64_t updates) {
-    auto bodies = waits(4);
-    for (Ops& ops : bodies[0]) {
-      for (std::int64_t u = 1; u < updates; ++u) ops.push_back(wait(0, 0));
-    }
-    // All wait for the sum of the updates at once: the targets of later waits add up.
-    return replayed(machine, make(machine, bodies), flags_at(Time::from_ns(20'000), {0}))
+  const auto end = [&](const std::vector<int>& flags) {
+    std::vector<std::vector<Ops>> bodies(2);
+    Op all = wait(0, flags[0]);
+    for (std::size_t i = 1; i < flags.size(); ++i)
+      all.semaphores.push_back({constant(0), flags[i]});
+    for (int w = 0; w < 4; ++w) bodies[0].push_back({all});
+    bodies[1].push_back({});
+    return replayed(machine, alone(machine, bodies), flags_at(Time::from_ns(20'000), flags, 4))
         .rank_end[0]
         .fs;
   };
-  const std::int64_t written =
-      20'000'000'000LL + c.io(32) + c.gpu.l2_atomic_time.fs + c.gpu.l2_latency.fs;
-  const std::int64_t last = written + c.gpu.sync_wake_latency.fs + 3 * c.gpu.sync_handover_time.fs;
-  EXPECT_EQ(end(1), last + c.noc() + c.local_load(32) + c.end());
+  const std::int64_t atomic = c.gpu.l2_atomic_time.fs, slice = c.slice(32) - c.gpu.l2_latency.fs;
+  const std::int64_t taken = 20'000'000'000LL + c.io(32), rest = c.noc() + c.end();
+  const std::int64_t woken = atomic + c.gpu.l2_latency.fs + c.gpu.sync_wake_latency.fs;
+  EXPECT_EQ(end({0}),
+            taken + woken + 3 * c.gpu.sync_handover_time.fs + rest + c.local_load(32));
+  // Both flags take the port, then the slice; four wake-ups, whose looks queue at the slice.
+  const std::int64_t second = taken + c.gpu.noc_io_rate.time_for(32).fs;
+  const std::int64_t last = second + woken + 3 * atomic;
+  EXPECT_GE(end({0, 1}), last + rest + c.local_load(32));
+  EXPECT_LE(end({0, 1}), last + rest + c.local_load(32) + 3 * slice + 3 * c.read(32));
 }
 
 /// More workgroups than the GPU holds: the last one signals all others.
@@ -254,21 +277,22 @@ TEST(Waiting, oversubscribed_ends_with_syncmon_and_is_a_deadlock_without) {
   for (const std::string policy : {"spin", "backoff", "monitor", "syncmon"}) {
     SCOPED_TRACE(policy);
     const machine::Machine machine = waiting_machine("ring:2", with(policy, one_place));
-    const program::Program program = make(machine, oversubscribed(6), shape);
+    const program::Program program = alone(machine, oversubscribed(6), shape);
     for (const Engine engine : {Engine::reference, Engine::line}) {
       if (policy == "syncmon") {
         const Result result = simulate(machine, program, {.engine = engine});
-        EXPECT_EQ(result.counters.at("waits.switched_out"), 4);
-        EXPECT_EQ(result.counters.at("waits.switched_in"), 4);
-        // Eight lines of state for 32 threads of 256 B, 128 B each: 64 each way.
-        EXPECT_EQ(result.counters.at("waits.state_requests"), 4 * 2 * 64);
+        const std::int64_t out = result.counters.at("waits.switched_out");
+        EXPECT_GE(out, 4);
+        EXPECT_EQ(result.counters.at("waits.switched_in"), out);
+        // 32 threads of 256 B in lines of 128 B, each way.
+        EXPECT_EQ(result.counters.at("waits.state_requests"), out * 2 * 64);
         continue;
       }
       try {
         simulate(machine, program, {.engine = engine});
         FAIL() << "no deadlock";
       } catch (const Failure& failure) {
-        EXPECT_EQ(failure.exit_code(), ExitCode::deadlock);
+        EXPECT_EQ(failure.code(), ExitCode::deadlock);
       }
     }
   }
@@ -282,10 +306,10 @@ TEST(Waiting, that_cannot_end_is_a_deadlock_under_every_policy) {
       for (const Engine engine : {Engine::reference, Engine::line}) {
         SCOPED_TRACE(policy);
         try {
-          simulate(machine, make(machine, waits(2)), {.engine = engine});
+          simulate(machine, alone(machine, waits(2)), {.engine = engine});
           FAIL() << "no deadlock";
         } catch (const Failure& failure) {
-          EXPECT_EQ(failure.exit_code(), ExitCode::deadlock);
+          EXPECT_EQ(failure.code(), ExitCode::deadlock);
           EXPECT_NE(std::string(failure.what()).find("channel 0"), std::string::npos);
         }
       }
@@ -307,17 +331,17 @@ TEST(Waiting, misses_no_wake_up_however_the_write_races_with_arming) {
                    {"gpu.sync.monitor_entries", pick({"0", "1", "2", "16"})},
                    {"gpu.sync.wake_latency", pick({"1 fs", "19 ns", "700 ns"})}});
     std::vector<std::vector<Ops>> bodies(2);
-    for (int w = 0; w < 3; ++w) bodies[0].push_back({wait(0, w), wait(0, 3)});
+    for (int w = 0; w < 3; ++w) bodies[0].push_back({wait(0, w), wait(0, 3 + w)});
     bodies[1].push_back({});
-    const program::Program program = make(machine, bodies);
-    Profile profile = flags_at({}, {0, 1, 2, 3});
+    const program::Program program = alone(machine, bodies);
+    Profile profile = flags_at({}, first_numbers(6));
     for (ProfileRow& row : profile.rows)
-      row.time = Time::from_ns(*rc::gen::inRange<std::int64_t>(0, 4000));
+      row.time = Time::from_ns(*rc::gen::inRange<std::int64_t>(900, 4000));
     std::int64_t latest = 0;
     for (const ProfileRow& row : profile.rows) latest = std::max(latest, row.time.fs);
     const Result result = replayed(machine, program, profile);  // a missed one is a deadlock
     RC_ASSERT(result.rank_end[0].fs > latest);
-    RC_ASSERT(result.rank_end[0].fs < std::max(latest, 1'200'000'000LL) + 20'000'000'000LL);
+    RC_ASSERT(result.rank_end[0].fs < std::max<std::int64_t>(latest, 1200000000) + 20000000000);
   }));
 }
 
