@@ -32,12 +32,14 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
   line_shift_ = std::countr_zero(static_cast<std::uint64_t>(line_size_));
   sector_shift_ = std::countr_zero(static_cast<std::uint64_t>(sector_));
   repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;
-  if (addresses_.end() / line_size_ >= INT32_MAX - (1 << 20))
+  flag_spacing_ = machine.model(0).sync_flag_spacing.count;
+  const std::int64_t flags = std::ssize(program.semaphores) + program.barriers;
+  const std::int64_t end = addresses_.end() + flag_spacing_ * flags;
+  if (end / line_size_ >= INT32_MAX - (1 << 20))  // logs and states of waits are behind
     throw Failure("a simulated GPU's memory holds less than 2^31 lines, not " +
-                      std::to_string(addresses_.end() / line_size_),
+                      std::to_string(end / line_size_),
                   {.file = program.source}, "run a smaller size");
   barrier_base_ = static_cast<std::int32_t>(program.semaphores.size());
-  flag_spacing_ = machine.model(0).sync_flag_spacing.count;
   for (int rank = 0; rank < fold_.period; ++rank) {
     const machine::GpuModel& model = machine.model(rank);
     GpuState gpu;

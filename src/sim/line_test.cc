@@ -82,7 +82,8 @@ TEST(Line, gives_the_reference_result_however_wavefronts_wait) {
       if (!difference.empty())
         RC_FAIL(machine.name + " " + program.name + " " + std::to_string(program.size.count) +
                 ": " + difference);
-      if (switched) switches += simulate(machine, program, options).counters.at("waits.switched_in");
+      if (switched)
+        switches += simulate(machine, program, options).counters.at("waits.switched_in");
     }
   }));
   EXPECT_GT(taken, 200);

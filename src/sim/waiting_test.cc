@@ -105,12 +105,44 @@ Sweep sweep(const machine::Machine& machine, int pollers) {
   const program::Program program = alone(machine, bodies);
   Sweep result;
   for (int us = 0; us <= 40; us += 5) {
-    const Result one = replayed(machine, program, flags_at(Time::from_ns(3000 + 1000 * us), first_numbers(pollers)));
+    const Result one = replayed(machine, program,
+                                flags_at(Time::from_ns(3000 + 1000 * us), first_numbers(pollers)));
     result.wait_ns.push_back(1000 * us);
     result.flag_reads.push_back(static_cast<double>(one.counters.at("reads.flag.cu")));
     result.data_reads.push_back(one.counters.at("reads.data.cu"));
   }
   return result;
+}
+
+TEST(Reads, of_flags_and_of_data_are_counted_at_every_level) {
+  const std::vector<std::vector<Ops>> bodies = {{{copy(at(1, kInput), at(0, kOutput)), wait(1, 0)}},
+                                                {{signal(1, 0)}}};
+  Options late;
+  late.skew = {Time{0}, Time::from_ns(20'000)};
+  struct Case {
+    Settings settings;
+    bool l2, memory;  ///< whether flags are read there, again and again
+  };
+  const std::vector<Case> cases = {
+      {{}, true, true},
+      {{{"gpu.l2.size", "64 KiB"}}, true, false},
+      {{{"gpu.l2.size", "64 KiB"}, {"gpu.sync.uncached", "true"}}, false, true}};
+  for (const Case& expected : cases) {
+    const machine::Machine machine = waiting_machine("ring:2", expected.settings);
+    const Result result = simulate(machine, alone(machine, bodies), late);
+    const auto count = [&](const char* name) { return result.counters.at(name); };
+    const std::int64_t flags = count("reads.flag.cu");
+    EXPECT_GT(flags, 8);
+    EXPECT_EQ(count("reads.poll.cu"), flags - 1);
+    EXPECT_EQ(count("reads.flag.fabric"), flags);
+    EXPECT_EQ(count("reads.poll.fabric"), flags - 1);
+    EXPECT_EQ(count("reads.flag.l2"), expected.l2 ? flags : 0);
+    EXPECT_EQ(count("reads.flag.memory"), expected.memory ? flags : 1);
+    EXPECT_EQ(count("reads.poll.memory"), expected.memory ? flags - 1 : 0);
+    for (const char* level :
+         {"reads.data.cu", "reads.data.l2", "reads.data.memory", "reads.data.fabric"})
+      EXPECT_EQ(count(level), 1) << level;
+  }
 }
 
 TEST(Waiting, by_spinning_reads_as_often_as_the_closed_form_says) {
@@ -121,7 +153,8 @@ TEST(Waiting, by_spinning_reads_as_often_as_the_closed_form_says) {
     const Sweep spun = sweep(machine, pollers);
     const Costs c(machine);
     const double line = static_cast<double>(c.gpu.sync_line_time.fs) * 1e-6;
-    const double trip = line + static_cast<double>(c.local_load(32) + c.gpu.sync_poll_interval.fs) * 1e-6;
+    const double trip =
+        line + static_cast<double>(c.local_load(32) + c.gpu.sync_poll_interval.fs) * 1e-6;
     const Line line_of = fit(spun.wait_ns, spun.flag_reads);
     EXPECT_GT(line_of.r2, 0.99);
     EXPECT_NEAR(line_of.slope, std::min(pollers / trip, 1 / line), 0.02 * line_of.slope);
@@ -200,8 +233,7 @@ TEST(Waiting, for_packed_flags_has_false_wake_ups_and_for_padded_ones_none) {
   const Settings packed = {{"gpu.cu.count", "4"}};
   const auto false_wakes = [&](const std::string& policy, const Settings& layout) {
     const machine::Machine machine = waiting_machine("ring:2", with(policy, layout));
-    return replayed(machine, alone(machine, waits(4)), profile)
-        .counters.at("waits.false_wakes");
+    return replayed(machine, alone(machine, waits(4)), profile).counters.at("waits.false_wakes");
   };
   EXPECT_EQ(false_wakes("monitor", packed), 3 + 2 + 1);
   EXPECT_EQ(false_wakes("monitor", padded), 0);
@@ -250,8 +282,7 @@ TEST(Waiting, by_syncmon_wakes_one_after_one_update_and_all_after_several) {
   const std::int64_t atomic = c.gpu.l2_atomic_time.fs, slice = c.slice(32) - c.gpu.l2_latency.fs;
   const std::int64_t taken = 20'000'000'000LL + c.io(32), rest = c.noc() + c.end();
   const std::int64_t woken = atomic + c.gpu.l2_latency.fs + c.gpu.sync_wake_latency.fs;
-  EXPECT_EQ(end({0}),
-            taken + woken + 3 * c.gpu.sync_handover_time.fs + rest + c.local_load(32));
+  EXPECT_EQ(end({0}), taken + woken + 3 * c.gpu.sync_handover_time.fs + rest + c.local_load(32));
   // Both flags take the port, then the slice; four wake-ups, whose looks queue at the slice.
   const std::int64_t second = taken + c.gpu.noc_io_rate.time_for(32).fs;
   const std::int64_t last = second + woken + 3 * atomic;
@@ -323,13 +354,13 @@ TEST(Waiting, misses_no_wake_up_however_the_write_races_with_arming) {
     const auto pick = [](const std::vector<std::string>& of) {
       return of[*rc::gen::inRange<std::size_t>(0, of.size())];
     };
-    const machine::Machine machine = waiting_machine(
-        "ring:2", {{"gpu.cu.count", "3"},
-                   {"gpu.sync.wait", pick({"monitor", "syncmon"})},
-                   {"gpu.sync.uncached", pick({"true", "false"})},
-                   {"gpu.sync.flag_spacing", pick({"8 B", "128 B"})},
-                   {"gpu.sync.monitor_entries", pick({"0", "1", "2", "16"})},
-                   {"gpu.sync.wake_latency", pick({"1 fs", "19 ns", "700 ns"})}});
+    const machine::Machine machine =
+        waiting_machine("ring:2", {{"gpu.cu.count", "3"},
+                                   {"gpu.sync.wait", pick({"monitor", "syncmon"})},
+                                   {"gpu.sync.uncached", pick({"true", "false"})},
+                                   {"gpu.sync.flag_spacing", pick({"8 B", "128 B"})},
+                                   {"gpu.sync.monitor_entries", pick({"0", "1", "2", "16"})},
+                                   {"gpu.sync.wake_latency", pick({"1 fs", "19 ns", "700 ns"})}});
     std::vector<std::vector<Ops>> bodies(2);
     for (int w = 0; w < 3; ++w) bodies[0].push_back({wait(0, w), wait(0, 3 + w)});
     bodies[1].push_back({});
