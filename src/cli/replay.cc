@@ -17,7 +17,10 @@ namespace {
 constexpr const char* kExamples =
     "  hemiola run all-reduce/ring --machine dgx-h100 --size 1MiB --record rank0.csv\n"
     "  hemiola replay rank0.csv --machine dgx-h100 --program all-reduce/ring --size 1MiB\n"
-    "  hemiola replay rank3.json --machine dgx-h100 --program all-reduce/ring --size 1MiB --rank 3";
+    "  hemiola replay rank3.json --machine dgx-h100 --program all-reduce/ring --size 1MiB --rank "
+    "3\n"
+    "  hemiola replay rank0.csv --machine dgx-h100 --program all-reduce/ring --size 1MiB --set "
+    "gpu.sync.wait=monitor";
 
 struct ReplayOptions {
   std::string profile;
@@ -101,15 +104,14 @@ ExitCode replay(const ReplayOptions& options, Session& session) {
       .engine = "line",
       .launch = options.launch,
       .bound_program = &program};
-  const std::int64_t flags =
-      result.counters.at("requests.polls") + result.counters.at("requests.packet_retries");
+  const auto count = [&](const char* name) { return result.counters.at(name); };
   std::cout << fmt::format(
       "# machine  {}\n# program  {}, {}\n# profile  {}, {} rows; rank {} of {} is simulated\n"
-      "#\n#{:>13}{:>13}{:>13}{:>13}\n#{:>13}\n{:>14.3f}{:>13}{:>13}{:>13}\n",
+      "#\n#{:>13}{:>13}{:>13}{:>13}{:>13}\n#{:>13}\n{:>14.3f}{:>13}{:>13}{:>13}{:>13}\n",
       head.machine, program.name, to_string(size), profile.file, profile.rows.size(), how.watched,
-      profile.ranks, "time", "flag reads", "other reads", "stores", "(us)",
-      static_cast<double>(result.time.fs) * 1e-9, flags, result.counters.at("requests.loads"),
-      result.counters.at("requests.stores"));
+      profile.ranks, "time", "flag reads", "polls", "data reads", "stores", "(us)",
+      static_cast<double>(result.time.fs) * 1e-9, count("reads.flag.cu"), count("reads.poll.cu"),
+      count("reads.data.cu"), count("requests.stores"));
   if (!options.json.empty()) write_file(options.json, report::to_json(head, {result}));
   return ExitCode::done;
 }

@@ -5,6 +5,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -45,6 +46,12 @@ bool off_by_nature(const GpuModel& model, std::string_view name) {
   }
   if (name == "noc.partition_latency") return model.noc_partitions == 1;
   if (name == "noc.latency" || name == "noc.partitions") return model.noc_kind == NocKind::mesh;
+  // Of ways to wait that a model need not have, and --set brings in.
+  constexpr std::array<std::string_view, 10> kWaits{
+      "sync.wait",          "sync.uncached",      "sync.flag_spacing",    "sync.line_time",
+      "sync.backoff_start", "sync.backoff_limit", "sync.monitor_entries", "sync.wake_latency",
+      "sync.handover_time", "sync.thread_state"};
+  if (std::find(kWaits.begin(), kWaits.end(), name) != kWaits.end()) return true;
   return false;
 }
 

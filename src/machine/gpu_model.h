@@ -21,6 +21,8 @@
 namespace hemiola::machine {
 
 enum class NocKind : std::uint8_t { crossbar, mesh };
+/// What a wavefront does until a flag has its value (docs/replay.md, "Waiting").
+enum class WaitPolicy : std::uint8_t { spin, backoff, monitor, syncmon };
 
 /// The part of C that one workgroup of a GEMM computes, in elements.
 struct MatrixTile {
@@ -155,6 +157,19 @@ struct GpuModel {
   Time sync_system_fence_time{0};
   Time sync_poll_interval{1};  ///< sync.poll_interval: from a poll's return to the next poll
   Time sync_op_overhead{1};  ///< sync.op_overhead: instructions around one operation of a workgroup
+  WaitPolicy sync_wait = WaitPolicy::spin;  ///< sync.wait: spin | backoff | monitor | syncmon
+  bool sync_uncached = false;               ///< sync.uncached: flags are not cached by the L2
+  Bytes sync_flag_spacing{8};  ///< sync.flag_spacing: from one flag in memory to the next
+  /// sync.line_time: the memory controller's time for one access to a line of uncached flags
+  Time sync_line_time{1};
+  Time sync_backoff_start{1};  ///< sync.backoff_start: the first sleep of a back-off, then doubled
+  Time sync_backoff_limit{1};  ///< sync.backoff_limit: its longest sleep
+  /// sync.monitor_entries: waits that one slice monitors at a time, 0 none
+  std::int64_t sync_monitor_entries = 16;
+  Time sync_wake_latency{1};   ///< sync.wake_latency: a write is done to its first wake-up leaving
+  Time sync_handover_time{1};  ///< sync.handover_time: from waking one waiter to waking the next
+  /// sync.thread_state: what is saved of a thread whose workgroup is switched out
+  Bytes sync_thread_state{256};
 
   // Host proxy (port channels, network sends).
   /// proxy.fifo_latency: GPU store to host memory until the proxy sees it

@@ -76,23 +76,35 @@ TEST(GpuModel, each_parameter_changes_a_field_of_its_own) {
   for (const Parameter& parameter : gpu_parameters()) {
     GpuModel changed = gpu_model("h100");
     const std::string_view kind = parameter.kind;
-    const std::string text = parameter.name == "noc.kind"          ? "mesh"
-                             : parameter.name == "noc.arbitration" ? "fair"
-                             : parameter.name == "line.sector"     ? "64 B"
-                             : parameter.name == "line.size"       ? "256 B"
-                             : kind == "flag"                      ? "true"
-                             : kind == "count"                     ? "17"
-                             : kind == "bytes"                     ? "17 KiB"
-                             : kind == "rate"                      ? "17 GB/s"
-                             : kind == "time"                      ? "17 ns"
-                             : kind == "tiles"                     ? "17x17 32x64"
-                                                                   : "17 MHz";
+    const std::string text = parameter.name == "noc.kind"            ? "mesh"
+                             : parameter.name == "noc.arbitration"   ? "fair"
+                             : parameter.name == "sync.wait"         ? "monitor"
+                             : parameter.name == "line.sector"       ? "64 B"
+                             : parameter.name == "sync.flag_spacing" ? "64 B"
+                             : parameter.name == "line.size"         ? "256 B"
+                             : kind == "flag"                        ? "true"
+                             : kind == "count"                       ? "17"
+                             : kind == "bytes"                       ? "17 KiB"
+                             : kind == "rate"                        ? "17 GB/s"
+                             : kind == "time"                        ? "17 ns"
+                             : kind == "tiles"                       ? "17x17 32x64"
+                                                                     : "17 MHz";
     ASSERT_TRUE(parameter.set(changed, text)) << parameter.name;
     for (const Parameter& other : gpu_parameters()) {
       const bool same = other.get(changed) == other.get(gpu_model("h100"));
       EXPECT_EQ(same, other.name != parameter.name) << parameter.name << " changed " << other.name;
     }
   }
+}
+
+// They came later than files of users, and only some ways to wait need them.
+TEST(GpuModel, file_without_ways_to_wait_spins) {
+  std::string text = shipped_text("h100");
+  for (std::string::size_type at; (at = text.find("  sync.wait:")) != std::string::npos;)
+    text.erase(at, text.find('\n', at) + 1 - at);
+  const GpuModel model = parse_gpu_model(text, "mine.yaml");
+  EXPECT_EQ(model.sync_wait, WaitPolicy::spin);
+  EXPECT_EQ(model.sources.at("sync.wait"), "not used by this model");
 }
 
 TEST(GpuModel, round_numbers_of_the_data_sheets) {

@@ -21,6 +21,7 @@ constexpr std::int64_t kAnyCount = 1'000'000'000;
 constexpr std::int64_t kLargestTile = 4096;
 
 constexpr std::array<std::string_view, 2> kNocKinds{"crossbar", "mesh"};
+constexpr std::array<std::string_view, 4> kWaitPolicies{"spin", "backoff", "monitor", "syncmon"};
 
 std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(" \t");
@@ -55,6 +56,9 @@ std::string text_of(const std::vector<MatrixTile>& tiles) {
 }
 std::string text_of(NocKind value) {
   return std::string(kNocKinds[static_cast<std::size_t>(value)]);
+}
+std::string text_of(WaitPolicy value) {
+  return std::string(kWaitPolicies[static_cast<std::size_t>(value)]);
 }
 std::string text_of(Arbitration value) {
   return std::string(name_of(value));
@@ -148,9 +152,13 @@ bool set_noc_arbitration(GpuModel& model, std::string_view text) {
   if (value) model.noc_arbitration = *value;
   return value.has_value();
 }
-bool set_forwards(GpuModel& model, std::string_view text) {
+bool set_wait(GpuModel& model, std::string_view text) {
+  return set_choice(model.sync_wait, kWaitPolicies, text);
+}
+template <auto member>
+bool set_flag(GpuModel& model, std::string_view text) {
   if (trim(text) != "true" && trim(text) != "false") return false;
-  model.forwards = trim(text) == "true";
+  model.*member = trim(text) == "true";
   return true;
 }
 
@@ -339,6 +347,24 @@ constexpr std::array kParameters{
     time<&M::sync_poll_interval>("sync.poll_interval", "from a poll's return to the next poll"),
     time<&M::sync_op_overhead>("sync.op_overhead",
                                "instructions around one operation of a workgroup"),
+    Parameter{"sync.wait", "choice", "what a wavefront does until a flag has its value",
+              get<&M::sync_wait>, set_wait, "spin, backoff, monitor or syncmon"},
+    Parameter{"sync.uncached", "flag", "flags are not cached by the L2", get<&M::sync_uncached>,
+              set_flag<&M::sync_uncached>, "true or false"},
+    line<&M::sync_flag_spacing>("sync.flag_spacing", "from one flag in memory to the next"),
+    time<&M::sync_line_time>("sync.line_time",
+                             "of one access to a line of uncached flags, at the memory controller"),
+    time<&M::sync_backoff_start>("sync.backoff_start",
+                                 "the first sleep of a back-off, doubled from poll to poll"),
+    time<&M::sync_backoff_limit>("sync.backoff_limit", "the longest sleep of a back-off"),
+    limit<&M::sync_monitor_entries>("sync.monitor_entries",
+                                    "waits that one slice monitors at a time, 0 none"),
+    time<&M::sync_wake_latency>("sync.wake_latency",
+                                "from the end of a write to the first wake-up that leaves"),
+    time<&M::sync_handover_time>("sync.handover_time",
+                                 "from waking one waiter to waking the next, where one is woken"),
+    bytes<&M::sync_thread_state, 1>("sync.thread_state",
+                                    "saved of a thread whose workgroup is switched out"),
 
     time<&M::proxy_fifo_latency>("proxy.fifo_latency",
                                  "store to host memory until the proxy thread sees it"),
@@ -349,7 +375,7 @@ constexpr std::array kParameters{
     time<&M::proxy_return_latency>("proxy.return_latency", "completion back to the GPU"),
 
     Parameter{"fabric.forwards", "flag", "a link route may pass through this GPU",
-              get<&M::forwards>, set_forwards, "true or false"},
+              get<&M::forwards>, set_flag<&M::forwards>, "true or false"},
 };
 
 const Parameter* find_parameter(std::string_view name) {

@@ -32,9 +32,12 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
   line_shift_ = std::countr_zero(static_cast<std::uint64_t>(line_size_));
   sector_shift_ = std::countr_zero(static_cast<std::uint64_t>(sector_));
   repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;
-  if (addresses_.end() / line_size_ >= INT32_MAX - (1 << 20))
+  flag_spacing_ = machine.model(0).sync_flag_spacing.count;
+  const std::int64_t flags = std::ssize(program.semaphores) + program.barriers;
+  const std::int64_t end = addresses_.end() + flag_spacing_ * flags;
+  if (end / line_size_ >= INT32_MAX - (1 << 20))  // logs and states of waits are behind
     throw Failure("a simulated GPU's memory holds less than 2^31 lines, not " +
-                      std::to_string(addresses_.end() / line_size_),
+                      std::to_string(end / line_size_),
                   {.file = program.source}, "run a smaller size");
   barrier_base_ = static_cast<std::int32_t>(program.semaphores.size());
   for (int rank = 0; rank < fold_.period; ++rank) {
@@ -45,6 +48,9 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
     for (const program::Semaphore& semaphore : program.semaphores)
       gpu.semaphores.push_back({semaphore.initial, {}});
     gpu.semaphores.resize(gpu.semaphores.size() + index(program.barriers));
+    gpu.monitored.resize(index(fabric_.layout[index(rank)]->slices));
+    uncached_ = uncached_ || model.sync_uncached;
+    monitors_ = monitors_ || model.sync_wait >= machine::WaitPolicy::monitor;
     gpus_.push_back(std::move(gpu));
     RankState state;
     state.cus.resize(index(model.cu_count));
@@ -70,7 +76,7 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
 bool Cores::is_progress(EventKind kind, std::int32_t b) {
   switch (kind) {
     case kWave:
-      return b != 1;
+      return b == 0;
     case kDispatch:
     case kQueue:
     case kProxy:
@@ -123,10 +129,12 @@ void Cores::handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::i
       return;
     }
     case kWave:
-      if (b == 1) {
-        poll_round(a, now);
-      } else {
+      if (b == 0) {
         run_wave(a, now);
+      } else if (b == 1) {
+        poll_round(a, Look::again, now);
+      } else {
+        look_again(a, b - 2, now);
       }
       return;
     case kDispatch:
@@ -346,8 +354,41 @@ Result Cores::result() {
                      {"stores.delivered_bytes", c.delivered},
                      {"credits.taken", c.credits_taken},
                      {"credits.returned", c.credits_returned}};
+  add_reads(result);
   for (auto& [name, count] : result.counters) count *= copies;
   return result;
+}
+
+// Reads of wavefronts at each level, flags and data apart.
+void Cores::add_reads(Result& result) const {
+  const Counters& c = counters_;
+  const auto add = [&](const std::string& level, const Reads& reads) {
+    result.counters["reads.flag." + level] = reads.flag;
+    result.counters["reads.poll." + level] = reads.poll;
+    result.counters["reads.data." + level] = reads.data;
+  };
+  const Reads cu{.flag = c.polls + c.packet_retries,
+                 .poll = c.polls - c.first_looks + c.packet_retries,
+                 .data = c.loads - c.packet_retries};
+  add("cu", cu);
+  add("l2", {.flag = cu.flag - c.past_l2.flag,
+             .poll = cu.poll - c.past_l2.poll,
+             .data = cu.data - c.l1_hits - c.multicast_loads + c.member_loads});
+  add("memory", c.memory);
+  add("fabric", {.flag = c.remote_polls + c.remote_retries,
+                 .poll = c.remote_polls - c.remote_first_looks + c.remote_retries,
+                 .data = c.remote_loads - c.remote_retries});
+  if (!monitors_) return;
+  result.counters.merge(
+      std::map<std::string, std::int64_t>{{"waits.arms", c.arms},
+                                          {"waits.refused", c.refused},
+                                          {"waits.wakes", c.wakes},
+                                          {"waits.false_wakes", c.false_wakes},
+                                          {"waits.log_writes", c.log_writes},
+                                          {"waits.log_reads", c.log_reads},
+                                          {"waits.switched_out", c.switched_out},
+                                          {"waits.switched_in", c.switched_in},
+                                          {"waits.state_requests", c.state_requests}});
 }
 
 void Cores::add_links(Result& result) const {

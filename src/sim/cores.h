@@ -13,6 +13,7 @@
 #include "machine/machine.h"
 #include "program/primitive.h"
 #include "sim/addresses.h"
+#include "sim/counters.h"
 #include "sim/fabric.h"
 #include "sim/fold.h"
 #include "sim/line_map.h"
@@ -21,6 +22,7 @@
 #include "sim/simulate.h"
 #include "sim/spent.h"
 #include "sim/tags.h"
+#include "sim/waiting.h"
 
 namespace hemiola::sim {
 
@@ -67,6 +69,10 @@ class Cores {
   virtual void depart(std::int32_t id, std::int64_t departure) = 0;
   /// Nobody is left who could answer what the wavefront has asked for.
   virtual bool waits_in_vain(std::int32_t /*wave*/) const { return false; }
+  /// What a slice or memory says at `time` goes to the CU that asked.
+  virtual void answer_at(std::int32_t id, std::int64_t time) = 0;
+  /// Of a slice, to memory.
+  virtual void to_memory(std::int32_t id, std::int64_t time) = 0;
   /// A request of an engine of the GPU goes out to another one.
   virtual void leave(std::int32_t id, std::int64_t now) = 0;
 
@@ -94,6 +100,7 @@ class Cores {
   void tell(std::int64_t now) const;
   Result result();
   void add_links(Result& result) const;
+  void add_reads(Result& result) const;
   Detail& detail(const Request& request) {
     return details_[static_cast<std::size_t>(request.detail)];
   }
@@ -119,34 +126,15 @@ class Cores {
   static constexpr std::uint32_t kFirstWaveTag = 1U << 16;
 
   // --- cores_memory.cc: slices and memory, values of flags and packets
-  struct Watch {
-    std::int32_t wave;
-    std::int32_t index;
-  };
-  struct SemaphoreState {
-    std::int64_t value = 0;
-    std::vector<Watch> watches;
-    std::vector<std::int32_t> queues{};  ///< copy queues that wait for it
-  };
-  struct PacketLine {
-    std::int64_t flag = 0;   ///< stored last
-    std::uint64_t mask = 0;  ///< granules that hold it
-    std::vector<std::pair<std::int64_t, std::uint64_t>>
-        others{};                         ///< older flags that granules still hold
-    std::vector<std::int32_t> watches{};  ///< loads that found less than they need
-    std::uint64_t granules(std::int64_t of) const {
-      if (of == flag) return mask;
-      for (const auto& [other, held] : others) {
-        if (other == of) return held;
-      }
-      return 0;
-    }
-  };
   struct GpuState {
     Tags l2, msc;
     std::uint32_t accepted = 0;  ///< requests that its slices have accepted
     std::vector<SemaphoreState> semaphores;
     LineMap<PacketLine> packets;
+    LineMap<std::vector<Watcher>> watchers{};  ///< by line of flags, in the order of coming
+    std::vector<std::int32_t> monitored{};     ///< entries of its tables, by slice
+    LineMap<std::int64_t> flag_lines{};        ///< uncached: when each is free
+    std::int32_t log_entries = 0;              ///< written so far
   };
   /// What stands for a rank's GPU.
   GpuState& gpu(std::int32_t rank) { return gpus_[static_cast<std::size_t>(home(rank))]; }
@@ -162,27 +150,36 @@ class Cores {
   std::int64_t accept(std::int32_t id, std::int64_t now);
   std::int64_t operand_time(int rank, std::int64_t bytes) const;
   std::int64_t flag_time(int rank) const;
-  void take_effect(std::int32_t id, std::int64_t now);
+  void take_effect(std::int32_t id, std::int64_t now, std::int64_t done);
   std::int32_t make_write_back(int rank, std::int32_t line);
   std::int64_t through_memory(Request& request, std::int64_t now);
-  void apply_flag(Request& request, std::int64_t now);
+  void apply_flag(Request& request, std::int64_t now, std::int64_t done);
   void add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, const Spent& cause,
                         std::int64_t now);
   void store_packet(Request& request, std::int64_t now);
   bool load_packet(std::int32_t id);
   std::int32_t slice_of(int rank, std::int32_t line) const;
   std::int32_t channel_of(int rank, std::int64_t line) const;
-  void sample_poll(Request& request, std::int64_t now);
+  void sample_poll(Request& request, std::int64_t now, std::int64_t done);
+
+  // --- cores_monitor.cc: what slices and the memory controller do for those who wait
+  bool goes_past_l2(const Request& request) const;
+  std::int64_t serve_flag_line(Request& request, std::int64_t now);
+  bool watch(const Request& request, std::int64_t done);
+  void stop_watching(const Request& request);
+  void notify(std::int32_t semaphore, const Request& cause, std::int64_t done);
+  bool awaits(const Watcher& watcher, std::int32_t semaphore) const;
+  bool holds(const Watcher& watcher) const;
+  std::int64_t use_log(std::int32_t id, std::int64_t time, bool from_memory);
+  std::int32_t make_log_access(std::int16_t rank, Intent intent);
+  std::int64_t wake(const Watcher& watcher, const Request& cause, std::int64_t time);
+  /// Nobody waits for its answer.
+  static bool ends_in_memory(const Request& request) {
+    return request.intent == Intent::write_back ||
+           (request.intent == Intent::wake && request.wave < 0);
+  }
 
   // --- cores_waves.cc: workgroups and wavefronts
-  struct Watched {
-    program::SemaphoreId id;
-    std::int64_t target;
-    bool consume, swap;
-    bool satisfied;
-    std::int64_t first_poll;
-    Cause cause;
-  };
   enum class Waiting : std::uint8_t {
     running,
     loads,
@@ -210,6 +207,8 @@ class Cores {
     std::int32_t step = 0;          ///< progress inside a primitive
     std::int32_t product_step = 0;  ///< posted computes passed
     Waiting waiting = Waiting::running;
+    std::int32_t wait = 0;   ///< the how-manieth
+    std::int64_t sleep = 0;  ///< fs: the next one of a back-off
     std::vector<Watched> watched;
   };
   struct Granularity {  ///< data bytes per iteration
@@ -252,20 +251,9 @@ class Cores {
     std::deque<ProductStep> steps;  ///< not ended, from number first_step
     std::int32_t first_step = 0;
     std::int32_t joining = -1;  ///< the last wavefront at a sync that waits for their end
-  };
-  /// What waits for a slot of its CU: a request, or the rest of an instruction.
-  struct Queued {
-    std::int32_t request = -1;
-    std::int32_t wave = 0;
-    std::int32_t rank = 0;  ///< whose memory; -1: of a multicast group
-    std::int32_t group = -1;
-    std::int64_t from = 0, to = 0;  ///< addresses that are left
-    std::int64_t packet_flag = 0;
-    std::int32_t again = 0;  ///< further instructions that touch the same lines
-    Intent intent = Intent::load;
-    bool last = false;
-    bool bypass_l1 = false;
-    std::int32_t product_step = 0;  ///< posted loads
+    Place place = Place::resident;
+    bool wanted = false;            ///< woken since it began to leave
+    std::int32_t state_moving = 0;  ///< requests for its state that are under way
   };
   struct Cu {
     std::int64_t issue_free = 0;
@@ -293,8 +281,30 @@ class Cores {
   bool fence(std::int32_t wave, bool system_scope, std::int64_t now);
   bool start_signal(std::int32_t wave, const Step& step, std::int64_t now);
   bool start_wait(std::int32_t wave, const Step& step, std::int64_t now);
-  void poll_round(std::int32_t wave, std::int64_t now);
+  void poll_round(std::int32_t wave, Look look, std::int64_t now);
   void poll_returned(std::int32_t id, std::int64_t now);
+  std::int64_t next_sleep(Wave& wave, int rank);
+  void wait_over(std::int32_t wave, std::int64_t accepted_at, std::int64_t now);
+
+  // --- cores_wait.cc: waits by monitor and SyncMon, line by line
+  machine::WaitPolicy policy(int rank) const { return machine_.model(rank).sync_wait; }
+  void wait_by_line(std::int32_t wave, std::int64_t now);
+  void look(std::int32_t wave, std::int32_t first, Look look, const Spent& spent, std::int64_t now);
+  void look_again(std::int32_t wave, std::int32_t first, std::int64_t now);
+  std::int32_t end_of_line(const Wave& wave, std::int32_t first) const;
+  bool line_satisfied(const Wave& wave, std::int32_t first) const;
+  void line_returned(std::int32_t id, std::int64_t now);
+  void woken(std::int32_t id, std::int64_t now);
+
+  // --- cores_switch.cc: workgroups switched out and in
+  bool is_idle(const Workgroup& group) const;
+  void fell_asleep(std::int32_t group, std::int64_t now);
+  void make_room(int rank, std::int64_t now);
+  void give_room(int rank, const Spent& spent, bool newcomers_first, std::int64_t now);
+  void move_state(std::int32_t group, Intent intent, std::int64_t now);
+  void state_moved(std::int32_t group, const Spent& spent, std::int64_t now);
+  void want(std::int32_t group, std::int64_t now);
+  bool switch_in(std::int32_t group, std::int64_t now);
   bool arrive(std::int32_t wave, Step& step, std::int64_t now);
   static std::int32_t joined(const Workgroup& group, const Step& step);
   void release_sync(std::int32_t wave, const Step& step, std::int64_t now);
@@ -374,20 +384,9 @@ class Cores {
     std::int64_t warm_end = 0;
     Spent spent{};                             ///< at `end`
     std::deque<std::int32_t> blocked_kernels;  ///< with workgroups that found no room
-  };
-  struct Descriptor {
-    std::int32_t rank = 0;                    ///< that posted it,
-    std::int32_t workgroup = -1, queue = -1;  ///< by one of these
-    program::Span src, dst;
-    std::int64_t bytes = 0;
-    std::vector<program::SemaphoreId> semaphores;
-    bool remote = false;
-    bool injected = false;         ///< all of it is under way
-    std::int32_t target = 0;       ///< rank
-    std::int64_t undelivered = 0;  ///< packets that have not reached memory
-    std::int64_t unacknowledged = 0;
-    std::int64_t began = 0;
-    Spent spent{};
+    std::deque<std::int32_t> idle;             ///< workgroups that sleep, in their order
+    std::deque<std::int32_t> wanted;           ///< workgroups that are out and were woken
+    std::int32_t leaving = 0;                  ///< workgroups on their way out
   };
   struct Engine {  ///< a copy engine of a GPU, or a NIC
     std::int32_t server = 0;
@@ -447,7 +446,7 @@ class Cores {
     return static_cast<std::int32_t>(address >> line_shift_);
   }
   std::int32_t flag_line(std::int32_t semaphore) const {
-    return line_of(addresses_.end() + 8 * static_cast<std::int64_t>(semaphore));
+    return line_of(addresses_.end() + flag_spacing_ * static_cast<std::int64_t>(semaphore));
   }
 
   const machine::Machine& machine_;
@@ -476,6 +475,8 @@ class Cores {
   std::int64_t sector_ = 32;
   int line_shift_ = 7, sector_shift_ = 5;  ///< both are powers of two
   std::int32_t barrier_base_ = 0;          ///< semaphores of device barriers
+  std::int64_t flag_spacing_ = 8;
+  bool uncached_ = false, monitors_ = false;  ///< flags of some rank, waits of some rank
   std::unordered_map<std::uint64_t, std::vector<Plane>> planes_;
   int repetitions_ = 1;
   int ranks_done_ = 0;
@@ -483,15 +484,7 @@ class Cores {
   std::int64_t active_ = 0;  ///< requests and events that are not polls
   std::int64_t hops_ = 0;
   std::int64_t quiet_ = 0;  ///< events since `active_` became 0
-  struct Counters {
-    std::int64_t loads = 0, stores = 0, flags = 0, polls = 0, packet_retries = 0, remote_loads = 0,
-                 remote_stores = 0;
-    std::int64_t l1_hits = 0, l1_misses = 0, l2_hits = 0, l2_misses = 0, l2_write_backs = 0,
-                 msc_hits = 0, msc_misses = 0;
-    std::int64_t moved = 0;  ///< bytes of loads and stores of data, for tell()
-    std::int64_t hbm_read = 0, hbm_written = 0, injected = 0, delivered = 0, bursts = 0,
-                 credits_taken = 0, credits_returned = 0, multicasts = 0;
-  } counters_;
+  Counters counters_;
 };
 
 }  // namespace hemiola::sim

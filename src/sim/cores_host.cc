@@ -219,6 +219,7 @@ void Cores::dispatch(std::int32_t run, std::int64_t now) {
   const std::int32_t cu = find_cu(state, model, threads);
   if (cu < 0) {
     state.blocked_kernels.push_back(run);
+    if (monitors_) make_room(kernel.rank, now);
     return;
   }
   state.next_cu = (cu + 1) % static_cast<std::int32_t>(model.cu_count);
@@ -272,12 +273,7 @@ void Cores::workgroup_done(std::int32_t id, const Spent& spent, std::int64_t now
   cu.threads -= group.threads;
   --cu.workgroups;
   ++kernels_[index(group.kernel)].done;
-  if (!state.blocked_kernels.empty()) {
-    const std::int32_t run = state.blocked_kernels.front();
-    state.blocked_kernels.pop_front();
-    kernels_[index(run)].spent = spent;  // its next workgroup waited for this one
-    dispatch(run, now);
-  }
+  give_room(group.rank, spent, false, now);
   kernel_maybe_done(group.kernel, spent, now);
 }
 

@@ -49,6 +49,7 @@ std::int32_t& Cores::unacknowledged(Workgroup& group, std::int32_t epoch) {
 }
 
 void Cores::account(Request& request) {
+  if (request.intent == Intent::state_load || request.intent == Intent::state_store) return;
   if (request.intent != Intent::poll && request.intent != Intent::flag)
     counters_.moved += request.bytes;
   if (is_load(request.intent)) {
@@ -201,6 +202,15 @@ void Cores::complete(std::int32_t id, std::int64_t now) {
       free_slot(cu, true, request.spent, now);
       poll_returned(id, now);
       return;
+    case Intent::wake:
+      woken(id, now);
+      return;
+    case Intent::state_load:
+    case Intent::state_store:
+      free_slot(cu, is_load(request.intent), request.spent, now);
+      state_moved(wave.workgroup, request.spent, now);
+      release(id);
+      return;
     default:
       free_slot(cu, false, request.spent, now);
       acknowledged(request, now);
@@ -220,6 +230,7 @@ void Cores::charge_return(Spent& spent, int rank, std::int64_t fs) const {
 void Cores::start_polling(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
   ++counters_.packet_retries;
+  if (request.target != request.source) ++counters_.remote_retries;
   counters_.moved -= request.bytes;
   if (!request.polling) {
     request.polling = true;

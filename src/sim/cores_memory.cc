@@ -76,14 +76,19 @@ std::int64_t Cores::accept(std::int32_t id, std::int64_t now) {
   const std::int64_t ready = departure + layout.model.l2_latency.fs;
   request.spent.charge(Reason::l2, layout.model.l2_latency.fs);
   request.accepted = ++gpu(rank).accepted;
-  take_effect(id, now);
+  take_effect(id, now, ready);
   return ready;
 }
 
-// Values of flags and packets change and are read when a slice accepts a request.
-void Cores::take_effect(std::int32_t id, std::int64_t now) {
+// Values of flags and packets change and are read when a slice accepts a request, of uncached flags
+// when the memory controller does. The slice is done with it at `done`.
+void Cores::take_effect(std::int32_t id, std::int64_t now, std::int64_t done) {
   Request& request = requests_[index(id)];
   request.stage = Stage::memory;
+  if (uncached_ && goes_past_l2(request)) {
+    request.uncached = true;
+    return;
+  }
   if (request.detail >= 0) detail(request).accepted_at = now;
   const bool store = request.intent == Intent::store || request.intent == Intent::member_store;
   if (request.target != request.source &&
@@ -91,8 +96,8 @@ void Cores::take_effect(std::int32_t id, std::int64_t now) {
     counters_.delivered += request.bytes;
   }
   if (request.intent == Intent::burst && !request.reads_source) delivered(request, now);
-  if (request.intent == Intent::flag) apply_flag(request, now);
-  if (request.intent == Intent::poll) sample_poll(request, now);
+  if (request.intent == Intent::flag) apply_flag(request, now, done);
+  if (request.intent == Intent::poll) sample_poll(request, now, done);
   if (request.packet) {
     if (store) {
       store_packet(request, now);
@@ -123,12 +128,24 @@ std::int64_t Cores::through_memory(Request& request, std::int64_t now) {
   GpuState& gpu = this->gpu(rank);
   const std::int32_t channel = channel_of(rank, request.line);
   const std::int32_t base = fabric_.gpu_base[index(rank)];
-  const bool read = is_load(request.intent) || request.reads_source;
+  const bool read =
+      is_load(request.intent) || request.reads_source || request.intent == Intent::wake;
+  std::int64_t time = now;
+  if (request.uncached) {
+    time = serve_flag_line(request, now);
+    if (request.look == Look::arm) return time;
+  }
   if (request.intent != Intent::burst) {
     // The L2 fetches whole lines; without an L2 only the sectors that were asked for.
-    request.carried = gpu.l2.exists() ? static_cast<std::int32_t>(line_size_) : request.bytes;
+    const bool line = gpu.l2.exists() && !request.uncached && !request.logged;
+    request.carried = line ? static_cast<std::int32_t>(line_size_) : request.bytes;
   }
-  std::int64_t time = now;
+  if (request.intent == Intent::poll || (request.packet && request.polling)) {
+    ++counters_.memory.flag;
+    if (request.look != Look::first || request.packet) ++counters_.memory.poll;
+  } else if (is_load(request.intent) && request.intent != Intent::state_load) {
+    ++counters_.memory.data;
+  }
   bool hit = false;
   if (gpu.msc.exists()) {
     time = serve(base + layout.msc + channel, request, time) + layout.model.msc_latency.fs;
@@ -159,10 +176,11 @@ std::int64_t Cores::through_memory(Request& request, std::int64_t now) {
 
 // --- Flags. Values change when the slice accepts the update; polls sample when it accepts them.
 
-void Cores::apply_flag(Request& request, std::int64_t now) {
+void Cores::apply_flag(Request& request, std::int64_t now, std::int64_t done) {
   const Detail& flag = detail(request);
   add_to_semaphore(gpu(request.target).semaphores[index(flag.semaphore)], flag.increment,
                    request.spent, now);
+  if (monitors_) notify(flag.semaphore, request, done);
 }
 
 void Cores::add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, const Spent& cause,
@@ -181,7 +199,11 @@ void Cores::add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, 
   if (!semaphore.queues.empty()) wake_queues(semaphore, cause, now);
 }
 
-void Cores::sample_poll(Request& request, std::int64_t now) {
+void Cores::sample_poll(Request& request, std::int64_t now, std::int64_t done) {
+  if (request.look == Look::arm) {
+    request.ready = watch(request, done);
+    return;
+  }
   Wave& wave = waves_[index(request.wave)];
   for (std::size_t w = index(request.epoch); w < wave.watched.size(); ++w) {
     Watched& watched = wave.watched[w];
@@ -195,6 +217,14 @@ void Cores::sample_poll(Request& request, std::int64_t now) {
     if (!watched.swap) continue;
     quiet_ = 0;  // somebody who spins may go on
     add_to_semaphore(semaphore, 1, request.spent, now);
+    if (monitors_) notify(watched.id.index, request, done);
+  }
+  if (!monitors_) return;
+  const bool all = line_satisfied(wave, request.epoch);
+  if (policy(request.source) == machine::WaitPolicy::syncmon) {
+    if (!all) watch(request, done);
+  } else if (all && request.look == Look::recheck) {
+    stop_watching(request);
   }
 }
 

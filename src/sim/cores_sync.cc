@@ -86,54 +86,67 @@ bool Cores::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
     SemaphoreState& state = gpu(watched.id.rank).semaphores[index(watched.id.index)];
     if (state.value < watched.target) state.watches.push_back({id, static_cast<std::int32_t>(w)});
   }
-  poll_round(id, now);
+  wave.sleep = machine_.model(own).sync_backoff_start.fs;
+  ++wave.wait;
+  if (monitors_ && policy(own) >= machine::WaitPolicy::monitor) {
+    wait_by_line(id, now);
+  } else {
+    poll_round(id, Look::first, now);
+  }
   return true;
 }
 
 // One load instruction: a request for each distinct line that holds a flag not seen yet.
-void Cores::poll_round(std::int32_t id, std::int64_t now) {
+void Cores::poll_round(std::int32_t id, Look look, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   wave.waiting = Waiting::poll;
-  wave.in_flight = 1;
-  const std::vector<Watched>& watched = wave.watched;
-  for (std::size_t w = 0; w < watched.size();) {
-    const std::size_t first = w;
-    const program::SemaphoreId flag = watched[first].id;
-    const std::int32_t line = flag_line(flag.index);
-    bool satisfied = true;
-    for (; w < watched.size() && watched[w].id.rank == flag.rank &&
-           flag_line(watched[w].id.index) == line;
-         ++w)
-      satisfied = satisfied && watched[w].satisfied;
-    if (satisfied) continue;
-    ++counters_.polls;
+  wave.in_flight = 1;  // held until all are issued
+  const auto count = static_cast<std::int32_t>(wave.watched.size());
+  for (std::int32_t first = 0; first < count; first = end_of_line(wave, first)) {
+    if (line_satisfied(wave, first)) continue;
     ++wave.in_flight;
-    const std::int32_t request_id = make_request(id, Intent::poll, flag.rank, line, sector_);
-    Request& request = requests_[index(request_id)];
-    request.epoch = static_cast<std::int32_t>(first);
-    add_detail(request);
-    issue(request_id, now);
+    this->look(id, first, look, wave.spent, now);
   }
   if (--wave.in_flight == 0) run_wave(id, now);
 }
 
 void Cores::poll_returned(std::int32_t id, std::int64_t now) {
   const Request& request = requests_[index(id)];
-  const std::int32_t wave_id = request.wave, source = request.source, cu = request.cu;
+  const std::int32_t wave_id = request.wave, source = request.source;
+  if (monitors_ && policy(source) >= machine::WaitPolicy::monitor) {
+    line_returned(id, now);
+    return;
+  }
   const std::int64_t accepted_at = detail(request).accepted_at;
   Wave& wave = waves_[index(wave_id)];
   if (--wave.in_flight == 0) wave.spent = request.spent;
   release(id);
   if (wave.in_flight > 0) return;
-  const machine::GpuModel& model = machine_.model(source);
   const bool all = std::all_of(wave.watched.begin(), wave.watched.end(),
                                [](const Watched& w) { return w.satisfied; });
   if (!all) {
-    const std::int64_t interval = std::max<std::int64_t>(1, model.sync_poll_interval.fs);
+    const std::int64_t interval = next_sleep(wave, source);
     wave.spent.charge(Reason::poll, interval);
     push(now + interval, kWave, wave_id, 1, wave.tag);
     return;
   }
+  wait_over(wave_id, accepted_at, now);
+}
+
+// From a poll's return to the next one.
+std::int64_t Cores::next_sleep(Wave& wave, int rank) {
+  const machine::GpuModel& model = machine_.model(rank);
+  const std::int64_t interval = std::max<std::int64_t>(1, model.sync_poll_interval.fs);
+  if (model.sync_wait == machine::WaitPolicy::spin) return interval;
+  const std::int64_t sleep = std::min(wave.sleep, model.sync_backoff_limit.fs);
+  wave.sleep = 2 * sleep;
+  return interval + sleep;
+}
+
+// All flags are there; a slice accepted the last look at `accepted_at`.
+void Cores::wait_over(std::int32_t id, std::int64_t accepted_at, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  const Workgroup& group = groups_[index(wave.workgroup)];
   // The flag that came last, if it came after the first look at it, is the reason for the wait.
   const Watched* latest = nullptr;
   for (const Watched& watched : wave.watched) {
@@ -144,11 +157,11 @@ void Cores::poll_returned(std::int32_t id, std::int64_t now) {
     wave.spent = latest->cause.spent;
     const std::int64_t seen = std::max(latest->cause.time, accepted_at);
     wave.spent.charge(Reason::poll, seen - latest->cause.time);
-    charge_return(wave.spent, source, now - seen);
+    charge_return(wave.spent, group.rank, now - seen);
   }
   const Step& step = *step_of(wave);
-  if (step.primitive.acquire) ranks_[index(source)].cus[index(cu)].l1.clear();
-  run_wave(wave_id, now);
+  if (step.primitive.acquire) ranks_[index(group.rank)].cus[index(group.cu)].l1.clear();
+  run_wave(id, now);
 }
 
 }  // namespace hemiola::sim

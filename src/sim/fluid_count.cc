@@ -130,7 +130,8 @@ class Counter {
     by_class_[index(fold_.link_class(link))].add(size, count);
   }
   std::int64_t flag_line(std::int32_t semaphore) const {
-    return (addresses_.end() + 8 * static_cast<std::int64_t>(semaphore)) / line_;
+    const std::int64_t spacing = machine_.model(0).sync_flag_spacing.count;
+    return (addresses_.end() + spacing * static_cast<std::int64_t>(semaphore)) / line_;
   }
 
   const machine::Machine& machine_;

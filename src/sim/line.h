@@ -102,6 +102,8 @@ class Line : public Cores {
             std::uint32_t tag = 0) override;
   void depart(std::int32_t id, std::int64_t departure) override;
   void leave(std::int32_t id, std::int64_t now) override;
+  void answer_at(std::int32_t id, std::int64_t time) override;
+  void to_memory(std::int32_t id, std::int64_t time) override;
   bool waits_in_vain(std::int32_t wave) const override;
 
   // --- line.cc: rounds

@@ -122,7 +122,7 @@ void Line::run_slices(int rank, std::int64_t round) {
     request.spent.charge(Reason::l2, ready - now);
     request.accepted = ++state.accepted;
     if (request.takes) {
-      take_effect(id, now);
+      take_effect(id, now, ready);
     } else if (!request.local && request.intent == Intent::store) {
       counters_.delivered += std::int64_t{request.size} << sector_shift_;
     }
@@ -135,8 +135,9 @@ void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t rea
   Request& request = requests_[index(id)];
   Gpu& gpu = stages_[index(rank)];
   GpuState& state = gpus_[index(rank)];
-  const bool writes = request.intent == Intent::store || request.intent == Intent::flag;
-  if (!state.l2.exists()) {
+  const bool writes = request.intent == Intent::store || request.intent == Intent::flag ||
+                      request.intent == Intent::state_store;
+  if (!state.l2.exists() || request.uncached) {
     gpu.memory.push({ready, 0, id});
     return;
   }
@@ -201,11 +202,11 @@ void Line::run_memory(int rank, std::int64_t round) {
     const std::int32_t id = arrival.id;
     Request& request = requests_[index(id)];
     const std::int64_t time = through_memory(request, arrival.time);
-    if (request.intent == Intent::write_back) {
+    if (ends_in_memory(request)) {
       release(id);
       continue;
     }
-    const bool fills = cached && is_load(request.intent);
+    const bool fills = cached && is_load(request.intent) && !request.uncached;
     answer(rank, id, time);
     if (!fills) continue;
     Fill& fill = *gpu.fills.find(request.line);
@@ -236,6 +237,18 @@ void Line::answer(int rank, std::int32_t id, std::int64_t now) {
     request.spent.charge(Reason::noc, latency);
     gpu.done.push({now + latency, gpu.home_slices + static_cast<std::uint32_t>(request.cu), id});
   }
+}
+
+void Line::answer_at(std::int32_t id, std::int64_t time) {
+  Request& request = requests_[index(id)];
+  request.local = request.target == request.source;
+  answer(home(request.target), id, time);
+}
+
+void Line::to_memory(std::int32_t id, std::int64_t time) {
+  Request& request = requests_[index(id)];
+  request.local = request.target == request.source;
+  stages_[index(home(request.target))].memory.push({time, 0, id});
 }
 
 // --- Merges on chip.

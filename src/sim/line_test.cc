@@ -45,6 +45,51 @@ TEST(Line, gives_the_reference_result_on_1000_random_programs_and_machines) {
   EXPECT_GT(taken, 1000);
 }
 
+/// How wavefronts wait, and few places for workgroups where all can leave them.
+Settings any_waits(bool switched) {
+  const std::vector<std::string> times = {"1 fs", "13 ns", "411 ns"};
+  Settings settings = {
+      {"gpu.sync.wait",
+       switched ? "syncmon" : one_of<std::string>({"spin", "backoff", "monitor", "syncmon"})},
+      {"gpu.sync.uncached", one_of<std::string>({"true", "false"})},
+      {"gpu.sync.flag_spacing", one_of<std::string>({"8 B", "64 B", "128 B"})},
+      {"gpu.sync.line_time", one_of(times)},
+      {"gpu.sync.backoff_start", one_of(times)},
+      {"gpu.sync.backoff_limit", one_of<std::string>({"20 ns", "2 us"})},
+      {"gpu.sync.monitor_entries", one_of<std::string>({"0", "1", "16"})},
+      {"gpu.sync.wake_latency", one_of(times)},
+      {"gpu.sync.handover_time", one_of(times)},
+      {"gpu.sync.thread_state", one_of<std::string>({"1 B", "100 B"})}};
+  if (switched) settings.emplace_back("gpu.cu.max_workgroups", "1");
+  return settings;
+}
+
+TEST(Line, gives_the_reference_result_however_wavefronts_wait) {
+  int taken = 0;
+  std::int64_t switches = 0;
+  EXPECT_TRUE(rc::check("equal", [&] {
+    for (int i = 0; i < 4; ++i) {
+      machine::Machine machine = any_machine(Queues::none);
+      const bool switched = between(0, 1) == 0;
+      for (const auto& [name, value] : any_waits(switched)) machine.set(name, value);
+      if (switched) machine.set("gpu.cu.count", "1");
+      program::Program program = switched ? any_exchange(machine) : any_program(machine);
+      if (program.name == "test") program.groups.clear();  // which none of its operations uses
+      const Options options = any_options(program.ranks);
+      if (!Line::refuses(machine, program, options).empty()) continue;
+      ++taken;
+      const std::string difference = compare(machine, program, options);
+      if (!difference.empty())
+        RC_FAIL(machine.name + " " + program.name + " " + std::to_string(program.size.count) +
+                ": " + difference);
+      if (switched)
+        switches += simulate(machine, program, options).counters.at("waits.switched_in");
+    }
+  }));
+  EXPECT_GT(taken, 200);
+  EXPECT_GT(switches, 100);
+}
+
 /// Programs on machines as they are shipped: caches, many CUs, switches, links that GPUs share.
 struct Shipped {
   const char* program;

@@ -20,6 +20,8 @@ class Reference : public Cores {
             std::uint32_t tag = 0) override;
   void depart(std::int32_t id, std::int64_t departure) override;
   void leave(std::int32_t id, std::int64_t now) override;
+  void answer_at(std::int32_t id, std::int64_t time) override { reply(id, time); }
+  void to_memory(std::int32_t id, std::int64_t time) override { push(time, kMemory, id); }
   void push_answer(std::int64_t time, std::int32_t id, EventKind kind, std::uint32_t tag);
   void handle(const Event& event);
   void prefetch() const;

@@ -27,8 +27,8 @@ void Reference::look_up(std::int32_t id, std::int64_t ready) {
   GpuState& gpu = this->gpu(request.target);
   LineMap<Pending>& on_their_way = pending_[index(home(request.target))];
   const bool writes = request.intent == Intent::store || request.intent == Intent::member_store ||
-                      request.intent == Intent::flag;
-  if (!gpu.l2.exists()) {
+                      request.intent == Intent::flag || request.intent == Intent::state_store;
+  if (!gpu.l2.exists() || request.uncached) {
     push(ready, kMemory, id);
     return;
   }
@@ -94,9 +94,10 @@ void Reference::at_memory(std::int32_t id, std::int64_t now) {
   }
   const bool read = is_load(request.intent) || request.reads_source;
   const std::int64_t time = through_memory(request, now);
-  if (request.intent == Intent::write_back) {
+  if (ends_in_memory(request)) {
     release(id);
-  } else if (read && request.intent != Intent::burst && this->gpu(rank).l2.exists()) {
+  } else if (read && request.intent != Intent::burst && !request.uncached &&
+             this->gpu(rank).l2.exists()) {
     push(time, kFill, id);
   } else {
     reply(id, time);

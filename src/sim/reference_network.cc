@@ -251,6 +251,11 @@ void Reference::admit(std::int32_t server, std::int64_t now) {
 // Replication: a store goes to every member, a load asks every member.
 void Reference::at_switch(std::int32_t id, std::int64_t now) {
   ++counters_.multicasts;
+  if (requests_[index(id)].intent == Intent::multicast_load) {
+    ++counters_.multicast_loads;
+    counters_.member_loads +=
+        std::ssize(program_.groups[index(detail(requests_[index(id)]).group)]);
+  }
   if (requests_[index(id)].in_link >= 0)
     leave_buffer(requests_[index(id)], now);  // replicated at once
   const std::int32_t group = detail(requests_[index(id)]).group;

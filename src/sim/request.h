@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "program/primitive.h"
 #include "sim/fabric.h"
 #include "sim/spent.h"
 
@@ -21,12 +23,24 @@ enum class Intent : std::uint8_t {
   multicast_store,
   member_load,
   member_store,
-  write_back
+  write_back,
+  wake,         ///< of a slice, to a wavefront that sleeps
+  state_store,  ///< of a workgroup that is switched out,
+  state_load    ///< and in again
+};
+
+/// Of a poll.
+enum class Look : std::uint8_t {
+  first,
+  again,
+  arm,     ///< not at the flag: the slice is to monitor its line
+  recheck  ///< after that
 };
 
 constexpr bool is_load(Intent intent) {
   return intent == Intent::load || intent == Intent::posted_load || intent == Intent::poll ||
-         intent == Intent::multicast_load || intent == Intent::member_load;
+         intent == Intent::multicast_load || intent == Intent::member_load ||
+         intent == Intent::state_load;
 }
 
 /// Where a request is on its way; the names follow a remote load.
@@ -63,6 +77,10 @@ struct alignas(64) Request {
   bool local : 1 = true;          ///< line engine: to the memory of its own GPU
   bool takes : 1 = false;         ///< line engine: a flag, poll or packet, see Cores::take_effect()
 
+  Look look = Look::first;    ///< polls
+  bool uncached : 1 = false;  ///< a flag or poll that goes past the L2
+  bool logged : 1 = false;    ///< an access to a monitor's log: less than a line
+
   const Hop* hops = nullptr;   ///< of the present leg
   std::int64_t queued_at = 0;  ///< entered an explicit queue
   std::int32_t base = 0;       ///< first server that they count from
@@ -76,8 +94,8 @@ struct alignas(64) Request {
   std::int32_t in_link = -1;  ///< holds a receive buffer slot of this link's server
   std::int32_t wave = -1;     ///< issuing wavefront
   std::int32_t detail = -1;   ///< its Detail, where it has one
-  std::int32_t epoch = 0;  ///< stores: syncs the wavefront had passed; posted loads: step; polls:
-                           ///< the first flag of the line that its wavefront watches
+  std::int32_t epoch = 0;     ///< stores: syncs the wavefront had passed; posted loads: step; polls
+                           ///< and wake-ups: the first flag of the line that its wavefront watches
   std::int32_t next_pending = -1;  ///< next request that waits for the same line
 
   /// What does not get a value whenever a request is made. Its attribution was given back.
@@ -85,7 +103,8 @@ struct alignas(64) Request {
     hop = 0;
     in_link = wave = detail = next_pending = -1;
     route = epoch = 0;
-    volatile_ = last_store = packet = polling = reads_source = false;
+    volatile_ = last_store = packet = polling = reads_source = uncached = logged = false;
+    look = Look::first;
     ready = true;
   }
   void follow(const Leg& leg, std::int32_t first_server) {
@@ -125,6 +144,36 @@ struct alignas(64) Detail {
   std::int32_t descriptor = -1;        ///< bursts
   std::int32_t engine = -1;            ///< bursts, flags of engines: the issuing engine
   std::int16_t destination_slice = 0;  ///< bursts
+  std::int32_t wait = 0;               ///< polls, wake-ups: the how-manieth of the wavefront
+};
+
+/// What waits for a slot of its CU: a request, or the rest of an instruction.
+struct Queued {
+  std::int32_t request = -1;
+  std::int32_t wave = 0;
+  std::int32_t rank = 0;  ///< whose memory; -1: of a multicast group
+  std::int32_t group = -1;
+  std::int64_t from = 0, to = 0;  ///< addresses that are left
+  std::int64_t packet_flag = 0;
+  std::int32_t again = 0;  ///< further instructions that touch the same lines
+  Intent intent = Intent::load;
+  bool last = false;
+  bool bypass_l1 = false;
+  std::int32_t product_step = 0;  ///< posted loads
+};
+struct Descriptor {
+  std::int32_t rank = 0;                    ///< that posted it,
+  std::int32_t workgroup = -1, queue = -1;  ///< by one of these
+  program::Span src, dst;
+  std::int64_t bytes = 0;
+  std::vector<program::SemaphoreId> semaphores;
+  bool remote = false;
+  bool injected = false;         ///< all of it is under way
+  std::int32_t target = 0;       ///< rank
+  std::int64_t undelivered = 0;  ///< packets that have not reached memory
+  std::int64_t unacknowledged = 0;
+  std::int64_t began = 0;
+  Spent spent{};
 };
 
 }  // namespace hemiola::sim

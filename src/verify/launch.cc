@@ -132,11 +132,13 @@ void Interpreter::dispatch(int rank) {
   }
 }
 
-/// Takes the compute unit with the fewest threads; without a machine there is always room.
+/// Takes the compute unit with the fewest threads; without a machine there is always room, and so
+/// there is where workgroups that wait leave their places (SyncMon).
 bool Interpreter::place(int rank, Workgroup& workgroup) {
   std::vector<ComputeUnit>& units = ranks_[static_cast<std::size_t>(rank)].compute_units;
   if (units.empty()) return true;
   const machine::GpuModel& model = program_.machine->model(rank);
+  if (model.sync_wait == machine::WaitPolicy::syncmon) return true;
   const auto best = std::min_element(
       units.begin(), units.end(),
       [](const ComputeUnit& a, const ComputeUnit& b) { return a.threads < b.threads; });

@@ -318,6 +318,9 @@ TEST(Verify, workgroups_that_do_not_fit_on_the_machine_are_named) {
   const Proof proof = check(program);
   EXPECT_EQ(proof.verdict, Verdict::deadlock);
   EXPECT_THAT(proof.summary, HasSubstr("not all workgroups fit"));
+  small.models[0].sync_wait = machine::WaitPolicy::syncmon;  // who waits makes room
+  EXPECT_EQ(check(program).verdict, Verdict::proven);
+  small.models[0].sync_wait = machine::WaitPolicy::spin;
   small.models[0].cu_count = 2;
   EXPECT_EQ(check(program).verdict, Verdict::proven);
 }

@@ -1,0 +1,144 @@
+// Cores: SyncMon's workgroups leave their CU while all their wavefronts sleep, if others want the
+// place, and come back when woken. Their state is stored and loaded like other data.
+
+#include <algorithm>
+
+#include "sim/cores.h"
+
+namespace hemiola::sim {
+namespace {
+
+/// Lines behind flags and log that hold states.
+constexpr std::int32_t kFirstStateLine = 1 << 17;
+constexpr std::int64_t kStateLines = 1 << 19;
+
+}  // namespace
+
+bool Cores::is_idle(const Workgroup& group) const {
+  if (!group.steps.empty()) return false;
+  bool sleeps = false;
+  for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
+    const Wave& wave = waves_[index(w)];
+    if (wave.waiting == Waiting::sync || wave.waiting == Waiting::finished) continue;
+    if (wave.waiting != Waiting::poll) return false;
+    const auto count = static_cast<std::int32_t>(wave.watched.size());
+    for (std::int32_t first = 0; first < count; first = end_of_line(wave, first)) {
+      if (!wave.watched[index(first)].asleep && !line_satisfied(wave, first)) return false;
+    }
+    sleeps = true;
+  }
+  return sleeps;
+}
+
+// A line of one of its wavefronts did.
+void Cores::fell_asleep(std::int32_t id, std::int64_t now) {
+  const Workgroup& group = groups_[index(id)];
+  if (policy(group.rank) != machine::WaitPolicy::syncmon || !is_idle(group)) return;
+  ranks_[index(group.rank)].idle.push_back(id);
+  make_room(group.rank, now);
+}
+
+// For workgroups that have no place: those that sleep leave, who has slept longest first.
+void Cores::make_room(int rank, std::int64_t now) {
+  RankState& state = ranks_[index(rank)];
+  while (!state.idle.empty() &&
+         index(state.leaving) < state.blocked_kernels.size() + state.wanted.size()) {
+    const std::int32_t id = state.idle.front();
+    state.idle.pop_front();
+    ++state.leaving;
+    ++counters_.switched_out;
+    groups_[index(id)].place = Place::leaving;
+    groups_[index(id)].wanted = false;
+    move_state(id, Intent::state_store, now);
+  }
+}
+
+// Somebody has left a CU.
+void Cores::give_room(int rank, const Spent& spent, bool newcomers_first, std::int64_t now) {
+  RankState& state = ranks_[index(rank)];
+  const bool newcomers = !state.blocked_kernels.empty();
+  if (!state.wanted.empty() && !(newcomers && newcomers_first) &&
+      switch_in(state.wanted.front(), now)) {
+    state.wanted.pop_front();
+    return;
+  }
+  if (!newcomers) return;
+  const std::int32_t run = state.blocked_kernels.front();
+  state.blocked_kernels.pop_front();
+  kernels_[index(run)].spent = spent;  // its next workgroup waited for this one
+  dispatch(run, now);
+}
+
+void Cores::move_state(std::int32_t id, Intent intent, std::int64_t now) {
+  Workgroup& group = groups_[index(id)];
+  const machine::GpuModel& model = machine_.model(group.rank);
+  const auto lines_of = [&](std::int64_t threads) {
+    return (threads * model.sync_thread_state.count + line_size_ - 1) / line_size_;
+  };
+  const std::int64_t lines = lines_of(group.threads);
+  const std::int64_t first = group.index * lines_of(model.cu_max_threads);
+  const std::int32_t base = flag_line(barrier_base_ + program_.barriers) + kFirstStateLine;
+  group.state_moving = static_cast<std::int32_t>(lines);
+  counters_.state_requests += lines;
+  for (std::int64_t l = 0; l < lines; ++l) {
+    const auto line = static_cast<std::int32_t>((first + l) % kStateLines);
+    const std::int32_t request =
+        make_request(group.first_wave, intent, group.rank, base + line, line_size_);
+    requests_[index(request)].spent.charge_until(Reason::poll, now);
+    issue(request, now);
+  }
+}
+
+void Cores::state_moved(std::int32_t id, const Spent& spent, std::int64_t now) {
+  Workgroup& group = groups_[index(id)];
+  if (--group.state_moving > 0) return;
+  RankState& state = ranks_[index(group.rank)];
+  if (group.place == Place::leaving) {
+    group.place = Place::out;
+    --state.leaving;
+    Cu& cu = state.cus[index(group.cu)];
+    cu.threads -= group.threads;
+    --cu.workgroups;
+    if (group.wanted) state.wanted.push_back(id);
+    give_room(group.rank, spent, true, now);
+    make_room(group.rank, now);
+    return;
+  }
+  group.place = Place::resident;
+  for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
+    Wave& wave = waves_[index(w)];
+    if (wave.waiting != Waiting::poll) continue;
+    const auto count = static_cast<std::int32_t>(wave.watched.size());
+    for (std::int32_t first = 0; first < count; first = end_of_line(wave, first)) {
+      if (wave.watched[index(first)].asleep && wave.watched[index(first)].woken)
+        look_again(w, first, now);
+    }
+  }
+}
+
+// It was woken while it is not on a CU.
+void Cores::want(std::int32_t id, std::int64_t now) {
+  Workgroup& group = groups_[index(id)];
+  if (group.place == Place::returning || std::exchange(group.wanted, true)) return;
+  if (group.place == Place::leaving) return;
+  if (switch_in(id, now)) return;
+  ranks_[index(group.rank)].wanted.push_back(id);
+  make_room(group.rank, now);
+}
+
+// False: no CU has room for it.
+bool Cores::switch_in(std::int32_t id, std::int64_t now) {
+  Workgroup& group = groups_[index(id)];
+  RankState& state = ranks_[index(group.rank)];
+  const std::int32_t cu = find_cu(state, machine_.model(group.rank), group.threads);
+  if (cu < 0) return false;
+  group.cu = cu;
+  state.cus[index(cu)].threads += group.threads;
+  ++state.cus[index(cu)].workgroups;
+  group.place = Place::returning;
+  ++counters_.switched_in;
+  move_state(id, Intent::state_load, now);
+  return true;
+}
+
+}  // namespace hemiola::sim

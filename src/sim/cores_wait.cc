@@ -1,0 +1,138 @@
+// Cores: waits by monitor and SyncMon. Each line of flags goes its own way: looked at, monitored,
+// slept over, woken, looked at again.
+
+#include <algorithm>
+
+#include "sim/cores.h"
+
+namespace hemiola::sim {
+
+using machine::WaitPolicy;
+
+void Cores::wait_by_line(std::int32_t id, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  wave.waiting = Waiting::poll;
+  wave.in_flight = 1;  // held until all are issued
+  const auto count = static_cast<std::int32_t>(wave.watched.size());
+  for (std::int32_t first = 0; first < count; first = end_of_line(wave, first)) {
+    ++wave.in_flight;
+    look(id, first, Look::first, wave.spent, now);
+  }
+  if (--wave.in_flight == 0) run_wave(id, now);
+}
+
+std::int32_t Cores::end_of_line(const Wave& wave, std::int32_t first) const {
+  const program::SemaphoreId flag = wave.watched[index(first)].id;
+  const std::int32_t line = flag_line(flag.index);
+  auto end = index(first);
+  while (end < wave.watched.size() && wave.watched[end].id.rank == flag.rank &&
+         flag_line(wave.watched[end].id.index) == line)
+    ++end;
+  return static_cast<std::int32_t>(end);
+}
+
+bool Cores::line_satisfied(const Wave& wave, std::int32_t first) const {
+  const auto begin = wave.watched.begin();
+  return std::all_of(begin + first, begin + end_of_line(wave, first),
+                     [](const Watched& watched) { return watched.satisfied; });
+}
+
+// A request to the line of a flag; the wavefront's time so far is `spent`.
+void Cores::look(std::int32_t id, std::int32_t first, Look look, const Spent& spent,
+                 std::int64_t now) {
+  const Wave& wave = waves_[index(id)];
+  const program::SemaphoreId flag = wave.watched[index(first)].id;
+  const std::int32_t request_id =
+      make_request(id, Intent::poll, flag.rank, flag_line(flag.index), sector_);
+  Request& request = requests_[index(request_id)];
+  request.spent = spent;
+  request.epoch = first;
+  request.look = look;
+  add_detail(request).wait = wave.wait;
+  if (look == Look::arm) {
+    ++counters_.arms;
+  } else {
+    const std::int64_t first_look = look == Look::first ? 1 : 0;
+    const bool remote = request.target != request.source;
+    ++counters_.polls;
+    counters_.first_looks += first_look;
+    counters_.remote_polls += remote ? 1 : 0;
+    counters_.remote_first_looks += remote ? first_look : 0;
+    if (uncached_ && goes_past_l2(request)) {
+      ++counters_.past_l2.flag;
+      counters_.past_l2.poll += 1 - first_look;
+    }
+  }
+  issue(request_id, now);
+}
+
+// After a sleep of its own, or back on a CU.
+void Cores::look_again(std::int32_t id, std::int32_t first, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  wave.watched[index(first)].asleep = wave.watched[index(first)].woken = false;
+  Spent spent = wave.spent;
+  spent.charge_until(Reason::poll, now);
+  look(id, first, Look::again, spent, now);
+}
+
+void Cores::line_returned(std::int32_t id, std::int64_t now) {
+  const Request& request = requests_[index(id)];
+  const std::int32_t wave_id = request.wave, first = request.epoch, source = request.source;
+  const Look looked = request.look;
+  const bool armed = request.ready;
+  const std::int64_t accepted_at = detail(request).accepted_at;
+  const Spent spent = request.spent;
+  release(id);
+  Wave& wave = waves_[index(wave_id)];
+  Watched& line = wave.watched[index(first)];
+  if (looked == Look::arm) {
+    line.refused = !armed;
+    look(wave_id, first, Look::recheck, spent, now);
+    return;
+  }
+  if (line_satisfied(wave, first)) {
+    if (--wave.in_flight > 0) return;
+    wave.spent = spent;
+    wait_over(wave_id, accepted_at, now);
+    return;
+  }
+  if (looked == Look::again && !line.refused) ++counters_.false_wakes;
+  if (policy(source) == WaitPolicy::monitor && looked != Look::recheck) {
+    look(wave_id, first, Look::arm, spent, now);
+  } else if (line.refused) {  // by back-off
+    push(now + next_sleep(wave, source), kWave, wave_id, 2 + first, wave.tag);
+  } else if (line.woken) {
+    line.woken = false;
+    look(wave_id, first, Look::again, spent, now);
+  } else {
+    line.asleep = true;
+    fell_asleep(wave.workgroup, now);
+  }
+}
+
+void Cores::woken(std::int32_t id, std::int64_t now) {
+  const Request& request = requests_[index(id)];
+  const std::int32_t wave_id = request.wave, first = request.epoch;
+  const std::int32_t wait = detail(request).wait;
+  const Spent spent = request.spent;
+  release(id);
+  Wave& wave = waves_[index(wave_id)];
+  // It may have seen the flag without it.
+  if (wave.waiting != Waiting::poll || wave.wait != wait || line_satisfied(wave, first)) return;
+  Watched& line = wave.watched[index(first)];
+  if (!line.asleep) {
+    line.woken = true;
+    return;
+  }
+  Workgroup& group = groups_[index(wave.workgroup)];
+  if (group.place != Place::resident) {
+    line.woken = true;
+    want(wave.workgroup, now);
+    return;
+  }
+  std::erase(ranks_[index(group.rank)].idle, wave.workgroup);
+  line.asleep = false;
+  look(wave_id, first, Look::again, spent, now);
+}
+
+}  // namespace hemiola::sim
