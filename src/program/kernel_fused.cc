@@ -262,6 +262,11 @@ std::int64_t collective_workgroups(const KernelArguments& arguments, std::int64_
   return std::clamp<std::int64_t>((bytes + kShare - 1) / kShare, 1, kMost);
 }
 
+int nth_peer(int ranks, std::int64_t workgroup, int i) {
+  if (i == ranks - 1) return 0;
+  return static_cast<int>((workgroup + i) % (ranks - 1)) + 1;
+}
+
 void write_all_to_all(FusedWriter& writer, const KernelArguments& arguments, std::int32_t result,
                       std::int32_t output, std::int64_t block_bytes) {
   const int n = writer.ranks();
@@ -271,7 +276,7 @@ void write_all_to_all(FusedWriter& writer, const KernelArguments& arguments, std
   for (std::int64_t w = 0; w < count; ++w) {
     writer.begin_workgroup();
     for (int i = 0; i < n; ++i) {
-      const int d = (i + 1) % n;  // the own block last
+      const int d = nth_peer(n, w, i);
       Op op{.kind = d == 0 ? OpKind::copy : OpKind::put,
             .channel = d == 0 ? Channel::none : Channel::memory};
       op.src = {writer.memory(own_rank(), result, writer.block(d, block_bytes, 0), block_bytes)};

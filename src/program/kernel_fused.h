@@ -98,6 +98,9 @@ std::int64_t size_of_parameter(const KernelArguments& arguments, const char* nam
 /// value / parts. Failure: it cannot be divided.
 std::int64_t divided(const KernelArguments& arguments, const char* name, std::int64_t value,
                      std::int64_t parts, const std::string& into);
+/// The distance of the i-th peer of a workgroup of a collective: workgroups begin with different
+/// ones, so that all links are used at once; the own rank (0) comes last.
+int nth_peer(int ranks, std::int64_t workgroup, int i);
 /// The kernel that is launched behind one that has left `result`, a block for each rank: every
 /// workgroup stores its share of each block where it belongs.
 void write_all_to_all(FusedWriter& writer, const KernelArguments& arguments, std::int32_t result,

@@ -164,7 +164,8 @@ class Writer {
         op.slices = static_cast<std::int32_t>(count);
         return op;
       };
-      for (int d = 1; d < n_; ++d) {
+      for (int i = 0; i < n_ - 1; ++i) {
+        const int d = nth_peer(n_, w, i);
         Op op{.kind = OpKind::put, .channel = Channel::memory};
         op.src = {writer_.memory(own_rank(), partial, writer_.block(d, chunk_, 0), chunk_)};
         op.dst = {
