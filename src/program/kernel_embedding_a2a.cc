@@ -35,7 +35,7 @@ class Writer {
 
   Program fused() {
     const Dealing dealing{n_, slices_ * slice_tiles_, workgroups_of(arguments_),
-                          own_first(arguments_)};
+                          order_of(arguments_)};
     const std::int32_t staging = writer_.buffer("staging", BufferKind::scratch, (n_ - 1) * block_);
     const auto ready = writer_.flags("slice", slices_);
     if (slice_tiles_ > 1) {
@@ -46,12 +46,13 @@ class Writer {
     writer_.begin_kernel("embedding + all-to-all", static_cast<int>(threads_of(arguments_)), 128);
     for (std::int64_t w = 0; w < dealing.workgroups; ++w) {
       writer_.begin_workgroup();
-      for (int position = 0; position < n_; ++position) {
+      for (int i = 0; i < n_; ++i) {
+        const int position = dealing.position(w, i);
         const std::int64_t group = dealing.group(position, w);
         if (group < 0) continue;
         const int d = dealing.distance(position);
-        for (std::int64_t i = 0; i < dealing.in_group(group); ++i) {
-          const std::int64_t tile = group + i * dealing.groups();
+        for (std::int64_t t = 0; t < dealing.in_group(group); ++t) {
+          const std::int64_t tile = group + t * dealing.groups();
           if (d == 0) {
             pool(tile, 0, output_, writer_.own_block(block_, tile * tile_ * row_));
           } else {
@@ -66,16 +67,18 @@ class Writer {
   }
 
   Program unfused() {
-    const Dealing dealing{n_, slices_ * slice_tiles_, workgroups_of(arguments_), true};
+    const Dealing dealing{n_, slices_ * slice_tiles_, workgroups_of(arguments_),
+                          Dealing::Order::own_first};
     const std::int32_t result = writer_.buffer("result", BufferKind::scratch, n_ * block_);
     writer_.begin_kernel("embedding", static_cast<int>(threads_of(arguments_)), 128);
     for (std::int64_t w = 0; w < dealing.workgroups; ++w) {
       writer_.begin_workgroup();
-      for (int position = 0; position < n_; ++position) {
+      for (int i = 0; i < n_; ++i) {
+        const int position = dealing.position(w, i);
         const std::int64_t group = dealing.group(position, w);
         const int d = dealing.distance(position);
-        for (std::int64_t i = 0; group >= 0 && i < dealing.in_group(group); ++i) {
-          const std::int64_t tile = group + i * dealing.groups();
+        for (std::int64_t t = 0; group >= 0 && t < dealing.in_group(group); ++t) {
+          const std::int64_t tile = group + t * dealing.groups();
           pool(tile, d, result, writer_.block(d, block_, tile * tile_ * row_));
         }
       }
@@ -175,7 +178,7 @@ KernelInfo info(const char* name, const char* description, bool fused,
                {"lookups", "32", {}, "rows that a bag adds up"},
                {"tile", "16", {}, "bags that a workgroup computes at a time"},
                {"slice", "64", {}, "bags that are sent at a time: a multiple of `tile`"}},
-              fused),
+              fused, false),
           .make = make,
           .by_size = false};
 }

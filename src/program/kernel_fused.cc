@@ -50,6 +50,11 @@ std::int64_t Dealing::group(int position, std::int64_t workgroup) const {
   return group < groups() ? group : -1;
 }
 
+int Dealing::position(std::int64_t workgroup, int i) const {
+  if (order != Order::spread || i == ranks - 1) return i;
+  return static_cast<int>((workgroup + i) % (ranks - 1));
+}
+
 FusedWriter::FusedWriter(const KernelArguments& arguments, Collective collective, DataType type,
                          Bytes unit, Bytes size)
     : unit_(unit.count), padded_(arguments.word("flags") == "padded") {
@@ -186,16 +191,17 @@ Program FusedWriter::finish(const KernelArguments& arguments) {
   return std::move(program_);
 }
 
-std::vector<plan::ParameterInfo> fused_parameters(std::vector<plan::ParameterInfo> own,
-                                                  bool fused) {
+std::vector<plan::ParameterInfo> fused_parameters(std::vector<plan::ParameterInfo> own, bool fused,
+                                                  bool spreads) {
   own.push_back({"dtype", "float16", {"float16", "bfloat16", "float32"}, "type of the elements"});
   own.push_back({"workgroups", "0", {}, "persistent workgroups; 0: one per compute unit"});
   own.push_back({"threads", "256", {}, "per workgroup"});
   if (fused) {
-    own.push_back({"order",
-                   "remote-first",
-                   {"remote-first", "own-first"},
-                   "whose tiles are computed first: peers', or the own ones"});
+    std::vector<std::string> orders{"remote-first", "own-first"};
+    if (spreads) orders.emplace_back("spread");
+    own.push_back({"order", "remote-first", orders,
+                   "whose tiles are computed first: one peer's after the other's, the own ones, or "
+                   "spread: each workgroup begins with another peer's"});
   } else {
     own.push_back(
         {"collective_workgroups", "0", {}, "of the second kernel; 0: one per 8 KiB, at most 36"});
@@ -244,8 +250,11 @@ std::int64_t threads_of(const KernelArguments& arguments) {
                 fmt::format("it is a number from {} to 1024", kWaitsInOperation));
 }
 
-bool own_first(const KernelArguments& arguments) {
-  return arguments.word("order") == "own-first";
+Dealing::Order order_of(const KernelArguments& arguments) {
+  const std::string& order = arguments.word("order");
+  return order == "own-first" ? Dealing::Order::own_first
+         : order == "spread"  ? Dealing::Order::spread
+                              : Dealing::Order::remote_first;
 }
 
 DataType element_of(const KernelArguments& arguments) {

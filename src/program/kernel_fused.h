@@ -16,16 +16,22 @@ struct Dealing {
   int ranks = 2;
   std::int64_t tiles = 1;  ///< for each destination
   std::int64_t workgroups = 1;
-  bool own_first = false;
+  enum class Order : std::uint8_t {
+    remote_first,  ///< one peer after the other, then the own rank
+    own_first,
+    spread  ///< remote ones first, workgroups begin with different peers
+  } order = Order::remote_first;
 
   /// Tiles t, t + groups, ... of a destination are a group: one workgroup has them.
   std::int64_t groups() const { return std::min(tiles, workgroups); }
   std::int64_t in_group(std::int64_t group) const { return (tiles - group - 1) / groups() + 1; }
   /// Whose tiles stand there in the order: the rank so far behind; 0: the own ones.
   int distance(int position) const {
-    if (own_first) return position;
+    if (order == Order::own_first) return position;
     return (position + 1) % ranks;
   }
+  /// The position that a workgroup comes to as its i-th.
+  int position(std::int64_t workgroup, int i) const;
   /// The group that a workgroup has at this position; -1: none.
   std::int64_t group(int position, std::int64_t workgroup) const;
 };
@@ -87,11 +93,12 @@ class FusedWriter {
 };
 
 /// Own parameters, then those that all have; of the unfused one also its second kernel's.
-std::vector<plan::ParameterInfo> fused_parameters(std::vector<plan::ParameterInfo> own, bool fused);
+std::vector<plan::ParameterInfo> fused_parameters(std::vector<plan::ParameterInfo> own, bool fused,
+                                                  bool spreads = true);
 /// The workgroups that the parameter says, or one for each compute unit.
 std::int64_t workgroups_of(const KernelArguments& arguments);
 std::int64_t threads_of(const KernelArguments& arguments);
-bool own_first(const KernelArguments& arguments);
+Dealing::Order order_of(const KernelArguments& arguments);
 DataType element_of(const KernelArguments& arguments);
 /// At least 1, at most 2^31. Failure else.
 std::int64_t size_of_parameter(const KernelArguments& arguments, const char* name);

@@ -11,6 +11,7 @@ namespace hemiola::program {
 namespace {
 
 using ::testing::HasSubstr;
+using Order = Dealing::Order;
 
 Program made(const std::string& name, int ranks,
              const std::vector<std::pair<std::string, std::string>>& parameters = {}) {
@@ -31,16 +32,17 @@ std::string refusal(const std::string& name, int ranks,
 TEST(Dealing, every_tile_has_one_workgroup_and_all_are_evenly_loaded) {
   for (const std::int64_t tiles : {1, 3, 8, 20}) {
     for (const std::int64_t workgroups : {1, 3, 8, 32}) {
-      for (const bool own_first : {false, true}) {
-        const Dealing dealing{4, tiles, workgroups, own_first};
+      for (const Order order : {Order::remote_first, Order::own_first, Order::spread}) {
+        const Dealing dealing{4, tiles, workgroups, order};
         std::set<std::pair<int, std::int64_t>> seen;
         std::int64_t least = 1 << 20, most = 0;
         for (std::int64_t w = 0; w < workgroups; ++w) {
           std::int64_t own = 0;
-          for (int position = 0; position < 4; ++position) {
+          for (int i = 0; i < 4; ++i) {
+            const int position = dealing.position(w, i);
             const std::int64_t group = dealing.group(position, w);
-            for (std::int64_t i = 0; group >= 0 && i < dealing.in_group(group); ++i, ++own) {
-              const std::int64_t tile = group + i * dealing.groups();
+            for (std::int64_t t = 0; group >= 0 && t < dealing.in_group(group); ++t, ++own) {
+              const std::int64_t tile = group + t * dealing.groups();
               EXPECT_LT(tile, tiles);
               EXPECT_TRUE(seen.insert({dealing.distance(position), tile}).second);
             }
@@ -55,10 +57,18 @@ TEST(Dealing, every_tile_has_one_workgroup_and_all_are_evenly_loaded) {
   }
 }
 
-TEST(Dealing, the_own_tiles_are_first_or_last) {
-  EXPECT_EQ((Dealing{4, 1, 1, true}.distance(0)), 0);
-  EXPECT_EQ((Dealing{4, 1, 1, false}.distance(0)), 1);
-  EXPECT_EQ((Dealing{4, 1, 1, false}.distance(3)), 0);
+TEST(Dealing, the_own_tiles_are_first_or_last_and_peers_one_by_one_or_all_at_once) {
+  const auto first = [](Order order, std::int64_t workgroup, int i) {
+    const Dealing dealing{4, 9, 3, order};
+    return dealing.distance(dealing.position(workgroup, i));
+  };
+  for (const std::int64_t w : {0, 1, 2}) {
+    EXPECT_EQ(first(Order::own_first, w, 0), 0);
+    EXPECT_EQ(first(Order::remote_first, w, 0), 1);
+    EXPECT_EQ(first(Order::remote_first, w, 3), 0);
+    EXPECT_EQ(first(Order::spread, w, 0), 1 + w);
+    EXPECT_EQ(first(Order::spread, w, 3), 0);
+  }
 }
 
 TEST(FusedPrograms, have_one_size_that_of_what_is_moved) {
@@ -82,6 +92,8 @@ TEST(FusedPrograms, that_do_not_divide_are_refused_with_what_does) {
   EXPECT_THAT(refusal("gemv-ar/fused", 4, {{"skew", "5"}}), HasSubstr("a time such as 5us"));
   EXPECT_THAT(refusal("gemv-ar/fused", 4, {{"threads", "32"}}), HasSubstr("from 256 to 1024"));
   EXPECT_THAT(refusal("gemv-ar/fused", 4, {{"tile", "32"}}), HasSubstr("no parameter 'tile'"));
+  EXPECT_THAT(refusal("embedding-a2a/fused", 4, {{"order", "spread"}}),
+              HasSubstr("it is remote-first, own-first"));
 }
 
 /// How late each rank starts, us.

@@ -36,17 +36,18 @@ class Writer {
 
   Program fused() {
     const Dealing dealing{n_, tile_rows_ * tile_columns_, workgroups_of(arguments_),
-                          own_first(arguments_)};
+                          order_of(arguments_)};
     const auto ready = writer_.flags("ready", dealing.groups());
     writer_.begin_kernel("gemm + all-to-all", static_cast<int>(threads_of(arguments_)), 128);
     for (std::int64_t w = 0; w < dealing.workgroups; ++w) {
       writer_.begin_workgroup();
-      for (int position = 0; position < n_; ++position) {
+      for (int i = 0; i < n_; ++i) {
+        const int position = dealing.position(w, i);
         const std::int64_t group = dealing.group(position, w);
         if (group < 0) continue;
         const int d = dealing.distance(position);
-        for (std::int64_t i = 0; i < dealing.in_group(group); ++i) {
-          compute(group + i * dealing.groups(), d, [&](std::int64_t offset) {
+        for (std::int64_t t = 0; t < dealing.in_group(group); ++t) {
+          compute(group + t * dealing.groups(), d, [&](std::int64_t offset) {
             return writer_.memory(d == 0 ? own_rank() : neighbour(d, n_), output_,
                                   writer_.own_block(block_, offset), tile_bytes());
           });
@@ -60,16 +61,18 @@ class Writer {
   }
 
   Program unfused() {
-    const Dealing dealing{n_, tile_rows_ * tile_columns_, workgroups_of(arguments_), true};
+    const Dealing dealing{n_, tile_rows_ * tile_columns_, workgroups_of(arguments_),
+                          Dealing::Order::own_first};
     const std::int32_t result = writer_.buffer("result", BufferKind::scratch, n_ * block_);
     writer_.begin_kernel("gemm", static_cast<int>(threads_of(arguments_)), 128);
     for (std::int64_t w = 0; w < dealing.workgroups; ++w) {
       writer_.begin_workgroup();
-      for (int position = 0; position < n_; ++position) {
+      for (int i = 0; i < n_; ++i) {
+        const int position = dealing.position(w, i);
         const std::int64_t group = dealing.group(position, w);
         const int d = dealing.distance(position);
-        for (std::int64_t i = 0; group >= 0 && i < dealing.in_group(group); ++i) {
-          compute(group + i * dealing.groups(), d, [&](std::int64_t offset) {
+        for (std::int64_t t = 0; group >= 0 && t < dealing.in_group(group); ++t) {
+          compute(group + t * dealing.groups(), d, [&](std::int64_t offset) {
             return writer_.memory(own_rank(), result, writer_.block(d, block_, offset),
                                   tile_bytes());
           });

@@ -55,7 +55,7 @@ class Writer {
   }
 
   Program fused() {
-    const Dealing dealing{n_, gemv_.tiles, workgroups_of(arguments_), own_first(arguments_)};
+    const Dealing dealing{n_, gemv_.tiles, workgroups_of(arguments_), order_of(arguments_)};
     const std::int32_t own = writer_.buffer("own partial", BufferKind::scratch, chunk_);
     const auto ready = writer_.flags("ready", dealing.groups());
     const auto gathered = writer_.flags("gathered", dealing.groups());
@@ -63,7 +63,8 @@ class Writer {
     for (std::int64_t w = 0; w < dealing.workgroups; ++w) {
       writer_.begin_workgroup();
       std::int64_t mine = -1;  // group of the own chunk
-      for (int position = 0; position < n_; ++position) {
+      for (int i = 0; i < n_; ++i) {
+        const int position = dealing.position(w, i);
         const std::int64_t group = dealing.group(position, w);
         if (group < 0) continue;
         const int d = dealing.distance(position);
@@ -82,12 +83,13 @@ class Writer {
   }
 
   Program unfused() {
-    const Dealing dealing{n_, gemv_.tiles, workgroups_of(arguments_), true};
+    const Dealing dealing{n_, gemv_.tiles, workgroups_of(arguments_), Dealing::Order::own_first};
     const std::int32_t partial = writer_.buffer("partial", BufferKind::scratch, n_ * chunk_);
     writer_.begin_kernel("gemv", static_cast<int>(threads_of(arguments_)), 128);
     for (std::int64_t w = 0; w < dealing.workgroups; ++w) {
       writer_.begin_workgroup();
-      for (int position = 0; position < n_; ++position) {
+      for (int i = 0; i < n_; ++i) {
+        const int position = dealing.position(w, i);
         const std::int64_t group = dealing.group(position, w);
         if (group < 0) continue;
         const int d = dealing.distance(position);
