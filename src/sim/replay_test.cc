@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"gemm-a2a/fused",
              "dgx-h100",
              {},
-             {{"m", "1024"}, {"n", "256"}, {"k", "128"}, {"skew", "4us"}}},
+             {{"m", "1024"}, {"n", "256"}, {"k", "128"}, {"skew", "4us"}, {"order", "spread"}}},
         Case{"gemm-a2a/unfused", "torus:2x2", {}, {{"m", "512"}, {"n", "256"}, {"k", "128"}}},
         Case{"embedding-a2a/fused",
              "mi300x-8",
