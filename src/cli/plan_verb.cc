@@ -16,6 +16,7 @@
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/export.h"
+#include "program/kernel.h"
 #include "report/report.h"
 
 namespace hemiola::cli {
@@ -184,6 +185,9 @@ ExitCode write_as(const PlanOptions& options, const Session& session, const std:
 
 ExitCode make(const PlanOptions& options, const Session& session) {
   if (plan::find_template(options.input) == nullptr) {
+    if (program::find_kernel(options.input) != nullptr)
+      throw Failure("'" + options.input + "' is a program without a plan", {},
+                    "run, check and replay take it");
     std::vector<std::string> names;
     for (const plan::TemplateInfo& info : plan::templates()) names.push_back(info.name);
     const std::string hint = suggest(options.input, names);

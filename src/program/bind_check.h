@@ -10,4 +10,9 @@ namespace hemiola::program {
 /// all that is wrong (at most a dozen errors), each at its operation.
 void check_bound(const Program& program);
 
+/// Whether one rank that runs the body stands for all: its ranks and chunks are there whatever the
+/// rank is, and all ranks of the machine load and store each other's memory through switches. False
+/// where that is not plain to see.
+bool speaks_for_all_ranks(const Program& program, const Body& body);
+
 }  // namespace hemiola::program

@@ -366,6 +366,7 @@ bool Cursor::expand_compute(const Op& op, Primitive& out) {
   const Region all = region(op, operand, 0);
   out.bytes = all.bytes;
   (loads ? out.src : out.dst).push_back(span(operand, all));
+  if (part_ == sources + 1 && op.values.m > 0) out.made = op.made(indices_) * program_->chunk_bytes;
   return true;
 }
 

@@ -37,6 +37,7 @@ struct KernelInfo {
   std::vector<plan::ParameterInfo> parameters;
   Program (*make)(const KernelArguments&) = nullptr;
   int least_ranks = 2;
+  bool by_size = true;  ///< false: the parameters say all, and the program has one size
 };
 
 const std::vector<KernelInfo>& kernels();

@@ -110,9 +110,12 @@ struct Primitive {
   std::int64_t flop = 0;
   MatrixProduct product{};
   Time duration{};
-  bool remote = false;  ///< post: crosses a NIC (else a copy engine does it)
-  bool posted = false;  ///< move without destinations, compute: the next sync joins it
-  bool movers = false;  ///< sync: not of a wavefront that only signals (Kernel::posts_apart)
+  bool remote = false;     ///< post: crosses a NIC (else a copy engine does it)
+  bool posted = false;     ///< move without destinations, compute: the next sync joins it
+  std::int64_t made = -1;  ///< move without sources: the byte of all that the rank computes
+                           ///< (Computation) where its first one belongs, the others by distance;
+                           ///< -1: not known
+  bool movers = false;     ///< sync: not of a wavefront that only signals (Kernel::posts_apart)
 };
 
 /// Walks the operations of one workgroup and yields its primitives in order. A value: copying it

@@ -117,7 +117,8 @@ bool Op::operator==(const Op& other) const {
          slice == other.slice && slices == other.slices && barrier_id == other.barrier_id &&
          workgroups == other.workgroups && count == other.count && unit == other.unit &&
          unit_chunks == other.unit_chunks && pieces == other.pieces && flop == other.flop &&
-         product == other.product && bytes == other.bytes && duration == other.duration;
+         product == other.product && bytes == other.bytes && duration == other.duration &&
+         values == other.values && made == other.made;
 }
 
 Bytes Program::next_legal_size(Bytes wanted, DataType element) const {

@@ -50,7 +50,13 @@ constexpr bool is_packet(Access access) {
   return access != Access::plain && access != Access::multicast;
 }
 
-enum class BufferKind : std::uint8_t { input, output, scratch, fifo };
+enum class BufferKind : std::uint8_t {
+  input,
+  output,
+  scratch,
+  fifo,
+  resident  ///< there before the start, as inputs are, and only computed with: weights, tables
+};
 
 /// A buffer that every rank has. `chunks` may differ per rank (irregular files).
 struct Buffer {
@@ -216,6 +222,9 @@ struct Op {
   MatrixProduct product{};
   Bytes bytes{};
   Time duration{};
+  MatrixProduct values{};  ///< what it adds to its results, see Computation; zero: not known
+  Affine made{};  ///< the chunk of all that the rank computes where the first of dst[0] belongs;
+                  ///< further ones lie at the same distances
   // Where it stands in its file, for messages ("/gpus/0/threadblocks/1/ops/3").
   std::string where{};
   bool operator==(const Op&) const;  ///< all but `where`
@@ -311,6 +320,24 @@ struct BindOptions {
   ReduceOp op = ReduceOp::sum;
 };
 
+/// What every rank computes: m x n elements, row by row, each the sum over k. It is what the
+/// program's collective takes as input; there is no input buffer then. An Op whose `values` are
+/// m x n x k makes so many of them: of a product from sources of m x k and k x n elements, of a
+/// pooling from m sources of k rows of n. Results of computes without destinations are added to
+/// those of the next.
+struct Computation {
+  enum class Kind : std::uint8_t {
+    product,  ///< of `left` [m, k] and `right` [k, n]
+    pooling   ///< of rows of n elements of `left`: k of them, `pitch` rows apart, for each result
+  } kind = Kind::product;
+  MatrixProduct shape{};
+  std::int32_t left = 0, right = 0;  ///< buffers of kind resident, row by row
+  /// pooling: the first row of each result, from that which goes to the own rank on: rank r begins
+  /// with entry 0 at its result m r / ranks, and goes round.
+  std::vector<std::int64_t> first_rows{};
+  std::int64_t pitch = 1;
+};
+
 /// A program without a size, and with one once bound.
 class Program {
  public:
@@ -347,6 +374,8 @@ class Program {
   Diagnostics warnings;                  ///< from the reader
   /// What a custom program was lowered from: it says what the result has to be.
   std::shared_ptr<const plan::Plan> plan{};
+  /// Programs that compute what their collective moves.
+  std::shared_ptr<const Computation> computation{};
   /// Kernels whose grid or algorithm follows the size: bind() makes the one for it.
   std::function<Program(const BindOptions&)> by_size{};
 

@@ -92,7 +92,8 @@ bool Ways::beyond_l2(int rank, std::int32_t buffer, bool load, int repetition) c
   const program::BufferKind kind = program_.buffers[index(buffer)].kind;
   if (kind == program::BufferKind::fifo) return false;
   if (footprint_[index(fold_.rank_class(rank))] > model.l2_size.count) return true;
-  return load && kind == program::BufferKind::input && repetition == 0;
+  const bool cold = kind == program::BufferKind::input || kind == program::BufferKind::resident;
+  return load && cold && repetition == 0;
 }
 
 void Ways::at_memory(int rank, std::int64_t bytes, bool memory, std::int64_t total,

@@ -23,8 +23,11 @@ TEST_P(Replay, of_a_recording_ends_when_the_recorded_rank_did) {
   const program::Program loaded = program::load(
       GetParam().program,
       {.ranks = machine.ranks(), .parameters = GetParam().parameters, .machine = &machine});
-  const program::Program program = program::bind(
-      loaded, &machine, {.size = loaded.next_legal_size(GetParam().size, DataType::float32)});
+  const program::Program program =
+      program::bind(loaded, &machine,
+                    {.size = loaded.fixed_size.count > 0
+                                 ? loaded.fixed_size
+                                 : loaded.next_legal_size(GetParam().size, DataType::float32)});
   for (const int rank : {0, machine.ranks() - 1}) {
     Profile profile;
     const Result full = simulate(machine, program, {.record = &profile, .watched = rank});
@@ -39,18 +42,41 @@ TEST_P(Replay, of_a_recording_ends_when_the_recorded_rank_did) {
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, Replay,
-    testing::Values(Case{"all-reduce/ring", "dgx-h100", KiB(256)},
-                    Case{"all-reduce/ring", "ring:5", KiB(40)},
-                    Case{"all-reduce/two-shot", "dgx-h100", KiB(256)},
-                    Case{"all-reduce/one-shot", "dgx-a100", KiB(64)},
-                    Case{"all-gather/direct", "dgx-h100", KiB(256), {{"transfer", "pull"}}},
-                    Case{"all-gather/direct", "torus:2x2", KiB(64)},
-                    Case{"all-to-all/direct", "mi300x-8", KiB(256)},
-                    Case{"reduce-scatter/direct", "dgx1-v100", KiB(256)},
-                    Case{"all-reduce/halving-doubling", "switch:4", KiB(64)},
-                    Case{"all-reduce/nccl", "dgx-h100", KiB(64)},
-                    Case{"all-reduce/nccl", "dgx-h100", KiB(256), {{"protocol", "ll128"}}},
-                    Case{"all-reduce/vllm-one-stage", "dgx-h100", KiB(64)}),
+    testing::Values(
+        Case{"all-reduce/ring", "dgx-h100", KiB(256)}, Case{"all-reduce/ring", "ring:5", KiB(40)},
+        Case{"all-reduce/two-shot", "dgx-h100", KiB(256)},
+        Case{"all-reduce/one-shot", "dgx-a100", KiB(64)},
+        Case{"all-gather/direct", "dgx-h100", KiB(256), {{"transfer", "pull"}}},
+        Case{"all-gather/direct", "torus:2x2", KiB(64)},
+        Case{"all-to-all/direct", "mi300x-8", KiB(256)},
+        Case{"reduce-scatter/direct", "dgx1-v100", KiB(256)},
+        Case{"all-reduce/halving-doubling", "switch:4", KiB(64)},
+        Case{"all-reduce/nccl", "dgx-h100", KiB(64)},
+        Case{"all-reduce/nccl", "dgx-h100", KiB(256), {{"protocol", "ll128"}}},
+        Case{"all-reduce/vllm-one-stage", "dgx-h100", KiB(64)},
+        Case{"gemv-ar/fused", "dgx-h100", {}, {{"m", "1024"}, {"k", "1024"}}},
+        Case{"gemv-ar/fused",
+             "mi300x-8",
+             {},
+             {{"m", "1024"}, {"k", "512"}, {"skew", "7us"}, {"late", "linear"}}},
+        Case{"gemv-ar/unfused", "switch:4", {}, {{"m", "512"}, {"k", "512"}, {"skew", "3us"}}},
+        Case{"gemm-a2a/fused",
+             "dgx-h100",
+             {},
+             {{"m", "1024"}, {"n", "256"}, {"k", "128"}, {"skew", "4us"}, {"order", "spread"}}},
+        Case{"gemm-a2a/unfused", "torus:2x2", {}, {{"m", "512"}, {"n", "256"}, {"k", "128"}}},
+        Case{"embedding-a2a/fused",
+             "mi300x-8",
+             {},
+             {{"batch", "128"},
+              {"dim", "64"},
+              {"lookups", "8"},
+              {"skew", "9us"},
+              {"late", "random"}}},
+        Case{"embedding-a2a/unfused",
+             "ring:4",
+             {},
+             {{"batch", "128"}, {"dim", "64"}, {"lookups", "4"}}}),
     [](const testing::TestParamInfo<Case>& info) {
       std::string name = info.param.program + std::string("_") + info.param.machine;
       for (char& c : name)

@@ -93,6 +93,8 @@ class ProgramExecution {
     Primitive current;
     std::vector<OpenWait> open;
     std::map<std::size_t, std::int64_t> posted;  ///< by queue: descriptors of it to wait for
+    std::vector<std::vector<float>> loaded;      ///< by the compute that comes next
+    std::vector<float> results;                  ///< that no move has stored yet
   };
   /// The host side of a stream: starts one item after the other.
   struct Host {
@@ -278,7 +280,12 @@ class ProgramExecution {
     if (!settle(thread, self)) return false;
     switch (primitive.kind) {
       case PrimitiveKind::move:
+        if (program_.computation != nullptr && (primitive.posted || primitive.made >= 0))
+          return primitive.posted ? load_operand(self) : store_results(self);
         return move(thread, primitive);
+      case PrimitiveKind::compute:
+        compute(self);
+        return true;
       case PrimitiveKind::barrier:
         return barrier(thread, self);
       case PrimitiveKind::post:
@@ -295,9 +302,41 @@ class ProgramExecution {
             return false;
         }
         return true;
-      default:  // sync, fence: a workgroup is one thread; compute takes no data
+      default:  // sync, fence: a workgroup is one thread
         return true;
     }
+  }
+
+  bool outside() {
+    const std::lock_guard lock(fault_mutex_);
+    fault_ = "an operation touches memory outside its buffer";
+    crew_->stop();
+    return false;
+  }
+
+  bool load_operand(Workgroup& self) {
+    const program::Span& span = self.current.src.front();
+    if (!data_.exists(span, self.current.bytes)) return outside();
+    data_.read(span, self.current.bytes, self.loaded.emplace_back());
+    return true;
+  }
+
+  /// What was loaded is multiplied or added up, and added to results that are not stored.
+  void compute(Workgroup& self) {
+    const auto& ops = program_.bodies[static_cast<std::size_t>(self.body)].ops;
+    const program::MatrixProduct& values = ops[static_cast<std::size_t>(self.current.op)].values;
+    if (program_.computation != nullptr)
+      ProgramData::compute(program_.computation->kind, values, self.loaded, self.results);
+    self.loaded.clear();
+  }
+
+  bool store_results(Workgroup& self) {
+    const program::Span& span = self.current.dst.front();
+    const auto count = static_cast<std::size_t>(ProgramData::count(self.current.bytes));
+    if (count != self.results.size() || !data_.exists(span, self.current.bytes)) return outside();
+    data_.write(span, self.current.bytes, self.results.data());
+    self.results.clear();
+    return true;
   }
 
   bool reached(const OpenWait& wait) {
@@ -379,11 +418,7 @@ class ProgramExecution {
     const std::int64_t count = ProgramData::count(primitive.bytes);
     for (const auto* list : {&sources, &destinations}) {
       for (const ProgramData::Elements& end : *list) {
-        if (end.first >= 0 && end.first + count <= end.memory->elements) continue;
-        const std::lock_guard lock(fault_mutex_);
-        fault_ = "an operation touches memory outside its buffer";
-        crew_->stop();
-        return false;
+        if (end.first < 0 || end.first + count > end.memory->elements) return outside();
       }
     }
     bool stored_packets = false;
@@ -445,7 +480,8 @@ Execution execute(const program::Program& program, const ExecuteOptions& options
   if (program.chunk_bytes <= 0 || program.size.count <= 0)
     throw Failure("the program has no size yet", where, "bind it to a size first");
   if (program.type != DataType::float32 || program.op != ReduceOp::sum)
-    throw Failure("programs run here on sums of float only", where, "--dtype float --op sum");
+    throw Failure("programs run here on sums of float only", where,
+                  program.fixed_type ? "--param dtype=float32" : "--dtype float --op sum");
   if (!has_postcondition(program))
     throw Failure("the result of this collective is not known", where,
                   "check it without real data");

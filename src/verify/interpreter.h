@@ -169,6 +169,8 @@ class Interpreter {
   void load(const program::Primitive& primitive, AccessRecord access, const Clock& clock);
   void store(const program::Primitive& primitive, AccessRecord access, const Clock& clock);
   void check_written(Actor actor);
+  bool reads_resident(Actor actor);
+  void made_by(int rank, const program::Primitive& primitive);
   void wake_pollers(const Region& stored);
   void add_to_sum(const std::vector<Piece>& pieces);
   struct Part {

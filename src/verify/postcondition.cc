@@ -193,6 +193,12 @@ void initialise_inputs(const Program& program, ValueTable& values, Memory& memor
   for (int rank = 0; rank < program.ranks; ++rank) {
     for (const Region& where : input_places(program, rank))
       memory.initialise(where, values.input(rank, -where.begin));
+    for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+      if (program.buffers[i].kind != BufferKind::resident) continue;
+      const auto buffer = static_cast<std::int32_t>(i);
+      memory.initialise(place(program, buffer, rank, program.memory_bytes(buffer, rank)),
+                        values.computed(rank));
+    }
   }
 }
 

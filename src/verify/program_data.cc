@@ -30,6 +30,14 @@ float input(std::uint64_t seed, int rank, std::int64_t element) {
   return static_cast<float>(2 * static_cast<std::int64_t>(drawn) - 2047);
 }
 
+/// Odd and so small that products and their sums are exact as well.
+float resident(std::uint64_t seed, int rank, std::int32_t buffer, std::int64_t element) {
+  const std::uint64_t drawn =
+      mix(mix(seed, static_cast<std::uint64_t>(buffer)), static_cast<std::uint64_t>(rank),
+          static_cast<std::uint64_t>(element));
+  return static_cast<float>(2 * static_cast<std::int64_t>(drawn % 4) - 3);
+}
+
 }  // namespace
 
 BufferMemory::BufferMemory(std::int64_t count)
@@ -77,10 +85,89 @@ void ProgramData::fill_inputs(std::uint64_t seed) {
       for (std::int64_t e = where.begin / kElement; e < where.end / kElement; ++e)
         plain[e] = input(seed, rank, e - where.begin / kElement);
     }
+    for (std::int32_t b = 0; b < std::ssize(program_.buffers); ++b) {
+      if (program_.buffers[static_cast<std::size_t>(b)].kind != program::BufferKind::resident)
+        continue;
+      BufferMemory& held = memory(rank, b);
+      for (std::int64_t e = 0; e < held.elements; ++e)
+        held.plain[static_cast<std::size_t>(e)] = resident(seed, rank, b, e);
+    }
   }
 }
 
+/// What a rank has to compute, element by element.
+std::vector<float> ProgramData::computed(std::uint64_t seed, int rank) const {
+  const program::Computation& all = *program_.computation;
+  const auto& [m, n, k] = all.shape;
+  const auto held = [&](std::int32_t buffer) {
+    std::vector<float> values(static_cast<std::size_t>(memory(rank, buffer).elements));
+    for (std::size_t e = 0; e < values.size(); ++e)
+      values[e] = resident(seed, rank, buffer, static_cast<std::int64_t>(e));
+    return values;
+  };
+  const bool pools = all.kind == program::Computation::Kind::pooling;
+  const std::vector<float> left = held(all.left);
+  const std::vector<float> right = pools ? std::vector<float>{} : held(all.right);
+  std::vector<float> results(static_cast<std::size_t>(m * n), 0);
+  for (std::int64_t i = 0; i < m; ++i) {
+    const std::int64_t bag = pools ? (i + m - m / program_.ranks * rank) % m : 0;
+    for (std::int64_t l = 0; l < k; ++l) {
+      const std::int64_t row =
+          pools ? all.first_rows[static_cast<std::size_t>(bag)] + l * all.pitch : l;
+      const float factor = pools ? 1 : left[static_cast<std::size_t>(i * k + l)];
+      const float* from = (pools ? left : right).data() + row * n;
+      for (std::int64_t j = 0; j < n; ++j)
+        results[static_cast<std::size_t>(i * n + j)] += factor * from[j];
+    }
+  }
+  return results;
+}
+
+void ProgramData::compute(program::Computation::Kind kind, const program::MatrixProduct& values,
+                          const std::vector<std::vector<float>>& loaded,
+                          std::vector<float>& results) {
+  const auto& [m, n, k] = values;
+  const bool pools = kind == program::Computation::Kind::pooling;
+  results.resize(static_cast<std::size_t>(m * n), 0);
+  for (std::int64_t i = 0; i < m; ++i) {
+    const std::vector<float>& from = loaded.at(pools ? static_cast<std::size_t>(i) : 1);
+    for (std::int64_t l = 0; l < k; ++l) {
+      const float factor = pools ? 1 : loaded.at(0).at(static_cast<std::size_t>(i * k + l));
+      for (std::int64_t j = 0; j < n; ++j)
+        results[static_cast<std::size_t>(i * n + j)] +=
+            factor * from.at(static_cast<std::size_t>(l * n + j));
+    }
+  }
+}
+
+bool ProgramData::exists(const program::Span& span, std::int64_t bytes) const {
+  bool inside = true;
+  const std::int64_t elements = memory(span.rank, span.buffer).elements;
+  span.each_part(0, bytes, [&](std::int64_t at, std::int64_t, std::int64_t count) {
+    inside = inside && at >= 0 && (at + count + kElement - 1) / kElement <= elements;
+  });
+  return inside;
+}
+
+void ProgramData::read(const program::Span& span, std::int64_t bytes,
+                       std::vector<float>& to) const {
+  const float* plain = memory(span.rank, span.buffer).plain.get();
+  span.each_part(0, bytes, [&](std::int64_t at, std::int64_t, std::int64_t count) {
+    to.insert(to.end(), plain + at / kElement, plain + (at + count) / kElement);
+  });
+}
+
+void ProgramData::write(const program::Span& span, std::int64_t bytes, const float* from) {
+  float* plain = memory(span.rank, span.buffer).plain.get();
+  span.each_part(0, bytes, [&](std::int64_t at, std::int64_t data, std::int64_t count) {
+    std::copy_n(from + data / kElement, count / kElement, plain + at / kElement);
+  });
+}
+
 std::string ProgramData::compare(std::uint64_t seed, std::int64_t& compared) const {
+  std::vector<std::vector<float>> computed_by;
+  for (int rank = 0; rank < program_.ranks && program_.computation != nullptr; ++rank)
+    computed_by.push_back(computed(seed, rank));
   for (int rank = 0; rank < program_.ranks; ++rank) {
     const std::optional<Region> output = output_place(program_, rank);
     if (!output) continue;
@@ -89,8 +176,12 @@ std::string ProgramData::compare(std::uint64_t seed, std::int64_t& compared) con
       const std::int64_t begin = promise.begin / kElement;
       for (std::int64_t e = 0; e < promise.end / kElement - begin; ++e) {
         float wanted = 0;
-        for (int source = promise.first; source < promise.first + promise.ranks; ++source)
-          wanted += input(seed, source, promise.source / kElement + e);
+        for (int source = promise.first; source < promise.first + promise.ranks; ++source) {
+          const std::int64_t element = promise.source / kElement + e;
+          wanted += computed_by.empty() ? input(seed, source, element)
+                                        : computed_by[static_cast<std::size_t>(source)]
+                                                     [static_cast<std::size_t>(element)];
+        }
         const float held = plain[begin + e];
         ++compared;
         if (held == wanted) continue;

@@ -48,7 +48,16 @@ class ProgramData {
   std::vector<Elements> elements(const std::vector<program::Span>& spans);
   static std::int64_t count(std::int64_t bytes);
 
+  /// Plain memory of one rank, row after row: what a compute loads and stores.
+  bool exists(const program::Span& span, std::int64_t bytes) const;
+  void read(const program::Span& span, std::int64_t bytes, std::vector<float>& to) const;
+  void write(const program::Span& span, std::int64_t bytes, const float* from);
+  /// Multiplies or adds up what was loaded, source by source, and adds that to `results`, m x n.
+  static void compute(program::Computation::Kind kind, const program::MatrixProduct& values,
+                      const std::vector<std::vector<float>>& loaded, std::vector<float>& results);
+
  private:
+  std::vector<float> computed(std::uint64_t seed, int rank) const;
   BufferMemory& memory(int rank, std::int32_t buffer) const {
     return *memory_[static_cast<std::size_t>(rank) * buffers_ + static_cast<std::size_t>(buffer)];
   }

@@ -112,6 +112,7 @@ bool Interpreter::packets_there(Workgroup& self, Actor actor) {
 bool Interpreter::execute_move(Workgroup& self, Actor actor) {
   if (!spans_exist(self, actor)) return true;
   if (!packets_there(self, actor)) return false;
+  if (reads_resident(actor)) return true;
   AccessRecord access;
   access.actor = access.workgroup = actor;
   access.segment = self.segment;
@@ -126,10 +127,43 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
     check_written(actor);
   if (self.current.src.empty()) {
     const bool clears = self.current.dst.front().access == Access::lamport;
-    sum_ = {{0, self.current.bytes, clears ? Value{} : values_.computed(self.rank), {}}};
+    if (self.current.made >= 0) {
+      made_by(self.rank, self.current);
+    } else {
+      sum_ = {{0, self.current.bytes, clears ? Value{} : values_.computed(self.rank), {}}};
+    }
   }
   store(self.current, access, self.clock);
   return true;
+}
+
+/// Resident memory is never written, so that no load of it conflicts with anything, and operands of
+/// computes need not be remembered. Whether that is all that the current primitive does; a store
+/// there is a fault.
+bool Interpreter::reads_resident(Actor actor) {
+  const Primitive& current = workgroups_[static_cast<std::size_t>(actor)].current;
+  const auto resident = [&](const Span& span) {
+    return program_.buffers[static_cast<std::size_t>(span.buffer)].kind ==
+           program::BufferKind::resident;
+  };
+  for (const Span& span : current.dst) {
+    if (!resident(span)) continue;
+    fail(actor, current.op,
+         "stores into " + program_.buffers[static_cast<std::size_t>(span.buffer)].name +
+             ", which is only there to be read");
+    return true;
+  }
+  return current.posted && std::all_of(current.src.begin(), current.src.end(), resident);
+}
+
+/// What a rank computes stands for its input to the collective: leaves it in sum_, row by row.
+void Interpreter::made_by(int rank, const Primitive& primitive) {
+  const Span& span = primitive.dst.front();
+  sum_.clear();
+  span.each_part(0, primitive.bytes, [&](std::int64_t at, std::int64_t data, std::int64_t count) {
+    const std::int64_t made = primitive.made + at - span.offset;
+    append(sum_, {data, data + count, values_.input(rank, made - data), {}});
+  });
 }
 
 /// Reads all sources and leaves their sum in sum_.

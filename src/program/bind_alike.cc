@@ -1,0 +1,98 @@
+// Whether what holds of a body on one rank holds on all: programs for thousands of ranks are
+// checked once.
+#include <algorithm>
+#include <numeric>
+
+#include "machine/machine.h"
+#include "program/bind_check.h"
+
+namespace hemiola::program {
+namespace {
+
+/// Whether some switch reaches, and is reached from, every rank through switches alone: then all
+/// load and store each other's memory, without a look at every pair.
+bool joined_by_switches(const machine::Machine& machine, int ranks) {
+  const auto is_switch = [&](machine::NodeId node) {
+    return machine.nodes[static_cast<std::size_t>(node)].kind == machine::NodeKind::switch_;
+  };
+  // All nodes that are reached from `from`; `back`: that reach it.
+  const auto reached = [&](machine::NodeId from, bool back) {
+    std::vector<std::vector<machine::NodeId>> next(machine.nodes.size());
+    for (const machine::Link& link : machine.links)
+      next[static_cast<std::size_t>(back ? link.to : link.from)].push_back(back ? link.from
+                                                                                : link.to);
+    std::vector<bool> seen(machine.nodes.size(), false);
+    std::vector<machine::NodeId> open{from};
+    seen[static_cast<std::size_t>(from)] = true;
+    while (!open.empty()) {
+      const machine::NodeId node = open.back();
+      open.pop_back();
+      if (!is_switch(node)) continue;
+      for (const machine::NodeId other : next[static_cast<std::size_t>(node)]) {
+        if (!seen[static_cast<std::size_t>(other)]) open.push_back(other);
+        seen[static_cast<std::size_t>(other)] = true;
+      }
+    }
+    return seen;
+  };
+  const auto all = [&](const std::vector<bool>& seen) {
+    return std::all_of(machine.gpus.begin(), machine.gpus.begin() + ranks,
+                       [&](machine::NodeId gpu) { return seen[static_cast<std::size_t>(gpu)]; });
+  };
+  for (const machine::Link& link : machine.links) {
+    if (link.from != machine.gpus.front() || !is_switch(link.to)) continue;
+    return all(reached(link.to, false)) && all(reached(link.to, true));
+  }
+  return false;
+}
+
+bool is_rank_everywhere(const Affine& rank, int ranks) {
+  if (rank == own_rank()) return true;
+  return rank.modulus == ranks && rank.scale == 1 && rank.offset == 0;
+}
+
+/// Whether chunks [value, value + extent) are there whatever the rank is; without loops.
+bool is_inside_everywhere(const Affine& value, std::int64_t extent, std::int64_t present,
+                          int ranks) {
+  if (value.loop[0] != 0 || value.loop[1] != 0) return false;
+  std::int64_t first = value({}), last = value({.rank = ranks - 1, .loop = {}});
+  if (value.modulus > 0) {  // over all ranks: a residue, and every step of their common divisor
+    const std::int64_t step = std::gcd(value.rank, value.modulus);
+    const std::int64_t residue = (value.constant % step + step) % step;
+    first = residue * value.scale + value.offset;
+    last = (value.modulus - step + residue) * value.scale + value.offset;
+  }
+  return std::min(first, last) >= 0 && std::max(first, last) <= present - extent;
+}
+
+bool is_alike(const Program& program, const Operand& operand) {
+  if (operand.group >= 0 || !is_rank_everywhere(operand.rank, program.ranks)) return false;
+  if (operand.buffer < 0 || operand.buffer >= std::ssize(program.buffers)) return false;
+  const Buffer& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
+  if (buffer.chunks.size() != 1 || buffer.alias >= 0) return false;
+  const std::int64_t extent =
+      operand.run == 0 ? operand.chunks
+                       : (operand.chunks / operand.run - 1) * operand.pitch + operand.run;
+  return is_inside_everywhere(operand.chunk, extent, buffer.chunks.front(), program.ranks);
+}
+
+}  // namespace
+
+bool speaks_for_all_ranks(const Program& program, const Body& body) {
+  const auto operand = [&](const Operand& o) { return is_alike(program, o); };
+  const auto semaphore = [&](const SemaphoreRef& ref) {
+    return is_rank_everywhere(ref.rank, program.ranks);
+  };
+  const auto no_connection = [](const ConnectionRef& c) { return c.inbound < 0 && c.outbound < 0; };
+  const bool alike = std::all_of(body.ops.begin(), body.ops.end(), [&](const Op& op) {
+    return std::all_of(op.src.begin(), op.src.end(), operand) &&
+           std::all_of(op.dst.begin(), op.dst.end(), operand) &&
+           std::all_of(op.semaphores.begin(), op.semaphores.end(), semaphore) &&
+           no_connection(op.send_to) && no_connection(op.recv_from) && op.more_to.empty() &&
+           op.more_from.empty() && op.kind != OpKind::barrier;
+  });
+  return alike &&
+         (program.machine == nullptr || joined_by_switches(*program.machine, program.ranks));
+}
+
+}  // namespace hemiola::program

@@ -1,0 +1,72 @@
+// Programs for many ranks are checked on one rank where that is enough, and only there.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "machine/machine.h"
+#include "program/bind_check.h"
+
+namespace hemiola::program {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kRanks = 32;
+
+/// Every rank stores a chunk into the output of the next one.
+Program storing(const Affine& chunk, std::int64_t chunks = 1) {
+  Program program;
+  program.name = program.source = "test";
+  program.collective = Collective::all_gather;
+  program.ranks = kRanks;
+  program.buffers = {{.name = "input", .kind = BufferKind::input, .chunks = {chunks}},
+                     {.name = "output", .kind = BufferKind::output, .chunks = {kRanks}}};
+  Op put{.kind = OpKind::put, .channel = Channel::memory};
+  put.src = {{.buffer = 0, .chunks = chunks}};
+  put.dst = {{.rank = neighbour(1, kRanks), .buffer = 1, .chunk = chunk, .chunks = chunks}};
+  program.bodies = {{{put}}};
+  program.kernels = {{.threads = 32, .bodies = {0}}};
+  program.codes = {{{{StreamItem{}}}}};
+  program.code_of.assign(kRanks, 0);
+  program.chunks_per_size = kRanks;
+  program.finish();
+  return program;
+}
+
+std::string refusal(const Program& program, const machine::Machine* machine = nullptr) {
+  try {
+    const Bytes size =
+        program.fixed_size.count > 0 ? program.fixed_size : Bytes{16 * program.chunks_per_size};
+    bind(program, machine, {.size = size, .type = DataType::float16});
+  } catch (const Failure& failure) {
+    return failure.diagnostics().items().front().message;
+  }
+  return "taken";
+}
+
+TEST(BindAlike, chunks_that_are_there_on_every_rank_need_one_look) {
+  for (const Affine& chunk : {own_rank(), constant(3), neighbour(5, kRanks),
+                              Affine{.constant = 2, .rank = 2, .modulus = kRanks}}) {
+    const Program program = storing(chunk);
+    EXPECT_TRUE(speaks_for_all_ranks(program, program.bodies.front())) << to_string(chunk);
+    EXPECT_EQ(refusal(program), "taken") << to_string(chunk);
+  }
+}
+
+TEST(BindAlike, one_that_is_missing_on_some_rank_is_found) {
+  EXPECT_THAT(refusal(storing({.constant = 1, .rank = 1})), HasSubstr("chunks [32, 33) of output"));
+  EXPECT_THAT(refusal(storing({.constant = 20, .rank = -1})), HasSubstr("chunks [-1, 0)"));
+  EXPECT_THAT(refusal(storing(neighbour(1, kRanks), 2)), HasSubstr("chunks [31, 33) of output"));
+  EXPECT_EQ(refusal(storing({.constant = 2, .rank = 2, .modulus = kRanks}, 2)), "taken");
+}
+
+TEST(BindAlike, a_rank_that_stores_cannot_reach_is_found) {
+  const machine::Machine nodes = machine::load("dgx-h100:4");
+  EXPECT_THAT(refusal(storing(own_rank()), &nodes), HasSubstr("only reached through a NIC"));
+  const machine::Machine one = machine::load("switch:32");
+  EXPECT_EQ(refusal(storing(own_rank()), &one), "taken");
+  const machine::Machine ring = machine::load("ring:32");  // no switch: every pair is looked at
+  EXPECT_EQ(refusal(storing(own_rank()), &ring), "taken");
+}
+
+}  // namespace
+}  // namespace hemiola::program
