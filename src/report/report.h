@@ -33,6 +33,7 @@ struct Run {
 /// '#'.
 void print_table(std::ostream& out, const Run& run, const std::vector<sim::Result>& results);
 /// Where the time goes, for the latest rank: reasons by share, largest first, zero ones left out.
+/// Where wavefronts wait by monitor or SyncMon, a line with what that took.
 void print_attribution(std::ostream& out, const sim::Result& result);
 /// One line when proven; reasons when partial; the counterexample as numbered steps otherwise.
 /// Warnings are rendered after it.

@@ -73,6 +73,13 @@ void print_attribution(std::ostream& out, const sim::Result& result) {
         {std::string(sim::name_of(reason)), exact_ns(time), "ns", percent(time, result.time), "%"});
   }
   columns.print(out, "#   ");
+  if (!result.counters.contains("waits.wakes")) return;
+  const auto count = [&](const char* name) { return result.counters.at(name); };
+  out << fmt::format(
+      "# waits of all ranks: {} flag reads ({} polls), {} data reads; {} wake-ups ({} false), {} "
+      "workgroups switched out\n",
+      count("reads.flag.cu"), count("reads.poll.cu"), count("reads.data.cu"), count("waits.wakes"),
+      count("waits.false_wakes"), count("waits.switched_out"));
 }
 
 }  // namespace hemiola::report

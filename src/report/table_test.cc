@@ -72,6 +72,17 @@ TEST(Attribution, lists_the_reasons_of_the_latest_rank_by_share) {
             "#   poll     345.678901  ns   2.8  %\n");
 }
 
+TEST(Attribution, is_followed_by_reads_and_wake_ups_where_waits_are_monitored) {
+  sim::Result result = two_rank_result();
+  result.counters = {{"reads.flag.cu", 12}, {"reads.poll.cu", 7},     {"reads.data.cu", 99},
+                     {"waits.wakes", 5},    {"waits.false_wakes", 2}, {"waits.switched_out", 1}};
+  std::ostringstream out;
+  print_attribution(out, result);
+  EXPECT_THAT(out.str(),
+              testing::EndsWith("# waits of all ranks: 12 flag reads (7 polls), 99 data reads; 5 "
+                                "wake-ups (2 false), 1 workgroups switched out\n"));
+}
+
 TEST(Attribution, of_a_result_without_ranks_prints_nothing) {
   std::ostringstream out;
   print_attribution(out, sim::Result{});

@@ -89,15 +89,25 @@ class Counter {
                         {"requests.stores", stores_},
                         {"requests.flags", flags_},
                         {"requests.remote_loads", remote_loads_},
+                        {"reads.data.cu", loads_},
+                        {"reads.data.fabric", remote_loads_},
                         {"requests.remote_stores", remote_stores_},
                         {"requests.multicasts", multicasts_},
                         {"requests.bursts", bursts_},
                         {"stores.injected_bytes", injected_},
                         {"stores.delivered_bytes", injected_}};
-    for (const char* name :
-         {"requests.polls", "requests.packet_retries", "l1.hits", "l1.misses", "l2.hits",
-          "l2.misses", "l2.write_backs", "msc.hits", "msc.misses", "hbm.read_bytes",
-          "hbm.written_bytes", "credits.taken", "credits.returned"})
+    for (const char* name : {"requests.polls",    "requests.packet_retries",
+                             "l1.hits",           "l1.misses",
+                             "l2.hits",           "l2.misses",
+                             "l2.write_backs",    "msc.hits",
+                             "msc.misses",        "hbm.read_bytes",
+                             "hbm.written_bytes", "credits.taken",
+                             "credits.returned",  "reads.data.l2",
+                             "reads.data.memory", "reads.flag.cu",
+                             "reads.flag.l2",     "reads.flag.memory",
+                             "reads.flag.fabric", "reads.poll.cu",
+                             "reads.poll.l2",     "reads.poll.memory",
+                             "reads.poll.fabric"})
       carried.counters[name] = 0;
     return carried;
   }

@@ -348,6 +348,20 @@ TEST(Waiting, that_cannot_end_is_a_deadlock_under_every_policy) {
   }
 }
 
+TEST(Waiting, for_a_row_that_the_profile_does_not_have_is_a_deadlock) {
+  for (const std::string policy : {"spin", "backoff", "monitor", "syncmon"}) {
+    SCOPED_TRACE(policy);
+    const machine::Machine machine = waiting_machine("ring:2", with(policy));
+    try {
+      replayed(machine, alone(machine, waits(2)), flags_at(Time::from_ns(9000), {0}));
+      FAIL() << "no deadlock";
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), ExitCode::deadlock);
+      EXPECT_NE(std::string(failure.what()).find("channel 1"), std::string::npos);
+    }
+  }
+}
+
 // The write comes at any time from before the first look to after the sleep: it is always seen.
 TEST(Waiting, misses_no_wake_up_however_the_write_races_with_arming) {
   EXPECT_TRUE(rc::check("ends", [] {
