@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include "cli/cli.h"
 #include "cli/inputs.h"
@@ -24,7 +25,7 @@ struct ReplayOptions {
   MachineOptions machine;
   ProgramOptions program;
   std::string launch = "stream";
-  std::string rank;
+  std::string rank, mode, table = "heap";
   std::string json;
 };
 
@@ -42,23 +43,35 @@ void add_options(CLI::App& verb, ReplayOptions& options, Session& session) {
   verb.add_option("--param", options.program.parameters, "of a built-in: channels=4")
       ->type_name("KEY=VALUE");
   verb.add_option("--launch", options.launch, "of kernels: stream or graph")->type_name("HOW");
-  add("--rank", options.rank, "the replayed one; by default the destination of all rows", "R");
+  add("--rank", options.rank, "those that are simulated; by default the one to which all rows go",
+      "R,...");
+  add("--mode", options.mode,
+      "where rows begin: at the ingress of their destination, or fabric: at the port of their "
+      "source",
+      "ingress|fabric");
+  add("--table", options.table, "where rows wait: heap, or polled in every cycle", "heap|polled");
   add("--json", options.json, "write one JSON object", "FILE");
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
-/// --rank, or the one rank that the profile is about.
-int replayed_rank(const ReplayOptions& options, const sim::Profile& profile) {
-  if (!options.rank.empty())
-    return static_cast<int>(count_value("--rank", options.rank, 0, profile.ranks - 1));
-  if (profile.rows.empty()) return 0;
-  const int rank = profile.rows.front().destination;
-  for (const sim::ProfileRow& row : profile.rows) {
-    if (row.destination != rank)
-      throw Failure(fmt::format("rows go to rank {} and to rank {}", rank, row.destination),
-                    SourceLocation{.file = profile.file}, "--rank R says which one is replayed");
+/// --rank, or the one rank to which rows go.
+std::vector<int> replayed_ranks(const ReplayOptions& options, const sim::Profile& profile) {
+  if (!options.rank.empty()) {
+    const std::vector<int> ranks = rank_list("--rank", options.rank);
+    for (const int rank : ranks) {
+      if (rank >= profile.ranks)
+        throw Failure(fmt::format("there is no rank {} of {}", rank, profile.ranks),
+                      SourceLocation{.file = "--rank"});
+    }
+    return ranks;
   }
-  return rank;
+  std::set<int> ranks;
+  for (const sim::ProfileRow& row : profile.rows) ranks.insert(row.destination);
+  if (ranks.size() > 1)
+    throw Failure(fmt::format("rows go to ranks {}", fmt::join(ranks, ", ")),
+                  SourceLocation{.file = profile.file},
+                  "--rank R, or --rank R,... says which of them are simulated");
+  return ranks.empty() ? std::vector<int>{0} : std::vector<int>{*ranks.begin()};
 }
 
 ExitCode replay(const ReplayOptions& options, Session& session) {
@@ -74,7 +87,17 @@ ExitCode replay(const ReplayOptions& options, Session& session) {
   sim::Options how = engine_options(engine, 0);
   const sim::Profile profile = study::read_profile(read_file(options.profile), options.profile);
   how.replay = &profile;
-  how.watched = replayed_rank(options, profile);
+  how.watched = replayed_ranks(options, profile);
+  const std::string mode = options.mode.empty()
+                               ? std::string()
+                               : choice_value("--mode", options.mode, {"ingress", "fabric"});
+  if (mode == "ingress" && profile.at_ports)
+    throw Failure("the rows of this profile begin at ports", SourceLocation{.file = "--mode"},
+                  "without --mode they do");
+  how.at_ports = mode == "fabric";
+  how.table = choice_value("--table", options.table, {"heap", "polled"}) == "polled"
+                  ? sim::TableKind::polled
+                  : sim::TableKind::heap;
   const Settings settings = one_setting(options.machine.set);
   const machine::Machine machine = load_machine_with_gpus(options.machine, settings);
   notices.show(machine.warnings);
@@ -104,12 +127,12 @@ ExitCode replay(const ReplayOptions& options, Session& session) {
   const std::int64_t flags =
       result.counters.at("requests.polls") + result.counters.at("requests.packet_retries");
   std::cout << fmt::format(
-      "# machine  {}\n# program  {}, {}\n# profile  {}, {} rows; rank {} of {} is simulated\n"
+      "# machine  {}\n# program  {}, {}\n# profile  {}, {} rows; rank {} of {} simulated\n"
       "#\n#{:>13}{:>13}{:>13}{:>13}\n#{:>13}\n{:>14.3f}{:>13}{:>13}{:>13}\n",
-      head.machine, program.name, to_string(size), profile.file, profile.rows.size(), how.watched,
-      profile.ranks, "time", "flag reads", "other reads", "stores", "(us)",
-      static_cast<double>(result.time.fs) * 1e-9, flags, result.counters.at("requests.loads"),
-      result.counters.at("requests.stores"));
+      head.machine, program.name, to_string(size), profile.file, profile.rows.size(),
+      fmt::join(how.watched, ","), profile.ranks, "time", "flag reads", "other reads", "stores",
+      "(us)", static_cast<double>(result.time.fs) * 1e-9, flags,
+      result.counters.at("requests.loads"), result.counters.at("requests.stores"));
   if (!options.json.empty()) write_file(options.json, report::to_json(head, {result}));
   return ExitCode::done;
 }

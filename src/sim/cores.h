@@ -67,6 +67,15 @@ class Cores {
   virtual void depart(std::int32_t id, std::int64_t departure) = 0;
   /// Nobody is left who could answer what the wavefront has asked for.
   virtual bool waits_in_vain(std::int32_t /*wave*/) const { return false; }
+  // For the report of a wait that cannot end: why nobody will signal a semaphore, or send what a
+  // wavefront has asked for, and whatever else is missing.
+  virtual std::string why_not(program::SemaphoreId /*id*/) const {
+    return " and nobody will signal it";
+  }
+  virtual std::string why_not(std::int32_t /*wave*/) const {
+    return " waits for packets that nobody sends";
+  }
+  virtual void add_reasons(Diagnostics& /*diagnostics*/) const {}
   /// A request of an engine of the GPU goes out to another one.
   virtual void leave(std::int32_t id, std::int64_t now) = 0;
 
@@ -153,10 +162,12 @@ class Cores {
     return gpus_[static_cast<std::size_t>(home(rank))];
   }
   /// Not of a replay's others (Options::replay).
-  bool is_simulated(int rank) const {
-    return options_.replay == nullptr || rank == options_.watched;
+  bool is_simulated(int rank) const { return options_.replay == nullptr || is_watched(rank); }
+  bool is_watched(int rank) const { return watched_[static_cast<std::size_t>(rank)]; }
+  bool all_done() const {
+    return ranks_done_ >=
+           (options_.replay == nullptr ? fold_.period : static_cast<int>(options_.watched.size()));
   }
-  bool all_done() const { return ranks_done_ >= (options_.replay == nullptr ? fold_.period : 1); }
   std::int32_t home(std::int32_t rank) const { return home_[static_cast<std::size_t>(rank)]; }
   std::int64_t accept(std::int32_t id, std::int64_t now);
   std::int64_t operand_time(int rank, std::int64_t bytes) const;
@@ -449,6 +460,7 @@ class Cores {
   const machine::Machine& machine_;
   const program::Program& program_;
   const Options& options_;
+  std::vector<bool> watched_;  ///< by rank: of a recording or a replay
   Addresses addresses_;
   Fabric fabric_;
   Fold fold_;
