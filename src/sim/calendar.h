@@ -65,6 +65,22 @@ class Calendar {
     advance(round + 1);
     return any;
   }
+  /// All that is to come, in order of pushing as far as rounds are the same.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (std::int64_t r = first_; occupied_ != 0 && r < first_ + kRounds; ++r)
+      if ((occupied_ >> slot_of(r) & 1) != 0)
+        for (const Arrival& arrival : rounds_[slot_of(r)]) visit(arrival);
+    for (const Arrival& arrival : far_) visit(arrival);
+  }
+  /// Empty; `round` comes next.
+  void restart(std::int64_t round) {
+    for (std::vector<Arrival>& arrivals : rounds_) arrivals.clear();
+    far_.clear();
+    far_first_ = INT64_MAX;
+    occupied_ = 0;
+    first_ = round;
+  }
   /// Where a round begins.
   std::int64_t begin_of(std::int64_t round) const { return (round << shift_) + offset_; }
 

@@ -352,6 +352,7 @@ Result Line::run() {
   start();
   constexpr std::uint32_t kRoundsUntilTold = 16;
   for (std::uint32_t rounds = 1; !all_done(); ++rounds) {
+    skip_polls();
     const std::int64_t round = next_round();
     if (round == INT64_MAX) report_deadlock();
     if (rounds % kRoundsUntilTold == 0) tell(round << shift_);
@@ -361,7 +362,9 @@ Result Line::run() {
   for (std::int64_t round = next_round(); round != INT64_MAX; round = next_round()) do_round(round);
   count_links();
   if (options_.record != nullptr) *options_.record = in_order(std::move(*options_.record));
-  return result();
+  Result done = result();
+  done.visited_hops -= hops_skipped_;
+  return done;
 }
 
 }  // namespace hemiola::sim

@@ -5,9 +5,11 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/calendar.h"
@@ -178,6 +180,20 @@ class Line : public Cores {
   void drop(std::int32_t id);
   void signal(const Request& request, std::int64_t now);
   void answer_from_afar(std::int32_t id, std::int64_t now);
+  // --- line_skip.cc
+  /// Of a replay in which nothing but polls is under way.
+  struct PollState {
+    std::int64_t time = 0, period = 0;  ///< fs; since the last time that it was so, 0: it was not
+    std::int64_t hops = 0, more_hops = 0;
+    std::vector<std::int64_t> counts{}, more{};  ///< counters_; since then
+  };
+  bool only_polls() const;
+  template <typename Visit>
+  void for_each_free(int rank, Visit visit);
+  std::vector<std::int64_t> state_of_polls(std::pair<std::int64_t, std::int64_t>& times);
+  void skip_polls();
+  void shift_polls(std::int64_t now, std::int64_t by);
+
   // --- line_deadlock.cc
   std::string why_no_row(const std::vector<std::int32_t>& writers) const;
 
@@ -219,7 +235,12 @@ class Line : public Cores {
   std::vector<std::int32_t> unmatched_;   ///< answers that are due soon; no request yet
   std::vector<std::int32_t> replayed_buffers_;  ///< by buffer of the profile: of the program, or -1
   bool at_ports_ = false;                       ///< rows begin there
-  std::int64_t latest_offset_ = 0;              ///< fs: of all stages
+  std::int64_t rows_to_come_ = 0;               ///< that have a time; counted in active_
+  std::map<std::vector<std::int64_t>, PollState> states_;  ///< since skip_until_ is what it is
+  std::int64_t skip_until_ = -1;                           ///< fs: the next row
+  bool skipped_ = false;
+  std::int64_t hops_skipped_ = 0;   ///< represented, not executed
+  std::int64_t latest_offset_ = 0;  ///< fs: of all stages
   std::int64_t last_round_ = 0;
 
   std::vector<Arrival> done_, taken_, scratch_;  ///< of the stage at hand: memory that is kept

@@ -40,7 +40,7 @@ void Line::start_replay() {
   for (std::size_t r = 0; r < profile.rows.size(); ++r) {
     const ProfileRow& row = profile.rows[r];
     if (row.is_answer() && is_watched(row.destination) && !is_watched(row.source) &&
-        at_ports_ == profile.at_ports)
+        at_ports_ == profile.at_ports && !options_.live_answers)
       answered_by_rows_[index(row.destination)] = true;
     const std::int32_t signal = timetable_->signal_of(static_cast<std::int32_t>(r));
     if (signal >= 0) all = true;
@@ -118,6 +118,7 @@ void Line::expect(std::int32_t r) {
     return;
   }
   timetable_->expect(r);
+  ++rows_to_come_;
   ++active_;  // what polls wait for may be among them
 }
 
@@ -141,19 +142,22 @@ std::uint64_t Line::place_of_signal(const ProfileRow& row) const {
 
 // A flag, or packets, of a simulated rank have come to one that is not.
 void Line::signal(const Request& request, std::int64_t now) {
+  std::int64_t fired = 0;
   if (request.intent == Intent::flag) {
     const std::uint64_t place = key_of(request.target, detail(request).semaphore);
     if (timetable_->awaits(place))
-      active_ +=
+      fired =
           timetable_->reached(place, timetable_->value_at(place) + detail(request).increment, now);
   } else if (request.packet) {
     const std::int64_t first = (std::int64_t{request.line} << line_shift_) / 8;
     for (std::int64_t granule = 0; granule < line_size_ / 8; ++granule) {
       if ((detail(request).packet_mask >> granule & 1) == 0) continue;
-      active_ += timetable_->reached(kInMemory | key_of(request.target, first + granule),
-                                     detail(request).packet_flag, now);
+      fired += timetable_->reached(kInMemory | key_of(request.target, first + granule),
+                                   detail(request).packet_flag, now);
     }
   }
+  active_ += fired;
+  rows_to_come_ += fired;
 }
 
 // --- Rows that are due.
@@ -166,6 +170,7 @@ void Line::put_in(std::int64_t round) {
   const std::int64_t end = ((round + 1) << shift_) + latest_offset_;
   for (std::int32_t r = timetable_->take(end); r >= 0; r = timetable_->take(end)) {
     const ProfileRow& row = options_.replay->rows[index(r)];
+    --rows_to_come_;
     if (row.is_answer() && is_watched(row.destination)) {
       if (!put_in_answer(r, round)) unmatched_.push_back(r);
       continue;

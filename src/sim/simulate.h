@@ -46,6 +46,9 @@ struct Options {
   /// record: note what others send where it leaves their ports. replay: that is where rows begin,
   /// to queue on links, whatever the profile says.
   bool at_ports = false;
+  /// replay: others answer by themselves, from memory that is never late, not when rows say so.
+  /// They do anyway where there are no such rows, or rows at ingress begin at ports.
+  bool live_answers = false;
   TableKind table = TableKind::heap;  ///< replay: where rows wait for their time
   /// Told how far the run is: `done` of `total` in bytes that its operations move. Null: nobody.
   Monitor* monitor = nullptr;
