@@ -269,7 +269,8 @@ Line::Arrivals Line::order_links(std::int64_t out) {
     const machine::Link& link = machine_.links[l];
     const int at = fabric_.rank_of(link.to);
     if (at >= 0) arrivals.at_gpu = std::min(arrivals.at_gpu, end[l]);
-    if (at >= 0 && !machine_.model(at).forwards) continue;  // the ways end there
+    // Ways end there, but others of a replay may send when something has come.
+    if (at >= 0 && !machine_.model(at).forwards && options_.replay == nullptr) continue;
     for (const std::int32_t next : from[index(link.to)]) {  // at once, or in a later round
       const std::int32_t here = links_[l].calendar, there = links_[index(next)].calendar;
       if (there >= 0 && here >= there)
@@ -345,6 +346,7 @@ void Line::do_round(std::int64_t round) {
     }
   }
   if (options_.replay == nullptr) return;
+  put_in(round);  // behind signals that have just come
   for (const int rank : simulated_) run_ingress(rank, round);
 }
 

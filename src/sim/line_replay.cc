@@ -104,6 +104,7 @@ void Line::check_row(std::int32_t r) const {
   }
   const std::int32_t signal = timetable_->signal_of(r);
   if (signal < 0) return;
+  if (row.links > 0 && !at_ports_) fail("begins on its way, which rows behind signals cannot");
   const ProfileRow& root = profile.rows[index(signal)];
   if (is_watched(root.source) || !is_watched(root.destination))
     fail("waits for a signal from rank " + std::to_string(root.destination) + " to rank " +

@@ -150,8 +150,10 @@ TEST(ReplayVerb, adds_traffic_and_says_what_that_of_each_peer_costs) {
 TEST(ReplayVerb, needs_no_profile_where_there_is_traffic) {
   const Workplace place;
   place.write("flags.yaml",
-              "traffic:\n  - {peer: 1, start: 9 us, buffer: \"@semaphores\", size: 8}\n");
-  const std::string program = " --machine dgx-h100 --ranks 2 --program all-gather/direct --size ";
+              "traffic:\n  - {peer: 1, start: 9 us, interval: 100 ns, count: 2, buffer: "
+              "\"@semaphores\", size: 8}\n");
+  const std::string program =
+      " --machine dgx-h100 --ranks 2 --program all-gather/direct --param workgroups=1 --size ";
   const std::int64_t first = replay_time(place, "--traffic flags.yaml" + program + "16KiB");
   EXPECT_GT(first, 9'000'000'000);
   EXPECT_EQ(replay_time(place, "--traffic flags.yaml" + program + "16KiB"), first);
@@ -163,7 +165,7 @@ TEST(ReplayVerb, imports_traces_of_ranks_and_replays_their_waits) {
     return R"({"distributedInfo": {"rank": )" + rank + R"(, "world_size": 2}, "traceEvents": [)" +
            events + "]}";
   };
-  const std::string kernel = R"({"cat": "kernel", "name": "ncclKernel_AllReduce()", )";
+  const std::string kernel = R"x({"cat": "kernel", "name": "ncclKernel_AllReduce()", )x";
   place.write("r0.json", trace("0", kernel + R"("ts": 100, "dur": 50})"));
   place.write("r1.json", trace("1", kernel + R"("ts": 140, "dur": 10.5})"));
   Outcome outcome = place.run("replay r0.json r1.json --save both.csv");
