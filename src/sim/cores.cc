@@ -60,6 +60,8 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
     throw Failure("a simulated GPU's memory holds less than 2^31 lines, not " +
                       std::to_string(addresses_.end() / line_size_),
                   {.file = program.source}, "run a smaller size");
+  ranks_to_end_ =
+      options.replay == nullptr ? fold_.period : static_cast<int>(options.watched.size());
   barrier_base_ = static_cast<std::int32_t>(program.semaphores.size());
   for (int rank = 0; rank < fold_.period; ++rank) {
     const machine::GpuModel& model = machine.model(rank);
@@ -242,6 +244,14 @@ void Cores::check_progress() {
     if (all) return;
   }
   report_deadlock();
+}
+
+std::string Cores::why_not(program::SemaphoreId) const {
+  return " and nobody will signal it";
+}
+
+std::string Cores::why_not(std::int32_t) const {
+  return " waits for packets that nobody sends";
 }
 
 void Cores::report_deadlock() {

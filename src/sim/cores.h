@@ -69,12 +69,8 @@ class Cores {
   virtual bool waits_in_vain(std::int32_t /*wave*/) const { return false; }
   // For the report of a wait that cannot end: why nobody will signal a semaphore, or send what a
   // wavefront has asked for, and whatever else is missing.
-  virtual std::string why_not(program::SemaphoreId /*id*/) const {
-    return " and nobody will signal it";
-  }
-  virtual std::string why_not(std::int32_t /*wave*/) const {
-    return " waits for packets that nobody sends";
-  }
+  virtual std::string why_not(program::SemaphoreId id) const;
+  virtual std::string why_not(std::int32_t wave) const;
   virtual void add_reasons(Diagnostics& /*diagnostics*/) const {}
   /// A request of an engine of the GPU goes out to another one.
   virtual void leave(std::int32_t id, std::int64_t now) = 0;
@@ -164,10 +160,7 @@ class Cores {
   /// Not of a replay's others (Options::replay).
   bool is_simulated(int rank) const { return options_.replay == nullptr || is_watched(rank); }
   bool is_watched(int rank) const { return watched_[static_cast<std::size_t>(rank)]; }
-  bool all_done() const {
-    return ranks_done_ >=
-           (options_.replay == nullptr ? fold_.period : static_cast<int>(options_.watched.size()));
-  }
+  bool all_done() const { return ranks_done_ >= ranks_to_end_; }
   std::int32_t home(std::int32_t rank) const { return home_[static_cast<std::size_t>(rank)]; }
   std::int64_t accept(std::int32_t id, std::int64_t now);
   std::int64_t operand_time(int rank, std::int64_t bytes) const;
@@ -486,7 +479,7 @@ class Cores {
   std::int32_t barrier_base_ = 0;          ///< semaphores of device barriers
   std::unordered_map<std::uint64_t, std::vector<Plane>> planes_;
   int repetitions_ = 1;
-  int ranks_done_ = 0;
+  int ranks_done_ = 0, ranks_to_end_ = 0;
   std::int64_t now_ = 0;
   std::int64_t active_ = 0;  ///< requests and events that are not polls
   std::int64_t hops_ = 0;
