@@ -58,8 +58,8 @@ struct ProfileBuffer {
   std::int64_t bytes = 0;
 };
 
-/// Dependencies have no cycle. What reads, records or makes profiles leaves the rows in_order();
-/// a replay does the same for any order.
+/// Dependencies have no cycle. What reads, records or adds traffic leaves the rows in_order(); rows
+/// of one time are put in as they stand here.
 struct Profile {
   std::string file;
   int ranks = 0;
