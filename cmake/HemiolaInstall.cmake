@@ -10,6 +10,7 @@ foreach(name ${layer_names})
   install(DIRECTORY src/${name} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hemiola FILES_MATCHING PATTERN "*.h"
     PATTERN "*test*" EXCLUDE)
 endforeach()
+install(FILES include/hemiola/record.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hemiola)
 install(EXPORT hemiolaTargets NAMESPACE hemiola:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/hemiola)
 configure_package_config_file(cmake/hemiolaConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/hemiolaConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/hemiola)

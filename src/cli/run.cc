@@ -30,7 +30,7 @@ struct RunOptions {
   std::string threads = "1";
   std::string seed = "0";
   std::string json, csv, trace, trace_lines, record, report;
-  std::string record_rank = "0";
+  std::string record_rank = "0", record_at = "ingress";
   bool no_check = false;
 };
 
@@ -51,7 +51,9 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   add("--trace", options.trace, "write a timeline for ui.perfetto.dev", "FILE");
   add("--trace-lines", options.trace_lines, "requests too, in a window of time", "T0:T1");
   add("--record", options.record, "write what comes in at a rank's GPU, for 'replay'", "FILE");
-  add("--record-rank", options.record_rank, "of which rank", "R");
+  add("--record-rank", options.record_rank, "of which rank, or ranks", "R,...");
+  add("--record-at", options.record_at, "ingress of that GPU, or the port of whoever sends",
+      "ingress|port");
   add("--report", options.report, "write an HTML report (not yet)", "FILE");
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
@@ -65,7 +67,8 @@ struct Plan {
   ReduceOp op = ReduceOp::sum;
   sim::Options options;
   std::pair<Time, Time> trace_window{};
-  int record_rank = 0;
+  std::vector<int> record_ranks;
+  bool record_at_ports = false;
 };
 
 [[noreturn]] void fail_later(const std::string& option) {
@@ -110,8 +113,9 @@ Plan understand(const RunOptions& options, Notices& notices) {
       throw Failure(std::string(option) + " is of one run, not of several",
                     SourceLocation{.file = option}, "give one --size and one value of each --set");
   }
-  plan.record_rank =
-      static_cast<int>(count_value("--record-rank", options.record_rank, 0, INT32_MAX));
+  plan.record_ranks = rank_list("--record-rank", options.record_rank);
+  plan.record_at_ports =
+      choice_value("--record-at", options.record_at, {"ingress", "port"}) == "port";
   return plan;
 }
 
@@ -154,6 +158,7 @@ class Runner {
   void record(const machine::Machine& machine, const program::Program& bound);
   std::string check(const program::Program& bound);
   void check_skew(const program::Program& program) const;
+  void check_record_ranks(const program::Program& program) const;
   void begin_part(const std::vector<Bytes>& sizes, Bytes size);
   void begin_program(std::size_t number);
   std::vector<Bytes> sizes_on(const machine::Machine& machine);
@@ -211,7 +216,18 @@ program::Program Runner::load(const std::string& name, const machine::Machine& m
   program::Program program = load_program(name, options_.program, machine.ranks(), &machine, size);
   notices_.show(program.warnings);
   check_skew(program);
+  check_record_ranks(program);
   return program;
+}
+
+void Runner::check_record_ranks(const program::Program& program) const {
+  if (options_.record.empty()) return;
+  for (const int rank : plan_.record_ranks) {
+    if (rank >= program.ranks)
+      throw Failure(
+          "there is no rank " + std::to_string(rank) + " of " + std::to_string(program.ranks),
+          SourceLocation{.file = "--record-rank"});
+  }
 }
 
 void Runner::check_skew(const program::Program& program) const {
@@ -291,18 +307,14 @@ void Runner::run_size(const machine::Machine& machine, Bytes size, const Setting
   sample_->machine = nullptr;  // the machine ends before the tables are printed
 }
 
-/// What came in at one rank's GPU.
+/// What came in at some ranks' GPUs.
 void Runner::record(const machine::Machine& machine, const program::Program& bound) {
-  if (plan_.record_rank >= bound.ranks)
-    throw Failure("there is no rank " + std::to_string(plan_.record_rank) + " of " +
-                      std::to_string(bound.ranks),
-                  SourceLocation{.file = "--record-rank"});
   sim::Profile profile;
   sim::Options options = plan_.options;
   options.record = &profile;
-  options.watched = plan_.record_rank;
+  options.watched = plan_.record_ranks;
+  options.at_ports = plan_.record_at_ports;
   simulate(machine, bound, options);
-  profile = study::in_order(std::move(profile));
   const bool json = options_.record.ends_with(".json");
   record_text_ = json ? study::write_profile_json(profile) : study::write_profile_csv(profile);
 }

@@ -98,6 +98,12 @@ std::vector<int> ranks_value(std::string_view text) {
   return read_ranks(text, {.file = "--ranks"});
 }
 
+std::vector<int> rank_list(std::string_view option, std::string_view text) {
+  if (text.find_first_of(",-") == std::string_view::npos)
+    return {static_cast<int>(count_value(option, text, 0, INT32_MAX))};
+  return read_ranks(text, {.file = std::string(option)});
+}
+
 std::vector<std::int64_t> dimensions_value(std::string_view option, std::string_view text) {
   std::vector<std::int64_t> dimensions;
   for (const std::string& part : split(text, text.find('x') == std::string_view::npos ? ',' : 'x'))

@@ -169,6 +169,11 @@ void JsonValue::fail(const std::string& message, const std::string& hint) const 
 }
 
 void JsonValue::allow_keys(std::initializer_list<std::string_view> known) const {
+  const std::vector<std::string> names(known.begin(), known.end());
+  allow_keys(std::span<const std::string>(names));
+}
+
+void JsonValue::allow_keys(std::span<const std::string> known) const {
   if (!value_->is_object()) fail(fmt::format("an object is needed here, not {}", kind_of(*value_)));
   for (const auto& [key, value] : value_->items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;

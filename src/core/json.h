@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,7 @@ class JsonValue {
   /// Failure for a value that is not an object, or for a key that is not among `known` (with a
   /// suggestion).
   void allow_keys(std::initializer_list<std::string_view> known) const;
+  void allow_keys(std::span<const std::string> known) const;
 
   bool has(std::string_view key) const;
   bool is_text() const { return value_->is_string(); }

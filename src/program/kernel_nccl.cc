@@ -221,7 +221,9 @@ int nccl_unroll(Protocol protocol) {
   return protocol == Protocol::simple ? 8 : protocol == Protocol::ll ? 1 : 4;
 }
 
-int nccl_large_code(Protocol protocol) { return protocol == Protocol::ll ? 0 : 2; }
+int nccl_large_code(Protocol protocol) {
+  return protocol == Protocol::ll ? 0 : 2;
+}
 
 // Element by element is how storeData of prims_ll.h stores 8 B, and DataLoader loads elements of 4
 // B and more; smaller ones it loads 4 B at a time. What adds nothing moves single bytes.

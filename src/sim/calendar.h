@@ -27,6 +27,7 @@ class Calendar {
   void set(int shift, std::int64_t offset) {
     shift_ = shift;
     offset_ = offset;
+    first_ = round_of(0);
   }
 
   /// The round must not have been taken yet.
@@ -34,7 +35,8 @@ class Calendar {
     const std::int64_t round = round_of(arrival.time);
     if (round < first_) late();
     if (round < first_ + kRounds) {
-      const auto slot = static_cast<std::size_t>(round % kRounds);
+      const std::size_t slot = slot_of(round);
+      if (rounds_.empty()) rounds_.resize(kRounds);
       rounds_[slot].push_back(arrival);
       occupied_ |= std::uint64_t{1} << slot;
     } else {
@@ -46,8 +48,7 @@ class Calendar {
   /// The first round that holds anything; INT64_MAX: none.
   std::int64_t next() const {
     if (occupied_ == 0) return far_first_;
-    const auto at = static_cast<int>(first_ % kRounds);
-    return first_ + std::countr_zero(std::rotr(occupied_, at));
+    return first_ + std::countr_zero(std::rotr(occupied_, static_cast<int>(slot_of(first_))));
   }
   /// The arrivals of that round, in order of pushing; into `taken`, whose memory it keeps for
   /// later. False if there are none. No round before `round` may hold anything, and nothing may
@@ -57,12 +58,28 @@ class Calendar {
     advance(round);
     if (any) {
       taken.clear();
-      const auto slot = static_cast<std::size_t>(round % kRounds);
+      const std::size_t slot = slot_of(round);
       rounds_[slot].swap(taken);
       occupied_ &= ~(std::uint64_t{1} << slot);
     }
     advance(round + 1);
     return any;
+  }
+  /// All that is to come, in order of pushing as far as rounds are the same.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (std::int64_t r = first_; occupied_ != 0 && r < first_ + kRounds; ++r)
+      if ((occupied_ >> slot_of(r) & 1) != 0)
+        for (const Arrival& arrival : rounds_[slot_of(r)]) visit(arrival);
+    for (const Arrival& arrival : far_) visit(arrival);
+  }
+  /// Empty; `round` comes next.
+  void restart(std::int64_t round) {
+    for (std::vector<Arrival>& arrivals : rounds_) arrivals.clear();
+    far_.clear();
+    far_first_ = INT64_MAX;
+    occupied_ = 0;
+    first_ = round;
   }
   /// Where a round begins.
   std::int64_t begin_of(std::int64_t round) const { return (round << shift_) + offset_; }
@@ -71,13 +88,16 @@ class Calendar {
   static constexpr std::int64_t kRounds = 64;
 
   std::int64_t round_of(std::int64_t time) const { return (time - offset_) >> shift_; }
+  static std::size_t slot_of(std::int64_t round) {  // rounds of the first moments are below 0
+    return static_cast<std::size_t>(round & (kRounds - 1));
+  }
   [[noreturn]] static void late() {  // rounds are longer than some way: see Line::choose_rounds()
     throw Failure("internal error: a request comes to a stage after its round", {}, {},
                   ExitCode::internal);
   }
 
   void advance(std::int64_t round) {
-    first_ = round;
+    first_ = std::max(first_, round);
     if (far_first_ < first_ + kRounds) bring_near();
   }
   void bring_near() {
@@ -91,8 +111,8 @@ class Calendar {
   std::int64_t offset_ = 0;
   std::int64_t first_ = 0;  ///< the first round that has not been taken
   std::uint64_t occupied_ = 0;
-  std::array<std::vector<Arrival>, kRounds> rounds_;
-  std::vector<Arrival> far_;  ///< beyond these rounds, in order of pushing
+  std::vector<std::vector<Arrival>> rounds_;  ///< none until something comes: stages may be idle
+  std::vector<Arrival> far_;                  ///< beyond these rounds, in order of pushing
   std::int64_t far_first_ = INT64_MAX;
 };
 

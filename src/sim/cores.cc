@@ -13,17 +13,41 @@
 #include "sim/period_shares.h"
 
 namespace hemiola::sim {
+namespace {
+
+std::vector<bool> watched_ranks(const program::Program& program, const Options& options) {
+  std::vector<bool> watched(index(program.ranks));
+  if (options.record == nullptr && options.replay == nullptr) return watched;
+  for (const int rank : options.watched) {
+    if (rank < 0 || rank >= program.ranks || watched[index(rank)])
+      throw Failure("there is no rank " + std::to_string(rank) + " of " +
+                        std::to_string(program.ranks) + " to watch, or it is named twice",
+                    {.file = program.source});
+    watched[index(rank)] = true;
+  }
+  if (options.watched.empty())
+    throw Failure("no rank is recorded or replayed", {.file = program.source});
+  return watched;
+}
+
+}  // namespace
 
 Cores::Cores(const machine::Machine& machine, const program::Program& program,
              const Options& options)
     : machine_(machine),
       program_(program),
       options_(options),
+      watched_(watched_ranks(program, options)),
       addresses_(program, program::rotation_of(program, machine.model(0).line_size.count)),
       fabric_(machine),
       fold_(fold_of(fabric_, program, addresses_.rotation(), options)) {
-  fabric_.add_gpus(program.ranks, fold_.period, fold_.link_of);
-  for (int rank = 0; rank < program.ranks; ++rank) home_.push_back(rank % fold_.period);
+  const auto simulated = [this](int rank) { return is_simulated(rank); };
+  fabric_.add_gpus(program.ranks, fold_.period, fold_.link_of, simulated);
+  int first_other = -1;  // of a replay: it stands for all of them
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    if (first_other < 0 && !is_simulated(rank)) first_other = rank;
+    home_.push_back(is_simulated(rank) ? rank % fold_.period : first_other);
+  }
   if (program.ranks > kMostRanks)
     throw Failure("an engine takes at most " + std::to_string(kMostRanks) + " ranks, not " +
                   std::to_string(program.ranks));
@@ -39,9 +63,16 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
     throw Failure("a simulated GPU's memory holds less than 2^31 lines, not " +
                       std::to_string(end / line_size_),
                   {.file = program.source}, "run a smaller size");
+  ranks_to_end_ =
+      options.replay == nullptr ? fold_.period : static_cast<int>(options.watched.size());
   barrier_base_ = static_cast<std::int32_t>(program.semaphores.size());
   for (int rank = 0; rank < fold_.period; ++rank) {
     const machine::GpuModel& model = machine.model(rank);
+    if (!is_simulated(rank) && rank != first_other) {  // it does what a profile says
+      gpus_.emplace_back();
+      ranks_.emplace_back();
+      continue;
+    }
     GpuState gpu;
     gpu.l2 = Tags(model.l2_size.count / line_size_, model.l2_ways);
     gpu.msc = Tags(model.msc_size.count / line_size_, model.msc_ways);
@@ -223,6 +254,14 @@ void Cores::check_progress() {
   report_deadlock();
 }
 
+std::string Cores::why_not(program::SemaphoreId) const {
+  return " and nobody will signal it";
+}
+
+std::string Cores::why_not(std::int32_t) const {
+  return " waits for packets that nobody sends";
+}
+
 void Cores::report_deadlock() {
   Diagnostics diagnostics;
   int shown = 0;
@@ -254,9 +293,9 @@ void Cores::report_deadlock() {
                      : "semaphore '" + program_.semaphores[index(watched.id.index)].name + "'") +
             " of rank " + std::to_string(watched.id.rank) + " to reach " +
             std::to_string(watched.target) + ", it is " + std::to_string(value) +
-            " and nobody will signal it";
+            why_not(watched.id);
       }
-      if (wave.waiting == Waiting::loads) reason = " waits for packets that nobody sends";
+      if (wave.waiting == Waiting::loads) reason = why_not(w);
       if (reason.empty()) continue;
       ++shown;
       diagnostics.error(text + reason,
@@ -284,6 +323,7 @@ void Cores::report_deadlock() {
                         {.file = program_.source, .line = 0, .column = 0, .pointer = {}});
     }
   }
+  add_reasons(diagnostics);
   const std::string head = "a wait cannot end: at " + to_string(Time{now_}) +
                            " nothing can happen any more (" + std::to_string(blocked) +
                            " wavefronts wait)";

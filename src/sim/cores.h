@@ -73,6 +73,11 @@ class Cores {
   virtual void answer_at(std::int32_t id, std::int64_t time) = 0;
   /// Of a slice, to memory.
   virtual void to_memory(std::int32_t id, std::int64_t time) = 0;
+  // For the report of a wait that cannot end: why nobody will signal a semaphore, or send what a
+  // wavefront has asked for, and whatever else is missing.
+  virtual std::string why_not(program::SemaphoreId id) const;
+  virtual std::string why_not(std::int32_t wave) const;
+  virtual void add_reasons(Diagnostics& /*diagnostics*/) const {}
   /// A request of an engine of the GPU goes out to another one.
   virtual void leave(std::int32_t id, std::int64_t now) = 0;
 
@@ -142,10 +147,9 @@ class Cores {
     return gpus_[static_cast<std::size_t>(home(rank))];
   }
   /// Not of a replay's others (Options::replay).
-  bool is_simulated(int rank) const {
-    return options_.replay == nullptr || rank == options_.watched;
-  }
-  bool all_done() const { return ranks_done_ >= (options_.replay == nullptr ? fold_.period : 1); }
+  bool is_simulated(int rank) const { return options_.replay == nullptr || is_watched(rank); }
+  bool is_watched(int rank) const { return watched_[static_cast<std::size_t>(rank)]; }
+  bool all_done() const { return ranks_done_ >= ranks_to_end_; }
   std::int32_t home(std::int32_t rank) const { return home_[static_cast<std::size_t>(rank)]; }
   std::int64_t accept(std::int32_t id, std::int64_t now);
   std::int64_t operand_time(int rank, std::int64_t bytes) const;
@@ -452,6 +456,7 @@ class Cores {
   const machine::Machine& machine_;
   const program::Program& program_;
   const Options& options_;
+  std::vector<bool> watched_;  ///< by rank: of a recording or a replay
   Addresses addresses_;
   Fabric fabric_;
   Fold fold_;
@@ -479,7 +484,7 @@ class Cores {
   bool uncached_ = false, monitors_ = false;  ///< flags of some rank, waits of some rank
   std::unordered_map<std::uint64_t, std::vector<Plane>> planes_;
   int repetitions_ = 1;
-  int ranks_done_ = 0;
+  int ranks_done_ = 0, ranks_to_end_ = 0;
   std::int64_t now_ = 0;
   std::int64_t active_ = 0;  ///< requests and events that are not polls
   std::int64_t hops_ = 0;

@@ -28,6 +28,7 @@ void Cores::make_engines() {
     const machine::GpuModel& model = machine_.model(rank);
     const GpuLayout& layout = *fabric_.layout[index(rank)];
     first_engine_.push_back(static_cast<std::int32_t>(engines_.size()));
+    if (!is_simulated(rank)) continue;
     for (std::int32_t e = 0; e < layout.engines; ++e) {
       Engine engine;
       engine.server = fabric_.gpu_base[index(rank)] + layout.dma + e;

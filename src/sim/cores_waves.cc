@@ -118,13 +118,12 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
       continue;
     }
     if (step->begin < 0) step->begin = now;
-    const bool starts = wave.step == 0 && wave.last_op != primitive.op &&
-                        primitive.kind != PrimitiveKind::sync;
+    const bool starts =
+        wave.step == 0 && wave.last_op != primitive.op && primitive.kind != PrimitiveKind::sync;
     if (starts || wave.fetching) {
       const bool bare =
           program_.kernels[index(kernels_[index(group.kernel)].kernel)].bare || primitive.posted;
-      std::int64_t overhead =
-          starts && !bare ? machine_.model(group.rank).sync_op_overhead.fs : 0;
+      std::int64_t overhead = starts && !bare ? machine_.model(group.rank).sync_op_overhead.fs : 0;
       if (starts) want_code(group, primitive);
       wave.last_op = primitive.op;
       fetch_code(group, now);

@@ -16,8 +16,9 @@ Fabric::Fabric(const machine::Machine& m) : machine(m) {
   add_links();
 }
 
-void Fabric::add_gpus(int ranks, int period, const std::vector<LinkId>& link_of) {
-  for (int rank = 0; rank < period; ++rank) add_gpu_servers(rank);
+void Fabric::add_gpus(int ranks, int period, const std::vector<LinkId>& link_of,
+                      const std::function<bool(int)>& simulated) {
+  for (int rank = 0; rank < period; ++rank) add_gpu_servers(rank, simulated(rank));
   for (int rank = period; rank < ranks; ++rank) {
     gpu_base.push_back(gpu_base[index(rank - period)]);
     layout.push_back(layout[index(rank - period)]);
@@ -100,7 +101,7 @@ void Fabric::find_nics(const std::vector<std::vector<LinkId>>& out) {
     if (is_nic(n) && nics[index(nearest[n])] == 1) rank_at_[n] = nearest[n];
 }
 
-void Fabric::add_gpu_servers(int rank) {
+void Fabric::add_gpu_servers(int rank, bool simulated) {
   const std::int32_t ports = ports_of_[index(rank)];
   const std::int32_t model_index = machine.gpu_models[index(rank)];
   const auto [found, fresh] =
@@ -138,6 +139,7 @@ void Fabric::add_gpu_servers(int rank) {
   const auto base = static_cast<std::int32_t>(servers.size());
   gpu_base.push_back(base);
   layout.push_back(&l);
+  if (!simulated) return;
   servers.resize(servers.size() + index(l.servers));
   for (std::int32_t s = 0; s < l.servers; ++s) {
     Server& server = servers[index(base + s)];

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -139,7 +140,9 @@ class Fabric {
   explicit Fabric(const machine::Machine& machine);
   /// The first `period` GPUs; the others are those a period before (sim/fold.h), and with a
   /// `link_of` so are links.
-  void add_gpus(int ranks, int period, const std::vector<machine::LinkId>& link_of);
+  /// GPUs of ranks for which `simulated` is false have no servers.
+  void add_gpus(int ranks, int period, const std::vector<machine::LinkId>& link_of,
+                const std::function<bool(int)>& simulated);
 
   const machine::Machine& machine;
   std::vector<ServerKind> kinds;
@@ -198,7 +201,7 @@ class Fabric {
   std::int32_t add_kind(ServerKind kind);
   void number_ports();
   void find_nics(const std::vector<std::vector<machine::LinkId>>& out);
-  void add_gpu_servers(int rank);
+  void add_gpu_servers(int rank, bool simulated);
   void add_links();
 
   std::vector<std::unique_ptr<GpuLayout>> layouts_;

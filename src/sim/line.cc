@@ -42,7 +42,15 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
 }
 
 Line::Line(const machine::Machine& machine, const program::Program& program, const Options& options)
-    : Cores(machine, program, options), stages_(index(fold_.period)), links_(machine.links.size()) {
+    : Cores(machine, program, options),
+      stage_of_(index(program.ranks), -1),
+      links_(machine.links.size()) {
+  for (int rank = 0; rank < fold_.period; ++rank) {
+    if (!is_simulated(rank)) continue;
+    stage_of_[index(rank)] = static_cast<std::int32_t>(simulated_.size());
+    simulated_.push_back(rank);
+  }
+  stages_.resize(simulated_.size());
   make_tables();
   choose_rounds();
   if (options.record != nullptr) start_recording();
@@ -58,8 +66,8 @@ void Line::make_tables() {
       table[index(s)] = rate.time_for(bytes_of(s << sector_shift_)).fs;
     return table;
   };
-  for (int rank = 0; rank < fold_.period; ++rank) {
-    Gpu& gpu = stages_[index(rank)];
+  for (const int rank : simulated_) {
+    Gpu& gpu = stage(rank);
     const GpuLayout& layout = *fabric_.layout[index(rank)];
     const machine::GpuModel& model = layout.model;
     const auto on_chip = [&](std::int64_t bytes) {
@@ -99,7 +107,10 @@ void Line::make_tables() {
 void Line::add_ways(std::int32_t route) {
   for (auto r = static_cast<std::int32_t>(ways_.size()); r <= route; ++r) {
     const Path& path = fabric_.path(r);
-    const auto end = [&](machine::NodeId node) { return home(fabric_.rank_of(node)); };
+    const auto end = [&](machine::NodeId node) {
+      const int rank = fabric_.rank_of(node);
+      return options_.replay == nullptr ? home(rank) : rank;
+    };
     Way way{make_leg(path.forward), make_leg(path.reverse)};
     way.forward.out_port = way.back.in_port = static_cast<std::int16_t>(path.source_port);
     way.forward.in_port = way.back.out_port = static_cast<std::int16_t>(path.destination_port);
@@ -168,8 +179,10 @@ void Line::choose_rounds() {
     // A fill meets the requests that wait for it.
     most = std::min(most, memory + 1 + fill - slices);
     most = std::min({most, arrive - slices, arrive + noc, arrive - cu_in});
-    Gpu& gpu = stages_[index(rank)];
+    if (stage_of_[index(rank)] < 0) continue;
+    Gpu& gpu = stage(rank);
     gpu.done.set(0, 0);
+    gpu.ingress.set(0, links.at_gpu);
     gpu.slices.set(0, slices);
     gpu.memory.set(0, memory);
     gpu.cu_in.set(0, cu_in);
@@ -177,10 +190,16 @@ void Line::choose_rounds() {
   }
   shift_ = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(most))) - 1;
   for (Gpu& gpu : stages_) {
-    for (Calendar* stage : {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out})
+    for (Calendar* stage :
+         {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out, &gpu.ingress})
       stage->set(shift_, stage->begin_of(0));
   }
-  for (Calendar& merge : merges_) merge.set(shift_, merge.begin_of(0));
+  latest_offset_ = links.at_gpu;
+  for (Calendar& merge : merges_) {
+    merge.set(shift_, merge.begin_of(0));
+    latest_offset_ = std::max(latest_offset_, merge.begin_of(0));
+  }
+  last_round_ = (-latest_offset_ >> shift_) - 1;
 }
 
 // Links come in the order in which a request meets them: away from GPUs, then back to them.
@@ -202,10 +221,12 @@ Line::Arrivals Line::order_links(std::int64_t out) {
       reached.push_back(machine_.links[index(l)].to);
     }
   }
-  // A GPU's own link has one stream, that of its port, unless links of others lead on to it.
+  // A GPU's own link has one stream, that of its port, unless links of others lead on to it. What
+  // others of a replay send is put in there.
   const auto own = [&](const machine::Link& link) {
     const int rank = fabric_.rank_of(link.from);
-    return rank >= 0 && !machine_.model(rank).forwards;
+    return rank >= 0 && !machine_.model(rank).forwards &&
+           (rank >= program_.ranks || is_simulated(rank));
   };
   std::vector<std::int32_t> order;
   for (std::size_t l = 0; l < machine_.links.size(); ++l)
@@ -218,6 +239,7 @@ Line::Arrivals Line::order_links(std::int64_t out) {
   std::stable_sort(order.begin(), order.end(),
                    [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
   merges_.resize(order.size());
+  busy_merges_.resize(order.size() / 64 + 1);
   for (std::size_t i = 0; i < order.size(); ++i)
     links_[index(order[i])].calendar = static_cast<std::int32_t>(i);
   // Offsets of links, and when the earliest request can be at their far ends.
@@ -246,7 +268,10 @@ Line::Arrivals Line::order_links(std::int64_t out) {
   Arrivals arrivals{.window = INT64_MAX / 4, .at_gpu = INT64_MAX / 4};
   for (std::size_t l = 0; l < machine_.links.size(); ++l) {
     const machine::Link& link = machine_.links[l];
-    if (fabric_.rank_of(link.to) >= 0) arrivals.at_gpu = std::min(arrivals.at_gpu, end[l]);
+    const int at = fabric_.rank_of(link.to);
+    if (at >= 0) arrivals.at_gpu = std::min(arrivals.at_gpu, end[l]);
+    // Ways end there, but others of a replay may send when something has come.
+    if (at >= 0 && !machine_.model(at).forwards && options_.replay == nullptr) continue;
     for (const std::int32_t next : from[index(link.to)]) {  // at once, or in a later round
       const std::int32_t here = links_[l].calendar, there = links_[index(next)].calendar;
       if (there >= 0 && here >= there)
@@ -276,7 +301,7 @@ int Line::rank_of(EventKind kind, std::int32_t a) const {
 void Line::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b,
                 std::uint32_t tag) {
   if (is_progress(kind, b)) ++active_;
-  std::vector<CoreEvent>& events = stages_[index(rank_of(kind, a))].events;
+  std::vector<CoreEvent>& events = stage(rank_of(kind, a)).events;
   events.push_back({time, next_sequence_++, tag, kind, a, b});
   std::push_heap(events.begin(), events.end(), Later{});
 }
@@ -290,31 +315,47 @@ std::int64_t Line::next_round() const {
   std::int64_t next = INT64_MAX;
   for (const Gpu& gpu : stages_) {
     if (!gpu.events.empty()) next = std::min(next, gpu.events.front().time >> shift_);
-    for (const Calendar* stage : {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out})
+    for (const Calendar* stage :
+         {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out, &gpu.ingress})
       next = std::min(next, stage->next());
   }
-  for (const Calendar& merge : merges_) next = std::min(next, merge.next());
+  for (std::size_t word = 0; word < busy_merges_.size(); ++word) {
+    for (std::uint64_t bits = busy_merges_[word]; bits != 0; bits &= bits - 1)
+      next = std::min(next, merges_[word * 64 + index(std::countr_zero(bits))].next());
+  }
   return std::min(next, round_of_rows());
 }
 
 void Line::do_round(std::int64_t round) {
   last_round_ = round;
-  if (options_.replay != nullptr) put_in(round);
-  for (int rank = 0; rank < fold_.period; ++rank) {
-    if (!is_simulated(rank)) continue;
+  for (const int rank : simulated_) {
     run_cores(rank, round);
     run_slices(rank, round);
     run_memory(rank, round);
     run_cu_in(rank, round);
     run_io_out(rank, round);
   }
-  for (Calendar& merge : merges_) run_merge(merge, round);
+  if (options_.replay != nullptr) put_in(round);
+  // What passes a link may come to a later one in the same round.
+  for (std::size_t word = 0; word < busy_merges_.size(); ++word) {
+    for (std::uint64_t bits = busy_merges_[word]; bits != 0;) {
+      const int bit = std::countr_zero(bits);
+      Calendar& merge = merges_[word * 64 + index(bit)];
+      run_merge(merge, round);
+      if (merge.next() == INT64_MAX) busy_merges_[word] &= ~(std::uint64_t{1} << bit);
+      bits = bit == 63 ? 0 : busy_merges_[word] & (~std::uint64_t{0} << (bit + 1));
+    }
+  }
+  if (options_.replay == nullptr) return;
+  put_in(round);  // behind signals that have just come
+  for (const int rank : simulated_) run_ingress(rank, round);
 }
 
 Result Line::run() {
   start();
   constexpr std::uint32_t kRoundsUntilTold = 16;
   for (std::uint32_t rounds = 1; !all_done(); ++rounds) {
+    skip_polls();
     const std::int64_t round = next_round();
     if (round == INT64_MAX) report_deadlock();
     if (rounds % kRoundsUntilTold == 0) tell(round << shift_);
@@ -323,7 +364,10 @@ Result Line::run() {
   // What nobody waits for is still on its way: it counts, but takes no time.
   for (std::int64_t round = next_round(); round != INT64_MAX; round = next_round()) do_round(round);
   count_links();
-  return result();
+  if (options_.record != nullptr) *options_.record = in_order(std::move(*options_.record));
+  Result done = result();
+  done.visited_hops -= hops_skipped_;
+  return done;
 }
 
 }  // namespace hemiola::sim

@@ -5,12 +5,16 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/calendar.h"
 #include "sim/cores.h"
+#include "sim/timetable.h"
 
 namespace hemiola::sim {
 
@@ -80,6 +84,7 @@ class Line : public Cores {
     Calendar memory;  ///< memory-side cache and HBM
     Calendar cu_in;
     Calendar io_out;
+    Calendar ingress;               ///< replay: what comes in at its ports
     std::vector<CoreEvent> events;  ///< heap
     LineMap<Fill> fills;
     std::vector<std::pair<std::int64_t, std::int32_t>> filled;  ///< times and lines of fills
@@ -105,6 +110,9 @@ class Line : public Cores {
   void answer_at(std::int32_t id, std::int64_t time) override;
   void to_memory(std::int32_t id, std::int64_t time) override;
   bool waits_in_vain(std::int32_t wave) const override;
+  std::string why_not(program::SemaphoreId id) const override;
+  std::string why_not(std::int32_t wave) const override;
+  void add_reasons(Diagnostics& diagnostics) const override;
 
   // --- line.cc: rounds
   void choose_rounds();
@@ -144,29 +152,70 @@ class Line : public Cores {
   WayLeg make_leg(const Leg& leg);
   void arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
 
-  // --- line_replay.cc
-  bool is_watched(int rank) const {
-    return rank == options_.watched && (options_.record != nullptr || options_.replay != nullptr);
-  }
+  // --- line_record.cc
+  void carry_all_or_between_watched(bool all);
   void start_recording();
-  void record(std::int32_t id, const WayLeg& leg, std::int64_t now);
+  bool enters(std::int32_t id, const Request& request, const WayLeg& leg, std::int64_t now);
+  void record(std::int32_t id, const WayLeg& leg, std::int64_t now, int links);
   void number_request(std::int32_t id);
   void refuse_polls(const Request& request) const;
+
+  // --- line_replay.cc
   void start_replay();
+  void match_buffers();
+  bool is_used(const ProfileRow& row) const;
+  void check_row(std::int32_t r) const;
+  void expect(std::int32_t r);
+  std::int64_t address_of(std::int32_t buffer, std::int64_t offset, int rank) const;
+  std::uint64_t place_of_signal(const ProfileRow& row) const;
   void put_in(std::int64_t round);
   std::int64_t round_of_rows() const;
-  std::int32_t answered(const ProfileRow& row);
-  void put_in(const ProfileRow& row);
+  bool put_in_answer(std::int32_t r, std::int64_t round);
+  void put_in_requests(std::int32_t r);
+  void put_in_passing(std::int32_t r);
+  void enter(std::int32_t id, std::int32_t r);
+  const Calendar& entry_of(const ProfileRow& row);
   std::int32_t request_of(const ProfileRow& row, std::int64_t address, std::int64_t end);
+  std::int32_t route_of(const ProfileRow& row, std::int32_t line);
+  void run_ingress(int rank, std::int64_t round);
+  void come_in(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
+  void drop(std::int32_t id);
+  void signal(const Request& request, std::int64_t now);
+  void answer_from_afar(std::int32_t id, std::int64_t now);
+  // --- line_skip.cc
+  /// Of a replay in which nothing but polls is under way.
+  struct PollState {
+    std::int64_t time = 0, period = 0;  ///< fs; since the last time that it was so, 0: it was not
+    std::int64_t hops = 0, more_hops = 0;
+    std::vector<std::int64_t> counts{}, more{};  ///< counters_; since then
+  };
+  bool only_polls() const;
+  template <typename Visit>
+  void for_each_free(int rank, Visit visit);
+  std::vector<std::int64_t> state_of_polls(std::pair<std::int64_t, std::int64_t>& times);
+  void skip_polls();
+  void shift_polls(std::int64_t now, std::int64_t by);
+
+  // --- line_deadlock.cc
+  std::string why_no_row(const std::vector<std::int32_t>& writers) const;
 
   std::size_t sectors(std::int32_t bytes) const {
     return static_cast<std::size_t>(bytes >> sector_shift_);
   }
   void forget_fills(Gpu& gpu, std::int64_t before);
 
-  std::vector<Gpu> stages_;
+  Gpu& stage(std::int32_t rank) { return stages_[index(stage_of_[index(rank)])]; }
+  void push_merge(std::int32_t calendar, const Arrival& arrival) {
+    merges_[index(calendar)].push(arrival);
+    busy_merges_[index(calendar >> 6)] |= std::uint64_t{1} << (calendar & 63);
+  }
+
+  std::vector<int> simulated_;          ///< ranks, of one period, that are not others of a replay
+  std::vector<Gpu> stages_;             ///< of those
+  std::vector<std::int32_t> stage_of_;  ///< by rank
   std::vector<Calendar>
       merges_;  ///< links at which several streams meet, in their order in a round
+  std::vector<std::uint64_t> busy_merges_;  ///< a bit for each: something is to come there
   std::vector<LinkState> links_;
   std::vector<Costs> link_costs_;  ///< by link class
   std::vector<Way> ways_;          ///< by Request::route
@@ -174,14 +223,27 @@ class Line : public Cores {
   int shift_ = 0;  ///< rounds last 2^shift fs
   std::uint64_t next_sequence_ = 0;
 
-  // Of the watched rank.
-  std::int64_t asked_ = 0;             ///< requests that have left for others
+  // Of watched ranks (docs/replay.md).
+  /// By link: recording: what enters these from others is noted; replay: these are simulated.
+  std::vector<bool> carries_;
+  std::vector<std::int64_t> asked_;    ///< by rank: requests that have left for others
   std::vector<std::int64_t> numbers_;  ///< by request: the how-manieth of them it is
-  std::unordered_map<std::int64_t, std::int32_t> under_way_;  ///< replay: those not answered
-  std::vector<const ProfileRow*> rows_;                       ///< replay: to be put in
-  std::size_t next_row_ = 0;
-  std::int64_t last_round_ = -1;
+  // Replay.
+  std::unordered_map<std::uint64_t, std::int32_t>
+      under_way_;                         ///< by rank and number: requests that rows will answer
+  std::vector<bool> answered_by_rows_;    ///< by rank
+  std::unique_ptr<Timetable> timetable_;  ///< rows that are to come
+  std::vector<bool> used_;                ///< by row: of those that this replay puts in
+  std::vector<std::int32_t> unmatched_;   ///< answers that are due soon; no request yet
   std::vector<std::int32_t> replayed_buffers_;  ///< by buffer of the profile: of the program, or -1
+  bool at_ports_ = false;                       ///< rows begin there
+  std::int64_t rows_to_come_ = 0;               ///< that have a time; counted in active_
+  std::map<std::vector<std::int64_t>, PollState> states_;  ///< since skip_until_ is what it is
+  std::int64_t skip_until_ = -1;                           ///< fs: the next row
+  bool skipped_ = false;
+  std::int64_t hops_skipped_ = 0;   ///< represented, not executed
+  std::int64_t latest_offset_ = 0;  ///< fs: of all stages
+  std::int64_t last_round_ = 0;
 
   std::vector<Arrival> done_, taken_, scratch_;  ///< of the stage at hand: memory that is kept
 };

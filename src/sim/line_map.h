@@ -54,10 +54,16 @@ class LineMap {
     if (!slots_.empty()) __builtin_prefetch(&slots_[home(line)]);
   }
 
-  /// In no particular order.
+  /// In no particular order, which is always the same for the same lines in as many slots.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (const Slot& slot : slots_) {
+      if (slot.line != kFree) visit(slot.line, slot.value);
+    }
+  }
+  template <typename Visit>
+  void for_each(Visit visit) {
+    for (Slot& slot : slots_) {
       if (slot.line != kFree) visit(slot.line, slot.value);
     }
   }

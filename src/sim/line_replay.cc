@@ -1,88 +1,24 @@
-// The line engine: what comes in at a rank's GPU is recorded, or put in from a profile
+// The line engine: rows of a profile are put in where they enter links, or come in at a GPU
 // (docs/replay.md).
 
 #include <algorithm>
-#include <bit>
 #include <string>
-#include <tuple>
 
 #include "sim/line.h"
 
 namespace hemiola::sim {
+namespace {
 
-// --- Recording, at the end of the last link.
+constexpr std::int64_t kRankShift = 40;  // numbers of requests, semaphores and granules are below
 
-void Line::start_recording() {
-  Profile& profile = *options_.record;
-  profile = {.file = {}, .ranks = program_.ranks, .buffers = {}, .rows = {}};
-  const std::int64_t semaphores = barrier_base_ + program_.barriers;
-  profile.buffers = {{std::string(kWholeMemory), addresses_.end()},
-                     {std::string(kSemaphores), 8 * std::max<std::int64_t>(1, semaphores)}};
+std::uint64_t key_of(int rank, std::int64_t number) {
+  return static_cast<std::uint64_t>(rank) << kRankShift | static_cast<std::uint64_t>(number);
 }
+constexpr std::uint64_t kInMemory = std::uint64_t{1} << 63;
 
-// What a poll of somebody else's memory finds is not in a row.
-void Line::refuse_polls(const Request& request) const {
-  if (!is_load(request.intent) || (!request.packet && request.intent != Intent::poll)) return;
-  throw Failure("rank " + std::to_string(request.source) + " polls memory of rank " +
-                    std::to_string(request.target) + ", which a profile cannot tell",
-                {.file = program_.source}, "record a program whose waits are local");
-}
+}  // namespace
 
-void Line::record(std::int32_t id, const WayLeg& leg, std::int64_t now) {
-  const Request& request = requests_[index(id)];
-  Profile& profile = *options_.record;
-  ProfileRow row;
-  row.time = {now};
-  row.stream = leg.in_port;
-  row.destination = options_.watched;
-  row.size = request.bytes;
-  if (request.stage == Stage::back_out) {
-    row.source = request.target;
-    row.kind = is_load(request.intent) ? ProfileKind::response : ProfileKind::acknowledgement;
-    row.request = numbers_[index(id)];
-  } else {
-    row.source = request.source;
-    row.buffer = 0;
-    row.offset = std::int64_t{request.line} << line_shift_;
-    if (request.intent == Intent::flag) {
-      row.kind = ProfileKind::add;
-      row.buffer = 1;
-      row.offset = 8 * std::int64_t{detail(request).semaphore};
-      row.value = detail(request).increment;
-      row.size = 8;
-    } else if (request.packet) {
-      const std::uint64_t mask = detail(request).packet_mask;
-      row.kind = ProfileKind::packet;
-      row.offset += 8 * std::countr_zero(mask);
-      row.size = 8 * std::popcount(mask);
-      row.value = detail(request).packet_flag;
-    } else {
-      row.kind = is_load(request.intent) ? ProfileKind::read : ProfileKind::write;
-    }
-    refuse_polls(request);
-  }
-  profile.rows.push_back(std::move(row));
-}
-
-// A request of the watched rank leaves its port for the first link.
-void Line::number_request(std::int32_t id) {
-  if (index(id) >= numbers_.size()) numbers_.resize(index(id) + 1, -1);
-  numbers_[index(id)] = asked_++;
-  const Request& request = requests_[index(id)];
-  refuse_polls(request);
-  if (options_.replay == nullptr) return;
-  under_way_[numbers_[index(id)]] = id;
-  if (!request.polling) --active_;  // the row that answers it is counted
-}
-
-bool Line::waits_in_vain(std::int32_t wave) const {
-  if (next_row_ < rows_.size()) return false;
-  return std::any_of(under_way_.begin(), under_way_.end(), [&](const auto& asked) {
-    return requests_[index(asked.second)].wave == wave;
-  });
-}
-
-// --- Replay.
+// --- What is replayed.
 
 void Line::start_replay() {
   const Profile& profile = *options_.replay;
@@ -90,81 +26,194 @@ void Line::start_replay() {
     throw Failure("the profile is of " + std::to_string(profile.ranks) + " ranks, the program of " +
                       std::to_string(program_.ranks),
                   {.file = profile.file});
+  match_buffers();
+  at_ports_ = options_.at_ports || profile.at_ports;
+  const std::int64_t cycle =
+      1'000'000'000'000'000 / machine_.model(options_.watched.front()).cu_clock.hertz;
+  timetable_ = std::make_unique<Timetable>(profile, make_write_table(options_.table, Time{cycle}));
+  asked_.resize(index(program_.ranks));
+  // Answers at ingress say nothing of links: where these are simulated, others answer by
+  // themselves; and so where no row does.
+  answered_by_rows_.resize(index(program_.ranks));
+  used_.resize(profile.rows.size());
+  bool all = at_ports_;
+  for (std::size_t r = 0; r < profile.rows.size(); ++r) {
+    const ProfileRow& row = profile.rows[r];
+    if (row.is_answer() && is_watched(row.destination) && !is_watched(row.source) &&
+        at_ports_ == profile.at_ports && !options_.live_answers)
+      answered_by_rows_[index(row.destination)] = true;
+    const std::int32_t signal = timetable_->signal_of(static_cast<std::int32_t>(r));
+    if (signal >= 0) all = true;
+  }
+  for (const int rank : options_.watched) all = all || !answered_by_rows_[index(rank)];
+  carry_all_or_between_watched(all);
+  for (std::size_t r = 0; r < profile.rows.size(); ++r) {
+    used_[r] = is_used(profile.rows[r]) &&
+               (!is_watched(profile.rows[r].source) || !all);  // these do it themselves
+    if (!used_[r]) continue;
+    check_row(static_cast<std::int32_t>(r));
+    expect(static_cast<std::int32_t>(r));
+  }
+}
+
+// Buffers are the program's.
+void Line::match_buffers() {
+  const Profile& profile = *options_.replay;
   for (const ProfileBuffer& buffer : profile.buffers) {
     std::int32_t found = -1;
     for (std::size_t b = 0; b < program_.buffers.size(); ++b)
       if (program_.buffers[b].name == buffer.name) found = static_cast<std::int32_t>(b);
     if (found < 0 && buffer.name != kWholeMemory && buffer.name != kSemaphores)
       throw Failure("the program has no buffer '" + buffer.name + "'", {.file = profile.file});
-    const std::int64_t there = found >= 0 ? program_.memory_bytes(found, options_.watched)
-                               : buffer.name == kSemaphores
-                                   ? 8 * std::int64_t{barrier_base_ + program_.barriers}
-                                   : addresses_.end();
+    const std::int64_t there =
+        found >= 0 ? program_.memory_bytes(found, options_.watched.front())
+        : buffer.name == kSemaphores
+            ? 8 * std::max<std::int64_t>(1, barrier_base_ + program_.barriers)
+            : addresses_.end();
     if (buffer.bytes > there)
       throw Failure("buffer '" + buffer.name + "' has " + std::to_string(buffer.bytes) +
                         " B in the profile, " + std::to_string(there) + " in the program",
                     {.file = profile.file}, "was it recorded at another size?");
     replayed_buffers_.push_back(found);
   }
-  for (const ProfileRow& row : profile.rows) {
-    if (row.destination != options_.watched) continue;
-    if (row.waits())
-      throw Failure("rows that wait for others are not replayed yet", {.file = profile.file});
-    const bool adds = row.kind == ProfileKind::add;
-    const bool flag = !row.is_answer() && profile.buffers[index(row.buffer)].name == kSemaphores;
-    if (adds != flag || (adds && row.offset % 8 != 0))
-      throw Failure(
-          "a row of kind " + std::string(name_of(row.kind)) + " at offset " +
-              std::to_string(row.offset) + (adds ? " adds to no semaphore" : " is for a semaphore"),
-          {.file = profile.file},
-          "semaphores are 8 B each in '" + std::string(kSemaphores) + "', others add to them");
-    rows_.push_back(&row);
-  }
-  std::stable_sort(rows_.begin(), rows_.end(), [](const ProfileRow* a, const ProfileRow* b) {
-    return std::tie(a->time, a->stream, a->order) < std::tie(b->time, b->stream, b->order);
-  });
-  active_ += std::ssize(rows_);  // what polls wait for may be among them
 }
 
-// Rows come in at ports that nothing else feeds: they may be served as soon as the requests that
-// they answer have left, which they did a round trip before.
+// What comes in at a watched rank, and what takes room on links that are simulated.
+bool Line::is_used(const ProfileRow& row) const {
+  if (!is_watched(row.destination)) return at_ports_ || row.links > 0;
+  if (is_watched(row.source)) return false;  // it does that itself
+  return !row.is_answer() || answered_by_rows_[index(row.destination)];
+}
+
+void Line::check_row(std::int32_t r) const {
+  const Profile& profile = *options_.replay;
+  const ProfileRow& row = profile.rows[index(r)];
+  const auto fail = [&](const std::string& message, const std::string& hint = {}) {
+    throw Failure("the " + profile.describe(r) + ' ' + message, {.file = profile.file}, hint);
+  };
+  if (row.is_answer()) {
+    if (row.request < 0 && is_watched(row.destination)) fail("answers no request");
+  } else {
+    const bool adds = row.kind == ProfileKind::add;
+    const bool flag = profile.buffers[index(row.buffer)].name == kSemaphores;
+    if (adds != flag || (adds && row.offset % 8 != 0))
+      fail("of kind " + std::string(name_of(row.kind)) + " at offset " +
+               std::to_string(row.offset) +
+               (adds ? " adds to no semaphore" : " is for a semaphore"),
+           "semaphores are 8 B each in '" + std::string(kSemaphores) + "', others add to them");
+  }
+  const std::int32_t signal = timetable_->signal_of(r);
+  if (signal < 0) return;
+  if (row.links > 0 && !at_ports_) fail("begins on its way, which rows behind signals cannot");
+  const ProfileRow& root = profile.rows[index(signal)];
+  if (is_watched(root.source) || !is_watched(root.destination))
+    fail("waits for a signal from rank " + std::to_string(root.destination) + " to rank " +
+             std::to_string(root.source) + "; these come from simulated ranks to others",
+         "the rank that is simulated is the destination of the row");
+}
+
+void Line::expect(std::int32_t r) {
+  const std::int32_t signal = timetable_->signal_of(r);
+  if (signal >= 0) {
+    timetable_->expect(r, place_of_signal(options_.replay->rows[index(signal)]));
+    return;
+  }
+  timetable_->expect(r);
+  ++rows_to_come_;
+  ++active_;  // what polls wait for may be among them
+}
+
+// --- Places.
+
+std::int64_t Line::address_of(std::int32_t buffer, std::int64_t offset, int rank) const {
+  const std::int32_t own = replayed_buffers_[index(buffer)];
+  if (own < 0 && options_.replay->buffers[index(buffer)].name == kSemaphores)
+    return addresses_.end() + offset;
+  if (own < 0) return offset;
+  return addresses_.start_of({.rank = rank, .buffer = own, .offset = offset});
+}
+
+// Of what the destination of a row signals to its source.
+std::uint64_t Line::place_of_signal(const ProfileRow& row) const {
+  if (options_.replay->buffers[index(row.after_buffer)].name == kSemaphores)
+    return key_of(row.source, row.after_offset / 8);
+  const std::int64_t address = address_of(row.after_buffer, row.after_offset, row.source);
+  return kInMemory | key_of(row.source, address / 8);
+}
+
+// A flag, or packets, of a simulated rank have come to one that is not.
+void Line::signal(const Request& request, std::int64_t now) {
+  std::int64_t fired = 0;
+  if (request.intent == Intent::flag) {
+    const std::uint64_t place = key_of(request.target, detail(request).semaphore);
+    if (timetable_->awaits(place))
+      fired =
+          timetable_->reached(place, timetable_->value_at(place) + detail(request).increment, now);
+  } else if (request.packet) {
+    const std::int64_t first = (std::int64_t{request.line} << line_shift_) / 8;
+    for (std::int64_t granule = 0; granule < line_size_ / 8; ++granule) {
+      if ((detail(request).packet_mask >> granule & 1) == 0) continue;
+      fired += timetable_->reached(kInMemory | key_of(request.target, first + granule),
+                                   detail(request).packet_flag, now);
+    }
+  }
+  active_ += fired;
+  rows_to_come_ += fired;
+}
+
+// --- Rows that are due.
+
+// Every row is put in before the stage at which it begins comes to its round: what it answers was
+// sent in an earlier one, since an answer passes stages of other GPUs that stand before links.
 void Line::put_in(std::int64_t round) {
-  Gpu& gpu = stages_[index(options_.watched)];
-  std::int64_t end = 0;
-  for (const Calendar* stage : {&gpu.slices, &gpu.cu_in, &gpu.done})
-    end = std::max(end, stage->begin_of(round + 1));
-  for (; next_row_ < rows_.size() && rows_[next_row_]->time.fs < end; ++next_row_) {
-    const ProfileRow& row = *rows_[next_row_];
-    if (!row.is_answer()) {
-      --active_;
-      put_in(row);
+  if (all_done()) return;  // what comes later is no part of the replay
+  std::erase_if(unmatched_, [&](std::int32_t r) { return put_in_answer(r, round); });
+  const std::int64_t end = ((round + 1) << shift_) + latest_offset_;
+  for (std::int32_t r = timetable_->take(end); r >= 0; r = timetable_->take(end)) {
+    const ProfileRow& row = options_.replay->rows[index(r)];
+    --rows_to_come_;
+    if (row.is_answer() && is_watched(row.destination)) {
+      if (!put_in_answer(r, round)) unmatched_.push_back(r);
       continue;
     }
-    const std::int32_t id = answered(row);
-    if (id < 0) {
-      if (row.time.fs >= gpu.done.begin_of(round)) return;
-      throw Failure("rank " + std::to_string(row.source) + " answers request " +
-                        std::to_string(row.request) + " of rank " +
-                        std::to_string(row.destination) + " at " + to_string(row.time) +
-                        ", before that was sent",
-                    {.file = options_.replay->file}, "was it recorded from this program?");
+    --active_;
+    if (row.is_answer()) {
+      put_in_passing(r);
+    } else {
+      put_in_requests(r);
     }
-    Request& request = requests_[index(id)];
-    request.spent.charge_until(Reason::link, row.time.fs);
-    arrive(id, request, leg_of(request), row.time.fs);
   }
 }
 
 // When something of the profile is to be put in; INT64_MAX: there is nothing left.
 std::int64_t Line::round_of_rows() const {
-  if (next_row_ == rows_.size()) return INT64_MAX;
-  return std::max(last_round_ + 1, (rows_[next_row_]->time.fs >> shift_) - 2);
+  if (timetable_ == nullptr || all_done()) return INT64_MAX;
+  if (!unmatched_.empty()) return last_round_ + 1;
+  if (timetable_->empty()) return INT64_MAX;
+  return std::max(last_round_ + 1, (timetable_->next() - latest_offset_) >> shift_);
 }
 
-// The request that a row answers; -1: it has not left yet.
-std::int32_t Line::answered(const ProfileRow& row) {
-  const auto found = under_way_.find(row.request);
-  if (found == under_way_.end()) return -1;
+/// The stage at which an answer begins.
+const Calendar& Line::entry_of(const ProfileRow& row) {
+  const Fabric::Paths paths = fabric_.paths(row.destination, row.source);
+  const std::int32_t route = paths.first + std::max(0, row.path);
+  if (static_cast<std::size_t>(route) >= ways_.size()) add_ways(route);
+  const WayLeg& leg = ways_[index(route)].back;
+  const int hop = at_ports_ ? 0 : std::max(0, leg.count - row.links);
+  if (hop >= leg.count) return stage(row.destination).ingress;
+  return merges_[index(links_[index(link_hops_[index(leg.first + hop)].link)].calendar)];
+}
+
+bool Line::put_in_answer(std::int32_t r, std::int64_t round) {
+  const ProfileRow& row = options_.replay->rows[index(r)];
+  const auto found = under_way_.find(key_of(row.destination, row.request));
+  if (found == under_way_.end()) {
+    if (timetable_->due(r) >= entry_of(row).begin_of(round + 1)) return false;
+    throw Failure("rank " + std::to_string(row.source) + " answers request " +
+                      std::to_string(row.request) + " of rank " + std::to_string(row.destination) +
+                      " at " + to_string(Time{timetable_->due(r)}) + ", before that was sent",
+                  {.file = options_.replay->file}, "was it recorded from this program?");
+  }
   const std::int32_t id = found->second;
   under_way_.erase(found);
   Request& request = requests_[index(id)];
@@ -175,25 +224,57 @@ std::int32_t Line::answered(const ProfileRow& row) {
                       std::to_string(row.source) + " answers",
                   {.file = options_.replay->file}, "was it recorded from this program?");
   request.stage = Stage::back_out;
-  return id;
+  enter(id, r);
+  return true;
 }
 
-// What somebody else asks of the watched rank: a request for every line, one behind the other.
-void Line::put_in(const ProfileRow& row) {
-  const std::int32_t buffer = replayed_buffers_[index(row.buffer)];
-  const std::int64_t first =
-      buffer < 0
-          ? row.offset
-          : addresses_.start_of({.rank = row.destination, .buffer = buffer, .offset = row.offset});
+// What somebody asks of a watched rank: a request for every line, one behind the other.
+void Line::put_in_requests(std::int32_t r) {
+  const ProfileRow& row = options_.replay->rows[index(r)];
+  const std::int64_t first = address_of(row.buffer, row.offset, row.destination);
   for (std::int64_t at = first; at < first + row.size;) {
     const std::int64_t end =
         std::min(first + row.size, (line_of(at) + std::int64_t{1}) << line_shift_);
-    const std::int32_t id = request_of(row, at, end);
-    Request& request = requests_[index(id)];
-    request.spent.charge_until(Reason::link, row.time.fs);
-    arrive(id, request, leg_of(request), row.time.fs);
+    enter(request_of(row, at, end), r);
     if (row.kind == ProfileKind::add) return;
     at = end;
+  }
+}
+
+// An answer from one of the others to another one, which takes room on links.
+void Line::put_in_passing(std::int32_t r) {
+  const ProfileRow& row = options_.replay->rows[index(r)];
+  const std::int32_t id = allocate(false);
+  Request& request = requests_[index(id)];
+  request.source = static_cast<std::int16_t>(row.destination);
+  request.target = static_cast<std::int16_t>(row.source);
+  request.stage = Stage::back_out;
+  request.local = false;
+  request.intent = row.kind == ProfileKind::response ? Intent::load : Intent::store;
+  request.size = static_cast<std::uint8_t>(
+      sectors(static_cast<std::int32_t>(std::min(row.size + sector_ - 1, line_size_))));
+  const Fabric::Paths paths = fabric_.paths(request.source, request.target);
+  request.route = paths.first + std::clamp(row.path, 0, paths.count - 1);
+  enter(id, r);
+}
+
+// At a link of its way, or where it comes in.
+void Line::enter(std::int32_t id, std::int32_t r) {
+  const ProfileRow& row = options_.replay->rows[index(r)];
+  const std::int64_t now = timetable_->due(r);
+  Request& request = requests_[index(id)];
+  const WayLeg& leg = leg_of(request);
+  if (row.links > leg.count)
+    throw Failure("the " + options_.replay->describe(r) + " is to pass " +
+                      std::to_string(row.links) + " links, its way has " +
+                      std::to_string(leg.count),
+                  {.file = options_.replay->file}, "was it recorded on this machine?");
+  request.link = static_cast<std::uint8_t>(at_ports_ ? 0 : leg.count - row.links);
+  request.spent.charge_until(Reason::link, now);
+  if (request.link == leg.count) {
+    come_in(id, request, leg, now);
+  } else {
+    walk(id, request, leg, now);
   }
 }
 
@@ -228,21 +309,76 @@ std::int32_t Line::request_of(const ProfileRow& row, std::int64_t address, std::
   }
   request.takes = request.detail >= 0;
   request.size = static_cast<std::uint8_t>(sectors(request.bytes));
-  request.slice = static_cast<std::int16_t>(slice_of(row.destination, request.line));
+  if (is_watched(row.destination))
+    request.slice = static_cast<std::int16_t>(slice_of(row.destination, request.line));
+  request.route = route_of(row, request.line);
+  return id;
+}
+
+std::int32_t Line::route_of(const ProfileRow& row, std::int32_t line) {
   const Fabric::Paths paths = fabric_.paths(row.source, row.destination);
-  request.route = paths.first;
-  if (row.stream < 0) {
-    request.route += static_cast<std::int32_t>(machine::select_path(request.line, paths.count));
-    return id;
-  }
-  for (std::int32_t p = 0; p < paths.count; ++p) {
-    request.route = paths.first + p;
-    if (fabric_.path(request.route).destination_port == row.stream) return id;
-  }
+  if (row.path >= paths.count)
+    throw Failure("there is no path " + std::to_string(row.path) + " from rank " +
+                      std::to_string(row.source) + " to rank " + std::to_string(row.destination),
+                  {.file = options_.replay->file}, "was it recorded on this machine?");
+  if (row.path >= 0) return paths.first + row.path;
+  if (row.stream < 0)
+    return paths.first + static_cast<std::int32_t>(machine::select_path(line, paths.count));
+  for (std::int32_t p = 0; p < paths.count; ++p)
+    if (fabric_.path(paths.first + p).destination_port == row.stream) return paths.first + p;
   throw Failure("no way from rank " + std::to_string(row.source) + " to rank " +
                     std::to_string(row.destination) + " comes in at port " +
                     std::to_string(row.stream),
-                {.file = options_.replay->file});
+                {.file = options_.replay->file}, "was it recorded on this machine?");
+}
+
+// --- Ends of ways.
+
+void Line::come_in(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now) {
+  if (is_watched(leg.to)) {
+    stage(leg.to).ingress.push({now, static_cast<std::uint32_t>(leg.in_port), id});
+    return;
+  }
+  const bool asks = request.stage == Stage::out && request.wave >= 0;
+  if (asks) signal(request, now);
+  if (asks && !answered_by_rows_[index(request.source)]) {
+    answer_from_afar(id, now);
+  } else {
+    drop(id);
+  }
+}
+
+// It leaves what is simulated. A request of a watched rank waits for the row that answers it.
+void Line::drop(std::int32_t id) {
+  const Request& request = requests_[index(id)];
+  if (request.stage == Stage::back_out || request.wave < 0) {
+    release(id);
+    return;
+  }
+  under_way_[key_of(request.source, numbers_[index(id)])] = id;
+  --active_;  // the row that answers it is counted
+}
+
+// Memory of others is never late: port, slice and port, each alone.
+void Line::answer_from_afar(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  const machine::GpuModel& model = machine_.model(request.target);
+  const auto on_chip = [&](bool data) {
+    return data ? std::int64_t{request.bytes} : model.noc_control_size.count;
+  };
+  const bool load = is_load(request.intent);
+  const std::int64_t io = model.noc_io_rate.time_for(on_chip(!load)).fs +
+                          model.noc_io_rate.time_for(on_chip(load)).fs +
+                          2 * model.noc_io_latency.fs;
+  const std::int64_t slice = request.intent == Intent::flag
+                                 ? flag_time(request.target)
+                                 : model.l2_slice_rate.time_for(request.bytes).fs;
+  request.spent.charge(Reason::io, io);
+  request.spent.charge(Reason::l2, slice + model.l2_latency.fs);
+  if (request.intent == Intent::store) counters_.delivered += request.bytes;
+  request.stage = Stage::back_out;
+  request.link = 0;
+  walk(id, request, leg_of(request), now + io + slice + model.l2_latency.fs);
 }
 
 }  // namespace hemiola::sim

@@ -41,7 +41,7 @@ void Line::prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const {
 // --- The CUs and the host of a rank: completions and events, in the order of time.
 
 void Line::run_cores(int rank, std::int64_t round) {
-  Gpu& gpu = stages_[index(rank)];
+  Gpu& gpu = stage(rank);
   std::vector<Arrival>& done = done_;
   done.clear();
   if (gpu.done.take(round, done))
@@ -80,7 +80,7 @@ void Line::run_cores(int rank, std::int64_t round) {
 // A request leaves its CU.
 void Line::depart(std::int32_t id, std::int64_t departure) {
   Request& request = requests_[index(id)];
-  Gpu& gpu = stages_[index(request.source)];
+  Gpu& gpu = stage(request.source);
   request.stage = Stage::out;
   request.size = static_cast<std::uint8_t>(sectors(request.bytes));
   request.local = request.target == request.source;
@@ -98,7 +98,7 @@ void Line::depart(std::int32_t id, std::int64_t departure) {
 // --- Slices: look-ups in the order of acceptance.
 
 void Line::run_slices(int rank, std::int64_t round) {
-  Gpu& gpu = stages_[index(rank)];
+  Gpu& gpu = stage(rank);
   if (!gpu.slices.take(round, taken_)) return;
   const std::int64_t begin = gpu.slices.begin_of(round);
   sort_arrivals(taken_, scratch_, begin, shift_, kByTag);
@@ -133,7 +133,7 @@ void Line::run_slices(int rank, std::int64_t round) {
 
 void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t ready) {
   Request& request = requests_[index(id)];
-  Gpu& gpu = stages_[index(rank)];
+  Gpu& gpu = stage(rank);
   GpuState& state = gpus_[index(rank)];
   const bool writes = request.intent == Intent::store || request.intent == Intent::flag ||
                       request.intent == Intent::state_store;
@@ -176,7 +176,7 @@ void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t rea
 }
 
 void Line::write_back(int rank, std::int32_t line, std::int64_t now) {
-  stages_[index(rank)].memory.push({now, 0, make_write_back(rank, line)});
+  stage(rank).memory.push({now, 0, make_write_back(rank, line)});
 }
 
 // Lines that are in the L2 are no longer on their way.
@@ -192,7 +192,7 @@ void Line::forget_fills(Gpu& gpu, std::int64_t before) {
 // --- Behind the slices.
 
 void Line::run_memory(int rank, std::int64_t round) {
-  Gpu& gpu = stages_[index(rank)];
+  Gpu& gpu = stage(rank);
   if (!gpu.memory.take(round, taken_)) return;
   sort_arrivals(taken_, scratch_, gpu.memory.begin_of(round), shift_, kByTag);
   const bool cached = gpus_[index(rank)].l2.exists();
@@ -226,7 +226,7 @@ void Line::run_memory(int rank, std::int64_t round) {
 // Data or an acknowledgement goes back.
 void Line::answer(int rank, std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
-  Gpu& gpu = stages_[index(rank)];
+  Gpu& gpu = stage(rank);
   request.stage = Stage::back_out;
   if (!request.local) {
     gpu.io_out.push({now, kFromSlices, id});
@@ -254,7 +254,7 @@ void Line::to_memory(std::int32_t id, std::int64_t time) {
 // --- Merges on chip.
 
 void Line::run_cu_in(int rank, std::int64_t round) {
-  Gpu& gpu = stages_[index(rank)];
+  Gpu& gpu = stage(rank);
   if (!gpu.cu_in.take(round, taken_)) return;
   sort_with_answers(taken_, gpu.cu_in.begin_of(round), kFromSlices, kFromSlices + 1);
   for (std::size_t i = 0; i < taken_.size(); ++i) {
@@ -271,7 +271,7 @@ void Line::run_cu_in(int rank, std::int64_t round) {
 }
 
 void Line::run_io_out(int rank, std::int64_t round) {
-  Gpu& gpu = stages_[index(rank)];
+  Gpu& gpu = stage(rank);
   if (!gpu.io_out.take(round, taken_)) return;
   sort_with_answers(taken_, gpu.io_out.begin_of(round), kFromSlices, kFromSlices + 1);
   hops_ += std::ssize(taken_);
@@ -286,10 +286,6 @@ void Line::run_io_out(int rank, std::int64_t round) {
     request.spent.charge(Reason::io, time - now);
     request.link = 0;
     if (request.stage == Stage::out && is_watched(request.source)) number_request(id);
-    if (options_.replay != nullptr) {  // others are not there
-      if (request.stage == Stage::back_out) release(id);
-      continue;
-    }
     walk(id, request, leg, time);
   }
 }
@@ -336,20 +332,38 @@ std::int64_t Line::pass_link(Request& request, const LinkHop& hop, std::int64_t 
 void Line::walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now) {
   while (request.link < leg.count) {
     const LinkHop& hop = link_hops_[index(leg.first + request.link)];
+    if (!carries_.empty() && !enters(id, request, leg, now)) return;
     const std::int32_t calendar = links_[index(hop.link)].calendar;
     if (calendar >= 0) {
-      merges_[index(calendar)].push({now, hop.tag, id});
+      push_merge(calendar, {now, hop.tag, id});
       return;
     }
     now = pass_link(request, hop, now);
   }
-  if (options_.record != nullptr && leg.to == options_.watched) record(id, leg, now);
+  if (options_.replay != nullptr) {
+    come_in(id, request, leg, now);
+    return;
+  }
+  const auto last = link_hops_[index(leg.first + leg.count - 1)].link;
+  if (options_.record != nullptr && is_watched(leg.to) && !carries_[index(last)])
+    record(id, leg, now, 0);
   arrive(id, request, leg, now);
+}
+
+// Of a replay: rows, and what the detailed ranks send each other.
+void Line::run_ingress(int rank, std::int64_t round) {
+  Gpu& gpu = stage(rank);
+  if (!gpu.ingress.take(round, taken_)) return;
+  sort_arrivals(taken_, scratch_, gpu.ingress.begin_of(round), shift_, kByTag);
+  for (const Arrival& arrival : taken_) {
+    Request& request = requests_[index(arrival.id)];
+    arrive(arrival.id, request, leg_of(request), arrival.time);
+  }
 }
 
 // It comes in at a port.
 void Line::arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now) {
-  Gpu& gpu = stages_[index(leg.to)];
+  Gpu& gpu = stage(leg.to);
   ++hops_;
   const std::size_t size = carried(request);
   const std::int64_t time =

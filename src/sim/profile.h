@@ -19,7 +19,7 @@ enum class ProfileKind : std::uint8_t {
   acknowledgement  ///< of a store of its own
 };
 
-/// One request, or answer, at the ingress of its destination.
+/// One request, or answer: at the ingress of its destination, or where it enters links before that.
 struct ProfileRow {
   Time time{};  ///< since the profile's origin; of a row with a dependency the delay behind it
   std::int32_t source = 0, destination = 0;  ///< ranks, different
@@ -31,6 +31,8 @@ struct ProfileRow {
   std::int32_t stream = -1;   ///< port at which it comes in; -1: that of the way from the source
   std::int64_t order = 0;     ///< among those of the same time, destination and stream
   std::int64_t request = -1;  ///< answers: to the how-manieth request of the destination to others
+  std::int32_t links = 0;     ///< the last ones of its way, which it still passes
+  std::int32_t path = -1;     ///< of those between source and destination; -1: that of its line
   /// Closed loop: it comes `time` after another row has come, or after the destination's own signal
   /// has reached the source.
   std::int32_t after_row = -1;     ///< in Profile::rows
@@ -56,14 +58,31 @@ struct ProfileBuffer {
   std::int64_t bytes = 0;
 };
 
-/// Rows are sorted by (time, destination, stream, order, all other fields): their order in a file
-/// means nothing. Dependencies have no cycle.
+/// Dependencies have no cycle. What reads, records or adds traffic leaves the rows in_order(); rows
+/// of one time are put in as they stand here.
 struct Profile {
   std::string file;
   int ranks = 0;
-  std::vector<ProfileBuffer> buffers;  ///< alike on all ranks
-  std::vector<ProfileRow> rows;
+  bool at_ports = false;  ///< rows begin at their source's port and pass the whole way
+  std::vector<ProfileBuffer> buffers{};  ///< alike on all ranks
+  std::vector<ProfileRow> rows{};
+  std::vector<std::string> places{};  ///< of rows in the file: "line 12", "/rows/3"; or empty
+
+  /// For messages: where the row stands, and its tag.
+  std::string describe(std::int32_t row) const;
 };
+
+/// Sorted by (time, destination, stream, order, all other fields, what it comes after): two files
+/// with the same rows in another order give the same profile.
+Profile in_order(Profile profile);
+
+/// A write that rank `source` will do: it comes in at rank `destination` at `time` with `bytes`
+/// bytes of `value` in `buffer`, at `offset` (bytes); in "@semaphores" it adds. May be called in
+/// any order of times, and takes no simulated time. The buffer is added or made larger where
+/// needed. Failure: ranks that are not there or equal, a time or offset below 0, no bytes.
+void register_write(Profile& profile, int source, int destination, Time time,
+                    std::string_view buffer, std::int64_t offset, std::int64_t value,
+                    std::int64_t bytes = 8);
 
 std::string_view name_of(ProfileKind kind);
 

@@ -12,6 +12,7 @@
 #include "sim/profile.h"
 #include "sim/result.h"
 #include "sim/trace.h"
+#include "sim/write_table.h"
 
 namespace hemiola::sim {
 
@@ -35,12 +36,20 @@ struct Options {
   /// One of ranks that behave alike is simulated: the same result (fold.h). Fluid: one member of
   /// each class, the same but for dispatch (classes.h).
   bool fold = true;
-  /// What others do to the GPU of rank `watched` as it comes in there is noted in `record`; with
-  /// `replay` that rank alone is simulated, among others that do what the profile says. Only in the
-  /// line engine; nothing is folded.
+  /// What others do to the GPUs of ranks `watched` as it comes in there, or on links that these
+  /// ranks' requests to each other pass, is noted in `record`; with `replay` those ranks alone are
+  /// simulated, among others that do what the profile says. Only in the line engine; nothing is
+  /// folded.
   Profile* record = nullptr;
   const Profile* replay = nullptr;
-  int watched = 0;
+  std::vector<int> watched{0};  ///< distinct ranks
+  /// record: note what others send where it leaves their ports. replay: that is where rows begin,
+  /// to queue on links, whatever the profile says.
+  bool at_ports = false;
+  /// replay: others answer by themselves, from memory that is never late, not when rows say so.
+  /// They do anyway where there are no such rows, or rows at ingress begin at ports.
+  bool live_answers = false;
+  TableKind table = TableKind::heap;  ///< replay: where rows wait for their time
   /// Told how far the run is: `done` of `total` in bytes that its operations move. Null: nobody.
   Monitor* monitor = nullptr;
 };

@@ -74,7 +74,7 @@ program::Program alone(const machine::Machine& machine, const std::vector<std::v
 
 Result replayed(const machine::Machine& machine, const program::Program& program,
                 const Profile& profile) {
-  return simulate(machine, program, {.replay = &profile, .watched = 0});
+  return simulate(machine, program, {.replay = &profile, .watched = {0}});
 }
 
 struct Line {

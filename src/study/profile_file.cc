@@ -22,14 +22,54 @@ using sim::ProfileBuffer;
 using sim::ProfileKind;
 using sim::ProfileRow;
 
+std::string unless(std::int64_t value, std::int64_t usual) {
+  return value == usual ? std::string() : std::to_string(value);
+}
+
+std::string after_text(const Profile& profile, const ProfileRow& row) {
+  if (row.after_row >= 0) return std::to_string(row.after_row);
+  if (row.after_buffer < 0) return {};
+  return fmt::format("{}+{}>={}", profile.buffers[static_cast<std::size_t>(row.after_buffer)].name,
+                     row.after_offset, row.after_value);
+}
+
+/// What a row has, in files of both kinds; numbers are texts where they are compared only.
 struct Column {
   std::string_view name, type;
+  bool is_text;
+  std::string (*write)(const Profile& profile, const ProfileRow& row);
 };
 constexpr Column kColumns[] = {
-    {"id", "id"},     {"source", "rank"}, {"destination", "rank"}, {"time", ""},
-    {"kind", "kind"}, {"buffer", "name"}, {"offset", "bytes"},     {"size", "bytes"},
-    {"value", "int"}, {"stream", "port"}, {"order", "int"},        {"request", "int"},
-    {"after", "id"},  {"tag", "text"},
+    {"id", "id", true,
+     [](const Profile& p, const ProfileRow& r) { return std::to_string(&r - p.rows.data()); }},
+    {"source", "rank", false,
+     [](const Profile&, const ProfileRow& r) { return std::to_string(r.source); }},
+    {"destination", "rank", false,
+     [](const Profile&, const ProfileRow& r) { return std::to_string(r.destination); }},
+    {"time", "", false,
+     [](const Profile&, const ProfileRow& r) { return std::to_string(r.time.fs); }},
+    {"kind", "kind", true,
+     [](const Profile&, const ProfileRow& r) { return std::string(sim::name_of(r.kind)); }},
+    {"buffer", "name", true,
+     [](const Profile& p, const ProfileRow& r) {
+       return r.is_answer() ? "" : p.buffers[static_cast<std::size_t>(r.buffer)].name;
+     }},
+    {"offset", "bytes", false,
+     [](const Profile&, const ProfileRow& r) {
+       return r.is_answer() ? "" : std::to_string(r.offset);
+     }},
+    {"size", "bytes", false,
+     [](const Profile&, const ProfileRow& r) { return std::to_string(r.size); }},
+    {"value", "int", false, [](const Profile&, const ProfileRow& r) { return unless(r.value, 0); }},
+    {"stream", "port", false,
+     [](const Profile&, const ProfileRow& r) { return unless(r.stream, -1); }},
+    {"order", "int", false, [](const Profile&, const ProfileRow& r) { return unless(r.order, 0); }},
+    {"request", "int", false,
+     [](const Profile&, const ProfileRow& r) { return unless(r.request, -1); }},
+    {"links", "int", false, [](const Profile&, const ProfileRow& r) { return unless(r.links, 0); }},
+    {"path", "int", false, [](const Profile&, const ProfileRow& r) { return unless(r.path, -1); }},
+    {"after", "id", true, after_text},
+    {"tag", "text", true, [](const Profile&, const ProfileRow& r) { return r.tag; }},
 };
 constexpr std::string_view kUnits[] = {"fs", "ps", "ns", "us", "ms", "s", "cycles"};
 constexpr ProfileKind kKinds[] = {ProfileKind::write,    ProfileKind::add,
@@ -52,7 +92,7 @@ struct RowText {
 /// A file as it stands.
 struct ProfileText {
   std::string file;
-  std::string ranks, unit, clock, origin;
+  std::string ranks, unit, clock, origin, at;
   std::vector<std::pair<std::string, std::string>> buffers;  ///< name, size
   std::vector<RowText> rows;
 };
@@ -68,7 +108,7 @@ class Reader {
     // Rows name each other: these can be looked up only now.
     for (std::size_t r = 0; r < text_.rows.size(); ++r) read_after(text_.rows[r], r);
     refuse_cycles();
-    return in_order(std::move(profile_));
+    return sim::in_order(std::move(profile_));
   }
 
  private:
@@ -129,6 +169,10 @@ class Reader {
       if (!origin) fail(fmt::format("the origin '{}' is no time in {}", text_.origin, text_.unit));
       origin_ = origin->fs;
     }
+    if (!text_.at.empty() && text_.at != "ingress" && text_.at != "port")
+      fail(fmt::format("rows begin at '{}'", text_.at),
+           "at 'ingress' of their destination, or at the 'port' of their source");
+    profile_.at_ports = text_.at == "port";
     for (const auto& [name, size] : text_.buffers) {
       const auto bytes = parse_bytes(number(size) ? size + " B" : size);
       if (!bytes || bytes->count < 1)
@@ -191,9 +235,12 @@ class Reader {
     row.stream = static_cast<std::int32_t>(integer(text, "stream", -1, -1, kMostRanks));
     row.order = integer(text, "order", 0, 0);
     row.request = integer(text, "request", -1, -1);
+    constexpr std::int64_t kMostLinks = 255;
+    row.links = static_cast<std::int32_t>(integer(text, "links", 0, 0, kMostLinks));
+    row.path = static_cast<std::int32_t>(integer(text, "path", -1, -1, kMostRanks));
     row.tag = cell(text, "tag");
     if (row.is_answer()) {
-      if (row.request < 0)
+      if (row.request < 0 && row.path < 0)  // of others, on links: by a path
         fail(text, "an answer says to the how-manieth request of its destination (from 0)",
              "column 'request'");
     } else {
@@ -208,6 +255,8 @@ class Reader {
     if (!id.empty() && !by_id_.emplace(id, profile_.rows.size()).second)
       fail(text, fmt::format("another row has the id '{}', too", id));
     profile_.rows.push_back(std::move(row));
+    profile_.places.push_back(text.where.pointer.empty() ? fmt::format("line {}", text.where.line)
+                                                         : text.where.pointer);
   }
 
   ProfileKind kind(const RowText& row) const {
@@ -278,6 +327,7 @@ void read_note(const std::string& note, ProfileText& profile, std::optional<std:
   if (word == "ranks") profile.ranks = rest;
   if (word == "clock") profile.clock = rest;
   if (word == "origin") profile.origin = rest;
+  if (word == "at") profile.at = rest;
   if (word == "buffer") {
     const std::size_t size = rest.find(' ');
     profile.buffers.emplace_back(rest.substr(0, size),
@@ -334,7 +384,7 @@ ProfileText read_json_profile(std::string_view text, const std::string& file) {
   const JsonFile source{text, file};
   const nlohmann::json json = parse_json(source);
   const JsonValue root(json, source);
-  root.allow_keys({"hemiola_profile", "ranks", "unit", "clock", "origin", "buffers", "rows"});
+  root.allow_keys({"hemiola_profile", "ranks", "unit", "clock", "origin", "at", "buffers", "rows"});
   root.integer("hemiola_profile", 1, 1);
   const auto as_text = [](const nlohmann::json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
@@ -343,16 +393,17 @@ ProfileText read_json_profile(std::string_view text, const std::string& file) {
   profile.ranks = std::to_string(root.integer("ranks", 2, kMostRanks));
   profile.unit = root.at("unit").text();
   if (root.has("clock")) profile.clock = root.at("clock").text();
+  if (root.has("at")) profile.at = root.at("at").text();
   if (root.has("origin")) profile.origin = as_text(json["origin"]);
   for (const JsonValue& buffer : root.items("buffers")) {
     buffer.allow_keys({"name", "bytes"});
     profile.buffers.emplace_back(buffer.at("name").text(),
                                  std::to_string(buffer.integer("bytes", 1, INT64_MAX)));
   }
+  const std::vector<std::string> columns = column_names();
   const std::vector<JsonValue> rows = root.items("rows");
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    rows[r].allow_keys({"id", "source", "destination", "time", "kind", "buffer", "offset", "size",
-                        "value", "stream", "order", "request", "after", "tag"});
+    rows[r].allow_keys(columns);
     RowText cells{.cells = {}, .where = {.file = file, .pointer = rows[r].pointer()}};
     for (const auto& [key, value] : json["rows"][r].items()) {
       if (value.is_structured() || value.is_boolean() || value.is_null())
@@ -362,37 +413,6 @@ ProfileText read_json_profile(std::string_view text, const std::string& file) {
     profile.rows.push_back(std::move(cells));
   }
   return profile;
-}
-
-std::string after_text(const Profile& profile, const ProfileRow& row) {
-  if (row.after_row >= 0) return std::to_string(row.after_row);
-  if (row.after_buffer < 0) return {};
-  return fmt::format("{}+{}>={}", profile.buffers[static_cast<std::size_t>(row.after_buffer)].name,
-                     row.after_offset, row.after_value);
-}
-
-/// Name and text of all that a row says; numbers as text.
-std::vector<std::pair<std::string_view, std::string>> cells_of(const Profile& profile,
-                                                               std::size_t r) {
-  const ProfileRow& row = profile.rows[r];
-  const auto unless = [](std::int64_t value, std::int64_t usual) {
-    return value == usual ? std::string() : std::to_string(value);
-  };
-  const bool answer = row.is_answer();
-  return {{"id", std::to_string(r)},
-          {"source", std::to_string(row.source)},
-          {"destination", std::to_string(row.destination)},
-          {"time", std::to_string(row.time.fs)},
-          {"kind", std::string(sim::name_of(row.kind))},
-          {"buffer", answer ? "" : profile.buffers[static_cast<std::size_t>(row.buffer)].name},
-          {"offset", answer ? "" : std::to_string(row.offset)},
-          {"size", std::to_string(row.size)},
-          {"value", unless(row.value, 0)},
-          {"stream", unless(row.stream, -1)},
-          {"order", unless(row.order, 0)},
-          {"request", unless(row.request, -1)},
-          {"after", after_text(profile, row)},
-          {"tag", row.tag}};
 }
 
 std::string quoted(const std::string& text) {
@@ -414,32 +434,9 @@ sim::Profile read_profile(std::string_view text, const std::string& file) {
   return Reader(profile).read();
 }
 
-sim::Profile in_order(sim::Profile profile) {
-  std::vector<std::int32_t> order(profile.rows.size());
-  for (std::size_t r = 0; r < order.size(); ++r) order[r] = static_cast<std::int32_t>(r);
-  const auto key = [&](std::int32_t r) {
-    const ProfileRow& row = profile.rows[static_cast<std::size_t>(r)];
-    return std::tie(row.time, row.destination, row.stream, row.order, row.source, row.kind,
-                    row.buffer, row.offset, row.size, row.value, row.request, row.after_buffer,
-                    row.after_offset, row.after_value, row.tag);
-  };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
-  std::vector<std::int32_t> place(order.size());
-  for (std::size_t p = 0; p < order.size(); ++p)
-    place[static_cast<std::size_t>(order[p])] = static_cast<std::int32_t>(p);
-  std::vector<ProfileRow> sorted;
-  for (const std::int32_t r : order) {
-    sorted.push_back(std::move(profile.rows[static_cast<std::size_t>(r)]));
-    if (sorted.back().after_row >= 0)
-      sorted.back().after_row = place[static_cast<std::size_t>(sorted.back().after_row)];
-  }
-  profile.rows.swap(sorted);
-  return profile;
-}
-
 std::string write_profile_csv(const sim::Profile& profile) {
   std::string out = fmt::format("# hemiola profile 1\n# ranks {}\n", profile.ranks);
+  if (profile.at_ports) out += "# at port\n";
   for (const ProfileBuffer& buffer : profile.buffers)
     out += fmt::format("# buffer {} {}\n", buffer.name, buffer.bytes);
   for (const Column& column : kColumns) {
@@ -447,31 +444,30 @@ std::string write_profile_csv(const sim::Profile& profile) {
     out += fmt::format("{}{}:{}", &column == std::begin(kColumns) ? "" : ",", column.name, type);
   }
   out += '\n';
-  for (std::size_t r = 0; r < profile.rows.size(); ++r) {
-    std::string line;
-    for (const auto& [name, cell] : cells_of(profile, r))
-      line += (line.empty() ? "" : ",") + quoted(cell);
-    out += line + '\n';
+  for (const ProfileRow& row : profile.rows) {
+    for (const Column& column : kColumns)
+      out += (&column == std::begin(kColumns) ? "" : ",") + quoted(column.write(profile, row));
+    out += '\n';
   }
   return out + fmt::format("# end {} rows\n", profile.rows.size());
 }
 
 std::string write_profile_json(const sim::Profile& profile) {
   nlohmann::ordered_json json{{"hemiola_profile", 1}, {"ranks", profile.ranks}, {"unit", "fs"}};
+  if (profile.at_ports) json["at"] = "port";
   json["buffers"] = nlohmann::ordered_json::array();
   for (const ProfileBuffer& buffer : profile.buffers)
     json["buffers"].push_back({{"name", buffer.name}, {"bytes", buffer.bytes}});
   json["rows"] = nlohmann::ordered_json::array();
-  for (std::size_t r = 0; r < profile.rows.size(); ++r) {
-    nlohmann::ordered_json row;
-    for (const auto& [name, cell] : cells_of(profile, r)) {
+  for (const ProfileRow& row : profile.rows) {
+    nlohmann::ordered_json cells = nlohmann::ordered_json::object();
+    for (const Column& column : kColumns) {
+      const std::string cell = column.write(profile, row);
       if (cell.empty()) continue;
-      const bool text =
-          name == "id" || name == "kind" || name == "buffer" || name == "after" || name == "tag";
-      row[std::string(name)] =
-          text ? nlohmann::ordered_json(cell) : nlohmann::ordered_json(std::stoll(cell));
+      cells[std::string(column.name)] =
+          column.is_text ? nlohmann::ordered_json(cell) : nlohmann::ordered_json(std::stoll(cell));
     }
-    json["rows"].push_back(std::move(row));
+    json["rows"].push_back(std::move(cells));
   }
   return json.dump(1) + "\n";
 }

@@ -14,9 +14,6 @@ namespace hemiola::study {
 /// the middle.
 sim::Profile read_profile(std::string_view text, const std::string& file);
 
-/// Sorted as read_profile() leaves it.
-sim::Profile in_order(sim::Profile profile);
-
 /// Times in femtoseconds since the origin; the columns that some row needs. What is read of it is
 /// equal.
 std::string write_profile_csv(const sim::Profile& profile);

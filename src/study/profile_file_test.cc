@@ -86,6 +86,8 @@ TEST(ProfileFile, is_refused_with_the_row) {
   EXPECT_NE(message("# ranks 2\nsource,tiem:ns\n").find("did you mean 'time'"), std::string::npos);
   EXPECT_NE(message("# ranks 2\nsource:ns,time:ns\n").find("is of type 'rank'"), std::string::npos);
   EXPECT_NE(message("# ranks 2\ntime:cycles\n").find("cycles of which clock?"), std::string::npos);
+  EXPECT_NE(message("# ranks 2\n# at links\ntime:ns\n").find("rows begin at 'links'"),
+            std::string::npos);
   EXPECT_NE(message("# ranks 2\ntime\n").find("times have the unit ''"), std::string::npos);
   EXPECT_NE(message("").find("no heading"), std::string::npos);
 }
@@ -106,7 +108,8 @@ TEST(ProfileFile, in_json_is_refused_with_the_pointer) {
 }
 
 Profile any_profile() {
-  Profile profile{.file = "p.csv", .ranks = *rc::gen::inRange(2, 9), .buffers = {}, .rows = {}};
+  Profile profile{.file = "p.csv", .ranks = *rc::gen::inRange(2, 9)};
+  profile.at_ports = *rc::gen::inRange(0, 2) == 1;
   profile.buffers = {{"flags", 4096}, {"data", 1 << 20}};
   const int count = *rc::gen::inRange(0, 30);
   for (int r = 0; r < count; ++r) {
@@ -126,6 +129,8 @@ Profile any_profile() {
       row.buffer = *rc::gen::inRange(0, 2);
       row.offset = *rc::gen::inRange(0, 1000);
     }
+    row.links = *rc::gen::inRange(0, 4);
+    row.path = *rc::gen::inRange(-1, 3);
     row.order = r;  // no two are equal
     row.tag = *rc::gen::element<std::string>("", "a, b", "\"q\"", "#");
     switch (*rc::gen::inRange(0, 3)) {
@@ -150,6 +155,8 @@ TEST(ProfileFile, is_read_as_it_was_written_in_any_order_of_rows) {
     const Profile made = any_profile();
     const Profile sorted = read_profile(write_profile_csv(made), "p.csv");
     RC_ASSERT(sorted.rows.size() == made.rows.size());
+    RC_ASSERT(sorted.at_ports == made.at_ports);
+    RC_ASSERT(read_profile(write_profile_json(made), "p.csv").at_ports == made.at_ports);
     for (const ProfileRow& row : made.rows) {
       const auto same = [&](const ProfileRow& other) {
         ProfileRow a = row, b = other;

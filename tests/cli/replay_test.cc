@@ -82,5 +82,118 @@ TEST(ReplayVerb, of_writes_to_buffers_and_semaphores_takes_rows_of_any_size) {
   expect_refused(place, "p.csv" + run, "to the how-manieth request");
 }
 
+/// "fs" of a replay's result.
+std::int64_t replay_time(const Workplace& place, const std::string& arguments) {
+  const Outcome outcome = place.run("replay " + arguments + " --json out.json");
+  EXPECT_EQ(outcome.code, 0) << arguments << outcome.err;
+  return time_of(place.read("out.json"));
+}
+
+TEST(ReplayVerb, of_several_ranks_from_ports_or_ingress_gives_the_recorded_time) {
+  const Workplace place;
+  const std::string record =
+      std::string("run ") + kRun + " --no-check --quiet --json full.json --record-rank 0,3 ";
+  ASSERT_EQ(place.run(record + "--record two.csv").code, 0);
+  ASSERT_EQ(place.run(record + "--record-at port --record ports.json").code, 0);
+  for (const std::string profile : {"two.csv", "ports.json"}) {
+    EXPECT_EQ(replay_time(place, profile + kReplay + " --rank 0,3"),
+              time_of(place.read("full.json")));
+    EXPECT_EQ(replay_time(place, profile + kReplay + " --rank 0,3 --table polled"),
+              time_of(place.read("full.json")));
+  }
+  expect_refused(place, std::string("two.csv") + kReplay, "--rank R,...");
+  expect_refused(place, std::string("two.csv --rank 0,8") + kReplay, "there is no rank 8 of 8");
+  expect_refused(place, std::string("two.csv --rank 0 --mode fibre") + kReplay, "--mode");
+  expect_refused(place, std::string("two.csv --rank 0 --table lists") + kReplay, "--table");
+  const Outcome late = place.run(std::string("run ") + kRun + " --record x.csv --record-rank 8");
+  EXPECT_EQ(late.code, 2);
+  EXPECT_NE(late.err.find("there is no rank 8 of 8"), std::string::npos) << late.err;
+}
+
+TEST(ReplayVerb, takes_the_rows_of_a_recording_through_the_fabric) {
+  const Workplace place;
+  ASSERT_EQ(place.run(std::string("run ") + kRun + " --no-check --quiet --record p.csv").code, 0);
+  const std::int64_t ingress = replay_time(place, std::string("p.csv") + kReplay);
+  // The times at ingress are now those of injection: everything comes later by the way at least.
+  EXPECT_GT(replay_time(place, std::string("p.csv --mode fabric") + kReplay), ingress);
+  EXPECT_GT(replay_time(
+                place, std::string("p.csv --mode fabric --set link.nvlink4.latency=5us") + kReplay),
+            replay_time(place, std::string("p.csv --mode fabric") + kReplay));
+}
+
+TEST(ReplayVerb, adds_traffic_and_says_what_that_of_each_peer_costs) {
+  const Workplace place;
+  ASSERT_EQ(place.run(std::string("run ") + kRun + " --no-check --quiet --record p.csv").code, 0);
+  place.write("traffic.yaml",
+              "seed: 3\ntraffic:\n"
+              "  - {peer: 5, pattern: burst, burst: 64, interval: 200 ns, count: 40, buffer: "
+              "output, size: 1 KiB, span: 8 KiB}\n"
+              "  - {peer: 2, interval: 1 us, count: 1, start: 1 s}\n");
+  const std::string run =
+      std::string("p.csv") + kReplay + " --traffic traffic.yaml --mode fabric --isolate";
+  const Outcome outcome = place.run("replay " + run + " --json out.json --save mixed.csv");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("what the traffic of each peer adds"), std::string::npos);
+  const nlohmann::json isolate = nlohmann::json::parse(place.read("out.json")).at("isolate");
+  ASSERT_EQ(isolate.at("peers").size(), 2U);
+  EXPECT_EQ(isolate["peers"][0]["peer"], 2);
+  EXPECT_EQ(isolate["peers"][0]["cost_fs"], 0) << "it comes when all is over";
+  EXPECT_GT(isolate["peers"][1]["cost_fs"].get<std::int64_t>(), 0);
+  EXPECT_EQ(isolate["peers"][1]["cost_fs"], isolate["all_cost_fs"]);
+  EXPECT_EQ(isolate["all_fs"].get<std::int64_t>(), time_of(place.read("out.json")));
+  EXPECT_NE(place.read("mixed.csv").find("output"), std::string::npos);
+  place.write("traffic.yaml", "traffic:\n  - {peer: 5, interval: 200 ms, count: x}\n");
+  expect_refused(place, run, "traffic.yaml:2:");
+  expect_refused(place, std::string("p.csv --isolate") + kReplay, "--traffic FILE");
+}
+
+TEST(ReplayVerb, needs_no_profile_where_there_is_traffic) {
+  const Workplace place;
+  place.write("flags.yaml",
+              "traffic:\n  - {peer: 1, start: 9 us, interval: 100 ns, count: 2, buffer: "
+              "\"@semaphores\", size: 8}\n");
+  const std::string program =
+      " --machine dgx-h100 --ranks 2 --program all-gather/direct --param workgroups=1 --size ";
+  const std::int64_t first = replay_time(place, "--traffic flags.yaml" + program + "16KiB");
+  EXPECT_GT(first, 9'000'000'000);
+  EXPECT_EQ(replay_time(place, "--traffic flags.yaml" + program + "16KiB"), first);
+}
+
+TEST(ReplayVerb, imports_traces_of_ranks_and_replays_their_waits) {
+  const Workplace place;
+  const auto trace = [](const std::string& rank, const std::string& events) {
+    return R"({"distributedInfo": {"rank": )" + rank + R"(, "world_size": 2}, "traceEvents": [)" +
+           events + "]}";
+  };
+  const std::string kernel = R"x({"cat": "kernel", "name": "ncclKernel_AllReduce()", )x";
+  place.write("r0.json", trace("0", kernel + R"("ts": 100, "dur": 50})"));
+  place.write("r1.json", trace("1", kernel + R"("ts": 140, "dur": 10.5})"));
+  Outcome outcome = place.run("replay r0.json r1.json --save both.csv");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("2 ranks, 1 communications"), std::string::npos) << outcome.err;
+  EXPECT_NE(place.read("both.csv").find("@semaphores"), std::string::npos);
+  outcome = place.run("replay r0.json r1.json --machine dgx-h100 --rank 0");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("ends after 50.000 us"), std::string::npos) << outcome.out;
+  expect_refused(place, "r0.json --save x.csv", "that of rank 1 is missing");
+  place.write("cut.json", place.read("r1.json").substr(0, 60));
+  expect_refused(place, "r0.json cut.json --save x.csv", "cut.json:1");
+}
+
+TEST(ReplayVerb, names_the_row_that_should_have_ended_a_wait) {
+  const Workplace place;
+  place.write("p.csv",
+              "# ranks 2\n# buffer @semaphores 8\n"
+              "source:rank,destination:rank,time:ns,kind:kind,buffer:name,offset:bytes,value:int,"
+              "after:id,tag:text\n1,0,50,add,@semaphores,0,1,@semaphores+0>=9,ready\n");
+  const Outcome outcome = place.run(
+      "replay p.csv --machine dgx-h100 --ranks 2 --program all-gather/direct --size 16KiB");
+  EXPECT_EQ(outcome.code, 4) << outcome.err;
+  EXPECT_NE(outcome.err.find("the row at line 4 'ready' of rank 1 would write it"),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("workgroup"), std::string::npos) << outcome.err;
+}
+
 }  // namespace
 }  // namespace hemiola::test
