@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/random.h"
 #include "plan/steps.h"
 #include "plan/synthesis.h"
 
@@ -19,14 +20,6 @@ using Bits = std::vector<std::uint64_t>;
 
 void insert(Bits& bits, std::int64_t chunk) {
   bits[at(chunk / 64)] |= std::uint64_t{1} << (chunk % 64);
-}
-
-/// Splitmix64: the choice among equals.
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15ULL;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31);
 }
 
 class Gather {
@@ -161,9 +154,9 @@ class Gather {
       for (std::uint64_t bits = useful(step, word); bits != 0; bits &= bits - 1) {
         const auto chunk = static_cast<std::int64_t>(word) * 64 + std::countr_zero(bits);
         const bool is_own = chunk / options_.parts == step.from;
-        const std::tuple key{
-            2 * copies_[at(chunk)] - (is_own ? 1 : 0),
-            mixed(options_.seed * 0x10001 + static_cast<std::uint64_t>(chunk * ranks_ + step.to))};
+        const std::tuple key{2 * copies_[at(chunk)] - (is_own ? 1 : 0),
+                             splitmix64(options_.seed * 0x10001 +
+                                        static_cast<std::uint64_t>(chunk * ranks_ + step.to))};
         if (best < 0 || key < least) {
           best = chunk;
           least = key;

@@ -46,21 +46,16 @@ class Writer {
     writer_.begin_kernel("embedding + all-to-all", static_cast<int>(threads_of(arguments_)), 128);
     for (std::int64_t w = 0; w < dealing.workgroups; ++w) {
       writer_.begin_workgroup();
-      for (int i = 0; i < n_; ++i) {
-        const int position = dealing.position(w, i);
-        const std::int64_t group = dealing.group(position, w);
-        if (group < 0) continue;
-        const int d = dealing.distance(position);
-        for (std::int64_t t = 0; t < dealing.in_group(group); ++t) {
-          const std::int64_t tile = group + t * dealing.groups();
+      dealing.each_group(w, [&](std::int64_t group, int d) {
+        dealing.each_tile(group, [&](std::int64_t tile) {
           if (d == 0) {
             pool(tile, 0, output_, writer_.own_block(block_, tile * tile_ * row_));
           } else {
             pool(tile, d, staging, writer_.place((d - 1) * block_ + tile * tile_ * row_));
             finish_tile(tile, d, staging, ready);
           }
-        }
-      }
+        });
+      });
       for (std::int64_t s = w; s < slices_; s += dealing.workgroups) writer_.hear_all(ready, s);
     }
     return writer_.finish(arguments_);
@@ -73,15 +68,11 @@ class Writer {
     writer_.begin_kernel("embedding", static_cast<int>(threads_of(arguments_)), 128);
     for (std::int64_t w = 0; w < dealing.workgroups; ++w) {
       writer_.begin_workgroup();
-      for (int i = 0; i < n_; ++i) {
-        const int position = dealing.position(w, i);
-        const std::int64_t group = dealing.group(position, w);
-        const int d = dealing.distance(position);
-        for (std::int64_t t = 0; group >= 0 && t < dealing.in_group(group); ++t) {
-          const std::int64_t tile = group + t * dealing.groups();
+      dealing.each_group(w, [&](std::int64_t group, int d) {
+        dealing.each_tile(group, [&](std::int64_t tile) {
           pool(tile, d, result, writer_.block(d, block_, tile * tile_ * row_));
-        }
-      }
+        });
+      });
     }
     write_all_to_all(writer_, arguments_, result, output_, block_);
     return writer_.finish(arguments_);
@@ -165,34 +156,29 @@ class Writer {
   std::int32_t table_ = 0, output_ = 0, done_ = 0;
 };
 
-KernelInfo info(const char* name, const char* description, bool fused,
-                Program (*make)(const KernelArguments&)) {
-  return {.name = name,
-          .collective = Collective::all_to_all,
-          .description = description,
-          .parameters = fused_parameters(
-              {{"batch", "1024", {}, "samples, over all ranks"},
-               {"tables", "8", {}, "of a rank"},
-               {"rows", "100000", {}, "of a table"},
-               {"dim", "128", {}, "elements of a row"},
-               {"lookups", "32", {}, "rows that a bag adds up"},
-               {"tile", "16", {}, "bags that a workgroup computes at a time"},
-               {"slice", "64", {}, "bags that are sent at a time: a multiple of `tile`"}},
-              fused, false),
-          .make = make,
-          .by_size = false};
+KernelInfo info(const char* name, const char* description, bool fused) {
+  return fused_kernel<Writer>(
+      name, description, Collective::all_to_all,
+      {{"batch", "1024", {}, "samples, over all ranks"},
+       {"tables", "8", {}, "of a rank"},
+       {"rows", "100000", {}, "of a table"},
+       {"dim", "128", {}, "elements of a row"},
+       {"lookups", "32", {}, "rows that a bag adds up"},
+       {"tile", "16", {}, "bags that a workgroup computes at a time"},
+       {"slice", "64", {}, "bags that are sent at a time: a multiple of `tile`"}},
+      fused, false);
 }
 
 }  // namespace
 
 KernelInfo embedding_a2a_fused() {
-  return info("embedding-a2a/fused", "pooled rows of tables go to their ranks slice by slice", true,
-              [](const KernelArguments& arguments) { return Writer(arguments).fused(); });
+  return info("embedding-a2a/fused", "pooled rows of tables go to their ranks slice by slice",
+              true);
 }
 
 KernelInfo embedding_a2a_unfused() {
-  return info("embedding-a2a/unfused", "the same, an all-to-all launched behind the pooling", false,
-              [](const KernelArguments& arguments) { return Writer(arguments).unfused(); });
+  return info("embedding-a2a/unfused", "the same, an all-to-all launched behind the pooling",
+              false);
 }
 
 }  // namespace hemiola::program

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/random.h"
 #include "core/units.h"
 #include "machine/machine.h"
 
@@ -14,14 +15,6 @@ const SourceLocation kOption{.file = "<option>"};
 constexpr std::int64_t kUsualUnits = 132;        // compute units of an H100
 constexpr std::int64_t kFlagsInLine = 16;        // 8 B each, in 128 B
 constexpr std::int64_t kWaitsInOperation = 256;  // of one operation, a thread each
-
-/// SplitMix64: the same numbers everywhere.
-std::uint64_t drawn(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
-}
 
 /// How late a rank starts.
 Time delay_of(const KernelArguments& arguments, int rank) {
@@ -36,8 +29,8 @@ Time delay_of(const KernelArguments& arguments, int rank) {
   std::int64_t part = kParts * rank / last;
   if (late == "random") {
     const auto seed = static_cast<std::uint64_t>(arguments.number("seed"));
-    part = static_cast<std::int64_t>(drawn(drawn(seed) + static_cast<std::uint64_t>(rank)) %
-                                     (kParts + 1));
+    part = static_cast<std::int64_t>(
+        splitmix64(splitmix64(seed) + static_cast<std::uint64_t>(rank)) % (kParts + 1));
   }
   return {static_cast<std::int64_t>(static_cast<__int128>(most->fs) * part / kParts)};
 }

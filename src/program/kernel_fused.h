@@ -4,6 +4,7 @@
 
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program/kernel.h"
@@ -34,6 +35,21 @@ struct Dealing {
   int position(std::int64_t workgroup, int i) const;
   /// The group that a workgroup has at this position; -1: none.
   std::int64_t group(int position, std::int64_t workgroup) const;
+
+  /// visit(group, distance()) of what a workgroup has, in its order.
+  template <class Visit>
+  void each_group(std::int64_t workgroup, Visit visit) const {
+    for (int i = 0; i < ranks; ++i) {
+      const int at = position(workgroup, i);
+      const std::int64_t own = group(at, workgroup);
+      if (own >= 0) visit(own, distance(at));
+    }
+  }
+  /// visit(tile) of a group's.
+  template <class Visit>
+  void each_tile(std::int64_t group, Visit visit) const {
+    for (std::int64_t t = 0; t < in_group(group); ++t) visit(group + t * groups());
+  }
 };
 
 /// Writes programs whose ranks all run the same kernels, one after the other on one stream, in
@@ -95,6 +111,20 @@ class FusedWriter {
 /// Own parameters, then those that all have; of the unfused one also its second kernel's.
 std::vector<plan::ParameterInfo> fused_parameters(std::vector<plan::ParameterInfo> own, bool fused,
                                                   bool spreads = true);
+/// The entry of a kernel whose class has fused() and unfused().
+template <class Writer>
+KernelInfo fused_kernel(const char* name, const char* description, Collective collective,
+                        std::vector<plan::ParameterInfo> own, bool fused, bool spreads = true) {
+  using Make = Program (*)(const KernelArguments&);
+  const Make fuses = [](const KernelArguments& arguments) { return Writer(arguments).fused(); };
+  const Make parts = [](const KernelArguments& arguments) { return Writer(arguments).unfused(); };
+  return {.name = name,
+          .collective = collective,
+          .description = description,
+          .parameters = fused_parameters(std::move(own), fused, spreads),
+          .make = fused ? fuses : parts,
+          .by_size = false};
+}
 /// The workgroups that the parameter says, or one for each compute unit.
 std::int64_t workgroups_of(const KernelArguments& arguments);
 std::int64_t threads_of(const KernelArguments& arguments);

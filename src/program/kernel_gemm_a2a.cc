@@ -41,20 +41,16 @@ class Writer {
     writer_.begin_kernel("gemm + all-to-all", static_cast<int>(threads_of(arguments_)), 128);
     for (std::int64_t w = 0; w < dealing.workgroups; ++w) {
       writer_.begin_workgroup();
-      for (int i = 0; i < n_; ++i) {
-        const int position = dealing.position(w, i);
-        const std::int64_t group = dealing.group(position, w);
-        if (group < 0) continue;
-        const int d = dealing.distance(position);
-        for (std::int64_t t = 0; t < dealing.in_group(group); ++t) {
-          compute(group + t * dealing.groups(), d, [&](std::int64_t offset) {
+      dealing.each_group(w, [&](std::int64_t group, int d) {
+        dealing.each_tile(group, [&](std::int64_t tile) {
+          compute(tile, d, [&](std::int64_t offset) {
             return writer_.memory(d == 0 ? own_rank() : neighbour(d, n_), output_,
                                   writer_.own_block(block_, offset), tile_bytes());
           });
-        }
+        });
         writer_.sync();
         if (d != 0) writer_.tell(ready, group, d);
-      }
+      });
       if (w < dealing.groups()) writer_.hear_all(ready, w);
     }
     return writer_.finish(arguments_);
@@ -67,17 +63,14 @@ class Writer {
     writer_.begin_kernel("gemm", static_cast<int>(threads_of(arguments_)), 128);
     for (std::int64_t w = 0; w < dealing.workgroups; ++w) {
       writer_.begin_workgroup();
-      for (int i = 0; i < n_; ++i) {
-        const int position = dealing.position(w, i);
-        const std::int64_t group = dealing.group(position, w);
-        const int d = dealing.distance(position);
-        for (std::int64_t t = 0; group >= 0 && t < dealing.in_group(group); ++t) {
-          compute(group + t * dealing.groups(), d, [&](std::int64_t offset) {
+      dealing.each_group(w, [&](std::int64_t group, int d) {
+        dealing.each_tile(group, [&](std::int64_t tile) {
+          compute(tile, d, [&](std::int64_t offset) {
             return writer_.memory(own_rank(), result, writer_.block(d, block_, offset),
                                   tile_bytes());
           });
-        }
-      }
+        });
+      });
     }
     write_all_to_all(writer_, arguments_, result, output_, block_);
     return writer_.finish(arguments_);
@@ -128,32 +121,25 @@ class Writer {
   std::int32_t a_ = 0, b_ = 0, output_ = 0;
 };
 
-KernelInfo info(const char* name, const char* description, bool fused,
-                Program (*make)(const KernelArguments&)) {
-  return {.name = name,
-          .collective = Collective::all_to_all,
-          .description = description,
-          .parameters = fused_parameters({{"m", "4096", {}, "tokens of an expert, of all ranks"},
-                                          {"n", "4096", {}, "columns of the result"},
-                                          {"k", "1024", {}, "what is summed over"},
-                                          {"tile_m", "128", {}, "rows of a tile"},
-                                          {"tile_n", "128", {}, "columns of a tile"},
-                                          {"tile_k", "64", {}, "what a tile sums over in a step"}},
-                                         fused),
-          .make = make,
-          .by_size = false};
+KernelInfo info(const char* name, const char* description, bool fused) {
+  return fused_kernel<Writer>(name, description, Collective::all_to_all,
+                              {{"m", "4096", {}, "tokens of an expert, of all ranks"},
+                               {"n", "4096", {}, "columns of the result"},
+                               {"k", "1024", {}, "what is summed over"},
+                               {"tile_m", "128", {}, "rows of a tile"},
+                               {"tile_n", "128", {}, "columns of a tile"},
+                               {"tile_k", "64", {}, "what a tile sums over in a step"}},
+                              fused);
 }
 
 }  // namespace
 
 KernelInfo gemm_a2a_fused() {
-  return info("gemm-a2a/fused", "a product whose tiles go to the ranks that they are for", true,
-              [](const KernelArguments& arguments) { return Writer(arguments).fused(); });
+  return info("gemm-a2a/fused", "a product whose tiles go to the ranks that they are for", true);
 }
 
 KernelInfo gemm_a2a_unfused() {
-  return info("gemm-a2a/unfused", "the same, an all-to-all launched behind the product", false,
-              [](const KernelArguments& arguments) { return Writer(arguments).unfused(); });
+  return info("gemm-a2a/unfused", "the same, an all-to-all launched behind the product", false);
 }
 
 }  // namespace hemiola::program

@@ -63,11 +63,7 @@ class Writer {
     for (std::int64_t w = 0; w < dealing.workgroups; ++w) {
       writer_.begin_workgroup();
       std::int64_t mine = -1;  // group of the own chunk
-      for (int i = 0; i < n_; ++i) {
-        const int position = dealing.position(w, i);
-        const std::int64_t group = dealing.group(position, w);
-        if (group < 0) continue;
-        const int d = dealing.distance(position);
+      dealing.each_group(w, [&](std::int64_t group, int d) {
         if (d == 0) mine = group;
         compute(dealing, group, d, [&](std::int64_t offset, std::int64_t step) {
           return d == 0 ? Target{own_rank(), own, writer_.place(offset, step)}
@@ -76,7 +72,7 @@ class Writer {
         });
         writer_.sync();
         if (d != 0) writer_.tell(ready, group, d);
-      }
+      });
       if (mine >= 0) reduce_group(dealing, mine, own, ready, gathered);
     }
     return writer_.finish(arguments_);
@@ -88,16 +84,12 @@ class Writer {
     writer_.begin_kernel("gemv", static_cast<int>(threads_of(arguments_)), 128);
     for (std::int64_t w = 0; w < dealing.workgroups; ++w) {
       writer_.begin_workgroup();
-      for (int i = 0; i < n_; ++i) {
-        const int position = dealing.position(w, i);
-        const std::int64_t group = dealing.group(position, w);
-        if (group < 0) continue;
-        const int d = dealing.distance(position);
+      dealing.each_group(w, [&](std::int64_t group, int d) {
         compute(dealing, group, d, [&](std::int64_t offset, std::int64_t step) {
           return Target{own_rank(), partial, writer_.block(d, chunk_, offset, step)};
         });
         writer_.sync();
-      }
+      });
     }
     all_reduce(partial);
     return writer_.finish(arguments_);
@@ -199,30 +191,23 @@ class Writer {
   std::int32_t a_ = 0, x_ = 0, output_ = 0, slots_ = 0;
 };
 
-KernelInfo info(const char* name, const char* description, bool fused,
-                Program (*make)(const KernelArguments&)) {
-  return {.name = name,
-          .collective = Collective::all_reduce,
-          .description = description,
-          .parameters = fused_parameters({{"m", "8192", {}, "rows of the matrix"},
-                                          {"n", "1", {}, "vectors"},
-                                          {"k", "8192", {}, "columns, over all ranks"},
-                                          {"tile_m", "16", {}, "rows of a tile"}},
-                                         fused),
-          .make = make,
-          .by_size = false};
+KernelInfo info(const char* name, const char* description, bool fused) {
+  return fused_kernel<Writer>(name, description, Collective::all_reduce,
+                              {{"m", "8192", {}, "rows of the matrix"},
+                               {"n", "1", {}, "vectors"},
+                               {"k", "8192", {}, "columns, over all ranks"},
+                               {"tile_m", "16", {}, "rows of a tile"}},
+                              fused);
 }
 
 }  // namespace
 
 KernelInfo gemv_ar_fused() {
-  return info("gemv-ar/fused", "a matrix-vector product whose tiles go to who reduces them", true,
-              [](const KernelArguments& arguments) { return Writer(arguments).fused(); });
+  return info("gemv-ar/fused", "a matrix-vector product whose tiles go to who reduces them", true);
 }
 
 KernelInfo gemv_ar_unfused() {
-  return info("gemv-ar/unfused", "the same, an all-reduce launched behind the product", false,
-              [](const KernelArguments& arguments) { return Writer(arguments).unfused(); });
+  return info("gemv-ar/unfused", "the same, an all-reduce launched behind the product", false);
 }
 
 }  // namespace hemiola::program

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/random.h"
 #include "machine/machine.h"
 #include "program/program.h"
 #include "sim/classes.h"
@@ -12,12 +13,9 @@ namespace hemiola::sim {
 
 using Colour = std::uint64_t;
 
-/// Mixes a value into a colour (splitmix64).
+/// Mixes a value into a colour.
 constexpr Colour mix(Colour colour, std::uint64_t value) {
-  std::uint64_t x = colour * 0x9e3779b97f4a7c15ULL + value + 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
+  return splitmix64(colour * kSplitMixStep + value);
 }
 
 /// One use of somebody's memory or semaphore. `label` says which operation and iteration it is of.

@@ -4,24 +4,20 @@
 #include <utility>
 
 #include "sim/cores.h"
+#include "sim/large_code.h"
 
 namespace hemiola::sim {
 // --- Code of large kernels.
 
-// The first wavefront that comes to an operation that moves data asks for the code, for all. Where
-// a program has connections, only operations through them are large: a rank's own part of grouped
-// sends is copied by a plain loop (NCCL's src/device/sendrecv.h).
+// The first wavefront that comes to an operation that needs it asks for the code, for all.
 void Cores::want_code(Workgroup& group, const program::Primitive& primitive) {
-  const int functions = program_.kernels[index(kernels_[index(group.kernel)].kernel)].large_code;
-  if (functions == 0 || group.fetched) return;
+  const program::Kernel& kernel = program_.kernels[index(kernels_[index(group.kernel)].kernel)];
   const program::Op& op = program_.bodies[index(group.body)].ops[index(primitive.op)];
-  if (op.kind == program::OpKind::load || (op.src.empty() && op.dst.empty())) return;
-  const bool connected = op.send_to.outbound >= 0 || op.recv_from.inbound >= 0;
-  if (program_.inbound > 0 && !connected) return;
+  if (group.fetched || !needs_large_code(program_, kernel, op)) return;
   group.fetched = true;
   const machine::GpuModel& model = machine_.model(group.rank);
   if ((model.cu_code_fetch + model.cu_code_fetch_interval).fs > 1)
-    group.code_pieces = functions * kCodePieces;
+    group.code_pieces = kernel.large_code * kCodePieces;
 }
 
 // The next piece of it, once the last one is there. The pieces of workgroups that fetch at the same

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/fluid.h"
+#include "sim/large_code.h"
 
 namespace hemiola::sim {
 namespace {
@@ -122,9 +123,7 @@ void Fluid::overhead(Walker& walker, const Primitive& primitive) {
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   const program::Kernel& kernel = program_.kernels[index(walker.agent.kernel)];
   const program::Op& op = program_.bodies[index(walker.agent.body)].ops[index(primitive.op)];
-  const bool connected = op.send_to.outbound >= 0 || op.recv_from.inbound >= 0;
-  if (kernel.large_code > 0 && !walker.fetched && op.kind != program::OpKind::load &&
-      (!op.src.empty() || !op.dst.empty()) && (program_.inbound == 0 || connected)) {
+  if (!walker.fetched && needs_large_code(program_, kernel, op)) {
     walker.fetched = true;
     std::int64_t& free = ranks_[index(walker.rank_class)].code_fetches;
     free = std::max(free, walker.time) +

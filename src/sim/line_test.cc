@@ -27,6 +27,15 @@ std::string compare(const machine::Machine& machine, const program::Program& pro
   return difference;
 }
 
+/// Inside a property.
+void expect_equal(const machine::Machine& machine, const program::Program& program,
+                  const Options& options) {
+  const std::string difference = compare(machine, program, options);
+  if (!difference.empty())
+    RC_FAIL(machine.name + " " + program.name + " " + std::to_string(program.size.count) + ": " +
+            difference);
+}
+
 TEST(Line, gives_the_reference_result_on_1000_random_programs_and_machines) {
   int taken = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
@@ -36,10 +45,7 @@ TEST(Line, gives_the_reference_result_on_1000_random_programs_and_machines) {
       const Options options = any_options(program.ranks);
       if (!Line::refuses(machine, program, options).empty()) continue;
       ++taken;
-      const std::string difference = compare(machine, program, options);
-      if (!difference.empty())
-        RC_FAIL(machine.name + " " + program.name + " " + std::to_string(program.size.count) +
-                ": " + difference);
+      expect_equal(machine, program, options);
     }
   }));
   EXPECT_GT(taken, 1000);
@@ -78,10 +84,7 @@ TEST(Line, gives_the_reference_result_however_wavefronts_wait) {
       const Options options = any_options(program.ranks);
       if (!Line::refuses(machine, program, options).empty()) continue;
       ++taken;
-      const std::string difference = compare(machine, program, options);
-      if (!difference.empty())
-        RC_FAIL(machine.name + " " + program.name + " " + std::to_string(program.size.count) +
-                ": " + difference);
+      expect_equal(machine, program, options);
       if (switched)
         switches += simulate(machine, program, options).counters.at("waits.switched_in");
     }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/lists.h"
+#include "core/random.h"
 #include "core/units.h"
 #include "study/yaml_file.h"
 
@@ -182,15 +183,14 @@ class TrafficReader : YamlFile {
 
 // --- Writes.
 
-/// splitmix64 (Steele, Lea, Flood 2014): integers only, so that all hosts draw the same.
+/// Integers only, so that all hosts draw the same.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
   std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15U;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31);
+    const std::uint64_t drawn = splitmix64(state_);
+    state_ += kSplitMixStep;
+    return drawn;
   }
   /// Uniform in [0, below); 0 if that is empty.
   std::int64_t below(std::int64_t below) {
