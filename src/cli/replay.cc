@@ -1,6 +1,8 @@
 // hemiola replay: some ranks simulated among others that do what a profile, or traffic, says.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,6 +13,7 @@
 #include "cli/notices.h"
 #include "core/text.h"
 #include "report/report.h"
+#include "sim/crew.h"
 #include "study/profile_file.h"
 #include "study/trace_import.h"
 #include "study/traffic.h"
@@ -36,6 +39,7 @@ struct ReplayOptions {
   std::string launch = "stream";
   std::string rank, mode = "ingress", table = "heap";
   std::string traffic, save, kernels = "nccl|rccl";
+  std::string threads = "1";
   bool isolate = false, partial = false;
   std::string json;
 };
@@ -65,6 +69,8 @@ void add_options(CLI::App& verb, ReplayOptions& options, Session& session) {
   add("--table", options.table, "where rows wait: heap, or polled in every cycle", "heap|polled");
   add("--traffic", options.traffic, "more writes of peers, by pattern (YAML or JSON)", "FILE");
   verb.add_flag("--isolate", options.isolate, "what each peer's traffic alone costs");
+  verb.add_option("--threads", options.threads, "replays of --isolate that run at a time")
+      ->type_name("N");
   add("--save", options.save, "write the profile, with traces imported and traffic added", "FILE");
   verb.add_flag("--partial", options.partial, "traces: some ranks are missing");
   add("--kernels", options.kernels, "rocprof: whose ends are flags", "NAME|NAME");
@@ -124,7 +130,7 @@ class Replayer {
   void understand();
   void load();
   void simulate();
-  sim::Result replay(const sim::Profile& profile, const std::string& what);
+  sim::Result replay(const sim::Profile& profile) const;
   void print_isolated(const sim::Result& all, nlohmann::ordered_json& json);
   void print_measured() const;
 
@@ -216,9 +222,7 @@ void Replayer::load() {
   watch();
 }
 
-sim::Result Replayer::replay(const sim::Profile& profile, const std::string& what) {
-  Progress progress(session_);
-  progress.doing("replaying " + program_->name + what);
+sim::Result Replayer::replay(const sim::Profile& profile) const {
   sim::Options how = how_;
   how.replay = &profile;
   return sim::simulate(*machine_, *program_, how);
@@ -226,7 +230,11 @@ sim::Result Replayer::replay(const sim::Profile& profile, const std::string& wha
 
 void Replayer::simulate() {
   const sim::Profile& profile = traffic_ ? profile_ : recorded_;
-  const sim::Result result = replay(profile, "");
+  const sim::Result result = [&] {
+    Progress progress(session_);
+    progress.doing("replaying " + program_->name);
+    return replay(profile);
+  }();
   const report::Run head{
       .command = session_.command,
       .machine = machine_->name + (settings_.empty() ? "" : " " + to_text(settings_)),
@@ -254,18 +262,32 @@ void Replayer::print_isolated(const sim::Result& all, nlohmann::ordered_json& js
   const auto cost = [](Time with, Time without) {
     return static_cast<double>(with.fs - without.fs) * 1e-9;
   };
-  const Time none = replay(recorded_, " without traffic").time;
+  const std::vector<int> senders = study::peers_of(*traffic_);
+  std::vector<Time> times(senders.size() + 1);  // of each, then of none
+  {
+    Progress progress(session_);
+    progress.doing("replaying " + program_->name + " with the traffic of one peer at a time");
+    const auto threads = std::min(count_value("--threads", options_.threads, 1, 4096),
+                                  static_cast<std::int64_t>(times.size()));
+    std::atomic<std::size_t> next = 0;
+    sim::Crew(static_cast<int>(threads)).run([&](int) {
+      for (std::size_t i = next++; i < times.size(); i = next++) {
+        sim::Profile profile = recorded_;
+        if (i < senders.size()) study::add_traffic(profile, *traffic_, senders[i]);
+        times[i] = replay(profile).time;
+      }
+    });
+  }
+  const Time none = times.back();
   std::cout << fmt::format(
       "#\n# without traffic {:.3f} us; what the traffic of each peer "
       "adds\n#{:>13}{:>13}\n#{:>26}\n",
       none.us(), "peer", "cost", "(us)");
   auto peers = nlohmann::ordered_json::array();
-  for (const int peer : study::peers_of(*traffic_)) {
-    sim::Profile profile = recorded_;
-    study::add_traffic(profile, *traffic_, peer);
-    const Time alone = replay(profile, fmt::format(" with the traffic of rank {}", peer)).time;
-    std::cout << fmt::format("{:>14}{:>13.3f}\n", peer, cost(alone, none));
-    peers.push_back({{"peer", peer}, {"time_fs", alone.fs}, {"cost_fs", alone.fs - none.fs}});
+  for (std::size_t i = 0; i < senders.size(); ++i) {
+    std::cout << fmt::format("{:>14}{:>13.3f}\n", senders[i], cost(times[i], none));
+    peers.push_back(
+        {{"peer", senders[i]}, {"time_fs", times[i].fs}, {"cost_fs", times[i].fs - none.fs}});
   }
   std::cout << fmt::format("{:>14}{:>13.3f}\n", "all", cost(all.time, none));
   if (options_.json.empty()) return;

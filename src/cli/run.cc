@@ -93,9 +93,9 @@ Plan understand(const RunOptions& options, Notices& notices) {
                   SourceLocation{.file = "--warmup"}, "add --iterations N");
   }
   if (!options.skew.empty()) plan.options.skew = skew_values(options.skew);
-  if (count_value("--threads", options.threads, 1, 4096) > 1) {
-    notices.note("engines use one thread");
-  }
+  plan.options.threads = static_cast<int>(count_value("--threads", options.threads, 1, 4096));
+  if (plan.options.threads > 1 && plan.options.engine != sim::Engine::line)
+    notices.note("only the line engine uses more than one thread");
   if (count_value("--seed", options.seed, 0, INT64_MAX) > 0) {
     notices.note("--seed has no effect: nothing in the engines is random");
   }

@@ -12,10 +12,13 @@ namespace hemiola::sim::test {
 inline std::string differs(const Result& a, const Result& b) {
   if (a.time != b.time) return "time: " + to_string(a.time) + ", " + to_string(b.time);
   if (a.rank_end != b.rank_end) return "ends of ranks";
+  std::string counters;
   for (const auto& [name, count] : a.counters) {
     if (b.counters.at(name) != count)
-      return name + ": " + std::to_string(count) + ", " + std::to_string(b.counters.at(name));
+      counters +=
+          name + ": " + std::to_string(count) + ", " + std::to_string(b.counters.at(name)) + "; ";
   }
+  if (!counters.empty()) return counters;
   if (a.bound.bandwidth != b.bound.bandwidth || a.bound.latency != b.bound.latency) return "bound";
   if (a.line_hops != b.line_hops) return "line hops";
   if (a.attribution != b.attribution) return "attribution";

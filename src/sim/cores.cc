@@ -79,7 +79,9 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
     for (const program::Semaphore& semaphore : program.semaphores)
       gpu.semaphores.push_back({semaphore.initial, {}});
     gpu.semaphores.resize(gpu.semaphores.size() + index(program.barriers));
-    gpu.monitored.resize(index(fabric_.layout[index(rank)]->slices));
+    for (Monitors* monitors : {&gpu.by_slices, &gpu.by_memory})
+      monitors->used.resize(index(fabric_.layout[index(rank)]->slices));
+    gpu.by_memory.log = 1;
     uncached_ = uncached_ || model.sync_uncached;
     monitors_ = monitors_ || model.sync_wait >= machine::WaitPolicy::monitor;
     gpus_.push_back(std::move(gpu));
@@ -125,13 +127,13 @@ bool Cores::is_progress(EventKind kind, std::int32_t b) {
 std::int32_t Cores::allocate(bool polling) {
   const std::int32_t id = requests_.take();
   requests_[index(id)].polling = polling;
-  if (!polling) ++active_;
+  if (!polling) ++tally().active;
   return id;
 }
 
 void Cores::release(std::int32_t id) {
   Request& request = requests_[index(id)];
-  if (!request.polling) --active_;
+  if (!request.polling) --tally().active;
   if (request.detail >= 0) details_.give_back(request.detail);
   request.spent = {};  // others may share it
   requests_.give_back(id);
@@ -339,8 +341,10 @@ void Cores::tell(std::int64_t now) const {
   Monitor& monitor = *options_.monitor;
   monitor.leave_if_stopping();
   monitor.time_fs.store(now, std::memory_order_relaxed);
-  monitor.line_hops.store(hops_ * (program_.ranks / fold_.period), std::memory_order_relaxed);
-  monitor.done.store(counters_.moved, std::memory_order_relaxed);
+  const Counters counted = tallies_.counters();
+  monitor.line_hops.store(counted.hops * (program_.ranks / fold_.period),
+                          std::memory_order_relaxed);
+  monitor.done.store(counted.moved, std::memory_order_relaxed);
 }
 
 Result Cores::result() {
@@ -368,10 +372,10 @@ Result Cores::result() {
     result.attribution.push_back(result.attribution[index(home(rank))]);
     result.rank_end.push_back(result.rank_end[index(home(rank))]);
   }
-  result.visited_hops = hops_;
-  result.line_hops = hops_ * copies;
+  const Counters c = tallies_.counters();
+  result.visited_hops = c.hops;
+  result.line_hops = c.hops * copies;
   add_links(result);
-  const Counters& c = counters_;
   result.counters = {{"requests.loads", c.loads},
                      {"requests.stores", c.stores},
                      {"requests.flags", c.flags},
@@ -394,14 +398,13 @@ Result Cores::result() {
                      {"stores.delivered_bytes", c.delivered},
                      {"credits.taken", c.credits_taken},
                      {"credits.returned", c.credits_returned}};
-  add_reads(result);
+  add_reads(c, result);
   for (auto& [name, count] : result.counters) count *= copies;
   return result;
 }
 
 // Reads of wavefronts at each level, flags and data apart.
-void Cores::add_reads(Result& result) const {
-  const Counters& c = counters_;
+void Cores::add_reads(const Counters& c, Result& result) const {
   const auto add = [&](const std::string& level, const Reads& reads) {
     result.counters["reads.flag." + level] = reads.flag;
     result.counters["reads.poll." + level] = reads.poll;

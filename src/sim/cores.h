@@ -3,6 +3,7 @@
 // is an engine's own: see reference.h and line.h.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -13,7 +14,6 @@
 #include "machine/machine.h"
 #include "program/primitive.h"
 #include "sim/addresses.h"
-#include "sim/counters.h"
 #include "sim/fabric.h"
 #include "sim/fold.h"
 #include "sim/line_map.h"
@@ -23,6 +23,7 @@
 #include "sim/spent.h"
 #include "sim/tags.h"
 #include "sim/waiting.h"
+#include "sim/worker.h"
 
 namespace hemiola::sim {
 
@@ -92,10 +93,10 @@ class Cores {
   void release(std::int32_t id);
   [[noreturn]] void report_deadlock();
   void check_progress();
-  /// To be asked after every event: throws when only polls have been under way for long, and nobody
-  /// has what it polls for.
-  void look_for_progress() {
-    quiet_ = active_ == 0 ? quiet_ + 1 : 0;
+  /// To be asked after some `events`: throws when only polls have been under way for long, and
+  /// nobody has what it polls for.
+  void look_for_progress(std::int64_t events) {
+    quiet_ = tallies_.active() == 0 && !tallies_.take_spun() ? quiet_ + events : 0;
     if (quiet_ <= 1000 + 50 * static_cast<std::int64_t>(waves_.size())) return;
     check_progress();
     quiet_ = 0;
@@ -105,7 +106,7 @@ class Cores {
   void tell(std::int64_t now) const;
   Result result();
   void add_links(Result& result) const;
-  void add_reads(Result& result) const;
+  void add_reads(const Counters& c, Result& result) const;
   Detail& detail(const Request& request) {
     return details_[static_cast<std::size_t>(request.detail)];
   }
@@ -136,10 +137,10 @@ class Cores {
     std::uint32_t accepted = 0;  ///< requests that its slices have accepted
     std::vector<SemaphoreState> semaphores;
     LineMap<PacketLine> packets;
-    LineMap<std::vector<Watcher>> watchers{};  ///< by line of flags, in the order of coming
-    std::vector<std::int32_t> monitored{};     ///< entries of its tables, by slice
-    LineMap<std::int64_t> flag_lines{};        ///< uncached: when each is free
-    std::int32_t log_entries = 0;              ///< written so far
+    /// Waits that slices, and waits that the memory controller looks after (uncached flags): what
+    /// one of them does is never in the other's order.
+    Monitors by_slices{}, by_memory{};
+    LineMap<std::int64_t> flag_lines{};  ///< uncached: when each is free
   };
   /// What stands for a rank's GPU.
   GpuState& gpu(std::int32_t rank) { return gpus_[static_cast<std::size_t>(home(rank))]; }
@@ -149,7 +150,8 @@ class Cores {
   /// Not of a replay's others (Options::replay).
   bool is_simulated(int rank) const { return options_.replay == nullptr || is_watched(rank); }
   bool is_watched(int rank) const { return watched_[static_cast<std::size_t>(rank)]; }
-  bool all_done() const { return ranks_done_ >= ranks_to_end_; }
+  bool all_done() const { return ranks_done_.load(std::memory_order_relaxed) >= ranks_to_end_; }
+  Tally& tally() { return tallies_.mine(); }
   std::int32_t home(std::int32_t rank) const { return home_[static_cast<std::size_t>(rank)]; }
   std::int64_t accept(std::int32_t id, std::int64_t now);
   std::int64_t operand_time(int rank, std::int64_t bytes) const;
@@ -175,7 +177,11 @@ class Cores {
   bool awaits(const Watcher& watcher, std::int32_t semaphore) const;
   bool holds(const Watcher& watcher) const;
   std::int64_t use_log(std::int32_t id, std::int64_t time, bool from_memory);
-  std::int32_t make_log_access(std::int16_t rank, Intent intent);
+  std::int32_t make_log_access(std::int16_t rank, Monitors& monitors, Intent intent);
+  Monitors& monitors_for(const Request& request) {
+    GpuState& state = gpu(request.target);
+    return request.uncached ? state.by_memory : state.by_slices;
+  }
   std::int64_t wake(const Watcher& watcher, const Request& cause, std::int64_t time);
   /// Nobody waits for its answer.
   static bool ends_in_memory(const Request& request) {
@@ -484,12 +490,11 @@ class Cores {
   bool uncached_ = false, monitors_ = false;  ///< flags of some rank, waits of some rank
   std::unordered_map<std::uint64_t, std::vector<Plane>> planes_;
   int repetitions_ = 1;
-  int ranks_done_ = 0, ranks_to_end_ = 0;
+  std::atomic<int> ranks_done_ = 0;
+  int ranks_to_end_ = 0;
   std::int64_t now_ = 0;
-  std::int64_t active_ = 0;  ///< requests and events that are not polls
-  std::int64_t hops_ = 0;
-  std::int64_t quiet_ = 0;  ///< events since `active_` became 0
-  Counters counters_;
+  std::int64_t quiet_ = 0;  ///< events since nothing but polls is under way
+  Tallies tallies_;
 };
 
 }  // namespace hemiola::sim

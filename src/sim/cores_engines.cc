@@ -99,7 +99,7 @@ void Cores::at_proxy(std::int32_t id, std::int64_t now) {
   proxy.free = start + service;
   proxy.busy += service;
   ++proxy.requests;
-  ++hops_;
+  ++tally().counters.hops;
   descriptor.spent.charge(Reason::proxy, proxy.free - now);
   if (options_.trace != nullptr)
     options_.trace->engine(rank, "proxy", "request", {start}, {proxy.free});
@@ -198,8 +198,8 @@ void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64
   request.spent = engine.spent;
   request.carried = request.bytes;
   if (request.target != rank) {
-    if (!empty) counters_.injected += request.bytes;
-    counters_.moved += request.bytes;
+    if (!empty) tally().counters.injected += request.bytes;
+    tally().counters.moved += request.bytes;
     const Fabric::Paths paths = fabric_.paths(rank, request.target);
     // Load/store fabrics spray by address, so that consecutive bursts go round all paths; a network
     // flow stays on one.
@@ -210,7 +210,7 @@ void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64
                 ? (rank + request.target) % paths.count
                 : machine::select_path(burst.destination * line_size_ / engine.burst, paths.count));
   }
-  ++counters_.bursts;
+  ++tally().counters.bursts;
   ++engine.in_flight;
   ++descriptor.unacknowledged;
   ++descriptor.undelivered;
@@ -321,7 +321,7 @@ void Cores::posted_done(const Descriptor& descriptor, const Spent& spent, std::i
 
 // A flag that an engine, not a wavefront, writes.
 std::int32_t Cores::make_flag(int source, program::SemaphoreId semaphore, const Spent& spent) {
-  ++counters_.flags;
+  ++tally().counters.flags;
   const std::int32_t id = allocate(false);
   Request& flag = requests_[index(id)];
   flag.intent = Intent::flag;

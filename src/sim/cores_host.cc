@@ -160,7 +160,7 @@ void Cores::stream_done(int rank, std::int64_t now, const Spent& spent) {
   if (state.repetition == repetitions_) {
     state.end = now;
     state.spent = spent;
-    ++ranks_done_;
+    ranks_done_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   const bool library = program_.library_call && options_.launch == Launch::stream;

@@ -47,21 +47,21 @@ std::int32_t& Cores::unacknowledged(Workgroup& group, std::int32_t epoch) {
 void Cores::account(Request& request) {
   if (request.intent == Intent::state_load || request.intent == Intent::state_store) return;
   if (request.intent != Intent::poll && request.intent != Intent::flag)
-    counters_.moved += request.bytes;
+    tally().counters.moved += request.bytes;
   if (is_load(request.intent)) {
     if (request.intent == Intent::poll) return;
-    ++counters_.loads;
-    if (request.target != request.source) ++counters_.remote_loads;
+    ++tally().counters.loads;
+    if (request.target != request.source) ++tally().counters.remote_loads;
     return;
   }
   Workgroup& group = groups_[index(waves_[index(request.wave)].workgroup)];
   ++unacknowledged(group, request.epoch);
   ++waves_[index(request.wave)].own_stores;
   ++kernels_[index(group.kernel)].stores;
-  if (request.intent != Intent::flag) ++counters_.stores;
+  if (request.intent != Intent::flag) ++tally().counters.stores;
   if (request.target != request.source && request.intent == Intent::store) {
-    counters_.injected += request.bytes;
-    ++counters_.remote_stores;
+    tally().counters.injected += request.bytes;
+    ++tally().counters.remote_stores;
   }
 }
 
@@ -111,7 +111,7 @@ void Cores::grant(std::int32_t id, Cu& cu, std::int64_t now, std::int32_t again)
   if (again > 0)
     cu.issue_free += again * machine_.model(request.source).noc_cu_rate.time_for(request.bytes).fs;
   request.spent.charge(Reason::issue, departure - now);
-  ++hops_;
+  ++tally().counters.hops;
   --(is_load(request.intent) ? cu.load_room : cu.store_room);
   if (request.last_store) {
     Wave& wave = waves_[index(request.wave)];
@@ -122,7 +122,7 @@ void Cores::grant(std::int32_t id, Cu& cu, std::int64_t now, std::int32_t again)
   if (request.intent == Intent::load && request.target == request.source && !request.volatile_ &&
       cu.l1.exists()) {
     const Tags::Outcome outcome = cu.l1.access(request.line, false);
-    ++(outcome.hit ? counters_.l1_hits : counters_.l1_misses);
+    ++(outcome.hit ? tally().counters.l1_hits : tally().counters.l1_misses);
     if (outcome.hit) {
       const std::int64_t latency = machine_.model(request.source).l1_latency.fs;
       request.spent.charge(Reason::l1, latency);
@@ -225,12 +225,12 @@ void Cores::charge_return(Spent& spent, int rank, std::int64_t fs) const {
 // A packet load found old flags: the same request goes out again, and counts as a poll from now on.
 void Cores::start_polling(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
-  ++counters_.packet_retries;
-  if (request.target != request.source) ++counters_.remote_retries;
-  counters_.moved -= request.bytes;
+  ++tally().counters.packet_retries;
+  if (request.target != request.source) ++tally().counters.remote_retries;
+  tally().counters.moved -= request.bytes;
   if (!request.polling) {
     request.polling = true;
-    --active_;
+    --tally().active;
   }
   const std::int64_t interval =
       std::max<std::int64_t>(1, machine_.model(request.source).sync_poll_interval.fs);

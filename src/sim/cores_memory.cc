@@ -67,7 +67,7 @@ std::int64_t Cores::accept(std::int32_t id, std::int64_t now) {
     server.free = std::max(now, server.free) +
                   (operand ? operand_time(rank, request.bytes) : flag_time(rank));
     departure = server.free;
-    ++hops_;
+    ++tally().counters.hops;
     request.spent.charge(Reason::l2, departure - now);
   } else {
     request.carried = request.bytes;
@@ -93,7 +93,7 @@ void Cores::take_effect(std::int32_t id, std::int64_t now, std::int64_t done) {
   const bool store = request.intent == Intent::store || request.intent == Intent::member_store;
   if (request.target != request.source &&
       (store || (request.intent == Intent::burst && !request.reads_source))) {
-    counters_.delivered += request.bytes;
+    tally().counters.delivered += request.bytes;
   }
   if (request.intent == Intent::burst && !request.reads_source) delivered(request, now);
   if (request.intent == Intent::flag) apply_flag(request, now, done);
@@ -109,7 +109,7 @@ void Cores::take_effect(std::int32_t id, std::int64_t now, std::int64_t done) {
 
 // A dirty line that had to leave the L2.
 std::int32_t Cores::make_write_back(int rank, std::int32_t line) {
-  ++counters_.l2_write_backs;
+  ++tally().counters.l2_write_backs;
   const std::int32_t id = allocate(false);
   Request& request = requests_[index(id)];
   request.intent = Intent::write_back;
@@ -141,30 +141,30 @@ std::int64_t Cores::through_memory(Request& request, std::int64_t now) {
     request.carried = line ? static_cast<std::int32_t>(line_size_) : request.bytes;
   }
   if (request.intent == Intent::poll || (request.packet && request.polling)) {
-    ++counters_.memory.flag;
-    if (request.look != Look::first || request.packet) ++counters_.memory.poll;
+    ++tally().counters.memory.flag;
+    if (request.look != Look::first || request.packet) ++tally().counters.memory.poll;
   } else if (is_load(request.intent) && request.intent != Intent::state_load) {
-    ++counters_.memory.data;
+    ++tally().counters.memory.data;
   }
   bool hit = false;
   if (gpu.msc.exists()) {
     time = serve(base + layout.msc + channel, request, time) + layout.model.msc_latency.fs;
     request.spent.charge(Reason::msc, layout.model.msc_latency.fs);
     const Tags::Outcome outcome = gpu.msc.access(request.line, !read);
-    ++(outcome.hit ? counters_.msc_hits : counters_.msc_misses);
+    ++(outcome.hit ? tally().counters.msc_hits : tally().counters.msc_misses);
     hit = outcome.hit || !read;  // it takes written lines without fetching them
     if (outcome.evicted_dirty) {
-      counters_.hbm_written += line_size_;
+      tally().counters.hbm_written += line_size_;
       Server& hbm = fabric_.servers[index(base + layout.hbm + channel)];
       turn_bus(hbm, false, layout.model, time);
       hbm.free = std::max(time, hbm.free) + fabric_.service(hbm, line_size_, 0);
-      ++hops_;
+      ++tally().counters.hops;
     }
   }
   if (!hit) {
     Server& hbm = fabric_.servers[index(base + layout.hbm + channel)];
     turn_bus(hbm, read, layout.model, time);
-    (read ? counters_.hbm_read : counters_.hbm_written) += request.carried;
+    (read ? tally().counters.hbm_read : tally().counters.hbm_written) += request.carried;
     time = serve(base + layout.hbm + channel, request, time);
     if (read) {
       time += layout.model.hbm_latency.fs;
@@ -215,7 +215,7 @@ void Cores::sample_poll(Request& request, std::int64_t now, std::int64_t done) {
     watched.satisfied = true;
     if (watched.consume) semaphore.value -= watched.target;
     if (!watched.swap) continue;
-    quiet_ = 0;  // somebody who spins may go on
+    tally().spun = true;  // somebody who spins may go on
     add_to_semaphore(semaphore, 1, request.spent, now);
     if (monitors_) notify(watched.id.index, request, done);
   }

@@ -30,7 +30,7 @@ std::int64_t Cores::serve_flag_line(Request& request, std::int64_t now) {
   std::int64_t& free = gpu(request.target).flag_lines[request.line];
   free = std::max(now, free) + machine_.model(request.target).sync_line_time.fs;
   const std::int64_t done = free;
-  ++hops_;
+  ++tally().counters.hops;
   request.spent.charge(Reason::hbm, done - now);
   detail(request).accepted_at = now;
   if (request.intent == Intent::flag) {
@@ -43,7 +43,7 @@ std::int64_t Cores::serve_flag_line(Request& request, std::int64_t now) {
 
 // A new entry. False: the table is full, and there is no log.
 bool Cores::watch(const Request& request, std::int64_t done) {
-  GpuState& gpu = this->gpu(request.target);
+  Monitors& monitors = monitors_for(request);
   Watcher watcher{.wave = request.wave,
                   .first = request.epoch,
                   .wait = details_[index(request.detail)].wait,
@@ -53,31 +53,31 @@ bool Cores::watch(const Request& request, std::int64_t done) {
                   .cu = request.cu,
                   .slice = request.slice,
                   .any = policy(request.source) == machine::WaitPolicy::monitor};
-  std::int32_t& used = gpu.monitored[index(request.slice)];
+  std::int32_t& used = monitors.used[index(request.slice)];
   if (used < machine_.model(request.target).sync_monitor_entries) {
     ++used;
   } else if (watcher.any) {
-    ++counters_.refused;
+    ++tally().counters.refused;
     return false;
   } else {
     watcher.logged = true;
-    ++counters_.log_writes;
-    use_log(make_log_access(request.target, Intent::write_back), done, request.uncached);
+    ++tally().counters.log_writes;
+    use_log(make_log_access(request.target, monitors, Intent::write_back), done, request.uncached);
   }
-  gpu.watchers[request.line].push_back(watcher);
+  monitors.watchers[request.line].push_back(watcher);
   return true;
 }
 
 void Cores::stop_watching(const Request& request) {
-  GpuState& gpu = this->gpu(request.target);
-  std::vector<Watcher>* watchers = gpu.watchers.find(request.line);
+  Monitors& monitors = monitors_for(request);
+  std::vector<Watcher>* watchers = monitors.watchers.find(request.line);
   if (watchers == nullptr) return;
   std::erase_if(*watchers, [&](const Watcher& watcher) {
     if (watcher.wave != request.wave || watcher.first != request.epoch) return false;
-    --gpu.monitored[index(watcher.slice)];
+    --monitors.used[index(watcher.slice)];
     return true;
   });
-  if (watchers->empty()) gpu.watchers.erase(request.line);
+  if (watchers->empty()) monitors.watchers.erase(request.line);
 }
 
 bool Cores::awaits(const Watcher& watcher, std::int32_t semaphore) const {
@@ -101,8 +101,8 @@ bool Cores::holds(const Watcher& watcher) const {
 // A flag has been written. Those that one update woke may be after a lock: they are woken one by
 // one (US 12,190,174); others as fast as a slice can send.
 void Cores::notify(std::int32_t semaphore, const Request& cause, std::int64_t done) {
-  GpuState& gpu = this->gpu(cause.target);
-  std::vector<Watcher>* watchers = gpu.watchers.find(cause.line);
+  Monitors& monitors = monitors_for(cause);
+  std::vector<Watcher>* watchers = monitors.watchers.find(cause.line);
   if (watchers == nullptr) return;
   const machine::GpuModel& model = machine_.model(cause.target);
   const std::int64_t first = done + model.sync_wake_latency.fs;
@@ -115,24 +115,24 @@ void Cores::notify(std::int32_t semaphore, const Request& cause, std::int64_t do
       one = ++watcher.updates == 1;
       if (!holds(watcher)) {
         if (watcher.logged) {  // to find that out
-          ++counters_.log_reads;
-          use_log(make_log_access(cause.target, Intent::wake), first, cause.uncached);
+          ++tally().counters.log_reads;
+          use_log(make_log_access(cause.target, monitors, Intent::wake), first, cause.uncached);
         }
         return false;
       }
     }
     if (sent) time += one ? model.sync_handover_time.fs : flag_time(cause.target);
     sent = true;
-    if (!watcher.logged) --gpu.monitored[index(watcher.slice)];
+    if (!watcher.logged) --monitors.used[index(watcher.slice)];
     time = wake(watcher, cause, time);
     return true;
   });
-  if (watchers->empty()) gpu.watchers.erase(cause.line);
+  if (watchers->empty()) monitors.watchers.erase(cause.line);
 }
 
 // When it leaves.
 std::int64_t Cores::wake(const Watcher& watcher, const Request& cause, std::int64_t time) {
-  ++counters_.wakes;
+  ++tally().counters.wakes;
   const std::int32_t id = allocate(true);
   Request& request = requests_[index(id)];
   request.intent = Intent::wake;
@@ -154,7 +154,7 @@ std::int64_t Cores::wake(const Watcher& watcher, const Request& cause, std::int6
   request.accepted = cause.uncached ? cause.accepted : ++gpu(cause.target).accepted;
   add_detail(request).wait = watcher.wait;
   if (watcher.logged) {
-    ++counters_.log_reads;
+    ++tally().counters.log_reads;
     return use_log(id, time, cause.uncached);
   }
   answer_at(id, time);
@@ -178,15 +178,14 @@ std::int64_t Cores::use_log(std::int32_t id, std::int64_t time, bool from_memory
   return done;
 }
 
-std::int32_t Cores::make_log_access(std::int16_t rank, Intent intent) {
-  GpuState& gpu = this->gpu(rank);
+std::int32_t Cores::make_log_access(std::int16_t rank, Monitors& monitors, Intent intent) {
   const std::int32_t flags = barrier_base_ + program_.barriers;
   const std::int32_t id = allocate(false);
   Request& request = requests_[index(id)];
   request.intent = intent;
   request.source = request.target = rank;
-  request.line = flag_line(flags) + 1 + gpu.log_entries % kLogLines;
-  if (intent == Intent::write_back) ++gpu.log_entries;
+  request.line = flag_line(flags) + 1 + kLogLines * monitors.log + monitors.log_entries % kLogLines;
+  if (intent == Intent::write_back) ++monitors.log_entries;
   request.bytes = static_cast<std::int32_t>(sector_);
   request.logged = true;
   return id;

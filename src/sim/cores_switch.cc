@@ -9,7 +9,7 @@ namespace hemiola::sim {
 namespace {
 
 /// Lines behind flags and log that hold states.
-constexpr std::int32_t kFirstStateLine = 1 << 17;
+constexpr std::int32_t kFirstStateLine = 1 << 18;
 constexpr std::int64_t kStateLines = 1 << 19;
 
 }  // namespace
@@ -46,7 +46,7 @@ void Cores::make_room(int rank, std::int64_t now) {
     const std::int32_t id = state.idle.front();
     state.idle.pop_front();
     ++state.leaving;
-    ++counters_.switched_out;
+    ++tally().counters.switched_out;
     groups_[index(id)].place = Place::leaving;
     groups_[index(id)].wanted = false;
     move_state(id, Intent::state_store, now);
@@ -79,7 +79,7 @@ void Cores::move_state(std::int32_t id, Intent intent, std::int64_t now) {
   const std::int64_t first = group.index * lines_of(model.cu_max_threads);
   const std::int32_t base = flag_line(barrier_base_ + program_.barriers) + kFirstStateLine;
   group.state_moving = static_cast<std::int32_t>(lines);
-  counters_.state_requests += lines;
+  tally().counters.state_requests += lines;
   for (std::int64_t l = 0; l < lines; ++l) {
     const auto line = static_cast<std::int32_t>((first + l) % kStateLines);
     const std::int32_t request =
@@ -136,7 +136,7 @@ bool Cores::switch_in(std::int32_t id, std::int64_t now) {
   state.cus[index(cu)].threads += group.threads;
   ++state.cus[index(cu)].workgroups;
   group.place = Place::returning;
-  ++counters_.switched_in;
+  ++tally().counters.switched_in;
   move_state(id, Intent::state_load, now);
   return true;
 }

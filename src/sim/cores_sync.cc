@@ -48,7 +48,7 @@ bool Cores::fence(std::int32_t id, bool system_scope, std::int64_t now) {
 
 void Cores::send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value,
                       std::int64_t now) {
-  ++counters_.flags;
+  ++tally().counters.flags;
   const std::int32_t request_id =
       make_request(wave, Intent::flag, id.rank, flag_line(id.index), sector_);
   Detail& flag = add_detail(requests_[index(request_id)]);
@@ -83,6 +83,7 @@ bool Cores::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
                    [&](const Watched& a, const Watched& b) { return place(a) < place(b); });
   for (std::size_t w = 0; w < wave.watched.size(); ++w) {
     const Watched& watched = wave.watched[w];
+    if (watched.id.rank != own && tallies_.size() > 1) throw NeedsOneWorker{};
     SemaphoreState& state = gpu(watched.id.rank).semaphores[index(watched.id.index)];
     if (state.value < watched.target) state.watches.push_back({id, static_cast<std::int32_t>(w)});
   }

@@ -50,17 +50,17 @@ void Cores::look(std::int32_t id, std::int32_t first, Look look, const Spent& sp
   request.look = look;
   add_detail(request).wait = wave.wait;
   if (look == Look::arm) {
-    ++counters_.arms;
+    ++tally().counters.arms;
   } else {
     const std::int64_t first_look = look == Look::first ? 1 : 0;
     const bool remote = request.target != request.source;
-    ++counters_.polls;
-    counters_.first_looks += first_look;
-    counters_.remote_polls += remote ? 1 : 0;
-    counters_.remote_first_looks += remote ? first_look : 0;
+    ++tally().counters.polls;
+    tally().counters.first_looks += first_look;
+    tally().counters.remote_polls += remote ? 1 : 0;
+    tally().counters.remote_first_looks += remote ? first_look : 0;
     if (uncached_ && goes_past_l2(request)) {
-      ++counters_.past_l2.flag;
-      counters_.past_l2.poll += 1 - first_look;
+      ++tally().counters.past_l2.flag;
+      tally().counters.past_l2.poll += 1 - first_look;
     }
   }
   issue(request_id, now);
@@ -96,7 +96,7 @@ void Cores::line_returned(std::int32_t id, std::int64_t now) {
     wait_over(wave_id, accepted_at, now);
     return;
   }
-  if (looked == Look::again && !line.refused) ++counters_.false_wakes;
+  if (looked == Look::again && !line.refused) ++tally().counters.false_wakes;
   if (policy(source) == WaitPolicy::monitor && looked != Look::recheck) {
     look(wave_id, first, Look::arm, spent, now);
   } else if (line.refused) {  // by back-off

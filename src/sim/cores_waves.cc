@@ -323,7 +323,7 @@ void Cores::after_loads(std::int32_t id, std::int64_t now) {
     alu.free = std::max(now, alu.free) + service;
     alu.busy += service;
     ++alu.requests;
-    ++hops_;
+    ++tally().counters.hops;
     wave.spent.charge(Reason::compute, alu.free - now);
     wave.waiting = Waiting::compute;
     wave.step = 2;
@@ -430,6 +430,8 @@ std::int32_t Cores::next_request(Queued& instruction) {
   if (instruction.packet_flag != 0) {
     request.volatile_ = true;
     request.packet = true;
+    if (is_load(request.intent) && request.target != request.source && tallies_.size() > 1)
+      throw NeedsOneWorker{};
     Detail& packet = add_detail(request);
     packet.packet_flag = instruction.packet_flag;
     for (std::int64_t granule = low % line_size_ / 8; granule <= (high - 1) % line_size_ / 8;

@@ -19,7 +19,7 @@ std::int64_t Cores::serve(std::int32_t id, Request& request, std::int64_t arriva
   const std::int64_t departure = start + fabric_.service(server, payload, packet);
   server.free = departure;
   server.max_wait = std::max(server.max_wait, start - arrival);
-  ++hops_;
+  ++tally().counters.hops;
   request.spent.charge(kind.reason, departure - arrival);
   if (options_.trace != nullptr) {
     if (kind.counts_wire) {

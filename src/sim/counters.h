@@ -13,6 +13,7 @@ struct Reads {
 };
 
 struct Counters {
+  std::int64_t hops = 0;  ///< visits of servers
   std::int64_t loads = 0, stores = 0, flags = 0, polls = 0, packet_retries = 0, remote_loads = 0,
                remote_stores = 0;
   std::int64_t l1_hits = 0, l1_misses = 0, l2_hits = 0, l2_misses = 0, l2_write_backs = 0,

@@ -25,7 +25,7 @@ void Fabric::add_gpus(int ranks, int period, const std::vector<LinkId>& link_of,
   }
   if (link_of.empty()) return;
   link_of_ = link_of;
-  paths_.clear();  // of their own links
+  path_count_ = 0;  // those were of their own links
   leg_pool_.clear();
   for (std::vector<Paths>& row : paths_between_) row = {};
 }
@@ -240,12 +240,13 @@ Leg Fabric::link_leg(LinkId link, LinkId upstream) {
 }
 
 Fabric::Paths Fabric::find_paths(int from, int to) {
+  const std::lock_guard lock(finding_);
   std::vector<Paths>& row = paths_between_[index(from)];
   if (row.empty()) row.resize(index(machine.ranks()));
   Paths& found = row[index(to)];
   if (found.count == 0) {
     const machine::Routes& routes = machine.routes(from, to);
-    found = {static_cast<std::int32_t>(paths_.size()), static_cast<std::int32_t>(routes.count)};
+    found = {path_count_, static_cast<std::int32_t>(routes.count)};
     for (std::int32_t i = 0; i < routes.count; ++i) {
       Path path;
       path.links = routes.path(i);
@@ -273,7 +274,8 @@ Fabric::Paths Fabric::find_paths(int from, int to) {
       leg_pool_.push_back(std::move(back));
       path.reverse = {leg_pool_.back().data(), static_cast<std::int32_t>(leg_pool_.back().size()),
                       0, 0};
-      paths_.push_back(path);
+      paths_.reserve(index(path_count_));
+      paths_[index(path_count_++)] = path;
     }
   }
   return found;

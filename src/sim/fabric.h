@@ -6,11 +6,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "machine/machine.h"
+#include "sim/growing.h"
 #include "sim/index.h"
 #include "sim/result.h"
 
@@ -157,7 +159,8 @@ class Fabric {
   std::vector<std::int32_t> node_index;  ///< by node: NIC or switch number, else -1
   std::vector<machine::LinkId> reverse;  ///< the other direction of the same lane
 
-  /// The paths from one rank to another, by number; made when first asked for.
+  /// The paths from one rank to another, by number; made when first asked for: of one `from` by
+  /// one thread at a time.
   struct Paths {
     std::int32_t first = 0;
     std::int32_t count = 0;
@@ -214,7 +217,9 @@ class Fabric {
       rank_at_;  ///< by node: of a GPU, or of the one GPU that it is the NIC of; else -1
   std::vector<std::int32_t> ports_of_;    ///< by rank
   std::vector<machine::LinkId> link_of_;  ///< by link; empty: each stands for itself
-  std::deque<Path> paths_;
+  Growing<Path> paths_;
+  std::int32_t path_count_ = 0;
+  std::mutex finding_;                             ///< of who makes paths
   std::vector<std::vector<Paths>> paths_between_;  ///< by rank, then rank
   std::deque<std::vector<Hop>> leg_pool_;
   std::unordered_map<std::uint64_t, Leg> link_legs_;

@@ -212,16 +212,9 @@ TEST(Fluid, two_runs_give_the_same_result) {
 
 // --- Classes.
 
-program::Program bound_built_in(const std::string& name, const machine::Machine& machine,
-                                Bytes size) {
-  const program::Program program =
-      program::load(name, {.ranks = machine.ranks(), .machine = &machine, .size = size});
-  return program::bind(program, &machine, {program.next_legal_size(size, DataType::float32)});
-}
-
 TEST(Classes, a_ring_of_like_ranks_has_one_class_and_an_odd_link_undoes_it) {
   const machine::Machine machine = machine::load("switch:16");
-  const program::Program ring = bound_built_in("all-reduce/ring", machine, MiB(3));
+  const program::Program ring = built_in("all-reduce/ring", machine, MiB(3));
   const Classes fold(machine, ring, {}, AlikeBy::time);
   EXPECT_EQ(fold.rank_classes(), 1);
   EXPECT_EQ(fold.agents().size(), 1U);
@@ -231,9 +224,8 @@ TEST(Classes, a_ring_of_like_ranks_has_one_class_and_an_odd_link_undoes_it) {
   odd.link_classes.back().latency = Time::from_ns(3000);
   odd.links.front().link_class = 1;
   odd.forget_routes();
-  EXPECT_GT(Classes(odd, bound_built_in("all-reduce/ring", odd, MiB(3)), {}, AlikeBy::time)
-                .rank_classes(),
-            8);
+  EXPECT_GT(
+      Classes(odd, built_in("all-reduce/ring", odd, MiB(3)), {}, AlikeBy::time).rank_classes(), 8);
   Options skewed;
   skewed.skew = {Time{}, Time::from_us(5)};
   EXPECT_GT(Classes(machine, ring, skewed, AlikeBy::time).rank_classes(), 8);
@@ -242,7 +234,7 @@ TEST(Classes, a_ring_of_like_ranks_has_one_class_and_an_odd_link_undoes_it) {
 TEST(Classes, classes_are_members_of_equal_number_and_rank) {
   for (const char* name : {"dgx-h100:2", "torus:4x4", "dgx-h100"}) {
     const machine::Machine machine = machine::load(name);
-    const program::Program ring = bound_built_in("all-reduce/ring", machine, MiB(1));
+    const program::Program ring = built_in("all-reduce/ring", machine, MiB(1));
     const Classes fold(machine, ring, {}, AlikeBy::time);
     std::int64_t members = 0;
     for (const AgentClass& agents : fold.agents()) {
@@ -260,7 +252,7 @@ TEST(Classes, folded_and_unfolded_runs_take_the_same_time_but_for_dispatch) {
   for (const char* name : {"switch:8", "torus:2x4", "dgx-h100"}) {
     const machine::Machine machine =
         machine::load(name, {.set = {{"gpu.dispatch.interval", "1 fs"}}});
-    const program::Program ring = bound_built_in("all-reduce/ring", machine, MiB(1));
+    const program::Program ring = built_in("all-reduce/ring", machine, MiB(1));
     const Options options;
     Fluid folded(machine, ring, options, AlikeBy::time),
         unfolded(machine, ring, options, AlikeBy::nothing);
@@ -282,7 +274,7 @@ TEST_P(FluidBuiltIn, ends_and_carries_every_byte) {
     if (!plan::find_template(name)->in_chunks) continue;  // sizes of their own
     program::Program program;
     try {
-      program = bound_built_in(name, machine, KiB(96));
+      program = built_in(name, machine, KiB(96));
     } catch (const Failure&) {
       continue;  // not on this machine
     }

@@ -15,15 +15,6 @@ namespace {
 using namespace test;
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
-program::Program built_in(const std::string& name, const machine::Machine& machine, Bytes size,
-                          const Parameters& parameters = {}) {
-  const program::Program program = program::load(
-      name,
-      {.ranks = machine.ranks(), .parameters = parameters, .machine = &machine, .size = size});
-  return program::bind(program, &machine,
-                       {.size = program.next_legal_size(size, DataType::float32)});
-}
-
 /// Empty if folding changes nothing; `ranks` is how many it simulated.
 std::string compare(const machine::Machine& machine, const program::Program& program,
                     Options options, int& ranks) {

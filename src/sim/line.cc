@@ -105,33 +105,36 @@ void Line::make_tables() {
 }
 
 void Line::add_ways(std::int32_t route) {
-  for (auto r = static_cast<std::int32_t>(ways_.size()); r <= route; ++r) {
+  const std::lock_guard lock(making_ways_);
+  for (std::int32_t r = ways_made_.load(std::memory_order_relaxed); r <= route; ++r) {
     const Path& path = fabric_.path(r);
     const auto end = [&](machine::NodeId node) {
       const int rank = fabric_.rank_of(node);
       return options_.replay == nullptr ? home(rank) : rank;
     };
-    Way way{make_leg(path.forward), make_leg(path.reverse)};
+    ways_.reserve(index(r));
+    Way& way = ways_[index(r)];
+    way.hops = std::make_unique<LinkHop[]>(index(path.forward.count + path.reverse.count));
+    way.forward = make_leg(path.forward, way.hops.get());
+    way.back = make_leg(path.reverse, way.hops.get() + path.forward.count);
     way.forward.out_port = way.back.in_port = static_cast<std::int16_t>(path.source_port);
     way.forward.in_port = way.back.out_port = static_cast<std::int16_t>(path.destination_port);
     way.back.to = end(machine_.links[index(path.links.front())].from);
     way.forward.to = end(machine_.links[index(path.links.back())].to);
-    ways_.push_back(std::move(way));
+    ways_made_.store(r + 1, std::memory_order_release);
   }
 }
 
-Line::WayLeg Line::make_leg(const Leg& leg) {
-  WayLeg made{.first = static_cast<std::int32_t>(link_hops_.size()),
-              .count = static_cast<std::int16_t>(leg.count)};
+Line::WayLeg Line::make_leg(const Leg& leg, LinkHop* hops) const {
   for (std::int32_t h = 0; h < leg.count; ++h) {
     const Hop& hop = leg.hops[h];
-    link_hops_.push_back({.link = hop.server - fabric_.link_base,
-                          .tag = hop.tag,
-                          .reason = hop.node_reason,
-                          .latency = hop.latency,
-                          .node_latency = hop.node_latency});
+    hops[h] = {.link = hop.server - fabric_.link_base,
+               .tag = hop.tag,
+               .reason = hop.node_reason,
+               .latency = hop.latency,
+               .node_latency = hop.node_latency};
   }
-  return made;
+  return {.hops = hops, .count = static_cast<std::int16_t>(leg.count)};
 }
 
 // What links carried, for the result.
@@ -238,10 +241,14 @@ Line::Arrivals Line::order_links(std::int64_t out) {
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
-  merges_.resize(order.size());
-  busy_merges_.resize(order.size() / 64 + 1);
-  for (std::size_t i = 0; i < order.size(); ++i)
-    links_[index(order[i])].calendar = static_cast<std::int32_t>(i);
+  std::vector<std::vector<std::int32_t>> levels;
+  std::vector<int> level_of(machine_.links.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || key(order[i]) != key(order[i - 1])) levels.emplace_back();
+    levels.back().push_back(order[i]);
+    level_of[index(order[i])] = static_cast<int>(levels.size());
+  }
+  divide(levels);
   // Offsets of links, and when the earliest request can be at their far ends.
   std::vector<std::int64_t> offset(machine_.links.size(), out), end(machine_.links.size(), 0);
   const auto reach = [&](std::int32_t l) {
@@ -273,8 +280,8 @@ Line::Arrivals Line::order_links(std::int64_t out) {
     // Ways end there, but others of a replay may send when something has come.
     if (at >= 0 && !machine_.model(at).forwards && options_.replay == nullptr) continue;
     for (const std::int32_t next : from[index(link.to)]) {  // at once, or in a later round
-      const std::int32_t here = links_[l].calendar, there = links_[index(next)].calendar;
-      if (there >= 0 && here >= there)
+      const int here = level_of[l], there = level_of[index(next)];
+      if (there > 0 && here >= there)
         arrivals.window = std::min(arrivals.window, end[l] - offset[index(next)]);
     }
   }
@@ -300,74 +307,16 @@ int Line::rank_of(EventKind kind, std::int32_t a) const {
 
 void Line::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b,
                 std::uint32_t tag) {
-  if (is_progress(kind, b)) ++active_;
-  std::vector<CoreEvent>& events = stage(rank_of(kind, a)).events;
-  events.push_back({time, next_sequence_++, tag, kind, a, b});
+  if (is_progress(kind, b)) ++tally().active;
+  Gpu& gpu = stage(rank_of(kind, a));
+  std::vector<CoreEvent>& events = gpu.events;
+  events.push_back({time, gpu.next_sequence++, tag, kind, a, b});
   std::push_heap(events.begin(), events.end(), Later{});
 }
 
 void Line::leave(std::int32_t, std::int64_t) {
   throw Failure("internal error: an engine of the GPU sends in the line engine", {}, {},
                 ExitCode::internal);
-}
-
-std::int64_t Line::next_round() const {
-  std::int64_t next = INT64_MAX;
-  for (const Gpu& gpu : stages_) {
-    if (!gpu.events.empty()) next = std::min(next, gpu.events.front().time >> shift_);
-    for (const Calendar* stage :
-         {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out, &gpu.ingress})
-      next = std::min(next, stage->next());
-  }
-  for (std::size_t word = 0; word < busy_merges_.size(); ++word) {
-    for (std::uint64_t bits = busy_merges_[word]; bits != 0; bits &= bits - 1)
-      next = std::min(next, merges_[word * 64 + index(std::countr_zero(bits))].next());
-  }
-  return std::min(next, round_of_rows());
-}
-
-void Line::do_round(std::int64_t round) {
-  last_round_ = round;
-  for (const int rank : simulated_) {
-    run_cores(rank, round);
-    run_slices(rank, round);
-    run_memory(rank, round);
-    run_cu_in(rank, round);
-    run_io_out(rank, round);
-  }
-  if (options_.replay != nullptr) put_in(round);
-  // What passes a link may come to a later one in the same round.
-  for (std::size_t word = 0; word < busy_merges_.size(); ++word) {
-    for (std::uint64_t bits = busy_merges_[word]; bits != 0;) {
-      const int bit = std::countr_zero(bits);
-      Calendar& merge = merges_[word * 64 + index(bit)];
-      run_merge(merge, round);
-      if (merge.next() == INT64_MAX) busy_merges_[word] &= ~(std::uint64_t{1} << bit);
-      bits = bit == 63 ? 0 : busy_merges_[word] & (~std::uint64_t{0} << (bit + 1));
-    }
-  }
-  if (options_.replay == nullptr) return;
-  put_in(round);  // behind signals that have just come
-  for (const int rank : simulated_) run_ingress(rank, round);
-}
-
-Result Line::run() {
-  start();
-  constexpr std::uint32_t kRoundsUntilTold = 16;
-  for (std::uint32_t rounds = 1; !all_done(); ++rounds) {
-    skip_polls();
-    const std::int64_t round = next_round();
-    if (round == INT64_MAX) report_deadlock();
-    if (rounds % kRoundsUntilTold == 0) tell(round << shift_);
-    do_round(round);
-  }
-  // What nobody waits for is still on its way: it counts, but takes no time.
-  for (std::int64_t round = next_round(); round != INT64_MAX; round = next_round()) do_round(round);
-  count_links();
-  if (options_.record != nullptr) *options_.record = in_order(std::move(*options_.record));
-  Result done = result();
-  done.visited_hops -= hops_skipped_;
-  return done;
 }
 
 }  // namespace hemiola::sim

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +16,8 @@
 
 #include "sim/calendar.h"
 #include "sim/cores.h"
+#include "sim/crew.h"
+#include "sim/growing.h"
 #include "sim/timetable.h"
 
 namespace hemiola::sim {
@@ -59,6 +63,23 @@ class Line : public Cores {
     std::array<std::uint32_t, kMostSectors + 1> requests{};  ///< by sectors
     std::int32_t calendar = -1;                              ///< -1: one stream feeds it
   };
+  /// Something for a stage of another worker.
+  struct Parcel {
+    Calendar* calendar = nullptr;
+    std::int32_t merge = -1;  ///< its number, where it is that of a link
+    Arrival arrival;
+  };
+  /// Who does the stages of some ranks, and links at which streams meet. Nothing of one worker is
+  /// touched by another in a phase of a round: what goes there waits in `out` for the next phase.
+  struct alignas(128) Worker {
+    std::vector<int> ranks;
+    /// Its words of busy_merges_, by level of links.
+    std::vector<std::pair<std::size_t, std::size_t>> words;
+    /// By phase (the present one and the one before take turns), then by worker that gets them.
+    std::array<std::vector<std::vector<Parcel>>, 2> out;
+    std::vector<Arrival> done, taken, scratch;  ///< of the stage at hand: memory that is kept
+    std::int64_t next = 0;                      ///< its next round
+  };
   /// A link on a way, and what comes behind it.
   struct LinkHop {
     std::int32_t link = 0;
@@ -69,13 +90,14 @@ class Line : public Cores {
   };
   /// A leg of the way between two GPUs.
   struct WayLeg {
-    std::int32_t first = 0;                  ///< in link_hops_
-    std::int16_t count = 0;                  ///< of hops
+    const LinkHop* hops = nullptr;
+    std::int16_t count = 0;                  ///< of them
     std::int16_t out_port = 0, in_port = 0;  ///< of the GPU it leaves, and of the other one
     std::int32_t to = 0;                     ///< what stands for the GPU at its end
   };
   struct Way {
     WayLeg forward, back;
+    std::unique_ptr<LinkHop[]> hops;  ///< of both
   };
   /// The stages of a GPU, in the order in which a round visits them; servers and what they cost.
   struct Gpu {
@@ -86,6 +108,8 @@ class Line : public Cores {
     Calendar io_out;
     Calendar ingress;               ///< replay: what comes in at its ports
     std::vector<CoreEvent> events;  ///< heap
+    std::uint64_t next_sequence = 0;
+    int worker = 0;
     LineMap<Fill> fills;
     std::vector<std::pair<std::int64_t, std::int32_t>> filled;  ///< times and lines of fills
     std::vector<std::int64_t> cu_out_free, cu_in_free, slice_free, io_out_free, io_in_free;
@@ -124,8 +148,18 @@ class Line : public Cores {
         at_gpu;  ///< fs: the earliest end of a link at a GPU, of a request that is at a CU at 0
   };
   Arrivals order_links(std::int64_t out);
-  std::int64_t next_round() const;
+  void run_links(Worker& worker, std::size_t level, std::int64_t round);
+
+  // --- line_workers.cc: rounds, by one thread or several
+  void divide(const std::vector<std::vector<std::int32_t>>& levels);
+  template <typename Work>
+  void by_all(Work work);
+  void collect();
+  void note_next(Worker& worker);
+  std::int64_t next_round();
   void do_round(std::int64_t round);
+  void look_behind_round(std::int64_t round);
+  Worker& mine() { return workers_[index(this_worker)]; }
   int rank_of(EventKind kind, std::int32_t a) const;
 
   // --- line_stages.cc
@@ -144,12 +178,12 @@ class Line : public Cores {
   void walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
   std::int64_t pass_link(Request& request, const LinkHop& hop, std::int64_t now);
   const WayLeg& leg_of(const Request& request) {
-    if (static_cast<std::size_t>(request.route) >= ways_.size()) add_ways(request.route);
-    const Way& way = ways_[static_cast<std::size_t>(request.route)];
+    if (request.route >= ways_made_.load(std::memory_order_acquire)) add_ways(request.route);
+    const Way& way = ways_[index(request.route)];
     return request.stage == Stage::back_out ? way.back : way.forward;
   }
   void add_ways(std::int32_t route);
-  WayLeg make_leg(const Leg& leg);
+  WayLeg make_leg(const Leg& leg, LinkHop* hops) const;
   void arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
 
   // --- line_record.cc
@@ -186,8 +220,7 @@ class Line : public Cores {
   /// Of a replay in which nothing but polls is under way.
   struct PollState {
     std::int64_t time = 0, period = 0;  ///< fs; since the last time that it was so, 0: it was not
-    std::int64_t hops = 0, more_hops = 0;
-    std::vector<std::int64_t> counts{}, more{};  ///< counters_; since then
+    std::vector<std::int64_t> counts{}, more{};  ///< counters; since then
   };
   bool only_polls() const;
   template <typename Visit>
@@ -205,23 +238,42 @@ class Line : public Cores {
   void forget_fills(Gpu& gpu, std::int64_t before);
 
   Gpu& stage(std::int32_t rank) { return stages_[index(stage_of_[index(rank)])]; }
-  void push_merge(std::int32_t calendar, const Arrival& arrival) {
-    merges_[index(calendar)].push(arrival);
-    busy_merges_[index(calendar >> 6)] |= std::uint64_t{1} << (calendar & 63);
+  void push_merge(std::int32_t merge, const Arrival& arrival) {
+    const int worker = worker_of_word_[index(merge >> 6)];
+    if (worker != this_worker) {
+      mine().out[phase_ % 2][index(worker)].push_back({&merges_[index(merge)], merge, arrival});
+      return;
+    }
+    merges_[index(merge)].push(arrival);
+    busy_merges_[index(merge >> 6)] |= std::uint64_t{1} << (merge & 63);
+  }
+  /// To a stage of a GPU that may be another worker's.
+  void push_far(const Gpu& gpu, Calendar& calendar, const Arrival& arrival) {
+    if (gpu.worker != this_worker) {
+      mine().out[phase_ % 2][index(gpu.worker)].push_back({&calendar, -1, arrival});
+    } else {
+      calendar.push(arrival);
+    }
   }
 
   std::vector<int> simulated_;          ///< ranks, of one period, that are not others of a replay
   std::vector<Gpu> stages_;             ///< of those
   std::vector<std::int32_t> stage_of_;  ///< by rank
-  std::vector<Calendar>
-      merges_;  ///< links at which several streams meet, in their order in a round
-  std::vector<std::uint64_t> busy_merges_;  ///< a bit for each: something is to come there
+  /// Links at which several streams meet, by worker and level; both begin at multiples of 64.
+  std::vector<Calendar> merges_;
+  std::vector<std::uint64_t> busy_merges_;    ///< a bit for each: something is to come there
+  std::vector<std::int16_t> worker_of_word_;  ///< of those
+  std::vector<Worker> workers_;
+  std::unique_ptr<Crew> crew_;  ///< of one worker: none
+  std::uint64_t phase_ = 1;
+  std::int64_t hops_before_ = 0;  ///< when the last round began
+  bool few_ = true;               ///< it visited few servers
   std::vector<LinkState> links_;
   std::vector<Costs> link_costs_;  ///< by link class
-  std::vector<Way> ways_;          ///< by Request::route
-  std::vector<LinkHop> link_hops_;
+  Growing<Way> ways_;              ///< by Request::route
+  std::atomic<std::int32_t> ways_made_ = 0;
+  std::mutex making_ways_;
   int shift_ = 0;  ///< rounds last 2^shift fs
-  std::uint64_t next_sequence_ = 0;
 
   // Of watched ranks (docs/replay.md).
   /// By link: recording: what enters these from others is noted; replay: these are simulated.
@@ -244,8 +296,6 @@ class Line : public Cores {
   std::int64_t hops_skipped_ = 0;   ///< represented, not executed
   std::int64_t latest_offset_ = 0;  ///< fs: of all stages
   std::int64_t last_round_ = 0;
-
-  std::vector<Arrival> done_, taken_, scratch_;  ///< of the stage at hand: memory that is kept
 };
 
 }  // namespace hemiola::sim

@@ -49,9 +49,7 @@ void Line::refuse_polls(const Request& request) const {
 // It comes to a link of its way. Recording: what comes from elsewhere is noted. Replay: false where
 // the link is not simulated, and so the end of the way.
 bool Line::enters(std::int32_t id, const Request& request, const WayLeg& leg, std::int64_t now) {
-  const auto carried = [&](int hop) {
-    return carries_[index(link_hops_[index(leg.first + hop)].link)];
-  };
+  const auto carried = [&](int hop) { return carries_[index(leg.hops[hop].link)]; };
   const bool here = carried(request.link);
   if (options_.replay != nullptr) {
     if (!here) drop(id);

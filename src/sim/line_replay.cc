@@ -120,7 +120,7 @@ void Line::expect(std::int32_t r) {
   }
   timetable_->expect(r);
   ++rows_to_come_;
-  ++active_;  // what polls wait for may be among them
+  ++tally().active;  // what polls wait for may be among them
 }
 
 // --- Places.
@@ -157,7 +157,7 @@ void Line::signal(const Request& request, std::int64_t now) {
                                    detail(request).packet_flag, now);
     }
   }
-  active_ += fired;
+  tally().active += fired;
   rows_to_come_ += fired;
 }
 
@@ -176,7 +176,7 @@ void Line::put_in(std::int64_t round) {
       if (!put_in_answer(r, round)) unmatched_.push_back(r);
       continue;
     }
-    --active_;
+    --tally().active;
     if (row.is_answer()) {
       put_in_passing(r);
     } else {
@@ -197,11 +197,11 @@ std::int64_t Line::round_of_rows() const {
 const Calendar& Line::entry_of(const ProfileRow& row) {
   const Fabric::Paths paths = fabric_.paths(row.destination, row.source);
   const std::int32_t route = paths.first + std::max(0, row.path);
-  if (static_cast<std::size_t>(route) >= ways_.size()) add_ways(route);
+  if (route >= ways_made_.load(std::memory_order_relaxed)) add_ways(route);
   const WayLeg& leg = ways_[index(route)].back;
   const int hop = at_ports_ ? 0 : std::max(0, leg.count - row.links);
   if (hop >= leg.count) return stage(row.destination).ingress;
-  return merges_[index(links_[index(link_hops_[index(leg.first + hop)].link)].calendar)];
+  return merges_[index(links_[index(leg.hops[hop].link)].calendar)];
 }
 
 bool Line::put_in_answer(std::int32_t r, std::int64_t round) {
@@ -356,7 +356,7 @@ void Line::drop(std::int32_t id) {
     return;
   }
   under_way_[key_of(request.source, numbers_[index(id)])] = id;
-  --active_;  // the row that answers it is counted
+  --tally().active;  // the row that answers it is counted
 }
 
 // Memory of others is never late: port, slice and port, each alone.
@@ -375,7 +375,7 @@ void Line::answer_from_afar(std::int32_t id, std::int64_t now) {
                                  : model.l2_slice_rate.time_for(request.bytes).fs;
   request.spent.charge(Reason::io, io);
   request.spent.charge(Reason::l2, slice + model.l2_latency.fs);
-  if (request.intent == Intent::store) counters_.delivered += request.bytes;
+  if (request.intent == Intent::store) tally().counters.delivered += request.bytes;
   request.stage = Stage::back_out;
   request.link = 0;
   walk(id, request, leg_of(request), now + io + slice + model.l2_latency.fs);

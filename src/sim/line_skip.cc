@@ -22,10 +22,11 @@ void note(Numbers& state, std::int64_t& number, std::int64_t free, std::int64_t 
 
 }  // namespace
 
-// Events of progress and requests other than polls are counted in active_, and so are rows to come.
+// Events of progress and requests other than polls count as active, and so are rows to come.
 bool Line::only_polls() const {
   if (options_.replay == nullptr || options_.table != TableKind::heap) return false;
-  if (timetable_->empty() || !unmatched_.empty() || active_ != rows_to_come_) return false;
+  if (timetable_->empty() || !unmatched_.empty() || tallies_.active() != rows_to_come_)
+    return false;
   if (std::any_of(busy_merges_.begin(), busy_merges_.end(), [](auto bits) { return bits != 0; }))
     return false;
   return std::all_of(simulated_.begin(), simulated_.end(), [&](int rank) {
@@ -118,18 +119,16 @@ void Line::skip_polls() {
   std::pair<std::int64_t, std::int64_t> times;
   const Numbers state = state_of_polls(times);
   if (state.empty()) return;
-  using Counts = std::array<std::int64_t, sizeof(Counters) / sizeof(std::int64_t)>;
-  const auto counts = std::bit_cast<Counts>(counters_);
-  PollState now{.time = times.first, .hops = hops_, .counts = {counts.begin(), counts.end()}};
+  Counters& counters = tally().counters;  // a replay has one worker
+  const auto counts = std::bit_cast<Counts>(counters);
+  PollState now{.time = times.first, .counts = {counts.begin(), counts.end()}};
   const auto [found, fresh] = states_.try_emplace(state, now);
   if (fresh) return;
   const PollState& before = found->second;
   now.period = now.time - before.time;
-  now.more_hops = now.hops - before.hops;
   for (std::size_t c = 0; c < counts.size(); ++c)
     now.more.push_back(now.counts[c] - before.counts[c]);
-  const bool repeats = now.period > 0 && now.period == before.period && now.more == before.more &&
-                       now.more_hops == before.more_hops;
+  const bool repeats = now.period > 0 && now.period == before.period && now.more == before.more;
   const std::int64_t periods =
       repeats ? (next - latest_offset_ - (4LL << shift_) - times.second) / now.period : 0;
   found->second = now;
@@ -138,9 +137,9 @@ void Line::skip_polls() {
   if (periods < 1) return;
   Counts sum = counts;
   for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += periods * now.more[c];
-  counters_ = std::bit_cast<Counters>(sum);
-  hops_ += periods * now.more_hops;
-  hops_skipped_ += periods * now.more_hops;
+  hops_skipped_ -= counters.hops;
+  counters = std::bit_cast<Counters>(sum);
+  hops_skipped_ += counters.hops;
   shift_polls(times.first, periods * now.period);
 }
 

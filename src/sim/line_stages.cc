@@ -42,7 +42,7 @@ void Line::prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const {
 
 void Line::run_cores(int rank, std::int64_t round) {
   Gpu& gpu = stage(rank);
-  std::vector<Arrival>& done = done_;
+  std::vector<Arrival>& done = mine().done;
   done.clear();
   if (gpu.done.take(round, done))
     sort_with_answers(done, gpu.done.begin_of(round), gpu.home_slices, gpu.home_port);
@@ -58,8 +58,7 @@ void Line::run_cores(int rank, std::int64_t round) {
       std::pop_heap(gpu.events.begin(), gpu.events.end(), Later{});
       const CoreEvent now = gpu.events.back();
       gpu.events.pop_back();
-      if (is_progress(now.kind, now.b)) --active_;
-      now_ = now.time;
+      if (is_progress(now.kind, now.b)) --tally().active;
       if (now.kind == kComplete) {
         complete(now.a, now.time);
       } else {
@@ -69,11 +68,10 @@ void Line::run_cores(int rank, std::int64_t round) {
       prefetch(done, next + kAhead);
       if (next + kAhead < done.size())  // its second half
         __builtin_prefetch(&requests_[index(done[next + kAhead].id)].hops, 1);
-      now_ = done[next].time;
       const Arrival arrival = done[next++];
       complete(arrival.id, arrival.time);
     }
-    if (!all_done()) look_for_progress();
+    ++tally().events;
   }
 }
 
@@ -86,7 +84,7 @@ void Line::depart(std::int32_t id, std::int64_t departure) {
   request.local = request.target == request.source;
   request.takes = request.packet || request.intent == Intent::flag ||
                   request.intent == Intent::poll || request.detail >= 0;
-  ++hops_;
+  ++tally().counters.hops;
   const std::int64_t out =
       serve_at(gpu.cu_out_free[index(request.cu)], gpu.cu_out_costs[carried(request)], departure);
   const std::uint32_t tag = kFromCu + static_cast<std::uint32_t>(request.cu);
@@ -99,19 +97,20 @@ void Line::depart(std::int32_t id, std::int64_t departure) {
 
 void Line::run_slices(int rank, std::int64_t round) {
   Gpu& gpu = stage(rank);
-  if (!gpu.slices.take(round, taken_)) return;
+  std::vector<Arrival>& taken = mine().taken;
+  if (!gpu.slices.take(round, taken)) return;
   const std::int64_t begin = gpu.slices.begin_of(round);
-  sort_arrivals(taken_, scratch_, begin, shift_, kByTag);
+  sort_arrivals(taken, mine().scratch, begin, shift_, kByTag);
   forget_fills(gpu, begin);
   GpuState& state = gpus_[index(rank)];
-  for (std::size_t i = 0; i < taken_.size(); ++i) {
-    prefetch(taken_, i + kAhead);
-    if (i + kAhead / 2 < taken_.size()) {
-      const Request& next = requests_[index(taken_[i + kAhead / 2].id)];
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    prefetch(taken, i + kAhead);
+    if (i + kAhead / 2 < taken.size()) {
+      const Request& next = requests_[index(taken[i + kAhead / 2].id)];
       state.l2.prefetch(next.line);
       gpu.fills.prefetch(next.line);
     }
-    const auto& [now, tag, id] = taken_[i];
+    const auto& [now, tag, id] = taken[i];
     Request& request = requests_[index(id)];
     const bool operand = request.intent == Intent::posted_load && request.local;
     const std::int64_t service = request.intent == Intent::flag ? gpu.flag_cost
@@ -124,11 +123,11 @@ void Line::run_slices(int rank, std::int64_t round) {
     if (request.takes) {
       take_effect(id, now, ready);
     } else if (!request.local && request.intent == Intent::store) {
-      counters_.delivered += std::int64_t{request.size} << sector_shift_;
+      tally().counters.delivered += std::int64_t{request.size} << sector_shift_;
     }
     look_up(rank, id, now, ready);
   }
-  hops_ += std::ssize(taken_);
+  tally().counters.hops += std::ssize(taken);
 }
 
 void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t ready) {
@@ -144,7 +143,7 @@ void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t rea
   if (!writes) {
     Fill* fill = gpu.fills.find(request.line);
     if (fill != nullptr && (fill->time < 0 || fill->time > now)) {  // on its way: a hit that waits
-      ++counters_.l2_hits;
+      ++tally().counters.l2_hits;
       const Tags::Outcome again = state.l2.access(request.line, false);
       if (again.evicted_dirty) write_back(rank, again.victim, ready);
       request.queued_at = ready;
@@ -166,11 +165,11 @@ void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t rea
   const Tags::Outcome outcome = state.l2.access(request.line, writes);
   if (outcome.evicted_dirty) write_back(rank, outcome.victim, ready);
   if (outcome.hit || writes) {
-    ++(outcome.hit ? counters_.l2_hits : counters_.l2_misses);
+    ++(outcome.hit ? tally().counters.l2_hits : tally().counters.l2_misses);
     answer(rank, id, ready);
     return;
   }
-  ++counters_.l2_misses;
+  ++tally().counters.l2_misses;
   gpu.fills[request.line] = Fill{};
   gpu.memory.push({ready, 0, id});
 }
@@ -193,12 +192,13 @@ void Line::forget_fills(Gpu& gpu, std::int64_t before) {
 
 void Line::run_memory(int rank, std::int64_t round) {
   Gpu& gpu = stage(rank);
-  if (!gpu.memory.take(round, taken_)) return;
-  sort_arrivals(taken_, scratch_, gpu.memory.begin_of(round), shift_, kByTag);
+  std::vector<Arrival>& taken = mine().taken;
+  if (!gpu.memory.take(round, taken)) return;
+  sort_arrivals(taken, mine().scratch, gpu.memory.begin_of(round), shift_, kByTag);
   const bool cached = gpus_[index(rank)].l2.exists();
-  for (std::size_t i = 0; i < taken_.size(); ++i) {
-    prefetch(taken_, i + kAhead);
-    const Arrival& arrival = taken_[i];
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    prefetch(taken, i + kAhead);
+    const Arrival& arrival = taken[i];
     const std::int32_t id = arrival.id;
     Request& request = requests_[index(id)];
     const std::int64_t time = through_memory(request, arrival.time);
@@ -255,11 +255,12 @@ void Line::to_memory(std::int32_t id, std::int64_t time) {
 
 void Line::run_cu_in(int rank, std::int64_t round) {
   Gpu& gpu = stage(rank);
-  if (!gpu.cu_in.take(round, taken_)) return;
-  sort_with_answers(taken_, gpu.cu_in.begin_of(round), kFromSlices, kFromSlices + 1);
-  for (std::size_t i = 0; i < taken_.size(); ++i) {
-    prefetch(taken_, i + kAhead);
-    const auto& [now, tag, id] = taken_[i];
+  std::vector<Arrival>& taken = mine().taken;
+  if (!gpu.cu_in.take(round, taken)) return;
+  sort_with_answers(taken, gpu.cu_in.begin_of(round), kFromSlices, kFromSlices + 1);
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    prefetch(taken, i + kAhead);
+    const auto& [now, tag, id] = taken[i];
     Request& request = requests_[index(id)];
     const std::int64_t way = request.local ? gpu.way(request.cu, request.slice) : gpu.noc;
     const std::int64_t time =
@@ -267,17 +268,18 @@ void Line::run_cu_in(int rank, std::int64_t round) {
     request.spent.charge(Reason::noc, time - now);
     gpu.done.push({time, gpu.home_cu_in + static_cast<std::uint32_t>(request.cu), id});
   }
-  hops_ += std::ssize(taken_);
+  tally().counters.hops += std::ssize(taken);
 }
 
 void Line::run_io_out(int rank, std::int64_t round) {
   Gpu& gpu = stage(rank);
-  if (!gpu.io_out.take(round, taken_)) return;
-  sort_with_answers(taken_, gpu.io_out.begin_of(round), kFromSlices, kFromSlices + 1);
-  hops_ += std::ssize(taken_);
-  for (std::size_t i = 0; i < taken_.size(); ++i) {
-    prefetch(taken_, i + kAhead);
-    const auto& [now, tag, id] = taken_[i];
+  std::vector<Arrival>& taken = mine().taken;
+  if (!gpu.io_out.take(round, taken)) return;
+  sort_with_answers(taken, gpu.io_out.begin_of(round), kFromSlices, kFromSlices + 1);
+  tally().counters.hops += std::ssize(taken);
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    prefetch(taken, i + kAhead);
+    const auto& [now, tag, id] = taken[i];
     Request& request = requests_[index(id)];
     const WayLeg& leg = leg_of(request);
     const std::int64_t time =
@@ -293,7 +295,7 @@ void Line::run_io_out(int rank, std::int64_t round) {
 // What the slices answer has the tags [first, last) and is in the order of their acceptance.
 void Line::sort_with_answers(std::vector<Arrival>& arrivals, std::int64_t begin,
                              std::uint32_t first, std::uint32_t last) {
-  sort_arrivals(arrivals, scratch_, begin, shift_, [&](const Arrival& a, const Arrival& b) {
+  sort_arrivals(arrivals, mine().scratch, begin, shift_, [&](const Arrival& a, const Arrival& b) {
     if (a.time != b.time) return a.time < b.time;
     if (a.tag != b.tag || a.tag < first || a.tag >= last) return a.tag < b.tag;
     return earlier(requests_[index(a.id)].accepted, requests_[index(b.id)].accepted);
@@ -303,14 +305,15 @@ void Line::sort_with_answers(std::vector<Arrival>& arrivals, std::int64_t begin,
 // --- Links.
 
 void Line::run_merge(Calendar& calendar, std::int64_t round) {
-  if (!calendar.take(round, taken_)) return;
-  sort_arrivals(taken_, scratch_, calendar.begin_of(round), shift_, kByTag);
-  for (std::size_t i = 0; i < taken_.size(); ++i) {
-    prefetch(taken_, i + kAhead);
-    const auto& [now, tag, id] = taken_[i];
+  std::vector<Arrival>& taken = mine().taken;
+  if (!calendar.take(round, taken)) return;
+  sort_arrivals(taken, mine().scratch, calendar.begin_of(round), shift_, kByTag);
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    prefetch(taken, i + kAhead);
+    const auto& [now, tag, id] = taken[i];
     Request& request = requests_[index(id)];
     const WayLeg& leg = leg_of(request);
-    walk(id, request, leg, pass_link(request, link_hops_[index(leg.first + request.link)], now));
+    walk(id, request, leg, pass_link(request, leg.hops[request.link], now));
   }
 }
 
@@ -321,7 +324,7 @@ std::int64_t Line::pass_link(Request& request, const LinkHop& hop, std::int64_t 
   link.max_wait = std::max(link.max_wait, link.free - now);
   const std::int64_t time = serve_at(link.free, (*link.costs)[size], now) + hop.latency;
   ++link.requests[size];
-  ++hops_;
+  ++tally().counters.hops;
   ++request.link;
   request.spent.charge(Reason::link, time - now);
   request.spent.charge(hop.reason, hop.node_latency);
@@ -331,7 +334,7 @@ std::int64_t Line::pass_link(Request& request, const LinkHop& hop, std::int64_t 
 // Along links that have one stream, as far as the next merge or the GPU at the end of the way.
 void Line::walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now) {
   while (request.link < leg.count) {
-    const LinkHop& hop = link_hops_[index(leg.first + request.link)];
+    const LinkHop& hop = leg.hops[request.link];
     if (!carries_.empty() && !enters(id, request, leg, now)) return;
     const std::int32_t calendar = links_[index(hop.link)].calendar;
     if (calendar >= 0) {
@@ -344,7 +347,7 @@ void Line::walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64
     come_in(id, request, leg, now);
     return;
   }
-  const auto last = link_hops_[index(leg.first + leg.count - 1)].link;
+  const auto last = leg.hops[leg.count - 1].link;
   if (options_.record != nullptr && is_watched(leg.to) && !carries_[index(last)])
     record(id, leg, now, 0);
   arrive(id, request, leg, now);
@@ -353,9 +356,10 @@ void Line::walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64
 // Of a replay: rows, and what the detailed ranks send each other.
 void Line::run_ingress(int rank, std::int64_t round) {
   Gpu& gpu = stage(rank);
-  if (!gpu.ingress.take(round, taken_)) return;
-  sort_arrivals(taken_, scratch_, gpu.ingress.begin_of(round), shift_, kByTag);
-  for (const Arrival& arrival : taken_) {
+  std::vector<Arrival>& taken = mine().taken;
+  if (!gpu.ingress.take(round, taken)) return;
+  sort_arrivals(taken, mine().scratch, gpu.ingress.begin_of(round), shift_, kByTag);
+  for (const Arrival& arrival : taken) {
     Request& request = requests_[index(arrival.id)];
     arrive(arrival.id, request, leg_of(request), arrival.time);
   }
@@ -364,19 +368,19 @@ void Line::run_ingress(int rank, std::int64_t round) {
 // It comes in at a port.
 void Line::arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now) {
   Gpu& gpu = stage(leg.to);
-  ++hops_;
+  ++tally().counters.hops;
   const std::size_t size = carried(request);
   const std::int64_t time =
       serve_at(gpu.io_in_free[index(leg.in_port)], gpu.io[size], now) + gpu.io_latency;
   request.spent.charge(Reason::io, time - now);
   const auto port = static_cast<std::uint32_t>(leg.in_port);
   if (request.stage == Stage::out) {
-    gpu.slices.push({time, kFromPort + port, id});
+    push_far(gpu, gpu.slices, {time, kFromPort + port, id});
   } else if (size > 0) {
-    gpu.cu_in.push({time, kFromPort + port, id});
+    push_far(gpu, gpu.cu_in, {time, kFromPort + port, id});
   } else {  // an acknowledgement takes no bandwidth on chip
     request.spent.charge(Reason::noc, gpu.noc);
-    gpu.done.push({time + gpu.noc, gpu.home_port + port, id});
+    push_far(gpu, gpu.done, {time + gpu.noc, gpu.home_port + port, id});
   }
 }
 

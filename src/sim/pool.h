@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <vector>
+
+#include "sim/worker.h"
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -16,19 +19,19 @@ namespace hemiola::sim {
 template <typename T>
 class Pool {
  public:
+  Pool() { blocks_.reserve(kMostBlocks); }  // readers of other threads: it never moves
+  /// Workers take and give back without asking each other. Before the first take().
+  void share(int workers) { free_.resize(static_cast<std::size_t>(workers)); }
+
   T& operator[](std::size_t i) { return blocks_[i / kBlock].get()[i % kBlock]; }
   const T& operator[](std::size_t i) const { return blocks_[i / kBlock].get()[i % kBlock]; }
 
   /// An object as it is by default, as far as its reset() says so where it has one.
   std::int32_t take() {
-    if (free_.empty()) {
-      const auto first = static_cast<std::int32_t>(blocks_.size() * kBlock);
-      blocks_.push_back(make_block());
-      for (std::int32_t i = static_cast<std::int32_t>(kBlock) - 1; i >= 0; --i)
-        free_.push_back(first + i);
-    }
-    const std::int32_t id = free_.back();
-    free_.pop_back();
+    std::vector<std::int32_t>& free = mine();
+    if (free.empty()) add_block(free);
+    const std::int32_t id = free.back();
+    free.pop_back();
     T& object = (*this)[static_cast<std::size_t>(id)];
     if constexpr (requires { object.reset(); }) {
       object.reset();
@@ -37,21 +40,34 @@ class Pool {
     }
     return id;
   }
-  void give_back(std::int32_t id) { free_.push_back(id); }
+  void give_back(std::int32_t id) { mine().push_back(id); }
 
  private:
   // Blocks of several megabytes on huge pages where the system has them: objects are visited in the
   // order of time, not of memory, and with small pages most of that is address translation.
   static constexpr std::size_t kBlock = 1 << 14;
+  static constexpr std::size_t kMostBlocks = (std::size_t{1} << 31) / kBlock;
   static constexpr std::size_t kHugePage = 2 << 20;
 
-  struct Free {
+  struct alignas(128) Free {
+    std::vector<std::int32_t> numbers;
+  };
+  std::vector<std::int32_t>& mine() { return free_[static_cast<std::size_t>(this_worker)].numbers; }
+  void add_block(std::vector<std::int32_t>& free) {
+    const std::lock_guard lock(growing_);
+    const auto first = static_cast<std::int32_t>(blocks_.size() * kBlock);
+    blocks_.push_back(make_block());
+    for (std::int32_t i = static_cast<std::int32_t>(kBlock) - 1; i >= 0; --i)
+      free.push_back(first + i);
+  }
+
+  struct Delete {
     void operator()(T* objects) const {
       std::destroy_n(objects, kBlock);
       ::operator delete (objects, std::align_val_t{kHugePage});
     }
   };
-  using Block = std::unique_ptr<T, Free>;
+  using Block = std::unique_ptr<T, Delete>;
 
   static Block make_block() {
     const std::size_t bytes = (kBlock * sizeof(T) + kHugePage - 1) / kHugePage * kHugePage;
@@ -65,7 +81,8 @@ class Pool {
   }
 
   std::vector<Block> blocks_;
-  std::vector<std::int32_t> free_;
+  std::vector<Free> free_ = std::vector<Free>(1);
+  std::mutex growing_;
 };
 
 }  // namespace hemiola::sim

@@ -230,6 +230,7 @@ inline program::Program any_program(const machine::Machine& machine) {
 
 inline Options any_options(int ranks) {
   Options options;
+  options.threads = static_cast<int>(between(1, 3));
   options.launch = one_of<Launch>({Launch::stream, Launch::graph});
   for (int rank = 0; rank < ranks; ++rank) options.skew.push_back(Time::from_ns(between(0, 500)));
   if (between(0, 2) == 0) {

@@ -7,7 +7,7 @@
 namespace hemiola::sim {
 void Reference::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b,
                      std::uint32_t tag) {
-  if (is_progress(kind, b)) ++active_;
+  if (is_progress(kind, b)) ++tally().active;
   events_.push(time, tag, kind, a, b);
 }
 
@@ -45,7 +45,7 @@ void Reference::handle(const Event& event) {
   const auto kind = static_cast<EventKind>(event.kind);
   const std::int64_t now = event.time;
   const std::uint32_t tag = event.order & ((1U << 28) - 1);
-  if (is_progress(kind, event.b)) --active_;
+  if (is_progress(kind, event.b)) --tally().active;
   switch (kind) {
     case kHop:
       travel(event.a, now, true);
@@ -73,7 +73,7 @@ void Reference::handle(const Event& event) {
       return;
     case kCredit:
       ++fabric_.arbiters[index(fabric_.servers[index(event.a)].arbiter)].credits;
-      ++counters_.credits_returned;
+      ++tally().counters.credits_returned;
       schedule_pick(event.a, std::max(now, fabric_.servers[index(event.a)].free));
       return;
     default:
@@ -121,7 +121,7 @@ Result Reference::run() {
     const Event event = events_.pop();
     now_ = event.time;
     handle(event);
-    look_for_progress();
+    look_for_progress(1);
   }
   // Credits and copies that nobody waits for are still on their way: they count, but take no time.
   while (!events_.empty()) handle(events_.pop());

@@ -35,7 +35,7 @@ void Reference::look_up(std::int32_t id, std::int64_t ready) {
   if (!writes) {
     if (Pending* pending =
             on_their_way.find(request.line)) {  // a hit on a line that is on its way waits
-      ++counters_.l2_hits;
+      ++tally().counters.l2_hits;
       const Tags::Outcome again = gpu.l2.access(request.line, false);  // now the most recent one
       if (again.evicted_dirty) write_back(request.target, again.victim, ready);
       request.queued_at = ready;
@@ -48,11 +48,11 @@ void Reference::look_up(std::int32_t id, std::int64_t ready) {
   if (outcome.evicted_dirty) write_back(request.target, outcome.victim, ready);
   if (outcome.hit || writes) {
     // Stores of whole sectors fetch nothing, and are acknowledged by the slice.
-    ++(outcome.hit ? counters_.l2_hits : counters_.l2_misses);
+    ++(outcome.hit ? tally().counters.l2_hits : tally().counters.l2_misses);
     reply(id, ready);
     return;
   }
-  ++counters_.l2_misses;
+  ++tally().counters.l2_misses;
   on_their_way[request.line] = {id, id};
   request.queued_at = ready;
   push(ready, kMemory, id);
@@ -67,7 +67,7 @@ void Reference::look_up_burst(std::int32_t id, std::int64_t ready) {
   const std::int64_t lines = (request.bytes + line_size_ - 1) / line_size_;
   for (std::int32_t l = 0; l < lines && gpu.l2.exists(); ++l) {
     const Tags::Outcome outcome = gpu.l2.access(request.line + l, !request.reads_source);
-    ++(outcome.hit ? counters_.l2_hits : counters_.l2_misses);
+    ++(outcome.hit ? tally().counters.l2_hits : tally().counters.l2_misses);
     if (outcome.evicted_dirty) write_back(rank, outcome.victim, ready);
     if (!outcome.hit && request.reads_source) missing += line_size_;
   }

@@ -188,7 +188,7 @@ void Reference::pick(std::int32_t server, std::int64_t now) {
   queue.pop_front();
   if (arbiter.has_credits) {
     --arbiter.credits;
-    ++counters_.credits_taken;
+    ++tally().counters.credits_taken;
   }
   Request& request = requests_[index(id)];
   const ServerKind& kind = fabric_.kinds[index(s.kind)];
@@ -250,10 +250,10 @@ void Reference::admit(std::int32_t server, std::int64_t now) {
 
 // Replication: a store goes to every member, a load asks every member.
 void Reference::at_switch(std::int32_t id, std::int64_t now) {
-  ++counters_.multicasts;
+  ++tally().counters.multicasts;
   if (requests_[index(id)].intent == Intent::multicast_load) {
-    ++counters_.multicast_loads;
-    counters_.member_loads +=
+    ++tally().counters.multicast_loads;
+    tally().counters.member_loads +=
         std::ssize(program_.groups[index(detail(requests_[index(id)]).group)]);
   }
   if (requests_[index(id)].in_link >= 0)
@@ -284,7 +284,7 @@ void Reference::at_switch(std::int32_t id, std::int64_t now) {
     request.intent =
         parent.intent == Intent::multicast_load ? Intent::member_load : Intent::member_store;
     if (request.intent == Intent::member_store && member != request.source)
-      counters_.injected += request.bytes;
+      tally().counters.injected += request.bytes;
     begin_leg(child, Stage::forward, fabric_.link_leg(down, plane.up), 0, now,
               request.intent == Intent::member_store ? request.bytes : 0);
   }
@@ -304,7 +304,7 @@ void Reference::answer_parent(std::int32_t id, std::int64_t now) {
         fabric_.servers[index(fabric_.reduce_base + fabric_.node_index[index(plane.node)])];
     time = std::max(now, unit.free) + fabric_.service(unit, answer.bytes, 0);
     unit.free = time;
-    ++hops_;
+    ++tally().counters.hops;
   }
   const bool last = --detail(parent).children == 0;
   if (last) parent.spent = answer.spent;

@@ -124,6 +124,9 @@ Result run(const machine::Machine& machine, const program::Program& program,
 
 Result simulate(const machine::Machine& machine, const program::Program& program,
                 const Options& options) {
+  if (options.threads < 1)
+    throw Failure("a simulation needs a thread", {.file = program.source},
+                  "set threads to 1 or more");
   if (program.size.count <= 0)
     throw Failure("the program is not bound to a size",
                   {.file = program.source, .line = 0, .column = 0, .pointer = {}});
@@ -133,7 +136,14 @@ Result simulate(const machine::Machine& machine, const program::Program& program
                   {.file = program.source, .line = 0, .column = 0, .pointer = {}});
   }
   const auto begin = std::chrono::steady_clock::now();
-  Result result = run(machine, program, options);
+  Result result;
+  try {
+    result = run(machine, program, options);
+  } catch (const NeedsOneWorker&) {
+    Options alone = options;
+    alone.threads = 1;
+    result = run(machine, program, alone);
+  }
   result.size = program.size;
   result.count = element_count(program);
   result.ideal = ideal_time(machine, program);

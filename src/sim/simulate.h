@@ -52,6 +52,9 @@ struct Options {
   TableKind table = TableKind::heap;  ///< replay: where rows wait for their time
   /// Told how far the run is: `done` of `total` in bytes that its operations move. Null: nobody.
   Monitor* monitor = nullptr;
+  /// The line engine's: ranks are divided among them. The result does not depend on it. A record, a
+  /// replay, and programs in which ranks wait for what is in memory of others, have one.
+  int threads = 1;
 };
 
 /// Runs a bound program on a machine. Throws Failure with ExitCode::deadlock for a wait that cannot

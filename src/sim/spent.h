@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -14,7 +15,7 @@
 namespace hemiola::sim {
 
 /// A value type. Copies share what was charged long ago (a counted snapshot) and own what was
-/// charged lately; equal to an Attribution in all that it says. Not to be shared between threads.
+/// charged lately; equal to an Attribution in all that it says. Copies may be in different threads.
 class Spent {
  public:
   Spent() = default;
@@ -64,18 +65,22 @@ class Spent {
   static constexpr std::size_t kLate = static_cast<std::size_t>(Reason::issue) + 1;
   static constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
   struct Old {
-    std::int64_t holders = 1;
-    Attribution at{};
+    explicit Old(const Attribution& charged) : at(charged) {}
+    std::atomic<std::int64_t> holders = 1;
+    Attribution at;
   };
 
   void hold() const {
-    if (old_ != nullptr) ++old_->holders;
+    if (old_ != nullptr) old_->holders.fetch_add(1, std::memory_order_relaxed);
   }
   void drop() const {
-    if (old_ != nullptr && --old_->holders == 0) delete old_;
+    if (old_ == nullptr) return;
+    if (alone() || old_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete old_;
   }
+  /// Nobody else can become a holder meanwhile: that takes a copy of this one.
+  bool alone() const { return old_->holders.load(std::memory_order_acquire) == 1; }
   void charge_old(std::size_t reason, std::int64_t fs) {
-    auto* mine = old_ != nullptr && old_->holders == 1 ? old_ : new Old{1, attribution()};
+    auto* mine = old_ != nullptr && alone() ? old_ : new Old(attribution());
     if (mine == old_) {
       mine->at = attribution();
     } else {

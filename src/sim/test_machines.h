@@ -249,6 +249,16 @@ inline program::Program make(const machine::Machine& machine,
   return program::bind(result, &machine, {.size = {shape.chunks * shape.chunk_bytes}});
 }
 
+/// Of all the machine's ranks and its next legal size.
+inline program::Program built_in(const std::string& name, const machine::Machine& machine,
+                                 Bytes size, const Settings& parameters = {}) {
+  const program::Program program = program::load(
+      name,
+      {.ranks = machine.ranks(), .parameters = parameters, .machine = &machine, .size = size});
+  return program::bind(program, &machine,
+                       {.size = program.next_legal_size(size, DataType::float32)});
+}
+
 inline Result run(const machine::Machine& machine, const std::vector<std::vector<Ops>>& bodies,
                   const Shape& shape = {}, const Options& options = {}) {
   return simulate(machine, make(machine, bodies, shape), options);

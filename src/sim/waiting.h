@@ -66,4 +66,12 @@ struct Watcher {
 /// Where a workgroup's state is.
 enum class Place : std::uint8_t { resident, leaving, out, returning };
 
+/// What looks after waits at a GPU: its slices, or the memory controller.
+struct Monitors {
+  LineMap<std::vector<Watcher>> watchers{};  ///< by line of flags, in the order of coming
+  std::vector<std::int32_t> used{};          ///< entries of the tables, by slice
+  std::int32_t log_entries = 0;              ///< written so far
+  std::int32_t log = 0;                      ///< number of the log
+};
+
 }  // namespace hemiola::sim

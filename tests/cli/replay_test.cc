@@ -142,6 +142,7 @@ TEST(ReplayVerb, adds_traffic_and_says_what_that_of_each_peer_costs) {
   EXPECT_EQ(isolate["peers"][1]["cost_fs"], isolate["all_cost_fs"]);
   EXPECT_EQ(isolate["all_fs"].get<std::int64_t>(), time_of(place.read("out.json")));
   EXPECT_NE(place.read("mixed.csv").find("output"), std::string::npos);
+  EXPECT_EQ(place.run("replay " + run + " --threads 3").out, outcome.out);
   place.write("traffic.yaml", "traffic:\n  - {peer: 5, interval: 200 ms, count: x}\n");
   expect_refused(place, run, "traffic.yaml:2:");
   expect_refused(place, std::string("p.csv --isolate") + kReplay, "--traffic FILE");

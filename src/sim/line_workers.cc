@@ -1,0 +1,180 @@
+// The line engine: who does the stages of a round. docs/line_engine.md, "Threads".
+
+#include <algorithm>
+#include <bit>
+
+#include "sim/line.h"
+
+namespace hemiola::sim {
+namespace {
+
+/// Work at a stage is handed out where a round visits more servers than this; else one thread does
+/// it all sooner than others are told.
+constexpr std::int64_t kFewHops = 2000;
+
+}  // namespace
+
+// A worker has ranks that follow each other, and the links into them; all others are dealt out.
+void Line::divide(const std::vector<std::vector<std::int32_t>>& levels) {
+  const bool alone = options_.record != nullptr || options_.replay != nullptr;
+  const std::size_t count =
+      alone ? 1 : std::clamp<std::size_t>(index(options_.threads), 1, simulated_.size());
+  workers_.resize(count);
+  tallies_.resize(count);
+  requests_.share(static_cast<int>(count));
+  details_.share(static_cast<int>(count));
+  kept_.share(static_cast<int>(count));
+  for (Worker& worker : workers_)
+    for (auto& out : worker.out) out.resize(count);
+  for (std::size_t r = 0; r < simulated_.size(); ++r) {
+    const std::size_t worker = r * count / simulated_.size();
+    workers_[worker].ranks.push_back(simulated_[r]);
+    stages_[r].worker = static_cast<int>(worker);
+  }
+  std::size_t dealt = 0;
+  const auto worker_of = [&](std::int32_t l) {
+    const int rank = fabric_.rank_of(machine_.links[index(l)].to);
+    if (rank < 0 || rank >= program_.ranks) return dealt++ % count;
+    return index(stage_of_[index(home(rank))] < 0 ? 0 : stage(home(rank)).worker);
+  };
+  std::vector<std::vector<std::vector<std::int32_t>>> shares(count);  // by worker, level
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    for (auto& share : shares) share.emplace_back();
+    for (const std::int32_t l : levels[level]) shares[worker_of(l)][level].push_back(l);
+  }
+  for (std::size_t w = 0; w < count; ++w) {
+    for (const std::vector<std::int32_t>& share : shares[w]) {
+      const std::size_t first = worker_of_word_.size(), words = (share.size() + 63) / 64;
+      workers_[w].words.emplace_back(first, first + words);
+      worker_of_word_.resize(first + words, static_cast<std::int16_t>(w));
+      for (std::size_t i = 0; i < share.size(); ++i)
+        links_[index(share[i])].calendar = static_cast<std::int32_t>(first * 64 + i);
+    }
+  }
+  busy_merges_.resize(worker_of_word_.size());
+  merges_.resize(worker_of_word_.size() * 64);
+  if (count > 1) crew_ = std::make_unique<Crew>(static_cast<int>(count));
+}
+
+/// A phase: calls work(worker) for each, on threads of their own where that pays. Before that each
+/// collects what others have sent in the phase before.
+template <typename Work>
+void Line::by_all(Work work) {
+  struct Back {  // to who has called
+    ~Back() { this_worker = 0; }
+  } back;
+  const auto part = [&](int number) {
+    this_worker = number;
+    collect();
+    work(workers_[index(number)]);
+  };
+  ++phase_;
+  if (crew_ != nullptr && !few_) {
+    crew_->run(part);
+  } else {
+    for (int number = 0; number < static_cast<int>(workers_.size()); ++number) part(number);
+  }
+}
+
+// A stream has one sender, so its order is that of sending.
+void Line::collect() {
+  for (Worker& from : workers_) {
+    std::vector<Parcel>& parcels = from.out[(phase_ - 1) % 2][index(this_worker)];
+    for (const Parcel& parcel : parcels) {
+      if (parcel.merge >= 0) {
+        push_merge(parcel.merge, parcel.arrival);
+      } else {
+        parcel.calendar->push(parcel.arrival);
+      }
+    }
+    parcels.clear();
+  }
+}
+
+void Line::note_next(Worker& worker) {
+  std::int64_t next = INT64_MAX;
+  for (const int rank : worker.ranks) {
+    const Gpu& gpu = stage(rank);
+    if (!gpu.events.empty()) next = std::min(next, gpu.events.front().time >> shift_);
+    for (const Calendar* stage :
+         {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out, &gpu.ingress})
+      next = std::min(next, stage->next());
+  }
+  for (const auto& [begin, end] : worker.words) {
+    for (std::size_t word = begin; word < end; ++word) {
+      for (std::uint64_t bits = busy_merges_[word]; bits != 0; bits &= bits - 1)
+        next = std::min(next, merges_[word * 64 + index(std::countr_zero(bits))].next());
+    }
+  }
+  worker.next = next;
+}
+
+std::int64_t Line::next_round() {
+  by_all([this](Worker& worker) { note_next(worker); });
+  std::int64_t next = round_of_rows();
+  for (const Worker& worker : workers_) next = std::min(next, worker.next);
+  return next;
+}
+
+void Line::do_round(std::int64_t round) {
+  last_round_ = round;
+  by_all([this, round](Worker& worker) {
+    for (const int rank : worker.ranks) {
+      run_cores(rank, round);
+      run_slices(rank, round);
+      run_memory(rank, round);
+      run_cu_in(rank, round);
+      run_io_out(rank, round);
+    }
+  });
+  if (options_.replay != nullptr) put_in(round);
+  for (std::size_t level = 0; level < workers_.front().words.size(); ++level) {
+    by_all([this, level, round](Worker& worker) { run_links(worker, level, round); });
+  }
+  if (crew_ != nullptr) {
+    const std::int64_t hops = tallies_.hops();
+    few_ = hops - std::exchange(hops_before_, hops) < kFewHops;
+  }
+  if (options_.replay == nullptr) return;
+  put_in(round);  // behind signals that have just come
+  for (const int rank : simulated_) run_ingress(rank, round);
+}
+
+// Links that a request may meet one behind the other in one round are on different levels.
+void Line::run_links(Worker& worker, std::size_t level, std::int64_t round) {
+  for (std::size_t word = worker.words[level].first; word < worker.words[level].second; ++word) {
+    for (std::uint64_t bits = busy_merges_[word]; bits != 0; bits &= bits - 1) {
+      const int bit = std::countr_zero(bits);
+      Calendar& merge = merges_[word * 64 + index(bit)];
+      run_merge(merge, round);
+      if (merge.next() == INT64_MAX) busy_merges_[word] &= ~(std::uint64_t{1} << bit);
+    }
+  }
+}
+
+void Line::look_behind_round(std::int64_t round) {
+  now_ = round << shift_;
+  look_for_progress(tallies_.take_events());
+}
+
+Result Line::run() {
+  start();
+  constexpr std::uint32_t kRoundsUntilTold = 16;
+  for (std::uint32_t rounds = 1; !all_done(); ++rounds) {
+    skip_polls();
+    const std::int64_t round = next_round();
+    if (round == INT64_MAX) report_deadlock();
+    if (rounds % kRoundsUntilTold == 0) tell(round << shift_);
+    do_round(round);
+    if (!all_done()) look_behind_round(round);
+  }
+  // What nobody waits for is still on its way: it counts, but takes no time.
+  for (std::int64_t round = next_round(); round != INT64_MAX; round = next_round()) do_round(round);
+  count_links();
+  if (options_.record != nullptr) *options_.record = in_order(std::move(*options_.record));
+  Result done = result();
+  done.visited_hops -= hops_skipped_;
+  return done;
+}
+
+}  // namespace hemiola::sim

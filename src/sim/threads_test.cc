@@ -1,0 +1,99 @@
+// The line engine gives the same for any number of threads.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+
+#include "sim/compare_results.h"
+#include "sim/crew.h"
+#include "sim/test_machines.h"
+
+namespace hemiola::sim {
+namespace {
+
+using namespace test;
+
+/// Programs whose rounds visit enough servers to be worth more than one thread.
+struct Divided {
+  const char* program;
+  const char* machine;
+  Settings parameters;
+  Bytes size;
+};
+
+void PrintTo(const Divided& divided, std::ostream* out) {
+  *out << divided.program << " on " << divided.machine;
+}
+
+class Threads : public ::testing::TestWithParam<Divided> {};
+
+TEST_P(Threads, give_the_same_result) {
+  const Divided& divided = GetParam();
+  const machine::Machine machine = machine::load(divided.machine);
+  const program::Program program =
+      built_in(divided.program, machine, divided.size, divided.parameters);
+  Options options;
+  options.fold = false;
+  const Result one = simulate(machine, program, options);
+  EXPECT_EQ(one.reference_because, "");
+  for (const int threads : {2, 3, 4, 64}) {
+    options.threads = threads;
+    EXPECT_EQ(differs(one, simulate(machine, program, options)), "") << threads;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, Threads,
+    ::testing::Values(Divided{"all-reduce/ring", "dgx-h100", {}, KiB(512)},
+                      Divided{"all-reduce/nccl", "dgx-a100", {}, KiB(128)},
+                      Divided{"all-reduce/two-shot", "mi300x-8", {}, KiB(256)},
+                      Divided{"all-to-all/direct", "switch:12", {}, KiB(384)},
+                      Divided{"all-gather/direct", "dgx1-v100", {{"transfer", "pull"}}, KiB(256)},
+                      Divided{"reduce-scatter/direct", "torus:4x4", {}, KiB(256)},
+                      Divided{
+                          "gemm-a2a/fused", "dgx-h100", {{"m", "1024"}, {"n", "256"}}, KiB(512)},
+                      // Waits for what is in memory of others.
+                      Divided{"micro/ping-pong", "dgx-h100", {{"memory", "peer"}}, KiB(1)}));
+
+TEST(ThreadsOf, a_run_that_fails_are_ended) {
+  const machine::Machine machine = ideal("switch:4");
+  const std::vector<std::vector<Ops>> bodies = {{{wait(0)}}, {{wait(1)}}, {{wait(2)}}, {{wait(3)}}};
+  std::string messages[2];
+  for (const int threads : {1, 4}) {
+    try {
+      run(machine, bodies, {}, {.threads = threads});
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), ExitCode::deadlock);
+      messages[threads / 4] = failure.what();
+    }
+  }
+  EXPECT_NE(messages[0], "");
+  EXPECT_EQ(messages[0], messages[1]);
+}
+
+TEST(Crew, does_all_parts_of_every_phase_and_throws_what_the_first_one_threw) {
+  Crew crew(3);
+  EXPECT_EQ(crew.size(), 3);
+  std::atomic<int> sum = 0;
+  for (int phase = 0; phase < 1000; ++phase) {
+    crew.run([&](int number) { sum += number + 1; });
+    ASSERT_EQ(sum, 6 * (phase + 1));
+  }
+  const auto throws = [](int number) {
+    if (number > 0) throw std::runtime_error(std::to_string(number));
+  };
+  for (int again = 0; again < 2; ++again) {
+    try {
+      crew.run(throws);
+      FAIL();
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "1");
+    }
+  }
+  crew.run([&](int) { ++sum; });
+  EXPECT_EQ(sum, 6003);
+}
+
+}  // namespace
+}  // namespace hemiola::sim
