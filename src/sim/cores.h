@@ -14,6 +14,7 @@
 #include "program/primitive.h"
 #include "sim/addresses.h"
 #include "sim/counters.h"
+#include "sim/engines.h"
 #include "sim/fabric.h"
 #include "sim/fold.h"
 #include "sim/line_map.h"
@@ -58,7 +59,8 @@ class Cores {
     kEngineDone,
     kRetry,
     kQueue,
-    kComputed
+    kComputed,
+    kPosted
   };
 
   // --- What an engine does for them.
@@ -129,6 +131,11 @@ class Cores {
   std::uint32_t complete_tag(int rank, Return way, std::int32_t cu_or_port) const;
   static constexpr int kCodePieces = 16;  ///< of the code of a function
   static constexpr std::uint32_t kFirstWaveTag = 1U << 16;
+  // Stream tags at slices, of what comes from engines: behind those of CUs and ports.
+  static constexpr std::uint32_t kFlagsOfNics = 1U << 26;
+  static constexpr std::uint32_t kFlagsOfCopies = kFlagsOfNics + 1;
+  static constexpr std::uint32_t kLocalBursts = kFlagsOfNics + 2;  ///< that have read their source
+  static constexpr std::uint32_t kFromEngines = kFlagsOfNics + 3;
 
   // --- cores_memory.cc: slices and memory, values of flags and packets
   struct GpuState {
@@ -139,6 +146,7 @@ class Cores {
     LineMap<std::vector<Watcher>> watchers{};  ///< by line of flags, in the order of coming
     std::vector<std::int32_t> monitored{};     ///< entries of its tables, by slice
     LineMap<std::int64_t> flag_lines{};        ///< uncached: when each is free
+    std::unordered_map<std::uint64_t, Flow> flows{};  ///< by (from, to): messages that come here
     std::int32_t log_entries = 0;              ///< written so far
   };
   /// What stands for a rank's GPU.
@@ -403,12 +411,7 @@ class Cores {
     bool pipelined = false;   ///< a NIC
     std::int64_t offset = 0;  ///< of the descriptor in front
     std::int64_t in_flight = 0;
-    Spent spent{};
-  };
-  struct CopyQueue {
-    std::int32_t rank = 0, stream = 0, body = 0;
-    std::unique_ptr<program::Cursor> cursor;
-    program::Primitive primitive;
+    std::unordered_map<std::uint64_t, std::int64_t> messages{};  ///< by (from, to): sent so far
     Spent spent{};
   };
   void start_repetition(int rank, std::int64_t now, const Spent& spent);
@@ -430,7 +433,12 @@ class Cores {
   void burst_done(std::int32_t id, std::int64_t now);
   void inject_burst(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
   void delivered(const Request& request, std::int64_t now);
-  void posted_done(const Descriptor& descriptor, const Spent& spent, std::int64_t now);
+  void finish(std::int32_t engine, std::int32_t descriptor, std::int64_t time);
+  void posted_done(std::int32_t group, const Spent& spent, std::int64_t now);
+  std::uint32_t tag_of_burst(const Descriptor& descriptor, std::int32_t engine, int rank) const;
+  void turn_to_destination(Request& request);
+  void look_up_burst(std::int32_t id, std::int64_t ready);
+  void pass_empty(Request& request, std::int64_t now);
   void engine_done(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
   std::int32_t make_flag(int source, program::SemaphoreId semaphore, const Spent& spent);
   void flag_of_copy(const Descriptor& descriptor, const Spent& spent, program::SemaphoreId id,
@@ -474,8 +482,6 @@ class Cores {
   std::vector<std::int32_t> nic_engine_;    ///< by node: its engine, or -1
   Pool<Descriptor> descriptors_;
   std::deque<CopyQueue> queues_;
-  std::unordered_map<std::uint64_t, std::deque<std::int32_t>>
-      flows_;  ///< (from, to) -> messages in order
   std::int64_t line_size_ = 128;
   std::int64_t sector_ = 32;
   int line_shift_ = 7, sector_shift_ = 5;  ///< both are powers of two

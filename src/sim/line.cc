@@ -8,6 +8,7 @@
 namespace hemiola::sim {
 std::string Line::refuses(const machine::Machine& machine, const program::Program& program,
                           const Options& options) {
+  const bool watched = options.record != nullptr || options.replay != nullptr;
   if (options.trace != nullptr) return "traces";
   if (!program.groups.empty()) return "multicast";
   for (const program::RankCode& code : program.codes) {
@@ -18,7 +19,7 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
   }
   for (const program::Body& body : program.bodies) {
     for (const program::Op& op : body.ops)
-      if (op.channel == program::Channel::port) return "port channels";
+      if (op.channel == program::Channel::port && watched) return "port channels";
   }
   for (const machine::Node& node : machine.nodes) {
     if (node.switch_model.queue > 0) return "finite queues";
@@ -27,8 +28,8 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
     if (c.credits > 0) return "credits";
     if (c.arbitration != machine::Arbitration::fifo) return "arbitration";
   }
+  if (watched && crosses_network(machine, program)) return "NICs";
   for (int rank = 0; rank < program.ranks; ++rank) {
-    if (machine.reach(0, rank) == machine::Reach::network) return "NICs";
     const machine::GpuModel& model = machine.model(rank);
     if (model.noc_arbitration != machine::Arbitration::fifo) return "arbitration";
     if (model.noc_kind == machine::NocKind::mesh) return "networks on chip that are meshes";
@@ -44,6 +45,7 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
 Line::Line(const machine::Machine& machine, const program::Program& program, const Options& options)
     : Cores(machine, program, options),
       stage_of_(index(program.ranks), -1),
+      stage_of_engine_(engines_.size(), -1),
       links_(machine.links.size()) {
   for (int rank = 0; rank < fold_.period; ++rank) {
     if (!is_simulated(rank)) continue;
@@ -52,6 +54,7 @@ Line::Line(const machine::Machine& machine, const program::Program& program, con
   }
   stages_.resize(simulated_.size());
   make_tables();
+  make_engine_stages();
   choose_rounds();
   if (options.record != nullptr) start_recording();
   if (options.replay != nullptr) start_replay();
@@ -143,6 +146,7 @@ void Line::count_links() {
     for (std::size_t s = 0; s < link.requests.size(); ++s) {
       const std::int64_t count = link.requests[s];
       const auto payload = static_cast<std::int64_t>(s << sector_shift_);
+      if (count == 0) continue;
       server.requests += static_cast<std::int32_t>(count);
       server.payload += count * payload;
       server.wire +=
@@ -157,13 +161,23 @@ void Line::count_links() {
 // the round, all that arrives in its window is there if o_v <= o_u + L; if v comes before u, W <= L
 // + o_u - o_v.
 void Line::choose_rounds() {
+  // Engines are between CUs and slices: what they send is there at once.
+  const EngineLatencies engines = engine_latencies();
+  engine_offset_ = 0;
+  for (int rank = 0; rank < fold_.period; ++rank)
+    engine_offset_ = std::max(engine_offset_, machine_.model(rank).noc_latency.fs);
+  engine_offset_ = std::clamp<std::int64_t>(engine_offset_, 1, engines.from_host);
+  const auto after_cus = [&](const machine::GpuModel& model) {
+    return has_engines() ? std::min(model.noc_latency.fs, engine_offset_) : model.noc_latency.fs;
+  };
   std::int64_t out = INT64_MAX;  // from a CU, at 0, to a link
   for (int rank = 0; rank < fold_.period; ++rank) {
     const machine::GpuModel& model = machine_.model(rank);
-    out = std::min(out, model.noc_latency.fs + 1 + model.noc_io_latency.fs);
+    out = std::min(out, after_cus(model) + 1 + model.noc_io_latency.fs);
   }
   const Arrivals links = order_links(out);
   std::int64_t most = links.window;
+  if (has_engines()) most = std::min(most, engines.to_host + engine_offset_);
   for (int rank = 0; rank < fold_.period; ++rank) {
     const machine::GpuModel& model = machine_.model(rank);
     const std::int64_t noc = model.noc_latency.fs, l2 = model.l2_latency.fs;
@@ -171,7 +185,7 @@ void Line::choose_rounds() {
         model.msc_size.count > 0 ? model.msc_latency.fs : model.hbm_latency.fs;
     // From ports of others by links.
     const std::int64_t arrive = links.at_gpu + 1 + model.noc_io_latency.fs;
-    const std::int64_t slices = noc, memory = slices + l2, io_out = noc;
+    const std::int64_t slices = after_cus(model), memory = slices + l2, io_out = slices;
     const std::int64_t cu_in =
         std::min(memory, (arrive - 1) / 2);  // between what fills and empties it
     // Back to the CUs: loads by cu_in, acknowledgements from slices.
@@ -179,6 +193,8 @@ void Line::choose_rounds() {
     // A fill meets the requests that wait for it.
     most = std::min(most, memory + 1 + fill - slices);
     most = std::min({most, arrive - slices, arrive + noc, arrive - cu_in});
+    if (has_engines()) most = std::min(most, arrive + noc - engine_offset_);
+    if (copies_) most = std::min(most, slices + 1 + l2 - engine_offset_);  // inside the GPU
     if (stage_of_[index(rank)] < 0) continue;
     Gpu& gpu = stage(rank);
     gpu.done.set(0, 0);
@@ -247,9 +263,10 @@ Line::Arrivals Line::order_links(std::int64_t out) {
   const auto reach = [&](std::int32_t l) {
     const machine::Link& link = machine_.links[index(l)];
     const machine::Node& to = machine_.nodes[index(link.to)];
-    const bool passes = to.kind != machine::NodeKind::xpu && to.kind != machine::NodeKind::nic;
-    return offset[index(l)] + 1 + machine_.class_of(l).latency.fs +
-           (passes ? to.switch_model.latency.fs : 0);
+    const std::int64_t node = to.kind == machine::NodeKind::xpu   ? 0
+                              : to.kind == machine::NodeKind::nic ? to.nic_model.latency.fs
+                                                                  : to.switch_model.latency.fs;
+    return offset[index(l)] + 1 + machine_.class_of(l).latency.fs + node;
   };
   for (std::size_t l = 0; l < machine_.links.size(); ++l)
     end[l] = reach(static_cast<std::int32_t>(l));
@@ -289,7 +306,10 @@ int Line::rank_of(EventKind kind, std::int32_t a) const {
     case kDispatch:
       return kernels_[index(a)].rank;
     case kComputed:
+    case kPosted:
       return groups_[index(a)].rank;
+    case kProxy:
+      return descriptors_[index(a)].rank;
     case kRetry:
     case kComplete:
       return requests_[index(a)].source;
@@ -300,15 +320,20 @@ int Line::rank_of(EventKind kind, std::int32_t a) const {
 
 void Line::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b,
                 std::uint32_t tag) {
+  if (kind == kLegEnd) {
+    to_slices(a, time, tag);
+    return;
+  }
   if (is_progress(kind, b)) ++active_;
-  std::vector<CoreEvent>& events = stage(rank_of(kind, a)).events;
+  if (kind == kEngine || kind == kEngineDone) {
+    push_engine(a, {time, next_sequence_++, tag, kind, a, b});
+    return;
+  }
+  Gpu& gpu = stage(rank_of(kind, a));
+  if (kind == kPosted && gpu.done.is_over(time)) Calendar::late();
+  std::vector<CoreEvent>& events = gpu.events;
   events.push_back({time, next_sequence_++, tag, kind, a, b});
   std::push_heap(events.begin(), events.end(), Later{});
-}
-
-void Line::leave(std::int32_t, std::int64_t) {
-  throw Failure("internal error: an engine of the GPU sends in the line engine", {}, {},
-                ExitCode::internal);
 }
 
 std::int64_t Line::next_round() const {
@@ -319,6 +344,8 @@ std::int64_t Line::next_round() const {
          {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out, &gpu.ingress})
       next = std::min(next, stage->next());
   }
+  for (const std::vector<CoreEvent>& events : engine_stages_)
+    if (!events.empty()) next = std::min(next, (events.front().time - engine_offset_) >> shift_);
   for (std::size_t word = 0; word < busy_merges_.size(); ++word) {
     for (std::uint64_t bits = busy_merges_[word]; bits != 0; bits &= bits - 1)
       next = std::min(next, merges_[word * 64 + index(std::countr_zero(bits))].next());
@@ -328,8 +355,14 @@ std::int64_t Line::next_round() const {
 
 void Line::do_round(std::int64_t round) {
   last_round_ = round;
+  if (has_engines()) {  // which send to slices of any rank
+    for (const int rank : simulated_) run_cores(rank, round);
+    const std::int64_t end = ((round + 1) << shift_) + engine_offset_;
+    for (std::vector<CoreEvent>& events : engine_stages_) run_engines(events, end);
+    engines_from_ = end;
+  }
   for (const int rank : simulated_) {
-    run_cores(rank, round);
+    if (!has_engines()) run_cores(rank, round);
     run_slices(rank, round);
     run_memory(rank, round);
     run_cu_in(rank, round);

@@ -50,6 +50,7 @@ class Line : public Cores {
   };
   /// Sizes of requests in sectors, from 0 (no payload) to a line.
   static constexpr std::size_t kMostSectors = 8;
+  static constexpr std::uint8_t kLarge = kMostSectors + 1;  ///< a burst: any number of bytes
   using Costs = std::array<std::int64_t, kMostSectors + 1>;  ///< fs, by sectors
   /// A link, as far as requests at it need it.
   struct alignas(64) LinkState {
@@ -77,6 +78,18 @@ class Line : public Cores {
   struct Way {
     WayLeg forward, back;
   };
+  /// What slices, or those who answer for them, send to the same slices in the round at hand.
+  struct Own {
+    Arrival arrival;
+    std::uint32_t order = 0;  ///< among equal ones
+  };
+  struct OwnLater {
+    bool operator()(const Own& x, const Own& y) const {
+      if (x.arrival.time != y.arrival.time) return x.arrival.time > y.arrival.time;
+      if (x.arrival.tag != y.arrival.tag) return x.arrival.tag > y.arrival.tag;
+      return y.order - x.order > INT32_MAX;  // it wraps round
+    }
+  };
   /// The stages of a GPU, in the order in which a round visits them; servers and what they cost.
   struct Gpu {
     Calendar done;  ///< completions at its CUs
@@ -86,6 +99,9 @@ class Line : public Cores {
     Calendar io_out;
     Calendar ingress;               ///< replay: what comes in at its ports
     std::vector<CoreEvent> events;  ///< heap
+    std::vector<Own> own;           ///< heap, of its slices
+    std::uint32_t own_flags = 0;    ///< that have been there
+    bool slices_run = false;        ///< their round is at hand
     LineMap<Fill> fills;
     std::vector<std::pair<std::int64_t, std::int32_t>> filled;  ///< times and lines of fills
     std::vector<std::int64_t> cu_out_free, cu_in_free, slice_free, io_out_free, io_in_free;
@@ -127,6 +143,26 @@ class Line : public Cores {
   std::int64_t next_round() const;
   void do_round(std::int64_t round);
   int rank_of(EventKind kind, std::int32_t a) const;
+
+  // --- line_engines.cc: copy engines and NICs
+  struct EngineLatencies {
+    std::int64_t from_host, to_host;  ///< fs
+  };
+  bool has_engines() const { return copies_ || nics_; }
+  static bool crosses_network(const machine::Machine& machine, const program::Program& program);
+  void make_engine_stages();
+  EngineLatencies engine_latencies() const;
+  void push_engine(std::int32_t engine, const CoreEvent& event);
+  void run_engines(std::vector<CoreEvent>& events, std::int64_t end);
+  void to_slices(std::int32_t id, std::int64_t time, std::uint32_t tag);
+  Arrival next_at_slices(Gpu& gpu, std::size_t& next);
+  void set_size(Request& request) const;
+  void burst_at_slice(int rank, std::int32_t id, std::int64_t now);
+  void answer_engine(int rank, std::int32_t id, std::int64_t now);
+  void burst_comes_home(std::int32_t id, std::int64_t time, std::uint32_t tag,
+                        std::uint64_t sequence);
+  std::int64_t large_io_time(int rank, const Request& request) const;
+  std::int64_t large_link_time(std::int32_t link, const Request& request);
 
   // --- line_stages.cc
   void prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const;
@@ -213,6 +249,12 @@ class Line : public Cores {
   std::vector<int> simulated_;          ///< ranks, of one period, that are not others of a replay
   std::vector<Gpu> stages_;             ///< of those
   std::vector<std::int32_t> stage_of_;  ///< by rank
+  // Of programs that use copy engines or NICs.
+  bool copies_ = false, nics_ = false;
+  std::vector<std::vector<CoreEvent>> engine_stages_;  ///< heaps: of each rank's, of each NIC
+  std::vector<std::int32_t> stage_of_engine_;          ///< by engine
+  std::int64_t engine_offset_ = 0;                     ///< fs, of these stages
+  std::int64_t engines_from_ = INT64_MIN;              ///< fs: end of their last round
   std::vector<Calendar>
       merges_;  ///< links at which several streams meet, in their order in a round
   std::vector<std::uint64_t> busy_merges_;  ///< a bit for each: something is to come there

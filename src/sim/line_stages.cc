@@ -26,6 +26,16 @@ bool earlier(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>(a - b) < 0;
 }
 
+bool is_of_engine(const Request& request) {
+  return request.intent == Intent::burst ||
+         (request.intent == Intent::flag && request.wave < 0);
+}
+
+/// A flag that a copy engine sends to another rank: it is at the ports before answers are.
+bool sent_by_copy(const Request& request) {
+  return request.stage == Stage::out && request.intent == Intent::flag;
+}
+
 /// Payload of the present leg, in sectors.
 std::uint8_t carried(const Request& request) {
   const bool back = request.stage == Stage::back_out;
@@ -101,18 +111,24 @@ void Line::run_slices(int rank, std::int64_t round) {
   Gpu& gpu = stage(rank);
   if (!gpu.slices.take(round, taken_)) return;
   const std::int64_t begin = gpu.slices.begin_of(round);
-  sort_arrivals(taken_, scratch_, begin, shift_, kByTag);
+  sort_with_answers(taken_, begin, kLocalBursts, kLocalBursts + 1);
   forget_fills(gpu, begin);
   GpuState& state = gpus_[index(rank)];
-  for (std::size_t i = 0; i < taken_.size(); ++i) {
+  gpu.slices_run = true;
+  for (std::size_t i = 0; i < taken_.size() || !gpu.own.empty();) {
     prefetch(taken_, i + kAhead);
     if (i + kAhead / 2 < taken_.size()) {
       const Request& next = requests_[index(taken_[i + kAhead / 2].id)];
       state.l2.prefetch(next.line);
       gpu.fills.prefetch(next.line);
     }
-    const auto& [now, tag, id] = taken_[i];
+    const auto [now, tag, id] = gpu.own.empty() ? taken_[i++] : next_at_slices(gpu, i);
     Request& request = requests_[index(id)];
+    if (request.size == kLarge) [[unlikely]] {
+      burst_at_slice(rank, id, now);
+      continue;
+    }
+    ++hops_;
     const bool operand = request.intent == Intent::posted_load && request.local;
     const std::int64_t service = request.intent == Intent::flag ? gpu.flag_cost
                                  : operand                      ? gpu.operand[request.size]
@@ -128,7 +144,7 @@ void Line::run_slices(int rank, std::int64_t round) {
     }
     look_up(rank, id, now, ready);
   }
-  hops_ += std::ssize(taken_);
+  gpu.slices_run = false;
 }
 
 void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t ready) {
@@ -226,6 +242,10 @@ void Line::run_memory(int rank, std::int64_t round) {
 // Data or an acknowledgement goes back.
 void Line::answer(int rank, std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
+  if (request.takes && is_of_engine(request)) [[unlikely]] {
+    answer_engine(rank, id, now);
+    return;
+  }
   Gpu& gpu = stage(rank);
   request.stage = Stage::back_out;
   if (!request.local) {
@@ -242,13 +262,13 @@ void Line::answer(int rank, std::int32_t id, std::int64_t now) {
 void Line::answer_at(std::int32_t id, std::int64_t time) {
   Request& request = requests_[index(id)];
   request.local = request.target == request.source;
-  answer(home(request.target), id, time);
+  answer(home(request.place()), id, time);
 }
 
 void Line::to_memory(std::int32_t id, std::int64_t time) {
   Request& request = requests_[index(id)];
   request.local = request.target == request.source;
-  stages_[index(home(request.target))].memory.push({time, 0, id});
+  stage(home(request.place())).memory.push({time, 0, id});
 }
 
 // --- Merges on chip.
@@ -280,9 +300,10 @@ void Line::run_io_out(int rank, std::int64_t round) {
     const auto& [now, tag, id] = taken_[i];
     Request& request = requests_[index(id)];
     const WayLeg& leg = leg_of(request);
+    const std::size_t size = carried(request);
+    const std::int64_t service = size == kLarge ? large_io_time(rank, request) : gpu.io[size];
     const std::int64_t time =
-        serve_at(gpu.io_out_free[index(leg.out_port)], gpu.io[carried(request)], now) +
-        gpu.io_latency;
+        serve_at(gpu.io_out_free[index(leg.out_port)], service, now) + gpu.io_latency;
     request.spent.charge(Reason::io, time - now);
     request.link = 0;
     if (request.stage == Stage::out && is_watched(request.source)) number_request(id);
@@ -296,7 +317,10 @@ void Line::sort_with_answers(std::vector<Arrival>& arrivals, std::int64_t begin,
   sort_arrivals(arrivals, scratch_, begin, shift_, [&](const Arrival& a, const Arrival& b) {
     if (a.time != b.time) return a.time < b.time;
     if (a.tag != b.tag || a.tag < first || a.tag >= last) return a.tag < b.tag;
-    return earlier(requests_[index(a.id)].accepted, requests_[index(b.id)].accepted);
+    const Request& x = requests_[index(a.id)];
+    const Request& y = requests_[index(b.id)];
+    if (sent_by_copy(x) || sent_by_copy(y)) return sent_by_copy(x) && !sent_by_copy(y);
+    return earlier(x.accepted, y.accepted);
   });
 }
 
@@ -319,8 +343,10 @@ std::int64_t Line::pass_link(Request& request, const LinkHop& hop, std::int64_t 
   LinkState& link = links_[index(hop.link)];
   const std::size_t size = carried(request);
   link.max_wait = std::max(link.max_wait, link.free - now);
-  const std::int64_t time = serve_at(link.free, (*link.costs)[size], now) + hop.latency;
-  ++link.requests[size];
+  const bool large = size == kLarge;
+  const std::int64_t service = large ? large_link_time(hop.link, request) : (*link.costs)[size];
+  const std::int64_t time = serve_at(link.free, service, now) + hop.latency;
+  if (!large) ++link.requests[size];
   ++hops_;
   ++request.link;
   request.spent.charge(Reason::link, time - now);
@@ -366,8 +392,9 @@ void Line::arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int
   Gpu& gpu = stage(leg.to);
   ++hops_;
   const std::size_t size = carried(request);
+  const std::int64_t service = size == kLarge ? large_io_time(leg.to, request) : gpu.io[size];
   const std::int64_t time =
-      serve_at(gpu.io_in_free[index(leg.in_port)], gpu.io[size], now) + gpu.io_latency;
+      serve_at(gpu.io_in_free[index(leg.in_port)], service, now) + gpu.io_latency;
   request.spent.charge(Reason::io, time - now);
   const auto port = static_cast<std::uint32_t>(leg.in_port);
   if (request.stage == Stage::out) {
@@ -376,7 +403,11 @@ void Line::arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int
     gpu.cu_in.push({time, kFromPort + port, id});
   } else {  // an acknowledgement takes no bandwidth on chip
     request.spent.charge(Reason::noc, gpu.noc);
-    gpu.done.push({time + gpu.noc, gpu.home_port + port, id});
+    if (request.takes && request.intent == Intent::burst) {
+      burst_comes_home(id, time + gpu.noc, gpu.home_port + port, next_sequence_++);
+    } else {
+      gpu.done.push({time + gpu.noc, gpu.home_port + port, id});
+    }
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "program/primitive.h"
 #include "sim/fabric.h"
@@ -117,6 +116,8 @@ struct alignas(64) Request {
   bool is_multicast() const {
     return intent == Intent::multicast_load || intent == Intent::multicast_store;
   }
+  /// The rank whose memory it comes to next.
+  int place() const { return reads_source ? source : target; }
   /// A replica that a switch made for one member of a multicast group.
   bool is_member() const { return intent == Intent::member_load || intent == Intent::member_store; }
 };
@@ -142,6 +143,7 @@ struct alignas(64) Detail {
   std::int32_t parent = -1;            ///< member: the request that was replicated
   std::int32_t destination = 0;        ///< bursts: line at the destination
   std::int32_t descriptor = -1;        ///< bursts
+  std::int64_t packets = -1;           ///< last burst of a descriptor: how many it has
   std::int32_t engine = -1;            ///< bursts, flags of engines: the issuing engine
   std::int16_t destination_slice = 0;  ///< bursts
   std::int32_t wait = 0;               ///< polls, wake-ups: the how-manieth of the wavefront
@@ -160,20 +162,6 @@ struct Queued {
   bool last = false;
   bool bypass_l1 = false;
   std::int32_t product_step = 0;  ///< posted loads
-};
-struct Descriptor {
-  std::int32_t rank = 0;                    ///< that posted it,
-  std::int32_t workgroup = -1, queue = -1;  ///< by one of these
-  program::Span src, dst;
-  std::int64_t bytes = 0;
-  std::vector<program::SemaphoreId> semaphores;
-  bool remote = false;
-  bool injected = false;         ///< all of it is under way
-  std::int32_t target = 0;       ///< rank
-  std::int64_t undelivered = 0;  ///< packets that have not reached memory
-  std::int64_t unacknowledged = 0;
-  std::int64_t began = 0;
-  Spent spent{};
 };
 
 }  // namespace hemiola::sim
