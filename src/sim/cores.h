@@ -108,9 +108,7 @@ class Cores {
   Result result();
   void add_links(Result& result) const;
   void add_reads(Result& result) const;
-  Detail& detail(const Request& request) {
-    return details_[static_cast<std::size_t>(request.detail)];
-  }
+  Detail& detail(const Request& request) { return details_[index(request.detail)]; }
   Detail& add_detail(Request& request) {
     request.detail = details_.take();
     return detail(request);
@@ -143,17 +141,15 @@ class Cores {
     std::uint32_t accepted = 0;  ///< requests that its slices have accepted
     std::vector<SemaphoreState> semaphores;
     LineMap<PacketLine> packets;
-    LineMap<std::vector<Watcher>> watchers{};  ///< by line of flags, in the order of coming
-    std::vector<std::int32_t> monitored{};     ///< entries of its tables, by slice
-    LineMap<std::int64_t> flag_lines{};        ///< uncached: when each is free
+    LineMap<std::vector<Watcher>> watchers{};         ///< by line of flags, in the order of coming
+    std::vector<std::int32_t> monitored{};            ///< entries of its tables, by slice
+    LineMap<std::int64_t> flag_lines{};               ///< uncached: when each is free
     std::unordered_map<std::uint64_t, Flow> flows{};  ///< by (from, to): messages that come here
-    std::int32_t log_entries = 0;              ///< written so far
+    std::int32_t log_entries = 0;                     ///< written so far
   };
   /// What stands for a rank's GPU.
-  GpuState& gpu(std::int32_t rank) { return gpus_[static_cast<std::size_t>(home(rank))]; }
-  const GpuState& gpu(std::int32_t rank) const {
-    return gpus_[static_cast<std::size_t>(home(rank))];
-  }
+  GpuState& gpu(std::int32_t rank) { return gpus_[index(home(rank))]; }
+  const GpuState& gpu(std::int32_t rank) const { return gpus_[index(home(rank))]; }
   /// Not of a replay's others (Options::replay).
   bool is_simulated(int rank) const { return options_.replay == nullptr || is_watched(rank); }
   bool is_watched(int rank) const { return watched_[static_cast<std::size_t>(rank)]; }

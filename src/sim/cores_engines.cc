@@ -339,8 +339,7 @@ void Cores::burst_done(std::int32_t request_id, std::int64_t now) {
 void Cores::finish(std::int32_t id, std::int32_t descriptor_id, std::int64_t time) {
   push(time, kEngineDone, id, descriptor_id);
   const Descriptor& descriptor = descriptors_[index(descriptor_id)];
-  if (descriptor.workgroup >= 0)
-    push(time, kPosted, descriptor.workgroup, keep(descriptor.spent));
+  if (descriptor.workgroup >= 0) push(time, kPosted, descriptor.workgroup, keep(descriptor.spent));
 }
 
 // A copy engine's signal goes out and its next descriptor starts.

@@ -18,10 +18,10 @@ struct Descriptor {
   std::int64_t bytes = 0;
   std::vector<program::SemaphoreId> semaphores;
   bool remote = false;
-  bool injected = false;         ///< all of it is under way
-  std::int32_t target = 0;       ///< rank
-  std::int64_t number = 0;       ///< messages: the how-manieth from rank to target
-  std::int64_t packets = 0;      ///< bursts that are under way, or were
+  bool injected = false;     ///< all of it is under way
+  std::int32_t target = 0;   ///< rank
+  std::int64_t number = 0;   ///< messages: the how-manieth from rank to target
+  std::int64_t packets = 0;  ///< bursts that are under way, or were
   std::int64_t unacknowledged = 0;
   std::int64_t began = 0;
   Spent spent{};

@@ -9,7 +9,7 @@ namespace hemiola::sim {
 std::string Line::refuses(const machine::Machine& machine, const program::Program& program,
                           const Options& options) {
   const bool watched = options.record != nullptr || options.replay != nullptr;
-  if (options.trace != nullptr) return "traces";
+  if (options.trace != nullptr && watched) return "traces";
   if (!program.groups.empty()) return "multicast";
   for (const program::RankCode& code : program.codes) {
     for (const program::Stream& stream : code.streams) {

@@ -50,7 +50,7 @@ class Line : public Cores {
   };
   /// Sizes of requests in sectors, from 0 (no payload) to a line.
   static constexpr std::size_t kMostSectors = 8;
-  static constexpr std::uint8_t kLarge = kMostSectors + 1;  ///< a burst: any number of bytes
+  static constexpr std::uint8_t kLarge = kMostSectors + 1;   ///< a burst: any number of bytes
   using Costs = std::array<std::int64_t, kMostSectors + 1>;  ///< fs, by sectors
   /// A link, as far as requests at it need it.
   struct alignas(64) LinkState {
@@ -163,6 +163,13 @@ class Line : public Cores {
                         std::uint64_t sequence);
   std::int64_t large_io_time(int rank, const Request& request) const;
   std::int64_t large_link_time(std::int32_t link, const Request& request);
+  std::int64_t packet_of(const Request& request) const;
+
+  // --- line_trace.cc
+  void show(const Request& request, Reason reason, std::int64_t arrival,
+            std::int64_t departure) const;
+  void show_link(const Request& request, std::int32_t link, std::int64_t service,
+                 std::int64_t arrival, std::int64_t departure) const;
 
   // --- line_stages.cc
   void prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const;

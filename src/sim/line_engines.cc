@@ -50,8 +50,9 @@ Line::EngineLatencies Line::engine_latencies() const {
   EngineLatencies least{.from_host = INT64_MAX, .to_host = INT64_MAX};
   for (const int rank : simulated_) {
     const machine::GpuModel& model = machine_.model(rank);
-    least.from_host = std::min({least.from_host, std::max<std::int64_t>(1, model.proxy_request_time.fs),
-                                std::max<std::int64_t>(1, model.proxy_network_time.fs)});
+    least.from_host =
+        std::min({least.from_host, std::max<std::int64_t>(1, model.proxy_request_time.fs),
+                  std::max<std::int64_t>(1, model.proxy_network_time.fs)});
   }
   for (const Engine& engine : engines_) {
     if (!engine.pipelined) least.to_host = std::min(least.to_host, engine.start_latency);
@@ -142,6 +143,7 @@ void Line::burst_at_slice(int rank, std::int32_t id, std::int64_t now) {
   free = std::max(free, now) + service;
   const std::int64_t ready = free + gpu.l2;
   request.spent.charge(Reason::l2, ready - now);
+  if (options_.trace != nullptr) show(request, Reason::l2, now, free);
   request.carried = request.bytes;
   request.accepted = ++gpus_[index(rank)].accepted;
   take_effect(id, now, ready);
@@ -184,9 +186,14 @@ std::int64_t Line::large_io_time(int rank, const Request& request) const {
   return machine_.model(rank).noc_io_rate.time_for(request.bytes).fs;
 }
 
+std::int64_t Line::packet_of(const Request& request) const {
+  if (request.intent != Intent::burst) return 0;
+  return engines_[index(details_[index(request.detail)].engine)].packet;
+}
+
 std::int64_t Line::large_link_time(std::int32_t link, const Request& request) {
   return fabric_.service(fabric_.servers[index(fabric_.link_base + link)], request.bytes,
-                         engines_[index(details_[index(request.detail)].engine)].packet);
+                         packet_of(request));
 }
 
 }  // namespace hemiola::sim

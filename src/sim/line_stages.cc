@@ -27,8 +27,7 @@ bool earlier(std::uint32_t a, std::uint32_t b) {
 }
 
 bool is_of_engine(const Request& request) {
-  return request.intent == Intent::burst ||
-         (request.intent == Intent::flag && request.wave < 0);
+  return request.intent == Intent::burst || (request.intent == Intent::flag && request.wave < 0);
 }
 
 /// A flag that a copy engine sends to another rank: it is at the ports before answers are.
@@ -102,6 +101,7 @@ void Line::depart(std::int32_t id, std::int64_t departure) {
   const std::uint32_t tag = kFromCu + static_cast<std::uint32_t>(request.cu);
   const std::int64_t time = out + (request.local ? gpu.way(request.cu, request.slice) : gpu.noc);
   request.spent.charge(Reason::noc, time - departure);
+  if (options_.trace != nullptr) show(request, Reason::noc, departure, out);
   (request.local ? gpu.slices : gpu.io_out).push({time, tag, id});
 }
 
@@ -137,6 +137,8 @@ void Line::run_slices(int rank, std::int64_t round) {
         serve_at(gpu.slice_free[index(request.slice)], service, now) + gpu.l2;
     request.spent.charge(Reason::l2, ready - now);
     request.accepted = ++state.accepted;
+    if (options_.trace != nullptr && !operand && request.intent != Intent::flag)
+      show(request, Reason::l2, now, ready - gpu.l2);
     if (request.takes) {
       take_effect(id, now, ready);
     } else if (!request.local && request.intent == Intent::store) {
@@ -285,6 +287,7 @@ void Line::run_cu_in(int rank, std::int64_t round) {
     const std::int64_t time =
         serve_at(gpu.cu_in_free[index(request.cu)], gpu.cu_in_costs[request.size], now) + way;
     request.spent.charge(Reason::noc, time - now);
+    if (options_.trace != nullptr) show(request, Reason::noc, now, time - way);
     gpu.done.push({time, gpu.home_cu_in + static_cast<std::uint32_t>(request.cu), id});
   }
   hops_ += std::ssize(taken_);
@@ -305,6 +308,7 @@ void Line::run_io_out(int rank, std::int64_t round) {
     const std::int64_t time =
         serve_at(gpu.io_out_free[index(leg.out_port)], service, now) + gpu.io_latency;
     request.spent.charge(Reason::io, time - now);
+    if (options_.trace != nullptr) show(request, Reason::io, now, time - gpu.io_latency);
     request.link = 0;
     if (request.stage == Stage::out && is_watched(request.source)) number_request(id);
     walk(id, request, leg, time);
@@ -346,6 +350,7 @@ std::int64_t Line::pass_link(Request& request, const LinkHop& hop, std::int64_t 
   const bool large = size == kLarge;
   const std::int64_t service = large ? large_link_time(hop.link, request) : (*link.costs)[size];
   const std::int64_t time = serve_at(link.free, service, now) + hop.latency;
+  if (options_.trace != nullptr) show_link(request, hop.link, service, now, time - hop.latency);
   if (!large) ++link.requests[size];
   ++hops_;
   ++request.link;
@@ -396,6 +401,7 @@ void Line::arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int
   const std::int64_t time =
       serve_at(gpu.io_in_free[index(leg.in_port)], service, now) + gpu.io_latency;
   request.spent.charge(Reason::io, time - now);
+  if (options_.trace != nullptr) show(request, Reason::io, now, time - gpu.io_latency);
   const auto port = static_cast<std::uint32_t>(leg.in_port);
   if (request.stage == Stage::out) {
     gpu.slices.push({time, kFromPort + port, id});
