@@ -120,6 +120,19 @@ class Cores {
     machine::LinkId up;
   };
   const std::vector<Plane>& planes(std::int32_t group, int rank);
+
+  // --- cores_multicast.cc
+  struct Answered {
+    std::int32_t parent = -1;  ///< whose last answer it was
+    std::int64_t time = 0;     ///< when it leaves the switch
+  };
+  void count_multicast(std::int32_t id);
+  machine::LinkId down_link(const Plane& plane, int member) const;
+  std::int32_t make_replica(std::int32_t id, int member, machine::LinkId down);
+  std::uint32_t tag_of_answer(const Request& answer) const;
+  Answered take_answer(std::int32_t id, std::int64_t now);
+
+  // --- cores_ways.cc
   /// Through a server, at once: when it leaves.
   std::int64_t serve(std::int32_t server, Request& request, std::int64_t arrival);
   /// The I/O port of its GPU through which a request to others leaves, and its answer comes back.
@@ -396,20 +409,6 @@ class Cores {
     std::deque<std::int32_t> wanted;           ///< workgroups that are out and were woken
     std::int32_t leaving = 0;                  ///< workgroups on their way out
   };
-  struct Engine {  ///< a copy engine of a GPU, or a NIC
-    std::int32_t server = 0;
-    std::int64_t burst = 0, packet = 0, outstanding_limit = 0;
-    std::int64_t start_latency = 0, end_latency = 0;
-    Reason reason = Reason::dma;
-    std::string name;
-    std::deque<std::int32_t> queue;  ///< descriptors
-    bool active = false;
-    bool pipelined = false;   ///< a NIC
-    std::int64_t offset = 0;  ///< of the descriptor in front
-    std::int64_t in_flight = 0;
-    std::unordered_map<std::uint64_t, std::int64_t> messages{};  ///< by (from, to): sent so far
-    Spent spent{};
-  };
   void start_repetition(int rank, std::int64_t now, const Spent& spent);
   void start_item(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
   void item_done(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
@@ -473,7 +472,7 @@ class Cores {
   std::vector<Workgroup> groups_;
   std::vector<Wave> waves_;
   Pool<Spent> kept_;  ///< attributions that events carry
-  std::vector<Engine> engines_;
+  std::vector<EngineRun> engines_;
   std::vector<std::int32_t> first_engine_;  ///< by rank
   std::vector<std::int32_t> nic_engine_;    ///< by node: its engine, or -1
   Pool<Descriptor> descriptors_;

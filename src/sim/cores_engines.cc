@@ -29,7 +29,7 @@ void Cores::make_engines() {
     first_engine_.push_back(static_cast<std::int32_t>(engines_.size()));
     if (!is_simulated(rank)) continue;
     for (std::int32_t e = 0; e < layout.engines; ++e) {
-      Engine engine;
+      EngineRun engine;
       engine.server = fabric_.gpu_base[index(rank)] + layout.dma + e;
       engine.burst = std::max<std::int64_t>(line_size_, model.dma_burst.count);
       engine.packet = model.dma_max_payload.count;
@@ -45,7 +45,7 @@ void Cores::make_engines() {
     const machine::Node& node = machine_.nodes[n];
     if (node.kind != machine::NodeKind::nic) continue;
     nic_engine_[n] = static_cast<std::int32_t>(engines_.size());
-    Engine engine;
+    EngineRun engine;
     engine.server = fabric_.nic_base + fabric_.node_index[n];
     engine.burst = std::max<std::int64_t>(1, node.nic_model.mtu.count);
     engine.packet = engine.burst;
@@ -127,7 +127,7 @@ std::int32_t Cores::engine_for(const Descriptor& descriptor) const {
 }
 
 void Cores::engine_start(std::int32_t id, std::int64_t now) {
-  Engine& engine = engines_[index(id)];
+  EngineRun& engine = engines_[index(id)];
   const std::int32_t descriptor_id = engine.queue.front();
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
   if (!engine.active) engine.spent = descriptor.spent;
@@ -150,7 +150,7 @@ void Cores::engine_start(std::int32_t id, std::int64_t now) {
 }
 
 void Cores::engine_inject(std::int32_t id, std::int64_t now) {
-  Engine& engine = engines_[index(id)];
+  EngineRun& engine = engines_[index(id)];
   const std::int32_t descriptor_id = engine.queue.front();
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
   // A message without data is one packet all the same.
@@ -170,7 +170,7 @@ void Cores::engine_inject(std::int32_t id, std::int64_t now) {
 }
 
 void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
-  Engine& engine = engines_[index(id)];
+  EngineRun& engine = engines_[index(id)];
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
   // Where the data are: a pull's are at the peer.
   const int rank = descriptor.bytes > 0 ? descriptor.src.rank : descriptor.rank;
@@ -304,7 +304,7 @@ void Cores::delivered(const Request& request, std::int64_t now) {
 void Cores::burst_done(std::int32_t request_id, std::int64_t now) {
   const Request& request = requests_[index(request_id)];
   const std::int32_t id = detail(request).engine;
-  Engine& engine = engines_[index(id)];
+  EngineRun& engine = engines_[index(id)];
   const std::int32_t descriptor_id = detail(request).descriptor;
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
   const Spent spent = request.spent;
@@ -344,7 +344,7 @@ void Cores::finish(std::int32_t id, std::int32_t descriptor_id, std::int64_t tim
 
 // A copy engine's signal goes out and its next descriptor starts.
 void Cores::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
-  Engine& engine = engines_[index(id)];
+  EngineRun& engine = engines_[index(id)];
   const Descriptor descriptor = descriptors_[index(descriptor_id)];
   const Spent& spent = descriptor.spent;
   if (!engine.pipelined) {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "program/primitive.h"
@@ -24,6 +27,22 @@ struct Descriptor {
   std::int64_t packets = 0;  ///< bursts that are under way, or were
   std::int64_t unacknowledged = 0;
   std::int64_t began = 0;
+  Spent spent{};
+};
+
+/// A copy engine of a GPU, or a NIC.
+struct EngineRun {
+  std::int32_t server = 0;
+  std::int64_t burst = 0, packet = 0, outstanding_limit = 0;
+  std::int64_t start_latency = 0, end_latency = 0;
+  Reason reason = Reason::dma;
+  std::string name;
+  std::deque<std::int32_t> queue;  ///< descriptors
+  bool active = false;
+  bool pipelined = false;   ///< a NIC
+  std::int64_t offset = 0;  ///< of the descriptor in front
+  std::int64_t in_flight = 0;
+  std::unordered_map<std::uint64_t, std::int64_t> messages{};  ///< by (from, to): sent so far
   Spent spent{};
 };
 

@@ -10,7 +10,11 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
                           const Options& options) {
   const bool watched = options.record != nullptr || options.replay != nullptr;
   if (options.trace != nullptr && watched) return "traces";
-  if (!program.groups.empty()) return "multicast";
+  if (multicasts(program)) {
+    const auto forwards = [](const machine::GpuModel& model) { return model.forwards; };
+    if (watched || std::any_of(machine.models.begin(), machine.models.end(), forwards))
+      return "multicast";
+  }
   for (const program::RankCode& code : program.codes) {
     for (const program::Stream& stream : code.streams) {
       for (const program::StreamItem& item : stream)
@@ -55,6 +59,7 @@ Line::Line(const machine::Machine& machine, const program::Program& program, con
   stages_.resize(simulated_.size());
   make_tables();
   make_engine_stages();
+  make_groups_of_switches();
   choose_rounds();
   if (options.record != nullptr) start_recording();
   if (options.replay != nullptr) start_replay();
@@ -215,6 +220,7 @@ void Line::choose_rounds() {
     merge.set(shift_, merge.begin_of(0));
     latest_offset_ = std::max(latest_offset_, merge.begin_of(0));
   }
+  place_switches();
   last_round_ = (-latest_offset_ >> shift_) - 1;
 }
 
@@ -344,6 +350,7 @@ std::int64_t Line::next_round() const {
          {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out, &gpu.ingress})
       next = std::min(next, stage->next());
   }
+  for (const Switch& at : switches_) next = std::min(next, at.answers.next());
   for (const std::vector<CoreEvent>& events : engine_stages_)
     if (!events.empty()) next = std::min(next, (events.front().time - engine_offset_) >> shift_);
   for (std::size_t word = 0; word < busy_merges_.size(); ++word) {
@@ -368,6 +375,7 @@ void Line::do_round(std::int64_t round) {
     run_cu_in(rank, round);
     run_io_out(rank, round);
   }
+  for (Switch& at : switches_) run_switch(at, round);
   if (options_.replay != nullptr) put_in(round);
   // What passes a link may come to a later one in the same round.
   for (std::size_t word = 0; word < busy_merges_.size(); ++word) {

@@ -73,7 +73,7 @@ class Line : public Cores {
     std::int32_t first = 0;                  ///< in link_hops_
     std::int16_t count = 0;                  ///< of hops
     std::int16_t out_port = 0, in_port = 0;  ///< of the GPU it leaves, and of the other one
-    std::int32_t to = 0;                     ///< what stands for the GPU at its end
+    std::int32_t to = 0;  ///< what stands for the GPU at its end; below 0: at_switch_of()
   };
   struct Way {
     WayLeg forward, back;
@@ -165,6 +165,37 @@ class Line : public Cores {
   std::int64_t large_link_time(std::int32_t link, const Request& request);
   std::int64_t packet_of(const Request& request) const;
 
+  // --- line_multicast.cc: multicast groups
+  /// What a switch makes of a request that comes over one of its links.
+  struct Replica {
+    std::int32_t member;
+    machine::LinkId down;
+    std::int32_t way;  ///< in replica_ways_
+  };
+  struct Replication {
+    Way way;
+    std::vector<Replica> replicas;
+  };
+  struct Switch {
+    Calendar answers;  ///< of members
+    machine::NodeId node = 0;
+  };
+  static std::uint64_t replication_key(std::int32_t group, int rank) {
+    return static_cast<std::uint64_t>(group) << 32 | static_cast<std::uint32_t>(rank);
+  }
+  /// WayLeg::to of a leg that ends at a switch, and the number of its stage.
+  static std::int32_t at_switch_of(std::int32_t stage) { return -1 - stage; }
+  static std::int32_t switch_of(std::int32_t to) { return -1 - to; }
+  static bool multicasts(const program::Program& program);
+  void make_groups_of_switches();
+  void add_replication(const Plane& plane, int rank, const std::vector<int>& members,
+                       std::int32_t stage);
+  void place_switches();
+  void prepare_multicast(Request& request) const;
+  const WayLeg& leg_of_group(const Request& request) const;
+  void at_switch(std::int32_t id, const WayLeg& leg, std::int64_t now);
+  void run_switch(Switch& at, std::int64_t round);
+
   // --- line_trace.cc
   void show(const Request& request, Reason reason, std::int64_t arrival,
             std::int64_t departure) const;
@@ -187,6 +218,8 @@ class Line : public Cores {
   void walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
   std::int64_t pass_link(Request& request, const LinkHop& hop, std::int64_t now);
   const WayLeg& leg_of(const Request& request) {
+    if (request.group) [[unlikely]]
+      return leg_of_group(request);
     if (static_cast<std::size_t>(request.route) >= ways_.size()) add_ways(request.route);
     const Way& way = ways_[static_cast<std::size_t>(request.route)];
     return request.stage == Stage::back_out ? way.back : way.forward;
@@ -262,6 +295,11 @@ class Line : public Cores {
   std::vector<std::int32_t> stage_of_engine_;          ///< by engine
   std::int64_t engine_offset_ = 0;                     ///< fs, of these stages
   std::int64_t engines_from_ = INT64_MIN;              ///< fs: end of their last round
+  // Of programs with multicast groups.
+  std::vector<Replication> replications_;
+  std::unordered_map<std::uint64_t, std::int32_t> first_replication_;  ///< by group and rank
+  std::vector<Way> replica_ways_;
+  std::vector<Switch> switches_;
   std::vector<Calendar>
       merges_;  ///< links at which several streams meet, in their order in a round
   std::vector<std::uint64_t> busy_merges_;  ///< a bit for each: something is to come there

@@ -54,7 +54,7 @@ Line::EngineLatencies Line::engine_latencies() const {
         std::min({least.from_host, std::max<std::int64_t>(1, model.proxy_request_time.fs),
                   std::max<std::int64_t>(1, model.proxy_network_time.fs)});
   }
-  for (const Engine& engine : engines_) {
+  for (const EngineRun& engine : engines_) {
     if (!engine.pipelined) least.to_host = std::min(least.to_host, engine.start_latency);
     least.to_host = std::min(least.to_host, engine.end_latency);
   }

@@ -95,6 +95,8 @@ void Line::depart(std::int32_t id, std::int64_t departure) {
   request.local = request.target == request.source;
   request.takes = request.packet || request.intent == Intent::flag ||
                   request.intent == Intent::poll || request.detail >= 0;
+  if (request.detail >= 0 && request.is_multicast()) [[unlikely]]
+    prepare_multicast(request);
   ++hops_;
   const std::int64_t out =
       serve_at(gpu.cu_out_free[index(request.cu)], gpu.cu_out_costs[carried(request)], departure);
@@ -153,8 +155,8 @@ void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t rea
   Request& request = requests_[index(id)];
   Gpu& gpu = stage(rank);
   GpuState& state = gpus_[index(rank)];
-  const bool writes = request.intent == Intent::store || request.intent == Intent::flag ||
-                      request.intent == Intent::state_store;
+  const bool writes = request.intent == Intent::store || request.intent == Intent::member_store ||
+                      request.intent == Intent::flag || request.intent == Intent::state_store;
   if (!state.l2.exists() || request.uncached) {
     gpu.memory.push({ready, 0, id});
     return;
@@ -370,6 +372,10 @@ void Line::walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64
       return;
     }
     now = pass_link(request, hop, now);
+  }
+  if (leg.to < 0) {
+    at_switch(id, leg, now);
+    return;
   }
   if (options_.replay != nullptr) {
     come_in(id, request, leg, now);

@@ -75,6 +75,7 @@ struct alignas(64) Request {
   bool reads_source : 1 = false;  ///< burst: the memory access is the read at the source
   bool local : 1 = true;          ///< line engine: to the memory of its own GPU
   bool takes : 1 = false;         ///< line engine: a flag, poll or packet, see Cores::take_effect()
+  bool group : 1 = false;         ///< line engine: for a multicast group, or for a member of it
 
   Look look = Look::first;    ///< polls
   bool uncached : 1 = false;  ///< a flag or poll that goes past the L2
@@ -82,7 +83,7 @@ struct alignas(64) Request {
 
   const Hop* hops = nullptr;   ///< of the present leg
   std::int64_t queued_at = 0;  ///< entered an explicit queue
-  std::int32_t base = 0;       ///< first server that they count from
+  std::int32_t base = 0;       ///< first server that they count from; line engine: a way of `group`
   std::uint32_t end_tag = 0;   ///< stream on which it arrives behind them
   std::int16_t hop_count = 0;
   std::int16_t hop = 0;
@@ -102,7 +103,7 @@ struct alignas(64) Request {
     hop = 0;
     in_link = wave = detail = next_pending = -1;
     route = epoch = 0;
-    volatile_ = last_store = packet = polling = reads_source = uncached = logged = false;
+    volatile_ = last_store = packet = polling = reads_source = uncached = logged = group = false;
     look = Look::first;
     ready = true;
   }
