@@ -267,7 +267,9 @@ void Cores::look_up_burst(std::int32_t id, std::int64_t ready) {
   to_memory(id, ready);
 }
 
-// A message without data has nothing to read or to write, but takes its place in the order.
+// A message without data has nothing to read or to write, but takes its place in the order. It is
+// at its port at once, behind all that comes there at the same time (its stream at the slices has
+// a higher tag).
 void Cores::pass_empty(Request& request, std::int64_t now) {
   request.accepted = ++gpu(request.place()).accepted;
   if (!request.reads_source) delivered(request, now);

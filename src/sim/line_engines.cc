@@ -10,6 +10,9 @@ namespace {
 
 using program::Channel;
 
+/// Stream tag at ports: behind what CUs and slices send.
+constexpr std::uint32_t kLastAtPort = 1U << 26;
+
 bool has_port_channels(const program::Program& program) {
   for (const program::Body& body : program.bodies) {
     for (const program::Op& op : body.ops)
@@ -131,9 +134,11 @@ void Line::leave(std::int32_t id, std::int64_t now) {
 void Line::burst_at_slice(int rank, std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
   Gpu& gpu = stage(rank);
-  if (request.line < 0) {
+  if (request.line < 0) {  // it takes no time: see Cores::pass_empty()
     pass_empty(request, now);
-    answer(rank, id, now);
+    request.stage = request.reads_source ? Stage::out : Stage::back_out;
+    if (request.reads_source) turn_to_destination(request);
+    gpu.io_out.push({now, kLastAtPort, id});
     return;
   }
   ++hops_;

@@ -13,7 +13,7 @@ using namespace test;
 TEST(LineEngines, give_the_reference_result_on_random_machines_with_copy_engines) {
   std::int64_t bursts = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 2; ++i) {
       machine::Machine machine = any_machine(Queues::none);
       for (const auto& [name, value] : any_engine_costs()) machine.set(name, value);
       program::Program program = any_exchange(machine);
@@ -29,7 +29,7 @@ TEST(LineEngines, give_the_reference_result_on_random_machines_with_copy_engines
 TEST(LineEngines, give_the_reference_result_on_random_networks) {
   std::int64_t bursts = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 2; ++i) {
       const machine::Machine machine = any_network();
       program::Program program;
       try {

@@ -93,7 +93,7 @@ program::Program any_group_exchange(const machine::Machine& machine) {
 TEST(LineMulticast, gives_the_reference_result_on_random_planes) {
   std::int64_t multicasts = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 2; ++i) {
       const machine::Machine machine = any_nvls();
       const program::Program program = any_group_exchange(machine);
       const Options options = any_options(program.ranks);
@@ -101,7 +101,7 @@ TEST(LineMulticast, gives_the_reference_result_on_random_planes) {
       multicasts += expect_equal(machine, program, options).counters.at("requests.multicasts");
     }
   }));
-  EXPECT_GT(multicasts, 1000);
+  EXPECT_GT(multicasts, 500);
 }
 
 class LineMulticastShipped : public ::testing::TestWithParam<Shipped> {};
