@@ -81,6 +81,12 @@ class Calendar {
     occupied_ = 0;
     first_ = round;
   }
+  /// Whether the round of `time` has been taken.
+  bool is_over(std::int64_t time) const { return round_of(time) < first_; }
+  [[noreturn]] static void late() {  // rounds are longer than some way: see Line::choose_rounds()
+    throw Failure("internal error: a request comes to a stage after its round", {}, {},
+                  ExitCode::internal);
+  }
   /// Where a round begins.
   std::int64_t begin_of(std::int64_t round) const { return (round << shift_) + offset_; }
 
@@ -90,10 +96,6 @@ class Calendar {
   std::int64_t round_of(std::int64_t time) const { return (time - offset_) >> shift_; }
   static std::size_t slot_of(std::int64_t round) {  // rounds of the first moments are below 0
     return static_cast<std::size_t>(round & (kRounds - 1));
-  }
-  [[noreturn]] static void late() {  // rounds are longer than some way: see Line::choose_rounds()
-    throw Failure("internal error: a request comes to a stage after its round", {}, {},
-                  ExitCode::internal);
   }
 
   void advance(std::int64_t round) {

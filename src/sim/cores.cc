@@ -118,6 +118,7 @@ bool Cores::is_progress(EventKind kind, std::int32_t b) {
     case kKernelStart:
     case kStreamNext:
     case kComputed:
+    case kPosted:
       return true;
     default:
       return false;
@@ -204,6 +205,9 @@ void Cores::handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::i
       return;
     case kEngineDone:
       engine_done(a, b, now);
+      return;
+    case kPosted:
+      posted_done(a, take(b), now);
       return;
     default:
       return;

@@ -14,6 +14,7 @@
 #include "machine/machine.h"
 #include "program/primitive.h"
 #include "sim/addresses.h"
+#include "sim/engines.h"
 #include "sim/fabric.h"
 #include "sim/fold.h"
 #include "sim/line_map.h"
@@ -59,7 +60,8 @@ class Cores {
     kEngineDone,
     kRetry,
     kQueue,
-    kComputed
+    kComputed,
+    kPosted
   };
 
   // --- What an engine does for them.
@@ -107,9 +109,7 @@ class Cores {
   Result result();
   void add_links(Result& result) const;
   void add_reads(const Counters& c, Result& result) const;
-  Detail& detail(const Request& request) {
-    return details_[static_cast<std::size_t>(request.detail)];
-  }
+  Detail& detail(const Request& request) { return details_[index(request.detail)]; }
   Detail& add_detail(Request& request) {
     request.detail = details_.take();
     return detail(request);
@@ -121,6 +121,19 @@ class Cores {
     machine::LinkId up;
   };
   const std::vector<Plane>& planes(std::int32_t group, int rank);
+
+  // --- cores_multicast.cc
+  struct Answered {
+    std::int32_t parent = -1;  ///< whose last answer it was
+    std::int64_t time = 0;     ///< when it leaves the switch
+  };
+  void count_multicast(std::int32_t id);
+  machine::LinkId down_link(const Plane& plane, int member) const;
+  std::int32_t make_replica(std::int32_t id, int member, machine::LinkId down);
+  std::uint32_t tag_of_answer(const Request& answer) const;
+  Answered take_answer(std::int32_t id, std::int64_t now);
+
+  // --- cores_ways.cc
   /// Through a server, at once: when it leaves.
   std::int64_t serve(std::int32_t server, Request& request, std::int64_t arrival);
   /// The I/O port of its GPU through which a request to others leaves, and its answer comes back.
@@ -130,6 +143,11 @@ class Cores {
   std::uint32_t complete_tag(int rank, Return way, std::int32_t cu_or_port) const;
   static constexpr int kCodePieces = 16;  ///< of the code of a function
   static constexpr std::uint32_t kFirstWaveTag = 1U << 16;
+  // Stream tags at slices, of what comes from engines: behind those of CUs and ports.
+  static constexpr std::uint32_t kFlagsOfNics = 1U << 26;
+  static constexpr std::uint32_t kFlagsOfCopies = kFlagsOfNics + 1;
+  static constexpr std::uint32_t kLocalBursts = kFlagsOfNics + 2;  ///< that have read their source
+  static constexpr std::uint32_t kFromEngines = kFlagsOfNics + 3;
 
   // --- cores_memory.cc: slices and memory, values of flags and packets
   struct GpuState {
@@ -140,13 +158,12 @@ class Cores {
     /// Waits that slices, and waits that the memory controller looks after (uncached flags): what
     /// one of them does is never in the other's order.
     Monitors by_slices{}, by_memory{};
-    LineMap<std::int64_t> flag_lines{};  ///< uncached: when each is free
+    LineMap<std::int64_t> flag_lines{};               ///< uncached: when each is free
+    std::unordered_map<std::uint64_t, Flow> flows{};  ///< by (from, to): messages that come here
   };
   /// What stands for a rank's GPU.
-  GpuState& gpu(std::int32_t rank) { return gpus_[static_cast<std::size_t>(home(rank))]; }
-  const GpuState& gpu(std::int32_t rank) const {
-    return gpus_[static_cast<std::size_t>(home(rank))];
-  }
+  GpuState& gpu(std::int32_t rank) { return gpus_[index(home(rank))]; }
+  const GpuState& gpu(std::int32_t rank) const { return gpus_[index(home(rank))]; }
   /// Not of a replay's others (Options::replay).
   bool is_simulated(int rank) const { return options_.replay == nullptr || is_watched(rank); }
   bool is_watched(int rank) const { return watched_[static_cast<std::size_t>(rank)]; }
@@ -398,25 +415,6 @@ class Cores {
     std::deque<std::int32_t> wanted;           ///< workgroups that are out and were woken
     std::int32_t leaving = 0;                  ///< workgroups on their way out
   };
-  struct Engine {  ///< a copy engine of a GPU, or a NIC
-    std::int32_t server = 0;
-    std::int64_t burst = 0, packet = 0, outstanding_limit = 0;
-    std::int64_t start_latency = 0, end_latency = 0;
-    Reason reason = Reason::dma;
-    std::string name;
-    std::deque<std::int32_t> queue;  ///< descriptors
-    bool active = false;
-    bool pipelined = false;   ///< a NIC
-    std::int64_t offset = 0;  ///< of the descriptor in front
-    std::int64_t in_flight = 0;
-    Spent spent{};
-  };
-  struct CopyQueue {
-    std::int32_t rank = 0, stream = 0, body = 0;
-    std::unique_ptr<program::Cursor> cursor;
-    program::Primitive primitive;
-    Spent spent{};
-  };
   void start_repetition(int rank, std::int64_t now, const Spent& spent);
   void start_item(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
   void item_done(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
@@ -436,7 +434,12 @@ class Cores {
   void burst_done(std::int32_t id, std::int64_t now);
   void inject_burst(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
   void delivered(const Request& request, std::int64_t now);
-  void posted_done(const Descriptor& descriptor, const Spent& spent, std::int64_t now);
+  void finish(std::int32_t engine, std::int32_t descriptor, std::int64_t time);
+  void posted_done(std::int32_t group, const Spent& spent, std::int64_t now);
+  std::uint32_t tag_of_burst(const Descriptor& descriptor, std::int32_t engine, int rank) const;
+  void turn_to_destination(Request& request);
+  void look_up_burst(std::int32_t id, std::int64_t ready);
+  void pass_empty(Request& request, std::int64_t now);
   void engine_done(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
   std::int32_t make_flag(int source, program::SemaphoreId semaphore, const Spent& spent);
   void flag_of_copy(const Descriptor& descriptor, const Spent& spent, program::SemaphoreId id,
@@ -475,13 +478,11 @@ class Cores {
   std::vector<Workgroup> groups_;
   std::vector<Wave> waves_;
   Pool<Spent> kept_;  ///< attributions that events carry
-  std::vector<Engine> engines_;
+  std::vector<EngineRun> engines_;
   std::vector<std::int32_t> first_engine_;  ///< by rank
   std::vector<std::int32_t> nic_engine_;    ///< by node: its engine, or -1
   Pool<Descriptor> descriptors_;
   std::deque<CopyQueue> queues_;
-  std::unordered_map<std::uint64_t, std::deque<std::int32_t>>
-      flows_;  ///< (from, to) -> messages in order
   std::int64_t line_size_ = 128;
   std::int64_t sector_ = 32;
   int line_shift_ = 7, sector_shift_ = 5;  ///< both are powers of two

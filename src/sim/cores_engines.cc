@@ -14,7 +14,6 @@ namespace {
 
 /// Packets that a NIC keeps in flight: enough for 400 Gb/s x 20 us (assumed).
 constexpr std::int64_t kNicOutstanding = 256;
-constexpr std::uint32_t kFromEngines = 1U << 13;  ///< stream tag at slices
 
 std::uint64_t flow_key(int from, int to) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32 |
@@ -30,7 +29,7 @@ void Cores::make_engines() {
     first_engine_.push_back(static_cast<std::int32_t>(engines_.size()));
     if (!is_simulated(rank)) continue;
     for (std::int32_t e = 0; e < layout.engines; ++e) {
-      Engine engine;
+      EngineRun engine;
       engine.server = fabric_.gpu_base[index(rank)] + layout.dma + e;
       engine.burst = std::max<std::int64_t>(line_size_, model.dma_burst.count);
       engine.packet = model.dma_max_payload.count;
@@ -46,7 +45,7 @@ void Cores::make_engines() {
     const machine::Node& node = machine_.nodes[n];
     if (node.kind != machine::NodeKind::nic) continue;
     nic_engine_[n] = static_cast<std::int32_t>(engines_.size());
-    Engine engine;
+    EngineRun engine;
     engine.server = fabric_.nic_base + fabric_.node_index[n];
     engine.burst = std::max<std::int64_t>(1, node.nic_model.mtu.count);
     engine.packet = engine.burst;
@@ -128,7 +127,7 @@ std::int32_t Cores::engine_for(const Descriptor& descriptor) const {
 }
 
 void Cores::engine_start(std::int32_t id, std::int64_t now) {
-  Engine& engine = engines_[index(id)];
+  EngineRun& engine = engines_[index(id)];
   const std::int32_t descriptor_id = engine.queue.front();
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
   if (!engine.active) engine.spent = descriptor.spent;
@@ -137,22 +136,23 @@ void Cores::engine_start(std::int32_t id, std::int64_t now) {
   descriptor.began = now;
   if (engine.pipelined) {
     const int rank = descriptor.rank;
-    flows_[flow_key(rank, descriptor.target)].push_back(descriptor_id);
+    descriptor.number = engine.messages[flow_key(rank, descriptor.target)]++;
     engine_inject(id, now);
     return;
   }
   engine.spent.charge(engine.reason, engine.start_latency);
-  push(now + engine.start_latency, kEngine, id, -1);
+  if (descriptor.bytes > 0) {
+    push(now + engine.start_latency, kEngine, id, -1);
+    return;
+  }
+  descriptor.spent = engine.spent;
+  finish(id, descriptor_id, now + engine.start_latency);
 }
 
 void Cores::engine_inject(std::int32_t id, std::int64_t now) {
-  Engine& engine = engines_[index(id)];
+  EngineRun& engine = engines_[index(id)];
   const std::int32_t descriptor_id = engine.queue.front();
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
-  if (descriptor.bytes == 0 && !engine.pipelined) {
-    engine_done(id, descriptor_id, now);
-    return;
-  }
   // A message without data is one packet all the same.
   const std::int64_t bytes = std::max<std::int64_t>(descriptor.bytes, 1);
   while (engine.offset < bytes) {
@@ -170,14 +170,14 @@ void Cores::engine_inject(std::int32_t id, std::int64_t now) {
 }
 
 void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
-  Engine& engine = engines_[index(id)];
+  EngineRun& engine = engines_[index(id)];
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
   // Where the data are: a pull's are at the peer.
   const int rank = descriptor.bytes > 0 ? descriptor.src.rank : descriptor.rank;
-  const GpuLayout& layout = *fabric_.layout[index(descriptor.rank)];
   const std::int32_t request_id = allocate(false);
   Request& request = requests_[index(request_id)];
   request.intent = Intent::burst;
+  request.cu = 0;
   request.source = static_cast<std::int16_t>(rank);
   request.target = static_cast<std::int16_t>(descriptor.target);
   Detail& burst = add_detail(request);
@@ -213,44 +213,100 @@ void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64
   ++tally().counters.bursts;
   ++engine.in_flight;
   ++descriptor.unacknowledged;
-  ++descriptor.undelivered;
+  ++descriptor.packets;
   engine.offset += request.bytes;
+  if (engine.offset >= descriptor.bytes) burst.packets = descriptor.packets;
   const std::int64_t departure = serve(engine.server, request, now);
-  if (empty) {
-    push(departure, kMemory, request_id, 0, 0);  // nothing to read: see at_memory()
-    return;
-  }
   request.stage = Stage::in;
   request.follow({}, 0);
-  push(departure, kLegEnd, request_id, 0,
-       kFromEngines + 1 + static_cast<std::uint32_t>(id % std::max(1, layout.engines)));
+  push(departure, kLegEnd, request_id, 0, tag_of_burst(descriptor, id, rank));
+}
+
+// The stream on which an engine's reads come to the slices of a rank: one for each engine, in
+// numbers that are equal on ranks that behave alike.
+std::uint32_t Cores::tag_of_burst(const Descriptor& descriptor, std::int32_t id, int rank) const {
+  const auto from = [&](int other) {
+    return static_cast<std::uint32_t>((other - rank + program_.ranks) % program_.ranks);
+  };
+  const auto ranks = static_cast<std::uint32_t>(program_.ranks);
+  // Which engine of the rank it is, that of its pair: see engine_for().
+  const std::uint32_t peer =
+      descriptor.rank == rank ? from(descriptor.target) : ranks + from(descriptor.rank);
+  const auto engine = static_cast<std::uint32_t>(
+      engines_[index(id)].pipelined ? fabric_.layout[index(descriptor.rank)]->engines
+                                    : id - first_engine_[index(descriptor.rank)]);
+  return kFromEngines + engine * 2 * ranks + peer;
+}
+
+// A burst has read its source and goes to its destination.
+void Cores::turn_to_destination(Request& request) {
+  request.reads_source = false;
+  Detail& burst = detail(request);
+  std::swap(request.line, burst.destination);
+  std::swap(request.slice, burst.destination_slice);
+}
+
+// A burst covers several lines; one access to memory fetches those that miss.
+void Cores::look_up_burst(std::int32_t id, std::int64_t ready) {
+  Request& request = requests_[index(id)];
+  const int rank = request.place();
+  GpuState& gpu = this->gpu(rank);
+  std::int64_t missing = gpu.l2.exists() ? 0 : request.bytes;
+  const std::int64_t lines = (request.bytes + line_size_ - 1) / line_size_;
+  for (std::int32_t l = 0; l < lines && gpu.l2.exists(); ++l) {
+    const Tags::Outcome outcome = gpu.l2.access(request.line + l, !request.reads_source);
+    ++(outcome.hit ? tally().counters.l2_hits : tally().counters.l2_misses);
+    if (outcome.evicted_dirty) to_memory(make_write_back(rank, outcome.victim), ready);
+    if (!outcome.hit && request.reads_source) missing += line_size_;
+  }
+  if (missing == 0) {
+    answer_at(id, ready);
+    return;
+  }
+  request.carried = static_cast<std::int32_t>(missing);
+  to_memory(id, ready);
+}
+
+// A message without data has nothing to read or to write, but takes its place in the order. It is
+// at its port at once, behind all that comes there at the same time (its stream at the slices has
+// a higher tag).
+void Cores::pass_empty(Request& request, std::int64_t now) {
+  request.accepted = ++gpu(request.place()).accepted;
+  if (!request.reads_source) delivered(request, now);
 }
 
 // A packet of a message has reached the memory of its destination. Flags follow in the order of the
 // flow.
 void Cores::delivered(const Request& request, std::int64_t now) {
-  Descriptor& descriptor = descriptors_[index(detail(request).descriptor)];
-  --descriptor.undelivered;
-  if (!engines_[index(detail(request).engine)].pipelined) return;
-  std::deque<std::int32_t>& flow = flows_[flow_key(request.source, request.target)];
-  while (!flow.empty()) {
-    const Descriptor& first = descriptors_[index(flow.front())];
-    if (!first.injected || first.undelivered > 0) return;
+  const Detail& packet = detail(request);
+  if (!engines_[index(packet.engine)].pipelined) return;
+  const Descriptor& descriptor = descriptors_[index(packet.descriptor)];
+  Flow& flow = gpu(request.target).flows[flow_key(request.source, request.target)];
+  Flow::Message& message = flow.messages[descriptor.number];
+  if (packet.packets >= 0) {
+    message.packets = packet.packets;
+    message.semaphores = descriptor.semaphores;
+  }
+  ++message.came;
+  while (!flow.messages.empty() && flow.messages.begin()->first == flow.next) {
+    const Flow::Message& first = flow.messages.begin()->second;
+    if (first.came != first.packets) return;
     for (const program::SemaphoreId semaphore : first.semaphores) {
       const std::int32_t flag_id = make_flag(semaphore.rank, semaphore, request.spent);
       Request& flag = requests_[index(flag_id)];
       flag.spent.charge_until(Reason::nic, now + 1);
       flag.stage = Stage::in;
-      push(now + 1, kLegEnd, flag_id, 0, kFromEngines);
+      push(now + 1, kLegEnd, flag_id, 0, kFlagsOfNics);
     }
-    flow.pop_front();
+    flow.messages.erase(flow.messages.begin());
+    ++flow.next;
   }
 }
 
 void Cores::burst_done(std::int32_t request_id, std::int64_t now) {
   const Request& request = requests_[index(request_id)];
   const std::int32_t id = detail(request).engine;
-  Engine& engine = engines_[index(id)];
+  EngineRun& engine = engines_[index(id)];
   const std::int32_t descriptor_id = detail(request).descriptor;
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
   const Spent spent = request.spent;
@@ -261,7 +317,7 @@ void Cores::burst_done(std::int32_t request_id, std::int64_t now) {
     descriptor.spent = spent;
     if (descriptor.injected && descriptor.unacknowledged == 0) {
       descriptor.spent.charge(engine.reason, engine.end_latency);
-      push(now + engine.end_latency, kEngineDone, id, descriptor_id);
+      finish(id, descriptor_id, now + engine.end_latency);
     }
     if (engine.active &&
         engine.in_flight + 1 == engine.outstanding_limit) {  // it had stopped at the limit
@@ -278,15 +334,21 @@ void Cores::burst_done(std::int32_t request_id, std::int64_t now) {
   if (engine.in_flight > 0) return;
   engine.spent.charge(engine.reason, engine.end_latency);
   descriptor.spent = engine.spent;
-  push(now + engine.end_latency, kEngineDone, id, descriptor_id);
+  finish(id, descriptor_id, now + engine.end_latency);
 }
 
-// The transfer is complete. A copy engine's signal goes out and its next descriptor starts; flushes
-// learn of it.
+// The transfer is complete at `time`: the engine goes on, and flushes learn of it.
+void Cores::finish(std::int32_t id, std::int32_t descriptor_id, std::int64_t time) {
+  push(time, kEngineDone, id, descriptor_id);
+  const Descriptor& descriptor = descriptors_[index(descriptor_id)];
+  if (descriptor.workgroup >= 0) push(time, kPosted, descriptor.workgroup, keep(descriptor.spent));
+}
+
+// A copy engine's signal goes out and its next descriptor starts.
 void Cores::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
-  Engine& engine = engines_[index(id)];
+  EngineRun& engine = engines_[index(id)];
   const Descriptor descriptor = descriptors_[index(descriptor_id)];
-  const Spent spent = engine.pipelined ? descriptor.spent : engine.spent;
+  const Spent& spent = descriptor.spent;
   if (!engine.pipelined) {
     for (const program::SemaphoreId semaphore : descriptor.semaphores)
       flag_of_copy(descriptor, spent, semaphore, now);
@@ -295,7 +357,6 @@ void Cores::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_
     options_.trace->engine(descriptor.rank, engine.name, descriptor.bytes > 0 ? "copy" : "signal",
                            {descriptor.began}, {now});
   }
-  if (descriptor.workgroup >= 0) posted_done(descriptor, spent, now);
   descriptors_.give_back(descriptor_id);
   if (!engine.pipelined) {
     engine.queue.pop_front();
@@ -308,8 +369,8 @@ void Cores::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_
   if (descriptor.queue >= 0) queue_copied(descriptor.queue, spent, now);
 }
 
-void Cores::posted_done(const Descriptor& descriptor, const Spent& spent, std::int64_t now) {
-  Workgroup& group = groups_[index(descriptor.workgroup)];
+void Cores::posted_done(std::int32_t id, const Spent& spent, std::int64_t now) {
+  Workgroup& group = groups_[index(id)];
   if (++group.posted_done < group.posted || group.flushing < 0) return;
   const std::int64_t latency =
       std::max<std::int64_t>(1, machine_.model(group.rank).proxy_return_latency.fs);
@@ -325,6 +386,7 @@ std::int32_t Cores::make_flag(int source, program::SemaphoreId semaphore, const 
   const std::int32_t id = allocate(false);
   Request& flag = requests_[index(id)];
   flag.intent = Intent::flag;
+  flag.cu = 0;
   flag.source = static_cast<std::int16_t>(source);
   flag.target = static_cast<std::int16_t>(semaphore.rank);
   flag.line = flag_line(semaphore.index);
@@ -344,7 +406,7 @@ void Cores::flag_of_copy(const Descriptor& descriptor, const Spent& spent,
   Request& request = requests_[index(request_id)];
   if (request.target == rank) {
     request.stage = Stage::in;
-    push(now, kLegEnd, request_id, 0, kFromEngines);
+    push(now, kLegEnd, request_id, 0, kFlagsOfCopies);
     return;
   }
   const Fabric::Paths paths = fabric_.paths(rank, request.target);

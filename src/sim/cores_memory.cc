@@ -57,7 +57,7 @@ std::int64_t Cores::flag_time(int rank) const {
 // A slice takes a request. When its look-up is done.
 std::int64_t Cores::accept(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
-  const int rank = request.reads_source ? request.source : request.target;
+  const int rank = request.place();
   const GpuLayout& layout = *fabric_.layout[index(rank)];
   const std::int32_t number = fabric_.gpu_base[index(rank)] + layout.slice + request.slice;
   std::int64_t departure;
@@ -123,7 +123,7 @@ std::int32_t Cores::make_write_back(int rank, std::int32_t line) {
 // The memory-side cache of the channel where there is one, then the channel itself. When the data
 // are there, or taken.
 std::int64_t Cores::through_memory(Request& request, std::int64_t now) {
-  const int rank = request.reads_source ? request.source : request.target;
+  const int rank = request.place();
   const GpuLayout& layout = *fabric_.layout[index(rank)];
   GpuState& gpu = this->gpu(rank);
   const std::int32_t channel = channel_of(rank, request.line);

@@ -8,8 +8,13 @@
 namespace hemiola::sim {
 std::string Line::refuses(const machine::Machine& machine, const program::Program& program,
                           const Options& options) {
-  if (options.trace != nullptr) return "traces";
-  if (!program.groups.empty()) return "multicast";
+  const bool watched = options.record != nullptr || options.replay != nullptr;
+  if (options.trace != nullptr && watched) return "traces";
+  if (multicasts(program)) {
+    const auto forwards = [](const machine::GpuModel& model) { return model.forwards; };
+    if (watched || std::any_of(machine.models.begin(), machine.models.end(), forwards))
+      return "multicast";
+  }
   for (const program::RankCode& code : program.codes) {
     for (const program::Stream& stream : code.streams) {
       for (const program::StreamItem& item : stream)
@@ -18,7 +23,7 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
   }
   for (const program::Body& body : program.bodies) {
     for (const program::Op& op : body.ops)
-      if (op.channel == program::Channel::port) return "port channels";
+      if (op.channel == program::Channel::port && watched) return "port channels";
   }
   for (const machine::Node& node : machine.nodes) {
     if (node.switch_model.queue > 0) return "finite queues";
@@ -27,8 +32,8 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
     if (c.credits > 0) return "credits";
     if (c.arbitration != machine::Arbitration::fifo) return "arbitration";
   }
+  if (watched && crosses_network(machine, program)) return "NICs";
   for (int rank = 0; rank < program.ranks; ++rank) {
-    if (machine.reach(0, rank) == machine::Reach::network) return "NICs";
     const machine::GpuModel& model = machine.model(rank);
     if (model.noc_arbitration != machine::Arbitration::fifo) return "arbitration";
     if (model.noc_kind == machine::NocKind::mesh) return "networks on chip that are meshes";
@@ -44,6 +49,7 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
 Line::Line(const machine::Machine& machine, const program::Program& program, const Options& options)
     : Cores(machine, program, options),
       stage_of_(index(program.ranks), -1),
+      stage_of_engine_(engines_.size(), -1),
       links_(machine.links.size()) {
   for (int rank = 0; rank < fold_.period; ++rank) {
     if (!is_simulated(rank)) continue;
@@ -52,6 +58,8 @@ Line::Line(const machine::Machine& machine, const program::Program& program, con
   }
   stages_.resize(simulated_.size());
   make_tables();
+  make_engine_stages();
+  make_groups_of_switches();
   choose_rounds();
   if (options.record != nullptr) start_recording();
   if (options.replay != nullptr) start_replay();
@@ -113,10 +121,7 @@ void Line::add_ways(std::int32_t route) {
       return options_.replay == nullptr ? home(rank) : rank;
     };
     ways_.reserve(index(r));
-    Way& way = ways_[index(r)];
-    way.hops = std::make_unique<LinkHop[]>(index(path.forward.count + path.reverse.count));
-    way.forward = make_leg(path.forward, way.hops.get());
-    way.back = make_leg(path.reverse, way.hops.get() + path.forward.count);
+    Way& way = ways_[index(r)] = make_way(path.forward, path.reverse);
     way.forward.out_port = way.back.in_port = static_cast<std::int16_t>(path.source_port);
     way.forward.in_port = way.back.out_port = static_cast<std::int16_t>(path.destination_port);
     way.back.to = end(machine_.links[index(path.links.front())].from);
@@ -125,16 +130,23 @@ void Line::add_ways(std::int32_t route) {
   }
 }
 
-Line::WayLeg Line::make_leg(const Leg& leg, LinkHop* hops) const {
-  for (std::int32_t h = 0; h < leg.count; ++h) {
-    const Hop& hop = leg.hops[h];
-    hops[h] = {.link = hop.server - fabric_.link_base,
-               .tag = hop.tag,
-               .reason = hop.node_reason,
-               .latency = hop.latency,
-               .node_latency = hop.node_latency};
+Line::Way Line::make_way(const Leg& forward, const Leg& back) const {
+  Way way;
+  way.hops = std::make_unique<LinkHop[]>(index(forward.count + back.count));
+  LinkHop* hops = way.hops.get();
+  for (auto [leg, made] : {std::pair(&forward, &way.forward), std::pair(&back, &way.back)}) {
+    made->hops = hops;
+    made->count = static_cast<std::int16_t>(leg->count);
+    for (std::int32_t h = 0; h < leg->count; ++h) {
+      const Hop& hop = leg->hops[h];
+      *hops++ = {.link = hop.server - fabric_.link_base,
+                 .tag = hop.tag,
+                 .reason = hop.node_reason,
+                 .latency = hop.latency,
+                 .node_latency = hop.node_latency};
+    }
   }
-  return {.hops = hops, .count = static_cast<std::int16_t>(leg.count)};
+  return way;
 }
 
 // What links carried, for the result.
@@ -146,6 +158,7 @@ void Line::count_links() {
     for (std::size_t s = 0; s < link.requests.size(); ++s) {
       const std::int64_t count = link.requests[s];
       const auto payload = static_cast<std::int64_t>(s << sector_shift_);
+      if (count == 0) continue;
       server.requests += static_cast<std::int32_t>(count);
       server.payload += count * payload;
       server.wire +=
@@ -160,13 +173,23 @@ void Line::count_links() {
 // the round, all that arrives in its window is there if o_v <= o_u + L; if v comes before u, W <= L
 // + o_u - o_v.
 void Line::choose_rounds() {
+  // Engines are between CUs and slices: what they send is there at once.
+  const EngineLatencies engines = engine_latencies();
+  engine_offset_ = 0;
+  for (int rank = 0; rank < fold_.period; ++rank)
+    engine_offset_ = std::max(engine_offset_, machine_.model(rank).noc_latency.fs);
+  engine_offset_ = std::clamp<std::int64_t>(engine_offset_, 1, engines.from_host);
+  const auto after_cus = [&](const machine::GpuModel& model) {
+    return has_engines() ? std::min(model.noc_latency.fs, engine_offset_) : model.noc_latency.fs;
+  };
   std::int64_t out = INT64_MAX;  // from a CU, at 0, to a link
   for (int rank = 0; rank < fold_.period; ++rank) {
     const machine::GpuModel& model = machine_.model(rank);
-    out = std::min(out, model.noc_latency.fs + 1 + model.noc_io_latency.fs);
+    out = std::min(out, after_cus(model) + 1 + model.noc_io_latency.fs);
   }
   const Arrivals links = order_links(out);
   std::int64_t most = links.window;
+  if (has_engines()) most = std::min(most, engines.to_host + engine_offset_);
   for (int rank = 0; rank < fold_.period; ++rank) {
     const machine::GpuModel& model = machine_.model(rank);
     const std::int64_t noc = model.noc_latency.fs, l2 = model.l2_latency.fs;
@@ -174,7 +197,7 @@ void Line::choose_rounds() {
         model.msc_size.count > 0 ? model.msc_latency.fs : model.hbm_latency.fs;
     // From ports of others by links.
     const std::int64_t arrive = links.at_gpu + 1 + model.noc_io_latency.fs;
-    const std::int64_t slices = noc, memory = slices + l2, io_out = noc;
+    const std::int64_t slices = after_cus(model), memory = slices + l2, io_out = slices;
     const std::int64_t cu_in =
         std::min(memory, (arrive - 1) / 2);  // between what fills and empties it
     // Back to the CUs: loads by cu_in, acknowledgements from slices.
@@ -182,6 +205,8 @@ void Line::choose_rounds() {
     // A fill meets the requests that wait for it.
     most = std::min(most, memory + 1 + fill - slices);
     most = std::min({most, arrive - slices, arrive + noc, arrive - cu_in});
+    if (has_engines()) most = std::min(most, arrive + noc - engine_offset_);
+    if (copies_) most = std::min(most, slices + 1 + l2 - engine_offset_);  // inside the GPU
     if (stage_of_[index(rank)] < 0) continue;
     Gpu& gpu = stage(rank);
     gpu.done.set(0, 0);
@@ -202,6 +227,7 @@ void Line::choose_rounds() {
     merge.set(shift_, merge.begin_of(0));
     latest_offset_ = std::max(latest_offset_, merge.begin_of(0));
   }
+  place_switches();
   last_round_ = (-latest_offset_ >> shift_) - 1;
 }
 
@@ -254,9 +280,10 @@ Line::Arrivals Line::order_links(std::int64_t out) {
   const auto reach = [&](std::int32_t l) {
     const machine::Link& link = machine_.links[index(l)];
     const machine::Node& to = machine_.nodes[index(link.to)];
-    const bool passes = to.kind != machine::NodeKind::xpu && to.kind != machine::NodeKind::nic;
-    return offset[index(l)] + 1 + machine_.class_of(l).latency.fs +
-           (passes ? to.switch_model.latency.fs : 0);
+    const std::int64_t node = to.kind == machine::NodeKind::xpu   ? 0
+                              : to.kind == machine::NodeKind::nic ? to.nic_model.latency.fs
+                                                                  : to.switch_model.latency.fs;
+    return offset[index(l)] + 1 + machine_.class_of(l).latency.fs + node;
   };
   for (std::size_t l = 0; l < machine_.links.size(); ++l)
     end[l] = reach(static_cast<std::int32_t>(l));
@@ -296,7 +323,10 @@ int Line::rank_of(EventKind kind, std::int32_t a) const {
     case kDispatch:
       return kernels_[index(a)].rank;
     case kComputed:
+    case kPosted:
       return groups_[index(a)].rank;
+    case kProxy:
+      return descriptors_[index(a)].rank;
     case kRetry:
     case kComplete:
       return requests_[index(a)].source;
@@ -307,16 +337,20 @@ int Line::rank_of(EventKind kind, std::int32_t a) const {
 
 void Line::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b,
                 std::uint32_t tag) {
+  if (kind == kLegEnd) {
+    to_slices(a, time, tag);
+    return;
+  }
   if (is_progress(kind, b)) ++tally().active;
+  if (kind == kEngine || kind == kEngineDone) {
+    push_engine(a, {time, next_sequence_++, tag, kind, a, b});
+    return;
+  }
   Gpu& gpu = stage(rank_of(kind, a));
+  if (kind == kPosted && gpu.done.is_over(time)) Calendar::late();
   std::vector<CoreEvent>& events = gpu.events;
   events.push_back({time, gpu.next_sequence++, tag, kind, a, b});
   std::push_heap(events.begin(), events.end(), Later{});
-}
-
-void Line::leave(std::int32_t, std::int64_t) {
-  throw Failure("internal error: an engine of the GPU sends in the line engine", {}, {},
-                ExitCode::internal);
 }
 
 }  // namespace hemiola::sim

@@ -54,6 +54,7 @@ class Line : public Cores {
   };
   /// Sizes of requests in sectors, from 0 (no payload) to a line.
   static constexpr std::size_t kMostSectors = 8;
+  static constexpr std::uint8_t kLarge = kMostSectors + 1;   ///< a burst: any number of bytes
   using Costs = std::array<std::int64_t, kMostSectors + 1>;  ///< fs, by sectors
   /// A link, as far as requests at it need it.
   struct alignas(64) LinkState {
@@ -93,11 +94,23 @@ class Line : public Cores {
     const LinkHop* hops = nullptr;
     std::int16_t count = 0;                  ///< of them
     std::int16_t out_port = 0, in_port = 0;  ///< of the GPU it leaves, and of the other one
-    std::int32_t to = 0;                     ///< what stands for the GPU at its end
+    std::int32_t to = 0;  ///< what stands for the GPU at its end; below 0: at_switch_of()
   };
   struct Way {
     WayLeg forward, back;
     std::unique_ptr<LinkHop[]> hops;  ///< of both
+  };
+  /// What slices, or those who answer for them, send to the same slices in the round at hand.
+  struct Own {
+    Arrival arrival;
+    std::uint32_t order = 0;  ///< among equal ones
+  };
+  struct OwnLater {
+    bool operator()(const Own& x, const Own& y) const {
+      if (x.arrival.time != y.arrival.time) return x.arrival.time > y.arrival.time;
+      if (x.arrival.tag != y.arrival.tag) return x.arrival.tag > y.arrival.tag;
+      return y.order - x.order > INT32_MAX;  // it wraps round
+    }
   };
   /// The stages of a GPU, in the order in which a round visits them; servers and what they cost.
   struct Gpu {
@@ -110,6 +123,9 @@ class Line : public Cores {
     std::vector<CoreEvent> events;  ///< heap
     std::uint64_t next_sequence = 0;
     int worker = 0;
+    std::vector<Own> own;         ///< heap, of its slices
+    std::uint32_t own_flags = 0;  ///< that have been there
+    bool slices_run = false;      ///< their round is at hand
     LineMap<Fill> fills;
     std::vector<std::pair<std::int64_t, std::int32_t>> filled;  ///< times and lines of fills
     std::vector<std::int64_t> cu_out_free, cu_in_free, slice_free, io_out_free, io_in_free;
@@ -162,6 +178,64 @@ class Line : public Cores {
   Worker& mine() { return workers_[index(this_worker)]; }
   int rank_of(EventKind kind, std::int32_t a) const;
 
+  // --- line_engines.cc: copy engines and NICs
+  struct EngineLatencies {
+    std::int64_t from_host, to_host;  ///< fs
+  };
+  bool has_engines() const { return copies_ || nics_; }
+  static bool crosses_network(const machine::Machine& machine, const program::Program& program);
+  void make_engine_stages();
+  EngineLatencies engine_latencies() const;
+  void push_engine(std::int32_t engine, const CoreEvent& event);
+  void run_engines(std::vector<CoreEvent>& events, std::int64_t end);
+  void to_slices(std::int32_t id, std::int64_t time, std::uint32_t tag);
+  Arrival next_at_slices(Gpu& gpu, const std::vector<Arrival>& taken, std::size_t& next);
+  void set_size(Request& request) const;
+  void burst_at_slice(int rank, std::int32_t id, std::int64_t now);
+  void answer_engine(int rank, std::int32_t id, std::int64_t now);
+  void burst_comes_home(std::int32_t id, std::int64_t time, std::uint32_t tag,
+                        std::uint64_t sequence);
+  std::int64_t large_io_time(int rank, const Request& request) const;
+  std::int64_t large_link_time(std::int32_t link, const Request& request);
+  std::int64_t packet_of(const Request& request) const;
+
+  // --- line_multicast.cc: multicast groups
+  /// What a switch makes of a request that comes over one of its links.
+  struct Replica {
+    std::int32_t member;
+    machine::LinkId down;
+    std::int32_t way;  ///< in replica_ways_
+  };
+  struct Replication {
+    Way way;
+    std::vector<Replica> replicas;
+  };
+  struct Switch {
+    Calendar answers;  ///< of members
+    machine::NodeId node = 0;
+  };
+  static std::uint64_t replication_key(std::int32_t group, int rank) {
+    return static_cast<std::uint64_t>(group) << 32 | static_cast<std::uint32_t>(rank);
+  }
+  /// WayLeg::to of a leg that ends at a switch, and the number of its stage.
+  static std::int32_t at_switch_of(std::int32_t stage) { return -1 - stage; }
+  static std::int32_t switch_of(std::int32_t to) { return -1 - to; }
+  static bool multicasts(const program::Program& program);
+  void make_groups_of_switches();
+  void add_replication(const Plane& plane, int rank, const std::vector<int>& members,
+                       std::int32_t stage);
+  void place_switches();
+  void prepare_multicast(Request& request) const;
+  const WayLeg& leg_of_group(const Request& request) const;
+  void at_switch(std::int32_t id, const WayLeg& leg, std::int64_t now);
+  void run_switch(Switch& at, std::int64_t round);
+
+  // --- line_trace.cc
+  void show(const Request& request, Reason reason, std::int64_t arrival,
+            std::int64_t departure) const;
+  void show_link(const Request& request, std::int32_t link, std::int64_t service,
+                 std::int64_t arrival, std::int64_t departure) const;
+
   // --- line_stages.cc
   void prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const;
   void sort_with_answers(std::vector<Arrival>& arrivals, std::int64_t begin, std::uint32_t first,
@@ -178,12 +252,14 @@ class Line : public Cores {
   void walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
   std::int64_t pass_link(Request& request, const LinkHop& hop, std::int64_t now);
   const WayLeg& leg_of(const Request& request) {
+    if (request.group) [[unlikely]]
+      return leg_of_group(request);
     if (request.route >= ways_made_.load(std::memory_order_acquire)) add_ways(request.route);
     const Way& way = ways_[index(request.route)];
     return request.stage == Stage::back_out ? way.back : way.forward;
   }
   void add_ways(std::int32_t route);
-  WayLeg make_leg(const Leg& leg, LinkHop* hops) const;
+  Way make_way(const Leg& forward, const Leg& back) const;
   void arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
 
   // --- line_record.cc
@@ -259,6 +335,17 @@ class Line : public Cores {
   std::vector<int> simulated_;          ///< ranks, of one period, that are not others of a replay
   std::vector<Gpu> stages_;             ///< of those
   std::vector<std::int32_t> stage_of_;  ///< by rank
+  // Of programs that use copy engines or NICs.
+  bool copies_ = false, nics_ = false;
+  std::vector<std::vector<CoreEvent>> engine_stages_;  ///< heaps: of each rank's, of each NIC
+  std::vector<std::int32_t> stage_of_engine_;          ///< by engine
+  std::int64_t engine_offset_ = 0;                     ///< fs, of these stages
+  std::int64_t engines_from_ = INT64_MIN;              ///< fs: end of their last round
+  // Of programs with multicast groups.
+  std::vector<Replication> replications_;
+  std::unordered_map<std::uint64_t, std::int32_t> first_replication_;  ///< by group and rank
+  std::vector<Way> replica_ways_;
+  std::vector<Switch> switches_;
   /// Links at which several streams meet, by worker and level; both begin at multiples of 64.
   std::vector<Calendar> merges_;
   std::vector<std::uint64_t> busy_merges_;    ///< a bit for each: something is to come there
@@ -266,8 +353,9 @@ class Line : public Cores {
   std::vector<Worker> workers_;
   std::unique_ptr<Crew> crew_;  ///< of one worker: none
   std::uint64_t phase_ = 1;
-  std::int64_t hops_before_ = 0;  ///< when the last round began
-  bool few_ = true;               ///< it visited few servers
+  std::int64_t hops_before_ = 0;     ///< when the last round began
+  bool few_ = true;                  ///< it visited few servers
+  std::uint64_t next_sequence_ = 0;  ///< of engines' events: one worker has all
   std::vector<LinkState> links_;
   std::vector<Costs> link_costs_;  ///< by link class
   Growing<Way> ways_;              ///< by Request::route

@@ -26,6 +26,15 @@ bool earlier(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>(a - b) < 0;
 }
 
+bool is_of_engine(const Request& request) {
+  return request.intent == Intent::burst || (request.intent == Intent::flag && request.wave < 0);
+}
+
+/// A flag that a copy engine sends to another rank: it is at the ports before answers are.
+bool sent_by_copy(const Request& request) {
+  return request.stage == Stage::out && request.intent == Intent::flag;
+}
+
 /// Payload of the present leg, in sectors.
 std::uint8_t carried(const Request& request) {
   const bool back = request.stage == Stage::back_out;
@@ -84,12 +93,15 @@ void Line::depart(std::int32_t id, std::int64_t departure) {
   request.local = request.target == request.source;
   request.takes = request.packet || request.intent == Intent::flag ||
                   request.intent == Intent::poll || request.detail >= 0;
+  if (request.detail >= 0 && request.is_multicast()) [[unlikely]]
+    prepare_multicast(request);
   ++tally().counters.hops;
   const std::int64_t out =
       serve_at(gpu.cu_out_free[index(request.cu)], gpu.cu_out_costs[carried(request)], departure);
   const std::uint32_t tag = kFromCu + static_cast<std::uint32_t>(request.cu);
   const std::int64_t time = out + (request.local ? gpu.way(request.cu, request.slice) : gpu.noc);
   request.spent.charge(Reason::noc, time - departure);
+  if (options_.trace != nullptr) show(request, Reason::noc, departure, out);
   (request.local ? gpu.slices : gpu.io_out).push({time, tag, id});
 }
 
@@ -100,18 +112,24 @@ void Line::run_slices(int rank, std::int64_t round) {
   std::vector<Arrival>& taken = mine().taken;
   if (!gpu.slices.take(round, taken)) return;
   const std::int64_t begin = gpu.slices.begin_of(round);
-  sort_arrivals(taken, mine().scratch, begin, shift_, kByTag);
+  sort_with_answers(taken, begin, kLocalBursts, kLocalBursts + 1);
   forget_fills(gpu, begin);
   GpuState& state = gpus_[index(rank)];
-  for (std::size_t i = 0; i < taken.size(); ++i) {
+  gpu.slices_run = true;
+  for (std::size_t i = 0; i < taken.size() || !gpu.own.empty();) {
     prefetch(taken, i + kAhead);
     if (i + kAhead / 2 < taken.size()) {
       const Request& next = requests_[index(taken[i + kAhead / 2].id)];
       state.l2.prefetch(next.line);
       gpu.fills.prefetch(next.line);
     }
-    const auto& [now, tag, id] = taken[i];
+    const auto [now, tag, id] = gpu.own.empty() ? taken[i++] : next_at_slices(gpu, taken, i);
     Request& request = requests_[index(id)];
+    if (request.size == kLarge) [[unlikely]] {
+      burst_at_slice(rank, id, now);
+      continue;
+    }
+    ++tally().counters.hops;
     const bool operand = request.intent == Intent::posted_load && request.local;
     const std::int64_t service = request.intent == Intent::flag ? gpu.flag_cost
                                  : operand                      ? gpu.operand[request.size]
@@ -120,6 +138,8 @@ void Line::run_slices(int rank, std::int64_t round) {
         serve_at(gpu.slice_free[index(request.slice)], service, now) + gpu.l2;
     request.spent.charge(Reason::l2, ready - now);
     request.accepted = ++state.accepted;
+    if (options_.trace != nullptr && !operand && request.intent != Intent::flag)
+      show(request, Reason::l2, now, ready - gpu.l2);
     if (request.takes) {
       take_effect(id, now, ready);
     } else if (!request.local && request.intent == Intent::store) {
@@ -127,15 +147,15 @@ void Line::run_slices(int rank, std::int64_t round) {
     }
     look_up(rank, id, now, ready);
   }
-  tally().counters.hops += std::ssize(taken);
+  gpu.slices_run = false;
 }
 
 void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t ready) {
   Request& request = requests_[index(id)];
   Gpu& gpu = stage(rank);
   GpuState& state = gpus_[index(rank)];
-  const bool writes = request.intent == Intent::store || request.intent == Intent::flag ||
-                      request.intent == Intent::state_store;
+  const bool writes = request.intent == Intent::store || request.intent == Intent::member_store ||
+                      request.intent == Intent::flag || request.intent == Intent::state_store;
   if (!state.l2.exists() || request.uncached) {
     gpu.memory.push({ready, 0, id});
     return;
@@ -226,6 +246,10 @@ void Line::run_memory(int rank, std::int64_t round) {
 // Data or an acknowledgement goes back.
 void Line::answer(int rank, std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
+  if (request.takes && is_of_engine(request)) [[unlikely]] {
+    answer_engine(rank, id, now);
+    return;
+  }
   Gpu& gpu = stage(rank);
   request.stage = Stage::back_out;
   if (!request.local) {
@@ -242,13 +266,13 @@ void Line::answer(int rank, std::int32_t id, std::int64_t now) {
 void Line::answer_at(std::int32_t id, std::int64_t time) {
   Request& request = requests_[index(id)];
   request.local = request.target == request.source;
-  answer(home(request.target), id, time);
+  answer(home(request.place()), id, time);
 }
 
 void Line::to_memory(std::int32_t id, std::int64_t time) {
   Request& request = requests_[index(id)];
   request.local = request.target == request.source;
-  stages_[index(home(request.target))].memory.push({time, 0, id});
+  stage(home(request.place())).memory.push({time, 0, id});
 }
 
 // --- Merges on chip.
@@ -266,6 +290,7 @@ void Line::run_cu_in(int rank, std::int64_t round) {
     const std::int64_t time =
         serve_at(gpu.cu_in_free[index(request.cu)], gpu.cu_in_costs[request.size], now) + way;
     request.spent.charge(Reason::noc, time - now);
+    if (options_.trace != nullptr) show(request, Reason::noc, now, time - way);
     gpu.done.push({time, gpu.home_cu_in + static_cast<std::uint32_t>(request.cu), id});
   }
   tally().counters.hops += std::ssize(taken);
@@ -282,10 +307,12 @@ void Line::run_io_out(int rank, std::int64_t round) {
     const auto& [now, tag, id] = taken[i];
     Request& request = requests_[index(id)];
     const WayLeg& leg = leg_of(request);
+    const std::size_t size = carried(request);
+    const std::int64_t service = size == kLarge ? large_io_time(rank, request) : gpu.io[size];
     const std::int64_t time =
-        serve_at(gpu.io_out_free[index(leg.out_port)], gpu.io[carried(request)], now) +
-        gpu.io_latency;
+        serve_at(gpu.io_out_free[index(leg.out_port)], service, now) + gpu.io_latency;
     request.spent.charge(Reason::io, time - now);
+    if (options_.trace != nullptr) show(request, Reason::io, now, time - gpu.io_latency);
     request.link = 0;
     if (request.stage == Stage::out && is_watched(request.source)) number_request(id);
     walk(id, request, leg, time);
@@ -298,7 +325,10 @@ void Line::sort_with_answers(std::vector<Arrival>& arrivals, std::int64_t begin,
   sort_arrivals(arrivals, mine().scratch, begin, shift_, [&](const Arrival& a, const Arrival& b) {
     if (a.time != b.time) return a.time < b.time;
     if (a.tag != b.tag || a.tag < first || a.tag >= last) return a.tag < b.tag;
-    return earlier(requests_[index(a.id)].accepted, requests_[index(b.id)].accepted);
+    const Request& x = requests_[index(a.id)];
+    const Request& y = requests_[index(b.id)];
+    if (sent_by_copy(x) || sent_by_copy(y)) return sent_by_copy(x) && !sent_by_copy(y);
+    return earlier(x.accepted, y.accepted);
   });
 }
 
@@ -322,8 +352,11 @@ std::int64_t Line::pass_link(Request& request, const LinkHop& hop, std::int64_t 
   LinkState& link = links_[index(hop.link)];
   const std::size_t size = carried(request);
   link.max_wait = std::max(link.max_wait, link.free - now);
-  const std::int64_t time = serve_at(link.free, (*link.costs)[size], now) + hop.latency;
-  ++link.requests[size];
+  const bool large = size == kLarge;
+  const std::int64_t service = large ? large_link_time(hop.link, request) : (*link.costs)[size];
+  const std::int64_t time = serve_at(link.free, service, now) + hop.latency;
+  if (options_.trace != nullptr) show_link(request, hop.link, service, now, time - hop.latency);
+  if (!large) ++link.requests[size];
   ++tally().counters.hops;
   ++request.link;
   request.spent.charge(Reason::link, time - now);
@@ -342,6 +375,10 @@ void Line::walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64
       return;
     }
     now = pass_link(request, hop, now);
+  }
+  if (leg.to < 0) {
+    at_switch(id, leg, now);
+    return;
   }
   if (options_.replay != nullptr) {
     come_in(id, request, leg, now);
@@ -370,9 +407,11 @@ void Line::arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int
   Gpu& gpu = stage(leg.to);
   ++tally().counters.hops;
   const std::size_t size = carried(request);
+  const std::int64_t service = size == kLarge ? large_io_time(leg.to, request) : gpu.io[size];
   const std::int64_t time =
-      serve_at(gpu.io_in_free[index(leg.in_port)], gpu.io[size], now) + gpu.io_latency;
+      serve_at(gpu.io_in_free[index(leg.in_port)], service, now) + gpu.io_latency;
   request.spent.charge(Reason::io, time - now);
+  if (options_.trace != nullptr) show(request, Reason::io, now, time - gpu.io_latency);
   const auto port = static_cast<std::uint32_t>(leg.in_port);
   if (request.stage == Stage::out) {
     push_far(gpu, gpu.slices, {time, kFromPort + port, id});
@@ -380,7 +419,11 @@ void Line::arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int
     push_far(gpu, gpu.cu_in, {time, kFromPort + port, id});
   } else {  // an acknowledgement takes no bandwidth on chip
     request.spent.charge(Reason::noc, gpu.noc);
-    push_far(gpu, gpu.done, {time + gpu.noc, gpu.home_port + port, id});
+    if (request.takes && request.intent == Intent::burst) {
+      burst_comes_home(id, time + gpu.noc, gpu.home_port + port, next_sequence_++);
+    } else {
+      push_far(gpu, gpu.done, {time + gpu.noc, gpu.home_port + port, id});
+    }
   }
 }
 

@@ -4,37 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <ostream>
-
-#include "sim/compare_results.h"
-#include "sim/random_cases.h"
+#include "sim/line_compare.h"
 
 namespace hemiola::sim {
 namespace {
 
 using namespace test;
-
-std::string compare(const machine::Machine& machine, const program::Program& program,
-                    Options options) {
-  options.engine = Engine::reference;
-  options.fold = false;
-  const Result a = simulate(machine, program, options);
-  options.engine = Engine::line;
-  std::string difference = differs(a, simulate(machine, program, options));
-  options.fold = true;
-  const Result folded = simulate(machine, program, options);
-  if (difference.empty() && folded.simulated_ranks < program.ranks) difference = differs(a, folded);
-  return difference;
-}
-
-/// Inside a property.
-void expect_equal(const machine::Machine& machine, const program::Program& program,
-                  const Options& options) {
-  const std::string difference = compare(machine, program, options);
-  if (!difference.empty())
-    RC_FAIL(machine.name + " " + program.name + " " + std::to_string(program.size.count) + ": " +
-            difference);
-}
 
 TEST(Line, gives_the_reference_result_on_1000_random_programs_and_machines) {
   int taken = 0;
@@ -93,39 +68,10 @@ TEST(Line, gives_the_reference_result_however_wavefronts_wait) {
   EXPECT_GT(switches, 100);
 }
 
-/// Programs on machines as they are shipped: caches, many CUs, switches, links that GPUs share.
-struct Shipped {
-  const char* program;
-  const char* machine;
-  int ranks;
-  std::vector<std::pair<std::string, std::string>> parameters;
-  Bytes size;
-  int iterations;
-};
-
-void PrintTo(const Shipped& shipped, std::ostream* out) {
-  *out << shipped.program << " on " << shipped.machine;
-}
-
 class LineShipped : public ::testing::TestWithParam<Shipped> {};
 
 TEST_P(LineShipped, gives_the_reference_result) {
-  const Shipped& shipped = GetParam();
-  machine::Machine machine = machine::load(shipped.machine);
-  std::vector<int> first;
-  for (int rank = 0; rank < shipped.ranks; ++rank) first.push_back(rank);
-  machine.place(first);
-  const program::Program program = program::bind(
-      program::load(
-          shipped.program,
-          {.ranks = shipped.ranks, .parameters = shipped.parameters, .machine = &machine}),
-      &machine, {.size = shipped.size});
-  Options options;
-  options.launch = shipped.iterations > 0 ? Launch::graph : Launch::stream;
-  options.warmup = shipped.iterations > 0 ? 1 : 0;
-  options.iterations = shipped.iterations;
-  EXPECT_EQ(Line::refuses(machine, program, options), "");
-  EXPECT_EQ(compare(machine, program, options), "");
+  expect_equal(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -16,7 +16,8 @@ constexpr std::int64_t kFewHops = 2000;
 
 // A worker has ranks that follow each other, and the links into them; all others are dealt out.
 void Line::divide(const std::vector<std::vector<std::int32_t>>& levels) {
-  const bool alone = options_.record != nullptr || options_.replay != nullptr;
+  const bool alone = options_.record != nullptr || options_.replay != nullptr ||
+                     options_.trace != nullptr || has_engines() || !switches_.empty();
   const std::size_t count =
       alone ? 1 : std::clamp<std::size_t>(index(options_.threads), 1, simulated_.size());
   workers_.resize(count);
@@ -112,21 +113,31 @@ void Line::note_next(Worker& worker) {
 std::int64_t Line::next_round() {
   by_all([this](Worker& worker) { note_next(worker); });
   std::int64_t next = round_of_rows();
+  for (const Switch& at : switches_) next = std::min(next, at.answers.next());
+  for (const std::vector<CoreEvent>& events : engine_stages_)
+    if (!events.empty()) next = std::min(next, (events.front().time - engine_offset_) >> shift_);
   for (const Worker& worker : workers_) next = std::min(next, worker.next);
   return next;
 }
 
 void Line::do_round(std::int64_t round) {
   last_round_ = round;
+  if (has_engines()) {  // which send to slices of any rank
+    for (const int rank : simulated_) run_cores(rank, round);
+    const std::int64_t end = ((round + 1) << shift_) + engine_offset_;
+    for (std::vector<CoreEvent>& events : engine_stages_) run_engines(events, end);
+    engines_from_ = end;
+  }
   by_all([this, round](Worker& worker) {
     for (const int rank : worker.ranks) {
-      run_cores(rank, round);
+      if (!has_engines()) run_cores(rank, round);
       run_slices(rank, round);
       run_memory(rank, round);
       run_cu_in(rank, round);
       run_io_out(rank, round);
     }
   });
+  for (Switch& at : switches_) run_switch(at, round);
   if (options_.replay != nullptr) put_in(round);
   for (std::size_t level = 0; level < workers_.front().words.size(); ++level) {
     by_all([this, level, round](Worker& worker) { run_links(worker, level, round); });

@@ -117,6 +117,79 @@ inline machine::Machine any_graph() {
   return machine;
 }
 
+/// Costs of copy engines, proxies and NICs.
+inline Settings any_engine_costs() {
+  const std::vector<std::string> times = {"1 fs", "1 ns", "37 ns", "411 ns"};
+  const std::vector<std::string> rates = {"inf", "7 GB/s", "50 GB/s"};
+  return {{"gpu.dma.engines", one_of<std::string>({"1", "2", "3"})},
+          {"gpu.dma.rate", one_of(rates)},
+          {"gpu.dma.burst", one_of<std::string>({"128 B", "512 B", "4 KiB"})},
+          {"gpu.dma.outstanding", one_of<std::string>({"0", "1", "3"})},
+          {"gpu.dma.control_latency", one_of<std::string>({"1 fs", "90 ns"})},
+          {"gpu.dma.schedule_latency", one_of<std::string>({"1 fs", "60 ns"})},
+          {"gpu.dma.sync_latency", one_of(times)},
+          {"gpu.proxy.fifo_latency", one_of(times)},
+          {"gpu.proxy.request_time", one_of(times)},
+          {"gpu.proxy.network_time", one_of(times)},
+          {"gpu.proxy.return_latency", one_of(times)}};
+}
+
+/// Hosts of GPUs at a switch, with NICs of their own or shared ones, at one or two switches of a
+/// network.
+inline machine::Machine any_network() {
+  using machine::NodeKind;
+  machine::Machine machine;
+  machine.name = "random network";
+  machine.models.push_back(machine::gpu_model("ideal"));
+  machine.link_classes = {{.name = "thin"}, {.name = "wide"}};
+  const auto add = [&](const std::string& name, NodeKind kind) {
+    const auto node = static_cast<machine::NodeId>(machine.nodes.size());
+    machine.nodes.push_back({.name = name + std::to_string(node), .kind = kind});
+    return node;
+  };
+  const auto join = [&](machine::NodeId a, machine::NodeId b) {
+    const auto link_class = static_cast<std::int32_t>(between(0, 1));
+    machine.links.push_back({a, b, link_class, 0});
+    machine.links.push_back({b, a, link_class, 0});
+  };
+  std::vector<machine::NodeId> leaves;
+  for (std::int64_t leaf = between(1, 2); leaf > 0; --leaf)
+    leaves.push_back(add("leaf.", NodeKind::switch_));
+  if (leaves.size() == 2) join(leaves[0], leaves[1]);
+  const std::int64_t gpus = between(1, 2), nics = between(1, gpus);
+  for (std::int64_t host = between(2, 3); host > 0; --host) {
+    const machine::NodeId inside = add("switch.", NodeKind::switch_);
+    std::vector<machine::NodeId> own;
+    for (std::int64_t g = 0; g < gpus; ++g) {
+      own.push_back(add("gpu.", NodeKind::xpu));
+      join(own.back(), inside);
+      machine.gpus.push_back(own.back());
+      machine.gpu_models.push_back(0);
+    }
+    for (std::int64_t n = 0; n < nics; ++n) {
+      const machine::NodeId nic = add("nic.", NodeKind::nic);
+      join(nics < gpus ? inside : own[static_cast<std::size_t>(n)], nic);
+      for (const machine::NodeId leaf : leaves) join(nic, leaf);
+    }
+  }
+  machine.forget_routes();
+  Settings settings = any_costs(true, Queues::none);
+  const Settings engines = any_engine_costs();
+  settings.insert(settings.end(), engines.begin(), engines.end());
+  for (const auto& [parameter, value] : settings) machine.set(parameter, value);
+  if (between(0, 3) == 0) {  // much happens at the same time
+    for (const char* rate : {"gpu.noc.cu_rate", "gpu.noc.io_rate", "gpu.l2.slice_rate",
+                             "gpu.hbm.rate", "link.*.bandwidth"})
+      machine.set(rate, "inf");
+  }
+  const std::vector<std::string> times = {"1 fs", "37 ns", "411 ns"};
+  machine.set("nic.mtu", one_of<std::string>({"200 B", "1 KiB", "4 KiB"}));
+  machine.set("nic.message_time", one_of(times));
+  machine.set("nic.latency", one_of(times));
+  machine.set("nic.rate", one_of<std::string>({"inf", "7 GB/s", "50 GB/s"}));
+  return machine;
+}
+
 inline machine::Machine any_machine(Queues queues = Queues::any) {
   const std::string size = std::to_string(between(2, 5));
   const std::string grid = std::to_string(between(1, 2)) + "x" + std::to_string(between(2, 3));
@@ -178,8 +251,9 @@ inline program::Program any_exchange(const machine::Machine& machine) {
       for (int w = 0; w < workgroups; ++w) {
         Ops& ops = bodies[static_cast<std::size_t>(rank)][static_cast<std::size_t>(w)];
         const auto peer = static_cast<int>(between(0, ranks - 1));
+        const bool far = machine.reach(rank, peer) == machine::Reach::network;
         const auto chunk = [] { return between(0, kChunks - 1); };
-        switch (between(0, 5)) {
+        switch (far ? 4 : between(0, 5)) {
           case 0:
           case 1:
             ops.push_back(
@@ -211,7 +285,10 @@ inline program::Program any_exchange(const machine::Machine& machine) {
           ops.push_back(barrier);
         }
         ops.push_back(sync());
-        ops.push_back(signal((rank + distance) % ranks, w * ranks + distance));
+        const int next = (rank + distance) % ranks;
+        const Op done = signal(next, w * ranks + distance);
+        const bool by_nic = machine.reach(rank, next) == machine::Reach::network;
+        ops.push_back(by_nic ? through_port(done) : done);
         ops.push_back(wait(rank, w * ranks + distance));
         ops.push_back(sync());
       }

@@ -91,7 +91,7 @@ void Reference::prefetch() const {
       __builtin_prefetch(&fabric_.servers[index(request.base + request.hops[request.hop].server)]);
     } else if (next.kind == kLegEnd) {
       const Request& request = requests_[index(next.a)];
-      const int rank = request.reads_source ? request.source : request.target;
+      const int rank = request.place();
       const GpuState& gpu = this->gpu(rank);
       gpu.l2.prefetch(request.line);
       pending_[index(home(rank))].prefetch(request.line);

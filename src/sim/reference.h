@@ -46,7 +46,6 @@ class Reference : public Cores {
   };  ///< requests, linked by next_pending
   void at_slice(std::int32_t id, std::int64_t now);
   void look_up(std::int32_t id, std::int64_t ready);
-  void look_up_burst(std::int32_t id, std::int64_t ready);
   void at_memory(std::int32_t id, std::int64_t now);
   void filled(std::int32_t id, std::int64_t now);
   void reply(std::int32_t id, std::int64_t now);

@@ -9,8 +9,8 @@ namespace hemiola::sim {
 // A slice accepts a request: its tags change here, in the order of acceptance.
 void Reference::at_slice(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
-  if (request.intent == Intent::burst && request.line < 0) {  // nor to write
-    delivered(request, now);
+  if (request.intent == Intent::burst && request.line < 0) {
+    pass_empty(request, now);
     reply(id, now);
     return;
   }
@@ -58,27 +58,6 @@ void Reference::look_up(std::int32_t id, std::int64_t ready) {
   push(ready, kMemory, id);
 }
 
-// A copy engine's burst covers several lines; one access to memory fetches those that miss.
-void Reference::look_up_burst(std::int32_t id, std::int64_t ready) {
-  Request& request = requests_[index(id)];
-  const int rank = request.reads_source ? request.source : request.target;
-  GpuState& gpu = this->gpu(rank);
-  std::int64_t missing = gpu.l2.exists() ? 0 : request.bytes;
-  const std::int64_t lines = (request.bytes + line_size_ - 1) / line_size_;
-  for (std::int32_t l = 0; l < lines && gpu.l2.exists(); ++l) {
-    const Tags::Outcome outcome = gpu.l2.access(request.line + l, !request.reads_source);
-    ++(outcome.hit ? tally().counters.l2_hits : tally().counters.l2_misses);
-    if (outcome.evicted_dirty) write_back(rank, outcome.victim, ready);
-    if (!outcome.hit && request.reads_source) missing += line_size_;
-  }
-  if (missing == 0) {
-    reply(id, ready);
-    return;
-  }
-  request.carried = static_cast<std::int32_t>(missing);
-  push(ready, kMemory, id);
-}
-
 void Reference::write_back(int rank, std::int32_t line, std::int64_t now) {
   push(now, kMemory, make_write_back(rank, line));
 }
@@ -86,12 +65,7 @@ void Reference::write_back(int rank, std::int32_t line, std::int64_t now) {
 // Behind the L2: the memory-side cache of the channel where there is one, then the channel itself.
 void Reference::at_memory(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
-  const int rank = request.reads_source ? request.source : request.target;
-  if (request.intent == Intent::burst &&
-      request.line < 0) {  // a message without data has nothing to read
-    reply(id, now);
-    return;
-  }
+  const int rank = request.place();
   const bool read = is_load(request.intent) || request.reads_source;
   const std::int64_t time = through_memory(request, now);
   if (ends_in_memory(request)) {
@@ -126,22 +100,19 @@ void Reference::filled(std::int32_t id, std::int64_t now) {
 // Memory has done its part at `now`: data or an acknowledgement goes back.
 void Reference::reply(std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
-  if (request.reads_source) {  // a burst has read its source and goes to its destination
-    request.reads_source = false;
-    Detail& burst = detail(request);
-    std::swap(request.line, burst.destination);
-    const std::int32_t source_slice = std::exchange(request.slice, burst.destination_slice);
-    const std::int32_t bytes = request.bytes;
+  if (request.reads_source) {
+    const std::int32_t source_slice = request.slice;
+    turn_to_destination(request);
     if (request.target == request.source) {
       request.stage = Stage::in;
       request.follow({}, 0);
-      push(now, kLegEnd, id, 0, 1U << 13);
+      push_answer(now, id, kLegEnd, kLocalBursts);
       return;
     }
     const Path& path = fabric_.path(request.route);
     begin_leg(id, Stage::out,
               fabric_.layout[index(request.source)]->slice_to_port(source_slice, path.source_port),
-              fabric_.gpu_base[index(request.source)], now, bytes);
+              fabric_.gpu_base[index(request.source)], now, request.bytes);
     return;
   }
   const GpuLayout& layout = *fabric_.layout[index(request.target)];

@@ -59,9 +59,10 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
           continue;
         case Stage::back: {
           if (request.is_member()) {
-            const int relative =
-                (request.target - request.source + machine_.ranks()) % machine_.ranks();
-            push(time, kAnswer, id, 0, static_cast<std::uint32_t>(relative));
+            // A stream of each member's link: of equal relative ranks the one with the lower
+            // number.
+            events_.push_as(static_cast<std::uint64_t>(request.route), time, tag_of_answer(request),
+                            kAnswer, id);
             return;
           }
           const std::int32_t port = source_port(request);
@@ -250,71 +251,30 @@ void Reference::admit(std::int32_t server, std::int64_t now) {
 
 // Replication: a store goes to every member, a load asks every member.
 void Reference::at_switch(std::int32_t id, std::int64_t now) {
-  ++tally().counters.multicasts;
-  if (requests_[index(id)].intent == Intent::multicast_load) {
-    ++tally().counters.multicast_loads;
-    tally().counters.member_loads +=
-        std::ssize(program_.groups[index(detail(requests_[index(id)]).group)]);
-  }
   if (requests_[index(id)].in_link >= 0)
     leave_buffer(requests_[index(id)], now);  // replicated at once
   const std::int32_t group = detail(requests_[index(id)]).group;
   const Plane plane = planes(group, requests_[index(id)].source)[index(requests_[index(id)].route)];
-  const std::vector<int>& members = program_.groups[index(group)];
-  detail(requests_[index(id)]).children = static_cast<std::int32_t>(members.size());
-  for (const int member : members) {
-    const std::int32_t child = allocate(false);
-    Request& request = requests_[index(child)];
-    const Request& parent = requests_[index(id)];
-    const std::vector<machine::LinkId> lanes =
-        machine_.lanes(plane.node, machine_.gpus[index(member)]);
-    const machine::LinkId down = lanes[index(machine_.links[index(plane.up)].lane) % lanes.size()];
-    request.spent = parent.spent;
-    request.line = parent.line;
-    request.bytes = parent.bytes;
-    request.source = parent.source;
-    request.target = static_cast<std::int16_t>(member);
-    request.slice = static_cast<std::int16_t>(slice_of(member, parent.line));
-    request.route = down;
-    request.packet = parent.packet;
-    Detail& replica = add_detail(request);
-    replica.packet_flag = detail(parent).packet_flag;
-    replica.packet_mask = detail(parent).packet_mask;
-    replica.parent = id;
-    request.intent =
-        parent.intent == Intent::multicast_load ? Intent::member_load : Intent::member_store;
-    if (request.intent == Intent::member_store && member != request.source)
-      tally().counters.injected += request.bytes;
+  count_multicast(id);
+  for (const int member : program_.groups[index(group)]) {
+    const machine::LinkId down = down_link(plane, member);
+    const std::int32_t child = make_replica(id, member, down);
+    const Request& request = requests_[index(child)];
     begin_leg(child, Stage::forward, fabric_.link_leg(down, plane.up), 0, now,
               request.intent == Intent::member_store ? request.bytes : 0);
   }
 }
 
-// A member answered. Loads are reduced one operand after the other; the last answer completes both.
+// A member answered.
 void Reference::answer_parent(std::int32_t id, std::int64_t now) {
   if (requests_[index(id)].in_link >= 0) leave_buffer(requests_[index(id)], now);
-  const Request& answer = requests_[index(id)];
-  const std::int32_t parent_id = detail(answer).parent;
-  Request& parent = requests_[index(parent_id)];
+  const Answered answered = take_answer(id, now);
+  if (answered.parent < 0) return;
+  const Request& parent = requests_[index(answered.parent)];
   const Plane& plane = planes(detail(parent).group, parent.source)[index(parent.route)];
   const bool load = parent.intent == Intent::multicast_load;
-  std::int64_t time = now;
-  if (load) {
-    Server& unit =
-        fabric_.servers[index(fabric_.reduce_base + fabric_.node_index[index(plane.node)])];
-    time = std::max(now, unit.free) + fabric_.service(unit, answer.bytes, 0);
-    unit.free = time;
-    ++tally().counters.hops;
-  }
-  const bool last = --detail(parent).children == 0;
-  if (last) parent.spent = answer.spent;
-  release(id);
-  if (!last) return;
-  const std::int64_t latency =
-      load ? machine_.nodes[index(plane.node)].switch_model.reduce_latency.fs : 0;
-  parent.spent.charge(Reason::switch_, time - now + latency);
-  begin_leg(parent_id, Stage::back, fabric_.link_leg(fabric_.reverse[index(plane.up)], -1), 0,
-            time + latency, load ? parent.bytes : 0);
+  begin_leg(answered.parent, Stage::back, fabric_.link_leg(fabric_.reverse[index(plane.up)], -1), 0,
+            answered.time, load ? parent.bytes : 0);
 }
 
 }  // namespace hemiola::sim

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "program/primitive.h"
 #include "sim/fabric.h"
@@ -76,6 +75,7 @@ struct alignas(64) Request {
   bool reads_source : 1 = false;  ///< burst: the memory access is the read at the source
   bool local : 1 = true;          ///< line engine: to the memory of its own GPU
   bool takes : 1 = false;         ///< line engine: a flag, poll or packet, see Cores::take_effect()
+  bool group : 1 = false;         ///< line engine: for a multicast group, or for a member of it
 
   Look look = Look::first;    ///< polls
   bool uncached : 1 = false;  ///< a flag or poll that goes past the L2
@@ -83,7 +83,7 @@ struct alignas(64) Request {
 
   const Hop* hops = nullptr;   ///< of the present leg
   std::int64_t queued_at = 0;  ///< entered an explicit queue
-  std::int32_t base = 0;       ///< first server that they count from
+  std::int32_t base = 0;       ///< first server that they count from; line engine: a way of `group`
   std::uint32_t end_tag = 0;   ///< stream on which it arrives behind them
   std::int16_t hop_count = 0;
   std::int16_t hop = 0;
@@ -103,7 +103,7 @@ struct alignas(64) Request {
     hop = 0;
     in_link = wave = detail = next_pending = -1;
     route = epoch = 0;
-    volatile_ = last_store = packet = polling = reads_source = uncached = logged = false;
+    volatile_ = last_store = packet = polling = reads_source = uncached = logged = group = false;
     look = Look::first;
     ready = true;
   }
@@ -117,6 +117,8 @@ struct alignas(64) Request {
   bool is_multicast() const {
     return intent == Intent::multicast_load || intent == Intent::multicast_store;
   }
+  /// The rank whose memory it comes to next.
+  int place() const { return reads_source ? source : target; }
   /// A replica that a switch made for one member of a multicast group.
   bool is_member() const { return intent == Intent::member_load || intent == Intent::member_store; }
 };
@@ -142,6 +144,7 @@ struct alignas(64) Detail {
   std::int32_t parent = -1;            ///< member: the request that was replicated
   std::int32_t destination = 0;        ///< bursts: line at the destination
   std::int32_t descriptor = -1;        ///< bursts
+  std::int64_t packets = -1;           ///< last burst of a descriptor: how many it has
   std::int32_t engine = -1;            ///< bursts, flags of engines: the issuing engine
   std::int16_t destination_slice = 0;  ///< bursts
   std::int32_t wait = 0;               ///< polls, wake-ups: the how-manieth of the wavefront
@@ -160,20 +163,6 @@ struct Queued {
   bool last = false;
   bool bypass_l1 = false;
   std::int32_t product_step = 0;  ///< posted loads
-};
-struct Descriptor {
-  std::int32_t rank = 0;                    ///< that posted it,
-  std::int32_t workgroup = -1, queue = -1;  ///< by one of these
-  program::Span src, dst;
-  std::int64_t bytes = 0;
-  std::vector<program::SemaphoreId> semaphores;
-  bool remote = false;
-  bool injected = false;         ///< all of it is under way
-  std::int32_t target = 0;       ///< rank
-  std::int64_t undelivered = 0;  ///< packets that have not reached memory
-  std::int64_t unacknowledged = 0;
-  std::int64_t began = 0;
-  Spent spent{};
 };
 
 }  // namespace hemiola::sim

@@ -1,0 +1,67 @@
+// What engines of GPUs and NICs have to do, and how far they are: descriptors, messages, queues.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "program/primitive.h"
+#include "sim/spent.h"
+
+namespace hemiola::sim {
+
+struct Descriptor {
+  std::int32_t rank = 0;                    ///< that posted it,
+  std::int32_t workgroup = -1, queue = -1;  ///< by one of these
+  program::Span src, dst;
+  std::int64_t bytes = 0;
+  std::vector<program::SemaphoreId> semaphores;
+  bool remote = false;
+  bool injected = false;     ///< all of it is under way
+  std::int32_t target = 0;   ///< rank
+  std::int64_t number = 0;   ///< messages: the how-manieth from rank to target
+  std::int64_t packets = 0;  ///< bursts that are under way, or were
+  std::int64_t unacknowledged = 0;
+  std::int64_t began = 0;
+  Spent spent{};
+};
+
+/// A copy engine of a GPU, or a NIC.
+struct EngineRun {
+  std::int32_t server = 0;
+  std::int64_t burst = 0, packet = 0, outstanding_limit = 0;
+  std::int64_t start_latency = 0, end_latency = 0;
+  Reason reason = Reason::dma;
+  std::string name;
+  std::deque<std::int32_t> queue;  ///< descriptors
+  bool active = false;
+  bool pipelined = false;   ///< a NIC
+  std::int64_t offset = 0;  ///< of the descriptor in front
+  std::int64_t in_flight = 0;
+  std::unordered_map<std::uint64_t, std::int64_t> messages{};  ///< by (from, to): sent so far
+  Spent spent{};
+};
+
+/// Messages from one rank to another, where they come: their flags are written in their order.
+struct Flow {
+  struct Message {
+    std::int64_t came = 0, packets = -1;  ///< packets; -1: the last one has not come
+    std::vector<program::SemaphoreId> semaphores{};
+  };
+  std::int64_t next = 0;                       ///< the first whose flags are not written
+  std::map<std::int64_t, Message> messages{};  ///< by number, from that one on
+};
+
+/// Copies that a host stream gives to the copy engines of its rank.
+struct CopyQueue {
+  std::int32_t rank = 0, stream = 0, body = 0;
+  std::unique_ptr<program::Cursor> cursor;
+  program::Primitive primitive;
+  Spent spent{};
+};
+
+}  // namespace hemiola::sim

@@ -1,0 +1,204 @@
+// The line engine: copy engines and NICs. Their events are a stage between CUs and slices; what
+// they send are bursts, which take the way of all requests but have sizes of their own.
+
+#include <algorithm>
+
+#include "sim/line.h"
+
+namespace hemiola::sim {
+namespace {
+
+using program::Channel;
+
+/// Stream tag at ports: behind what CUs and slices send.
+constexpr std::uint32_t kLastAtPort = 1U << 26;
+
+bool has_port_channels(const program::Program& program) {
+  for (const program::Body& body : program.bodies) {
+    for (const program::Op& op : body.ops)
+      if (op.channel == Channel::port) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool Line::crosses_network(const machine::Machine& machine, const program::Program& program) {
+  for (int rank = 1; rank < program.ranks; ++rank)
+    if (machine.reach(0, rank) == machine::Reach::network) return true;
+  return false;
+}
+
+// Which engines the program may use, and a stage for each rank's and each NIC.
+void Line::make_engine_stages() {
+  copies_ = has_port_channels(program_);
+  nics_ = crosses_network(machine_, program_);
+  if (!copies_ && !nics_) return;
+  for (const int rank : simulated_) {
+    const auto stage = static_cast<std::int32_t>(engine_stages_.size());
+    engine_stages_.emplace_back();
+    for (std::int32_t e = 0; e < fabric_.layout[index(rank)]->engines; ++e)
+      stage_of_engine_[index(first_engine_[index(rank)] + e)] = stage;
+  }
+  for (const std::int32_t engine : nic_engine_) {
+    if (engine < 0) continue;
+    stage_of_engine_[index(engine)] = static_cast<std::int32_t>(engine_stages_.size());
+    engine_stages_.emplace_back();
+  }
+}
+
+// From the host of a rank to an engine it takes at least `from_host`, from there to whoever flushes
+// at least `to_host`.
+Line::EngineLatencies Line::engine_latencies() const {
+  EngineLatencies least{.from_host = INT64_MAX, .to_host = INT64_MAX};
+  for (const int rank : simulated_) {
+    const machine::GpuModel& model = machine_.model(rank);
+    least.from_host =
+        std::min({least.from_host, std::max<std::int64_t>(1, model.proxy_request_time.fs),
+                  std::max<std::int64_t>(1, model.proxy_network_time.fs)});
+  }
+  for (const EngineRun& engine : engines_) {
+    if (!engine.pipelined) least.to_host = std::min(least.to_host, engine.start_latency);
+    least.to_host = std::min(least.to_host, engine.end_latency);
+  }
+  return least;
+}
+
+void Line::push_engine(std::int32_t engine, const CoreEvent& event) {
+  std::vector<CoreEvent>& events = engine_stages_[index(stage_of_engine_[index(engine)])];
+  if (event.time < engines_from_) Calendar::late();
+  events.push_back(event);
+  std::push_heap(events.begin(), events.end(), Later{});
+}
+
+void Line::run_engines(std::vector<CoreEvent>& events, std::int64_t end) {
+  while (!events.empty() && events.front().time < end) {
+    std::pop_heap(events.begin(), events.end(), Later{});
+    const CoreEvent now = events.back();
+    events.pop_back();
+    if (is_progress(now.kind, now.b)) --tally().active;
+    if (now.kind == kComplete) {
+      complete(now.a, now.time);
+    } else {
+      handle_core(now.kind, now.time, now.a, now.b, now.tag);
+    }
+  }
+}
+
+// Something of an engine comes to slices.
+void Line::to_slices(std::int32_t id, std::int64_t time, std::uint32_t tag) {
+  Request& request = requests_[index(id)];
+  set_size(request);
+  Gpu& gpu = stage(home(request.place()));
+  if (!gpu.slices.is_over(time)) {
+    gpu.slices.push({time, tag, id});
+    return;
+  }
+  if (!gpu.slices_run) Calendar::late();
+  // Theirs, of the round that they are at.
+  gpu.own.push_back({{time, tag, id}, tag == kLocalBursts ? request.accepted : gpu.own_flags++});
+  std::push_heap(gpu.own.begin(), gpu.own.end(), OwnLater{});
+}
+
+// The next arrival at slices that walk `taken` from `next` on.
+Arrival Line::next_at_slices(Gpu& gpu, const std::vector<Arrival>& taken, std::size_t& next) {
+  const auto before = [&](const Own& own, const Arrival& other) {
+    const Arrival& mine = own.arrival;
+    if (mine.time != other.time) return mine.time < other.time;
+    if (mine.tag != other.tag || mine.tag != kLocalBursts) return mine.tag < other.tag;
+    return own.order - requests_[index(other.id)].accepted > INT32_MAX;  // it wraps round
+  };
+  if (gpu.own.empty() || (next < taken.size() && !before(gpu.own.front(), taken[next])))
+    return taken[next++];
+  std::pop_heap(gpu.own.begin(), gpu.own.end(), OwnLater{});
+  const Arrival arrival = gpu.own.back().arrival;
+  gpu.own.pop_back();
+  return arrival;
+}
+
+void Line::set_size(Request& request) const {
+  const bool burst = request.intent == Intent::burst;
+  request.size = burst ? kLarge : static_cast<std::uint8_t>(sectors(request.bytes));
+  request.local = request.target == request.source;
+  request.takes = true;
+}
+
+// A flag of a copy engine goes out.
+void Line::leave(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  set_size(request);
+  request.stage = Stage::out;
+  stage(request.source).io_out.push({now, kFromSlices, id});
+}
+
+void Line::burst_at_slice(int rank, std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  Gpu& gpu = stage(rank);
+  if (request.line < 0) {  // it takes no time: see Cores::pass_empty()
+    pass_empty(request, now);
+    request.stage = request.reads_source ? Stage::out : Stage::back_out;
+    if (request.reads_source) turn_to_destination(request);
+    gpu.io_out.push({now, kLastAtPort, id});
+    return;
+  }
+  ++tally().counters.hops;
+  const machine::GpuModel& model = machine_.model(rank);
+  const std::int64_t service = model.l2_slice_rate.time_for(request.bytes).fs;
+  std::int64_t& free = gpu.slice_free[index(request.slice)];
+  free = std::max(free, now) + service;
+  const std::int64_t ready = free + gpu.l2;
+  request.spent.charge(Reason::l2, ready - now);
+  if (options_.trace != nullptr) show(request, Reason::l2, now, free);
+  request.carried = request.bytes;
+  request.accepted = ++gpus_[index(rank)].accepted;
+  take_effect(id, now, ready);
+  look_up_burst(id, ready);
+}
+
+// A burst has been read or written, or a flag of an engine is there.
+void Line::answer_engine(int rank, std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  Gpu& gpu = stage(rank);
+  if (request.reads_source) {
+    turn_to_destination(request);
+    request.stage = Stage::out;
+    if (request.local) {
+      to_slices(id, now, kLocalBursts);
+    } else {
+      gpu.io_out.push({now, kFromSlices, id});
+    }
+    return;
+  }
+  request.stage = Stage::back_out;
+  if (!request.local) {
+    gpu.io_out.push({now, kFromSlices, id});
+  } else if (request.intent == Intent::burst) {
+    constexpr std::uint64_t kAfterOthers = std::uint64_t{1} << 62;
+    burst_comes_home(id, now, gpu.home_slices, kAfterOthers | request.accepted);
+  } else {
+    release(id);  // nobody waits for it
+  }
+}
+
+void Line::burst_comes_home(std::int32_t id, std::int64_t time, std::uint32_t tag,
+                            std::uint64_t sequence) {
+  push_engine(detail(requests_[index(id)]).engine,
+              {.time = time, .sequence = sequence, .tag = tag, .kind = kComplete, .a = id});
+}
+
+// What a port takes for a burst, and a link, which counts it.
+std::int64_t Line::large_io_time(int rank, const Request& request) const {
+  return machine_.model(rank).noc_io_rate.time_for(request.bytes).fs;
+}
+
+std::int64_t Line::packet_of(const Request& request) const {
+  if (request.intent != Intent::burst) return 0;
+  return engines_[index(details_[index(request.detail)].engine)].packet;
+}
+
+std::int64_t Line::large_link_time(std::int32_t link, const Request& request) {
+  return fabric_.service(fabric_.servers[index(fabric_.link_base + link)], request.bytes,
+                         packet_of(request));
+}
+
+}  // namespace hemiola::sim
