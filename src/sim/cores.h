@@ -16,6 +16,7 @@
 #include "sim/counters.h"
 #include "sim/fabric.h"
 #include "sim/fold.h"
+#include "sim/l2.h"
 #include "sim/line_map.h"
 #include "sim/pool.h"
 #include "sim/request.h"
@@ -132,7 +133,8 @@ class Cores {
 
   // --- cores_memory.cc: slices and memory, values of flags and packets
   struct GpuState {
-    Tags l2, msc;
+    L2 l2;
+    Tags msc;
     std::uint32_t accepted = 0;  ///< requests that its slices have accepted
     std::vector<SemaphoreState> semaphores;
     LineMap<PacketLine> packets;
@@ -168,6 +170,7 @@ class Cores {
 
   // --- cores_monitor.cc: what slices and the memory controller do for those who wait
   bool goes_past_l2(const Request& request) const;
+  std::int64_t go_home(Request& request, std::int64_t ready) const;
   std::int64_t serve_flag_line(Request& request, std::int64_t now);
   bool watch(const Request& request, std::int64_t done);
   void stop_watching(const Request& request);

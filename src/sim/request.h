@@ -80,6 +80,7 @@ struct alignas(64) Request {
   Look look = Look::first;    ///< polls
   bool uncached : 1 = false;  ///< a flag or poll that goes past the L2
   bool logged : 1 = false;    ///< an access to a monitor's log: less than a line
+  bool near : 1 = false;      ///< looks for a copy in the L2 partition of its CU, or has found it
 
   const Hop* hops = nullptr;   ///< of the present leg
   std::int64_t queued_at = 0;  ///< entered an explicit queue
@@ -103,7 +104,7 @@ struct alignas(64) Request {
     hop = 0;
     in_link = wave = detail = next_pending = -1;
     route = epoch = 0;
-    volatile_ = last_store = packet = polling = reads_source = uncached = logged = false;
+    volatile_ = last_store = packet = polling = reads_source = uncached = logged = near = false;
     look = Look::first;
     ready = true;
   }
