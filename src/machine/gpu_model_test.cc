@@ -82,6 +82,7 @@ TEST(GpuModel, each_parameter_changes_a_field_of_its_own) {
                              : parameter.name == "line.sector"       ? "64 B"
                              : parameter.name == "sync.flag_spacing" ? "64 B"
                              : parameter.name == "line.size"         ? "256 B"
+                             : parameter.name == "l2.copies"         ? "false"
                              : kind == "flag"                        ? "true"
                              : kind == "count"                       ? "17"
                              : kind == "bytes"                       ? "17 KiB"
@@ -105,6 +106,16 @@ TEST(GpuModel, file_without_ways_to_wait_spins) {
   const GpuModel model = parse_gpu_model(text, "mine.yaml");
   EXPECT_EQ(model.sync_wait, WaitPolicy::spin);
   EXPECT_EQ(model.sources.at("sync.wait"), "not used by this model");
+}
+
+TEST(GpuModel, file_without_copies_in_l2_partitions_has_none) {
+  std::string text = shipped_text("h100");
+  const std::string::size_type at = text.find("  l2.copies:");
+  ASSERT_NE(at, std::string::npos);
+  text.erase(at, text.find('\n', at) + 1 - at);
+  EXPECT_TRUE(gpu_model("h100").l2_copies);
+  EXPECT_FALSE(parse_gpu_model(text, "mine.yaml").l2_copies);
+  EXPECT_FALSE(gpu_model("v100").l2_copies);
 }
 
 TEST(GpuModel, round_numbers_of_the_data_sheets) {
