@@ -41,6 +41,7 @@ bool off_by_nature(const GpuModel& model, std::string_view name) {
   if (starts_with_any(name, {"msc."})) return model.msc_size.count == 0;
   if (name != "l1.size" && starts_with_any(name, {"l1."})) return model.l1_size.count == 0;
   if (name == "l2.ways") return model.l2_size.count == 0;
+  if (name == "l2.copies") return true;  // none unless a file says so
   if (starts_with_any(name, {"noc.mesh_", "noc.link_", "noc.hop_"})) {
     return model.noc_kind == NocKind::crossbar;
   }

@@ -101,11 +101,13 @@ struct GpuModel {
   Bytes noc_control_size{16};
 
   // Memory hierarchy.
-  Bytes line_size{128};           ///< line.size: the request unit
-  Bytes sector_size{32};          ///< line.sector: unit of partial lines and flags
-  Bytes l2_size{};                ///< l2.size
-  std::int64_t l2_ways = 16;      ///< l2.ways
-  std::int64_t l2_slices = 1;     ///< l2.slices
+  Bytes line_size{128};        ///< line.size: the request unit
+  Bytes sector_size{32};       ///< line.sector: unit of partial lines and flags
+  Bytes l2_size{};             ///< l2.size
+  std::int64_t l2_ways = 16;   ///< l2.ways
+  std::int64_t l2_slices = 1;  ///< l2.slices
+  /// l2.copies: a partition keeps copies of what its CUs load from the others
+  bool l2_copies = false;
   Rate l2_slice_rate{};           ///< l2.slice_rate: one slice
   Time l2_latency{1};             ///< l2.latency: look-up, hit, inside the slice
   Time l2_atomic_time{1};         ///< l2.atomic_time: service of an atomic or flag update

@@ -107,6 +107,17 @@ TEST(GpuModel, file_without_ways_to_wait_spins) {
   EXPECT_EQ(model.sources.at("sync.wait"), "not used by this model");
 }
 
+TEST(GpuModel, copies_in_l2_partitions_are_there_only_where_a_file_says_so) {
+  std::string text = shipped_text("h100");
+  const std::string::size_type at = text.find("  l2.copies: {value: false");
+  ASSERT_NE(at, std::string::npos);
+  std::string with = text;
+  with.replace(with.find("false", at), 5, "true");
+  EXPECT_TRUE(parse_gpu_model(with, "mine.yaml").l2_copies);
+  text.erase(at, text.find('\n', at) + 1 - at);
+  EXPECT_FALSE(parse_gpu_model(text, "mine.yaml").l2_copies);
+}
+
 TEST(GpuModel, round_numbers_of_the_data_sheets) {
   EXPECT_EQ(gpu_model("h100").cu_count, 132);
   EXPECT_EQ(gpu_model("h100").l2_size, MiB(50));

@@ -291,6 +291,8 @@ constexpr std::array kParameters{
     bytes<&M::l2_size>("l2.size", "L2 cache, 0 none"),
     count<&M::l2_ways>("l2.ways", "associativity of the L2"),
     count<&M::l2_slices>("l2.slices", "L2 slices"),
+    Parameter{"l2.copies", "flag", "a partition keeps copies of lines of the others",
+              get<&M::l2_copies>, set_flag<&M::l2_copies>, "true or false"},
     rate<&M::l2_slice_rate>("l2.slice_rate", "one L2 slice"),
     time<&M::l2_latency>("l2.latency", "look-up inside a slice, on a hit"),
     time<&M::l2_atomic_time>("l2.atomic_time", "service of an atomic or flag update"),

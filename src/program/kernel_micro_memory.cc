@@ -39,7 +39,21 @@ Program chase(const KernelArguments& arguments) {
           .count = hops > 0 ? hops : footprint / stride,
           .unit = {stride},
           .bytes = {kPointer}};
-  writer.run_on(0, {writer.kernel({writer.body({std::move(load)})}, 32)});
+  if (arguments.word("first") == "other") {
+    // A second workgroup, on the next CU, goes once around before: what partitions of the L2 that
+    // keep copies have then is what that CU's partition has.
+    const std::int32_t ready = writer.semaphore("ready");
+    const auto flag = [&](OpKind kind) {
+      return Op{.kind = kind, .channel = Channel::memory, .semaphores = {{constant(0), ready}}};
+    };
+    Op before = load;
+    before.count = footprint / stride;
+    const std::int32_t timed = writer.body({flag(OpKind::relaxed_wait), std::move(load)});
+    const std::int32_t other = writer.body({std::move(before), flag(OpKind::relaxed_signal)});
+    writer.run_on(0, {writer.kernel({timed, other}, 32)});
+  } else {
+    writer.run_on(0, {writer.kernel({writer.body({std::move(load)})}, 32)});
+  }
   return writer.finish();
 }
 
@@ -111,7 +125,11 @@ KernelInfo micro_pointer_chase() {
                          {"hops", "0", {}, "loads; 0: once around"},
                          {"stride", "128", {}, "bytes from one load to the next"},
                          {"start", "0", {}, "byte of the first load"},
-                         {"cache", "l1", {"l1", "l2"}, "l2: loads that bypass the L1"}},
+                         {"cache", "l1", {"l1", "l2"}, "l2: loads that bypass the L1"},
+                         {"first",
+                          "none",
+                          {"none", "other"},
+                          "other: the next compute unit goes once around before"}},
           .make = chase,
           .least_ranks = 1};
 }

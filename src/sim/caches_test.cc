@@ -136,6 +136,71 @@ TEST(L2, remote_loads_are_cached_by_the_owner) {
   EXPECT_EQ(result.counters.at("l2.hits"), 2) << "the second load and the second store";
 }
 
+/// Two partitions with a slice and one set of `ways` lines each; CU 0 is in partition 0.
+Settings partitions(int ways, const std::string& copies) {
+  return with(l2(2 * ways), {{"gpu.l2.ways", std::to_string(ways)},
+                             {"gpu.l2.slices", "2"},
+                             {"gpu.l2.copies", copies},
+                             {"gpu.noc.partitions", "2"},
+                             {"gpu.noc.partition_latency", "211 ns"}});
+}
+
+TEST(Partitions, a_load_leaves_a_copy_where_it_came_from) {
+  const std::int64_t way = 2 * Time::from_ns(211).fs;
+  for (const std::string copies : {"true", "false"}) {
+    const machine::Machine machine = distinct("ring:2", partitions(4, copies));
+    const Costs c(machine);
+    const Result result = run(machine, {{loads({1, 1, 1})}, {}}, kChunks);
+    const std::int64_t again = copies == "true" ? 2 * hit(c) : 2 * (hit(c) + way);
+    EXPECT_EQ(result.time.fs,
+              c.start() + 3 * c.overhead() + c.local_load(kLine) + way + again + c.end());
+    EXPECT_EQ(result.counters.at("l2.hits"), 2);
+    EXPECT_EQ(result.counters.at("hbm.read_bytes"), kLine);
+    // A line of its own partition is near in any case.
+    EXPECT_EQ(run(machine, {{loads({0, 0, 0})}, {}}, kChunks).time.fs,
+              c.start() + 3 * c.overhead() + c.local_load(kLine) + 2 * hit(c) + c.end());
+  }
+}
+
+TEST(Partitions, a_store_ends_copies) {
+  const machine::Machine machine = distinct("ring:2", partitions(4, "true"));
+  const Costs c(machine);
+  const std::int64_t way = 2 * Time::from_ns(211).fs;
+  // Into slice 1, whose line has a copy in partition 0: the third load goes over again.
+  const auto time = [&](std::int64_t stored) {
+    Ops ops = loads({1, 1});
+    ops.push_back(copy(at(0, kInput, 0), at(0, kInput, stored)));
+    ops.push_back(signal(0));
+    ops.push_back(wait(0));
+    const Ops last = loads({1});
+    ops.insert(ops.end(), last.begin(), last.end());
+    return run(machine, {{ops}, {{signal(0)}}}, kChunks).time.fs;
+  };
+  EXPECT_EQ(time(1), time(3) + way) << "3 is another line of slice 1";
+}
+
+TEST(Partitions, copies_take_the_room_of_own_lines) {
+  const auto misses = [](const std::string& copies, const std::vector<std::int64_t>& chunks) {
+    return run(distinct("ring:2", partitions(1, copies)), {{loads(chunks)}, {}}, kChunks)
+        .counters.at("l2.misses");
+  };
+  EXPECT_EQ(misses("true", {0, 1, 0}), 3) << "the copy of 1 drives 0 out";
+  EXPECT_EQ(misses("false", {0, 1, 0}), 2);
+  EXPECT_EQ(misses("true", {1, 0, 1}), 2) << "0 drives only the copy out";
+}
+
+TEST(Partitions, a_copy_drives_a_dirty_line_out_which_is_written_back) {
+  // The output's first line is in slice 1 (it begins at line 16384), the second one in slice 0.
+  const Ops ops = {copy(at(0, kInput, 0), at(0, kOutput, 1)),
+                   transfer(OpKind::copy, {at(0, kInput, 1)}, {})};
+  const auto written = [&](int ways) {
+    return run(distinct("ring:2", partitions(ways, "true")), {{ops}, {}}, kChunks)
+        .counters.at("l2.write_backs");
+  };
+  EXPECT_EQ(written(1), 1);
+  EXPECT_EQ(written(3), 0) << "room for both inputs and the output";
+}
+
 TEST(MemorySideCache, a_hit_saves_the_memory_and_not_the_way_to_it) {
   // No L2: every load reaches the memory-side cache.
   const machine::Machine machine = distinct("ring:2", {{"gpu.msc.ways", "4"},
@@ -233,6 +298,17 @@ TEST(Tags, a_cache_of_no_lines_misses_always) {
   EXPECT_FALSE(tags.exists());
   EXPECT_FALSE(tags.access(1, true).hit);
   EXPECT_FALSE(tags.access(1, true).hit);
+}
+
+TEST(Tags, a_forgotten_line_makes_room_and_leaves_the_others) {
+  Tags tags(3, 3);
+  for (const std::int32_t line : {1, 2, 3}) EXPECT_FALSE(tags.access(line, true).hit);
+  tags.forget(2);
+  tags.forget(7);
+  EXPECT_FALSE(tags.access(4, false).evicted_dirty);
+  EXPECT_TRUE(tags.access(1, false).hit);
+  EXPECT_TRUE(tags.access(3, false).hit);
+  EXPECT_FALSE(tags.access(2, false).hit);
 }
 
 TEST(Tags, an_emptied_cache_has_no_dirty_victims) {

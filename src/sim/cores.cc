@@ -74,7 +74,7 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
       continue;
     }
     GpuState gpu;
-    gpu.l2 = Tags(model.l2_size.count / line_size_, model.l2_ways);
+    gpu.l2 = L2(model, line_size_);
     gpu.msc = Tags(model.msc_size.count / line_size_, model.msc_ways);
     for (const program::Semaphore& semaphore : program.semaphores)
       gpu.semaphores.push_back({semaphore.initial, {}});

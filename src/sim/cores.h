@@ -17,6 +17,7 @@
 #include "sim/engines.h"
 #include "sim/fabric.h"
 #include "sim/fold.h"
+#include "sim/l2.h"
 #include "sim/line_map.h"
 #include "sim/pool.h"
 #include "sim/request.h"
@@ -151,7 +152,8 @@ class Cores {
 
   // --- cores_memory.cc: slices and memory, values of flags and packets
   struct GpuState {
-    Tags l2, msc;
+    L2 l2;
+    Tags msc;
     std::uint32_t accepted = 0;  ///< requests that its slices have accepted
     std::vector<SemaphoreState> semaphores;
     LineMap<PacketLine> packets;
@@ -187,6 +189,7 @@ class Cores {
 
   // --- cores_monitor.cc: what slices and the memory controller do for those who wait
   bool goes_past_l2(const Request& request) const;
+  std::int64_t go_home(Request& request, std::int64_t ready) const;
   std::int64_t serve_flag_line(Request& request, std::int64_t now);
   bool watch(const Request& request, std::int64_t done);
   void stop_watching(const Request& request);
@@ -281,17 +284,6 @@ class Cores {
     Place place = Place::resident;
     bool wanted = false;            ///< woken since it began to leave
     std::int32_t state_moving = 0;  ///< requests for its state that are under way
-  };
-  struct Cu {
-    std::int64_t issue_free = 0;
-    std::int64_t load_room = 0, store_room = 0;  ///< free slots
-    std::int64_t issue_interval = 1;             ///< fs
-    std::int64_t peer_in = 0, peer_out = 0;      ///< when the next load, store to a peer may leave
-    std::deque<Queued> queue;
-    std::int64_t threads = 0;
-    std::int64_t workgroups = 0;
-    Tags l1;
-    std::int64_t launch = 0;  ///< of the workgroup that came last
   };
   void run_wave(std::int32_t wave, std::int64_t now);
   Step* step_of(Wave& wave);

@@ -254,7 +254,8 @@ void Cores::look_up_burst(std::int32_t id, std::int64_t ready) {
   std::int64_t missing = gpu.l2.exists() ? 0 : request.bytes;
   const std::int64_t lines = (request.bytes + line_size_ - 1) / line_size_;
   for (std::int32_t l = 0; l < lines && gpu.l2.exists(); ++l) {
-    const Tags::Outcome outcome = gpu.l2.access(request.line + l, !request.reads_source);
+    const std::int32_t line = request.line + l;
+    const Tags::Outcome outcome = gpu.l2.access(line, slice_of(rank, line), !request.reads_source);
     ++(outcome.hit ? tally().counters.l2_hits : tally().counters.l2_misses);
     if (outcome.evicted_dirty) to_memory(make_write_back(rank, outcome.victim), ready);
     if (!outcome.hit && request.reads_source) missing += line_size_;

@@ -131,6 +131,8 @@ void Cores::grant(std::int32_t id, Cu& cu, std::int64_t now, std::int32_t again)
       return;
     }
   }
+  request.near = request.intent == Intent::load && request.target == request.source &&
+                 !request.packet && gpu(request.source).l2.may_copy(request.cu, request.slice);
   depart(id, departure);
 }
 

@@ -107,6 +107,15 @@ void Cores::take_effect(std::int32_t id, std::int64_t now, std::int64_t done) {
   }
 }
 
+// No copy in the partition of the CU: on to that of the line, and back over there as well. When its
+// look-up there is done; the slice that serves both is one (docs/model.md).
+std::int64_t Cores::go_home(Request& request, std::int64_t ready) const {
+  request.near = false;
+  const std::int64_t way = machine_.model(request.target).noc_partition_latency.fs;
+  request.spent.charge(Reason::noc, way);
+  return ready + way;
+}
+
 // A dirty line that had to leave the L2.
 std::int32_t Cores::make_write_back(int rank, std::int32_t line) {
   ++tally().counters.l2_write_backs;

@@ -106,6 +106,9 @@ class GpuLayout {
 
   Leg cu_to_slice(std::int32_t cu, std::int32_t s) const;
   Leg slice_to_cu(std::int32_t s, std::int32_t cu) const;
+  /// To slices of the CU's own partition, and back.
+  Leg cu_to_near(std::int32_t cu) const;
+  Leg near_to_cu(std::int32_t cu) const;
   Leg cu_to_port(std::int32_t cu, std::int32_t port) const;
   Leg port_to_cu(std::int32_t port, std::int32_t cu, bool data) const;
   Leg slice_to_port(std::int32_t s, std::int32_t port) const;
@@ -132,7 +135,8 @@ class GpuLayout {
   std::int64_t partition_latency(std::int32_t cu, std::int32_t s) const;
 
   std::vector<Hop> hops_;
-  Table cu_slice_, slice_cu_, cu_port_, port_cu_, port_cu_ack_, slice_port_, port_slice_;
+  Table cu_slice_, slice_cu_, cu_near_, near_cu_, cu_port_, port_cu_, port_cu_ack_, slice_port_,
+      port_slice_;
 };
 
 /// All servers of a machine.

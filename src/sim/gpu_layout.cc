@@ -73,6 +73,8 @@ void GpuLayout::build_crossbar() {
       const std::int64_t way = noc + partition_latency(c, s);
       cu_slice_.push_back(store({{.server = cu_out + c, .latency = way}}, from_cu));
     }
+    cu_near_.push_back(store({{.server = cu_out + c, .latency = noc}}, from_cu));
+    near_cu_.push_back(store({{.server = cu_in + c, .tag = kFromSlices, .latency = noc}}, 0));
     for (std::int32_t p = 0; p < ports; ++p) {
       cu_port_.push_back(store(
           {{.server = cu_out + c, .latency = noc},
@@ -223,6 +225,12 @@ std::size_t at(std::int32_t row, std::int32_t columns, std::int32_t column) {
 
 Leg GpuLayout::cu_to_slice(std::int32_t cu, std::int32_t s) const {
   return leg(cu_slice_, at(cu, slices, s));
+}
+Leg GpuLayout::cu_to_near(std::int32_t cu) const {
+  return leg(cu_near_, index(cu));
+}
+Leg GpuLayout::near_to_cu(std::int32_t cu) const {
+  return leg(near_cu_, index(cu));
 }
 Leg GpuLayout::slice_to_cu(std::int32_t s, std::int32_t cu) const {
   return leg(slice_cu_, at(s, cus, cu));

@@ -135,10 +135,11 @@ class Line : public Cores {
     std::vector<std::uint8_t> partition_of_cu, partition_of_slice;
     std::uint32_t home_cu_in = 0, home_slices = 0, home_port = 0;  ///< first tags of completions
 
-    /// Between a CU and a slice.
-    std::int64_t way(std::int32_t cu_number, std::int32_t s) const {
-      const bool near = partition_of_cu[static_cast<std::size_t>(cu_number)] ==
-                        partition_of_slice[static_cast<std::size_t>(s)];
+    /// Between its CU and its slice, or the partition of the CU.
+    std::int64_t way(const Request& request) const {
+      const bool near =
+          request.near || partition_of_cu[static_cast<std::size_t>(request.cu)] ==
+                              partition_of_slice[static_cast<std::size_t>(request.slice)];
       return near ? noc : noc + partition;
     }
   };

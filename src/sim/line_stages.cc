@@ -99,7 +99,7 @@ void Line::depart(std::int32_t id, std::int64_t departure) {
   const std::int64_t out =
       serve_at(gpu.cu_out_free[index(request.cu)], gpu.cu_out_costs[carried(request)], departure);
   const std::uint32_t tag = kFromCu + static_cast<std::uint32_t>(request.cu);
-  const std::int64_t time = out + (request.local ? gpu.way(request.cu, request.slice) : gpu.noc);
+  const std::int64_t time = out + (request.local ? gpu.way(request) : gpu.noc);
   request.spent.charge(Reason::noc, time - departure);
   if (options_.trace != nullptr) show(request, Reason::noc, departure, out);
   (request.local ? gpu.slices : gpu.io_out).push({time, tag, id});
@@ -120,7 +120,7 @@ void Line::run_slices(int rank, std::int64_t round) {
     prefetch(taken, i + kAhead);
     if (i + kAhead / 2 < taken.size()) {
       const Request& next = requests_[index(taken[i + kAhead / 2].id)];
-      state.l2.prefetch(next.line);
+      state.l2.prefetch(next.line, next.near ? next.cu : next.slice);
       gpu.fills.prefetch(next.line);
     }
     const auto [now, tag, id] = gpu.own.empty() ? taken[i++] : next_at_slices(gpu, taken, i);
@@ -160,11 +160,22 @@ void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t rea
     gpu.memory.push({ready, 0, id});
     return;
   }
-  if (!writes) {
-    Fill* fill = gpu.fills.find(request.line);
-    if (fill != nullptr && (fill->time < 0 || fill->time > now)) {  // on its way: a hit that waits
+  Fill* fill = writes ? nullptr : gpu.fills.find(request.line);
+  if (fill != nullptr && fill->time >= 0 && fill->time <= now) fill = nullptr;  // it is there
+  if (request.near) {
+    const Tags::Outcome copy = state.l2.copy(request.line, request.cu);
+    if (copy.evicted_dirty) write_back(rank, copy.victim, ready);
+    if (copy.hit && fill == nullptr) {
       ++tally().counters.l2_hits;
-      const Tags::Outcome again = state.l2.access(request.line, false);
+      answer(rank, id, ready);
+      return;
+    }
+    ready = go_home(request, ready);
+  }
+  if (!writes) {
+    if (fill != nullptr) {  // on its way: a hit that waits
+      ++tally().counters.l2_hits;
+      const Tags::Outcome again = state.l2.access(request.line, request.slice, false);
       if (again.evicted_dirty) write_back(rank, again.victim, ready);
       request.queued_at = ready;
       if (fill->time < 0) {
@@ -182,7 +193,7 @@ void Line::look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t rea
       return;
     }
   }
-  const Tags::Outcome outcome = state.l2.access(request.line, writes);
+  const Tags::Outcome outcome = state.l2.access(request.line, request.slice, writes);
   if (outcome.evicted_dirty) write_back(rank, outcome.victim, ready);
   if (outcome.hit || writes) {
     ++(outcome.hit ? tally().counters.l2_hits : tally().counters.l2_misses);
@@ -257,7 +268,7 @@ void Line::answer(int rank, std::int32_t id, std::int64_t now) {
   } else if (is_load(request.intent)) {
     gpu.cu_in.push({now, kFromSlices, id});
   } else {
-    const std::int64_t latency = gpu.way(request.cu, request.slice);
+    const std::int64_t latency = gpu.way(request);
     request.spent.charge(Reason::noc, latency);
     gpu.done.push({now + latency, gpu.home_slices + static_cast<std::uint32_t>(request.cu), id});
   }
@@ -286,7 +297,7 @@ void Line::run_cu_in(int rank, std::int64_t round) {
     prefetch(taken, i + kAhead);
     const auto& [now, tag, id] = taken[i];
     Request& request = requests_[index(id)];
-    const std::int64_t way = request.local ? gpu.way(request.cu, request.slice) : gpu.noc;
+    const std::int64_t way = request.local ? gpu.way(request) : gpu.noc;
     const std::int64_t time =
         serve_at(gpu.cu_in_free[index(request.cu)], gpu.cu_in_costs[request.size], now) + way;
     request.spent.charge(Reason::noc, time - now);

@@ -49,6 +49,10 @@ TEST(PointerChase, goes_round_its_footprint) {
     EXPECT_EQ(result.counters.at("l2.hits"), cache == "l1" ? 0 : 8);
     EXPECT_EQ(result.counters.at("hbm.read_bytes"), 4 * kLine);
   }
+  const Result other = run_micro(machine, "micro/pointer-chase",
+                                 {{"footprint", "512"}, {"hops", "2"}, {"first", "other"}});
+  EXPECT_EQ(other.counters.at("requests.loads"), 4 + 2);
+  EXPECT_EQ(other.counters.at("l2.misses"), 4 + 1) << "the other one's, and the flag";
   const Result strided = run_micro(machine, "micro/pointer-chase",
                                    {{"footprint", "1KiB"}, {"stride", "256"}, {"start", "128"}});
   EXPECT_EQ(strided.counters.at("requests.loads"), 4) << "once around";

@@ -25,8 +25,10 @@ void Reference::depart(std::int32_t id, std::int64_t departure) {
   const std::int32_t base = fabric_.gpu_base[index(request.source)];
   const std::int32_t payload = is_load(request.intent) ? 0 : request.bytes;
   if (request.target == request.source) {
-    begin_leg(id, Stage::out, layout.cu_to_slice(request.cu, request.slice), base, departure,
-              payload);
+    begin_leg(id, Stage::out,
+              request.near ? layout.cu_to_near(request.cu)
+                           : layout.cu_to_slice(request.cu, request.slice),
+              base, departure, payload);
     return;
   }
   begin_leg(id, Stage::out, layout.cu_to_port(request.cu, source_port(request)), base, departure,
@@ -93,7 +95,7 @@ void Reference::prefetch() const {
       const Request& request = requests_[index(next.a)];
       const int rank = request.place();
       const GpuState& gpu = this->gpu(rank);
-      gpu.l2.prefetch(request.line);
+      gpu.l2.prefetch(request.line, request.near ? request.cu : request.slice);
       pending_[index(home(rank))].prefetch(request.line);
       __builtin_prefetch(&fabric_.servers[index(
           fabric_.gpu_base[index(rank)] + fabric_.layout[index(rank)]->slice + request.slice)]);

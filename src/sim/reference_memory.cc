@@ -32,11 +32,22 @@ void Reference::look_up(std::int32_t id, std::int64_t ready) {
     push(ready, kMemory, id);
     return;
   }
-  if (!writes) {
-    if (Pending* pending =
-            on_their_way.find(request.line)) {  // a hit on a line that is on its way waits
+  Pending* const pending = writes ? nullptr : on_their_way.find(request.line);
+  if (request.near) {
+    const Tags::Outcome copy = gpu.l2.copy(request.line, request.cu);
+    if (copy.evicted_dirty) write_back(request.target, copy.victim, ready);
+    if (copy.hit && pending == nullptr) {
       ++tally().counters.l2_hits;
-      const Tags::Outcome again = gpu.l2.access(request.line, false);  // now the most recent one
+      reply(id, ready);
+      return;
+    }
+    ready = go_home(request, ready);
+  }
+  if (!writes) {
+    if (pending != nullptr) {  // a hit on a line that is on its way waits
+      ++tally().counters.l2_hits;
+      const Tags::Outcome again =
+          gpu.l2.access(request.line, request.slice, false);  // now the most recent one
       if (again.evicted_dirty) write_back(request.target, again.victim, ready);
       request.queued_at = ready;
       requests_[index(pending->last)].next_pending = id;
@@ -44,7 +55,7 @@ void Reference::look_up(std::int32_t id, std::int64_t ready) {
       return;
     }
   }
-  const Tags::Outcome outcome = gpu.l2.access(request.line, writes);
+  const Tags::Outcome outcome = gpu.l2.access(request.line, request.slice, writes);
   if (outcome.evicted_dirty) write_back(request.target, outcome.victim, ready);
   if (outcome.hit || writes) {
     // Stores of whole sectors fetch nothing, and are acknowledged by the slice.
@@ -131,8 +142,10 @@ void Reference::reply(std::int32_t id, std::int64_t now) {
     return;
   }
   if (load) {
-    begin_leg(id, Stage::back_out, layout.slice_to_cu(request.slice, request.cu), base, now,
-              request.bytes);
+    begin_leg(id, Stage::back_out,
+              request.near ? layout.near_to_cu(request.cu)
+                           : layout.slice_to_cu(request.slice, request.cu),
+              base, now, request.bytes);
     return;
   }
   const std::int64_t latency =

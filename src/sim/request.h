@@ -7,6 +7,7 @@
 #include "program/primitive.h"
 #include "sim/fabric.h"
 #include "sim/spent.h"
+#include "sim/tags.h"
 
 namespace hemiola::sim {
 
@@ -80,6 +81,7 @@ struct alignas(64) Request {
   Look look = Look::first;    ///< polls
   bool uncached : 1 = false;  ///< a flag or poll that goes past the L2
   bool logged : 1 = false;    ///< an access to a monitor's log: less than a line
+  bool near : 1 = false;      ///< looks for a copy in the L2 partition of its CU, or has found it
 
   const Hop* hops = nullptr;   ///< of the present leg
   std::int64_t queued_at = 0;  ///< entered an explicit queue
@@ -103,7 +105,8 @@ struct alignas(64) Request {
     hop = 0;
     in_link = wave = detail = next_pending = -1;
     route = epoch = 0;
-    volatile_ = last_store = packet = polling = reads_source = uncached = logged = group = false;
+    volatile_ = last_store = packet = polling = reads_source = uncached = logged = group = near =
+        false;
     look = Look::first;
     ready = true;
   }
@@ -163,6 +166,19 @@ struct Queued {
   bool last = false;
   bool bypass_l1 = false;
   std::int32_t product_step = 0;  ///< posted loads
+};
+
+/// Issue slots of a compute unit, and what is on it.
+struct Cu {
+  std::int64_t issue_free = 0;
+  std::int64_t load_room = 0, store_room = 0;  ///< free slots
+  std::int64_t issue_interval = 1;             ///< fs
+  std::int64_t peer_in = 0, peer_out = 0;      ///< when the next load, store to a peer may leave
+  std::deque<Queued> queue;
+  std::int64_t threads = 0;
+  std::int64_t workgroups = 0;
+  Tags l1;
+  std::int64_t launch = 0;  ///< of the workgroup that came last
 };
 
 }  // namespace hemiola::sim

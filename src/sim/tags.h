@@ -47,6 +47,18 @@ class Tags {
     return outcome;
   }
 
+  /// The line is no longer there.
+  void forget(std::int32_t line) {
+    if (ways_of_.empty()) return;
+    const auto wanted = static_cast<std::uint32_t>(line) << 1;
+    std::uint32_t* const set = &ways_of_[static_cast<std::size_t>(set_of(line) * ways_)];
+    std::uint32_t* const end = set + ways_;
+    std::uint32_t* const way =
+        std::find_if(set, end, [&](std::uint32_t held) { return (held & ~1U) == wanted; });
+    if (way == end || *way == kEmpty) return;
+    *std::copy(way + 1, end, way) = kEmpty;
+  }
+
   void prefetch(std::int32_t line) const {
     if (!ways_of_.empty() && line >= 0)
       __builtin_prefetch(&ways_of_[static_cast<std::size_t>(set_of(line) * ways_)]);

@@ -14,6 +14,12 @@ namespace {
 const std::string kTable = "calibrate/micro.csv";
 
 /// "micro/copy memory=peer --size 8 MiB"
+std::string name_of(const MicroEntry& entry) {
+  std::string name = entry.machine;
+  for (const auto& [parameter, value] : entry.set) name += fmt::format(" {}={}", parameter, value);
+  return name;
+}
+
 std::string text_of(const MicroEntry& entry) {
   std::string text = entry.program;
   for (const auto& [name, value] : entry.parameters) text += fmt::format(" {}={}", name, value);
@@ -79,7 +85,7 @@ std::vector<MicroResult> MicroRunner::run(const Suite& suite,
 
 MicroResult MicroRunner::run(const MicroEntry& entry, const MicroRow& row) {
   MicroResult result{
-      .name = entry.name, .program = text_of(entry), .machine = entry.machine, .measured = row};
+      .name = entry.name, .program = text_of(entry), .machine = name_of(entry), .measured = row};
   const Bytes size = entry.size.value_or(MiB(1));
   double us = time_of(entry, entry.parameters, size, result.checked).us();
   if (!entry.base.empty() || entry.base_size) {
@@ -106,20 +112,23 @@ MicroResult MicroRunner::run(const MicroEntry& entry, const MicroRow& row) {
 
 Time MicroRunner::time_of(const MicroEntry& entry, const Settings& parameters, Bytes size,
                           std::string& checked) {
-  auto found = machines_.find({entry.machine, entry.ranks});
+  const std::string name = name_of(entry);
+  auto found = machines_.find({name, entry.ranks});
   if (found == machines_.end()) {
-    machine::Machine all = machine::load(entry.machine, {.set = set_});
+    machine::LoadOptions options{.set = entry.set};
+    options.set.insert(options.set.end(), set_.begin(), set_.end());
+    machine::Machine all = machine::load(entry.machine, options);
     if (entry.ranks > all.ranks())
       throw Failure(fmt::format("entry '{}': machine '{}' has {} GPUs", entry.name, entry.machine,
                                 all.ranks()),
                     entry.where);
-    found = machines_
-                .emplace(std::pair(entry.machine, entry.ranks),
-                         with_first_ranks(std::move(all), entry.ranks))
-                .first;
+    found =
+        machines_
+            .emplace(std::pair(name, entry.ranks), with_first_ranks(std::move(all), entry.ranks))
+            .first;
   }
   const machine::Machine& machine = found->second;
-  std::string key = fmt::format("{} {} {} {} {} {}+{}", entry.machine, entry.ranks, entry.program,
+  std::string key = fmt::format("{} {} {} {} {} {}+{}", name, entry.ranks, entry.program,
                                 size.count, static_cast<int>(entry.options.launch),
                                 entry.options.warmup, entry.options.iterations);
   for (const auto& [name, value] : parameters) key += fmt::format(" {}={}", name, value);

@@ -126,8 +126,9 @@ class SuiteReader : YamlFile {
 
   MicroEntry read_micro(const YAML::Node& node) const {
     constexpr std::int64_t kMost = 1'000'000'000;
-    allow_keys(node, {"name", "hardware", "metric", "machine", "ranks", "program", "parameters",
-                      "size", "base", "operations", "bytes", "launch", "warmup", "iterations"});
+    allow_keys(node,
+               {"name", "hardware", "metric", "machine", "set", "ranks", "program", "parameters",
+                "size", "base", "operations", "bytes", "launch", "warmup", "iterations"});
     for (const char* key : {"name", "hardware", "metric", "machine", "program"}) member(node, key);
     MicroEntry entry{.name = text(node, "name", ""),
                      .hardware = text(node, "hardware", ""),
@@ -136,6 +137,7 @@ class SuiteReader : YamlFile {
                      .program = text(node, "program", "")};
     entry.where = at(node);
     entry.ranks = static_cast<int>(count(node, "ranks", 2, 1, 1024));
+    entry.set = pairs(node, "set");
     entry.parameters = pairs(node, "parameters");
     entry.base = pairs(node, "base");
     if (node["size"]) entry.size = bytes(node, "size", {});

@@ -53,6 +53,7 @@ struct MicroEntry {
   std::string name;              ///< no other entry of the suite has it
   std::string hardware, metric;  ///< the row
   std::string machine;
+  std::vector<std::pair<std::string, std::string>> set;  ///< its parameters, as --set
   int ranks = 2;
   std::string program;
   std::vector<std::pair<std::string, std::string>> parameters;

@@ -1,0 +1,59 @@
+// The L2 of a GPU as tags: one cache, or one in each of its partitions (docs/model.md, "Memory").
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "machine/gpu_model.h"
+#include "sim/tags.h"
+
+namespace hemiola::sim {
+
+/// CUs and slices are dealt to partitions round robin; a line's own partition is that of its slice.
+class L2 {
+ public:
+  L2() = default;  ///< of a GPU that is not simulated
+  L2(const machine::GpuModel& model, std::int64_t line_size)
+      : parts_(static_cast<std::size_t>(copies_of(model)),
+               Tags(model.l2_size.count / line_size / copies_of(model), model.l2_ways)) {}
+
+  bool exists() const { return parts_.front().exists(); }
+
+  /// Whether the partition of the CU may hold a copy of a line of this slice.
+  bool may_copy(std::int32_t cu, std::int32_t slice) const {
+    return parts_.size() > 1 && of(cu) != of(slice);
+  }
+
+  /// In the line's own partition. A write ends all copies.
+  Tags::Outcome access(std::int32_t line, std::int32_t slice, bool write) {
+    const std::size_t own = of(slice);
+    if (write) {
+      for (std::size_t p = 0; p < parts_.size(); ++p)
+        if (p != own) parts_[p].forget(line);
+    }
+    return parts_[own].access(line, write);
+  }
+
+  /// In the partition of the CU, another one: a miss makes a copy there, which is never dirty.
+  Tags::Outcome copy(std::int32_t line, std::int32_t cu) {
+    return parts_[of(cu)].access(line, false);
+  }
+
+  void prefetch(std::int32_t line, std::int32_t cu_or_slice) const {
+    parts_[of(cu_or_slice)].prefetch(line);
+  }
+
+ private:
+  static std::int64_t copies_of(const machine::GpuModel& model) {
+    const bool apart =
+        model.l2_copies && model.noc_kind == machine::NocKind::crossbar && model.l2_size.count > 0;
+    return apart ? model.noc_partitions : 1;
+  }
+  std::size_t of(std::int32_t cu_or_slice) const {
+    return parts_.size() == 1 ? 0 : static_cast<std::size_t>(cu_or_slice) % parts_.size();
+  }
+
+  std::vector<Tags> parts_ = std::vector<Tags>(1);
+};
+
+}  // namespace hemiola::sim
