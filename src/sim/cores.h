@@ -177,6 +177,7 @@ class Cores {
   std::int64_t flag_time(int rank) const;
   void take_effect(std::int32_t id, std::int64_t now, std::int64_t done);
   std::int32_t make_write_back(int rank, std::int32_t line);
+  std::int64_t go_home(Request& request, std::int64_t ready) const;
   std::int64_t through_memory(Request& request, std::int64_t now);
   void apply_flag(Request& request, std::int64_t now, std::int64_t done);
   void add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, const Spent& cause,
@@ -189,7 +190,6 @@ class Cores {
 
   // --- cores_monitor.cc: what slices and the memory controller do for those who wait
   bool goes_past_l2(const Request& request) const;
-  std::int64_t go_home(Request& request, std::int64_t ready) const;
   std::int64_t serve_flag_line(Request& request, std::int64_t now);
   bool watch(const Request& request, std::int64_t done);
   void stop_watching(const Request& request);

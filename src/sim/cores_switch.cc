@@ -8,7 +8,7 @@
 namespace hemiola::sim {
 namespace {
 
-/// Lines behind flags and log that hold states.
+/// Lines behind flags and logs that hold states.
 constexpr std::int32_t kFirstStateLine = 1 << 18;
 constexpr std::int64_t kStateLines = 1 << 19;
 

@@ -218,9 +218,7 @@ void Line::choose_rounds() {
   }
   shift_ = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(most))) - 1;
   for (Gpu& gpu : stages_) {
-    for (Calendar* stage :
-         {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out, &gpu.ingress})
-      stage->set(shift_, stage->begin_of(0));
+    for (Calendar* stage : gpu.calendars()) stage->set(shift_, stage->begin_of(0));
   }
   latest_offset_ = links.at_gpu;
   for (Calendar& merge : merges_) {

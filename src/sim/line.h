@@ -119,7 +119,10 @@ class Line : public Cores {
     Calendar memory;  ///< memory-side cache and HBM
     Calendar cu_in;
     Calendar io_out;
-    Calendar ingress;               ///< replay: what comes in at its ports
+    Calendar ingress;  ///< replay: what comes in at its ports
+    std::array<Calendar*, 6> calendars() {
+      return {&done, &slices, &memory, &cu_in, &io_out, &ingress};
+    }
     std::vector<CoreEvent> events;  ///< heap
     std::uint64_t next_sequence = 0;
     int worker = 0;
@@ -165,7 +168,6 @@ class Line : public Cores {
         at_gpu;  ///< fs: the earliest end of a link at a GPU, of a request that is at a CU at 0
   };
   Arrivals order_links(std::int64_t out);
-  void run_links(Worker& worker, std::size_t level, std::int64_t round);
 
   // --- line_workers.cc: rounds, by one thread or several
   void divide(const std::vector<std::vector<std::int32_t>>& levels);
@@ -175,6 +177,7 @@ class Line : public Cores {
   void note_next(Worker& worker);
   std::int64_t next_round();
   void do_round(std::int64_t round);
+  void run_links(Worker& worker, std::size_t level, std::int64_t round);
   void look_behind_round(std::int64_t round);
   Worker& mine() { return workers_[index(this_worker)]; }
   int rank_of(EventKind kind, std::int32_t a) const;

@@ -69,8 +69,7 @@ Numbers Line::state_of_polls(std::pair<std::int64_t, std::int64_t>& times) {
                         retry ? request->line : -1, e.kind, e.b, waves_[index(wave)].sleep}});
     }
     int number = 0;
-    for (const Calendar* calendar :
-         {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out, &gpu.ingress}) {
+    for (const Calendar* calendar : gpu.calendars()) {
       ++number;
       calendar->for_each([&](const Arrival& arrival) {
         const Request& request = requests_[index(arrival.id)];
@@ -154,8 +153,7 @@ void Line::shift_polls(std::int64_t now, std::int64_t by) {
       e.time += by;
       charge(e.kind == kRetry ? requests_[index(e.a)].spent : waves_[index(e.a)].spent);
     }
-    for (Calendar* calendar :
-         {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out, &gpu.ingress}) {
+    for (Calendar* calendar : gpu.calendars()) {
       std::vector<Arrival> arrivals;
       calendar->for_each([&](const Arrival& arrival) { arrivals.push_back(arrival); });
       calendar->restart(last_round_ + 1);

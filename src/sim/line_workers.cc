@@ -95,11 +95,9 @@ void Line::collect() {
 void Line::note_next(Worker& worker) {
   std::int64_t next = INT64_MAX;
   for (const int rank : worker.ranks) {
-    const Gpu& gpu = stage(rank);
+    Gpu& gpu = stage(rank);
     if (!gpu.events.empty()) next = std::min(next, gpu.events.front().time >> shift_);
-    for (const Calendar* stage :
-         {&gpu.done, &gpu.slices, &gpu.memory, &gpu.cu_in, &gpu.io_out, &gpu.ingress})
-      next = std::min(next, stage->next());
+    for (const Calendar* stage : gpu.calendars()) next = std::min(next, stage->next());
   }
   for (const auto& [begin, end] : worker.words) {
     for (std::size_t word = begin; word < end; ++word) {

@@ -59,14 +59,6 @@ OrderResult compare(const std::string& name, const Side& first, const Side& seco
   return result;
 }
 
-std::string name_of_machine(const SuiteEntry& entry) {
-  std::string name = entry.machine;
-  if (!entry.machine_options.gpu.empty()) name += " gpu=" + entry.machine_options.gpu;
-  for (const auto& [parameter, value] : entry.machine_options.set)
-    name += ' ' + parameter + '=' + value;
-  return name;
-}
-
 }  // namespace
 
 std::vector<Judgement> SuiteRunner::judge(
@@ -84,7 +76,7 @@ std::vector<Judgement> SuiteRunner::judge(
                         .kind = entry.kind,
                         .table = "data/measured/" + entry.table,
                         .where = to_text(entry.where),
-                        .machine = name_of_machine(entry),
+                        .machine = name_of_machine(entry.machine, entry.machine_options),
                         .program = entry.program,
                         .options = common_.options,
                         .validation = validate(entry),
@@ -99,12 +91,10 @@ std::vector<Judgement> SuiteRunner::judge(
 }
 
 Validation SuiteRunner::validate(const SuiteEntry& entry) {
-  const std::string key = name_of_machine(entry);
+  const std::string key = name_of_machine(entry.machine, entry.machine_options);
   auto machine = machines_.find(key);
   if (machine == machines_.end()) {
-    machine::LoadOptions options = entry.machine_options;
-    options.set.insert(options.set.end(), set_.begin(), set_.end());
-    machine = machines_.emplace(key, machine::load(entry.machine, options)).first;
+    machine = machines_.emplace(key, machine_of(entry.machine, entry.machine_options, set_)).first;
   }
   Configuration configuration = common_;
   configuration.machine = &machine->second;

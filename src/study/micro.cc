@@ -14,12 +14,6 @@ namespace {
 const std::string kTable = "calibrate/micro.csv";
 
 /// "micro/copy memory=peer --size 8 MiB"
-std::string name_of(const MicroEntry& entry) {
-  std::string name = entry.machine;
-  for (const auto& [parameter, value] : entry.set) name += fmt::format(" {}={}", parameter, value);
-  return name;
-}
-
 std::string text_of(const MicroEntry& entry) {
   std::string text = entry.program;
   for (const auto& [name, value] : entry.parameters) text += fmt::format(" {}={}", name, value);
@@ -84,8 +78,10 @@ std::vector<MicroResult> MicroRunner::run(const Suite& suite,
 }
 
 MicroResult MicroRunner::run(const MicroEntry& entry, const MicroRow& row) {
-  MicroResult result{
-      .name = entry.name, .program = text_of(entry), .machine = name_of(entry), .measured = row};
+  MicroResult result{.name = entry.name,
+                     .program = text_of(entry),
+                     .machine = name_of_machine(entry.machine, entry.machine_options),
+                     .measured = row};
   const Bytes size = entry.size.value_or(MiB(1));
   double us = time_of(entry, entry.parameters, size, result.checked).us();
   if (!entry.base.empty() || entry.base_size) {
@@ -112,12 +108,10 @@ MicroResult MicroRunner::run(const MicroEntry& entry, const MicroRow& row) {
 
 Time MicroRunner::time_of(const MicroEntry& entry, const Settings& parameters, Bytes size,
                           std::string& checked) {
-  const std::string name = name_of(entry);
+  const std::string name = name_of_machine(entry.machine, entry.machine_options);
   auto found = machines_.find({name, entry.ranks});
   if (found == machines_.end()) {
-    machine::LoadOptions options{.set = entry.set};
-    options.set.insert(options.set.end(), set_.begin(), set_.end());
-    machine::Machine all = machine::load(entry.machine, options);
+    machine::Machine all = machine_of(entry.machine, entry.machine_options, set_);
     if (entry.ranks > all.ranks())
       throw Failure(fmt::format("entry '{}': machine '{}' has {} GPUs", entry.name, entry.machine,
                                 all.ranks()),

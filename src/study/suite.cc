@@ -137,7 +137,7 @@ class SuiteReader : YamlFile {
                      .program = text(node, "program", "")};
     entry.where = at(node);
     entry.ranks = static_cast<int>(count(node, "ranks", 2, 1, 1024));
-    entry.set = pairs(node, "set");
+    entry.machine_options.set = pairs(node, "set");
     entry.parameters = pairs(node, "parameters");
     entry.base = pairs(node, "base");
     if (node["size"]) entry.size = bytes(node, "size", {});
@@ -233,6 +233,19 @@ MeasuredTable rows_of(const SuiteEntry& entry) {
 TrivialModel trivial_model(const Suite& suite, const SuiteEntry& entry) {
   const SuiteEntry& calibration = suite.entry(entry.calibrate);
   return fit(rows_of(calibration).rows, calibration.name);
+}
+
+std::string name_of_machine(const std::string& machine, const machine::LoadOptions& options) {
+  std::string name = machine;
+  if (!options.gpu.empty()) name += " gpu=" + options.gpu;
+  for (const auto& [parameter, value] : options.set) name += ' ' + parameter + '=' + value;
+  return name;
+}
+
+machine::Machine machine_of(const std::string& machine, machine::LoadOptions options,
+                            const std::vector<std::pair<std::string, std::string>>& more) {
+  options.set.insert(options.set.end(), more.begin(), more.end());
+  return machine::load(machine, options);
 }
 
 bool in_default_sample(Bytes size) {

@@ -53,7 +53,7 @@ struct MicroEntry {
   std::string name;              ///< no other entry of the suite has it
   std::string hardware, metric;  ///< the row
   std::string machine;
-  std::vector<std::pair<std::string, std::string>> set;  ///< its parameters, as --set
+  machine::LoadOptions machine_options;  ///< `set`, as --set
   int ranks = 2;
   std::string program;
   std::vector<std::pair<std::string, std::string>> parameters;
@@ -100,6 +100,11 @@ Suite shipped_suite();
 MeasuredTable rows_of(const SuiteEntry& entry);
 /// Fitted to all rows of the entry's `calibrate`, also to those that are not simulated.
 TrivialModel trivial_model(const Suite& suite, const SuiteEntry& entry);
+
+/// An entry's machine with what it changes, as text; and loaded, `more` set after that.
+std::string name_of_machine(const std::string& machine, const machine::LoadOptions& options);
+machine::Machine machine_of(const std::string& machine, machine::LoadOptions options,
+                            const std::vector<std::pair<std::string, std::string>>& more);
 
 /// Powers of 4 from 1 KiB to 4 MiB: what the suite runs by default.
 bool in_default_sample(Bytes size);
