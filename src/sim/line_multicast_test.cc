@@ -44,50 +44,27 @@ machine::Machine any_nvls() {
   return machine;
 }
 
-/// Stores to the group and loads of it between direct ones, each round closed by a signal.
+/// Stores to the group and loads of it between direct ones.
 program::Program any_group_exchange(const machine::Machine& machine) {
-  const int ranks = machine.ranks();
-  const int workgroups = static_cast<int>(between(1, 3));
-  constexpr std::int64_t kChunks = 4;
-  std::vector<std::vector<Ops>> bodies(static_cast<std::size_t>(ranks),
-                                       std::vector<Ops>(static_cast<std::size_t>(workgroups)));
-  const auto chunk = [] { return between(0, kChunks - 1); };
-  for (std::int64_t round = between(1, 3); round > 0; --round) {
-    const auto distance = static_cast<int>(between(1, ranks - 1));
-    for (int rank = 0; rank < ranks; ++rank) {
-      for (int w = 0; w < workgroups; ++w) {
-        Ops& ops = bodies[static_cast<std::size_t>(rank)][static_cast<std::size_t>(w)];
-        const auto peer = static_cast<int>(between(0, ranks - 1));
-        switch (between(0, 3)) {
-          case 0:
-            ops.push_back(transfer(OpKind::group_store, {at(rank, kInput, chunk())},
-                                   {multicast(kOutput, chunk())}));
-            break;
-          case 1:
-            ops.push_back(transfer(OpKind::group_load_reduce, {multicast(kInput, chunk())},
-                                   {at(rank, kOutput, chunk())}));
-            break;
-          case 2:
-            ops.push_back(transfer(OpKind::group_load_reduce_store, {multicast(kInput, chunk())},
-                                   {multicast(kOutput, chunk())}));
-            break;
-          default:
-            ops.push_back(
-                transfer(OpKind::put, {at(rank, kInput, chunk())}, {at(peer, kOutput, chunk())}));
-            break;
-        }
-        ops.push_back(sync());
-        ops.push_back(signal((rank + distance) % ranks, w * ranks + distance));
-        ops.push_back(wait(rank, w * ranks + distance));
-        ops.push_back(sync());
-      }
+  return any_rounds(machine, 3, [](const Turn& turn) {
+    switch (between(0, 3)) {
+      case 0:
+        turn.ops.push_back(transfer(OpKind::group_store, {at(turn.rank, kInput, Turn::chunk())},
+                                    {multicast(kOutput, Turn::chunk())}));
+        break;
+      case 1:
+        turn.ops.push_back(transfer(OpKind::group_load_reduce, {multicast(kInput, Turn::chunk())},
+                                    {at(turn.rank, kOutput, Turn::chunk())}));
+        break;
+      case 2:
+        turn.ops.push_back(transfer(OpKind::group_load_reduce_store,
+                                    {multicast(kInput, Turn::chunk())},
+                                    {multicast(kOutput, Turn::chunk())}));
+        break;
+      default:
+        any_put(turn);
     }
-  }
-  return make(machine, bodies,
-              {.chunk_bytes = 16 * between(1, 70),
-               .chunks = kChunks,
-               .threads = static_cast<std::int32_t>(between(1, 3) * 32),
-               .semaphores = workgroups * ranks + 1});
+  });
 }
 
 TEST(LineMulticast, gives_the_reference_result_on_random_planes) {

@@ -238,50 +238,31 @@ inline program::Program any_built_in(const machine::Machine& machine) {
       {.size = size, .type = one_of<DataType>({DataType::float32, DataType::float16})});
 }
 
-/// Rounds of puts, gets, copies and reductions, each closed by a signal to rank + d and a wait for
-/// that of rank - d: right by construction. Each workgroup has a semaphore for every distance, so
-/// that one rank alone signals it, and flushes what it posts.
-inline program::Program any_exchange(const machine::Machine& machine) {
+/// What a workgroup does in a round of any_rounds().
+struct Turn {
+  static constexpr std::int64_t kChunks = 4;
+  Ops& ops;
+  int rank = 0, peer = 0;      ///< any, perhaps the same
+  std::int32_t semaphore = 0;  ///< of `peer`, for signals that nobody waits for
+  static std::int64_t chunk() { return between(0, kChunks - 1); }
+};
+
+/// At most so many rounds of what `moves` adds to each Turn, each closed by a signal to rank + d
+/// and a wait for that of rank - d: right by construction. Each workgroup has a semaphore for every
+/// distance, so that one rank alone signals it.
+template <typename Moves>
+program::Program any_rounds(const machine::Machine& machine, std::int64_t most, Moves moves) {
   const int ranks = machine.ranks();
   const int workgroups = static_cast<int>(between(1, 3));
   std::vector<std::vector<Ops>> bodies(static_cast<std::size_t>(ranks),
                                        std::vector<Ops>(static_cast<std::size_t>(workgroups)));
-  constexpr std::int64_t kChunks = 4;
-  for (std::int64_t round = between(1, 4); round > 0; --round) {
+  for (std::int64_t round = between(1, most); round > 0; --round) {
     const auto distance = static_cast<int>(between(1, ranks - 1));
     const bool sync_all = between(0, 3) == 0;
     for (int rank = 0; rank < ranks; ++rank) {
       for (int w = 0; w < workgroups; ++w) {
         Ops& ops = bodies[static_cast<std::size_t>(rank)][static_cast<std::size_t>(w)];
-        const auto peer = static_cast<int>(between(0, ranks - 1));
-        const bool far = machine.reach(rank, peer) == machine::Reach::network;
-        const auto chunk = [] { return between(0, kChunks - 1); };
-        switch (far ? 4 : between(0, 5)) {
-          case 0:
-          case 1:
-            ops.push_back(
-                transfer(OpKind::put, {at(rank, kInput, chunk())}, {at(peer, kOutput, chunk())}));
-            break;
-          case 2:
-            ops.push_back(
-                transfer(OpKind::get, {at(peer, kInput, chunk())}, {at(rank, kOutput, chunk())}));
-            break;
-          case 3:
-            ops.push_back(transfer(OpKind::reduce,
-                                   {at(rank, kInput, chunk()), at(peer, kInput, chunk())},
-                                   {at(rank, kOutput, chunk())}));
-            break;
-          case 4: {
-            Op op = through_port(transfer(OpKind::put_signal, {at(rank, kInput, chunk())},
-                                          {at(peer, kOutput, chunk())}));
-            op.semaphores = {{constant(peer), workgroups * ranks}};
-            ops.push_back(op);
-            ops.push_back({.kind = OpKind::flush});
-            break;
-          }
-          default:
-            break;
-        }
+        moves(Turn{ops, rank, static_cast<int>(between(0, ranks - 1)), workgroups * ranks});
         if (sync_all) {
           Op barrier{.kind = OpKind::barrier};
           barrier.workgroups = workgroups;
@@ -299,9 +280,47 @@ inline program::Program any_exchange(const machine::Machine& machine) {
   }
   return make(machine, bodies,
               {.chunk_bytes = 16 * between(1, 70),
-               .chunks = kChunks,
+               .chunks = Turn::kChunks,
                .threads = static_cast<std::int32_t>(between(1, 3) * 32),
                .semaphores = workgroups * ranks + 1});
+}
+
+inline void any_put(const Turn& turn) {
+  turn.ops.push_back(transfer(OpKind::put, {at(turn.rank, kInput, Turn::chunk())},
+                              {at(turn.peer, kOutput, Turn::chunk())}));
+}
+
+/// Puts, gets, copies and reductions; puts through ports are flushed.
+inline program::Program any_exchange(const machine::Machine& machine) {
+  return any_rounds(machine, 4, [&](const Turn& turn) {
+    const auto [ops, rank, peer, semaphore] = turn;
+    const bool far = machine.reach(rank, peer) == machine::Reach::network;
+    switch (far ? 4 : between(0, 5)) {
+      case 0:
+      case 1:
+        any_put(turn);
+        break;
+      case 2:
+        ops.push_back(transfer(OpKind::get, {at(peer, kInput, Turn::chunk())},
+                               {at(rank, kOutput, Turn::chunk())}));
+        break;
+      case 3:
+        ops.push_back(transfer(OpKind::reduce,
+                               {at(rank, kInput, Turn::chunk()), at(peer, kInput, Turn::chunk())},
+                               {at(rank, kOutput, Turn::chunk())}));
+        break;
+      case 4: {
+        Op op = through_port(transfer(OpKind::put_signal, {at(rank, kInput, Turn::chunk())},
+                                      {at(peer, kOutput, Turn::chunk())}));
+        op.semaphores = {{constant(peer), semaphore}};
+        ops.push_back(op);
+        ops.push_back({.kind = OpKind::flush});
+        break;
+      }
+      default:
+        break;
+    }
+  });
 }
 
 inline program::Program any_program(const machine::Machine& machine) {

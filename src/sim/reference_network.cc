@@ -59,10 +59,12 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
           continue;
         case Stage::back: {
           if (request.is_member()) {
-            // A stream of each member's link: of equal relative ranks the one with the lower
-            // number.
-            events_.push_as(static_cast<std::uint64_t>(request.route), time, tag_of_answer(request),
-                            kAnswer, id);
+            // Before the links take anything at that time (their streams from elsewhere have tags
+            // from 1 on): what a switch has heard of last goes to them at once. Streams of members'
+            // links: of equal relative ranks the one with the lower number.
+            events_.push_as(std::uint64_t{tag_of_answer(request)} << 32 |
+                                static_cast<std::uint32_t>(request.route),
+                            time, 0, kAnswer, id);
             return;
           }
           const std::int32_t port = source_port(request);
