@@ -31,14 +31,13 @@ class Calendar {
   }
 
   /// The round must not have been taken yet.
-  void push(const Arrival& arrival) {
+  void push(Arrival arrival) {  // in registers
     const std::int64_t round = round_of(arrival.time);
     if (round < first_) late();
     if (round < first_ + kRounds) {
       const std::size_t slot = slot_of(round);
-      if (rounds_.empty()) rounds_.resize(kRounds);
+      if ((occupied_ >> slot & 1) == 0) open(slot);
       rounds_[slot].push_back(arrival);
-      occupied_ |= std::uint64_t{1} << slot;
     } else {
       far_.push_back(arrival);
       far_first_ = std::min(far_first_, round);
@@ -50,16 +49,16 @@ class Calendar {
     if (occupied_ == 0) return far_first_;
     return first_ + std::countr_zero(std::rotr(occupied_, static_cast<int>(slot_of(first_))));
   }
-  /// The arrivals of that round, in order of pushing; into `taken`, whose memory it keeps for
-  /// later. False if there are none. No round before `round` may hold anything, and nothing may
-  /// come to it any more.
+  /// The arrivals of that round, in order of pushing; into `taken`, whose memory serves other
+  /// rounds of this thread. False if there are none. No round before `round` may hold anything, and
+  /// nothing may come to it any more.
   bool take(std::int64_t round, std::vector<Arrival>& taken) {
     const bool any = next() == round;
     advance(round);
     if (any) {
-      taken.clear();
       const std::size_t slot = slot_of(round);
-      rounds_[slot].swap(taken);
+      taken.clear();
+      spare().push_back(std::exchange(taken, std::move(rounds_[slot])));
       occupied_ &= ~(std::uint64_t{1} << slot);
     }
     advance(round + 1);
@@ -96,6 +95,21 @@ class Calendar {
   std::int64_t round_of(std::int64_t time) const { return (time - offset_) >> shift_; }
   static std::size_t slot_of(std::int64_t round) {  // rounds of the first moments are below 0
     return static_cast<std::size_t>(round & (kRounds - 1));
+  }
+
+  /// Memory of rounds that are over. What was given back last is still in the host's caches: with
+  /// memory of its own every round of every stage would find it gone.
+  static std::vector<std::vector<Arrival>>& spare() {
+    thread_local std::vector<std::vector<Arrival>> vectors;
+    return vectors;
+  }
+  /// The first arrival of a round comes.
+  void open(std::size_t slot) {
+    if (rounds_.empty()) rounds_.resize(kRounds);
+    occupied_ |= std::uint64_t{1} << slot;
+    if (rounds_[slot].capacity() > 0 || spare().empty()) return;
+    rounds_[slot] = std::move(spare().back());
+    spare().pop_back();
   }
 
   void advance(std::int64_t round) {

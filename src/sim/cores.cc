@@ -110,6 +110,7 @@ bool Cores::is_progress(EventKind kind, std::int32_t b) {
   switch (kind) {
     case kWave:
       return b == 0;
+    case kWaves:
     case kDispatch:
     case kQueue:
     case kProxy:
@@ -170,6 +171,9 @@ void Cores::handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::i
       } else {
         look_again(a, b - 2, now);
       }
+      return;
+    case kWaves:
+      for (std::int32_t wave = a; wave < a + b; ++wave) run_wave(wave, now);
       return;
     case kDispatch:
       dispatch(a, now);

@@ -25,6 +25,7 @@
 #include "sim/spent.h"
 #include "sim/tags.h"
 #include "sim/waiting.h"
+#include "sim/window.h"
 #include "sim/worker.h"
 
 namespace hemiola::sim {
@@ -53,6 +54,7 @@ class Cores {
     kAnswer,
     // Of one rank's host, wavefronts and engines.
     kWave,
+    kWaves,  ///< `b` wavefronts of a workgroup, from `a` on
     kDispatch,
     kKernelStart,
     kStreamNext,
@@ -262,7 +264,7 @@ class Cores {
   };
   struct Workgroup {
     std::unique_ptr<program::Cursor> cursor;
-    std::deque<Step> window;
+    Window<Step> window;
     std::int64_t first = 0;                                  ///< position of window.front()
     bool ended = false;                                      ///< the cursor is exhausted
     std::int32_t rank = 0, kernel = 0, index = 0, body = 0;  ///< kernel: run index
@@ -292,7 +294,10 @@ class Cores {
   void fetch_code(Workgroup& group, std::int64_t now);
   static bool takes_part(const Workgroup& group, const Wave& wave,
                          const program::Primitive& primitive);
-  void expand_barrier(Workgroup& group, const program::Primitive& primitive);
+  static void expand_barrier(Workgroup& group, Step& step, std::int32_t barrier_base);
+  void push_waves(std::int64_t time, std::int32_t first, std::int32_t count) {
+    push(time, kWaves, first, count, waves_[static_cast<std::size_t>(first)].tag);
+  }
   bool move(std::int32_t wave, const Step& step, std::int64_t now);
   void issue_loads(std::int32_t wave, const Step& step, std::int64_t now);
   void issue_stores(std::int32_t wave, const Step& step, std::int64_t now);

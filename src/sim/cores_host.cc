@@ -262,8 +262,8 @@ void Cores::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu, st
     wave.spent = spent;
     // Workgroups of a rank, then wavefronts. After completions.
     wave.tag = kFirstWaveTag + static_cast<std::uint32_t>((group.index & 0x3fff) << 6 | (w & 63));
-    push(now + latency, kWave, group.first_wave + w, 0, wave.tag);
   }
+  push_waves(now + latency, group.first_wave, group.waves);
 }
 
 void Cores::workgroup_done(std::int32_t id, const Spent& spent, std::int64_t now) {

@@ -9,11 +9,10 @@
 namespace hemiola::sim {
 namespace {
 
-// Spreads consecutive numbers over `count` places and keeps strides of powers of two apart. Works
-// on rank-relative addresses, so that all GPUs map alike.
-template <typename Number>
-std::int32_t spread(Number x, Number count) {
-  return static_cast<std::int32_t>((x ^ (x >> 7) ^ (x >> 14) ^ (x >> 21)) % count);
+// Its remainder spreads consecutive numbers over places and keeps strides of powers of two apart.
+// Works on rank-relative addresses, so that all GPUs map alike.
+std::uint64_t mixed(std::uint64_t x) {
+  return x ^ (x >> 7) ^ (x >> 14) ^ (x >> 21);
 }
 
 // A channel changes between reads and writes.
@@ -29,8 +28,8 @@ void turn_bus(Server& hbm, bool read, const machine::GpuModel& model, std::int64
 }  // namespace
 
 std::int32_t Cores::slice_of(int rank, std::int32_t line) const {
-  return spread(static_cast<std::uint32_t>(line),
-                static_cast<std::uint32_t>(fabric_.layout[index(rank)]->slices));
+  const auto x = static_cast<std::uint32_t>(mixed(static_cast<std::uint32_t>(line)));
+  return static_cast<std::int32_t>(fabric_.layout[index(rank)]->slice_of(x));
 }
 
 std::int32_t Cores::channel_of(int rank, std::int64_t line) const {
@@ -39,8 +38,9 @@ std::int32_t Cores::channel_of(int rank, std::int64_t line) const {
   if (layout.model.l2_size.count == 0 && layout.slices == layout.channels)
     return slice_of(rank, static_cast<std::int32_t>(line));
   const std::int64_t interleave = std::max<std::int64_t>(1, layout.model.hbm_interleave.count);
-  return spread(static_cast<std::uint64_t>(line * line_size_ / interleave),
-                static_cast<std::uint64_t>(layout.channels));
+  return static_cast<std::int32_t>(
+      mixed(static_cast<std::uint64_t>(line * line_size_ / interleave)) %
+      static_cast<std::uint64_t>(layout.channels));
 }
 
 // Clusters share operands, and requests for a line are coalesced in front of the L2: what a slice

@@ -14,6 +14,12 @@ using program::Primitive;
 using program::PrimitiveKind;
 using program::Span;
 
+/// A step that has been used before, with another primitive.
+void renew(auto& step) {
+  step.passed = step.arrived = 0;
+  step.begin = -1;
+}
+
 }  // namespace
 
 // --- The window of primitives that a workgroup's wavefronts are at.
@@ -22,43 +28,45 @@ Cores::Step* Cores::step_of(Wave& wave) {
   Workgroup& group = groups_[index(wave.workgroup)];
   while (wave.position - group.first >= static_cast<std::int64_t>(group.window.size())) {
     if (group.ended) return nullptr;
-    Step step;
+    Step& step = group.window.add();
     if (!group.cursor->next(step.primitive)) {
+      group.window.pop_back();
       group.ended = true;
       return nullptr;
     }
+    renew(step);
     if (step.primitive.kind == PrimitiveKind::barrier) {
-      expand_barrier(group, step.primitive);
-    } else {
-      if (step.primitive.kind == PrimitiveKind::move)
-        step.grain = granularity(group, step.primitive);
-      group.window.push_back(std::move(step));
+      expand_barrier(group, step, barrier_base_);
+    } else if (step.primitive.kind == PrimitiveKind::move) {
+      step.grain = granularity(group, step.primitive);
     }
   }
   return &group.window[index(wave.position - group.first)];
 }
 
 // A barrier among workgroups: join, count on a semaphore in the L2, poll it, join.
-void Cores::expand_barrier(Workgroup& group, const Primitive& primitive) {
-  group.barrier_rounds.resize(
-      std::max(group.barrier_rounds.size(), index(primitive.barrier_id) + 1));
-  const std::int64_t round = ++group.barrier_rounds[index(primitive.barrier_id)];
-  Step join, arrive, wait;
-  join.primitive.kind = PrimitiveKind::sync;
-  join.primitive.op = arrive.primitive.op = wait.primitive.op = primitive.op;
-  arrive.primitive.kind = PrimitiveKind::signal;
-  wait.primitive.kind = PrimitiveKind::wait;
-  for (Primitive* p : {&arrive.primitive, &wait.primitive}) {
-    p->semaphores = {{group.rank, barrier_base_ + primitive.barrier_id}};
+void Cores::expand_barrier(Workgroup& group, Step& step, std::int32_t barrier_base) {
+  const Primitive barrier = std::move(step.primitive);
+  group.barrier_rounds.resize(std::max(group.barrier_rounds.size(), index(barrier.barrier_id) + 1));
+  const std::int64_t round = ++group.barrier_rounds[index(barrier.barrier_id)];
+  Primitive join, arrive, wait;
+  join.kind = PrimitiveKind::sync;
+  join.op = arrive.op = wait.op = barrier.op;
+  arrive.kind = PrimitiveKind::signal;
+  wait.kind = PrimitiveKind::wait;
+  for (Primitive* p : {&arrive, &wait}) {
+    p->semaphores = {{group.rank, barrier_base + barrier.barrier_id}};
     p->release = p->acquire = true;
     p->system_scope = false;
   }
-  arrive.primitive.values = {1};
-  wait.primitive.values = {round * primitive.workgroups};
-  group.window.push_back(join);
-  group.window.push_back(std::move(arrive));
-  group.window.push_back(std::move(wait));
-  group.window.push_back(std::move(join));
+  arrive.values = {1};
+  wait.values = {round * barrier.workgroups};
+  step.primitive = join;
+  for (const Primitive* p : {&arrive, &wait, &join}) {
+    Step& next = group.window.add();
+    next.primitive = *p;
+    renew(next);
+  }
 }
 
 void Cores::pass(Wave& wave, std::int64_t now) {
@@ -218,8 +226,8 @@ void Cores::release_sync(std::int32_t id, const Step& step, std::int64_t now) {
       ++other.epoch;
       other.own_stores = 0;
     }
-    push(now + latency, kWave, w, 0, other.tag);
   }
+  push_waves(now + latency, group.first_wave, count);
   while (!group.stores.empty() && group.stores.front() == 0 && group.first_epoch < wave.epoch) {
     group.stores.erase(group.stores.begin());
     ++group.first_epoch;

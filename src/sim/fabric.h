@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/modulo.h"
 #include "machine/machine.h"
 #include "sim/growing.h"
 #include "sim/index.h"
@@ -103,6 +104,7 @@ class GpuLayout {
   std::int32_t cu_out, cu_in, cu_alu, io_out, io_in, slice, msc, hbm, dma, mesh,
       proxy;             ///< first servers
   std::int32_t servers;  ///< of one GPU
+  Modulo slice_of;       ///< of a line's mixed number
 
   Leg cu_to_slice(std::int32_t cu, std::int32_t s) const;
   Leg slice_to_cu(std::int32_t s, std::int32_t cu) const;

@@ -37,6 +37,7 @@ GpuLayout::GpuLayout(const machine::GpuModel& m, std::int32_t port_count)
   mesh = take(meshed ? static_cast<std::int32_t>(m.noc_mesh_columns * m.noc_mesh_rows) * kDirections
                      : 0);
   servers = next;
+  slice_of = Modulo(static_cast<std::uint32_t>(slices));
   if (meshed) {
     build_mesh();
   } else {

@@ -317,6 +317,7 @@ Line::Arrivals Line::order_links(std::int64_t out) {
 int Line::rank_of(EventKind kind, std::int32_t a) const {
   switch (kind) {
     case kWave:
+    case kWaves:
       return groups_[index(waves_[index(a)].workgroup)].rank;
     case kDispatch:
       return kernels_[index(a)].rank;

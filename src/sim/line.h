@@ -242,6 +242,7 @@ class Line : public Cores {
 
   // --- line_stages.cc
   void prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const;
+  void prefetch_first(const std::vector<Arrival>& arrivals) const;
   void sort_with_answers(std::vector<Arrival>& arrivals, std::int64_t begin, std::uint32_t first,
                          std::uint32_t last);
   void run_cores(int rank, std::int64_t round);
@@ -318,7 +319,7 @@ class Line : public Cores {
   void forget_fills(Gpu& gpu, std::int64_t before);
 
   Gpu& stage(std::int32_t rank) { return stages_[index(stage_of_[index(rank)])]; }
-  void push_merge(std::int32_t merge, const Arrival& arrival) {
+  void push_merge(std::int32_t merge, Arrival arrival) {
     const int worker = worker_of_word_[index(merge >> 6)];
     if (worker != this_worker) {
       mine().out[phase_ % 2][index(worker)].push_back({&merges_[index(merge)], merge, arrival});
@@ -328,7 +329,7 @@ class Line : public Cores {
     busy_merges_[index(merge >> 6)] |= std::uint64_t{1} << (merge & 63);
   }
   /// To a stage of a GPU that may be another worker's.
-  void push_far(const Gpu& gpu, Calendar& calendar, const Arrival& arrival) {
+  void push_far(const Gpu& gpu, Calendar& calendar, Arrival arrival) {
     if (gpu.worker != this_worker) {
       mine().out[phase_ % 2][index(gpu.worker)].push_back({&calendar, -1, arrival});
     } else {

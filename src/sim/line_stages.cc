@@ -13,7 +13,7 @@ constexpr auto kByTag = [](const Arrival& a, const Arrival& b) {
 };
 
 // Requests left the cache since the round before: they are asked for some arrivals ahead.
-constexpr std::size_t kAhead = 12;
+constexpr std::size_t kAhead = 24;
 
 /// First in, first out: when it leaves.
 std::int64_t serve_at(std::int64_t& free, std::int64_t service, std::int64_t arrival) {
@@ -47,6 +47,10 @@ void Line::prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const {
   if (i < arrivals.size()) __builtin_prefetch(&requests_[index(arrivals[i].id)], 1);
 }
 
+void Line::prefetch_first(const std::vector<Arrival>& arrivals) const {
+  for (std::size_t i = 0; i < kAhead; ++i) prefetch(arrivals, i);
+}
+
 // --- The CUs and the host of a rank: completions and events, in the order of time.
 
 void Line::run_cores(int rank, std::int64_t round) {
@@ -56,6 +60,7 @@ void Line::run_cores(int rank, std::int64_t round) {
   if (gpu.done.take(round, done))
     sort_with_answers(done, gpu.done.begin_of(round), gpu.home_slices, gpu.home_port);
   const std::int64_t end = gpu.done.begin_of(round + 1);
+  prefetch_first(done);
   std::size_t next = 0;
   for (;;) {
     const bool completes = next < done.size();
@@ -113,6 +118,7 @@ void Line::run_slices(int rank, std::int64_t round) {
   if (!gpu.slices.take(round, taken)) return;
   const std::int64_t begin = gpu.slices.begin_of(round);
   sort_with_answers(taken, begin, kLocalBursts, kLocalBursts + 1);
+  prefetch_first(taken);
   forget_fills(gpu, begin);
   GpuState& state = gpus_[index(rank)];
   gpu.slices_run = true;
@@ -226,9 +232,12 @@ void Line::run_memory(int rank, std::int64_t round) {
   std::vector<Arrival>& taken = mine().taken;
   if (!gpu.memory.take(round, taken)) return;
   sort_arrivals(taken, mine().scratch, gpu.memory.begin_of(round), shift_, kByTag);
+  prefetch_first(taken);
   const bool cached = gpus_[index(rank)].l2.exists();
   for (std::size_t i = 0; i < taken.size(); ++i) {
     prefetch(taken, i + kAhead);
+    if (i + kAhead < taken.size())  // its second half
+      __builtin_prefetch(&requests_[index(taken[i + kAhead].id)].hops, 1);
     const Arrival& arrival = taken[i];
     const std::int32_t id = arrival.id;
     Request& request = requests_[index(id)];
@@ -293,6 +302,7 @@ void Line::run_cu_in(int rank, std::int64_t round) {
   std::vector<Arrival>& taken = mine().taken;
   if (!gpu.cu_in.take(round, taken)) return;
   sort_with_answers(taken, gpu.cu_in.begin_of(round), kFromSlices, kFromSlices + 1);
+  prefetch_first(taken);
   for (std::size_t i = 0; i < taken.size(); ++i) {
     prefetch(taken, i + kAhead);
     const auto& [now, tag, id] = taken[i];
@@ -312,6 +322,7 @@ void Line::run_io_out(int rank, std::int64_t round) {
   std::vector<Arrival>& taken = mine().taken;
   if (!gpu.io_out.take(round, taken)) return;
   sort_with_answers(taken, gpu.io_out.begin_of(round), kFromSlices, kFromSlices + 1);
+  prefetch_first(taken);
   tally().counters.hops += std::ssize(taken);
   for (std::size_t i = 0; i < taken.size(); ++i) {
     prefetch(taken, i + kAhead);
@@ -325,7 +336,8 @@ void Line::run_io_out(int rank, std::int64_t round) {
     request.spent.charge(Reason::io, time - now);
     if (options_.trace != nullptr) show(request, Reason::io, now, time - gpu.io_latency);
     request.link = 0;
-    if (request.stage == Stage::out && is_watched(request.source)) number_request(id);
+    if (!carries_.empty() && request.stage == Stage::out && is_watched(request.source))
+      number_request(id);
     walk(id, request, leg, time);
   }
 }
@@ -349,6 +361,7 @@ void Line::run_merge(Calendar& calendar, std::int64_t round) {
   std::vector<Arrival>& taken = mine().taken;
   if (!calendar.take(round, taken)) return;
   sort_arrivals(taken, mine().scratch, calendar.begin_of(round), shift_, kByTag);
+  prefetch_first(taken);
   for (std::size_t i = 0; i < taken.size(); ++i) {
     prefetch(taken, i + kAhead);
     const auto& [now, tag, id] = taken[i];

@@ -62,15 +62,20 @@ void Line::divide(const std::vector<std::vector<std::int32_t>>& levels) {
 template <typename Work>
 void Line::by_all(Work work) {
   struct Back {  // to who has called
-    ~Back() { this_worker = 0; }
+    ~Back() {
+      this_worker = 0;
+      several_workers = false;
+    }
   } back;
+  const bool at_once = crew_ != nullptr && !few_;
   const auto part = [&](int number) {
     this_worker = number;
+    several_workers = at_once;
     collect();
     work(workers_[index(number)]);
   };
   ++phase_;
-  if (crew_ != nullptr && !few_) {
+  if (at_once) {
     crew_->run(part);
   } else {
     for (int number = 0; number < static_cast<int>(workers_.size()); ++number) part(number);

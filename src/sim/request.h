@@ -77,11 +77,12 @@ struct alignas(64) Request {
   bool local : 1 = true;          ///< line engine: to the memory of its own GPU
   bool takes : 1 = false;         ///< line engine: a flag, poll or packet, see Cores::take_effect()
   bool group : 1 = false;         ///< line engine: for a multicast group, or for a member of it
-
-  Look look = Look::first;    ///< polls
-  bool uncached : 1 = false;  ///< a flag or poll that goes past the L2
-  bool logged : 1 = false;    ///< an access to a monitor's log: less than a line
-  bool near : 1 = false;      ///< looks for a copy in the L2 partition of its CU, or has found it
+  std::uint8_t spare_ : 7 = 0;    ///< with these reset() writes all flags at once
+  Look look = Look::first;        ///< polls
+  bool uncached : 1 = false;      ///< a flag or poll that goes past the L2
+  bool logged : 1 = false;        ///< an access to a monitor's log: less than a line
+  bool near : 1 = false;  ///< looks for a copy in the L2 partition of its CU, or has found it
+  std::uint8_t spare2_ : 4 = 0;
 
   const Hop* hops = nullptr;   ///< of the present leg
   std::int64_t queued_at = 0;  ///< entered an explicit queue
@@ -105,10 +106,11 @@ struct alignas(64) Request {
     hop = 0;
     in_link = wave = detail = next_pending = -1;
     route = epoch = 0;
-    volatile_ = last_store = packet = polling = reads_source = uncached = logged = group = near =
-        false;
+    volatile_ = last_store = packet = polling = reads_source = takes = group = uncached = logged =
+        near = false;
+    ready = local = true;
     look = Look::first;
-    ready = true;
+    spare_ = spare2_ = 0;
   }
   void follow(const Leg& leg, std::int32_t first_server) {
     hops = leg.hops;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sim/result.h"
+#include "sim/worker.h"
 
 namespace hemiola::sim {
 
@@ -70,12 +71,27 @@ class Spent {
     Attribution at;
   };
 
+  // One worker counts without locking the bus, which would take longer than all else in a copy.
   void hold() const {
-    if (old_ != nullptr) old_->holders.fetch_add(1, std::memory_order_relaxed);
+    if (old_ == nullptr) return;
+    if (several_workers) {
+      old_->holders.fetch_add(1, std::memory_order_relaxed);
+    } else {
+      old_->holders.store(old_->holders.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
+    }
   }
   void drop() const {
-    if (old_ == nullptr) return;
-    if (alone() || old_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete old_;
+    if (old_ != nullptr) drop_old();
+  }
+  void drop_old() const {
+    const bool last = alone();
+    if (last || (several_workers && old_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1)) {
+      delete old_;
+    } else if (!several_workers) {
+      old_->holders.store(old_->holders.load(std::memory_order_relaxed) - 1,
+                          std::memory_order_relaxed);
+    }
   }
   /// Nobody else can become a holder meanwhile: that takes a copy of this one.
   bool alone() const { return old_->holders.load(std::memory_order_acquire) == 1; }

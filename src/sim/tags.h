@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <new>
+#include <utility>
 #include <vector>
+
+#include "core/modulo.h"
 
 namespace hemiola::sim {
 
@@ -21,8 +23,9 @@ class Tags {
   Tags() = default;
   /// No cache at all when `lines` is 0: every access misses and nothing is kept.
   Tags(std::int64_t lines, std::int64_t ways)
-      : ways_(lines > 0 ? (ways < 1 ? 1 : (ways > lines ? lines : ways)) : 0),
-        sets_(ways_ > 0 ? lines / ways_ : 0) {}
+      : ways_(static_cast<std::size_t>(lines > 0 ? std::clamp<std::int64_t>(ways, 1, lines) : 0)),
+        sets_(ways_ > 0 ? static_cast<std::size_t>(lines) / ways_ : 0),
+        set_of_(static_cast<std::uint32_t>(std::max<std::size_t>(1, sets_))) {}
 
   bool exists() const { return sets_ > 0; }
 
@@ -30,68 +33,75 @@ class Tags {
   Outcome access(std::int32_t line, bool write) {
     Outcome outcome;
     if (!exists()) return outcome;
-    if (ways_of_.empty()) ways_of_.resize(static_cast<std::size_t>(sets_ * ways_), kEmpty);
+    if (held_.empty()) held_.resize(sets_ * ways_, kEmpty);
     const auto wanted = static_cast<std::uint32_t>(line) << 1;
-    std::uint32_t* const set = &ways_of_[static_cast<std::size_t>(set_of(line) * ways_)];
-    std::uint32_t* way = set;
-    std::uint32_t* const last = set + ways_ - 1;
-    while (way != last && (*way & ~1U) != wanted) ++way;
-    const std::uint32_t found = *way;
-    outcome.hit = (found & ~1U) == wanted && found != kEmpty;
-    if (!outcome.hit && found != kEmpty && (found & 1) != 0) {
+    const std::size_t set = set_of(line);
+    std::uint32_t* const first = &held_[set];
+    const std::uint32_t* const last = first + (ways_ - 1) * sets_;
+    if (*first == kEmpty && used_.size() <= kFew) used_.push_back(static_cast<std::uint32_t>(set));
+    // What is more recent than the line moves one place on, into the line's or out of the cache.
+    // Places that hold nothing come behind those that hold something.
+    std::uint32_t* way = first;
+    std::uint32_t found = std::exchange(*way, wanted | (write ? 1 : 0));
+    while ((found & ~1U) != wanted && found != kEmpty && way != last) {
+      way += sets_;
+      found = std::exchange(*way, found);
+    }
+    if (found == kEmpty) return outcome;
+    outcome.hit = (found & ~1U) == wanted;
+    if (outcome.hit) {
+      *first |= found & 1;
+    } else if ((found & 1) != 0) {
       outcome.evicted_dirty = true;
       outcome.victim = static_cast<std::int32_t>(found >> 1);
     }
-    std::copy_backward(set, way, way + 1);
-    *set = wanted | (outcome.hit ? found & 1 : 0) | (write ? 1 : 0);
     return outcome;
   }
 
   /// The line is no longer there.
   void forget(std::int32_t line) {
-    if (ways_of_.empty()) return;
+    if (held_.empty()) return;
     const auto wanted = static_cast<std::uint32_t>(line) << 1;
-    std::uint32_t* const set = &ways_of_[static_cast<std::size_t>(set_of(line) * ways_)];
-    std::uint32_t* const end = set + ways_;
-    std::uint32_t* const way =
-        std::find_if(set, end, [&](std::uint32_t held) { return (held & ~1U) == wanted; });
+    std::uint32_t* const end = &held_[set_of(line)] + ways_ * sets_;
+    std::uint32_t* way = &held_[set_of(line)];
+    while (way != end && (*way & ~1U) != wanted) way += sets_;
     if (way == end || *way == kEmpty) return;
-    *std::copy(way + 1, end, way) = kEmpty;
+    for (; way + sets_ != end; way += sets_) *way = way[sets_];
+    *way = kEmpty;
   }
 
   void prefetch(std::int32_t line) const {
-    if (!ways_of_.empty() && line >= 0)
-      __builtin_prefetch(&ways_of_[static_cast<std::size_t>(set_of(line) * ways_)]);
+    if (!held_.empty() && line >= 0) __builtin_prefetch(&held_[set_of(line)], 1);
   }
 
-  /// Forgets everything (an acquire invalidates an L1). Cheap when nothing was kept.
-  void clear() { ways_of_.clear(); }
+  /// Forgets everything (an acquire invalidates an L1). Cheap when little was kept.
+  void clear() {
+    if (used_.size() > kFew) {
+      std::fill(held_.begin(), held_.end(), kEmpty);
+    } else {
+      for (const std::uint32_t set : used_)
+        for (std::size_t at = set; at < held_.size() && held_[at] != kEmpty; at += sets_)
+          held_[at] = kEmpty;
+    }
+    used_.clear();
+  }
 
  private:
   static constexpr std::uint32_t kEmpty = ~0U;
+  static constexpr std::size_t kFew = 64;
 
-  /// Sets of 16 ways are one cache line of the host.
-  template <typename T>
-  struct Aligned {
-    using value_type = T;
-    Aligned() = default;
-    template <typename U>
-    Aligned(const Aligned<U>&) {}
-    T* allocate(std::size_t n) {
-      return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{64}));
-    }
-    void deallocate(T* p, std::size_t) { ::operator delete (p, std::align_val_t{64}); }
-    bool operator==(const Aligned&) const { return true; }
-  };
-
-  std::int64_t set_of(std::int32_t line) const {
+  std::size_t set_of(std::int32_t line) const {
     const auto x = static_cast<std::uint32_t>(line);
-    return (x ^ (x >> 13) ^ (x >> 27)) % static_cast<std::uint32_t>(sets_);
+    return set_of_(x ^ (x >> 13) ^ (x >> 27));
   }
-  std::int64_t ways_ = 0;
-  std::int64_t sets_ = 0;
-  /// By set, from the most to the least recently used: line << 1 | dirty.
-  std::vector<std::uint32_t, Aligned<std::uint32_t>> ways_of_;
+
+  std::size_t ways_ = 0;
+  std::size_t sets_ = 0;
+  Modulo set_of_;
+  /// The most recently used lines of all sets, then the second ones, ...: line << 1 | dirty. Lines
+  /// that follow each other are used together: so they are together in the host's caches, too.
+  std::vector<std::uint32_t> held_;
+  std::vector<std::uint32_t> used_;  ///< sets that are not empty, as long as they are few
 };
 
 }  // namespace hemiola::sim
