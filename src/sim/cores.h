@@ -289,7 +289,7 @@ class Cores {
   };
   void run_wave(std::int32_t wave, std::int64_t now);
   Step* step_of(Wave& wave);
-  void pass(Wave& wave, std::int64_t now);
+  void pass(Workgroup& group, Wave& wave, Step& step, std::int64_t now);
   void want_code(Workgroup& group, const program::Primitive& primitive);
   void fetch_code(Workgroup& group, std::int64_t now);
   static bool takes_part(const Workgroup& group, const Wave& wave,

@@ -69,9 +69,7 @@ void Cores::expand_barrier(Workgroup& group, Step& step, std::int32_t barrier_ba
   }
 }
 
-void Cores::pass(Wave& wave, std::int64_t now) {
-  Workgroup& group = groups_[index(wave.workgroup)];
-  Step& step = group.window[index(wave.position - group.first)];
+void Cores::pass(Workgroup& group, Wave& wave, Step& step, std::int64_t now) {
   ++step.passed;
   ++wave.position;
   wave.step = 0;
@@ -122,7 +120,7 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
     }
     const Primitive& primitive = step->primitive;
     if (!takes_part(group, wave, primitive)) {
-      pass(wave, now);
+      pass(group, wave, *step, now);
       continue;
     }
     if (step->begin < 0) step->begin = now;
@@ -185,7 +183,7 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
         break;  // expanded
     }
     if (waits) return;
-    pass(wave, now);
+    pass(group, wave, *step, now);
   }
 }
 

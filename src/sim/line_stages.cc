@@ -48,7 +48,7 @@ void Line::prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const {
 }
 
 void Line::prefetch_first(const std::vector<Arrival>& arrivals) const {
-  for (std::size_t i = 0; i < kAhead; ++i) prefetch(arrivals, i);
+  for (std::size_t i = 0; i < std::min(kAhead, arrivals.size()); ++i) prefetch(arrivals, i);
 }
 
 // --- The CUs and the host of a rank: completions and events, in the order of time.
