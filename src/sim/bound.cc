@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "program/primitive.h"
@@ -404,8 +405,8 @@ class Walk {
     for (const Span& span : p.src) account(agent.rank, span, p.bytes, true);
     for (const Span& span : p.dst) {
       account(agent.rank, span, p.bytes, false);
-      const std::vector<int> one{span.rank};
-      const std::vector<int>& targets = span.rank < 0 ? program_.groups[index(span.group)] : one;
+      std::span<const int> targets(&span.rank, 1);
+      if (span.rank < 0) targets = program_.groups[index(span.group)];
       for (const int target : targets) {
         const std::int64_t there =
             span.rank < 0 ? 0 : latencies_.store_arrival(agent.rank, target, unit);
