@@ -60,15 +60,19 @@ Span Cursor::slot(int owner, std::int32_t buffer, std::int64_t step, Access acce
 /// Every region takes the same number of slots, because all regions of an operation are equally
 /// long.
 void Cursor::begin_transfer(const Op& op, const Operand& local) {
-  const std::int64_t bytes = region(op, local, 0).bytes;
+  if (transfer_.op == op_) return;
+  transfer_.op = piece_loop() < 0 ? op_ : -1;
+  transfer_.first = region(op, local, 0);
+  const std::int64_t bytes = transfer_.first.bytes;
   transfer_.step = program_->fifo.slice_bytes(bytes, size_of(program_->type));
   transfer_.per_region = (bytes + transfer_.step - 1) / transfer_.step;
   transfer_.slices = transfer_.per_region * regions(op, local);
 }
 
 void Cursor::begin_slice(const Op& op, const Operand& local) {
-  const Region whole = region(op, local, part_ / transfer_.per_region);
-  const std::int64_t begin = part_ % transfer_.per_region * transfer_.step;
+  const std::int64_t number = part_ / transfer_.per_region;
+  const Region whole = number == 0 ? transfer_.first : region(op, local, number);
+  const std::int64_t begin = (part_ - number * transfer_.per_region) * transfer_.step;
   transfer_.slice = {whole.offset + begin, std::min(transfer_.step, whole.bytes - begin),
                      whole.piece};
   std::vector<End>& ends = transfer_.ends;

@@ -175,7 +175,9 @@ class Cursor {
   /// What a send or receive is at: its slices, all equally many for every region, and the ends of
   /// the present one (what data come through, then what they leave by).
   struct Transfer {
-    std::int64_t step = 0;        ///< data bytes of a slice
+    std::int32_t op = -1;   ///< that the next three are known of, where no piece loop changes them
+    Region first{};         ///< of the regions
+    std::int64_t step = 0;  ///< data bytes of a slice
     std::int64_t per_region = 0;  ///< slices
     std::int64_t slices = 0;      ///< of all regions
     Region slice{};

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,31 +46,25 @@ class Traffic {
   }
 
   Bound bound() const {
-    std::map<std::pair<machine::NodeId, bool>, Cut> cuts;
+    Cuts cuts;
     std::map<machine::LinkId, std::int64_t> single;
+    std::vector<Crossing> out, in;  // of all paths of a pair
     pairs_.for_each([&](std::int64_t number, const Pair& pair) {
       const auto from = static_cast<int>(number >> 32), to = static_cast<int>(number & INT32_MAX);
       const machine::Routes& routes = machine_.routes(from, to);
       if (routes.count == 0) return;
-      std::map<machine::NodeId, std::set<machine::LinkId>> out, in;
-      std::map<machine::NodeId, std::int32_t> passes;
+      out.clear();
+      in.clear();
       for (std::int32_t p = 0; p < routes.count; ++p) {
         for (const machine::LinkId link : routes.path(p)) {
           const machine::Link& l = machine_.links[static_cast<std::size_t>(link)];
-          out[l.from].insert(link);
-          in[l.to].insert(link);
-          ++passes[l.from];
+          out.push_back({l.from, link});
+          in.push_back({l.to, link});
           if (routes.count == 1) single[link] += wire(link, pair);
         }
       }
-      passes[machine_.gpus[static_cast<std::size_t>(to)]] = routes.count;
-      for (const auto& [node, links] : out) {
-        if (passes[node] == routes.count) cuts[{node, true}].add(links, wire(*links.begin(), pair));
-      }
-      for (const auto& [node, links] : in) {
-        if (passes[node] == routes.count)
-          cuts[{node, false}].add(links, wire(*links.begin(), pair));
-      }
+      add_cuts(out, true, routes.count, pair, cuts);
+      add_cuts(in, false, routes.count, pair, cuts);
     });
     Bound bound;
     const auto consider = [&bound](Time time, std::string name) {
@@ -112,14 +106,33 @@ class Traffic {
       requests += more_requests;
     }
   };
+  using Crossing = std::pair<machine::NodeId, machine::LinkId>;
   struct Cut {
-    std::set<machine::LinkId> links;
+    std::vector<machine::LinkId> links;  ///< ascending
     std::int64_t wire = 0;
-    void add(const std::set<machine::LinkId>& used, std::int64_t bytes) {
-      links.insert(used.begin(), used.end());
+    void add(std::span<const Crossing> used, std::int64_t bytes) {
       wire += bytes;
+      for (const auto& [node, link] : used) {
+        const auto at = std::lower_bound(links.begin(), links.end(), link);
+        if (at == links.end() || *at != link) links.insert(at, link);
+      }
     }
   };
+  using Cuts = std::map<std::pair<machine::NodeId, bool>, Cut>;  ///< true: what leaves the node
+
+  /// The traffic of a pair crosses the cut at every node that all of its paths pass.
+  void add_cuts(std::vector<Crossing>& crossings, bool leaves, std::int32_t paths, const Pair& pair,
+                Cuts& cuts) const {
+    std::sort(crossings.begin(), crossings.end());
+    for (auto begin = crossings.begin(); begin != crossings.end();) {
+      const auto end = std::find_if(begin, crossings.end(), [&](const Crossing& crossing) {
+        return crossing.first != begin->first;
+      });
+      if (end - begin == paths)
+        cuts[{begin->first, leaves}].add({begin, end}, wire(begin->second, pair));
+      begin = end;
+    }
+  }
   // Rounding to whole femtoseconds per request may go down: half of one for each of them.
   static Time below(Time time) { return {time.fs - time.fs / 20'000}; }
   std::int64_t wire(machine::LinkId link, const Pair& pair) const {
