@@ -21,10 +21,11 @@ struct Case {
   const char* program;
   std::vector<std::pair<std::string, std::string>> parameters;
   Bytes size;
+  std::vector<std::pair<std::string, std::string>> settings{};
 };
 
 void simulate(benchmark::State& state, const Case& run, sim::Engine engine, bool fold) {
-  const machine::Machine machine = machine::load(run.machine);
+  const machine::Machine machine = machine::load(run.machine, {.set = run.settings});
   const program::Program program =
       program::load(run.program, {.ranks = machine.ranks(), .parameters = run.parameters});
   const program::Program bound = program::bind(program, &machine, {.size = run.size});
@@ -46,6 +47,14 @@ const Case kCases[] = {
      "all-gather/direct",
      {{"transfer", "pull"}},
      MiB(16)},
+    // Irregular: sizes drawn at random, and links of half the rate, at which switches hold up what
+    // several send to one.
+    {"all_to_all_uneven/dgx-h100/16MiB",
+     "dgx-h100",
+     "all-to-all/uneven",
+     {},
+     MiB(16),
+     {{"link.nvlink4.bandwidth", "12.5 GB/s"}}},
     {"ring_all_reduce/switch:64/16MiB", "switch:64", "all-reduce/ring", {}, MiB(16)},
     {"all_gather_put/astra3:8/4MiB", "astra3:8", "all-gather/direct", {}, MiB(4)},
 };

@@ -157,7 +157,6 @@ class Runner {
                        sim::Options options);
   void record(const machine::Machine& machine, const program::Program& bound);
   std::string check(const program::Program& bound);
-  void check_skew(const program::Program& program) const;
   void check_record_ranks(const program::Program& program) const;
   void begin_part(const std::vector<Bytes>& sizes, Bytes size);
   void begin_program(std::size_t number);
@@ -215,7 +214,7 @@ program::Program Runner::load(const std::string& name, const machine::Machine& m
   progress_->doing("making " + name);
   program::Program program = load_program(name, options_.program, machine.ranks(), &machine, size);
   notices_.show(program.warnings);
-  check_skew(program);
+  study::check_skew(plan_.options.skew, program.ranks, {.file = "--skew"});
   check_record_ranks(program);
   return program;
 }
@@ -228,13 +227,6 @@ void Runner::check_record_ranks(const program::Program& program) const {
           "there is no rank " + std::to_string(rank) + " of " + std::to_string(program.ranks),
           SourceLocation{.file = "--record-rank"});
   }
-}
-
-void Runner::check_skew(const program::Program& program) const {
-  if (std::ssize(plan_.options.skew) <= program.ranks) return;
-  throw Failure("lists " + std::to_string(plan_.options.skew.size()) +
-                    " starts, but the program has " + std::to_string(program.ranks) + " ranks",
-                SourceLocation{.file = "--skew"});
 }
 
 std::vector<Bytes> Runner::sizes_on(const machine::Machine& machine) {

@@ -112,9 +112,7 @@ std::vector<std::int64_t> dimensions_value(std::string_view option, std::string_
 }
 
 std::vector<Time> skew_values(std::string_view text) {
-  std::vector<Time> times;
-  for (const std::string& part : split(text, ',')) times.push_back(one_time("--skew", part));
-  return times;
+  return read_times(text, {.file = "--skew"});
 }
 
 std::pair<Time, Time> window_value(std::string_view text) {

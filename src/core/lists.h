@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/diagnostics.h"
+#include "core/time.h"
 #include "core/units.h"
 
 namespace hemiola {
@@ -21,6 +22,9 @@ std::vector<Bytes> read_sizes(std::string_view text, const SourceLocation& where
 int read_rank_count(std::string_view text, const SourceLocation& where);
 /// "8" is the first eight; "0,2,4-7" is a list, in its order. Failure at `where`.
 std::vector<int> read_ranks(std::string_view text, const SourceLocation& where);
+
+/// "0ns,5us": times of rank 0, 1, ... Failure at `where`.
+std::vector<Time> read_times(std::string_view text, const SourceLocation& where);
 
 /// A decimal integer from `least` to `most`. Failure at `where`.
 std::int64_t read_count(std::string_view text, std::int64_t least, std::int64_t most,

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -175,22 +177,42 @@ class ModelReader {
   Diagnostics errors_;
 };
 
-/// The shipped models in order of name; read once and never changed.
-const std::vector<GpuModel>& shipped_models() {
-  static const std::vector<GpuModel> models = [] {
-    std::vector<GpuModel> read;
+/// A shipped model, whose name is that of its file: read when it is first asked for (reading takes
+/// longer than a small run), and never changed.
+class Shipped {
+ public:
+  explicit Shipped(const EmbeddedFile& file)
+      : file_(file), name_(std::filesystem::path(file.path).stem().string()) {}
+
+  const std::string& name() const { return name_; }
+  const GpuModel& model() {
+    std::call_once(read_,
+                   [&] { model_ = parse_gpu_model(file_.content, std::string(file_.path)); });
+    return model_;
+  }
+
+ private:
+  const EmbeddedFile& file_;
+  std::string name_;
+  std::once_flag read_;
+  GpuModel model_;
+};
+
+/// In order of name.
+std::deque<Shipped>& shipped_models() {
+  static std::deque<Shipped> models = [] {
+    std::deque<Shipped> all;
     for (const EmbeddedFile& file : embedded_files()) {
-      if (file.path.substr(0, kFolder.size()) != kFolder) continue;
-      read.push_back(parse_gpu_model(file.content, std::string(file.path)));
+      if (file.path.substr(0, kFolder.size()) == kFolder) all.emplace_back(file);
     }
-    return read;
+    return all;
   }();
   return models;
 }
 
 const GpuModel* find_shipped(std::string_view name) {
-  for (const GpuModel& model : shipped_models()) {
-    if (model.name == name) return &model;
+  for (Shipped& shipped : shipped_models()) {
+    if (shipped.name() == name) return &shipped.model();
   }
   return nullptr;
 }
@@ -216,7 +238,7 @@ GpuModel parse_gpu_model(std::string_view yaml, const std::string& file) {
 
 std::vector<std::string> gpu_model_names() {
   std::vector<std::string> names;
-  for (const GpuModel& model : shipped_models()) names.push_back(model.name);
+  for (const Shipped& shipped : shipped_models()) names.push_back(shipped.name());
   return names;
 }
 

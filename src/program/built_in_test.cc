@@ -99,6 +99,8 @@ TEST(BuiltIn, bad_parameters_are_refused_with_a_suggestion) {
   EXPECT_THAT(failure_of("all-gather/direct", 4, {{"transfer", "pul"}}),
               HasSubstr("did you mean 'pull'?"));
   EXPECT_THAT(failure_of("all-gather/direct", 0, {}), HasSubstr("needs at least 2 ranks"));
+  EXPECT_THAT(failure_of("all-to-all/uneven", 4, {{"mean", "0"}}),
+              HasSubstr("parameter 'mean' of 'all-to-all/uneven' cannot be 0"));
 }
 
 TEST(BuiltIn, packets_are_pushed_unless_told_otherwise) {

@@ -3,7 +3,6 @@
 #include <optional>
 #include <set>
 
-#include "plan/area.h"
 #include "program/lower_parts.h"
 
 namespace hemiola::program {
@@ -18,13 +17,18 @@ std::size_t index(std::int64_t i) {
 bool forwards_in_order(const plan::Plan& plan, std::int32_t stream, int rank, int left) {
   struct Arrival {
     std::int64_t number;
-    plan::Area area;
+    const plan::Region* row;
+    std::int64_t first;
   };
   std::vector<Arrival> arrivals;
   std::int64_t number = 0;
+  const auto is_there = [](const plan::Region& row, const Indices& at, const Arrival& arrival) {
+    return row.tensor == arrival.row->tensor && row.count() == arrival.row->count() &&
+           row.first()(at) == arrival.first;
+  };
   const auto note = [&](const plan::Transfer& transfer, const Indices& at) {
     if (transfer.kind == plan::TransferKind::push)
-      arrivals.push_back({number, plan::evaluate(transfer.destination, at)});
+      arrivals.push_back({number, &transfer.destination, transfer.destination.first()(at)});
     ++number;
   };
   if (left >= 0) plan::for_each_transfer(plan.stream(left, stream), left, note);
@@ -37,7 +41,7 @@ bool forwards_in_order(const plan::Plan& plan, std::int32_t stream, int rank, in
     good = transfer.after.size() == 1 && !dependency.computed && next < arrivals.size() &&
            dependency.rank(at) == left && dependency.stream == stream &&
            dependency.transfer(at) == arrivals[next].number &&
-           plan::evaluate(transfer.source, at) == arrivals[next].area;
+           is_there(transfer.source, at, arrivals[next]);
     ++next;
   };
   plan::for_each_transfer(plan.stream(rank, stream), rank, check);

@@ -6,24 +6,6 @@
 namespace hemiola::program {
 namespace {
 
-/// Empties what the last primitive left and keeps the capacity of its vectors.
-void reset(Primitive& out, std::int32_t op) {
-  std::vector<Span> src = std::move(out.src);
-  std::vector<Span> dst = std::move(out.dst);
-  std::vector<SemaphoreId> semaphores = std::move(out.semaphores);
-  std::vector<std::int64_t> values = std::move(out.values);
-  src.clear();
-  dst.clear();
-  semaphores.clear();
-  values.clear();
-  out = Primitive{};
-  out.op = op;
-  out.src = std::move(src);
-  out.dst = std::move(dst);
-  out.semaphores = std::move(semaphores);
-  out.values = std::move(values);
-}
-
 /// The index after the end_loop that closes the loop at `begin`.
 std::int32_t after_loop(const std::vector<Op>& ops, std::int32_t begin) {
   int depth = 0;
@@ -42,6 +24,7 @@ Cursor::Cursor(const Program& program, int rank, std::int32_t body)
   if (program.chunk_bytes <= 0)
     throw Failure("the program is not bound to a size", {}, {}, ExitCode::internal);
   indices_.rank = rank;
+  networks_.fill({-1, false});
 }
 
 bool Cursor::next(Primitive& out) {
@@ -56,7 +39,7 @@ bool Cursor::next(Primitive& out) {
       leave_or_repeat_loop();
       continue;
     }
-    reset(out, op_);
+    out.reset(op_);
     if (expand(op, out)) return true;
     ++op_;
     stage_ = 0;
@@ -64,7 +47,7 @@ bool Cursor::next(Primitive& out) {
   }
   if (!posted_) return false;
   posted_ = false;  // nothing is left under way at the end
-  reset(out, op_ - 1);
+  out.reset(op_ - 1);
   out.kind = PrimitiveKind::flush;
   return true;
 }

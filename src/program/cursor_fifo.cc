@@ -22,37 +22,33 @@ std::int64_t received_key(const ConnectionRef& from) {
   return -2 - 2 * static_cast<std::int64_t>(from.inbound);
 }
 
-/// The connections that data come through, then none.
-std::size_t sources(const Op& op) {
-  return receives(op.kind) ? 1 + op.more_from.size() : 0;
-}
-const ConnectionRef& source(const Op& op, std::size_t i) {
-  return i == 0 ? op.recv_from : op.more_from[i - 1];
-}
-/// The connections that data leave by, then none.
-std::size_t targets(const Op& op) {
-  return sends(op.kind) ? 1 + op.more_to.size() : 0;
-}
-const ConnectionRef& target(const Op& op, std::size_t i) {
-  return i == 0 ? op.send_to : op.more_to[i - 1];
-}
-
 /// After `crediting` come the credits of every connection behind a NIC, one by one, then the tails
 /// of those that are not, then those behind a NIC.
 enum Stage : std::int32_t { waiting, before, moving, after, crediting };
 
 }  // namespace
 
-Access Cursor::fifo_access(int from, int to) const {
-  // Flags inside lines do not survive a NIC: there every protocol uses the tail.
-  if (program_->protocol == Protocol::simple || program_->crosses_network(from, to))
-    return Access::plain;
-  return program_->protocol == Protocol::ll ? Access::packet : Access::ll128;
+/// Asking the machine takes a lock, and a workgroup has few peers.
+bool Cursor::crosses_network(int peer) {
+  auto& [known, network] = networks_[static_cast<std::size_t>(peer) % networks_.size()];
+  if (known != peer) {
+    network = program_->crosses_network(rank(), peer);
+    known = peer;
+  }
+  return network;
 }
 
-bool Cursor::pulled(int from, int to) const {
-  return program_->pulls && fifo_access(from, to) == Access::plain &&
-         !program_->crosses_network(from, to);
+Cursor::End Cursor::end_of(const ConnectionRef& connection, bool incoming) {
+  End end;
+  end.connection = &connection;
+  end.peer = static_cast<int>(connection.peer(indices_));
+  end.network = crosses_network(end.peer);
+  // Flags inside lines do not survive a NIC: there every protocol uses the tail.
+  if (program_->protocol != Protocol::simple && !end.network)
+    end.access = program_->protocol == Protocol::ll ? Access::packet : Access::ll128;
+  end.pulled = program_->pulls && end.access == Access::plain && !end.network;
+  end.step = count_of(incoming ? received_key(connection) : sent_key(connection));
+  return end;
 }
 
 Span Cursor::slot(int owner, std::int32_t buffer, std::int64_t step, Access access) const {
@@ -61,85 +57,104 @@ Span Cursor::slot(int owner, std::int32_t buffer, std::int64_t step, Access acce
           access, -1,     access == Access::plain ? 0 : step + 1};
 }
 
+/// Every region takes the same number of slots, because all regions of an operation are equally
+/// long.
+void Cursor::begin_transfer(const Op& op, const Operand& local) {
+  if (transfer_.op == op_) return;
+  transfer_.op = piece_loop() < 0 ? op_ : -1;
+  transfer_.first = region(op, local, 0);
+  const std::int64_t bytes = transfer_.first.bytes;
+  transfer_.step = program_->fifo.slice_bytes(bytes, size_of(program_->type));
+  transfer_.per_region = (bytes + transfer_.step - 1) / transfer_.step;
+  transfer_.slices = transfer_.per_region * regions(op, local);
+}
+
+void Cursor::begin_slice(const Op& op, const Operand& local) {
+  const std::int64_t number = part_ / transfer_.per_region;
+  const Region whole = number == 0 ? transfer_.first : region(op, local, number);
+  const std::int64_t begin = (part_ - number * transfer_.per_region) * transfer_.step;
+  transfer_.slice = {whole.offset + begin, std::min(transfer_.step, whole.bytes - begin),
+                     whole.piece};
+  std::vector<End>& ends = transfer_.ends;
+  ends.clear();
+  if (receives(op.kind)) {
+    ends.push_back(end_of(op.recv_from, true));
+    for (const ConnectionRef& from : op.more_from) ends.push_back(end_of(from, true));
+  }
+  transfer_.sources = ends.size();
+  if (sends(op.kind)) {
+    ends.push_back(end_of(op.send_to, false));
+    for (const ConnectionRef& to : op.more_to) ends.push_back(end_of(to, false));
+  }
+}
+
+void Cursor::end_slice() {
+  for (const End& to : outgoing()) ++count_of(sent_key(*to.connection));
+  for (const End& from : incoming()) ++count_of(received_key(*from.connection));
+}
+
 bool Cursor::expand_connection(const Op& op, Primitive& out) {
   const Operand& local = op.src.empty() ? op.dst.at(0) : op.src.front();
-  while (true) {
-    // Every region takes the same number of slots, because all regions of an operation are equally
-    // long.
-    const Region first = region(op, local, 0);
-    const std::int64_t step = program_->fifo.slice_bytes(first.bytes, size_of(program_->type));
-    const std::int64_t per_region = (first.bytes + step - 1) / step;
-    if (part_ >= per_region * regions(op, local)) return false;
-    const Region whole = region(op, local, part_ / per_region);
-    const std::int64_t begin = part_ % per_region * step;
-    const Region slice{whole.offset + begin, std::min(step, whole.bytes - begin), whole.piece};
-    const auto stages = static_cast<std::int32_t>(crediting + 2 + sources(op) + targets(op));
+  if (part_ == 0 && stage_ == waiting) begin_transfer(op, local);
+  for (; part_ < transfer_.slices; ++part_) {
+    if (stage_ == waiting) begin_slice(op, local);
+    const auto stages = static_cast<std::int32_t>(crediting + 2 + transfer_.ends.size());
     while (stage_ < stages) {
-      if (fifo_stage(op, slice, out)) return true;
+      if (fifo_stage(op, out)) return true;
     }
-    for (std::size_t i = 0; i < targets(op); ++i) ++count_of(sent_key(target(op, i)));
-    for (std::size_t i = 0; i < sources(op); ++i) ++count_of(received_key(source(op, i)));
+    end_slice();
     stage_ = waiting;
-    ++part_;
-  }
-}
-
-/// One stage of one slice; false when this stage has no primitive.
-bool Cursor::fifo_stage(const Op& op, Region slice, Primitive& out) {
-  const std::int32_t stage = stage_++;
-  switch (stage) {
-    case waiting:
-      return fifo_wait(op, out);
-    case before:
-      out.kind = PrimitiveKind::sync;
-      out.movers = true;
-      return sends(op.kind) || has_tail(op, /*incoming=*/true);
-    case moving:
-      fifo_move(op, slice, out);
-      return true;
-    case after:
-      out.kind = PrimitiveKind::sync;
-      return receives(op.kind) || has_tail(op, /*incoming=*/false);
-    default:
-      break;
-  }
-  const auto step = static_cast<std::size_t>(stage - crediting);
-  if (step == 0) return fifo_credits(op, out);
-  if (step <= sources(op)) return fifo_remote_credit(source(op, step - 1), out);
-  if (step == sources(op) + 1) return fifo_tails(op, out);
-  return fifo_post(target(op, step - sources(op) - 2), slice, out);
-}
-
-int Cursor::peer_of(const ConnectionRef& connection) const {
-  return static_cast<int>(connection.peer(indices_));
-}
-
-/// Whether data that come in (or go out) through one of the connections are announced by a tail.
-bool Cursor::has_tail(const Op& op, bool incoming) const {
-  for (std::size_t i = 0; i < (incoming ? sources(op) : targets(op)); ++i) {
-    const int peer = peer_of(incoming ? source(op, i) : target(op, i));
-    if (fifo_access(incoming ? peer : rank(), incoming ? rank() : peer) == Access::plain)
-      return true;
   }
   return false;
 }
 
+/// One stage of one slice; false when this stage has no primitive.
+bool Cursor::fifo_stage(const Op& op, Primitive& out) {
+  // Whether data that come in (or go out) through one of the connections are announced by a tail.
+  const auto has_tail = [](std::span<const End> ends) {
+    return std::any_of(ends.begin(), ends.end(),
+                       [](const End& end) { return end.access == Access::plain; });
+  };
+  const std::int32_t stage = stage_++;
+  switch (stage) {
+    case waiting:
+      return fifo_wait(out);
+    case before:
+      if (!sends(op.kind) && !has_tail(incoming())) return false;
+      out.kind = PrimitiveKind::sync;
+      out.movers = true;
+      return true;
+    case moving:
+      fifo_move(op, out);
+      return true;
+    case after:
+      out.kind = PrimitiveKind::sync;
+      return receives(op.kind) || has_tail(outgoing());
+    default:
+      break;
+  }
+  const std::size_t sources = transfer_.sources;
+  const auto step = static_cast<std::size_t>(stage - crediting);
+  if (step == 0) return fifo_credits(out);
+  if (step <= sources) return fifo_remote_credit(incoming()[step - 1], out);
+  if (step == sources + 1) return fifo_tails(out);
+  return fifo_post(outgoing()[step - sources - 2], out);
+}
+
 /// Without a fence: a credit orders loads that have returned, nothing else. One thread each.
-bool Cursor::fifo_credits(const Op& op, Primitive& out) {
-  for (std::size_t i = 0; i < sources(op); ++i) {
-    const int previous = peer_of(source(op, i));
-    if (program_->crosses_network(rank(), previous)) continue;
-    out.semaphores.push_back({previous, program_->head_semaphore(source(op, i).outbound)});
+bool Cursor::fifo_credits(Primitive& out) const {
+  for (const End& from : incoming()) {
+    if (from.network) continue;
+    out.semaphores.push_back({from.peer, program_->head_semaphore(from.connection->outbound)});
     out.values.push_back(1);
   }
   out.kind = PrimitiveKind::signal;
   return !out.semaphores.empty();
 }
 
-bool Cursor::fifo_remote_credit(const ConnectionRef& from, Primitive& out) {
-  const int previous = peer_of(from);
-  if (!program_->crosses_network(rank(), previous)) return false;
-  out.semaphores.push_back({previous, program_->head_semaphore(from.outbound)});
+bool Cursor::fifo_remote_credit(const End& from, Primitive& out) const {
+  if (!from.network) return false;
+  out.semaphores.push_back({from.peer, program_->head_semaphore(from.connection->outbound)});
   out.values.push_back(1);
   out.kind = PrimitiveKind::post;
   out.remote = out.release = true;
@@ -148,59 +163,50 @@ bool Cursor::fifo_remote_credit(const ConnectionRef& from, Primitive& out) {
 
 /// The tail of the incoming slot, where it has one, and the credit for the outgoing slot, where it
 /// is not one of the first.
-bool Cursor::fifo_wait(const Op& op, Primitive& out) {
-  for (std::size_t i = 0; i < sources(op); ++i) {
-    const ConnectionRef& from = source(op, i);
-    if (fifo_access(peer_of(from), rank()) != Access::plain) continue;
-    out.semaphores.push_back({rank(), program_->tail_semaphore(from.inbound)});
-    out.values.push_back(count_of(received_key(from)) + 1);
+bool Cursor::fifo_wait(Primitive& out) const {
+  for (const End& from : incoming()) {
+    if (from.access != Access::plain) continue;
+    out.semaphores.push_back({rank(), program_->tail_semaphore(from.connection->inbound)});
+    out.values.push_back(from.step + 1);
     out.acquire = true;
   }
-  for (std::size_t i = 0; i < targets(op); ++i) {
-    const ConnectionRef& to = target(op, i);
-    const std::int64_t step = count_of(sent_key(to));
-    if (step < program_->fifo.slots) continue;
-    out.semaphores.push_back({rank(), program_->head_semaphore(to.outbound)});
-    out.values.push_back(step + 1 - program_->fifo.slots);
+  for (const End& to : outgoing()) {
+    if (to.step < program_->fifo.slots) continue;
+    out.semaphores.push_back({rank(), program_->head_semaphore(to.connection->outbound)});
+    out.values.push_back(to.step + 1 - program_->fifo.slots);
   }
   out.kind = PrimitiveKind::wait;
   return !out.semaphores.empty();
 }
 
-void Cursor::fifo_move(const Op& op, Region slice, Primitive& out) {
+void Cursor::fifo_move(const Op& op, Primitive& out) const {
+  const Region slice = transfer_.slice;
   out.kind = PrimitiveKind::move;
   out.bytes = slice.bytes;
   out.reduce = reduction(op);
-  for (std::size_t i = 0; i < sources(op); ++i) {
-    const ConnectionRef& from = source(op, i);
-    const int previous = peer_of(from);
-    const std::int64_t step = count_of(received_key(from));
-    out.src.push_back(
-        pulled(previous, rank())
-            ? slot(previous, program_->staging_buffer(from.outbound), step, Access::plain)
-            : slot(rank(), program_->fifo_buffer(from.inbound), step,
-                   fifo_access(previous, rank())));
+  for (const End& from : incoming()) {
+    out.src.push_back(from.pulled
+                          ? slot(from.peer, program_->staging_buffer(from.connection->outbound),
+                                 from.step, Access::plain)
+                          : slot(rank(), program_->fifo_buffer(from.connection->inbound), from.step,
+                                 from.access));
   }
   for (const Operand& local : op.src) out.src.push_back(span(local, slice));
-  for (std::size_t i = 0; i < targets(op); ++i) {
-    const ConnectionRef& to = target(op, i);
-    const int next = peer_of(to);
-    const std::int64_t step = count_of(sent_key(to));
+  for (const End& to : outgoing()) {
     out.dst.push_back(
-        program_->crosses_network(rank(), next) || pulled(rank(), next)
-            ? slot(rank(), program_->staging_buffer(to.outbound), step, Access::plain)
-            : slot(next, program_->fifo_buffer(to.inbound), step, fifo_access(rank(), next)));
+        to.network || to.pulled
+            ? slot(rank(), program_->staging_buffer(to.connection->outbound), to.step,
+                   Access::plain)
+            : slot(to.peer, program_->fifo_buffer(to.connection->inbound), to.step, to.access));
   }
   for (const Operand& local : op.dst) out.dst.push_back(span(local, slice));
 }
 
 /// Advances the tails of receivers that load and store reach, after one fence for all.
-bool Cursor::fifo_tails(const Op& op, Primitive& out) {
-  for (std::size_t i = 0; i < targets(op); ++i) {
-    const int next = peer_of(target(op, i));
-    const bool flags = fifo_access(rank(), next) != Access::plain;
-    if (flags || program_->crosses_network(rank(), next)) continue;
-    out.semaphores.push_back({next, program_->tail_semaphore(target(op, i).inbound)});
+bool Cursor::fifo_tails(Primitive& out) const {
+  for (const End& to : outgoing()) {
+    if (to.access != Access::plain || to.network) continue;
+    out.semaphores.push_back({to.peer, program_->tail_semaphore(to.connection->inbound)});
     out.values.push_back(1);
   }
   out.kind = PrimitiveKind::signal;
@@ -209,14 +215,14 @@ bool Cursor::fifo_tails(const Op& op, Primitive& out) {
 }
 
 /// Across a NIC the proxy copies the staged slot, then advances the tail.
-bool Cursor::fifo_post(const ConnectionRef& to, Region slice, Primitive& out) {
-  const int next = peer_of(to);
-  if (!program_->crosses_network(rank(), next)) return false;
-  const std::int64_t step = count_of(sent_key(to));
-  out.bytes = slice.bytes;
-  out.src.push_back(slot(rank(), program_->staging_buffer(to.outbound), step, Access::plain));
-  out.dst.push_back(slot(next, program_->fifo_buffer(to.inbound), step, Access::plain));
-  out.semaphores.push_back({next, program_->tail_semaphore(to.inbound)});
+bool Cursor::fifo_post(const End& to, Primitive& out) const {
+  if (!to.network) return false;
+  out.bytes = transfer_.slice.bytes;
+  out.src.push_back(
+      slot(rank(), program_->staging_buffer(to.connection->outbound), to.step, Access::plain));
+  out.dst.push_back(
+      slot(to.peer, program_->fifo_buffer(to.connection->inbound), to.step, Access::plain));
+  out.semaphores.push_back({to.peer, program_->tail_semaphore(to.connection->inbound)});
   out.values.push_back(1);
   out.kind = PrimitiveKind::post;
   out.remote = out.release = true;

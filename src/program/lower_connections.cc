@@ -295,6 +295,15 @@ Program lower_connections(const plan::Plan& plan, const LowerOptions& options, P
   if (options.realization == Realization::multicast)
     throw Failure(fmt::format("plan '{}' with sync=connections has no switch", plan.name),
                   {.file = "<option>"}, "choose realization=load-store");
+  for (const plan::Tensor& tensor : plan.tensors) {
+    if (plan.collective == Collective::custom && !plan.of_elements() &&
+        tensor.role != plan::Role::scratch && tensor.elements() > plan.chunks_per_size)
+      throw Failure(
+          fmt::format("plan '{}' with sync=connections: '{}' holds {} chunks, where MSCCL "
+                      "XML knows buffers of up to the {} of the size",
+                      plan.name, tensor.name, tensor.elements(), plan.chunks_per_size),
+          {.file = "<option>"});
+  }
   const Ordered list = ordered(plan, options, program);
   int parts = options.workgroups > 0 ? options.workgroups : kParts;
   msccl::Algorithm algorithm = ConnectionLowering(plan, list, parts).make();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,35 +88,49 @@ struct SemaphoreId {
   auto operator<=>(const SemaphoreId&) const = default;
 };
 
-/// One primitive of one workgroup. Move: all sources and destinations have `bytes` bytes of data.
-/// signal and wait may name several semaphores: thread i handles the i-th.
-struct Primitive {
+/// What a primitive has one of.
+struct PrimitiveFields {
   PrimitiveKind kind = PrimitiveKind::sync;
-  std::int32_t op = 0;  ///< index in the body, for messages and tracks
-  std::int64_t bytes = 0;
   ReduceOp reduce = ReduceOp::none;
-  std::vector<Span> src;
-  std::vector<Span> dst;
-  std::vector<SemaphoreId> semaphores;
-  std::vector<std::int64_t>
-      values;                ///< wait: running totals; signal: increments; one per semaphore
   bool release = false;      ///< signal: release at the scope below
   bool acquire = false;      ///< wait
   bool system_scope = true;  ///< false: device scope
   bool consume = false;      ///< wait: subtract instead of a running total (several consumers)
-  bool swap = false;  ///< wait: the access that finds the value adds 1 to it; the signal behind
-                      ///< such a wait: that addition, which takes no time of its own
+  bool swap = false;    ///< wait: the access that finds the value adds 1 to it; the signal behind
+                        ///< such a wait: that addition, which takes no time of its own
+  bool remote = false;  ///< post: crosses a NIC (else a copy engine does it)
+  bool posted = false;  ///< move without destinations, compute: the next sync joins it
+  bool movers = false;  ///< sync: not of a wavefront that only signals (Kernel::posts_apart)
+  std::int32_t op = 0;  ///< index in the body, for messages and tracks
   std::int32_t barrier_id = 0;
   std::int32_t workgroups = 0;
-  std::int64_t flop = 0;
-  MatrixProduct product{};
-  Time duration{};
-  bool remote = false;     ///< post: crosses a NIC (else a copy engine does it)
-  bool posted = false;     ///< move without destinations, compute: the next sync joins it
+  std::int64_t bytes = 0;
   std::int64_t made = -1;  ///< move without sources: the byte of all that the rank computes
                            ///< (Computation) where its first one belongs, the others by distance;
                            ///< -1: not known
-  bool movers = false;     ///< sync: not of a wavefront that only signals (Kernel::posts_apart)
+  std::int64_t flop = 0;
+  MatrixProduct product{};
+  Time duration{};
+};
+
+/// One primitive of one workgroup. Move: all sources and destinations have `bytes` bytes of data.
+/// signal and wait may name several semaphores: thread i handles the i-th.
+struct Primitive : PrimitiveFields {
+  std::vector<Span> src;
+  std::vector<Span> dst;
+  std::vector<SemaphoreId> semaphores;
+  std::vector<std::int64_t>
+      values;  ///< wait: running totals; signal: increments; one per semaphore
+
+  /// Empties what the last one left and keeps the capacity of the vectors.
+  void reset(std::int32_t of_op) {
+    static_cast<PrimitiveFields&>(*this) = {};
+    op = of_op;
+    src.clear();
+    dst.clear();
+    semaphores.clear();
+    values.clear();
+  }
 };
 
 /// Walks the operations of one workgroup and yields its primitives in order. A value: copying it
@@ -147,6 +162,27 @@ class Cursor {
     std::int64_t offset = 0;
     std::int64_t bytes = 0;
     std::int64_t piece = 0;  ///< how much of offset is the start of a piece
+  };
+  /// One end of a connection, for the slice that goes through it.
+  struct End {
+    const ConnectionRef* connection = nullptr;
+    int peer = 0;
+    bool network = false;           ///< behind a NIC
+    bool pulled = false;            ///< the slot is at the sender, and the receiver loads it
+    Access access = Access::plain;  ///< plain: announced by a tail
+    std::int64_t step = 0;          ///< slices that went through it before
+  };
+  /// What a send or receive is at: its slices, all equally many for every region, and the ends of
+  /// the present one (what data come through, then what they leave by).
+  struct Transfer {
+    std::int32_t op = -1;   ///< that the next three are known of, where no piece loop changes them
+    Region first{};         ///< of the regions
+    std::int64_t step = 0;  ///< data bytes of a slice
+    std::int64_t per_region = 0;  ///< slices
+    std::int64_t slices = 0;      ///< of all regions
+    Region slice{};
+    std::size_t sources = 0;
+    std::vector<End> ends{};
   };
 
   // cursor.cc: structure.
@@ -184,17 +220,22 @@ class Cursor {
 
   // cursor_fifo.cc: sends and receives through connections.
   bool expand_connection(const Op& op, Primitive& out);
-  bool fifo_stage(const Op& op, Region slice, Primitive& out);
-  bool fifo_wait(const Op& op, Primitive& out);
-  void fifo_move(const Op& op, Region slice, Primitive& out);
-  bool fifo_credits(const Op& op, Primitive& out);
-  bool fifo_remote_credit(const ConnectionRef& from, Primitive& out);
-  bool fifo_tails(const Op& op, Primitive& out);
-  bool fifo_post(const ConnectionRef& to, Region slice, Primitive& out);
-  bool has_tail(const Op& op, bool incoming) const;
-  bool pulled(int from, int to) const;
-  int peer_of(const ConnectionRef& connection) const;
-  Access fifo_access(int from, int to) const;
+  void begin_transfer(const Op& op, const Operand& local);
+  void begin_slice(const Op& op, const Operand& local);
+  End end_of(const ConnectionRef& connection, bool incoming);
+  void end_slice();
+  std::span<const End> incoming() const { return {transfer_.ends.data(), transfer_.sources}; }
+  std::span<const End> outgoing() const {
+    return std::span(transfer_.ends).subspan(transfer_.sources);
+  }
+  bool fifo_stage(const Op& op, Primitive& out);
+  bool fifo_wait(Primitive& out) const;
+  void fifo_move(const Op& op, Primitive& out) const;
+  bool fifo_credits(Primitive& out) const;
+  bool fifo_remote_credit(const End& from, Primitive& out) const;
+  bool fifo_tails(Primitive& out) const;
+  bool fifo_post(const End& to, Primitive& out) const;
+  bool crosses_network(int peer);
   Span slot(int owner, std::int32_t buffer, std::int64_t step, Access access) const;
 
   const Program* program_;
@@ -209,6 +250,8 @@ class Cursor {
   std::array<Loop, 2> loops_{};
   std::vector<std::pair<std::int64_t, std::int64_t>>
       counts_;  ///< running totals of the semaphores and FIFOs met
+  Transfer transfer_{};
+  std::array<std::pair<int, bool>, 4> networks_;  ///< peers met last, and whether behind a NIC
 };
 
 }  // namespace hemiola::program

@@ -23,7 +23,8 @@ struct Key {
 constexpr Key kKeys[] = {{"machine", &SweepRow::machine}, {"gpu", &SweepRow::gpu},
                          {"set", &SweepRow::set},         {"ranks", &SweepRow::ranks},
                          {"program", &SweepRow::program}, {"param", &SweepRow::parameters},
-                         {"engine", &SweepRow::engine},   {"launch", &SweepRow::launch}};
+                         {"engine", &SweepRow::engine},   {"launch", &SweepRow::launch},
+                         {"skew", &SweepRow::skew}};
 
 bool differs(std::span<const SweepRow> rows, const Key& key) {
   return std::any_of(rows.begin(), rows.end(), [&](const SweepRow& row) {
@@ -55,6 +56,7 @@ void print_failures(std::ostream& out, std::span<const SweepRow> rows) {
     what += fmt::format(" at {} on {}", to_string(row.size), row.machine);
     if (!row.set.empty()) what += " (" + row.set + ")";
     if (!row.ranks.empty()) what += ", ranks " + row.ranks;
+    if (!row.skew.empty()) what += ", skew " + row.skew;
     out << fmt::format("# point {}, {}: {}: {}\n", row.number, what, name_of(row.status),
                        row.error);
   }

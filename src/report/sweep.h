@@ -10,8 +10,8 @@
 namespace hemiola::report {
 
 /// The columns of print_table(), for points that are done; before them those of machine, settings,
-/// ranks, program, parameters, engine and launch in which points differ. What they share stands
-/// above, points that are not done below, with their errors. `file`: of the database.
+/// ranks, program, parameters, engine, launch and skew in which points differ. What they share
+/// stands above, points that are not done below, with their errors. `file`: of the database.
 void print_sweep(std::ostream& out, const std::string& file, const study::SweepDatabase::Head& head,
                  std::span<const study::SweepRow> rows);
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "program/primitive.h"
@@ -142,21 +143,20 @@ class Walk {
     agents_.push_back(std::move(agent));
   }
 
-  /// What stands for it: in a fold the one of rank modulo period. Semaphores of a class are one; of
-  /// the members of a class equally many signal each.
-  program::SemaphoreId key(program::SemaphoreId id) const {
-    return classes_ == nullptr ? program::SemaphoreId{id.rank % period_, id.index}
-                               : program::SemaphoreId{0, classes_->semaphore_class(id)};
+  /// Of what stands for it: in a fold the semaphore of rank modulo period. Semaphores of a class
+  /// are one; of the members of a class equally many signal each.
+  Signals& signals_of(program::SemaphoreId id) {
+    return signals_[classes_ == nullptr ? pair_number(id.rank % period_, id.index)
+                                        : static_cast<std::int64_t>(classes_->semaphore_class(id))];
   }
-  std::int64_t signals(const Agent& agent, program::SemaphoreId id) const {
+  std::int64_t signallers(const Agent& agent, program::SemaphoreId id) const {
     if (classes_ == nullptr) return 1;
     const std::int64_t alike = classes_->semaphores_in(classes_->semaphore_class(id));
     return std::max<std::int64_t>(1, agent.members / alike);
   }
   void arrive(const Agent& agent, program::SemaphoreId id, std::int64_t value, std::int64_t at) {
-    signallers_[key(id)].insert((agent.rank - id.rank + program_.ranks) % program_.ranks);
-    auto& arrivals = arrivals_[key(id)];
-    arrivals.insert(arrivals.end(), index(value * signals(agent, id)), at);
+    signals_of(id).add((agent.rank - id.rank + program_.ranks) % program_.ranks,
+                       value * signallers(agent, id), at);
   }
 
   // Interprets primitives until one has to wait; true if any was done.
@@ -262,19 +262,14 @@ class Walk {
   bool reached(const Primitive& p, std::int64_t& seen) {
     for (std::size_t s = 0; s < p.semaphores.size(); ++s) {
       const std::int64_t initial = program_.semaphores[index(p.semaphores[s].index)].initial;
-      const program::SemaphoreId id = key(p.semaphores[s]);
-      auto& arrivals = arrivals_[id];
-      const std::int64_t needed = p.values[s] - initial + (p.consume ? consumed_[id] : 0);
-      if (static_cast<std::int64_t>(arrivals.size()) < needed) return false;
-      needed_[id] = std::max(needed_[id], needed);
-      if (needed <= 0) continue;
-      // Of several signallers nobody knows here whose signal comes when: the first is a bound.
-      seen = std::max(seen, signallers_[id].size() > 1
-                                ? *std::min_element(arrivals.begin(), arrivals.end())
-                                : arrivals[index(needed - 1)]);
+      Signals& signals = signals_of(p.semaphores[s]);
+      const std::int64_t needed = p.values[s] - initial + (p.consume ? signals.consumed : 0);
+      if (signals.count() < needed) return false;
+      signals.needed = std::max(signals.needed, needed);
+      if (needed > 0) seen = std::max(seen, signals.arrival(needed));
     }
     for (const program::SemaphoreId id : p.semaphores) {
-      if (p.consume) ++consumed_[key(id)];
+      if (p.consume) ++signals_of(id).consumed;
     }
     return true;
   }
@@ -327,7 +322,7 @@ class Walk {
     std::set<std::pair<std::size_t, int>> awaited;
     for (auto post = posts_.rbegin(); post != posts_.rend(); ++post) {
       for (const auto& [id, ordinal] : post->signals) {
-        if (needed_[key(id)] > ordinal) awaited.insert({post->agent, post->to});
+        if (signals_of(id).needed > ordinal) awaited.insert({post->agent, post->to});
       }
       if (post->flushed) awaited.insert({post->agent, post->to});
       if (awaited.contains({post->agent, post->to}))
@@ -356,7 +351,7 @@ class Walk {
     const auto number = static_cast<std::size_t>(&agent - agents_.data());
     Post record{agent.rank, to, number, std::max<std::int64_t>(1, p.bytes * factor), false, {}};
     for (const program::SemaphoreId id : p.semaphores) {
-      record.signals.emplace_back(id, static_cast<std::int64_t>(arrivals_[key(id)].size()));
+      record.signals.emplace_back(id, signals_of(id).count());
     }
     if (to != agent.rank && (p.remote || p.bytes > 0)) {
       agent.posts.push_back(posts_.size());
@@ -410,8 +405,8 @@ class Walk {
     for (const Span& span : p.src) account(agent.rank, span, p.bytes, true);
     for (const Span& span : p.dst) {
       account(agent.rank, span, p.bytes, false);
-      const std::vector<int> one{span.rank};
-      const std::vector<int>& targets = span.rank < 0 ? program_.groups[index(span.group)] : one;
+      std::span<const int> targets(&span.rank, 1);
+      if (span.rank < 0) targets = program_.groups[index(span.group)];
       for (const int target : targets) {
         const std::int64_t there =
             span.rank < 0 ? 0 : latencies_.store_arrival(agent.rank, target, unit);
@@ -462,10 +457,7 @@ class Walk {
   Latencies latencies_;
   std::vector<Agent> agents_;
   std::int64_t moved_bytes_ = 0;
-  std::map<program::SemaphoreId, std::vector<std::int64_t>> arrivals_;
-  std::map<program::SemaphoreId, std::int64_t> consumed_;
-  std::map<program::SemaphoreId, std::int64_t> needed_;  ///< highest number of signals waited for
-  std::map<program::SemaphoreId, std::set<int>> signallers_;  ///< ranks, as seen from its own
+  LineMap<Signals> signals_;
   std::vector<Post> posts_;
   std::map<std::pair<int, std::int32_t>, BarrierRounds> rounds_;
   std::map<std::tuple<int, std::int32_t, std::int64_t>, PacketArrivals> packets_;

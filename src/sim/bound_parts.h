@@ -5,17 +5,22 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
+#include <span>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "machine/machine.h"
 #include "program/primitive.h"
+#include "sim/line_map.h"
 #include "sim/result.h"
 
 namespace hemiola::sim {
+
+/// Number of an ordered pair of ranks.
+inline std::int64_t pair_number(int from, int to) {
+  return (static_cast<std::int64_t>(from) << 32) + to;
+}
 
 /// Wire bytes by cut: what leaves or enters a node, over all links that its traffic may use there;
 /// and single links that traffic without a choice takes.
@@ -26,50 +31,41 @@ class Traffic {
   /// `requests` packets of together `payload` bytes from one rank to another.
   void add(int from, int to, std::int64_t payload, std::int64_t requests) {
     if (from == to || requests == 0) return;
-    Pair& pair = pairs_[{from, to}];
-    pair.payload += payload;
-    pair.requests += requests;
+    pairs_[pair_number(from, to)].add(payload, requests);
   }
 
   /// What was added is that of the first `period` ranks: adds the same for all periods behind.
   void repeat(int period, int ranks) {
-    std::map<std::pair<int, int>, Pair> all = pairs_;
-    for (const auto& [ends, pair] : pairs_) {
-      for (int by = period; by < ranks; by += period) {
-        Pair& image = all[{(ends.first + by) % ranks, (ends.second + by) % ranks}];
-        image.payload += pair.payload;
-        image.requests += pair.requests;
-      }
-    }
-    pairs_.swap(all);
+    LineMap<Pair> all = pairs_;
+    pairs_.for_each([&](std::int64_t number, const Pair& pair) {
+      const auto from = static_cast<int>(number >> 32), to = static_cast<int>(number & INT32_MAX);
+      for (int by = period; by < ranks; by += period)
+        all[pair_number((from + by) % ranks, (to + by) % ranks)].add(pair.payload, pair.requests);
+    });
+    std::swap(pairs_, all);
   }
 
   Bound bound() const {
-    std::map<std::pair<machine::NodeId, bool>, Cut> cuts;
+    Cuts cuts;
     std::map<machine::LinkId, std::int64_t> single;
-    for (const auto& [ends, pair] : pairs_) {
-      const machine::Routes& routes = machine_.routes(ends.first, ends.second);
-      if (routes.count == 0) continue;
-      std::map<machine::NodeId, std::set<machine::LinkId>> out, in;
-      std::map<machine::NodeId, std::int32_t> passes;
+    std::vector<Crossing> out, in;  // of all paths of a pair
+    pairs_.for_each([&](std::int64_t number, const Pair& pair) {
+      const auto from = static_cast<int>(number >> 32), to = static_cast<int>(number & INT32_MAX);
+      const machine::Routes& routes = machine_.routes(from, to);
+      if (routes.count == 0) return;
+      out.clear();
+      in.clear();
       for (std::int32_t p = 0; p < routes.count; ++p) {
         for (const machine::LinkId link : routes.path(p)) {
           const machine::Link& l = machine_.links[static_cast<std::size_t>(link)];
-          out[l.from].insert(link);
-          in[l.to].insert(link);
-          ++passes[l.from];
+          out.push_back({l.from, link});
+          in.push_back({l.to, link});
           if (routes.count == 1) single[link] += wire(link, pair);
         }
       }
-      passes[machine_.gpus[static_cast<std::size_t>(ends.second)]] = routes.count;
-      for (const auto& [node, links] : out) {
-        if (passes[node] == routes.count) cuts[{node, true}].add(links, wire(*links.begin(), pair));
-      }
-      for (const auto& [node, links] : in) {
-        if (passes[node] == routes.count)
-          cuts[{node, false}].add(links, wire(*links.begin(), pair));
-      }
-    }
+      add_cuts(out, true, routes.count, pair, cuts);
+      add_cuts(in, false, routes.count, pair, cuts);
+    });
     Bound bound;
     const auto consider = [&bound](Time time, std::string name) {
       if (time <= bound.bandwidth) return;
@@ -105,15 +101,38 @@ class Traffic {
   struct Pair {
     std::int64_t payload = 0;
     std::int64_t requests = 0;
-  };
-  struct Cut {
-    std::set<machine::LinkId> links;
-    std::int64_t wire = 0;
-    void add(const std::set<machine::LinkId>& used, std::int64_t bytes) {
-      links.insert(used.begin(), used.end());
-      wire += bytes;
+    void add(std::int64_t more_payload, std::int64_t more_requests) {
+      payload += more_payload;
+      requests += more_requests;
     }
   };
+  using Crossing = std::pair<machine::NodeId, machine::LinkId>;
+  struct Cut {
+    std::vector<machine::LinkId> links;  ///< ascending
+    std::int64_t wire = 0;
+    void add(std::span<const Crossing> used, std::int64_t bytes) {
+      wire += bytes;
+      for (const auto& [node, link] : used) {
+        const auto at = std::lower_bound(links.begin(), links.end(), link);
+        if (at == links.end() || *at != link) links.insert(at, link);
+      }
+    }
+  };
+  using Cuts = std::map<std::pair<machine::NodeId, bool>, Cut>;  ///< true: what leaves the node
+
+  /// The traffic of a pair crosses the cut at every node that all of its paths pass.
+  void add_cuts(std::vector<Crossing>& crossings, bool leaves, std::int32_t paths, const Pair& pair,
+                Cuts& cuts) const {
+    std::sort(crossings.begin(), crossings.end());
+    for (auto begin = crossings.begin(); begin != crossings.end();) {
+      const auto end = std::find_if(begin, crossings.end(), [&](const Crossing& crossing) {
+        return crossing.first != begin->first;
+      });
+      if (end - begin == paths)
+        cuts[{begin->first, leaves}].add({begin, end}, wire(begin->second, pair));
+      begin = end;
+    }
+  }
   // Rounding to whole femtoseconds per request may go down: half of one for each of them.
   static Time below(Time time) { return {time.fs - time.fs / 20'000}; }
   std::int64_t wire(machine::LinkId link, const Pair& pair) const {
@@ -122,7 +141,7 @@ class Traffic {
   }
 
   const machine::Machine& machine_;
-  std::map<std::pair<int, int>, Pair> pairs_;
+  LineMap<Pair> pairs_;  ///< by pair_number()
 };
 
 /// Unloaded times of single requests.
@@ -134,9 +153,10 @@ class Latencies {
   // One request of `payload` bytes over the links.
   std::int64_t links(int from, int to, std::int64_t payload) {
     if (from == to) return 0;
-    const auto key = std::tuple(from, to, payload);
-    const auto found = cache_.find(key);
-    if (found != cache_.end()) return found->second;
+    std::vector<Known>& known = known_[pair_number(from, to)];
+    for (const Known& one : known) {
+      if (one.payload == payload) return one.time;
+    }
     const machine::Routes& routes = machine_.routes(from, to);
     std::int64_t best = -1;
     for (std::int32_t p = 0; p < routes.count; ++p) {
@@ -155,7 +175,8 @@ class Latencies {
       }
       best = best < 0 ? sum : std::min(best, sum);
     }
-    return cache_[key] = std::max<std::int64_t>(0, best);
+    known.push_back({payload, std::max<std::int64_t>(0, best)});
+    return known.back().time;
   }
   std::int64_t on_chip(int rank) const {
     const machine::GpuModel& m = machine_.model(rank);
@@ -199,7 +220,38 @@ class Latencies {
  private:
   const machine::Machine& machine_;
   const program::Program& program_;
-  std::map<std::tuple<int, int, std::int64_t>, std::int64_t> cache_;
+  struct Known {
+    std::int64_t payload = 0, time = 0;
+  };
+  LineMap<std::vector<Known>> known_;  ///< by pair_number(): few payloads
+};
+
+/// A semaphore's signals, in the order in which the walk came to them.
+class Signals {
+ public:
+  /// `from`: the rank that sends them, as seen from the semaphore's own.
+  void add(int from, std::int64_t count, std::int64_t arrival) {
+    if (count <= 0) return;
+    several_ = several_ || (!arrivals_.empty() && from != from_);
+    from_ = from;
+    earliest_ = arrivals_.empty() ? arrival : std::min(earliest_, arrival);
+    arrivals_.insert(arrivals_.end(), static_cast<std::size_t>(count), arrival);
+  }
+  std::int64_t count() const { return static_cast<std::int64_t>(arrivals_.size()); }
+  /// When the n-th (from 1) can have arrived. Of several signallers nobody knows here whose signal
+  /// comes when: the first is a bound.
+  std::int64_t arrival(std::int64_t n) const {
+    return several_ ? earliest_ : arrivals_[static_cast<std::size_t>(n - 1)];
+  }
+
+  std::int64_t consumed = 0;
+  std::int64_t needed = 0;  ///< highest number waited for
+
+ private:
+  std::vector<std::int64_t> arrivals_;
+  std::int64_t earliest_ = 0;
+  int from_ = 0;
+  bool several_ = false;
 };
 
 /// A descriptor that a workgroup posted.

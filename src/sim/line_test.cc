@@ -68,6 +68,20 @@ TEST(Line, gives_the_reference_result_however_wavefronts_wait) {
   EXPECT_GT(switches, 100);
 }
 
+// Links of an eighth of the rate: what several send to one waits at its switches.
+TEST(Line, gives_the_reference_result_where_uneven_traffic_meets_at_slow_links) {
+  machine::Machine machine = machine::load("dgx-h100");
+  machine.set("link.nvlink4.bandwidth", "3 GB/s");
+  const program::Program program =
+      program::bind(program::load("all-to-all/uneven", {.ranks = 8, .machine = &machine}), &machine,
+                    {.size = KiB(128)});
+  expect_equal(machine, program, {});
+  std::int64_t longest = 0;
+  for (const LinkUse& link : simulate(machine, program, {}).links)
+    longest = std::max(longest, link.max_queue);
+  EXPECT_GT(longest, 8) << "there is contention";
+}
+
 class LineShipped : public ::testing::TestWithParam<Shipped> {};
 
 TEST_P(LineShipped, gives_the_reference_result) {
@@ -83,6 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
         Shipped{"all-reduce/vllm", "dgx-h100", 4, {}, KiB(64), 2},
         Shipped{"all-reduce/trtllm", "dgx-h100", 2, {}, KiB(64), 2},
         Shipped{"all-to-all/direct", "dgx-h100", 8, {}, KiB(256), 0},
+        Shipped{"all-to-all/uneven", "dgx-h100", 8, {}, KiB(256), 0},
         Shipped{"all-gather/direct", "dgx-a100", 8, {{"transfer", "pull"}}, KiB(256), 0},
         Shipped{"all-reduce/ring", "dgx1-v100", 8, {}, KiB(256), 0},
         Shipped{"all-reduce/one-shot", "mi300x-8", 8, {}, KiB(16), 0},

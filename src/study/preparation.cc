@@ -39,6 +39,13 @@ program::LoadOptions load_options(const std::string& name, Settings parameters, 
   return load;
 }
 
+void check_skew(std::span<const Time> skew, int ranks, const SourceLocation& where) {
+  if (std::ssize(skew) <= ranks) return;
+  throw Failure("lists " + std::to_string(skew.size()) + " starts, but the program has " +
+                    std::to_string(ranks) + " ranks",
+                where);
+}
+
 std::string checked_by(const verify::Proof& proof, const std::string& source) {
   const bool deadlock = proof.verdict == verify::Verdict::deadlock;
   if (deadlock || proof.verdict == verify::Verdict::wrong)

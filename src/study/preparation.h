@@ -2,11 +2,14 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/data_type.h"
+#include "core/diagnostics.h"
+#include "core/time.h"
 #include "machine/machine.h"
 #include "program/program.h"
 #include "verify/verify.h"
@@ -25,6 +28,10 @@ machine::Machine with_first_ranks(machine::Machine machine, int ranks);
 program::LoadOptions load_options(const std::string& name, Settings parameters, int ranks,
                                   const machine::Machine* machine, DataType type, ReduceOp op,
                                   std::optional<Bytes> size);
+
+/// Failure at `where` if later starts (sim::Options::skew) are listed for more ranks than there
+/// are.
+void check_skew(std::span<const Time> skew, int ranks, const SourceLocation& where);
 
 /// "full" or "partial". Failure with exit code 3 or 4 for a program that is wrong, which stands in
 /// `source`.

@@ -35,9 +35,10 @@ struct Axes {
   std::vector<Bytes> sizes;
   std::vector<sim::Engine> engines;
   std::vector<sim::Launch> launches;
+  std::vector<std::string> skews;
 };
 const std::vector<std::string> kAxes{"machine", "gpu", "set",  "ranks",  "program", "param",
-                                     "dtype",   "op",  "size", "engine", "launch"};
+                                     "dtype",   "op",  "size", "engine", "launch",  "skew"};
 
 bool is_file(const std::string& path) {
   std::error_code ignored;
@@ -159,6 +160,8 @@ class SweepReader : YamlFile {
 
   Axes axes(const YAML::Node& node) {
     Axes axes{.gpus = texts(node, "gpu"), .ranks = texts(node, "ranks")};
+    axes.skews = texts(node, "skew");
+    each(node, "skew", [&](const YAML::Node& value) { read_times(value.Scalar(), at(value)); });
     each(node, "machine", [&](const YAML::Node& value) {
       add(axes.machines, value.Scalar(), value);
       places_.try_emplace(value.Scalar(), at(value));
@@ -221,6 +224,7 @@ class SweepReader : YamlFile {
     fill(axes.sizes, base.sizes);
     fill(axes.engines, base.engines);
     fill(axes.launches, base.launches);
+    fill(axes.skews, base.skews);
     return axes;
   }
 
@@ -254,7 +258,8 @@ class SweepReader : YamlFile {
                  .types = {usual.type},
                  .ops = {usual.op},
                  .engines = {usual.engine},
-                 .launches = {usual.launch}},
+                 .launches = {usual.launch},
+                 .skews = {usual.skew}},
                 std::move(axes));
     std::vector<SweepPoint> points{usual};
     // Every point becomes as many as there are values; the first axis varies slowest.
@@ -277,15 +282,16 @@ class SweepReader : YamlFile {
     multiply(axes.sizes, &SweepPoint::size);
     multiply(axes.engines, &SweepPoint::engine);
     multiply(axes.launches, &SweepPoint::launch);
+    multiply(axes.skews, &SweepPoint::skew);
     for (SweepPoint& point : points) {
       if (known_.insert(key(point)).second) sweep_.points.push_back(std::move(point));
     }
   }
 
   static std::string key(const SweepPoint& p) {
-    return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", p.machine, p.gpu,
+    return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", p.machine, p.gpu,
                        to_text(p.set), p.ranks, p.program, to_text(p.parameters), name_of(p.type),
-                       name_of(p.op), p.size.count, name_of(p.engine), name_of(p.launch));
+                       name_of(p.op), p.size.count, name_of(p.engine), name_of(p.launch), p.skew);
   }
 
   void leave_out(const YAML::Node& node, const Axes& axes) {
@@ -295,7 +301,7 @@ class SweepReader : YamlFile {
              among(axes.set, point.set) && among(axes.parameters, point.parameters) &&
              among(axes.types, point.type) && among(axes.ops, point.op) &&
              among(axes.sizes, point.size) && among(axes.engines, point.engine) &&
-             among(axes.launches, point.launch);
+             among(axes.launches, point.launch) && among(axes.skews, point.skew);
     });
     if (left_out == 0) fail(node, "no point is like this: nothing would be excluded");
   }

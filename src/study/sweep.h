@@ -27,6 +27,7 @@ struct SweepPoint {
   Bytes size{};
   sim::Engine engine = sim::Options{}.engine;
   sim::Launch launch = sim::Options{}.launch;
+  std::string skew;  ///< later starts of ranks, as written: "0ns,5us"; empty: none
 
   bool operator==(const SweepPoint&) const = default;
 };
@@ -34,8 +35,7 @@ struct SweepPoint {
 struct Sweep {
   std::string file;  ///< as the user named it; files that it names are relative to its folder
   std::string text;  ///< of the file
-  /// In the order of the file: machines vary slowest, engines and launches fastest. No two are
-  /// equal.
+  /// In the order of the file: machines vary slowest, skews fastest. No two are equal.
   std::vector<SweepPoint> points;
   int warmup = 0, iterations = 0;  ///< sim::Options
   bool check = true;

@@ -11,7 +11,7 @@
 namespace hemiola::study {
 namespace {
 
-constexpr const char* kSchema = "hemiola-sweep/1";
+constexpr const char* kSchema = "hemiola-sweep/2";
 
 /// What is written is on the disk when write() returns as far as a killed process is concerned; a
 /// host that loses power may lose the last rows, not the file.
@@ -28,6 +28,7 @@ constexpr const char* kTables =
     "  machine TEXT NOT NULL, gpu TEXT NOT NULL, settings TEXT NOT NULL, ranks NUMERIC NOT NULL,\n"
     "  program TEXT NOT NULL, parameters TEXT NOT NULL, dtype TEXT NOT NULL, op TEXT NOT NULL,\n"
     "  size_bytes INTEGER NOT NULL, engine TEXT NOT NULL, launch TEXT NOT NULL,\n"
+    "  skew TEXT NOT NULL,\n"
     "  status TEXT NOT NULL, error TEXT, checked TEXT, bound_program TEXT, count INTEGER,\n"
     "  time_fs INTEGER, algbw_GBps REAL, busbw_GBps REAL, bound_bandwidth_fs INTEGER,\n"
     "  bound_latency_fs INTEGER, ideal_fs INTEGER, line_hops INTEGER, counters TEXT,\n"
@@ -35,7 +36,7 @@ constexpr const char* kTables =
 
 constexpr const char* kColumns =
     "point, machine, gpu, settings, ranks, program, parameters, dtype, op, size_bytes, engine, "
-    "launch, status, error, checked, bound_program, count, time_fs, algbw_GBps, busbw_GBps, "
+    "launch, skew, status, error, checked, bound_program, count, time_fs, algbw_GBps, busbw_GBps, "
     "bound_bandwidth_fs, bound_latency_fs, ideal_fs, line_hops, counters, attribution";
 
 std::optional<SweepStatus> parse_status(std::string_view name) {
@@ -201,7 +202,7 @@ template <typename Connection>
 void bind_row(Statement<Connection>& insert, const SweepRow& row) {
   insert.bind(row.number).bind(row.machine).bind(row.gpu).bind(row.set).bind(row.ranks);
   insert.bind(row.program).bind(row.parameters).bind(row.dtype).bind(row.op);
-  insert.bind(row.size.count).bind(row.engine).bind(row.launch);
+  insert.bind(row.size.count).bind(row.engine).bind(row.launch).bind(row.skew);
   insert.bind(std::string(name_of(row.status)));
   if (row.status != SweepStatus::done) {
     insert.bind(row.error);
@@ -224,6 +225,7 @@ SweepRow read_row(Statement<Connection>& select, const std::string& file) {
   row.size = {select.integer()};
   row.engine = select.text();
   row.launch = select.text();
+  row.skew = select.text();
   const std::string status = select.text();
   const auto known = parse_status(status);
   if (!known)
@@ -355,7 +357,7 @@ void SweepDatabase::write(std::span<const SweepRow> rows) {
   Transaction transaction(*connection_);
   Statement insert(*connection_, std::string("INSERT INTO points (") + kColumns +
                                      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                                     "?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                                     "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   for (const SweepRow& row : rows) {
     bind_row(insert, row);
     insert.step();

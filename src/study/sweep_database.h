@@ -35,7 +35,7 @@ struct SweepRow {
   // What it is, as the sweep file has it.
   std::string machine, gpu, set, ranks, program, parameters, dtype, op;
   Bytes size{};
-  std::string engine, launch;
+  std::string engine, launch, skew;
   // What came of it; of a point that is not done only `status` and `error`.
   SweepStatus status = SweepStatus::done;
   std::string error;          ///< message and hint

@@ -109,6 +109,7 @@ bool same_unit(const SweepPoint& a, const SweepPoint& b) {
   SweepPoint other = b;
   other.engine = a.engine;
   other.launch = a.launch;
+  other.skew = a.skew;
   return a == other;
 }
 
@@ -125,7 +126,8 @@ SweepRow SweepWorker::start_row(std::int64_t number) const {
           .op = std::string(name_of(point.op)),
           .size = point.size,
           .engine = std::string(sim::name_of(point.engine)),
-          .launch = std::string(sim::name_of(point.launch))};
+          .launch = std::string(sim::name_of(point.launch)),
+          .skew = point.skew};
 }
 
 SweepWorker::Prepared SweepWorker::prepare(const SweepPoint& point, Diagnostics& warnings) {
@@ -154,11 +156,15 @@ SweepWorker::Prepared SweepWorker::prepare(const SweepPoint& point, Diagnostics&
 }
 
 void SweepWorker::simulate(const SweepPoint& point, const Prepared& prepared, SweepRow& row) {
+  std::vector<Time> skew;
+  if (!point.skew.empty()) skew = read_times(point.skew, {});
+  check_skew(skew, prepared.bound.ranks, {});
   const sim::Result result = sim::simulate(*machine_, prepared.bound,
                                            {.engine = point.engine,
                                             .launch = point.launch,
                                             .warmup = sweep_.warmup,
                                             .iterations = sweep_.iterations,
+                                            .skew = std::move(skew),
                                             .monitor = &monitor_});
   row.checked = prepared.checked;
   row.bound_program = prepared.bound.name;

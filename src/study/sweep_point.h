@@ -54,7 +54,7 @@ struct SweepInputs {
   Shared<Loaded> programs;
 };
 
-/// Points that differ in engine and launch only: bound and checked once.
+/// Points that differ in engine, launch and skew only: bound and checked once.
 using SweepUnit = std::span<const std::int64_t>;  ///< numbers of points
 bool same_unit(const SweepPoint& a, const SweepPoint& b);
 

@@ -41,7 +41,7 @@ std::string text_of(const SweepRow& r) {
   std::string text = std::to_string(r.number);
   for (const std::string* part :
        {&r.machine, &r.gpu, &r.set, &r.ranks, &r.program, &r.parameters, &r.dtype, &r.op, &r.engine,
-        &r.launch, &r.error, &r.checked, &r.bound_program, &r.counters, &r.attribution})
+        &r.launch, &r.skew, &r.error, &r.checked, &r.bound_program, &r.counters, &r.attribution})
     text += '|' + *part;
   for (const std::int64_t number : {r.size.count, r.count, r.time.fs, r.bound_bandwidth.fs,
                                     r.bound_latency.fs, r.ideal.fs, r.line_hops})
@@ -96,6 +96,29 @@ TEST(Sweeps, say_what_a_single_run_says) {
                 HasSubstr("\"l2.hits\":" + std::to_string(result.counters.at("l2.hits"))));
   }
   EXPECT_EQ(compared, 2) << "one for each engine";
+}
+
+TEST(Sweeps, start_ranks_later_as_a_single_run_does) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.sweep(
+      "machine: ring:2\nprogram: all-reduce/ring\nsize: 1KiB\n"
+      "skew: ['0ns', '0ns,7us', '0ns,0ns,7us']\n");
+  SweepDatabase database(folder.path("rows"), head_of(sweep));
+  run_sweep(sweep, database, {.threads = 2});
+  const std::vector<SweepRow> rows = rows_of(database);
+  ASSERT_EQ(rows.size(), 3u);
+  const machine::Machine machine = machine::load("ring:2");
+  const program::Program bound =
+      program::bind(program::load("all-reduce/ring", {.ranks = 2, .machine = &machine}), &machine,
+                    {.size = KiB(1)});
+  const Time together = sim::simulate(machine, bound, {}).time;
+  const Time late = sim::simulate(machine, bound, {.skew = {{}, Time::from_ns(7000)}}).time;
+  EXPECT_GT(late, together);
+  EXPECT_EQ(rows[0].time, together);
+  EXPECT_EQ(rows[1].time, late);
+  EXPECT_EQ(rows[1].skew, "0ns,7us");
+  EXPECT_EQ(rows[2].status, SweepStatus::refused);
+  EXPECT_EQ(rows[2].error, "lists 3 starts, but the program has 2 ranks");
 }
 
 TEST(Sweeps, go_on_after_points_that_cannot_be_run) {

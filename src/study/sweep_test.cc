@@ -45,7 +45,8 @@ TEST(SweepFile, every_key_reaches_the_points) {
   const Sweep sweep = SweepFolder().sweep(
       "machine: switch:4\ngpu: a100\nranks: ['2', '0,3']\nset: {gpu.l2.size: [1MiB, 2MiB]}\n"
       "program: all-reduce/ring\nparam: {channels: 2, protocol: ll}\ndtype: half\nop: max\n"
-      "size: 4KiB\nengine: [line, reference]\nlaunch: graph\nwarmup: 1\niterations: 2\n"
+      "size: 4KiB\nengine: [line, reference]\nlaunch: graph\nskew: '0ns,5us'\nwarmup: "
+      "1\niterations: 2\n"
       "check: false\n");
   ASSERT_EQ(sweep.points.size(), 8u);
   const SweepPoint& last = sweep.points.back();
@@ -59,7 +60,8 @@ TEST(SweepFile, every_key_reaches_the_points) {
                               .op = ReduceOp::max,
                               .size = KiB(4),
                               .engine = sim::Engine::reference,
-                              .launch = sim::Launch::graph}));
+                              .launch = sim::Launch::graph,
+                              .skew = "0ns,5us"}));
   EXPECT_EQ(sweep.points[0].engine, sim::Engine::line) << "engines vary fastest";
   EXPECT_EQ(sweep.warmup, 1);
   EXPECT_EQ(sweep.iterations, 2);
@@ -116,6 +118,10 @@ TEST(SweepFile, refuses_what_it_does_not_know_with_line_and_suggestion) {
   expect("size: 2KiB\n", "sweep.yaml:4: error: the key 'size' stands here twice");
   expect("engine: lime\n", "sweep.yaml:4: error: 'lime' is not among them\n  hint: did you mean");
   expect("launch: [graph, graph]\n", "sweep.yaml:4: error: 'graph' stands here twice");
+  expect("skew: [1us, 5]\n", "sweep.yaml:4: error: '5' is not a time\n  hint: a time looks like");
+  expect("skew: '0ns,late'\n", "sweep.yaml:4: error: 'late' is not a time");
+  expect("skew: [1us, 1us]\n", "sweep.yaml:4: error: '1us' stands here twice");
+  expect("exclude:\n  - {skew: 1us}\n", "sweep.yaml:5: error: no point is like this");
   expect("dtype: floot\n", "sweep.yaml:4: error: 'floot' is not an element type");
   expect("op: plus\n", "sweep.yaml:4: error: 'plus' is not a reduction");
   expect("ranks: [0]\n", "sweep.yaml:4: error: '0' is not a whole number from 1");

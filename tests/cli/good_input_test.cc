@@ -45,6 +45,29 @@ TEST(Version, names_build_type_and_compiler) {
   EXPECT_TRUE(contains(version.out, "compiler: ")) << version.out;
 }
 
+// docs/machines.md, "One link only".
+TEST(Machine, one_slow_link_is_an_edge_annotated_in_a_file) {
+  const Workplace place;
+  ASSERT_EQ(place.run("machine convert switch:4 --quiet -o slow.yaml").code, 0);
+  place.write(
+      "slow.yaml",
+      place.read("slow.yaml") +
+          "  edges:\n  - {ep1: \"gpu[2].xpu[0]\", ep2: \"switch[0].switch[0]\", attributes: "
+          "[{attribute: hemiola.bandwidth, value: 45 GB/s}]}\n");
+  const auto time_of = [&](const std::string& arguments) {
+    const Outcome run =
+        place.run("run all-reduce/ring --size 256KiB --no-check --quiet --json r " + arguments);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return Json::parse(place.read("r"))["results"][0]["time_fs"].get<std::int64_t>();
+  };
+  const std::int64_t even = time_of("--machine switch:4");
+  EXPECT_GT(time_of("--machine slow.yaml"), even);
+  EXPECT_EQ(time_of("--machine slow.yaml --set link.link-2.bandwidth=450GB/s"), even);
+  EXPECT_TRUE(contains(place.run("machine show slow.yaml --quiet").out, "link-2")) << "its class";
+  const Outcome run = place.run("run all-reduce/ring --size 4KiB --machine slow.yaml --quiet");
+  EXPECT_TRUE(contains(run.out, "all 4 GPUs: ways between ranks differ")) << run.out;
+}
+
 TEST(Plan, files_are_made_shown_checked_run_and_lifted) {
   const Workplace place;
   EXPECT_EQ(place.run("plan make all-gather/direct --mesh 2x2 --param transfer=pull -o plan").code,

@@ -20,7 +20,8 @@ bool contains(const std::string& text, const std::string& word) {
 /// Many points, none of which takes long.
 constexpr const char* kSweep =
     "machine: dgx-h100\nranks: [4, 8]\nprogram: [all-reduce/ring, all-gather/ring]\n"
-    "size: [4KiB, 16KiB, 100B]\nlaunch: [stream, graph]\ncheck: false\n";
+    "size: [4KiB, 16KiB, 100B]\nlaunch: [stream, graph]\nskew: '0ns,2us'\n"
+    "check: false\n";
 constexpr int kPoints = 24;
 
 /// All that is in a database, table by table in the order of their keys; "" if it cannot be read.
@@ -144,7 +145,8 @@ TEST(Sweep, prints_a_table_and_writes_json_and_csv) {
   for (const char* key : {"time_fs", "busbw_GBps", "line_hops", "counters", "bound_ns", "ideal_ns"})
     EXPECT_EQ(point[key], single[key]) << key;
   const std::string csv = place.read("c");
-  EXPECT_TRUE(contains(csv, "point,machine,gpu,set,ranks,program,param,engine,launch,size_bytes"));
+  EXPECT_TRUE(
+      contains(csv, "point,machine,gpu,set,ranks,program,param,engine,launch,skew,size_bytes"));
   EXPECT_TRUE(contains(csv, "\n1,ring:2,,,,all-gather/ring,,")) << csv;
 }
 
