@@ -4,10 +4,6 @@ add_library(hemiola_options INTERFACE)
 target_compile_features(hemiola_options INTERFACE cxx_std_20)
 target_include_directories(hemiola_options INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/hemiola>)
-# The libraries are position independent for the Python module; nobody replaces their functions at run
-# time, so these may be inlined.
-target_compile_options(hemiola_options INTERFACE
-  $<BUILD_INTERFACE:$<$<CXX_COMPILER_ID:GNU,Clang>:-fno-semantic-interposition>>)
 # For code made of large headers and little work (tests, the command line): compile time counts, not its speed.
 add_library(hemiola_quick_build INTERFACE)
 target_compile_options(hemiola_quick_build INTERFACE $<$<CONFIG:Release>:-O1>)
