@@ -266,7 +266,12 @@ class Walk {
       const std::int64_t needed = p.values[s] - initial + (p.consume ? signals.consumed : 0);
       if (signals.count() < needed) return false;
       signals.needed = std::max(signals.needed, needed);
-      if (needed > 0) seen = std::max(seen, signals.arrival(needed));
+      if (needed <= 0) continue;
+      seen = std::max(seen, signals.arrival(needed));
+      // A connection has one receiver and one sender, each of which waits for ever higher totals;
+      // its tails and credits come after all other semaphores.
+      if (classes_ == nullptr && p.semaphores[s].index >= program_.tail_semaphore(0))
+        signals.forget_before(needed);
     }
     for (const program::SemaphoreId id : p.semaphores) {
       if (p.consume) ++signals_of(id).consumed;

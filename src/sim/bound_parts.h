@@ -232,23 +232,33 @@ class Signals {
   /// `from`: the rank that sends them, as seen from the semaphore's own.
   void add(int from, std::int64_t count, std::int64_t arrival) {
     if (count <= 0) return;
-    several_ = several_ || (!arrivals_.empty() && from != from_);
+    several_ = several_ || (this->count() > 0 && from != from_);
     from_ = from;
-    earliest_ = arrivals_.empty() ? arrival : std::min(earliest_, arrival);
+    earliest_ = this->count() > 0 ? std::min(earliest_, arrival) : arrival;
     arrivals_.insert(arrivals_.end(), static_cast<std::size_t>(count), arrival);
   }
-  std::int64_t count() const { return static_cast<std::int64_t>(arrivals_.size()); }
+  std::int64_t count() const { return forgotten_ + static_cast<std::int64_t>(arrivals_.size()); }
   /// When the n-th (from 1) can have arrived. Of several signallers nobody knows here whose signal
-  /// comes when: the first is a bound.
+  /// comes when, and the n-th may be forgotten: the first is a bound.
   std::int64_t arrival(std::int64_t n) const {
-    return several_ ? earliest_ : arrivals_[static_cast<std::size_t>(n - 1)];
+    return several_ || n <= forgotten_ ? earliest_
+                                       : arrivals_[static_cast<std::size_t>(n - 1 - forgotten_)];
+  }
+  /// Of one signaller and one who waits: those before the n-th take no more memory.
+  void forget_before(std::int64_t n) {
+    const std::int64_t old = n - 1 - forgotten_;
+    if (old < kKept || 2 * old < std::ssize(arrivals_)) return;
+    arrivals_.erase(arrivals_.begin(), arrivals_.begin() + old);
+    forgotten_ += old;
   }
 
   std::int64_t consumed = 0;
   std::int64_t needed = 0;  ///< highest number waited for
 
  private:
-  std::vector<std::int64_t> arrivals_;
+  static constexpr std::int64_t kKept = 64;
+  std::vector<std::int64_t> arrivals_;  ///< but those forgotten
+  std::int64_t forgotten_ = 0;
   std::int64_t earliest_ = 0;
   int from_ = 0;
   bool several_ = false;
