@@ -134,6 +134,8 @@ void Cores::engine_start(std::int32_t id, std::int64_t now) {
   engine.active = true;
   engine.offset = 0;
   descriptor.began = now;
+  descriptor.message = engine.pipelined;
+  descriptor.packet = engine.packet;
   if (engine.pipelined) {
     const int rank = descriptor.rank;
     descriptor.number = engine.messages[flow_key(rank, descriptor.target)]++;
@@ -280,8 +282,8 @@ void Cores::pass_empty(Request& request, std::int64_t now) {
 // flow.
 void Cores::delivered(const Request& request, std::int64_t now) {
   const Detail& packet = detail(request);
-  if (!engines_[index(packet.engine)].pipelined) return;
   const Descriptor& descriptor = descriptors_[index(packet.descriptor)];
+  if (!descriptor.message) return;
   Flow& flow = gpu(request.target).flows[flow_key(request.source, request.target)];
   Flow::Message& message = flow.messages[descriptor.number];
   if (packet.packets >= 0) {

@@ -23,6 +23,8 @@ struct Descriptor {
   bool remote = false;
   bool injected = false;     ///< all of it is under way
   std::int32_t target = 0;   ///< rank
+  bool message = false;      ///< through a NIC: its packets are counted where they come
+  std::int64_t packet = 0;   ///< bytes of a packet on links
   std::int64_t number = 0;   ///< messages: the how-manieth from rank to target
   std::int64_t packets = 0;  ///< bursts that are under way, or were
   std::int64_t unacknowledged = 0;
