@@ -15,11 +15,6 @@ namespace {
 /// Packets that a NIC keeps in flight: enough for 400 Gb/s x 20 us (assumed).
 constexpr std::int64_t kNicOutstanding = 256;
 
-std::uint64_t flow_key(int from, int to) {
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32 |
-         static_cast<std::uint32_t>(to);
-}
-
 }  // namespace
 
 void Cores::make_engines() {

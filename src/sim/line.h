@@ -320,6 +320,7 @@ class Line : public Cores {
   void shift_polls(std::int64_t now, std::int64_t by);
 
   // --- line_deadlock.cc
+  std::string why_no_flag(const ProfileRow& row) const;
   std::string why_no_row(const std::vector<std::int32_t>& writers) const;
 
   std::size_t sectors(std::int32_t bytes) const {

@@ -5,6 +5,7 @@
 
 #include <cctype>
 
+#include "sim/index.h"
 #include "sim/random_groups.h"
 
 namespace hemiola::sim {
@@ -108,6 +109,166 @@ TEST(ReplayEngines, give_the_same_times_on_random_planes) {
     compared_runs += compared.refused.empty() ? 1 : 0;
   }));
   EXPECT_GT(compared_runs, 90);
+}
+
+// --- What is written by hand, and what is refused.
+
+/// Rank 0 waits for flag 0; what rank 1, at another switch, sends through its NIC says a profile.
+struct ByHand {
+  machine::Machine machine = machine::load("dgx-h100:2");
+  program::Program program = [this] {
+    std::vector<std::vector<Ops>> bodies(16);
+    bodies[0] = {{wait(0, 0)}};
+    program::Program made = make(machine, bodies);
+    made.groups.clear();
+    return made;
+  }();
+  Profile profile{.file = "p.csv", .ranks = 16, .buffers = {{std::string(kWholeMemory), 1 << 16}}};
+
+  ProfileRow& add(std::int64_t time_ns, std::int64_t message, std::int64_t packets) {
+    ProfileRow row;
+    row.time = Time::from_ns(time_ns);
+    row.source = 8;
+    row.kind = ProfileKind::burst;
+    row.buffer = 0;
+    row.size = 4096;
+    row.message = message;
+    row.packets = packets;
+    return profile.rows.emplace_back(row);
+  }
+  Result replay() { return simulate(machine, program, {.replay = &profile}); }
+  std::string fails(ExitCode code) {
+    try {
+      replay();
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), code);
+      return failure.what();
+    }
+    return "nothing";
+  }
+};
+
+TEST(ReplayEngines, write_a_flag_behind_the_last_burst_of_all_messages_before_it) {
+  const auto end = [](std::int64_t late_ns) {
+    ByHand by_hand;
+    by_hand.add(late_ns, 0, 2);
+    by_hand.add(20'000, 0, -1);
+    ProfileRow& empty = by_hand.add(30'000, 1, 1);  // it overtakes nothing
+    empty.buffer = -1;
+    empty.size = 32;
+    empty.flag = 0;
+    return by_hand.replay().time;
+  };
+  const Time soon = end(20'100);
+  EXPECT_GT(soon, Time::from_us(30));
+  EXPECT_LT(soon, Time::from_us(33));
+  EXPECT_EQ(end(25'000), soon) << "before the flag";
+  EXPECT_GT(end(50'000), Time::from_us(50));
+}
+
+TEST(ReplayEngines, say_which_message_a_flag_waits_for) {
+  ByHand by_hand;
+  by_hand.add(20'000, 1, 1).flag = 0;
+  EXPECT_THAT(by_hand.fails(ExitCode::deadlock),
+              HasSubstr("flags of messages from rank 8 are written in their order, and of message "
+                        "0 nothing has come"));
+  by_hand.add(20'100, 0, 2);
+  EXPECT_THAT(by_hand.fails(ExitCode::deadlock),
+              HasSubstr("of message 0 1 bursts have come, of 2"));
+  by_hand.add(20'200, 0, -1).flag = 4096;
+  EXPECT_THAT(by_hand.fails(ExitCode::bad_input), HasSubstr("has flag 4096, where no semaphore"));
+}
+
+// Rank 0 puts through its NIC (or a copy engine) and flushes; others answer by themselves, and what
+// comes behind its signal comes when the last burst has reached them.
+TEST(ReplayEngines, are_answered_by_others_and_signal_them) {
+  for (const int peer : {8, 1}) {
+    ByHand by_hand;
+    std::vector<std::vector<Ops>> bodies(16);
+    Op put = through_port(transfer(OpKind::put_signal, {at(0, kInput)}, {at(peer, kOutput)}));
+    put.semaphores = {{constant(peer), 1}};
+    bodies[0] = {{put, {.kind = OpKind::flush}, wait(0, 0)}};
+    bodies[static_cast<std::size_t>(peer)] = {{wait(peer, 1), [&] {
+                                                 const Op op = signal(0, 0);
+                                                 return peer == 8 ? through_port(op) : op;
+                                               }()}};
+    const Shape shape{.chunk_bytes = 20'000};
+    const machine::Machine& machine = by_hand.machine;
+    program::Program full = make(machine, bodies, shape);
+    const Time both = simulate(machine, full).rank_end[0];
+    by_hand.program = full;
+    by_hand.profile.buffers.push_back({std::string(kSemaphores), 16});
+    by_hand.profile.rows.clear();
+    ProfileRow back;
+    back.source = peer;
+    back.kind = ProfileKind::add;
+    back.buffer = 1;
+    back.size = 8;
+    back.value = 1;
+    back.after_buffer = 1;
+    back.after_offset = 8;
+    back.after_value = 1;
+    by_hand.profile.rows = {back};
+    const Time alone = by_hand.replay().rank_end[0];
+    EXPECT_LT(alone, both) << "nobody has to poll there";
+    EXPECT_GT(alone, Time::from_us(10));
+    const auto end = [&](std::int64_t delay_us) {
+      by_hand.profile.rows[0].time = Time::from_us(delay_us);
+      return by_hand.replay().rank_end[0];
+    };
+    EXPECT_GT(end(40), alone + Time::from_us(30));
+    EXPECT_GT(end(80), end(40) + Time::from_us(39));
+    EXPECT_LT(end(80), end(40) + Time::from_us(41));
+  }
+}
+
+TEST(ReplayEngines, that_ranks_share_are_recorded_of_all_of_them) {
+  // Two GPUs of each host behind one NIC.
+  machine::Machine machine = machine::load("dgx-h100:2");
+  std::vector<std::vector<Ops>> bodies(16);
+  for (int rank = 0; rank < 2; ++rank) {
+    Op op = through_port(transfer(OpKind::put_signal, {at(rank, kInput)}, {at(8 + rank, kOutput)}));
+    op.semaphores = {{constant(8 + rank), 0}};
+    bodies[static_cast<std::size_t>(rank)] = {{op}};
+    bodies[static_cast<std::size_t>(8 + rank)] = {{wait(8 + rank, 0)}};
+  }
+  // The NIC of GPU 0 is that of GPU 1 as well.
+  const auto nic_of = [&](int rank) {
+    for (const machine::LinkId link : machine.routes(rank, rank + 8).path(0))
+      if (machine.nodes[index(machine.links[index(link)].to)].kind == machine::NodeKind::nic)
+        return machine.links[index(link)].to;
+    return machine::NodeId{-1};
+  };
+  const machine::NodeId mine = nic_of(0), other = nic_of(1);
+  ASSERT_NE(mine, other);
+  for (machine::Link& link : machine.links) {
+    if (link.from == other) link.from = mine;
+    if (link.to == other) link.to = mine;
+  }
+  machine.forget_routes();
+  const program::Program program = make(machine, bodies);
+  Options options;
+  options.watched = {0};
+  EXPECT_THAT(compare(machine, program, options).refused, HasSubstr("and only rank 0 is recorded"));
+  options.watched = {1, 0};
+  const Compared both = compare(machine, program, options);
+  EXPECT_EQ(both.difference + both.refused, "");
+  options.watched = {8};
+  const Compared receiver = compare(machine, program, options);
+  EXPECT_EQ(receiver.difference + receiver.refused, "");
+  EXPECT_GT(receiver.bursts, 0);
+}
+
+TEST(ReplayEngines, with_multicast_groups_are_refused_where_links_are_simulated) {
+  const machine::Machine machine = machine::load("dgx-h100");
+  const program::Program program =
+      built_in("all-reduce/nvls", machine, KiB(16), {{"realization", "multicast"}});
+  Options options;
+  options.watched = {0, 1};
+  EXPECT_THAT(compare(machine, program, options).refused, HasSubstr("multicast groups"));
+  options.watched = {0};
+  options.at_ports = true;
+  EXPECT_THAT(compare(machine, program, options).refused, HasSubstr("at the ingress of one rank"));
 }
 
 struct Case {

@@ -79,15 +79,12 @@ constexpr Column kColumns[] = {
     {"tag", "text", true, [](const Profile&, const ProfileRow& r) { return r.tag; }},
 };
 constexpr std::string_view kUnits[] = {"fs", "ps", "ns", "us", "ms", "s", "cycles"};
-constexpr ProfileKind kKinds[] = {ProfileKind::write,    ProfileKind::add,
-                                  ProfileKind::packet,   ProfileKind::read,
-                                  ProfileKind::response, ProfileKind::acknowledgement,
-                                  ProfileKind::burst};
+constexpr auto kLastKind = static_cast<int>(ProfileKind::burst);
 constexpr int kMostRanks = 32'767;
 
 std::vector<std::string> column_names() {
   std::vector<std::string> names;
-  for (const Column& column : kColumns) names.emplace_back(column.name);
+  for (const Column& c : kColumns) names.emplace_back(c.name);
   return names;
 }
 
@@ -273,26 +270,21 @@ class Reader {
     row.message = integer(text, "message", -1, 0);
     row.packets = integer(text, "packets", -1, 1);
     row.flag = integer(text, "flag", -1, 0);
-    if (row.kind != ProfileKind::burst) {
-      if (row.message >= 0 || row.packets >= 0 || row.flag >= 0)
-        fail(text, fmt::format("a row of kind {} is of no message", sim::name_of(row.kind)),
-             "message, packets and flag are of bursts");
-      return;
-    }
-    if (row.message < 0 && (row.packets >= 0 || row.flag >= 0))
-      fail(text, "packets and flag are those of a message", "column 'message': its number, from 0");
-    if (row.flag >= 0 && row.packets < 0)
-      fail(text, "the flag of a message stands with its last burst, which has 'packets'");
-    if (row.size > INT32_MAX) fail(text, fmt::format("a burst of {} B", row.size), "below 2 GiB");
+    const bool burst = row.kind == ProfileKind::burst, last = row.packets >= 0 || row.flag >= 0;
+    if (!burst && (row.message >= 0 || last))
+      fail(text, fmt::format("a row of kind {} is of no message", sim::name_of(row.kind)));
+    if (last && (row.message < 0 || row.packets < 0))
+      fail(text, "a flag stands with the last burst of a message, which has 'message', 'packets'");
+    if (burst && row.size > INT32_MAX) fail(text, fmt::format("a burst of {} B", row.size));
   }
 
   ProfileKind kind(const RowText& row) const {
     const std::string& word = cell(row, "kind");
     if (word.empty()) return ProfileKind::write;
     std::vector<std::string> names;
-    for (const ProfileKind k : kKinds) {
-      names.emplace_back(sim::name_of(k));
-      if (word == names.back()) return k;
+    for (int k = 0; k <= kLastKind; ++k) {
+      names.emplace_back(sim::name_of(static_cast<ProfileKind>(k)));
+      if (word == names.back()) return static_cast<ProfileKind>(k);
     }
     fail(row, fmt::format("'{}' is no kind of request", word),
          fmt::format("one of {}", fmt::join(names, ", ")));
