@@ -36,9 +36,8 @@ class Calendar {
     if (round < first_) late();
     if (round < first_ + kRounds) {
       const std::size_t slot = slot_of(round);
-      if (rounds_.empty()) rounds_.resize(kRounds);
+      if ((occupied_ >> slot & 1) == 0) begin_round(slot);
       rounds_[slot].push_back(arrival);
-      occupied_ |= std::uint64_t{1} << slot;
     } else {
       far_.push_back(arrival);
       far_first_ = std::min(far_first_, round);
@@ -59,7 +58,8 @@ class Calendar {
     if (any) {
       taken.clear();
       const std::size_t slot = slot_of(round);
-      rounds_[slot].swap(taken);
+      spare_.push_back(std::move(taken));  // few rounds have arrivals, so few have memory
+      taken = std::exchange(rounds_[slot], {});
       occupied_ &= ~(std::uint64_t{1} << slot);
     }
     advance(round + 1);
@@ -98,6 +98,13 @@ class Calendar {
     return static_cast<std::size_t>(round & (kRounds - 1));
   }
 
+  void begin_round(std::size_t slot) {
+    if (rounds_.empty()) rounds_.resize(kRounds);
+    occupied_ |= std::uint64_t{1} << slot;
+    if (spare_.empty()) return;
+    rounds_[slot] = std::move(spare_.back());
+    spare_.pop_back();
+  }
   void advance(std::int64_t round) {
     first_ = std::max(first_, round);
     if (far_first_ < first_ + kRounds) bring_near();
@@ -114,6 +121,7 @@ class Calendar {
   std::int64_t first_ = 0;  ///< the first round that has not been taken
   std::uint64_t occupied_ = 0;
   std::vector<std::vector<Arrival>> rounds_;  ///< none until something comes: stages may be idle
+  std::vector<std::vector<Arrival>> spare_;   ///< empty: memory for the next rounds
   std::vector<Arrival> far_;                  ///< beyond these rounds, in order of pushing
   std::int64_t far_first_ = INT64_MAX;
 };
