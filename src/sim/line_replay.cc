@@ -212,7 +212,7 @@ std::int64_t Line::round_of_rows() const {
 /// The stage at which an answer begins.
 const Calendar& Line::entry_of(const ProfileRow& row) {
   const Fabric::Paths paths = fabric_.paths(row.destination, row.source);
-  const std::int32_t route = paths.first + std::max(0, row.path);
+  const std::int32_t route = paths.first + std::clamp(row.path, 0, paths.count - 1);
   if (route >= ways_made_.load(std::memory_order_relaxed)) add_ways(route);
   const WayLeg& leg = ways_[index(route)].back;
   const int hop = at_ports_ ? 0 : std::max(0, leg.count - row.links);
