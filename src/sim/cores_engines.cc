@@ -15,11 +15,6 @@ namespace {
 /// Packets that a NIC keeps in flight: enough for 400 Gb/s x 20 us (assumed).
 constexpr std::int64_t kNicOutstanding = 256;
 
-std::uint64_t flow_key(int from, int to) {
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32 |
-         static_cast<std::uint32_t>(to);
-}
-
 }  // namespace
 
 void Cores::make_engines() {
@@ -134,6 +129,8 @@ void Cores::engine_start(std::int32_t id, std::int64_t now) {
   engine.active = true;
   engine.offset = 0;
   descriptor.began = now;
+  descriptor.message = engine.pipelined;
+  descriptor.packet = engine.packet;
   if (engine.pipelined) {
     const int rank = descriptor.rank;
     descriptor.number = engine.messages[flow_key(rank, descriptor.target)]++;
@@ -280,8 +277,8 @@ void Cores::pass_empty(Request& request, std::int64_t now) {
 // flow.
 void Cores::delivered(const Request& request, std::int64_t now) {
   const Detail& packet = detail(request);
-  if (!engines_[index(packet.engine)].pipelined) return;
   const Descriptor& descriptor = descriptors_[index(packet.descriptor)];
+  if (!descriptor.message) return;
   Flow& flow = gpu(request.target).flows[flow_key(request.source, request.target)];
   Flow::Message& message = flow.messages[descriptor.number];
   if (packet.packets >= 0) {

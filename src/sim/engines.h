@@ -23,6 +23,8 @@ struct Descriptor {
   bool remote = false;
   bool injected = false;     ///< all of it is under way
   std::int32_t target = 0;   ///< rank
+  bool message = false;      ///< through a NIC: its packets are counted where they come
+  std::int64_t packet = 0;   ///< bytes of a packet on links
   std::int64_t number = 0;   ///< messages: the how-manieth from rank to target
   std::int64_t packets = 0;  ///< bursts that are under way, or were
   std::int64_t unacknowledged = 0;
@@ -55,6 +57,12 @@ struct Flow {
   std::int64_t next = 0;                       ///< the first whose flags are not written
   std::map<std::int64_t, Message> messages{};  ///< by number, from that one on
 };
+
+/// Of the flow of messages from one rank to another.
+inline std::uint64_t flow_key(int from, int to) {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32 |
+         static_cast<std::uint32_t>(to);
+}
 
 /// Copies that a host stream gives to the copy engines of its rank.
 struct CopyQueue {

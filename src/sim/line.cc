@@ -12,18 +12,13 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
   if (options.trace != nullptr && watched) return "traces";
   if (multicasts(program)) {
     const auto forwards = [](const machine::GpuModel& model) { return model.forwards; };
-    if (watched || std::any_of(machine.models.begin(), machine.models.end(), forwards))
-      return "multicast";
+    if (std::any_of(machine.models.begin(), machine.models.end(), forwards)) return "multicast";
   }
   for (const program::RankCode& code : program.codes) {
     for (const program::Stream& stream : code.streams) {
       for (const program::StreamItem& item : stream)
         if (item.kind == program::StreamItem::Kind::engine) return "queues of copy engines";
     }
-  }
-  for (const program::Body& body : program.bodies) {
-    for (const program::Op& op : body.ops)
-      if (op.channel == program::Channel::port && watched) return "port channels";
   }
   for (const machine::Node& node : machine.nodes) {
     if (node.switch_model.queue > 0) return "finite queues";
@@ -32,7 +27,6 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
     if (c.credits > 0) return "credits";
     if (c.arbitration != machine::Arbitration::fifo) return "arbitration";
   }
-  if (watched && crosses_network(machine, program)) return "NICs";
   for (int rank = 0; rank < program.ranks; ++rank) {
     const machine::GpuModel& model = machine.model(rank);
     if (model.noc_arbitration != machine::Arbitration::fifo) return "arbitration";
@@ -337,11 +331,14 @@ int Line::rank_of(EventKind kind, std::int32_t a) const {
 void Line::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b,
                 std::uint32_t tag) {
   if (kind == kLegEnd) {
+    if (!asked_.empty()) refuse_pull(requests_[index(a)]);
     to_slices(a, time, tag);
     return;
   }
   if (is_progress(kind, b)) ++tally().active;
   if (kind == kEngine || kind == kEngineDone) {
+    if (kind == kEngine && b >= 0 && options_.record != nullptr)
+      note_engine(a, descriptors_[index(b)].rank);
     push_engine(a, {time, next_sequence_++, tag, kind, a, b});
     return;
   }

@@ -272,8 +272,12 @@ class Line : public Cores {
   void start_recording();
   bool enters(std::int32_t id, const Request& request, const WayLeg& leg, std::int64_t now);
   void record(std::int32_t id, const WayLeg& leg, std::int64_t now, int links);
+  void set_recorded_burst(ProfileRow& row, const Request& request) const;
   void number_request(std::int32_t id);
   void refuse_polls(const Request& request) const;
+  void refuse_groups() const;
+  void note_engine(std::int32_t engine, int rank);
+  void refuse_pull(const Request& request) const;
 
   // --- line_replay.cc
   void start_replay();
@@ -288,6 +292,12 @@ class Line : public Cores {
   bool put_in_answer(std::int32_t r, std::int64_t round);
   void put_in_requests(std::int32_t r);
   void put_in_passing(std::int32_t r);
+  std::int32_t request_of_other();
+  void make_burst(Request& request, const ProfileRow& row, std::int64_t address);
+  bool has_number(std::int32_t id) const {
+    return index(id) < numbers_.size() && numbers_[index(id)] >= 0;
+  }
+  std::int64_t semaphore_count() const { return barrier_base_ + program_.barriers; }
   void enter(std::int32_t id, std::int32_t r);
   const Calendar& entry_of(const ProfileRow& row);
   std::int32_t request_of(const ProfileRow& row, std::int64_t address, std::int64_t end);
@@ -311,6 +321,7 @@ class Line : public Cores {
   void shift_polls(std::int64_t now, std::int64_t by);
 
   // --- line_deadlock.cc
+  std::string why_no_flag(const ProfileRow& row) const;
   std::string why_no_row(const std::vector<std::int32_t>& writers) const;
 
   std::size_t sectors(std::int32_t bytes) const {
@@ -372,14 +383,16 @@ class Line : public Cores {
   /// By link: recording: what enters these from others is noted; replay: these are simulated.
   std::vector<bool> carries_;
   std::vector<std::int64_t> asked_;    ///< by rank: requests that have left for others
-  std::vector<std::int64_t> numbers_;  ///< by request: the how-manieth of them it is
+  std::vector<std::int64_t> numbers_;  ///< by request: the how-manieth of them it is; -1: none
+  std::vector<int> user_of_engine_;    ///< recording: a rank that uses it; -1: none
   // Replay.
   std::unordered_map<std::uint64_t, std::int32_t>
       under_way_;                         ///< by rank and number: requests that rows will answer
   std::vector<bool> answered_by_rows_;    ///< by rank
   std::unique_ptr<Timetable> timetable_;  ///< rows that are to come
   std::vector<bool> used_;                ///< by row: of those that this replay puts in
-  std::vector<std::int32_t> unmatched_;   ///< answers that are due soon; no request yet
+  /// Answers that are due soon, with the rounds in which they begin; no request yet.
+  std::vector<std::pair<std::int32_t, std::int64_t>> unmatched_;
   std::vector<std::int32_t> replayed_buffers_;  ///< by buffer of the profile: of the program, or -1
   bool at_ports_ = false;                       ///< rows begin there
   std::int64_t rows_to_come_ = 0;               ///< that have a time; counted in active_

@@ -15,12 +15,30 @@ bool Line::waits_in_vain(std::int32_t wave) const {
   });
 }
 
+// Of a burst that has come: what the flag of its message waits for.
+std::string Line::why_no_flag(const ProfileRow& row) const {
+  if (row.message < 0) return {};
+  const auto& flows = gpu(row.destination).flows;
+  const auto found = flows.find(flow_key(row.source, row.destination));
+  if (found == flows.end() || row.message < found->second.next) return {};
+  const Flow& flow = found->second;
+  std::string text = "flags of messages from rank " + std::to_string(row.source) +
+                     " are written in their order, and of message " + std::to_string(flow.next);
+  const auto first = flow.messages.find(flow.next);
+  if (first == flow.messages.end()) return text + " nothing has come";
+  const Flow::Message& message = first->second;
+  return text + ' ' + std::to_string(message.came) + " bursts have come, " +
+         (message.packets < 0 ? "but not the last one" : "of " + std::to_string(message.packets));
+}
+
 // Of rows that write what somebody waits for: the first that has not come, and why.
 std::string Line::why_no_row(const std::vector<std::int32_t>& writers) const {
   const Profile& profile = *options_.replay;
   std::int64_t came = 0;
   for (const std::int32_t r : writers) {
     if (timetable_->due(r) != INT64_MAX) {
+      const std::string held = why_no_flag(profile.rows[index(r)]);
+      if (!held.empty()) return held;
       ++came;
       continue;
     }
@@ -47,8 +65,8 @@ std::string Line::why_not(program::SemaphoreId id) const {
   std::vector<std::int32_t> writers;
   for (std::size_t r = 0; r < used_.size(); ++r) {
     const ProfileRow& row = profile.rows[r];
-    if (used_[r] && row.destination == id.rank && row.kind == ProfileKind::add &&
-        row.offset / 8 == id.index)
+    const std::int64_t flag = row.kind == ProfileKind::add ? row.offset : row.flag;
+    if (used_[r] && row.destination == id.rank && flag >= 0 && flag / 8 == id.index)
       writers.push_back(static_cast<std::int32_t>(r));
   }
   const std::string why = why_no_row(writers);

@@ -193,7 +193,7 @@ std::int64_t Line::large_io_time(int rank, const Request& request) const {
 
 std::int64_t Line::packet_of(const Request& request) const {
   if (request.intent != Intent::burst) return 0;
-  return engines_[index(details_[index(request.detail)].engine)].packet;
+  return descriptors_[index(details_[index(request.detail)].descriptor)].packet;
 }
 
 std::int64_t Line::large_link_time(std::int32_t link, const Request& request) {

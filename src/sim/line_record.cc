@@ -30,11 +30,49 @@ void Line::carry_all_or_between_watched(bool all) {
 void Line::start_recording() {
   Profile& profile = *options_.record;
   profile = {.file = {}, .ranks = program_.ranks, .at_ports = options_.at_ports};
-  const std::int64_t semaphores = barrier_base_ + program_.barriers;
   profile.buffers = {{std::string(kWholeMemory), addresses_.end()},
-                     {std::string(kSemaphores), 8 * std::max<std::int64_t>(1, semaphores)}};
+                     {std::string(kSemaphores), 8 * std::max<std::int64_t>(1, semaphore_count())}};
   carry_all_or_between_watched(options_.at_ports);
   asked_.resize(index(program_.ranks));
+  user_of_engine_.assign(engines_.size(), -1);
+  refuse_groups();
+}
+
+// What a switch replicates and reduces is known where it comes in at one rank. On simulated links
+// the switch would have to be simulated, too, and what all members answer it.
+void Line::refuse_groups() const {
+  if (!multicasts(program_)) return;
+  const bool all = std::find(carries_.begin(), carries_.end(), true) != carries_.end();
+  if (!all && options_.watched.size() == 1) return;
+  throw Failure(
+      "a program with multicast groups is recorded and replayed at the ingress of one rank, whose "
+      "switches are not simulated",
+      {.file = program_.source},
+      "one rank, no --record-at port, --mode fabric or --traffic, no rows behind signals");
+}
+
+// Whoever shares a NIC, or an engine, with a watched rank is in its way there.
+void Line::note_engine(std::int32_t engine, int rank) {
+  int& user = user_of_engine_[index(engine)];
+  if (user < 0) user = rank;
+  if (is_watched(user) == is_watched(rank)) return;
+  const auto [seen, other] = is_watched(user) ? std::pair(user, rank) : std::pair(rank, user);
+  throw Failure("ranks " + std::to_string(seen) + " and " + std::to_string(other) + " share " +
+                    engines_[index(engine)].name + ", and only rank " + std::to_string(seen) +
+                    " is recorded",
+                {.file = program_.source},
+                "record all ranks that use it: --record-rank " + std::to_string(seen) + ',' +
+                    std::to_string(other));
+}
+
+// An engine that reads at a peer is at its slices at once.
+void Line::refuse_pull(const Request& request) const {
+  if (request.intent != Intent::burst || !request.reads_source) return;
+  const int rank = descriptors_[index(details_[index(request.detail)].descriptor)].rank;
+  if (rank == request.source || is_watched(rank) == is_watched(request.source)) return;
+  throw Failure("an engine of rank " + std::to_string(rank) + " reads memory of rank " +
+                    std::to_string(request.source) + ", which a profile cannot tell",
+                {.file = program_.source}, "record a program whose engines only write to peers");
 }
 
 // What a poll of somebody else's memory finds is not in a row.
@@ -68,22 +106,25 @@ void Line::record(std::int32_t id, const WayLeg& leg, std::int64_t now, int link
   row.time = {now};
   row.size = request.bytes;
   if (!options_.at_ports) row.links = links;
-  if (links == 0) {
-    row.stream = leg.in_port;
-  } else {
+  if (links == 0) row.stream = leg.in_port;
+  // Ways of one port may differ in links that others' answers pass.
+  if (links > 0 || (options_.watched.size() > 1 && !request.group))
     row.path = request.route - fabric_.paths(request.source, request.target).first;
-  }
   if (request.stage == Stage::back_out) {
-    row.source = request.target;
+    row.source = request.group ? (request.source + 1) % program_.ranks : request.target;
     row.destination = request.source;
     row.kind = is_load(request.intent) ? ProfileKind::response : ProfileKind::acknowledgement;
     if (is_watched(request.source)) row.request = numbers_[index(id)];
   } else {
-    row.source = request.source;
+    // A switch sends a rank its own requests, too.
+    row.source =
+        request.source != request.target ? request.source : (request.source + 1) % program_.ranks;
     row.destination = request.target;
     row.buffer = 0;
     row.offset = std::int64_t{request.line} << line_shift_;
-    if (request.intent == Intent::flag) {
+    if (request.intent == Intent::burst) {
+      set_recorded_burst(row, request);
+    } else if (request.intent == Intent::flag) {
       row.kind = ProfileKind::add;
       row.buffer = 1;
       row.offset = 8 * std::int64_t{detail(request).semaphore};
@@ -103,6 +144,21 @@ void Line::record(std::int32_t id, const WayLeg& leg, std::int64_t now, int link
     if (is_watched(request.target)) refuse_polls(request);
   }
   options_.record->rows.push_back(std::move(row));
+}
+
+void Line::set_recorded_burst(ProfileRow& row, const Request& request) const {
+  const Detail& burst = details_[index(request.detail)];
+  const Descriptor& descriptor = descriptors_[index(burst.descriptor)];
+  row.kind = ProfileKind::burst;
+  if (request.line < 0) {
+    row.buffer = -1;
+    row.offset = 0;
+  }
+  if (!descriptor.message) return;
+  row.message = descriptor.number;
+  row.packets = burst.packets;
+  if (burst.packets >= 0 && !descriptor.semaphores.empty())
+    row.flag = 8 * std::int64_t{descriptor.semaphores.front().index};
 }
 
 // A request of a watched rank leaves its port for the first link.

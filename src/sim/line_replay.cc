@@ -47,6 +47,7 @@ void Line::start_replay() {
   }
   for (const int rank : options_.watched) all = all || !answered_by_rows_[index(rank)];
   carry_all_or_between_watched(all);
+  refuse_groups();
   for (std::size_t r = 0; r < profile.rows.size(); ++r) {
     used_[r] = is_used(profile.rows[r]) &&
                (!is_watched(profile.rows[r].source) || !all);  // these do it themselves
@@ -65,11 +66,10 @@ void Line::match_buffers() {
       if (program_.buffers[b].name == buffer.name) found = static_cast<std::int32_t>(b);
     if (found < 0 && buffer.name != kWholeMemory && buffer.name != kSemaphores)
       throw Failure("the program has no buffer '" + buffer.name + "'", {.file = profile.file});
-    const std::int64_t there =
-        found >= 0 ? program_.memory_bytes(found, options_.watched.front())
-        : buffer.name == kSemaphores
-            ? 8 * std::max<std::int64_t>(1, barrier_base_ + program_.barriers)
-            : addresses_.end();
+    const std::int64_t there = found >= 0 ? program_.memory_bytes(found, options_.watched.front())
+                               : buffer.name == kSemaphores
+                                   ? 8 * std::max<std::int64_t>(1, semaphore_count())
+                                   : addresses_.end();
     if (buffer.bytes > there)
       throw Failure("buffer '" + buffer.name + "' has " + std::to_string(buffer.bytes) +
                         " B in the profile, " + std::to_string(there) + " in the program",
@@ -93,6 +93,12 @@ void Line::check_row(std::int32_t r) const {
   };
   if (row.is_answer()) {
     if (row.request < 0 && is_watched(row.destination)) fail("answers no request");
+  } else if (row.kind == ProfileKind::burst) {
+    if (row.flag >= 0 && (row.flag % 8 != 0 || row.flag / 8 >= semaphore_count()))
+      fail("has flag " + std::to_string(row.flag) + ", where no semaphore is",
+           "semaphores are 8 B each in '" + std::string(kSemaphores) + "'");
+    if (row.buffer >= 0 && profile.buffers[index(row.buffer)].name == kSemaphores)
+      fail("is for a semaphore", "the last burst of a message names it as its flag");
   } else {
     const bool adds = row.kind == ProfileKind::add;
     const bool flag = profile.buffers[index(row.buffer)].name == kSemaphores;
@@ -149,6 +155,14 @@ void Line::signal(const Request& request, std::int64_t now) {
     if (timetable_->awaits(place))
       fired =
           timetable_->reached(place, timetable_->value_at(place) + detail(request).increment, now);
+  } else if (request.intent == Intent::burst) {
+    if (detail(request).packets < 0) return;  // of a message: it is not the last one
+    for (const program::SemaphoreId id :
+         descriptors_[index(detail(request).descriptor)].semaphores) {
+      const std::uint64_t place = key_of(id.rank, id.index);
+      if (timetable_->awaits(place))
+        fired += timetable_->reached(place, timetable_->value_at(place) + 1, now);
+    }
   } else if (request.packet) {
     const std::int64_t first = (std::int64_t{request.line} << line_shift_) / 8;
     for (std::int64_t granule = 0; granule < line_size_ / 8; ++granule) {
@@ -167,13 +181,14 @@ void Line::signal(const Request& request, std::int64_t now) {
 // sent in an earlier one, since an answer passes stages of other GPUs that stand before links.
 void Line::put_in(std::int64_t round) {
   if (all_done()) return;  // what comes later is no part of the replay
-  std::erase_if(unmatched_, [&](std::int32_t r) { return put_in_answer(r, round); });
+  std::erase_if(unmatched_, [&](const auto& late) { return put_in_answer(late.first, round); });
   const std::int64_t end = ((round + 1) << shift_) + latest_offset_;
   for (std::int32_t r = timetable_->take(end); r >= 0; r = timetable_->take(end)) {
     const ProfileRow& row = options_.replay->rows[index(r)];
     --rows_to_come_;
     if (row.is_answer() && is_watched(row.destination)) {
-      if (!put_in_answer(r, round)) unmatched_.push_back(r);
+      if (!put_in_answer(r, round))
+        unmatched_.emplace_back(r, (timetable_->due(r) - entry_of(row).begin_of(0)) >> shift_);
       continue;
     }
     --tally().active;
@@ -188,15 +203,16 @@ void Line::put_in(std::int64_t round) {
 // When something of the profile is to be put in; INT64_MAX: there is nothing left.
 std::int64_t Line::round_of_rows() const {
   if (timetable_ == nullptr || all_done()) return INT64_MAX;
-  if (!unmatched_.empty()) return last_round_ + 1;
-  if (timetable_->empty()) return INT64_MAX;
-  return std::max(last_round_ + 1, (timetable_->next() - latest_offset_) >> shift_);
+  std::int64_t next = INT64_MAX;
+  for (const auto& [row, round] : unmatched_) next = std::min(next, round);
+  if (!timetable_->empty()) next = std::min(next, (timetable_->next() - latest_offset_) >> shift_);
+  return std::max(last_round_ + 1, next);
 }
 
 /// The stage at which an answer begins.
 const Calendar& Line::entry_of(const ProfileRow& row) {
   const Fabric::Paths paths = fabric_.paths(row.destination, row.source);
-  const std::int32_t route = paths.first + std::max(0, row.path);
+  const std::int32_t route = paths.first + std::clamp(row.path, 0, paths.count - 1);
   if (route >= ways_made_.load(std::memory_order_relaxed)) add_ways(route);
   const WayLeg& leg = ways_[index(route)].back;
   const int hop = at_ports_ ? 0 : std::max(0, leg.count - row.links);
@@ -217,7 +233,7 @@ bool Line::put_in_answer(std::int32_t r, std::int64_t round) {
   const std::int32_t id = found->second;
   under_way_.erase(found);
   Request& request = requests_[index(id)];
-  if (request.target != row.source ||
+  if ((!request.group && request.target != row.source) ||
       is_load(request.intent) != (row.kind == ProfileKind::response))
     throw Failure("request " + std::to_string(row.request) + " of rank " +
                       std::to_string(row.destination) + " is not of the kind that rank " +
@@ -231,6 +247,12 @@ bool Line::put_in_answer(std::int32_t r, std::int64_t round) {
 // What somebody asks of a watched rank: a request for every line, one behind the other.
 void Line::put_in_requests(std::int32_t r) {
   const ProfileRow& row = options_.replay->rows[index(r)];
+  if (row.kind == ProfileKind::burst) {
+    const std::int64_t at =
+        row.buffer < 0 ? -1 : address_of(row.buffer, row.offset, row.destination);
+    enter(request_of(row, at, at + row.size), r);
+    return;
+  }
   const std::int64_t first = address_of(row.buffer, row.offset, row.destination);
   for (std::int64_t at = first; at < first + row.size;) {
     const std::int64_t end =
@@ -244,7 +266,7 @@ void Line::put_in_requests(std::int32_t r) {
 // An answer from one of the others to another one, which takes room on links.
 void Line::put_in_passing(std::int32_t r) {
   const ProfileRow& row = options_.replay->rows[index(r)];
-  const std::int32_t id = allocate(false);
+  const std::int32_t id = request_of_other();
   Request& request = requests_[index(id)];
   request.source = static_cast<std::int16_t>(row.destination);
   request.target = static_cast<std::int16_t>(row.source);
@@ -278,15 +300,26 @@ void Line::enter(std::int32_t id, std::int32_t r) {
   }
 }
 
-// For the bytes [address, end) of one line.
-std::int32_t Line::request_of(const ProfileRow& row, std::int64_t address, std::int64_t end) {
+/// It has no number.
+std::int32_t Line::request_of_other() {
   const std::int32_t id = allocate(false);
+  if (index(id) < numbers_.size()) numbers_[index(id)] = -1;
+  return id;
+}
+
+// For the bytes [address, end) of one line, or of a burst.
+std::int32_t Line::request_of(const ProfileRow& row, std::int64_t address, std::int64_t end) {
+  const std::int32_t id = request_of_other();
   Request& request = requests_[index(id)];
   request.source = static_cast<std::int16_t>(row.source);
   request.target = static_cast<std::int16_t>(row.destination);
   request.cu = 0;
   request.stage = Stage::out;
   request.local = false;
+  if (row.kind == ProfileKind::burst) {
+    make_burst(request, row, address);
+    return id;
+  }
   request.intent = row.kind == ProfileKind::read  ? Intent::load
                    : row.kind == ProfileKind::add ? Intent::flag
                                                   : Intent::store;
@@ -315,6 +348,36 @@ std::int32_t Line::request_of(const ProfileRow& row, std::int64_t address, std::
   return id;
 }
 
+/// `address` < 0: without data. Its descriptor is its own, and is given back with it.
+void Line::make_burst(Request& request, const ProfileRow& row, std::int64_t address) {
+  request.intent = Intent::burst;
+  request.bytes = static_cast<std::int32_t>(row.size);
+  request.line = address < 0 ? -1 : line_of(address);
+  request.slice = 0;
+  if (address >= 0 && is_watched(row.destination))
+    request.slice = static_cast<std::int16_t>(slice_of(row.destination, request.line));
+  request.route = route_of(row, std::max(0, request.line));
+  Detail& burst = add_detail(request);
+  burst.packets = row.packets;
+  burst.descriptor = descriptors_.take();
+  set_size(request);
+  Descriptor& descriptor = descriptors_[index(burst.descriptor)];
+  descriptor.rank = row.source;
+  descriptor.target = row.destination;
+  descriptor.message = row.message >= 0;
+  descriptor.number = row.message;
+  if (row.flag >= 0)
+    descriptor.semaphores = {{row.destination, static_cast<std::int32_t>(row.flag / 8)}};
+  descriptor.packet = machine_.model(row.source).dma_max_payload.count;
+  if (!descriptor.message) return;
+  for (const machine::LinkId link : fabric_.path(request.route).links) {
+    const std::int32_t nic = nic_engine_[index(machine_.links[index(link)].to)];
+    if (nic < 0) continue;
+    descriptor.packet = engines_[index(nic)].packet;
+    return;
+  }
+}
+
 std::int32_t Line::route_of(const ProfileRow& row, std::int32_t line) {
   const Fabric::Paths paths = fabric_.paths(row.source, row.destination);
   if (row.path >= paths.count)
@@ -339,7 +402,7 @@ void Line::come_in(std::int32_t id, Request& request, const WayLeg& leg, std::in
     stage(leg.to).ingress.push({now, static_cast<std::uint32_t>(leg.in_port), id});
     return;
   }
-  const bool asks = request.stage == Stage::out && request.wave >= 0;
+  const bool asks = request.stage == Stage::out && has_number(id);
   if (asks) signal(request, now);
   if (asks && !answered_by_rows_[index(request.source)]) {
     answer_from_afar(id, now);
@@ -351,7 +414,9 @@ void Line::come_in(std::int32_t id, Request& request, const WayLeg& leg, std::in
 // It leaves what is simulated. A request of a watched rank waits for the row that answers it.
 void Line::drop(std::int32_t id) {
   const Request& request = requests_[index(id)];
-  if (request.stage == Stage::back_out || request.wave < 0) {
+  if (request.stage == Stage::back_out || !has_number(id)) {
+    if (request.intent == Intent::burst && request.detail >= 0 && !has_number(id))
+      descriptors_.give_back(detail(request).descriptor);
     release(id);
     return;
   }
@@ -370,15 +435,19 @@ void Line::answer_from_afar(std::int32_t id, std::int64_t now) {
   const std::int64_t io = model.noc_io_rate.time_for(on_chip(!load)).fs +
                           model.noc_io_rate.time_for(on_chip(load)).fs +
                           2 * model.noc_io_latency.fs;
-  const std::int64_t slice = request.intent == Intent::flag
-                                 ? flag_time(request.target)
-                                 : model.l2_slice_rate.time_for(request.bytes).fs;
+  const bool empty = request.intent == Intent::burst && request.line < 0;
+  const std::int64_t slice =
+      empty ? 0
+            : model.l2_latency.fs + (request.intent == Intent::flag
+                                         ? flag_time(request.target)
+                                         : model.l2_slice_rate.time_for(request.bytes).fs);
   request.spent.charge(Reason::io, io);
-  request.spent.charge(Reason::l2, slice + model.l2_latency.fs);
-  if (request.intent == Intent::store) tally().counters.delivered += request.bytes;
+  request.spent.charge(Reason::l2, slice);
+  if (!empty && (request.intent == Intent::store || request.intent == Intent::burst))
+    tally().counters.delivered += request.bytes;
   request.stage = Stage::back_out;
   request.link = 0;
-  walk(id, request, leg_of(request), now + io + slice + model.l2_latency.fs);
+  walk(id, request, leg_of(request), now + io + slice);
 }
 
 }  // namespace hemiola::sim

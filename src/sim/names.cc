@@ -29,6 +29,8 @@ std::string_view name_of(ProfileKind kind) {
       return "response";
     case ProfileKind::acknowledgement:
       return "acknowledgement";
+    case ProfileKind::burst:
+      return "burst";
   }
   return "";
 }

@@ -15,7 +15,8 @@ namespace {
 auto key_of(const ProfileRow& row) {
   return std::tie(row.time, row.destination, row.stream, row.order, row.source, row.kind,
                   row.buffer, row.offset, row.size, row.value, row.request, row.links, row.path,
-                  row.after_buffer, row.after_offset, row.after_value, row.tag);
+                  row.message, row.packets, row.flag, row.after_buffer, row.after_offset,
+                  row.after_value, row.tag);
 }
 
 /// Rows that are alike differ by those that they come after.

@@ -12,11 +12,12 @@ namespace hemiola::sim {
 
 enum class ProfileKind : std::uint8_t {
   write,
-  add,             ///< atomic, of `value`
-  packet,          ///< a store of data that carry their flag, `value` (LL)
-  read,            ///< somebody reads the destination's memory
-  response,        ///< data for a load of the destination's own
-  acknowledgement  ///< of a store of its own
+  add,              ///< atomic, of `value`
+  packet,           ///< a store of data that carry their flag, `value` (LL)
+  read,             ///< somebody reads the destination's memory
+  response,         ///< data for a load of the destination's own
+  acknowledgement,  ///< of a store, or burst, of its own
+  burst             ///< what a copy engine or a NIC sends: any number of bytes
 };
 
 /// One request, or answer: at the ingress of its destination, or where it enters links before that.
@@ -24,7 +25,7 @@ struct ProfileRow {
   Time time{};  ///< since the profile's origin; of a row with a dependency the delay behind it
   std::int32_t source = 0, destination = 0;  ///< ranks, different
   ProfileKind kind = ProfileKind::write;
-  std::int32_t buffer = -1;  ///< of Profile::buffers, at the destination; -1: an answer
+  std::int32_t buffer = -1;  ///< of Profile::buffers, at the destination; -1: none
   std::int64_t offset = 0;   ///< bytes in it
   std::int64_t size = 0;     ///< bytes, at least 1
   std::int64_t value = 0;
@@ -40,6 +41,11 @@ struct ProfileRow {
   std::int64_t after_offset = 0;
   std::int64_t after_value = 0;  ///< ... a value of at least this
   std::string tag{};             ///< whatever the recorder calls it
+
+  // Bursts. A burst without a buffer has no data: it takes room on its way only.
+  std::int64_t message = -1;  ///< the how-manieth from source to destination; -1: no NIC sends it
+  std::int64_t packets = -1;  ///< the last one of a message says how many it has,
+  std::int64_t flag = -1;     ///< ... and where in "@semaphores" 1 is added then; -1: nowhere
 
   bool is_answer() const {
     return kind == ProfileKind::response || kind == ProfileKind::acknowledgement;

@@ -38,6 +38,7 @@ struct Column {
   std::string_view name, type;
   bool is_text;
   std::string (*write)(const Profile& profile, const ProfileRow& row);
+  bool of_bursts = false;  ///< CSV has it where some row does
 };
 constexpr Column kColumns[] = {
     {"id", "id", true,
@@ -52,11 +53,11 @@ constexpr Column kColumns[] = {
      [](const Profile&, const ProfileRow& r) { return std::string(sim::name_of(r.kind)); }},
     {"buffer", "name", true,
      [](const Profile& p, const ProfileRow& r) {
-       return r.is_answer() ? "" : p.buffers[static_cast<std::size_t>(r.buffer)].name;
+       return r.buffer < 0 ? "" : p.buffers[static_cast<std::size_t>(r.buffer)].name;
      }},
     {"offset", "bytes", false,
      [](const Profile&, const ProfileRow& r) {
-       return r.is_answer() ? "" : std::to_string(r.offset);
+       return r.buffer < 0 ? "" : std::to_string(r.offset);
      }},
     {"size", "bytes", false,
      [](const Profile&, const ProfileRow& r) { return std::to_string(r.size); }},
@@ -68,18 +69,22 @@ constexpr Column kColumns[] = {
      [](const Profile&, const ProfileRow& r) { return unless(r.request, -1); }},
     {"links", "int", false, [](const Profile&, const ProfileRow& r) { return unless(r.links, 0); }},
     {"path", "int", false, [](const Profile&, const ProfileRow& r) { return unless(r.path, -1); }},
+    {"message", "int", false,
+     [](const Profile&, const ProfileRow& r) { return unless(r.message, -1); }, true},
+    {"packets", "int", false,
+     [](const Profile&, const ProfileRow& r) { return unless(r.packets, -1); }, true},
+    {"flag", "bytes", false, [](const Profile&, const ProfileRow& r) { return unless(r.flag, -1); },
+     true},
     {"after", "id", true, after_text},
     {"tag", "text", true, [](const Profile&, const ProfileRow& r) { return r.tag; }},
 };
 constexpr std::string_view kUnits[] = {"fs", "ps", "ns", "us", "ms", "s", "cycles"};
-constexpr ProfileKind kKinds[] = {ProfileKind::write,    ProfileKind::add,
-                                  ProfileKind::packet,   ProfileKind::read,
-                                  ProfileKind::response, ProfileKind::acknowledgement};
+constexpr auto kLastKind = static_cast<int>(ProfileKind::burst);
 constexpr int kMostRanks = 32'767;
 
 std::vector<std::string> column_names() {
   std::vector<std::string> names;
-  for (const Column& column : kColumns) names.emplace_back(column.name);
+  for (const Column& c : kColumns) names.emplace_back(c.name);
   return names;
 }
 
@@ -243,7 +248,7 @@ class Reader {
       if (row.request < 0 && row.path < 0)  // of others, on links: by a path
         fail(text, "an answer says to the how-manieth request of its destination (from 0)",
              "column 'request'");
-    } else {
+    } else if (row.kind != ProfileKind::burst || !cell(text, "buffer").empty()) {
       row.buffer = known_buffer(text, needed(text, "buffer"));
       row.offset = integer(text, "offset", 0, 0);
       const std::int64_t bytes = profile_.buffers[static_cast<std::size_t>(row.buffer)].bytes;
@@ -251,6 +256,7 @@ class Reader {
         fail(text, fmt::format("{} B at offset {} lie outside buffer '{}' of {} B", row.size,
                                row.offset, cell(text, "buffer"), bytes));
     }
+    read_message(text, row);
     const std::string& id = cell(text, "id");
     if (!id.empty() && !by_id_.emplace(id, profile_.rows.size()).second)
       fail(text, fmt::format("another row has the id '{}', too", id));
@@ -259,13 +265,26 @@ class Reader {
                                                          : text.where.pointer);
   }
 
+  // A burst: which message it is of, and what stands behind that.
+  void read_message(const RowText& text, ProfileRow& row) const {
+    row.message = integer(text, "message", -1, 0);
+    row.packets = integer(text, "packets", -1, 1);
+    row.flag = integer(text, "flag", -1, 0);
+    const bool burst = row.kind == ProfileKind::burst, last = row.packets >= 0 || row.flag >= 0;
+    if (!burst && (row.message >= 0 || last))
+      fail(text, fmt::format("a row of kind {} is of no message", sim::name_of(row.kind)));
+    if (last && (row.message < 0 || row.packets < 0))
+      fail(text, "a flag stands with the last burst of a message, which has 'message', 'packets'");
+    if (burst && row.size > INT32_MAX) fail(text, fmt::format("a burst of {} B", row.size));
+  }
+
   ProfileKind kind(const RowText& row) const {
     const std::string& word = cell(row, "kind");
     if (word.empty()) return ProfileKind::write;
     std::vector<std::string> names;
-    for (const ProfileKind k : kKinds) {
-      names.emplace_back(sim::name_of(k));
-      if (word == names.back()) return k;
+    for (int k = 0; k <= kLastKind; ++k) {
+      names.emplace_back(sim::name_of(static_cast<ProfileKind>(k)));
+      if (word == names.back()) return static_cast<ProfileKind>(k);
     }
     fail(row, fmt::format("'{}' is no kind of request", word),
          fmt::format("one of {}", fmt::join(names, ", ")));
@@ -439,14 +458,20 @@ std::string write_profile_csv(const sim::Profile& profile) {
   if (profile.at_ports) out += "# at port\n";
   for (const ProfileBuffer& buffer : profile.buffers)
     out += fmt::format("# buffer {} {}\n", buffer.name, buffer.bytes);
+  const bool bursts =
+      std::any_of(profile.rows.begin(), profile.rows.end(),
+                  [](const ProfileRow& row) { return row.kind == ProfileKind::burst; });
   for (const Column& column : kColumns) {
+    if (column.of_bursts && !bursts) continue;
     const std::string_view type = column.name == "time" ? "fs" : column.type;
     out += fmt::format("{}{}:{}", &column == std::begin(kColumns) ? "" : ",", column.name, type);
   }
   out += '\n';
   for (const ProfileRow& row : profile.rows) {
-    for (const Column& column : kColumns)
+    for (const Column& column : kColumns) {
+      if (column.of_bursts && !bursts) continue;
       out += (&column == std::begin(kColumns) ? "" : ",") + quoted(column.write(profile, row));
+    }
     out += '\n';
   }
   return out + fmt::format("# end {} rows\n", profile.rows.size());

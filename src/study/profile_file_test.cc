@@ -92,6 +92,27 @@ TEST(ProfileFile, is_refused_with_the_row) {
   EXPECT_NE(message("").find("no heading"), std::string::npos);
 }
 
+TEST(ProfileFile, bursts_of_messages_are_refused_with_the_row) {
+  const std::string head =
+      "# ranks 4\n# buffer data 65536\n"
+      "source,destination,time:ns,kind,buffer,offset,size,message,packets,flag:bytes\n";
+  EXPECT_EQ(read_profile(head + "1,0,5,burst,,,32,3,2,8\n", "p.csv").rows.at(0).flag, 8);
+  EXPECT_EQ(read_profile(head + "1,0,5,burst,data,64,4096,,,\n", "p.csv").rows.at(0).message, -1);
+  const std::pair<const char*, const char*> cases[] = {
+      {"1,0,5,write,data,0,8,3,,\n", "p.csv:4: error: a row of kind write is of no message"},
+      {"1,0,5,add,data,0,8,,,8\n", "a row of kind add is of no message"},
+      {"1,0,5,burst,data,0,8,,2,\n", "a flag stands with the last burst of a message"},
+      {"1,0,5,burst,data,0,8,3,,8\n", "a flag stands with the last burst of a message"},
+      {"1,0,5,burst,data,0,8,-3,,\n", "message '-3' is no integer of at least 0"},
+      {"1,0,5,burst,data,0,8,3,0,\n", "packets '0' is no integer of at least 1"},
+      {"1,0,5,burst,data,65000,1000,,,\n", "1000 B at offset 65000 lie outside buffer 'data'"},
+      {"1,0,5,burst,,,4294967296,,,\n", "a burst of 4294967296 B"},
+      {"1,0,5,write,,,8,,,\n", "this row has no buffer"},
+  };
+  for (const auto& [row, expected] : cases)
+    EXPECT_NE(message(head + row).find(expected), std::string::npos) << message(head + row);
+}
+
 TEST(ProfileFile, in_json_is_refused_with_the_pointer) {
   const std::string head = R"({"hemiola_profile": 1, "ranks": 2, "unit": "us",
     "buffers": [{"name": "flags", "bytes": 64}], "rows": [)";
@@ -117,17 +138,22 @@ Profile any_profile() {
     row.time = {*rc::gen::inRange<std::int64_t>(0, 5) * 1'000'001};
     row.source = *rc::gen::inRange(0, profile.ranks);
     row.destination = (row.source + 1) % profile.ranks;
-    row.kind =
-        *rc::gen::element(ProfileKind::write, ProfileKind::add, ProfileKind::packet,
-                          ProfileKind::read, ProfileKind::response, ProfileKind::acknowledgement);
+    row.kind = *rc::gen::element(ProfileKind::write, ProfileKind::add, ProfileKind::packet,
+                                 ProfileKind::read, ProfileKind::response,
+                                 ProfileKind::acknowledgement, ProfileKind::burst);
     row.size = *rc::gen::inRange(1, 200);
     row.value = *rc::gen::inRange(-3, 3);
     row.stream = *rc::gen::inRange(-1, 3);
     if (row.is_answer()) {
       row.request = *rc::gen::inRange(0, 5);
-    } else {
+    } else if (row.kind != ProfileKind::burst || *rc::gen::inRange(0, 2) == 0) {
       row.buffer = *rc::gen::inRange(0, 2);
       row.offset = *rc::gen::inRange(0, 1000);
+    }
+    if (row.kind == ProfileKind::burst && *rc::gen::inRange(0, 3) > 0) {
+      row.message = *rc::gen::inRange(0, 9);
+      if (*rc::gen::inRange(0, 2) == 0) row.packets = *rc::gen::inRange(1, 9);
+      if (row.packets > 0) row.flag = *rc::gen::inRange(-1, 9);
     }
     row.links = *rc::gen::inRange(0, 4);
     row.path = *rc::gen::inRange(-1, 3);

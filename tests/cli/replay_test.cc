@@ -39,6 +39,40 @@ TEST(ReplayVerb, gives_the_recorded_time) {
   EXPECT_EQ(place.files(), "alone.json full.json rank0.csv rank5.json ");
 }
 
+/// When a rank ended: what remains of the run's time then is `finished`.
+std::int64_t end_of(const std::string& json, int rank) {
+  const nlohmann::json result = nlohmann::json::parse(json).at("results").at(0);
+  for (const nlohmann::json& one : result.at("attribution"))
+    if (one.at("rank") == rank)
+      return result.at("time_fs").get<std::int64_t>() -
+             one.at("fs").value("finished", std::int64_t{0});
+  ADD_FAILURE() << "no rank " << rank;
+  return 0;
+}
+
+TEST(ReplayVerb, goes_past_nics_port_channels_and_nvls) {
+  const Workplace place;
+  const std::pair<std::string, std::string> cases[] = {
+      {"all-to-all/direct", "--machine dgx-h100:2 --size 32KiB"},
+      {"send-recv/mscclpp-port", "--machine dgx-h100 --ranks 2 --size 64KiB"},
+      {"all-reduce/nvls", "--machine dgx-h100 --param realization=multicast --size 32KiB"},
+  };
+  for (const auto& [program, options] : cases) {
+    const std::string ran = "run " + program + ' ' + options + " --no-check --quiet";
+    ASSERT_EQ(place.run(ran + " --json full.json --record p.json --record-rank 1").code, 0);
+    const Outcome outcome =
+        place.run("replay p.json --program " + program + ' ' + options + " --json alone.json");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(time_of(place.read("alone.json")), end_of(place.read("full.json"), 1)) << program;
+  }
+  const Outcome refused = place.run(
+      "run all-reduce/nvls --machine dgx-h100 --param realization=multicast --size 32KiB "
+      "--no-check "
+      "--quiet --record p.csv --record-rank 0,1");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("at the ingress of one rank"), std::string::npos) << refused.err;
+}
+
 TEST(ReplayVerb, refuses_what_does_not_belong_to_the_program) {
   const Workplace place;
   ASSERT_EQ(place.run(std::string("run ") + kRun + " --no-check --quiet --record p.csv").code, 0);
@@ -47,7 +81,8 @@ TEST(ReplayVerb, refuses_what_does_not_belong_to_the_program) {
   expect_refused(place,
                  "p.csv --machine dgx-h100 --ranks 4 --program all-reduce/two-shot --size 64KiB",
                  "the profile is of 8 ranks, the program of 4");
-  expect_refused(place, "p.csv --machine dgx-h100:2 --program all-reduce/two-shot", "NICs");
+  expect_refused(place, "p.csv --machine dgx-h100:2 --program all-reduce/two-shot",
+                 "the profile is of 8 ranks, the program of 16");
   expect_refused(place, std::string("p.csv --rank 8") + kReplay, "--rank");
   expect_refused(place, std::string("p.csv --set gpu.l2.sise=1MiB") + kReplay, "l2.sise");
   expect_refused(place, std::string("missing.csv") + kReplay, "missing.csv");
