@@ -249,10 +249,12 @@ class Cores {
   };
   struct Step {  ///< a primitive that some wavefront has not passed yet
     program::Primitive primitive;
-    std::int32_t passed = 0;
-    std::int32_t arrived = 0;  ///< sync
-    Granularity grain;         ///< move
+    std::int32_t first_wave = 0, waves = 0;  ///< that take part
+    std::int32_t left = 0;                   ///< of them, that have not passed it
+    std::int32_t arrived = 0;                ///< sync
+    Granularity grain;                       ///< move
     std::int64_t begin = -1;
+    bool has(std::int32_t wave) const { return wave >= first_wave && wave < first_wave + waves; }
   };
   struct ProductStep {        ///< operands under way, then a compute; cores_compute.cc
     Time time{};              ///< of the compute
@@ -292,8 +294,7 @@ class Cores {
   void pass(Workgroup& group, Wave& wave, Step& step, std::int64_t now);
   void want_code(Workgroup& group, const program::Primitive& primitive);
   void fetch_code(Workgroup& group, std::int64_t now);
-  static bool takes_part(const Workgroup& group, const Wave& wave,
-                         const program::Primitive& primitive);
+  static void begin(const Workgroup& group, Step& step);
   static void expand_barrier(Workgroup& group, Step& step, std::int32_t barrier_base);
   void push_waves(std::int64_t time, std::int32_t first, std::int32_t count) {
     push(time, kWaves, first, count, waves_[static_cast<std::size_t>(first)].tag);
@@ -330,7 +331,6 @@ class Cores {
   void want(std::int32_t group, std::int64_t now);
   bool switch_in(std::int32_t group, std::int64_t now);
   bool arrive(std::int32_t wave, Step& step, std::int64_t now);
-  static std::int32_t joined(const Workgroup& group, const Step& step);
   void release_sync(std::int32_t wave, const Step& step, std::int64_t now);
   bool drained(const Wave& wave) const;
   void request_memory(std::int32_t wave, const program::Span& span, std::int64_t begin,

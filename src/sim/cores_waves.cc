@@ -14,18 +14,13 @@ using program::Primitive;
 using program::PrimitiveKind;
 using program::Span;
 
-/// A step that has been used before, with another primitive.
-void renew(auto& step) {
-  step.passed = step.arrived = 0;
-  step.begin = -1;
-}
-
 }  // namespace
 
 // --- The window of primitives that a workgroup's wavefronts are at.
 
 Cores::Step* Cores::step_of(Wave& wave) {
   Workgroup& group = groups_[index(wave.workgroup)];
+  wave.position = std::max(wave.position, group.first);  // it took no part in what is gone
   while (wave.position - group.first >= static_cast<std::int64_t>(group.window.size())) {
     if (group.ended) return nullptr;
     Step& step = group.window.add();
@@ -34,14 +29,41 @@ Cores::Step* Cores::step_of(Wave& wave) {
       group.ended = true;
       return nullptr;
     }
-    renew(step);
     if (step.primitive.kind == PrimitiveKind::barrier) {
       expand_barrier(group, step, barrier_base_);
-    } else if (step.primitive.kind == PrimitiveKind::move) {
-      step.grain = granularity(group, step.primitive);
+      continue;
     }
+    begin(group, step);
+    if (step.primitive.kind == PrimitiveKind::move) step.grain = granularity(group, step.primitive);
   }
   return &group.window[index(wave.position - group.first)];
+}
+
+// Moves, posted computes and syncs are of all; the rest is done by the first wavefront, signals by
+// the one that does nothing else where there is one.
+void Cores::begin(const Workgroup& group, Step& step) {
+  const Primitive& primitive = step.primitive;
+  step.first_wave = 0;
+  step.waves = 1;
+  switch (primitive.kind) {
+    case PrimitiveKind::move:
+      step.waves = group.movers;
+      break;
+    case PrimitiveKind::sync:
+      step.waves = primitive.movers ? group.movers : group.waves;
+      break;
+    case PrimitiveKind::compute:
+      if (primitive.posted) step.waves = group.movers;
+      break;
+    case PrimitiveKind::signal:
+      if (group.movers < group.waves) step.first_wave = group.movers;
+      break;
+    default:
+      break;
+  }
+  step.left = step.waves;
+  step.arrived = 0;
+  step.begin = -1;
 }
 
 // A barrier among workgroups: join, count on a semaphore in the L2, poll it, join.
@@ -62,19 +84,20 @@ void Cores::expand_barrier(Workgroup& group, Step& step, std::int32_t barrier_ba
   arrive.values = {1};
   wait.values = {round * barrier.workgroups};
   step.primitive = join;
+  begin(group, step);
   for (const Primitive* p : {&arrive, &wait, &join}) {
     Step& next = group.window.add();
     next.primitive = *p;
-    renew(next);
+    begin(group, next);
   }
 }
 
 void Cores::pass(Workgroup& group, Wave& wave, Step& step, std::int64_t now) {
-  ++step.passed;
+  --step.left;
   ++wave.position;
   wave.step = 0;
   wave.waiting = Waiting::running;
-  while (!group.window.empty() && group.window.front().passed == group.waves) {
+  while (!group.window.empty() && group.window.front().left == 0) {
     const Step& front = group.window.front();
     if (options_.trace != nullptr && front.begin >= 0 && now > front.begin) {
       const program::Op& op = program_.bodies[index(group.body)].ops[index(front.primitive.op)];
@@ -85,24 +108,6 @@ void Cores::pass(Workgroup& group, Wave& wave, Step& step, std::int64_t now) {
     }
     group.window.pop_front();
     ++group.first;
-  }
-}
-
-// Moves, posted computes and syncs are of all; the rest is done by the first wavefront, signals by
-// the one that does nothing else where there is one.
-bool Cores::takes_part(const Workgroup& group, const Wave& wave, const Primitive& primitive) {
-  const bool posts = wave.index >= group.movers;
-  switch (primitive.kind) {
-    case PrimitiveKind::move:
-      return !posts;
-    case PrimitiveKind::sync:
-      return !posts || !primitive.movers;
-    case PrimitiveKind::compute:
-      return primitive.posted ? !posts : wave.index == 0;
-    case PrimitiveKind::signal:
-      return wave.index == (group.movers < group.waves ? group.movers : 0);
-    default:
-      return wave.index == 0;
   }
 }
 
@@ -119,8 +124,8 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
       return;
     }
     const Primitive& primitive = step->primitive;
-    if (!takes_part(group, wave, primitive)) {
-      pass(group, wave, *step, now);
+    if (!step->has(wave.index)) {
+      ++wave.position;
       continue;
     }
     if (step->begin < 0) step->begin = now;
@@ -194,7 +199,7 @@ bool Cores::arrive(std::int32_t id, Step& step, std::int64_t now) {
   wave.step = 1;
   Workgroup& group = groups_[index(wave.workgroup)];
   wave.waiting = Waiting::sync;
-  if (++step.arrived < joined(group, step)) return true;
+  if (++step.arrived < step.waves) return true;
   if (group.steps.empty()) {
     release_sync(id, step, now);
   } else {
@@ -205,10 +210,6 @@ bool Cores::arrive(std::int32_t id, Step& step, std::int64_t now) {
 
 // Stores after a sync of movers only are not those that a signal is still waiting for, nor need it
 // wait for more: the epoch ends with a sync of all.
-std::int32_t Cores::joined(const Workgroup& group, const Step& step) {
-  return step.primitive.movers ? group.movers : group.waves;
-}
-
 void Cores::release_sync(std::int32_t id, const Step& step, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   Workgroup& group = groups_[index(wave.workgroup)];
@@ -216,7 +217,7 @@ void Cores::release_sync(std::int32_t id, const Step& step, std::int64_t now) {
   Spent spent = wave.spent;
   spent.charge(Reason::barrier, latency);
   unacknowledged(group, wave.epoch);
-  const std::int32_t count = joined(group, step);
+  const std::int32_t count = step.waves;
   for (std::int32_t w = group.first_wave; w < group.first_wave + count; ++w) {
     Wave& other = waves_[index(w)];
     other.spent = spent;
