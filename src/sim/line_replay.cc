@@ -228,7 +228,8 @@ bool Line::put_in_answer(std::int32_t r, std::int64_t round) {
     throw Failure("rank " + std::to_string(row.source) + " answers request " +
                       std::to_string(row.request) + " of rank " + std::to_string(row.destination) +
                       " at " + to_string(Time{timetable_->due(r)}) + ", before that was sent",
-                  {.file = options_.replay->file}, "was it recorded from this program?");
+                  {.file = options_.replay->file},
+                  "was it recorded from this program, and are all rows there?");
   }
   const std::int32_t id = found->second;
   under_way_.erase(found);
@@ -238,7 +239,8 @@ bool Line::put_in_answer(std::int32_t r, std::int64_t round) {
     throw Failure("request " + std::to_string(row.request) + " of rank " +
                       std::to_string(row.destination) + " is not of the kind that rank " +
                       std::to_string(row.source) + " answers",
-                  {.file = options_.replay->file}, "was it recorded from this program?");
+                  {.file = options_.replay->file},
+                  "was it recorded from this program, and are all rows there?");
   request.stage = Stage::back_out;
   enter(id, r);
   return true;
