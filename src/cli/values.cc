@@ -39,12 +39,6 @@ std::vector<std::string> all_names(T last) {
        hint + "there are: " + joined(choices));
 }
 
-Time one_time(std::string_view option, std::string_view text) {
-  const std::optional<Time> time = parse_time(text);
-  if (!time) fail(option, quoted(text) + " is not a time", "a time looks like 500ns or 2.5us");
-  return *time;
-}
-
 Setting one_setting(std::string_view option, std::string_view text, std::string_view example) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
@@ -121,7 +115,8 @@ std::pair<Time, Time> window_value(std::string_view text) {
   if (ends.size() != 2) {
     fail(option, quoted(text) + " is not a window of time", "a window looks like 10us:12us");
   }
-  const std::pair window(one_time(option, ends[0]), one_time(option, ends[1]));
+  const SourceLocation where{.file = option};
+  const std::pair window(read_time(ends[0], where), read_time(ends[1], where));
   if (window.second <= window.first) fail(option, "the window ends before it starts");
   return window;
 }

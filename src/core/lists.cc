@@ -89,14 +89,16 @@ std::vector<int> read_ranks(std::string_view text, const SourceLocation& where) 
   return ranks;
 }
 
+Time read_time(std::string_view text, const SourceLocation& where) {
+  const std::optional<Time> time = parse_time(text);
+  if (!time)
+    throw Failure(quoted(text) + " is not a time", where, "a time looks like 500ns or 2.5us");
+  return *time;
+}
+
 std::vector<Time> read_times(std::string_view text, const SourceLocation& where) {
   std::vector<Time> times;
-  for (const std::string& part : split(text, ',')) {
-    const std::optional<Time> time = parse_time(part);
-    if (!time)
-      throw Failure(quoted(part) + " is not a time", where, "a time looks like 500ns or 2.5us");
-    times.push_back(*time);
-  }
+  for (const std::string& part : split(text, ',')) times.push_back(read_time(part, where));
   return times;
 }
 

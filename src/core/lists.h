@@ -23,6 +23,9 @@ int read_rank_count(std::string_view text, const SourceLocation& where);
 /// "8" is the first eight; "0,2,4-7" is a list, in its order. Failure at `where`.
 std::vector<int> read_ranks(std::string_view text, const SourceLocation& where);
 
+/// Failure at `where`.
+Time read_time(std::string_view text, const SourceLocation& where);
+
 /// "0ns,5us": times of rank 0, 1, ... Failure at `where`.
 std::vector<Time> read_times(std::string_view text, const SourceLocation& where);
 

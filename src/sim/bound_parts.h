@@ -12,14 +12,20 @@
 
 #include "machine/machine.h"
 #include "program/primitive.h"
+#include "sim/index.h"
 #include "sim/line_map.h"
 #include "sim/result.h"
 
 namespace hemiola::sim {
 
-/// Number of an ordered pair of ranks.
+/// Of an ordered pair of ranks, for a LineMap.
 inline std::int64_t pair_number(int from, int to) {
-  return (static_cast<std::int64_t>(from) << 32) + to;
+  return static_cast<std::int64_t>(pair_key(from, to));
+}
+
+inline std::pair<int, int> ranks_of(std::int64_t pair_number) {
+  const auto key = static_cast<std::uint64_t>(pair_number);
+  return {first_of(key), second_of(key)};
 }
 
 /// Wire bytes by cut: what leaves or enters a node, over all links that its traffic may use there;
@@ -38,7 +44,7 @@ class Traffic {
   void repeat(int period, int ranks) {
     LineMap<Pair> all = pairs_;
     pairs_.for_each([&](std::int64_t number, const Pair& pair) {
-      const auto from = static_cast<int>(number >> 32), to = static_cast<int>(number & INT32_MAX);
+      const auto [from, to] = ranks_of(number);
       for (int by = period; by < ranks; by += period)
         all[pair_number((from + by) % ranks, (to + by) % ranks)].add(pair.payload, pair.requests);
     });
@@ -50,7 +56,7 @@ class Traffic {
     std::map<machine::LinkId, std::int64_t> single;
     std::vector<Crossing> out, in;  // of all paths of a pair
     pairs_.for_each([&](std::int64_t number, const Pair& pair) {
-      const auto from = static_cast<int>(number >> 32), to = static_cast<int>(number & INT32_MAX);
+      const auto [from, to] = ranks_of(number);
       const machine::Routes& routes = machine_.routes(from, to);
       if (routes.count == 0) return;
       out.clear();

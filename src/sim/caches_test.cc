@@ -311,6 +311,19 @@ TEST(Tags, a_forgotten_line_makes_room_and_leaves_the_others) {
   EXPECT_FALSE(tags.access(2, false).hit);
 }
 
+TEST(Tags, an_emptied_cache_has_nothing_however_much_it_held) {
+  for (const std::int32_t lines : {1, 60, 700}) {
+    Tags tags(1024, 4);
+    for (int again = 0; again < 2; ++again) {
+      for (std::int32_t line = 0; line < lines; ++line)
+        EXPECT_FALSE(tags.access(line, true).hit) << lines;
+      for (std::int32_t line = 0; line < lines; ++line)
+        EXPECT_TRUE(tags.access(line, false).hit) << lines;
+      tags.clear();
+    }
+  }
+}
+
 TEST(Tags, an_emptied_cache_has_no_dirty_victims) {
   Tags tags(1, 1);
   EXPECT_FALSE(tags.access(1, true).hit);

@@ -21,6 +21,10 @@ struct Arrival {
   std::int32_t id = 0;    ///< request
 };
 
+/// Memory of rounds that are over. What was given back last is still in the host's caches: with
+/// memory of its own every round of every stage would find it gone.
+using SpareRounds = std::vector<std::vector<Arrival>>;
+
 /// Round k of a stage is [k * 2^shift + offset, (k + 1) * 2^shift + offset) fs.
 class Calendar {
  public:
@@ -29,6 +33,9 @@ class Calendar {
     offset_ = offset;
     first_ = round_of(0);
   }
+
+  /// Whose stage it is has it. Before the first push().
+  void use(SpareRounds& spare) { spare_ = &spare; }
 
   /// The round must not have been taken yet.
   void push(Arrival arrival) {  // in registers
@@ -49,8 +56,8 @@ class Calendar {
     if (occupied_ == 0) return far_first_;
     return first_ + std::countr_zero(std::rotr(occupied_, static_cast<int>(slot_of(first_))));
   }
-  /// The arrivals of that round, in order of pushing; into `taken`, whose memory serves other
-  /// rounds of this thread. False if there are none. No round before `round` may hold anything, and
+  /// The arrivals of that round, in order of pushing; into `taken`, whose memory becomes
+  /// spare. False if there are none. No round before `round` may hold anything, and
   /// nothing may come to it any more.
   bool take(std::int64_t round, std::vector<Arrival>& taken) {
     const bool any = next() == round;
@@ -58,7 +65,7 @@ class Calendar {
     if (any) {
       const std::size_t slot = slot_of(round);
       taken.clear();
-      spare().push_back(std::exchange(taken, std::move(rounds_[slot])));
+      spare_->push_back(std::exchange(taken, std::move(rounds_[slot])));
       occupied_ &= ~(std::uint64_t{1} << slot);
     }
     advance(round + 1);
@@ -97,19 +104,13 @@ class Calendar {
     return static_cast<std::size_t>(round & (kRounds - 1));
   }
 
-  /// Memory of rounds that are over. What was given back last is still in the host's caches: with
-  /// memory of its own every round of every stage would find it gone.
-  static std::vector<std::vector<Arrival>>& spare() {
-    thread_local std::vector<std::vector<Arrival>> vectors;
-    return vectors;
-  }
   /// The first arrival of a round comes.
   void open(std::size_t slot) {
     if (rounds_.empty()) rounds_.resize(kRounds);
     occupied_ |= std::uint64_t{1} << slot;
-    if (rounds_[slot].capacity() > 0 || spare().empty()) return;
-    rounds_[slot] = std::move(spare().back());
-    spare().pop_back();
+    if (rounds_[slot].capacity() > 0 || spare_->empty()) return;
+    rounds_[slot] = std::move(spare_->back());
+    spare_->pop_back();
   }
 
   void advance(std::int64_t round) {
@@ -128,7 +129,8 @@ class Calendar {
   std::int64_t first_ = 0;  ///< the first round that has not been taken
   std::uint64_t occupied_ = 0;
   std::vector<std::vector<Arrival>> rounds_;  ///< none until something comes: stages may be idle
-  std::vector<Arrival> far_;                  ///< beyond these rounds, in order of pushing
+  SpareRounds* spare_ = nullptr;
+  std::vector<Arrival> far_;  ///< beyond these rounds, in order of pushing
   std::int64_t far_first_ = INT64_MAX;
 };
 

@@ -295,7 +295,7 @@ class Cores {
   void want_code(Workgroup& group, const program::Primitive& primitive);
   void fetch_code(Workgroup& group, std::int64_t now);
   static void begin(const Workgroup& group, Step& step);
-  static void expand_barrier(Workgroup& group, Step& step, std::int32_t barrier_base);
+  void expand_barrier(Workgroup& group, Step& step);
   void push_waves(std::int64_t time, std::int32_t first, std::int32_t count) {
     push(time, kWaves, first, count, waves_[static_cast<std::size_t>(first)].tag);
   }

@@ -133,7 +133,7 @@ void Cores::engine_start(std::int32_t id, std::int64_t now) {
   descriptor.packet = engine.packet;
   if (engine.pipelined) {
     const int rank = descriptor.rank;
-    descriptor.number = engine.messages[flow_key(rank, descriptor.target)]++;
+    descriptor.number = engine.messages[pair_key(rank, descriptor.target)]++;
     engine_inject(id, now);
     return;
   }
@@ -279,7 +279,7 @@ void Cores::delivered(const Request& request, std::int64_t now) {
   const Detail& packet = detail(request);
   const Descriptor& descriptor = descriptors_[index(packet.descriptor)];
   if (!descriptor.message) return;
-  Flow& flow = gpu(request.target).flows[flow_key(request.source, request.target)];
+  Flow& flow = gpu(request.target).flows[pair_key(request.source, request.target)];
   Flow::Message& message = flow.messages[descriptor.number];
   if (packet.packets >= 0) {
     message.packets = packet.packets;

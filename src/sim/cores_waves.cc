@@ -30,7 +30,7 @@ Cores::Step* Cores::step_of(Wave& wave) {
       return nullptr;
     }
     if (step.primitive.kind == PrimitiveKind::barrier) {
-      expand_barrier(group, step, barrier_base_);
+      expand_barrier(group, step);
       continue;
     }
     begin(group, step);
@@ -67,7 +67,7 @@ void Cores::begin(const Workgroup& group, Step& step) {
 }
 
 // A barrier among workgroups: join, count on a semaphore in the L2, poll it, join.
-void Cores::expand_barrier(Workgroup& group, Step& step, std::int32_t barrier_base) {
+void Cores::expand_barrier(Workgroup& group, Step& step) {
   const Primitive barrier = std::move(step.primitive);
   group.barrier_rounds.resize(std::max(group.barrier_rounds.size(), index(barrier.barrier_id) + 1));
   const std::int64_t round = ++group.barrier_rounds[index(barrier.barrier_id)];
@@ -77,7 +77,7 @@ void Cores::expand_barrier(Workgroup& group, Step& step, std::int32_t barrier_ba
   arrive.kind = PrimitiveKind::signal;
   wait.kind = PrimitiveKind::wait;
   for (Primitive* p : {&arrive, &wait}) {
-    p->semaphores = {{group.rank, barrier_base + barrier.barrier_id}};
+    p->semaphores = {{group.rank, barrier_base_ + barrier.barrier_id}};
     p->release = p->acquire = true;
     p->system_scope = false;
   }

@@ -40,9 +40,7 @@ std::int64_t Cores::serve(std::int32_t id, Request& request, std::int64_t arriva
 
 // The switches and lanes over which a rank reaches its multicast group.
 const std::vector<Cores::Plane>& Cores::planes(std::int32_t group, int rank) {
-  const std::uint64_t key =
-      static_cast<std::uint64_t>(group) << 32 | static_cast<std::uint32_t>(rank);
-  std::vector<Plane>& planes = planes_[key];
+  std::vector<Plane>& planes = planes_[pair_key(group, rank)];
   if (planes.empty()) {
     for (const machine::NodeId node : machine_.multicast_switches(program_.groups[index(group)])) {
       for (const machine::LinkId up : machine_.lanes(machine_.gpus[index(rank)], node))

@@ -58,12 +58,6 @@ struct Flow {
   std::map<std::int64_t, Message> messages{};  ///< by number, from that one on
 };
 
-/// Of the flow of messages from one rank to another.
-inline std::uint64_t flow_key(int from, int to) {
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32 |
-         static_cast<std::uint32_t>(to);
-}
-
 /// Copies that a host stream gives to the copy engines of its rank.
 struct CopyQueue {
   std::int32_t rank = 0, stream = 0, body = 0;

@@ -229,8 +229,7 @@ Hop Fabric::link_hop(LinkId l, LinkId upstream) const {
 }
 
 Leg Fabric::link_leg(LinkId link, LinkId upstream) {
-  const std::uint64_t key =
-      static_cast<std::uint64_t>(link) << 32 | static_cast<std::uint32_t>(upstream + 1);
+  const std::uint64_t key = pair_key(link, upstream + 1);
   const auto found = link_legs_.find(key);
   if (found != link_legs_.end()) return found->second;
   leg_pool_.push_back({link_hop(link, upstream)});

@@ -175,7 +175,7 @@ Latency Ways::on_chip(int rank, int times) const {
 }
 
 Ways::Way& Ways::way(int from, int to) {
-  Way& way = ways_[static_cast<std::uint64_t>(from) << 32 | static_cast<std::uint32_t>(to)];
+  Way& way = ways_[pair_key(from, to)];
   if (way.made) return way;
   way.made = true;
   way.store = on_chip(from);

@@ -212,11 +212,16 @@ void Line::choose_rounds() {
   }
   shift_ = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(most))) - 1;
   for (Gpu& gpu : stages_) {
-    for (Calendar* stage : gpu.calendars()) stage->set(shift_, stage->begin_of(0));
+    for (Calendar* stage : gpu.calendars()) {
+      stage->set(shift_, stage->begin_of(0));
+      stage->use(workers_[index(gpu.worker)].spare);
+    }
   }
   latest_offset_ = links.at_gpu;
-  for (Calendar& merge : merges_) {
+  for (std::size_t m = 0; m < merges_.size(); ++m) {
+    Calendar& merge = merges_[m];
     merge.set(shift_, merge.begin_of(0));
+    merge.use(workers_[index(worker_of_word_[m / 64])].spare);
     latest_offset_ = std::max(latest_offset_, merge.begin_of(0));
   }
   place_switches();

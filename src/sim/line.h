@@ -79,6 +79,7 @@ class Line : public Cores {
     /// By phase (the present one and the one before take turns), then by worker that gets them.
     std::array<std::vector<std::vector<Parcel>>, 2> out;
     std::vector<Arrival> done, taken, scratch;  ///< of the stage at hand: memory that is kept
+    SpareRounds spare;                          ///< of its stages
     std::int64_t next = 0;                      ///< its next round
   };
   /// A link on a way, and what comes behind it.
@@ -218,9 +219,6 @@ class Line : public Cores {
     Calendar answers;  ///< of members
     machine::NodeId node = 0;
   };
-  static std::uint64_t replication_key(std::int32_t group, int rank) {
-    return static_cast<std::uint64_t>(group) << 32 | static_cast<std::uint32_t>(rank);
-  }
   /// WayLeg::to of a leg that ends at a switch, and the number of its stage.
   static std::int32_t at_switch_of(std::int32_t stage) { return -1 - stage; }
   static std::int32_t switch_of(std::int32_t to) { return -1 - to; }
@@ -242,6 +240,7 @@ class Line : public Cores {
 
   // --- line_stages.cc
   void prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const;
+  void prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) const;
   void prefetch_first(const std::vector<Arrival>& arrivals) const;
   void sort_with_answers(std::vector<Arrival>& arrivals, std::int64_t begin, std::uint32_t first,
                          std::uint32_t last);

@@ -19,7 +19,7 @@ bool Line::waits_in_vain(std::int32_t wave) const {
 std::string Line::why_no_flag(const ProfileRow& row) const {
   if (row.message < 0) return {};
   const auto& flows = gpu(row.destination).flows;
-  const auto found = flows.find(flow_key(row.source, row.destination));
+  const auto found = flows.find(pair_key(row.source, row.destination));
   if (found == flows.end() || row.message < found->second.next) return {};
   const Flow& flow = found->second;
   std::string text = "flags of messages from rank " + std::to_string(row.source) +

@@ -26,8 +26,7 @@ void Line::make_groups_of_switches() {
     if (machine_.multicast_switches(members).empty()) continue;  // told where it is used
     const auto group = static_cast<std::int32_t>(g);
     for (const int rank : members) {
-      first_replication_[replication_key(group, rank)] =
-          static_cast<std::int32_t>(replications_.size());
+      first_replication_[pair_key(group, rank)] = static_cast<std::int32_t>(replications_.size());
       for (const Plane& plane : planes(group, rank)) {
         std::int32_t& stage = stage_at[index(plane.node)];
         if (stage < 0) {
@@ -73,14 +72,15 @@ void Line::place_switches() {
       offset = std::max(offset, merges_[index(links_[l].calendar)].begin_of(0));
     }
     at.answers.set(shift_, offset);
+    at.answers.use(mine().spare);
   }
 }
 
 void Line::prepare_multicast(Request& request) const {
   request.group = true;
-  request.base = first_replication_.at(
-                     replication_key(details_[index(request.detail)].group, request.source)) +
-                 request.route;
+  request.base =
+      first_replication_.at(pair_key(details_[index(request.detail)].group, request.source)) +
+      request.route;
 }
 
 const Line::WayLeg& Line::leg_of_group(const Request& request) const {

@@ -93,7 +93,7 @@ bool Line::enters(std::int32_t id, const Request& request, const WayLeg& leg, st
     if (!here) drop(id);
     return here;
   }
-  if (!here) return true;  // so is what a switch sends back, which comes from no rank
+  if (!here) return true;  // with groups always: what a switch sends back comes from no rank
   const bool back = request.stage == Stage::back_out;
   const bool before = request.link > 0 ? carried(request.link - 1)
                                        : is_watched(back ? request.target : request.source);

@@ -47,6 +47,11 @@ void Line::prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const {
   if (i < arrivals.size()) __builtin_prefetch(&requests_[index(arrivals[i].id)], 1);
 }
 
+void Line::prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) const {
+  prefetch(arrivals, i);
+  if (i < arrivals.size()) __builtin_prefetch(&requests_[index(arrivals[i].id)].hops, 1);
+}
+
 void Line::prefetch_first(const std::vector<Arrival>& arrivals) const {
   for (std::size_t i = 0; i < std::min(kAhead, arrivals.size()); ++i) prefetch(arrivals, i);
 }
@@ -79,9 +84,7 @@ void Line::run_cores(int rank, std::int64_t round) {
         handle_core(now.kind, now.time, now.a, now.b, now.tag);
       }
     } else {
-      prefetch(done, next + kAhead);
-      if (next + kAhead < done.size())  // its second half
-        __builtin_prefetch(&requests_[index(done[next + kAhead].id)].hops, 1);
+      prefetch_whole(done, next + kAhead);
       const Arrival arrival = done[next++];
       complete(arrival.id, arrival.time);
     }
@@ -235,9 +238,7 @@ void Line::run_memory(int rank, std::int64_t round) {
   prefetch_first(taken);
   const bool cached = gpus_[index(rank)].l2.exists();
   for (std::size_t i = 0; i < taken.size(); ++i) {
-    prefetch(taken, i + kAhead);
-    if (i + kAhead < taken.size())  // its second half
-      __builtin_prefetch(&requests_[index(taken[i + kAhead].id)].hops, 1);
+    prefetch_whole(taken, i + kAhead);
     const Arrival& arrival = taken[i];
     const std::int32_t id = arrival.id;
     Request& request = requests_[index(id)];

@@ -88,12 +88,18 @@ inline Settings any_costs(bool with_switches, Queues queues) {
   return settings;
 }
 
-/// GPUs and switches joined to a random tree, then some more links, parallel ones among them.
-inline machine::Machine any_graph() {
+/// Nothing yet; for ideal GPUs and two kinds of links.
+inline machine::Machine no_machine(const std::string& name) {
   machine::Machine machine;
-  machine.name = "random";
+  machine.name = name;
   machine.models.push_back(machine::gpu_model("ideal"));
   machine.link_classes = {{.name = "thin"}, {.name = "wide"}};
+  return machine;
+}
+
+/// GPUs and switches joined to a random tree, then some more links, parallel ones among them.
+inline machine::Machine any_graph() {
+  machine::Machine machine = no_machine("random");
   const std::int64_t gpus = between(2, 5), nodes = gpus + between(0, 3);
   for (std::int64_t n = 0; n < nodes; ++n) {
     const bool gpu = n < gpus;
@@ -141,10 +147,7 @@ inline Settings any_engine_costs() {
 /// network.
 inline machine::Machine any_network() {
   using machine::NodeKind;
-  machine::Machine machine;
-  machine.name = "random network";
-  machine.models.push_back(machine::gpu_model("ideal"));
-  machine.link_classes = {{.name = "thin"}, {.name = "wide"}};
+  machine::Machine machine = no_machine("random network");
   const auto add = [&](const std::string& name, NodeKind kind) {
     const auto node = static_cast<machine::NodeId>(machine.nodes.size());
     machine.nodes.push_back({.name = name + std::to_string(node), .kind = kind});

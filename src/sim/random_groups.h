@@ -8,10 +8,7 @@ namespace hemiola::sim::test {
 /// GPUs at some switches that replicate and reduce, each joined to all of them.
 inline machine::Machine any_nvls() {
   using machine::NodeKind;
-  machine::Machine machine;
-  machine.name = "random planes";
-  machine.models.push_back(machine::gpu_model("ideal"));
-  machine.link_classes = {{.name = "thin"}, {.name = "wide"}};
+  machine::Machine machine = no_machine("random planes");
   const std::int64_t gpus = between(2, 5), switches = between(1, 3), lanes = between(1, 2);
   for (std::int64_t n = 0; n < gpus + switches; ++n) {
     const bool gpu = n < gpus;

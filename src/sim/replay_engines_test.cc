@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cctype>
-
 #include "sim/index.h"
 #include "sim/random_groups.h"
 
@@ -329,10 +327,7 @@ INSTANTIATE_TEST_SUITE_P(
             "all-reduce/nvls", "dgx-h100", 8, KiB(128), {{0}, {5}}, {{"realization", "multicast"}}},
         Case{"all-reduce/nvls", "dgx-h100", 4, KiB(64), {{3}}, {{"realization", "multicast"}}}),
     [](const testing::TestParamInfo<Case>& info) {
-      std::string name = info.param.program + std::string("_") + info.param.machine;
-      for (char& c : name)
-        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-      return name + "_" + std::to_string(info.index);
+      return name_of_case(info.param.program, info.param.machine, info.index);
     });
 
 }  // namespace

@@ -1,8 +1,6 @@
 // A rank that is replayed from what it saw in a full simulation does the same at the same times.
 #include <gtest/gtest.h>
 
-#include <cctype>
-
 #include "sim/simulate.h"
 #include "sim/test_machines.h"
 
@@ -100,10 +98,7 @@ INSTANTIATE_TEST_SUITE_P(
              {},
              {{"batch", "128"}, {"dim", "64"}, {"lookups", "4"}}}),
     [](const testing::TestParamInfo<Case>& info) {
-      std::string name = info.param.program + std::string("_") + info.param.machine;
-      for (char& c : name)
-        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-      return name + "_" + std::to_string(info.index);
+      return test::name_of_case(info.param.program, info.param.machine, info.index);
     });
 
 }  // namespace

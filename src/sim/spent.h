@@ -72,26 +72,18 @@ class Spent {
   };
 
   // One worker counts without locking the bus, which would take longer than all else in a copy.
+  /// How many holders there are then.
+  std::int64_t count(std::int64_t more) const {
+    if (several_workers) return old_->holders.fetch_add(more, std::memory_order_acq_rel) + more;
+    const std::int64_t holders = old_->holders.load(std::memory_order_relaxed) + more;
+    old_->holders.store(holders, std::memory_order_relaxed);
+    return holders;
+  }
   void hold() const {
-    if (old_ == nullptr) return;
-    if (several_workers) {
-      old_->holders.fetch_add(1, std::memory_order_relaxed);
-    } else {
-      old_->holders.store(old_->holders.load(std::memory_order_relaxed) + 1,
-                          std::memory_order_relaxed);
-    }
+    if (old_ != nullptr) count(1);
   }
   void drop() const {
-    if (old_ != nullptr) drop_old();
-  }
-  void drop_old() const {
-    const bool last = alone();
-    if (last || (several_workers && old_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1)) {
-      delete old_;
-    } else if (!several_workers) {
-      old_->holders.store(old_->holders.load(std::memory_order_relaxed) - 1,
-                          std::memory_order_relaxed);
-    }
+    if (old_ != nullptr && (alone() || count(-1) == 0)) delete old_;
   }
   /// Nobody else can become a holder meanwhile: that takes a copy of this one.
   bool alone() const { return old_->holders.load(std::memory_order_acquire) == 1; }

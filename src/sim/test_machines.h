@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -20,6 +22,15 @@ using program::Op;
 using program::Operand;
 using program::OpKind;
 using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// Of a test that has parameters, as googletest wants it.
+inline std::string name_of_case(const std::string& program, const std::string& machine,
+                                std::size_t number) {
+  std::string name = program + '_' + machine;
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  return name + '_' + std::to_string(number);
+}
 
 /// A built-in topology of ideal GPUs: every part takes the 1 fs that each hop takes at least.
 inline machine::Machine ideal(const std::string& topology, const Settings& settings = {}) {
