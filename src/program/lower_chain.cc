@@ -55,7 +55,15 @@ class ChainWriter {
     loop.unit = piece * channels;
     loop.unit_chunks = 1;
     body_.ops = {loop};
-    for (const Run& run : outgoing_) write_run(run);
+    for (std::size_t i = 0; i < outgoing_.size(); ++i) {
+      const Run* next = i + 1 < outgoing_.size() ? &outgoing_[i + 1] : nullptr;
+      if (next != nullptr && sends_what_it_copies(outgoing_[i], *next)) {
+        emit({}, {next->transfer, 0}, 1, *next, outgoing_[i].transfer);
+        ++i;
+      } else {
+        write_run(outgoing_[i]);
+      }
+    }
     while (next_ < incoming_.size()) receive();
     body_.ops.push_back({.kind = OpKind::end_loop});
     return std::move(body_);
@@ -123,6 +131,14 @@ class ChainWriter {
     take(count);
   }
 
+  /// A chunk that a rank keeps and sends is read once for both (NCCL's copySend).
+  bool sends_what_it_copies(const Run& copied, const Run& sent) const {
+    const plan::Transfer &copy = *copied.transfer, &push = *sent.transfer;
+    return copy.kind == plan::TransferKind::copy && push.kind == plan::TransferKind::push &&
+           copied.count == 1 && sent.count == 1 && copy.after.empty() && push.after.empty() &&
+           copy.source == push.source && !is_in_place(program_, copy);
+  }
+
   void copy(const Run& run) {
     if (run.count != 1) fail("it copies in a loop", run);
     if (is_in_place(program_, *run.transfer)) return;
@@ -152,8 +168,9 @@ class ChainWriter {
   }
 
   /// One operation, in a loop if it stands for several: what comes in, what goes out, or both at
-  /// once.
-  void emit(const Part& in, const Part& out, std::int64_t count, const Run& run) {
+  /// once. `kept`: where what goes out and did not come in is copied to.
+  void emit(const Part& in, const Part& out, std::int64_t count, const Run& run,
+            const plan::Transfer* kept = nullptr) {
     const bool reduces = in.transfer != nullptr && in.transfer->reduce != ReduceOp::none;
     const bool keeps = in.transfer != nullptr && !is_transit(in.transfer->destination);
     Op op = data_op(kind_of(in.transfer != nullptr, out.transfer != nullptr, reduces, keeps), run);
@@ -166,6 +183,7 @@ class ChainWriter {
       return operand;
     };
     if (in.transfer == nullptr) op.src = {local(out.transfer->source, out, false)};
+    if (kept != nullptr) op.dst = {operand_at(kept->destination, own_rank())};
     if (reduces) op.src = {local(in.transfer->operand, in, true)};
     if (reduces) op.reduce = in.transfer->reduce;
     if (keeps) op.dst = {local(in.transfer->destination, in, true)};

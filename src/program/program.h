@@ -147,7 +147,7 @@ enum class OpKind : std::uint8_t {
   group_store,
   group_store_packets,
   // Through a connection's FIFO (MSCCL XML, NCCL).
-  send,
+  send,  ///< with a destination: which is own memory, and gets the same (NCCL's copySend)
   recv,
   recv_copy_send,
   recv_reduce_send,
