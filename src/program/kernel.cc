@@ -154,10 +154,17 @@ std::int32_t KernelWriter::semaphores(const std::string& name) {
   return first;
 }
 
-void KernelWriter::begin(int workgroup, int workgroups) {
+void KernelWriter::begin(int workgroup, int workgroups, int threads) {
   workgroup_ = workgroup;
   workgroups_ = workgroups;
+  ++blocks_;
+  begin_part(threads);
+}
+
+void KernelWriter::begin_part(int threads) {
   kernel_.bodies.push_back(static_cast<std::int32_t>(program_.bodies.size()));
+  kernel_.threads_of.push_back(threads);
+  kernel_.blocks.push_back(blocks_ - 1);
   program_.bodies.emplace_back();
 }
 
@@ -213,6 +220,7 @@ Program KernelWriter::finish(const std::string& name, int threads, int unroll) {
   kernel_.name = name;
   kernel_.threads = threads;
   kernel_.unroll = unroll;
+  std::replace(kernel_.threads_of.begin(), kernel_.threads_of.end(), 0, threads);
   program_.kernels = {std::move(kernel_)};
   program_.codes = {{{{StreamItem{.kind = StreamItem::Kind::kernel, .index = 0}}}}};
   program_.code_of.assign(static_cast<std::size_t>(program_.ranks), 0);

@@ -80,7 +80,10 @@ class KernelWriter : public ProgramWriter {
   /// Semaphores that counterparts on all other ranks signal: number d - 1 by the rank d before.
   std::int32_t semaphores(const std::string& name);
 
-  void begin(int workgroup, int workgroups);
+  /// With 0 threads: as many as finish() says.
+  void begin(int workgroup, int workgroups, int threads = 0);
+  /// Another part of the block begun last, with the same share of moves (Kernel::blocks).
+  void begin_part(int threads = 0);
   void add(Op op);
   void sync() { add({.kind = OpKind::sync}); }
   /// 16 B of fixed memory that this workgroup alone reads: a counter, a pointer.
@@ -103,6 +106,7 @@ class KernelWriter : public ProgramWriter {
  private:
   Kernel kernel_;
   int workgroup_ = 0, workgroups_ = 1;
+  std::int32_t blocks_ = 0;
   Bytes unit_{};
 };
 

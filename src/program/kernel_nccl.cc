@@ -99,10 +99,14 @@ Program nvls(const KernelArguments& arguments, const NcclChoice& choice) {
       writer.program().semaphores.push_back({.name = fmt::format("{}, {} before", name, distance)});
     return first;
   };
+  // 20 warps; of those that scatter and reduce one only posts (prims_simple.h), and there all last.
+  const bool few = n <= 6;
+  const int scatter = 32 * (few ? 7 : 8), reduce = 32 * (few ? 7 : 5),
+            gather = 32 * ((few ? 6 : 7) + 1);
   for (int c = 0; c < channels; ++c) {
     const std::int32_t scattered = counters(fmt::format("channel {} scattered", c));
     const std::int32_t reduced = counters(fmt::format("channel {} reduced", c));
-    writer.begin(c, channels);  // scatter
+    writer.begin(c, channels, scatter);
     writer.add(loop());
     for (int head = 0; head < n; ++head)
       writer.add(writer.move(OpKind::copy, {{.buffer = writer.input(), .chunk = constant(head)}},
@@ -110,7 +114,7 @@ Program nvls(const KernelArguments& arguments, const NcclChoice& choice) {
     writer.sync();
     writer.add(everyone(scattered, OpKind::signal));
     writer.add({.kind = OpKind::end_loop});
-    writer.begin(c, channels);  // reduce
+    writer.begin_part(reduce);
     writer.add(loop());
     writer.add(own(scattered));
     writer.sync();
@@ -123,7 +127,7 @@ Program nvls(const KernelArguments& arguments, const NcclChoice& choice) {
     writer.sync();
     writer.add(everyone(reduced, OpKind::signal));
     writer.add({.kind = OpKind::end_loop});
-    writer.begin(c, channels);  // gather
+    writer.begin_part(gather);
     writer.add(loop());
     writer.add(own(reduced));
     writer.sync();
@@ -132,8 +136,8 @@ Program nvls(const KernelArguments& arguments, const NcclChoice& choice) {
                              {{.buffer = writer.output(), .chunk = constant(head)}}));
     writer.add({.kind = OpKind::end_loop});
   }
-  // 20 warps in roles: 8 or 7, 5 or 6, 7.
-  Program program = writer.finish("ncclDevKernel_AllReduce_NVLS", choice.threads / 3 / 32 * 32, 8);
+  Program program = writer.finish("ncclDevKernel_AllReduce_NVLS", choice.threads, 8);
+  program.kernels.front().posts_apart = true;
   program.kernels.front().large_code = 1;  // a workgroup here is one of a block's roles
   add_nccl_prologue(program);
   return program;
@@ -165,13 +169,16 @@ Program make(const KernelArguments& arguments) {
 }
 
 // Sends and receives of all peers at once: of the peer at distance d the channels d - 1, d - 1 + n
-// - 1, ... The warps of a send and of a receive are workgroups of their own here.
+// - 1, ... The warps of a send and of a receive are parts of a block, of 10 and 9 warps where it
+// serves one peer; what stays on the rank has blocks of its own, with as many warps as both
+// (src/include/channel.h, ncclP2pChannelBaseForRound; src/device/sendrecv.h).
 Program all_to_all(const KernelArguments& arguments) {
   const int n = arguments.ranks;
   const NcclChoice choice = choose_nccl_peer(arguments, {arguments.size.count / n});
   KernelWriter writer(arguments, Collective::all_to_all, n);
   Program& program = writer.program();
   const int each = choice.channels;
+  const bool simple = choice.protocol == Protocol::simple;
   program.protocol = choice.protocol;
   program.fifo = {8, choice.step};
   program.pulls = nccl_pulls(arguments);
@@ -189,17 +196,17 @@ Program all_to_all(const KernelArguments& arguments) {
       recv.recv_from = {from, index, index, index};
       writer.begin(c, each);
       writer.add(std::move(send));
-      writer.begin(c, each);
+      writer.begin_part();
       writer.add(std::move(recv));
     }
-    writer.begin(c, each);
+    writer.begin(c, each, simple ? 2 * choice.threads : 2 * choice.threads - 32);
     writer.add(writer.move(OpKind::copy, {{.buffer = writer.input(), .chunk = own_rank()}},
                            {{.buffer = writer.output(), .chunk = own_rank()}}));
   }
   program = writer.finish("ncclDevKernel_SendRecv", choice.threads, nccl_unroll(choice.protocol));
   Kernel& kernel = program.kernels.front();
-  kernel.posts_apart = choice.protocol == Protocol::simple;
-  kernel.large_code = kernel.posts_apart ? 1 : 0;  // half a block: it sends or it receives
+  kernel.posts_apart = simple;
+  kernel.large_code = simple ? 1 : 0;  // half a block: it sends or it receives
   if (choice.protocol == Protocol::ll)
     nccl_ll_accesses(kernel, Collective::all_to_all, arguments.type);
   add_nccl_prologue(program);

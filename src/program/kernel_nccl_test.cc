@@ -93,6 +93,21 @@ TEST(NcclKernels, grouped_sends_take_as_many_channels_as_parts_of_64_kib) {
   EXPECT_EQ(made("all-to-all/nccl", 2, 2 * 64 * kKiB).protocol, Protocol::simple);
 }
 
+TEST(NcclKernels, warps_that_do_different_things_are_parts_of_a_block) {
+  const Kernel sends = made("all-to-all/nccl", 2, 2 * 64 * kKiB).kernels.front();
+  EXPECT_EQ(sends.blocks, (std::vector{0, 0, 1}));
+  EXPECT_EQ(sends.threads_of, (std::vector{320, 320, 640})) << "send, receive, own copy";
+  const machine::Machine h100 = machine::load("dgx-h100");
+  const Kernel nvls =
+      bind(load("all-reduce/nccl", {.ranks = 8, .machine = &h100}), &h100, {.size = MiB(16)})
+          .kernels.front();
+  EXPECT_EQ(nvls.parts_from(0), 3U);
+  EXPECT_EQ(nvls.parts_from(3), 3U);
+  EXPECT_EQ(nvls.block_count(), 16);
+  EXPECT_EQ(std::vector(nvls.threads_of.begin(), nvls.threads_of.begin() + 3),
+            (std::vector{256, 160, 256}));
+}
+
 TEST(NcclKernels, slices_are_a_32nd_of_a_slot_at_least) {
   const Fifo fifo{4, MiB(1), 2};
   EXPECT_EQ(fifo.slice_bytes(1000, 2), 32 * kKiB);
@@ -180,6 +195,8 @@ TEST(NcclKernels, three_warps_of_five_reduce_up_a_tree_and_seven_of_ten_with_fla
   EXPECT_EQ(std::vector(simple.begin(), simple.begin() + 2), (std::vector{384, 256}));
   EXPECT_EQ(std::vector(ll.begin(), ll.begin() + 2), (std::vector{448, 192}));
   EXPECT_EQ(tree(machine, 4, "ll").kernels.at(0).threads_of.at(0), 640) << "the root joins them";
+  EXPECT_EQ(tree(machine, 4, "ll").kernels.at(3).block_count(), 24);
+  EXPECT_EQ(tree(machine, 4, "ll").kernels.at(3).block_of(5), 4U);
 }
 
 /// Parents of all ranks in a channel: to whom they send up; -1: the root.

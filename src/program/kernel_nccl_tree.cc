@@ -234,6 +234,7 @@ class TreeWriter : public ProgramWriter {
     op.where = fmt::format("/workgroups/{}", kernel_.bodies.size());
     kernel_.bodies.push_back(static_cast<std::int32_t>(program_.bodies.size()));
     kernel_.threads_of.push_back(threads);
+    kernel_.blocks.push_back(op.slice);
     program_.bodies.push_back({{loop, std::move(op), {.kind = OpKind::end_loop}}});
   }
 

@@ -98,6 +98,20 @@ TEST(LowerStructure, two_ranks_need_three_operations) {
                           OpKind::end_loop));
 }
 
+TEST(LowerStructure, a_chain_reads_once_what_it_keeps_and_sends) {
+  const Body gather = made("all-gather/ring", 4, {{"channels", "1"}}).bodies[0];
+  EXPECT_EQ(one_piece(gather), (std::vector{OpKind::send, OpKind::recv_copy_send,
+                                            OpKind::recv_copy_send, OpKind::recv}));
+  ASSERT_EQ(gather.ops[1].dst.size(), 1u);
+  EXPECT_EQ(gather.ops[1].dst[0].chunk({.rank = 2}), 2);
+  const Body in_place =
+      made("all-gather/ring", 4, {{"channels", "1"}, {"in_place", "1"}}).bodies[0];
+  EXPECT_TRUE(in_place.ops[1].dst.empty());
+  const Body root = made("broadcast/ring", 4, {{"channels", "1"}}).bodies[0];
+  EXPECT_EQ(one_piece(root), (std::vector{OpKind::send}));
+  EXPECT_EQ(root.ops[1].dst.size(), 1u);
+}
+
 TEST(LowerStructure, protocols_have_the_slots_of_nccl) {
   EXPECT_EQ(made("all-reduce/ring", 4).slot_bytes(), 512 << 10);
   EXPECT_EQ(made("all-reduce/ring", 4, {{"protocol", "ll"}}).slot_bytes(), 64 << 10);

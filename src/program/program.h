@@ -259,7 +259,36 @@ struct Kernel {
   /// (sync.op_overhead is that of a library's code around it).
   bool bare = false;
   std::vector<std::int32_t> bodies{};  ///< one entry per workgroup: index into Program::bodies
+  /// By workgroup, the block of threads that it is a part of, 0, 1, ...: parts of a block do
+  /// different things side by side (send and receive) on one compute unit. Empty: each is one.
+  std::vector<std::int32_t> blocks{};
 
+  /// Workgroups of a block from that one on.
+  std::size_t parts_from(std::size_t workgroup) const {
+    std::size_t end = workgroup + 1;
+    while (end < blocks.size() && blocks[end] == blocks[workgroup]) ++end;
+    return end - workgroup;
+  }
+  /// Blocks are started in their order.
+  std::int64_t block_number(std::size_t workgroup) const {
+    return blocks.empty() ? static_cast<std::int64_t>(workgroup) : blocks[workgroup];
+  }
+  /// The first workgroup of a block.
+  std::size_t block_of(std::size_t workgroup) const {
+    while (workgroup > 0 && workgroup < blocks.size() && blocks[workgroup - 1] == blocks[workgroup])
+      --workgroup;
+    return workgroup;
+  }
+  std::int64_t threads_in_block(std::size_t workgroup) const {
+    const std::size_t first = block_of(workgroup);
+    std::int64_t threads = 0;
+    for (std::size_t part = 0; part < parts_from(first); ++part)
+      threads += threads_in(first + part);
+    return threads;
+  }
+  std::int64_t block_count() const {
+    return bodies.empty() ? 0 : block_number(bodies.size() - 1) + 1;
+  }
   std::int32_t threads_in(std::size_t workgroup) const {
     return threads_of.empty() ? threads : threads_of.at(workgroup);
   }

@@ -137,9 +137,9 @@ class Walk {
     agent.grain = kernel.grain;
     agent.bare = kernel.bare;
     agent.unroll = std::max<std::int64_t>(1, kernel.unroll > 0 ? kernel.unroll : model.cu_unroll);
-    agent.lead = agent.rest = agent.poster =
-        start_of(rank) + static_cast<std::int64_t>(w) * model.dispatch_interval.fs +
-        model.dispatch_latency.fs;
+    agent.lead = agent.rest = agent.poster = start_of(rank) +
+                                             kernel.block_number(w) * model.dispatch_interval.fs +
+                                             model.dispatch_latency.fs;
     agents_.push_back(std::move(agent));
   }
 

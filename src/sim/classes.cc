@@ -162,9 +162,12 @@ Colour Refinement::colour_of_kernel(const program::Kernel& kernel, std::size_t w
         static_cast<std::int64_t>(kernel.stages), static_cast<std::int64_t>(kernel.posts_apart),
         static_cast<std::int64_t>(kernel.large_code), static_cast<std::int64_t>(kernel.bare)})
     colour = mix(colour, static_cast<std::uint64_t>(value));
-  const std::int64_t each = std::clamp<std::int64_t>(model.cu_max_threads / std::max(1, threads), 1,
-                                                     model.cu_max_workgroups);
-  if (std::ssize(kernel.bodies) > model.cu_count * each) colour = mix(colour, workgroup + 1);
+  const std::size_t first = kernel.block_of(workgroup);
+  colour = mix(colour, kernel.parts_from(first));
+  const std::int64_t each = std::clamp<std::int64_t>(
+      model.cu_max_threads / std::max<std::int64_t>(1, kernel.threads_in_block(first)), 1,
+      model.cu_max_workgroups);
+  if (kernel.block_count() > model.cu_count * each) colour = mix(colour, workgroup + 1);
   return colour;
 }
 

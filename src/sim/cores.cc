@@ -250,6 +250,7 @@ void Cores::check_progress() {
   for (std::size_t w = 0; w < waves_.size(); ++w) {
     const Wave& wave = waves_[w];
     const auto number = static_cast<std::int32_t>(w);
+    if (wave.waiting == Waiting::stores) return;  // behind polls that wait for slots
     if (wave.waiting == Waiting::loads && !without_packets.contains(number) &&
         !waits_in_vain(number))
       return;

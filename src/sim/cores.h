@@ -419,7 +419,8 @@ class Cores {
   void make_groups(int rank);
   void start_kernel(std::int32_t run, std::int64_t now);
   void dispatch(std::int32_t run, std::int64_t now);
-  std::int32_t find_cu(RankState& rank, const machine::GpuModel& model, std::int64_t threads) const;
+  std::int32_t find_cu(RankState& rank, const machine::GpuModel& model, std::int64_t threads,
+                       std::int32_t workgroups) const;
   void start_workgroup(KernelRun& run, std::int32_t group, std::int32_t cu, std::int64_t now);
   void workgroup_done(std::int32_t group, const Spent& spent, std::int64_t now);
   void kernel_maybe_done(std::int32_t run, const Spent& spent, std::int64_t now);

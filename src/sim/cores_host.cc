@@ -210,35 +210,41 @@ void Cores::start_kernel(std::int32_t run, std::int64_t now) {
   dispatch(run, now);
 }
 
-// Workgroups go to CUs in order, round robin over those with room, one per dispatch interval.
+// Workgroups go to CUs in order, round robin over those with room, one per dispatch interval; the
+// parts of a block together.
 void Cores::dispatch(std::int32_t run, std::int64_t now) {
   KernelRun& kernel = kernels_[index(run)];
   RankState& state = ranks_[index(kernel.rank)];
   const machine::GpuModel& model = machine_.model(kernel.rank);
-  const std::int32_t threads = groups_[index(kernel.groups[index(kernel.next)])].threads;
-  const std::int32_t cu = find_cu(state, model, threads);
+  const auto parts = static_cast<std::int32_t>(
+      program_.kernels[index(kernel.kernel)].parts_from(index(kernel.next)));
+  std::int64_t threads = 0;
+  for (std::int32_t part = 0; part < parts; ++part)
+    threads += groups_[index(kernel.groups[index(kernel.next + part)])].threads;
+  const std::int32_t cu = find_cu(state, model, threads, parts);
   if (cu < 0) {
     state.blocked_kernels.push_back(run);
     if (monitors_) make_room(kernel.rank, now);
     return;
   }
   state.next_cu = (cu + 1) % static_cast<std::int32_t>(model.cu_count);
-  start_workgroup(kernel, kernel.groups[index(kernel.next)], cu, now);
-  if (++kernel.next < static_cast<std::int32_t>(kernel.groups.size())) {
+  for (std::int32_t part = 0; part < parts; ++part)
+    start_workgroup(kernel, kernel.groups[index(kernel.next++)], cu, now);
+  if (kernel.next < static_cast<std::int32_t>(kernel.groups.size())) {
     const std::int64_t interval = std::max<std::int64_t>(1, model.dispatch_interval.fs);
     kernel.spent.charge(Reason::dispatch, interval);
     push(now + interval, kDispatch, run);
   }
 }
 
-std::int32_t Cores::find_cu(RankState& state, const machine::GpuModel& model,
-                            std::int64_t threads) const {
+std::int32_t Cores::find_cu(RankState& state, const machine::GpuModel& model, std::int64_t threads,
+                            std::int32_t workgroups) const {
   const auto count = static_cast<std::int32_t>(model.cu_count);
   for (std::int32_t i = 0; i < count; ++i) {
     const std::int32_t cu = (state.next_cu + i) % count;
     const Cu& c = state.cus[index(cu)];
-    const bool fits = (c.threads == 0 || c.threads + threads <= model.cu_max_threads) &&
-                      c.workgroups < model.cu_max_workgroups;
+    const bool fits = c.workgroups == 0 || (c.threads + threads <= model.cu_max_threads &&
+                                            c.workgroups + workgroups <= model.cu_max_workgroups);
     if (fits) return cu;
   }
   return -1;

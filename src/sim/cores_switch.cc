@@ -130,7 +130,7 @@ void Cores::want(std::int32_t id, std::int64_t now) {
 bool Cores::switch_in(std::int32_t id, std::int64_t now) {
   Workgroup& group = groups_[index(id)];
   RankState& state = ranks_[index(group.rank)];
-  const std::int32_t cu = find_cu(state, machine_.model(group.rank), group.threads);
+  const std::int32_t cu = find_cu(state, machine_.model(group.rank), group.threads, 1);
   if (cu < 0) return false;
   group.cu = cu;
   state.cus[index(cu)].threads += group.threads;

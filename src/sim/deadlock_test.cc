@@ -104,6 +104,20 @@ TEST(Deadlock, is_found_where_polls_cross_links_with_credits) {
   EXPECT_THAT(deadlock(machine, {{{wait(1)}}, {}}), HasSubstr("rank 0 workgroup 0 op 0 (wait)"));
 }
 
+TEST(Deadlock, stores_behind_polls_that_take_turns_for_one_slot_are_none) {
+  const machine::Machine machine =
+      machine::load("switch:4", {.set = {{"gpu.cu.max_outstanding", "1"},
+                                         {"gpu.l2.slices", "1"},
+                                         {"gpu.l2.size", "12 KiB"},
+                                         {"gpu.l2.latency", "30 ns"},
+                                         {"gpu.noc.latency", "1 fs"},
+                                         {"link.*.latency", "1 fs"}}});
+  const program::Program program =
+      built_in("all-reduce/nccl", machine, KiB(8), {{"protocol", "ll128"}, {"channels", "1"}});
+  for (const Engine engine : {Engine::line, Engine::reference})
+    EXPECT_GT(simulate(machine, program, {.engine = engine}).time, Time::from_us(100));
+}
+
 TEST(Deadlock, a_long_computation_is_none) {
   Op compute{.kind = OpKind::compute};
   compute.duration = Time::from_us(20'000);  // 20 ms against polls every microsecond

@@ -75,10 +75,14 @@ void Fluid::make_agents() {
     walker.unroll = std::max<std::int64_t>(1, kernel.unroll > 0 ? kernel.unroll : model.cu_unroll);
     walker.bare = kernel.bare;
     walker.cu = static_cast<std::int32_t>(agents.first.workgroup % model.cu_count);
+    const std::size_t block = kernel.block_of(index(agents.first.workgroup));
+    walker.parts = static_cast<std::int64_t>(kernel.parts_from(block));
     const std::int64_t each = std::clamp<std::int64_t>(
-        model.cu_max_threads / std::max<std::int64_t>(1, threads), 1, model.cu_max_workgroups);
-    walker.sharing = std::clamp<std::int64_t>(
-        (std::ssize(kernel.bodies) + model.cu_count - 1) / model.cu_count, 1, each);
+        model.cu_max_threads / std::max<std::int64_t>(1, kernel.threads_in_block(block)), 1,
+        model.cu_max_workgroups);
+    walker.sharing =
+        walker.parts * std::clamp<std::int64_t>(
+                           (kernel.block_count() + model.cu_count - 1) / model.cu_count, 1, each);
     Kernel& run = stream.kernels[index(agents.first.item)];
     run.agents.push_back(walker.number);
     const auto& ops = program_.bodies[index(agents.first.body)].ops;
@@ -389,8 +393,9 @@ void Fluid::dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, 
     }
     state.threads_free -= room(walker);
     ++kernel.next;
-    const std::int64_t at =
-        std::max(now, kernel.began + interval * fold_.agents()[index(agent)].last_workgroup);
+    const std::int64_t number = program_.kernels[index(walker.agent.kernel)].block_number(
+        index(fold_.agents()[index(agent)].last_workgroup));
+    const std::int64_t at = std::max(now, kernel.began + interval * number);
     const std::int64_t latency = std::max<std::int64_t>(
         1, model.dispatch_latency.fs + (kernel.products ? model.gemm_setup.fs : 0));
     walker.spent = kernel.spent;

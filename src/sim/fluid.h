@@ -95,7 +95,9 @@ class Fluid {
     Attribution spent{};    ///< sums to `time`
     std::int64_t op_began = -1;
     std::int32_t last_op = -1;
-    std::int64_t waves = 1, movers = 1, grain = 16, unroll = 1, sharing = 1;
+    std::int64_t waves = 1, movers = 1, grain = 16, unroll = 1;
+    std::int64_t parts = 1;    ///< of its block
+    std::int64_t sharing = 1;  ///< workgroups on its compute unit
     std::int32_t cu = 0;
     bool posts_apart = false, bare = false;
     // Moves.

@@ -97,9 +97,10 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
   };
   port(model.noc_cu_rate, in);
   port(model.noc_cu_out_rate, out);
+  // Of the parts of a block one sends, one receives.
   for (const std::int64_t bytes : {from_peers, to_peers}) {
     if (bytes > 0 && !model.cu_peer_rate.is_ideal())
-      shared(total * model.cu_peer_rate.bytes_per_second / bytes);
+      shared(total * model.cu_peer_rate.bytes_per_second * walker.parts / bytes);
   }
   const std::int64_t interval = std::max<std::int64_t>(1, model.cu_issue_interval.fs);
   if (loads + stores > 0)

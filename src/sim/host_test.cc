@@ -59,6 +59,24 @@ TEST(Dispatch, threads_limit_the_workgroups_of_a_unit) {
                                Time::from_us(8).fs + c.end());
 }
 
+TEST(Dispatch, parts_of_a_block_start_together_on_one_unit) {
+  const machine::Machine machine = distinct("ring:2", {{"gpu.cu.count", "8"}});
+  const Costs c(machine);
+  const Ops ops = {busy(Time::from_us(2))};
+  program::Program program = make(machine, {{ops, ops, ops, ops}, {}});
+  program.kernels[0].blocks = {0, 0, 0, 1};
+  // One interval for two blocks; three parts compute one after the other.
+  EXPECT_EQ(simulate(machine, program, {}).time.fs,
+            c.gpu.launch_stream_latency.fs + kernel(c, Time::from_us(3 * 2)));
+  const machine::Machine narrow =
+      distinct("ring:2", {{"gpu.cu.count", "2"}, {"gpu.cu.max_workgroups", "2"}});
+  program.kernels[0].blocks = {0, 1, 1, 2};  // the last one finds the place of the first
+  EXPECT_EQ(
+      simulate(narrow, program, {}).time.fs,
+      c.gpu.launch_stream_latency.fs + c.gpu.dispatch_interval.fs + kernel(c, Time::from_us(2 * 2)))
+      << "which is done before the second one is";
+}
+
 /// Rank 0 runs these streams; kernel 0 computes for `duration`.
 Result run_streams(const machine::Machine& machine, std::vector<program::Stream> streams,
                    Time duration, const Options& options = {}) {

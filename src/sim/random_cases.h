@@ -326,8 +326,16 @@ inline program::Program any_exchange(const machine::Machine& machine) {
   });
 }
 
+/// In some, several workgroups are parts of one block.
 inline program::Program any_program(const machine::Machine& machine) {
-  return between(0, 1) == 0 ? any_built_in(machine) : any_exchange(machine);
+  program::Program program = between(0, 1) == 0 ? any_built_in(machine) : any_exchange(machine);
+  if (between(0, 2) > 0) return program;
+  for (program::Kernel& kernel : program.kernels) {
+    std::int32_t block = 0;
+    for (std::size_t w = 0; w < kernel.bodies.size(); ++w)
+      kernel.blocks.push_back(w == 0 ? 0 : block += static_cast<std::int32_t>(between(0, 1)));
+  }
+  return program;
 }
 
 inline Options any_options(int ranks) {

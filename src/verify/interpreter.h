@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -26,6 +27,7 @@ struct Workgroup {
   std::int32_t body = 0;
   int number = 0;  ///< among the workgroups of its rank, for messages
   std::int32_t threads = 1;
+  std::int32_t parts = 1;   ///< of its block, from this one on
   std::int32_t grain = 16;  ///< data bytes that a thread moves at a time
   std::int32_t stream = 0;
   program::Cursor cursor;
@@ -136,7 +138,7 @@ class Interpreter {
   bool step(int rank, Stream& stream, const program::StreamItem& item);
   void launch(int rank, Stream& stream);
   void dispatch(int rank);
-  bool place(int rank, Workgroup& workgroup);
+  bool place(int rank, std::span<Workgroup> block);
   void end(Actor actor);
   bool all_streams_done() const;
 

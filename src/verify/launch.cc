@@ -36,6 +36,7 @@ void Interpreter::create_workgroups() {
           Workgroup& workgroup = workgroups_.emplace_back(program_, rank, kernel.bodies[w]);
           workgroup.number = number++;
           workgroup.threads = std::max(kernel.threads_in(w), 1);
+          workgroup.parts = static_cast<std::int32_t>(kernel.parts_from(w));
           workgroup.grain = std::max(kernel.grain, 1);
           workgroup.stream = static_cast<std::int32_t>(state.streams.size() - 1);
         }
@@ -119,36 +120,45 @@ void Interpreter::launch(int rank, Stream& stream) {
   dispatch(rank);
 }
 
-/// Workgroups start in order; one that finds no place keeps those behind it waiting.
+/// Blocks start in order, all parts of one together; one that finds no place keeps those behind it
+/// waiting.
 void Interpreter::dispatch(int rank) {
   std::deque<Actor>& unborn = ranks_[static_cast<std::size_t>(rank)].unborn;
   while (!unborn.empty()) {
-    const Actor actor = unborn.front();
-    Workgroup& workgroup = workgroups_[static_cast<std::size_t>(actor)];
-    if (!place(rank, workgroup)) return;
-    unborn.pop_front();
-    workgroup.state = Workgroup::State::ready;
-    ready_.push_back(actor);
+    const auto parts = workgroups_[static_cast<std::size_t>(unborn.front())].parts;
+    const std::span<Workgroup> block =
+        std::span(workgroups_)
+            .subspan(static_cast<std::size_t>(unborn.front()), static_cast<std::size_t>(parts));
+    if (!place(rank, block)) return;
+    for (Workgroup& workgroup : block) {
+      workgroup.state = Workgroup::State::ready;
+      ready_.push_back(unborn.front());
+      unborn.pop_front();
+    }
   }
 }
 
 /// Takes the compute unit with the fewest threads; without a machine there is always room, and so
 /// there is where workgroups that wait leave their places (SyncMon).
-bool Interpreter::place(int rank, Workgroup& workgroup) {
+bool Interpreter::place(int rank, std::span<Workgroup> block) {
   std::vector<ComputeUnit>& units = ranks_[static_cast<std::size_t>(rank)].compute_units;
   if (units.empty()) return true;
   const machine::GpuModel& model = program_.machine->model(rank);
   if (model.sync_wait == machine::WaitPolicy::syncmon) return true;
+  std::int64_t threads = 0;
+  for (const Workgroup& workgroup : block) threads += workgroup.threads;
   const auto best = std::min_element(
       units.begin(), units.end(),
       [](const ComputeUnit& a, const ComputeUnit& b) { return a.threads < b.threads; });
   const bool room =
-      (model.cu_max_threads == 0 || best->threads + workgroup.threads <= model.cu_max_threads) &&
-      (model.cu_max_workgroups == 0 || best->workgroups < model.cu_max_workgroups);
+      (model.cu_max_threads == 0 || best->threads + threads <= model.cu_max_threads) &&
+      (model.cu_max_workgroups == 0 ||
+       best->workgroups + std::ssize(block) <= model.cu_max_workgroups);
   if (!room) return false;
-  best->threads += workgroup.threads;
-  ++best->workgroups;
-  workgroup.compute_unit = static_cast<std::int32_t>(best - units.begin());
+  best->threads += threads;
+  best->workgroups += std::ssize(block);
+  for (Workgroup& workgroup : block)
+    workgroup.compute_unit = static_cast<std::int32_t>(best - units.begin());
   return true;
 }
 

@@ -323,6 +323,10 @@ TEST(Verify, workgroups_that_do_not_fit_on_the_machine_are_named) {
   small.models[0].sync_wait = machine::WaitPolicy::spin;
   small.models[0].cu_count = 2;
   EXPECT_EQ(check(program).verdict, Verdict::proven);
+  for (program::Kernel& kernel : program.kernels) kernel.blocks = {0, 0, 1, 1};
+  EXPECT_EQ(check(program).verdict, Verdict::proven);
+  for (program::Kernel& kernel : program.kernels) kernel.blocks = {0, 1, 2, 2};
+  EXPECT_EQ(check(program).verdict, Verdict::deadlock) << "no unit has room for both parts";
 }
 
 TEST(Packets, a_load_waits_for_its_own_bytes) {
