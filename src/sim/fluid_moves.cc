@@ -97,7 +97,8 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
   };
   port(model.noc_cu_rate, in);
   port(model.noc_cu_out_rate, out);
-  // Of the parts of a block one sends, one receives.
+  // Of the parts of a block one sends, one receives: what goes to peers and comes from them, and
+  // what is under way for long, is that of one.
   for (const std::int64_t bytes : {from_peers, to_peers}) {
     if (bytes > 0 && !model.cu_peer_rate.is_ideal())
       shared(total * model.cu_peer_rate.bytes_per_second * walker.parts / bytes);
@@ -106,7 +107,8 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
   if (loads + stores > 0)
     shared(total * kSecond / (static_cast<__int128>(interval) * (loads + stores)));
   if (model.cu_max_outstanding > 0 && loads > 0 && load.fs > 0)
-    shared(total * kSecond * model.cu_max_outstanding / (static_cast<__int128>(load.fs) * loads));
+    shared(total * kSecond * model.cu_max_outstanding * walker.parts /
+           (static_cast<__int128>(load.fs) * loads));
   if (primitive.src.size() > 1) {
     const int element = size_of(program_.type);
     const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
@@ -182,7 +184,7 @@ bool Fluid::begin_move(std::int32_t number) {
   }
   if (model.cu_max_stores > 0 && stores > 0 && back > 0)
     limit(least, static_cast<__int128>(primitive.bytes) * kSecond * model.cu_max_stores /
-                     (static_cast<__int128>(back) * stores * walker.sharing));
+                     (static_cast<__int128>(back) * stores * walker.sharing / walker.parts));
   const bool ahead = runs_ahead(walker);
   walker.began = walker.time;
   Attribution first = walker.spent;
@@ -236,7 +238,7 @@ std::int64_t Fluid::room_for(const Walker& walker) const {
   if (model.cu_max_outstanding > 0 && far(walker.present.src)) lines = model.cu_max_outstanding;
   if (model.cu_max_stores > 0 && far(walker.present.dst))
     lines = std::min(lines, model.cu_max_stores);
-  return lines == INT64_MAX ? lines : lines * model.line_size.count / walker.sharing;
+  return lines == INT64_MAX ? lines : lines * model.line_size.count * walker.parts / walker.sharing;
 }
 
 void Fluid::moved_behind(std::int32_t id, const Attribution& spent, std::int64_t now) {
