@@ -99,7 +99,8 @@ Program nvls(const KernelArguments& arguments, const NcclChoice& choice) {
       writer.program().semaphores.push_back({.name = fmt::format("{}, {} before", name, distance)});
     return first;
   };
-  // 20 warps; of those that scatter and reduce one only posts (prims_simple.h), and there all last.
+  // 20 warps. Of those that scatter and of those that reduce one only posts (prims_simple.h), as
+  // the last one of every workgroup does here: gathering has one more.
   const bool few = n <= 6;
   const int scatter = 32 * (few ? 7 : 8), reduce = 32 * (few ? 7 : 5),
             gather = 32 * ((few ? 6 : 7) + 1);

@@ -56,11 +56,10 @@ class ChainWriter {
     loop.unit_chunks = 1;
     body_.ops = {loop};
     for (std::size_t i = 0; i < outgoing_.size(); ++i) {
-      const Run* next = i + 1 < outgoing_.size() ? &outgoing_[i + 1] : nullptr;
-      const bool copies_first = outgoing_[i].transfer->kind == plan::TransferKind::copy;
-      if (next != nullptr && copies_and_sends(outgoing_[i], *next)) {
-        const Run& sent = copies_first ? *next : outgoing_[i];
-        emit({}, {sent.transfer, 0}, 1, sent, (copies_first ? outgoing_[i] : *next).transfer);
+      const Run *copied = &outgoing_[i], *sent = i + 1 < outgoing_.size() ? copied + 1 : copied;
+      if (copied->transfer->kind == plan::TransferKind::push) std::swap(copied, sent);
+      if (keeps_and_sends(*copied, *sent)) {
+        emit({}, {sent->transfer, 0}, 1, *sent, copied->transfer);
         ++i;
       } else {
         write_run(outgoing_[i]);
@@ -134,13 +133,10 @@ class ChainWriter {
   }
 
   /// A chunk that a rank keeps and sends is read once for both (NCCL's copySend).
-  bool copies_and_sends(const Run& a, const Run& b) const {
-    if (a.transfer->kind == plan::TransferKind::push) {
-      return b.transfer->kind == plan::TransferKind::copy && copies_and_sends(b, a);
-    }
-    const plan::Transfer &copy = *a.transfer, &push = *b.transfer;
+  bool keeps_and_sends(const Run& copied, const Run& sent) const {
+    const plan::Transfer &copy = *copied.transfer, &push = *sent.transfer;
     return copy.kind == plan::TransferKind::copy && push.kind == plan::TransferKind::push &&
-           a.count == 1 && b.count == 1 && copy.after.empty() && push.after.empty() &&
+           copied.count == 1 && sent.count == 1 && copy.after.empty() && push.after.empty() &&
            copy.source == push.source && !is_in_place(program_, copy);
   }
 

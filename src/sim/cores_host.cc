@@ -216,12 +216,9 @@ void Cores::dispatch(std::int32_t run, std::int64_t now) {
   KernelRun& kernel = kernels_[index(run)];
   RankState& state = ranks_[index(kernel.rank)];
   const machine::GpuModel& model = machine_.model(kernel.rank);
-  const auto parts = static_cast<std::int32_t>(
-      program_.kernels[index(kernel.kernel)].parts_from(index(kernel.next)));
-  std::int64_t threads = 0;
-  for (std::int32_t part = 0; part < parts; ++part)
-    threads += groups_[index(kernel.groups[index(kernel.next + part)])].threads;
-  const std::int32_t cu = find_cu(state, model, threads, parts);
+  const program::Kernel& code = program_.kernels[index(kernel.kernel)];
+  const auto parts = static_cast<std::int32_t>(code.parts_from(index(kernel.next)));
+  const std::int32_t cu = find_cu(state, model, code.threads_in_block(index(kernel.next)), parts);
   if (cu < 0) {
     state.blocked_kernels.push_back(run);
     if (monitors_) make_room(kernel.rank, now);

@@ -80,9 +80,8 @@ void Fluid::make_agents() {
     const std::int64_t each = std::clamp<std::int64_t>(
         model.cu_max_threads / std::max<std::int64_t>(1, kernel.threads_in_block(block)), 1,
         model.cu_max_workgroups);
-    walker.sharing =
-        walker.parts * std::clamp<std::int64_t>(
-                           (kernel.block_count() + model.cu_count - 1) / model.cu_count, 1, each);
+    walker.sharing = std::clamp<std::int64_t>(
+        (kernel.block_count() + model.cu_count - 1) / model.cu_count, 1, each);
     Kernel& run = stream.kernels[index(agents.first.item)];
     run.agents.push_back(walker.number);
     const auto& ops = program_.bodies[index(agents.first.body)].ops;

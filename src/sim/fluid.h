@@ -97,7 +97,7 @@ class Fluid {
     std::int32_t last_op = -1;
     std::int64_t waves = 1, movers = 1, grain = 16, unroll = 1;
     std::int64_t parts = 1;    ///< of its block
-    std::int64_t sharing = 1;  ///< workgroups on its compute unit
+    std::int64_t sharing = 1;  ///< blocks on its compute unit
     std::int32_t cu = 0;
     bool posts_apart = false, bare = false;
     // Moves.

@@ -92,8 +92,9 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
   out += loads * model.noc_control_size.count;
   std::int64_t least = 0;
   const auto shared = [&](__int128 rate) { limit(least, rate / walker.sharing); };
+  const auto each = [&](__int128 rate) { shared(rate / walker.parts); };
   const auto port = [&](Rate rate, std::int64_t bytes) {
-    if (bytes > 0 && !rate.is_ideal()) shared(total * rate.bytes_per_second / bytes);
+    if (bytes > 0 && !rate.is_ideal()) each(total * rate.bytes_per_second / bytes);
   };
   port(model.noc_cu_rate, in);
   port(model.noc_cu_out_rate, out);
@@ -101,22 +102,21 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
   // what is under way for long, is that of one.
   for (const std::int64_t bytes : {from_peers, to_peers}) {
     if (bytes > 0 && !model.cu_peer_rate.is_ideal())
-      shared(total * model.cu_peer_rate.bytes_per_second * walker.parts / bytes);
+      shared(total * model.cu_peer_rate.bytes_per_second / bytes);
   }
   const std::int64_t interval = std::max<std::int64_t>(1, model.cu_issue_interval.fs);
   if (loads + stores > 0)
-    shared(total * kSecond / (static_cast<__int128>(interval) * (loads + stores)));
+    each(total * kSecond / (static_cast<__int128>(interval) * (loads + stores)));
   if (model.cu_max_outstanding > 0 && loads > 0 && load.fs > 0)
-    shared(total * kSecond * model.cu_max_outstanding * walker.parts /
-           (static_cast<__int128>(load.fs) * loads));
+    shared(total * kSecond * model.cu_max_outstanding / (static_cast<__int128>(load.fs) * loads));
   if (primitive.src.size() > 1) {
     const int element = size_of(program_.type);
     const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
                       : element == 2 ? model.cu_reduce_rate_2byte
                                      : model.cu_reduce_rate_1byte;
     if (!rate.is_ideal())
-      shared(static_cast<__int128>(rate.bytes_per_second) /
-             static_cast<std::int64_t>(primitive.src.size() - 1));
+      each(static_cast<__int128>(rate.bytes_per_second) /
+           static_cast<std::int64_t>(primitive.src.size() - 1));
   }
   return least;
 }
@@ -184,7 +184,7 @@ bool Fluid::begin_move(std::int32_t number) {
   }
   if (model.cu_max_stores > 0 && stores > 0 && back > 0)
     limit(least, static_cast<__int128>(primitive.bytes) * kSecond * model.cu_max_stores /
-                     (static_cast<__int128>(back) * stores * walker.sharing / walker.parts));
+                     (static_cast<__int128>(back) * stores * walker.sharing));
   const bool ahead = runs_ahead(walker);
   walker.began = walker.time;
   Attribution first = walker.spent;
@@ -238,7 +238,7 @@ std::int64_t Fluid::room_for(const Walker& walker) const {
   if (model.cu_max_outstanding > 0 && far(walker.present.src)) lines = model.cu_max_outstanding;
   if (model.cu_max_stores > 0 && far(walker.present.dst))
     lines = std::min(lines, model.cu_max_stores);
-  return lines == INT64_MAX ? lines : lines * model.line_size.count * walker.parts / walker.sharing;
+  return lines == INT64_MAX ? lines : lines * model.line_size.count / walker.sharing;
 }
 
 void Fluid::moved_behind(std::int32_t id, const Attribution& spent, std::int64_t now) {
