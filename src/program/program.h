@@ -249,8 +249,8 @@ struct Kernel {
   /// Steps of a matrix product whose operands a workgroup holds at a time: the one that it
   /// computes, and those that it loads for later ones. 0: the device model's gemm.stages.
   std::int32_t stages = 0;
-  /// The last wavefront moves nothing: it does the signals, so that the fence of one holds up
-  /// nobody who copies (NCCL's extra warp).
+  /// The last wavefront moves nothing: it does signals, fences, posts and flushes, so that the
+  /// fence of one holds up nobody who copies (NCCL's extra warp).
   bool posts_apart = false;
   /// Functions of code that is larger than the instruction caches: every launch fetches them again,
   /// for each workgroup (cu.code_fetch); 0: it is not.

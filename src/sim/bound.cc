@@ -209,15 +209,11 @@ class Walk {
           for (const Span& span : *spans) moved_bytes_ += memory(span, p.bytes);
         return true;
       case PrimitiveKind::signal:
-        if (p.swap) {  // by the access that ended the wait before it
-          for (const program::SemaphoreId id : p.semaphores) arrive(agent, id, 1, agent.accepted);
-          return true;
-        }
+      case PrimitiveKind::fence:
+      case PrimitiveKind::post:
+      case PrimitiveKind::flush:
         if (agent.posts_apart) std::swap(agent.lead, agent.poster);
-        overhead(agent, false);
-        if (p.release) release(agent);
-        for (std::size_t s = 0; s < p.semaphores.size(); ++s)
-          flag(agent, p.semaphores[s], p.values[s], agent.lead);
+        interpret_post(agent);
         if (agent.posts_apart) std::swap(agent.lead, agent.poster);
         return true;
       case PrimitiveKind::wait: {
@@ -229,23 +225,11 @@ class Walk {
         agent.lead = agent.accepted + back;
         return true;
       }
-      case PrimitiveKind::fence:
-        overhead(agent, false);
-        release(agent);
-        return true;
       case PrimitiveKind::barrier: {
         // All workgroups of the barrier: the last arrival releases them.
         auto& round = rounds_[{agent.rank, p.barrier_id}];
         return round.join(agent, p.workgroups);
       }
-      case PrimitiveKind::post:
-        post(agent);
-        return true;
-      case PrimitiveKind::flush:
-        overhead(agent, false);
-        agent.lead = std::max(agent.lead, agent.posted);
-        for (const std::size_t post : agent.posts) posts_[post].flushed = true;
-        return true;
       case PrimitiveKind::compute:
         overhead(agent, false);
         if (p.posted) {
@@ -256,6 +240,25 @@ class Walk {
         return true;
     }
     return true;
+  }
+
+  // Of the wavefront that posts.
+  void interpret_post(Agent& agent) {
+    const Primitive& p = agent.primitive;
+    if (p.kind == PrimitiveKind::signal && p.swap) {  // by the access that ended the wait before it
+      for (const program::SemaphoreId id : p.semaphores) arrive(agent, id, 1, agent.accepted);
+      return;
+    }
+    if (p.kind == PrimitiveKind::post) return post(agent);
+    overhead(agent, false);
+    if (p.kind == PrimitiveKind::flush) {
+      agent.lead = std::max(agent.lead, agent.posted);
+      for (const std::size_t post : agent.posts) posts_[post].flushed = true;
+      return;
+    }
+    if (p.release || p.kind == PrimitiveKind::fence) release(agent);
+    for (std::size_t s = 0; s < p.semaphores.size(); ++s)
+      flag(agent, p.semaphores[s], p.values[s], agent.lead);
   }
 
   // Whether the wait can end, and when its last flag can have arrived.

@@ -90,7 +90,7 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
     const auto room = [](std::int64_t most) { return most == 0 ? INT64_MAX : most; };
     for (Cu& cu : state.cus) {
       cu.l1 = Tags(model.l1_size.count / line_size_, model.l1_ways);
-      cu.load_room = room(model.cu_max_outstanding);
+      cu.load_room = cu.load_slots = room(model.cu_max_outstanding);
       cu.store_room = room(model.cu_max_stores);
       cu.issue_interval = std::max<std::int64_t>(1, model.cu_issue_interval.fs);
     }

@@ -240,6 +240,7 @@ class Cores {
     std::int32_t product_step = 0;  ///< posted computes passed
     Waiting waiting = Waiting::running;
     std::int32_t wait = 0;   ///< the how-manieth
+    std::int32_t alone = 0;  ///< the wait in which it was seen that its CU does nothing else
     std::int64_t sleep = 0;  ///< fs: the next one of a back-off
     std::vector<Watched> watched;
   };

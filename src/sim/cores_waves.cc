@@ -56,6 +56,9 @@ void Cores::begin(const Workgroup& group, Step& step) {
       if (primitive.posted) step.waves = group.movers;
       break;
     case PrimitiveKind::signal:
+    case PrimitiveKind::fence:
+    case PrimitiveKind::post:
+    case PrimitiveKind::flush:
       if (group.movers < group.waves) step.first_wave = group.movers;
       break;
     default:

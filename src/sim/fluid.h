@@ -241,7 +241,9 @@ class Fluid {
   /// Wakes it at its own time; true if that is now.
   bool is_now(std::int32_t agent);
   void wake(std::int32_t agent);
-  void release(Walker& walker, std::int64_t& time, Attribution& spent, bool system_scope);
+  template <typename Work>
+  void by_poster(Walker& walker, Work work);
+  void release(Walker& walker, bool system_scope);
   void signal(Walker& walker, const program::Primitive& primitive);
   void send(std::int32_t agent, int from, program::SemaphoreId id, std::int64_t increment,
             std::int64_t members, std::int64_t time, const Attribution& spent);

@@ -137,6 +137,19 @@ void Fluid::overhead(Walker& walker, const Primitive& primitive) {
   walker.time += fs;
 }
 
+/// In the time of the wavefront that posts, where that is one of its own: it has come as far as
+/// those that move.
+template <typename Work>
+void Fluid::by_poster(Walker& walker, Work work) {
+  if (!walker.posts_apart) return work();
+  later(walker.poster, walker.poster_spent, walker.time, walker.spent);
+  std::swap(walker.time, walker.poster);
+  std::swap(walker.spent, walker.poster_spent);
+  work();
+  std::swap(walker.time, walker.poster);
+  std::swap(walker.spent, walker.poster_spent);
+}
+
 bool Fluid::interpret(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
   const Primitive& primitive = walker.present;
@@ -168,11 +181,11 @@ bool Fluid::interpret(std::int32_t number) {
     case PrimitiveKind::wait:
       return wait(number);
     case PrimitiveKind::fence:
-      release(walker, walker.time, walker.spent, true);
-      return true;
     case PrimitiveKind::post:
-      release(walker, walker.time, walker.spent, true);
-      post(walker, number);
+      by_poster(walker, [&] {
+        release(walker, true);
+        if (primitive.kind == PrimitiveKind::post) post(walker, number);
+      });
       return true;
     case PrimitiveKind::flush:
       if (walker.posted_done >= walker.posted) return true;
@@ -213,26 +226,23 @@ bool Fluid::interpret_copy(std::int32_t number) {
 // --- Signals.
 
 // Until the stores are acknowledged, then the fence.
-void Fluid::release(Walker& walker, std::int64_t& time, Attribution& spent, bool system_scope) {
-  later(time, spent, walker.acknowledged, walker.acknowledged_spent);
+void Fluid::release(Walker& walker, bool system_scope) {
+  later(walker.time, walker.spent, walker.acknowledged, walker.acknowledged_spent);
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
-  std::int64_t end = time + (system_scope ? model.sync_system_fence_time.fs : 0);
+  std::int64_t end = walker.time + (system_scope ? model.sync_system_fence_time.fs : 0);
   if (model.sync_fence_latency.fs > 1) end += model.sync_fence_latency.fs;
-  charge(spent, Reason::fence, end - time);
-  time = end;
+  charge(walker.spent, Reason::fence, end - walker.time);
+  walker.time = end;
 }
 
 void Fluid::signal(Walker& walker, const Primitive& primitive) {
   if (primitive.swap) return;  // done by the wait before it
-  std::int64_t time = walker.time;
-  Attribution spent = walker.spent;
-  if (walker.posts_apart) later(time, spent, walker.poster, walker.poster_spent);
-  if (primitive.release) release(walker, time, spent, primitive.system_scope);
-  for (std::size_t s = 0; s < primitive.semaphores.size(); ++s)
-    send(walker.number, walker.agent.rank, primitive.semaphores[s], primitive.values[s],
-         walker.members, time, spent);
-  (walker.posts_apart ? walker.poster : walker.time) = time;
-  (walker.posts_apart ? walker.poster_spent : walker.spent) = spent;
+  by_poster(walker, [&] {
+    if (primitive.release) release(walker, primitive.system_scope);
+    for (std::size_t s = 0; s < primitive.semaphores.size(); ++s)
+      send(walker.number, walker.agent.rank, primitive.semaphores[s], primitive.values[s],
+           walker.members, walker.time, walker.spent);
+  });
 }
 
 std::int32_t Fluid::semaphore_class(program::SemaphoreId id) const {

@@ -91,5 +91,21 @@ TEST(Posting, apart_lets_the_next_slice_go_on_during_a_fence) {
   EXPECT_GE(apart.time, apart.bound.time());
 }
 
+// A fence for a NIC and one for a peer, of different wavefronts, would wait for the same stores at
+// once: the last one forgot the first, and a ring over two nodes stood still.
+TEST(Posting, apart_is_done_by_one_wavefront_for_peers_and_for_nics) {
+  const machine::Machine machine = machine::load("dgx-h100:2");
+  program::Program program = program::load(
+      "all-reduce/ring", {.ranks = 16, .parameters = {{"channels", "1"}, {"piece", "1KiB"}}});
+  for (program::Kernel& kernel : program.kernels) kernel.posts_apart = true;
+  program = program::bind(program, &machine, {.size = KiB(128)});
+  const Result line = simulate(machine, program);
+  const Result reference = simulate(machine, program, {.engine = Engine::reference});
+  EXPECT_EQ(line.time, reference.time);
+  EXPECT_GE(line.time, line.bound.time());
+  const Result fluid = simulate(machine, program, {.engine = Engine::fluid});
+  EXPECT_NEAR(fluid.time.ns() / line.time.ns(), 1, 0.15);
+}
+
 }  // namespace
 }  // namespace hemiola::sim

@@ -253,6 +253,12 @@ class Line : public Cores {
   void look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t ready);
   void write_back(int rank, std::int32_t line, std::int64_t now);
   void answer(int rank, std::int32_t id, std::int64_t now);
+
+  // --- line_polls.cc: polls of a wavefront whose compute unit does nothing else
+  bool is_alone(Wave& wave, std::int32_t first) const;
+  bool poll_again(int rank, std::int32_t id, std::int64_t now);
+
+  // --- line_stages.cc: links
   void walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
   std::int64_t pass_link(Request& request, const LinkHop& hop, std::int64_t now);
   const WayLeg& leg_of(const Request& request) {

@@ -276,6 +276,7 @@ void Line::answer(int rank, std::int32_t id, std::int64_t now) {
   if (!request.local) {
     gpu.io_out.push({now, kFromSlices, id});
   } else if (is_load(request.intent)) {
+    if (request.intent == Intent::poll && poll_again(rank, id, now)) return;
     gpu.cu_in.push({now, kFromSlices, id});
   } else {
     const std::int64_t latency = gpu.way(request);

@@ -326,9 +326,10 @@ inline program::Program any_exchange(const machine::Machine& machine) {
   });
 }
 
-/// In some, several workgroups are parts of one block.
+/// In some, the last wavefront of workgroups posts, or several workgroups are parts of one block.
 inline program::Program any_program(const machine::Machine& machine) {
   program::Program program = between(0, 1) == 0 ? any_built_in(machine) : any_exchange(machine);
+  for (program::Kernel& kernel : program.kernels) kernel.posts_apart = between(0, 2) == 0;
   if (between(0, 2) > 0) return program;
   for (program::Kernel& kernel : program.kernels) {
     std::int32_t block = 0;

@@ -174,6 +174,7 @@ struct Queued {
 struct Cu {
   std::int64_t issue_free = 0;
   std::int64_t load_room = 0, store_room = 0;  ///< free slots
+  std::int64_t load_slots = 0;                 ///< all of them
   std::int64_t issue_interval = 1;             ///< fs
   std::int64_t peer_in = 0, peer_out = 0;      ///< when the next load, store to a peer may leave
   std::deque<Queued> queue;

@@ -1,0 +1,76 @@
+// The line engine: a poll that has found too little, of a wavefront whose compute unit does nothing
+// else, goes round without visiting the stages between: nobody meets it there.
+
+#include <algorithm>
+
+#include "sim/line.h"
+
+namespace hemiola::sim {
+
+// All that the wavefront still waits for is in the line of its flag `first`, and until it has seen
+// that nothing happens at its CU but acknowledgements, which take no server and free nobody: the
+// others of its workgroup, alone there, are at a sync with it, and what comes next on its stream
+// waits for it.
+bool Line::is_alone(Wave& wave, std::int32_t first) const {
+  if (wave.alone == wave.wait) return true;
+  const Workgroup& group = groups_[index(wave.workgroup)];
+  const RankState& rank = ranks_[index(group.rank)];
+  const KernelRun& run = kernels_[index(group.kernel)];
+  const Cu& cu = rank.cus[index(group.cu)];
+  if (cu.workgroups != 1 || !cu.queue.empty() || cu.load_room + 1 != cu.load_slots) return false;
+  if (rank.streams.size() != 1 || run.next < std::ssize(run.groups) || !group.steps.empty())
+    return false;
+  for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
+    const Wave& other = waves_[index(w)];
+    if (&other != &wave && other.waiting != Waiting::sync && other.waiting != Waiting::finished)
+      return false;
+  }
+  const auto end = end_of_line(wave, first);
+  for (std::int32_t w = 0; w < std::ssize(wave.watched); ++w)
+    if ((w < first || w >= end) && !wave.watched[index(w)].satisfied) return false;
+  wave.alone = wave.wait;
+  return true;
+}
+
+// What it finds is known at `now`, behind the slice or the memory: if too little, it comes back to
+// its CU, the wavefront polls again, and the same request is at the slice once more.
+bool Line::poll_again(int rank, std::int32_t id, std::int64_t now) {
+  if (monitors_ || uncached_ || options_.trace != nullptr || options_.record != nullptr ||
+      options_.replay != nullptr || policy(rank) != machine::WaitPolicy::spin)
+    return false;
+  Request& request = requests_[index(id)];
+  Wave& wave = waves_[index(request.wave)];
+  if (wave.in_flight != 1 || line_satisfied(wave, request.epoch) || !is_alone(wave, request.epoch))
+    return false;
+  Gpu& gpu = stage(rank);
+  Cu& cu = ranks_[index(rank)].cus[index(request.cu)];
+  const auto serve = [](std::int64_t free, std::int64_t arrival, std::int64_t service) {
+    return std::max(free, arrival) + service;
+  };
+  const std::int64_t way = gpu.way(request);
+  const std::int64_t in =
+      serve(gpu.cu_in_free[index(request.cu)], now, gpu.cu_in_costs[request.size]);
+  const std::int64_t returned = in + way, interval = next_sleep(wave, rank);
+  const std::int64_t issued = serve(cu.issue_free, returned + interval, cu.issue_interval);
+  const std::int64_t out = serve(gpu.cu_out_free[index(request.cu)], issued, gpu.cu_out_costs[0]);
+  const std::int64_t time = out + way;
+  if (gpu.slices.is_over(time)) return false;  // they are short ways: one stage after the other
+  gpu.cu_in_free[index(request.cu)] = in;
+  cu.issue_free = issued;
+  gpu.cu_out_free[index(request.cu)] = out;
+  request.spent.charge(Reason::noc, returned - now);
+  request.spent.charge(Reason::poll, interval);
+  wave.spent = request.spent;
+  request.spent.charge(Reason::issue, issued - returned - interval);
+  request.spent.charge(Reason::noc, time - issued);
+  request.stage = Stage::out;
+  request.look = Look::again;
+  Tally& mine = tally();
+  ++mine.counters.polls;
+  mine.counters.hops += 3;  // cu_in, issue, cu_out
+  mine.events += 2;         // it returns, the wavefront goes on
+  gpu.slices.push({time, kFromCu + static_cast<std::uint32_t>(request.cu), id});
+  return true;
+}
+
+}  // namespace hemiola::sim
