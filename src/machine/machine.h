@@ -146,6 +146,9 @@ class Machine {
   /// evenly spaced 256. Cached; the cache grows with the pairs asked for and is shared by copies of
   /// the machine. References stay valid until set(), place() or forget_routes().
   const Routes& routes(int from, int to) const;
+  /// By node: whether load/store paths may lead through it. Not through NICs, and through GPUs only
+  /// where their model forwards; one outside the job is as the model that it names.
+  std::vector<bool> forwarding_nodes() const;
   Reach reach(int from, int to) const { return routes(from, to).reach; }
 
   /// The switches that can multicast to every rank of the group, in node order; empty if none.

@@ -108,6 +108,23 @@ struct Machine::RouteCache {
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
 };
 
+std::vector<bool> Machine::forwarding_nodes() const {
+  std::vector<bool> forwards(nodes.size(), true);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Node& node = nodes[i];
+    if (node.kind == NodeKind::nic) forwards[i] = false;
+    if (node.kind != NodeKind::xpu) continue;
+    const auto named = node.attributes.find("hemiola.device_model");
+    for (const GpuModel& model : models) {
+      if (named != node.attributes.end() && named->second == model.name)
+        forwards[i] = model.forwards;
+    }
+  }
+  for (int rank = 0; rank < ranks(); ++rank)
+    forwards[static_cast<std::size_t>(gpus[static_cast<std::size_t>(rank)])] = model(rank).forwards;
+  return forwards;
+}
+
 std::shared_ptr<Machine::RouteCache> Machine::make_route_cache() {
   return std::make_shared<RouteCache>();
 }
@@ -119,23 +136,7 @@ void Machine::RouteCache::prepare(const Machine& machine) {
   routes.clear();
   out.build(nodes_, machine.links, &Link::from);
   in.build(nodes_, machine.links, &Link::to);
-  forwards_.assign(nodes_, true);
-  // A GPU outside the job forwards like the model that it names.
-  for (std::size_t i = 0; i < nodes_; ++i) {
-    const Node& node = machine.nodes[i];
-    if (node.kind == NodeKind::nic) forwards_[i] = false;
-    if (node.kind != NodeKind::xpu) continue;
-    const auto named = node.attributes.find("hemiola.device_model");
-    for (const GpuModel& model : machine.models) {
-      if (named != node.attributes.end() && named->second == model.name) {
-        forwards_[i] = model.forwards;
-      }
-    }
-  }
-  for (int rank = 0; rank < machine.ranks(); ++rank) {
-    const NodeId gpu = machine.gpus[static_cast<std::size_t>(rank)];
-    forwards_[static_cast<std::size_t>(gpu)] = machine.model(rank).forwards;
-  }
+  forwards_ = machine.forwarding_nodes();
   stamps_.assign(3 * nodes_, 0);
   end_stamps_.assign(nodes_, 0);
   costs_.resize(3 * nodes_);

@@ -231,11 +231,21 @@ void Line::choose_rounds() {
 // Links come in the order in which a request meets them: away from GPUs, then back to them.
 Line::Arrivals Line::order_links(std::int64_t out) {
   constexpr int kFar = INT32_MAX;
+  // No way leads through GPUs outside the job that do not forward, nor through NICs where nobody
+  // needs one: what is there or behind them does not count.
+  std::vector<bool> used = machine_.forwarding_nodes();
+  for (std::size_t n = 0; n < used.size(); ++n)
+    used[n] = used[n] || fabric_.rank_of(static_cast<machine::NodeId>(n)) >= 0 ||
+              (nics_ && machine_.nodes[n].kind == machine::NodeKind::nic);
+  const auto counts = [&](const machine::Link& link) {
+    return used[index(link.from)] && used[index(link.to)];
+  };
   std::vector<int> distance(machine_.nodes.size(), kFar);  // in links, from the nearest GPU
   std::vector<machine::NodeId> reached(machine_.gpus.begin(), machine_.gpus.end());
   for (const machine::NodeId gpu : reached) distance[index(gpu)] = 0;
   std::vector<std::vector<std::int32_t>> from(machine_.nodes.size()), into(machine_.nodes.size());
   for (std::size_t l = 0; l < machine_.links.size(); ++l) {
+    if (!counts(machine_.links[l])) continue;
     from[index(machine_.links[l].from)].push_back(static_cast<std::int32_t>(l));
     into[index(machine_.links[l].to)].push_back(static_cast<std::int32_t>(l));
   }
@@ -247,6 +257,7 @@ Line::Arrivals Line::order_links(std::int64_t out) {
       reached.push_back(machine_.links[index(l)].to);
     }
   }
+  for (std::size_t n = 0; n < used.size(); ++n) used[n] = used[n] && distance[n] != kFar;
   // A GPU's own link has one stream, that of its port, unless links of others lead on to it. What
   // others of a replay send is put in there.
   const auto own = [&](const machine::Link& link) {
@@ -256,7 +267,8 @@ Line::Arrivals Line::order_links(std::int64_t out) {
   };
   std::vector<std::int32_t> order;
   for (std::size_t l = 0; l < machine_.links.size(); ++l)
-    if (!own(machine_.links[l])) order.push_back(static_cast<std::int32_t>(l));
+    if (counts(machine_.links[l]) && !own(machine_.links[l]))
+      order.push_back(static_cast<std::int32_t>(l));
   const auto key = [&](std::int32_t l) {
     const int begin = distance[index(machine_.links[index(l)].from)];
     const bool away = distance[index(machine_.links[index(l)].to)] > begin;
@@ -294,22 +306,34 @@ Line::Arrivals Line::order_links(std::int64_t out) {
     offset[index(l)] = first == INT64_MAX ? out : first;
     end[index(l)] = reach(l);
     placed[index(l)] = true;
-    merges_[index(links_[index(l)].calendar)].set(0, offset[index(l)]);
   }
-  Arrivals arrivals{.window = INT64_MAX / 4, .at_gpu = INT64_MAX / 4};
-  for (std::size_t l = 0; l < machine_.links.size(); ++l) {
-    const machine::Link& link = machine_.links[l];
-    const int at = fabric_.rank_of(link.to);
-    if (at >= 0) arrivals.at_gpu = std::min(arrivals.at_gpu, end[l]);
-    // Ways end there, but others of a replay may send when something has come.
-    if (at >= 0 && !machine_.model(at).forwards && options_.replay == nullptr) continue;
-    for (const std::int32_t next : from[index(link.to)]) {  // at once, or in a later round
-      const int here = level_of[l], there = level_of[index(next)];
-      if (there > 0 && here >= there)
-        arrivals.window = std::min(arrivals.window, end[l] - offset[index(next)]);
+  const auto arrivals = [&] {
+    Arrivals found{.window = INT64_MAX / 4, .at_gpu = INT64_MAX / 4};
+    for (std::size_t l = 0; l < machine_.links.size(); ++l) {
+      const machine::Link& link = machine_.links[l];
+      if (!counts(link)) continue;
+      const int at = fabric_.rank_of(link.to);
+      if (at >= 0) found.at_gpu = std::min(found.at_gpu, end[l]);
+      // Ways end there, but others of a replay may send when something has come.
+      if (at >= 0 && !machine_.model(at).forwards && options_.replay == nullptr) continue;
+      for (const std::int32_t next : from[index(link.to)]) {  // at once, or in a later round
+        const int here = level_of[l], there = level_of[index(next)];
+        if (there > 0 && here >= there)
+          found.window = std::min(found.window, end[l] - offset[index(next)]);
+      }
     }
+    return found;
+  };
+  Arrivals chosen = arrivals();
+  if (chosen.window < 1) {  // links in circles: with one offset all take as long as they are
+    std::fill(offset.begin(), offset.end(), out);
+    for (std::size_t l = 0; l < machine_.links.size(); ++l)
+      end[l] = reach(static_cast<std::int32_t>(l));
+    chosen = arrivals();
   }
-  return arrivals;
+  for (const std::int32_t l : order)
+    merges_[index(links_[index(l)].calendar)].set(0, offset[index(l)]);
+  return chosen;
 }
 
 // Events of ranks. What this engine does not take never comes here (see refuses()).

@@ -15,8 +15,12 @@ TEST(Line, gives_the_reference_result_on_1000_random_programs_and_machines) {
   int taken = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
     for (int i = 0; i < 16; ++i) {
-      const machine::Machine machine = any_machine(Queues::none);
-      const program::Program program = any_program(machine);
+      machine::Machine machine = any_machine(Queues::none);
+      const bool part = between(0, 3) == 0;  // a job on two of the GPUs
+      if (part)
+        machine.place(std::vector<int>{0, static_cast<int>(between(1, machine.ranks() - 1))});
+      if (machine.reach(0, 1) == machine::Reach::none) continue;
+      const program::Program program = part ? any_exchange(machine) : any_program(machine);
       const Options options = any_options(program.ranks);
       if (!Line::refuses(machine, program, options).empty()) continue;
       ++taken;
@@ -24,6 +28,20 @@ TEST(Line, gives_the_reference_result_on_1000_random_programs_and_machines) {
     }
   }));
   EXPECT_GT(taken, 1000);
+}
+
+// Links of GPUs outside the job, and those to NICs and processors that nobody needs, go round in
+// circles: they must not make rounds short.
+TEST(Line, gives_the_reference_result_on_a_few_gpus_of_a_large_machine) {
+  for (const char* name : {"dgx-h100", "dgx-a100", "dgx1-v100", "mi300x-8", "gb200-nvl72"}) {
+    machine::Machine machine = machine::load(name);
+    machine.place(std::vector<int>{0, 3});
+    const program::Program program =
+        program::bind(program::load("all-gather/direct", {.ranks = 2, .machine = &machine}),
+                      &machine, {.size = KiB(64)});
+    SCOPED_TRACE(name);
+    expect_equal(machine, program, {});
+  }
 }
 
 /// How wavefronts wait, and few places for workgroups where all can leave them.
