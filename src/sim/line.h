@@ -3,6 +3,7 @@
 // gives the same result.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -147,6 +148,12 @@ class Line : public Cores {
       return near ? noc : noc + partition;
     }
   };
+
+  /// First in, first out: when it leaves a server that was busy until `free`.
+  static std::int64_t serve_at(std::int64_t& free, std::int64_t service, std::int64_t arrival) {
+    free = std::max(free, arrival) + service;
+    return free;
+  }
 
   void push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b = 0,
             std::uint32_t tag = 0) override;

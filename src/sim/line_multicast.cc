@@ -68,8 +68,9 @@ void Line::place_switches() {
   for (Switch& at : switches_) {
     std::int64_t offset = 0;
     for (std::size_t l = 0; l < links_.size(); ++l) {
-      if (machine_.links[l].from != at.node) continue;
-      offset = std::max(offset, merges_[index(links_[l].calendar)].begin_of(0));
+      const std::int32_t merge = links_[l].calendar;  // none: to a GPU outside the job
+      if (machine_.links[l].from != at.node || merge < 0) continue;
+      offset = std::max(offset, merges_[index(merge)].begin_of(0));
     }
     at.answers.set(shift_, offset);
     at.answers.use(mine().spare);

@@ -1,8 +1,6 @@
 // The line engine: a poll that has found too little, of a wavefront whose compute unit does nothing
 // else, goes round without visiting the stages between: nobody meets it there.
 
-#include <algorithm>
-
 #include "sim/line.h"
 
 namespace hemiola::sim {
@@ -44,20 +42,16 @@ bool Line::poll_again(int rank, std::int32_t id, std::int64_t now) {
     return false;
   Gpu& gpu = stage(rank);
   Cu& cu = ranks_[index(rank)].cus[index(request.cu)];
-  const auto serve = [](std::int64_t free, std::int64_t arrival, std::int64_t service) {
-    return std::max(free, arrival) + service;
-  };
-  const std::int64_t way = gpu.way(request);
-  const std::int64_t in =
-      serve(gpu.cu_in_free[index(request.cu)], now, gpu.cu_in_costs[request.size]);
-  const std::int64_t returned = in + way, interval = next_sleep(wave, rank);
-  const std::int64_t issued = serve(cu.issue_free, returned + interval, cu.issue_interval);
-  const std::int64_t out = serve(gpu.cu_out_free[index(request.cu)], issued, gpu.cu_out_costs[0]);
-  const std::int64_t time = out + way;
+  const std::size_t at = index(request.cu);
+  std::int64_t in = gpu.cu_in_free[at], issue = cu.issue_free, out = gpu.cu_out_free[at];
+  const std::int64_t way = gpu.way(request), interval = next_sleep(wave, rank);
+  const std::int64_t returned = serve_at(in, gpu.cu_in_costs[request.size], now) + way;
+  const std::int64_t issued = serve_at(issue, cu.issue_interval, returned + interval);
+  const std::int64_t time = serve_at(out, gpu.cu_out_costs[0], issued) + way;
   if (gpu.slices.is_over(time)) return false;  // they are short ways: one stage after the other
-  gpu.cu_in_free[index(request.cu)] = in;
-  cu.issue_free = issued;
-  gpu.cu_out_free[index(request.cu)] = out;
+  gpu.cu_in_free[at] = in;
+  cu.issue_free = issue;
+  gpu.cu_out_free[at] = out;
   request.spent.charge(Reason::noc, returned - now);
   request.spent.charge(Reason::poll, interval);
   wave.spent = request.spent;

@@ -15,12 +15,6 @@ constexpr auto kByTag = [](const Arrival& a, const Arrival& b) {
 // Requests left the cache since the round before: they are asked for some arrivals ahead.
 constexpr std::size_t kAhead = 24;
 
-/// First in, first out: when it leaves.
-std::int64_t serve_at(std::int64_t& free, std::int64_t service, std::int64_t arrival) {
-  free = std::max(free, arrival) + service;
-  return free;
-}
-
 /// Whether a number that counts up and wraps round comes first.
 bool earlier(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>(a - b) < 0;
