@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/diagnostics.h"
+#include "sim/append.h"
 
 namespace hemiola::sim {
 
@@ -40,14 +41,12 @@ class Calendar {
   /// The round must not have been taken yet.
   void push(Arrival arrival) {  // in registers
     const std::int64_t round = round_of(arrival.time);
-    if (round < first_) late();
-    if (round < first_ + kRounds) {
-      const std::size_t slot = slot_of(round);
-      if ((occupied_ >> slot & 1) == 0) open(slot);
-      rounds_[slot].push_back(arrival);
+    const std::size_t slot = slot_of(round);
+    if (static_cast<std::uint64_t>(round - first_) < kRounds && (occupied_ >> slot & 1) != 0)
+        [[likely]] {
+      append(rounds_[slot], arrival);
     } else {
-      far_.push_back(arrival);
-      far_first_ = std::min(far_first_, round);
+      push_first(arrival);
     }
   }
 
@@ -104,7 +103,20 @@ class Calendar {
     return static_cast<std::size_t>(round & (kRounds - 1));
   }
 
-  /// The first arrival of a round comes.
+  /// Of its round, or far away.
+  [[gnu::noinline]] void push_first(Arrival arrival) {
+    const std::int64_t round = round_of(arrival.time);
+    if (round < first_) late();
+    if (round < first_ + kRounds) {
+      const std::size_t slot = slot_of(round);
+      open(slot);
+      rounds_[slot].push_back(arrival);
+    } else {
+      far_.push_back(arrival);
+      far_first_ = std::min(far_first_, round);
+    }
+  }
+
   void open(std::size_t slot) {
     if (rounds_.empty()) rounds_.resize(kRounds);
     occupied_ |= std::uint64_t{1} << slot;

@@ -88,7 +88,10 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
     RankState state;
     state.cus.resize(index(model.cu_count));
     const auto room = [](std::int64_t most) { return most == 0 ? INT64_MAX : most; };
-    for (Cu& cu : state.cus) {
+    for (std::size_t c = 0; c < state.cus.size(); ++c) {
+      Cu& cu = state.cus[c];
+      cu.rank = static_cast<std::int16_t>(rank);
+      cu.number = static_cast<std::int16_t>(c);
       cu.l1 = Tags(model.l1_size.count / line_size_, model.l1_ways);
       cu.load_room = cu.load_slots = room(model.cu_max_outstanding);
       cu.store_room = room(model.cu_max_stores);
@@ -124,21 +127,6 @@ bool Cores::is_progress(EventKind kind, std::int32_t b) {
     default:
       return false;
   }
-}
-
-std::int32_t Cores::allocate(bool polling) {
-  const std::int32_t id = requests_.take();
-  requests_[index(id)].polling = polling;
-  if (!polling) ++tally().active;
-  return id;
-}
-
-void Cores::release(std::int32_t id) {
-  Request& request = requests_[index(id)];
-  if (!request.polling) --tally().active;
-  if (request.detail >= 0) details_.give_back(request.detail);
-  request.spent = {};  // others may share it
-  requests_.give_back(id);
 }
 
 std::int32_t Cores::keep(const Spent& spent) {

@@ -342,15 +342,25 @@ class Cores {
     return (is_load(intent) ? cu.load_room : cu.store_room) > 0;
   }
   static std::int32_t& unacknowledged(Workgroup& group, std::int32_t epoch);
-  void account(Request& request);
+  void account(std::int32_t wave, Intent intent, bool remote, std::int64_t requests,
+               std::int64_t bytes);
   std::int32_t instructions_again(Wave& wave, Intent intent);
-  std::int64_t paced(const Request& request, Cu& cu, std::int64_t departure) const;
-  std::int32_t next_request(Queued& instruction);
+  std::int32_t next_request(Queued& instruction, const Cu& cu, const Spent& spent);
   std::int32_t make_request(std::int32_t wave, Intent intent, int target, std::int32_t line,
                             std::int64_t bytes);
+  std::int32_t make_request(const Queued& wanted, const Cu& cu, std::int32_t line,
+                            std::int64_t bytes, const Spent& spent);
+  void add_detail_of(const Queued& instruction, Request& request, std::int64_t low,
+                     std::int64_t high);
+  void find_paths(Queued& wanted, int from);
   void send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value, std::int64_t now);
   void issue(std::int32_t id, std::int64_t now);
-  void grant(std::int32_t id, Cu& cu, std::int64_t now, std::int32_t again = 0);
+  struct Issuing;
+  Issuing issuing(Intent intent, int target, bool past_l1, bool packet, Cu& cu);
+  void grant(const Issuing& all, std::int32_t id, Request& request, Cu& cu, std::int64_t now,
+             std::int32_t again);
+  void issue_lines(Queued& instruction, Cu& cu, const Spent& spent, std::int64_t most,
+                   std::int64_t now);
   void free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now);
   void complete(std::int32_t id, std::int64_t now);
   void start_polling(std::int32_t id, std::int64_t now);

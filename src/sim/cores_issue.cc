@@ -7,6 +7,12 @@
 #include "sim/large_code.h"
 
 namespace hemiola::sim {
+namespace {
+
+using program::Span;
+
+}  // namespace
+
 // --- Code of large kernels.
 
 // The first wavefront that comes to an operation that needs it asks for the code, for all.
@@ -35,6 +41,104 @@ void Cores::fetch_code(Workgroup& group, std::int64_t now) {
   }
 }
 
+// --- Requests come into being when the CU has a slot for them.
+
+std::int32_t Cores::allocate(bool polling) {
+  const std::int32_t id = requests_.take();
+  requests_[index(id)].polling = polling;
+  if (!polling) ++tally().active;
+  return id;
+}
+
+void Cores::release(std::int32_t id) {
+  Request& request = requests_[index(id)];
+  if (!request.polling) --tally().active;
+  if (request.detail >= 0) details_.give_back(request.detail);
+  request.spent.clear();  // others may share what it holds
+  requests_.give_back(id);
+}
+
+[[gnu::always_inline]] inline std::int32_t Cores::make_request(const Queued& wanted, const Cu& cu,
+                                                               std::int32_t line,
+                                                               std::int64_t bytes,
+                                                               const Spent& spent) {
+  const std::int32_t id = requests_.take();
+  Request& request = requests_[index(id)];
+  request.polling = wanted.intent == Intent::poll;
+  if (!request.polling) ++tally().active;
+  request.spent = spent;
+  request.intent = wanted.intent;
+  request.wave = wanted.wave;
+  request.source = cu.rank;
+  request.target = static_cast<std::int16_t>(wanted.rank);
+  request.cu = cu.number;
+  request.line = line;
+  request.bytes = static_cast<std::int32_t>(bytes);
+  request.epoch = wanted.epoch;
+  if (wanted.rank >= 0) request.slice = static_cast<std::int16_t>(slice_of(wanted.rank, line));
+  request.route = wanted.first_path;
+  if (wanted.paths > 1)
+    request.route += static_cast<std::int32_t>(machine::select_path(line, wanted.paths));
+  return id;
+}
+
+std::int32_t Cores::make_request(std::int32_t wave_id, Intent intent, int target, std::int32_t line,
+                                 std::int64_t bytes) {
+  const Wave& wave = waves_[index(wave_id)];
+  const Workgroup& group = groups_[index(wave.workgroup)];
+  Queued wanted;
+  wanted.wave = wave_id;
+  wanted.intent = intent;
+  wanted.rank = target;
+  wanted.epoch = wave.epoch;
+  find_paths(wanted, group.rank);
+  return make_request(wanted, ranks_[index(group.rank)].cus[index(group.cu)], line, bytes,
+                      wave.spent);
+}
+
+void Cores::find_paths(Queued& wanted, int from) {
+  if (wanted.rank < 0 || wanted.rank == from) return;
+  const Fabric::Paths paths = fabric_.paths(from, wanted.rank);
+  wanted.first_path = paths.first;
+  wanted.paths = paths.count;
+}
+
+// An instruction, lines in order.
+void Cores::request_bytes(std::int32_t id, const Span& span, std::int64_t from, std::int64_t to,
+                          Intent intent, bool last, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  Workgroup& group = groups_[index(wave.workgroup)];
+  Queued instruction;
+  instruction.wave = id;
+  instruction.intent = intent;
+  instruction.last = last;
+  const bool multicast = is_multicast(intent);
+  instruction.rank = multicast ? -1 : span.rank;
+  instruction.group = multicast ? span.group : -1;
+  // A store that clears needs no flag: those that others wait for differ by repetition.
+  instruction.packet_flag = is_packet(span.access) ? span.flag : 0;
+  instruction.bypass_l1 = span.bypass_l1;
+  if (!is_packet(span.access)) instruction.again = instructions_again(wave, intent);
+  instruction.from = from;
+  instruction.to = to;
+  instruction.epoch = intent == Intent::posted_load ? wave.product_step : wave.epoch;
+  const bool remote = instruction.rank != group.rank;
+  find_paths(instruction, group.rank);
+  const std::int64_t lines = line_of(to - 1) - line_of(from) + 1;
+  if (intent == Intent::load || intent == Intent::multicast_load) {
+    wave.in_flight += static_cast<std::int32_t>(lines);
+    // Wavefronts wait for what is in memory of others.
+    if (remote && instruction.packet_flag != 0 && tallies_.size() > 1) throw NeedsOneWorker{};
+  } else if (intent == Intent::posted_load) {
+    product_step(group, wave.product_step).loads += lines;
+  }
+  const std::int64_t sectors = ((to + sector_ - 1) >> sector_shift_) - (from >> sector_shift_);
+  account(id, intent, remote, lines, sectors << sector_shift_);
+  Cu& cu = ranks_[index(group.rank)].cus[index(group.cu)];
+  if (cu.queue.empty()) issue_lines(instruction, cu, wave.spent, INT64_MAX, now);
+  if (instruction.from < instruction.to) cu.queue.push_back(instruction);
+}
+
 // --- Issue: one request after the other, in order, while the CU has slots.
 
 /// How many of an epoch's stores are.
@@ -44,51 +148,29 @@ std::int32_t& Cores::unacknowledged(Workgroup& group, std::int32_t epoch) {
   return group.stores[at];
 }
 
-void Cores::account(Request& request) {
-  if (request.intent == Intent::state_load || request.intent == Intent::state_store) return;
-  if (request.intent != Intent::poll && request.intent != Intent::flag)
-    tally().counters.moved += request.bytes;
-  if (is_load(request.intent)) {
-    if (request.intent == Intent::poll) return;
-    ++tally().counters.loads;
-    if (request.target != request.source) ++tally().counters.remote_loads;
+// Requests of a wavefront, of `bytes` together. It does not go on before its last store is issued,
+// so stores may count before they are.
+void Cores::account(std::int32_t wave_id, Intent intent, bool remote, std::int64_t requests,
+                    std::int64_t bytes) {
+  Counters& counters = tally().counters;
+  if (intent == Intent::poll || intent == Intent::state_load || intent == Intent::state_store)
+    return;
+  if (intent != Intent::flag) counters.moved += bytes;
+  if (is_load(intent)) {
+    counters.loads += requests;
+    if (remote) counters.remote_loads += requests;
     return;
   }
-  Workgroup& group = groups_[index(waves_[index(request.wave)].workgroup)];
-  ++unacknowledged(group, request.epoch);
-  ++waves_[index(request.wave)].own_stores;
-  ++kernels_[index(group.kernel)].stores;
-  if (request.intent != Intent::flag) ++tally().counters.stores;
-  if (request.target != request.source && request.intent == Intent::store) {
-    tally().counters.injected += request.bytes;
-    ++tally().counters.remote_stores;
+  Wave& wave = waves_[index(wave_id)];
+  Workgroup& group = groups_[index(wave.workgroup)];
+  unacknowledged(group, wave.epoch) += static_cast<std::int32_t>(requests);
+  wave.own_stores += static_cast<std::int32_t>(requests);
+  kernels_[index(group.kernel)].stores += requests;
+  if (intent != Intent::flag) counters.stores += requests;
+  if (remote && intent == Intent::store) {
+    counters.injected += bytes;
+    counters.remote_stores += requests;
   }
-}
-
-// A request that exists already: a flag, a poll, a packet load that is repeated.
-void Cores::issue(std::int32_t id, std::int64_t now) {
-  Request& request = requests_[index(id)];
-  Cu& cu = ranks_[index(request.source)].cus[index(request.cu)];
-  account(request);
-  if (!cu.queue.empty() || !has_room(cu, request.intent)) {
-    Queued queued;
-    queued.request = id;
-    queued.wave = request.wave;
-    queued.intent = request.intent;
-    cu.queue.push_back(queued);
-    return;
-  }
-  grant(id, cu, now);
-}
-
-// What goes to peers, or comes back from them, keeps to the rate of a CU.
-std::int64_t Cores::paced(const Request& request, Cu& cu, std::int64_t departure) const {
-  const std::vector<std::int64_t>& costs = ranks_[index(request.source)].peer_costs;
-  if (costs.empty() || request.target == request.source) return departure;
-  std::int64_t& free = is_load(request.intent) ? cu.peer_in : cu.peer_out;
-  departure = std::max(departure, free);
-  free = departure + costs[index(request.bytes >> sector_shift_)];
-  return departure;
 }
 
 /// Further instructions that a wavefront needs for the plain memory of a move of packets.
@@ -103,26 +185,92 @@ std::int32_t Cores::instructions_again(Wave& wave, Intent intent) {
   return static_cast<std::int32_t>(std::max<std::int64_t>(owned / each - 1, 0));
 }
 
-void Cores::grant(std::int32_t id, Cu& cu, std::int64_t now, std::int32_t again) {
+/// Of packets, and of multicasts: bytes [low, high) of a line.
+void Cores::add_detail_of(const Queued& instruction, Request& request, std::int64_t low,
+                          std::int64_t high) {
+  Detail& detail = add_detail(request);
+  if (instruction.packet_flag != 0) {
+    request.volatile_ = true;
+    request.packet = true;
+    detail.packet_flag = instruction.packet_flag;
+    for (std::int64_t granule = low % line_size_ / 8; granule <= (high - 1) % line_size_ / 8;
+         ++granule) {
+      detail.packet_mask |= std::uint64_t{1} << granule;
+    }
+  }
+  if (instruction.group >= 0) {
+    detail.group = instruction.group;
+    request.route = static_cast<std::int32_t>(
+        machine::select_path(request.line, std::ssize(planes(instruction.group, request.source))));
+  }
+}
+
+// The request for the first line of what is left of an instruction.
+[[gnu::always_inline]] inline std::int32_t Cores::next_request(Queued& instruction, const Cu& cu,
+                                                               const Spent& spent) {
+  const std::int64_t low = instruction.from;
+  const std::int32_t line = line_of(low);
+  const std::int64_t high = std::min(instruction.to, (line + std::int64_t{1}) << line_shift_);
+  const std::int64_t sectors = ((high + sector_ - 1) >> sector_shift_) - (low >> sector_shift_);
+  const std::int32_t id = make_request(instruction, cu, line, sectors << sector_shift_, spent);
   Request& request = requests_[index(id)];
-  const std::int64_t departure =
-      paced(request, cu, std::max(now, cu.issue_free) + cu.issue_interval);
+  request.last_store = instruction.last && high == instruction.to;
+  request.volatile_ = instruction.bypass_l1;
+  if (instruction.packet_flag != 0 || instruction.group >= 0)
+    add_detail_of(instruction, request, low, high);
+  instruction.from = high;
+  return id;
+}
+
+/// What the requests of an instruction have in common.
+struct Cores::Issuing {
+  Counters& counters;
+  std::int64_t& room;
+  const std::int64_t* costs = nullptr;  ///< that they keep the way to peers, by sectors
+  std::int64_t* free = nullptr;         ///< when that is free
+  Tags* l1 = nullptr;                   ///< they look into it
+  const L2* l2 = nullptr;               ///< which may hold copies of their lines
+};
+
+Cores::Issuing Cores::issuing(Intent intent, int target, bool past_l1, bool packet, Cu& cu) {
+  const bool load = is_load(intent);
+  Issuing all{.counters = tally().counters, .room = load ? cu.load_room : cu.store_room};
+  if (target != cu.rank) {  // what goes to peers, or comes from them, keeps to the rate of a CU
+    const std::vector<std::int64_t>& costs = ranks_[index(cu.rank)].peer_costs;
+    if (costs.empty()) return all;
+    all.costs = costs.data();
+    all.free = load ? &cu.peer_in : &cu.peer_out;
+  } else if (intent == Intent::load) {
+    // Plain local loads look into the L1, those into shared memory do not.
+    if (!past_l1 && cu.l1.exists()) all.l1 = &cu.l1;
+    const L2& l2 = gpu(cu.rank).l2;
+    if (!packet && l2.has_copies()) all.l2 = &l2;
+  }
+  return all;
+}
+
+[[gnu::always_inline]] inline void Cores::grant(const Issuing& all, std::int32_t id,
+                                                Request& request, Cu& cu, std::int64_t now,
+                                                std::int32_t again) {
+  std::int64_t departure = std::max(now, cu.issue_free) + cu.issue_interval;
+  if (all.costs != nullptr) {
+    departure = std::max(departure, *all.free);
+    *all.free = departure + all.costs[index(request.bytes >> sector_shift_)];
+  }
   cu.issue_free = departure;
   if (again > 0)
     cu.issue_free += again * machine_.model(request.source).noc_cu_rate.time_for(request.bytes).fs;
   request.spent.charge(Reason::issue, departure - now);
-  ++tally().counters.hops;
-  --(is_load(request.intent) ? cu.load_room : cu.store_room);
+  ++all.counters.hops;
+  --all.room;
   if (request.last_store) {
     Wave& wave = waves_[index(request.wave)];
     wave.spent = request.spent;
     push(departure, kWave, request.wave, 0, wave.tag);
   }
-  // Plain local loads look into the L1, those into shared memory do not.
-  if (request.intent == Intent::load && request.target == request.source && !request.volatile_ &&
-      cu.l1.exists()) {
-    const Tags::Outcome outcome = cu.l1.access(request.line, false);
-    ++(outcome.hit ? tally().counters.l1_hits : tally().counters.l1_misses);
+  if (all.l1 != nullptr) {
+    const Tags::Outcome outcome = all.l1->access(request.line, false);
+    ++(outcome.hit ? all.counters.l1_hits : all.counters.l1_misses);
     if (outcome.hit) {
       const std::int64_t latency = machine_.model(request.source).l1_latency.fs;
       request.spent.charge(Reason::l1, latency);
@@ -131,9 +279,37 @@ void Cores::grant(std::int32_t id, Cu& cu, std::int64_t now, std::int32_t again)
       return;
     }
   }
-  request.near = request.intent == Intent::load && request.target == request.source &&
-                 !request.packet && gpu(request.source).l2.may_copy(request.cu, request.slice);
+  request.near = all.l2 != nullptr && all.l2->may_copy(request.cu, request.slice);
   depart(id, departure);
+}
+
+// The first lines of what is left of an instruction, as many as the CU has slots for.
+void Cores::issue_lines(Queued& instruction, Cu& cu, const Spent& spent, std::int64_t most,
+                        std::int64_t now) {
+  const Issuing all = issuing(instruction.intent, instruction.rank,
+                              instruction.bypass_l1 || instruction.packet_flag != 0,
+                              instruction.packet_flag != 0, cu);
+  for (; most > 0 && all.room > 0 && instruction.from < instruction.to; --most) {
+    const std::int32_t id = next_request(instruction, cu, spent);
+    grant(all, id, requests_[index(id)], cu, now, instruction.again);
+  }
+}
+
+// A request that exists already: a flag, a poll, a packet load that is repeated.
+void Cores::issue(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  Cu& cu = ranks_[index(request.source)].cus[index(request.cu)];
+  account(request.wave, request.intent, request.target != request.source, 1, request.bytes);
+  if (!cu.queue.empty() || !has_room(cu, request.intent)) {
+    Queued queued;
+    queued.request = id;
+    queued.wave = request.wave;
+    queued.intent = request.intent;
+    cu.queue.push_back(queued);
+    return;
+  }
+  grant(issuing(request.intent, request.target, request.volatile_, request.packet, cu), id, request,
+        cu, now, 0);
 }
 
 void Cores::free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now) {
@@ -141,15 +317,16 @@ void Cores::free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now) {
   while (!cu.queue.empty()) {
     Queued& front = cu.queue.front();
     if (!has_room(cu, front.intent)) return;
-    std::int32_t id = front.request;
-    const std::int32_t again = front.again;
-    if (id < 0) {
-      id = next_request(front);
-      account(requests_[index(id)]);
+    // It waited for this slot.
+    if (front.request < 0) {
+      issue_lines(front, cu, cause, 1, now);
+    } else {
+      Request& request = requests_[index(front.request)];
+      request.spent = cause;
+      grant(issuing(request.intent, request.target, request.volatile_, request.packet, cu),
+            front.request, request, cu, now, 0);
     }
     if (front.from >= front.to) cu.queue.pop_front();
-    requests_[index(id)].spent = cause;  // it waited for this slot
-    grant(id, cu, now, again);
   }
 }
 
@@ -245,13 +422,13 @@ void Cores::acknowledged(Request& request, std::int64_t now) {
   Workgroup& group = groups_[index(wave.workgroup)];
   --unacknowledged(group, request.epoch);
   if (request.epoch == wave.epoch) --wave.own_stores;
-  --kernels_[index(group.kernel)].stores;
+  const std::int64_t left = --kernels_[index(group.kernel)].stores;
   if (group.draining >= 0 && drained(waves_[index(group.draining)])) {
     const std::int32_t lead = std::exchange(group.draining, -1);
     waves_[index(lead)].spent = request.spent;
     run_wave(lead, now);
   }
-  kernel_maybe_done(group.kernel, request.spent, now);
+  if (left == 0) kernel_maybe_done(group.kernel, request.spent, now);
 }
 
 // What a release waits for: stores of the whole workgroup before its last sync, and the wavefront's

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/modulo.h"
 #include "machine/gpu_model.h"
 #include "sim/tags.h"
 
@@ -15,13 +16,16 @@ class L2 {
   L2() = default;  ///< of a GPU that is not simulated
   L2(const machine::GpuModel& model, std::int64_t line_size)
       : parts_(static_cast<std::size_t>(copies_of(model)),
-               Tags(model.l2_size.count / line_size / copies_of(model), model.l2_ways)) {}
+               Tags(model.l2_size.count / line_size / copies_of(model), model.l2_ways)),
+        part_(static_cast<std::uint32_t>(parts_.size())) {}
 
   bool exists() const { return parts_.front().exists(); }
 
-  /// Whether the partition of the CU may hold a copy of a line of this slice.
+  /// Whether partitions may hold copies of each other's lines.
+  bool has_copies() const { return parts_.size() > 1; }
+  /// Whether that of the CU may hold one of a line of this slice.
   bool may_copy(std::int32_t cu, std::int32_t slice) const {
-    return parts_.size() > 1 && of(cu) != of(slice);
+    return has_copies() && of(cu) != of(slice);
   }
 
   /// In the line's own partition. A write ends all copies.
@@ -50,10 +54,11 @@ class L2 {
     return apart ? model.noc_partitions : 1;
   }
   std::size_t of(std::int32_t cu_or_slice) const {
-    return parts_.size() == 1 ? 0 : static_cast<std::size_t>(cu_or_slice) % parts_.size();
+    return part_(static_cast<std::uint32_t>(cu_or_slice));
   }
 
   std::vector<Tags> parts_ = std::vector<Tags>(1);
+  Modulo part_{1};
 };
 
 }  // namespace hemiola::sim

@@ -255,9 +255,8 @@ class Line : public Cores {
   void run_slices(int rank, std::int64_t round);
   void run_memory(int rank, std::int64_t round);
   void run_cu_in(int rank, std::int64_t round);
-  void run_io_out(int rank, std::int64_t round);
-  void run_merge(Calendar& calendar, std::int64_t round);
-  void look_up(int rank, std::int32_t id, std::int64_t now, std::int64_t ready);
+  bool look_up(int rank, std::int32_t id, Request& request, std::int64_t now, std::int64_t& ready,
+               Counters& counters);
   void write_back(int rank, std::int32_t line, std::int64_t now);
   void answer(int rank, std::int32_t id, std::int64_t now);
 
@@ -265,8 +264,22 @@ class Line : public Cores {
   bool is_alone(Wave& wave, std::int32_t first) const;
   bool poll_again(int rank, std::int32_t id, std::int64_t now);
 
-  // --- line_stages.cc: links
+  // --- line_links.cc: ports and links
+  /// For a trace, a recording or a replay.
+  bool is_watching() const {
+    return options_.trace != nullptr || options_.record != nullptr || options_.replay != nullptr;
+  }
+  void run_io_out(int rank, std::int64_t round);
+  void run_merge(Calendar& calendar, std::int64_t round);
+  template <bool kWatched>
+  void leave_by_ports(int rank, Gpu& gpu, const std::vector<Arrival>& taken);
+  template <bool kWatched>
+  void pass_merge(const std::vector<Arrival>& taken);
   void walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
+  template <bool kWatched>
+  void travel(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now, bool at_merge,
+              Counters& counters);
+  template <bool kWatched>
   std::int64_t pass_link(Request& request, const LinkHop& hop, std::int64_t now);
   const WayLeg& leg_of(const Request& request) {
     if (request.group) [[unlikely]]
@@ -277,7 +290,8 @@ class Line : public Cores {
   }
   void add_ways(std::int32_t route);
   Way make_way(const Leg& forward, const Leg& back) const;
-  void arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
+  void arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now,
+              Counters& counters);
 
   // --- line_record.cc
   void carry_all_or_between_watched(bool all);

@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 
+#include "sim/append.h"
 #include "sim/worker.h"
 
 #ifdef __linux__
@@ -41,7 +42,7 @@ class Pool {
     }
     return id;
   }
-  void give_back(std::int32_t id) { mine().push_back(id); }
+  void give_back(std::int32_t id) { append(mine(), id); }
 
  private:
   // Blocks of several megabytes on huge pages where the system has them: objects are visited in the
@@ -63,7 +64,7 @@ class Pool {
     std::vector<std::int32_t> numbers;
   };
   std::vector<std::int32_t>& mine() { return free_[static_cast<std::size_t>(this_worker)].numbers; }
-  void add_block(std::vector<std::int32_t>& free) {
+  [[gnu::noinline]] void add_block(std::vector<std::int32_t>& free) {
     const std::lock_guard lock(growing_);
     const auto first = static_cast<std::int32_t>(blocks_.size() * kBlock);
     blocks_.push_back(make_block());

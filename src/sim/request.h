@@ -43,6 +43,10 @@ constexpr bool is_load(Intent intent) {
          intent == Intent::state_load;
 }
 
+constexpr bool is_multicast(Intent intent) {
+  return intent == Intent::multicast_load || intent == Intent::multicast_store;
+}
+
 /// Where a request is on its way; the names follow a remote load.
 enum class Stage : std::uint8_t {
   out,       ///< CU to slice (local) or to an I/O port
@@ -119,9 +123,7 @@ struct alignas(64) Request {
     hop_count = static_cast<std::int16_t>(leg.count);
     hop = 0;
   }
-  bool is_multicast() const {
-    return intent == Intent::multicast_load || intent == Intent::multicast_store;
-  }
+  bool is_multicast() const { return sim::is_multicast(intent); }
   /// The rank whose memory it comes to next.
   int place() const { return reads_source ? source : target; }
   /// A replica that a switch made for one member of a multicast group.
@@ -163,11 +165,12 @@ struct Queued {
   std::int32_t group = -1;
   std::int64_t from = 0, to = 0;  ///< addresses that are left
   std::int64_t packet_flag = 0;
-  std::int32_t again = 0;  ///< further instructions that touch the same lines
+  std::int32_t first_path = 0, paths = 0;  ///< to another rank, see Fabric::paths()
+  std::int32_t again = 0;                  ///< further instructions that touch the same lines
+  std::int32_t epoch = 0;                  ///< see Request
   Intent intent = Intent::load;
   bool last = false;
   bool bypass_l1 = false;
-  std::int32_t product_step = 0;  ///< posted loads
 };
 
 /// Issue slots of a compute unit, and what is on it.
@@ -182,6 +185,7 @@ struct Cu {
   std::int64_t workgroups = 0;
   Tags l1;
   std::int64_t launch = 0;  ///< of the workgroup that came last
+  std::int16_t rank = 0, number = 0;
 };
 
 }  // namespace hemiola::sim

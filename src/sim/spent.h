@@ -39,6 +39,11 @@ class Spent {
   }
   ~Spent() { drop(); }
 
+  void clear() {
+    drop();
+    old_ = nullptr;
+    late_ = {};
+  }
   /// `fs` may be negative.
   void charge(Reason reason, std::int64_t fs) {
     const auto r = static_cast<std::size_t>(reason);
@@ -65,8 +70,11 @@ class Spent {
   /// The reasons that a request meets on its way; the first of Reason.
   static constexpr std::size_t kLate = static_cast<std::size_t>(Reason::issue) + 1;
   static constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  /// Snapshots come and go with every few requests: their memory is kept, by thread.
   struct Old {
     explicit Old(const Attribution& charged) : at(charged) {}
+    static void* operator new(std::size_t size);
+    static void operator delete(void* memory);
     std::atomic<std::int64_t> holders = 1;
     Attribution at;
   };
@@ -83,21 +91,13 @@ class Spent {
     if (old_ != nullptr) count(1);
   }
   void drop() const {
-    if (old_ != nullptr && (alone() || count(-1) == 0)) delete old_;
+    if (old_ != nullptr && (alone() || count(-1) == 0)) end();
   }
+  void end() const;
   /// Nobody else can become a holder meanwhile: that takes a copy of this one.
   bool alone() const { return old_->holders.load(std::memory_order_acquire) == 1; }
-  void charge_old(std::size_t reason, std::int64_t fs) {
-    auto* mine = old_ != nullptr && alone() ? old_ : new Old(attribution());
-    if (mine == old_) {
-      mine->at = attribution();
-    } else {
-      drop();
-      old_ = mine;
-    }
-    late_ = {};
-    mine->at[reason] += fs;
-  }
+  /// Not inline: charges are everywhere, and few come here.
+  void charge_old(std::size_t reason, std::int64_t fs);
 
   Old* old_ = nullptr;  ///< none: zeros
   std::array<std::uint32_t, kLate> late_{};
