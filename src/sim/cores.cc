@@ -161,7 +161,7 @@ void Cores::handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::i
       }
       return;
     case kWaves:
-      for (std::int32_t wave = a; wave < a + b; ++wave) run_wave(wave, now);
+      run_waves(a, b, now);
       return;
     case kDispatch:
       dispatch(a, now);

@@ -3,6 +3,7 @@
 // is an engine's own: see reference.h and line.h.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -25,8 +26,8 @@
 #include "sim/spent.h"
 #include "sim/tags.h"
 #include "sim/waiting.h"
-#include "sim/window.h"
 #include "sim/worker.h"
+#include "sim/workgroup.h"
 
 namespace hemiola::sim {
 
@@ -96,6 +97,7 @@ class Cores {
   std::int32_t keep(const Spent& spent);  ///< for an event; take() gives it back
   Spent take(std::int32_t kept);
   void release(std::int32_t id);
+  void give_back(std::int32_t id, Request& request);
   [[noreturn]] void report_deadlock();
   void check_progress();
   /// To be asked after some `events`: throws when only polls have been under way for long, and
@@ -212,86 +214,22 @@ class Cores {
   }
 
   // --- cores_waves.cc: workgroups and wavefronts
-  enum class Waiting : std::uint8_t {
-    running,
-    loads,
-    stores,
-    sync,
-    poll,
-    drain,
-    flush,
-    compute,
-    stage,  ///< for a place for operands
-    finished
-  };
-  struct Wave {
-    Spent spent{};
-    std::int32_t workgroup = 0;
-    std::int32_t index = 0;     ///< in the workgroup
-    std::uint32_t tag = 0;      ///< on its CU
-    std::int64_t position = 0;  ///< primitive of the workgroup
-    std::int32_t last_op = -1;
-    bool fetching = false;          ///< waits for the code of last_op
-    std::int32_t epoch = 0;         ///< syncs passed
-    std::int32_t in_flight = 0;     ///< loads, or polls
-    std::int32_t own_stores = 0;    ///< posted in the present epoch, not acknowledged
-    std::int64_t next = 0;          ///< move: first byte of the next iteration of this wavefront
-    std::int32_t step = 0;          ///< progress inside a primitive
-    std::int32_t product_step = 0;  ///< posted computes passed
-    Waiting waiting = Waiting::running;
-    std::int32_t wait = 0;   ///< the how-manieth
-    std::int32_t alone = 0;  ///< the wait in which it was seen that its CU does nothing else
-    std::int64_t sleep = 0;  ///< fs: the next one of a back-off
-    std::vector<Watched> watched;
-  };
-  struct Granularity {  ///< data bytes per iteration
-    std::int64_t wave = 0;
-    std::int64_t group = 0;
-  };
-  struct Step {  ///< a primitive that some wavefront has not passed yet
-    program::Primitive primitive;
-    std::int32_t first_wave = 0, waves = 0;  ///< that take part
-    std::int32_t left = 0;                   ///< of them, that have not passed it
-    std::int32_t arrived = 0;                ///< sync
-    Granularity grain;                       ///< move
-    std::int64_t begin = -1;
-    bool has(std::int32_t wave) const { return wave >= first_wave && wave < first_wave + waves; }
-  };
-  struct ProductStep {        ///< operands under way, then a compute; cores_compute.cc
-    Time time{};              ///< of the compute
-    Time sustained{};         ///< of all compute units together, under the power limit
-    std::int32_t posted = 0;  ///< wavefronts whose loads are posted
-    std::int64_t loads = 0;   ///< that have not returned
-    bool started = false;
-    Spent spent{};  ///< of what came last, then until the end
-  };
-  struct Workgroup {
-    std::unique_ptr<program::Cursor> cursor;
-    Window<Step> window;
-    std::int64_t first = 0;                                  ///< position of window.front()
-    bool ended = false;                                      ///< the cursor is exhausted
-    std::int32_t rank = 0, kernel = 0, index = 0, body = 0;  ///< kernel: run index
-    std::int32_t cu = -1;
-    std::int32_t first_wave = 0, waves = 0, finished = 0, threads = 0;
-    bool fetched = false;         ///< its code was asked for
-    std::int64_t code_ready = 0;  ///< when the last piece that was fetched is there
-    int code_pieces = 0;          ///< still to be fetched
-    std::int32_t movers = 0;      ///< wavefronts that move; the one behind them, if any, signals
-    std::vector<std::int32_t> stores;  ///< not acknowledged, by epoch from first_epoch
-    std::int32_t first_epoch = 0;
-    std::int64_t posted = 0, posted_done = 0;
-    std::vector<std::int64_t> barrier_rounds;  ///< by barrier id
-    std::int32_t draining = -1;                ///< wavefront that waits for stores
-    std::int32_t flushing = -1;
-    std::deque<ProductStep> steps;  ///< not ended, from number first_step
-    std::int32_t first_step = 0;
-    std::int32_t joining = -1;  ///< the last wavefront at a sync that waits for their end
-    Place place = Place::resident;
-    bool wanted = false;            ///< woken since it began to leave
-    std::int32_t state_moving = 0;  ///< requests for its state that are under way
-  };
   void run_wave(std::int32_t wave, std::int64_t now);
-  Step* step_of(Wave& wave);
+  void run_waves(std::int32_t first, std::int32_t count, std::int64_t now);
+  std::int32_t pass_idle(std::int32_t wave, std::int32_t end, std::int64_t now);
+  Step* step_at(Workgroup& group, std::int64_t position) {
+    const std::int64_t at = position - group.first;
+    return at < static_cast<std::int64_t>(group.window.size())
+               ? &group.window[static_cast<std::size_t>(at)]
+               : next_step(group, position);
+  }
+  Step* next_step(Workgroup& group, std::int64_t position);
+  Step* step_of(Wave& wave) {
+    Workgroup& group = groups_[static_cast<std::size_t>(wave.workgroup)];
+    wave.position = std::max(wave.position, group.first);  // it took no part in what is gone
+    return step_at(group, wave.position);
+  }
+  void drop_passed(Workgroup& group, std::int64_t now);
   void pass(Workgroup& group, Wave& wave, Step& step, std::int64_t now);
   void want_code(Workgroup& group, const program::Primitive& primitive);
   void fetch_code(Workgroup& group, std::int64_t now);
@@ -331,7 +269,7 @@ class Cores {
   void state_moved(std::int32_t group, const Spent& spent, std::int64_t now);
   void want(std::int32_t group, std::int64_t now);
   bool switch_in(std::int32_t group, std::int64_t now);
-  bool arrive(std::int32_t wave, Step& step, std::int64_t now);
+  void arrive(std::int32_t wave, Step& step, std::int32_t count, std::int64_t now);
   void release_sync(std::int32_t wave, const Step& step, std::int64_t now);
   bool drained(const Wave& wave) const;
   void request_memory(std::int32_t wave, const program::Span& span, std::int64_t begin,
@@ -361,6 +299,7 @@ class Cores {
              std::int32_t again);
   void issue_lines(Queued& instruction, Cu& cu, const Spent& spent, std::int64_t most,
                    std::int64_t now);
+  void issue_queued(Cu& cu, const Spent& cause, std::int64_t now);
   void free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now);
   void complete(std::int32_t id, std::int64_t now);
   void start_polling(std::int32_t id, std::int64_t now);

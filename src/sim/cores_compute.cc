@@ -46,7 +46,7 @@ bool Cores::compute(std::int32_t id, const Primitive& primitive, std::int64_t no
 
 // --- Steps: operands are posted, then the compute that starts when the last of them is there.
 
-Cores::ProductStep& Cores::product_step(Workgroup& group, std::int32_t number) {
+ProductStep& Cores::product_step(Workgroup& group, std::int32_t number) {
   const std::size_t at = index(number - group.first_step);
   if (at >= group.steps.size()) group.steps.resize(at + 1);
   return group.steps[at];

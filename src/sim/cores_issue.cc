@@ -50,12 +50,15 @@ std::int32_t Cores::allocate(bool polling) {
   return id;
 }
 
-void Cores::release(std::int32_t id) {
-  Request& request = requests_[index(id)];
+[[gnu::always_inline]] inline void Cores::give_back(std::int32_t id, Request& request) {
   if (!request.polling) --tally().active;
   if (request.detail >= 0) details_.give_back(request.detail);
   request.spent.clear();  // others may share what it holds
   requests_.give_back(id);
+}
+
+void Cores::release(std::int32_t id) {
+  give_back(id, requests_[index(id)]);
 }
 
 [[gnu::always_inline]] inline std::int32_t Cores::make_request(const Queued& wanted, const Cu& cu,
@@ -312,8 +315,13 @@ void Cores::issue(std::int32_t id, std::int64_t now) {
         cu, now, 0);
 }
 
-void Cores::free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now) {
+[[gnu::always_inline]] inline void Cores::free_slot(Cu& cu, bool load, const Spent& cause,
+                                                    std::int64_t now) {
   ++(load ? cu.load_room : cu.store_room);
+  if (!cu.queue.empty()) issue_queued(cu, cause, now);
+}
+
+void Cores::issue_queued(Cu& cu, const Spent& cause, std::int64_t now) {
   while (!cu.queue.empty()) {
     Queued& front = cu.queue.front();
     if (!has_room(cu, front.intent)) return;
@@ -342,12 +350,17 @@ void Cores::complete(std::int32_t id, std::int64_t now) {
     release(id);
     return;
   }
-  Wave& wave = waves_[index(request.wave)];
-  Cu& cu = ranks_[index(request.source)].cus[index(request.cu)];
+  if (request.intent == Intent::wake) {
+    woken(id, now);
+    return;
+  }
+  free_slot(ranks_[index(request.source)].cus[index(request.cu)], is_load(request.intent),
+            request.spent, now);
+  const std::int32_t wave_id = request.wave;
+  Wave& wave = waves_[index(wave_id)];
   switch (request.intent) {
     case Intent::load:
     case Intent::multicast_load: {
-      free_slot(cu, true, request.spent, now);
       if (!request.ready) {
         start_polling(id, now);
         return;
@@ -358,40 +371,27 @@ void Cores::complete(std::int32_t id, std::int64_t now) {
         request.spent.charge(Reason::poll, packet.accepted_at - packet.cause.time);
         charge_return(request.spent, request.source, now - packet.accepted_at);
       }
-      if (--wave.in_flight == 0) {
-        wave.spent = request.spent;
-        const std::int32_t wave_id = request.wave;
-        release(id);
-        after_loads(wave_id, now);
-        return;
-      }
-      release(id);
+      const bool last = --wave.in_flight == 0;
+      if (last) wave.spent = request.spent;
+      give_back(id, request);
+      if (last) after_loads(wave_id, now);
       return;
     }
-    case Intent::posted_load:
-      free_slot(cu, true, request.spent, now);
-      operand_loaded(wave.workgroup, request, now);
-      release(id);
-      return;
     case Intent::poll:
-      free_slot(cu, true, request.spent, now);
       poll_returned(id, now);
       return;
-    case Intent::wake:
-      woken(id, now);
-      return;
+    case Intent::posted_load:
+      operand_loaded(wave.workgroup, request, now);
+      break;
     case Intent::state_load:
     case Intent::state_store:
-      free_slot(cu, is_load(request.intent), request.spent, now);
       state_moved(wave.workgroup, request.spent, now);
-      release(id);
-      return;
+      break;
     default:
-      free_slot(cu, false, request.spent, now);
       acknowledged(request, now);
-      release(id);
-      return;
+      break;
   }
+  give_back(id, request);
 }
 
 // From a slice's acceptance of a poll to its return: the look-up, the rest is the way back.
@@ -420,7 +420,7 @@ void Cores::start_polling(std::int32_t id, std::int64_t now) {
 void Cores::acknowledged(Request& request, std::int64_t now) {
   Wave& wave = waves_[index(request.wave)];
   Workgroup& group = groups_[index(wave.workgroup)];
-  --unacknowledged(group, request.epoch);
+  --group.stores[index(request.epoch - group.first_epoch)];
   if (request.epoch == wave.epoch) --wave.own_stores;
   const std::int64_t left = --kernels_[index(group.kernel)].stores;
   if (group.draining >= 0 && drained(waves_[index(group.draining)])) {

@@ -18,10 +18,9 @@ using program::Span;
 
 // --- The window of primitives that a workgroup's wavefronts are at.
 
-Cores::Step* Cores::step_of(Wave& wave) {
-  Workgroup& group = groups_[index(wave.workgroup)];
-  wave.position = std::max(wave.position, group.first);  // it took no part in what is gone
-  while (wave.position - group.first >= static_cast<std::int64_t>(group.window.size())) {
+// The step at a position behind those in the window; nullptr: the primitives end before it.
+Step* Cores::next_step(Workgroup& group, std::int64_t position) {
+  while (position - group.first >= static_cast<std::int64_t>(group.window.size())) {
     if (group.ended) return nullptr;
     Step& step = group.window.add();
     if (!group.cursor->next(step.primitive)) {
@@ -36,7 +35,7 @@ Cores::Step* Cores::step_of(Wave& wave) {
     begin(group, step);
     if (step.primitive.kind == PrimitiveKind::move) step.grain = granularity(group, step.primitive);
   }
-  return &group.window[index(wave.position - group.first)];
+  return &group.window[index(position - group.first)];
 }
 
 // Moves, posted computes and syncs are of all; the rest is done by the first wavefront, signals by
@@ -96,10 +95,14 @@ void Cores::expand_barrier(Workgroup& group, Step& step) {
 }
 
 void Cores::pass(Workgroup& group, Wave& wave, Step& step, std::int64_t now) {
-  --step.left;
   ++wave.position;
   wave.step = 0;
   wave.waiting = Waiting::running;
+  if (--step.left == 0) drop_passed(group, now);
+}
+
+// What all have passed leaves the window.
+void Cores::drop_passed(Workgroup& group, std::int64_t now) {
   while (!group.window.empty() && group.window.front().left == 0) {
     const Step& front = group.window.front();
     if (options_.trace != nullptr && front.begin >= 0 && now > front.begin) {
@@ -155,7 +158,11 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
         waits = move(id, *step, now);
         break;
       case PrimitiveKind::sync:
-        waits = arrive(id, *step, now);
+        waits = wave.step == 0;
+        if (!waits) break;
+        wave.step = 1;
+        wave.waiting = Waiting::sync;
+        arrive(id, *step, 1, now);
         break;
       case PrimitiveKind::signal:
         waits = start_signal(id, *step, now);
@@ -195,20 +202,76 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
   }
 }
 
-// The last wavefront to arrive releases all, once the computes that they posted have ended.
-bool Cores::arrive(std::int32_t id, Step& step, std::int64_t now) {
-  Wave& wave = waves_[index(id)];
-  if (wave.step == 1) return false;
-  wave.step = 1;
+// Those of a workgroup that go on at the same time, one after the other.
+void Cores::run_waves(std::int32_t first, std::int32_t count, std::int64_t now) {
+  const std::int32_t end = first + count;
+  while (first < end) {
+    const std::int32_t idle = pass_idle(first, end, now);
+    if (idle == 0) run_wave(first, now);
+    first += std::max(idle, 1);
+  }
+}
+
+// Wavefronts behind the first one for which there is nothing to move do the same, and that at once:
+// they go on to the next sync. How many do, from `id` on; 0: it has something else to do. Most
+// wavefronts of a call of few bytes are such.
+std::int32_t Cores::pass_idle(std::int32_t id, std::int32_t end, std::int64_t now) {
+  const Wave& wave = waves_[index(id)];
   Workgroup& group = groups_[index(wave.workgroup)];
-  wave.waiting = Waiting::sync;
-  if (++step.arrived < step.waves) return true;
+  const std::int32_t count = std::min(end, group.first_wave + group.movers) - id;
+  if (wave.index == 0 || count < 2 || wave.fetching || now < group.code_ready ||
+      group.code_pieces > 0)
+    return 0;
+  const program::Kernel& kernel = program_.kernels[index(kernels_[index(group.kernel)].kernel)];
+  const bool bare = kernel.bare || machine_.model(group.rank).sync_op_overhead.fs <= 1;
+  const std::int64_t from = std::max(wave.position, group.first);
+  std::int32_t op = wave.last_op;
+  std::int64_t position = from;
+  bool passes = wave.step == 1;  // the sync at which they were
+  Step* step = nullptr;
+  for (;; ++position, passes = false) {
+    step = step_at(group, position);
+    if (step == nullptr) return 0;
+    if (!step->has(wave.index) || passes) continue;
+    const Primitive& primitive = step->primitive;
+    if (primitive.kind == PrimitiveKind::sync) break;
+    if (primitive.kind != PrimitiveKind::move || primitive.posted ||
+        wave.index * step->grain.wave < primitive.bytes)
+      return 0;
+    if (op == primitive.op) continue;
+    op = primitive.op;
+    if (!bare || (!group.fetched && kernel.large_code > 0)) return 0;
+  }
+  for (std::int32_t w = id; w < id + count; ++w) {
+    Wave& other = waves_[index(w)];
+    other.position = position;
+    other.last_op = op;
+    other.step = 1;
+    other.waiting = Waiting::sync;
+  }
+  for (std::int64_t p = from; p < position; ++p) {
+    Step& passed = *step_at(group, p);
+    if (!passed.has(wave.index)) continue;
+    if (passed.begin < 0) passed.begin = now;
+    passed.left -= count;
+  }
+  drop_passed(group, now);
+  if (step->begin < 0) step->begin = now;
+  arrive(id + count - 1, *step, count, now);
+  return count;
+}
+
+// `count` wavefronts are at a sync, `id` came last. The last one to arrive releases all, once the
+// computes that they posted have ended.
+void Cores::arrive(std::int32_t id, Step& step, std::int32_t count, std::int64_t now) {
+  step.arrived += count;
+  if (step.arrived < step.waves) return;
+  Workgroup& group = groups_[index(waves_[index(id)].workgroup)];
   if (group.steps.empty()) {
     release_sync(id, step, now);
   } else {
     group.joining = id;
   }
-  return true;
 }
 
 // Stores after a sync of movers only are not those that a signal is still waiting for, nor need it
@@ -238,7 +301,7 @@ void Cores::release_sync(std::int32_t id, const Step& step, std::int64_t now) {
 
 // --- Moves: thread t owns the bytes g (t + k T); g is 16 B, less where packets carry flags.
 
-Cores::Granularity Cores::granularity(const Workgroup& group, const Primitive& primitive) const {
+Granularity Cores::granularity(const Workgroup& group, const Primitive& primitive) const {
   const std::int64_t grain = program_.kernels[index(kernels_[index(group.kernel)].kernel)].grain;
   std::int64_t per_thread = grain;
   for (const std::vector<Span>* spans : {&primitive.src, &primitive.dst}) {

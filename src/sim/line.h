@@ -246,7 +246,9 @@ class Line : public Cores {
                  std::int64_t arrival, std::int64_t departure) const;
 
   // --- line_stages.cc
-  void prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const;
+  void prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const {
+    if (i < arrivals.size()) __builtin_prefetch(&requests_[index(arrivals[i].id)], 1);
+  }
   void prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) const;
   void prefetch_first(const std::vector<Arrival>& arrivals) const;
   void sort_with_answers(std::vector<Arrival>& arrivals, std::int64_t begin, std::uint32_t first,

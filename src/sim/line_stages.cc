@@ -7,10 +7,6 @@
 #include "sim/line_arrivals.h"
 
 namespace hemiola::sim {
-void Line::prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const {
-  if (i < arrivals.size()) __builtin_prefetch(&requests_[index(arrivals[i].id)], 1);
-}
-
 void Line::prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) const {
   prefetch(arrivals, i);
   if (i < arrivals.size()) __builtin_prefetch(&requests_[index(arrivals[i].id)].hops, 1);

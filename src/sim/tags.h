@@ -33,12 +33,11 @@ class Tags {
   Outcome access(std::int32_t line, bool write) {
     Outcome outcome;
     if (!exists()) return outcome;
-    if (held_.empty()) held_.resize(sets_ * ways_, kEmpty);
+    if (held_.empty()) [[unlikely]]
+      held_.resize(sets_ * ways_, kEmpty);
     const auto wanted = static_cast<std::uint32_t>(line) << 1;
-    const std::size_t set = set_of(line);
-    std::uint32_t* const first = &held_[set];
+    std::uint32_t* const first = first_of(set_of(line));
     const std::uint32_t* const last = first + (ways_ - 1) * sets_;
-    if (*first == kEmpty && used_.size() <= kFew) used_.push_back(static_cast<std::uint32_t>(set));
     // What is more recent than the line moves one place on, into the line's or out of the cache.
     // Places that hold nothing come behind those that hold something.
     std::uint32_t* way = first;
@@ -62,8 +61,8 @@ class Tags {
   void forget(std::int32_t line) {
     if (held_.empty()) return;
     const auto wanted = static_cast<std::uint32_t>(line) << 1;
-    std::uint32_t* const end = &held_[set_of(line)] + ways_ * sets_;
-    std::uint32_t* way = &held_[set_of(line)];
+    std::uint32_t* way = first_of(set_of(line));
+    const std::uint32_t* const end = way + ways_ * sets_;
     while (way != end && (*way & ~1U) != wanted) way += sets_;
     if (way == end || *way == kEmpty) return;
     for (; way + sets_ != end; way += sets_) *way = way[sets_];
@@ -74,22 +73,25 @@ class Tags {
     if (!held_.empty() && line >= 0) __builtin_prefetch(&held_[set_of(line)], 1);
   }
 
-  /// Forgets everything (an acquire invalidates an L1). Cheap when little was kept.
+  /// Forgets everything (an acquire invalidates an L1): every set when it is used next.
   void clear() {
-    if (used_.size() > kFew) {
-      std::fill(held_.begin(), held_.end(), kEmpty);
-    } else {
-      for (const std::uint32_t set : used_)
-        for (std::size_t at = set; at < held_.size() && held_[at] != kEmpty; at += sets_)
-          held_[at] = kEmpty;
-    }
-    used_.clear();
+    if (held_.empty()) return;
+    cleared_.resize(sets_);
+    ++clears_;
   }
 
  private:
   static constexpr std::uint32_t kEmpty = ~0U;
-  static constexpr std::size_t kFew = 64;
 
+  std::uint32_t* first_of(std::size_t set) {
+    std::uint32_t* const first = &held_[set];
+    if (!cleared_.empty() && cleared_[set] != clears_) {
+      cleared_[set] = clears_;
+      for (std::size_t way = 0; way < ways_ && first[way * sets_] != kEmpty; ++way)
+        first[way * sets_] = kEmpty;
+    }
+    return first;
+  }
   std::size_t set_of(std::int32_t line) const {
     const auto x = static_cast<std::uint32_t>(line);
     return set_of_(x ^ (x >> 13) ^ (x >> 27));
@@ -101,7 +103,8 @@ class Tags {
   /// The most recently used lines of all sets, then the second ones, ...: line << 1 | dirty. Lines
   /// that follow each other are used together: so they are together in the host's caches, too.
   std::vector<std::uint32_t> held_;
-  std::vector<std::uint32_t> used_;  ///< sets that are not empty, as long as they are few
+  std::uint32_t clears_ = 0;
+  std::vector<std::uint32_t> cleared_;  ///< by set: how many clears it knows of; none: no clears
 };
 
 }  // namespace hemiola::sim

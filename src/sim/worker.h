@@ -12,11 +12,18 @@
 
 namespace hemiola::sim {
 
+// Found without a call in the Python module, too.
+#ifdef __GNUC__
+#define HEMIOLA_NEAR [[gnu::tls_model("initial-exec")]]
+#else
+#define HEMIOLA_NEAR
+#endif
+
 /// Number of the worker whose part of an engine is being run here, from 0. Engines that do not
 /// divide their work know only 0.
-inline constinit thread_local int this_worker = 0;
+HEMIOLA_NEAR inline constinit thread_local int this_worker = 0;
 /// Whether other threads may touch what this one touches.
-inline constinit thread_local bool several_workers = false;
+HEMIOLA_NEAR inline constinit thread_local bool several_workers = false;
 
 /// Of one worker; what they say together is the sum.
 struct alignas(128) Tally {
