@@ -393,6 +393,7 @@ class Cores {
   void flag_of_copy(const Descriptor& descriptor, const Spent& spent, program::SemaphoreId id,
                     std::int64_t now);
   std::int32_t engine_for(const Descriptor& descriptor) const;
+  void find_before(const Descriptor& descriptor);
   void make_queue(int rank, std::int32_t stream, std::int32_t body);
   void start_queue(std::int32_t queue, std::int64_t now, const Spent& spent);
   void next_of_queue(std::int32_t queue, std::int64_t now);

@@ -98,12 +98,25 @@ void Cores::at_proxy(std::int32_t id, std::int64_t now) {
   if (options_.trace != nullptr)
     options_.trace->engine(rank, "proxy", "request", {start}, {proxy.free});
   const std::int32_t engine = engine_for(descriptor);
+  if (tallies_.size() > 1) find_before(descriptor);
   std::int64_t time = proxy.free;
   if (engines_[index(engine)].pipelined) {  // the NIC fetches work requests while it sends others
     time += engines_[index(engine)].start_latency;
     descriptor.spent.charge(Reason::nic, engines_[index(engine)].start_latency);
   }
   push(time, kEngine, engine, id, static_cast<std::uint32_t>(rank & 0xffff));
+}
+
+// Paths of a rank are found by the worker that has the rank, so before a NIC needs them. What else
+// would need others: engines that read at a peer, messages whose flags are not where their data
+// are.
+void Cores::find_before(const Descriptor& descriptor) {
+  const int rank = descriptor.rank;
+  bool alone = descriptor.bytes > 0 && descriptor.src.rank != rank;
+  for (const program::SemaphoreId semaphore : descriptor.semaphores)
+    alone = alone || (descriptor.remote && semaphore.rank != descriptor.target);
+  if (alone) throw NeedsOneWorker{};
+  if (descriptor.target != rank) fabric_.paths(rank, descriptor.target);
 }
 
 // One engine per destination, so that a signal stays behind the data it announces.

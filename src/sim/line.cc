@@ -368,11 +368,14 @@ void Line::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t 
   if (kind == kEngine || kind == kEngineDone) {
     if (kind == kEngine && b >= 0 && options_.record != nullptr)
       note_engine(a, descriptors_[index(b)].rank);
-    push_engine(a, {time, next_sequence_++, tag, kind, a, b});
+    push_engine(engine_stage_of(a), {time, 0, tag, kind, a, b});
+    return;
+  }
+  if (kind == kPosted) {
+    mine().posted.push_back({mine().engine_at, time, a, b});
     return;
   }
   Gpu& gpu = stage(rank_of(kind, a));
-  if (kind == kPosted && gpu.done.is_over(time)) Calendar::late();
   std::vector<CoreEvent>& events = gpu.events;
   events.push_back({time, gpu.next_sequence++, tag, kind, a, b});
   std::push_heap(events.begin(), events.end(), Later{});

@@ -71,6 +71,24 @@ class Line : public Cores {
     std::int32_t merge = -1;  ///< its number, where it is that of a link
     Arrival arrival;
   };
+  /// A rank's copy engines, or a NIC.
+  struct EngineStage {
+    std::vector<CoreEvent> events;  ///< heap
+    std::uint64_t next_sequence = 0;
+    int worker = 0;
+    bool busy = false;  ///< in Worker::engines
+  };
+  /// An event for an engine stage of another worker.
+  struct EngineParcel {
+    std::int32_t stage = 0;
+    CoreEvent event;
+  };
+  /// An engine has done what a workgroup has posted.
+  struct Posted {
+    std::int32_t stage = 0;
+    std::int64_t time = 0;
+    std::int32_t group = 0, kept = 0;
+  };
   /// Who does the stages of some ranks, and links at which streams meet. Nothing of one worker is
   /// touched by another in a phase of a round: what goes there waits in `out` for the next phase.
   struct alignas(128) Worker {
@@ -79,6 +97,10 @@ class Line : public Cores {
     std::vector<std::pair<std::size_t, std::size_t>> words;
     /// By phase (the present one and the one before take turns), then by worker that gets them.
     std::array<std::vector<std::vector<Parcel>>, 2> out;
+    std::array<std::vector<std::vector<EngineParcel>>, 2> to_engines;
+    std::vector<std::int32_t> engines;          ///< its engine stages that have events
+    std::int32_t engine_at = -1;                ///< the one at work
+    std::vector<Posted> posted;                 ///< by the round's engines, for any rank
     std::vector<Arrival> done, taken, scratch;  ///< of the stage at hand: memory that is kept
     SpareRounds spare;                          ///< of its stages
     std::int64_t next = 0;                      ///< its next round
@@ -127,6 +149,7 @@ class Line : public Cores {
     }
     std::vector<CoreEvent> events;  ///< heap
     std::uint64_t next_sequence = 0;
+    std::uint64_t bursts_home = 0;  ///< that have come back to its ports
     int worker = 0;
     std::vector<Own> own;         ///< heap, of its slices
     std::uint32_t own_flags = 0;  ///< that have been there
@@ -198,8 +221,9 @@ class Line : public Cores {
   static bool crosses_network(const machine::Machine& machine, const program::Program& program);
   void make_engine_stages();
   EngineLatencies engine_latencies() const;
-  void push_engine(std::int32_t engine, const CoreEvent& event);
-  void run_engines(std::vector<CoreEvent>& events, std::int64_t end);
+  void push_engine(std::int32_t stage, const CoreEvent& event);
+  void run_engines(Worker& worker, std::int64_t end);
+  void take_posted(const Worker& worker);
   void to_slices(std::int32_t id, std::int64_t time, std::uint32_t tag);
   Arrival next_at_slices(Gpu& gpu, const std::vector<Arrival>& taken, std::size_t& next);
   void set_size(Request& request) const;
@@ -207,6 +231,9 @@ class Line : public Cores {
   void answer_engine(int rank, std::int32_t id, std::int64_t now);
   void burst_comes_home(std::int32_t id, std::int64_t time, std::uint32_t tag,
                         std::uint64_t sequence);
+  std::int32_t engine_stage_of(std::int32_t engine) const {
+    return stage_of_engine_[index(engine)];
+  }
   std::int64_t large_io_time(int rank, const Request& request) const;
   std::int64_t large_link_time(std::int32_t link, const Request& request);
   std::int64_t packet_of(const Request& request) const;
@@ -225,6 +252,7 @@ class Line : public Cores {
   struct Switch {
     Calendar answers;  ///< of members
     machine::NodeId node = 0;
+    int worker = 0;
   };
   /// WayLeg::to of a leg that ends at a switch, and the number of its stage.
   static std::int32_t at_switch_of(std::int32_t stage) { return -1 - stage; }
@@ -367,10 +395,10 @@ class Line : public Cores {
     merges_[index(merge)].push(arrival);
     busy_merges_[index(merge >> 6)] |= std::uint64_t{1} << (merge & 63);
   }
-  /// To a stage of a GPU that may be another worker's.
-  void push_far(const Gpu& gpu, Calendar& calendar, Arrival arrival) {
-    if (gpu.worker != this_worker) {
-      mine().out[phase_ % 2][index(gpu.worker)].push_back({&calendar, -1, arrival});
+  /// To a stage that may be another worker's.
+  void push_far(int worker, Calendar& calendar, Arrival arrival) {
+    if (worker != this_worker) {
+      mine().out[phase_ % 2][index(worker)].push_back({&calendar, -1, arrival});
     } else {
       calendar.push(arrival);
     }
@@ -381,10 +409,10 @@ class Line : public Cores {
   std::vector<std::int32_t> stage_of_;  ///< by rank
   // Of programs that use copy engines or NICs.
   bool copies_ = false, nics_ = false;
-  std::vector<std::vector<CoreEvent>> engine_stages_;  ///< heaps: of each rank's, of each NIC
-  std::vector<std::int32_t> stage_of_engine_;          ///< by engine
-  std::int64_t engine_offset_ = 0;                     ///< fs, of these stages
-  std::int64_t engines_from_ = INT64_MIN;              ///< fs: end of their last round
+  std::vector<EngineStage> engine_stages_;     ///< of each rank's, of each NIC
+  std::vector<std::int32_t> stage_of_engine_;  ///< by engine
+  std::int64_t engine_offset_ = 0;             ///< fs, of these stages
+  std::int64_t engines_from_ = INT64_MIN;      ///< fs: end of their last round
   // Of programs with multicast groups.
   std::vector<Replication> replications_;
   std::unordered_map<std::uint64_t, std::int32_t> first_replication_;  ///< by group and rank
@@ -397,9 +425,8 @@ class Line : public Cores {
   std::vector<Worker> workers_;
   std::unique_ptr<Crew> crew_;  ///< of one worker: none
   std::uint64_t phase_ = 1;
-  std::int64_t hops_before_ = 0;     ///< when the last round began
-  bool few_ = true;                  ///< it visited few servers
-  std::uint64_t next_sequence_ = 0;  ///< of engines' events: one worker has all
+  std::int64_t hops_before_ = 0;  ///< when the last round began
+  bool few_ = true;               ///< it visited few servers
   std::vector<LinkState> links_;
   std::vector<Costs> link_costs_;  ///< by link class
   Growing<Way> ways_;              ///< by Request::route

@@ -2,6 +2,7 @@
 // they send are bursts, which take the way of all requests but have sizes of their own.
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/line.h"
 
@@ -64,24 +65,61 @@ Line::EngineLatencies Line::engine_latencies() const {
   return least;
 }
 
-void Line::push_engine(std::int32_t engine, const CoreEvent& event) {
-  std::vector<CoreEvent>& events = engine_stages_[index(stage_of_engine_[index(engine)])];
+// Its sequence among events of one time and tag is that of coming, if it has none.
+void Line::push_engine(std::int32_t stage, const CoreEvent& event) {
+  EngineStage& at = engine_stages_[index(stage)];
+  if (at.worker != this_worker) {
+    mine().to_engines[phase_ % 2][index(at.worker)].push_back({stage, event});
+    return;
+  }
   if (event.time < engines_from_) Calendar::late();
-  events.push_back(event);
-  std::push_heap(events.begin(), events.end(), Later{});
+  at.events.push_back(event);
+  if (event.sequence == 0) at.events.back().sequence = ++at.next_sequence;
+  std::push_heap(at.events.begin(), at.events.end(), Later{});
+  if (!std::exchange(at.busy, true)) mine().engines.push_back(stage);
 }
 
-void Line::run_engines(std::vector<CoreEvent>& events, std::int64_t end) {
-  while (!events.empty() && events.front().time < end) {
-    std::pop_heap(events.begin(), events.end(), Later{});
-    const CoreEvent now = events.back();
-    events.pop_back();
-    if (is_progress(now.kind, now.b)) --tally().active;
-    if (now.kind == kComplete) {
-      complete(now.a, now.time);
-    } else {
-      handle_core(now.kind, now.time, now.a, now.b, now.tag);
+// Stages do not meet each other: it does not matter which comes first.
+void Line::run_engines(Worker& worker, std::int64_t end) {
+  worker.posted.clear();
+  for (std::size_t i = 0; i < worker.engines.size(); ++i) {
+    worker.engine_at = worker.engines[i];
+    std::vector<CoreEvent>& events = engine_stages_[index(worker.engine_at)].events;
+    while (!events.empty() && events.front().time < end) {
+      std::pop_heap(events.begin(), events.end(), Later{});
+      const CoreEvent now = events.back();
+      events.pop_back();
+      if (is_progress(now.kind, now.b)) --tally().active;
+      if (now.kind == kComplete) {
+        complete(now.a, now.time);
+      } else {
+        handle_core(now.kind, now.time, now.a, now.b, now.tag);
+      }
     }
+  }
+  std::erase_if(worker.engines, [this](std::int32_t stage) {
+    EngineStage& at = engine_stages_[index(stage)];
+    return at.events.empty() && std::exchange(at.busy, false);
+  });
+}
+
+// What engines of all workers have told workgroups of this one in the phase before, in the order of
+// engines.
+void Line::take_posted(const Worker& worker) {
+  std::vector<Posted> all;
+  for (const Worker& from : workers_) {
+    for (const Posted& posted : from.posted) {
+      const int rank = groups_[index(posted.group)].rank;
+      if (&workers_[index(stage(rank).worker)] == &worker) all.push_back(posted);
+    }
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Posted& a, const Posted& b) { return a.stage < b.stage; });
+  for (const Posted& posted : all) {
+    Gpu& gpu = stage(groups_[index(posted.group)].rank);
+    if (gpu.done.is_over(posted.time)) Calendar::late();
+    gpu.events.push_back({posted.time, gpu.next_sequence++, 0, kPosted, posted.group, posted.kept});
+    std::push_heap(gpu.events.begin(), gpu.events.end(), Later{});
   }
 }
 
@@ -91,7 +129,7 @@ void Line::to_slices(std::int32_t id, std::int64_t time, std::uint32_t tag) {
   set_size(request);
   Gpu& gpu = stage(home(request.place()));
   if (!gpu.slices.is_over(time)) {
-    gpu.slices.push({time, tag, id});
+    push_far(gpu.worker, gpu.slices, {time, tag, id});
     return;
   }
   if (!gpu.slices_run) Calendar::late();
@@ -182,7 +220,7 @@ void Line::answer_engine(int rank, std::int32_t id, std::int64_t now) {
 
 void Line::burst_comes_home(std::int32_t id, std::int64_t time, std::uint32_t tag,
                             std::uint64_t sequence) {
-  push_engine(detail(requests_[index(id)]).engine,
+  push_engine(engine_stage_of(detail(requests_[index(id)]).engine),
               {.time = time, .sequence = sequence, .tag = tag, .kind = kComplete, .a = id});
 }
 

@@ -82,12 +82,13 @@ template <bool kWatched>
       next = &gpu.done;
       tag = gpu.home_port + port;
       if (request.takes && request.intent == Intent::burst) {
-        burst_comes_home(id, time, tag, next_sequence_++);
+        burst_comes_home(id, time, tag,
+                         (std::uint64_t{1} + index(leg.to)) << 40 | gpu.bursts_home++);
         return;
       }
     }
   }
-  push_far(gpu, *next, {time, tag, id});
+  push_far(gpu.worker, *next, {time, tag, id});
 }
 
 void Line::walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now) {

@@ -73,7 +73,7 @@ void Line::place_switches() {
       offset = std::max(offset, merges_[index(merge)].begin_of(0));
     }
     at.answers.set(shift_, offset);
-    at.answers.use(mine().spare);
+    at.answers.use(workers_[index(at.worker)].spare);
   }
 }
 
@@ -94,7 +94,8 @@ const Line::WayLeg& Line::leg_of_group(const Request& request) const {
 void Line::at_switch(std::int32_t id, const WayLeg& leg, std::int64_t now) {
   const Request& request = requests_[index(id)];
   if (request.is_member()) {
-    switches_[index(switch_of(leg.to))].answers.push({now, tag_of_answer(request), id});
+    Switch& at = switches_[index(switch_of(leg.to))];
+    push_far(at.worker, at.answers, {now, tag_of_answer(request), id});
     return;
   }
   count_multicast(id);

@@ -16,17 +16,26 @@ constexpr std::int64_t kFewHops = 2000;
 
 // A worker has ranks that follow each other, and the links into them; all others are dealt out.
 void Line::divide(const std::vector<std::vector<std::int32_t>>& levels) {
-  const bool alone = options_.record != nullptr || options_.replay != nullptr ||
-                     options_.trace != nullptr || has_engines() || !switches_.empty();
   const std::size_t count =
-      alone ? 1 : std::clamp<std::size_t>(index(options_.threads), 1, simulated_.size());
+      is_watching() ? 1 : std::clamp<std::size_t>(index(options_.threads), 1, simulated_.size());
   workers_.resize(count);
   tallies_.resize(count);
   requests_.share(static_cast<int>(count));
   details_.share(static_cast<int>(count));
   kept_.share(static_cast<int>(count));
-  for (Worker& worker : workers_)
+  descriptors_.share(static_cast<int>(count));
+  for (Worker& worker : workers_) {
     for (auto& out : worker.out) out.resize(count);
+    for (auto& out : worker.to_engines) out.resize(count);
+  }
+  // Engines of a GPU go with it: they come first.
+  const std::size_t nics = engine_stages_.size() - std::min(engine_stages_.size(), stages_.size());
+  for (std::size_t e = 0; e < engine_stages_.size(); ++e)
+    engine_stages_[e].worker = e < stages_.size()
+                                   ? stages_[e].worker
+                                   : static_cast<int>((e - stages_.size()) * count / nics);
+  for (std::size_t s = 0; s < switches_.size(); ++s)
+    switches_[s].worker = static_cast<int>(s * count / switches_.size());
   for (std::size_t r = 0; r < simulated_.size(); ++r) {
     const std::size_t worker = r * count / simulated_.size();
     workers_[worker].ranks.push_back(simulated_[r]);
@@ -94,6 +103,9 @@ void Line::collect() {
       }
     }
     parcels.clear();
+    std::vector<EngineParcel>& events = from.to_engines[(phase_ - 1) % 2][index(this_worker)];
+    for (const EngineParcel& parcel : events) push_engine(parcel.stage, parcel.event);
+    events.clear();
   }
 }
 
@@ -110,15 +122,17 @@ void Line::note_next(Worker& worker) {
         next = std::min(next, merges_[word * 64 + index(std::countr_zero(bits))].next());
     }
   }
+  for (const std::int32_t stage : worker.engines)
+    next = std::min(next,
+                    (engine_stages_[index(stage)].events.front().time - engine_offset_) >> shift_);
+  for (const Switch& at : switches_)
+    if (at.worker == this_worker) next = std::min(next, at.answers.next());
   worker.next = next;
 }
 
 std::int64_t Line::next_round() {
   by_all([this](Worker& worker) { note_next(worker); });
   std::int64_t next = round_of_rows();
-  for (const Switch& at : switches_) next = std::min(next, at.answers.next());
-  for (const std::vector<CoreEvent>& events : engine_stages_)
-    if (!events.empty()) next = std::min(next, (events.front().time - engine_offset_) >> shift_);
   for (const Worker& worker : workers_) next = std::min(next, worker.next);
   return next;
 }
@@ -126,12 +140,15 @@ std::int64_t Line::next_round() {
 void Line::do_round(std::int64_t round) {
   last_round_ = round;
   if (has_engines()) {  // which send to slices of any rank
-    for (const int rank : simulated_) run_cores(rank, round);
+    by_all([this, round](Worker& worker) {
+      for (const int rank : worker.ranks) run_cores(rank, round);
+    });
     const std::int64_t end = ((round + 1) << shift_) + engine_offset_;
-    for (std::vector<CoreEvent>& events : engine_stages_) run_engines(events, end);
+    by_all([this, end](Worker& worker) { run_engines(worker, end); });
     engines_from_ = end;
   }
   by_all([this, round](Worker& worker) {
+    if (has_engines()) take_posted(worker);
     for (const int rank : worker.ranks) {
       if (!has_engines()) run_cores(rank, round);
       run_slices(rank, round);
@@ -140,7 +157,12 @@ void Line::do_round(std::int64_t round) {
       run_io_out(rank, round);
     }
   });
-  for (Switch& at : switches_) run_switch(at, round);
+  if (!switches_.empty()) {
+    by_all([this, round](Worker&) {
+      for (Switch& at : switches_)
+        if (at.worker == this_worker) run_switch(at, round);
+    });
+  }
   if (options_.replay != nullptr) put_in(round);
   for (std::size_t level = 0; level < workers_.front().words.size(); ++level) {
     by_all([this, level, round](Worker& worker) { run_links(worker, level, round); });

@@ -45,16 +45,21 @@ TEST_P(Threads, give_the_same_result) {
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, Threads,
-    ::testing::Values(Divided{"all-reduce/ring", "dgx-h100", {}, KiB(512)},
-                      Divided{"all-reduce/nccl", "dgx-a100", {}, KiB(128)},
-                      Divided{"all-reduce/two-shot", "mi300x-8", {}, KiB(256)},
-                      Divided{"all-to-all/direct", "switch:12", {}, KiB(384)},
-                      Divided{"all-gather/direct", "dgx1-v100", {{"transfer", "pull"}}, KiB(256)},
-                      Divided{"reduce-scatter/direct", "torus:4x4", {}, KiB(256)},
-                      Divided{
-                          "gemm-a2a/fused", "dgx-h100", {{"m", "1024"}, {"n", "256"}}, KiB(512)},
-                      // Waits for what is in memory of others.
-                      Divided{"micro/ping-pong", "dgx-h100", {{"memory", "peer"}}, KiB(1)}));
+    ::testing::Values(
+        Divided{"all-reduce/ring", "dgx-h100", {}, KiB(512)},
+        Divided{"all-reduce/nccl", "dgx-a100", {}, KiB(128)},
+        Divided{"all-reduce/two-shot", "mi300x-8", {}, KiB(256)},
+        Divided{"all-to-all/direct", "switch:12", {}, KiB(384)},
+        Divided{"all-gather/direct", "dgx1-v100", {{"transfer", "pull"}}, KiB(256)},
+        Divided{"reduce-scatter/direct", "torus:4x4", {}, KiB(256)},
+        Divided{"gemm-a2a/fused", "dgx-h100", {{"m", "1024"}, {"n", "256"}}, KiB(512)},
+        // NICs, copy engines, switches that multicast.
+        Divided{"all-reduce/ring", "dgx-h100:2", {}, KiB(256)},
+        Divided{"all-to-all/direct", "dgx-h100:2", {}, MiB(2)},
+        Divided{"micro/copy", "dgx-h100", {{"engine", "proxy"}, {"ways", "all"}}, MiB(8)},
+        Divided{"all-reduce/nvls", "dgx-h100", {{"realization", "multicast"}}, KiB(512)},
+        // Waits for what is in memory of others.
+        Divided{"micro/ping-pong", "dgx-h100", {{"memory", "peer"}}, KiB(1)}));
 
 TEST(ThreadsOf, a_run_that_fails_are_ended) {
   const machine::Machine machine = ideal("switch:4");
