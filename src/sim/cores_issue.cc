@@ -196,10 +196,8 @@ void Cores::add_detail_of(const Queued& instruction, Request& request, std::int6
     request.volatile_ = true;
     request.packet = true;
     detail.packet_flag = instruction.packet_flag;
-    for (std::int64_t granule = low % line_size_ / 8; granule <= (high - 1) % line_size_ / 8;
-         ++granule) {
-      detail.packet_mask |= std::uint64_t{1} << granule;
-    }
+    const std::int64_t first = low % line_size_ / 8, last = (high - 1) % line_size_ / 8;
+    detail.packet_mask = ~std::uint64_t{0} << first & ~std::uint64_t{0} >> (63 - last);
   }
   if (instruction.group >= 0) {
     detail.group = instruction.group;

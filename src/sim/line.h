@@ -278,7 +278,9 @@ class Line : public Cores {
     if (i < arrivals.size()) __builtin_prefetch(&requests_[index(arrivals[i].id)], 1);
   }
   void prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) const;
+  void prefetch_detail(const std::vector<Arrival>& arrivals, std::size_t i) const;
   void prefetch_first(const std::vector<Arrival>& arrivals) const;
+  void prefetch_first_whole(const std::vector<Arrival>& arrivals) const;
   void sort_with_answers(std::vector<Arrival>& arrivals, std::int64_t begin, std::uint32_t first,
                          std::uint32_t last);
   void run_cores(int rank, std::int64_t round);

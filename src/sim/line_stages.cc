@@ -12,8 +12,18 @@ void Line::prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) c
   if (i < arrivals.size()) __builtin_prefetch(&requests_[index(arrivals[i].id)].hops, 1);
 }
 
+void Line::prefetch_detail(const std::vector<Arrival>& arrivals, std::size_t i) const {
+  if (i >= arrivals.size()) return;
+  const Request& request = requests_[index(arrivals[i].id)];
+  if (request.takes && request.detail >= 0) __builtin_prefetch(&details_[index(request.detail)], 1);
+}
+
 void Line::prefetch_first(const std::vector<Arrival>& arrivals) const {
   for (std::size_t i = 0; i < std::min(kAhead, arrivals.size()); ++i) prefetch(arrivals, i);
+}
+
+void Line::prefetch_first_whole(const std::vector<Arrival>& arrivals) const {
+  for (std::size_t i = 0; i < std::min(kAhead, arrivals.size()); ++i) prefetch_whole(arrivals, i);
 }
 
 // --- The CUs and the host of a rank: completions and events, in the order of time.
@@ -25,7 +35,7 @@ void Line::run_cores(int rank, std::int64_t round) {
   if (gpu.done.take(round, done))
     sort_with_answers(done, gpu.done.begin_of(round), gpu.home_slices, gpu.home_port);
   const std::int64_t end = gpu.done.begin_of(round + 1);
-  prefetch_first(done);
+  prefetch_first_whole(done);
   std::size_t next = 0;
   for (;;) {
     const bool completes = next < done.size();
@@ -45,6 +55,7 @@ void Line::run_cores(int rank, std::int64_t round) {
       }
     } else {
       prefetch_whole(done, next + kAhead);
+      prefetch_detail(done, next + kAhead / 2);
       const Arrival arrival = done[next++];
       complete(arrival.id, arrival.time);
     }
@@ -166,6 +177,8 @@ void Line::run_slices(int rank, std::int64_t round) {
       const Request& next = requests_[index(taken[i + kAhead / 2].id)];
       state.l2.prefetch(next.line, next.near ? next.cu : next.slice);
       gpu.fills.prefetch(next.line);
+      if (next.packet) state.packets.prefetch(next.line);
+      prefetch_detail(taken, i + kAhead / 2);
     }
     const auto [now, tag, id] = gpu.own.empty() ? taken[i++] : next_at_slices(gpu, taken, i);
     Request& request = requests_[index(id)];
@@ -218,7 +231,7 @@ void Line::run_memory(int rank, std::int64_t round) {
   std::vector<Arrival>& taken = mine().taken;
   if (!gpu.memory.take(round, taken)) return;
   sort_arrivals(taken, mine().scratch, gpu.memory.begin_of(round), shift_, kByTag);
-  prefetch_first(taken);
+  prefetch_first_whole(taken);
   const bool cached = gpus_[index(rank)].l2.exists();
   for (std::size_t i = 0; i < taken.size(); ++i) {
     prefetch_whole(taken, i + kAhead);

@@ -55,8 +55,8 @@ INSTANTIATE_TEST_SUITE_P(
         Divided{"gemm-a2a/fused", "dgx-h100", {{"m", "1024"}, {"n", "256"}}, KiB(512)},
         // NICs, copy engines, switches that multicast.
         Divided{"all-reduce/ring", "dgx-h100:2", {}, KiB(256)},
-        Divided{"all-to-all/direct", "dgx-h100:2", {}, MiB(2)},
-        Divided{"micro/copy", "dgx-h100", {{"engine", "proxy"}, {"ways", "all"}}, MiB(8)},
+        Divided{"all-to-all/direct", "dgx-h100:2", {}, KiB(512)},
+        Divided{"micro/copy", "dgx-h100", {{"engine", "proxy"}, {"ways", "all"}}, MiB(2)},
         Divided{"all-reduce/nvls", "dgx-h100", {{"realization", "multicast"}}, KiB(512)},
         // Waits for what is in memory of others.
         Divided{"micro/ping-pong", "dgx-h100", {{"memory", "peer"}}, KiB(1)}));
