@@ -93,7 +93,12 @@ class Cores {
   void handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::int32_t b,
                    std::uint32_t tag);
   static bool is_progress(EventKind kind, std::int32_t b);
-  std::int32_t allocate(bool polling);
+  std::int32_t allocate(bool polling) {
+    const std::int32_t id = requests_.take();
+    requests_[static_cast<std::size_t>(id)].polling = polling;
+    if (!polling) ++tally().active;
+    return id;
+  }
   std::int32_t keep(const Spent& spent);  ///< for an event; take() gives it back
   Spent take(std::int32_t kept);
   void release(std::int32_t id);
@@ -299,6 +304,7 @@ class Cores {
              std::int32_t again);
   void issue_lines(Queued& instruction, Cu& cu, const Spent& spent, std::int64_t most,
                    std::int64_t now);
+  void issue_made(std::int32_t id, Cu& cu, std::int64_t now);
   void issue_queued(Cu& cu, const Spent& cause, std::int64_t now);
   void free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now);
   void complete(std::int32_t id, std::int64_t now);
@@ -406,6 +412,10 @@ class Cores {
 
   std::int32_t line_of(std::int64_t address) const {
     return static_cast<std::int32_t>(address >> line_shift_);
+  }
+  /// What addresses [from, to) take, in whole sectors: bytes.
+  std::int64_t in_sectors(std::int64_t from, std::int64_t to) const {
+    return (((to + sector_ - 1) >> sector_shift_) - (from >> sector_shift_)) << sector_shift_;
   }
   std::int32_t flag_line(std::int32_t semaphore) const {
     return line_of(addresses_.end() + flag_spacing_ * static_cast<std::int64_t>(semaphore));

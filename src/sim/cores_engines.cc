@@ -107,16 +107,17 @@ void Cores::at_proxy(std::int32_t id, std::int64_t now) {
   push(time, kEngine, engine, id, static_cast<std::uint32_t>(rank & 0xffff));
 }
 
-// Paths of a rank are found by the worker that has the rank, so before a NIC needs them. What else
-// would need others: engines that read at a peer, messages whose flags are not where their data
-// are.
+// Paths of a rank are found by the worker that has the rank, so before an engine needs them. What
+// else would need others: engines that read at a peer, messages whose flags are not where their
+// data are.
 void Cores::find_before(const Descriptor& descriptor) {
   const int rank = descriptor.rank;
-  bool alone = descriptor.bytes > 0 && descriptor.src.rank != rank;
-  for (const program::SemaphoreId semaphore : descriptor.semaphores)
-    alone = alone || (descriptor.remote && semaphore.rank != descriptor.target);
-  if (alone) throw NeedsOneWorker{};
+  if (descriptor.bytes > 0 && descriptor.src.rank != rank) throw NeedsOneWorker{};
   if (descriptor.target != rank) fabric_.paths(rank, descriptor.target);
+  for (const program::SemaphoreId semaphore : descriptor.semaphores) {
+    if (descriptor.remote && semaphore.rank != descriptor.target) throw NeedsOneWorker{};
+    if (semaphore.rank != rank) fabric_.paths(rank, semaphore.rank);
+  }
 }
 
 // One engine per destination, so that a signal stays behind the data it announces.

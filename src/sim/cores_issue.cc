@@ -43,13 +43,6 @@ void Cores::fetch_code(Workgroup& group, std::int64_t now) {
 
 // --- Requests come into being when the CU has a slot for them.
 
-std::int32_t Cores::allocate(bool polling) {
-  const std::int32_t id = requests_.take();
-  requests_[index(id)].polling = polling;
-  if (!polling) ++tally().active;
-  return id;
-}
-
 [[gnu::always_inline]] inline void Cores::give_back(std::int32_t id, Request& request) {
   if (!request.polling) --tally().active;
   if (request.detail >= 0) details_.give_back(request.detail);
@@ -65,10 +58,8 @@ void Cores::release(std::int32_t id) {
                                                                std::int32_t line,
                                                                std::int64_t bytes,
                                                                const Spent& spent) {
-  const std::int32_t id = requests_.take();
+  const std::int32_t id = allocate(wanted.intent == Intent::poll);
   Request& request = requests_[index(id)];
-  request.polling = wanted.intent == Intent::poll;
-  if (!request.polling) ++tally().active;
   request.spent = spent;
   request.intent = wanted.intent;
   request.wave = wanted.wave;
@@ -135,8 +126,7 @@ void Cores::request_bytes(std::int32_t id, const Span& span, std::int64_t from, 
   } else if (intent == Intent::posted_load) {
     product_step(group, wave.product_step).loads += lines;
   }
-  const std::int64_t sectors = ((to + sector_ - 1) >> sector_shift_) - (from >> sector_shift_);
-  account(id, intent, remote, lines, sectors << sector_shift_);
+  account(id, intent, remote, lines, in_sectors(from, to));
   Cu& cu = ranks_[index(group.rank)].cus[index(group.cu)];
   if (cu.queue.empty()) issue_lines(instruction, cu, wave.spent, INT64_MAX, now);
   if (instruction.from < instruction.to) cu.queue.push_back(instruction);
@@ -212,8 +202,7 @@ void Cores::add_detail_of(const Queued& instruction, Request& request, std::int6
   const std::int64_t low = instruction.from;
   const std::int32_t line = line_of(low);
   const std::int64_t high = std::min(instruction.to, (line + std::int64_t{1}) << line_shift_);
-  const std::int64_t sectors = ((high + sector_ - 1) >> sector_shift_) - (low >> sector_shift_);
-  const std::int32_t id = make_request(instruction, cu, line, sectors << sector_shift_, spent);
+  const std::int32_t id = make_request(instruction, cu, line, in_sectors(low, high), spent);
   Request& request = requests_[index(id)];
   request.last_store = instruction.last && high == instruction.to;
   request.volatile_ = instruction.bypass_l1;
@@ -309,6 +298,11 @@ void Cores::issue(std::int32_t id, std::int64_t now) {
     cu.queue.push_back(queued);
     return;
   }
+  issue_made(id, cu, now);
+}
+
+void Cores::issue_made(std::int32_t id, Cu& cu, std::int64_t now) {
+  Request& request = requests_[index(id)];
   grant(issuing(request.intent, request.target, request.volatile_, request.packet, cu), id, request,
         cu, now, 0);
 }
@@ -327,10 +321,8 @@ void Cores::issue_queued(Cu& cu, const Spent& cause, std::int64_t now) {
     if (front.request < 0) {
       issue_lines(front, cu, cause, 1, now);
     } else {
-      Request& request = requests_[index(front.request)];
-      request.spent = cause;
-      grant(issuing(request.intent, request.target, request.volatile_, request.packet, cu),
-            front.request, request, cu, now, 0);
+      requests_[index(front.request)].spent = cause;
+      issue_made(front.request, cu, now);
     }
     if (front.from >= front.to) cu.queue.pop_front();
   }

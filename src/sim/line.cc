@@ -375,10 +375,26 @@ void Line::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t 
     mine().posted.push_back({mine().engine_at, time, a, b});
     return;
   }
-  Gpu& gpu = stage(rank_of(kind, a));
-  std::vector<CoreEvent>& events = gpu.events;
-  events.push_back({time, gpu.next_sequence++, tag, kind, a, b});
-  std::push_heap(events.begin(), events.end(), Later{});
+  push_event(stage(rank_of(kind, a)), time, kind, a, b, tag);
+}
+
+void Line::push_event(Gpu& gpu, std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b,
+                      std::uint32_t tag) {
+  gpu.events.push_back({time, gpu.next_sequence++, tag, kind, a, b});
+  std::push_heap(gpu.events.begin(), gpu.events.end(), Later{});
+}
+
+// The first of a heap.
+void Line::happen(std::vector<CoreEvent>& events) {
+  std::pop_heap(events.begin(), events.end(), Later{});
+  const CoreEvent now = events.back();
+  events.pop_back();
+  if (is_progress(now.kind, now.b)) --tally().active;
+  if (now.kind == kComplete) {
+    complete(now.a, now.time);
+  } else {
+    handle_core(now.kind, now.time, now.a, now.b, now.tag);
+  }
 }
 
 }  // namespace hemiola::sim

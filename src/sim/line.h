@@ -212,6 +212,9 @@ class Line : public Cores {
   void look_behind_round(std::int64_t round);
   Worker& mine() { return workers_[index(this_worker)]; }
   int rank_of(EventKind kind, std::int32_t a) const;
+  static void push_event(Gpu& gpu, std::int64_t time, EventKind kind, std::int32_t a,
+                         std::int32_t b, std::uint32_t tag);
+  void happen(std::vector<CoreEvent>& events);
 
   // --- line_engines.cc: copy engines and NICs
   struct EngineLatencies {
@@ -223,7 +226,7 @@ class Line : public Cores {
   EngineLatencies engine_latencies() const;
   void push_engine(std::int32_t stage, const CoreEvent& event);
   void run_engines(Worker& worker, std::int64_t end);
-  void take_posted(const Worker& worker);
+  void take_posted();
   void to_slices(std::int32_t id, std::int64_t time, std::uint32_t tag);
   Arrival next_at_slices(Gpu& gpu, const std::vector<Arrival>& taken, std::size_t& next);
   void set_size(Request& request) const;
@@ -279,10 +282,10 @@ class Line : public Cores {
   }
   void prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) const;
   void prefetch_detail(const std::vector<Arrival>& arrivals, std::size_t i) const;
-  void prefetch_first(const std::vector<Arrival>& arrivals) const;
-  void prefetch_first_whole(const std::vector<Arrival>& arrivals) const;
-  void sort_with_answers(std::vector<Arrival>& arrivals, std::int64_t begin, std::uint32_t first,
-                         std::uint32_t last);
+  void prefetch_first(const std::vector<Arrival>& arrivals, bool whole = false) const;
+  bool take_by_tag(Calendar& calendar, std::int64_t round, std::vector<Arrival>& taken);
+  bool take_with_answers(Calendar& calendar, std::int64_t round, std::uint32_t first,
+                         std::uint32_t last, std::vector<Arrival>& taken);
   void run_cores(int rank, std::int64_t round);
   void run_slices(int rank, std::int64_t round);
   void run_memory(int rank, std::int64_t round);

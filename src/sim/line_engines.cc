@@ -85,17 +85,7 @@ void Line::run_engines(Worker& worker, std::int64_t end) {
   for (std::size_t i = 0; i < worker.engines.size(); ++i) {
     worker.engine_at = worker.engines[i];
     std::vector<CoreEvent>& events = engine_stages_[index(worker.engine_at)].events;
-    while (!events.empty() && events.front().time < end) {
-      std::pop_heap(events.begin(), events.end(), Later{});
-      const CoreEvent now = events.back();
-      events.pop_back();
-      if (is_progress(now.kind, now.b)) --tally().active;
-      if (now.kind == kComplete) {
-        complete(now.a, now.time);
-      } else {
-        handle_core(now.kind, now.time, now.a, now.b, now.tag);
-      }
-    }
+    while (!events.empty() && events.front().time < end) happen(events);
   }
   std::erase_if(worker.engines, [this](std::int32_t stage) {
     EngineStage& at = engine_stages_[index(stage)];
@@ -105,21 +95,18 @@ void Line::run_engines(Worker& worker, std::int64_t end) {
 
 // What engines of all workers have told workgroups of this one in the phase before, in the order of
 // engines.
-void Line::take_posted(const Worker& worker) {
+void Line::take_posted() {
   std::vector<Posted> all;
   for (const Worker& from : workers_) {
-    for (const Posted& posted : from.posted) {
-      const int rank = groups_[index(posted.group)].rank;
-      if (&workers_[index(stage(rank).worker)] == &worker) all.push_back(posted);
-    }
+    for (const Posted& posted : from.posted)
+      if (stage(rank_of(kPosted, posted.group)).worker == this_worker) all.push_back(posted);
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const Posted& a, const Posted& b) { return a.stage < b.stage; });
   for (const Posted& posted : all) {
-    Gpu& gpu = stage(groups_[index(posted.group)].rank);
+    Gpu& gpu = stage(rank_of(kPosted, posted.group));
     if (gpu.done.is_over(posted.time)) Calendar::late();
-    gpu.events.push_back({posted.time, gpu.next_sequence++, 0, kPosted, posted.group, posted.kept});
-    std::push_heap(gpu.events.begin(), gpu.events.end(), Later{});
+    push_event(gpu, posted.time, kPosted, posted.group, posted.kept, 0);
   }
 }
 

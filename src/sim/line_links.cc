@@ -103,8 +103,7 @@ void Line::walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64
 void Line::run_io_out(int rank, std::int64_t round) {
   Gpu& gpu = stage(rank);
   std::vector<Arrival>& taken = mine().taken;
-  if (!gpu.io_out.take(round, taken)) return;
-  sort_with_answers(taken, gpu.io_out.begin_of(round), kFromSlices, kFromSlices + 1);
+  if (!take_with_answers(gpu.io_out, round, kFromSlices, kFromSlices + 1, taken)) return;
   prefetch_first(taken);
   is_watching() ? leave_by_ports<true>(rank, gpu, taken) : leave_by_ports<false>(rank, gpu, taken);
 }
@@ -134,8 +133,7 @@ void Line::leave_by_ports(int rank, Gpu& gpu, const std::vector<Arrival>& taken)
 
 void Line::run_merge(Calendar& calendar, std::int64_t round) {
   std::vector<Arrival>& taken = mine().taken;
-  if (!calendar.take(round, taken)) return;
-  sort_arrivals(taken, mine().scratch, calendar.begin_of(round), shift_, kByTag);
+  if (!take_by_tag(calendar, round, taken)) return;
   prefetch_first(taken);
   is_watching() ? pass_merge<true>(taken) : pass_merge<false>(taken);
 }
@@ -155,8 +153,7 @@ void Line::pass_merge(const std::vector<Arrival>& taken) {
 void Line::run_ingress(int rank, std::int64_t round) {
   Gpu& gpu = stage(rank);
   std::vector<Arrival>& taken = mine().taken;
-  if (!gpu.ingress.take(round, taken)) return;
-  sort_arrivals(taken, mine().scratch, gpu.ingress.begin_of(round), shift_, kByTag);
+  if (!take_by_tag(gpu.ingress, round, taken)) return;
   for (const Arrival& arrival : taken) {
     Request& request = requests_[index(arrival.id)];
     arrive(arrival.id, request, leg_of(request), arrival.time, tally().counters);

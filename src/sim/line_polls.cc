@@ -33,8 +33,7 @@ bool Line::is_alone(Wave& wave, std::int32_t first) const {
 // What it finds is known at `now`, behind the slice or the memory: if too little, it comes back to
 // its CU, the wavefront polls again, and the same request is at the slice once more.
 bool Line::poll_again(int rank, std::int32_t id, std::int64_t now) {
-  if (monitors_ || uncached_ || options_.trace != nullptr || options_.record != nullptr ||
-      options_.replay != nullptr || policy(rank) != machine::WaitPolicy::spin)
+  if (monitors_ || uncached_ || is_watching() || policy(rank) != machine::WaitPolicy::spin)
     return false;
   Request& request = requests_[index(id)];
   Wave& wave = waves_[index(request.wave)];

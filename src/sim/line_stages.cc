@@ -7,6 +7,28 @@
 #include "sim/line_arrivals.h"
 
 namespace hemiola::sim {
+namespace {
+
+constexpr auto kByTag = [](const Arrival& a, const Arrival& b) {
+  return a.time != b.time ? a.time < b.time : a.tag < b.tag;
+};
+
+/// Whether a number that counts up and wraps round comes first.
+bool earlier(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int32_t>(a - b) < 0;
+}
+
+bool is_of_engine(const Request& request) {
+  return request.intent == Intent::burst || (request.intent == Intent::flag && request.wave < 0);
+}
+
+/// A flag that a copy engine sends to another rank: it is at the ports before answers are.
+bool sent_by_copy(const Request& request) {
+  return request.stage == Stage::out && request.intent == Intent::flag;
+}
+
+}  // namespace
+
 void Line::prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) const {
   prefetch(arrivals, i);
   if (i < arrivals.size()) __builtin_prefetch(&requests_[index(arrivals[i].id)].hops, 1);
@@ -18,12 +40,33 @@ void Line::prefetch_detail(const std::vector<Arrival>& arrivals, std::size_t i) 
   if (request.takes && request.detail >= 0) __builtin_prefetch(&details_[index(request.detail)], 1);
 }
 
-void Line::prefetch_first(const std::vector<Arrival>& arrivals) const {
-  for (std::size_t i = 0; i < std::min(kAhead, arrivals.size()); ++i) prefetch(arrivals, i);
+void Line::prefetch_first(const std::vector<Arrival>& arrivals, bool whole) const {
+  for (std::size_t i = 0; i < std::min(kAhead, arrivals.size()); ++i)
+    whole ? prefetch_whole(arrivals, i) : prefetch(arrivals, i);
 }
 
-void Line::prefetch_first_whole(const std::vector<Arrival>& arrivals) const {
-  for (std::size_t i = 0; i < std::min(kAhead, arrivals.size()); ++i) prefetch_whole(arrivals, i);
+// --- What comes to a stage in a round, in the order in which it accepts. False: nothing.
+
+bool Line::take_by_tag(Calendar& calendar, std::int64_t round, std::vector<Arrival>& taken) {
+  if (!calendar.take(round, taken)) return false;
+  sort_arrivals(taken, mine().scratch, calendar.begin_of(round), shift_, kByTag);
+  return true;
+}
+
+// What the slices answer has the tags [first, last) and is in the order of their acceptance.
+bool Line::take_with_answers(Calendar& calendar, std::int64_t round, std::uint32_t first,
+                             std::uint32_t last, std::vector<Arrival>& taken) {
+  if (!calendar.take(round, taken)) return false;
+  const auto before = [&](const Arrival& a, const Arrival& b) {
+    if (a.time != b.time) return a.time < b.time;
+    if (a.tag != b.tag || a.tag < first || a.tag >= last) return a.tag < b.tag;
+    const Request& x = requests_[index(a.id)];
+    const Request& y = requests_[index(b.id)];
+    if (sent_by_copy(x) || sent_by_copy(y)) return sent_by_copy(x) && !sent_by_copy(y);
+    return earlier(x.accepted, y.accepted);
+  };
+  sort_arrivals(taken, mine().scratch, calendar.begin_of(round), shift_, before);
+  return true;
 }
 
 // --- The CUs and the host of a rank: completions and events, in the order of time.
@@ -32,10 +75,9 @@ void Line::run_cores(int rank, std::int64_t round) {
   Gpu& gpu = stage(rank);
   std::vector<Arrival>& done = mine().done;
   done.clear();
-  if (gpu.done.take(round, done))
-    sort_with_answers(done, gpu.done.begin_of(round), gpu.home_slices, gpu.home_port);
+  take_with_answers(gpu.done, round, gpu.home_slices, gpu.home_port, done);
   const std::int64_t end = gpu.done.begin_of(round + 1);
-  prefetch_first_whole(done);
+  prefetch_first(done, true);
   std::size_t next = 0;
   for (;;) {
     const bool completes = next < done.size();
@@ -44,15 +86,7 @@ void Line::run_cores(int rank, std::int64_t round) {
     if (event == nullptr && !completes) return;
     if (event != nullptr && (!completes || event->time < done[next].time ||
                              (event->time == done[next].time && event->tag <= done[next].tag))) {
-      std::pop_heap(gpu.events.begin(), gpu.events.end(), Later{});
-      const CoreEvent now = gpu.events.back();
-      gpu.events.pop_back();
-      if (is_progress(now.kind, now.b)) --tally().active;
-      if (now.kind == kComplete) {
-        complete(now.a, now.time);
-      } else {
-        handle_core(now.kind, now.time, now.a, now.b, now.tag);
-      }
+      happen(gpu.events);
     } else {
       prefetch_whole(done, next + kAhead);
       prefetch_detail(done, next + kAhead / 2);
@@ -163,11 +197,9 @@ void Line::depart(std::int32_t id, std::int64_t departure) {
 void Line::run_slices(int rank, std::int64_t round) {
   Gpu& gpu = stage(rank);
   std::vector<Arrival>& taken = mine().taken;
-  if (!gpu.slices.take(round, taken)) return;
-  const std::int64_t begin = gpu.slices.begin_of(round);
-  sort_with_answers(taken, begin, kLocalBursts, kLocalBursts + 1);
+  if (!take_with_answers(gpu.slices, round, kLocalBursts, kLocalBursts + 1, taken)) return;
   prefetch_first(taken);
-  forget_fills(gpu, begin);
+  forget_fills(gpu, gpu.slices.begin_of(round));
   GpuState& state = gpus_[index(rank)];
   Counters& counters = tally().counters;
   gpu.slices_run = true;
@@ -229,9 +261,8 @@ void Line::forget_fills(Gpu& gpu, std::int64_t before) {
 void Line::run_memory(int rank, std::int64_t round) {
   Gpu& gpu = stage(rank);
   std::vector<Arrival>& taken = mine().taken;
-  if (!gpu.memory.take(round, taken)) return;
-  sort_arrivals(taken, mine().scratch, gpu.memory.begin_of(round), shift_, kByTag);
-  prefetch_first_whole(taken);
+  if (!take_by_tag(gpu.memory, round, taken)) return;
+  prefetch_first(taken, true);
   const bool cached = gpus_[index(rank)].l2.exists();
   for (std::size_t i = 0; i < taken.size(); ++i) {
     prefetch_whole(taken, i + kAhead);
@@ -277,8 +308,7 @@ void Line::to_memory(std::int32_t id, std::int64_t time) {
 void Line::run_cu_in(int rank, std::int64_t round) {
   Gpu& gpu = stage(rank);
   std::vector<Arrival>& taken = mine().taken;
-  if (!gpu.cu_in.take(round, taken)) return;
-  sort_with_answers(taken, gpu.cu_in.begin_of(round), kFromSlices, kFromSlices + 1);
+  if (!take_with_answers(gpu.cu_in, round, kFromSlices, kFromSlices + 1, taken)) return;
   prefetch_first(taken);
   for (std::size_t i = 0; i < taken.size(); ++i) {
     prefetch(taken, i + kAhead);
@@ -292,19 +322,6 @@ void Line::run_cu_in(int rank, std::int64_t round) {
     gpu.done.push({time, gpu.home_cu_in + static_cast<std::uint32_t>(request.cu), id});
   }
   tally().counters.hops += std::ssize(taken);
-}
-
-// What the slices answer has the tags [first, last) and is in the order of their acceptance.
-void Line::sort_with_answers(std::vector<Arrival>& arrivals, std::int64_t begin,
-                             std::uint32_t first, std::uint32_t last) {
-  sort_arrivals(arrivals, mine().scratch, begin, shift_, [&](const Arrival& a, const Arrival& b) {
-    if (a.time != b.time) return a.time < b.time;
-    if (a.tag != b.tag || a.tag < first || a.tag >= last) return a.tag < b.tag;
-    const Request& x = requests_[index(a.id)];
-    const Request& y = requests_[index(b.id)];
-    if (sent_by_copy(x) || sent_by_copy(y)) return sent_by_copy(x) && !sent_by_copy(y);
-    return earlier(x.accepted, y.accepted);
-  });
 }
 
 }  // namespace hemiola::sim

@@ -28,12 +28,6 @@ void Line::divide(const std::vector<std::vector<std::int32_t>>& levels) {
     for (auto& out : worker.out) out.resize(count);
     for (auto& out : worker.to_engines) out.resize(count);
   }
-  // Engines of a GPU go with it: they come first.
-  const std::size_t nics = engine_stages_.size() - std::min(engine_stages_.size(), stages_.size());
-  for (std::size_t e = 0; e < engine_stages_.size(); ++e)
-    engine_stages_[e].worker = e < stages_.size()
-                                   ? stages_[e].worker
-                                   : static_cast<int>((e - stages_.size()) * count / nics);
   for (std::size_t s = 0; s < switches_.size(); ++s)
     switches_[s].worker = static_cast<int>(s * count / switches_.size());
   for (std::size_t r = 0; r < simulated_.size(); ++r) {
@@ -41,6 +35,12 @@ void Line::divide(const std::vector<std::vector<std::int32_t>>& levels) {
     workers_[worker].ranks.push_back(simulated_[r]);
     stages_[r].worker = static_cast<int>(worker);
   }
+  // Engines of a GPU go with it: they come first.
+  const std::size_t nics = engine_stages_.size() - std::min(engine_stages_.size(), stages_.size());
+  for (std::size_t e = 0; e < engine_stages_.size(); ++e)
+    engine_stages_[e].worker = e < stages_.size()
+                                   ? stages_[e].worker
+                                   : static_cast<int>((e - stages_.size()) * count / nics);
   std::size_t dealt = 0;
   const auto worker_of = [&](std::int32_t l) {
     const int rank = fabric_.rank_of(machine_.links[index(l)].to);
@@ -148,7 +148,7 @@ void Line::do_round(std::int64_t round) {
     engines_from_ = end;
   }
   by_all([this, round](Worker& worker) {
-    if (has_engines()) take_posted(worker);
+    if (has_engines()) take_posted();
     for (const int rank : worker.ranks) {
       if (!has_engines()) run_cores(rank, round);
       run_slices(rank, round);

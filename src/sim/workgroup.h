@@ -14,6 +14,7 @@
 
 namespace hemiola::sim {
 
+/// What a wavefront is waiting for.
 enum class Waiting : std::uint8_t {
   running,
   loads,
@@ -26,6 +27,7 @@ enum class Waiting : std::uint8_t {
   stage,  ///< for a place for operands
   finished
 };
+/// It interprets the primitives of its workgroup, one after the other.
 struct Wave {
   Spent spent{};
   std::int32_t workgroup = 0;
@@ -67,6 +69,7 @@ struct ProductStep {        ///< operands under way, then a compute; cores_compu
   bool started = false;
   Spent spent{};  ///< of what came last, then until the end
 };
+/// Its primitives come from a cursor; those that some wavefront is at stand in a window.
 struct Workgroup {
   std::unique_ptr<program::Cursor> cursor;
   Window<Step> window;
