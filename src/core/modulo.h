@@ -13,6 +13,8 @@ class Modulo {
   constexpr explicit Modulo(std::uint32_t divisor)
       : divisor_(divisor), inverse_(UINT64_MAX / divisor + 1) {}
 
+  constexpr std::uint32_t divisor() const { return divisor_; }
+
   constexpr std::uint32_t operator()(std::uint32_t x) const {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint32_t>(static_cast<Wide>(inverse_ * x) * divisor_ >> 64);

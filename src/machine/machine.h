@@ -108,11 +108,12 @@ struct Routes {
 /// Path index for a line: `line` is the rank-relative address divided by the line size.
 /// x = line xor (line >> 9) xor (line >> 18), modulo the number of paths: consecutive lines go
 /// round all planes, and the folds keep strides of a power of two from meeting on one.
+constexpr std::uint64_t path_number(std::int64_t line) {
+  const auto x = static_cast<std::uint64_t>(line);
+  return x ^ (x >> 9) ^ (x >> 18);
+}
 constexpr std::int64_t select_path(std::int64_t line, std::int64_t count) {
-  return static_cast<std::int64_t>((static_cast<std::uint64_t>(line) ^
-                                    (static_cast<std::uint64_t>(line) >> 9) ^
-                                    (static_cast<std::uint64_t>(line) >> 18)) %
-                                   static_cast<std::uint64_t>(count));
+  return static_cast<std::int64_t>(path_number(line) % static_cast<std::uint64_t>(count));
 }
 
 /// Immutable once built, except through set(). Ranks are the xpu nodes in order of their `rank`

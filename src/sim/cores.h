@@ -73,7 +73,7 @@ class Cores {
   virtual void push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b = 0,
                     std::uint32_t tag = 0) = 0;
   /// A request that its CU has issued goes its way.
-  virtual void depart(std::int32_t id, std::int64_t departure) = 0;
+  virtual void depart(std::int32_t id, Request& request, std::int64_t departure) = 0;
   /// Nobody is left who could answer what the wavefront has asked for.
   virtual bool waits_in_vain(std::int32_t /*wave*/) const { return false; }
   /// What a slice or memory says at `time` goes to the CU that asked.
@@ -102,7 +102,7 @@ class Cores {
   std::int32_t keep(const Spent& spent);  ///< for an event; take() gives it back
   Spent take(std::int32_t kept);
   void release(std::int32_t id);
-  void give_back(std::int32_t id, Request& request);
+  void give_back(std::int32_t id, Request& request, Tally& tally);
   [[noreturn]] void report_deadlock();
   void check_progress();
   /// To be asked after some `events`: throws when only polls have been under way for long, and
@@ -121,6 +121,7 @@ class Cores {
   void add_reads(const Counters& c, Result& result) const;
   Detail& detail(const Request& request) { return details_[index(request.detail)]; }
   Detail& add_detail(Request& request) {
+    request.takes = true;
     request.detail = details_.take();
     return detail(request);
   }
@@ -193,6 +194,11 @@ class Cores {
                         std::int64_t now);
   void store_packet(Request& request, std::int64_t now);
   bool load_packet(std::int32_t id);
+  /// Its remainder spreads consecutive numbers over places and keeps strides of powers of two apart.
+  /// Works on rank-relative addresses, so that all GPUs map alike.
+  static constexpr std::uint64_t mixed(std::uint64_t x) {
+    return x ^ (x >> 7) ^ (x >> 14) ^ (x >> 21);
+  }
   std::int32_t slice_of(int rank, std::int32_t line) const;
   std::int32_t channel_of(int rank, std::int64_t line) const;
   void sample_poll(Request& request, std::int64_t now, std::int64_t done);
@@ -288,25 +294,25 @@ class Cores {
   void account(std::int32_t wave, Intent intent, bool remote, std::int64_t requests,
                std::int64_t bytes);
   std::int32_t instructions_again(Wave& wave, Intent intent);
-  std::int32_t next_request(Queued& instruction, const Cu& cu, const Spent& spent);
   std::int32_t make_request(std::int32_t wave, Intent intent, int target, std::int32_t line,
                             std::int64_t bytes);
-  std::int32_t make_request(const Queued& wanted, const Cu& cu, std::int32_t line,
-                            std::int64_t bytes, const Spent& spent);
+  static RequestData request_like(const Queued& wanted, const Cu& cu);
+  void make_head(const Queued& instruction, Cu& cu);
+  std::int32_t next_request(Queued& instruction, const Issuing& all, const Spent& spent,
+                            Tally& tally);
   void add_detail_of(const Queued& instruction, Request& request, std::int64_t low,
                      std::int64_t high);
   void find_paths(Queued& wanted, int from);
   void send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t value, std::int64_t now);
   void issue(std::int32_t id, std::int64_t now);
-  struct Issuing;
-  Issuing issuing(Intent intent, int target, bool past_l1, bool packet, Cu& cu);
-  void grant(const Issuing& all, std::int32_t id, Request& request, Cu& cu, std::int64_t now,
-             std::int32_t again);
+  Gate gate_of(const RequestData& request, Cu& cu);
+  void grant(const Gate& gate, std::int32_t id, Request& request, Cu& cu, std::int64_t now,
+             std::int32_t again, Tally& tally);
   void issue_lines(Queued& instruction, Cu& cu, const Spent& spent, std::int64_t most,
-                   std::int64_t now);
-  void issue_made(std::int32_t id, Cu& cu, std::int64_t now);
-  void issue_queued(Cu& cu, const Spent& cause, std::int64_t now);
-  void free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now);
+                   std::int64_t now, Tally& tally);
+  void issue_made(std::int32_t id, Cu& cu, std::int64_t now, Tally& tally);
+  void issue_queued(Cu& cu, const Spent& cause, std::int64_t now, Tally& tally);
+  void free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now, Tally& tally);
   void complete(std::int32_t id, std::int64_t now);
   void start_polling(std::int32_t id, std::int64_t now);
   void charge_return(Spent& spent, int rank, std::int64_t fs) const;

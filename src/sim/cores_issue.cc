@@ -43,37 +43,34 @@ void Cores::fetch_code(Workgroup& group, std::int64_t now) {
 
 // --- Requests come into being when the CU has a slot for them.
 
-[[gnu::always_inline]] inline void Cores::give_back(std::int32_t id, Request& request) {
-  if (!request.polling) --tally().active;
+[[gnu::always_inline]] inline void Cores::give_back(std::int32_t id, Request& request,
+                                                    Tally& tally) {
+  if (!request.polling) --tally.active;
   if (request.detail >= 0) details_.give_back(request.detail);
   request.spent.clear();  // others may share what it holds
   requests_.give_back(id);
 }
 
 void Cores::release(std::int32_t id) {
-  give_back(id, requests_[index(id)]);
+  give_back(id, requests_[index(id)], tally());
 }
 
-[[gnu::always_inline]] inline std::int32_t Cores::make_request(const Queued& wanted, const Cu& cu,
-                                                               std::int32_t line,
-                                                               std::int64_t bytes,
-                                                               const Spent& spent) {
-  const std::int32_t id = allocate(wanted.intent == Intent::poll);
-  Request& request = requests_[index(id)];
-  request.spent = spent;
+// All of it but its line, what follows from that, and what it carries along.
+RequestData Cores::request_like(const Queued& wanted, const Cu& cu) {
+  RequestData request;
   request.intent = wanted.intent;
+  request.polling = wanted.intent == Intent::poll;
+  request.takes = request.polling || wanted.intent == Intent::flag;
   request.wave = wanted.wave;
   request.source = cu.rank;
   request.target = static_cast<std::int16_t>(wanted.rank);
+  request.local = request.target == request.source;
   request.cu = cu.number;
-  request.line = line;
-  request.bytes = static_cast<std::int32_t>(bytes);
   request.epoch = wanted.epoch;
-  if (wanted.rank >= 0) request.slice = static_cast<std::int16_t>(slice_of(wanted.rank, line));
   request.route = wanted.first_path;
-  if (wanted.paths > 1)
-    request.route += static_cast<std::int32_t>(machine::select_path(line, wanted.paths));
-  return id;
+  request.volatile_ = wanted.bypass_l1 || wanted.packet_flag != 0;
+  request.packet = wanted.packet_flag != 0;
+  return request;
 }
 
 std::int32_t Cores::make_request(std::int32_t wave_id, Intent intent, int target, std::int32_t line,
@@ -86,8 +83,17 @@ std::int32_t Cores::make_request(std::int32_t wave_id, Intent intent, int target
   wanted.rank = target;
   wanted.epoch = wave.epoch;
   find_paths(wanted, group.rank);
-  return make_request(wanted, ranks_[index(group.rank)].cus[index(group.cu)], line, bytes,
-                      wave.spent);
+  const std::int32_t id = allocate(intent == Intent::poll);
+  Request& request = requests_[index(id)];
+  request.data() = request_like(wanted, ranks_[index(group.rank)].cus[index(group.cu)]);
+  request.spent = wave.spent;
+  request.line = line;
+  request.bytes = static_cast<std::int32_t>(bytes);
+  request.size = static_cast<std::uint8_t>(bytes >> sector_shift_);
+  request.slice = static_cast<std::int16_t>(slice_of(target, line));
+  if (wanted.paths > 1)
+    request.route += static_cast<std::int32_t>(machine::select_path(line, wanted.paths));
+  return id;
 }
 
 void Cores::find_paths(Queued& wanted, int from) {
@@ -128,7 +134,10 @@ void Cores::request_bytes(std::int32_t id, const Span& span, std::int64_t from, 
   }
   account(id, intent, remote, lines, in_sectors(from, to));
   Cu& cu = ranks_[index(group.rank)].cus[index(group.cu)];
-  if (cu.queue.empty()) issue_lines(instruction, cu, wave.spent, INT64_MAX, now);
+  if (cu.queue.empty()) {
+    make_head(instruction, cu);
+    issue_lines(instruction, cu, wave.spent, INT64_MAX, now, tally());
+  }
   if (instruction.from < instruction.to) cu.queue.push_back(instruction);
 }
 
@@ -183,8 +192,6 @@ void Cores::add_detail_of(const Queued& instruction, Request& request, std::int6
                           std::int64_t high) {
   Detail& detail = add_detail(request);
   if (instruction.packet_flag != 0) {
-    request.volatile_ = true;
-    request.packet = true;
     detail.packet_flag = instruction.packet_flag;
     const std::int64_t first = low % line_size_ / 8, last = (high - 1) % line_size_ / 8;
     detail.packet_mask = ~std::uint64_t{0} << first & ~std::uint64_t{0} >> (63 - last);
@@ -196,71 +203,84 @@ void Cores::add_detail_of(const Queued& instruction, Request& request, std::int6
   }
 }
 
-// The request for the first line of what is left of an instruction.
-[[gnu::always_inline]] inline std::int32_t Cores::next_request(Queued& instruction, const Cu& cu,
-                                                               const Spent& spent) {
+// For the requests of the first instruction in a CU's queue, or of one that finds it empty.
+void Cores::make_head(const Queued& instruction, Cu& cu) {
+  Issuing& head = cu.head;
+  head.like = request_like(instruction, cu);
+  const auto paths = static_cast<std::uint32_t>(std::max(1, instruction.paths));
+  if (head.paths.divisor() != paths) head.paths = Modulo(paths);
+  if (instruction.rank >= 0) head.slices = fabric_.layout[index(instruction.rank)]->slice_of;
+  head.gate = gate_of(head.like, cu);
+  cu.head_made = true;
+}
+
+// That for the first line of what is left of it.
+[[gnu::always_inline]] inline std::int32_t Cores::next_request(Queued& instruction,
+                                                               const Issuing& all,
+                                                               const Spent& spent, Tally& tally) {
   const std::int64_t low = instruction.from;
   const std::int32_t line = line_of(low);
   const std::int64_t high = std::min(instruction.to, (line + std::int64_t{1}) << line_shift_);
-  const std::int32_t id = make_request(instruction, cu, line, in_sectors(low, high), spent);
+  const std::int32_t id = requests_.take_as_left();
+  ++tally.active;
   Request& request = requests_[index(id)];
+  request.data() = all.like;
+  request.spent = spent;
+  request.line = line;
+  const std::int64_t bytes = in_sectors(low, high);
+  request.bytes = static_cast<std::int32_t>(bytes);
+  request.size = static_cast<std::uint8_t>(bytes >> sector_shift_);
   request.last_store = instruction.last && high == instruction.to;
-  request.volatile_ = instruction.bypass_l1;
-  if (instruction.packet_flag != 0 || instruction.group >= 0)
+  const auto number = static_cast<std::uint32_t>(line);
+  request.slice = static_cast<std::int16_t>(all.slices(static_cast<std::uint32_t>(mixed(number))));
+  if (instruction.paths > 1)
+    request.route += static_cast<std::int32_t>(
+        all.paths(static_cast<std::uint32_t>(machine::path_number(line))));
+  if (instruction.packet_flag != 0 || instruction.group >= 0) [[unlikely]]
     add_detail_of(instruction, request, low, high);
   instruction.from = high;
   return id;
 }
 
-/// What the requests of an instruction have in common.
-struct Cores::Issuing {
-  Counters& counters;
-  std::int64_t& room;
-  const std::int64_t* costs = nullptr;  ///< that they keep the way to peers, by sectors
-  std::int64_t* free = nullptr;         ///< when that is free
-  Tags* l1 = nullptr;                   ///< they look into it
-  const L2* l2 = nullptr;               ///< which may hold copies of their lines
-};
-
-Cores::Issuing Cores::issuing(Intent intent, int target, bool past_l1, bool packet, Cu& cu) {
-  const bool load = is_load(intent);
-  Issuing all{.counters = tally().counters, .room = load ? cu.load_room : cu.store_room};
-  if (target != cu.rank) {  // what goes to peers, or comes from them, keeps to the rate of a CU
+Gate Cores::gate_of(const RequestData& request, Cu& cu) {
+  const bool load = is_load(request.intent);
+  Gate gate{.room = load ? &cu.load_room : &cu.store_room};
+  if (!request.local) {  // what goes to peers, or comes from them, keeps to the rate of a CU
     const std::vector<std::int64_t>& costs = ranks_[index(cu.rank)].peer_costs;
-    if (costs.empty()) return all;
-    all.costs = costs.data();
-    all.free = load ? &cu.peer_in : &cu.peer_out;
-  } else if (intent == Intent::load) {
+    if (costs.empty()) return gate;
+    gate.costs = costs.data();
+    gate.free = load ? &cu.peer_in : &cu.peer_out;
+  } else if (request.intent == Intent::load) {
     // Plain local loads look into the L1, those into shared memory do not.
-    if (!past_l1 && cu.l1.exists()) all.l1 = &cu.l1;
+    if (!request.volatile_ && cu.l1.exists()) gate.l1 = &cu.l1;
     const L2& l2 = gpu(cu.rank).l2;
-    if (!packet && l2.has_copies()) all.l2 = &l2;
+    if (!request.packet && l2.has_copies()) gate.l2 = &l2;
   }
-  return all;
+  return gate;
 }
 
-[[gnu::always_inline]] inline void Cores::grant(const Issuing& all, std::int32_t id,
-                                                Request& request, Cu& cu, std::int64_t now,
-                                                std::int32_t again) {
+[[gnu::always_inline]] inline void Cores::grant(const Gate& gate, std::int32_t id, Request& request,
+                                                Cu& cu, std::int64_t now, std::int32_t again,
+                                                Tally& tally) {
   std::int64_t departure = std::max(now, cu.issue_free) + cu.issue_interval;
-  if (all.costs != nullptr) {
-    departure = std::max(departure, *all.free);
-    *all.free = departure + all.costs[index(request.bytes >> sector_shift_)];
+  if (gate.costs != nullptr) {
+    departure = std::max(departure, *gate.free);
+    *gate.free = departure + gate.costs[request.size];
   }
   cu.issue_free = departure;
-  if (again > 0)
+  if (again > 0) [[unlikely]]
     cu.issue_free += again * machine_.model(request.source).noc_cu_rate.time_for(request.bytes).fs;
   request.spent.charge(Reason::issue, departure - now);
-  ++all.counters.hops;
-  --all.room;
+  ++tally.counters.hops;
+  --*gate.room;
   if (request.last_store) {
     Wave& wave = waves_[index(request.wave)];
     wave.spent = request.spent;
     push(departure, kWave, request.wave, 0, wave.tag);
   }
-  if (all.l1 != nullptr) {
-    const Tags::Outcome outcome = all.l1->access(request.line, false);
-    ++(outcome.hit ? all.counters.l1_hits : all.counters.l1_misses);
+  if (gate.l1 != nullptr) {
+    const Tags::Outcome outcome = gate.l1->access(request.line, false);
+    ++(outcome.hit ? tally.counters.l1_hits : tally.counters.l1_misses);
     if (outcome.hit) {
       const std::int64_t latency = machine_.model(request.source).l1_latency.fs;
       request.spent.charge(Reason::l1, latency);
@@ -269,19 +289,17 @@ Cores::Issuing Cores::issuing(Intent intent, int target, bool past_l1, bool pack
       return;
     }
   }
-  request.near = all.l2 != nullptr && all.l2->may_copy(request.cu, request.slice);
-  depart(id, departure);
+  if (gate.l2 != nullptr) request.near = gate.l2->may_copy(request.cu, request.slice);
+  depart(id, request, departure);
 }
 
-// The first lines of what is left of an instruction, as many as the CU has slots for.
+// The first lines of what is left of the instruction at the head, as many as the CU has slots for.
 void Cores::issue_lines(Queued& instruction, Cu& cu, const Spent& spent, std::int64_t most,
-                        std::int64_t now) {
-  const Issuing all = issuing(instruction.intent, instruction.rank,
-                              instruction.bypass_l1 || instruction.packet_flag != 0,
-                              instruction.packet_flag != 0, cu);
-  for (; most > 0 && all.room > 0 && instruction.from < instruction.to; --most) {
-    const std::int32_t id = next_request(instruction, cu, spent);
-    grant(all, id, requests_[index(id)], cu, now, instruction.again);
+                        std::int64_t now, Tally& tally) {
+  const Issuing& all = cu.head;
+  for (; most > 0 && *all.gate.room > 0 && instruction.from < instruction.to; --most) {
+    const std::int32_t id = next_request(instruction, all, spent, tally);
+    grant(all.gate, id, requests_[index(id)], cu, now, instruction.again, tally);
   }
 }
 
@@ -298,33 +316,36 @@ void Cores::issue(std::int32_t id, std::int64_t now) {
     cu.queue.push_back(queued);
     return;
   }
-  issue_made(id, cu, now);
+  issue_made(id, cu, now, tally());
 }
 
-void Cores::issue_made(std::int32_t id, Cu& cu, std::int64_t now) {
+void Cores::issue_made(std::int32_t id, Cu& cu, std::int64_t now, Tally& tally) {
   Request& request = requests_[index(id)];
-  grant(issuing(request.intent, request.target, request.volatile_, request.packet, cu), id, request,
-        cu, now, 0);
+  request.near = false;
+  grant(gate_of(request, cu), id, request, cu, now, 0, tally);
 }
 
 [[gnu::always_inline]] inline void Cores::free_slot(Cu& cu, bool load, const Spent& cause,
-                                                    std::int64_t now) {
+                                                    std::int64_t now, Tally& tally) {
   ++(load ? cu.load_room : cu.store_room);
-  if (!cu.queue.empty()) issue_queued(cu, cause, now);
+  if (!cu.queue.empty()) issue_queued(cu, cause, now, tally);
 }
 
-void Cores::issue_queued(Cu& cu, const Spent& cause, std::int64_t now) {
+void Cores::issue_queued(Cu& cu, const Spent& cause, std::int64_t now, Tally& tally) {
   while (!cu.queue.empty()) {
     Queued& front = cu.queue.front();
     if (!has_room(cu, front.intent)) return;
     // It waited for this slot.
     if (front.request < 0) {
-      issue_lines(front, cu, cause, 1, now);
+      if (!cu.head_made) make_head(front, cu);
+      issue_lines(front, cu, cause, 1, now, tally);
     } else {
       requests_[index(front.request)].spent = cause;
-      issue_made(front.request, cu, now);
+      issue_made(front.request, cu, now, tally);
     }
-    if (front.from >= front.to) cu.queue.pop_front();
+    if (front.from < front.to) continue;
+    cu.queue.pop_front();
+    cu.head_made = false;
   }
 }
 
@@ -344,8 +365,9 @@ void Cores::complete(std::int32_t id, std::int64_t now) {
     woken(id, now);
     return;
   }
+  Tally& tally = this->tally();
   free_slot(ranks_[index(request.source)].cus[index(request.cu)], is_load(request.intent),
-            request.spent, now);
+            request.spent, now, tally);
   const std::int32_t wave_id = request.wave;
   Wave& wave = waves_[index(wave_id)];
   switch (request.intent) {
@@ -363,7 +385,7 @@ void Cores::complete(std::int32_t id, std::int64_t now) {
       }
       const bool last = --wave.in_flight == 0;
       if (last) wave.spent = request.spent;
-      give_back(id, request);
+      give_back(id, request, tally);
       if (last) after_loads(wave_id, now);
       return;
     }
@@ -381,7 +403,7 @@ void Cores::complete(std::int32_t id, std::int64_t now) {
       acknowledged(request, now);
       break;
   }
-  give_back(id, request);
+  give_back(id, request, tally);
 }
 
 // From a slice's acceptance of a poll to its return: the look-up, the rest is the way back.

@@ -9,12 +9,6 @@
 namespace hemiola::sim {
 namespace {
 
-// Its remainder spreads consecutive numbers over places and keeps strides of powers of two apart.
-// Works on rank-relative addresses, so that all GPUs map alike.
-std::uint64_t mixed(std::uint64_t x) {
-  return x ^ (x >> 7) ^ (x >> 14) ^ (x >> 21);
-}
-
 // A channel changes between reads and writes.
 void turn_bus(Server& hbm, bool read, const machine::GpuModel& model, std::int64_t now) {
   if (hbm.requests > 0 && hbm.last_write == read) {

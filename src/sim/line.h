@@ -180,7 +180,7 @@ class Line : public Cores {
 
   void push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b = 0,
             std::uint32_t tag = 0) override;
-  void depart(std::int32_t id, std::int64_t departure) override;
+  void depart(std::int32_t id, Request& request, std::int64_t departure) override;
   void leave(std::int32_t id, std::int64_t now) override;
   void answer_at(std::int32_t id, std::int64_t time) override;
   void to_memory(std::int32_t id, std::int64_t time) override;

@@ -98,15 +98,10 @@ void Line::run_cores(int rank, std::int64_t round) {
 }
 
 // A request leaves its CU.
-void Line::depart(std::int32_t id, std::int64_t departure) {
-  Request& request = requests_[index(id)];
+void Line::depart(std::int32_t id, Request& request, std::int64_t departure) {
   Gpu& gpu = stage(request.source);
   request.stage = Stage::out;
-  request.size = static_cast<std::uint8_t>(sectors(request.bytes));
-  request.local = request.target == request.source;
-  request.takes = request.packet || request.intent == Intent::flag ||
-                  request.intent == Intent::poll || request.detail >= 0;
-  if (request.detail >= 0 && request.is_multicast()) [[unlikely]]
+  if (request.takes && request.is_multicast()) [[unlikely]]
     prepare_multicast(request);
   ++tally().counters.hops;
   const std::int64_t out =

@@ -29,17 +29,22 @@ class Pool {
 
   /// An object as it is by default, as far as its reset() says so where it has one.
   std::int32_t take() {
-    std::vector<std::int32_t>& free = mine();
-    if (free.empty()) add_block(free);
-    const std::int32_t id = free.back();
-    free.pop_back();
-    if (free.size() >= kAhead) prefetch(free[free.size() - kAhead]);
+    const std::int32_t id = take_as_left();
     T& object = (*this)[static_cast<std::size_t>(id)];
     if constexpr (requires { object.reset(); }) {
       object.reset();
     } else {
       object = T{};
     }
+    return id;
+  }
+  /// An object as it was given back, or by default.
+  std::int32_t take_as_left() {
+    std::vector<std::int32_t>& free = mine();
+    if (free.empty()) add_block(free);
+    const std::int32_t id = free.back();
+    free.pop_back();
+    if (free.size() >= kAhead) prefetch(free[free.size() - kAhead]);
     return id;
   }
   void give_back(std::int32_t id) { append(mine(), id); }

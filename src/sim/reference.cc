@@ -19,8 +19,7 @@ void Reference::push_answer(std::int64_t time, std::int32_t id, EventKind kind, 
 }
 
 // The way of a request that its CU has issued: to a slice, or to a port.
-void Reference::depart(std::int32_t id, std::int64_t departure) {
-  Request& request = requests_[index(id)];
+void Reference::depart(std::int32_t id, Request& request, std::int64_t departure) {
   const GpuLayout& layout = *fabric_.layout[index(request.source)];
   const std::int32_t base = fabric_.gpu_base[index(request.source)];
   const std::int32_t payload = is_load(request.intent) ? 0 : request.bytes;

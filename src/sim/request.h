@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/modulo.h"
 #include "program/primitive.h"
 #include "sim/fabric.h"
+#include "sim/l2.h"
 #include "sim/spent.h"
 #include "sim/tags.h"
 
@@ -59,10 +61,8 @@ enum class Stage : std::uint8_t {
   done
 };
 
-/// Two cache lines: there are hundreds of thousands of them, visited in the order of time. The line
-/// engine needs the first one only between a request's issue and its completion.
-struct alignas(64) Request {
-  Spent spent;
+/// What a request is, but for what it has spent.
+struct RequestData {
   std::int32_t line = 0;       ///< rank-relative address / line size, at `target`
   std::int32_t route = 0;      ///< path number, or multicast plane, or the link to a member
   std::uint32_t accepted = 0;  ///< the how-manieth that the slices of its GPU accepted
@@ -70,7 +70,7 @@ struct alignas(64) Request {
   std::int16_t slice = 0;
   Intent intent = Intent::load;
   Stage stage = Stage::out;
-  std::uint8_t size = 0;          ///< line engine: `bytes` in sectors
+  std::uint8_t size = 0;          ///< `bytes` in sectors, where it is of one line
   std::uint8_t link = 0;          ///< line engine: the how-manieth of its leg comes next
   bool volatile_ : 1 = false;     ///< bypasses L1
   bool last_store : 1 = false;    ///< the wavefront goes on once this one is issued
@@ -81,12 +81,10 @@ struct alignas(64) Request {
   bool local : 1 = true;          ///< line engine: to the memory of its own GPU
   bool takes : 1 = false;         ///< line engine: a flag, poll or packet, see Cores::take_effect()
   bool group : 1 = false;         ///< line engine: for a multicast group, or for a member of it
-  std::uint8_t spare_ : 7 = 0;    ///< with these reset() writes all flags at once
   Look look = Look::first;        ///< polls
   bool uncached : 1 = false;      ///< a flag or poll that goes past the L2
   bool logged : 1 = false;        ///< an access to a monitor's log: less than a line
   bool near : 1 = false;  ///< looks for a copy in the L2 partition of its CU, or has found it
-  std::uint8_t spare2_ : 4 = 0;
 
   const Hop* hops = nullptr;   ///< of the present leg
   std::int64_t queued_at = 0;  ///< entered an explicit queue
@@ -105,17 +103,6 @@ struct alignas(64) Request {
                            ///< and wake-ups: the first flag of the line that its wavefront watches
   std::int32_t next_pending = -1;  ///< next request that waits for the same line
 
-  /// What does not get a value whenever a request is made. Its attribution was given back.
-  void reset() {
-    hop = 0;
-    in_link = wave = detail = next_pending = -1;
-    route = epoch = 0;
-    volatile_ = last_store = packet = polling = reads_source = takes = group = uncached = logged =
-        near = false;
-    ready = local = true;
-    look = Look::first;
-    spare_ = spare2_ = 0;
-  }
   void follow(const Leg& leg, std::int32_t first_server) {
     hops = leg.hops;
     base = first_server;
@@ -129,7 +116,17 @@ struct alignas(64) Request {
   /// A replica that a switch made for one member of a multicast group.
   bool is_member() const { return intent == Intent::member_load || intent == Intent::member_store; }
 };
-static_assert(sizeof(Request) == 128 && offsetof(Request, hops) == 64);
+/// Two cache lines: there are hundreds of thousands of them, visited in the order of time. The line
+/// engine needs the first one only between a request's issue and its completion.
+struct SpentOf {
+  Spent spent;
+};
+struct alignas(64) Request : SpentOf, RequestData {
+  /// As it is by default; its attribution was given back.
+  void reset() { data() = {}; }
+  RequestData& data() { return *this; }
+};
+static_assert(sizeof(Request) == 128 && sizeof(SpentOf) + offsetof(RequestData, hops) == 64);
 constexpr int kMostRanks = INT16_MAX;  ///< that a Request can name
 
 /// A cause that lies with somebody else: its attribution and when it took effect.
@@ -173,6 +170,23 @@ struct Queued {
   bool bypass_l1 = false;
 };
 
+/// What a request has to pass at its CU: the same for all of an instruction.
+struct Gate {
+  std::int64_t* room = nullptr;         ///< free slots
+  const std::int64_t* costs = nullptr;  ///< fs that it keeps the way to peers, by sectors
+  std::int64_t* free = nullptr;         ///< when that is free
+  Tags* l1 = nullptr;                   ///< to be looked up
+  const L2* l2 = nullptr;               ///< where a partition may hold a copy
+};
+
+/// What the requests of an instruction have in common, made once for all of them.
+struct Issuing {
+  RequestData like;  ///< each is a copy of it, but for its line, bytes and path
+  Modulo paths;      ///< that lines take turns on
+  Modulo slices;
+  Gate gate;
+};
+
 /// Issue slots of a compute unit, and what is on it.
 struct Cu {
   std::int64_t issue_free = 0;
@@ -181,6 +195,8 @@ struct Cu {
   std::int64_t issue_interval = 1;             ///< fs
   std::int64_t peer_in = 0, peer_out = 0;      ///< when the next load, store to a peer may leave
   std::deque<Queued> queue;
+  Issuing head;            ///< of the first in the queue
+  bool head_made = false;  ///< it is that
   std::int64_t threads = 0;
   std::int64_t workgroups = 0;
   Tags l1;
