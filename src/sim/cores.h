@@ -147,6 +147,7 @@ class Cores {
   // --- cores_ways.cc
   /// Through a server, at once: when it leaves.
   std::int64_t serve(std::int32_t server, Request& request, std::int64_t arrival);
+  std::int32_t take_next(Arbiter& arbiter) const;
   /// The I/O port of its GPU through which a request to others leaves, and its answer comes back.
   std::int32_t source_port(const Request& request);
   /// Stream tag of a completion: the way on which the request comes back to its CU.
@@ -194,8 +195,8 @@ class Cores {
                         std::int64_t now);
   void store_packet(Request& request, std::int64_t now);
   bool load_packet(std::int32_t id);
-  /// Its remainder spreads consecutive numbers over places and keeps strides of powers of two apart.
-  /// Works on rank-relative addresses, so that all GPUs map alike.
+  /// Its remainder spreads consecutive numbers over places and keeps strides of powers of two
+  /// apart. Works on rank-relative addresses, so that all GPUs map alike.
   static constexpr std::uint64_t mixed(std::uint64_t x) {
     return x ^ (x >> 7) ^ (x >> 14) ^ (x >> 21);
   }

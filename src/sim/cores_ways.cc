@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/arbitration.h"
 #include "sim/cores.h"
 
 namespace hemiola::sim {
@@ -36,6 +37,23 @@ std::int64_t Cores::serve(std::int32_t id, Request& request, std::int64_t arriva
     }
   }
   return departure;
+}
+
+// Which of what waits at a server is served next; it waits no longer.
+std::int32_t Cores::take_next(Arbiter& arbiter) const {
+  bool take_data = arbiter.control.empty();
+  if (!arbiter.control.empty() && !arbiter.data.empty()) {
+    const auto waiting = [&](const std::deque<std::int32_t>& queue) {
+      return WaitingQueue{.requests = std::ssize(queue),
+                          .since = requests_[index(queue.front())].queued_at};
+    };
+    take_data = pick_function(arbiter.policy)(waiting(arbiter.control), waiting(arbiter.data),
+                                              arbiter.memory) == Traffic::data;
+  }
+  std::deque<std::int32_t>& queue = take_data ? arbiter.data : arbiter.control;
+  const std::int32_t id = queue.front();
+  queue.pop_front();
+  return id;
 }
 
 // The switches and lanes over which a rank reaches its multicast group.

@@ -1,6 +1,7 @@
 // The machine as servers: what a request passes on its way, in order. Built once per simulation.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -72,6 +73,7 @@ struct Arbiter {
   std::int64_t credit_latency = 0;             ///< fs for a credit to come back
   std::int64_t memory = 0;                     ///< the policy's own
   std::int64_t pick_at = -1;                   ///< time of a scheduled pick
+  std::deque<std::int64_t> returns{};          ///< line engine: fs, in order: when credits are back
   std::deque<std::int32_t> control{}, data{};  ///< fifo uses `data` only
   std::deque<std::int32_t>
       input{};  ///< arrived over this link, waiting for room in their next queue
@@ -79,6 +81,10 @@ struct Arbiter {
   std::int64_t max_queue = 0;
 
   std::int64_t queued() const { return static_cast<std::int64_t>(control.size() + data.size()); }
+  void add(std::int32_t id, bool is_control) {
+    (policy != machine::Arbitration::fifo && is_control ? control : data).push_back(id);
+    max_queue = std::max(max_queue, queued());
+  }
 };
 
 /// The way between two GPUs for one choice of path.

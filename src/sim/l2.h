@@ -22,7 +22,7 @@ class L2 {
   bool exists() const { return parts_.front().exists(); }
 
   /// Whether partitions may hold copies of each other's lines.
-  bool has_copies() const { return parts_.size() > 1; }
+  bool has_copies() const { return part_.divisor() > 1; }
   /// Whether that of the CU may hold one of a line of this slice.
   bool may_copy(std::int32_t cu, std::int32_t slice) const {
     return has_copies() && of(cu) != of(slice);
@@ -30,6 +30,7 @@ class L2 {
 
   /// In the line's own partition. A write ends all copies.
   Tags::Outcome access(std::int32_t line, std::int32_t slice, bool write) {
+    if (!has_copies()) return parts_.front().access(line, write);
     const std::size_t own = of(slice);
     if (write) {
       for (std::size_t p = 0; p < parts_.size(); ++p)
@@ -54,7 +55,7 @@ class L2 {
     return apart ? model.noc_partitions : 1;
   }
   std::size_t of(std::int32_t cu_or_slice) const {
-    return part_(static_cast<std::uint32_t>(cu_or_slice));
+    return has_copies() ? part_(static_cast<std::uint32_t>(cu_or_slice)) : 0;
   }
 
   std::vector<Tags> parts_ = std::vector<Tags>(1);

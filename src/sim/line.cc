@@ -24,12 +24,12 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
     if (node.switch_model.queue > 0) return "finite queues";
   }
   for (const machine::LinkClass& c : machine.link_classes) {
-    if (c.credits > 0) return "credits";
-    if (c.arbitration != machine::Arbitration::fifo) return "arbitration";
+    if (watched && c.credits > 0) return "credits";
+    if (watched && c.arbitration != machine::Arbitration::fifo) return "arbitration";
   }
   for (int rank = 0; rank < program.ranks; ++rank) {
     const machine::GpuModel& model = machine.model(rank);
-    if (model.noc_arbitration != machine::Arbitration::fifo) return "arbitration";
+    if (watched && model.noc_arbitration != machine::Arbitration::fifo) return "arbitration";
     if (model.noc_kind == machine::NocKind::mesh) return "networks on chip that are meshes";
     const std::int64_t line = machine.model(0).line_size.count;
     const std::int64_t sector = std::min(machine.model(0).sector_size.count, line);
@@ -260,15 +260,16 @@ Line::Arrivals Line::order_links(std::int64_t out) {
   for (std::size_t n = 0; n < used.size(); ++n) used[n] = used[n] && distance[n] != kFar;
   // A GPU's own link has one stream, that of its port, unless links of others lead on to it. What
   // others of a replay send is put in there.
-  const auto own = [&](const machine::Link& link) {
-    const int rank = fabric_.rank_of(link.from);
+  // Where requests wait in queues it has rounds of its own.
+  const auto own = [&](std::size_t l) {
+    const int rank = fabric_.rank_of(machine_.links[l].from);
     return rank >= 0 && !machine_.model(rank).forwards &&
-           (rank >= program_.ranks || is_simulated(rank));
+           (rank >= program_.ranks || is_simulated(rank)) &&
+           link_queue(static_cast<std::int32_t>(l)) == nullptr;
   };
   std::vector<std::int32_t> order;
   for (std::size_t l = 0; l < machine_.links.size(); ++l)
-    if (counts(machine_.links[l]) && !own(machine_.links[l]))
-      order.push_back(static_cast<std::int32_t>(l));
+    if (counts(machine_.links[l]) && !own(l)) order.push_back(static_cast<std::int32_t>(l));
   const auto key = [&](std::int32_t l) {
     const int begin = distance[index(machine_.links[index(l)].from)];
     const bool away = distance[index(machine_.links[index(l)].to)] > begin;
@@ -283,6 +284,8 @@ Line::Arrivals Line::order_links(std::int64_t out) {
     levels.back().push_back(order[i]);
     level_of[index(order[i])] = static_cast<int>(levels.size());
   }
+  // Switches of multicast groups are next to GPUs, whose own links come before them.
+  if (!order.empty() && key(order.front()) == std::pair(0, 0)) switches_at_ = 1;
   divide(levels);
   // Offsets of links, and when the earliest request can be at their far ends.
   std::vector<std::int64_t> offset(machine_.links.size(), out), end(machine_.links.size(), 0);
@@ -297,7 +300,7 @@ Line::Arrivals Line::order_links(std::int64_t out) {
   for (std::size_t l = 0; l < machine_.links.size(); ++l)
     end[l] = reach(static_cast<std::int32_t>(l));
   std::vector<bool> placed(machine_.links.size());
-  for (std::size_t l = 0; l < machine_.links.size(); ++l) placed[l] = own(machine_.links[l]);
+  for (std::size_t l = 0; l < machine_.links.size(); ++l) placed[l] = own(l);
   for (const std::int32_t l : order) {
     std::int64_t first = INT64_MAX;
     if (fabric_.rank_of(machine_.links[index(l)].from) >= 0) first = out;

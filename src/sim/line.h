@@ -293,7 +293,7 @@ class Line : public Cores {
   bool look_up(int rank, std::int32_t id, Request& request, std::int64_t now, std::int64_t& ready,
                Counters& counters);
   void write_back(int rank, std::int32_t line, std::int64_t now);
-  void answer(int rank, std::int32_t id, std::int64_t now);
+  void answer(int rank, std::int32_t id, Request& request, std::int64_t now);
 
   // --- line_polls.cc: polls of a wavefront whose compute unit does nothing else
   bool is_alone(Wave& wave, std::int32_t first) const;
@@ -304,18 +304,36 @@ class Line : public Cores {
   bool is_watching() const {
     return options_.trace != nullptr || options_.record != nullptr || options_.replay != nullptr;
   }
+  /// Where requests wait to be chosen, or for credits; nullptr: first come, first served.
+  Arbiter* queue_of(std::int32_t server) {
+    const std::int32_t arbiter = fabric_.servers[index(server)].arbiter;
+    return arbiter < 0 ? nullptr : &fabric_.arbiters[index(arbiter)];
+  }
+  Arbiter* link_queue(std::int32_t link) { return queue_of(fabric_.link_base + link); }
+  bool is_control(const Request& request) const;
+  std::int64_t next_pick(const Arbiter& arbiter, std::int64_t free) const;
+  void return_credit(Arbiter& arbiter, std::int64_t time);
+  template <typename Serve>
+  void choose(Arbiter& arbiter, const std::int64_t& free, const std::vector<Arrival>& arrivals,
+              Calendar& calendar, std::int64_t end, Serve serve);
+  void choose_at_link(std::int32_t link, Calendar& calendar, std::int64_t round);
+  void choose_at_ports(int rank, std::int64_t round);
+  /// For one of these, or for queues.
+  bool looks_closely() const { return is_watching() || !fabric_.arbiters.empty(); }
   void run_io_out(int rank, std::int64_t round);
   void run_merge(Calendar& calendar, std::int64_t round);
   template <bool kWatched>
   void leave_by_ports(int rank, Gpu& gpu, const std::vector<Arrival>& taken);
   template <bool kWatched>
+  void leave_by_port(int rank, Gpu& gpu, std::int32_t id, std::int64_t now, Counters& counters);
+  template <bool kWatched>
   void pass_merge(const std::vector<Arrival>& taken);
   void walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
   template <bool kWatched>
-  void travel(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now, bool at_merge,
-              Counters& counters);
+  void travel(std::int32_t id, Request& request, std::size_t size, const WayLeg& leg,
+              std::int64_t now, bool at_merge, Counters& counters);
   template <bool kWatched>
-  std::int64_t pass_link(Request& request, const LinkHop& hop, std::int64_t now);
+  std::int64_t pass_link(Request& request, std::size_t size, const LinkHop& hop, std::int64_t now);
   const WayLeg& leg_of(const Request& request) {
     if (request.group) [[unlikely]]
       return leg_of_group(request);
@@ -325,8 +343,8 @@ class Line : public Cores {
   }
   void add_ways(std::int32_t route);
   Way make_way(const Leg& forward, const Leg& back) const;
-  void arrive(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now,
-              Counters& counters);
+  std::int64_t arrive(std::int32_t id, Request& request, std::size_t size, const WayLeg& leg,
+                      std::int64_t now, Counters& counters);
 
   // --- line_record.cc
   void carry_all_or_between_watched(bool all);
@@ -423,6 +441,7 @@ class Line : public Cores {
   std::unordered_map<std::uint64_t, std::int32_t> first_replication_;  ///< by group and rank
   std::vector<Way> replica_ways_;
   std::vector<Switch> switches_;
+  std::size_t switches_at_ = 0;  ///< level of links before which they come
   /// Links at which several streams meet, by worker and level; both begin at multiples of 64.
   std::vector<Calendar> merges_;
   std::vector<std::uint64_t> busy_merges_;    ///< a bit for each: something is to come there
@@ -430,8 +449,9 @@ class Line : public Cores {
   std::vector<Worker> workers_;
   std::unique_ptr<Crew> crew_;  ///< of one worker: none
   std::uint64_t phase_ = 1;
-  std::int64_t hops_before_ = 0;  ///< when the last round began
-  bool few_ = true;               ///< it visited few servers
+  std::int64_t hops_before_ = 0;           ///< when the last round began
+  bool few_ = true;                        ///< it visited few servers
+  std::vector<std::int32_t> queued_link_;  ///< by calendar: its link, if that has queues; or none
   std::vector<LinkState> links_;
   std::vector<Costs> link_costs_;  ///< by link class
   Growing<Way> ways_;              ///< by Request::route

@@ -14,7 +14,7 @@ TEST(LineEngines, give_the_reference_result_on_random_machines_with_copy_engines
   std::int64_t bursts = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
     for (int i = 0; i < 2; ++i) {
-      machine::Machine machine = any_machine(Queues::none);
+      machine::Machine machine = any_machine(no_or_endless());
       for (const auto& [name, value] : any_engine_costs()) machine.set(name, value);
       program::Program program = any_exchange(machine);
       program.groups.clear();  // which none of its operations uses

@@ -13,8 +13,8 @@ template <typename Value>
 class LineMap {
  public:
   Value* find(std::int64_t line) {
-    if (slots_.empty()) return nullptr;
-    for (std::size_t i = home(line);; i = (i + 1) & mask()) {
+    if (size_ == 0) return nullptr;
+    for (std::size_t i = home(line);; i = (i + 1) & mask_) {
       if (slots_[i].line == line) return &slots_[i].value;
       if (slots_[i].line == kFree) return nullptr;
     }
@@ -24,7 +24,7 @@ class LineMap {
   Value& operator[](std::int64_t line) {
     if (2 * (size_ + 1) > slots_.size()) grow();
     std::size_t i = home(line);
-    while (slots_[i].line != kFree && slots_[i].line != line) i = (i + 1) & mask();
+    while (slots_[i].line != kFree && slots_[i].line != line) i = (i + 1) & mask_;
     if (slots_[i].line == kFree) {
       slots_[i].line = line;
       ++size_;
@@ -33,17 +33,17 @@ class LineMap {
   }
 
   void erase(std::int64_t line) {
-    if (slots_.empty()) return;
+    if (size_ == 0) return;
     std::size_t i = home(line);
     while (slots_[i].line != line) {
       if (slots_[i].line == kFree) return;
-      i = (i + 1) & mask();
+      i = (i + 1) & mask_;
     }
     --size_;
     // Move back what probed past the hole.
-    for (std::size_t j = (i + 1) & mask(); slots_[j].line != kFree; j = (j + 1) & mask()) {
+    for (std::size_t j = (i + 1) & mask_; slots_[j].line != kFree; j = (j + 1) & mask_) {
       const std::size_t wanted = home(slots_[j].line);
-      if (((j - wanted) & mask()) < ((j - i) & mask())) continue;
+      if (((j - wanted) & mask_) < ((j - i) & mask_)) continue;
       slots_[i] = std::move(slots_[j]);
       i = j;
     }
@@ -51,7 +51,7 @@ class LineMap {
   }
 
   void prefetch(std::int64_t line) const {
-    if (!slots_.empty()) __builtin_prefetch(&slots_[home(line)]);
+    if (size_ != 0) __builtin_prefetch(&slots_[home(line)]);
   }
 
   /// In no particular order, which is always the same for the same lines in as many slots.
@@ -74,21 +74,22 @@ class LineMap {
     std::int64_t line = kFree;
     Value value{};
   };
-  std::size_t mask() const { return slots_.size() - 1; }
   std::size_t home(std::int64_t line) const {
     return static_cast<std::size_t>(static_cast<std::uint64_t>(line) * 0x9E3779B97F4A7C15ULL >>
                                     32) &
-           mask();
+           mask_;
   }
   void grow() {
     std::vector<Slot> old =
         std::exchange(slots_, std::vector<Slot>(slots_.empty() ? 16 : 2 * slots_.size()));
+    mask_ = slots_.size() - 1;
     size_ = 0;
     for (Slot& slot : old) {
       if (slot.line != kFree) (*this)[slot.line] = std::move(slot.value);
     }
   }
   std::vector<Slot> slots_;
+  std::size_t mask_ = 0;  ///< of their number, a power of two
   std::size_t size_ = 0;
 };
 

@@ -116,8 +116,8 @@ void Line::depart(std::int32_t id, Request& request, std::int64_t departure) {
 // --- Slices: look-ups in the order of acceptance.
 
 // Data or an acknowledgement goes back.
-[[gnu::always_inline]] inline void Line::answer(int rank, std::int32_t id, std::int64_t now) {
-  Request& request = requests_[index(id)];
+[[gnu::always_inline]] inline void Line::answer(int rank, std::int32_t id, Request& request,
+                                                std::int64_t now) {
   if (request.takes && is_of_engine(request)) [[unlikely]] {
     answer_engine(rank, id, now);
     return;
@@ -231,7 +231,7 @@ void Line::run_slices(int rank, std::int64_t round) {
     if (!state.l2.exists() || request.uncached) {
       gpu.memory.push({ready, 0, id});
     } else if (look_up(rank, id, request, now, ready, counters)) {
-      answer(rank, id, ready);
+      answer(rank, id, request, ready);
     }
   }
   gpu.slices_run = false;
@@ -270,17 +270,18 @@ void Line::run_memory(int rank, std::int64_t round) {
       continue;
     }
     const bool fills = cached && is_load(request.intent) && !request.uncached;
-    answer(rank, id, time);
+    const std::int32_t line = request.line;
+    answer(rank, id, request, time);
     if (!fills) continue;
-    Fill& fill = *gpu.fills.find(request.line);
+    Fill& fill = *gpu.fills.find(line);
     fill.time = time;
-    gpu.filled.emplace_back(time, request.line);
+    gpu.filled.emplace_back(time, line);
     for (std::int32_t other = fill.first; other >= 0;) {
       Request& waiting = requests_[index(other)];
       const std::int32_t following = std::exchange(waiting.next_pending, -1);
       const std::int64_t there = std::max(time, waiting.queued_at);
       waiting.spent.charge(Reason::hbm, there - waiting.queued_at);
-      answer(rank, other, there);
+      answer(rank, other, waiting, there);
       other = following;
     }
   }
@@ -289,7 +290,7 @@ void Line::run_memory(int rank, std::int64_t round) {
 void Line::answer_at(std::int32_t id, std::int64_t time) {
   Request& request = requests_[index(id)];
   request.local = request.target == request.source;
-  answer(home(request.place()), id, time);
+  answer(home(request.place()), id, request, time);
 }
 
 void Line::to_memory(std::int32_t id, std::int64_t time) {

@@ -63,6 +63,13 @@ void Line::divide(const std::vector<std::vector<std::int32_t>>& levels) {
   }
   busy_merges_.resize(worker_of_word_.size());
   merges_.resize(worker_of_word_.size() * 64);
+  if (!fabric_.arbiters.empty()) {
+    queued_link_.resize(merges_.size(), -1);
+    for (const std::vector<std::int32_t>& level : levels) {
+      for (const std::int32_t l : level)
+        if (link_queue(l) != nullptr) queued_link_[index(links_[index(l)].calendar)] = l;
+    }
+  }
   if (count > 1) crew_ = std::make_unique<Crew>(static_cast<int>(count));
 }
 
@@ -157,14 +164,15 @@ void Line::do_round(std::int64_t round) {
       run_io_out(rank, round);
     }
   });
-  if (!switches_.empty()) {
-    by_all([this, round](Worker&) {
-      for (Switch& at : switches_)
-        if (at.worker == this_worker) run_switch(at, round);
-    });
-  }
   if (options_.replay != nullptr) put_in(round);
-  for (std::size_t level = 0; level < workers_.front().words.size(); ++level) {
+  for (std::size_t level = 0; level <= workers_.front().words.size(); ++level) {
+    if (level == switches_at_ && !switches_.empty()) {
+      by_all([this, round](Worker&) {
+        for (Switch& at : switches_)
+          if (at.worker == this_worker) run_switch(at, round);
+      });
+    }
+    if (level == workers_.front().words.size()) break;
     by_all([this, level, round](Worker& worker) { run_links(worker, level, round); });
   }
   if (crew_ != nullptr) {
@@ -181,8 +189,13 @@ void Line::run_links(Worker& worker, std::size_t level, std::int64_t round) {
   for (std::size_t word = worker.words[level].first; word < worker.words[level].second; ++word) {
     for (std::uint64_t bits = busy_merges_[word]; bits != 0; bits &= bits - 1) {
       const int bit = std::countr_zero(bits);
-      Calendar& merge = merges_[word * 64 + index(bit)];
-      run_merge(merge, round);
+      const std::size_t number = word * 64 + index(bit);
+      Calendar& merge = merges_[number];
+      if (!queued_link_.empty() && queued_link_[number] >= 0) {
+        choose_at_link(queued_link_[number], merge, round);
+      } else {
+        run_merge(merge, round);
+      }
       if (merge.next() == INT64_MAX) busy_merges_[word] &= ~(std::uint64_t{1} << bit);
     }
   }

@@ -14,9 +14,9 @@
 
 namespace hemiola::sim::test {
 
-/// Whether links and ports of random machines may have arbitration, credits and finite queues, and
-/// networks on chip may be meshes.
-enum class Queues { any, none };
+/// What links and ports of random machines may have: nothing, arbitration and credits, or finite
+/// queues as well, and networks on chip that are meshes.
+enum class Queues { none, endless, any };
 
 template <typename T>
 T one_of(const std::vector<T>& values) {
@@ -26,6 +26,11 @@ inline std::int64_t between(std::int64_t least, std::int64_t most) {
   return *rc::gen::inRange<std::int64_t>(least, most + 1);
 }
 
+/// What the line engine takes.
+inline Queues no_or_endless() {
+  return one_of<Queues>({Queues::none, Queues::endless});
+}
+
 // --- Random machines.
 
 /// Costs of GPUs and links, from nothing to large.
@@ -33,7 +38,7 @@ inline Settings any_costs(bool with_switches, Queues queues) {
   const std::vector<std::string> times = {"1 fs", "1 ns", "37 ns", "411 ns"};
   const std::vector<std::string> rates = {"inf", "7 GB/s", "50 GB/s", "900 GB/s"};
   const std::vector<std::string> limits = {"0", "0", "1", "5", "64"};
-  const bool explicit_ones = queues == Queues::any;
+  const bool explicit_ones = queues != Queues::none;
   const std::vector<std::string> policies =
       explicit_ones
           ? std::vector<std::string>{"fifo", "fifo", "data_first", "control_first", "fair"}
@@ -72,7 +77,7 @@ inline Settings any_costs(bool with_switches, Queues queues) {
                        {"link.*.max_payload", one_of<std::string>({"64 B", "128 B"})},
                        {"link.*.credits", one_of(rooms)},
                        {"link.*.arbitration", one_of(policies)}};
-  if (explicit_ones && between(0, 3) == 0) {
+  if (queues == Queues::any && between(0, 3) == 0) {
     const Settings mesh = {{"gpu.noc.kind", "mesh"},
                            {"gpu.noc.mesh_columns", "2"},
                            {"gpu.noc.mesh_rows", one_of<std::string>({"1", "3"})},
@@ -82,7 +87,7 @@ inline Settings any_costs(bool with_switches, Queues queues) {
   }
   if (with_switches) {
     settings.emplace_back("switch.latency", one_of(times));
-    settings.emplace_back("switch.queue", one_of(rooms));
+    if (queues == Queues::any) settings.emplace_back("switch.queue", one_of(rooms));
     settings.emplace_back("switch.multicast", "true");
   }
   return settings;
@@ -179,7 +184,7 @@ inline machine::Machine any_network() {
     }
   }
   machine.forget_routes();
-  Settings settings = any_costs(true, Queues::none);
+  Settings settings = any_costs(true, no_or_endless());
   const Settings engines = any_engine_costs();
   settings.insert(settings.end(), engines.begin(), engines.end());
   for (const auto& [parameter, value] : settings) machine.set(parameter, value);
@@ -206,7 +211,7 @@ inline machine::Machine any_machine(Queues queues = Queues::any) {
   machine::Machine machine = any_graph();
   for (const auto& [parameter, value] : any_costs(false, queues)) machine.set(parameter, value);
   if (between(0, 1) == 0) machine.set("link.thin.bandwidth", "3 GB/s");
-  if (queues == Queues::any && between(0, 1) == 0) machine.set("link.thin.credits", "2");
+  if (queues != Queues::none && between(0, 1) == 0) machine.set("link.thin.credits", "2");
   return machine;
 }
 

@@ -29,7 +29,7 @@ inline machine::Machine any_nvls() {
     }
   }
   machine.forget_routes();
-  for (const auto& [parameter, value] : any_costs(true, Queues::none))
+  for (const auto& [parameter, value] : any_costs(true, no_or_endless()))
     machine.set(parameter, value);
   machine.set("gpu.fabric.forwards", "false");
   machine.set("switch.reduce_rate", one_of<std::string>({"inf", "9 GB/s", "400 GB/s"}));

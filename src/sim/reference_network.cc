@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "sim/arbitration.h"
 #include "sim/reference.h"
 
 namespace hemiola::sim {
@@ -149,13 +148,7 @@ void Reference::enter_queue(std::int32_t server, std::int32_t id, std::int64_t n
   Request& request = requests_[index(id)];
   if (request.in_link >= 0) leave_buffer(request, now);
   Arbiter& arbiter = fabric_.arbiters[index(fabric_.servers[index(server)].arbiter)];
-  const bool control = request.carried == 0 || request.intent == Intent::flag;
-  if (arbiter.policy != machine::Arbitration::fifo && control) {
-    arbiter.control.push_back(id);
-  } else {
-    arbiter.data.push_back(id);
-  }
-  arbiter.max_queue = std::max(arbiter.max_queue, arbiter.queued());
+  arbiter.add(id, request.carried == 0 || request.intent == Intent::flag);
   schedule_pick(server, std::max(now, fabric_.servers[index(server)].free));
 }
 
@@ -177,18 +170,7 @@ void Reference::pick(std::int32_t server, std::int64_t now) {
     schedule_pick(server, s.free);
     return;
   }
-  bool take_data = arbiter.control.empty();
-  if (!arbiter.control.empty() && !arbiter.data.empty()) {
-    const auto waiting = [&](const std::deque<std::int32_t>& queue) {
-      return WaitingQueue{.requests = std::ssize(queue),
-                          .since = requests_[index(queue.front())].queued_at};
-    };
-    take_data = pick_function(arbiter.policy)(waiting(arbiter.control), waiting(arbiter.data),
-                                              arbiter.memory) == Traffic::data;
-  }
-  std::deque<std::int32_t>& queue = take_data ? arbiter.data : arbiter.control;
-  const std::int32_t id = queue.front();
-  queue.pop_front();
+  const std::int32_t id = take_next(arbiter);
   if (arbiter.has_credits) {
     --arbiter.credits;
     ++tally().counters.credits_taken;

@@ -20,6 +20,7 @@ struct Divided {
   const char* machine;
   Settings parameters;
   Bytes size;
+  Settings settings{};  ///< of the machine
 };
 
 void PrintTo(const Divided& divided, std::ostream* out) {
@@ -30,7 +31,8 @@ class Threads : public ::testing::TestWithParam<Divided> {};
 
 TEST_P(Threads, give_the_same_result) {
   const Divided& divided = GetParam();
-  const machine::Machine machine = machine::load(divided.machine);
+  machine::Machine machine = machine::load(divided.machine);
+  for (const auto& [parameter, value] : divided.settings) machine.set(parameter, value);
   const program::Program program =
       built_in(divided.program, machine, divided.size, divided.parameters);
   Options options;
@@ -58,6 +60,19 @@ INSTANTIATE_TEST_SUITE_P(
         Divided{"all-to-all/direct", "dgx-h100:2", {}, KiB(512)},
         Divided{"micro/copy", "dgx-h100", {{"engine", "proxy"}, {"ways", "all"}}, MiB(2)},
         Divided{"all-reduce/nvls", "dgx-h100", {{"realization", "multicast"}}, KiB(512)},
+        // Links and ports that choose, and need credits.
+        Divided{"all-to-all/direct",
+                "dgx-h100",
+                {},
+                KiB(512),
+                {{"link.nvlink4.credits", "40"},
+                 {"link.nvlink4.arbitration", "fair"},
+                 {"gpu.noc.arbitration", "control_first"}}},
+        Divided{"all-reduce/nvls",
+                "dgx-h100",
+                {{"realization", "multicast"}},
+                KiB(512),
+                {{"link.nvlink4.credits", "40"}}},
         // Waits for what is in memory of others.
         Divided{"micro/ping-pong", "dgx-h100", {{"memory", "peer"}}, KiB(1)}));
 
