@@ -81,7 +81,7 @@ void add_options(CLI::App& verb, ReplayOptions& options, Session& session) {
 /// --rank, or the one rank to which rows go.
 std::vector<int> replayed_ranks(const ReplayOptions& options, const sim::Profile& profile) {
   if (!options.rank.empty()) {
-    const std::vector<int> ranks = rank_list("--rank", options.rank);
+    std::vector<int> ranks = rank_list("--rank", options.rank);
     for (const int rank : ranks) {
       if (rank >= profile.ranks)
         throw Failure(fmt::format("there is no rank {} of {}", rank, profile.ranks),

@@ -18,7 +18,6 @@ namespace {
 
 using plan::Plan;
 using plan::Transfer;
-using ::testing::HasSubstr;
 
 program::Program bound(const std::string& name, int ranks,
                        std::vector<std::pair<std::string, std::string>> parameters = {}) {

@@ -12,8 +12,6 @@
 namespace hemiola::machine {
 namespace {
 
-using testing::HasSubstr;
-
 TEST(Infragraph, an_option_names_the_device_model_where_the_file_does_not) {
   EXPECT_EQ(from_infragraph(kFabric, "file.yaml", {.gpu = "mi300x", .set = {}}).model(3).name,
             "mi300x");

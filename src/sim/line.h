@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/ask_for.h"
 #include "sim/calendar.h"
 #include "sim/cores.h"
 #include "sim/crew.h"
@@ -278,7 +279,7 @@ class Line : public Cores {
 
   // --- line_stages.cc
   void prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const {
-    if (i < arrivals.size()) __builtin_prefetch(&requests_[index(arrivals[i].id)], 1);
+    if (i < arrivals.size()) ask_for(&requests_[index(arrivals[i].id)]);
   }
   void prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) const;
   void prefetch_detail(const std::vector<Arrival>& arrivals, std::size_t i) const;

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/ask_for.h"
+
 namespace hemiola::sim {
 
 /// Pointers and references to values hold until the next insertion or erasure.
@@ -51,7 +53,7 @@ class LineMap {
   }
 
   void prefetch(std::int64_t line) const {
-    if (size_ != 0) __builtin_prefetch(&slots_[home(line)]);
+    if (size_ != 0) ask_for(&slots_[home(line)]);
   }
 
   /// In no particular order, which is always the same for the same lines in as many slots.

@@ -31,13 +31,13 @@ bool sent_by_copy(const Request& request) {
 
 void Line::prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) const {
   prefetch(arrivals, i);
-  if (i < arrivals.size()) __builtin_prefetch(&requests_[index(arrivals[i].id)].hops, 1);
+  if (i < arrivals.size()) ask_for(&requests_[index(arrivals[i].id)].hops);
 }
 
 void Line::prefetch_detail(const std::vector<Arrival>& arrivals, std::size_t i) const {
   if (i >= arrivals.size()) return;
   const Request& request = requests_[index(arrivals[i].id)];
-  if (request.takes && request.detail >= 0) __builtin_prefetch(&details_[index(request.detail)], 1);
+  if (request.takes && request.detail >= 0) ask_for(&details_[index(request.detail)]);
 }
 
 void Line::prefetch_first(const std::vector<Arrival>& arrivals, bool whole) const {

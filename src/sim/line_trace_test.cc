@@ -77,7 +77,8 @@ TEST(LineTrace, has_the_spans_of_the_reference) {
   std::size_t spans = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
     const bool network = between(0, 2) == 0;
-    machine::Machine machine = network ? any_network() : any_machine(no_or_endless());
+    machine::Machine machine =
+        network ? any_network(no_or_endless()) : any_machine(no_or_endless());
     for (const auto& [name, value] : any_engine_costs()) machine.set(name, value);
     program::Program program;
     try {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/append.h"
+#include "sim/ask_for.h"
 #include "sim/worker.h"
 
 #ifdef __linux__
@@ -62,7 +63,7 @@ class Pool {
   void prefetch(std::int32_t id) const {
     const char* const object =
         reinterpret_cast<const char*>(&(*this)[static_cast<std::size_t>(id)]);
-    for (std::size_t at = 0; at < sizeof(T); at += 64) __builtin_prefetch(object + at, 1);
+    for (std::size_t at = 0; at < sizeof(T); at += 64) ask_for(object + at);
   }
 
   struct alignas(128) Free {

@@ -150,7 +150,7 @@ inline Settings any_engine_costs() {
 
 /// Hosts of GPUs at a switch, with NICs of their own or shared ones, at one or two switches of a
 /// network.
-inline machine::Machine any_network() {
+inline machine::Machine any_network(Queues queues) {
   using machine::NodeKind;
   machine::Machine machine = no_machine("random network");
   const auto add = [&](const std::string& name, NodeKind kind) {
@@ -184,7 +184,7 @@ inline machine::Machine any_network() {
     }
   }
   machine.forget_routes();
-  Settings settings = any_costs(true, no_or_endless());
+  Settings settings = any_costs(true, queues);
   const Settings engines = any_engine_costs();
   settings.insert(settings.end(), engines.begin(), engines.end());
   for (const auto& [parameter, value] : settings) machine.set(parameter, value);

@@ -6,7 +6,7 @@
 namespace hemiola::sim::test {
 
 /// GPUs at some switches that replicate and reduce, each joined to all of them.
-inline machine::Machine any_nvls() {
+inline machine::Machine any_nvls(Queues queues) {
   using machine::NodeKind;
   machine::Machine machine = no_machine("random planes");
   const std::int64_t gpus = between(2, 5), switches = between(1, 3), lanes = between(1, 2);
@@ -29,8 +29,7 @@ inline machine::Machine any_nvls() {
     }
   }
   machine.forget_routes();
-  for (const auto& [parameter, value] : any_costs(true, no_or_endless()))
-    machine.set(parameter, value);
+  for (const auto& [parameter, value] : any_costs(true, queues)) machine.set(parameter, value);
   machine.set("gpu.fabric.forwards", "false");
   machine.set("switch.reduce_rate", one_of<std::string>({"inf", "9 GB/s", "400 GB/s"}));
   machine.set("switch.reduce_latency", one_of<std::string>({"1 fs", "67 ns"}));

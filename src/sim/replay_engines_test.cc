@@ -85,7 +85,7 @@ TEST(ReplayEngines, give_the_same_times_on_random_machines_with_copy_engines) {
 TEST(ReplayEngines, give_the_same_times_on_random_networks) {
   std::int64_t bursts = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
-    const machine::Machine machine = any_network();
+    const machine::Machine machine = any_network(Queues::none);
     const program::Program program = any_exchange(machine);
     const Compared compared = compare(machine, program, any_recording(program.ranks));
     if (!compared.difference.empty()) RC_FAIL(compared.difference);
@@ -97,7 +97,7 @@ TEST(ReplayEngines, give_the_same_times_on_random_networks) {
 TEST(ReplayEngines, give_the_same_times_on_random_planes) {
   std::int64_t compared_runs = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
-    const machine::Machine machine = any_nvls();
+    const machine::Machine machine = any_nvls(Queues::none);
     const program::Program program = any_group_exchange(machine);
     Options options = any_recording(program.ranks);
     options.at_ports = false;
@@ -228,7 +228,7 @@ TEST(ReplayEngines, that_ranks_share_are_recorded_of_all_of_them) {
     Op op = through_port(transfer(OpKind::put_signal, {at(rank, kInput)}, {at(8 + rank, kOutput)}));
     op.semaphores = {{constant(8 + rank), 0}};
     bodies[static_cast<std::size_t>(rank)] = {{op}};
-    bodies[static_cast<std::size_t>(8 + rank)] = {{wait(8 + rank, 0)}};
+    bodies[8 + static_cast<std::size_t>(rank)] = {{wait(8 + rank, 0)}};
   }
   // The NIC of GPU 0 is that of GPU 1 as well.
   const auto nic_of = [&](int rank) {

@@ -23,6 +23,7 @@ class Spent {
   Spent(const Spent& other) : old_(other.old_), late_(other.late_) { hold(); }
   Spent(Spent&& other) noexcept
       : old_(std::exchange(other.old_, nullptr)), late_(std::exchange(other.late_, {})) {}
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): to itself nothing changes
   Spent& operator=(const Spent& other) {
     if (old_ != other.old_) {
       drop();
