@@ -93,11 +93,17 @@ class Cores {
   void handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::int32_t b,
                    std::uint32_t tag);
   static bool is_progress(EventKind kind, std::int32_t b);
-  std::int32_t allocate(bool polling) {
-    const std::int32_t id = requests_.take();
-    requests_[static_cast<std::size_t>(id)].polling = polling;
-    if (!polling) ++tally().active;
+  /// A request like this one, that has spent nothing.
+  std::int32_t allocate(const RequestData& like, Tally& tally) {
+    const std::int32_t id = requests_.take_as_left();
+    requests_[static_cast<std::size_t>(id)].data() = like;
+    if (!like.polling) ++tally.active;
     return id;
+  }
+  std::int32_t allocate(bool polling) {
+    RequestData like;
+    like.polling = polling;
+    return allocate(like, tally());
   }
   std::int32_t keep(const Spent& spent);  ///< for an event; take() gives it back
   Spent take(std::int32_t kept);
@@ -200,6 +206,10 @@ class Cores {
   static constexpr std::uint64_t mixed(std::uint64_t x) {
     return x ^ (x >> 7) ^ (x >> 14) ^ (x >> 21);
   }
+  static std::int32_t slice_of(const Modulo& slices, std::int32_t line) {
+    const auto number = static_cast<std::uint32_t>(line);
+    return static_cast<std::int32_t>(slices(static_cast<std::uint32_t>(mixed(number))));
+  }
   std::int32_t slice_of(int rank, std::int32_t line) const;
   std::int32_t channel_of(int rank, std::int64_t line) const;
   void sample_poll(Request& request, std::int64_t now, std::int64_t done);
@@ -297,6 +307,7 @@ class Cores {
   std::int32_t instructions_again(Wave& wave, Intent intent);
   std::int32_t make_request(std::int32_t wave, Intent intent, int target, std::int32_t line,
                             std::int64_t bytes);
+  void set_line(Request& request, std::int32_t line, std::int64_t bytes) const;
   static RequestData request_like(const Queued& wanted, const Cu& cu);
   void make_head(const Queued& instruction, Cu& cu);
   std::int32_t next_request(Queued& instruction, const Issuing& all, const Spent& spent,

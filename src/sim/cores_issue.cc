@@ -60,7 +60,6 @@ RequestData Cores::request_like(const Queued& wanted, const Cu& cu) {
   RequestData request;
   request.intent = wanted.intent;
   request.polling = wanted.intent == Intent::poll;
-  request.takes = request.polling || wanted.intent == Intent::flag;
   request.wave = wanted.wave;
   request.source = cu.rank;
   request.target = static_cast<std::int16_t>(wanted.rank);
@@ -73,6 +72,13 @@ RequestData Cores::request_like(const Queued& wanted, const Cu& cu) {
   return request;
 }
 
+[[gnu::always_inline]] inline void Cores::set_line(Request& request, std::int32_t line,
+                                                   std::int64_t bytes) const {
+  request.line = line;
+  request.bytes = static_cast<std::int32_t>(bytes);
+  request.size = static_cast<std::uint8_t>(bytes >> sector_shift_);
+}
+
 std::int32_t Cores::make_request(std::int32_t wave_id, Intent intent, int target, std::int32_t line,
                                  std::int64_t bytes) {
   const Wave& wave = waves_[index(wave_id)];
@@ -83,13 +89,11 @@ std::int32_t Cores::make_request(std::int32_t wave_id, Intent intent, int target
   wanted.rank = target;
   wanted.epoch = wave.epoch;
   find_paths(wanted, group.rank);
-  const std::int32_t id = allocate(intent == Intent::poll);
+  const Cu& cu = ranks_[index(group.rank)].cus[index(group.cu)];
+  const std::int32_t id = allocate(request_like(wanted, cu), tally());
   Request& request = requests_[index(id)];
-  request.data() = request_like(wanted, ranks_[index(group.rank)].cus[index(group.cu)]);
   request.spent = wave.spent;
-  request.line = line;
-  request.bytes = static_cast<std::int32_t>(bytes);
-  request.size = static_cast<std::uint8_t>(bytes >> sector_shift_);
+  set_line(request, line, bytes);
   request.slice = static_cast<std::int16_t>(slice_of(target, line));
   if (wanted.paths > 1)
     request.route += static_cast<std::int32_t>(machine::select_path(line, wanted.paths));
@@ -221,18 +225,12 @@ void Cores::make_head(const Queued& instruction, Cu& cu) {
   const std::int64_t low = instruction.from;
   const std::int32_t line = line_of(low);
   const std::int64_t high = std::min(instruction.to, (line + std::int64_t{1}) << line_shift_);
-  const std::int32_t id = requests_.take_as_left();
-  ++tally.active;
+  const std::int32_t id = allocate(all.like, tally);
   Request& request = requests_[index(id)];
-  request.data() = all.like;
   request.spent = spent;
-  request.line = line;
-  const std::int64_t bytes = in_sectors(low, high);
-  request.bytes = static_cast<std::int32_t>(bytes);
-  request.size = static_cast<std::uint8_t>(bytes >> sector_shift_);
+  set_line(request, line, in_sectors(low, high));
   request.last_store = instruction.last && high == instruction.to;
-  const auto number = static_cast<std::uint32_t>(line);
-  request.slice = static_cast<std::int16_t>(all.slices(static_cast<std::uint32_t>(mixed(number))));
+  request.slice = static_cast<std::int16_t>(slice_of(all.slices, line));
   if (instruction.paths > 1)
     request.route += static_cast<std::int32_t>(
         all.paths(static_cast<std::uint32_t>(machine::path_number(line))));
@@ -321,7 +319,6 @@ void Cores::issue(std::int32_t id, std::int64_t now) {
 
 void Cores::issue_made(std::int32_t id, Cu& cu, std::int64_t now, Tally& tally) {
   Request& request = requests_[index(id)];
-  request.near = false;
   grant(gate_of(request, cu), id, request, cu, now, 0, tally);
 }
 

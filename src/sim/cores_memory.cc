@@ -22,8 +22,7 @@ void turn_bus(Server& hbm, bool read, const machine::GpuModel& model, std::int64
 }  // namespace
 
 std::int32_t Cores::slice_of(int rank, std::int32_t line) const {
-  const auto x = static_cast<std::uint32_t>(mixed(static_cast<std::uint32_t>(line)));
-  return static_cast<std::int32_t>(fabric_.layout[index(rank)]->slice_of(x));
+  return slice_of(fabric_.layout[index(rank)]->slice_of, line);
 }
 
 std::int32_t Cores::channel_of(int rank, std::int64_t line) const {

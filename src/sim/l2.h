@@ -55,7 +55,7 @@ class L2 {
     return apart ? model.noc_partitions : 1;
   }
   std::size_t of(std::int32_t cu_or_slice) const {
-    return has_copies() ? part_(static_cast<std::uint32_t>(cu_or_slice)) : 0;
+    return part_(static_cast<std::uint32_t>(cu_or_slice));
   }
 
   std::vector<Tags> parts_ = std::vector<Tags>(1);

@@ -103,8 +103,9 @@ class Line : public Cores {
     std::int32_t engine_at = -1;                ///< the one at work
     std::vector<Posted> posted;                 ///< by the round's engines, for any rank
     std::vector<Arrival> done, taken, scratch;  ///< of the stage at hand: memory that is kept
-    SpareRounds spare;                          ///< of its stages
-    std::int64_t next = 0;                      ///< its next round
+    std::vector<std::vector<Arrival>> by_port;
+    SpareRounds spare;      ///< of its stages
+    std::int64_t next = 0;  ///< its next round
   };
   /// A link on a way, and what comes behind it.
   struct LinkHop {

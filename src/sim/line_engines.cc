@@ -145,7 +145,6 @@ void Line::set_size(Request& request) const {
   const bool burst = request.intent == Intent::burst;
   request.size = burst ? kLarge : static_cast<std::uint8_t>(sectors(request.bytes));
   request.local = request.target == request.source;
-  request.takes = true;
 }
 
 // A flag of a copy engine goes out.

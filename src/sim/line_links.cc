@@ -13,6 +13,9 @@ namespace {
 constexpr Arrival pick_at(std::int64_t time) {
   return {time, UINT32_MAX, -1};
 }
+void forget_picks(std::vector<Arrival>& arrivals) {
+  std::erase_if(arrivals, [](const Arrival& arrival) { return arrival.id < 0; });
+}
 
 }  // namespace
 
@@ -240,7 +243,7 @@ void Line::choose(Arbiter& arbiter, const std::int64_t& free, const std::vector<
 void Line::choose_at_link(std::int32_t link, Calendar& calendar, std::int64_t round) {
   std::vector<Arrival>& taken = mine().taken;
   if (!take_by_tag(calendar, round, taken)) return;
-  std::erase_if(taken, [](const Arrival& arrival) { return arrival.id < 0; });
+  forget_picks(taken);
   Counters& counters = tally().counters;
   const auto serve = [&](std::int32_t id, std::int64_t now) {
     Request& request = requests_[index(id)];
@@ -255,9 +258,11 @@ void Line::choose_at_ports(int rank, std::int64_t round) {
   Gpu& gpu = stage(rank);
   std::vector<Arrival>& taken = mine().taken;
   if (!take_with_answers(gpu.io_out, round, kFromSlices, kFromSlices + 1, taken)) return;
-  std::erase_if(taken, [](const Arrival& arrival) { return arrival.id < 0; });
+  forget_picks(taken);
   const GpuLayout& layout = *fabric_.layout[index(rank)];
-  std::vector<std::vector<Arrival>> by_port(index(layout.ports));
+  std::vector<std::vector<Arrival>>& by_port = mine().by_port;
+  by_port.resize(std::max(by_port.size(), index(layout.ports)));
+  for (std::vector<Arrival>& arrivals : by_port) arrivals.clear();
   for (const Arrival& arrival : taken)
     by_port[index(leg_of(requests_[index(arrival.id)]).out_port)].push_back(arrival);
   for (std::int32_t port = 0; port < layout.ports; ++port) {

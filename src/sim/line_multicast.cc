@@ -106,7 +106,7 @@ void Line::at_switch(std::int32_t id, const WayLeg& leg, std::int64_t now) {
     child.size = request.size;
     child.link = 0;
     child.local = false;
-    child.takes = child.group = true;
+    child.group = true;
     child.base = replica.way;
     walk(child_id, child, replica_ways_[index(replica.way)].forward, now);
   }

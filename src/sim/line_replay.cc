@@ -342,7 +342,6 @@ std::int32_t Line::request_of(const ProfileRow& row, std::int64_t address, std::
          ++granule)
       packet.packet_mask |= std::uint64_t{1} << granule;
   }
-  request.takes = request.detail >= 0;
   request.size = static_cast<std::uint8_t>(sectors(request.bytes));
   if (is_watched(row.destination))
     request.slice = static_cast<std::int16_t>(slice_of(row.destination, request.line));

@@ -37,7 +37,7 @@ void Line::prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) c
 void Line::prefetch_detail(const std::vector<Arrival>& arrivals, std::size_t i) const {
   if (i >= arrivals.size()) return;
   const Request& request = requests_[index(arrivals[i].id)];
-  if (request.takes && request.detail >= 0) ask_for(&details_[index(request.detail)]);
+  if (request.takes) ask_for(&details_[index(request.detail)]);
 }
 
 void Line::prefetch_first(const std::vector<Arrival>& arrivals, bool whole) const {

@@ -165,16 +165,18 @@ void Line::do_round(std::int64_t round) {
     }
   });
   if (options_.replay != nullptr) put_in(round);
-  for (std::size_t level = 0; level <= workers_.front().words.size(); ++level) {
-    if (level == switches_at_ && !switches_.empty()) {
-      by_all([this, round](Worker&) {
-        for (Switch& at : switches_)
-          if (at.worker == this_worker) run_switch(at, round);
-      });
-    }
-    if (level == workers_.front().words.size()) break;
-    by_all([this, level, round](Worker& worker) { run_links(worker, level, round); });
+  const auto run_levels = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t level = begin; level < end; ++level)
+      by_all([this, level, round](Worker& worker) { run_links(worker, level, round); });
+  };
+  run_levels(0, switches_at_);
+  if (!switches_.empty()) {
+    by_all([this, round](Worker&) {
+      for (Switch& at : switches_)
+        if (at.worker == this_worker) run_switch(at, round);
+    });
   }
+  run_levels(switches_at_, workers_.front().words.size());
   if (crew_ != nullptr) {
     const std::int64_t hops = tallies_.hops();
     few_ = hops - std::exchange(hops_before_, hops) < kFewHops;

@@ -28,15 +28,10 @@ class Pool {
   T& operator[](std::size_t i) { return blocks_[i / kBlock].get()[i % kBlock]; }
   const T& operator[](std::size_t i) const { return blocks_[i / kBlock].get()[i % kBlock]; }
 
-  /// An object as it is by default, as far as its reset() says so where it has one.
+  /// An object as it is by default.
   std::int32_t take() {
     const std::int32_t id = take_as_left();
-    T& object = (*this)[static_cast<std::size_t>(id)];
-    if constexpr (requires { object.reset(); }) {
-      object.reset();
-    } else {
-      object = T{};
-    }
+    (*this)[static_cast<std::size_t>(id)] = T{};
     return id;
   }
   /// An object as it was given back, or by default.

@@ -79,7 +79,7 @@ struct RequestData {
   bool polling : 1 = false;       ///< repeats until something else happens: no progress by itself
   bool reads_source : 1 = false;  ///< burst: the memory access is the read at the source
   bool local : 1 = true;          ///< line engine: to the memory of its own GPU
-  bool takes : 1 = false;         ///< line engine: a flag, poll or packet, see Cores::take_effect()
+  bool takes : 1 = false;         ///< has a Detail: a flag, poll or packet, see take_effect()
   bool group : 1 = false;         ///< line engine: for a multicast group, or for a member of it
   Look look = Look::first;        ///< polls
   bool uncached : 1 = false;      ///< a flag or poll that goes past the L2
@@ -116,14 +116,12 @@ struct RequestData {
   /// A replica that a switch made for one member of a multicast group.
   bool is_member() const { return intent == Intent::member_load || intent == Intent::member_store; }
 };
-/// Two cache lines: there are hundreds of thousands of them, visited in the order of time. The line
-/// engine needs the first one only between a request's issue and its completion.
 struct SpentOf {
   Spent spent;
 };
+/// Two cache lines: there are hundreds of thousands of them, visited in the order of time. The line
+/// engine needs the first one only between a request's issue and its completion.
 struct alignas(64) Request : SpentOf, RequestData {
-  /// As it is by default; its attribution was given back.
-  void reset() { data() = {}; }
   RequestData& data() { return *this; }
 };
 static_assert(sizeof(Request) == 128 && sizeof(SpentOf) + offsetof(RequestData, hops) == 64);

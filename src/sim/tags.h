@@ -123,7 +123,7 @@ class Tags {
       const __m128i four = _mm_loadu_si128(reinterpret_cast<const __m128i*>(ways + at));
       return _mm_cmpeq_epi32(_mm_and_si128(four, clean), all);
     };
-    if (stride_ == 16) {
+    if (stride_ == kOrdered) {
       const __m128i low = _mm_packs_epi32(equal(0), equal(4)),
                     high = _mm_packs_epi32(equal(8), equal(12));
       const auto found = static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
