@@ -50,6 +50,7 @@ class Cores {
     kFill,
     kComplete,
     kPick,
+    kAdmit,
     kCredit,
     kSwitch,
     kAnswer,

@@ -60,6 +60,26 @@ class Images {
     return link_of;
   }
 
+  /// Whether links that meet at a switch with finite queues, where they hold each other up, do so
+  /// where those are that stand for them.
+  bool meet(const std::vector<LinkId>& link_of) const {
+    const machine::Machine& machine = fabric_.machine;
+    std::vector<machine::NodeId> stands_for(machine.nodes.size(), -1);
+    const auto is_there = [&](machine::NodeId node, machine::NodeId there) {
+      if (machine.nodes[index(node)].switch_model.queue == 0) return true;
+      machine::NodeId& known = stands_for[index(node)];
+      if (known < 0) known = there;
+      return known == there;
+    };
+    for (std::size_t l = 0; l < link_of.size(); ++l) {
+      if (image_[l] < 0) continue;
+      const machine::Link& link = machine.links[l];
+      const machine::Link& there = machine.links[index(link_of[l])];
+      if (!is_there(link.from, there.from) || !is_there(link.to, there.to)) return false;
+    }
+    return true;
+  }
+
  private:
   bool alike(const Leg& a, const Leg& b) {
     if (a.count != b.count) return false;
@@ -145,7 +165,8 @@ std::string differing_ways(Fabric& fabric, const program::Rotation& rotation, in
     }
   }
   link_of = images.orbits();
-  return link_of.empty() ? "ranks share links" : "";
+  if (link_of.empty()) return "ranks share links";
+  return images.meet(link_of) ? "" : "links meet at different switches with finite queues";
 }
 
 }  // namespace

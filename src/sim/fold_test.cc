@@ -112,6 +112,9 @@ TEST(Fold, changes_nothing_about_random_machines_and_programs) {
                       {"link.*.latency", *rc::gen::element<std::string>("1 fs", "300 ns")}};
     const bool queues = *rc::gen::inRange(0, 3) == 0;
     if (queues) settings.push_back({"link.*.credits", std::to_string(*rc::gen::inRange(2, 9))});
+    const bool switched = topology.starts_with("switch") || topology.ends_with("h100");
+    if (switched && *rc::gen::inRange(0, 3) == 0)
+      settings.push_back({"switch.queue", std::to_string(*rc::gen::inRange(1, 5))});
     const machine::Machine machine = machine::load(topology, {.set = settings});
     const std::string name = *rc::gen::element<std::string>(
         "all-reduce/ring", "all-reduce/two-shot", "all-reduce/one-shot", "all-gather/direct",

@@ -21,7 +21,7 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
     }
   }
   for (const machine::Node& node : machine.nodes) {
-    if (node.switch_model.queue > 0) return "finite queues";
+    if (watched && node.switch_model.queue > 0) return "finite queues";
   }
   for (const machine::LinkClass& c : machine.link_classes) {
     if (watched && c.credits > 0) return "credits";
@@ -275,17 +275,33 @@ Line::Arrivals Line::order_links(std::int64_t out) {
     const bool away = distance[index(machine_.links[index(l)].to)] > begin;
     return std::pair(away ? 0 : 1, away ? begin : -begin);
   };
+  // Links of a switch with finite queues are one stage: it comes where the first of them would.
+  const auto finite_switch = [&](std::int32_t l) {
+    const machine::NodeId node = machine_.links[index(l)].from;
+    return machine_.nodes[index(node)].switch_model.queue > 0 ? node : -1;
+  };
+  std::vector<std::pair<int, int>> place(machine_.links.size());
+  std::vector<std::pair<int, int>> first_place(machine_.nodes.size(), {kFar, 0});
+  for (const std::int32_t l : order) {
+    place[index(l)] = key(l);
+    if (const machine::NodeId node = finite_switch(l); node >= 0)
+      first_place[index(node)] = std::min(first_place[index(node)], key(l));
+  }
+  for (const std::int32_t l : order)
+    if (const machine::NodeId node = finite_switch(l); node >= 0)
+      place[index(l)] = first_place[index(node)];
+  const auto key_of = [&](std::int32_t l) { return place[index(l)]; };
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
+                   [&](std::int32_t a, std::int32_t b) { return key_of(a) < key_of(b); });
   std::vector<std::vector<std::int32_t>> levels;
   std::vector<int> level_of(machine_.links.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || key(order[i]) != key(order[i - 1])) levels.emplace_back();
+    if (i == 0 || key_of(order[i]) != key_of(order[i - 1])) levels.emplace_back();
     levels.back().push_back(order[i]);
     level_of[index(order[i])] = static_cast<int>(levels.size());
   }
   // Switches of multicast groups are next to GPUs, whose own links come before them.
-  if (!order.empty() && key(order.front()) == std::pair(0, 0)) switches_at_ = 1;
+  if (!order.empty() && key_of(order.front()) == std::pair(0, 0)) switches_at_ = 1;
   divide(levels);
   // Offsets of links, and when the earliest request can be at their far ends.
   std::vector<std::int64_t> offset(machine_.links.size(), out), end(machine_.links.size(), 0);
@@ -301,20 +317,43 @@ Line::Arrivals Line::order_links(std::int64_t out) {
     end[l] = reach(static_cast<std::int32_t>(l));
   std::vector<bool> placed(machine_.links.size());
   for (std::size_t l = 0; l < machine_.links.size(); ++l) placed[l] = own(l);
+  // Credits of a link come back from the links behind it, if their queues are finite; else it knows
+  // by itself when they do.
+  const auto credits_from = [&](std::int32_t l) {
+    const std::vector<std::int32_t>& behind = from[index(machine_.links[index(l)].to)];
+    const bool from_others =
+        machine_.class_of(l).credits > 0 && !behind.empty() && finite_switch(behind.front()) >= 0;
+    return from_others ? behind.front() : -1;
+  };
   for (const std::int32_t l : order) {
+    if (placed[index(l)]) continue;
+    const machine::NodeId node = finite_switch(l);
+    const std::vector<std::int32_t> stage = node < 0 ? std::vector{l} : from[index(node)];
     std::int64_t first = INT64_MAX;
     if (fabric_.rank_of(machine_.links[index(l)].from) >= 0) first = out;
     for (const std::int32_t upstream : into[index(machine_.links[index(l)].from)])
       if (placed[index(upstream)]) first = std::min(first, end[index(upstream)]);
-    offset[index(l)] = first == INT64_MAX ? out : first;
-    end[index(l)] = reach(l);
-    placed[index(l)] = true;
+    if (first == INT64_MAX) first = out;
+    for (const std::int32_t of_stage : stage) {
+      const std::int32_t behind = credits_from(of_stage);
+      if (behind >= 0 && placed[index(behind)])
+        first = std::min(first, offset[index(behind)] + machine_.class_of(of_stage).latency.fs);
+    }
+    for (const std::int32_t of_stage : stage) {
+      offset[index(of_stage)] = first;
+      end[index(of_stage)] = reach(of_stage);
+      placed[index(of_stage)] = true;
+    }
   }
   const auto arrivals = [&] {
     Arrivals found{.window = INT64_MAX / 4, .at_gpu = INT64_MAX / 4};
     for (std::size_t l = 0; l < machine_.links.size(); ++l) {
       const machine::Link& link = machine_.links[l];
       if (!counts(link)) continue;
+      const std::int32_t behind = credits_from(static_cast<std::int32_t>(l));
+      if (behind >= 0 && level_of[l] <= level_of[index(behind)])
+        found.window = std::min(found.window, machine_.class_of(static_cast<std::int32_t>(l)).latency.fs +
+                                                  offset[index(behind)] - offset[l]);
       const int at = fabric_.rank_of(link.to);
       if (at >= 0) found.at_gpu = std::min(found.at_gpu, end[l]);
       // Ways end there, but others of a replay may send when something has come.

@@ -20,6 +20,7 @@
 #include "sim/cores.h"
 #include "sim/crew.h"
 #include "sim/growing.h"
+#include "sim/receive_buffers.h"
 #include "sim/timetable.h"
 
 namespace hemiola::sim {
@@ -197,8 +198,7 @@ class Line : public Cores {
   void count_links();
   struct Arrivals {
     std::int64_t window;  ///< fs: how long rounds may last as far as links are concerned
-    std::int64_t
-        at_gpu;  ///< fs: the earliest end of a link at a GPU, of a request that is at a CU at 0
+    std::int64_t at_gpu;  ///< fs: the first end of a link at a GPU, for what is at a CU at 0
   };
   Arrivals order_links(std::int64_t out);
 
@@ -314,7 +314,17 @@ class Line : public Cores {
   Arbiter* link_queue(std::int32_t link) { return queue_of(fabric_.link_base + link); }
   bool is_control(const Request& request) const;
   std::int64_t next_pick(const Arbiter& arbiter, std::int64_t free) const;
+  static std::int64_t with_credit(const Arbiter& arbiter, std::int64_t time);
   void return_credit(Arbiter& arbiter, std::int64_t time);
+  static void note_credit(Arbiter& arbiter, std::int64_t time);
+  std::int32_t pick_from(Arbiter& arbiter);
+  void leave_queue(std::int32_t id, std::int64_t now);
+  void leave_receive_buffer(Request& request, std::int64_t now);
+  /// Whether a calendar is that of a switch with finite queues.
+  bool is_finite(std::int32_t calendar) const {
+    return calendar >= 0 && queued_[index(calendar)] < -1;
+  }
+  void choose_at_switch(FiniteSwitch& at, Calendar& calendar, std::int64_t round);
   template <typename Serve>
   void choose(Arbiter& arbiter, const std::int64_t& free, const std::vector<Arrival>& arrivals,
               Calendar& calendar, std::int64_t end, Serve serve);
@@ -453,7 +463,9 @@ class Line : public Cores {
   std::uint64_t phase_ = 1;
   std::int64_t hops_before_ = 0;           ///< when the last round began
   bool few_ = true;                        ///< it visited few servers
-  std::vector<std::int32_t> queued_link_;  ///< by calendar: its link, if that has queues; or none
+  /// By calendar, if links have queues: the link; -1: that has none; -2 - s: finite_switches_[s].
+  std::vector<std::int32_t> queued_;
+  std::vector<FiniteSwitch> finite_switches_;
   std::vector<LinkState> links_;
   std::vector<Costs> link_costs_;  ///< by link class
   Growing<Way> ways_;              ///< by Request::route

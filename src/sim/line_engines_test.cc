@@ -14,7 +14,7 @@ TEST(LineEngines, give_the_reference_result_on_random_machines_with_copy_engines
   std::int64_t bursts = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
     for (int i = 0; i < 2; ++i) {
-      machine::Machine machine = any_machine(no_or_endless());
+      machine::Machine machine = any_machine(none_or_at_links());
       for (const auto& [name, value] : any_engine_costs()) machine.set(name, value);
       program::Program program = any_exchange(machine);
       program.groups.clear();  // which none of its operations uses
@@ -30,7 +30,7 @@ TEST(LineEngines, give_the_reference_result_on_random_networks) {
   std::int64_t bursts = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
     for (int i = 0; i < 2; ++i) {
-      const machine::Machine machine = any_network(no_or_endless());
+      const machine::Machine machine = any_network(none_or_at_links());
       program::Program program;
       try {
         program = any_program(machine);

@@ -1,6 +1,7 @@
 // The line engine: from the ports of one GPU by links to those of another.
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "sim/line.h"
@@ -9,12 +10,18 @@
 namespace hemiola::sim {
 namespace {
 
-/// An arrival that is none: a pick is due in that round.
+/// Arrivals that are none: a pick is due in that round; a credit of a link is back.
 constexpr Arrival pick_at(std::int64_t time) {
   return {time, UINT32_MAX, -1};
 }
+constexpr Arrival credit_at(std::int64_t time, std::int32_t link) {
+  return {time, UINT32_MAX, -2 - link};
+}
+constexpr std::int32_t link_of_credit(const Arrival& arrival) {
+  return -2 - arrival.id;
+}
 void forget_picks(std::vector<Arrival>& arrivals) {
-  std::erase_if(arrivals, [](const Arrival& arrival) { return arrival.id < 0; });
+  std::erase_if(arrivals, [](const Arrival& arrival) { return arrival.id == -1; });
 }
 
 }  // namespace
@@ -42,16 +49,19 @@ template <bool kWatched>
 [[gnu::always_inline]] inline void Line::travel(std::int32_t id, Request& request, std::size_t size,
                                                 const WayLeg& leg, std::int64_t now, bool at_merge,
                                                 Counters& counters) {
-  Arbiter* held = nullptr;  // in the receive buffer of whose link it is
+  std::int32_t held = -1;  // in the receive buffer of that link, which has a queue
   const auto leave_buffer = [&](std::int64_t time) {
-    if (kWatched && held != nullptr) return_credit(*std::exchange(held, nullptr), time);
+    if (kWatched && held >= 0) return_credit(*link_queue(std::exchange(held, -1)), time);
   };
   while (request.link < leg.count) {
     const LinkHop& hop = leg.hops[request.link];
     if (!at_merge) {
       if (kWatched && !carries_.empty() && !enters(id, request, leg, now)) return;
-      leave_buffer(now);
       const std::int32_t calendar = links_[index(hop.link)].calendar;
+      if (kWatched && held >= 0 && is_finite(calendar)) {
+        request.in_link = fabric_.link_base + std::exchange(held, -1);  // until there is room
+      }
+      leave_buffer(now);
       if (calendar >= 0) {
         push_merge(calendar, {now, hop.tag, id});
         return;
@@ -60,10 +70,7 @@ template <bool kWatched>
     at_merge = false;
     now = pass_link<kWatched>(request, size, hop, now);
     ++counters.hops;
-    if (kWatched) {
-      Arbiter* const queue = link_queue(hop.link);
-      if (queue != nullptr && queue->has_credits) held = queue;
-    }
+    if (kWatched && link_queue(hop.link) != nullptr) held = hop.link;
   }
   if (leg.to < 0) {
     leave_buffer(now);
@@ -194,17 +201,39 @@ std::int64_t Line::next_pick(const Arbiter& arbiter, std::int64_t free) const {
   for (const std::deque<std::int32_t>* queue : {&arbiter.control, &arbiter.data})
     if (!queue->empty()) came = std::min(came, requests_[index(queue->front())].queued_at);
   std::int64_t time = std::max(came, free);
-  if (arbiter.has_credits && arbiter.credits == 0) time = std::max(time, arbiter.returns.front());
-  return time;
+  return with_credit(arbiter, time);
+}
+
+// INT64_MAX: whoever is to return the next one has not said when.
+std::int64_t Line::with_credit(const Arbiter& arbiter, std::int64_t time) {
+  if (!arbiter.has_credits || arbiter.credits > 0) return time;
+  return arbiter.returns.empty() ? INT64_MAX : std::max(time, arbiter.returns.front());
 }
 
 // Those of one link may leave its receive buffer in another order than they came.
 void Line::return_credit(Arbiter& arbiter, std::int64_t time) {
-  const std::int64_t back = time + arbiter.credit_latency;
-  auto place = arbiter.returns.end();
-  while (place != arbiter.returns.begin() && *(place - 1) > back) --place;
-  arbiter.returns.insert(place, back);
+  if (!arbiter.has_credits) return;
+  note_credit(arbiter, time + arbiter.credit_latency);
   ++tally().counters.credits_returned;
+}
+
+// One will be back, or is back, at `time`.
+void Line::note_credit(Arbiter& arbiter, std::int64_t time) {
+  auto place = arbiter.returns.end();
+  while (place != arbiter.returns.begin() && *(place - 1) > time) --place;
+  arbiter.returns.insert(place, time);
+}
+
+std::int32_t Line::pick_from(Arbiter& arbiter) {
+  if (arbiter.has_credits) {
+    ++tally().counters.credits_taken;
+    if (arbiter.credits > 0) {
+      --arbiter.credits;
+    } else {
+      arbiter.returns.pop_front();
+    }
+  }
+  return take_next(arbiter);
 }
 
 // All that arrives at an instant is in the queues before the pick at that instant. What is not
@@ -216,22 +245,16 @@ void Line::choose(Arbiter& arbiter, const std::int64_t& free, const std::vector<
   std::int64_t pick = next_pick(arbiter, free);
   while (arrival != arrivals.end() || pick < end) {
     if (arrival != arrivals.end() && arrival->time <= pick) {
-      const std::int32_t id = arrival->id;
-      Request& request = requests_[index(id)];
-      request.queued_at = arrival->time;
-      arbiter.add(id, is_control(request));
+      if (arrival->id < 0) {
+        note_credit(arbiter, arrival->time);
+      } else {
+        Request& request = requests_[index(arrival->id)];
+        request.queued_at = arrival->time;
+        arbiter.add(arrival->id, is_control(request));
+      }
       ++arrival;
     } else {
-      const std::int32_t id = take_next(arbiter);
-      if (arbiter.has_credits) {
-        ++tally().counters.credits_taken;
-        if (arbiter.credits > 0) {
-          --arbiter.credits;
-        } else {
-          arbiter.returns.pop_front();
-        }
-      }
-      serve(id, pick);
+      serve(pick_from(arbiter), pick);
     }
     pick = next_pick(arbiter, free);
   }
@@ -244,14 +267,102 @@ void Line::choose_at_link(std::int32_t link, Calendar& calendar, std::int64_t ro
   std::vector<Arrival>& taken = mine().taken;
   if (!take_by_tag(calendar, round, taken)) return;
   forget_picks(taken);
-  Counters& counters = tally().counters;
-  const auto serve = [&](std::int32_t id, std::int64_t now) {
-    Request& request = requests_[index(id)];
-    request.spent.charge(Reason::link, now - request.queued_at);
-    travel<true>(id, request, carried(request), leg_of(request), now, true, counters);
-  };
   choose(*link_queue(link), links_[index(link)].free, taken, calendar, calendar.begin_of(round + 1),
-         serve);
+         [&](std::int32_t id, std::int64_t now) { leave_queue(id, now); });
+}
+
+// Over the link in whose queue it has been.
+void Line::leave_queue(std::int32_t id, std::int64_t now) {
+  Request& request = requests_[index(id)];
+  request.spent.charge(Reason::link, now - request.queued_at);
+  travel<true>(id, request, carried(request), leg_of(request), now, true, tally().counters);
+}
+
+// --- Switches with finite queues. Their links are one stage: what finds no room in one queue holds
+// up what is behind it, for others.
+
+// The request goes from its receive buffer into a queue; the credit travels back.
+void Line::leave_receive_buffer(Request& request, std::int64_t now) {
+  const std::int32_t in_link = std::exchange(request.in_link, -1);
+  const Arbiter& in = arbiter_of(fabric_, in_link);
+  if (!in.has_credits) return;
+  ++tally().counters.credits_returned;
+  const std::int32_t link = in_link - fabric_.link_base;
+  push_merge(links_[index(link)].calendar, credit_at(now + in.credit_latency, link));
+}
+
+void Line::choose_at_switch(FiniteSwitch& at, Calendar& calendar, std::int64_t round) {
+  using Pick = FiniteSwitch::Pick;
+  std::vector<Arrival>& taken = mine().taken;
+  if (!take_by_tag(calendar, round, taken)) return;
+  forget_picks(taken);
+  // Of a queue whose state has changed. What is planned otherwise now stays in the heap, and is
+  // known by its time.
+  const auto plan = [&](std::int32_t server, std::int64_t now) {
+    Arbiter& queue = arbiter_of(fabric_, server);
+    const std::int64_t free = links_[index(server - fabric_.link_base)].free;
+    const std::int64_t pick =
+        queue.queued() == 0 ? INT64_MAX : with_credit(queue, std::max(now, free));
+    if (std::exchange(queue.pick_at, pick) == pick || pick == INT64_MAX) return;
+    at.picks.push_back({pick, server});
+    std::push_heap(at.picks.begin(), at.picks.end(), std::greater<Pick>());
+  };
+  const auto first_pick = [&] {
+    while (!at.picks.empty()) {
+      if (arbiter_of(fabric_, at.picks.front().server).pick_at == at.picks.front().time)
+        return at.picks.front().time;
+      std::pop_heap(at.picks.begin(), at.picks.end(), std::greater<Pick>());
+      at.picks.pop_back();
+    }
+    return INT64_MAX;
+  };
+  const auto wanted = [&](std::int32_t id) {
+    const Request& request = requests_[index(id)];
+    const LinkHop& hop = leg_of(request).hops[request.link];
+    return WantedQueue{fabric_.link_base + hop.link, hop.tag};
+  };
+  std::int64_t now = 0;
+  const auto enter = [&](std::int32_t server, std::int32_t id) {
+    Request& request = requests_[index(id)];
+    if (request.in_link >= 0) leave_receive_buffer(request, now);
+    arbiter_of(fabric_, server).add(id, is_control(request));
+    plan(server, now);
+  };
+  const auto come = [&](const Arrival& arrival) {
+    if (arrival.id < 0) {
+      const std::int32_t server = fabric_.link_base + link_of_credit(arrival);
+      note_credit(arbiter_of(fabric_, server), now);
+      plan(server, now);
+      return;
+    }
+    Request& request = requests_[index(arrival.id)];
+    request.queued_at = now;
+    const std::int32_t server = wanted(arrival.id).server;
+    if (request.in_link >= 0 && waits_for_room(fabric_, request.in_link, server, arrival.id))
+      return;
+    enter(server, arrival.id);
+  };
+  const std::int64_t end = calendar.begin_of(round + 1);
+  std::vector<std::int32_t> freed;
+  auto arrival = taken.begin();
+  std::int64_t pick = first_pick();
+  for (; arrival != taken.end() || pick < end; pick = first_pick()) {
+    if (arrival != taken.end() && arrival->time <= pick) {
+      now = arrival->time;
+      come(*arrival++);
+      continue;
+    }
+    for (now = pick; pick == now; pick = first_pick()) {
+      const std::int32_t server = at.picks.front().server;
+      Arbiter& queue = arbiter_of(fabric_, server);
+      leave_queue(pick_from(queue), now);
+      plan(server, now);
+      if (!queue.blocked.empty()) freed.push_back(server);
+    }
+    admit(fabric_, freed, wanted, enter);
+  }
+  if (pick == INT64_MAX || std::exchange(at.marked, pick) == pick) return;
+  calendar.push(pick_at(pick));
 }
 
 void Line::choose_at_ports(int rank, std::int64_t round) {

@@ -15,7 +15,7 @@ TEST(Line, gives_the_reference_result_on_1000_random_programs_and_machines) {
   int taken = 0, with_credits = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
     for (int i = 0; i < 16; ++i) {
-      machine::Machine machine = any_machine(no_or_endless());
+      machine::Machine machine = any_machine(none_or_at_links());
       const bool part = between(0, 3) == 0;  // a job on two of the GPUs
       if (part)
         machine.place(std::vector<int>{0, static_cast<int>(between(1, machine.ranks() - 1))});
@@ -69,7 +69,7 @@ TEST(Line, gives_the_reference_result_however_wavefronts_wait) {
   std::int64_t switches = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
     for (int i = 0; i < 4; ++i) {
-      machine::Machine machine = any_machine(no_or_endless());
+      machine::Machine machine = any_machine(none_or_at_links());
       const bool switched = between(0, 1) == 0;
       for (const auto& [name, value] : any_waits(switched)) machine.set(name, value);
       if (switched) machine.set("gpu.cu.count", "1");

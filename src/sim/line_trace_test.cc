@@ -78,7 +78,7 @@ TEST(LineTrace, has_the_spans_of_the_reference) {
   EXPECT_TRUE(rc::check("equal", [&] {
     const bool network = between(0, 2) == 0;
     machine::Machine machine =
-        network ? any_network(no_or_endless()) : any_machine(no_or_endless());
+        network ? any_network(none_or_at_links()) : any_machine(none_or_at_links());
     for (const auto& [name, value] : any_engine_costs()) machine.set(name, value);
     program::Program program;
     try {

@@ -47,10 +47,21 @@ void Line::divide(const std::vector<std::vector<std::int32_t>>& levels) {
     if (rank < 0 || rank >= program_.ranks) return dealt++ % count;
     return index(stage_of_[index(home(rank))] < 0 ? 0 : stage(home(rank)).worker);
   };
+  // The links of a switch with finite queues are one stage: the first of them stands for all.
+  std::vector<std::int32_t> first_of(machine_.nodes.size(), -1);
+  const auto shared_by = [&](std::int32_t l) -> std::int32_t* {
+    const machine::NodeId node = machine_.links[index(l)].from;
+    return machine_.nodes[index(node)].switch_model.queue > 0 ? &first_of[index(node)] : nullptr;
+  };
   std::vector<std::vector<std::vector<std::int32_t>>> shares(count);  // by worker, level
   for (std::size_t level = 0; level < levels.size(); ++level) {
     for (auto& share : shares) share.emplace_back();
-    for (const std::int32_t l : levels[level]) shares[worker_of(l)][level].push_back(l);
+    for (const std::int32_t l : levels[level]) {
+      std::int32_t* const first = shared_by(l);
+      if (first != nullptr && *first >= 0) continue;
+      if (first != nullptr) *first = l;
+      shares[first != nullptr ? dealt++ % count : worker_of(l)][level].push_back(l);
+    }
   }
   for (std::size_t w = 0; w < count; ++w) {
     for (const std::vector<std::int32_t>& share : shares[w]) {
@@ -63,11 +74,19 @@ void Line::divide(const std::vector<std::vector<std::int32_t>>& levels) {
   }
   busy_merges_.resize(worker_of_word_.size());
   merges_.resize(worker_of_word_.size() * 64);
-  if (!fabric_.arbiters.empty()) {
-    queued_link_.resize(merges_.size(), -1);
-    for (const std::vector<std::int32_t>& level : levels) {
-      for (const std::int32_t l : level)
-        if (link_queue(l) != nullptr) queued_link_[index(links_[index(l)].calendar)] = l;
+  if (!fabric_.arbiters.empty()) queued_.resize(merges_.size(), -1);
+  for (const std::vector<std::int32_t>& level : levels) {
+    for (const std::int32_t l : level) {
+      if (link_queue(l) == nullptr) continue;
+      std::int32_t& calendar = links_[index(l)].calendar;
+      if (const std::int32_t* const first = shared_by(l)) {
+        calendar = links_[index(*first)].calendar;
+        if (*first != l) continue;
+        queued_[index(calendar)] = -2 - static_cast<std::int32_t>(finite_switches_.size());
+        finite_switches_.emplace_back();
+      } else {
+        queued_[index(calendar)] = l;
+      }
     }
   }
   if (count > 1) crew_ = std::make_unique<Crew>(static_cast<int>(count));
@@ -193,8 +212,11 @@ void Line::run_links(Worker& worker, std::size_t level, std::int64_t round) {
       const int bit = std::countr_zero(bits);
       const std::size_t number = word * 64 + index(bit);
       Calendar& merge = merges_[number];
-      if (!queued_link_.empty() && queued_link_[number] >= 0) {
-        choose_at_link(queued_link_[number], merge, round);
+      const std::int32_t queued = queued_.empty() ? -1 : queued_[number];
+      if (queued >= 0) {
+        choose_at_link(queued, merge, round);
+      } else if (queued < -1) {
+        choose_at_switch(finite_switches_[index(-2 - queued)], merge, round);
       } else {
         run_merge(merge, round);
       }

@@ -14,9 +14,9 @@
 
 namespace hemiola::sim::test {
 
-/// What links and ports of random machines may have: nothing, arbitration and credits, or finite
-/// queues as well, and networks on chip that are meshes.
-enum class Queues { none, endless, any };
+/// What random machines may have: nothing; arbitration, credits and finite queues at links and
+/// ports; or networks on chip that are meshes as well.
+enum class Queues { none, at_links, any };
 
 template <typename T>
 T one_of(const std::vector<T>& values) {
@@ -27,8 +27,8 @@ inline std::int64_t between(std::int64_t least, std::int64_t most) {
 }
 
 /// What the line engine takes.
-inline Queues no_or_endless() {
-  return one_of<Queues>({Queues::none, Queues::endless});
+inline Queues none_or_at_links() {
+  return one_of<Queues>({Queues::none, Queues::at_links});
 }
 
 // --- Random machines.
@@ -87,7 +87,7 @@ inline Settings any_costs(bool with_switches, Queues queues) {
   }
   if (with_switches) {
     settings.emplace_back("switch.latency", one_of(times));
-    if (queues == Queues::any) settings.emplace_back("switch.queue", one_of(rooms));
+    settings.emplace_back("switch.queue", one_of(rooms));
     settings.emplace_back("switch.multicast", "true");
   }
   return settings;

@@ -74,6 +74,9 @@ void Reference::handle(const Event& event) {
     case kPick:
       pick(event.a, now);
       return;
+    case kAdmit:
+      admit_freed(now);
+      return;
     case kCredit:
       ++fabric_.arbiters[index(fabric_.servers[index(event.a)].arbiter)].credits;
       ++tally().counters.credits_returned;

@@ -35,7 +35,7 @@ class Reference : public Cores {
   void pick(std::int32_t server, std::int64_t now);
   void schedule_pick(std::int32_t server, std::int64_t at);
   void leave_buffer(Request& request, std::int64_t now);
-  void admit(std::int32_t server, std::int64_t now);
+  void admit_freed(std::int64_t now);
   std::uint32_t way_home(const Request& request);
   void at_switch(std::int32_t id, std::int64_t now);
   void answer_parent(std::int32_t id, std::int64_t now);
@@ -52,6 +52,7 @@ class Reference : public Cores {
   void write_back(int rank, std::int32_t line, std::int64_t now);
 
   EventQueue events_;
+  std::vector<std::int32_t> freed_;        ///< finite queues that have been picked from at this instant
   std::vector<LineMap<Pending>> pending_;  ///< by GPU: lines on their way into the L2
 };
 

@@ -2,9 +2,17 @@
 
 #include <algorithm>
 
+#include "sim/receive_buffers.h"
 #include "sim/reference.h"
 
 namespace hemiola::sim {
+namespace {
+
+/// Phases of an instant, behind all that arrives.
+constexpr std::uint32_t kPicks = 1U << 28, kAfterPicks = 2U << 28;
+
+}  // namespace
+
 void Reference::begin_leg(std::int32_t id, Stage stage, const Leg& leg, std::int32_t base,
                           std::int64_t now, std::int32_t payload) {
   Request& request = requests_[index(id)];
@@ -130,17 +138,7 @@ std::uint32_t Reference::way_home(const Request& request) {
 void Reference::enqueue(std::int32_t server, std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
   request.queued_at = now;
-  const std::int32_t own = fabric_.servers[index(server)].arbiter;
-  if (request.in_link >= 0) {
-    Arbiter& in = fabric_.arbiters[index(fabric_.servers[index(request.in_link)].arbiter)];
-    const bool full = own >= 0 && fabric_.arbiters[index(own)].limit > 0 &&
-                      fabric_.arbiters[index(own)].queued() >= fabric_.arbiters[index(own)].limit;
-    if (!in.input.empty() || full) {
-      in.input.push_back(id);
-      if (in.input.size() == 1) fabric_.arbiters[index(own)].blocked.push_back(request.in_link);
-      return;
-    }
-  }
+  if (request.in_link >= 0 && waits_for_room(fabric_, request.in_link, server, id)) return;
   enter_queue(server, id, now);
 }
 
@@ -157,7 +155,7 @@ void Reference::schedule_pick(std::int32_t server, std::int64_t at) {
   Arbiter& arbiter = fabric_.arbiters[index(fabric_.servers[index(server)].arbiter)];
   if (arbiter.pick_at >= 0 && arbiter.pick_at <= at) return;
   arbiter.pick_at = at;
-  events_.push(at, 1U << 28, kPick, server);
+  events_.push(at, kPicks, kPick, server);
 }
 
 void Reference::pick(std::int32_t server, std::int64_t now) {
@@ -184,7 +182,10 @@ void Reference::pick(std::int32_t server, std::int64_t now) {
   request.spent.charge(hop.node_reason, hop.node_latency);
   ++request.hop;
   if (kind.counts_wire) request.in_link = server;
-  admit(server, now);
+  if (!arbiter.blocked.empty()) {
+    if (freed_.empty()) events_.push(now, kAfterPicks, kAdmit, 0);
+    freed_.push_back(server);
+  }
   if (arbiter.queued() > 0) schedule_pick(server, departure);
   travel(id, departure + hop.latency + hop.node_latency, false);
 }
@@ -196,41 +197,15 @@ void Reference::leave_buffer(Request& request, std::int64_t now) {
   request.in_link = -1;
 }
 
-// Room in a finite queue: heads of receive buffers that wait for it enter, oldest first; what
-// stands behind them may then enter other queues.
-void Reference::admit(std::int32_t server, std::int64_t now) {
-  Arbiter& arbiter = fabric_.arbiters[index(fabric_.servers[index(server)].arbiter)];
-  while (!arbiter.blocked.empty() && (arbiter.limit == 0 || arbiter.queued() < arbiter.limit)) {
-    const std::int32_t link = arbiter.blocked.front();
-    arbiter.blocked.pop_front();
-    Arbiter& in = fabric_.arbiters[index(fabric_.servers[index(link)].arbiter)];
-    const std::int32_t id = in.input.front();
-    in.input.pop_front();
-    enter_queue(server, id, now);
-    while (!in.input.empty()) {
-      const std::int32_t next_id = in.input.front();
-      const Request& next = requests_[index(next_id)];
-      const std::int32_t next_server = next.base + next.hops[next.hop].server;
-      const std::int32_t own = fabric_.servers[index(next_server)].arbiter;
-      if (own < 0) {  // no queue there: it is served as it arrives now
-        in.input.pop_front();
-        Request& request = requests_[index(next_id)];
-        request.spent.charge(fabric_.kinds[index(fabric_.servers[index(link)].kind)].reason,
-                             now - request.queued_at);
-        leave_buffer(request, now);
-        push(now + 1, kHop, next_id, 0, request.hops[request.hop].tag);
-        request.spent.charge(Reason::link, 1);
-        continue;
-      }
-      Arbiter& target = fabric_.arbiters[index(own)];
-      if (target.limit > 0 && target.queued() >= target.limit) {
-        target.blocked.push_back(link);
-        break;
-      }
-      in.input.pop_front();
-      enter_queue(next_server, next_id, now);
-    }
-  }
+// After all picks of the instant (tag: behind those).
+void Reference::admit_freed(std::int64_t now) {
+  const auto wanted = [&](std::int32_t id) {
+    const Request& request = requests_[index(id)];
+    const Hop& hop = request.hops[request.hop];
+    return WantedQueue{request.base + hop.server, hop.tag};
+  };
+  admit(fabric_, freed_, wanted,
+        [&](std::int32_t server, std::int32_t id) { enter_queue(server, id, now); });
 }
 
 // Replication: a store goes to every member, a load asks every member.
