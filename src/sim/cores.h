@@ -278,8 +278,6 @@ class Cores {
   void wait_by_line(std::int32_t wave, std::int64_t now);
   void look(std::int32_t wave, std::int32_t first, Look look, const Spent& spent, std::int64_t now);
   void look_again(std::int32_t wave, std::int32_t first, std::int64_t now);
-  std::int32_t end_of_line(const Wave& wave, std::int32_t first) const;
-  bool line_satisfied(const Wave& wave, std::int32_t first) const;
   void line_returned(std::int32_t id, std::int64_t now);
   void woken(std::int32_t id, std::int64_t now);
 

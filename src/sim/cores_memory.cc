@@ -192,6 +192,8 @@ void Cores::add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, 
   std::erase_if(semaphore.watches, [&](const Watch& watch) {
     Watched& watched = waves_[index(watch.wave)].watched[index(watch.index)];
     if (semaphore.value < watched.target) return false;
+    watched.expected = false;
+    waves_[index(watch.wave)].watched[index(watched.first)].news = true;
     watched.cause.time = now;
     watched.cause.spent = cause;
     // The attribution sums to the end of the look-up; what counts is the acceptance.
@@ -207,14 +209,20 @@ void Cores::sample_poll(Request& request, std::int64_t now, std::int64_t done) {
     return;
   }
   Wave& wave = waves_[index(request.wave)];
-  for (std::size_t w = index(request.epoch); w < wave.watched.size(); ++w) {
-    Watched& watched = wave.watched[w];
-    if (watched.id.rank != request.target || flag_line(watched.id.index) != request.line) break;
+  Watched& line = wave.watched[index(request.epoch)];
+  const std::int32_t end = std::exchange(line.news, false) ? line.end : request.epoch;
+  for (std::int32_t w = request.epoch; w < end; ++w) {
+    Watched& watched = wave.watched[index(w)];
     if (watched.satisfied) continue;
     SemaphoreState& semaphore = gpu(request.target).semaphores[index(watched.id.index)];
     if (watched.first_poll < 0) watched.first_poll = now;
-    if (semaphore.value < watched.target) continue;
+    if (semaphore.value < watched.target) {
+      line.news = line.news || !watched.expected;  // others have consumed what it waited for
+      continue;
+    }
     watched.satisfied = true;
+    --line.missing;
+    --wave.missing;
     if (watched.consume) semaphore.value -= watched.target;
     if (!watched.swap) continue;
     tally().spun = true;  // somebody who spins may go on
@@ -222,7 +230,7 @@ void Cores::sample_poll(Request& request, std::int64_t now, std::int64_t done) {
     if (monitors_) notify(watched.id.index, request, done);
   }
   if (!monitors_) return;
-  const bool all = line_satisfied(wave, request.epoch);
+  const bool all = line.missing == 0;
   if (policy(request.source) == machine::WaitPolicy::syncmon) {
     if (!all) watch(request, done);
   } else if (all && request.look == Look::recheck) {

@@ -84,18 +84,19 @@ bool Cores::awaits(const Watcher& watcher, std::int32_t semaphore) const {
   const Wave& wave = waves_[index(watcher.wave)];
   const auto begin = wave.watched.begin() + watcher.first;
   return std::any_of(
-      begin, wave.watched.begin() + end_of_line(wave, watcher.first),
+      begin, wave.watched.begin() + wave.watched[index(watcher.first)].end,
       [&](const Watched& watched) { return watched.id.index == semaphore && !watched.satisfied; });
 }
 
 bool Cores::holds(const Watcher& watcher) const {
   const Wave& wave = waves_[index(watcher.wave)];
   const auto begin = wave.watched.begin() + watcher.first;
-  return std::all_of(
-      begin, wave.watched.begin() + end_of_line(wave, watcher.first), [&](const Watched& watched) {
-        return watched.satisfied ||
-               gpu(watched.id.rank).semaphores[index(watched.id.index)].value >= watched.target;
-      });
+  return std::all_of(begin, wave.watched.begin() + wave.watched[index(watcher.first)].end,
+                     [&](const Watched& watched) {
+                       return watched.satisfied ||
+                              gpu(watched.id.rank).semaphores[index(watched.id.index)].value >=
+                                  watched.target;
+                     });
 }
 
 // A flag has been written. Those that one update woke may be after a lock: they are woken one by

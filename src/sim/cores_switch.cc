@@ -22,8 +22,9 @@ bool Cores::is_idle(const Workgroup& group) const {
     if (wave.waiting == Waiting::sync || wave.waiting == Waiting::finished) continue;
     if (wave.waiting != Waiting::poll) return false;
     const auto count = static_cast<std::int32_t>(wave.watched.size());
-    for (std::int32_t first = 0; first < count; first = end_of_line(wave, first)) {
-      if (!wave.watched[index(first)].asleep && !line_satisfied(wave, first)) return false;
+    for (std::int32_t first = 0; first < count; first = wave.watched[index(first)].end) {
+      if (!wave.watched[index(first)].asleep && wave.watched[index(first)].missing > 0)
+        return false;
     }
     sleeps = true;
   }
@@ -109,7 +110,7 @@ void Cores::state_moved(std::int32_t id, const Spent& spent, std::int64_t now) {
     Wave& wave = waves_[index(w)];
     if (wave.waiting != Waiting::poll) continue;
     const auto count = static_cast<std::int32_t>(wave.watched.size());
-    for (std::int32_t first = 0; first < count; first = end_of_line(wave, first)) {
+    for (std::int32_t first = 0; first < count; first = wave.watched[index(first)].end) {
       if (wave.watched[index(first)].asleep && wave.watched[index(first)].woken)
         look_again(w, first, now);
     }

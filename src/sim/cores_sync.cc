@@ -64,13 +64,8 @@ bool Cores::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
   const Primitive& primitive = step.primitive;
   wave.watched.clear();
   for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
-    wave.watched.push_back({primitive.semaphores[s],
-                            primitive.values[s],
-                            primitive.consume,
-                            primitive.swap,
-                            false,
-                            -1,
-                            {}});
+    wave.watched.push_back(
+        {primitive.semaphores[s], primitive.values[s], primitive.consume, primitive.swap});
   }
   // Flags of one line stand together, ranks as they are seen from this one: equal for ranks that
   // behave alike.
@@ -82,11 +77,18 @@ bool Cores::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
   std::stable_sort(wave.watched.begin(), wave.watched.end(),
                    [&](const Watched& a, const Watched& b) { return place(a) < place(b); });
   for (std::size_t w = 0; w < wave.watched.size(); ++w) {
-    const Watched& watched = wave.watched[w];
+    Watched& watched = wave.watched[w];
     if (watched.id.rank != own && tallies_.size() > 1) throw NeedsOneWorker{};
+    const bool follows = w > 0 && place(wave.watched[w - 1]) == place(watched);
+    watched.first = follows ? wave.watched[w - 1].first : static_cast<std::int32_t>(w);
+    Watched& line = wave.watched[index(watched.first)];
+    line.end = static_cast<std::int32_t>(w + 1);
+    ++line.missing;
     SemaphoreState& state = gpu(watched.id.rank).semaphores[index(watched.id.index)];
-    if (state.value < watched.target) state.watches.push_back({id, static_cast<std::int32_t>(w)});
+    watched.expected = state.value < watched.target;
+    if (watched.expected) state.watches.push_back({id, static_cast<std::int32_t>(w)});
   }
+  wave.missing = static_cast<std::int32_t>(wave.watched.size());
   wave.sleep = machine_.model(own).sync_backoff_start.fs;
   ++wave.wait;
   if (monitors_ && policy(own) >= machine::WaitPolicy::monitor) {
@@ -103,8 +105,8 @@ void Cores::poll_round(std::int32_t id, Look look, std::int64_t now) {
   wave.waiting = Waiting::poll;
   wave.in_flight = 1;  // held until all are issued
   const auto count = static_cast<std::int32_t>(wave.watched.size());
-  for (std::int32_t first = 0; first < count; first = end_of_line(wave, first)) {
-    if (line_satisfied(wave, first)) continue;
+  for (std::int32_t first = 0; first < count; first = wave.watched[index(first)].end) {
+    if (wave.watched[index(first)].missing == 0) continue;
     ++wave.in_flight;
     this->look(id, first, look, wave.spent, now);
   }
@@ -123,9 +125,7 @@ void Cores::poll_returned(std::int32_t id, std::int64_t now) {
   if (--wave.in_flight == 0) wave.spent = request.spent;
   release(id);
   if (wave.in_flight > 0) return;
-  const bool all = std::all_of(wave.watched.begin(), wave.watched.end(),
-                               [](const Watched& w) { return w.satisfied; });
-  if (!all) {
+  if (wave.missing > 0) {
     const std::int64_t interval = next_sleep(wave, source);
     wave.spent.charge(Reason::poll, interval);
     push(now + interval, kWave, wave_id, 1, wave.tag);

@@ -14,27 +14,11 @@ void Cores::wait_by_line(std::int32_t id, std::int64_t now) {
   wave.waiting = Waiting::poll;
   wave.in_flight = 1;  // held until all are issued
   const auto count = static_cast<std::int32_t>(wave.watched.size());
-  for (std::int32_t first = 0; first < count; first = end_of_line(wave, first)) {
+  for (std::int32_t first = 0; first < count; first = wave.watched[index(first)].end) {
     ++wave.in_flight;
     look(id, first, Look::first, wave.spent, now);
   }
   if (--wave.in_flight == 0) run_wave(id, now);
-}
-
-std::int32_t Cores::end_of_line(const Wave& wave, std::int32_t first) const {
-  const program::SemaphoreId flag = wave.watched[index(first)].id;
-  const std::int32_t line = flag_line(flag.index);
-  auto end = index(first);
-  while (end < wave.watched.size() && wave.watched[end].id.rank == flag.rank &&
-         flag_line(wave.watched[end].id.index) == line)
-    ++end;
-  return static_cast<std::int32_t>(end);
-}
-
-bool Cores::line_satisfied(const Wave& wave, std::int32_t first) const {
-  const auto begin = wave.watched.begin();
-  return std::all_of(begin + first, begin + end_of_line(wave, first),
-                     [](const Watched& watched) { return watched.satisfied; });
 }
 
 // A request to the line of a flag; the wavefront's time so far is `spent`.
@@ -90,7 +74,7 @@ void Cores::line_returned(std::int32_t id, std::int64_t now) {
     look(wave_id, first, Look::recheck, spent, now);
     return;
   }
-  if (line_satisfied(wave, first)) {
+  if (line.missing == 0) {
     if (--wave.in_flight > 0) return;
     wave.spent = spent;
     wait_over(wave_id, accepted_at, now);
@@ -118,7 +102,8 @@ void Cores::woken(std::int32_t id, std::int64_t now) {
   release(id);
   Wave& wave = waves_[index(wave_id)];
   // It may have seen the flag without it.
-  if (wave.waiting != Waiting::poll || wave.wait != wait || line_satisfied(wave, first)) return;
+  if (wave.waiting != Waiting::poll || wave.wait != wait || wave.watched[index(first)].missing == 0)
+    return;
   Watched& line = wave.watched[index(first)];
   if (!line.asleep) {
     line.woken = true;

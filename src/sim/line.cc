@@ -352,8 +352,9 @@ Line::Arrivals Line::order_links(std::int64_t out) {
       if (!counts(link)) continue;
       const std::int32_t behind = credits_from(static_cast<std::int32_t>(l));
       if (behind >= 0 && level_of[l] <= level_of[index(behind)])
-        found.window = std::min(found.window, machine_.class_of(static_cast<std::int32_t>(l)).latency.fs +
-                                                  offset[index(behind)] - offset[l]);
+        found.window =
+            std::min(found.window, machine_.class_of(static_cast<std::int32_t>(l)).latency.fs +
+                                       offset[index(behind)] - offset[l]);
       const int at = fabric_.rank_of(link.to);
       if (at >= 0) found.at_gpu = std::min(found.at_gpu, end[l]);
       // Ways end there, but others of a replay may send when something has come.

@@ -1,6 +1,5 @@
-// The line engine: the same femtoseconds as the reference, with the requests of a window of time
-// handled stage by stage instead of one event after the other. docs/line_engine.md says why that
-// gives the same result.
+// The line engine: the femtoseconds of the reference, with the requests of a window of time handled
+// stage by stage instead of one event after the other. docs/line_engine.md says why that is so.
 #pragma once
 
 #include <algorithm>
@@ -67,10 +66,10 @@ class Line : public Cores {
     std::array<std::uint32_t, kMostSectors + 1> requests{};  ///< by sectors
     std::int32_t calendar = -1;                              ///< -1: one stream feeds it
   };
-  /// Something for a stage of another worker.
+  /// Something for a stage of another worker; `merge`: its number, where it is that of a link.
   struct Parcel {
     Calendar* calendar = nullptr;
-    std::int32_t merge = -1;  ///< its number, where it is that of a link
+    std::int32_t merge = -1;
     Arrival arrival;
   };
   /// A rank's copy engines, or a NIC.
@@ -461,9 +460,9 @@ class Line : public Cores {
   std::vector<Worker> workers_;
   std::unique_ptr<Crew> crew_;  ///< of one worker: none
   std::uint64_t phase_ = 1;
-  std::int64_t hops_before_ = 0;           ///< when the last round began
-  bool few_ = true;                        ///< it visited few servers
-  /// By calendar, if links have queues: the link; -1: that has none; -2 - s: finite_switches_[s].
+  std::int64_t hops_before_ = 0;  ///< when the last round began
+  bool few_ = true;               ///< it visited few servers
+  /// By calendar: its link, if that has a queue; or -1; or -2 - s: that of finite_switches_[s].
   std::vector<std::int32_t> queued_;
   std::vector<FiniteSwitch> finite_switches_;
   std::vector<LinkState> links_;

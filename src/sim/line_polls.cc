@@ -23,9 +23,7 @@ bool Line::is_alone(Wave& wave, std::int32_t first) const {
     if (&other != &wave && other.waiting != Waiting::sync && other.waiting != Waiting::finished)
       return false;
   }
-  const auto end = end_of_line(wave, first);
-  for (std::int32_t w = 0; w < std::ssize(wave.watched); ++w)
-    if ((w < first || w >= end) && !wave.watched[index(w)].satisfied) return false;
+  if (wave.watched[index(first)].missing != wave.missing) return false;  // flags of other lines
   wave.alone = wave.wait;
   return true;
 }
@@ -37,7 +35,8 @@ bool Line::poll_again(int rank, std::int32_t id, std::int64_t now) {
     return false;
   Request& request = requests_[index(id)];
   Wave& wave = waves_[index(request.wave)];
-  if (wave.in_flight != 1 || line_satisfied(wave, request.epoch) || !is_alone(wave, request.epoch))
+  if (wave.in_flight != 1 || wave.watched[index(request.epoch)].missing == 0 ||
+      !is_alone(wave, request.epoch))
     return false;
   Gpu& gpu = stage(rank);
   Cu& cu = ranks_[index(rank)].cus[index(request.cu)];

@@ -101,6 +101,47 @@ TEST(Line, gives_the_reference_result_where_uneven_traffic_meets_at_slow_links) 
   EXPECT_GT(longest, 8) << "there is contention";
 }
 
+// Two levels of switches: eight GPUs at two leaves, one wide link from each to a spine. Queues are
+// full at both, credits come back from one to the other.
+TEST(Line, gives_the_reference_result_where_queues_of_leaves_and_spines_are_full) {
+  machine::Machine machine = no_machine("leaves");
+  const auto join = [&](machine::NodeId a, machine::NodeId b, std::int32_t link_class) {
+    machine.links.push_back({a, b, link_class, 0});
+    machine.links.push_back({b, a, link_class, 0});
+  };
+  for (machine::NodeId n = 0; n < 11; ++n) {
+    const bool gpu = n < 8;
+    machine.nodes.push_back({.name = "node." + std::to_string(n),
+                             .kind = gpu ? machine::NodeKind::xpu : machine::NodeKind::switch_});
+    if (!gpu) continue;
+    machine.gpus.push_back(n);
+    machine.gpu_models.push_back(0);
+  }
+  for (machine::NodeId gpu = 0; gpu < 8; ++gpu) join(gpu, 8 + gpu / 4, 0);
+  for (machine::NodeId leaf = 8; leaf < 10; ++leaf) join(leaf, 10, 1);
+  machine.forget_routes();
+  for (const auto& [parameter, value] : Settings{{"gpu.cu.count", "4"},
+                                                 {"gpu.noc.latency", "20 ns"},
+                                                 {"link.*.latency", "100 ns"},
+                                                 {"link.thin.bandwidth", "50 GB/s"},
+                                                 {"link.wide.bandwidth", "200 GB/s"},
+                                                 {"switch.latency", "200 ns"},
+                                                 {"switch.queue", "4"}})
+    machine.set(parameter, value);
+  for (const char* credits : {"0", "24"}) {
+    machine.set("link.*.credits", credits);
+    for (const char* name : {"all-to-all/direct", "all-reduce/two-shot"}) {
+      const program::Program program = built_in(name, machine, KiB(256));
+      EXPECT_EQ(compare(machine, program, {}), "") << name << ", credits " << credits;
+    }
+    machine::Machine unlimited = machine;
+    unlimited.set("switch.queue", "0");
+    const program::Program program = built_in("all-to-all/direct", machine, KiB(256));
+    EXPECT_GT(simulate(machine, program, {}).time, simulate(unlimited, program, {}).time)
+        << "full queues hold up others";
+  }
+}
+
 class LineShipped : public ::testing::TestWithParam<Shipped> {};
 
 TEST_P(LineShipped, gives_the_reference_result) {

@@ -52,7 +52,7 @@ class Reference : public Cores {
   void write_back(int rank, std::int32_t line, std::int64_t now);
 
   EventQueue events_;
-  std::vector<std::int32_t> freed_;        ///< finite queues that have been picked from at this instant
+  std::vector<std::int32_t> freed_;  ///< finite queues that have been picked from at this instant
   std::vector<LineMap<Pending>> pending_;  ///< by GPU: lines on their way into the L2
 };
 

@@ -73,6 +73,11 @@ INSTANTIATE_TEST_SUITE_P(
                 {{"realization", "multicast"}},
                 KiB(512),
                 {{"link.nvlink4.credits", "40"}}},
+        Divided{"all-to-all/direct",
+                "dgx-h100:2",
+                {},
+                KiB(512),
+                {{"switch.queue", "4"}, {"link.*.credits", "40"}}},
         // Waits for what is in memory of others.
         Divided{"micro/ping-pong", "dgx-h100", {{"memory", "peer"}}, KiB(1)}));
 

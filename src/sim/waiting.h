@@ -42,10 +42,16 @@ struct Watched {
   program::SemaphoreId id;
   std::int64_t target;
   bool consume, swap;
-  bool satisfied;
-  std::int64_t first_poll;
-  Cause cause;
-  // Of the line, monitor and SyncMon only.
+  bool satisfied = false;
+  bool expected = false;  ///< it stands in SemaphoreState::watches: the target has not been reached
+  std::int32_t first = 0;  ///< of its line
+  std::int64_t first_poll = -1;
+  Cause cause{};
+  // Of the line.
+  std::int32_t end = 0;      ///< behind its last flag
+  std::int32_t missing = 0;  ///< of its flags that no look has found satisfied
+  bool news = true;          ///< a look may find more than the last one
+  // ... with monitors and SyncMon only.
   bool asleep = false;   ///< nothing is under way until a wake-up comes
   bool woken = false;    ///< one came before it slept
   bool refused = false;  ///< the table had no room

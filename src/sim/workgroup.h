@@ -47,6 +47,7 @@ struct Wave {
   std::int32_t alone = 0;  ///< the wait in which it was seen that its CU does nothing else
   std::int64_t sleep = 0;  ///< fs: the next one of a back-off
   std::vector<Watched> watched;
+  std::int32_t missing = 0;  ///< of them, that no look has found satisfied
 };
 struct Granularity {  ///< data bytes per iteration
   std::int64_t wave = 0;
