@@ -1,8 +1,6 @@
 // Cores: waits by monitor and SyncMon. Each line of flags goes its own way: looked at, monitored,
 // slept over, woken, looked at again.
 
-#include <algorithm>
-
 #include "sim/cores.h"
 
 namespace hemiola::sim {

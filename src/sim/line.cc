@@ -280,17 +280,15 @@ Line::Arrivals Line::order_links(std::int64_t out) {
     const machine::NodeId node = machine_.links[index(l)].from;
     return machine_.nodes[index(node)].switch_model.queue > 0 ? node : -1;
   };
-  std::vector<std::pair<int, int>> place(machine_.links.size());
-  std::vector<std::pair<int, int>> first_place(machine_.nodes.size(), {kFar, 0});
+  std::vector<std::pair<int, int>> first_key(machine_.nodes.size(), {kFar, 0});
   for (const std::int32_t l : order) {
-    place[index(l)] = key(l);
-    if (const machine::NodeId node = finite_switch(l); node >= 0)
-      first_place[index(node)] = std::min(first_place[index(node)], key(l));
+    const machine::NodeId node = finite_switch(l);
+    if (node >= 0) first_key[index(node)] = std::min(first_key[index(node)], key(l));
   }
-  for (const std::int32_t l : order)
-    if (const machine::NodeId node = finite_switch(l); node >= 0)
-      place[index(l)] = first_place[index(node)];
-  const auto key_of = [&](std::int32_t l) { return place[index(l)]; };
+  const auto key_of = [&](std::int32_t l) {
+    const machine::NodeId node = finite_switch(l);
+    return node < 0 ? key(l) : first_key[index(node)];
+  };
   std::stable_sort(order.begin(), order.end(),
                    [&](std::int32_t a, std::int32_t b) { return key_of(a) < key_of(b); });
   std::vector<std::vector<std::int32_t>> levels;

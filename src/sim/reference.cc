@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/ask_for.h"
+#include "sim/receive_buffers.h"
 
 namespace hemiola::sim {
 void Reference::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b,
@@ -78,7 +79,7 @@ void Reference::handle(const Event& event) {
       admit_freed(now);
       return;
     case kCredit:
-      ++fabric_.arbiters[index(fabric_.servers[index(event.a)].arbiter)].credits;
+      ++arbiter_of(fabric_, event.a).credits;
       ++tally().counters.credits_returned;
       schedule_pick(event.a, std::max(now, fabric_.servers[index(event.a)].free));
       return;

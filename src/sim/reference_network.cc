@@ -106,8 +106,7 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
       return;
     }
     accepted = false;
-    if (request.in_link >= 0 &&
-        !fabric_.arbiters[index(fabric_.servers[index(request.in_link)].arbiter)].input.empty()) {
+    if (request.in_link >= 0 && !arbiter_of(fabric_, request.in_link).input.empty()) {
       enqueue(server, id, time);  // in order behind what waits in the same receive buffer
       return;
     }
@@ -145,14 +144,14 @@ void Reference::enqueue(std::int32_t server, std::int32_t id, std::int64_t now) 
 void Reference::enter_queue(std::int32_t server, std::int32_t id, std::int64_t now) {
   Request& request = requests_[index(id)];
   if (request.in_link >= 0) leave_buffer(request, now);
-  Arbiter& arbiter = fabric_.arbiters[index(fabric_.servers[index(server)].arbiter)];
+  Arbiter& arbiter = arbiter_of(fabric_, server);
   arbiter.add(id, request.carried == 0 || request.intent == Intent::flag);
   schedule_pick(server, std::max(now, fabric_.servers[index(server)].free));
 }
 
 // A pick is an event of the second phase: every request that arrives at its time is in the queues.
 void Reference::schedule_pick(std::int32_t server, std::int64_t at) {
-  Arbiter& arbiter = fabric_.arbiters[index(fabric_.servers[index(server)].arbiter)];
+  Arbiter& arbiter = arbiter_of(fabric_, server);
   if (arbiter.pick_at >= 0 && arbiter.pick_at <= at) return;
   arbiter.pick_at = at;
   events_.push(at, kPicks, kPick, server);
@@ -160,7 +159,7 @@ void Reference::schedule_pick(std::int32_t server, std::int64_t at) {
 
 void Reference::pick(std::int32_t server, std::int64_t now) {
   Server& s = fabric_.servers[index(server)];
-  Arbiter& arbiter = fabric_.arbiters[index(s.arbiter)];
+  Arbiter& arbiter = arbiter_of(fabric_, server);
   if (arbiter.pick_at != now) return;  // an earlier pick took its place
   arbiter.pick_at = -1;
   if (arbiter.queued() == 0 || (arbiter.has_credits && arbiter.credits == 0)) return;
@@ -192,7 +191,7 @@ void Reference::pick(std::int32_t server, std::int64_t now) {
 
 // The request gives its slot of the receive buffer back; the credit travels to the sender.
 void Reference::leave_buffer(Request& request, std::int64_t now) {
-  const Arbiter& in = fabric_.arbiters[index(fabric_.servers[index(request.in_link)].arbiter)];
+  const Arbiter& in = arbiter_of(fabric_, request.in_link);
   if (in.has_credits) push(now + in.credit_latency, kCredit, request.in_link);
   request.in_link = -1;
 }
