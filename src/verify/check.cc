@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "verify/deadlock.h"
 #include "verify/postcondition.h"
@@ -14,11 +16,15 @@ constexpr std::int64_t kSmall = 200'000;
 
 class Check {
  public:
-  explicit Check(const Program& program)
-      : program_(program), memory_(program, values_), interpreter_(program, values_, memory_) {}
+  Check(const Program& program, Fold fold)
+      : program_(program),
+        fold_(std::move(fold)),
+        memory_(program, values_, fold_.period()),
+        interpreter_(program, fold_, values_, memory_) {}
 
-  Proof run() {
-    initialise_inputs(program_, values_, memory_);
+  /// None if the ranks do not fold after all.
+  std::optional<Proof> run() {
+    initialise_inputs(program_, fold_, values_, memory_);
     const Interpreter::End end = interpreter_.run();
     proof_.operations = interpreter_.operations();
     switch (end) {
@@ -28,10 +34,8 @@ class Check {
       case Interpreter::End::stuck:
         found(Verdict::deadlock, explain_deadlock(interpreter_, memory_));
         return std::move(proof_);
-      case Interpreter::End::too_long:
-        proof_.reasons.push_back("the program is too long: only its first " +
-                                 std::to_string(proof_.operations) + " operations were looked at");
-        break;
+      case Interpreter::End::unfoldable:
+        return std::nullopt;
       case Interpreter::End::finished:
         if (!check_end()) return std::move(proof_);
         break;
@@ -52,8 +56,8 @@ class Check {
       const Workgroup& workgroup =
           interpreter_.workgroups()[static_cast<std::size_t>(fault->workgroup)];
       Finding finding;
-      finding.summary = describe(workgroup) + " " + fault->text;
-      finding.steps.push_back(witness(program_, workgroup, fault->op, fault->text));
+      finding.summary = describe(interpreter_, workgroup) + " " + fault->text;
+      finding.steps.push_back(witness(interpreter_, workgroup, 0, fault->op, fault->text));
       return found(Verdict::wrong, std::move(finding));
     }
     found(Verdict::wrong, describe(interpreter_, *memory_.race()));
@@ -105,7 +109,7 @@ class Check {
     for (std::int32_t index = 0; index < static_cast<std::int32_t>(program_.semaphores.size());
          ++index) {
       const char* reason = nullptr;
-      for (std::int32_t rank = 0; rank < program_.ranks; ++rank) {
+      for (std::int32_t rank = 0; rank < fold_.period(); ++rank) {
         const program::SemaphoreId id{rank, index};
         const SemaphoreState& state = interpreter_.semaphore(id);
         if (state.left_over() > 0 && left_over++ == 0) {
@@ -121,6 +125,7 @@ class Check {
                                    describe(program_, id) + ": " + reason);
       }
     }
+    left_over *= fold_.images();
     if (left_over > 1)
       proof_.warnings.warning(std::to_string(left_over - 1) + " more semaphores keep signals",
                               {program_.source, 0, 0, ""});
@@ -138,8 +143,8 @@ class Check {
       if (const auto& fault = interpreter_.fault()) {
         const Workgroup& self =
             interpreter_.workgroups()[static_cast<std::size_t>(fault->workgroup)];
-        return warn_of_next_calls({describe(self) + " " + fault->text,
-                                   {witness(program_, self, fault->op, fault->text)}});
+        return warn_of_next_calls({describe(interpreter_, self) + " " + fault->text,
+                                   {witness(interpreter_, self, 0, fault->op, fault->text)}});
       }
       if (end != Interpreter::End::finished) return;
     }
@@ -170,6 +175,7 @@ class Check {
   }
 
   const Program& program_;
+  Fold fold_;
   ValueTable values_;
   Memory memory_;
   Interpreter interpreter_;
@@ -178,11 +184,14 @@ class Check {
 
 }  // namespace
 
-Proof check(const Program& program) {
+Proof check(const Program& program, const CheckOptions& options) {
   if (program.chunk_bytes <= 0 || program.size.count <= 0)
     throw Failure("the program has no size yet", {program.source, 0, 0, ""},
                   "bind it to a size first");
-  return Check(program).run();
+  if (options.fold) {
+    if (auto proof = Check(program, Fold::of(program)).run()) return *std::move(proof);
+  }
+  return Check(program, Fold(program)).run().value();
 }
 
 }  // namespace hemiola::verify

@@ -22,6 +22,7 @@ std::size_t slot(Actor actor, int height) {
 struct Clock::Node {
   mutable std::int32_t shares = 0;
   std::int32_t height = 0;  ///< 0: a Leaf
+  bool even = true;         ///< knows as much of all images of an actor: no turn changes it
 };
 
 struct Clock::Leaf : Node {
@@ -64,17 +65,31 @@ struct Clock::Pool {
   struct Join {
     Share mine;
     Share theirs;
-    bool reads_only = false;
+    Manner manner;
     Share result;
   };
 
   std::unordered_set<const Node*, Hash, Equal> nodes;
   std::array<Join, 256> joins;  ///< goes before the nodes that it holds
+  ReachTable reaches;
 
-  Join& join_of(const Share& mine, const Share& theirs) {
+  Join& join_of(const Share& mine, const Share& theirs, Manner manner) {
     const auto key = reinterpret_cast<std::uintptr_t>(mine.get()) / alignof(Node) * 31 +
-                     reinterpret_cast<std::uintptr_t>(theirs.get()) / alignof(Node);
+                     reinterpret_cast<std::uintptr_t>(theirs.get()) / alignof(Node) +
+                     static_cast<std::uintptr_t>(manner.turn);
     return joins[(key ^ key >> 12) % joins.size()];
+  }
+  /// Forgets functions that no clock holds any more. Not while a join is under way.
+  void tidy() {
+    if (!reaches.is_crowded()) return;
+    for (const Node* node : nodes) {
+      if (node->height > 0) continue;
+      for (const Entry& entry : static_cast<const Leaf*>(node)->entries) {
+        reaches.mark(entry.all);
+        reaches.mark(entry.reads);
+      }
+    }
+    reaches.sweep();
   }
   static Pool& own() {
     static thread_local Pool pool;
@@ -118,19 +133,35 @@ Clock::Entry Clock::find(Actor actor) const {
   return static_cast<const Leaf*>(node)->entries[slot(actor, 0)];
 }
 
-Clock::Share Clock::merged_leaves(const Share& mine, const Share& theirs, bool reads_only) {
+Segment Clock::all(Actor actor, std::int32_t image) const {
+  return Pool::own().reaches.at(find(actor).all, image);
+}
+
+Segment Clock::reads(Actor actor, std::int32_t image) const {
+  return Pool::own().reaches.at(find(actor).reads, image);
+}
+
+Clock::Share Clock::merged_leaves(const Share& mine, const Share& theirs, Manner manner) {
   static const Leaf nothing;
   const Leaf& a = mine ? *static_cast<const Leaf*>(mine.get()) : nothing;
   const Leaf& b = *static_cast<const Leaf*>(theirs.get());
+  ReachTable& reaches = Pool::own().reaches;
   Leaf result;
   bool same_a = true;
-  bool same_b = true;
+  bool same_b = manner.turn == 0;
   for (std::size_t i = 0; i < kWidth; ++i) {
     Entry& entry = result.entries[i];
-    entry.all = reads_only ? a.entries[i].all : std::max(a.entries[i].all, b.entries[i].all);
-    entry.reads = std::max(a.entries[i].reads, b.entries[i].reads);
-    same_a = same_a && entry.all == a.entries[i].all && entry.reads == a.entries[i].reads;
-    same_b = same_b && entry.all == b.entries[i].all && entry.reads == b.entries[i].reads;
+    const Entry& own = a.entries[i];
+    const Entry& other = b.entries[i];
+    entry.all = manner.reads_only
+                    ? own.all
+                    : reaches.highest(own.all, reaches.turned(other.all, manner.turn));
+    entry.reads = other.reads == other.all && own.reads == own.all && !manner.reads_only
+                      ? entry.all
+                      : reaches.highest(own.reads, reaches.turned(other.reads, manner.turn));
+    same_a = same_a && entry == own;
+    same_b = same_b && entry == other;
+    result.even = result.even && entry.all >= 0 && entry.reads >= 0;
   }
   if (same_a) return mine;
   if (same_b) return theirs;
@@ -138,21 +169,25 @@ Clock::Share Clock::merged_leaves(const Share& mine, const Share& theirs, bool r
 }
 
 /// Both of one height. A node that is alike is shared, so that later joins end there.
-Clock::Share Clock::merged(const Share& mine, const Share& theirs, bool reads_only) {
-  if (!theirs || mine == theirs) return mine;
-  if (!mine && !reads_only) return theirs;
-  if (theirs->height == 0) return merged_leaves(mine, theirs, reads_only);
+Clock::Share Clock::merged(const Share& mine, const Share& theirs, Manner manner) {
+  if (!theirs) return mine;
+  if (theirs->even) manner.turn = 0;
+  if (manner.turn == 0 && mine == theirs) return mine;
+  if (!mine && !manner.reads_only && manner.turn == 0) return theirs;
+  if (theirs->height == 0) return merged_leaves(mine, theirs, manner);
   const Inner* a = static_cast<const Inner*>(mine.get());
   const Inner* b = static_cast<const Inner*>(theirs.get());
   Inner result;
   bool same_a = a != nullptr;
-  bool same_b = true;
+  bool same_b = manner.turn == 0;
   for (std::size_t i = 0; i < kWidth; ++i) {
     static const Share none;
     const Share& own = a != nullptr ? a->children[i] : none;
-    result.children[i] = merged(own, b->children[i], reads_only);
-    same_a = same_a && result.children[i] == own;
-    same_b = same_b && result.children[i] == b->children[i];
+    Share& child = result.children[i];
+    child = merged(own, b->children[i], manner);
+    same_a = same_a && child == own;
+    same_b = same_b && child == b->children[i];
+    result.even = result.even && (!child || child->even);
   }
   if (same_a) return mine;
   if (same_b) return theirs;
@@ -165,63 +200,95 @@ Clock::Share Clock::lifted(Share node, int height) {
   while (node && node->height < height) {
     Inner above;
     above.height = node->height + 1;
+    above.even = node->even;
     above.children[0] = std::move(node);
     node = only(std::move(above));
   }
   return node;
 }
 
-void Clock::join(const Clock& other, bool reads_only) {
-  if (!other.root_ || other.root_ == root_) return;
+void Clock::join(const Clock& other, std::int32_t turn, bool reads_only) {
+  if (!other.root_) return;
+  const Manner manner{other.root_->even ? 0 : turn, reads_only};
+  if (manner.turn == 0 && other.root_ == root_) return;
+  Pool& pool = Pool::own();
+  pool.tidy();
   const int height = std::max(root_ ? root_->height : 0, other.root_->height);
   root_ = lifted(std::move(root_), height);
   const Share theirs = lifted(other.root_, height);
-  Pool::Join& last = Pool::own().join_of(root_, theirs);
-  const bool known = last.mine == root_ && last.theirs == theirs && last.reads_only == reads_only;
-  if (!known) last = {root_, theirs, reads_only, merged(root_, theirs, reads_only)};
+  Pool::Join& last = pool.join_of(root_, theirs, manner);
+  const bool known = last.mine == root_ && last.theirs == theirs && last.manner == manner;
+  if (!known) last = {root_, theirs, manner, merged(root_, theirs, manner)};
   root_ = last.result;
 }
 
-Clock::Share Clock::with(const Share& node, int height, Actor actor, Entry to) {
+Clock::Share Clock::with(const Share& node, int height, Actor actor, Images images, Entry to) {
   if (height == 0) {
     Leaf leaf = node ? *static_cast<const Leaf*>(node.get()) : Leaf{};
     Entry& entry = leaf.entries[slot(actor, 0)];
-    entry = {std::max(entry.all, to.all), std::max(entry.reads, to.reads)};
+    ReachTable& reaches = Pool::own().reaches;
+    entry = {reaches.raised(entry.all, images.image, images.count, to.all),
+             reaches.raised(entry.reads, images.image, images.count, to.reads)};
+    leaf.even = leaf.even && entry.all >= 0 && entry.reads >= 0;
     return only(std::move(leaf));
   }
   Inner inner = node ? *static_cast<const Inner*>(node.get()) : Inner{};
   inner.height = height;
   Share& child = inner.children[slot(actor, height)];
-  child = with(child, height - 1, actor, to);
+  child = with(child, height - 1, actor, images, to);
+  inner.even = inner.even && child->even;
   return only(std::move(inner));
 }
 
-void Clock::raise(Actor actor, Entry to) {
+void Clock::raise(Actor actor, Images images, Entry to) {
+  Pool::own().tidy();
   int height = root_ ? root_->height : 0;
   while (actor >> kBits >> (kBits * height) != 0) ++height;
-  root_ = with(lifted(std::move(root_), height), height, actor, to);
+  root_ = with(lifted(std::move(root_), height), height, actor, images, to);
 }
 
-void Clock::learn(Actor actor, Segment segment) {
-  if (all(actor) < segment) raise(actor, {segment, segment});
+void Clock::learn(Actor actor, std::int32_t image, std::int32_t images, Segment segment) {
+  if (all(actor, image) < segment) raise(actor, {image, images}, {segment, segment});
 }
 
-void Clock::learn_reads(Actor actor, Segment segment) {
-  if (reads(actor) < segment) raise(actor, {0, segment});
+void Clock::learn_reads(Actor actor, std::int32_t image, std::int32_t images, Segment segment) {
+  if (reads(actor, image) < segment) raise(actor, {image, images}, {0, segment});
+}
+
+Clock::Share Clock::spread(const Share& node) {
+  if (!node || node->even) return node;
+  if (node->height == 0) {
+    const ReachTable& reaches = Pool::own().reaches;
+    Leaf leaf = *static_cast<const Leaf*>(node.get());
+    leaf.even = true;
+    for (Entry& entry : leaf.entries)
+      entry = {reaches.maximum(entry.all), reaches.maximum(entry.reads)};
+    return only(std::move(leaf));
+  }
+  Inner inner = *static_cast<const Inner*>(node.get());
+  inner.even = true;
+  for (Share& child : inner.children) child = spread(child);
+  return only(std::move(inner));
+}
+
+Clock Clock::of_all_images() const {
+  Clock result;
+  result.root_ = spread(root_);
+  return result;
 }
 
 // Who knows a later segment of the actor has joined its clock of then, which only grows.
 
 void Snapshot::join_into(Clock& into) const {
-  if (actor < 0 || into.all(actor) > segment) return;
-  into.join(clock);
-  into.learn(actor, segment);
+  if (actor < 0 || into.all(actor, image) > segment) return;
+  into.join(clock, image);
+  into.learn(actor, image, images, segment);
 }
 
 void Snapshot::join_reads_into(Clock& into) const {
-  if (actor < 0 || into.reads(actor) > segment) return;
-  into.join_reads(clock);
-  into.learn_reads(actor, segment);
+  if (actor < 0 || into.reads(actor, image) > segment) return;
+  into.join_reads(clock, image);
+  into.learn_reads(actor, image, images, segment);
 }
 
 }  // namespace hemiola::verify

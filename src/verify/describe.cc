@@ -19,15 +19,17 @@ std::string describe(const Program& program, program::SemaphoreId id) {
          std::to_string(id.rank);
 }
 
-std::string describe(const Workgroup& workgroup) {
+std::string describe(const Interpreter& interpreter, const Workgroup& workgroup,
+                     std::int32_t image) {
   return (workgroup.copies ? "copy queue " : "workgroup ") + std::to_string(workgroup.number) +
-         " of rank " + std::to_string(workgroup.rank);
+         " of rank " + std::to_string(interpreter.fold().rank(workgroup.rank, image));
 }
 
-Witness witness(const Program& program, const Workgroup& workgroup, std::int32_t op,
-                std::string text) {
+Witness witness(const Interpreter& interpreter, const Workgroup& workgroup, std::int32_t image,
+                std::int32_t op, std::string text) {
+  const Program& program = interpreter.program();
   Witness result;
-  result.rank = workgroup.rank;
+  result.rank = interpreter.fold().rank(workgroup.rank, image);
   result.workgroup = workgroup.number;
   result.text = std::move(text);
   const auto& ops = program.bodies[static_cast<std::size_t>(workgroup.body)].ops;
@@ -73,11 +75,11 @@ Finding describe(const Interpreter& interpreter, const Race& race) {
     std::string text = access.actor == access.workgroup ? "" : "by its proxy ";
     text += (access.write ? "writes " : "reads ") + describe(program, race.where) + more;
     if (access.repetition > 0) text += " (call " + std::to_string(access.repetition + 1) + ")";
-    return witness(program, workgroup, access.op, std::move(text));
+    return witness(interpreter, workgroup, access.image, access.op, std::move(text));
   };
   Finding finding;
   finding.steps.push_back(step(race.earlier, ""));
-  const bool own = race.earlier.actor == race.later.actor;
+  const bool own = race.earlier.actor == race.later.actor && race.earlier.image == race.later.image;
   finding.steps.push_back(step(race.later, own ? "; another thread of the workgroup may come "
                                                  "first: no barrier of the workgroup lies between"
                                                : std::string("; nothing orders it after the ") +

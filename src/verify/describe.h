@@ -18,10 +18,11 @@ struct Finding {
 std::string describe(const program::Program& program, const Region& where);
 /// "channel 3 of rank 1"
 std::string describe(const program::Program& program, program::SemaphoreId id);
-/// "workgroup 2 of rank 1"
-std::string describe(const Workgroup& workgroup);
-Witness witness(const program::Program& program, const Workgroup& workgroup, std::int32_t op,
-                std::string text);
+/// "workgroup 2 of rank 1"; of an image (fold.h) with its own rank.
+std::string describe(const Interpreter& interpreter, const Workgroup& workgroup,
+                     std::int32_t image = 0);
+Witness witness(const Interpreter& interpreter, const Workgroup& workgroup, std::int32_t image,
+                std::int32_t op, std::string text);
 /// The contributions of a byte at `begin`: "input of rank 1 from byte 4096 on (2 times)".
 std::string describe(const program::Program& program, const Memory& memory,
                      const std::vector<Term>& terms, std::int64_t begin);

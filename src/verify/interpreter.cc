@@ -10,16 +10,10 @@ using program::Primitive;
 using program::PrimitiveKind;
 using program::SemaphoreId;
 
-namespace {
-
-/// A bound, so that no input runs for ever: about a minute, and a gigabyte of access records.
-constexpr std::int64_t kMostOperations = 5'000'000;
-
-}  // namespace
-
-Interpreter::Interpreter(const program::Program& program, ValueTable& values, Memory& memory)
-    : program_(program), values_(values), memory_(memory) {
-  for (int rank = 0; rank < program.ranks; ++rank) {
+Interpreter::Interpreter(const program::Program& program, Fold& fold, ValueTable& values,
+                         Memory& memory)
+    : program_(program), fold_(fold), values_(values), memory_(memory) {
+  for (int rank = 0; rank < fold.period(); ++rank) {
     for (const program::Semaphore& semaphore : program.semaphores)
       semaphores_.emplace_back(semaphore.initial);
   }
@@ -33,18 +27,18 @@ Interpreter::End Interpreter::run() {
       const Actor actor = ready_.front();
       ready_.pop_front();
       advance_workgroup(actor);
+      if (unfoldable_) return End::unfoldable;
       if (fault_ || memory_.race()) return End::wrong;
-      if (operations_ > kMostOperations) return End::too_long;
     }
     if (all_streams_done()) return End::finished;
-    if (!run_ahead()) return End::stuck;
+    if (!run_ahead()) return unfoldable_ ? End::unfoldable : End::stuck;
   }
 }
 
 /// Runs a workgroup until it blocks or ends.
 void Interpreter::advance_workgroup(Actor actor) {
   Workgroup& self = workgroups_[static_cast<std::size_t>(actor)];
-  while (!fault_ && !memory_.race() && operations_ <= kMostOperations) {
+  while (!fault_ && !memory_.race() && !unfoldable_) {
     if (!self.has_current) {
       self.has_current = self.cursor.next(self.current);
       self.signalled.clear();
@@ -105,7 +99,14 @@ bool Interpreter::settle(Actor actor) {
       ++open;
       continue;
     }
-    self.lessons.push_back({open->thread, semaphore.take(open->wait)});
+    Acquired acquired = semaphore.take(open->wait);
+    if (const std::int32_t image = fold_.back(open->wait.image); image != 0) {
+      Acquired turned;
+      turned.now.join(acquired.now, image);
+      turned.after_fence.join(acquired.after_fence, image);
+      acquired = std::move(turned);
+    }
+    self.lessons.push_back({open->thread, std::move(acquired)});
     self.open_waits.erase(open);
     open = self.open_waits.begin();
   }
@@ -127,8 +128,15 @@ bool Interpreter::execute_wait(Workgroup& self, Actor actor) {
     open.thread = static_cast<std::int32_t>(i);
     open.semaphore = wait.semaphores[i];
     open.op = wait.op;
-    open.wait = {actor,        self.rank,         self.segment, wait.values[i],
-                 wait.acquire, wait.system_scope, wait.consume};
+    const std::int32_t image = fold_.back(fold_.seat(wait.semaphores[i].rank).image);
+    open.wait = {.actor = actor,
+                 .image = image,
+                 .rank = fold_.rank(self.rank, image),
+                 .segment = self.segment,
+                 .value = wait.values[i],
+                 .acquire = wait.acquire,
+                 .system_scope = wait.system_scope,
+                 .consume = wait.consume};
   }
   settle(actor);
   return true;
@@ -165,6 +173,12 @@ bool Interpreter::execute_signal(Workgroup& self, Actor actor) {
 void Interpreter::signal(SemaphoreId id, std::int64_t value, Signal effect) {
   if (!valid(id)) return fail(effect.actor, 0, "signals a semaphore that does not exist");
   SemaphoreState& semaphore = semaphores_[number_of(id)];
+  if (const std::int32_t image = fold_.back(fold_.seat(id.rank).image); image != 0) {
+    effect.image = image;
+    effect.rank = fold_.rank(effect.rank, image);
+    effect.performed = effect.performed.turned(image);
+    effect.released = effect.released.turned(image);
+  }
   semaphore.add(std::move(effect), value);
   wake(semaphore.blocked);
 }
@@ -186,7 +200,7 @@ bool Interpreter::must_be_awaited(const Workgroup& self, std::int32_t op) const 
 
 /// What a flag that this thread sets now stands for.
 Snapshot Interpreter::snapshot(const Workgroup& self, Actor actor, std::int32_t thread) const {
-  Snapshot result{self.clock, actor, self.segment};
+  Snapshot result{self.clock, actor, self.segment, 0, fold_.images()};
   for (const Workgroup::Lesson& lesson : self.lessons) {
     if (lesson.thread == thread) result.clock.join(lesson.acquired.now);
   }
@@ -225,7 +239,8 @@ bool Interpreter::execute_barrier(Workgroup& self, Actor actor) {
     joined.join(other.clock);
   }
   for (Actor arrived : barrier.arrived)
-    joined.learn(arrived, workgroups_[static_cast<std::size_t>(arrived)].segment);
+    joined.learn(arrived, 0, fold_.images(),
+                 workgroups_[static_cast<std::size_t>(arrived)].segment);
   for (Actor arrived : barrier.arrived) {
     Workgroup& other = workgroups_[static_cast<std::size_t>(arrived)];
     other.clock = joined;
@@ -248,7 +263,7 @@ bool Interpreter::run_ahead() {
     if (!can) continue;
     forced_ = ran_ahead_ = true;
     const bool moved = execute(static_cast<Actor>(i));
-    if (fault_ || memory_.race()) return false;
+    if (fault_ || memory_.race() || unfoldable_) return false;
     if (!moved) continue;
     self.has_current = false;
     wake(static_cast<Actor>(i));

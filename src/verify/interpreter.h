@@ -1,5 +1,5 @@
 // Runs a bound program symbolically, once, in one valid order: workgroups in turn, each until it
-// blocks.
+// blocks. A step of a workgroup is that of all its images (fold.h) at once.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "program/primitive.h"
+#include "verify/fold.h"
 #include "verify/memory.h"
 #include "verify/semaphores.h"
 #include "verify/values.h"
@@ -68,10 +69,15 @@ struct Fault {
 
 class Interpreter {
  public:
-  enum class End : std::uint8_t { finished, stuck, wrong, too_long };
+  enum class End : std::uint8_t {
+    finished,
+    stuck,
+    wrong,
+    unfoldable  ///< images of an access do not do the same after all: begin again without a fold
+  };
 
   /// All arguments outlive the interpreter.
-  Interpreter(const program::Program& program, ValueTable& values, Memory& memory);
+  Interpreter(const program::Program& program, Fold& fold, ValueTable& values, Memory& memory);
 
   /// Runs the program once more on all ranks. `wrong`: a race of the first repetition or a fault.
   End run();
@@ -87,6 +93,7 @@ class Interpreter {
 
   // For explanations.
   const program::Program& program() const { return program_; }
+  const Fold& fold() const { return fold_; }
   const std::vector<Workgroup>& workgroups() const { return workgroups_; }
   const SemaphoreState& semaphore(program::SemaphoreId id) const {
     return semaphores_[number_of(id)];
@@ -157,8 +164,9 @@ class Interpreter {
   Snapshot snapshot(const Workgroup& self, Actor actor, std::int32_t thread) const;
   void signal(program::SemaphoreId id, std::int64_t value, Signal signal);
   bool must_be_awaited(const Workgroup& self, std::int32_t op) const;
+  /// Of the one that stands for it at its representative.
   std::size_t number_of(program::SemaphoreId id) const {
-    return static_cast<std::size_t>(id.rank) * program_.semaphores.size() +
+    return static_cast<std::size_t>(fold_.seat(id.rank).rank) * program_.semaphores.size() +
            static_cast<std::size_t>(id.index);
   }
   void fail(Actor workgroup, std::int32_t op, std::string text);
@@ -177,28 +185,35 @@ class Interpreter {
   void add_to_sum(const std::vector<Piece>& pieces);
   struct Part {
     Region region;
-    std::int64_t data = 0;  ///< of the span's data bytes, where it begins
+    std::int64_t data = 0;   ///< of the span's data bytes, where it begins
+    std::int32_t image = 0;  ///< of the region's rank: how far it was turned to get there
   };
+  /// As the program has them, and at the representatives.
   std::vector<Part> parts(const program::Span& span, std::int64_t bytes) const;
+  std::vector<Part> placed(const program::Span& span, std::int64_t bytes);
+  View view(const Clock& clock, std::int32_t image) const { return {clock, image, fold_.images()}; }
   Queue& queue(int rank, int peer);
 
   const program::Program& program_;
+  Fold& fold_;
   ValueTable& values_;
   Memory& memory_;
-  std::vector<Workgroup> workgroups_;
+  std::vector<Workgroup> workgroups_;  ///< of representatives
   std::vector<Rank> ranks_;
   std::vector<SemaphoreState> semaphores_;
   std::map<std::pair<int, int>, std::int32_t> queue_numbers_;
   std::vector<Queue> queues_;
   std::unordered_map<std::int32_t, std::vector<Poller>> pollers_;  ///< by number of memory
   std::deque<Actor> ready_;
-  std::vector<Piece> sum_;     ///< of the current transfer
-  std::vector<Piece> pieces_;  ///< scratch
-  std::vector<std::int32_t> stores_seen_;
+  std::vector<Piece> sum_;                                          ///< of the current transfer
+  std::vector<Piece> pieces_;                                       ///< scratch
+  std::vector<std::int32_t> writers_;                               ///< scratch
+  std::vector<std::pair<std::int32_t, std::int32_t>> stores_seen_;  ///< records, images
   std::unordered_map<std::int32_t, Snapshot> fenced_;  ///< by record of a packet's store
   std::optional<Fault> fault_;
   std::int64_t operations_ = 0;
   std::int32_t repetition_ = -1;
+  bool unfoldable_ = false;
   bool forced_ = false;  ///< the next move may run ahead of open waits
   bool ran_ahead_ = false;
 };

@@ -10,8 +10,8 @@ namespace hemiola::verify {
 using program::StreamItem;
 
 void Interpreter::create_workgroups() {
-  ranks_.resize(static_cast<std::size_t>(program_.ranks));
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  ranks_.resize(static_cast<std::size_t>(fold_.period()));
+  for (int rank = 0; rank < fold_.period(); ++rank) {
     Rank& state = ranks_[static_cast<std::size_t>(rank)];
     if (program_.machine != nullptr && rank < program_.machine->ranks())
       state.compute_units.resize(static_cast<std::size_t>(
@@ -51,7 +51,7 @@ void Interpreter::start_repetition() {
     if (repetition_ > 0) workgroup.cursor.repeat();
     workgroup.state = Workgroup::State::unborn;
   }
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  for (int rank = 0; rank < fold_.period(); ++rank) {
     const Clock start = end_of(rank);
     Rank& state = ranks_[static_cast<std::size_t>(rank)];
     state.events.clear();
@@ -109,7 +109,7 @@ void Interpreter::launch(int rank, Stream& stream) {
   for (Actor actor : actors) {
     Workgroup& workgroup = workgroups_[static_cast<std::size_t>(actor)];
     workgroup.clock.join(stream.clock);
-    workgroup.fenced = {workgroup.clock, actor, workgroup.segment};
+    workgroup.fenced = {workgroup.clock, actor, workgroup.segment, 0, fold_.images()};
     if (!workgroup.copies) {
       state.unborn.push_back(actor);
       continue;
@@ -175,7 +175,7 @@ void Interpreter::end(Actor actor) {
     self.compute_unit = -1;
   }
   Stream& stream = state.streams[static_cast<std::size_t>(self.stream)];
-  Snapshot{self.clock, actor, self.segment}.join_into(stream.kernel_end);
+  Snapshot{self.clock, actor, self.segment, 0, fold_.images()}.join_into(stream.kernel_end);
   dispatch(self.rank);
   if (--stream.running > 0) return;
   stream.clock = stream.kernel_end;
@@ -210,8 +210,8 @@ Clock Interpreter::end_of(int rank) const {
 
 Clock Interpreter::end_of_all() const {
   Clock clock;
-  for (int rank = 0; rank < program_.ranks; ++rank) clock.join(end_of(rank));
-  return clock;
+  for (int rank = 0; rank < fold_.period(); ++rank) clock.join(end_of(rank));
+  return clock.of_all_images();
 }
 
 }  // namespace hemiola::verify

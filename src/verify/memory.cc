@@ -34,10 +34,10 @@ void append(std::vector<Piece>& pieces, Piece piece) {
 }
 
 Trail one_step(std::int32_t record, std::int64_t delta) {
-  return {std::make_shared<const std::vector<Trail::Step>>(1, Trail::Step{record, delta}), 0};
+  return {std::make_shared<const std::vector<Trail::Step>>(1, Trail::Step{record, 0, delta}), 0, 0};
 }
 
-Trail join(const Trail& a, const Trail& b) {
+Trail join(const Trail& a, const Trail& b, std::int32_t images) {
   constexpr std::size_t kMost = 64;
   if (!a.steps || a == b) return b;
   if (!b.steps) return a;
@@ -45,22 +45,23 @@ Trail join(const Trail& a, const Trail& b) {
   steps.reserve(a.steps->size() + b.steps->size());
   for (const Trail* trail : {&a, &b}) {
     for (const Trail::Step& step : *trail->steps)
-      steps.push_back({step.record, step.delta + trail->shift});
+      steps.push_back({step.record, (step.turn + trail->turn) % images, step.delta + trail->shift});
   }
   std::sort(steps.begin(), steps.end(), [](const Trail::Step& x, const Trail::Step& y) {
-    return x.record != y.record ? x.record > y.record : x.delta < y.delta;
+    if (x.record != y.record) return x.record > y.record;
+    return x.turn != y.turn ? x.turn < y.turn : x.delta < y.delta;
   });
   const auto same = [](const Trail::Step& x, const Trail::Step& y) {
-    return x.record == y.record && x.delta == y.delta;
+    return x.record == y.record && x.turn == y.turn && x.delta == y.delta;
   };
   steps.erase(std::unique(steps.begin(), steps.end(), same), steps.end());
   if (steps.size() > kMost) steps.resize(kMost);
-  return {std::make_shared<const std::vector<Trail::Step>>(std::move(steps)), 0};
+  return {std::make_shared<const std::vector<Trail::Step>>(std::move(steps)), 0, 0};
 }
 
-Memory::Memory(const program::Program& program, ValueTable& values)
+Memory::Memory(const program::Program& program, ValueTable& values, int period)
     : values_(values), buffers_(static_cast<std::int32_t>(program.buffers.size())) {
-  cells_.resize(2 * program.buffers.size() * static_cast<std::size_t>(program.ranks));
+  cells_.resize(2 * program.buffers.size() * static_cast<std::size_t>(period));
   layouts_.resize(cells_.size());
   for (std::size_t i = 1; i < layouts_.size(); i += 2) layouts_[i] = Access::packet;
 }
@@ -117,13 +118,14 @@ void Memory::fill_gaps(const Region& where) {
   }
 }
 
-bool Memory::ordered(std::int32_t earlier, std::int32_t later, const Clock& clock,
-                     std::int64_t begin, std::int64_t end, bool reads_only) const {
+bool Memory::ordered(std::int32_t earlier, std::int32_t later, const View& view, std::int64_t begin,
+                     std::int64_t end, bool reads_only) const {
   const AccessRecord& first = access(earlier);
   const AccessRecord& second = access(later);
-  if (first.actor == second.actor)
+  if (first.actor == second.actor && first.image == second.image)
     return first.segment < second.segment || same_threads(first, second, begin, end);
-  return (reads_only ? clock.reads(first.actor) : clock.all(first.actor)) > first.segment;
+  return (reads_only ? view.reads(first.actor, first.image) : view.all(first.actor, first.image)) >
+         first.segment;
 }
 
 void Memory::report(const Region& where, std::int64_t begin, std::int64_t end, std::int32_t earlier,
@@ -137,15 +139,15 @@ void Memory::report(const Region& where, std::int64_t begin, std::int64_t end, s
 }
 
 void Memory::check_read(const Region& where, std::int64_t begin, const Cell& cell,
-                        std::int32_t record, const Clock& clock) {
+                        std::int32_t record, const View& view) {
   if (cell.writer < 0) return;
   // A packet's flag arrives with its data, unless an older store left the same flag there.
   if (access(record).polls && !cell.rewritten) return;
-  if (ordered(cell.writer, record, clock, begin, cell.end, false)) return;
+  if (ordered(cell.writer, record, view, begin, cell.end, false)) return;
   // Whoever comes after a load that saw the packet sees the packet too.
   for (std::int32_t reader : cell.readers) {
     if (access(reader).polls && !cell.rewritten &&
-        ordered(reader, record, clock, begin, cell.end, false))
+        ordered(reader, record, view, begin, cell.end, false))
       return;
   }
   report(where, begin, cell.end, cell.writer, record);
@@ -153,36 +155,41 @@ void Memory::check_read(const Region& where, std::int64_t begin, const Cell& cel
 
 /// Whether the thread that continues a trail comes after a load of the byte it is about to store
 /// to.
-bool Memory::behind(const Trail& trail, std::int32_t reader) const {
+bool Memory::behind(const Trail& trail, std::int32_t reader, std::int32_t images) const {
   if (!trail.steps) return false;
   const AccessRecord& load = access(reader);
   for (const Trail::Step& step : *trail.steps) {
-    if (step.record == reader && step.delta + trail.shift == 0) return true;
+    const std::int32_t turn = (step.turn + trail.turn) % images;
+    if (step.record == reader && turn == 0 && step.delta + trail.shift == 0) return true;
     const Snapshot* store = stored_by(step.record);
     if (store == nullptr) continue;
-    const Segment over =
-        store->actor == load.actor ? store->segment : store->clock.reads(load.actor);
+    const std::int32_t image =
+        (load.image + images - turn) % images;  // as the store's memory has it
+    const Segment over = store->actor == load.actor && store->image == image
+                             ? store->segment
+                             : store->reads(load.actor, image);
     if (over > load.segment) return true;
   }
   return false;
 }
 
 void Memory::check_write(const Region& where, const Cell& cell, std::int32_t record,
-                         const Clock& clock, const Trail& trail) {
+                         const View& view, const Trail& trail) {
   bool seen = false;
   for (std::int32_t reader : cell.readers) {
-    if (!ordered(reader, record, clock, where.begin, where.end, true) && !behind(trail, reader))
+    if (!ordered(reader, record, view, where.begin, where.end, true) &&
+        !behind(trail, reader, view.images))
       return report(where, where.begin, where.end, reader, record);
     seen = seen || access(reader).polls;
   }
   // A packet that was seen has arrived: a store after that load cannot be overtaken by it.
   if (cell.writer < 0 || seen) return;
-  if (!ordered(cell.writer, record, clock, where.begin, where.end, false))
+  if (!ordered(cell.writer, record, view, where.begin, where.end, false))
     report(where, where.begin, where.end, cell.writer, record);
 }
 
 /// Every byte with the trail of the piece that is stored there.
-void Memory::check_writes(const Region& where, std::int32_t record, const Clock& clock,
+void Memory::check_writes(const Region& where, std::int32_t record, const View& view,
                           const std::vector<Piece>& pieces) {
   auto piece = pieces.begin();
   inspect(where, [&](std::int64_t begin, std::int64_t end, const Cell* cell) {
@@ -194,7 +201,7 @@ void Memory::check_writes(const Region& where, std::int32_t record, const Clock&
       part.end = std::min(end, where.begin + piece->end);
       Trail trail = piece->trail;
       trail.shift -= where.begin;
-      check_write(part, *cell, record, clock, trail);
+      check_write(part, *cell, record, view, trail);
     }
   });
 }
@@ -210,7 +217,7 @@ void Memory::add_reader(Cell& cell, std::int32_t record) const {
   const AccessRecord& now = access(record);
   for (std::int32_t& reader : cell.readers) {
     const AccessRecord& before = access(reader);
-    if (before.actor != now.actor) continue;
+    if (before.actor != now.actor || before.image != now.image) continue;
     const bool same_pattern = before.base == now.base && before.width == now.width;
     if (before.polls && !now.polls) continue;
     if (before.segment < now.segment || same_pattern) {
@@ -221,14 +228,14 @@ void Memory::add_reader(Cell& cell, std::int32_t record) const {
   cell.readers.push_back(record);
 }
 
-void Memory::read(const Region& where, std::int32_t record, const Clock& clock,
+void Memory::read(const Region& where, std::int32_t record, const View& view,
                   std::vector<Piece>& out) {
   if (where.begin >= where.end) return;
   fill_gaps(where);
   const bool packets = is_packet(where.access);
   Cells& all = cells(where);
   for (auto at = all.find(where.begin); at != all.end() && at->first < where.end; ++at) {
-    check_read(where, at->first, at->second, record, clock);
+    check_read(where, at->first, at->second, record, view);
     add_reader(at->second, record);
     Piece piece{at->first - where.begin, at->second.end - where.begin, at->second.value, {}};
     if (packets) {
@@ -240,11 +247,11 @@ void Memory::read(const Region& where, std::int32_t record, const Clock& clock,
   }
 }
 
-void Memory::write(const Region& where, std::int32_t record, const Clock& clock,
+void Memory::write(const Region& where, std::int32_t record, const View& view,
                    const std::vector<Piece>& pieces, std::int64_t flag) {
   if (where.begin >= where.end) return;
   Cells& all = cells(where);
-  check_writes(where, record, clock, pieces);
+  check_writes(where, record, view, pieces);
   split(all, where.begin);
   const auto last = split(all, where.end);
   const auto first = all.lower_bound(where.begin);
@@ -256,7 +263,9 @@ void Memory::write(const Region& where, std::int32_t record, const Clock& clock,
                                                                  : at->second.flag == flag));
   if (packets) {
     layouts_[static_cast<std::size_t>(number_of(where))] = where.access;
-    packet_stores_.emplace(record, Snapshot{clock, access(record).actor, access(record).segment});
+    const AccessRecord& store = access(record);
+    packet_stores_.emplace(
+        record, Snapshot{view.clock, store.actor, store.segment, store.image, view.images});
   }
   auto hint = all.erase(first, last);
   for (const Piece& piece : pieces) {
@@ -267,7 +276,7 @@ void Memory::write(const Region& where, std::int32_t record, const Clock& clock,
     cell.writer = record;
     cell.flag = flag;
     cell.rewritten = rewritten;
-    if (packets) cell.trail = join(piece.trail, one_step(record, where.begin));
+    if (packets) cell.trail = join(piece.trail, one_step(record, where.begin), view.images);
     cell.trail.shift -= where.begin;
     hint = std::next(all.emplace_hint(hint, where.begin + piece.begin, std::move(cell)));
   }

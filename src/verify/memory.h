@@ -33,7 +33,8 @@ struct AccessRecord {
   Actor workgroup = 0;  ///< the actor itself, or the workgroup that posted the descriptor
   std::int32_t op = 0;  ///< in the workgroup's body
   std::int32_t repetition = 0;
-  std::int64_t base = 0;  ///< thread t owns bytes base + width * (t + k * threads)
+  std::int32_t image = 0;  ///< of actor and workgroup, as the memory's rank counts them (fold.h)
+  std::int64_t base = 0;   ///< thread t owns bytes base + width * (t + k * threads)
   std::int32_t width = 16;
   std::int32_t threads = 0;
   bool write = false;
@@ -52,15 +53,17 @@ struct Race {
 struct Trail {
   struct Step {
     std::int32_t record = 0;
-    std::int64_t delta =
-        0;  ///< the byte that was read or stored stands this far after the packet's
+    std::int32_t turn = 0;  ///< images from the rank of the record's memory to the present one
+    /// The byte that was read or stored stands this far after the packet's.
+    std::int64_t delta = 0;
   };
   std::shared_ptr<const std::vector<Step>> steps;  ///< latest record first; null: nothing known
   std::int64_t shift = 0;                          ///< added to every delta
+  std::int32_t turn = 0;                           ///< added to every turn
   bool operator==(const Trail&) const = default;
 };
 /// Both trails; the oldest steps are dropped from very long ones, which can only hide an order.
-Trail join(const Trail& a, const Trail& b);
+Trail join(const Trail& a, const Trail& b, std::int32_t images);
 Trail one_step(std::int32_t record, std::int64_t delta);
 
 /// Part of a region; all numbers, those of the value and the trail too, are relative to its begin.
@@ -86,9 +89,25 @@ struct Cell {
   Trail trail;             ///< packets: the store and what it depends on
 };
 
+/// What the actor of an access knows, as the memory's rank counts images: the image i of an actor
+/// is the clock's image i + turn.
+struct View {
+  const Clock& clock;
+  std::int32_t turn = 0;
+  std::int32_t images = 1;
+
+  Segment all(Actor actor, std::int32_t image) const {
+    return clock.all(actor, (image + turn) % images);
+  }
+  Segment reads(Actor actor, std::int32_t image) const {
+    return clock.reads(actor, (image + turn) % images);
+  }
+};
+
+/// Of the ranks below the period of a fold: regions name no others.
 class Memory {
  public:
-  Memory(const program::Program& program, ValueTable& values);
+  Memory(const program::Program& program, ValueTable& values, int period);
 
   void initialise(const Region& where, Value value);
 
@@ -99,11 +118,11 @@ class Memory {
   }
 
   /// Appends the values of the region in order, and checks the load against the last store.
-  void read(const Region& where, std::int32_t record, const Clock& clock, std::vector<Piece>& out);
+  void read(const Region& where, std::int32_t record, const View& view, std::vector<Piece>& out);
   /// Stores the pieces, and checks the store against the last store and the loads since.
-  void write(const Region& where, std::int32_t record, const Clock& clock,
+  void write(const Region& where, std::int32_t record, const View& view,
              const std::vector<Piece>& pieces, std::int64_t flag);
-  /// For stores of packets: what their threads knew.
+  /// For stores of packets: what their threads knew, as the memory's rank sees it.
   const Snapshot* stored_by(std::int32_t record) const;
 
   /// The first byte of a region of packets that does not carry the flag.
@@ -135,14 +154,14 @@ class Memory {
   }
   Cells::iterator split(Cells& cells, std::int64_t at);
   void fill_gaps(const Region& where);
-  bool ordered(std::int32_t earlier, std::int32_t later, const Clock& clock, std::int64_t begin,
+  bool ordered(std::int32_t earlier, std::int32_t later, const View& view, std::int64_t begin,
                std::int64_t end, bool reads_only) const;
   void check_read(const Region& where, std::int64_t begin, const Cell& cell, std::int32_t record,
-                  const Clock& clock);
-  void check_write(const Region& where, const Cell& cell, std::int32_t record, const Clock& clock,
+                  const View& view);
+  void check_write(const Region& where, const Cell& cell, std::int32_t record, const View& view,
                    const Trail& trail);
-  bool behind(const Trail& trail, std::int32_t reader) const;
-  void check_writes(const Region& where, std::int32_t record, const Clock& clock,
+  bool behind(const Trail& trail, std::int32_t reader, std::int32_t images) const;
+  void check_writes(const Region& where, std::int32_t record, const View& view,
                     const std::vector<Piece>& pieces);
   void report(const Region& where, std::int64_t begin, std::int64_t end, std::int32_t earlier,
               std::int32_t later);

@@ -129,7 +129,7 @@ Finding wrong_output(const Interpreter& interpreter, const Memory& memory, const
   const AccessRecord& writer = memory.access(cell->writer);
   const Workgroup& workgroup = interpreter.workgroups()[static_cast<std::size_t>(writer.workgroup)];
   finding.steps.push_back(witness(
-      interpreter.program(), workgroup, writer.op,
+      interpreter, workgroup, writer.image, writer.op,
       "is the last to write " + describe(interpreter.program(), where) + ", which then " + text));
   return finding;
 }
@@ -163,7 +163,7 @@ std::optional<Finding> check_promise(const Interpreter& interpreter, const Memor
     }
     if (cell->writer < 0) return;
     const AccessRecord& writer = memory.access(cell->writer);
-    if (end.all(writer.actor) <= writer.segment)
+    if (end.all(writer.actor, writer.image) <= writer.segment)
       first = wrong_output(
           interpreter, memory, part, cell,
           "may not have arrived when all kernels end: nothing waits for the proxy's copy");
@@ -174,14 +174,14 @@ std::optional<Finding> check_promise(const Interpreter& interpreter, const Memor
 void warn(const Interpreter& interpreter, const AccessRecord& access, const Region& where,
           const std::string& text, Diagnostics& warnings) {
   const Workgroup& workgroup = interpreter.workgroups()[static_cast<std::size_t>(access.workgroup)];
-  const Witness place = witness(interpreter.program(), workgroup, access.op, "");
+  const Witness place = witness(interpreter, workgroup, access.image, access.op, "");
   SourceLocation location;
   location.file = interpreter.program().source;
   location.pointer = place.where;
   const Program& program = interpreter.program();
   warnings.warning("the kernel of rank " + std::to_string(where.rank) + " may end before " +
-                       place.operation + " of " + describe(workgroup) + " " + text + " " +
-                       describe(program, where),
+                       place.operation + " of " + describe(interpreter, workgroup, access.image) +
+                       " " + text + " " + describe(program, where),
                    location,
                    "the closing barrier is relaxed or missing; the result is right only once the "
                    "kernels of all ranks have ended");
@@ -189,8 +189,9 @@ void warn(const Interpreter& interpreter, const AccessRecord& access, const Regi
 
 }  // namespace
 
-void initialise_inputs(const Program& program, ValueTable& values, Memory& memory) {
-  for (int rank = 0; rank < program.ranks; ++rank) {
+void initialise_inputs(const Program& program, const Fold& fold, ValueTable& values,
+                       Memory& memory) {
+  for (int rank = 0; rank < fold.period(); ++rank) {
     for (const Region& where : input_places(program, rank))
       memory.initialise(where, values.input(rank, -where.begin));
     for (std::size_t i = 0; i < program.buffers.size(); ++i) {
@@ -210,7 +211,7 @@ std::optional<Finding> check_outputs(const Interpreter& interpreter, const Memor
                                      const ValueTable& values) {
   const Program& program = interpreter.program();
   const Clock end = interpreter.end_of_all();
-  for (int rank = 0; rank < program.ranks; ++rank) {
+  for (int rank = 0; rank < interpreter.fold().period(); ++rank) {
     const std::optional<Region> output = output_place(program, rank);
     if (!output) return std::nullopt;
     for (const OutputPromise& promise : promises(program, rank)) {
@@ -226,7 +227,7 @@ void warn_of_early_ends(const Interpreter& interpreter, const Memory& memory,
   const Program& program = interpreter.program();
   bool late_write = false;
   bool late_read = false;
-  for (int rank = 0; rank < program.ranks; ++rank) {
+  for (int rank = 0; rank < interpreter.fold().period(); ++rank) {
     const Clock end = interpreter.end_of(rank);
     for (std::size_t i = 0; i < program.buffers.size(); ++i) {
       const BufferKind kind = program.buffers[i].kind;
@@ -238,13 +239,14 @@ void warn_of_early_ends(const Interpreter& interpreter, const Memory& memory,
         where.begin = begin;
         where.end = until;
         const AccessRecord* writer = cell->writer < 0 ? nullptr : &memory.access(cell->writer);
-        if (writer != nullptr && !late_write && end.all(writer->actor) <= writer->segment) {
+        if (writer != nullptr && !late_write &&
+            end.all(writer->actor, writer->image) <= writer->segment) {
           late_write = true;
           warn(interpreter, *writer, where, "has written", warnings);
         }
         for (std::int32_t reader : cell->readers) {
           const AccessRecord& read = memory.access(reader);
-          if (late_read || end.reads(read.actor) > read.segment) continue;
+          if (late_read || end.reads(read.actor, read.image) > read.segment) continue;
           late_read = true;
           warn(interpreter, read, where, "has read", warnings);
         }

@@ -24,8 +24,9 @@ std::vector<Region> input_places(const program::Program& program, int rank);
 /// Where its result is; none if the program has neither output nor input.
 std::optional<Region> output_place(const program::Program& program, int rank);
 
-/// Gives every rank its input. Call before the interpretation.
-void initialise_inputs(const program::Program& program, ValueTable& values, Memory& memory);
+/// Gives every rank below the period its input. Call before the interpretation.
+void initialise_inputs(const program::Program& program, const Fold& fold, ValueTable& values,
+                       Memory& memory);
 
 /// Whether the collective's promise is known.
 bool has_postcondition(const program::Program& program);

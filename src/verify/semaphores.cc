@@ -5,11 +5,12 @@
 namespace hemiola::verify {
 
 void SemaphoreState::add(Signal signal, std::int64_t value) {
-  if (std::find(signallers_.begin(), signallers_.end(), signal.actor) == signallers_.end())
-    signallers_.push_back(signal.actor);
+  const std::pair from{signal.actor, signal.image};
+  several_signal_ = several_signal_ || (signaller_ && *signaller_ != from);
+  signaller_ = from;
   for (const Waiter& waiter : waiters_) {
-    const bool after = signal.actor == waiter.actor ||
-                       signal.performed.clock.reads(waiter.actor) > waiter.segment ||
+    const bool after = from == std::pair{waiter.actor, waiter.image} ||
+                       signal.performed.reads(waiter.actor, waiter.image) > waiter.segment ||
                        (signal.swap && waiter.reached <= total_);
     late_signal_ = late_signal_ || !after;
   }
@@ -25,11 +26,11 @@ bool SemaphoreState::reached(const Wait& wait) const {
   return (wait.consume ? present() : total_) >= wait.value;
 }
 
-SemaphoreState::Waiter& SemaphoreState::waiter(Actor actor) {
+SemaphoreState::Waiter& SemaphoreState::waiter(const Wait& wait) {
   for (Waiter& known : waiters_) {
-    if (known.actor == actor) return known;
+    if (known.actor == wait.actor && known.image == wait.image) return known;
   }
-  waiters_.push_back({actor, 0, forgotten_, 0, false});
+  waiters_.push_back({wait.actor, wait.image, 0, forgotten_, 0, false});
   return waiters_.back();
 }
 
@@ -41,7 +42,7 @@ void SemaphoreState::learn(const Signal& signal, const Wait& wait, Acquired& acq
 }
 
 Acquired SemaphoreState::take(const Wait& wait) {
-  Waiter& self = waiter(wait.actor);
+  Waiter& self = waiter(wait);
   if (wait.consume) consumed_ += wait.value;
   // Whoever takes one of several workgroups' tokens may get any: it learns of all that are there.
   const bool any = wait.consume && waiters_.size() > 1;
@@ -86,7 +87,7 @@ const char* SemaphoreState::order_dependent() const {
       if (known.consumes) return "several workgroups take signals from it";
     }
   }
-  if (signallers_.size() > 1 && (took_part_ || late_signal_))
+  if (several_signal_ && (took_part_ || late_signal_))
     return "several workgroups signal it, and a wait needs only some of their signals";
   return nullptr;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program/primitive.h"
@@ -11,9 +12,11 @@
 
 namespace hemiola::verify {
 
-/// One signal, by its effect on the clocks of those who see it.
+/// One signal, by its effect on the clocks of those who see it; as the semaphore's rank counts
+/// images.
 struct Signal {
   Actor actor = 0;
+  std::int32_t image = 0;
   std::int32_t rank = 0;        ///< where the signaller runs
   bool system_scope = true;     ///< of the release
   bool must_be_awaited = true;  ///< one that is left over breaks the next run
@@ -26,6 +29,7 @@ struct Signal {
 /// A wait, as the semaphore sees it.
 struct Wait {
   Actor actor = 0;
+  std::int32_t image = 0;
   std::int32_t rank = 0;
   Segment segment = 0;
   std::int64_t value = 0;  ///< a running total; with `consume` a number to take away
@@ -64,6 +68,7 @@ class SemaphoreState {
  private:
   struct Waiter {
     Actor actor = 0;
+    std::int32_t image = 0;
     Segment segment = 0;       ///< of its last wait
     std::size_t seen = 0;      ///< signals learned, counted from the very first
     std::int64_t reached = 0;  ///< the total its last wait needed
@@ -77,7 +82,7 @@ class SemaphoreState {
     bool system_scope = false;
     Acquired acquired;
   };
-  Waiter& waiter(Actor actor);
+  Waiter& waiter(const Wait& wait);
   void learn(const Signal& signal, const Wait& wait, Acquired& acquired) const;
   void forget_old();
 
@@ -89,7 +94,8 @@ class SemaphoreState {
   std::size_t forgotten_ = 0;  ///< signals before kept_
   std::vector<Waiter> waiters_;
   Lesson lesson_;
-  std::vector<Actor> signallers_;
+  std::optional<std::pair<Actor, std::int32_t>> signaller_;  ///< the first, with its image
+  bool several_signal_ = false;
   bool took_part_ = false;    ///< a wait ended while more signals than it needs were there
   bool late_signal_ = false;  ///< a signal that might have come before an earlier wait
 };

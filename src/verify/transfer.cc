@@ -52,6 +52,16 @@ std::vector<Interpreter::Part> Interpreter::parts(const Span& span, std::int64_t
   return result;
 }
 
+/// The same at the representatives of its ranks.
+std::vector<Interpreter::Part> Interpreter::placed(const Span& span, std::int64_t bytes) {
+  std::vector<Part> result = parts(span, bytes);
+  for (Part& part : result) {
+    part.image = fold_.seat(part.region.rank).image;
+    unfoldable_ = !fold_.place(part.region) || unfoldable_;
+  }
+  return result;
+}
+
 /// Every span of the current primitive lies inside its buffer; else a fault.
 bool Interpreter::spans_exist(Workgroup& self, Actor actor) {
   const Primitive& primitive = self.current;
@@ -88,22 +98,24 @@ bool Interpreter::packets_there(Workgroup& self, Actor actor) {
   stores_seen_.clear();
   for (const Span& span : self.current.src) {
     if (!is_packet(span.access)) continue;
-    for (const Part& part : parts(span, self.current.bytes)) {
+    for (const Part& part : placed(span, self.current.bytes)) {
       const Region& region = part.region;
       if (const auto byte = memory_.first_without(region, span.flag)) {
         pollers_[memory_.number_of(region)].push_back({*byte, actor});
         return false;
       }
-      memory_.writers_of(region, stores_seen_);
+      writers_.clear();
+      memory_.writers_of(region, writers_);
+      for (const std::int32_t record : writers_) stores_seen_.emplace_back(record, part.image);
     }
   }
   std::sort(stores_seen_.begin(), stores_seen_.end());
   stores_seen_.erase(std::unique(stores_seen_.begin(), stores_seen_.end()), stores_seen_.end());
-  for (std::int32_t record : stores_seen_) {
+  for (const auto& [record, image] : stores_seen_) {
     if (const Snapshot* store = memory_.stored_by(record)) {
       Acquired& acquired = self.lessons.emplace_back().acquired;
-      store->join_reads_into(acquired.now);
-      fenced_.at(record).join_into(acquired.after_fence);
+      store->turned(image).join_reads_into(acquired.now);
+      fenced_.at(record).turned(image).join_into(acquired.after_fence);
     }
   }
   return true;
@@ -174,16 +186,18 @@ void Interpreter::load(const Primitive& primitive, AccessRecord access, const Cl
   for (const Span& span : primitive.src) {
     access.polls = access.threads > 0 && is_packet(span.access);
     std::vector<Piece> all;  // of one rank: row after row
-    for (const Part& part : parts(span, primitive.bytes)) {
+    for (const Part& part : placed(span, primitive.bytes)) {
       access.base = part.region.begin - part.data;
+      access.image = fold_.back(part.image);
       pieces_.clear();
       const std::int32_t record = memory_.record(access);
-      memory_.read(part.region, record, clock, pieces_);
-      const Trail own = stores_packets ? one_step(record, part.region.begin) : Trail{};
-      for (Piece& piece : pieces_) {
-        if (stores_packets) piece.trail = join(piece.trail, own);
-        append(all, moved(piece, part.data));
+      memory_.read(part.region, record, view(clock, part.image), pieces_);
+      if (stores_packets) {
+        const Trail own = one_step(record, part.region.begin);
+        for (Piece& piece : pieces_) piece.trail = join(piece.trail, own, fold_.images());
       }
+      fold_.turn(pieces_, part.image, values_);
+      for (Piece& piece : pieces_) append(all, moved(std::move(piece), part.data));
       if (part.data + part.region.end - part.region.begin < primitive.bytes) continue;
       add_to_sum(all);
       all.clear();
@@ -215,7 +229,8 @@ void Interpreter::add_to_sum(const std::vector<Piece>& pieces) {
   std::int64_t begin = 0;
   while (a != sum_.end() && b != pieces.end()) {
     const std::int64_t end = std::min(a->end, b->end);
-    append(result, {begin, end, values_.sum(a->value, b->value), join(a->trail, b->trail)});
+    append(result,
+           {begin, end, values_.sum(a->value, b->value), join(a->trail, b->trail, fold_.images())});
     begin = end;
     if (a->end == end) ++a;
     if (b->end == end) ++b;
@@ -227,18 +242,21 @@ void Interpreter::add_to_sum(const std::vector<Piece>& pieces) {
 void Interpreter::store(const Primitive& primitive, AccessRecord access, const Clock& clock) {
   access.write = true;
   for (const Span& span : primitive.dst) {
-    for (const Part& part : parts(span, primitive.bytes)) {
+    for (const Part& part : placed(span, primitive.bytes)) {
       const Region& region = part.region;
       access.base = region.begin - part.data;
+      access.image = fold_.back(part.image);
       const std::int32_t record = memory_.record(access);
       if (is_packet(span.access)) {
         const bool own = access.workgroup == access.actor;  // no proxy
         fenced_[record] =
-            own ? workgroups_[static_cast<std::size_t>(access.actor)].fenced : Snapshot{};
+            own ? workgroups_[static_cast<std::size_t>(access.actor)].fenced.turned(access.image)
+                : Snapshot{};
       }
+      const View known = view(clock, part.image);
       const std::int64_t count = region.end - region.begin;
-      if (count == primitive.bytes) {
-        memory_.write(region, record, clock, sum_, span.flag);
+      if (count == primitive.bytes && part.image == 0) {
+        memory_.write(region, record, known, sum_, span.flag);
       } else {
         pieces_.clear();
         for (const Piece& piece : sum_) {
@@ -246,9 +264,10 @@ void Interpreter::store(const Primitive& primitive, AccessRecord access, const C
           Piece row = piece;
           row.begin = std::max(row.begin, part.data);
           row.end = std::min(row.end, part.data + count);
-          pieces_.push_back(moved(row, -part.data));
+          pieces_.push_back(moved(std::move(row), -part.data));
         }
-        memory_.write(region, record, clock, pieces_, span.flag);
+        fold_.turn(pieces_, access.image, values_);
+        memory_.write(region, record, known, pieces_, span.flag);
       }
       if (is_packet(span.access)) wake_pollers(region);
     }
@@ -289,7 +308,7 @@ bool Interpreter::execute_post(Workgroup& self, Actor actor) {
     store(post, access, proxy.clock);
   }
   ++proxy.segment;
-  const Snapshot done{proxy.clock, proxy.actor, proxy.segment};
+  const Snapshot done{proxy.clock, proxy.actor, proxy.segment, 0, fold_.images()};
   self.posted[proxy.actor] = done;
   for (std::size_t i = 0; i < post.semaphores.size(); ++i) {
     Signal effect;

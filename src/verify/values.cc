@@ -82,6 +82,17 @@ std::vector<Term> ValueTable::terms(Value value) const {
   return result;
 }
 
+Value ValueTable::of(std::vector<Term> terms) {
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const Term& x, const Term& y) { return x.delta < y.delta; });
+  std::vector<Term> result;
+  for (std::size_t begin = 0, end = 0; begin < terms.size(); begin = end) {
+    while (end < terms.size() && terms[end].delta == terms[begin].delta) ++end;
+    add_runs(std::span(terms).subspan(begin, end - begin), result);
+  }
+  return intern(std::move(result));
+}
+
 Value ValueTable::sum(Value a, Value b) {
   if (a.terms > b.terms) std::swap(a, b);
   const SumKey key{a.terms, b.terms, b.shift - a.shift};
@@ -90,14 +101,7 @@ Value ValueTable::sum(Value a, Value b) {
     std::vector<Term> all = terms({a.terms, 0});
     const std::vector<Term> others = terms({b.terms, key.shift});
     all.insert(all.end(), others.begin(), others.end());
-    std::stable_sort(all.begin(), all.end(),
-                     [](const Term& x, const Term& y) { return x.delta < y.delta; });
-    std::vector<Term> result;
-    for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
-      while (end < all.size() && all[end].delta == all[begin].delta) ++end;
-      add_runs(std::span(all).subspan(begin, end - begin), result);
-    }
-    known = sums_.emplace(key, intern(std::move(result))).first;
+    known = sums_.emplace(key, of(std::move(all))).first;
   }
   return {known->second.terms, known->second.shift + a.shift};
 }

@@ -49,6 +49,8 @@ class ValueTable {
   static std::int32_t unwritten_memory(const Term& term) { return -term.source / 2 - 1; }
 
   Value sum(Value a, Value b);
+  /// Any terms, in any order.
+  Value of(std::vector<Term> terms);
   /// The terms with the shift applied, in order of (delta, source).
   std::vector<Term> terms(Value value) const;
 

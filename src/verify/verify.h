@@ -40,9 +40,15 @@ struct Proof {
   std::int64_t operations = 0;          ///< primitives interpreted
 };
 
+struct CheckOptions {
+  /// Of ranks that do the same, one is interpreted for all (docs/verify.md, folding). Verdicts are
+  /// the same without, and take as many times longer as there are such ranks.
+  bool fold = true;
+};
+
 /// Interprets a bound program symbolically, once, with vector clocks (docs/verify.md). Never throws
 /// for a wrong program; Failure only for one that is not bound.
-Proof check(const program::Program& program);
+Proof check(const program::Program& program, const CheckOptions& options = {});
 
 /// Interprets a plan symbolically, once (docs/verify.md, plans). The plan has passed
 /// plan::validate. Never throws for a wrong plan; Failure for one that divides its tensors into
