@@ -62,7 +62,6 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& de
 }
 
 void reject_extras(const CLI::App& app) {
-  if (app.get_group() == kLaterGroup) return;  // what such a verb is asked for does not exist yet
   reject_extras_of(app);
   for (const CLI::App* verb : app.get_subcommands()) reject_extras(*verb);
 }
