@@ -21,7 +21,8 @@ constexpr const char* kExamples =
 
 struct DiffOptions {
   std::vector<std::string> files;
-  std::string fail_above, top = "5", json, csv;
+  std::optional<std::string> fail_above;  ///< an empty text is a mistake, not no limit
+  std::string top = "5", json, csv;
   bool all = false;
 };
 
@@ -31,8 +32,10 @@ void add_options(CLI::App& verb, DiffOptions& options, Session& session) {
                            const char* type) {
     verb.add_option(name, value, description)->type_name(type)->capture_default_str();
   };
-  add("--fail-above", options.fail_above,
-      "exit code 5 where a result of B takes longer than that of A by more than this: 2%", "SHARE");
+  verb.add_option("--fail-above", options.fail_above,
+                  "exit code 5 where a result of B takes longer than that of A by more than this: "
+                  "2%")
+      ->type_name("SHARE");
   add("--top", options.top, "ranks, links and counters that are listed", "N");
   verb.add_flag("--all", options.all,
                 "details of every result, not only of the one whose time moved most");
@@ -52,8 +55,8 @@ ExitCode carry_out(const DiffOptions& options, const Session& session) {
       .details = session.quiet ? report::Details::none
                  : options.all ? report::Details::all
                                : report::Details::most};
-  if (!options.fail_above.empty())
-    view.limit = study::read_limit(options.fail_above, {.file = "--fail-above"});
+  if (options.fail_above)
+    view.limit = study::read_limit(*options.fail_above, {.file = "--fail-above"});
   const auto read = [](const std::string& file) {
     return study::read_results(read_file(file), file);
   };
@@ -62,14 +65,13 @@ ExitCode carry_out(const DiffOptions& options, const Session& session) {
   report::print_difference(std::cout, difference, view);
   if (!options.json.empty())
     write_file(options.json, report::difference_json(session.command, difference, view.limit));
-  if (!options.csv.empty())
-    write_file(options.csv, report::difference_csv(difference, view.limit));
+  if (!options.csv.empty()) write_file(options.csv, report::difference_csv(difference, view.limit));
   if (!view.limit) return ExitCode::done;
   const std::string exceeded = report::exceeded_text(difference, *view.limit);
   if (!exceeded.empty()) throw Failure(exceeded, {}, {}, ExitCode::limit_exceeded);
   if (!difference.only_a.empty())
-    throw Failure("a result of A has no counterpart in B, so that nobody knows whether the limit "
-                  "is kept",
+    throw Failure("there is no result to hold against the limit for " +
+                      to_text(difference.only_a.front()) + " of A",
                   {.file = options.files.back()},
                   "run B for all sizes and settings of A, or A for fewer");
   return ExitCode::done;

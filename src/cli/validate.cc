@@ -74,7 +74,8 @@ void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
   add("--dtype", options.dtype, "data type of rows that name none", "TYPE");
   add_engine_options(verb, options.engine, "measured repetitions");
   add("--max-size", options.max_size,
-      "rows of larger sizes are listed, not simulated (16MiB; none with --size and --sizes)", "SIZE");
+      "rows of larger sizes are listed, not simulated (16MiB; none with --size and --sizes)",
+      "SIZE");
   add_list("--only", options.only,
            "entries of the suite whose names begin so (micro-: microbenchmarks); repeatable",
            "NAME");
@@ -192,13 +193,12 @@ Judged ValidateRunner::judge_suite(Progress& progress,
   Judged judged;
   judged.judgements = study::SuiteRunner(suite, configuration_, settings, doing)
                           .judge(chosen.entries, parts(progress, "entries"));
-  judged.interrupted = judged.judgements.size() < chosen.entries.size() ||
-                       (!judged.judgements.empty() &&
-                        judged.judgements.back().validation.interrupted);
+  judged.interrupted =
+      judged.judgements.size() < chosen.entries.size() ||
+      (!judged.judgements.empty() && judged.judgements.back().validation.interrupted);
   judged.orders = study::compare_orders(suite, judged.judgements);
   if (judged.interrupted) return judged;
-  judged.micro =
-      study::MicroRunner(configuration_.check, settings, doing).run(suite, chosen.micro);
+  judged.micro = study::MicroRunner(configuration_.check, settings, doing).run(suite, chosen.micro);
   judged.interrupted = judged.micro.size() < chosen.micro.size();
   return judged;
 }
@@ -254,13 +254,13 @@ void ValidateRunner::understand() {
     refuse(!options_.program.empty(), "--program", hint);
     refuse(!options_.parameters.empty(), "--param", hint);
     refuse(!options_.where.empty(), "--where", hint);
-    refuse(!options_.size.empty(), "--size", hint);
-    refuse(!options_.sizes.empty(), "--sizes", hint);
+    const char* rows = "it chooses rows of a table; those of the suite: --only, --all, --max-size";
+    refuse(!options_.size.empty(), "--size", rows);
+    refuse(!options_.sizes.empty(), "--sizes", rows);
     refuse(!options_.columns.empty(), "--column", hint);
     refuse(!options_.calibrate.empty(), "--calibrate", hint);
   } else {
-    const char* hint =
-        "it goes with the suite: a table's rows are chosen by --where and --sizes";
+    const char* hint = "it goes with the suite: a table's rows are chosen by --where and --sizes";
     refuse(options_.all, "--all", hint);
     refuse(!options_.only.empty(), "--only", hint);
   }
@@ -305,8 +305,7 @@ study::Judgement ValidateRunner::judge_table(const std::function<void(const std:
       .machine = machine.name + (settings.empty() ? "" : " " + to_text(settings)),
       .program = options_.program,
       .options = configuration_.options};
-  judgement.validation =
-      validator.validate(chosen_rows(table), configuration_, std::move(trivial));
+  judgement.validation = validator.validate(chosen_rows(table), configuration_, std::move(trivial));
   judgement.summaries = study::summarise_regimes(judgement.validation.rows);
   return judgement;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <ostream>
 #include <vector>
 
@@ -71,6 +72,11 @@ void print_head(std::ostream& out, const Difference& difference) {
   line("machine", difference.a.machine, difference.b.machine);
   line("program", difference.a.program, difference.b.program);
   line("engine", difference.a.engine, difference.b.engine);
+  for (const ResultChange& change : difference.results) {
+    if (change.a_ranks == change.b_ranks) continue;
+    line("ranks", std::to_string(change.a_ranks), std::to_string(change.b_ranks));
+    break;
+  }
   out << "#\n";
 }
 
@@ -102,7 +108,7 @@ void print_table(std::ostream& out, const Difference& difference) {
 
 void print_only(std::ostream& out, const char* name, const std::vector<study::Unmatched>& only) {
   for (const study::Unmatched& one : only)
-    out << fmt::format("# only in {}: {}\n", name, unmatched_text(one));
+    out << fmt::format("# only in {}: {}\n", name, to_text(one));
 }
 
 void print_latest(std::ostream& out, const ResultChange& change) {
@@ -118,27 +124,64 @@ void print_latest(std::ostream& out, const ResultChange& change) {
   columns.print(out, "#   ");
 }
 
+/// Ranks with exactly the same differences, as folded ones have.
+struct AlikeRanks {
+  const RankChange* first;
+  std::vector<int> ranks;
+};
+
+/// In the order of their first ranks.
+std::vector<AlikeRanks> alike(const std::vector<RankChange>& changes) {
+  std::map<std::map<std::string, std::int64_t>, std::size_t> known;
+  std::vector<AlikeRanks> groups;
+  for (const RankChange& change : changes) {
+    std::map<std::string, std::int64_t> moved;
+    for (const FigureChange& reason : change.reasons) {
+      if (reason.difference() != 0) moved[reason.name] = reason.difference();
+    }
+    const auto [found, is_new] = known.emplace(std::move(moved), groups.size());
+    if (is_new) groups.push_back({&change, {}});
+    groups[found->second].ranks.push_back(change.a_rank);
+  }
+  return groups;
+}
+
+/// "rank 5", "ranks 0-3, 7"
+std::string numbers_text(const std::vector<int>& ranks) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0, end = 0; i < ranks.size(); i = end) {
+    for (end = i + 1; end < ranks.size() && ranks[end] == ranks[end - 1] + 1;) ++end;
+    parts.push_back(end == i + 1 ? std::to_string(ranks[i])
+                                 : fmt::format("{}-{}", ranks[i], ranks[end - 1]));
+  }
+  constexpr std::size_t kMost = 8;
+  if (parts.size() > kMost) {
+    parts.resize(kMost);
+    parts.emplace_back("...");
+  }
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(parts, ", "));
+}
+
 void print_ranks(std::ostream& out, const ResultChange& change, std::size_t top) {
   if (change.ranks.empty() || top == 0) return;
   out << fmt::format("# of the {} ranks whose time went elsewhere, those that moved most:\n",
                      change.ranks.size());
+  const std::vector<AlikeRanks> groups = alike(change.ranks);
   Columns columns({kLeft, kLeft});
-  for (std::size_t i = 0; i < std::min(top, change.ranks.size()); ++i)
-    columns.add({rank_text(change.ranks[i]), moved_text(change.ranks[i])});
+  for (std::size_t i = 0; i < std::min(top, groups.size()); ++i)
+    columns.add({numbers_text(groups[i].ranks), moved_text(*groups[i].first)});
   columns.print(out, "#   ");
 }
 
 void print_links(std::ostream& out, const ResultChange& change, std::size_t top) {
   if (change.links.empty() || top == 0) return;
-  out << fmt::format("# of the {} links that moved, those that moved most:\n",
-                     change.links.size());
+  out << fmt::format("# of the {} links that moved, those that moved most:\n", change.links.size());
   Columns columns({kLeft, kLeft, kLeft, kRight, kRight, kRight, kRight});
   columns.add({"from", "to", "", "busy A (us)", "B (us)", "B - A (us)", "wire B - A (B)"});
   for (std::size_t i = 0; i < std::min(top, change.links.size()); ++i) {
     const study::LinkChange& link = change.links[i];
     columns.add({link.from, link.to, link.lane > 0 ? fmt::format("lane {}", link.lane) : "",
-                 table_us(link.a_busy), table_us(link.b_busy),
-                 signed_us(link.b_busy - link.a_busy),
+                 table_us(link.a_busy), table_us(link.b_busy), signed_us(link.b_busy - link.a_busy),
                  fmt::format("{:+}", link.b_wire_bytes - link.a_wire_bytes)});
   }
   columns.print(out, "#   ");
@@ -188,22 +231,20 @@ const ResultChange& moved_most(const std::vector<ResultChange>& results) {
 
 }  // namespace
 
-void print_difference(std::ostream& out, const Difference& difference,
-                      const DifferenceView& view) {
+void print_difference(std::ostream& out, const Difference& difference, const DifferenceView& view) {
   print_head(out, difference);
   print_table(out, difference);
   print_only(out, "A", difference.only_a);
   print_only(out, "B", difference.only_b);
-  if (view.details == Details::most)
-    print_details(out, moved_most(difference.results), view.top);
+  if (view.details == Details::most) print_details(out, moved_most(difference.results), view.top);
   if (view.details == Details::all) {
     for (const ResultChange& change : difference.results) print_details(out, change, view.top);
   }
   if (!view.limit) return;
   const std::string exceeded = exceeded_text(difference, *view.limit);
   out << "#\n# "
-      << (exceeded.empty() ? fmt::format("no result takes more than {} longer in B, of {}",
-                                         view.limit->text, difference.results.size())
+      << (exceeded.empty() ? fmt::format("none of {} results takes more than {} longer in B",
+                                         difference.results.size(), view.limit->text)
                            : exceeded)
       << '\n';
 }

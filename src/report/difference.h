@@ -21,8 +21,8 @@ struct DifferenceView {
 };
 
 /// What was run and where the runs are unlike; a line per pair of results with the reasons that
-/// moved most on the latest rank; results without a counterpart; the details. With a limit, whether it is kept. Lines that are no
-/// row of the table start with '#'.
+/// moved most on the latest rank; results without a counterpart; the details. With a limit, whether
+/// it is kept. Lines that are no row of the table start with '#'.
 void print_difference(std::ostream& out, const study::Difference& difference,
                       const DifferenceView& view);
 
@@ -34,7 +34,7 @@ std::string difference_json(const std::string& command, const study::Difference&
 std::string difference_csv(const study::Difference& difference,
                            const std::optional<study::Limit>& limit);
 
-/// "2 of 3 results take more than 2% longer in B: 1 MiB (+18.1 %), 2 MiB (+3.0 %)"; empty: none
+/// "2 of 3 results take more than 2% longer in B: 1 MiB (+18.10 %); 2 MiB (+3.00 %)"; empty: none
 /// does.
 std::string exceeded_text(const study::Difference& difference, const study::Limit& limit);
 

@@ -18,16 +18,10 @@ using study::Difference;
 using study::FigureChange;
 using study::RankChange;
 using study::ResultChange;
+using study::to_text;
 
 std::string plus(const std::string& text, bool positive) {
   return positive ? "+" + text : text;
-}
-
-std::string settings_of(const std::map<std::string, std::string>& settings) {
-  std::string text;
-  for (const auto& [name, value] : settings)
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
-  return text;
 }
 
 std::string object(const std::map<std::string, std::string>& settings) {
@@ -147,29 +141,26 @@ std::string signed_ns(Time time) {
 }
 
 std::string signed_percent(const std::optional<double>& share) {
-  return share ? fmt::format("{:+.1f}", 100 * *share) : "-";
+  return share ? fmt::format("{:+.2f}", 100 * *share) : "-";
 }
 
 std::string settings_text(const ResultChange& change) {
-  if (change.a_settings == change.b_settings) return settings_of(change.a_settings);
+  if (change.a_settings == change.b_settings) return to_text(change.a_settings);
   const auto or_none = [](const std::string& text) { return text.empty() ? "none" : text; };
-  return fmt::format("A {}, B {}", or_none(settings_of(change.a_settings)),
-                     or_none(settings_of(change.b_settings)));
-}
-
-std::string unmatched_text(const study::Unmatched& one) {
-  return to_string(one.size) + (one.settings.empty() ? "" : ", " + settings_of(one.settings));
+  return fmt::format("A {}, B {}", or_none(to_text(change.a_settings)),
+                     or_none(to_text(change.b_settings)));
 }
 
 std::string exceeded_text(const Difference& difference, const study::Limit& limit) {
   std::vector<std::string> names;
   for (const ResultChange& change : difference.results) {
     if (!limit.exceeded_by(change)) continue;
-    names.push_back(fmt::format("{} ({} %)", unmatched_text({change.size, change.b_settings}),
+    names.push_back(fmt::format("{} ({} %)",
+                                to_text(study::Unmatched{change.size, change.b_settings}),
                                 signed_percent(change.relative())));
   }
   if (names.empty()) return {};
-  return fmt::format("{} of {} {} more than {} longer in B: {}", names.size(),
+  return fmt::format("{} of {} results {} more than {} longer in B: {}", names.size(),
                      difference.results.size(), names.size() == 1 ? "takes" : "take", limit.text,
                      fmt::join(names, "; "));
 }
@@ -194,8 +185,7 @@ std::string difference_json(const std::string& command, const Difference& differ
                             list(results, "  "));
 }
 
-std::string difference_csv(const Difference& difference,
-                           const std::optional<study::Limit>& limit) {
+std::string difference_csv(const Difference& difference, const std::optional<study::Limit>& limit) {
   const std::set<std::string> reasons = reasons_of(difference);
   std::string text =
       "size_bytes,a_settings,b_settings,a_time_ns,b_time_ns,difference_ns,relative,exceeded,"
@@ -203,11 +193,11 @@ std::string difference_csv(const Difference& difference,
   for (const std::string& name : reasons) text += ',' + csv_cell(name + "_ns");
   text += '\n';
   for (const ResultChange& change : difference.results) {
-    text += fmt::format(
-        "{},{},{},{},{},{},{},{}", change.size.count, csv_cell(settings_of(change.a_settings)),
-        csv_cell(settings_of(change.b_settings)), exact_ns(change.a), exact_ns(change.b),
-        exact_ns(change.difference()), change.relative() ? json_number(*change.relative()) : "",
-        limit ? (limit->exceeded_by(change) ? "yes" : "no") : "");
+    text += fmt::format("{},{},{},{},{},{},{},{}", change.size.count,
+                        csv_cell(to_text(change.a_settings)), csv_cell(to_text(change.b_settings)),
+                        exact_ns(change.a), exact_ns(change.b), exact_ns(change.difference()),
+                        change.relative() ? json_number(*change.relative()) : "",
+                        limit ? (limit->exceeded_by(change) ? "yes" : "no") : "");
     text += latest_cells(change, reasons) + '\n';
   }
   return text;

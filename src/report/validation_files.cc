@@ -44,8 +44,9 @@ std::string summary_object(const study::Summaries& summaries, std::string_view i
         "{}\n{}  {}: {{\"n\": {}, \"bias\": {}, \"median\": {}, \"worst\": {}, \"geomean\": {}, "
         "\"trivial_median\": {}, \"median_with_software\": {}}}",
         i > 0 ? "," : "", indent, json_string(name_of(static_cast<study::Regime>(i))), summary.n,
-        number(summary.bias), number(summary.median), number(summary.worst), number(summary.geomean),
-        number(summary.trivial_median), number(summary.median_with_software));
+        number(summary.bias), number(summary.median), number(summary.worst),
+        number(summary.geomean), number(summary.trivial_median),
+        number(summary.median_with_software));
   }
   return text + fmt::format("\n{}}}", indent);
 }

@@ -5,12 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
-#include <set>
 #include <tuple>
-
-#include "core/text.h"
 
 namespace hemiola::study {
 namespace {
@@ -57,9 +53,8 @@ std::vector<RankChange> rank_changes(const StoredResult& a, const StoredResult& 
     RankChange change = rank_change(rank, *other);
     if (moved(change) > 0) list.push_back(std::move(change));
   }
-  std::stable_sort(list.begin(), list.end(), [](const RankChange& x, const RankChange& y) {
-    return moved(x) > moved(y);
-  });
+  std::stable_sort(list.begin(), list.end(),
+                   [](const RankChange& x, const RankChange& y) { return moved(x) > moved(y); });
   return list;
 }
 
@@ -113,9 +108,8 @@ std::vector<LinkChange> link_changes(const StoredResult& a, const StoredResult& 
   for (auto& [name, link] : all) {
     if (key(link) != std::pair<std::int64_t, std::int64_t>()) list.push_back(std::move(link));
   }
-  std::stable_sort(list.begin(), list.end(), [&](const LinkChange& x, const LinkChange& y) {
-    return key(x) > key(y);
-  });
+  std::stable_sort(list.begin(), list.end(),
+                   [&](const LinkChange& x, const LinkChange& y) { return key(x) > key(y); });
   return list;
 }
 
@@ -125,9 +119,8 @@ std::vector<FigureChange> counter_changes(const StoredResult& a, const StoredRes
   const auto key = [](const FigureChange& change) {
     return std::pair(share(change), magnitude(change.difference()));
   };
-  std::stable_sort(
-      list.begin(), list.end(),
-      [&](const FigureChange& x, const FigureChange& y) { return key(x) > key(y); });
+  std::stable_sort(list.begin(), list.end(),
+                   [&](const FigureChange& x, const FigureChange& y) { return key(x) > key(y); });
   return list;
 }
 
@@ -139,6 +132,8 @@ ResultChange change_of(const StoredResult& a, const StoredResult& b) {
           .b = b.time,
           .a_checked = a.checked,
           .b_checked = b.checked,
+          .a_ranks = a.ranks.size(),
+          .b_ranks = b.ranks.size(),
           .latest = latest_change(a, b),
           .ranks = rank_changes(a, b),
           .links = link_changes(a, b),
@@ -171,8 +166,7 @@ class Matches {
   void in_order() {
     using Key = std::pair<Bytes, std::map<std::string, std::string>>;
     std::map<Key, std::vector<std::size_t>> waiting;
-    for (std::size_t j = b_.size(); j-- > 0;)
-      waiting[{b_[j].size, b_[j].settings}].push_back(j);
+    for (std::size_t j = b_.size(); j-- > 0;) waiting[{b_[j].size, b_[j].settings}].push_back(j);
     for (std::size_t i = 0; i < a_.size(); ++i) {
       const auto found = waiting.find({a_[i].size, a_[i].settings});
       if (found == waiting.end() || found->second.empty()) continue;
@@ -187,10 +181,8 @@ class Matches {
   void if_alone(KeyOf key_of) {
     using Key = decltype(key_of(a_.front()));
     std::map<Key, std::pair<std::vector<std::size_t>, std::vector<std::size_t>>> all;
-    for (std::size_t i = 0; i < a_.size(); ++i)
-      all[key_of(a_[i])].first.push_back(i);
-    for (std::size_t j = 0; j < b_.size(); ++j)
-      all[key_of(b_[j])].second.push_back(j);
+    for (std::size_t i = 0; i < a_.size(); ++i) all[key_of(a_[i])].first.push_back(i);
+    for (std::size_t j = 0; j < b_.size(); ++j) all[key_of(b_[j])].second.push_back(j);
     for (const auto& [key, both] : all) {
       if (both.first.size() != 1 || both.second.size() != 1) continue;
       const std::size_t i = both.first.front(), j = both.second.front();
@@ -204,15 +196,14 @@ class Matches {
   std::vector<bool> taken_;
 };
 
-std::string sizes_text(const std::vector<StoredResult>& results) {
-  std::set<Bytes> sizes;
-  for (const StoredResult& result : results) sizes.insert(result.size);
+std::string listed(const std::vector<StoredResult>& results) {
+  constexpr std::size_t kMost = 4;
   std::vector<std::string> texts;
-  for (const Bytes size : sizes) texts.push_back(to_string(size));
-  constexpr std::size_t kMost = 8;
-  const bool more = texts.size() > kMost;
-  if (more) texts.resize(kMost);
-  return fmt::format("{}{}", fmt::join(texts, ", "), more ? ", ..." : "");
+  for (const StoredResult& result : results) {
+    texts.push_back(texts.size() < kMost ? to_text({result.size, result.settings}) : "...");
+    if (texts.size() > kMost) break;
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 }  // namespace
@@ -231,7 +222,20 @@ std::vector<std::string> Difference::unlike() const {
   if (a.machine != b.machine) names.emplace_back("machine");
   if (a.program != b.program) names.emplace_back("program");
   if (a.engine != b.engine) names.emplace_back("engine");
+  const auto differ = [](const ResultChange& one) { return one.a_ranks != one.b_ranks; };
+  if (std::any_of(results.begin(), results.end(), differ)) names.emplace_back("ranks");
   return names;
+}
+
+std::string to_text(const std::map<std::string, std::string>& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  return text;
+}
+
+std::string to_text(const Unmatched& one) {
+  return to_string(one.size) + (one.settings.empty() ? "" : ", " + to_text(one.settings));
 }
 
 double share(const FigureChange& change) {
@@ -250,13 +254,12 @@ Difference compare(ResultFile a, ResultFile b) {
       difference.only_a.push_back({a.results[i].size, a.results[i].settings});
   }
   for (std::size_t j = 0; j < b.results.size(); ++j) {
-    if (!matches.taken(j))
-      difference.only_b.push_back({b.results[j].size, b.results[j].settings});
+    if (!matches.taken(j)) difference.only_b.push_back({b.results[j].size, b.results[j].settings});
   }
   if (difference.results.empty())
     throw Failure(fmt::format("no result has a counterpart in '{}'", b.file), {.file = a.file},
-                  fmt::format("results meet by size and settings; sizes here: {}; there: {}",
-                              sizes_text(a.results), sizes_text(b.results)));
+                  fmt::format("results meet by size and settings: here {} | there {}",
+                              listed(a.results), listed(b.results)));
   difference.a = std::move(a);
   difference.b = std::move(b);
   difference.a.results.clear();
@@ -284,8 +287,8 @@ Limit read_limit(std::string_view text, const SourceLocation& where) {
   std::string decimals = point < digits.size() ? digits.substr(point + 1) : "0";
   if (decimals.size() > kDecimals) fail("has more than six decimals");
   const auto all_digits = [](const std::string& part) {
-    return !part.empty() && std::all_of(part.begin(), part.end(),
-                                        [](char c) { return c >= '0' && c <= '9'; });
+    return !part.empty() &&
+           std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
   };
   const std::string whole = digits.substr(0, point);
   if (!all_digits(whole) || !all_digits(decimals)) fail("is not a share in percent");

@@ -2,6 +2,7 @@
 // time, links and counters is not the same. All figures are whole numbers; nothing is rounded.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -40,6 +41,7 @@ struct ResultChange {
   std::map<std::string, std::string> a_settings, b_settings;
   Time a{}, b{};
   std::string a_checked, b_checked;
+  std::size_t a_ranks = 0, b_ranks = 0;  ///< of their attributions
   /// Of the latest rank of A and of B: the same one where some rank is the latest in both. Nothing
   /// where a file has no attribution.
   std::optional<RankChange> latest;
@@ -59,12 +61,17 @@ struct Unmatched {
   std::map<std::string, std::string> settings;
 };
 
+/// "gpu.l2.size=25MiB program=all-reduce/ring"
+std::string to_text(const std::map<std::string, std::string>& settings);
+/// "1 MiB, gpu.l2.size=25MiB"
+std::string to_text(const Unmatched& one);
+
 struct Difference {
   ResultFile a, b;                    ///< without their results
   std::vector<ResultChange> results;  ///< in the order of A
   std::vector<Unmatched> only_a, only_b;
 
-  /// Names of what the two runs differ in: "machine", "program", "engine".
+  /// Names of what the two runs differ in: "machine", "program", "engine", "ranks" (their number).
   std::vector<std::string> unlike() const;
 };
 

@@ -30,7 +30,8 @@ struct Errors {
 struct Summary {
   int n = 0;
   /// exp(mean log(simulated / measured)) - 1, with its sign: below zero where simulated times are
-  /// too short. As large as `geomean` where all rows are off in the same direction.
+  /// too short. Where all are too long it is `geomean`, where all are too short 1/(1 + geomean)
+  /// - 1.
   double bias = 0;
   double median = 0;  ///< of an even number the mean of the middle two
   double worst = 0;

@@ -64,7 +64,7 @@ TEST(Fit, finds_the_line_that_the_rows_are_on) {
 TEST(Fit, weighs_relative_errors_and_not_microseconds) {
   // 1 us off at 2 us is worth more than 100 us off at 10,000 us: the two small rows decide.
   const std::vector<TrivialRow> rows{row(1, 2), row(2, 2), row(1'000'000'000, 10'000),
-                                      row(1'000'000'000, 10'200)};
+                                     row(1'000'000'000, 10'200)};
   const TrivialModel model = fit(rows, "");
   EXPECT_NEAR(model.time_us(row(1, 1)), 2, 0.01);
   const double large = model.time_us(row(1'000'000'000, 1));

@@ -126,8 +126,7 @@ Validation Validator::validate(const MeasuredTable& table, const Configuration& 
       row.skipped = "not in the sample";
     else if (validation.interrupted)
       row.skipped = kNotReached;
-    if (!validation.interrupted && configuration.on_row)
-      configuration.on_row(i, table.rows.size());
+    if (!validation.interrupted && configuration.on_row) configuration.on_row(i, table.rows.size());
     if (row.skipped.empty()) simulate_row(table, configuration, cases[i], row, validation);
     const TrivialRow known{row.measured.size, row.collective, row.ranks, row.measured.time_us};
     row.trivial_us = validation.trivial.time_us(known);

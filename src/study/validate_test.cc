@@ -110,8 +110,8 @@ TEST_F(ValidateTest, the_trivial_model_scales_with_the_collective_and_its_ranks)
   EXPECT_NEAR(trivial.latency_us, 10, 1e-9);
   configuration_.check = false;
   const Validation validation = validator_.validate(
-      read_measured("size_bytes,time_us,num_gpus\n4096,25,4\n4096,20,2\n", "t.csv"),
-      configuration_, trivial);
+      read_measured("size_bytes,time_us,num_gpus\n4096,25,4\n4096,20,2\n", "t.csv"), configuration_,
+      trivial);
   EXPECT_NEAR(validation.rows[0].trivial_us, 25, 1e-9);
   EXPECT_NEAR(validation.rows[0].errors.trivial, 0, 1e-9);
   EXPECT_NEAR(validation.rows[1].trivial_us, 20, 1e-9);
