@@ -53,7 +53,7 @@ TEST(DifferencePage, says_where_the_time_went) {
                                   "\\+1.200 us poll; rank 1\n"));
   EXPECT_THAT(text, ContainsRegex("#   link +8000.000000 +5000.000000 +-3000.000000\n"));
   EXPECT_THAT(text, ContainsRegex("#   sum +12345.678901 +10545.678901 +-1800.000000\n"));
-  EXPECT_THAT(text, ContainsRegex("#   a +b +0.0025600 +0.0015600 +-0.0010000 +\\+0\n"));
+  EXPECT_THAT(text, ContainsRegex("#   a +b +0.0026 +0.0016 +-0.0010 +\\+0\n"));
   EXPECT_THAT(text, ContainsRegex("#   poll.requests +11 +33 +\\+22\n"));
   EXPECT_THAT(text, ContainsRegex("#   rank 1 +-3.000 us link, \\+1.200 us poll\n"));
 }
