@@ -1,5 +1,5 @@
-// Ctrl-C (SIGINT), and SIGTERM where it is asked for: the first one asks what runs to stop where it can, the second one ends the program at
-// once.
+// Ctrl-C (SIGINT), and SIGTERM where it is asked for: the first one asks what runs to stop where it
+// can, the second one ends the program at once.
 #pragma once
 
 #include <atomic>
