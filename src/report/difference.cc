@@ -48,8 +48,12 @@ std::string rank_text(const RankChange& change) {
   return fmt::format("rank {} of A, rank {} of B", change.a_rank, change.b_rank);
 }
 
+std::string or_unknown(const std::string& text) {
+  return text.empty() ? "not known" : text;
+}
+
 std::string where_text(const ResultChange& change) {
-  if (!change.latest) return "no attribution in both files";
+  if (!change.latest) return "no attribution to compare";
   return moved_text(*change.latest) + "; " + rank_text(*change.latest);
 }
 
@@ -66,14 +70,13 @@ void print_head(std::ostream& out, const Difference& difference) {
     if (a == b && !a.empty())
       out << fmt::format("# {:<8} {}\n", name, a);
     else if (a != b)
-      out << fmt::format("# {:<8} they differ: A {}, B {}\n", name, a.empty() ? "-" : a,
-                         b.empty() ? "-" : b);
+      out << fmt::format("# {:<8} they differ: A {}, B {}\n", name, or_unknown(a), or_unknown(b));
   };
   line("machine", difference.a.machine, difference.b.machine);
   line("program", difference.a.program, difference.b.program);
   line("engine", difference.a.engine, difference.b.engine);
   for (const ResultChange& change : difference.results) {
-    if (change.a_ranks == change.b_ranks) continue;
+    if (!change.other_ranks()) continue;
     line("ranks", std::to_string(change.a_ranks), std::to_string(change.b_ranks));
     break;
   }
@@ -208,7 +211,8 @@ void print_details(std::ostream& out, const ResultChange& change, std::size_t to
   if (change.latest) out << fmt::format("; {}, the latest", rank_text(*change.latest));
   out << '\n';
   if (change.a_checked != change.b_checked)
-    out << fmt::format("# checked: {} in A, {} in B\n", change.a_checked, change.b_checked);
+    out << fmt::format("# checked: {} in A, {} in B\n", or_unknown(change.a_checked),
+                       or_unknown(change.b_checked));
   if (change.same()) {
     out << "# time, attribution, links and counters are the same\n";
     return;

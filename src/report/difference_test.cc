@@ -58,6 +58,20 @@ TEST(DifferencePage, says_where_the_time_went) {
   EXPECT_THAT(text, ContainsRegex("#   rank 1 +-3.000 us link, \\+1.200 us poll\n"));
 }
 
+TEST(DifferencePage, compares_times_where_there_is_no_attribution) {
+  sim::Result bare = two_rank_result();
+  bare.attribution.clear();
+  bare.checked = "partial";
+  const study::Difference difference = difference_of({bare}, {faster()});
+  const std::string text = page(difference);
+  EXPECT_THAT(text, ContainsRegex("  1024  12.346  10.546  -1.800  -14.58  no attribution to"));
+  EXPECT_THAT(text, HasSubstr("# checked: partial in A, full in B\n"));
+  EXPECT_THAT(text, Not(HasSubstr("# ranks")));
+  EXPECT_THAT(difference_csv(difference, {}), ::testing::EndsWith(",,,\n"));
+  const auto json = nlohmann::json::parse(difference_json("", difference, {}));
+  EXPECT_TRUE(json["differences"][0]["latest"].is_null());
+}
+
 TEST(DifferencePage, lists_ranks_that_moved_alike_once) {
   sim::Result a = two_rank_result(), b = faster();
   for (sim::Result* result : {&a, &b}) result->attribution.resize(5, result->attribution[1]);

@@ -222,7 +222,7 @@ std::vector<std::string> Difference::unlike() const {
   if (a.machine != b.machine) names.emplace_back("machine");
   if (a.program != b.program) names.emplace_back("program");
   if (a.engine != b.engine) names.emplace_back("engine");
-  const auto differ = [](const ResultChange& one) { return one.a_ranks != one.b_ranks; };
+  const auto differ = [](const ResultChange& one) { return one.other_ranks(); };
   if (std::any_of(results.begin(), results.end(), differ)) names.emplace_back("ranks");
   return names;
 }

@@ -50,6 +50,8 @@ struct ResultChange {
   std::vector<FigureChange> counters;  ///< that moved; by share() first
 
   Time difference() const { return b - a; }
+  /// Both attributions are there, of different numbers of ranks.
+  bool other_ranks() const { return a_ranks > 0 && b_ranks > 0 && a_ranks != b_ranks; }
   /// (b - a) / a; nothing where a is 0.
   std::optional<double> relative() const;
   bool same() const;  ///< nothing moved
