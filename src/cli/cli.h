@@ -34,9 +34,7 @@ void add_plan(CLI::App& app, Session& session);
 void add_validate(CLI::App& app, Session& session);
 void add_sweep(CLI::App& app, Session& session);
 void add_replay(CLI::App& app, Session& session);
-/// The heading of the verbs that a later version brings.
-constexpr const char* kLaterGroup = "With a later version";
-void add_later_verbs(CLI::App& app, Session& session);
+void add_diff(CLI::App& app, Session& session);
 
 /// A verb, ready for its options: its help ends with the worked examples, and arguments it does not
 /// know are collected for reject_extras().

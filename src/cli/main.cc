@@ -17,7 +17,8 @@ constexpr const char* kExamples =
     "  hemiola run all-reduce/ring --machine dgx-h100 --sizes 1KiB:1GiB:x2\n"
     "  hemiola check plan.json\n"
     "Exit codes: 0 done; 1 internal error; 2 bad usage or input; 3 the program is wrong;\n"
-    "4 a wait that cannot end; 130 (of the shell) after Ctrl-C.";
+    "4 a wait that cannot end; 5 a limit that was asked for is exceeded (diff --fail-above);\n"
+    "130 (of the shell) after Ctrl-C.";
 
 std::string version() {
   return "hemiola " HEMIOLA_VERSION "\nbuild type: " HEMIOLA_BUILD_TYPE
@@ -54,7 +55,7 @@ std::unique_ptr<CLI::App> make_parser(Session& session) {
   add_validate(*app, session);
   add_sweep(*app, session);
   add_replay(*app, session);
-  add_later_verbs(*app, session);
+  add_diff(*app, session);
   return app;
 }
 

@@ -29,7 +29,7 @@ struct RunOptions {
   std::string skew;
   std::string threads = "1";
   std::string seed = "0";
-  std::string json, csv, trace, trace_lines, record, report;
+  std::string json, csv, trace, trace_lines, record;
   std::string record_rank = "0", record_at = "ingress";
   bool no_check = false;
 };
@@ -54,7 +54,6 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   add("--record-rank", options.record_rank, "of which rank, or ranks", "R,...");
   add("--record-at", options.record_at, "ingress of that GPU, or the port of whoever sends",
       "ingress|port");
-  add("--report", options.report, "write an HTML report (not yet)", "FILE");
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
@@ -71,12 +70,7 @@ struct Plan {
   bool record_at_ports = false;
 };
 
-[[noreturn]] void fail_later(const std::string& option) {
-  throw Failure("comes with a later version", SourceLocation{.file = option});
-}
-
 Plan understand(const RunOptions& options, Notices& notices) {
-  if (!options.report.empty()) fail_later("--report");
   check_output("--json", options.json);
   check_output("--csv", options.csv);
   check_output("--trace", options.trace);

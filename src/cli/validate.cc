@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/inputs.h"
+#include "cli/interrupt.h"
 #include "cli/notices.h"
 #include "core/text.h"
 #include "report/validation.h"
@@ -27,11 +28,12 @@ struct ValidateOptions {
   std::string table;
   MachineOptions machine;
   std::string program;
-  std::vector<std::string> parameters, where, columns, only;
+  std::vector<std::string> parameters, where, calibrate_where, columns, only;
   std::string dtype = "float";
   EngineOptions engine{.warmup = std::to_string(study::kWarmup),
                        .iterations = std::to_string(study::kIterations)};
-  std::string max_size = "16MiB";
+  std::string size, sizes;
+  std::string max_size;
   std::string calibrate, json, csv;
   bool all = false;
   bool no_check = false;
@@ -55,14 +57,25 @@ void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
   add_list("--param", options.parameters, "parameter of a built-in: channels=8", "NAME=VALUE");
   add_list("--where", options.where, "rows whose column has one of the values; repeatable",
            "COLUMN=VALUE[,VALUE]");
+  CLI::Option* size =
+      verb.add_option("--size", options.size, "rows of this size, or of a list: 64KiB,1MiB")
+          ->type_name("SIZE");
+  verb.add_option("--sizes", options.sizes, "rows of the sizes of a range 1KiB:1GiB:x2, or a list")
+      ->type_name("A:B:xF")
+      ->excludes(size);
   add_list("--column", options.columns, "which column is time_us, num_gpus, ...: repeatable",
            "ROLE=COLUMN");
   add("--calibrate", options.calibrate,
       "table that the trivial model is fitted to, with the same --where but for the number of GPUs",
       "FILE");
+  add_list("--calibrate-where", options.calibrate_where,
+           "rows of --calibrate, chosen by these in place of --where; repeatable",
+           "COLUMN=VALUE[,VALUE]");
   add("--dtype", options.dtype, "data type of rows that name none", "TYPE");
   add_engine_options(verb, options.engine, "measured repetitions");
-  add("--max-size", options.max_size, "rows of larger sizes are listed, not simulated", "SIZE");
+  add("--max-size", options.max_size,
+      "rows of larger sizes are listed, not simulated (16MiB; none with --size and --sizes)",
+      "SIZE");
   add_list("--only", options.only,
            "entries of the suite whose names begin so (micro-: microbenchmarks); repeatable",
            "NAME");
@@ -74,12 +87,12 @@ void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
-/// "a=b,c"
-study::Filter filter_value(const std::string& text) {
+/// "a=b,c"; `option` is for the message.
+study::Filter filter_value(const std::string& option, const std::string& text) {
   const std::size_t sign = text.find('=');
   if (sign == std::string::npos || sign == 0)
-    throw Failure("'" + text + "' is not COLUMN=VALUE", SourceLocation{.file = "--where"},
-                  "for example --where num_gpus=4,8");
+    throw Failure("'" + text + "' is not COLUMN=VALUE", SourceLocation{.file = option},
+                  "for example " + option + " num_gpus=4,8");
   study::Filter filter{text.substr(0, sign), {}};
   for (std::size_t at = sign + 1; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
@@ -89,6 +102,28 @@ study::Filter filter_value(const std::string& text) {
   return filter;
 }
 
+std::vector<study::Filter> filter_values(const std::string& option,
+                                         const std::vector<std::string>& texts) {
+  std::vector<study::Filter> filters;
+  for (const std::string& text : texts) filters.push_back(filter_value(option, text));
+  return filters;
+}
+
+/// What was compared. `interrupted`: not all of what was asked for.
+struct Judged {
+  std::vector<study::Judgement> judgements;
+  std::vector<study::OrderResult> orders;
+  std::vector<study::MicroResult> micro;
+  bool interrupted = false;
+
+  bool any() const {
+    return !micro.empty() ||
+           std::any_of(judgements.begin(), judgements.end(), [](const study::Judgement& one) {
+             return study::any_simulated(one.validation.rows);
+           });
+  }
+};
+
 class ValidateRunner {
  public:
   ValidateRunner(const ValidateOptions& options, Session& session)
@@ -96,36 +131,14 @@ class ValidateRunner {
 
   ExitCode run() {
     understand();
-    std::vector<study::Judgement> judgements;
-    std::vector<study::OrderResult> orders;
-    std::vector<study::MicroResult> micro;
-    {
-      Progress progress(session_);
-      const auto doing = [&](const std::string& what) { progress.doing(what); };
-      if (options_.table.empty()) {
-        const study::Suite suite = study::shipped_suite();
-        if (!options_.all) configuration_.in_sample = study::in_default_sample;
-        const Settings settings = one_setting(options_.machine.set);
-        const Chosen chosen = chosen_entries(suite);
-        judgements = study::SuiteRunner(suite, configuration_, settings, doing)
-                         .judge(chosen.entries, parts(progress, "entries"));
-        orders = study::compare_orders(suite, judgements);
-        micro = study::MicroRunner(configuration_.check, settings, doing).run(suite, chosen.micro);
-      } else {
-        configuration_.on_row = parts(progress, "rows");
-        judgements.push_back(judge_table(doing));
-      }
-    }
-    for (const study::Judgement& judgement : judgements)
+    catch_termination();
+    const Judged judged = judge();
+    for (const study::Judgement& judgement : judged.judgements)
       notices_.show(judgement.validation.warnings);
-    if (options_.table.empty())
-      report::print_suite(std::cout, judgements, orders, micro);
-    else
-      report::print_validation(std::cout, judgements.front());
-    if (!options_.json.empty())
-      write_file(options_.json,
-                 report::validation_json(session_.command, judgements, orders, micro));
-    if (!options_.csv.empty()) write_file(options_.csv, report::validation_csv(judgements));
+    if (judged.interrupted && !judged.any()) throw Interrupted();
+    print(judged);
+    write_files(judged);
+    if (judged.interrupted) throw Interrupted();
     return ExitCode::done;
   }
 
@@ -134,7 +147,12 @@ class ValidateRunner {
   void refuse(bool given, const char* option, const char* hint) const {
     if (given) throw Failure("does not fit here", SourceLocation{.file = option}, hint);
   }
+  Judged judge();
+  Judged judge_suite(Progress& progress, const std::function<void(const std::string&)>& doing);
   study::Judgement judge_table(const std::function<void(const std::string&)>& doing);
+  study::MeasuredTable chosen_rows(const study::MeasuredTable& table);
+  void print(const Judged& judged) const;
+  void write_files(const Judged& judged);
   struct Chosen {
     std::vector<std::string> entries, micro;
   };
@@ -152,7 +170,59 @@ class ValidateRunner {
   Session& session_;
   Notices notices_;
   study::Configuration configuration_;
+  std::vector<Bytes> sizes_;  ///< that were asked for; empty: all
 };
+
+Judged ValidateRunner::judge() {
+  Progress progress(session_);
+  const auto doing = [&](const std::string& what) { progress.doing(what); };
+  if (options_.table.empty()) return judge_suite(progress, doing);
+  configuration_.on_row = parts(progress, "rows");
+  Judged judged;
+  judged.judgements.push_back(judge_table(doing));
+  judged.interrupted = judged.judgements.front().validation.interrupted;
+  return judged;
+}
+
+Judged ValidateRunner::judge_suite(Progress& progress,
+                                   const std::function<void(const std::string&)>& doing) {
+  const study::Suite suite = study::shipped_suite();
+  if (!options_.all) configuration_.in_sample = study::in_default_sample;
+  const Settings settings = one_setting(options_.machine.set);
+  const Chosen chosen = chosen_entries(suite);
+  Judged judged;
+  judged.judgements = study::SuiteRunner(suite, configuration_, settings, doing)
+                          .judge(chosen.entries, parts(progress, "entries"));
+  judged.interrupted =
+      judged.judgements.size() < chosen.entries.size() ||
+      (!judged.judgements.empty() && judged.judgements.back().validation.interrupted);
+  judged.orders = study::compare_orders(suite, judged.judgements);
+  if (judged.interrupted) return judged;
+  judged.micro = study::MicroRunner(configuration_.check, settings, doing).run(suite, chosen.micro);
+  judged.interrupted = judged.micro.size() < chosen.micro.size();
+  return judged;
+}
+
+void ValidateRunner::print(const Judged& judged) const {
+  if (options_.table.empty())
+    report::print_suite(std::cout, judged.judgements, judged.orders, judged.micro);
+  else
+    report::print_validation(std::cout, judged.judgements.front());
+  if (judged.interrupted) std::cout << "# interrupted: this is not all that was asked for\n";
+}
+
+void ValidateRunner::write_files(const Judged& judged) {
+  session_.kept_safe = "what was done is printed";
+  if (!options_.json.empty()) {
+    write_file(options_.json,
+               report::validation_json(session_.command, judged.judgements, judged.orders,
+                                       judged.micro, judged.interrupted));
+    session_.kept_safe += " and written to " + options_.json;
+  }
+  if (options_.csv.empty()) return;
+  write_file(options_.csv, report::validation_csv(judged.judgements));
+  session_.kept_safe += (options_.json.empty() ? " and written to " : " and ") + options_.csv;
+}
 
 void ValidateRunner::understand() {
   check_output("--json", options_.json);
@@ -162,11 +232,20 @@ void ValidateRunner::understand() {
   configuration_.check = !options_.no_check;
   configuration_.options = engine_options(options_.engine, 1);
   configuration_.options.monitor = &session_.monitor;
-  const auto max_size = parse_bytes(options_.max_size);
-  if (!max_size || max_size->count < 1)
-    throw Failure("'" + options_.max_size + "' is not a size", SourceLocation{.file = "--max-size"},
-                  "for example 16MiB");
-  configuration_.max_size = *max_size;
+  if (!options_.size.empty()) sizes_ = size_values(options_.size);
+  if (!options_.sizes.empty()) sizes_ = sizes_values(options_.sizes);
+  if (!options_.max_size.empty()) {
+    const auto max_size = parse_bytes(options_.max_size);
+    if (!max_size || max_size->count < 1)
+      throw Failure("'" + options_.max_size + "' is not a size",
+                    SourceLocation{.file = "--max-size"}, "for example 16MiB");
+    configuration_.max_size = *max_size;
+  } else if (!sizes_.empty()) {
+    configuration_.max_size = *std::max_element(sizes_.begin(), sizes_.end());
+  }
+  if (!options_.calibrate_where.empty() && options_.calibrate.empty())
+    throw Failure("there is no table to choose rows of",
+                  SourceLocation{.file = "--calibrate-where"}, "add --calibrate FILE");
   if (options_.table.empty()) {
     const char* hint = "it goes with a table: the suite says it for each of its entries";
     refuse(!options_.machine.machine.empty(), "--machine", hint);
@@ -175,11 +254,13 @@ void ValidateRunner::understand() {
     refuse(!options_.program.empty(), "--program", hint);
     refuse(!options_.parameters.empty(), "--param", hint);
     refuse(!options_.where.empty(), "--where", hint);
+    const char* rows = "it chooses rows of a table; those of the suite: --only, --all, --max-size";
+    refuse(!options_.size.empty(), "--size", rows);
+    refuse(!options_.sizes.empty(), "--sizes", rows);
     refuse(!options_.columns.empty(), "--column", hint);
     refuse(!options_.calibrate.empty(), "--calibrate", hint);
   } else {
-    const char* hint =
-        "it goes with the suite: a table's rows are chosen by --where and --max-size";
+    const char* hint = "it goes with the suite: a table's rows are chosen by --where and --sizes";
     refuse(options_.all, "--all", hint);
     refuse(!options_.only.empty(), "--only", hint);
   }
@@ -192,8 +273,7 @@ study::Judgement ValidateRunner::judge_table(const std::function<void(const std:
   const Settings settings = one_setting(options_.machine.set);
   const machine::Machine machine = load_machine_with_gpus(options_.machine, settings);
   notices_.show(machine.warnings);
-  std::vector<study::Filter> filters;
-  for (const std::string& text : options_.where) filters.push_back(filter_value(text));
+  const std::vector<study::Filter> filters = filter_values("--where", options_.where);
   study::ColumnNames columns;
   for (const auto& [role, column] : parameter_values(options_.columns))
     columns.emplace_back(role, column);
@@ -201,19 +281,23 @@ study::Judgement ValidateRunner::judge_table(const std::function<void(const std:
     return study::select(study::read_measured(read_file(file), file, columns), where);
   };
   const study::MeasuredTable table = read(options_.table, filters);
+  configuration_.machine = &machine;
+  configuration_.program = options_.program;
+  study::Validator validator(doing);
   study::TrivialModel trivial;
   if (options_.calibrate.empty()) {
-    trivial = study::fit(table.rows, "the same table");
+    trivial = validator.fit_trivial(table, configuration_, "the same table");
     notices_.note("no --calibrate is given: the trivial model is fitted to the table itself");
   } else {
     std::vector<study::Filter> where = filters;
     std::erase_if(where, [&](const study::Filter& filter) {
       return table.same_column(filter.column, "num_gpus");
     });
-    trivial = study::fit(read(options_.calibrate, where).rows, options_.calibrate);
+    if (!options_.calibrate_where.empty())
+      where = filter_values("--calibrate-where", options_.calibrate_where);
+    trivial =
+        validator.fit_trivial(read(options_.calibrate, where), configuration_, options_.calibrate);
   }
-  configuration_.machine = &machine;
-  configuration_.program = options_.program;
   study::Judgement judgement{
       .name = options_.table,
       .table = options_.table,
@@ -221,10 +305,20 @@ study::Judgement ValidateRunner::judge_table(const std::function<void(const std:
       .machine = machine.name + (settings.empty() ? "" : " " + to_text(settings)),
       .program = options_.program,
       .options = configuration_.options};
-  judgement.validation =
-      study::Validator(doing).validate(table, configuration_, std::move(trivial));
+  judgement.validation = validator.validate(chosen_rows(table), configuration_, std::move(trivial));
   judgement.summaries = study::summarise_regimes(judgement.validation.rows);
   return judgement;
+}
+
+/// Those of --size or --sizes; of a range some sizes may have no row.
+study::MeasuredTable ValidateRunner::chosen_rows(const study::MeasuredTable& table) {
+  if (sizes_.empty()) return table;
+  std::vector<Bytes> absent;
+  study::MeasuredTable chosen = study::select_sizes(table, sizes_, absent);
+  std::string text;
+  for (const Bytes size : absent) text += (text.empty() ? "" : ", ") + to_string(size);
+  if (!text.empty()) notices_.note("no row has the size " + text);
+  return chosen;
 }
 
 /// The names of entries that begin with one of --only; all of them without it.

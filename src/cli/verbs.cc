@@ -33,9 +33,19 @@ std::string full_name(const CLI::App& verb) {
   return verb.get_parent() == nullptr ? name : full_name(*verb.get_parent()) + ' ' + name;
 }
 
+[[noreturn]] void fail_verb(const CLI::App& app, const std::string& name) {
+  const std::vector<std::string> verbs = verb_names(app);
+  std::string hint = suggest(name, verbs);
+  if (hint.empty()) hint = "there are: " + joined(verbs);
+  throw Failure("unknown verb '" + name + "'", {}, hint);
+}
+
 void reject_extras_of(const CLI::App& app) {
   const std::vector<std::string> extras = app.remaining();
   const bool has_verbs = !app.get_subcommands({}).empty();
+  // The options of a verb that there is not are nobody's fault.
+  if (has_verbs && !extras.empty() && !extras.front().starts_with('-'))
+    fail_verb(app, extras.front());
   for (const std::string& extra : extras) {
     if (extra.size() < 2 || extra.front() != '-') continue;
     const std::string name = extra.substr(0, extra.find('='));
@@ -44,11 +54,8 @@ void reject_extras_of(const CLI::App& app) {
     throw Failure("unknown option '" + name + "'", {}, hint);
   }
   if (extras.empty()) return;
-  if (!has_verbs) throw Failure("unexpected argument '" + extras.front() + "'");
-  const std::vector<std::string> verbs = verb_names(app);
-  std::string hint = suggest(extras.front(), verbs);
-  if (hint.empty()) hint = "there are: " + joined(verbs);
-  throw Failure("unknown verb '" + extras.front() + "'", {}, hint);
+  if (has_verbs) fail_verb(app, extras.front());
+  throw Failure("unexpected argument '" + extras.front() + "'");
 }
 
 }  // namespace
@@ -62,7 +69,6 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& de
 }
 
 void reject_extras(const CLI::App& app) {
-  if (app.get_group() == kLaterGroup) return;  // what such a verb is asked for does not exist yet
   reject_extras_of(app);
   for (const CLI::App* verb : app.get_subcommands()) reject_extras(*verb);
 }

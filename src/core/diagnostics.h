@@ -51,7 +51,8 @@ enum class ExitCode : int {
   internal = 1,
   bad_input = 2,
   wrong_program = 3,
-  deadlock = 4
+  deadlock = 4,
+  limit_exceeded = 5  ///< one that was asked for (diff --fail-above)
 };
 
 /// What an entrance throws: the whole list, and the exit code that the command line returns for it.

@@ -186,6 +186,13 @@ bool JsonValue::has(std::string_view key) const {
   return value_->is_object() && value_->contains(key);
 }
 
+std::vector<std::string> JsonValue::keys() const {
+  if (!value_->is_object()) fail(fmt::format("an object is needed here, not {}", kind_of(*value_)));
+  std::vector<std::string> names;
+  for (const auto& [key, value] : value_->items()) names.push_back(key);
+  return names;
+}
+
 JsonValue JsonValue::at(std::string_view key) const {
   if (!value_->is_object()) fail(fmt::format("an object is needed here, not {}", kind_of(*value_)));
   const auto found = value_->find(key);

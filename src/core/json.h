@@ -39,6 +39,7 @@ class JsonValue {
   void allow_keys(std::span<const std::string> known) const;
 
   bool has(std::string_view key) const;
+  std::vector<std::string> keys() const;  ///< of an object, sorted
   bool is_text() const { return value_->is_string(); }
   JsonValue at(std::string_view key) const;  ///< a member
   std::vector<JsonValue> items() const;      ///< the elements of an array

@@ -2,6 +2,7 @@
 #include "report/validation.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -30,11 +31,12 @@ std::string launch_of(const Judgement& judgement) {
   return judgement.options.launch == sim::Launch::graph ? "graph" : "stream";
 }
 
-std::string trivial_text(const study::TrivialModel& model) {
+std::string trivial_text(const study::Validation& validation) {
+  const study::TrivialModel& model = validation.trivial;
   const std::string rate =
       model.us_per_byte > 0 ? fmt::format("{:.1f} GB/s", 1e-3 / model.us_per_byte) : "infinite";
-  return fmt::format("{:.2f} us + size / {}, fitted to {} rows of {}", model.latency_us, rate,
-                     model.rows, model.fitted_to);
+  return fmt::format("{:.2f} us + {} / {}, fitted to {} rows of {}", model.latency_us,
+                     trivial_scale(validation), rate, model.rows, model.fitted_to);
 }
 
 /// "12 of 23 rows: 8 not in the sample, 4 larger than 16 MiB"
@@ -70,6 +72,7 @@ std::string mark_text(const study::Mark& mark, const Summary& summary) {
 
 void add_summary(std::vector<std::string>& cells, const Summary& summary) {
   cells.push_back(std::to_string(summary.n));
+  cells.push_back(signed_percent(summary.bias));
   for (const double error :
        {summary.median, summary.worst, summary.geomean, summary.trivial_median})
     cells.push_back(percent_of(error));
@@ -104,10 +107,11 @@ constexpr auto kLeft = Align::left;
 constexpr auto kRight = Align::right;
 
 void print_entries(std::ostream& out, const std::vector<Judgement>& judgements) {
-  Columns columns({kLeft, kLeft, kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
-  columns.add_heading({"entry", "kind", "regime", "rows", "median", "worst", "geomean", "trivial",
-                       "software", "mark"});
-  columns.add_heading({"", "", "", "", "(%)", "(%)", "(%)", "(%)", "(%)", "(%)"});
+  Columns columns(
+      {kLeft, kLeft, kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
+  columns.add_heading({"entry", "kind", "regime", "rows", "bias", "median", "worst", "geomean",
+                       "trivial", "software", "mark"});
+  columns.add_heading({"", "", "", "", "(%)", "(%)", "(%)", "(%)", "(%)", "(%)", "(%)"});
   int met = 0, marked = 0;
   std::vector<RowResult> all;
   const auto add = [&](const std::string& name, const std::string& kind,
@@ -128,8 +132,7 @@ void print_entries(std::ostream& out, const std::vector<Judgement>& judgements) 
   for (const Judgement& judgement : judgements) {
     add(judgement.name, std::string(name_of(*judgement.kind)), judgement.summaries,
         *judgement.marks, judgement.validation.software_us.has_value(), true);
-    const auto none = [](const Summary& summary) { return summary.n == 0; };
-    if (std::all_of(judgement.summaries.begin(), judgement.summaries.end(), none))
+    if (!study::any_simulated(judgement.validation.rows))
       columns.add({judgement.name, std::string(name_of(*judgement.kind)), "none", "0"});
     all.insert(all.end(), judgement.validation.rows.begin(), judgement.validation.rows.end());
   }
@@ -169,12 +172,24 @@ void print_micro(std::ostream& out, const std::vector<study::MicroResult>& micro
   }
   columns.print(out, "  ");
   const Summary summary = study::summarise(errors);
-  out << fmt::format("# microbenchmarks: {}, median {} %, worst {} %, geomean {} %\n", summary.n,
-                     percent_of(summary.median), percent_of(summary.worst),
-                     percent_of(summary.geomean));
+  out << fmt::format("# microbenchmarks: {}, median {} %, worst {} %, geomean {} %, bias {} %\n",
+                     summary.n, percent_of(summary.median), percent_of(summary.worst),
+                     percent_of(summary.geomean), signed_percent(summary.bias));
+}
+
+/// What a rank sends: bus_factor() in words.
+std::string_view sent_text(Collective collective) {
+  if (collective == Collective::all_reduce) return "2(n-1)/n x size";
+  return bus_factor(collective, 2) < 1 ? "(n-1)/n x size" : "size";
 }
 
 }  // namespace
+
+std::string trivial_scale(const study::Validation& validation) {
+  std::set<std::string_view> texts;
+  for (const RowResult& row : validation.rows) texts.insert(sent_text(row.collective));
+  return fmt::format("{}", fmt::join(texts, " or "));
+}
 
 void print_validation(std::ostream& out, const Judgement& judgement) {
   const study::Validation& validation = judgement.validation;
@@ -185,7 +200,7 @@ void print_validation(std::ostream& out, const Judgement& judgement) {
       "# launch   {}\n# trivial  {}\n#\n",
       judgement.machine, judgement.program, validation.checked,
       sim::name_of(judgement.options.engine), judgement.options.iterations,
-      judgement.options.warmup, launch_of(judgement), trivial_text(validation.trivial));
+      judgement.options.warmup, launch_of(judgement), trivial_text(validation));
   Columns columns({kRight, kRight, kLeft, kRight, kRight, kRight, kRight, kLeft, kLeft});
   columns.add_heading(
       {"size", "GPUs", "type", "measured", "simulated", "error", "trivial", "program", ""});
@@ -199,11 +214,10 @@ void print_validation(std::ostream& out, const Judgement& judgement) {
                  signed_percent(row.errors.trivial), row.program, note_of(row)});
   }
   columns.print(out, "  ");
-  out << "#\n# absolute errors in %, " << simulated_text(validation.rows) << '\n';
-  const auto simulated = [](const RowResult& row) { return row.skipped.empty(); };
-  if (std::none_of(validation.rows.begin(), validation.rows.end(), simulated)) return;
-  Columns table({kLeft, kRight, kRight, kRight, kRight, kRight});
-  table.add({"regime", "rows", "median", "worst", "geomean", "trivial median"});
+  out << "#\n# errors in %, absolute but for the bias, " << simulated_text(validation.rows) << '\n';
+  if (!study::any_simulated(validation.rows)) return;
+  Columns table({kLeft, kRight, kRight, kRight, kRight, kRight, kRight});
+  table.add({"regime", "rows", "bias", "median", "worst", "geomean", "trivial median"});
   for (std::size_t i = 0; i < study::kRegimes; ++i) {
     if (judgement.summaries[i].n == 0) continue;
     std::vector<std::string> cells{std::string(name_of(static_cast<Regime>(i)))};

@@ -18,12 +18,18 @@ void print_suite(std::ostream& out, const std::vector<study::Judgement>& judgeme
                  const std::vector<study::OrderResult>& orders,
                  const std::vector<study::MicroResult>& micro = {});
 
+/// What the trivial model of a table divides by the bandwidth: "2(n-1)/n x size", by the
+/// collectives of its rows.
+std::string trivial_scale(const study::Validation& validation);
+
 /// The frame of the design (schema "hemiola/1") with `entries`, one per judgement, `comparisons`,
-/// `micro`, and `rows` and `summary` over all of them. The same input gives the same bytes.
+/// `micro`, and `rows` and `summary` over all of them. `interrupted`: more was asked for than this.
+/// The same input gives the same bytes.
 std::string validation_json(const std::string& command,
                             const std::vector<study::Judgement>& judgements,
                             const std::vector<study::OrderResult>& orders = {},
-                            const std::vector<study::MicroResult>& micro = {});
+                            const std::vector<study::MicroResult>& micro = {},
+                            bool interrupted = false);
 /// One line per row of a table.
 std::string validation_csv(const std::vector<study::Judgement>& judgements);
 

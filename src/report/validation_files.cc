@@ -41,11 +41,12 @@ std::string summary_object(const study::Summaries& summaries, std::string_view i
     const study::Summary& summary = summaries[i];
     const auto number = [&](double value) { return summary.n > 0 ? json_number(value) : "null"; };
     text += fmt::format(
-        "{}\n{}  {}: {{\"n\": {}, \"median\": {}, \"worst\": {}, \"geomean\": {}, "
+        "{}\n{}  {}: {{\"n\": {}, \"bias\": {}, \"median\": {}, \"worst\": {}, \"geomean\": {}, "
         "\"trivial_median\": {}, \"median_with_software\": {}}}",
         i > 0 ? "," : "", indent, json_string(name_of(static_cast<study::Regime>(i))), summary.n,
-        number(summary.median), number(summary.worst), number(summary.geomean),
-        number(summary.trivial_median), number(summary.median_with_software));
+        number(summary.bias), number(summary.median), number(summary.worst),
+        number(summary.geomean), number(summary.trivial_median),
+        number(summary.median_with_software));
   }
   return text + fmt::format("\n{}}}", indent);
 }
@@ -63,10 +64,11 @@ std::string entry_object(const Judgement& judgement) {
       judgement.options.launch == sim::Launch::graph ? "graph" : "stream", judgement.options.warmup,
       judgement.options.iterations, json_string(judgement.validation.checked));
   text += fmt::format(
-      "      \"trivial\": {{\"latency_us\": {}, \"us_per_byte\": {}, \"fitted_to\": {}, "
-      "\"rows\": {}}},\n",
+      "      \"trivial\": {{\"latency_us\": {}, \"us_per_byte\": {}, \"scale\": {}, "
+      "\"fitted_to\": {}, \"rows\": {}}},\n",
       json_number(trivial.latency_us), json_number(trivial.us_per_byte),
-      json_string(trivial.fitted_to), trivial.rows);
+      json_string(trivial_scale(judgement.validation)), json_string(trivial.fitted_to),
+      trivial.rows);
   const std::optional<double> software = judgement.validation.software_us;
   text += fmt::format("      \"software_us\": {},\n", software ? json_number(*software) : "null");
   return text + "      \"summary\": " + summary_object(judgement.summaries, "      ") + "\n    }";
@@ -110,7 +112,7 @@ std::string distinct(const std::vector<Judgement>& judgements, Name name) {
 
 std::string validation_json(const std::string& command, const std::vector<Judgement>& judgements,
                             const std::vector<study::OrderResult>& orders,
-                            const std::vector<study::MicroResult>& micro) {
+                            const std::vector<study::MicroResult>& micro, bool interrupted) {
   std::string rows, entries, comparisons, benchmarks;
   for (const study::MicroResult& one : micro)
     benchmarks += (benchmarks.empty() ? "\n    " : ",\n    ") + micro_object(one);
@@ -126,14 +128,14 @@ std::string validation_json(const std::string& command, const std::vector<Judgem
   }
   return fmt::format(
       "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n"
-      "  \"program\": {},\n  \"engine\": {},\n  \"rows\": [{}\n  ],\n"
+      "  \"program\": {},\n  \"engine\": {},\n  \"interrupted\": {},\n  \"rows\": [{}\n  ],\n"
       "  \"summary\": {},\n  \"entries\": [{}\n  ],\n"
       "  \"comparisons\": [{}],\n  \"micro\": [{}]\n}}\n",
       json_string(command), distinct(judgements, [](const Judgement& j) { return j.machine; }),
       distinct(judgements, [](const Judgement& j) { return j.program; }),
       distinct(judgements,
                [](const Judgement& j) { return std::string(sim::name_of(j.options.engine)); }),
-      rows, summary_object(study::summarise_regimes(all), "  "), entries,
+      interrupted, rows, summary_object(study::summarise_regimes(all), "  "), entries,
       comparisons.empty() ? "" : comparisons + "\n  ",
       benchmarks.empty() ? "" : benchmarks + "\n  ");
 }

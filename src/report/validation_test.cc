@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -17,6 +18,7 @@ study::Judgement judgement() {
   const auto row = [](int line, Bytes size, double measured_us, Time simulated, double error) {
     return study::RowResult{.measured = {.line = line, .size = size, .time_us = measured_us},
                             .ranks = 2,
+                            .collective = Collective::all_reduce,
                             .program = "all-reduce/ring",
                             .simulated_size = size,
                             .simulated = simulated,
@@ -52,15 +54,24 @@ TEST(ValidationJson, has_the_keys_of_the_design) {
   EXPECT_TRUE(json["rows"][2]["simulated_us"].is_null());
   EXPECT_EQ(json["rows"][2]["not_simulated"], "larger than 16 MiB");
   for (const char* regime : {"<1MB", "1-64MB", "64-128MB", ">=128MB"}) {
-    for (const char* key : {"n", "median", "worst", "geomean", "trivial_median"})
+    for (const char* key : {"n", "bias", "median", "worst", "geomean", "trivial_median"})
       EXPECT_TRUE(json["summary"][regime].contains(key)) << regime << ' ' << key;
   }
   EXPECT_EQ(json["summary"]["<1MB"]["n"], 2);
   EXPECT_EQ(json["summary"]["<1MB"]["median"], 0.125);
+  EXPECT_NEAR(json["summary"]["<1MB"]["bias"].get<double>(), std::sqrt(1.25) - 1, 1e-12);
   EXPECT_EQ(json["summary"][">=128MB"]["n"], 0);
+  EXPECT_TRUE(json["summary"][">=128MB"]["bias"].is_null());
+  EXPECT_EQ(json["entries"][0]["trivial"]["scale"], "2(n-1)/n x size");
+  EXPECT_EQ(json["interrupted"], false);
   EXPECT_EQ(json["entries"][0]["trivial"]["rows"], 4);
   EXPECT_TRUE(json["entries"][0]["software_us"].is_null());
   EXPECT_TRUE(json["comparisons"].empty());
+}
+
+TEST(ValidationJson, says_that_it_is_not_all_that_was_asked_for) {
+  const auto json = nlohmann::json::parse(validation_json("", {judgement()}, {}, {}, true));
+  EXPECT_EQ(json["interrupted"], true);
 }
 
 study::MicroResult benchmark() {
@@ -90,6 +101,7 @@ TEST(SuitePage, ends_with_microbenchmarks) {
   EXPECT_THAT(out.str(),
               ContainsRegex("micro-x +2 +2.5  us +\\+25.0  dgx-h100 +micro/launch threads=64\n"));
   EXPECT_THAT(out.str(), HasSubstr("# microbenchmarks: 1, median 25.0 %, worst 25.0 %"));
+  EXPECT_THAT(out.str(), HasSubstr(", bias +25.0 %"));
   EXPECT_THAT(out.str(), ::testing::Not(HasSubstr("marks met"))) << "no entries were judged";
 }
 
@@ -118,8 +130,19 @@ TEST(ValidationTable, says_what_was_moved_and_what_was_left_out) {
   EXPECT_THAT(out.str(), HasSubstr("simulated at 1536 B"));
   EXPECT_THAT(out.str(), HasSubstr("not simulated: larger than 16 MiB"));
   EXPECT_THAT(out.str(), HasSubstr("2 of 3 rows: 1 larger than 16 MiB"));
-  EXPECT_THAT(out.str(), HasSubstr("2.00 us + size / 100.0 GB/s, fitted to 4 rows of c"));
+  EXPECT_THAT(out.str(),
+              HasSubstr("2.00 us + 2(n-1)/n x size / 100.0 GB/s, fitted to 4 rows of c"));
   EXPECT_THAT(out.str(), HasSubstr("+25.0"));
+  EXPECT_THAT(out.str(), ContainsRegex("regime +rows +bias +median")) << out.str();
+  EXPECT_THAT(out.str(), ContainsRegex("<1MB +2 +\\+11.8 +12.5")) << "sqrt(1.25) is 1.118";
+}
+
+TEST(ValidationTable, names_what_the_trivial_model_scales_with) {
+  study::Judgement mixed = judgement();
+  mixed.validation.rows[0].collective = Collective::all_gather;
+  EXPECT_EQ(trivial_scale(mixed.validation), "(n-1)/n x size or 2(n-1)/n x size");
+  for (study::RowResult& row : mixed.validation.rows) row.collective = Collective::send_recv;
+  EXPECT_EQ(trivial_scale(mixed.validation), "size");
 }
 
 TEST(SuitePage, says_which_marks_are_met) {

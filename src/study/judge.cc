@@ -66,7 +66,7 @@ std::vector<Judgement> SuiteRunner::judge(
     const std::function<void(std::size_t, std::size_t)>& on_entry) {
   for (const std::string& name : names) {
     rows_of(suite_.entry(name));
-    trivial_model(suite_, suite_.entry(name));
+    trivial_model(suite_.entry(name));
   }
   std::vector<Judgement> judgements;
   for (const std::string& name : names) {
@@ -83,14 +83,17 @@ std::vector<Judgement> SuiteRunner::judge(
                         .marks = suite_.marks(entry.launch)};
     judgement.options.launch = entry.launch;
     judgement.options.one_host = entry.one_host;
-    if (const auto software = software_of(entry)) add_software(judgement.validation, *software);
+    const bool interrupted = judgement.validation.interrupted;
+    if (interrupted && !any_simulated(judgement.validation.rows)) break;
+    if (!interrupted) add_software_of(entry, judgement.validation);
     judgement.summaries = summarise_regimes(judgement.validation.rows);
     judgements.push_back(std::move(judgement));
+    if (judgements.back().validation.interrupted) break;
   }
   return judgements;
 }
 
-Validation SuiteRunner::validate(const SuiteEntry& entry) {
+Configuration SuiteRunner::configuration_of(const SuiteEntry& entry) {
   const std::string key = name_of_machine(entry.machine, entry.machine_options);
   auto machine = machines_.find(key);
   if (machine == machines_.end()) {
@@ -103,12 +106,25 @@ Validation SuiteRunner::validate(const SuiteEntry& entry) {
   configuration.type = entry.type;
   configuration.options.launch = entry.launch;
   configuration.options.one_host = entry.one_host;
-  return validator_.validate(rows_of(entry), configuration, trivial_model(suite_, entry));
+  return configuration;
 }
 
-std::optional<double> SuiteRunner::software_of(const SuiteEntry& entry) {
-  if (entry.launch != sim::Launch::stream) return std::nullopt;
-  return fit_software(validate(suite_.entry(entry.calibrate)).rows);
+TrivialModel SuiteRunner::trivial_model(const SuiteEntry& entry) {
+  const SuiteEntry& calibration = suite_.entry(entry.calibrate);
+  return validator_.fit_trivial(rows_of(calibration), configuration_of(calibration),
+                                calibration.name);
+}
+
+Validation SuiteRunner::validate(const SuiteEntry& entry) {
+  return validator_.validate(rows_of(entry), configuration_of(entry), trivial_model(entry));
+}
+
+void SuiteRunner::add_software_of(const SuiteEntry& entry, Validation& validation) {
+  if (entry.launch != sim::Launch::stream) return;
+  const Validation calibration = validate(suite_.entry(entry.calibrate));
+  validation.interrupted = calibration.interrupted;  // a constant of some of its rows is another
+  if (calibration.interrupted) return;
+  if (const auto software = fit_software(calibration.rows)) add_software(validation, *software);
 }
 
 std::vector<OrderResult> compare_orders(const Suite& suite,

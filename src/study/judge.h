@@ -41,12 +41,17 @@ class SuiteRunner {
   /// In order of `names`. What is wrong with a table is found before anything is simulated. An
   /// entry that is launched on a stream gets the software constant of its calibrate entry, whose
   /// rows are simulated for that if need be. `on_entry` is told how many of how many are done.
+  /// Interrupted, it returns what it has: the last entry in part, and no entry without a row.
   std::vector<Judgement> judge(const std::vector<std::string>& names,
                                const std::function<void(std::size_t, std::size_t)>& on_entry = {});
 
+  /// Fitted to all rows of the entry's `calibrate`, also to those that are not simulated.
+  TrivialModel trivial_model(const SuiteEntry& entry);
+
  private:
+  Configuration configuration_of(const SuiteEntry& entry);
   Validation validate(const SuiteEntry& entry);
-  std::optional<double> software_of(const SuiteEntry& entry);
+  void add_software_of(const SuiteEntry& entry, Validation& validation);
 
   const Suite& suite_;
   Configuration common_;

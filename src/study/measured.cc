@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 
 #include "core/diagnostics.h"
@@ -189,6 +190,29 @@ MeasuredTable select(const MeasuredTable& table, const std::vector<Filter>& filt
   });
   if (selected.rows.empty())
     throw Failure("no row has all of " + to_text(filters), {.file = table.file});
+  return selected;
+}
+
+MeasuredTable select_sizes(const MeasuredTable& table, const std::vector<Bytes>& sizes,
+                           std::vector<Bytes>& absent) {
+  const auto has = [&](Bytes size) {
+    return std::any_of(table.rows.begin(), table.rows.end(),
+                       [&](const MeasuredRow& row) { return row.size == size; });
+  };
+  std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(absent),
+               [&](Bytes size) { return !has(size); });
+  MeasuredTable selected = table;
+  std::erase_if(selected.rows, [&](const MeasuredRow& row) {
+    return std::find(sizes.begin(), sizes.end(), row.size) == sizes.end();
+  });
+  if (selected.rows.empty()) {
+    std::vector<std::string> known;
+    for (const MeasuredRow& row : table.rows) {
+      if (!find(known, to_string(row.size))) known.push_back(to_string(row.size));
+    }
+    throw Failure("no row has a size that was asked for", {.file = table.file},
+                  listed(std::move(known)));
+  }
   return selected;
 }
 

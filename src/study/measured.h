@@ -56,6 +56,10 @@ struct Filter {
 /// Failure for an unknown column or a value that no row has, with those that there are, and where
 /// nothing is left.
 MeasuredTable select(const MeasuredTable& table, const std::vector<Filter>& filters);
+/// Keeps the rows of these sizes. Failure where there is none, with the sizes that there are.
+/// `absent`: sizes that no row has, in the order asked for.
+MeasuredTable select_sizes(const MeasuredTable& table, const std::vector<Bytes>& sizes,
+                           std::vector<Bytes>& absent);
 /// "num_gpus=4 kernel=a,b"
 std::string to_text(const std::vector<Filter>& filters);
 

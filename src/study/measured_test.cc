@@ -117,6 +117,23 @@ TEST(Select, keeps_rows_that_have_one_of_the_values_in_every_column) {
   EXPECT_THAT(select_failure_of(table, {{"op", {"a"}}, {"gpus", {"8"}}}), HasSubstr("no row has"));
 }
 
+TEST(SelectSizes, keeps_rows_of_the_sizes_and_says_which_there_are_not) {
+  const MeasuredTable table =
+      read_measured("size_bytes,time_us\n1024,1\n4096,2\n1024,3\n8192,4\n", "t.csv");
+  std::vector<Bytes> absent;
+  const MeasuredTable chosen = select_sizes(table, {KiB(1), KiB(2), KiB(8)}, absent);
+  std::vector<double> times;
+  for (const MeasuredRow& row : chosen.rows) times.push_back(row.time_us);
+  EXPECT_THAT(times, ElementsAre(1, 3, 4));
+  EXPECT_THAT(absent, ElementsAre(KiB(2)));
+  try {
+    select_sizes(table, {KiB(2)}, absent);
+    FAIL() << "a table without rows";
+  } catch (const Failure& failure) {
+    EXPECT_THAT(failure.what(), AllOf(HasSubstr("t.csv"), HasSubstr("1 KiB, 4 KiB, 8 KiB")));
+  }
+}
+
 /// As nccl-tests prints it, with lines of the launcher and the library around it.
 const std::string kLog =
     "mpirun -np 2 ./build/all_reduce_perf -b 8 -e 16 -f 2 -g 1\n"

@@ -46,7 +46,8 @@ class MicroRunner {
   MicroRunner(bool check, Settings set, std::function<void(const std::string&)> doing)
       : check_(check), set_(std::move(set)), doing_(std::move(doing)) {}
 
-  /// Failure with the entry's place, and exit codes 3 and 4 for a program that is wrong.
+  /// Failure with the entry's place, and exit codes 3 and 4 for a program that is wrong. Where
+  /// `doing` throws Interrupted, those that are done are returned.
   std::vector<MicroResult> run(const Suite& suite, const std::vector<std::string>& names);
 
  private:

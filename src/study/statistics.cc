@@ -28,27 +28,29 @@ Summary summarise(std::span<const Errors> errors) {
   if (errors.empty()) return {};
   Summary summary{.n = static_cast<int>(errors.size())};
   std::vector<double> simulated, trivial, with_software;
-  double logarithms = 0;
+  double logarithms = 0, signed_logarithms = 0;
   for (const Errors& error : errors) {
     simulated.push_back(std::abs(error.simulated));
     trivial.push_back(std::abs(error.trivial));
     with_software.push_back(std::abs(error.with_software));
     logarithms += std::abs(std::log1p(error.simulated));
+    signed_logarithms += std::log1p(error.simulated);
   }
   summary.worst = *std::max_element(simulated.begin(), simulated.end());
   summary.geomean = std::expm1(logarithms / static_cast<double>(errors.size()));
+  summary.bias = std::expm1(signed_logarithms / static_cast<double>(errors.size()));
   summary.median = median_of(std::move(simulated));
   summary.trivial_median = median_of(std::move(trivial));
   summary.median_with_software = median_of(std::move(with_software));
   return summary;
 }
 
-TrivialModel fit(std::span<const MeasuredRow> rows, std::string fitted_to) {
+TrivialModel fit(std::span<const TrivialRow> rows, std::string fitted_to) {
   TrivialModel model{.fitted_to = std::move(fitted_to), .rows = static_cast<int>(rows.size())};
   // Minimise the sum of (latency x + us_per_megabyte y - 1)^2, x = 1 / time, y = megabytes / time.
   double xx = 0, xy = 0, yy = 0, x_sum = 0, y_sum = 0;
-  for (const MeasuredRow& row : rows) {
-    const double x = 1 / row.time_us, y = static_cast<double>(row.size.count) * 1e-6 * x;
+  for (const TrivialRow& row : rows) {
+    const double x = 1 / row.time_us, y = row.bytes_to_send() * 1e-6 * x;
     xx += x * x;
     xy += x * y;
     yy += y * y;

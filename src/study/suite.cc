@@ -230,11 +230,6 @@ MeasuredTable rows_of(const SuiteEntry& entry) {
   return table;
 }
 
-TrivialModel trivial_model(const Suite& suite, const SuiteEntry& entry) {
-  const SuiteEntry& calibration = suite.entry(entry.calibrate);
-  return fit(rows_of(calibration).rows, calibration.name);
-}
-
 std::string name_of_machine(const std::string& machine, const machine::LoadOptions& options) {
   std::string name = machine;
   if (!options.gpu.empty()) name += " gpu=" + options.gpu;

@@ -98,9 +98,6 @@ Suite shipped_suite();
 /// The rows of an entry, from the files that are built into the library. Failure as
 /// read_measured() and select(), and for a table that is not shipped.
 MeasuredTable rows_of(const SuiteEntry& entry);
-/// Fitted to all rows of the entry's `calibrate`, also to those that are not simulated.
-TrivialModel trivial_model(const Suite& suite, const SuiteEntry& entry);
-
 /// An entry's machine with what it changes, as text; and loaded, `more` set after that.
 std::string name_of_machine(const std::string& machine, const machine::LoadOptions& options);
 machine::Machine machine_of(const std::string& machine, machine::LoadOptions options,

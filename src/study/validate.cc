@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "study/preparation.h"
+#include "core/monitor.h"
 
 namespace hemiola::study {
 namespace {
@@ -34,6 +34,17 @@ sim::Options options_of(const MeasuredTable& table, const MeasuredRow& row, sim:
   return options;
 }
 
+/// In the column `op`, where there is one.
+std::optional<Collective> collective_said(const MeasuredTable& table, const MeasuredRow& row) {
+  const std::string& text = table.cell(row, "op");
+  if (text.empty()) return std::nullopt;
+  const auto collective = parse_collective(text);
+  if (!collective)
+    throw Failure(fmt::format("column 'op': '{}' is no known collective", text), table.at(row),
+                  "for example all_reduce, all_gather, reduce_scatter, alltoall");
+  return collective;
+}
+
 /// Failures that say no place are the row's.
 [[noreturn]] void rethrow_at(const Failure& failure, const SourceLocation& row) {
   Diagnostics placed;
@@ -56,6 +67,14 @@ struct Validator::Case {
   sim::Options options;
 };
 
+std::optional<Collective> collective_named(const std::string& program, const Settings& parameters) {
+  if (!program::is_built_in(program)) return std::nullopt;
+  for (const auto& [name, value] : parameters) {
+    if (name == "collective") return parse_collective(value);
+  }
+  return parse_collective(program.substr(0, program.find('/')));
+}
+
 Summaries summarise_regimes(std::span<const RowResult> rows) {
   std::array<std::vector<Errors>, kRegimes> errors;
   for (const RowResult& row : rows) {
@@ -65,6 +84,11 @@ Summaries summarise_regimes(std::span<const RowResult> rows) {
   Summaries summaries;
   for (std::size_t i = 0; i < kRegimes; ++i) summaries[i] = summarise(errors[i]);
   return summaries;
+}
+
+bool any_simulated(std::span<const RowResult> rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const RowResult& row) { return row.skipped.empty(); });
 }
 
 std::optional<double> fit_software(std::span<const RowResult> calibration) {
@@ -88,33 +112,68 @@ void add_software(Validation& validation, double software_us) {
 Validation Validator::validate(const MeasuredTable& table, const Configuration& configuration,
                                TrivialModel trivial) {
   Validation validation{.trivial = std::move(trivial)};
-  for (const MeasuredRow& measured : table.rows) {
-    if (configuration.on_row) configuration.on_row(validation.rows.size(), table.rows.size());
-    RowResult row{.measured = measured};
-    Case what;
-    understand(table, configuration, row, what);
-    row.trivial_us = validation.trivial.time_us(measured.size);
-    row.errors.trivial = row.trivial_us / measured.time_us - 1;
-    if (measured.size > configuration.max_size)
-      row.skipped = "larger than " + to_string(configuration.max_size);
-    if (row.skipped.empty() && configuration.in_sample && !configuration.in_sample(measured.size))
-      row.skipped = "not in the sample";
-    if (row.skipped.empty()) {
-      try {
-        const Outcome outcome = simulate(configuration, what, validation);
-        row.program = outcome.program;
-        row.simulated_size = outcome.size;
-        row.simulated = outcome.time;
-        row.errors.simulated = outcome.time.us() / measured.time_us - 1;
-        row.errors.with_software = row.errors.simulated;
-      } catch (const Failure& failure) {
-        rethrow_at(failure, table.at(measured));
-      }
-    }
+  std::vector<Case> cases(table.rows.size());
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    RowResult row{.measured = table.rows[i]};
+    understand(table, configuration, row, cases[i]);
     validation.rows.push_back(std::move(row));
+  }
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    RowResult& row = validation.rows[i];
+    if (row.measured.size > configuration.max_size)
+      row.skipped = "larger than " + to_string(configuration.max_size);
+    else if (configuration.in_sample && !configuration.in_sample(row.measured.size))
+      row.skipped = "not in the sample";
+    else if (validation.interrupted)
+      row.skipped = kNotReached;
+    if (!validation.interrupted && configuration.on_row) configuration.on_row(i, table.rows.size());
+    if (row.skipped.empty()) simulate_row(table, configuration, cases[i], row, validation);
+    const TrivialRow known{row.measured.size, row.collective, row.ranks, row.measured.time_us};
+    row.trivial_us = validation.trivial.time_us(known);
+    row.errors.trivial = row.trivial_us / row.measured.time_us - 1;
   }
   if (validation.checked.empty()) validation.checked = "skipped";
   return validation;
+}
+
+void Validator::simulate_row(const MeasuredTable& table, const Configuration& configuration,
+                             const Case& what, RowResult& row, Validation& validation) {
+  try {
+    const Outcome outcome = simulate(configuration, what, validation);
+    row.program = outcome.program;
+    row.simulated_size = outcome.size;
+    row.simulated = outcome.time;
+    row.errors.simulated = outcome.time.us() / row.measured.time_us - 1;
+    row.errors.with_software = row.errors.simulated;
+  } catch (const Failure& failure) {
+    rethrow_at(failure, table.at(row.measured));
+  } catch (const Interrupted&) {
+    validation.interrupted = true;
+    row.skipped = kNotReached;
+  }
+}
+
+TrivialModel Validator::fit_trivial(const MeasuredTable& table, const Configuration& configuration,
+                                    std::string fitted_to) {
+  std::vector<TrivialRow> rows;
+  for (const MeasuredRow& measured : table.rows) {
+    const int ranks = measured.ranks > 0 ? measured.ranks : configuration.machine->ranks();
+    const std::optional<Collective> said = collective_said(table, measured);
+    const Case what{.size = measured.size, .ranks = ranks, .type = configuration.type};
+    rows.push_back({measured.size, said ? *said : collective_of(configuration, what), ranks,
+                    measured.time_us});
+  }
+  return fit(rows, std::move(fitted_to));
+}
+
+Collective Validator::collective_of(const Configuration& configuration, const Case& what) {
+  if (const auto named = collective_named(configuration.program, configuration.parameters))
+    return *named;
+  const std::string key = configuration.program + ' ' + to_text(configuration.parameters);
+  auto found = collectives_.find(key);
+  if (found == collectives_.end())
+    found = collectives_.emplace(key, load(configuration, what).collective).first;
+  return found->second;
 }
 
 void Validator::understand(const MeasuredTable& table, const Configuration& configuration,
@@ -129,13 +188,7 @@ void Validator::understand(const MeasuredTable& table, const Configuration& conf
                     table.at(measured), "for example float, half, bfloat16, int8");
     what.type = *type;
   }
-  if (const std::string& text = table.cell(measured, "op"); !text.empty()) {
-    what.collective = parse_collective(text);
-    if (!what.collective)
-      throw Failure(fmt::format("column 'op': '{}' is no known collective", text),
-                    table.at(measured),
-                    "for example all_reduce, all_gather, reduce_scatter, alltoall");
-  }
+  what.collective = collective_said(table, measured);
   const int gpus = configuration.machine->ranks();
   what.ranks = measured.ranks > 0 ? measured.ranks : gpus;
   if (what.ranks > gpus)
@@ -145,6 +198,11 @@ void Validator::understand(const MeasuredTable& table, const Configuration& conf
   what.options = options_of(table, measured, configuration.options);
   row.ranks = what.ranks;
   row.type = what.type;
+  try {
+    row.collective = what.collective ? *what.collective : collective_of(configuration, what);
+  } catch (const Failure& failure) {
+    rethrow_at(failure, table.at(measured));
+  }
 }
 
 /// Loaded for this row; Failure where it is a program for other rows.

@@ -15,6 +15,7 @@
 #include "program/program.h"
 #include "sim/simulate.h"
 #include "study/measured.h"
+#include "study/preparation.h"
 #include "study/statistics.h"
 
 namespace hemiola::study {
@@ -28,7 +29,7 @@ constexpr int kIterations = 2;
 struct Configuration {
   const machine::Machine* machine = nullptr;  ///< rows without a number of GPUs take all its ranks
   std::string program;                        ///< what program::load takes
-  std::vector<std::pair<std::string, std::string>> parameters;
+  Settings parameters;
   DataType type = DataType::float32;  ///< of rows that name none
   sim::Options options{.warmup = kWarmup, .iterations = kIterations};
   bool check = true;
@@ -41,6 +42,7 @@ struct Configuration {
 struct RowResult {
   MeasuredRow measured;
   int ranks = 0;
+  Collective collective = Collective::custom;
   DataType type = DataType::float32;
   std::string skipped;     ///< why the row was not simulated; empty: it was
   std::string program;     ///< its name, which `auto/...` chooses by size
@@ -55,13 +57,21 @@ struct Validation {
   TrivialModel trivial;
   /// Of a launch that the machine does not model (add_software); added in Errors::with_software.
   std::optional<double> software_us;
-  std::string checked;   ///< "full", "partial" or "skipped": the least of its programs
-  Diagnostics warnings;  ///< of programs and their proofs
+  std::string checked;       ///< "full", "partial" or "skipped": the least of its programs
+  Diagnostics warnings;      ///< of programs and their proofs
+  bool interrupted = false;  ///< Options::monitor asked to stop: the rest is skipped as kNotReached
 };
+/// Why rows were not simulated that come after an interruption.
+constexpr const char* kNotReached = "not reached";
+
+/// The collective that a built-in's name says ("all-reduce/ring") or its parameter `collective`.
+std::optional<Collective> collective_named(const std::string& program, const Settings& parameters);
 
 using Summaries = std::array<Summary, kRegimes>;
 /// The summary of each regime, over the rows that were simulated.
 Summaries summarise_regimes(std::span<const RowResult> rows);
+
+bool any_simulated(std::span<const RowResult> rows);
 
 /// What the software of a launch costs beyond the model, fitted to simulated rows below 1 MB;
 /// nothing where there are none.
@@ -80,9 +90,14 @@ class Validator {
   /// the first size it is simulated at (unless check is off). Failure, with the row's place where
   /// it is the row's fault: an unknown type, collective or launch, a collective that the program
   /// does not do, more GPUs than the machine has, and what load, bind and simulate refuse; exit
-  /// codes 3 and 4 for a program that is wrong.
+  /// codes 3 and 4 for a program that is wrong. What a table says wrong is found before anything is
+  /// simulated. Rows that were done before an interruption are kept.
   Validation validate(const MeasuredTable& table, const Configuration& configuration,
                       TrivialModel trivial);
+  /// Fitted to all rows of a table. Where it does not say them, collective and ranks are those of
+  /// the configuration. Failure: an unknown collective.
+  TrivialModel fit_trivial(const MeasuredTable& table, const Configuration& configuration,
+                           std::string fitted_to);
 
  private:
   struct Case;
@@ -93,6 +108,10 @@ class Validator {
   };
   void understand(const MeasuredTable& table, const Configuration& configuration, RowResult& row,
                   Case& what);
+  void simulate_row(const MeasuredTable& table, const Configuration& configuration,
+                    const Case& what, RowResult& row, Validation& validation);
+  /// What the program does: as its name says, else as it is loaded for this case.
+  Collective collective_of(const Configuration& configuration, const Case& what);
   program::Program load(const Configuration& configuration, const Case& what);
   Outcome simulate(const Configuration& configuration, const Case& what, Validation& validation);
   void check(const program::Program& program, const std::string& key, Validation& validation);
@@ -102,6 +121,7 @@ class Validator {
   std::function<void(const std::string&)> doing_;
   std::map<std::string, Outcome> outcomes_;  ///< by everything that the time depends on
   std::map<std::string, std::string> checked_;
+  std::map<std::string, Collective> collectives_;  ///< of programs, by name and parameters
   std::map<std::pair<const machine::Machine*, int>, machine::Machine> placed_;
 };
 

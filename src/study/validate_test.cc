@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+
+#include "core/monitor.h"
 
 namespace hemiola::study {
 namespace {
@@ -97,6 +100,52 @@ TEST_F(ValidateTest, launch_and_repetitions_come_from_the_table_where_it_says_th
   EXPECT_LT(graph, Time::from_us(90));
   EXPECT_GT(validation.rows[2].simulated, graph) << "the first repetition includes the first start";
   EXPECT_LT(validation.rows[2].simulated, stream) << "and waits for no other";
+}
+
+TEST_F(ValidateTest, the_trivial_model_scales_with_the_collective_and_its_ranks) {
+  // Fitted to pairs: 10 us and 4096 B in 10 us. On 4 ranks a rank sends 1.5 times as much.
+  const MeasuredTable pairs =
+      read_measured("size_bytes,time_us,num_gpus\n4096,20,2\n8192,30,2\n", "c.csv");
+  const TrivialModel trivial = validator_.fit_trivial(pairs, configuration_, "pairs");
+  EXPECT_NEAR(trivial.latency_us, 10, 1e-9);
+  configuration_.check = false;
+  const Validation validation = validator_.validate(
+      read_measured("size_bytes,time_us,num_gpus\n4096,25,4\n4096,20,2\n", "t.csv"), configuration_,
+      trivial);
+  EXPECT_NEAR(validation.rows[0].trivial_us, 25, 1e-9);
+  EXPECT_NEAR(validation.rows[0].errors.trivial, 0, 1e-9);
+  EXPECT_NEAR(validation.rows[1].trivial_us, 20, 1e-9);
+  EXPECT_EQ(validation.rows[0].collective, Collective::all_reduce);
+}
+
+TEST_F(ValidateTest, what_a_program_does_is_said_by_its_name_or_found_out) {
+  EXPECT_EQ(collective_named("all-gather/ring", {}), Collective::all_gather);
+  EXPECT_EQ(collective_named("auto/nccl", {{"collective", "reduce_scatter"}}),
+            Collective::reduce_scatter);
+  EXPECT_EQ(collective_named("plan.json", {}), std::nullopt);
+  configuration_.program = "auto/nccl";  // does an all-reduce where nothing else is said
+  configuration_.parameters = {};
+  const TrivialModel trivial = validator_.fit_trivial(
+      read_measured("size_bytes,time_us\n40960,70\n81920,130\n", "t.csv"), configuration_, "");
+  EXPECT_NEAR(trivial.us_per_byte, 60.0 / 40960 / 1.5, 1e-12) << "of the 1.5 times that are sent";
+}
+
+TEST_F(ValidateTest, an_interruption_keeps_the_rows_that_were_done) {
+  std::atomic<bool> stop = false;
+  Monitor monitor{.stop = &stop};
+  configuration_.options.monitor = &monitor;
+  configuration_.check = false;
+  configuration_.max_size = KiB(64);
+  configuration_.on_row = [&](std::size_t done, std::size_t) { stop = done == 1; };
+  const Validation validation =
+      validate("size_bytes,time_us\n4096,10\n8192,10\n131072,10\n16384,10\n");
+  EXPECT_TRUE(validation.interrupted);
+  EXPECT_EQ(validation.rows[0].skipped, "");
+  EXPECT_GT(validation.rows[0].simulated, Time{});
+  EXPECT_EQ(validation.rows[1].skipped, kNotReached);
+  EXPECT_EQ(validation.rows[2].skipped, "larger than 64 KiB") << "it would not have been simulated";
+  EXPECT_EQ(validation.rows[3].skipped, kNotReached);
+  EXPECT_EQ(summarise_regimes(validation.rows)[0].n, 1);
 }
 
 TEST_F(ValidateTest, faults_of_a_row_have_its_place) {

@@ -18,11 +18,13 @@ bool contains(const std::string& text, const std::string& word) {
 
 TEST(Help, every_verb_shows_two_worked_examples) {
   const Workplace place;
-  const std::vector<std::string> verbs{"run",          "check",           "machine",
-                                       "plan",         "machine show",    "machine validate",
-                                       "machine list", "machine convert", "plan make",
-                                       "plan show",    "plan convert",    "validate",
-                                       "sweep"};
+  const std::vector<std::string> verbs{"run",          "check",
+                                       "machine",      "plan",
+                                       "machine show", "machine validate",
+                                       "machine list", "machine convert",
+                                       "plan make",    "plan show",
+                                       "plan convert", "validate",
+                                       "sweep",        "diff"};
   for (const std::string& verb : verbs) {
     const Outcome help = place.run(verb + " --help");
     EXPECT_EQ(help.code, 0);
@@ -35,6 +37,15 @@ TEST(Help, every_verb_shows_two_worked_examples) {
     }
     EXPECT_EQ(count, 2) << verb;
   }
+}
+
+TEST(Help, names_nothing_that_does_not_exist) {
+  const Workplace place;
+  const std::string help = place.run("--help").out;
+  for (const char* verb : {"explore", "compile", "tune", "later"})
+    EXPECT_FALSE(contains(help, verb)) << help;
+  EXPECT_TRUE(contains(help, "5 a limit that was asked for is exceeded")) << help;
+  EXPECT_FALSE(contains(place.run("run --help").out, "--report"));
 }
 
 TEST(Version, names_build_type_and_compiler) {
@@ -262,6 +273,31 @@ TEST(Validate, a_table_is_compared_row_by_row_and_the_json_has_the_keys_of_the_d
   const std::string again = place.read("again.json");
   EXPECT_EQ(again.substr(again.find("\"machine\"")),
             place.read("v.json").substr(place.read("v.json").find("\"machine\"")));
+}
+
+TEST(Validate, sizes_and_rows_to_calibrate_with_can_be_chosen) {
+  const Workplace place;
+  place.write("table",
+              "kernel,size_bytes,time_us,gpus\nfast,4096,10,4\nfast,8192,12,4\n"
+              "fast,33554432,900,4\nold,4096,30,2\nold,8192,40,2\n");
+  const std::string command =
+      "validate table --machine ring:4 --program all-reduce/ring --no-check --where kernel=fast "
+      "--json v.json --calibrate table ";
+  // Pairs of the old kernel: 20 us and 8192 B in 20 us, of which four ranks send 1.5 times as much.
+  const Outcome run = place.run(command + "--calibrate-where kernel=old --sizes 2KiB:8KiB:x2");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_TRUE(contains(run.err, "no row has the size 2 KiB")) << run.err;
+  EXPECT_TRUE(contains(run.out, "20.00 us + 2(n-1)/n x size / 0.4 GB/s, fitted to 2 rows of table"))
+      << run.out;
+  const Json json = Json::parse(place.read("v.json"));
+  ASSERT_EQ(json["rows"].size(), 2u);
+  EXPECT_NEAR(json["rows"][1]["trivial_error"], (20 + 1.5 * 20) / 12 - 1, 1e-9);
+  // What is asked for by its size is simulated, however large.
+  const Outcome large = place.run(
+      "validate table --machine ring:4 --program all-reduce/ring --no-check --where kernel=fast "
+      "--size 32MiB --engine fluid");
+  EXPECT_EQ(large.code, 0) << large.err;
+  EXPECT_TRUE(contains(large.out, "1 of 1 rows")) << large.out;
 }
 
 TEST(Validate, the_output_of_nccl_tests_is_a_table) {

@@ -79,6 +79,32 @@ TEST(Interrupt, leaves_a_validation) {
   EXPECT_EQ(place.files(), "table.csv ");
 }
 
+/// Stopped at the second row, which takes for ever.
+class Stops : public testing::TestWithParam<int> {};
+
+TEST_P(Stops, of_a_validation_keep_the_rows_that_were_done) {
+  const Workplace place;
+  place.write("table.csv",
+              "size_bytes,time_us,iterations\n1024,10,1\n1048576,10,1000000\n4096,10,1\n");
+  Running program = place.start(
+      "validate table.csv --program all-reduce/ring --machine ring:2 --no-check --json j --csv c");
+  EXPECT_TRUE(program.wait_until_it_catches_interrupts());
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  program.send(GetParam());
+  const Outcome outcome = program.wait();
+  EXPECT_EQ(outcome.code, 128 + GetParam());
+  EXPECT_TRUE(contains(outcome.err,
+                       "1 of 3 rows are done; what was done is printed and written to "
+                       "j and c"))
+      << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "1 of 3 rows: 2 not reached")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "# interrupted")) << outcome.out;
+  EXPECT_TRUE(contains(place.read("j"), "\"interrupted\": true"));
+  EXPECT_TRUE(contains(place.read("j"), "\"not_simulated\": \"not reached\""));
+  EXPECT_TRUE(contains(place.read("c"), ",not reached\n"));
+}
+INSTANTIATE_TEST_SUITE_P(Interrupt, Stops, testing::Values(SIGINT, SIGTERM));
+
 TEST(Interrupt, is_ignored_where_the_program_was_started_so) {
   const Workplace place;
   Running program = place.start(
