@@ -26,10 +26,8 @@ struct Workgroup {
 
   int rank = 0;
   std::int32_t body = 0;
-  int number = 0;  ///< among the workgroups of its rank, for messages
-  /// Its actor in clocks: there those of one number stand side by side, which learn from each
-  /// other.
-  Actor in_clocks = 0;
+  int number = 0;       ///< among the workgroups of its rank, for messages
+  Actor in_clocks = 0;  ///< its actor in clocks, where those that learn from each other are near
   std::int32_t threads = 1;
   std::int32_t parts = 1;   ///< of its block, from this one on
   std::int32_t grain = 16;  ///< data bytes that a thread moves at a time

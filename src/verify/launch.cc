@@ -45,11 +45,15 @@ void Interpreter::create_workgroups() {
   }
 }
 
+/// Workgroups that send through FIFOs learn from those of their number on other ranks; elsewhere
+/// workgroups of a rank often know the same. What is known together shall stand in few nodes of a
+/// clock.
 void Interpreter::number_in_clocks() {
   std::vector<Workgroup*> in_order;
   for (Workgroup& workgroup : workgroups_) in_order.push_back(&workgroup);
-  std::stable_sort(in_order.begin(), in_order.end(),
-                   [](const Workgroup* a, const Workgroup* b) { return a->number < b->number; });
+  if (program_.inbound > 0)
+    std::stable_sort(in_order.begin(), in_order.end(),
+                     [](const Workgroup* a, const Workgroup* b) { return a->number < b->number; });
   for (std::size_t i = 0; i < in_order.size(); ++i) in_order[i]->in_clocks = static_cast<Actor>(i);
 }
 
