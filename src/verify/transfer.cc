@@ -313,6 +313,8 @@ bool Interpreter::execute_post(Workgroup& self, Actor actor) {
   for (std::size_t i = 0; i < post.semaphores.size(); ++i) {
     Signal effect;
     effect.actor = proxy.actor;
+    effect.workgroup = actor;
+    effect.op = post.op;
     effect.rank = self.rank;
     effect.must_be_awaited = must_be_awaited(self, post.op);
     effect.performed = effect.released = done;
