@@ -51,13 +51,15 @@ bool is_rank_everywhere(const Affine& rank, int ranks) {
   return rank.modulus == ranks && rank.scale == 1 && rank.offset == 0;
 }
 
-/// Whether chunks [value, value + extent) are there whatever the rank is; without loops.
+/// Whether chunks [value, value + extent) are there whatever the rank and the counters of loops
+/// are.
 bool is_inside_everywhere(const Affine& value, std::int64_t extent, std::int64_t present,
                           int ranks) {
-  if (value.loop[0] != 0 || value.loop[1] != 0) return false;
+  if (value.modulus == 0 && (value.loop[0] != 0 || value.loop[1] != 0)) return false;
   std::int64_t first = value({}), last = value({.rank = ranks - 1, .loop = {}});
-  if (value.modulus > 0) {  // over all ranks: a residue, and every step of their common divisor
-    const std::int64_t step = std::gcd(value.rank, value.modulus);
+  if (value.modulus > 0) {  // at most a residue, and every step of the common divisor
+    const std::int64_t step =
+        std::gcd(std::gcd(value.rank, value.modulus), std::gcd(value.loop[0], value.loop[1]));
     const std::int64_t residue = (value.constant % step + step) % step;
     first = residue * value.scale + value.offset;
     last = (value.modulus - step + residue) * value.scale + value.offset;

@@ -73,7 +73,7 @@ Finding describe(const Interpreter& interpreter, const Race& race) {
   const auto step = [&](const AccessRecord& access, const std::string& more) {
     const Workgroup& workgroup =
         interpreter.workgroups()[static_cast<std::size_t>(access.workgroup)];
-    std::string text = access.actor == access.workgroup ? "" : "by its proxy ";
+    std::string text = interpreter.is_own(access) ? "" : "by its proxy ";
     text += (access.write ? "writes " : "reads ") + describe(program, race.where) + more;
     if (access.repetition > 0) text += " (call " + std::to_string(access.repetition + 1) + ")";
     return witness(interpreter, workgroup, access.image, access.op, std::move(text));

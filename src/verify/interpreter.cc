@@ -18,6 +18,7 @@ Interpreter::Interpreter(const program::Program& program, Fold& fold, ValueTable
       semaphores_.emplace_back(semaphore.initial);
   }
   create_workgroups();
+  number_in_clocks();
 }
 
 Interpreter::End Interpreter::run() {
@@ -71,7 +72,7 @@ bool Interpreter::execute(Actor actor) {
     case PrimitiveKind::barrier:
       return execute_barrier(self, actor);
     case PrimitiveKind::fence:
-      fence(self, actor);
+      fence(self);
       return true;
     case PrimitiveKind::flush:
       for (const auto& [queue, snapshot] : self.posted) {
@@ -129,7 +130,7 @@ bool Interpreter::execute_wait(Workgroup& self, Actor actor) {
     open.semaphore = wait.semaphores[i];
     open.op = wait.op;
     const std::int32_t image = fold_.back(fold_.seat(wait.semaphores[i].rank).image);
-    open.wait = {.actor = actor,
+    open.wait = {.actor = self.in_clocks,
                  .image = image,
                  .rank = fold_.rank(self.rank, image),
                  .segment = self.segment,
@@ -149,6 +150,10 @@ bool Interpreter::execute_signal(Workgroup& self, Actor actor) {
   bool all = true;
   for (std::size_t i = 0; i < primitive.semaphores.size(); ++i) {
     if (self.signalled[i]) continue;
+    if (!valid(primitive.semaphores[i])) {
+      fail(actor, primitive.op, "signals a semaphore that does not exist");
+      return true;
+    }
     const auto thread = static_cast<std::int32_t>(i);
     const bool waits = std::any_of(self.open_waits.begin(), self.open_waits.end(),
                                    [&](const auto& open) { return open.thread == thread; });
@@ -158,13 +163,15 @@ bool Interpreter::execute_signal(Workgroup& self, Actor actor) {
     }
     self.signalled[i] = true;
     Signal effect;
-    effect.actor = effect.workgroup = actor;
+    effect.actor = self.in_clocks;
+    effect.workgroup = actor;
     effect.op = primitive.op;
     effect.rank = self.rank;
     effect.system_scope = primitive.system_scope;
     effect.must_be_awaited = must_be_awaited(self, primitive.op);
     effect.swap = primitive.swap;
-    effect.performed = snapshot(self, actor, thread);
+    effect.performed = snapshot(self, thread);
+    effect.releases = primitive.release;
     effect.released = primitive.release ? effect.performed : self.fenced;
     signal(primitive.semaphores[i], primitive.values[i], std::move(effect));
   }
@@ -172,7 +179,6 @@ bool Interpreter::execute_signal(Workgroup& self, Actor actor) {
 }
 
 void Interpreter::signal(SemaphoreId id, std::int64_t value, Signal effect) {
-  if (!valid(id)) return fail(effect.actor, 0, "signals a semaphore that does not exist");
   SemaphoreState& semaphore = semaphores_[number_of(id)];
   if (const std::int32_t image = fold_.back(fold_.seat(id.rank).image); image != 0) {
     effect.image = image;
@@ -200,8 +206,8 @@ bool Interpreter::must_be_awaited(const Workgroup& self, std::int32_t op) const 
 }
 
 /// What a flag that this thread sets now stands for.
-Snapshot Interpreter::snapshot(const Workgroup& self, Actor actor, std::int32_t thread) const {
-  Snapshot result{self.clock, actor, self.segment, 0, fold_.images()};
+Snapshot Interpreter::snapshot(const Workgroup& self, std::int32_t thread) const {
+  Snapshot result{self.clock, self.in_clocks, self.segment, 0, fold_.images()};
   for (const Workgroup::Lesson& lesson : self.lessons) {
     if (lesson.thread == thread) result.clock.join(lesson.acquired.now);
   }
@@ -220,10 +226,10 @@ void Interpreter::pass_barrier(Workgroup& self) {
   ++self.segment;
 }
 
-void Interpreter::fence(Workgroup& self, Actor actor) {
+void Interpreter::fence(Workgroup& self) {
   for (Workgroup::Lesson& lesson : self.lessons)
     lesson.acquired.now.join(lesson.acquired.after_fence);
-  self.fenced = snapshot(self, actor, -1);
+  self.fenced = snapshot(self, -1);
 }
 
 bool Interpreter::execute_barrier(Workgroup& self, Actor actor) {
@@ -239,9 +245,10 @@ bool Interpreter::execute_barrier(Workgroup& self, Actor actor) {
     pass_barrier(other);
     joined.join(other.clock);
   }
-  for (Actor arrived : barrier.arrived)
-    joined.learn(arrived, 0, fold_.images(),
-                 workgroups_[static_cast<std::size_t>(arrived)].segment);
+  for (Actor arrived : barrier.arrived) {
+    const Workgroup& other = workgroups_[static_cast<std::size_t>(arrived)];
+    joined.learn(other.in_clocks, 0, fold_.images(), other.segment);
+  }
   for (Actor arrived : barrier.arrived) {
     Workgroup& other = workgroups_[static_cast<std::size_t>(arrived)];
     other.clock = joined;

@@ -19,7 +19,7 @@
 
 namespace hemiola::verify {
 
-/// One workgroup of one kernel launch; its index in Interpreter::workgroups is its Actor.
+/// One workgroup of one kernel launch, which is known by its index in Interpreter::workgroups.
 struct Workgroup {
   Workgroup(const program::Program& program, int rank, std::int32_t body)
       : rank(rank), body(body), cursor(program, rank, body) {}
@@ -27,6 +27,9 @@ struct Workgroup {
   int rank = 0;
   std::int32_t body = 0;
   int number = 0;  ///< among the workgroups of its rank, for messages
+  /// Its actor in clocks: there those of one number stand side by side, which learn from each
+  /// other.
+  Actor in_clocks = 0;
   std::int32_t threads = 1;
   std::int32_t parts = 1;   ///< of its block, from this one on
   std::int32_t grain = 16;  ///< data bytes that a thread moves at a time
@@ -95,6 +98,10 @@ class Interpreter {
   const program::Program& program() const { return program_; }
   const Fold& fold() const { return fold_; }
   const std::vector<Workgroup>& workgroups() const { return workgroups_; }
+  /// Whether a workgroup did it itself, not the proxy that it posted to.
+  bool is_own(const AccessRecord& access) const {
+    return workgroups_[static_cast<std::size_t>(access.workgroup)].in_clocks == access.actor;
+  }
   const SemaphoreState& semaphore(program::SemaphoreId id) const {
     return semaphores_[number_of(id)];
   }
@@ -140,6 +147,7 @@ class Interpreter {
 
   // launch.cc: streams and places on compute units
   void create_workgroups();
+  void number_in_clocks();
   void start_repetition();
   void advance(int rank, std::int32_t stream);
   bool step(int rank, Stream& stream, const program::StreamItem& item);
@@ -157,11 +165,11 @@ class Interpreter {
   bool execute_signal(Workgroup& self, Actor actor);
   bool execute_barrier(Workgroup& self, Actor actor);
   void pass_barrier(Workgroup& self);
-  void fence(Workgroup& self, Actor actor);
+  void fence(Workgroup& self);
   bool run_ahead();
   void wake(std::vector<std::int32_t>& blocked);
   void wake(Actor actor);
-  Snapshot snapshot(const Workgroup& self, Actor actor, std::int32_t thread) const;
+  Snapshot snapshot(const Workgroup& self, std::int32_t thread) const;
   void signal(program::SemaphoreId id, std::int64_t value, Signal signal);
   bool must_be_awaited(const Workgroup& self, std::int32_t op) const;
   /// Of the one that stands for it at its representative.

@@ -45,6 +45,14 @@ void Interpreter::create_workgroups() {
   }
 }
 
+void Interpreter::number_in_clocks() {
+  std::vector<Workgroup*> in_order;
+  for (Workgroup& workgroup : workgroups_) in_order.push_back(&workgroup);
+  std::stable_sort(in_order.begin(), in_order.end(),
+                   [](const Workgroup* a, const Workgroup* b) { return a->number < b->number; });
+  for (std::size_t i = 0; i < in_order.size(); ++i) in_order[i]->in_clocks = static_cast<Actor>(i);
+}
+
 void Interpreter::start_repetition() {
   ++repetition_;
   for (Workgroup& workgroup : workgroups_) {
@@ -109,7 +117,7 @@ void Interpreter::launch(int rank, Stream& stream) {
   for (Actor actor : actors) {
     Workgroup& workgroup = workgroups_[static_cast<std::size_t>(actor)];
     workgroup.clock.join(stream.clock);
-    workgroup.fenced = {workgroup.clock, actor, workgroup.segment, 0, fold_.images()};
+    workgroup.fenced = {workgroup.clock, workgroup.in_clocks, workgroup.segment, 0, fold_.images()};
     if (!workgroup.copies) {
       state.unborn.push_back(actor);
       continue;
@@ -175,7 +183,8 @@ void Interpreter::end(Actor actor) {
     self.compute_unit = -1;
   }
   Stream& stream = state.streams[static_cast<std::size_t>(self.stream)];
-  Snapshot{self.clock, actor, self.segment, 0, fold_.images()}.join_into(stream.kernel_end);
+  Snapshot{self.clock, self.in_clocks, self.segment, 0, fold_.images()}.join_into(
+      stream.kernel_end);
   dispatch(self.rank);
   if (--stream.running > 0) return;
   stream.clock = stream.kernel_end;

@@ -30,8 +30,8 @@ struct Region {
 struct AccessRecord {
   Actor actor = 0;
   Segment segment = 0;
-  Actor workgroup = 0;  ///< the actor itself, or the workgroup that posted the descriptor
-  std::int32_t op = 0;  ///< in the workgroup's body
+  std::int32_t workgroup = 0;  ///< that did it, or posted the descriptor; its index
+  std::int32_t op = 0;         ///< in the workgroup's body
   std::int32_t repetition = 0;
   std::int32_t image = 0;  ///< of actor and workgroup, as the memory's rank counts them (fold.h)
   std::int64_t base = 0;   ///< thread t owns bytes base + width * (t + k * threads)

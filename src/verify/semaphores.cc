@@ -38,7 +38,8 @@ void SemaphoreState::learn(const Signal& signal, const Wait& wait, Acquired& acq
   const bool in_scope = (signal.system_scope && wait.system_scope) || signal.rank == wait.rank;
   // In this order the second finds what the first brought.
   if (in_scope) signal.released.join_into(wait.acquire ? acquired.now : acquired.after_fence);
-  signal.performed.join_reads_into(acquired.now);
+  const bool whole = in_scope && wait.acquire && signal.releases;
+  if (!whole) signal.performed.join_reads_into(acquired.now);
 }
 
 Acquired SemaphoreState::take(const Wait& wait) {

@@ -23,6 +23,7 @@ struct Signal {
   bool system_scope = true;     ///< of the release
   bool must_be_awaited = true;  ///< one that is left over breaks the next run
   bool swap = false;            ///< by the access that waited for all signals before it
+  bool releases = false;        ///< what was released includes the loads that were over
   Snapshot released;            ///< everything that an acquiring wait learns; none if relaxed
   Snapshot performed;           ///< the loads that were over
   std::int64_t first = 0;       ///< the running total before it; set by add()

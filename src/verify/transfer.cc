@@ -126,7 +126,8 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
   if (!packets_there(self, actor)) return false;
   if (reads_resident(actor)) return true;
   AccessRecord access;
-  access.actor = access.workgroup = actor;
+  access.actor = self.in_clocks;
+  access.workgroup = actor;
   access.segment = self.segment;
   access.op = self.current.op;
   access.repetition = repetition_;
@@ -248,10 +249,8 @@ void Interpreter::store(const Primitive& primitive, AccessRecord access, const C
       access.image = fold_.back(part.image);
       const std::int32_t record = memory_.record(access);
       if (is_packet(span.access)) {
-        const bool own = access.workgroup == access.actor;  // no proxy
-        fenced_[record] =
-            own ? workgroups_[static_cast<std::size_t>(access.actor)].fenced.turned(access.image)
-                : Snapshot{};
+        const Workgroup& self = workgroups_[static_cast<std::size_t>(access.workgroup)];
+        fenced_[record] = is_own(access) ? self.fenced.turned(access.image) : Snapshot{};
       }
       const View known = view(clock, part.image);
       const std::int64_t count = region.end - region.begin;
@@ -296,7 +295,7 @@ bool Interpreter::execute_post(Workgroup& self, Actor actor) {
                    : post.dst.empty()       ? self.rank
                                             : post.dst[0].rank;
   Queue& proxy = queue(self.rank, peer);
-  snapshot(self, actor, 0).join_into(proxy.clock);
+  snapshot(self, 0).join_into(proxy.clock);
   AccessRecord access;
   access.actor = proxy.actor;
   access.segment = proxy.segment;
@@ -311,6 +310,10 @@ bool Interpreter::execute_post(Workgroup& self, Actor actor) {
   const Snapshot done{proxy.clock, proxy.actor, proxy.segment, 0, fold_.images()};
   self.posted[proxy.actor] = done;
   for (std::size_t i = 0; i < post.semaphores.size(); ++i) {
+    if (!valid(post.semaphores[i])) {
+      fail(actor, post.op, "signals a semaphore that does not exist");
+      return true;
+    }
     Signal effect;
     effect.actor = proxy.actor;
     effect.workgroup = actor;
@@ -318,6 +321,7 @@ bool Interpreter::execute_post(Workgroup& self, Actor actor) {
     effect.rank = self.rank;
     effect.must_be_awaited = must_be_awaited(self, post.op);
     effect.performed = effect.released = done;
+    effect.releases = true;
     signal(post.semaphores[i], post.values[i], std::move(effect));
   }
   return true;
