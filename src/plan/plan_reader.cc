@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "core/text.h"
+#include "plan/collective_shape.h"
 #include "plan/plan_json.h"
 
 namespace hemiola::plan {
@@ -54,6 +55,8 @@ class Reader {
     }
     root_.at("tensors");
     for (const JsonValue& tensor : root_.items("tensors")) read_tensor(tensor);
+    if (!root_.has("chunks_per_size") && !plan_.of_elements())
+      plan_.chunks_per_size = std::max<std::int64_t>(1, elements_of_size(plan_));
     for (const JsonValue& group : root_.items("groups")) {
       std::vector<int> ranks;
       for (const JsonValue& rank : group.items())

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "plan/area.h"
+#include "plan/collective_shape.h"
 #include "plan/plan.h"
 
 namespace hemiola::plan {
@@ -19,6 +20,8 @@ class Validator {
   void run() {
     check_tables();
     check_tensors();
+    if (const auto fault = wrong_collective_shape(plan_))
+      fail_at(fault->pointer, fault->text, fault->hint);
     check_groups();
     count_all();
     for (std::size_t c = 0; c < plan_.codes.size(); ++c) {

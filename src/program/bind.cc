@@ -61,9 +61,9 @@ void check_memory(const Program& program) {
   }
 }
 
-/// The reduction that an MSCCL++ plan itself names, if it names one and no other.
+/// The reduction that a file itself names (reduce_op, redop), if it names one and no other.
 std::optional<ReduceOp> stated_reduction(const Program& program) {
-  if (program.format != "mscclpp") return {};
+  if (program.format != "mscclpp" && program.format != "msccl") return {};
   std::set<ReduceOp> stated;
   for (const Body& body : program.bodies) {
     for (const Op& op : body.ops) {
@@ -77,6 +77,11 @@ std::optional<ReduceOp> stated_reduction(const Program& program) {
 void bind_reduction(Program& bound, ReduceOp wanted) {
   bound.op = wanted;
   const std::optional<ReduceOp> stated = stated_reduction(bound);
+  if (stated && *stated != ReduceOp::sum && bound.format == "mscclpp")
+    bound.warnings.warning(
+        fmt::format("it states reduce_op '{}', which MSCCL++'s executor does not read",
+                    name_of(*stated)),
+        {.file = bound.source}, "there every reduction is a sum; here it is what the plan states");
   if (!stated || *stated == wanted) return;
   bound.op = *stated;
   bound.warnings.warning(fmt::format("the plan itself reduces with {}; {} is not used",

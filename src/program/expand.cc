@@ -35,8 +35,10 @@ bool reduces(OpKind kind) {
 
 ReduceOp Cursor::reduction(const Op& op) const {
   if (!reduces(op.kind)) return ReduceOp::none;
-  // An MSCCL++ plan names its reduction; everywhere else the caller of the collective does.
-  if (op.reduce != ReduceOp::none && program_->format == "mscclpp") return op.reduce;
+  // An MSCCL++ plan names its reduction, and an MSCCL file may; everywhere else the caller of the
+  // collective does.
+  const bool states = program_->format == "mscclpp" || program_->format == "msccl";
+  if (op.reduce != ReduceOp::none && states) return op.reduce;
   return program_->op;
 }
 

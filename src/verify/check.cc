@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "verify/deadlock.h"
+#include "verify/left_over.h"
 #include "verify/postcondition.h"
 #include "verify/verify.h"
 
@@ -11,13 +12,22 @@ namespace {
 
 using program::Program;
 
-/// Programs up to this size are run again, to see whether calls in a row disturb each other.
-constexpr std::int64_t kSmall = 200'000;
+/// What a program that is called again and again has to get through, at least.
+constexpr int kCalls = 3;
+
+int calls_of(const Program& program, const CheckOptions& options) {
+  if (options.calls > 0) return options.calls;
+  int calls = kCalls;  // a part of a rotating buffer is used again so many calls later
+  for (const program::Buffer& buffer : program.buffers)
+    calls = std::max(calls, buffer.rotation + 1);
+  return calls;
+}
 
 class Check {
  public:
-  Check(const Program& program, Fold fold)
+  Check(const Program& program, const CheckOptions& options, Fold fold)
       : program_(program),
+        calls_(calls_of(program, options)),
         fold_(std::move(fold)),
         memory_(program, values_, fold_.period()),
         interpreter_(program, fold_, values_, memory_) {}
@@ -25,21 +35,16 @@ class Check {
   /// None if the ranks do not fold after all.
   std::optional<Proof> run() {
     initialise_inputs(program_, fold_, values_, memory_);
-    const Interpreter::End end = interpreter_.run();
-    proof_.operations = interpreter_.operations();
-    switch (end) {
-      case Interpreter::End::wrong:
-        found_wrong();
-        return std::move(proof_);
-      case Interpreter::End::stuck:
-        found(Verdict::deadlock, explain_deadlock(interpreter_, memory_));
-        return std::move(proof_);
-      case Interpreter::End::unfoldable:
-        return std::nullopt;
-      case Interpreter::End::finished:
-        if (!check_end()) return std::move(proof_);
-        break;
+    for (int call = 0; call < calls_; ++call) {
+      values_.begin_call(call);
+      if (call > 0) refill_inputs(program_, fold_, values_, memory_);
+      const Interpreter::End end = interpreter_.run();
+      if (end == Interpreter::End::unfoldable) return std::nullopt;
+      proof_.operations = interpreter_.operations();
+      proof_.calls = call + 1;
+      if (!(ended_right(end) && (call > 0 || check_first_call()))) return std::move(proof_);
     }
+    check_repeated();
     conclude();
     return std::move(proof_);
   }
@@ -49,30 +54,46 @@ class Check {
     proof_.verdict = verdict;
     proof_.summary = std::move(finding.summary);
     proof_.counterexample = std::move(finding.steps);
+    if (proof_.calls < 2) return;
+    proof_.summary = "in call " + std::to_string(proof_.calls) + ": " + proof_.summary;
+    // What one call leaves behind is why the next one goes wrong.
+    if (left_.disturbs)
+      proof_.counterexample.insert(proof_.counterexample.begin(), left_.disturbs->steps.begin(),
+                                   left_.disturbs->steps.end());
   }
 
-  void found_wrong() {
+  /// Whether the present call came to its end without a race, and with the right result.
+  bool ended_right(Interpreter::End end) {
     if (const auto& fault = interpreter_.fault()) {
       const Workgroup& workgroup =
           interpreter_.workgroups()[static_cast<std::size_t>(fault->workgroup)];
       Finding finding;
       finding.summary = describe(interpreter_, workgroup) + " " + fault->text;
       finding.steps.push_back(witness(interpreter_, workgroup, 0, fault->op, fault->text));
-      return found(Verdict::wrong, std::move(finding));
+      found(Verdict::wrong, std::move(finding));
+      return false;
     }
-    found(Verdict::wrong, describe(interpreter_, *memory_.race()));
+    const std::optional<Race>& race = memory_.race() ? memory_.race() : memory_.hazard();
+    if (race) {
+      found(Verdict::wrong, describe(interpreter_, *race));
+      return false;
+    }
+    if (end == Interpreter::End::stuck) {
+      found(Verdict::deadlock, explain_deadlock(interpreter_, memory_));
+      return false;
+    }
+    if (program_.plan != nullptr || !has_postcondition(program_)) return true;
+    auto finding = check_outputs(interpreter_, memory_, values_);
+    if (finding) found(Verdict::wrong, std::move(*finding));
+    return !finding;
   }
 
-  /// After the first call: its result, its left-overs, and further calls. False if something is
-  /// wrong.
-  bool check_end() {
+  /// Its promise, what it leaves behind, and what is open; false if something is wrong.
+  bool check_first_call() {
     if (program_.plan != nullptr) {
       if (!check_plan(check(*program_.plan))) return false;
     } else if (!has_postcondition(program_)) {
       proof_.reasons.push_back("no postcondition is known for this collective");
-    } else if (auto finding = check_outputs(interpreter_, memory_, values_)) {
-      found(Verdict::wrong, std::move(*finding));
-      return false;
     } else {
       proof_.proven.push_back("each byte of the result holds each contribution exactly once");
     }
@@ -81,6 +102,7 @@ class Check {
                                 ? "every wait ends with the workgroups that fit on the machine"
                                 : "every wait ends if all workgroups are resident");
     warn_of_early_ends(interpreter_, memory_, proof_.warnings);
+    warn_of_overwritten_inputs(interpreter_, memory_, proof_.warnings);
     look_at_semaphores();
     if (memory_.mixed_use())
       proof_.reasons.push_back(describe(program_, *memory_.mixed_use()) +
@@ -89,7 +111,8 @@ class Check {
       proof_.reasons.push_back(
           "threads have to run ahead of a wait of their own workgroup, which is followed only in "
           "part");
-    if (interpreter_.operations() <= kSmall) check_next_calls();
+    left_ = left_over(interpreter_);
+    if (left_.ignored) warn_of(*left_.ignored, left_.more_ignored, "semaphore", "");
     return true;
   }
 
@@ -105,66 +128,52 @@ class Check {
   }
 
   void look_at_semaphores() {
-    std::int64_t left_over = 0;
     for (std::int32_t index = 0; index < static_cast<std::int32_t>(program_.semaphores.size());
          ++index) {
       const char* reason = nullptr;
-      for (std::int32_t rank = 0; rank < fold_.period(); ++rank) {
+      for (std::int32_t rank = 0; rank < fold_.period() && reason == nullptr; ++rank) {
         const program::SemaphoreId id{rank, index};
-        const SemaphoreState& state = interpreter_.semaphore(id);
-        if (state.left_over() > 0 && left_over++ == 0) {
-          proof_.warnings.warning(
-              describe(program_, id) + " keeps " + std::to_string(state.left_over()) +
-                  (state.awaited() ? " signals that no wait takes"
-                                   : " signals, and nobody waits for it"),
-              {program_.source, 0, 0, ""},
-              state.awaited() ? "the next call would find them and not wait long enough" : "");
-        }
-        if (reason == nullptr && (reason = state.order_dependent()) != nullptr)
+        reason = interpreter_.semaphore(id).order_dependent();
+        if (reason != nullptr)
           proof_.reasons.push_back("the order of events is not determined by " +
                                    describe(program_, id) + ": " + reason);
       }
     }
-    left_over *= fold_.images();
-    if (left_over > 1)
-      proof_.warnings.warning(std::to_string(left_over - 1) + " more semaphores keep signals",
+  }
+
+  /// Libraries call a program back to back, and ranks do not start together. All calls that were
+  /// interpreted were right: what is left is whether a later one could find what an earlier one has
+  /// left.
+  void check_repeated() {
+    if (!left_.disturbs) {
+      if (calls_ > 1) proof_.proven.push_back("calls back to back do not disturb each other");
+      return;
+    }
+    if (calls_ == 1) {
+      warn_of(*left_.disturbs, left_.more_disturb, "semaphore or FIFO", "a next call");
+      return;
+    }
+    std::string more;
+    if (left_.more_disturb > 0)
+      more = " (and " + std::to_string(left_.more_disturb) + " more semaphores or FIFOs)";
+    proof_.verdict = Verdict::wrong;
+    proof_.summary = left_.disturbs->summary + more;
+    proof_.counterexample = left_.disturbs->steps;
+  }
+
+  void warn_of(const Finding& finding, std::int64_t more, const std::string& others,
+               const std::string& disturbed) {
+    proof_.warnings.warning(
+        finding.summary,
+        {program_.source, 0, 0, finding.steps.empty() ? "" : finding.steps.back().where},
+        disturbed.empty() ? "" : disturbed + " of the program would go wrong");
+    if (more > 0)
+      proof_.warnings.warning(std::to_string(more) + " more: " + others + " of the same kind",
                               {program_.source, 0, 0, ""});
   }
 
-  /// The program again: libraries call it back to back, and ranks do not start together.
-  void check_next_calls() {
-    int calls = 1;  // a part of a rotating buffer is used again so many calls later
-    for (const program::Buffer& buffer : program_.buffers) calls = std::max(calls, buffer.rotation);
-    for (int call = 0; call < calls; ++call) {
-      const Interpreter::End end = interpreter_.run();
-      if (memory_.hazard()) return warn_of_next_calls(describe(interpreter_, *memory_.hazard()));
-      if (end == Interpreter::End::stuck)
-        return warn_of_next_calls(explain_deadlock(interpreter_, memory_));
-      if (const auto& fault = interpreter_.fault()) {
-        const Workgroup& self =
-            interpreter_.workgroups()[static_cast<std::size_t>(fault->workgroup)];
-        return warn_of_next_calls({describe(interpreter_, self) + " " + fault->text,
-                                   {witness(interpreter_, self, 0, fault->op, fault->text)}});
-      }
-      if (end != Interpreter::End::finished) return;
-    }
-    proof_.proven.push_back("calls back to back do not disturb each other");
-  }
-
-  void warn_of_next_calls(const Finding& finding) {
-    std::string hint;
-    for (const Witness& step : finding.steps) {
-      if (!hint.empty()) hint += "; then ";
-      hint += "rank " + std::to_string(step.rank) + " workgroup " + std::to_string(step.workgroup) +
-              " " + step.operation + " " + step.text;
-    }
-    proof_.warnings.warning(
-        "back-to-back calls disturb each other: " + finding.summary,
-        {program_.source, 0, 0, finding.steps.empty() ? "" : finding.steps.back().where},
-        std::move(hint));
-  }
-
   void conclude() {
+    if (proof_.verdict == Verdict::wrong) return;
     if (proof_.reasons.empty()) {
       proof_.verdict = Verdict::proven;
       proof_.summary = "proven";
@@ -175,10 +184,12 @@ class Check {
   }
 
   const Program& program_;
+  int calls_ = 1;
   Fold fold_;
   ValueTable values_;
   Memory memory_;
   Interpreter interpreter_;
+  LeftOver left_;
   Proof proof_;
 };
 
@@ -188,10 +199,11 @@ Proof check(const Program& program, const CheckOptions& options) {
   if (program.chunk_bytes <= 0 || program.size.count <= 0)
     throw Failure("the program has no size yet", {program.source, 0, 0, ""},
                   "bind it to a size first");
+  require_shapes(program);
   if (options.fold) {
-    if (auto proof = Check(program, Fold::of(program)).run()) return *std::move(proof);
+    if (auto proof = Check(program, options, Fold::of(program)).run()) return *std::move(proof);
   }
-  return Check(program, Fold(program)).run().value();
+  return Check(program, options, Fold(program)).run().value();
 }
 
 }  // namespace hemiola::verify

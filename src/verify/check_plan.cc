@@ -39,6 +39,8 @@ class PlanCheck {
       found(Verdict::deadlock, interpreter_.explain_deadlock());
     else if (const auto left = interpreter_.left_in_transit())
       found(Verdict::wrong, *left);
+    else if (const auto mixed = look_at_transfers())
+      found(Verdict::wrong, *mixed);
     else if (plan_.collective == Collective::custom ? check_expectations() : check_promises())
       conclude();
     return std::move(proof_);
@@ -49,6 +51,63 @@ class PlanCheck {
     proof_.verdict = verdict;
     proof_.summary = finding.summary;
     proof_.counterexample = finding.steps;
+  }
+
+  /// One operator makes up a collective, and it leaves the caller's input as it is.
+  std::optional<PlanFinding> look_at_transfers() {
+    std::vector<bool> seen(plan_.codes.size());
+    std::optional<Event> first, other, overwrites;
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const auto code = static_cast<std::size_t>(plan_.code_of[static_cast<std::size_t>(rank)]);
+      if (seen[code]) continue;
+      seen[code] = true;
+      const auto streams = static_cast<std::int32_t>(plan_.codes[code].streams.size());
+      for (std::int32_t s = unrolled_.stream(rank, 0); s < unrolled_.stream(rank, streams); ++s) {
+        for (TransferId id{s, 0}; id.number < unrolled_.transfers(s); ++id.number) {
+          const plan::Transfer& transfer = unrolled_.transfer(id);
+          const Event event{s, id.number};
+          if (role_of(transfer.destination) == plan::Role::input && !overwrites) overwrites = event;
+          if (transfer.reduce == ReduceOp::none) continue;
+          if (!first) {
+            first = event;
+            operator_ = transfer.reduce;
+          } else if (transfer.reduce != operator_ && !other) {
+            other = event;
+          }
+        }
+      }
+    }
+    const bool custom = plan_.collective == Collective::custom;
+    if (overwrites && !custom) warn_of_overwritten_input(*overwrites);
+    if (!other) return std::nullopt;
+    const std::string what = "reductions with " + word_of(*first) + " and with " + word_of(*other);
+    if (custom) {
+      proof_.reasons.push_back(what + ": which of them is expected where is not said");
+      return std::nullopt;
+    }
+    return PlanFinding{what + " in one " + std::string(name_of(plan_.collective)),
+                       {interpreter_.witness(*first, "reduces with " + word_of(*first)),
+                        interpreter_.witness(*other, "reduces with " + word_of(*other))}};
+  }
+
+  plan::Role role_of(const plan::Region& region) const {
+    return plan_.tensors[static_cast<std::size_t>(region.tensor)].role;
+  }
+  std::string word_of(Event event) const {
+    return std::string(name_of(unrolled_.transfer({event.actor, event.number}).reduce));
+  }
+
+  void warn_of_overwritten_input(Event event) {
+    const plan::Transfer& transfer = unrolled_.transfer({event.actor, event.number});
+    const Witness place = interpreter_.witness(event, "");
+    proof_.warnings.warning(
+        place.operation + " of rank " + std::to_string(place.rank) +
+            " overwrites the caller's input, tensor '" +
+            plan_.tensors[static_cast<std::size_t>(transfer.destination.tensor)].name +
+            "', though the plan has an output of its own",
+        {plan_.name, 0, 0, place.where},
+        "a caller who uses its input again finds other data there; write to a scratch tensor "
+        "instead");
   }
 
   /// False if something is wrong.
@@ -74,7 +133,10 @@ class PlanCheck {
         }
       }
     }
-    proof_.proven.push_back("each chunk of the result holds each contribution exactly once");
+    std::string how;  // sum is what nccl-tests runs, and what need not be said
+    if (operator_ != ReduceOp::none && operator_ != ReduceOp::sum)
+      how = ", reduced with " + std::string(name_of(operator_));
+    proof_.proven.push_back("each chunk of the result holds each contribution exactly once" + how);
     return true;
   }
 
@@ -152,6 +214,7 @@ class PlanCheck {
   Promises promises_;
   Atoms atoms_;
   PlanInterpreter interpreter_;
+  ReduceOp operator_ = ReduceOp::none;  ///< of the first transfer that reduces
   Proof proof_;
 };
 

@@ -41,7 +41,7 @@ Witness witness(const Interpreter& interpreter, const Workgroup& workgroup, std:
 }
 
 std::string describe(const Program& program, const Memory& memory, const std::vector<Term>& terms,
-                     std::int64_t begin) {
+                     std::int64_t begin, std::int32_t call) {
   constexpr std::size_t kShown = 4;
   std::string text;
   for (std::size_t i = 0; i < terms.size() && i < kShown; ++i) {
@@ -60,6 +60,7 @@ std::string describe(const Program& program, const Memory& memory, const std::ve
               std::to_string(term.source);
       if (term.sources > 1) text += " to " + std::to_string(term.source + term.sources - 1);
       text += " from byte " + std::to_string(begin + term.delta) + " on";
+      if (term.call != call) text += " of call " + std::to_string(term.call + 1);
     }
     if (term.count > 1) text += " (" + std::to_string(term.count) + " times)";
   }

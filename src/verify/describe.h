@@ -23,9 +23,10 @@ std::string describe(const Interpreter& interpreter, const Workgroup& workgroup,
                      std::int32_t image = 0);
 Witness witness(const Interpreter& interpreter, const Workgroup& workgroup, std::int32_t image,
                 std::int32_t op, std::string text);
-/// The contributions of a byte at `begin`: "input of rank 1 from byte 4096 on (2 times)".
+/// The contributions of a byte at `begin`: "input of rank 1 from byte 4096 on (2 times)"; those of
+/// other calls than the present one say so.
 std::string describe(const program::Program& program, const Memory& memory,
-                     const std::vector<Term>& terms, std::int64_t begin);
+                     const std::vector<Term>& terms, std::int64_t begin, std::int32_t call);
 Finding describe(const Interpreter& interpreter, const Race& race);
 
 }  // namespace hemiola::verify

@@ -79,7 +79,7 @@ class PlanExecution {
       const std::string wrong = data_.compare(result.compared);
       if (wrong.empty()) continue;
       result.outcome = Outcome::wrong;
-      result.summary = "round " + std::to_string(round_) + ": " + wrong;
+      result.summary = "call " + std::to_string(round_ + 1) + ": " + wrong;
       return result;
     }
     result.summary = std::to_string(result.compared) + " elements are right in " +

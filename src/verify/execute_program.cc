@@ -64,11 +64,12 @@ class ProgramExecution {
       const std::string wrong = data_.compare(seed, result.compared);
       if (wrong.empty()) continue;
       result.outcome = Outcome::wrong;
-      result.summary = "round " + std::to_string(round_) + ": " + wrong;
+      result.summary = "call " + std::to_string(round_ + 1) + ": " + wrong;
       return result;
     }
     result.summary = std::to_string(result.compared) + " elements are right in " +
-                     std::to_string(options_.rounds) + " rounds of " +
+                     std::to_string(options_.rounds) +
+                     (options_.rounds == 1 ? " call" : " calls in a row") + " of " +
                      std::to_string(result.threads) + " threads";
     return result;
   }
@@ -411,7 +412,22 @@ class ProgramExecution {
     crew_->advance();
   }
 
-  /// Sources are added up element by element, and the sum is stored everywhere.
+  static float reduced(ReduceOp op, float a, float b) {
+    switch (op) {
+      case ReduceOp::max:
+        return std::max(a, b);
+      case ReduceOp::min:
+        return std::min(a, b);
+      case ReduceOp::prod:
+        return a * b;
+      case ReduceOp::none:
+      case ReduceOp::sum:
+        break;
+    }
+    return a + b;
+  }
+
+  /// Sources are reduced element by element, and the result is stored everywhere.
   bool move(int thread, const Primitive& primitive) {
     const std::vector<ProgramData::Elements> sources = data_.elements(primitive.src);
     const std::vector<ProgramData::Elements> destinations = data_.elements(primitive.dst);
@@ -423,10 +439,13 @@ class ProgramExecution {
     }
     bool stored_packets = false;
     for (std::int64_t e = 0; e < count; ++e) {
-      float sum = 0;
+      float result = 0;
+      const auto add = [&](const ProgramData::Elements& source, float value) {
+        result = &source == &sources.front() ? value : reduced(primitive.reduce, result, value);
+      };
       for (const ProgramData::Elements& source : sources) {
         if (!source.packets) {
-          sum += source.memory->plain[static_cast<std::size_t>(source.first + e)];
+          add(source, source.memory->plain[static_cast<std::size_t>(source.first + e)]);
           continue;
         }
         std::uint64_t word = 0;
@@ -439,16 +458,16 @@ class ProgramExecution {
                 },
                 "a packet"))
           return false;
-        sum += value_of(word);
+        add(source, value_of(word));
       }
       for (const ProgramData::Elements& destination : destinations) {
         const auto at = static_cast<std::size_t>(destination.first + e);
         if (destination.packets) {
-          destination.memory->packets[at].store(packet(sum, destination.flag),
+          destination.memory->packets[at].store(packet(result, destination.flag),
                                                 std::memory_order_release);
           stored_packets = true;
         } else {
-          destination.memory->plain[at] = sum;
+          destination.memory->plain[at] = result;
         }
       }
     }

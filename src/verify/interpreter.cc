@@ -164,6 +164,8 @@ bool Interpreter::execute_signal(Workgroup& self, Actor actor) {
     self.signalled[i] = true;
     Signal effect;
     effect.actor = self.in_clocks;
+    effect.workgroup = actor;
+    effect.op = primitive.op;
     effect.rank = self.rank;
     effect.system_scope = primitive.system_scope;
     effect.must_be_awaited = must_be_awaited(self, primitive.op);

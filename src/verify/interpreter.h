@@ -186,6 +186,7 @@ class Interpreter {
   void store(const program::Primitive& primitive, AccessRecord access, const Clock& clock);
   void check_written(Actor actor);
   bool reads_resident(Actor actor);
+  bool reduces_otherwise(const Workgroup& self, Actor actor);
   void made_by(int rank, const program::Primitive& primitive);
   void wake_pollers(const Region& stored);
   void add_to_sum(const std::vector<Piece>& pieces);

@@ -83,6 +83,14 @@ void Memory::initialise(const Region& where, Value value) {
   cells(where)[where.begin] = std::move(cell);
 }
 
+void Memory::refill(const Region& where, Value value) {
+  if (where.begin >= where.end) return;
+  Cells& all = cells(where);
+  auto at = split(all, where.begin);
+  const auto last = split(all, where.end);
+  for (; at != last; ++at) at->second.value = value;
+}
+
 std::int32_t Memory::record(const AccessRecord& access) {
   records_.push_back(access);
   return static_cast<std::int32_t>(records_.size() - 1);

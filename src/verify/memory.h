@@ -110,6 +110,9 @@ class Memory {
   Memory(const program::Program& program, ValueTable& values, int period);
 
   void initialise(const Region& where, Value value);
+  /// Somebody else put new values into a region that was initialised; who wrote and read it before
+  /// stays known.
+  void refill(const Region& where, Value value);
 
   /// Numbers an access; the number stands for it in read() and write().
   std::int32_t record(const AccessRecord& access);

@@ -70,6 +70,48 @@ std::vector<OutputPromise> promises(const Program& program, int rank) {
   return {};
 }
 
+namespace {
+
+std::string in_chunks(std::int64_t bytes, std::int64_t chunk_bytes) {
+  if (chunk_bytes <= 0 || bytes % chunk_bytes != 0) return std::to_string(bytes) + " bytes";
+  const std::int64_t chunks = bytes / chunk_bytes;
+  return std::to_string(chunks) + (chunks == 1 ? " chunk" : " chunks");
+}
+
+[[noreturn]] void wrong_shape(const Program& program, int rank, const std::string& buffer,
+                              std::int64_t has, std::int64_t needs) {
+  throw Failure("buffer '" + buffer + "' of rank " + std::to_string(rank) + " has " +
+                    in_chunks(has, program.chunk_bytes) + "; " +
+                    std::string(name_of(program.collective)) + " among " +
+                    std::to_string(program.ranks) + " ranks needs " +
+                    in_chunks(needs, program.chunk_bytes),
+                {program.source, 0, 0, ""},
+                "give the buffer that many chunks, or name the collective that the program is");
+}
+
+}  // namespace
+
+void require_shapes(const Program& program) {
+  if (!has_postcondition(program)) return;
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    const std::optional<Region> output = output_place(program, rank);
+    if (!output) return;
+    std::int64_t end = 0;
+    for (const OutputPromise& promise : promises(program, rank)) end = std::max(end, promise.end);
+    if (output->begin + end > output->end)
+      wrong_shape(program, rank, program.buffers[static_cast<std::size_t>(output->buffer)].name,
+                  output->end - output->begin, end);
+    const bool contributes = program.collective != Collective::broadcast || rank == program.root;
+    for (const Region& input : input_places(program, rank)) {
+      const std::int64_t needs = input_bytes(program, input.buffer, rank);
+      const std::int64_t has = input.end - input.begin;
+      if (contributes && has > 0 && has < needs)
+        wrong_shape(program, rank, program.buffers[static_cast<std::size_t>(input.buffer)].name,
+                    has, needs);
+    }
+  }
+}
+
 std::vector<Region> input_places(const Program& program, int rank) {
   std::vector<Region> result;
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
@@ -89,17 +131,19 @@ std::optional<Region> output_place(const Program& program, int rank) {
 namespace {
 
 /// What is wrong with the contributions, in words; "" if nothing.
-std::string difference(const Program& program, const Memory& memory, const std::vector<Term>& terms,
-                       const OutputPromise& promise, std::int64_t begin,
-                       std::int64_t output_begin) {
+std::string difference(const Program& program, const Memory& memory, const ValueTable& values,
+                       const std::vector<Term>& terms, const OutputPromise& promise,
+                       std::int64_t begin, std::int64_t output_begin) {
   const std::int64_t delta = promise.source - promise.begin - output_begin;
-  if (terms.size() == 1 && terms[0] == Term{promise.first, promise.ranks, delta, 1}) return "";
-  std::string text = "holds " + describe(program, memory, terms, begin);
+  const std::int32_t call = values.call();
+  if (terms.size() == 1 && terms[0] == Term{promise.first, promise.ranks, delta, 1, call})
+    return "";
+  std::string text = "holds " + describe(program, memory, terms, begin, call);
   const auto count_of = [&](std::int32_t rank) {
     std::int64_t count = 0;
     for (const Term& term : terms) {
-      const bool there =
-          term.delta == delta && rank >= term.source && rank < term.source + term.sources;
+      const bool there = term.delta == delta && term.call == call && rank >= term.source &&
+                         rank < term.source + term.sources;
       if (there) count += term.count;
     }
     return count;
@@ -155,8 +199,8 @@ std::optional<Finding> check_promise(const Interpreter& interpreter, const Memor
     part.end = until;
     std::string text = "holds nothing: nobody wrote there";
     if (cell != nullptr)
-      text = difference(interpreter.program(), memory, values.terms(cell->value), promise, begin,
-                        output.begin);
+      text = difference(interpreter.program(), memory, values, values.terms(cell->value), promise,
+                        begin, output.begin);
     if (!text.empty()) {
       first = wrong_output(interpreter, memory, part, cell, text);
       return;
@@ -200,6 +244,13 @@ void initialise_inputs(const Program& program, const Fold& fold, ValueTable& val
       memory.initialise(place(program, buffer, rank, program.memory_bytes(buffer, rank)),
                         values.computed(rank));
     }
+  }
+}
+
+void refill_inputs(const Program& program, const Fold& fold, ValueTable& values, Memory& memory) {
+  for (int rank = 0; rank < fold.period(); ++rank) {
+    for (const Region& where : input_places(program, rank))
+      memory.refill(where, values.input(rank, -where.begin));
   }
 }
 
@@ -251,6 +302,38 @@ void warn_of_early_ends(const Interpreter& interpreter, const Memory& memory,
           warn(interpreter, read, where, "has read", warnings);
         }
       });
+    }
+  }
+}
+
+void warn_of_overwritten_inputs(const Interpreter& interpreter, const Memory& memory,
+                                Diagnostics& warnings) {
+  const Program& program = interpreter.program();
+  if (!has_postcondition(program)) return;  // who holds what at the start is for the plan to say
+  for (int rank = 0; rank < interpreter.fold().period(); ++rank) {
+    const std::optional<Region> output = output_place(program, rank);
+    if (!output) return;
+    for (const Region& input : input_places(program, rank)) {
+      if (input.buffer == output->buffer) continue;  // in place
+      const AccessRecord* writer = nullptr;
+      Region where = input;
+      memory.inspect(input, [&](std::int64_t begin, std::int64_t end, const Cell* cell) {
+        if (writer != nullptr || cell == nullptr || cell->writer < 0) return;
+        writer = &memory.access(cell->writer);
+        where.begin = begin;
+        where.end = end;
+      });
+      if (writer == nullptr) continue;
+      const Workgroup& workgroup =
+          interpreter.workgroups()[static_cast<std::size_t>(writer->workgroup)];
+      const Witness place = witness(interpreter, workgroup, writer->image, writer->op, "");
+      warnings.warning(place.operation + " of " + describe(interpreter, workgroup, writer->image) +
+                           " overwrites the caller's input, " + describe(program, where) +
+                           ", though the program is not in place",
+                       {program.source, 0, 0, place.where},
+                       "a caller who uses its input again finds other data there; write to scratch "
+                       "memory instead");
+      return;
     }
   }
 }

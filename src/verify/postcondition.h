@@ -24,15 +24,23 @@ std::vector<Region> input_places(const program::Program& program, int rank);
 /// Where its result is; none if the program has neither output nor input.
 std::optional<Region> output_place(const program::Program& program, int rank);
 
+/// Failure (bad input) for buffers that cannot be those of the collective: an output that ends
+/// before the result does, an input shorter than what the collective reads.
+void require_shapes(const program::Program& program);
+
 /// Gives every rank below the period its input. Call before the interpretation.
 void initialise_inputs(const program::Program& program, const Fold& fold, ValueTable& values,
                        Memory& memory);
+/// New inputs for the present call of `values`, where the call before had its own: the caller fills
+/// them in when all ranks have ended the call before.
+void refill_inputs(const program::Program& program, const Fold& fold, ValueTable& values,
+                   Memory& memory);
 
 /// Whether the collective's promise is known.
 bool has_postcondition(const program::Program& program);
 
-/// The first byte of an output that does not hold each contribution exactly once, or that may not
-/// have arrived when all kernels have ended.
+/// The first byte of an output that does not hold each contribution of the present call exactly
+/// once, or that may not have arrived when all kernels have ended.
 std::optional<Finding> check_outputs(const Interpreter& interpreter, const Memory& memory,
                                      const ValueTable& values);
 
@@ -40,5 +48,9 @@ std::optional<Finding> check_outputs(const Interpreter& interpreter, const Memor
 /// others still read their buffers: right at the end of all kernels, but not earlier.
 void warn_of_early_ends(const Interpreter& interpreter, const Memory& memory,
                         Diagnostics& warnings);
+
+/// Stores into inputs of a program that is not in place: the caller does not expect them.
+void warn_of_overwritten_inputs(const Interpreter& interpreter, const Memory& memory,
+                                Diagnostics& warnings);
 
 }  // namespace hemiola::verify

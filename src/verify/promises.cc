@@ -1,19 +1,10 @@
 #include "verify/promises.h"
 
+#include "plan/collective_shape.h"
 #include "verify/unrolled.h"
 
 namespace hemiola::verify {
 namespace {
-
-std::int32_t only(const plan::Plan& plan, plan::Role role) {
-  std::int32_t found = -1;
-  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
-    if (plan.tensors[i].role != role) continue;
-    if (found >= 0) return -1;
-    found = static_cast<std::int32_t>(i);
-  }
-  return found;
-}
 
 std::vector<plan::Area> parts(const plan::Area& area, std::int64_t count) {
   std::vector<plan::Area> result;
@@ -26,8 +17,8 @@ std::vector<plan::Area> parts(const plan::Area& area, std::int64_t count) {
 
 Promises promises(const plan::Plan& plan, std::string& reason) {
   Promises result;
-  const std::int32_t input = only(plan, plan::Role::input);
-  const std::int32_t output = only(plan, plan::Role::output);
+  const std::int32_t input = only_tensor(plan, plan::Role::input);
+  const std::int32_t output = only_tensor(plan, plan::Role::output);
   if (plan.collective == Collective::custom || input < 0 || output < 0) {
     reason = plan.collective == Collective::custom
                  ? "no rank says what it expects"

@@ -76,10 +76,19 @@ void SemaphoreState::forget_old() {
   forgotten_ = waiters_[0].seen;
 }
 
-std::int64_t SemaphoreState::left_over() const {
+/// Over all calls so far.
+std::int64_t SemaphoreState::asked() const {
   std::int64_t asked = consumed_;
   for (const Waiter& known : waiters_) asked = std::max(asked, known.reached);
-  return std::clamp<std::int64_t>(total_ - asked, 0, signals_ - optional_);
+  return asked;
+}
+
+std::int64_t SemaphoreState::left_over() const {
+  return std::clamp<std::int64_t>(total_ - initial_ - asked(), 0, signals_ - optional_);
+}
+
+std::int64_t SemaphoreState::drained() const {
+  return initial_ > 0 ? std::max<std::int64_t>(asked() - (total_ - initial_), 0) : 0;
 }
 
 const char* SemaphoreState::order_dependent() const {

@@ -17,6 +17,8 @@ namespace hemiola::verify {
 struct Signal {
   Actor actor = 0;
   std::int32_t image = 0;
+  Actor workgroup = 0;          ///< the actor itself, or who posted what the proxy signals
+  std::int32_t op = 0;          ///< in the workgroup's body
   std::int32_t rank = 0;        ///< where the signaller runs
   bool system_scope = true;     ///< of the release
   bool must_be_awaited = true;  ///< one that is left over breaks the next run
@@ -48,7 +50,7 @@ struct Acquired {
 /// One semaphore of one rank.
 class SemaphoreState {
  public:
-  explicit SemaphoreState(std::int64_t initial = 0) : total_(initial) {}
+  explicit SemaphoreState(std::int64_t initial = 0) : initial_(initial), total_(initial) {}
 
   void add(Signal signal, std::int64_t value);
   bool reached(const Wait& wait) const;
@@ -58,8 +60,12 @@ class SemaphoreState {
   std::int64_t present() const { return total_ - consumed_; }
   std::int64_t running_total() const { return total_; }
   std::int64_t signals() const { return signals_; }
-  /// Signals that no wait has asked for, of those that must be awaited.
+  /// Signals that no wait has asked for, of those that must be awaited; not the initial value.
   std::int64_t left_over() const;
+  /// What waits took from the initial value and no signal has brought back.
+  std::int64_t drained() const;
+  /// The last signal; only where there was one.
+  const Signal& last_signal() const { return kept_.back(); }
   bool awaited() const { return !waiters_.empty(); }
   /// Why the order of events could decide what a wait learns or who goes first; null if it cannot.
   const char* order_dependent() const;
@@ -86,7 +92,9 @@ class SemaphoreState {
   Waiter& waiter(const Wait& wait);
   void learn(const Signal& signal, const Wait& wait, Acquired& acquired) const;
   void forget_old();
+  std::int64_t asked() const;
 
+  std::int64_t initial_ = 0;
   std::int64_t total_ = 0;  ///< initial value and all signals
   std::int64_t consumed_ = 0;
   std::int64_t signals_ = 0;

@@ -125,6 +125,7 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
   if (!spans_exist(self, actor)) return true;
   if (!packets_there(self, actor)) return false;
   if (reads_resident(actor)) return true;
+  if (reduces_otherwise(self, actor)) return true;
   AccessRecord access;
   access.actor = self.in_clocks;
   access.workgroup = actor;
@@ -147,6 +148,21 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
     }
   }
   store(self.current, access, self.clock);
+  return true;
+}
+
+/// Whether the present primitive combines contributions with another operator than the
+/// collective's: a fault, wherever the result goes.
+bool Interpreter::reduces_otherwise(const Workgroup& self, Actor actor) {
+  const bool asks = program_.collective == Collective::all_reduce ||
+                    program_.collective == Collective::reduce ||
+                    program_.collective == Collective::reduce_scatter;
+  const Primitive& move = self.current;
+  if (!asks || move.reduce == ReduceOp::none || move.reduce == program_.op) return false;
+  fail(actor, move.op,
+       "reduces with " + std::string(name_of(move.reduce)) + ", but the " +
+           std::string(name_of(program_.collective)) + " is one with " +
+           std::string(name_of(program_.op)));
   return true;
 }
 
@@ -316,6 +332,8 @@ bool Interpreter::execute_post(Workgroup& self, Actor actor) {
     }
     Signal effect;
     effect.actor = proxy.actor;
+    effect.workgroup = actor;
+    effect.op = post.op;
     effect.rank = self.rank;
     effect.must_be_awaited = must_be_awaited(self, post.op);
     effect.performed = effect.released = done;

@@ -1,6 +1,7 @@
 #include "verify/values.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hemiola::verify {
 namespace {
@@ -11,7 +12,7 @@ std::size_t mix(std::size_t seed, std::uint64_t value) {
   return (seed ^ (value + 0x9e3779b97f4a7c15U + (seed << 6) + (seed >> 2))) * 0xff51afd7ed558ccdU;
 }
 
-/// Sums the terms of one delta, which may overlap, into the fewest runs of sources.
+/// Sums the terms of one delta and call, which may overlap, into the fewest runs of sources.
 void add_runs(std::span<const Term> terms, std::vector<Term>& out) {
   struct Edge {
     std::int32_t source;
@@ -32,11 +33,11 @@ void add_runs(std::span<const Term> terms, std::vector<Term>& out) {
     const std::int32_t length = edges[i + 1].source - begin;
     const std::int64_t capped = std::min(count, saturated);
     Term* last = out.empty() ? nullptr : &out.back();
-    if (last != nullptr && last->delta == terms[0].delta && last->count == capped &&
-        last->source + last->sources == begin) {
+    if (last != nullptr && last->delta == terms[0].delta && last->call == terms[0].call &&
+        last->count == capped && last->source + last->sources == begin) {
       last->sources += length;
     } else {
-      out.push_back({begin, length, terms[0].delta, capped});
+      out.push_back({begin, length, terms[0].delta, capped, terms[0].call});
     }
   }
 }
@@ -55,6 +56,7 @@ std::size_t ValueTable::Hash::operator()(const std::vector<Term>& terms) const {
     seed = mix(seed, static_cast<std::uint64_t>(term.sources));
     seed = mix(seed, static_cast<std::uint64_t>(term.delta));
     seed = mix(seed, static_cast<std::uint64_t>(term.count));
+    seed = mix(seed, static_cast<std::uint64_t>(term.call));
   }
   return seed;
 }
@@ -83,11 +85,12 @@ std::vector<Term> ValueTable::terms(Value value) const {
 }
 
 Value ValueTable::of(std::vector<Term> terms) {
+  const auto place = [](const Term& term) { return std::pair(term.delta, term.call); };
   std::stable_sort(terms.begin(), terms.end(),
-                   [](const Term& x, const Term& y) { return x.delta < y.delta; });
+                   [&](const Term& x, const Term& y) { return place(x) < place(y); });
   std::vector<Term> result;
   for (std::size_t begin = 0, end = 0; begin < terms.size(); begin = end) {
-    while (end < terms.size() && terms[end].delta == terms[begin].delta) ++end;
+    while (end < terms.size() && place(terms[end]) == place(terms[begin])) ++end;
     add_runs(std::span(terms).subspan(begin, end - begin), result);
   }
   return intern(std::move(result));

@@ -10,13 +10,14 @@
 namespace hemiola::verify {
 
 /// `count` contributions from each of the ranks source .. source + sources - 1: the input byte that
-/// stands `delta` bytes after the byte's own place. Sources below 0 are memory that nobody wrote,
-/// far below what a rank computed.
+/// stands `delta` bytes after the byte's own place, as it was in one call of the program. Sources
+/// below 0 are memory that nobody wrote, far below what a rank computed.
 struct Term {
   std::int32_t source = 0;
   std::int32_t sources = 1;
   std::int64_t delta = 0;
   std::int64_t count = 1;
+  std::int32_t call = 0;
   bool operator==(const Term&) const = default;
 };
 
@@ -36,8 +37,13 @@ class ValueTable {
   ValueTable(const ValueTable&) = delete;
   ValueTable& operator=(const ValueTable&) = delete;
 
-  Value input(std::int32_t rank, std::int64_t delta) { return contributions(rank, 1, delta); }
-  /// One contribution from each of several ranks.
+  /// From now on inputs are those of this call, 0 the first.
+  void begin_call(std::int32_t call) { call_ = call; }
+  std::int32_t call() const { return call_; }
+  Value input(std::int32_t rank, std::int64_t delta) {
+    return intern({{rank, 1, delta, 1, call_}});
+  }
+  /// One contribution from each of several ranks, of the first call.
   Value contributions(std::int32_t first_rank, std::int32_t ranks, std::int64_t delta);
   /// Memory that nobody wrote; `memory` is any number >= 0 that names it.
   Value unwritten(std::int32_t memory, std::int64_t delta);
@@ -51,7 +57,7 @@ class ValueTable {
   Value sum(Value a, Value b);
   /// Any terms, in any order.
   Value of(std::vector<Term> terms);
-  /// The terms with the shift applied, in order of (delta, source).
+  /// The terms with the shift applied, in order of (delta, call, source).
   std::vector<Term> terms(Value value) const;
 
  private:
@@ -68,6 +74,7 @@ class ValueTable {
   Value intern(std::vector<Term> terms);
   static constexpr std::int32_t kComputed = INT32_MIN + 2;
 
+  std::int32_t call_ = 0;
   std::vector<const std::vector<Term>*> by_index_;
   std::unordered_map<std::vector<Term>, std::int32_t, Hash> interned_;
   std::unordered_map<SumKey, Value, Hash> sums_;

@@ -38,16 +38,22 @@ struct Proof {
   std::vector<Witness> counterexample;  ///< of wrong and deadlock
   Diagnostics warnings;                 ///< relaxed closing barriers and the like
   std::int64_t operations = 0;          ///< primitives interpreted
+  int calls = 0;  ///< programs: calls in a row that were looked at, the one that went wrong too
 };
 
 struct CheckOptions {
+  /// Calls in a row, each with inputs of its own, of which every result has to be right. 0: the
+  /// program is called again and again, so that a call may leave nothing to the next one; three are
+  /// interpreted, or one more than parts of rotating buffers take turns. 1: it is called once.
+  int calls = 0;
   /// Of ranks that do the same, one is interpreted for all (docs/verify.md, folding). Verdicts are
   /// the same without, and take as many times longer as there are such ranks.
   bool fold = true;
 };
 
-/// Interprets a bound program symbolically, once, with vector clocks (docs/verify.md). Never throws
-/// for a wrong program; Failure only for one that is not bound.
+/// Interprets a bound program symbolically, call after call, with vector clocks (docs/verify.md).
+/// Never throws for a wrong program; Failure for one that is not bound, and for one whose buffers
+/// cannot be those of its collective.
 Proof check(const program::Program& program, const CheckOptions& options = {});
 
 /// Interprets a plan symbolically, once (docs/verify.md, plans). The plan has passed

@@ -14,8 +14,9 @@ namespace {
 using namespace test;
 using ::testing::HasSubstr;
 
+/// Of one call: what calls in a row do to each other is for calls_test.cc.
 Proof two_ranks(const std::vector<std::vector<std::vector<Op>>>& bodies, Collective collective) {
-  return check(make(collective, 2, bodies));
+  return check(make(collective, 2, bodies), {.calls = 1});
 }
 Proof all_gather(const std::vector<std::vector<std::vector<Op>>>& bodies) {
   return two_ranks(bodies, Collective::all_gather);
@@ -28,6 +29,7 @@ TEST(Verify, an_exchange_with_signals_is_proven) {
   const Proof proof = all_gather(exchange());
   EXPECT_EQ(proof.verdict, Verdict::proven) << proof.summary;
   EXPECT_EQ(proof.operations, 12);
+  EXPECT_EQ(proof.calls, 1);
   EXPECT_TRUE(proof.counterexample.empty());
 }
 
@@ -214,30 +216,6 @@ TEST(Verify, threads_that_do_not_wait_run_ahead_and_signal) {
     ops.insert(ops.begin() + 6, wait(rank, 1));
   }
   EXPECT_EQ(all_gather(bodies).verdict, Verdict::proven) << all_gather(bodies).summary;
-}
-
-TEST(Verify, a_signal_that_nobody_takes_is_a_warning) {
-  auto bodies = exchange();
-  bodies[0][0].push_back(signal(1, 0));
-  const Proof proof = all_gather(bodies);
-  EXPECT_EQ(proof.verdict, Verdict::proven);
-  ASSERT_FALSE(proof.warnings.empty());
-  EXPECT_THAT(proof.warnings.items()[0].message, HasSubstr("channel 0 of rank 1 keeps 1 signals"));
-}
-
-TEST(Verify, calls_in_a_row_that_overwrite_unread_scratch_are_a_warning) {
-  const Proof proof = all_reduce(exchange_and_add());
-  ASSERT_EQ(proof.warnings.items().size(), 1u);
-  EXPECT_THAT(proof.warnings.items()[0].message,
-              HasSubstr("back-to-back calls disturb each other"));
-  EXPECT_THAT(proof.warnings.items()[0].hint, HasSubstr("(call 2)"));
-  auto bodies = exchange_and_add();
-  for (int rank = 0; rank < 2; ++rank) {
-    auto& ops = bodies[static_cast<std::size_t>(rank)][0];
-    ops.insert(ops.end(), {sync(), flag(OpKind::relaxed_signal, {{1 - rank, 1}}),
-                           flag(OpKind::relaxed_wait, {{rank, 1}}), sync()});
-  }
-  EXPECT_TRUE(all_reduce(bodies).warnings.empty()) << all_reduce(bodies).warnings.render();
 }
 
 TEST(Verify, a_semaphore_with_two_signallers_that_is_taken_in_part_is_not_confluent) {
