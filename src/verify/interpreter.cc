@@ -40,6 +40,7 @@ Interpreter::End Interpreter::run() {
 void Interpreter::advance_workgroup(Actor actor) {
   Workgroup& self = workgroups_[static_cast<std::size_t>(actor)];
   while (!fault_ && !memory_.race() && !unfoldable_) {
+    memory_.forget();
     if (!self.has_current) {
       self.has_current = self.cursor.next(self.current);
       self.signalled.clear();

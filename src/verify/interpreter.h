@@ -216,7 +216,6 @@ class Interpreter {
   std::vector<Piece> pieces_;                                       ///< scratch
   std::vector<std::int32_t> writers_;                               ///< scratch
   std::vector<std::pair<std::int32_t, std::int32_t>> stores_seen_;  ///< records, images
-  std::unordered_map<std::int32_t, Snapshot> fenced_;  ///< by record of a packet's store
   std::optional<Fault> fault_;
   std::int64_t operations_ = 0;
   std::int32_t repetition_ = -1;

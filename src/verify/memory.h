@@ -127,6 +127,15 @@ class Memory {
              const std::vector<Piece>& pieces, std::int64_t flag);
   /// For stores of packets: what their threads knew, as the memory's rank sees it.
   const Snapshot* stored_by(std::int32_t record) const;
+  /// ... and at their last fence: what a load of the packet learns if a fence follows.
+  const Snapshot& fenced_before(std::int32_t record) const { return fenced_.at(record); }
+  /// To be said of stores of packets before they are written.
+  void set_fenced(std::int32_t record, Snapshot fenced) { fenced_[record] = std::move(fenced); }
+
+  /// Forgets accesses that no byte remembers any more, once there are many: a program of any length
+  /// takes memory for what its bytes hold, not for what it has done. Numbers of accesses change, so
+  /// nobody else may hold one.
+  void forget();
 
   /// The first byte of a region of packets that does not carry the flag.
   std::optional<std::int64_t> first_without(const Region& packets, std::int64_t flag) const;
@@ -169,6 +178,9 @@ class Memory {
   void report(const Region& where, std::int64_t begin, std::int64_t end, std::int32_t earlier,
               std::int32_t later);
   void add_reader(Cell& cell, std::int32_t record) const;
+  /// Calls visit(std::int32_t& record) for all that cells hold, and for those of each trail once.
+  template <class Visit>
+  void each_record(Visit visit);
 
   ValueTable& values_;
   std::int32_t buffers_ = 0;
@@ -176,6 +188,8 @@ class Memory {
   std::vector<program::Access> layouts_;  ///< by number: the kind of packets that were stored
   std::vector<AccessRecord> records_;
   std::unordered_map<std::int32_t, Snapshot> packet_stores_;  ///< by record
+  std::unordered_map<std::int32_t, Snapshot> fenced_;         ///< by record of a packet's store
+  std::size_t many_ = 1 << 16;  ///< accesses after which it is worth to look which are forgotten
   std::optional<Race> race_;
   std::optional<Race> hazard_;
 };

@@ -115,7 +115,7 @@ bool Interpreter::packets_there(Workgroup& self, Actor actor) {
     if (const Snapshot* store = memory_.stored_by(record)) {
       Acquired& acquired = self.lessons.emplace_back().acquired;
       store->turned(image).join_reads_into(acquired.now);
-      fenced_.at(record).turned(image).join_into(acquired.after_fence);
+      memory_.fenced_before(record).turned(image).join_into(acquired.after_fence);
     }
   }
   return true;
@@ -266,7 +266,7 @@ void Interpreter::store(const Primitive& primitive, AccessRecord access, const C
       const std::int32_t record = memory_.record(access);
       if (is_packet(span.access)) {
         const Workgroup& self = workgroups_[static_cast<std::size_t>(access.workgroup)];
-        fenced_[record] = is_own(access) ? self.fenced.turned(access.image) : Snapshot{};
+        memory_.set_fenced(record, is_own(access) ? self.fenced.turned(access.image) : Snapshot{});
       }
       const View known = view(clock, part.image);
       const std::int64_t count = region.end - region.begin;
