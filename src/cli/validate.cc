@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
+#include "core/lists.h"
 #include "core/text.h"
 #include "report/validation.h"
 #include "study/judge.h"
@@ -92,7 +93,7 @@ study::Filter filter_value(const std::string& text) {
 class ValidateRunner {
  public:
   ValidateRunner(const ValidateOptions& options, Session& session)
-      : options_(options), session_(session), notices_(session.quiet) {}
+      : options_(options), session_(session), notices_(session) {}
 
   ExitCode run() {
     understand();
@@ -162,11 +163,7 @@ void ValidateRunner::understand() {
   configuration_.check = !options_.no_check;
   configuration_.options = engine_options(options_.engine, 1);
   configuration_.options.monitor = &session_.monitor;
-  const auto max_size = parse_bytes(options_.max_size);
-  if (!max_size || max_size->count < 1)
-    throw Failure("'" + options_.max_size + "' is not a size", SourceLocation{.file = "--max-size"},
-                  "for example 16MiB");
-  configuration_.max_size = *max_size;
+  configuration_.max_size = read_size(options_.max_size, {.file = "--max-size"});
   if (options_.table.empty()) {
     const char* hint = "it goes with a table: the suite says it for each of its entries";
     refuse(!options_.machine.machine.empty(), "--machine", hint);

@@ -38,9 +38,10 @@ void check_size(const Program& program, const BindOptions& options) {
                             program.name, to_string(options.size), to_string(Bytes{step}),
                             program.chunks_per_size, step / program.chunks_per_size),
                 option,
-                below.count > 0
-                    ? fmt::format("the nearest legal sizes are {} and {}", to_string(below), next)
-                    : fmt::format("the smallest legal size is {}", next));
+                (below.count > 0
+                     ? fmt::format("the nearest legal sizes are {} and {}", to_string(below), next)
+                     : fmt::format("the smallest legal size is {}", next)) +
+                    fmt::format("; --round-size takes {}", next));
 }
 
 void check_memory(const Program& program) {
@@ -61,9 +62,9 @@ void check_memory(const Program& program) {
   }
 }
 
-/// The reduction that an MSCCL++ plan itself names, if it names one and no other.
+/// The reduction that a file itself names (reduce_op, redop), if it names one and no other.
 std::optional<ReduceOp> stated_reduction(const Program& program) {
-  if (program.format != "mscclpp") return {};
+  if (program.format != "mscclpp" && program.format != "msccl") return {};
   std::set<ReduceOp> stated;
   for (const Body& body : program.bodies) {
     for (const Op& op : body.ops) {
