@@ -3,6 +3,7 @@
 #include <string>
 
 #include "plan/area.h"
+#include "plan/in_place.h"
 #include "plan/plan.h"
 
 namespace hemiola::plan {
@@ -443,6 +444,7 @@ class Validator {
 
 void validate(const Plan& plan, const std::string& source) {
   Validator(plan, source).run();
+  check_in_place(plan, source);
 }
 
 }  // namespace hemiola::plan

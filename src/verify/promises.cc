@@ -1,5 +1,6 @@
 #include "verify/promises.h"
 
+#include "plan/in_place.h"
 #include "verify/unrolled.h"
 
 namespace hemiola::verify {
@@ -28,8 +29,8 @@ Promises promises(const plan::Plan& plan, std::string& reason) {
   Promises result;
   const std::int32_t input = only(plan, plan::Role::input);
   const std::int32_t output = only(plan, plan::Role::output);
-  if (plan.collective == Collective::custom || input < 0 || output < 0) {
-    reason = plan.collective == Collective::custom
+  if (plan::states_result(plan) || input < 0 || output < 0) {
+    reason = plan::states_result(plan)
                  ? "no rank says what it expects"
                  : "a collective has one input and one output tensor; this plan has not";
     return result;
