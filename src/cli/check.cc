@@ -10,6 +10,7 @@
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "report/report.h"
+#include "study/preparation.h"
 #include "verify/execute.h"
 #include "verify/verify.h"
 
@@ -45,7 +46,7 @@ int ranks_without_machine(const std::string& ranks, bool built_in, Notices& noti
 class Checker {
  public:
   Checker(const CheckOptions& options, Session& session)
-      : options_(options), execute_(options.execute), notices_(session.quiet), progress_(session) {
+      : options_(options), execute_(options.execute), notices_(session), progress_(session) {
     execute_.monitor = &session.monitor;
   }
 
@@ -133,7 +134,10 @@ class Checker {
       notices_.note("no --size is given: " + to_string(sizes.front()));
     }
     ExitCode worst = ExitCode::done;
-    for (const Bytes size : sizes) {
+    for (const Bytes asked : sizes) {
+      const Bytes size =
+          options_.program.round_size ? study::round_up(program, {asked, type, op}) : asked;
+      if (size != asked) notices_.note(study::rounding_note(asked, size, program.name));
       progress_.doing("checking " + name + " at " + to_string(size));
       const program::Program bound =
           program::bind(program, machine_ ? &*machine_ : nullptr, {size, type, op});

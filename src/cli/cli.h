@@ -17,6 +17,7 @@ struct Session {
   std::string command;               ///< "hemiola run ...", as it stands in results
   std::function<ExitCode()> action;  ///< empty: no verb was given
   bool quiet = false;                ///< --quiet: no warnings, notes and progress
+  bool strict = false;               ///< --strict: what a reader ignored or converted is an error
   // Where it stands, for the progress line and for who interrupts it (notices.h).
   Monitor monitor;
   std::string doing;  ///< "simulating all-reduce/ring at 64 MiB"; empty: nothing long
@@ -40,6 +41,9 @@ void add_diff(CLI::App& app, Session& session);
 /// know are collected for reject_extras().
 CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& description,
                    const std::string& examples);
+
+/// Adds --strict to every verb that reads files, which are those that can be --quiet about them.
+void add_strict(CLI::App& app, Session& session);
 
 /// Failure with a suggestion for an argument that neither the parser nor the verb in use knows.
 void reject_extras(const CLI::App& app);

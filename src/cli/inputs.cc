@@ -139,11 +139,14 @@ void add_program_options(CLI::App& verb, ProgramOptions& options) {
                   "auto/nccl), or a\n"
                   "collective (all-reduce): all its built-ins")
       ->type_name("");
-  CLI::Option* size = verb.add_option("--size", options.size, "what nccl-tests calls size: 64MiB")
-                          ->type_name("SIZE");
+  CLI::Option* size =
+      verb.add_option("--size", options.size, "what nccl-tests calls size: 64MiB; 4096 is bytes")
+          ->type_name("SIZE");
   verb.add_option("--sizes", options.sizes, "a range 1KiB:1GiB:x2, or a list 1KiB,1MiB")
       ->type_name("A:B:xF")
       ->excludes(size);
+  verb.add_flag("--round-size", options.round_size,
+                "for a size that the program cannot take, the next one that it can");
   verb.add_option("--dtype", options.dtype, "element type")
       ->type_name("TYPE")
       ->capture_default_str();

@@ -46,6 +46,7 @@ machine::Machine load_machine_with_gpus(const MachineOptions& options, const Set
 struct ProgramOptions {
   std::string program;  ///< file or built-in
   std::string size, sizes;
+  bool round_size = false;  ///< a size that is not legal stands for the next one that is
   std::string dtype = "float";
   std::string op = "sum";
   std::vector<std::string> parameters;

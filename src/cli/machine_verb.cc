@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
+#include "core/lenient.h"
 #include "core/text.h"
 #include "report/report.h"
 
@@ -21,15 +22,17 @@ machine::Machine load_one(const MachineVerbOptions& options) {
   return load_machine(options.machine, one_setting(options.machine.set));
 }
 
-ExitCode show(const MachineVerbOptions& options, const Session&) {
-  report::print_machine(std::cout, load_one(options));
+ExitCode show(const MachineVerbOptions& options, const Session& session) {
+  const machine::Machine machine = load_one(options);
+  if (session.strict) refuse_lenient(machine.warnings);
+  report::print_machine(std::cout, machine);  // with its warnings
   return ExitCode::done;
 }
 
 /// Loading finds what is wrong; what is left are pairs that only --ranks or forwarding rules part.
 ExitCode validate(const MachineVerbOptions& options, const Session& session) {
   const machine::Machine machine = load_one(options);
-  Notices(session.quiet).show(machine.warnings);
+  Notices(session).show(machine.warnings);
   for (int from = 0; from < machine.ranks(); ++from) {
     const int to = (from + 1) % machine.ranks();
     if (from != to && machine.reach(from, to) == machine::Reach::none) {
@@ -59,7 +62,7 @@ ExitCode list(const MachineVerbOptions&, const Session&) {
 
 ExitCode convert(const MachineVerbOptions& options, const Session& session) {
   const machine::Machine machine = load_one(options);
-  Notices(session.quiet).show(machine.warnings);
+  Notices(session).show(machine.warnings);
   const std::string text = machine::to_infragraph(machine);
   if (options.output.empty()) {
     std::cout << text;

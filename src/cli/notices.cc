@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/interrupt.h"
+#include "core/lenient.h"
 #include "core/units.h"
 
 namespace hemiola::cli {
@@ -21,6 +22,7 @@ void Notices::show(const Diagnostic& diagnostic) {
 }
 
 void Notices::show(const Diagnostics& diagnostics) {
+  if (strict_) refuse_lenient(diagnostics);
   for (const Diagnostic& diagnostic : diagnostics.items()) show(diagnostic);
 }
 

@@ -13,17 +13,19 @@
 
 namespace hemiola::cli {
 
-/// Prints each warning and note once, however often it is found.
+/// Prints each warning and note once, however often it is found; nothing with --quiet.
 class Notices {
  public:
-  explicit Notices(bool quiet) : quiet_(quiet) {}
+  explicit Notices(const Session& session) : quiet_(session.quiet), strict_(session.strict) {}
+  /// With --strict Failure instead, if among them is what a reader ignored or converted, quiet or
+  /// not.
   void show(const Diagnostics& diagnostics);
   void note(const std::string& message, const std::string& hint = {});
 
  private:
   void show(const Diagnostic& diagnostic);
 
-  bool quiet_;
+  bool quiet_, strict_;
   std::set<std::string> shown_;
 };
 

@@ -18,6 +18,7 @@
 #include "program/export.h"
 #include "program/kernel.h"
 #include "report/report.h"
+#include "study/preparation.h"
 
 namespace hemiola::cli {
 namespace {
@@ -32,6 +33,7 @@ struct PlanOptions {
   std::string dtype = "half";
   std::int64_t axis = 0;
   std::string size;
+  bool round_size = false;
   std::string format;
   std::string output;
   std::string graph;
@@ -76,7 +78,7 @@ std::optional<machine::Machine> machine_of(const PlanOptions& options, const Ses
   MachineOptions with_ranks = options.machine;
   with_ranks.ranks = options.ranks;
   machine::Machine machine = load_machine_with_gpus(with_ranks, one_setting(options.machine.set));
-  Notices(session.quiet).show(machine.warnings);
+  Notices(session).show(machine.warnings);
   return machine;
 }
 
@@ -94,7 +96,7 @@ program::Program load_one_program(const PlanOptions& options, const Session& ses
   program::Program program =
       load_program(options.input, ProgramOptions{.parameters = options.parameters},
                    ranks_of(options, machine ? &*machine : nullptr), machine ? &*machine : nullptr);
-  Notices(session.quiet).show(program.warnings);
+  Notices(session).show(program.warnings);
   return program;
 }
 
@@ -122,12 +124,14 @@ program::Program bound_to_lift(const PlanOptions& options, const Session& sessio
   const DataType type = DataType::float32;
   Bytes size = default_size(program, type);
   if (options.size.empty()) {
-    Notices(session.quiet).note("no --size is given: lifted as it runs at " + to_string(size));
+    Notices(session).note("no --size is given: lifted as it runs at " + to_string(size));
   } else {
-    size = size_values(options.size).front();
+    const Bytes asked = size_values(options.size).front();
+    size = options.round_size ? study::round_up(program, {.size = asked, .type = type}) : asked;
+    if (size != asked) Notices(session).note(study::rounding_note(asked, size, program.name));
   }
   program::Program bound = program::bind(program, nullptr, {.size = size, .type = type});
-  Notices(session.quiet).show(bound.warnings);
+  Notices(session).show(bound.warnings);
   return bound;
 }
 
@@ -333,6 +337,8 @@ CLI::App* add(CLI::App& parent, Session& session, const std::shared_ptr<PlanOpti
   verb->add_option("--size", options->size,
                    "of a program: the size at which it is lifted to a plan")
       ->type_name("SIZE");
+  verb->add_flag("--round-size", options->round_size,
+                 "for a size that the program cannot take, the next one that it can");
   verb->add_option("--shape", options->shape,
                    "make it a plan of elements: shape of what nccl-tests calls size")
       ->type_name("MxN");

@@ -57,6 +57,8 @@ void add_options(CLI::App& verb, ReplayOptions& options, Session& session) {
   add("--program", options.program.program, "what the replayed rank runs: a file or a built-in",
       "PROGRAM");
   add("--size", options.program.size, "as nccl-tests counts it: 16MiB", "SIZE");
+  verb.add_flag("--round-size", options.program.round_size,
+                "for a size that the program cannot take, the next one that it can");
   verb.add_option("--dtype", options.program.dtype, "as of nccl-tests")->type_name("TYPE");
   verb.add_option("--param", options.program.parameters, "of a built-in: channels=4")
       ->type_name("KEY=VALUE");
@@ -101,7 +103,7 @@ std::vector<int> replayed_ranks(const ReplayOptions& options, const sim::Profile
 class Replayer {
  public:
   Replayer(const ReplayOptions& options, Session& session)
-      : options_(options), session_(session), notices_(session.quiet) {}
+      : options_(options), session_(session), notices_(session) {}
 
   ExitCode run() {
     if (options_.profiles.empty() && options_.traffic.empty())
@@ -207,7 +209,9 @@ void Replayer::load() {
     const program::Program loaded = load_program(options_.program.program, options_.program,
                                                  machine_->ranks(), &*machine_, wanted);
     notices_.show(loaded.warnings);
-    const Bytes size = wanted ? *wanted : default_size(loaded, type);
+    Bytes size = wanted ? *wanted : default_size(loaded, type);
+    if (options_.program.round_size) size = study::round_up(loaded, {.size = size, .type = type});
+    if (wanted && size != *wanted) notices_.note(study::rounding_note(*wanted, size, loaded.name));
     program_ = program::bind(loaded, &*machine_, {.size = size, .type = type});
   }
   if (options_.profiles.empty()) recorded_.ranks = program_->ranks;

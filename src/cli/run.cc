@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "cli/cli.h"
 #include "cli/inputs.h"
@@ -10,6 +11,7 @@
 #include "core/text.h"
 #include "report/report.h"
 #include "sim/simulate.h"
+#include "study/preparation.h"
 #include "study/profile_file.h"
 #include "verify/verify.h"
 
@@ -126,7 +128,7 @@ class Runner {
   Runner(const RunOptions& options, Session& session)
       : options_(options),
         session_(session),
-        notices_(session.quiet),
+        notices_(session),
         plan_(understand(options, notices_)) {}
 
   ExitCode run() {
@@ -152,6 +154,7 @@ class Runner {
   void record(const machine::Machine& machine, const program::Program& bound);
   std::string check(const program::Program& bound);
   void check_record_ranks(const program::Program& program) const;
+  Bytes rounded(const machine::Machine& machine, Bytes size, Table& table);
   void begin_part(const std::vector<Bytes>& sizes, Bytes size);
   void begin_program(std::size_t number);
   std::vector<Bytes> sizes_on(const machine::Machine& machine);
@@ -177,11 +180,37 @@ Table Runner::run_machine(const Settings& settings) {
   notices_.show(machine.warnings);
   Table table{.machine = machine.name + (settings.empty() ? "" : " " + to_text(settings))};
   const std::vector<Bytes> sizes = sizes_on(machine);
-  for (const Bytes size : sizes) {
-    begin_part(sizes, size);
-    run_size(machine, size, settings, table);
+  std::set<Bytes> done;  // two sizes may be rounded to one
+  for (const Bytes asked : sizes) {
+    begin_part(sizes, asked);
+    const Bytes size = options_.program.round_size ? rounded(machine, asked, table) : asked;
+    if (done.insert(size).second) run_size(machine, size, settings, table);
   }
   return table;
+}
+
+/// The smallest size from `size` on that all programs take, those apart that cannot be loaded.
+Bytes Runner::rounded(const machine::Machine& machine, Bytes size, Table& table) {
+  const Bytes asked = size;
+  std::string last;  // who asked for more
+  bool settled = false;
+  while (!settled) {  // a program may be another one at another size
+    settled = true;
+    for (const std::string& name : plan_.programs) {
+      try {
+        const program::Program program = load(name, machine, size);
+        const Bytes next = study::round_up(program, {size, plan_.type, plan_.op});
+        if (next == size) continue;
+        size = next;
+        last = program.name;
+        settled = false;
+      } catch (const Failure& failure) {
+        if (plan_.programs.size() == 1 || failure.code() != ExitCode::bad_input) throw;
+      }
+    }
+  }
+  if (size != asked) table.remarks.push_back(study::rounding_note(asked, size, last));
+  return size;
 }
 
 /// A size takes time in proportion to it, and some for each.

@@ -101,9 +101,10 @@ class SweepVerb {
       session_.monitor.line_hops = now.line_hops;
       progress.parts(now.done, now.all, "points");
     };
-    Notices notices(session_.quiet);
+    Notices notices(session_);
     study::run_sweep(sweep, database,
                      {.threads = threads,
+                      .strict = session_.strict,
                       .stop = session_.monitor.stop,
                       .on_progress = on_progress,
                       .on_warnings = [&](const Diagnostics& found) { notices.show(found); }});

@@ -9,6 +9,7 @@
 #include "cli/inputs.h"
 #include "cli/interrupt.h"
 #include "cli/notices.h"
+#include "core/lists.h"
 #include "core/text.h"
 #include "report/validation.h"
 #include "study/judge.h"
@@ -127,7 +128,7 @@ struct Judged {
 class ValidateRunner {
  public:
   ValidateRunner(const ValidateOptions& options, Session& session)
-      : options_(options), session_(session), notices_(session.quiet) {}
+      : options_(options), session_(session), notices_(session) {}
 
   ExitCode run() {
     understand();
@@ -235,11 +236,7 @@ void ValidateRunner::understand() {
   if (!options_.size.empty()) sizes_ = size_values(options_.size);
   if (!options_.sizes.empty()) sizes_ = sizes_values(options_.sizes);
   if (!options_.max_size.empty()) {
-    const auto max_size = parse_bytes(options_.max_size);
-    if (!max_size || max_size->count < 1)
-      throw Failure("'" + options_.max_size + "' is not a size",
-                    SourceLocation{.file = "--max-size"}, "for example 16MiB");
-    configuration_.max_size = *max_size;
+    configuration_.max_size = read_size(options_.max_size, {.file = "--max-size"});
   } else if (!sizes_.empty()) {
     configuration_.max_size = *std::max_element(sizes_.begin(), sizes_.end());
   }

@@ -68,6 +68,14 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& de
   return verb;
 }
 
+void add_strict(CLI::App& app, Session& session) {
+  if (app.get_option_no_throw("--quiet") != nullptr) {
+    app.add_flag("--strict", session.strict,
+                 "what a file has beside its format is an error, not ignored or converted");
+  }
+  for (CLI::App* verb : app.get_subcommands({})) add_strict(*verb, session);
+}
+
 void reject_extras(const CLI::App& app) {
   reject_extras_of(app);
   for (const CLI::App* verb : app.get_subcommands()) reject_extras(*verb);

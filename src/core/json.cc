@@ -160,12 +160,16 @@ json parse_json(const JsonFile& file) {
   }
 }
 
-void JsonValue::fail(const std::string& message, const std::string& hint) const {
+SourceLocation JsonValue::where() const {
   SourceLocation where{.file = file_->name};
   const std::size_t at = find_pointer(file_->text, pointer_);
   if (at != std::string_view::npos) where = locate(file_->name, file_->text, at);
   where.pointer = pointer_.empty() ? "/" : pointer_;
-  throw Failure(message, where, hint);
+  return where;
+}
+
+void JsonValue::fail(const std::string& message, const std::string& hint) const {
+  throw Failure(message, where(), hint);
 }
 
 void JsonValue::allow_keys(std::initializer_list<std::string_view> known) const {

@@ -55,6 +55,7 @@ class JsonValue {
   }
 
   const std::string& pointer() const { return pointer_; }
+  SourceLocation where() const;  ///< with the line, which takes a search through the text
   [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const;
 
  private:

@@ -34,14 +34,16 @@ std::int64_t read_count(std::string_view text, std::int64_t least, std::int64_t 
                 where);
 }
 
+std::optional<Bytes> parse_size(std::string_view text) {
+  if (const std::optional<std::int64_t> bytes = parse_count(text)) return Bytes{*bytes};
+  return parse_bytes(text);
+}
+
 Bytes read_size(std::string_view text, const SourceLocation& where) {
-  const std::optional<Bytes> size = parse_bytes(text);
+  const std::optional<Bytes> size = parse_size(text);
   if (size && size->count > 0) return *size;
   if (size) throw Failure("a size must be greater than zero", where);
-  if (parse_count(text))
-    throw Failure(quoted(text) + " has no unit", where,
-                  "write '" + std::string(text) + "B' for bytes");
-  throw Failure(quoted(text) + " is not a size", where, "a size looks like 64MiB, 1KiB or 1000B");
+  throw Failure(quoted(text) + " is not a size", where, "a size looks like 64MiB, 1KiB or 1000");
 }
 
 std::vector<Bytes> read_sizes(std::string_view text, const SourceLocation& where) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,10 @@
 
 namespace hemiola {
 
-/// "64MiB". Failure at `where` for anything else, and for a size of 0.
+/// "64MiB"; a whole number without a unit counts bytes, as in nccl-tests: "4096". Nothing for
+/// anything else.
+std::optional<Bytes> parse_size(std::string_view text);
+/// The same. Failure at `where` for anything else, and for a size of 0.
 Bytes read_size(std::string_view text, const SourceLocation& where);
 /// "A:B:xF": A, A F, A F F, ... up to B; or a list "1KiB,1MiB". Failure at `where`.
 std::vector<Bytes> read_sizes(std::string_view text, const SourceLocation& where);

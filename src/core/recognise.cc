@@ -110,7 +110,8 @@ Format recognise_json(std::string_view text) {
                      "collective-optimization", "logical-dims", "memory-type"})) {
     return Format::astra_system;
   }
-  if (has_any(keys, {"devices", "instances", "components", "edges"})) return Format::infragraph;
+  if (has_any(keys, {"devices", "instances", "components", "edges", "infrastructure"}))
+    return Format::infragraph;
   return Format::json;
 }
 
@@ -155,7 +156,8 @@ Format recognise_yaml(std::string_view text) {
   if (has(keys, "npus_count") || (has(keys, "topology") && has(keys, "bandwidth"))) {
     return Format::astra_network;
   }
-  if (has_any(keys, {"devices", "instances", "components", "edges"})) return Format::infragraph;
+  if (has_any(keys, {"devices", "instances", "components", "edges", "infrastructure"}))
+    return Format::infragraph;
   return keys.empty() || other ? Format::unknown : Format::yaml;
 }
 

@@ -186,7 +186,8 @@ TEST(Lift, chunks_are_the_largest_unit_that_fits) {
 
 TEST(Lift, in_place_is_said_by_what_is_resident_and_expected) {
   const Plan plan = lift(bound("all-gather/direct", 2, {{"in_place", "1"}}));
-  EXPECT_EQ(plan.collective, Collective::custom);
+  EXPECT_EQ(plan.collective, Collective::all_gather);
+  EXPECT_TRUE(plan.in_place_safe);
   ASSERT_EQ(plan.code(1).expected.size(), 1U);
   EXPECT_FALSE(plan.code(1).expected.front().reduced);
   EXPECT_EQ(plan.code(1).resident->front().first()({}), plan.chunks_per_size / 2);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "plan/build.h"
+#include "plan/in_place.h"
 
 namespace hemiola::lift {
 namespace {
@@ -201,59 +202,16 @@ void Recorder::set_tensors(plan::Plan& plan, std::int64_t unit) const {
                             std::max<std::int64_t>(1, used[passing + 1] / unit));
 }
 
-/// What the program promises. In place the collective's terms do not fit one tensor: what is
-/// resident and what is expected says it.
-void Recorder::set_promise(plan::Plan& plan, std::int64_t unit) const {
+/// What the program promises; in place, in terms of the memory that is both input and output.
+void Recorder::set_promise(plan::Plan& plan) const {
+  plan.collective = program_.collective;
+  plan.root = static_cast<int>(program_.root);
+  if (program_.collective == Collective::custom) return;
   const auto aliased =
       std::find_if(program_.buffers.begin(), program_.buffers.end(),
                    [](const program::Buffer& buffer) { return buffer.alias >= 0; });
-  if (aliased == program_.buffers.end() || program_.collective == Collective::custom) {
-    plan.collective = program_.collective;
-    plan.root = static_cast<int>(program_.root);
-    return;
-  }
-  plan.collective = Collective::custom;
-  const std::int32_t whole = aliased->alias;
-  const auto part = static_cast<std::int32_t>(aliased - program_.buffers.begin());
-  for (int rank = 0; rank < program_.ranks; ++rank) {
-    const auto chunks = [&](std::int32_t buffer) {
-      return program_.chunks_of(buffer, rank) * program_.chunk_bytes / unit;
-    };
-    const plan::Region all = plan::chunks_of(whole, {}, chunks(whole));
-    const std::int64_t first = aliased->alias_chunk({.rank = rank}) * program_.chunk_bytes / unit;
-    const plan::Region own = plan::chunks_of(whole, constant(first), chunks(part));
-    plan::Code& code = plan.codes[index(rank)];
-    code.resident = {all};
-    switch (program_.collective) {
-      case Collective::all_reduce:
-        code.expected = {{all, true}};
-        break;
-      case Collective::reduce_scatter:
-        code.expected = {{own, true}};
-        break;
-      case Collective::all_gather:
-        code.resident = {own};
-        code.expected = {{all, false}};
-        break;
-      case Collective::broadcast:
-        if (rank != program_.root) code.resident->clear();
-        code.expected = {{all, false}};
-        break;
-      case Collective::reduce:
-        if (rank == program_.root) code.expected = {{all, true}};
-        break;
-      case Collective::all_to_all: {
-        const std::int64_t block = chunks(whole) / program_.ranks;
-        for (int peer = 0; peer < program_.ranks; ++peer)
-          code.expected.push_back({plan::chunks_of(whole, constant(peer * block), block), false,
-                                   plan::chunks_of(whole, constant(rank * block), block),
-                                   constant(peer)});
-        break;
-      }
-      default:
-        break;
-    }
-  }
+  if (aliased == program_.buffers.end() || plan::set_in_place(plan, aliased->alias)) return;
+  plan.collective = Collective::custom;  // of sizes that have no terms for it
 }
 
 plan::Plan Recorder::finish() {
@@ -290,7 +248,7 @@ plan::Plan Recorder::finish() {
       }
     }
   }
-  set_promise(plan, unit);
+  set_promise(plan);
   validate(plan);
   return plan;
 }

@@ -73,7 +73,7 @@ class Recorder {
   std::int64_t unit() const;
   plan::Region region(const Place& place, std::int64_t bytes, std::int64_t unit) const;
   void set_tensors(plan::Plan& plan, std::int64_t unit) const;
-  void set_promise(plan::Plan& plan, std::int64_t unit) const;
+  void set_promise(plan::Plan& plan) const;
 
   const program::Program& program_;
   std::vector<std::vector<StreamRecord>> streams_;  ///< by rank

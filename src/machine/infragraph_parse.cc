@@ -12,6 +12,7 @@
 
 #include "machine/fabric_parameters.h"
 #include "machine/infragraph.h"
+#include "machine/infragraph_older.h"
 
 namespace hemiola::machine::infragraph {
 namespace {
@@ -49,7 +50,7 @@ class Parser {
     }
     document_.file = file_;
     try {
-      read_root({root, ""});
+      read_root({to_current_schema(root, file_, document_.warnings), ""});
     } catch (const TooMany&) {
       problems_.error("more errors follow", SourceLocation{file_, 0, 0, {}});
     }

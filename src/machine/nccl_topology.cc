@@ -9,9 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/finding.h"
 #include "core/text.h"
 #include "machine/link_defaults.h"
 #include "machine/nccl_topology_gpus.h"
+#include "machine/nccl_topology_host.h"
+#include "machine/nccl_topology_xml.h"
 
 namespace hemiola::machine {
 namespace {
@@ -40,20 +43,10 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
 
 class Reader {
  public:
-  Reader(std::string_view xml, const std::string& file) : xml_(xml), file_(file) {}
+  Reader(std::string_view xml, const std::string& file) : xml_(xml, file), file_(file) {}
 
   Document read() {
-    pugi::xml_document xml;
-    const pugi::xml_parse_result result = xml.load_buffer(xml_.data(), xml_.size());
-    if (!result) {
-      throw Failure(std::string("this is no XML: ") + result.description(),
-                    locate(file_, xml_,
-                           static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, result.offset))));
-    }
-    const pugi::xml_node system = xml.child("system");
-    if (!system) {
-      throw Failure("the root of an NCCL topology is <system>", SourceLocation{file_, 1, 1, {}});
-    }
+    const pugi::xml_node system = xml_.root("system", "an NCCL topology");
     start();
     for (const pugi::xml_node& node : system.children()) {
       if (node.type() != pugi::node_element) continue;
@@ -86,21 +79,12 @@ class Reader {
     SourceLocation where;
   };
 
-  SourceLocation where(const pugi::xml_node& node) const {
-    SourceLocation location = locate(
-        file_, xml_, static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, node.offset_debug())));
-    for (pugi::xml_node at = node; at.type() == pugi::node_element; at = at.parent()) {
-      int index = 0;
-      for (pugi::xml_node other = at.previous_sibling(at.name()); other;
-           other = other.previous_sibling(at.name())) {
-        ++index;
-      }
-      const bool root = at.parent().type() != pugi::node_element;
-      location.pointer = "/" + std::string(at.name()) +
-                         (root ? "" : "[" + std::to_string(index) + "]") + location.pointer;
-    }
-    return location;
-  }
+  struct Ports {
+    std::string names;
+    std::int64_t megabits = 0;
+  };
+
+  SourceLocation where(const pugi::xml_node& node) const { return xml_.where(node); }
 
   void start() {
     document_.file = file_;
@@ -114,26 +98,8 @@ class Reader {
 
   void skip(const pugi::xml_node& node) {
     if (!skipped_.insert(node.name()).second) return;
-    document_.warnings.warning("<" + std::string(node.name()) + "> is not understood and left out",
-                               where(node));
-  }
-
-  std::string attribute(const pugi::xml_node& node, const char* name) const {
-    const pugi::xml_attribute found = node.attribute(name);
-    if (!found || !*found.value()) {
-      throw Failure("<" + std::string(node.name()) + "> has no '" + name + "'", where(node));
-    }
-    return found.value();
-  }
-
-  std::int64_t number(const pugi::xml_node& node, const char* name, std::int64_t most) const {
-    const std::string text = attribute(node, name);
-    const auto value = parse_count(text);
-    if (!value || *value < 1 || *value > most) {
-      throw Failure("'" + text + "' is no value for '" + name + "' of <" + node.name() + ">",
-                    where(node), "a whole number from 1 to " + std::to_string(most));
-    }
-    return *value;
+    warn_leniently(document_.warnings, Leniency::ignored,
+                   "<" + std::string(node.name()) + ">, which is not understood", where(node));
   }
 
   Place add(Group group) { return {group, counts_[group]++}; }
@@ -143,16 +109,25 @@ class Reader {
            "]";
   }
 
+  /// A second value of a key takes the place of the first.
   void annotate(const Place& place, const std::string& key, const std::string& value,
                 const SourceLocation& at) {
     const std::string name = "host[0]." + text(place);
-    if (document_.node_annotations.empty() || document_.node_annotations.back().first != name) {
+    const auto [entry, is_new] =
+        annotation_of_.try_emplace(name, document_.node_annotations.size());
+    if (is_new) {
       Annotation annotation;
       annotation.first = name;
       annotation.where = at;
       document_.node_annotations.push_back(std::move(annotation));
     }
-    document_.node_annotations.back().attributes.push_back({key, value, at});
+    std::vector<Attribute>& attributes = document_.node_annotations[entry->second].attributes;
+    const auto known = std::find_if(attributes.begin(), attributes.end(),
+                                    [&](const Attribute& one) { return one.name == key; });
+    if (known == attributes.end())
+      attributes.push_back({key, value, at});
+    else
+      known->value = value;
   }
 
   /// A link class by name; the first to name it gives its numbers.
@@ -189,7 +164,7 @@ class Reader {
     cpu.arch = node.attribute("arch").value();
     cpu.vendor = node.attribute("vendor").value();
     cpu.model = parse_count(node.attribute("modelid").value()).value_or(0);
-    annotate(cpu.place, "numaid", attribute(node, "numaid"), at);
+    annotate(cpu.place, "numaid", xml_.attribute(node, "numaid"), at);
     cpus_.push_back(cpu);
     for (const pugi::xml_node& child : node.children()) {
       if (child.type() != pugi::node_element) continue;
@@ -207,7 +182,7 @@ class Reader {
     const SourceLocation at = where(node);
     constexpr int kMostDepth = 32;
     if (depth > kMostDepth) throw Failure("<pci> elements are nested more than 32 deep", at);
-    const std::string busid = attribute(node, "busid");
+    const std::string busid = xml_.attribute(node, "busid");
     const std::string pci_class = node.attribute("class").value();
     const bool has_pci = node.child("pci");
     const bool is_gpu = node.child("gpu") ||
@@ -219,15 +194,21 @@ class Reader {
                         : is_bridge                       ? kPcie
                         : pci_class.starts_with("0x0680") ? kNvswitch
                                                           : kOther;
+    // RCCL writes several bridges under the busid of one when it shortens a dump; other devices are
+    // what links lead to.
+    const auto known = by_busid_.find(busid);
+    const bool twice = known != by_busid_.end() && group != kPcie && known->second.group != kPcie;
+    if (twice && !is_another(node, known->second)) return add_to(known->second, node, busid);
     const Place place = add(group);
-    // RCCL writes several bridges under the busid of one when it shortens a dump; GPUs and NICs are
-    // what others refer to.
-    if (!by_busid_.emplace(busid, place).second && group != kPcie) {
-      throw Failure("two devices have the busid '" + busid + "'", at);
+    if (!twice && (group != kPcie || known == by_busid_.end())) by_busid_[busid] = place;
+    if (twice) {
+      same_busid_.note("the second GPU with the busid '" + busid +
+                           "', another one by its rank: links lead to the first",
+                       [&] { return at; });
     }
     annotate(place, "busid", busid, at);
     join(parent, place, pcie_link(node), 1, at);
-    if (is_gpu) read_gpu(node, place, cpu, busid);
+    if (is_gpu) read_gpu(node, place, cpu, twice ? busid + " (another)" : busid);
     for (const pugi::xml_node& child : node.children()) {
       if (child.type() != pugi::node_element) continue;
       const std::string_view name = child.name();
@@ -241,45 +222,38 @@ class Reader {
     }
   }
 
-  /// "16.0 GT/s PCIe" of 16 lanes is the class pcie-gen4-x16. An empty speed or width means what
-  /// NCCL takes it for: 8 GT/s, 16 lanes.
-  std::string pcie_link(const pugi::xml_node& node) {
-    struct Speed {
-      std::string_view prefix, generation;
-      std::int64_t kilobytes_per_lane;  // 1000 B/s, after the line code
-    };
-    constexpr std::array kSpeeds{
-        Speed{"2.5", "gen1", 250'000},  Speed{"5", "gen2", 500'000},
-        Speed{"8", "gen3", 984'615},    Speed{"16", "gen4", 1'969'231},
-        Speed{"32", "gen5", 3'938'462}, Speed{"64", "gen6", 7'562'500},
-    };
-    const SourceLocation at = where(node);
-    const std::string speed = node.attribute("link_speed").value();
-    const std::string width_text = node.attribute("link_width").value();
-    auto width = width_text.empty() ? 0 : parse_count(width_text).value_or(-1);
-    if (width < 0 || width > 32) {
-      throw Failure("'" + width_text + "' is no value for 'link_width'", at, "lanes such as 16");
-    }
-    const bool assumed = speed.empty() || width == 0;
-    if (width == 0) width = 16;
-    const std::string_view value =
-        speed.empty() ? "8" : std::string_view(speed).substr(0, speed.find_first_of(" G"));
-    const auto found = std::find_if(kSpeeds.begin(), kSpeeds.end(), [&](const Speed& known) {
-      return known.prefix == value || std::string(known.prefix) + ".0" == value;
+  /// Whether a device with the busid of a GPU is a GPU of its own: parts of one have its busid.
+  bool is_another(const pugi::xml_node& node, const Place& known) const {
+    if (known.group != kGpu) return false;
+    const std::string rank = node.child("gpu").attribute("rank").value();
+    return !rank.empty() && std::none_of(gpus_.begin(), gpus_.end(), [&](const Gpu& gpu) {
+      return gpu.place == known && rank == gpu.links.attribute("rank").value();
     });
-    if (found == kSpeeds.end()) {
-      throw Failure("'" + speed + "' is no value for 'link_speed'", at,
-                    "one of 2.5, 5, 8, 16, 32 and 64 GT/s");
+  }
+
+  /// A device that stands in the file again: NCCL takes NICs with one busid for ports of one.
+  void add_to(const Place& known, const pugi::xml_node& node, const std::string& busid) {
+    if (known.group == kNic && node.child("nic")) {
+      for (const pugi::xml_node& nic : node.children("nic")) read_nets(nic, known);
+      same_busid_.note("the second NIC with the busid '" + busid + "': its ports are the first's",
+                       [&] { return where(node); });
+      return;
     }
-    if (assumed && !pcie_warned_) {
+    repeated_.note("the second <pci> with the busid '" + busid + "'", [&] { return where(node); });
+  }
+
+  /// The class of a device's link to its parent.
+  std::string pcie_link(const pugi::xml_node& node) {
+    const SourceLocation at = where(node);
+    const PcieLink pcie = pcie_link_of(node.attribute("link_speed").value(),
+                                       node.attribute("link_width").value(), at);
+    if (pcie.assumed && !pcie_warned_) {
       pcie_warned_ = true;
       document_.warnings.warning(
           "a <pci> has no link_speed or link_width: 8 GT/s and 16 lanes are taken, as NCCL does",
           at);
     }
-    const std::string name =
-        "pcie-" + std::string(found->generation) + "-x" + std::to_string(width);
-    return link(name, {found->kilobytes_per_lane * width * 1000}, at);
+    return link(pcie.name, pcie.rate, at);
   }
 
   void read_gpu(const pugi::xml_node& pci, const Place& place, const Place& cpu,
@@ -321,37 +295,24 @@ class Reader {
 
   /// The ports of a NIC: its rate is their sum.
   void read_nets(const pugi::xml_node& nic, const Place& place) {
-    std::int64_t megabits = 0;
-    std::string names;
+    Ports& ports = ports_[place.index];
     for (const pugi::xml_node& net : nic.children()) {
       if (net.type() != pugi::node_element) continue;
       if (std::string_view(net.name()) != "net") {
         skip(net);
         continue;
       }
-      names += (names.empty() ? "" : " ") + attribute(net, "name");
+      ports.names += (ports.names.empty() ? "" : " ") + xml_.attribute(net, "name");
       constexpr std::int64_t kMostMegabits = 1'000'000'000;
-      if (net.attribute("speed")) megabits += number(net, "speed", kMostMegabits);
+      if (net.attribute("speed")) ports.megabits += xml_.number(net, "speed", kMostMegabits);
     }
-    if (!names.empty()) annotate(place, "net", names, where(nic));
-    if (megabits > 0) {
-      annotate(place, "hemiola.nic.rate", std::to_string(megabits) + " Mb/s", where(nic));
-    }
+    if (!ports.names.empty()) annotate(place, "net", ports.names, where(nic));
+    if (ports.megabits > 0)
+      annotate(place, "hemiola.nic.rate", std::to_string(ports.megabits) + " Mb/s", where(nic));
   }
 
-  /// NCCL takes all CPUs of a host to be joined, at a rate by vendor and model
-  /// (ncclTopoGetInterCpuBw).
-  static std::int64_t socket_megabytes(const Cpu& cpu) {
-    if (cpu.arch == "ppc64") return 32'000;
-    if (cpu.arch == "arm64") return 6'000;
-    if (cpu.vendor == "AuthenticAMD") return 16'000;
-    if (cpu.vendor == "GenuineIntel") {
-      return cpu.model >= 0xcf   ? 40'000
-             : cpu.model >= 0x8f ? 22'000
-             : cpu.model >= 0x55 ? 10'000
-                                 : 6'000;
-    }
-    return 6'000;
+  static std::int64_t socket_rate(const Cpu& cpu) {
+    return socket_megabytes(cpu.arch, cpu.vendor, cpu.model);
   }
 
   void join_cpus() {
@@ -359,7 +320,7 @@ class Reader {
     for (std::size_t i = 0; i < cpus_.size(); ++i) {
       for (std::size_t j = i + 1; j < cpus_.size(); ++j) {
         if (cpus_[i].host != cpus_[j].host) continue;
-        const std::int64_t rate = std::min(socket_megabytes(cpus_[i]), socket_megabytes(cpus_[j]));
+        const std::int64_t rate = std::min(socket_rate(cpus_[i]), socket_rate(cpus_[j]));
         const std::string name = "cpu-fabric-" + std::to_string(rate / 1000);
         join(cpus_[i].place, cpus_[j].place, link(name, {rate * 1'000'000}, {}), 1, {});
         used.insert(name);
@@ -386,9 +347,9 @@ class Reader {
         if (name == "nvlink" || name == "xgmi") {
           join_gpu(gpu, node);
         } else if (name == "c2c") {
-          const std::int64_t megabytes = number(node, "bw", 10'000'000);
+          const std::int64_t megabytes = xml_.number(node, "bw", 10'000'000);
           join(gpu.place, gpu.cpu, link("c2c", {megabytes * 1'000'000}, where(node)),
-               number(node, "count", 64), where(node));
+               xml_.number(node, "count", 64), where(node));
         } else {
           skip(node);
           continue;
@@ -408,9 +369,9 @@ class Reader {
 
   void join_gpu(const Gpu& gpu, const pugi::xml_node& node) {
     const SourceLocation at = where(node);
-    const std::string target = attribute(node, "target");
+    const std::string target = xml_.attribute(node, "target");
     const std::string target_class = node.attribute("tclass").value();
-    const std::int64_t lanes = number(node, "count", 64);
+    const std::int64_t lanes = xml_.number(node, "count", 64);
     const bool is_nvlink = std::string_view(node.name()) == "nvlink";
     const std::string generation =
         gpu.generation ? std::string(gpu.generation->architecture) : "unknown";
@@ -430,9 +391,9 @@ class Reader {
       found = by_busid_.emplace(target, place).first;
     }
     if (found == by_busid_.end()) {
-      document_.warnings.warning("the " + std::string(node.name()) + " of '" + gpu.busid +
-                                     "' leads to '" + target + "', which is not in the file",
-                                 at);
+      nowhere_.note("the " + std::string(node.name()) + " of '" + gpu.busid + "' to '" + target +
+                        "', which is not in the file",
+                    [&] { return at; });
       return;
     }
     if (found->second.group == kGpu && !is_first_of_pair(gpu, found->second, target, lanes, at)) {
@@ -444,7 +405,12 @@ class Reader {
   /// Both GPUs list a link between them: the first in the file counts.
   bool is_first_of_pair(const Gpu& gpu, const Place& target, const std::string& busid,
                         std::int64_t lanes, const SourceLocation& at) {
-    if (target == gpu.place) throw Failure("a GPU is linked with itself", at);
+    if (target == gpu.place) {
+      // Azure's NC A100 v4 lists the links of one GPU as leading to itself: they lead nowhere.
+      itself_.note(std::to_string(lanes) + " links of '" + gpu.busid + "' to itself",
+                   [&] { return at; });
+      return false;
+    }
     const auto [seen, is_new] = pairs_.emplace(std::pair{gpu.busid, busid}, lanes);
     if (!is_new) throw Failure("two elements link '" + gpu.busid + "' and '" + busid + "'", at);
     const auto reverse = pairs_.find({busid, gpu.busid});
@@ -459,6 +425,11 @@ class Reader {
   }
 
   void finish() {
+    same_busid_.warn(document_.warnings, Leniency::converted);
+    repeated_.warn(document_.warnings, Leniency::ignored);
+    itself_.warn(document_.warnings, Leniency::ignored,
+                 "if GPUs of this machine are linked in pairs, name the other GPU of the pair");
+    nowhere_.warn(document_.warnings, Leniency::ignored);
     for (int group = 0; group < kGroups; ++group) {
       if (counts_[static_cast<std::size_t>(group)] == 0) continue;
       Component component;
@@ -473,7 +444,7 @@ class Reader {
     document_.devices.push_back(std::move(device_));
   }
 
-  std::string_view xml_;
+  TopologyXml xml_;
   const std::string& file_;
   Document document_;
   Device device_;
@@ -482,7 +453,10 @@ class Reader {
   std::vector<Gpu> gpus_;
   std::map<std::string, Place> by_busid_;
   std::map<std::pair<std::string, std::string>, std::int64_t> pairs_;
+  std::map<std::string, std::size_t> annotation_of_;  ///< by node: place among the annotations
+  std::map<std::int64_t, Ports> ports_;               ///< by NIC
   std::set<std::string> skipped_, models_warned_;
+  Finding same_busid_, repeated_, itself_, nowhere_;
   bool pcie_warned_ = false;
 };
 

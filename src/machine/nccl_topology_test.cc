@@ -134,15 +134,59 @@ TEST(NcclTopology, bad_files_are_errors_with_their_place) {
   EXPECT_THAT(replaced("busid=\"0000:02:00.0\"", ""), HasSubstr("topo.xml:4:"));
   EXPECT_THAT(replaced("busid=\"0000:02:00.0\"", ""),
               HasSubstr("<pci> has no 'busid' (at /system/cpu[0]/pci[0]/pci[0])"));
-  EXPECT_THAT(replaced("busid=\"0000:12:00.0\"", "busid=\"0000:02:00.0\""),
-              HasSubstr("two devices have the busid '0000:02:00.0'"));
   EXPECT_THAT(replaced("16.0 GT/s", "17.0 GT/s"), HasSubstr("is no value for 'link_speed'"));
   EXPECT_THAT(replaced("link_width=\"16\"", "link_width=\"x\""),
               HasSubstr("is no value for 'link_width'"));
   EXPECT_THAT(message_of(system("sm=\"80\"", "<nvlink target=\"0000:12:00.0\" count=\"0\"/>", "")),
               HasSubstr("'0' is no value for 'count'"));
-  EXPECT_THAT(message_of(system("sm=\"80\"", "<nvlink target=\"0000:02:00.0\" count=\"1\"/>", "")),
-              HasSubstr("linked with itself"));
+}
+
+TEST(NcclTopology, links_of_a_gpu_to_itself_are_left_out) {
+  // As Azure's topology of the NC A100 v4 has them: twelve, with no other end.
+  const std::string xml =
+      system("sm=\"80\"", R"(<nvlink target="0000:02:00.0" count="12" tclass="0x030200"/>)",
+             R"(<nvlink target="0000:12:00.0" count="12" tclass="0x030200"/>)");
+  const Machine machine = from_nccl_topology(xml, "topo.xml");
+  EXPECT_EQ(machine.ranks(), 2);
+  EXPECT_EQ(machine.links.size(),
+            from_nccl_topology(system("sm=\"80\"", "", ""), "t").links.size());
+  EXPECT_THAT(machine.warnings.render(),
+              HasSubstr("ignored: 12 links of '0000:02:00.0' to itself (and 1 more like it) (at "
+                        "/system/cpu[0]/pci[0]/pci[0]/gpu[0]/nvlink[0])"));
+}
+
+TEST(NcclTopology, a_second_gpu_of_one_busid_is_another_if_its_rank_says_so) {
+  std::string xml = system("sm=\"80\"", "", "");
+  const std::string from = "busid=\"0000:12:00.0\"", to = "busid=\"0000:02:00.0\"";
+  xml.replace(xml.find(from), from.size(), to);
+  const Machine two = from_nccl_topology(xml, "topo.xml");
+  EXPECT_EQ(two.ranks(), 2);
+  EXPECT_THAT(two.warnings.render(),
+              HasSubstr("converted: the second GPU with the busid '0000:02:00.0', another one by "
+                        "its rank: links lead to the first"));
+  const std::string rank = "rank=\"0\"";
+  xml.replace(xml.find(rank), rank.size(), "rank=\"1\"");
+  const Machine one = from_nccl_topology(xml, "topo.xml");
+  EXPECT_EQ(one.ranks(), 1);
+  EXPECT_THAT(one.warnings.render(),
+              HasSubstr("ignored: the second <pci> with the busid '0000:02:00.0'"));
+}
+
+TEST(NcclTopology, a_second_nic_of_one_busid_brings_ports_of_the_first) {
+  std::string xml = system("sm=\"80\"", "", "");
+  const std::string end = "</cpu>\n</system>";
+  xml.replace(xml.find(end), end.size(), R"(
+    <pci busid="0000:03:00.0" class="0x020700" link_speed="8.0 GT/s PCIe" link_width="8">
+      <nic><net name="mlx5_1" dev="1" speed="100000" port="1"/></nic></pci>
+  </cpu>
+</system>)");
+  const Machine machine = from_nccl_topology(xml, "topo.xml");
+  const auto is_nic = [](const Node& node) { return node.kind == NodeKind::nic; };
+  EXPECT_EQ(std::count_if(machine.nodes.begin(), machine.nodes.end(), is_nic), 1);
+  EXPECT_THAT(to_infragraph(machine), HasSubstr("mlx5_0 mlx5_1"));
+  EXPECT_THAT(machine.warnings.render(),
+              HasSubstr("converted: the second NIC with the busid '0000:03:00.0': its ports are "
+                        "the first's"));
 }
 
 TEST(NcclTopology, what_is_left_out_is_said) {
@@ -150,8 +194,11 @@ TEST(NcclTopology, what_is_left_out_is_said) {
       system("sm=\"80\"", R"(<nvlink target="0000:77:00.0" count="1" tclass="0x030200"/><what/>)",
              ""),
       "topo.xml");
-  EXPECT_THAT(machine.warnings.render(), HasSubstr("'0000:77:00.0', which is not in the file"));
-  EXPECT_THAT(machine.warnings.render(), HasSubstr("<what> is not understood and left out"));
+  EXPECT_THAT(
+      machine.warnings.render(),
+      HasSubstr("ignored: the nvlink of '0000:02:00.0' to '0000:77:00.0', which is not in the "
+                "file"));
+  EXPECT_THAT(machine.warnings.render(), HasSubstr("ignored: <what>, which is not understood"));
 }
 
 TEST(NcclTopology, every_real_file_expands_to_a_connected_machine) {

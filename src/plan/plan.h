@@ -210,9 +210,10 @@ struct Expectation {
 struct Code {
   std::vector<Stream> streams;
   std::vector<Compute> computes{};
-  /// What is there before the start; none: all of every input. Collectives of `custom` plans only.
+  /// What is there before the start; none: all of every input. Of `custom` plans, and in place.
   std::optional<std::vector<Region>> resident{};
-  std::vector<Expectation> expected{};  ///< custom plans: the postcondition
+  /// What is promised of the end: by `custom` plans, and in place (in_place.h).
+  std::vector<Expectation> expected{};
 };
 
 /// One axis of the mesh that the ranks form, the last one fastest.

@@ -4,6 +4,7 @@
 
 #include "plan/area.h"
 #include "plan/collective_shape.h"
+#include "plan/in_place.h"
 #include "plan/plan.h"
 
 namespace hemiola::plan {
@@ -446,6 +447,7 @@ class Validator {
 
 void validate(const Plan& plan, const std::string& source) {
   Validator(plan, source).run();
+  check_in_place(plan, source);
 }
 
 }  // namespace hemiola::plan

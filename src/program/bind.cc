@@ -38,9 +38,10 @@ void check_size(const Program& program, const BindOptions& options) {
                             program.name, to_string(options.size), to_string(Bytes{step}),
                             program.chunks_per_size, step / program.chunks_per_size),
                 option,
-                below.count > 0
-                    ? fmt::format("the nearest legal sizes are {} and {}", to_string(below), next)
-                    : fmt::format("the smallest legal size is {}", next));
+                (below.count > 0
+                     ? fmt::format("the nearest legal sizes are {} and {}", to_string(below), next)
+                     : fmt::format("the smallest legal size is {}", next)) +
+                    fmt::format("; --round-size takes {}", next));
 }
 
 void check_memory(const Program& program) {

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/lists.h"
 #include "core/units.h"
 #include "machine/machine.h"
+#include "plan/in_place.h"
 #include "program/kernel.h"
 #include "program/lower.h"
 
@@ -42,7 +44,7 @@ Protocol protocol_named(const std::string& name, const std::string& value) {
 }
 
 Bytes bytes(const std::string& name, const std::string& value) {
-  const auto parsed = parse_bytes(value);
+  const auto parsed = parse_size(value);
   if (!parsed || parsed->count < 16)
     bad_value(name, value, "it is a size such as 512KiB, at least 16B");
   return *parsed;
@@ -293,6 +295,9 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
                      [&, &wanted = parameter](const auto& p) { return p.info.name == wanted; });
     if (found != known.end()) {
       found->set(options, parameter, value);
+      if (parameter == "in_place" && !options.in_place && plan::is_in_place(plan))
+        throw Failure(fmt::format("plan '{}' is one in place", plan.name), {.file = "<option>"},
+                      "its transfers know one memory only: leave in_place out");
       continue;
     }
     std::vector<plan::ParameterInfo> infos;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/lists.h"
+
 namespace hemiola::program {
 
 #define HEMIOLA_KERNEL(name) KernelInfo name();
@@ -58,8 +60,7 @@ std::int64_t KernelArguments::number(std::string_view parameter) const {
 }
 
 Bytes KernelArguments::bytes(std::string_view parameter) const {
-  if (const auto count = parse_count(word(parameter))) return {*count};
-  const auto value = parse_bytes(word(parameter));
+  const auto value = parse_size(word(parameter));
   if (!value)
     throw Failure(fmt::format("parameter '{}' cannot be '{}'", parameter, word(parameter)), kOption,
                   "it is a size such as 16MiB");

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "machine/machine.h"
+#include "plan/in_place.h"
 #include "program/lower_parts.h"
 
 namespace hemiola::program {
@@ -126,7 +127,9 @@ bool general_does(const LowerOptions& options) {
 
 }  // namespace
 
-Program lower(const plan::Plan& plan, const LowerOptions& options) {
+Program lower(const plan::Plan& plan, const LowerOptions& wanted) {
+  LowerOptions options = wanted;
+  options.in_place = wanted.in_place || plan::is_in_place(plan);  // there is no other way
   if (options.workgroups < 0 || options.threads < 0) {
     throw Failure("numbers of workgroups and threads are not negative", {.file = "<option>"});
   }

@@ -29,6 +29,17 @@ constexpr std::array<CollectiveName, 7> kCollectives{{
 constexpr std::array<std::string_view, 5> kCollectivesNotRead{"send", "recv", "gather", "scatter",
                                                               "alltoallv"};
 
+struct ReductionName {
+  std::string_view name;
+  ReduceOp op;
+};
+/// "nop" is what tools write for collectives that reduce nothing.
+constexpr std::array<ReductionName, 5> kReductions{{{"nop", ReduceOp::none},
+                                                    {"sum", ReduceOp::sum},
+                                                    {"prod", ReduceOp::prod},
+                                                    {"min", ReduceOp::min},
+                                                    {"max", ReduceOp::max}}};
+
 struct BufferName {
   std::string_view name;
   BufferKind kind;
@@ -157,18 +168,19 @@ class Element {
     return nullptr;
   }
 
-  /// The child elements, which must all be called `name`, and no text between them.
-  std::vector<pugi::xml_node> children(const char* name) const {
+  /// The child elements called `name`; no text may stand between them, and no other element but
+  /// those called `other`.
+  std::vector<pugi::xml_node> children(const char* name, std::string_view other = {}) const {
     std::vector<pugi::xml_node> found;
     for (const pugi::xml_node child : node_.children()) {
       if (child.type() == pugi::node_element && std::string_view(child.name()) == name) {
         found.push_back(child);
-      } else if (child.type() == pugi::node_element) {
+      } else if (child.type() == pugi::node_element && child.name() != other) {
         errors_.add(
             "unexpected element <" + std::string(child.name()) + "> in <" + node_.name() + ">",
             static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, child.offset_debug())), path_,
             "only <" + std::string(name) + "> may stand here");
-      } else {
+      } else if (child.type() != pugi::node_element) {
         add("unexpected text in <" + std::string(node_.name()) + ">");
       }
     }
@@ -250,7 +262,7 @@ class Parser {
     const Element element(
         errors_, node, "/algo",
         {"name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace", "outofplace",
-         "minBytes", "maxBytes", "maxcount", "nthreadblocks"});
+         "minBytes", "maxBytes", "maxcount", "nthreadblocks", "redop"});
     Algorithm algorithm;
     algorithm.offset = element.offset();
     algorithm.name = element.text("name");
@@ -262,6 +274,9 @@ class Parser {
     parse_collective_name(element, algorithm);
     algorithm.in_place = element.integer("inplace", 0, 1) == 1;
     element.integer_or("outofplace", 0, 0, 1);
+    if (element.optional_text("redop")) {
+      if (const auto* found = element.choice("redop", kReductions)) algorithm.reduction = found->op;
+    }
     algorithm.min_size = {element.integer_or("minBytes", 0, 0, INT64_MAX)};
     algorithm.max_size = {element.integer_or("maxBytes", 0, 0, INT64_MAX)};
     if (algorithm.max_size.count == 0) algorithm.max_size = {INT64_MAX};  // rccl: no limit
@@ -306,13 +321,26 @@ class Parser {
     gpu.input_chunks = element.integer("i_chunks", 0);
     gpu.output_chunks = element.integer("o_chunks", 0);
     gpu.scratch_chunks = element.integer("s_chunks", 0);
-    const std::vector<pugi::xml_node> nodes = element.children("tb");
+    for (const pugi::xml_node copy : node.children("copy")) parse_copy(copy, gpu);
+    const std::vector<pugi::xml_node> nodes = element.children("tb", "copy");
     std::vector<std::pair<std::int64_t, ThreadBlock>> blocks;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       blocks.push_back(parse_block(nodes[i], path + "/tb[" + std::to_string(i) + "]", id));
     }
     gpu.blocks = by_id(std::move(blocks), "thread block", element, errors_);
     return {id, std::move(gpu)};
+  }
+
+  void parse_copy(pugi::xml_node node, Gpu& gpu) {
+    const std::string path = gpu.path + "/copy[" + std::to_string(gpu.copies.size()) + "]";
+    const Element element(errors_, node, path, {"i_off", "o_off"});
+    element.expect_empty();
+    const std::int64_t last_input = std::max<std::int64_t>(0, gpu.input_chunks - 1);
+    const std::int64_t last_output = std::max<std::int64_t>(0, gpu.output_chunks - 1);
+    gpu.copies.push_back({.input = element.integer("i_off", 0, last_input),
+                          .output = element.integer("o_off", 0, last_output),
+                          .path = path,
+                          .offset = element.offset()});
   }
 
   std::pair<std::int64_t, ThreadBlock> parse_block(pugi::xml_node node, const std::string& path,

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ struct StepType {
   bool writes_destination;
 };
 std::span<const StepType> step_types();
+/// Whether a step that became this operation adds to what it finds.
+bool is_reduction(OpKind kind);
 const StepType& nop_type();
 
 /// What the protocol fixes: the bytes of a chunk that one piece of the outer loop moves, the FIFO
@@ -76,6 +79,15 @@ struct Step {
   std::size_t offset = 0;           ///< of the element in the text
 };
 
+/// <copy>: a chunk of the input that stands in the output from the start. Tools that descend from
+/// TACCL write it (TE-CCL); interpreters look at <tb> only.
+struct Copy {
+  std::int64_t input = 0;   ///< i_off
+  std::int64_t output = 0;  ///< o_off
+  std::string path;
+  std::size_t offset = 0;
+};
+
 struct ThreadBlock {
   std::int32_t send = -1;  ///< peer, -1 none
   std::int32_t receive = -1;
@@ -94,6 +106,7 @@ struct Gpu {
   std::int64_t output_chunks = 0;
   std::int64_t scratch_chunks = 0;
   std::vector<ThreadBlock> blocks;  ///< by id
+  std::vector<Copy> copies;
   std::string path;
   std::size_t offset = 0;
 };
@@ -105,6 +118,7 @@ struct Algorithm {
   std::int32_t channels = 0;
   std::int64_t chunks = 0;  ///< nchunksperloop
   bool in_place = false;
+  std::optional<ReduceOp> reduction;  ///< redop; none for "nop"
   Bytes min_size{};
   Bytes max_size{INT64_MAX};
   std::vector<Gpu> gpus;  ///< by id

@@ -8,9 +8,11 @@
 #include <set>
 #include <tuple>
 
+#include "core/finding.h"
 #include "core/text.h"
 #include "program/format_reader.h"
 #include "program/msccl_document.h"
+#include "program/msccl_findings.h"
 
 namespace hemiola::program {
 namespace {
@@ -99,26 +101,6 @@ Op make_op(OpKind kind, std::string where) {
   return op;
 }
 
-/// Counts findings of one kind and keeps the first, because files repeat them by the thousand.
-struct Finding {
-  std::int64_t count = 0;
-  SourceLocation first;
-  std::string text;
-
-  void note(const Source& source, std::size_t offset, const std::string& path, std::string what) {
-    if (count++ == 0) {
-      first = source.at(offset, path);
-      text = std::move(what);
-    }
-  }
-  void warn(Diagnostics& warnings, std::string hint) const {
-    if (count == 0) return;
-    warnings.warning(
-        text + (count > 1 ? " (and " + std::to_string(count - 1) + " more like it)" : ""), first,
-        std::move(hint));
-  }
-};
-
 /// How many chunks the collective's buffers have, by what its name means.
 struct Extents {
   std::int64_t input = 0;
@@ -139,6 +121,8 @@ class Builder {
     add_progress_semaphores();
     for (std::size_t rank = 0; rank < algorithm_.gpus.size(); ++rank) add_rank(rank);
     warn();
+    warn_of_copies(algorithm_, source_, program_);
+    warn_of_reduction(algorithm_, source_, program_);
     program_.finish();
     return std::move(program_);
   }
@@ -299,13 +283,13 @@ class Builder {
       number_steps(merged);
       for (const std::size_t step : merged.other_count) {
         other_count_.note(
-            source_, block.steps[step].offset, block.step_path(step),
             "reductions into one chunk with different cnt follow each other: the interpreter "
-            "uses the last cnt for all of them, this program the written ones");
+            "uses the last cnt for all of them, this program the written ones",
+            [&] { return source_.at(block.steps[step].offset, block.step_path(step)); });
       }
       for (const std::size_t lost : merged.lost_waits) {
-        lost_.note(source_, block.steps[lost].offset, block.step_path(lost),
-                   "nothing comes after this nop, so its dependency is never waited for");
+        lost_.note("nothing comes after this nop, so its dependency is never waited for",
+                   [&] { return source_.at(block.steps[lost].offset, block.step_path(lost)); });
       }
     }
   }
@@ -403,9 +387,9 @@ class Builder {
                                 " of thread block " + std::to_string(awaited) +
                                 ", which never announces it: ";
       Finding& finding = found ? late_ : never_;
-      finding.note(source_, step.offset, block.step_path(index),
-                   which + (found ? "the wait ends at step " + std::to_string(found->number)
-                                  : std::string("the wait cannot end in the last piece")));
+      finding.note(which + (found ? "the wait ends at step " + std::to_string(found->number)
+                                  : std::string("the wait cannot end in the last piece")),
+                   [&] { return source_.at(step.offset, block.step_path(index)); });
     }
     Op wait = make_op(OpKind::dep_wait, block.step_path(index));
     wait.semaphores = {{.index = step.awaited_block}};
@@ -426,6 +410,7 @@ class Builder {
     const Step& step = algorithm_.gpus[rank].blocks[b].steps[transmission.step];
     Op op = make_op(step.type->kind, where);
     const Operand destination = operand(step.destination, step.count);
+    if (msccl::is_reduction(op.kind) && algorithm_.reduction) op.reduce = *algorithm_.reduction;
     // `re` adds its sources to what the destination holds.
     if (op.kind == OpKind::reduce) op.src.push_back(destination);
     if (step.type->reads_source) {
@@ -443,9 +428,10 @@ class Builder {
       const ThreadBlock& block = algorithm_.gpus[rank].blocks[b];
       for (const Transmission& transmission : merged_[rank][b].transmissions) {
         if (!transmission.signals || used.count({b, transmission.step}) > 0) continue;
-        unused_.note(source_, block.steps[transmission.step].offset,
-                     block.step_path(transmission.step),
-                     "hasdep is 1, but no thread block waits for this step");
+        unused_.note("hasdep is 1, but no thread block waits for this step", [&] {
+          return source_.at(block.steps[transmission.step].offset,
+                            block.step_path(transmission.step));
+        });
       }
     }
   }

@@ -27,6 +27,12 @@ const std::array<ProtocolShape, 3> kProtocols{{
 
 }  // namespace
 
+bool is_reduction(OpKind kind) {
+  constexpr std::array kReductions{OpKind::reduce, OpKind::recv_reduce_send,
+                                   OpKind::recv_reduce_copy, OpKind::recv_reduce_copy_send};
+  return std::find(kReductions.begin(), kReductions.end(), kind) != kReductions.end();
+}
+
 std::span<const StepType> step_types() {
   return kStepTypes;
 }

@@ -165,7 +165,7 @@ class RankWriter {
     const msccl::StepType* type = type_of(op.kind);
     if (!type) refuse(op, "the format has no such step");
     if (op.slices != 1) refuse(op, "workgroups cannot share an operation");
-    if (op.reduce != ReduceOp::none && op.reduce != ReduceOp::sum)
+    if (op.reduce != ReduceOp::none && op.reduce != ReduceOp::sum && program_.format != "msccl")
       refuse(op, "steps do not name a reduction");
     set_peers(op, *type);
     carry_waits(op);
@@ -346,6 +346,18 @@ class Writer {
     return program_.kernels.at(static_cast<std::size_t>(streams.front().front().index)).bodies;
   }
 
+  /// What a program of this format names for all its steps; an operation of another format names
+  /// its own, for which there is no attribute.
+  ReduceOp stated_reduction() const {
+    if (program_.format != "msccl") return ReduceOp::none;
+    for (const Body& body : program_.bodies) {
+      for (const Op& op : body.ops) {
+        if (op.reduce != ReduceOp::none) return op.reduce;
+      }
+    }
+    return ReduceOp::none;
+  }
+
   void set_head(pugi::xml_node algo) const {
     const auto set = [&](const char* name, const std::string& value) {
       algo.append_attribute(name).set_value(value.c_str());
@@ -356,6 +368,8 @@ class Writer {
     set("nchunksperloop", std::to_string(program_.chunks_per_size));
     set("ngpus", std::to_string(program_.ranks));
     set("coll", std::string(msccl::collective_name(program_.collective)));
+    if (const ReduceOp reduction = stated_reduction(); reduction != ReduceOp::none)
+      set("redop", std::string(name_of(reduction)));
     set("inplace", program_.in_place ? "1" : "0");
     set("outofplace", program_.in_place ? "0" : "1");
     set("minBytes", std::to_string(program_.min_size.count));

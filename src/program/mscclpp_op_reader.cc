@@ -17,8 +17,13 @@ struct Block {
 
 class OpReader {
  public:
-  OpReader(const MscclppDeclarations& declarations, int rank, std::int64_t blocks, Program& program)
-      : declarations_(declarations), program_(program), rank_(rank), blocks_(blocks) {}
+  OpReader(const MscclppDeclarations& declarations, int rank, std::int64_t blocks, Program& program,
+           Finding& rank_keys)
+      : declarations_(declarations),
+        program_(program),
+        rank_keys_(rank_keys),
+        rank_(rank),
+        blocks_(blocks) {}
 
   Body read(const JsonValue& value) {
     block_ = read_block(value);
@@ -152,7 +157,8 @@ class OpReader {
   }
 
   Operand read_operand(const JsonValue& value, Role role, const Op& op) {
-    value.allow_keys({"type", "buffer_id", "switch_channel_id", "index", "size"});
+    value.allow_keys({"type", "buffer_id", "switch_channel_id", "index", "size", "rank"});
+    if (value.has("rank")) note_rank(value);
     if (value.has("type") + value.has("buffer_id") + value.has("switch_channel_id") != 1)
       value.fail("an operand has exactly one of type, buffer_id and switch_channel_id");
     Operand out;
@@ -182,6 +188,20 @@ class OpReader {
     if (role == Role::group) out.access = Access::multicast;
     if (role == Role::group_packet) out.access = Access::multicast_packet;
     return out;
+  }
+
+  /// A buffer that is named by its type is the GPU's own, whatever `rank` says: another rank would
+  /// mean what no executor does.
+  void note_rank(const JsonValue& value) {
+    const JsonValue key = value.at("rank");
+    if (!value.has("type")) key.fail("only a buffer that is named by its type may name its rank");
+    const std::int64_t named = key.integer(0, INT32_MAX);
+    if (named != rank_)
+      key.fail(fmt::format("names rank {}, but a buffer by its type is that of rank {} itself",
+                           named, rank_),
+               "remote buffers are named by their buffer_id");
+    rank_keys_.note("the key 'rank' of a local operand, which says what is known",
+                    [&] { return key.where(); });
   }
 
   const MscclppGpu::Remote& read_remote_reference(const JsonValue& id, Channel channel) {
@@ -308,6 +328,7 @@ class OpReader {
 
   const MscclppDeclarations& declarations_;
   Program& program_;
+  Finding& rank_keys_;
   Block block_;
   int rank_ = 0;
   std::int64_t blocks_ = 0;
@@ -316,8 +337,8 @@ class OpReader {
 }  // namespace
 
 Body read_thread_block(const JsonValue& value, const MscclppDeclarations& declarations, int rank,
-                       std::int64_t blocks, Program& program) {
-  return OpReader(declarations, rank, blocks, program).read(value);
+                       std::int64_t blocks, Program& program, Finding& rank_keys) {
+  return OpReader(declarations, rank, blocks, program, rank_keys).read(value);
 }
 
 }  // namespace hemiola::program

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/finding.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "program/format_reader.h"
@@ -37,6 +38,7 @@ class Reader {
     make_semaphores();
     for (int rank = 0; rank < program_.ranks; ++rank) read_code(gpus[index(rank)], rank);
     warn_packets();
+    rank_keys_.warn(program_.warnings, Leniency::ignored);
     program_.finish();
     return std::move(program_);
   }
@@ -188,7 +190,7 @@ class Reader {
         block.at("id").fail(
             fmt::format("thread block {} stands where thread block {} is needed", id, position),
             "thread blocks are numbered 0, 1, ... in order");
-      Body body = read_thread_block(block, declarations_, rank, count, program_);
+      Body body = read_thread_block(block, declarations_, rank, count, program_, rank_keys_);
       kernel.bodies.push_back(static_cast<std::int32_t>(program_.bodies.size()));
       program_.bodies.push_back(std::move(body));
     }
@@ -202,6 +204,7 @@ class Reader {
   nlohmann::json json_;
   Program program_;
   MscclppDeclarations declarations_;
+  Finding rank_keys_;
   bool reuse_ = false;
   bool doubled_ = false;
   std::int32_t threads_ = 1024;

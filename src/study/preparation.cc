@@ -39,6 +39,22 @@ program::LoadOptions load_options(const std::string& name, Settings parameters, 
   return load;
 }
 
+Bytes round_up(const program::Program& program, const program::BindOptions& wanted) {
+  program::BindOptions at = wanted;
+  at.type = program.fixed_type.value_or(wanted.type);
+  while (true) {  // a program that follows the size may be another one at the size above
+    const Bytes next = program.by_size ? program.by_size(at).next_legal_size(at.size, at.type)
+                                       : program.next_legal_size(at.size, at.type);
+    if (next == at.size) return next;
+    at.size = next;
+  }
+}
+
+std::string rounding_note(Bytes asked, Bytes taken, const std::string& program) {
+  return to_string(asked) + " is run as " + to_string(taken) + ", the next size that " + program +
+         " takes";
+}
+
 void check_skew(std::span<const Time> skew, int ranks, const SourceLocation& where) {
   if (std::ssize(skew) <= ranks) return;
   throw Failure("lists " + std::to_string(skew.size()) + " starts, but the program has " +

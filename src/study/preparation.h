@@ -29,6 +29,11 @@ program::LoadOptions load_options(const std::string& name, Settings parameters, 
                                   const machine::Machine* machine, DataType type, ReduceOp op,
                                   std::optional<Bytes> size);
 
+/// The smallest size from `wanted.size` on that the program can be bound to (--round-size).
+Bytes round_up(const program::Program& program, const program::BindOptions& wanted);
+/// "1000 B is run as 1 KiB, the next size that all-reduce/ring takes": a note where that was done.
+std::string rounding_note(Bytes asked, Bytes taken, const std::string& program);
+
 /// Failure at `where` if later starts (sim::Options::skew) are listed for more ranks than there
 /// are.
 void check_skew(std::span<const Time> skew, int ranks, const SourceLocation& where);

@@ -7,6 +7,7 @@
 
 #include "core/diagnostics.h"
 #include "core/embedded.h"
+#include "core/lists.h"
 #include "study/yaml_file.h"
 
 namespace hemiola::study {
@@ -86,7 +87,7 @@ class SuiteReader : YamlFile {
 
   Bytes bytes(const YAML::Node& node, const std::string& key, Bytes otherwise) const {
     if (!node[key]) return otherwise;
-    const auto size = parse_bytes(text(node, key, ""));
+    const auto size = parse_size(text(node, key, ""));
     if (!size) fail(node[key], "'" + key + "' must be a size such as 8MiB");
     return *size;
   }

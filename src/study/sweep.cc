@@ -73,16 +73,16 @@ class SweepReader : YamlFile {
     sweep_.text = read_file(name());
     const YAML::Node root = load(sweep_.text);
     std::vector<std::string> known = kAxes;
-    known.insert(known.end(), {"warmup", "iterations", "check", "include", "exclude"});
+    known.insert(known.end(),
+                 {"warmup", "iterations", "check", "round_size", "include", "exclude"});
     allow_keys(root, known);
     constexpr std::int64_t kMostRepetitions = 1'000'000;
     sweep_.warmup = static_cast<int>(count(root, "warmup", 0, 0, kMostRepetitions));
     sweep_.iterations = static_cast<int>(count(root, "iterations", 0, 0, kMostRepetitions));
     if (sweep_.warmup > 0 && sweep_.iterations == 0)
       fail(root["warmup"], "a warm-up needs measured repetitions after it", "add iterations: N");
-    const std::string check = text(root, "check", "true");
-    if (check != "true" && check != "false") fail(root["check"], "'check' must be true or false");
-    sweep_.check = check == "true";
+    sweep_.check = flag(root, "check", true);
+    sweep_.round_size = flag(root, "round_size", false);
     const Axes base = axes(root);
     add_product(root, base);
     for (const auto& node : list(root, "include")) {
@@ -99,6 +99,12 @@ class SweepReader : YamlFile {
   }
 
  private:
+  bool flag(const YAML::Node& root, const std::string& key, bool otherwise) const {
+    const std::string word = text(root, key, otherwise ? "true" : "false");
+    if (word != "true" && word != "false") fail(root[key], "'" + key + "' must be true or false");
+    return word == "true";
+  }
+
   /// The elements of a member that is a list of maps; none where it is absent.
   YAML::Node list(const YAML::Node& root, const std::string& key) const {
     const YAML::Node node = root[key];

@@ -39,6 +39,7 @@ struct Sweep {
   std::vector<SweepPoint> points;
   int warmup = 0, iterations = 0;  ///< sim::Options
   bool check = true;
+  bool round_size = false;  ///< a size that is not legal stands for the next one that is
   /// Name and digest of every file that the points name, by name: results are kept only as long as
   /// these stay. Files that those name in turn are not among them.
   std::vector<std::pair<std::string, std::string>> inputs;

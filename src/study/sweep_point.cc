@@ -6,6 +6,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "core/lenient.h"
 #include "core/lists.h"
 #include "plan/template.h"
 #include "sim/simulate.h"
@@ -139,9 +140,15 @@ SweepWorker::Prepared SweepWorker::prepare(const SweepPoint& point, Diagnostics&
                                              machine_.get(), point.type, point.op, point.size))};
   });
   monitor_.leave_if_stopping();
-  Prepared prepared{
-      program::bind(program_->program, machine_.get(), {point.size, point.type, point.op}),
-      "skipped"};
+  if (strict_) {
+    refuse_lenient(machine_->warnings);
+    refuse_lenient(program_->program.warnings);
+  }
+  program::BindOptions at{point.size, point.type, point.op};
+  if (sweep_.round_size) at.size = round_up(program_->program, at);
+  if (at.size != point.size)
+    warnings.warning(rounding_note(point.size, at.size, program_->program.name));
+  Prepared prepared{program::bind(program_->program, machine_.get(), at), "skipped"};
   warnings.append(machine_->warnings);
   warnings.append(program_->program.warnings);
   warnings.append(prepared.bound.warnings);
@@ -191,6 +198,7 @@ SweepWorker::Outcome SweepWorker::run(SweepUnit unit) {
   std::optional<Prepared> prepared;
   or_say_why(rows, [&] { prepared = prepare(point(rows.front()), outcome.warnings); });
   if (!prepared) return outcome;
+  for (SweepRow& row : rows) row.size = prepared->bound.size;
   for (SweepRow& row : rows) or_say_why({&row, 1}, [&] { simulate(point(row), *prepared, row); });
   return outcome;
 }

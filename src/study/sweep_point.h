@@ -61,8 +61,9 @@ bool same_unit(const SweepPoint& a, const SweepPoint& b);
 /// One thread's.
 class SweepWorker {
  public:
-  SweepWorker(const Sweep& sweep, SweepInputs& inputs, const std::atomic<bool>& stop)
-      : sweep_(sweep), inputs_(inputs) {
+  /// `strict`: SweepRunOptions::strict.
+  SweepWorker(const Sweep& sweep, SweepInputs& inputs, const std::atomic<bool>& stop, bool strict)
+      : sweep_(sweep), inputs_(inputs), strict_(strict) {
     monitor_.stop = &stop;
   }
 
@@ -86,6 +87,7 @@ class SweepWorker {
 
   const Sweep& sweep_;
   SweepInputs& inputs_;
+  bool strict_;
   Monitor monitor_;
   // Kept from one unit to the next, which often needs the same.
   std::shared_ptr<const machine::Machine> machine_;

@@ -52,7 +52,8 @@ class Crew {
 
   void run() {
     const auto count = std::min(static_cast<std::size_t>(options_.threads), begins_.size());
-    for (std::size_t i = 0; i < count; ++i) members_.emplace_back(sweep_, inputs_, halt_);
+    for (std::size_t i = 0; i < count; ++i)
+      members_.emplace_back(sweep_, inputs_, halt_, options_.strict);
     running_ = count;
     std::vector<std::thread> threads;
     for (Member& member : members_) threads.emplace_back([this, &member] { work(member); });
@@ -71,8 +72,8 @@ class Crew {
 
  private:
   struct Member {
-    Member(const Sweep& sweep, SweepInputs& inputs, const std::atomic<bool>& halt)
-        : worker(sweep, inputs, halt) {}
+    Member(const Sweep& sweep, SweepInputs& inputs, const std::atomic<bool>& halt, bool strict)
+        : worker(sweep, inputs, halt, strict) {}
     SweepWorker worker;
     SweepUnit unit;  ///< that it is at; empty: none
   };

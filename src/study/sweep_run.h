@@ -21,6 +21,7 @@ struct SweepProgress {
 
 struct SweepRunOptions {
   int threads = 1;
+  bool strict = false;  ///< what a reader ignored or converted makes a point that cannot be run
   const std::atomic<bool>* stop = nullptr;  ///< set from outside; null: never
   /// Told several times a second, in the thread that called.
   std::function<void(const SweepProgress&)> on_progress;

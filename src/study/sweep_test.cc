@@ -144,8 +144,8 @@ TEST(SweepFile, refuses_machines_programs_and_sizes_that_are_not_there) {
                         "  hint: did you mean 'all-reduce/ring'?"));
   EXPECT_THAT(failure_of("machine: dgx-h10\nprogram: all-reduce/ring\nsize: 1KiB\n"),
               HasSubstr("sweep.yaml:1: error: "));
-  EXPECT_THAT(failure_of("machine: ring:2\nprogram: all-reduce/ring\nsize: 64\n"),
-              HasSubstr("sweep.yaml:3: error: '64' has no unit"));
+  EXPECT_THAT(failure_of("machine: ring:2\nprogram: all-reduce/ring\nsize: 64 bytes\n"),
+              HasSubstr("sweep.yaml:3: error: '64 bytes' is not a size"));
   EXPECT_THAT(failure_of("machine: ring:2\nprogram: all-reduce/ring\nsize: 1KiB:2MiB\n"),
               HasSubstr("sweep.yaml:3: error: '1KiB:2MiB' is not a range of sizes"));
   EXPECT_THAT(failure_of("machine: [ring:2\n"), HasSubstr("this is not YAML"));

@@ -1,4 +1,5 @@
 // One check of a plan, from what is resident to a verdict.
+#include "plan/in_place.h"
 #include "verify/plan_interpreter.h"
 #include "verify/promises.h"
 
@@ -41,7 +42,7 @@ class PlanCheck {
       found(Verdict::wrong, *left);
     else if (const auto mixed = look_at_transfers())
       found(Verdict::wrong, *mixed);
-    else if (plan_.collective == Collective::custom ? check_expectations() : check_promises())
+    else if (plan::states_result(plan_) ? check_expectations() : check_promises())
       conclude();
     return std::move(proof_);
   }

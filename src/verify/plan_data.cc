@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "plan/in_place.h"
 #include "plan/tiles.h"
 #include "verify/promises.h"
 
@@ -310,8 +311,7 @@ std::string PlanData::differs(int rank, std::int32_t tensor, std::int64_t elemen
 }
 
 std::string PlanData::compare(std::int64_t& compared) const {
-  return plan_.collective == Collective::custom ? compare_expectations(compared)
-                                                : compare_promises(compared);
+  return plan::states_result(plan_) ? compare_expectations(compared) : compare_promises(compared);
 }
 
 std::string PlanData::compare_promises(std::int64_t& compared) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/in_place.h"
 #include "plan/tiles.h"
 
 namespace hemiola::verify {
@@ -49,7 +50,7 @@ void PlanInterpreter::initialise() {
     for (const std::int32_t atom : atoms)
       cells_[index(rank, atom)].value = Contributions({atom, rank, 1, 1});
   }
-  if (plan_.collective == Collective::custom || !tiles_.empty()) find_owners();
+  if (plan::states_result(plan_) || !tiles_.empty()) find_owners();
   if (!tiles_.empty()) find_meanings();
 }
 

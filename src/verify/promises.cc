@@ -1,6 +1,7 @@
 #include "verify/promises.h"
 
 #include "plan/collective_shape.h"
+#include "plan/in_place.h"
 #include "verify/unrolled.h"
 
 namespace hemiola::verify {
@@ -19,8 +20,8 @@ Promises promises(const plan::Plan& plan, std::string& reason) {
   Promises result;
   const std::int32_t input = only_tensor(plan, plan::Role::input);
   const std::int32_t output = only_tensor(plan, plan::Role::output);
-  if (plan.collective == Collective::custom || input < 0 || output < 0) {
-    reason = plan.collective == Collective::custom
+  if (plan::states_result(plan) || input < 0 || output < 0) {
+    reason = plan::states_result(plan)
                  ? "no rank says what it expects"
                  : "a collective has one input and one output tensor; this plan has not";
     return result;
