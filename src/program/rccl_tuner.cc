@@ -111,8 +111,9 @@ int ring_steps(Collective collective, int ranks) {
 }
 
 double share_at(const std::array<double, 27>& shares, std::int64_t bytes) {
-  const auto power = std::bit_width(static_cast<std::uint64_t>(bytes) >> 6);
-  return shares.at(std::min<std::size_t>(static_cast<std::size_t>(std::max(power - 1, 0)), 26));
+  const auto powers =
+      static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(bytes) >> 6));
+  return shares[std::min(std::max<std::size_t>(powers, 1) - 1, shares.size() - 1)];
 }
 
 bool one_to_all(Collective collective) {
