@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program/program.h"
@@ -14,6 +15,8 @@
 
 namespace hemiola::report {
 namespace {
+
+using Parameters = std::vector<std::pair<std::string, std::string>>;
 
 struct Traced {
   sim::Result result;
@@ -28,7 +31,7 @@ struct Traced {
 };
 
 Traced traced(const std::string& name, const std::string& topology, Bytes size,
-              const plan::Parameters& parameters = {}, sim::Options options = {}) {
+              const Parameters& parameters = {}, sim::Options options = {}) {
   const machine::Machine machine = machine::load(topology);
   const program::Program program = program::bind(
       program::load(

@@ -81,7 +81,8 @@ class Spans : public TraceSink {
     spans_.emplace_back(std::move(kind), rank, std::string(name), number, begin.fs, end.fs);
   }
   void add(const FlowEnds& flow) {
-    if (flow.span != 0) EXPECT_TRUE(named_.emplace(flow.span, spans_.size() - 1).second);
+    const bool named = flow.span == 0 || named_.emplace(flow.span, spans_.size() - 1).second;
+    EXPECT_TRUE(named) << "two spans have one name";
     if (flow.released_by != 0) flows_.emplace_back(flow, spans_.size() - 1);
   }
   std::vector<Span> spans_;
