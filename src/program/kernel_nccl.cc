@@ -7,6 +7,7 @@
 
 #include "machine/machine.h"
 #include "program/lower.h"
+#include "program/rccl_tuner.h"
 
 namespace hemiola::program {
 namespace {
@@ -49,7 +50,7 @@ Program ring(const KernelArguments& arguments, Collective collective, const Nccl
   if (simple && has_slices(collective)) program.fifo = {4, MiB(1), 2};
   program.pulls = nccl_pulls(arguments);
   for (Kernel& kernel : program.kernels) {
-    kernel.unroll = nccl_unroll(choice.protocol);
+    kernel.unroll = nccl_unroll(choice.protocol, arguments);
     kernel.posts_apart = simple;
     kernel.large_code = nccl_large_code(choice.protocol);
     if (choice.protocol == Protocol::ll) nccl_ll_accesses(kernel, collective, arguments.type);
@@ -148,6 +149,7 @@ Program finished(Program program, const KernelArguments& arguments) {
   program.name = program.source = arguments.name;
   program.format = "kernel";
   program.library_call = true;
+  program.warnings.append(tuner_warnings(arguments.machine));
   program.plan = nullptr;
   return program;
 }
@@ -200,11 +202,13 @@ Program all_to_all(const KernelArguments& arguments) {
       writer.begin_part();
       writer.add(std::move(recv));
     }
-    writer.begin(c, each, simple ? 2 * choice.threads : 2 * choice.threads - 32);
+    const bool spare = !simple && choice.warp == 32;
+    writer.begin(c, each, 2 * choice.threads - (spare ? 32 : 0));
     writer.add(writer.move(OpKind::copy, {{.buffer = writer.input(), .chunk = own_rank()}},
                            {{.buffer = writer.output(), .chunk = own_rank()}}));
   }
-  program = writer.finish("ncclDevKernel_SendRecv", choice.threads, nccl_unroll(choice.protocol));
+  program = writer.finish("ncclDevKernel_SendRecv", choice.threads,
+                          nccl_unroll(choice.protocol, arguments));
   Kernel& kernel = program.kernels.front();
   kernel.posts_apart = simple;
   kernel.large_code = simple ? 1 : 0;  // half a block: it sends or it receives
@@ -225,7 +229,10 @@ KernelInfo ring_info(Collective collective, const std::string& description,
 
 }  // namespace
 
-int nccl_unroll(Protocol protocol) {
+int nccl_unroll(Protocol protocol, const KernelArguments& arguments) {
+  const RcclModel* rccl = rccl_model(arguments.machine);
+  if (rccl != nullptr && protocol == Protocol::simple)
+    return rccl_unroll(*rccl, nccl_nodes(arguments));
   return protocol == Protocol::simple ? 8 : protocol == Protocol::ll ? 1 : 4;
 }
 

@@ -28,8 +28,12 @@ struct NcclChoice {
   int channels = 1;   ///< workgroups
   int trees = 1;      ///< channels of the search graph: those from here on have the second tree
   int threads = 512;  ///< per workgroup, with those that only post
+  int warp = 32;      ///< threads of a warp
   Bytes step{};       ///< grouped sends: data of a slot
 };
+
+/// Says where GPUs are none that a tuner knows. On AMD's GPUs RCCL's decides (rccl_tuner.h).
+Diagnostics tuner_warnings(const machine::Machine* machine);
 
 /// The time that NCCL's tuner expects, in microseconds; negative: it does not consider the pair.
 double nccl_time(const KernelArguments& arguments, Collective collective, NcclAlgorithm algorithm,
@@ -55,7 +59,7 @@ void add_nccl_prologue(Program& program);
 
 /// Iterations whose loads are in flight together: reduceCopy of common_kernel.h; LL loops line by
 /// line (prims_ll.h); LL128 has 8 words of 8 B per thread, 4 accesses (prims_ll128.h).
-int nccl_unroll(Protocol protocol);
+int nccl_unroll(Protocol protocol, const KernelArguments& arguments);
 
 /// Functions that a workgroup of a collective calls and that are larger than the instruction caches
 /// (Kernel::large_code). LL is compiled into the kernel itself, the others are called through a

@@ -141,7 +141,8 @@ class TreeWriter : public ProgramWriter {
   TreeWriter(const KernelArguments& arguments, const NcclChoice& choice)
       : ProgramWriter(arguments, Collective::all_reduce, 1, 1),
         choice_(choice),
-        type_(arguments.type) {
+        type_(arguments.type),
+        unroll_(nccl_unroll(choice.protocol, arguments)) {
     program_.protocol = choice.protocol;
     program_.fifo = nccl_fifo(choice.protocol);
     program_.pulls = nccl_pulls(arguments);
@@ -172,7 +173,7 @@ class TreeWriter : public ProgramWriter {
     const bool simple = choice_.protocol == Protocol::simple;
     for (int rank = 0; rank < ranks(); ++rank) {
       kernel_ = {.name = "ncclDevKernel_AllReduce_TREE", .threads = choice_.threads};
-      kernel_.unroll = nccl_unroll(choice_.protocol);
+      kernel_.unroll = unroll_;
       if (choice_.protocol == Protocol::ll)
         nccl_ll_accesses(kernel_, Collective::all_reduce, type_);
       kernel_.posts_apart = simple;
@@ -194,7 +195,8 @@ class TreeWriter : public ProgramWriter {
   // than sending to three (all_reduce.h, runTreeSplit).
   int reducing_threads() const {
     const int threads = choice_.threads;
-    if (choice_.protocol != Protocol::simple) return threads * 7 / 320 * 32;
+    if (choice_.protocol != Protocol::simple)
+      return threads * 7 / (10 * choice_.warp) * choice_.warp;
     const int half = threads / 2;
     return half >= 256 ? half + 64 : half;
   }
@@ -240,6 +242,7 @@ class TreeWriter : public ProgramWriter {
 
   NcclChoice choice_;
   DataType type_;
+  int unroll_ = 1;
   Bytes chunk_{};
   std::vector<std::vector<Role>> roles_;  // by channel and rank
   Kernel kernel_;

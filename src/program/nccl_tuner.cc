@@ -11,6 +11,7 @@
 
 #include "machine/machine.h"
 #include "program/kernel_nccl.h"
+#include "program/rccl_tuner.h"
 
 namespace hemiola::program {
 namespace {
@@ -44,12 +45,19 @@ constexpr Generation kBlackwell{
     // 16 x 45
     720, 32, {282.0, 39.0, 20.4}, 40.0, {70.0, 42.8, 24.0}, {55.6, 31.67, 20.0}, 1, 0.74, 24};
 
+/// Null: a GPU that NCCL's tuner does not know.
+const Generation* known_generation(const std::string& gpu) {
+  if (gpu == "v100") return &kVolta;
+  if (gpu == "a100") return &kAmpere;
+  if (gpu == "h100" || gpu == "h200") return &kHopper;
+  if (gpu == "b200" || gpu == "gb200") return &kBlackwell;
+  return nullptr;
+}
+
+/// Hopper's where no machine is known, or its GPUs are not: see tuner_warnings().
 const Generation& generation(const machine::Machine* machine) {
-  const std::string name = machine == nullptr ? "h100" : machine->model(0).name;
-  if (name == "v100") return kVolta;
-  if (name == "a100") return kAmpere;
-  if (name == "b200" || name == "gb200") return kBlackwell;
-  return kHopper;
+  const Generation* known = machine == nullptr ? nullptr : known_generation(machine->model(0).name);
+  return known == nullptr ? kHopper : *known;
 }
 
 // LL, LL128, Simple.
@@ -110,6 +118,18 @@ int channels_of(const Generation& found, const NcclNodes& nodes) {
   return found.nvls_channels > 0 && channels < 16 ? 2 * channels : channels;
 }
 
+int graph_channels(const KernelArguments& arguments, const NcclNodes& nodes) {
+  return rccl_model(arguments.machine) != nullptr
+             ? rccl_graph_channels(nodes)
+             : graph_channels(generation(arguments.machine), nodes);
+}
+
+int channels_of(const KernelArguments& arguments, const NcclNodes& nodes) {
+  return rccl_model(arguments.machine) != nullptr
+             ? rccl_channels(nodes)
+             : channels_of(generation(arguments.machine), nodes);
+}
+
 std::size_t scale_of(const NcclNodes& nodes) {
   return static_cast<std::size_t>(std::min(nodes.count, 3) - 1);
 }
@@ -161,8 +181,15 @@ double tree_time(const KernelArguments& arguments, const Generation& found, cons
 
 // topoGetAlgoInfo (src/enqueue.cc): fewer channels, then fewer threads, until every thread has
 // enough to do.
-void shrink(NcclChoice& choice, const KernelArguments& arguments) {
+void shrink(NcclChoice& choice, const KernelArguments& arguments, Collective collective) {
   const std::int64_t size = arguments.size.count;
+  if (const RcclModel* rccl = rccl_model(arguments.machine)) {  // fewer channels, all threads
+    const std::int64_t enough =
+        choice.threads * rccl_least_per_thread(*rccl, nccl_nodes(arguments), collective,
+                                               choice.algorithm, choice.protocol);
+    while (choice.channels > 1 && size < choice.channels * enough) --choice.channels;
+    return;
+  }
   const std::int64_t least =
       choice.protocol == Protocol::simple ? 64
       : choice.protocol == Protocol::ll && choice.algorithm == NcclAlgorithm::ring
@@ -235,8 +262,23 @@ bool nccl_pulls(const KernelArguments& arguments) {
   return arguments.machine != nullptr && generation(arguments.machine).pulls;
 }
 
+Diagnostics tuner_warnings(const machine::Machine* machine) {
+  Diagnostics warnings;
+  if (machine == nullptr || rccl_model(machine) != nullptr) return warnings;
+  const std::string& gpu = machine->model(0).name;
+  if (known_generation(gpu) == nullptr)
+    warnings.warning(
+        fmt::format("neither NCCL's tuner nor RCCL's knows the GPU '{}'", gpu), kOption,
+        "algorithm, protocol and channels are chosen as on an H100; --param protocol=..., "
+        "--param channels=... and --param threads=... choose them");
+  return warnings;
+}
+
 double nccl_time(const KernelArguments& arguments, Collective collective, NcclAlgorithm algorithm,
                  Protocol protocol) {
+  if (const RcclModel* rccl = rccl_model(arguments.machine))
+    return rccl_time(*rccl, nccl_nodes(arguments), collective, algorithm, protocol,
+                     arguments.size.count);
   const Generation& found = generation(arguments.machine);
   const NcclNodes nodes = nccl_nodes(arguments);
   const int steps = ring_steps(collective, arguments.ranks);
@@ -263,7 +305,7 @@ double nccl_time(const KernelArguments& arguments, Collective collective, NcclAl
 }
 
 NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) {
-  const Generation& found = generation(arguments.machine);
+  const RcclModel* rccl = rccl_model(arguments.machine);
   const std::string& protocol = arguments.word("protocol");
   const std::string& algorithm =
       collective == Collective::all_reduce ? arguments.word("algorithm") : "auto";
@@ -287,14 +329,22 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
                   "NVLS needs more than 2 ranks, a machine whose switch can multicast, and "
                   "protocol simple");
   const NcclNodes nodes = nccl_nodes(arguments);
-  choice.channels = channels_of(found, nodes);
-  choice.trees = graph_channels(found, nodes);
-  if (choice.algorithm == NcclAlgorithm::nvls) {
-    choice.channels = found.nvls_channels;
+  choice.channels = channels_of(arguments, nodes);
+  choice.trees = graph_channels(arguments, nodes);
+  if (rccl != nullptr) {
+    choice.threads = kRcclThreads;
+    choice.warp = kRcclWarp;
+    if (protocol == "auto")
+      choice.protocol =
+          rccl_protocol(*rccl, nodes, collective, arguments.size.count).value_or(choice.protocol);
+    shrink(choice, arguments, collective);
+    limit_to_cells(choice, arguments, collective);
+  } else if (choice.algorithm == NcclAlgorithm::nvls) {
+    choice.channels = generation(arguments.machine).nvls_channels;
     choice.threads = 640;
   } else {
     choice.threads = choice.protocol == Protocol::ll128 ? 640 : 512;
-    shrink(choice, arguments);
+    shrink(choice, arguments, collective);
     limit_to_cells(choice, arguments, collective);
     if (choice.algorithm == NcclAlgorithm::tree) {
       choice.threads = 640;  // always
@@ -309,10 +359,11 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
 
 NcclChoice choose_nccl_peer(const KernelArguments& arguments, Bytes bytes) {
   const NcclNodes nodes = nccl_nodes(arguments);
-  const Generation& found = generation(arguments.machine);
   const auto ranks = static_cast<unsigned>(arguments.ranks);
-  const unsigned all = std::bit_ceil(static_cast<unsigned>(channels_of(found, nodes)));
+  const unsigned all = std::bit_ceil(static_cast<unsigned>(channels_of(arguments, nodes)));
+  const bool rccl = rccl_model(arguments.machine) != nullptr;
   NcclChoice choice;
+  if (rccl) choice.warp = kRcclWarp;
   choice.step = nodes.count > 1 ? KiB(128) : KiB(512);  // P2P_NET_CHUNKSIZE, P2P_NVL_CHUNKSIZE
   // src/graph/paths.cc: over nodes a channel for each 14 GB/s of the GPU's NIC, so many that a
   // workgroup has no more than 8 peers.
@@ -341,10 +392,13 @@ NcclChoice choose_nccl_peer(const KernelArguments& arguments, Bytes bytes) {
   } else if (nodes.count > 1 && bytes < choice.step * 8) {
     choice.step = bytes < choice.step ? KiB(32) : KiB(64);
   }
-  // A workgroup of 640 threads serves a send and a receive at once, of each of its peers.
+  // A workgroup of 640 threads (RCCL: 256) serves a send and a receive at once, of each of its
+  // peers.
   const unsigned peers =
       nodes.count == 1 ? 1 : (ranks * static_cast<unsigned>(choice.channels) + all - 1) / all;
-  choice.threads = std::max(32, static_cast<int>(320 / peers / 32 * 32));
+  const auto warp = static_cast<unsigned>(choice.warp);
+  const unsigned half = rccl ? kRcclThreads / 2 : 320;
+  choice.threads = static_cast<int>(std::max(warp, half / peers / warp * warp));
   return choice;
 }
 

@@ -9,22 +9,22 @@
 #include <queue>
 #include <string>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
-#include "perfetto.pb.h"
 #include "report/link_history.h"
+#include "report/perfetto_writer.h"
 #include "report/report.h"
 
 namespace hemiola::report {
 namespace {
 
-/// Inside a process, tracks stand in this order, then by number, then by name.
-enum class TrackKind : std::uint8_t { workgroup, engine, resource, link };
+/// Behind the streams of a process, tracks stand in this order, then by number, then by name.
+enum class TrackKind : std::uint8_t { engine, resource, link };
 
-/// Process number `ranks` is the fabric.
 struct TrackKey {
-  int process = 0;
-  TrackKind kind = TrackKind::workgroup;
+  TrackKind kind = TrackKind::engine;
   int number = 0;
   std::string name;
   auto operator<=>(const TrackKey&) const = default;
@@ -33,182 +33,59 @@ struct TrackKey {
 struct Slice {
   Time begin{};
   Time end{};
-  std::uint64_t name = 0;  ///< of PerfettoTrace::State::names, or as interned in the trace
+  std::uint64_t name = 0;  ///< of PerfettoTrace::State::names
+  sim::FlowEnds flow{};
+  std::uint64_t arriving = 0;  ///< the flow that ends here, once they are numbered
+};
+using Slices = std::vector<Slice>;
+
+struct Workgroup {
+  int stream = -1;  ///< not known
+  Slices spans;     ///< one for each launch of its kernel
+  Slices operations;
 };
 
-constexpr std::uint64_t kBeginAnnotation = 1;
-constexpr std::uint64_t kDurationAnnotation = 2;
-constexpr std::uint32_t kSequence = 1;
+/// A rank, or the fabric.
+struct Process {
+  std::string name;
+  std::map<int, Slices> streams;
+  std::map<int, Workgroup> workgroups;
+  std::map<TrackKey, Slices> tracks;
+};
 
-std::int64_t floor_ns(Time time) {
-  return time.fs / 1'000'000;
+/// The first row has the name of its track.
+std::string row_name(const std::string& track, std::size_t row) {
+  return row == 0 ? track : fmt::format("{}, row {}", track, row + 1);
 }
 
-/// Deals overlapping slices to lanes: each goes to the first lane that is free when it begins.
-/// Returns the lane of each slice; `slices` must be sorted by begin.
-std::vector<std::size_t> deal_to_lanes(const std::vector<Slice>& slices) {
+/// Deals overlapping slices to rows: each goes to the first row that is free when it begins.
+/// `slices` must be sorted by begin.
+std::vector<Slices> deal_to_rows(const Slices& slices) {
   using Busy = std::pair<Time, std::size_t>;
   std::priority_queue<Busy, std::vector<Busy>, std::greater<>> busy;
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> idle;
-  std::size_t lanes = 0;
-  std::vector<std::size_t> lane_of;
-  lane_of.reserve(slices.size());
+  std::vector<Slices> rows;
   for (const Slice& slice : slices) {
     for (; !busy.empty() && busy.top().first <= slice.begin; busy.pop()) {
       idle.push(busy.top().second);
     }
-    std::size_t lane = lanes;
+    std::size_t row = rows.size();
     if (idle.empty()) {
-      ++lanes;
+      rows.emplace_back();
     } else {
-      lane = idle.top();
+      row = idle.top();
       idle.pop();
     }
-    lane_of.push_back(lane);
-    busy.emplace(slice.end, lane);
+    rows[row].push_back(slice);
+    busy.emplace(slice.end, row);
   }
-  return lane_of;
-}
-
-/// Writes descriptors at once and keeps events until all are known, because they are sorted by
-/// time.
-class Writer {
- public:
-  /// `names[i]` is interned as i + 1.
-  explicit Writer(const std::vector<std::string>& names) {
-    perfetto::TracePacket* packet = start(perfetto::TracePacket::SEQ_INCREMENTAL_STATE_CLEARED);
-    perfetto::InternedData* data = packet->mutable_interned_data();
-    for (const std::string& name : names) {
-      perfetto::EventName* entry = data->add_event_names();
-      entry->set_iid(static_cast<std::uint64_t>(data->event_names_size()));
-      entry->set_name(name);
-    }
-    for (const auto& [id, name] :
-         {std::pair(kBeginAnnotation, "begin_fs"), std::pair(kDurationAnnotation, "duration_fs")}) {
-      perfetto::DebugAnnotationName* entry = data->add_debug_annotation_names();
-      entry->set_iid(id);
-      entry->set_name(name);
-    }
-    flush();
-  }
-
-  std::uint64_t process(int number, const std::string& name) {
-    perfetto::TrackDescriptor* track = descriptor();
-    track->mutable_process()->set_pid(number + 1);  // 0 is the idle task
-    track->mutable_process()->set_process_name(name);
-    track->set_child_ordering(perfetto::TrackDescriptor::EXPLICIT);
-    return flush();
-  }
-  /// Tracks of one parent stand in the order of these calls. With a unit it is a counter.
-  std::uint64_t track(std::uint64_t parent, const std::string& name, const char* unit = nullptr) {
-    perfetto::TrackDescriptor* track = descriptor();
-    track->set_parent_uuid(parent);
-    track->set_name(name);
-    track->set_sibling_order_rank(static_cast<std::int32_t>(last_uuid_));
-    if (unit != nullptr) track->mutable_counter()->set_unit_name(unit);
-    return flush();
-  }
-
-  void slice(std::uint64_t track, const Slice& slice) {
-    const std::int64_t begin = floor_ns(slice.begin);
-    events_.push_back({begin, Event::Type::begin, track, slice, 0});
-    events_.push_back({std::max(begin, floor_ns(slice.end)), Event::Type::end, track, slice, 0});
-  }
-  void value(std::uint64_t track, Time at, double value) {
-    events_.push_back({floor_ns(at), Event::Type::counter, track, {}, value});
-  }
-
-  std::string finish() {
-    // Stable: the events of a track were added in its order, so an empty slice stays begin, end.
-    std::stable_sort(events_.begin(), events_.end(),
-                     [](const Event& a, const Event& b) { return a.ns < b.ns; });
-    for (const Event& event : events_) add(event);
-    return std::move(bytes_);
-  }
-
- private:
-  struct Event {
-    enum class Type : std::uint8_t { begin, end, counter };
-    std::int64_t ns;
-    Type type;
-    std::uint64_t track;
-    Slice slice;
-    double value;
-  };
-
-  perfetto::TracePacket* start(std::uint32_t flags) {
-    one_packet_.Clear();
-    perfetto::TracePacket* packet = one_packet_.add_packet();
-    packet->set_trusted_packet_sequence_id(kSequence);
-    packet->set_sequence_flags(flags);
-    return packet;
-  }
-  /// Traces of one packet in a row are a trace of all of them, and only one is in memory.
-  std::uint64_t flush() {
-    one_packet_.AppendToString(&bytes_);
-    return last_uuid_;
-  }
-
-  perfetto::TrackDescriptor* descriptor() {
-    perfetto::TrackDescriptor* track =
-        start(perfetto::TracePacket::SEQ_UNSPECIFIED)->mutable_track_descriptor();
-    track->set_uuid(++last_uuid_);
-    return track;
-  }
-
-  static void annotate(perfetto::TrackEvent* event, std::uint64_t name, std::int64_t value) {
-    perfetto::DebugAnnotation* annotation = event->add_debug_annotations();
-    annotation->set_name_iid(name);
-    annotation->set_int_value(value);
-  }
-
-  void add(const Event& event) {
-    perfetto::TracePacket* packet = start(perfetto::TracePacket::SEQ_NEEDS_INCREMENTAL_STATE);
-    packet->set_timestamp(static_cast<std::uint64_t>(event.ns));
-    perfetto::TrackEvent* out = packet->mutable_track_event();
-    out->set_track_uuid(event.track);
-    switch (event.type) {
-      case Event::Type::begin:
-        out->set_type(perfetto::TrackEvent::TYPE_SLICE_BEGIN);
-        out->set_name_iid(event.slice.name);
-        annotate(out, kBeginAnnotation, event.slice.begin.fs);
-        annotate(out, kDurationAnnotation, (event.slice.end - event.slice.begin).fs);
-        break;
-      case Event::Type::end:
-        out->set_type(perfetto::TrackEvent::TYPE_SLICE_END);
-        break;
-      case Event::Type::counter:
-        out->set_type(perfetto::TrackEvent::TYPE_COUNTER);
-        out->set_double_counter_value(event.value);
-        break;
-    }
-    flush();
-  }
-
-  perfetto::Trace one_packet_;
-  std::string bytes_;
-  std::vector<Event> events_;
-  std::uint64_t last_uuid_ = 0;
-};
-
-void write_slices(Writer& writer, std::uint64_t parent, const std::string& name,
-                  std::vector<Slice> slices) {
-  std::sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
-    return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
-  });
-  const std::vector<std::size_t> lane_of = deal_to_lanes(slices);
-  // Lanes carry the same name: the viewer shows siblings of one name as rows of one track.
-  std::vector<std::uint64_t> lanes;
-  for (std::size_t i = 0; i < slices.size(); ++i) {
-    while (lanes.size() <= lane_of[i]) lanes.push_back(writer.track(parent, name));
-    writer.slice(lanes[lane_of[i]], slices[i]);
-  }
+  return rows;
 }
 
 /// Two counters of one link: a value where it changes, and zero at the end.
-void write_history(Writer& writer, std::uint64_t parent, const std::string& name,
+void write_history(PerfettoWriter& writer, std::uint64_t parent, const std::string& name,
                    const LinkHistory& history) {
-  const std::uint64_t use = writer.track(parent, name, "GB/s");
+  const std::uint64_t use = writer.track(parent, name + " use", "GB/s");
   const std::uint64_t queue = writer.track(parent, name + " queue", "requests");
   double last_use = 0;
   std::int64_t last_queue = 0;
@@ -235,34 +112,160 @@ void write_history(Writer& writer, std::uint64_t parent, const std::string& name
 struct PerfettoTrace::State {
   Time lines_begin{};
   Time lines_end{};
-  std::vector<std::string> processes;  ///< ranks, then the fabric
+  std::vector<Process> processes;  ///< ranks, then the fabric
   std::vector<std::string> links;
-  std::map<std::string, std::uint64_t, std::less<>> names;  ///< interned, from 1
-  std::map<TrackKey, std::vector<Slice>> tracks;
+  std::map<std::string, std::uint64_t, std::less<>> numbers;  ///< of names
+  std::vector<const std::string*> names;
   std::map<int, LinkHistory> histories;  ///< by link
+  // Of flows, while the trace is written.
+  std::unordered_map<sim::SpanId, std::vector<std::uint64_t>> leaving;
 
-  std::uint64_t intern(std::string_view name) {
-    const auto found = names.find(name);
-    if (found != names.end()) return found->second;
-    return names.emplace(std::string(name), names.size() + 1).first->second;
+  std::uint64_t number_of(std::string_view name) {
+    const auto found = numbers.find(name);
+    if (found != numbers.end()) return found->second;
+    const auto added = numbers.emplace(std::string(name), names.size()).first;
+    names.push_back(&added->first);
+    return added->second;
   }
   int fabric() const { return static_cast<int>(processes.size()) - 1; }
   /// What belongs to no rank (a switch) belongs to the fabric.
-  int process_of(int rank) const { return rank >= 0 && rank < fabric() ? rank : fabric(); }
-  void add(TrackKey key, std::string_view name, Time begin, Time end) {
-    assert(0 <= begin.fs && begin <= end);
-    tracks[std::move(key)].push_back({begin, end, intern(name)});
+  Process& process_of(int rank) {
+    return processes[static_cast<std::size_t>(rank >= 0 && rank < fabric() ? rank : fabric())];
   }
+  void add(Slices& slices, std::string_view name, Time begin, Time end,
+           const sim::FlowEnds& flow = {}) {
+    assert(0 <= begin.fs && begin <= end);
+    slices.push_back({.begin = begin, .end = end, .name = number_of(name), .flow = flow});
+  }
+
+  /// All slices in the order in which they are written.
+  template <typename Visit>
+  void each(Visit visit) {
+    for (Process& process : processes) {
+      for (auto& [number, slices] : process.streams) visit(slices);
+      for (auto& [number, workgroup] : process.workgroups) {
+        visit(workgroup.spans);
+        visit(workgroup.operations);
+      }
+      for (auto& [key, slices] : process.tracks) visit(slices);
+    }
+  }
+  void sort();
+  void number_flows();
+  void write(PerfettoWriter& writer, std::uint64_t track, const Slice& slice) const;
+  void write_rows(PerfettoWriter& writer, std::uint64_t parent, const std::string& name,
+                  const Slices& slices) const;
+  void write_workgroup(PerfettoWriter& writer, std::uint64_t parent, const std::string& name,
+                       const Workgroup& workgroup) const;
+  void write_process(PerfettoWriter& writer, std::uint64_t parent, const Process& process) const;
 };
+
+/// Independent of the order of the calls: by time, then by name.
+void PerfettoTrace::State::sort() {
+  each([&](Slices& slices) {
+    std::sort(slices.begin(), slices.end(), [&](const Slice& a, const Slice& b) {
+      return std::tie(a.begin, a.end, *names[a.name], a.flow.released_at, a.flow.span) <
+             std::tie(b.begin, b.end, *names[b.name], b.flow.released_at, b.flow.span);
+    });
+  });
+}
+
+/// A flow for each slice that was released by one which the trace has, too.
+void PerfettoTrace::State::number_flows() {
+  std::unordered_set<sim::SpanId> known;
+  each([&](const Slices& slices) {
+    for (const Slice& slice : slices)
+      if (slice.flow.span != 0) known.insert(slice.flow.span);
+  });
+  leaving.clear();
+  std::uint64_t flows = 0;
+  each([&](Slices& slices) {
+    for (Slice& slice : slices) {
+      slice.arriving = 0;
+      if (slice.flow.released_by == 0 || !known.contains(slice.flow.released_by)) continue;
+      slice.arriving = ++flows;
+      leaving[slice.flow.released_by].push_back(flows);
+    }
+  });
+}
+
+/// What released a slice after its begin is shown as a moment in it: arrows do not go back in time.
+void PerfettoTrace::State::write(PerfettoWriter& writer, std::uint64_t track,
+                                 const Slice& slice) const {
+  Flows flows;
+  const auto found = leaving.find(slice.flow.span);
+  if (found != leaving.end()) flows.leaving = found->second;
+  const bool inside = slice.flow.released_at > slice.begin;
+  if (slice.arriving != 0 && !inside) flows.arriving = {slice.arriving};
+  writer.begin(track, *names[slice.name], slice.begin, slice.end, std::move(flows));
+  if (slice.arriving != 0 && inside)
+    writer.instant(track, "released", slice.flow.released_at, slice.arriving);
+  writer.end(track, slice.begin, slice.end);
+}
+
+void PerfettoTrace::State::write_rows(PerfettoWriter& writer, std::uint64_t parent,
+                                      const std::string& name, const Slices& slices) const {
+  const std::vector<Slices> rows = deal_to_rows(slices);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const std::uint64_t track = writer.track(parent, row_name(name, r));
+    for (const Slice& slice : rows[r]) write(writer, track, slice);
+  }
+}
+
+/// Each row shows the workgroup, and inside it the operations that do not overlap.
+void PerfettoTrace::State::write_workgroup(PerfettoWriter& writer, std::uint64_t parent,
+                                           const std::string& name,
+                                           const Workgroup& workgroup) const {
+  std::vector<Slices> rows = deal_to_rows(workgroup.operations);
+  rows.resize(std::max<std::size_t>(1, rows.size()));
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const std::string label = row_name(name, r);
+    const std::uint64_t track = writer.track(parent, label);
+    auto next = rows[r].begin();
+    const auto write_until = [&](const auto& is_over) {
+      while (next != rows[r].end() && !is_over(*next)) write(writer, track, *next++);
+    };
+    for (const Slice& span : workgroup.spans) {
+      write_until([&](const Slice& slice) { return slice.begin >= span.begin; });
+      const bool empty = next == rows[r].end() || next->end > span.end;
+      if (empty && r > 0) continue;
+      writer.begin(track, label, span.begin, span.end);
+      write_until([&](const Slice& slice) { return slice.end > span.end; });
+      writer.end(track, span.begin, span.end);
+    }
+    write_until([](const Slice&) { return false; });
+  }
+}
+
+void PerfettoTrace::State::write_process(PerfettoWriter& writer, std::uint64_t parent,
+                                         const Process& process) const {
+  const auto write_workgroups = [&](std::uint64_t above, int stream) {
+    for (const auto& [number, workgroup] : process.workgroups) {
+      if (workgroup.stream == stream)
+        write_workgroup(writer, above, fmt::format("workgroup {}", number), workgroup);
+    }
+  };
+  for (const auto& [number, slices] : process.streams) {
+    const std::uint64_t track = writer.track(parent, fmt::format("stream {}", number));
+    for (const Slice& slice : slices) write(writer, track, slice);
+    write_workgroups(track, number);
+  }
+  write_workgroups(parent, -1);
+  for (const auto& [key, slices] : process.tracks) write_rows(writer, parent, key.name, slices);
+}
 
 PerfettoTrace::PerfettoTrace(const machine::Machine& machine, Time lines_begin, Time lines_end)
     : state_(std::make_unique<State>()) {
   state_->lines_begin = lines_begin;
   state_->lines_end = lines_end;
   for (int rank = 0; rank < machine.ranks(); ++rank) {
-    state_->processes.push_back(fmt::format("rank {} ({})", rank, machine.model(rank).name));
+    state_->processes.push_back(
+        {.name = fmt::format("rank {} ({})", rank, machine.model(rank).name),
+         .streams = {},
+         .workgroups = {},
+         .tracks = {}});
   }
-  state_->processes.push_back("fabric");
+  state_->processes.emplace_back().name = "fabric";
   for (const machine::Link& link : machine.links) {
     const auto name = [&](machine::NodeId node) -> const std::string& {
       return machine.nodes[static_cast<std::size_t>(node)].name;
@@ -274,31 +277,42 @@ PerfettoTrace::PerfettoTrace(const machine::Machine& machine, Time lines_begin, 
 
 PerfettoTrace::~PerfettoTrace() = default;
 
-void PerfettoTrace::operation(int rank, int workgroup, std::string_view name, Time begin,
-                              Time end) {
-  state_->add({state_->process_of(rank), TrackKind::workgroup, workgroup,
-               fmt::format("workgroup {}", workgroup)},
-              name, begin, end);
+void PerfettoTrace::stream(int rank, int stream, std::string_view name, Time begin, Time end) {
+  state_->add(state_->process_of(rank).streams[stream], name, begin, end);
+}
+
+void PerfettoTrace::workgroup(int rank, int stream, int workgroup, Time begin, Time end) {
+  Process& process = state_->process_of(rank);
+  process.streams[stream];  // it stands above
+  Workgroup& group = process.workgroups[workgroup];
+  group.stream = stream;
+  state_->add(group.spans, "workgroup", begin, end);
+}
+
+void PerfettoTrace::operation(int rank, int workgroup, std::string_view name, Time begin, Time end,
+                              const sim::FlowEnds& flow) {
+  state_->add(state_->process_of(rank).workgroups[workgroup].operations, name, begin, end, flow);
 }
 
 void PerfettoTrace::link(int link, std::int64_t wire_bytes, int queue, Time begin, Time end) {
   state_->histories[link].add(begin, end, wire_bytes, queue);
   if (!wants_requests(begin)) return;
-  state_->add(
-      {state_->fabric(), TrackKind::link, link, state_->links.at(static_cast<std::size_t>(link))},
-      fmt::format("{} B", wire_bytes), begin, end);
+  Process& fabric = state_->processes.back();
+  const std::string& name = state_->links.at(static_cast<std::size_t>(link));
+  state_->add(fabric.tracks[{.kind = TrackKind::link, .number = link, .name = name}],
+              fmt::format("{} B", wire_bytes), begin, end);
 }
 
 void PerfettoTrace::engine(int rank, std::string_view engine, std::string_view name, Time begin,
-                           Time end) {
-  state_->add({state_->process_of(rank), TrackKind::engine, 0, std::string(engine)}, name, begin,
-              end);
+                           Time end, const sim::FlowEnds& flow) {
+  TrackKey key{.kind = TrackKind::engine, .number = 0, .name = std::string(engine)};
+  state_->add(state_->process_of(rank).tracks[std::move(key)], name, begin, end, flow);
 }
 
 void PerfettoTrace::request(int rank, std::string_view resource, std::string_view name, Time begin,
                             Time end) {
-  state_->add({state_->process_of(rank), TrackKind::resource, 0, std::string(resource)}, name,
-              begin, end);
+  TrackKey key{.kind = TrackKind::resource, .number = 0, .name = std::string(resource)};
+  state_->add(state_->process_of(rank).tracks[std::move(key)], name, begin, end);
 }
 
 bool PerfettoTrace::wants_requests(Time at) const {
@@ -306,31 +320,20 @@ bool PerfettoTrace::wants_requests(Time at) const {
 }
 
 std::string PerfettoTrace::serialize() const {
-  // Numbers in the order of the names, so that the trace does not depend on the order of the calls.
-  std::vector<std::string> names;
-  std::vector<std::uint64_t> number_of(state_->names.size() + 1);
-  for (const auto& [name, id] : state_->names) {
-    names.push_back(name);
-    number_of[id] = names.size();
-  }
-  Writer writer(names);
-  std::vector<std::uint64_t> processes;
-  for (std::size_t i = 0; i < state_->processes.size(); ++i) {
-    processes.push_back(writer.process(static_cast<int>(i), state_->processes[i]));
-  }
-  for (const auto& [key, recorded] : state_->tracks) {
-    std::vector<Slice> slices = recorded;
-    for (Slice& slice : slices) slice.name = number_of[slice.name];
-    write_slices(writer, processes[static_cast<std::size_t>(key.process)], key.name,
-                 std::move(slices));
-  }
+  state_->sort();
+  state_->number_flows();
+  PerfettoWriter writer;
+  std::vector<std::uint64_t> tracks;
+  for (const Process& process : state_->processes)
+    tracks.push_back(writer.process(static_cast<int>(tracks.size()), process.name));
+  for (std::size_t i = 0; i < tracks.size(); ++i)
+    state_->write_process(writer, tracks[i], state_->processes[i]);
   Time width{};
   for (const auto& [link, history] : state_->histories) width = std::max(width, history.width());
   for (const auto& [link, history] : state_->histories) {
     LinkHistory widened = history;
     widened.widen(width);
-    write_history(writer, processes.back(), state_->links.at(static_cast<std::size_t>(link)),
-                  widened);
+    write_history(writer, tracks.back(), state_->links.at(static_cast<std::size_t>(link)), widened);
   }
   return writer.finish();
 }

@@ -3,16 +3,15 @@
 #include <rapidcheck/gtest.h>
 
 #include <map>
-#include <set>
+#include <memory>
+#include <string>
+#include <vector>
 
-#include "perfetto.pb.h"
+#include "report/read_trace.h"
 #include "report/report.h"
 
 namespace hemiola::report {
 namespace {
-
-using perfetto::TrackDescriptor;
-using perfetto::TrackEvent;
 
 machine::Machine two_gpus() {
   machine::Machine machine;
@@ -29,78 +28,6 @@ machine::Machine two_gpus() {
   return machine;
 }
 
-struct ReadSlice {
-  std::string track, name;
-  std::uint64_t begin_ns, end_ns;
-  std::int64_t begin_fs, duration_fs;
-  std::uint64_t uuid;
-};
-struct ReadTrace {
-  std::map<std::uint64_t, TrackDescriptor> tracks;
-  std::vector<ReadSlice> slices;
-  std::map<std::string, std::vector<std::pair<std::uint64_t, double>>> counters;
-};
-
-void read_slice_begin(const TrackEvent& event, std::uint64_t ns, const std::string& track,
-                      const std::map<std::uint64_t, std::string>& names,
-                      std::map<std::uint64_t, std::vector<ReadSlice>>& open) {
-  ASSERT_TRUE(names.count(event.name_iid())) << "name " << event.name_iid() << " is not interned";
-  ASSERT_EQ(event.debug_annotations_size(), 2);
-  open[event.track_uuid()].push_back({track, names.at(event.name_iid()), ns, 0,
-                                      event.debug_annotations(0).int_value(),
-                                      event.debug_annotations(1).int_value(), event.track_uuid()});
-}
-
-/// Parses the bytes back and checks what a viewer relies on: every track is declared with a
-/// declared parent, names are interned before use, time never goes back, begins and ends pair up.
-void check(const std::string& bytes, ReadTrace& read) {
-  perfetto::Trace trace;
-  ASSERT_TRUE(trace.ParseFromString(bytes));
-  std::map<std::uint64_t, std::string> names;
-  std::map<std::uint64_t, std::vector<ReadSlice>> open;
-  std::set<int> processes;
-  std::uint64_t last = 0;
-  for (const perfetto::TracePacket& packet : trace.packet()) {
-    ASSERT_NE(packet.trusted_packet_sequence_id(), 0u);
-    for (const auto& name : packet.interned_data().event_names()) names[name.iid()] = name.name();
-    if (packet.has_track_descriptor()) {
-      const TrackDescriptor& track = packet.track_descriptor();
-      ASSERT_NE(track.uuid(), 0u);
-      ASSERT_TRUE(read.tracks.emplace(track.uuid(), track).second) << "declared twice";
-      ASSERT_TRUE(track.has_process() || read.tracks.count(track.parent_uuid()));
-      if (track.has_process()) {
-        ASSERT_TRUE(processes.insert(track.process().pid()).second);
-      }
-    }
-    if (!packet.has_track_event()) continue;
-    ASSERT_GE(packet.timestamp(), last);
-    last = packet.timestamp();
-    const TrackEvent& event = packet.track_event();
-    ASSERT_TRUE(read.tracks.count(event.track_uuid())) << "not declared: " << event.track_uuid();
-    const TrackDescriptor& track = read.tracks.at(event.track_uuid());
-    ASSERT_EQ(track.has_counter(), event.type() == TrackEvent::TYPE_COUNTER);
-    if (event.type() == TrackEvent::TYPE_COUNTER) {
-      read.counters[track.name()].push_back({last, event.double_counter_value()});
-    } else if (event.type() == TrackEvent::TYPE_SLICE_BEGIN) {
-      ASSERT_TRUE(open[event.track_uuid()].empty()) << "slices of a track must not overlap";
-      ASSERT_NO_FATAL_FAILURE(read_slice_begin(event, last, track.name(), names, open));
-    } else {
-      ASSERT_EQ(event.type(), TrackEvent::TYPE_SLICE_END);
-      ASSERT_FALSE(open[event.track_uuid()].empty()) << "an end without a begin";
-      read.slices.push_back(open[event.track_uuid()].back());
-      read.slices.back().end_ns = last;
-      open[event.track_uuid()].pop_back();
-    }
-  }
-  for (const auto& [uuid, slices] : open) ASSERT_TRUE(slices.empty()) << "a begin without an end";
-}
-
-ReadTrace checked(const PerfettoTrace& trace) {
-  ReadTrace read;
-  check(trace.serialize(), read);
-  return read;
-}
-
 TEST(PerfettoTrace, of_nothing_declares_the_ranks_and_the_fabric) {
   const ReadTrace read = checked(PerfettoTrace(two_gpus()));
   std::vector<std::string> names;
@@ -110,8 +37,8 @@ TEST(PerfettoTrace, of_nothing_declares_the_ranks_and_the_fabric) {
 
 TEST(PerfettoTrace, puts_each_workgroup_and_engine_on_a_track_of_its_rank) {
   PerfettoTrace trace(two_gpus());
-  trace.operation(1, 3, "op 0 (put)", Time::from_ns(10), Time::from_ns(20));
-  trace.engine(0, "dma 0", "copy", Time::from_ns(5), Time::from_ns(6));
+  trace.operation(1, 3, "op 0 (put)", Time::from_ns(10), Time::from_ns(20), {});
+  trace.engine(0, "dma 0", "copy", Time::from_ns(5), Time::from_ns(6), {});
   const ReadTrace read = checked(trace);
   ASSERT_EQ(read.slices.size(), 2u);
   EXPECT_EQ(read.slices[0].track, "dma 0");
@@ -124,8 +51,8 @@ TEST(PerfettoTrace, puts_each_workgroup_and_engine_on_a_track_of_its_rank) {
 
 TEST(PerfettoTrace, rounds_both_ends_down_and_keeps_the_exact_times_beside) {
   PerfettoTrace trace(two_gpus());
-  trace.operation(0, 0, "a", {1'900'000}, {2'100'000});
-  trace.operation(0, 0, "b", {2'100'000}, {2'900'000});
+  trace.operation(0, 0, "a", {1'900'000}, {2'100'000}, {});
+  trace.operation(0, 0, "b", {2'100'000}, {2'900'000}, {});
   const ReadTrace read = checked(trace);
   ASSERT_EQ(read.slices.size(), 2u);
   EXPECT_EQ(read.slices[0].begin_ns, 1u);
@@ -139,9 +66,9 @@ TEST(PerfettoTrace, rounds_both_ends_down_and_keeps_the_exact_times_beside) {
 
 TEST(PerfettoTrace, gives_overlapping_operations_rows_of_their_own) {
   PerfettoTrace trace(two_gpus());
-  trace.operation(0, 0, "a", Time::from_ns(0), Time::from_ns(10));
-  trace.operation(0, 0, "b", Time::from_ns(5), Time::from_ns(15));
-  trace.operation(0, 0, "c", Time::from_ns(10), Time::from_ns(20));
+  trace.operation(0, 0, "a", Time::from_ns(0), Time::from_ns(10), {});
+  trace.operation(0, 0, "b", Time::from_ns(5), Time::from_ns(15), {});
+  trace.operation(0, 0, "c", Time::from_ns(10), Time::from_ns(20), {});
   const ReadTrace read = checked(trace);
   std::map<std::string, std::uint64_t> row;
   for (const ReadSlice& slice : read.slices) row[slice.name] = slice.uuid;
@@ -155,7 +82,7 @@ TEST(PerfettoTrace, counts_what_a_link_carries) {
   trace.link(1, 1000, 4, bin, 2 * bin);
   const ReadTrace read = checked(trace);
   EXPECT_TRUE(read.slices.empty());
-  const auto& use = read.counters.at("gpu.1 to gpu.0 lane 0");
+  const auto& use = read.counters.at("gpu.1 to gpu.0 lane 0 use");
   ASSERT_EQ(use.size(), 2u);
   EXPECT_EQ(use[0].first, 1u);
   EXPECT_DOUBLE_EQ(use[0].second, 1000 * 1e6 / (1 << 20));
@@ -180,6 +107,47 @@ TEST(PerfettoTrace, shows_requests_only_inside_the_window) {
   EXPECT_EQ(read.tracks.at(track.parent_uuid()).process().process_name(), "fabric");
 }
 
+TEST(PerfettoTrace, nests_operations_in_their_workgroup_below_its_stream) {
+  PerfettoTrace trace(two_gpus());
+  trace.stream(0, 2, "launch", Time::from_ns(0), Time::from_ns(5));
+  trace.stream(0, 2, "kernel", Time::from_ns(5), Time::from_ns(40));
+  trace.operation(0, 7, "a", Time::from_ns(10), Time::from_ns(20), {});
+  trace.operation(0, 7, "b", Time::from_ns(15), Time::from_ns(25), {});
+  trace.workgroup(0, 2, 7, Time::from_ns(6), Time::from_ns(30));
+  const ReadTrace read = checked(trace);
+  std::map<std::string, const ReadSlice*> named;
+  for (const ReadSlice& slice : read.slices) named[slice.name] = &slice;
+  EXPECT_EQ(named.at("kernel")->track, "stream 2");
+  EXPECT_EQ(named.at("launch")->track, "stream 2");
+  EXPECT_EQ(named.at("a")->track, "workgroup 7");
+  EXPECT_EQ(named.at("b")->track, "workgroup 7, row 2");
+  for (const char* name : {"a", "b"}) {
+    const ReadSlice& around = read.slices.at(static_cast<std::size_t>(named.at(name)->inside));
+    EXPECT_EQ(around.name, around.track) << "rows show the workgroup by their own name";
+    EXPECT_EQ(around.begin_fs, 6'000'000);
+    EXPECT_EQ(read.parent(around.uuid).name(), "stream 2");
+  }
+}
+
+TEST(PerfettoTrace, draws_arrows_from_what_sent_to_the_moment_that_let_go_on) {
+  PerfettoTrace trace(two_gpus());
+  trace.operation(1, 0, "wait", Time::from_ns(0), Time::from_ns(30),
+                  {.released_by = 4, .released_at = Time::from_ns(25)});
+  trace.operation(0, 0, "signal", Time::from_ns(10), Time::from_ns(20), {.span = 4});
+  trace.engine(1, "proxy", "request", Time::from_ns(15), Time::from_ns(16),
+               {.released_by = 4, .released_at = Time::from_ns(15)});
+  trace.operation(1, 1, "wait", Time::from_ns(0), Time::from_ns(40),
+                  {.released_by = 5, .released_at = Time::from_ns(35)});
+  const ReadTrace read = checked(trace);
+  EXPECT_EQ(read.instants, 1) << "where a slice begins no moment is needed";
+  std::vector<std::string> arrows;
+  for (const auto& [id, flow] : read.flows)
+    arrows.push_back(read.slices.at(static_cast<std::size_t>(flow.from)).name + " to " +
+                     read.slices.at(static_cast<std::size_t>(flow.to)).name);
+  EXPECT_THAT(arrows, testing::UnorderedElementsAre("signal to wait", "signal to request"))
+      << "there is no span 5";
+}
+
 struct Call {
   int rank, workgroup, name;
   std::int64_t begin, length;
@@ -193,7 +161,7 @@ RC_GTEST_PROP(PerfettoTrace, of_any_calls_is_well_formed_and_independent_of_thei
     auto trace = std::make_unique<PerfettoTrace>(two_gpus());
     for (const Call& call : calls) {
       trace->operation(call.rank, call.workgroup, "op " + std::to_string(call.name), {call.begin},
-                       {call.begin + call.length});
+                       {call.begin + call.length}, {});
       trace->link(call.rank, 128, call.workgroup, {call.begin}, {call.begin + call.length});
     }
     return trace;

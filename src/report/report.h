@@ -74,10 +74,13 @@ class PerfettoTrace : public sim::TraceSink {
  public:
   PerfettoTrace(const machine::Machine& machine, Time lines_begin = {}, Time lines_end = {});
   ~PerfettoTrace() override;
-  void operation(int rank, int workgroup, std::string_view name, Time begin, Time end) override;
+  void stream(int rank, int stream, std::string_view name, Time begin, Time end) override;
+  void workgroup(int rank, int stream, int workgroup, Time begin, Time end) override;
+  void operation(int rank, int workgroup, std::string_view name, Time begin, Time end,
+                 const sim::FlowEnds& flow) override;
   void link(int link, std::int64_t wire_bytes, int queue, Time begin, Time end) override;
-  void engine(int rank, std::string_view engine, std::string_view name, Time begin,
-              Time end) override;
+  void engine(int rank, std::string_view engine, std::string_view name, Time begin, Time end,
+              const sim::FlowEnds& flow) override;
   void request(int rank, std::string_view resource, std::string_view name, Time begin,
                Time end) override;
   bool wants_requests(Time at) const override;

@@ -1,6 +1,9 @@
 // Two results of the same program have to be equal in all that they say of it (tests only).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
 #include <string>
 
 #include "sim/result.h"
@@ -29,6 +32,24 @@ inline std::string differs(const Result& a, const Result& b) {
         x.payload_bytes != y.payload_bytes || x.wire_bytes != y.wire_bytes ||
         x.requests != y.requests || x.busy != y.busy || x.max_queue != y.max_queue)
       return "link " + x.from + " to " + x.to;
+  }
+  return {};
+}
+
+/// What is wrong with an attribution; empty: nothing.
+inline std::string wrong_in(const Result& result) {
+  for (std::size_t rank = 0; rank < result.attribution.size(); ++rank) {
+    const Attribution& attribution = result.attribution[rank];
+    for (std::size_t r = 0; r < kReasons; ++r) {
+      if (attribution[r] < 0)
+        return std::string(name_of(static_cast<Reason>(r))) + " of rank " + std::to_string(rank) +
+               " is " + to_string(Time{attribution[r]});
+    }
+    const std::int64_t sum =
+        std::accumulate(attribution.begin(), attribution.end(), std::int64_t{0});
+    if (sum != result.time.fs)
+      return "rank " + std::to_string(rank) + " sums to " + to_string(Time{sum}) + ", not to " +
+             to_string(result.time);
   }
   return {};
 }

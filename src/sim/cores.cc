@@ -213,14 +213,17 @@ void Cores::start() {
       continue;
     }
     const machine::GpuModel& model = machine_.model(rank);
-    const std::int64_t skew = start_delay(machine_, program_, options_, rank);
+    const std::int64_t skew = skew_of(options_, rank);
+    const std::int64_t called = call_time(machine_, program_, options_, rank, 0);
     const std::int64_t latency = std::max<std::int64_t>(1, options_.launch == Launch::graph
                                                                ? model.launch_graph_latency.fs
                                                                : model.launch_stream_latency.fs);
+    ranks_[index(rank)].launched = skew + called;
     Spent spent;
     spent.charge(Reason::skew, skew);
+    spent.charge(Reason::software, called);
     spent.charge(Reason::launch, latency);
-    push(skew + latency, kKernelStart, rank, keep(spent), ~0U >> 4);
+    push(skew + called + latency, kKernelStart, rank, keep(spent), ~0U >> 4);
   }
 }
 

@@ -21,6 +21,7 @@
 #include "sim/l2.h"
 #include "sim/line_map.h"
 #include "sim/pool.h"
+#include "sim/rank_state.h"
 #include "sim/request.h"
 #include "sim/simulate.h"
 #include "sim/spent.h"
@@ -130,6 +131,7 @@ class Cores {
   Detail& add_detail(Request& request) {
     request.takes = true;
     request.detail = details_.take();
+    if (tracing()) spans_of(request) = {};
     return detail(request);
   }
 
@@ -197,9 +199,11 @@ class Cores {
   std::int32_t make_write_back(int rank, std::int32_t line);
   std::int64_t go_home(Request& request, std::int64_t ready) const;
   std::int64_t through_memory(Request& request, std::int64_t now);
+  static Spent until_accepted(const Request& request, std::int64_t now);
   void apply_flag(Request& request, std::int64_t now, std::int64_t done);
+  /// `by`: of a trace, the span that does it.
   void add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, const Spent& cause,
-                        std::int64_t now);
+                        SpanId by, std::int64_t now);
   void store_packet(Request& request, std::int64_t now);
   bool load_packet(std::int32_t id);
   /// Its remainder spreads consecutive numbers over places and keeps strides of powers of two
@@ -346,45 +350,6 @@ class Cores {
   void computed(std::int32_t group, std::int64_t now);
 
   // --- cores_host.cc: streams, kernels, dispatch; _engines.cc: proxies, engines; _copies.cc
-  struct KernelRun {
-    std::int32_t rank = 0, stream = 0, kernel = 0;
-    std::int32_t next = 0;             ///< next workgroup to dispatch
-    std::int32_t done = 0;             ///< workgroups that have ended
-    std::int64_t stores = 0;           ///< not acknowledged
-    bool ended = false;                ///< the stream has been told
-    bool products = false;             ///< it computes matrix products
-    std::int64_t products_began = -1;  ///< its first step of one
-    std::int64_t power_free = 0;       ///< when the power limit lets the next step through
-    std::int64_t launch = 0;           ///< the rank's how-many-th
-    std::vector<std::int32_t> groups;
-    Spent spent{};  ///< of the dispatcher: sums to the time of the last dispatch
-  };
-  struct StreamRun {
-    std::size_t item = 0;
-    std::int64_t started = 0;          ///< of the present item
-    std::vector<std::int32_t> runs;    ///< by item: KernelRun, or -1
-    std::vector<std::int32_t> queues;  ///< by item: CopyQueue, or -1
-    bool waits = false;                ///< for an event
-  };
-  struct RankState {
-    std::vector<StreamRun> streams;
-    std::vector<Cu> cus;
-    std::int32_t next_cu = 0;
-    std::int64_t launches = 0;             ///< of kernels
-    std::vector<std::int64_t> peer_costs;  ///< fs that a CU's requests to peers keep, by sectors
-    std::int64_t code_fetches = 0;         ///< when the unit that fetches code is free
-    std::vector<std::int32_t> events;      ///< repetition that recorded each event last
-    std::int32_t streams_done = 0;
-    std::int32_t repetition = 0;
-    std::int64_t started = 0;  ///< of the present repetition
-    std::int64_t end = -1;
-    std::int64_t warm_end = 0;
-    Spent spent{};                             ///< at `end`
-    std::deque<std::int32_t> blocked_kernels;  ///< with workgroups that found no room
-    std::deque<std::int32_t> idle;             ///< workgroups that sleep, in their order
-    std::deque<std::int32_t> wanted;           ///< workgroups that are out and were woken
-    std::int32_t leaving = 0;                  ///< workgroups on their way out
-  };
   void start_repetition(int rank, std::int64_t now, const Spent& spent);
   void start_item(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
   void item_done(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
@@ -412,7 +377,7 @@ class Cores {
   void look_up_burst(std::int32_t id, std::int64_t ready);
   void pass_empty(Request& request, std::int64_t now);
   void engine_done(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
-  std::int32_t make_flag(int source, program::SemaphoreId semaphore, const Spent& spent);
+  std::int32_t make_flag(int source, program::SemaphoreId semaphore, const Spent& spent, SpanId by);
   void flag_of_copy(const Descriptor& descriptor, const Spent& spent, program::SemaphoreId id,
                     std::int64_t now);
   std::int32_t engine_for(const Descriptor& descriptor) const;
@@ -423,9 +388,22 @@ class Cores {
   void queue_copy(std::int32_t queue, std::int64_t now);
   void queue_flag(const CopyQueue& queue, program::SemaphoreId id, std::int64_t now);
   bool queue_may_go_on(std::int32_t queue);
-  void wake_queues(SemaphoreState& semaphore, const Spent& cause, std::int64_t now);
+  void wake_queues(SemaphoreState& semaphore, const Spent& cause, SpanId by, std::int64_t now);
   void queue_copied(std::int32_t queue, const Spent& spent, std::int64_t now);
   std::int64_t launch_interval(int rank) const;
+
+  // --- cores_trace.cc: what a trace writer is told, where there is one
+  bool tracing() const { return options_.trace != nullptr; }
+  RequestSpans& spans_of(const Request& request);
+  SpanId sender_of(const Request& request) {
+    return tracing() && request.detail >= 0 ? spans_of(request).sender : 0;
+  }
+  SpanId span_of(Wave& wave);  ///< of the step that it is at
+  void released(Wave& wave, SpanId by, std::int64_t at);
+  void show_step(const Workgroup& group, const Step& step, std::int64_t now) const;
+  void show_stream(int rank, std::int32_t stream, std::string_view name, std::int64_t begin,
+                   std::int64_t end) const;
+  void show_item(int rank, std::int32_t stream, std::int64_t now) const;
 
   std::int32_t line_of(std::int64_t address) const {
     return static_cast<std::int32_t>(address >> line_shift_);
@@ -472,6 +450,8 @@ class Cores {
   std::int64_t now_ = 0;
   std::int64_t quiet_ = 0;  ///< events since nothing but polls is under way
   Tallies tallies_;
+  SpanId spans_ = 0;                         ///< of a trace: named so far
+  std::vector<RequestSpans> request_spans_;  ///< by detail
 };
 
 }  // namespace hemiola::sim

@@ -55,7 +55,7 @@ void Cores::next_of_queue(std::int32_t id, std::int64_t now) {
 }
 
 void Cores::queue_copy(std::int32_t id, std::int64_t now) {
-  const CopyQueue& queue = queues_[index(id)];
+  CopyQueue& queue = queues_[index(id)];
   const Primitive& primitive = queue.primitive;
   const std::int32_t descriptor_id = descriptors_.take();
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
@@ -71,6 +71,7 @@ void Cores::queue_copy(std::int32_t id, std::int64_t now) {
   descriptor.target =
       primitive.bytes > 0 ? primitive.dst.front().rank : primitive.semaphores.front().rank;
   descriptor.spent = queue.spent;
+  descriptor.flow.released_by = std::exchange(queue.released_by, 0);
   const std::int32_t engine = engine_for(descriptor);
   const std::int64_t latency =
       engines_[index(engine)].pipelined ? engines_[index(engine)].start_latency : 1;
@@ -82,6 +83,7 @@ void Cores::queue_copy(std::int32_t id, std::int64_t now) {
 void Cores::queue_flag(const CopyQueue& queue, program::SemaphoreId semaphore, std::int64_t now) {
   Descriptor descriptor;
   descriptor.rank = queue.rank;
+  descriptor.flow.span = queue.span;
   descriptor.spent = queue.spent;
   flag_of_copy(descriptor, queue.spent, semaphore, now);
 }
@@ -106,14 +108,15 @@ bool Cores::queue_may_go_on(std::int32_t id) {
 }
 
 /// A flag changed that queues wait for: the front end sees it with its next look.
-void Cores::wake_queues(SemaphoreState& semaphore, const Spent& cause, std::int64_t now) {
+void Cores::wake_queues(SemaphoreState& semaphore, const Spent& cause, SpanId by,
+                        std::int64_t now) {
   for (const std::int32_t id : std::exchange(semaphore.queues, {})) {
     if (!queue_may_go_on(id)) continue;
     CopyQueue& queue = queues_[index(id)];
     const std::int64_t interval =
         std::max<std::int64_t>(1, machine_.model(queue.rank).sync_poll_interval.fs);
     queue.spent = cause;
-    queue.spent.charge_until(Reason::l2, now);
+    queue.released_by = by;
     queue.spent.charge(Reason::poll, interval);
     queue.primitive.semaphores.clear();
     push(now + interval, kQueue, id);

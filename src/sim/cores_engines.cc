@@ -72,6 +72,7 @@ void Cores::post(std::int32_t wave_id, const program::Primitive& primitive, std:
   descriptor.target =
       primitive.bytes > 0 ? primitive.dst.front().rank : primitive.semaphores.front().rank;
   descriptor.spent = wave.spent;
+  descriptor.flow.released_by = span_of(wave);
   const std::int64_t latency =
       std::max<std::int64_t>(1, machine_.model(group.rank).proxy_fifo_latency.fs);
   descriptor.spent.charge(Reason::proxy, latency);
@@ -95,8 +96,13 @@ void Cores::at_proxy(std::int32_t id, std::int64_t now) {
   ++proxy.requests;
   ++tally().counters.hops;
   descriptor.spent.charge(Reason::proxy, proxy.free - now);
-  if (options_.trace != nullptr)
-    options_.trace->engine(rank, "proxy", "request", {start}, {proxy.free});
+  if (tracing()) {
+    FlowEnds& flow = descriptor.flow;
+    flow.span = ++spans_;
+    flow.released_at = {start};
+    options_.trace->engine(rank, "proxy", "request", {start}, {proxy.free}, flow);
+    flow = {.released_by = flow.span};
+  }
   const std::int32_t engine = engine_for(descriptor);
   if (tallies_.size() > 1) find_before(descriptor);
   std::int64_t time = proxy.free;
@@ -143,6 +149,7 @@ void Cores::engine_start(std::int32_t id, std::int64_t now) {
   engine.active = true;
   engine.offset = 0;
   descriptor.began = now;
+  if (tracing()) descriptor.flow.span = ++spans_;
   descriptor.message = engine.pipelined;
   descriptor.packet = engine.packet;
   if (engine.pipelined) {
@@ -298,15 +305,17 @@ void Cores::delivered(const Request& request, std::int64_t now) {
   if (packet.packets >= 0) {
     message.packets = packet.packets;
     message.semaphores = descriptor.semaphores;
+    message.span = descriptor.flow.span;
   }
   ++message.came;
   while (!flow.messages.empty() && flow.messages.begin()->first == flow.next) {
     const Flow::Message& first = flow.messages.begin()->second;
     if (first.came != first.packets) return;
     for (const program::SemaphoreId semaphore : first.semaphores) {
-      const std::int32_t flag_id = make_flag(semaphore.rank, semaphore, request.spent);
+      const std::int32_t flag_id =
+          make_flag(semaphore.rank, semaphore, until_accepted(request, now), first.span);
       Request& flag = requests_[index(flag_id)];
-      flag.spent.charge_until(Reason::nic, now + 1);
+      flag.spent.charge(Reason::nic, 1);
       flag.stage = Stage::in;
       push(now + 1, kLegEnd, flag_id, 0, kFlagsOfNics);
     }
@@ -359,15 +368,16 @@ void Cores::finish(std::int32_t id, std::int32_t descriptor_id, std::int64_t tim
 // A copy engine's signal goes out and its next descriptor starts.
 void Cores::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
   EngineRun& engine = engines_[index(id)];
-  const Descriptor descriptor = descriptors_[index(descriptor_id)];
+  Descriptor descriptor = descriptors_[index(descriptor_id)];
   const Spent& spent = descriptor.spent;
   if (!engine.pipelined) {
     for (const program::SemaphoreId semaphore : descriptor.semaphores)
       flag_of_copy(descriptor, spent, semaphore, now);
   }
-  if (options_.trace != nullptr) {
+  if (tracing()) {
+    descriptor.flow.released_at = {descriptor.began};
     options_.trace->engine(descriptor.rank, engine.name, descriptor.bytes > 0 ? "copy" : "signal",
-                           {descriptor.began}, {now});
+                           {descriptor.began}, {now}, descriptor.flow);
   }
   descriptors_.give_back(descriptor_id);
   if (!engine.pipelined) {
@@ -378,7 +388,9 @@ void Cores::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_
       engine_start(id, now);  // it waited for this one
     }
   }
-  if (descriptor.queue >= 0) queue_copied(descriptor.queue, spent, now);
+  if (descriptor.queue < 0) return;
+  queues_[index(descriptor.queue)].span = descriptor.flow.span;
+  queue_copied(descriptor.queue, spent, now);
 }
 
 void Cores::posted_done(std::int32_t id, const Spent& spent, std::int64_t now) {
@@ -393,7 +405,8 @@ void Cores::posted_done(std::int32_t id, const Spent& spent, std::int64_t now) {
 }
 
 // A flag that an engine, not a wavefront, writes.
-std::int32_t Cores::make_flag(int source, program::SemaphoreId semaphore, const Spent& spent) {
+std::int32_t Cores::make_flag(int source, program::SemaphoreId semaphore, const Spent& spent,
+                              SpanId by) {
   ++tally().counters.flags;
   const std::int32_t id = allocate(false);
   Request& flag = requests_[index(id)];
@@ -408,13 +421,14 @@ std::int32_t Cores::make_flag(int source, program::SemaphoreId semaphore, const 
   Detail& update = add_detail(flag);
   update.semaphore = semaphore.index;
   update.increment = 1;
+  if (tracing()) spans_of(flag).sender = by;
   return id;
 }
 
 void Cores::flag_of_copy(const Descriptor& descriptor, const Spent& spent,
                          program::SemaphoreId semaphore, std::int64_t now) {
   const int rank = descriptor.rank;
-  const std::int32_t request_id = make_flag(rank, semaphore, spent);
+  const std::int32_t request_id = make_flag(rank, semaphore, spent, descriptor.flow.span);
   Request& request = requests_[index(request_id)];
   if (request.target == rank) {
     request.stage = Stage::in;

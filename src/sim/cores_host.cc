@@ -76,6 +76,7 @@ void Cores::start_repetition(int rank, std::int64_t now, const Spent& spent) {
   }
   for (std::size_t s = 0; s < state.streams.size(); ++s) {
     state.streams[s].item = 0;
+    show_stream(rank, static_cast<std::int32_t>(s), "launch", state.launched, now);
     start_item(rank, static_cast<std::int32_t>(s), now, spent);
   }
 }
@@ -139,12 +140,14 @@ void Cores::item_done(int rank, std::int32_t stream, std::int64_t now, const Spe
   RankState& state = ranks_[index(rank)];
   StreamRun& run = state.streams[index(stream)];
   const bool kernel = run.runs[run.item] >= 0;
+  show_item(rank, stream, now);
   ++run.item;
   const bool next_is_kernel = run.item < run.runs.size() && run.runs[run.item] >= 0;
   std::int64_t start = now;
   if (kernel && next_is_kernel) start = std::max(now, run.started + launch_interval(rank));
   Spent later = spent;
   later.charge(Reason::launch, start - now);
+  show_stream(rank, stream, "launch", now, start);
   if (start == now) {
     start_item(rank, stream, now, later);
   } else {
@@ -156,6 +159,7 @@ void Cores::stream_done(int rank, std::int64_t now, const Spent& spent) {
   RankState& state = ranks_[index(rank)];
   if (++state.streams_done < static_cast<std::int32_t>(state.streams.size())) return;
   ++state.repetition;
+  state.launched = now;
   if (state.repetition == options_.warmup) state.warm_end = now;
   if (state.repetition == repetitions_) {
     state.end = now;
@@ -163,19 +167,19 @@ void Cores::stream_done(int rank, std::int64_t now, const Spent& spent) {
     ranks_done_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  const bool library = program_.library_call && options_.launch == Launch::stream;
-  const std::int64_t gap = library ? machine_.model(rank).launch_library_interval.fs : 1;
-  const std::int64_t called = called_start(machine_, program_, options_, rank, state.repetition);
-  const std::int64_t start = std::max({now + gap, called, state.started + launch_interval(rank)});
+  const NextCall next = next_call(machine_, program_, options_, rank, state.repetition, now,
+                                  state.started + launch_interval(rank));
   Spent later = spent;
-  later.charge(Reason::launch, start - now);
-  push(start, kKernelStart, rank, keep(later), ~0U >> 4);
+  later.charge(Reason::launch, next.alone - now);
+  later.charge(Reason::software, next.start - next.alone);
+  push(next.start, kKernelStart, rank, keep(later), ~0U >> 4);
 }
 
 // --- Kernels and dispatch.
 
 void Cores::start_kernel(std::int32_t run, std::int64_t now) {
   KernelRun& kernel = kernels_[index(run)];
+  kernel.began = now;
   kernel.launch = ++ranks_[index(kernel.rank)].launches;
   kernel.products_began = -1;
   kernel.power_free = 0;
@@ -250,6 +254,7 @@ std::int32_t Cores::find_cu(RankState& state, const machine::GpuModel& model, st
 void Cores::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu, std::int64_t now) {
   Workgroup& group = groups_[index(id)];
   group.cu = cu;
+  group.began = now;
   Cu& place = ranks_[index(run.rank)].cus[index(cu)];
   place.threads += group.threads;
   ++place.workgroups;
@@ -275,7 +280,10 @@ void Cores::workgroup_done(std::int32_t id, const Spent& spent, std::int64_t now
   Cu& cu = state.cus[index(group.cu)];
   cu.threads -= group.threads;
   --cu.workgroups;
-  ++kernels_[index(group.kernel)].done;
+  KernelRun& run = kernels_[index(group.kernel)];
+  ++run.done;
+  if (tracing())
+    options_.trace->workgroup(group.rank, run.stream, group.index, {group.began}, {now});
   give_room(group.rank, spent, false, now);
   kernel_maybe_done(group.kernel, spent, now);
 }
@@ -289,6 +297,9 @@ void Cores::kernel_maybe_done(std::int32_t run, const Spent& spent, std::int64_t
   if (running || std::exchange(kernel.ended, true)) return;
   const std::int64_t latency =
       std::max<std::int64_t>(1, machine_.model(kernel.rank).launch_end_latency.fs);
+  show_stream(kernel.rank, kernel.stream, program_.kernels[index(kernel.kernel)].name, kernel.began,
+              now);
+  show_stream(kernel.rank, kernel.stream, "end", now, now + latency);
   Spent later = spent;
   later.charge(Reason::launch, latency);
   push(now + latency, kStreamNext, kernel.rank, keep(later),

@@ -199,6 +199,8 @@ void Cores::add_detail_of(const Queued& instruction, Request& request, std::int6
     detail.packet_flag = instruction.packet_flag;
     const std::int64_t first = low % line_size_ / 8, last = (high - 1) % line_size_ / 8;
     detail.packet_mask = ~std::uint64_t{0} << first & ~std::uint64_t{0} >> (63 - last);
+    if (tracing() && !is_load(request.intent))
+      spans_of(request).sender = span_of(waves_[index(request.wave)]);
   }
   if (instruction.group >= 0) {
     detail.group = instruction.group;
@@ -379,6 +381,7 @@ void Cores::complete(std::int32_t id, std::int64_t now) {
         request.spent = packet.cause.spent;
         request.spent.charge(Reason::poll, packet.accepted_at - packet.cause.time);
         charge_return(request.spent, request.source, now - packet.accepted_at);
+        if (tracing()) released(wave, spans_of(request).cause, packet.cause.time);
       }
       const bool last = --wave.in_flight == 0;
       if (last) wave.spent = request.spent;

@@ -178,15 +178,23 @@ std::int64_t Cores::through_memory(Request& request, std::int64_t now) {
 
 // --- Flags. Values change when the slice accepts the update; polls sample when it accepts them.
 
+// What others owe to a request began when it was accepted, but its own time says by now when it is
+// done with the look-up, or with the line at the memory controller.
+Spent Cores::until_accepted(const Request& request, std::int64_t now) {
+  Spent spent = request.spent;
+  spent.take_back(request.uncached ? Reason::hbm : Reason::l2, now);
+  return spent;
+}
+
 void Cores::apply_flag(Request& request, std::int64_t now, std::int64_t done) {
   const Detail& flag = detail(request);
   add_to_semaphore(gpu(request.target).semaphores[index(flag.semaphore)], flag.increment,
-                   request.spent, now);
+                   until_accepted(request, now), sender_of(request), now);
   if (monitors_) notify(flag.semaphore, request, done);
 }
 
 void Cores::add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, const Spent& cause,
-                             std::int64_t now) {
+                             SpanId by, std::int64_t now) {
   semaphore.value += increment;
   // Whoever waits for this value has it to thank (attribution only; the poll finds out by itself).
   std::erase_if(semaphore.watches, [&](const Watch& watch) {
@@ -196,11 +204,10 @@ void Cores::add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, 
     waves_[index(watch.wave)].watched[index(watched.first)].news = true;
     watched.cause.time = now;
     watched.cause.spent = cause;
-    // The attribution sums to the end of the look-up; what counts is the acceptance.
-    watched.cause.spent.charge_until(Reason::l2, now);
+    watched.cause_span = by;
     return true;
   });
-  if (!semaphore.queues.empty()) wake_queues(semaphore, cause, now);
+  if (!semaphore.queues.empty()) wake_queues(semaphore, cause, by, now);
 }
 
 void Cores::sample_poll(Request& request, std::int64_t now, std::int64_t done) {
@@ -226,7 +233,7 @@ void Cores::sample_poll(Request& request, std::int64_t now, std::int64_t done) {
     if (watched.consume) semaphore.value -= watched.target;
     if (!watched.swap) continue;
     tally().spun = true;  // somebody who spins may go on
-    add_to_semaphore(semaphore, 1, request.spent, now);
+    add_to_semaphore(semaphore, 1, until_accepted(request, now), span_of(wave), now);
     if (monitors_) notify(watched.id.index, request, done);
   }
   if (!monitors_) return;
@@ -257,8 +264,8 @@ void Cores::store_packet(Request& request, std::int64_t now) {
   for (const std::int32_t waiting : line.watches) {
     Cause& cause = detail(requests_[index(waiting)]).cause;
     cause.time = now;
-    cause.spent = request.spent;
-    cause.spent.charge_until(Reason::l2, now);
+    cause.spent = until_accepted(request, now);
+    if (tracing()) spans_of(requests_[index(waiting)]).cause = spans_of(request).sender;
   }
   line.watches.clear();
 }

@@ -41,6 +41,10 @@ std::int32_t Cores::make_replica(std::int32_t id, int member, machine::LinkId do
   replica.packet_flag = detail(parent).packet_flag;
   replica.packet_mask = detail(parent).packet_mask;
   replica.parent = id;
+  if (tracing()) {
+    const SpanId sender = sender_of(parent);
+    spans_of(request).sender = sender;
+  }
   request.intent =
       parent.intent == Intent::multicast_load ? Intent::member_load : Intent::member_store;
   if (request.intent == Intent::member_store && member != request.source)

@@ -54,6 +54,10 @@ void Cores::send_flag(std::int32_t wave, program::SemaphoreId id, std::int64_t v
   Detail& flag = add_detail(requests_[index(request_id)]);
   flag.semaphore = id.index;
   flag.increment = value;
+  if (tracing()) {
+    const SpanId sender = span_of(waves_[index(wave)]);
+    spans_of(requests_[index(request_id)]).sender = sender;
+  }
   issue(request_id, now);
 }
 
@@ -159,6 +163,7 @@ void Cores::wait_over(std::int32_t id, std::int64_t accepted_at, std::int64_t no
     const std::int64_t seen = std::max(latest->cause.time, accepted_at);
     wave.spent.charge(Reason::poll, seen - latest->cause.time);
     charge_return(wave.spent, group.rank, now - seen);
+    released(wave, latest->cause_span, latest->cause.time);
   }
   const Step& step = *step_of(wave);
   if (step.primitive.acquire) ranks_[index(group.rank)].cus[index(group.cu)].l1.clear();

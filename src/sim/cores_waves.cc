@@ -66,6 +66,7 @@ void Cores::begin(const Workgroup& group, Step& step) {
   step.left = step.waves;
   step.arrived = 0;
   step.begin = -1;
+  step.flow = {};
 }
 
 // A barrier among workgroups: join, count on a semaphore in the L2, poll it, join.
@@ -104,14 +105,7 @@ void Cores::pass(Workgroup& group, Wave& wave, Step& step, std::int64_t now) {
 // What all have passed leaves the window.
 void Cores::drop_passed(Workgroup& group, std::int64_t now) {
   while (!group.window.empty() && group.window.front().left == 0) {
-    const Step& front = group.window.front();
-    if (options_.trace != nullptr && front.begin >= 0 && now > front.begin) {
-      const program::Op& op = program_.bodies[index(group.body)].ops[index(front.primitive.op)];
-      const std::string_view kind = name_of(front.primitive.kind);
-      std::string name(program::name_of(op.kind));
-      if (kind != name) name += ": " + std::string(kind);
-      options_.trace->operation(group.rank, group.index, name, {front.begin}, {now});
-    }
+    if (tracing()) show_step(group, group.window.front(), now);
     group.window.pop_front();
     ++group.first;
   }
@@ -140,14 +134,15 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
     if (starts || wave.fetching) {
       const bool bare =
           program_.kernels[index(kernels_[index(group.kernel)].kernel)].bare || primitive.posted;
-      std::int64_t overhead = starts && !bare ? machine_.model(group.rank).sync_op_overhead.fs : 0;
+      const std::int64_t own = starts && !bare ? machine_.model(group.rank).sync_op_overhead.fs : 0;
       if (starts) want_code(group, primitive);
       wave.last_op = primitive.op;
       fetch_code(group, now);
-      overhead = std::max(overhead, group.code_ready - now);
+      const std::int64_t overhead = std::max(own, group.code_ready - now);
       wave.fetching = group.code_pieces > 0;
       if (overhead > 1 || wave.fetching) {
-        wave.spent.charge(Reason::issue, overhead);
+        wave.spent.charge(Reason::issue, own);
+        wave.spent.charge(Reason::software, overhead - own);
         push(now + overhead, kWave, id, 0, wave.tag);
         return;
       }

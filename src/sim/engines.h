@@ -11,6 +11,7 @@
 
 #include "program/primitive.h"
 #include "sim/spent.h"
+#include "sim/trace.h"
 
 namespace hemiola::sim {
 
@@ -29,6 +30,7 @@ struct Descriptor {
   std::int64_t packets = 0;  ///< bursts that are under way, or were
   std::int64_t unacknowledged = 0;
   std::int64_t began = 0;
+  FlowEnds flow{};  ///< of a trace
   Spent spent{};
 };
 
@@ -53,6 +55,7 @@ struct Flow {
   struct Message {
     std::int64_t came = 0, packets = -1;  ///< packets; -1: the last one has not come
     std::vector<program::SemaphoreId> semaphores{};
+    SpanId span = 0;  ///< of a trace: of its descriptor
   };
   std::int64_t next = 0;                       ///< the first whose flags are not written
   std::map<std::int64_t, Message> messages{};  ///< by number, from that one on
@@ -63,6 +66,7 @@ struct CopyQueue {
   std::int32_t rank = 0, stream = 0, body = 0;
   std::unique_ptr<program::Cursor> cursor;
   program::Primitive primitive;
+  SpanId span = 0, released_by = 0;  ///< of a trace: its last copy; the flag before its next one
   Spent spent{};
 };
 

@@ -209,18 +209,40 @@ std::int64_t Fluid::launch_interval(const machine::GpuModel& model) const {
                                           : model.launch_stream_interval.fs;
 }
 
+void Fluid::show_stream(std::int32_t rank, std::int32_t stream, std::string_view name,
+                        std::int64_t begin, std::int64_t end) const {
+  if (options_.trace != nullptr && end > begin)
+    options_.trace->stream(fold_.first_rank(rank), stream, name, {begin}, {end});
+}
+
+int Fluid::number_in_rank(const Agent& agent) const {
+  const auto& streams = program_.codes[index(program_.code_of[index(agent.rank)])].streams;
+  int before = 0;
+  for (std::size_t s = 0; s <= index(agent.stream); ++s) {
+    const std::size_t items = s < index(agent.stream) ? streams[s].size() : index(agent.item);
+    for (std::size_t i = 0; i < items; ++i) {
+      if (streams[s][i].kind == program::StreamItem::Kind::kernel)
+        before += static_cast<int>(program_.kernels[index(streams[s][i].index)].bodies.size());
+    }
+  }
+  return before + agent.workgroup;
+}
+
 void Fluid::start() {
   for (std::int32_t c = 0; c < fold_.rank_classes(); ++c) {
     const int rank = fold_.first_rank(c);
     const machine::GpuModel& model = machine_.model(rank);
-    const std::int64_t skew = start_delay(machine_, program_, options_, rank);
+    const std::int64_t skew = skew_of(options_, rank);
+    const std::int64_t called = call_time(machine_, program_, options_, rank, 0);
     const std::int64_t latency = std::max<std::int64_t>(1, options_.launch == Launch::graph
                                                                ? model.launch_graph_latency.fs
                                                                : model.launch_stream_latency.fs);
+    ranks_[index(c)].launched = skew + called;
     Attribution spent{};
     charge(spent, Reason::skew, skew);
+    charge(spent, Reason::software, called);
     charge(spent, Reason::launch, latency);
-    push(skew + latency, Kind::repeat, c, 0, &spent);
+    push(skew + called + latency, Kind::repeat, c, 0, &spent);
   }
 }
 
@@ -235,6 +257,7 @@ void Fluid::start_repetition(std::int32_t rank, std::int64_t now, const Attribut
   }
   for (std::size_t s = 0; s < state.streams.size(); ++s) {
     state.streams[s].item = 0;
+    show_stream(rank, static_cast<std::int32_t>(s), "launch", state.launched, now);
     start_item(rank, static_cast<std::int32_t>(s), now, spent);
   }
 }
@@ -305,11 +328,14 @@ void Fluid::item_done(std::int32_t rank, std::int32_t number, std::int64_t now,
     return i < items.size() && items[i].kind == program::StreamItem::Kind::kernel;
   };
   const bool kernels = is_kernel(stream.item) && is_kernel(stream.item + 1);
+  if (!is_kernel(stream.item))
+    show_stream(rank, number, name_of(items[stream.item].kind), stream.started, now);
   ++stream.item;
   std::int64_t start = now;
   if (kernels) start = std::max(now, stream.started + launch_interval(machine_.model(first)));
   Attribution later = spent;
   charge(later, Reason::launch, start - now);
+  show_stream(rank, number, "launch", now, start);
   push(start, Kind::item, rank, number, &later);
 }
 
@@ -317,6 +343,7 @@ void Fluid::stream_done(std::int32_t rank, std::int64_t now, const Attribution& 
   RankState& state = ranks_[index(rank)];
   if (++state.streams_done < static_cast<std::int32_t>(state.streams.size())) return;
   ++state.repetition;
+  state.launched = now;
   if (state.repetition == options_.warmup) state.warm_end = now;
   if (state.repetition == repetitions_) {
     state.end = now;
@@ -325,14 +352,12 @@ void Fluid::stream_done(std::int32_t rank, std::int64_t now, const Attribution& 
     return;
   }
   const int first = fold_.first_rank(rank);
-  const machine::GpuModel& model = machine_.model(first);
-  const bool library = program_.library_call && options_.launch == Launch::stream;
-  const std::int64_t gap = library ? model.launch_library_interval.fs : 1;
-  const std::int64_t called = called_start(machine_, program_, options_, first, state.repetition);
-  const std::int64_t start = std::max({now + gap, called, state.started + launch_interval(model)});
+  const NextCall next = next_call(machine_, program_, options_, first, state.repetition, now,
+                                  state.started + launch_interval(machine_.model(first)));
   Attribution later = spent;
-  charge(later, Reason::launch, start - now);
-  push(start, Kind::repeat, rank, 0, &later);
+  charge(later, Reason::launch, next.alone - now);
+  charge(later, Reason::software, next.start - next.alone);
+  push(next.start, Kind::repeat, rank, 0, &later);
 }
 
 // --- Kernels.
@@ -361,6 +386,7 @@ void Fluid::start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t no
     const std::int64_t latency =
         std::max<std::int64_t>(1, machine_.model(fold_.first_rank(rank)).launch_end_latency.fs);
     charge(later, Reason::launch, latency);
+    show_stream(rank, stream, "end", now, now + latency);
     push(now + latency, Kind::finished, rank, stream, &later);
     return;
   }
@@ -401,6 +427,7 @@ void Fluid::dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, 
     walker.time = std::accumulate(walker.spent.begin(), walker.spent.end(), std::int64_t{0});
     charge(walker.spent, Reason::dispatch, at + latency - walker.time);
     walker.time = at + latency;
+    walker.dispatched = at;
     walker.poster = walker.time;
     walker.poster_spent = walker.spent;
     wake(agent);
@@ -420,6 +447,9 @@ void Fluid::agent_over(std::int32_t number) {
     walker.time = walker.poster;
     walker.spent = walker.poster_spent;
   }
+  if (options_.trace != nullptr)
+    options_.trace->workgroup(walker.agent.rank, walker.agent.stream, number_in_rank(walker.agent),
+                              {walker.dispatched}, {walker.time});
   state.threads_free += room(walker);
   if (!state.blocked.empty()) {
     const auto [stream, item] = state.blocked.front();
@@ -441,6 +471,9 @@ void Fluid::part_over(const Walker& walker, std::int64_t time, const Attribution
   if (--kernel.left > 0) return;
   const std::int64_t latency =
       std::max<std::int64_t>(1, machine_.model(walker.agent.rank).launch_end_latency.fs);
+  const std::string& name = program_.kernels[index(walker.agent.kernel)].name;
+  show_stream(walker.rank_class, walker.agent.stream, name, kernel.began, kernel.end);
+  show_stream(walker.rank_class, walker.agent.stream, "end", kernel.end, kernel.end + latency);
   Attribution later = kernel.end_spent;
   charge(later, Reason::launch, latency);
   push(kernel.end + latency, Kind::finished, walker.rank_class, walker.agent.stream, &later);

@@ -92,7 +92,8 @@ class Fluid {
     Blocked blocked = Blocked::over;
     int stage = 0;          ///< of the present primitive
     std::int64_t time = 0;  ///< how far it has got; not before the time of the run while it sleeps
-    Attribution spent{};    ///< sums to `time`
+    std::int64_t dispatched = 0;
+    Attribution spent{};  ///< sums to `time`
     std::int64_t op_began = -1;
     std::int32_t last_op = -1;
     std::int64_t waves = 1, movers = 1, grain = 16, unroll = 1;
@@ -177,7 +178,7 @@ class Fluid {
     std::int64_t threads_free = 0;
     std::vector<std::pair<std::int32_t, std::int32_t>> blocked;  ///< kernels (stream, item)
     std::int32_t streams_done = 0, repetition = 0;
-    std::int64_t started = 0, end = -1, warm_end = 0;
+    std::int64_t launched = 0, started = 0, end = -1, warm_end = 0;
     std::int64_t code_fetches = 0, proxy_free = 0;
     Attribution spent{};
   };
@@ -226,6 +227,11 @@ class Fluid {
   void part_over(const Walker& walker, std::int64_t time, const Attribution& spent);
   std::int64_t room(const Walker& walker) const;  ///< threads that its workgroups take of CUs
   std::int64_t launch_interval(const machine::GpuModel& model) const;
+  /// Of a workgroup: among all of its rank, as the other engines count.
+  int number_in_rank(const Agent& agent) const;
+  /// To the trace, if there is one.
+  void show_stream(std::int32_t rank, std::int32_t stream, std::string_view name,
+                   std::int64_t begin, std::int64_t end) const;
   Result result() const;
   [[noreturn]] void report_deadlock() const;
 

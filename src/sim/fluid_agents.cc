@@ -108,8 +108,8 @@ void Fluid::pass(Walker& walker) {
   const Primitive& primitive = walker.present;
   if (options_.trace != nullptr && walker.agent.kernel >= 0 && walker.time > walker.op_began) {
     const program::Op& op = program_.bodies[index(walker.agent.body)].ops[index(primitive.op)];
-    options_.trace->operation(walker.agent.rank, walker.agent.workgroup, program::name_of(op.kind),
-                              {walker.op_began}, {walker.time});
+    options_.trace->operation(walker.agent.rank, number_in_rank(walker.agent),
+                              program::name_of(op.kind), {walker.op_began}, {walker.time}, {});
   }
   walker.loaded = false;
   walker.stage = 0;
@@ -133,7 +133,8 @@ void Fluid::overhead(Walker& walker, const Primitive& primitive) {
   const std::int64_t start = walker.bare || primitive.posted ? 0 : model.sync_op_overhead.fs;
   const std::int64_t fs = std::max(start, walker.code_ready - walker.time);
   if (fs <= 1) return;
-  charge(walker.spent, Reason::issue, fs);
+  charge(walker.spent, Reason::issue, start);
+  charge(walker.spent, Reason::software, fs - start);
   walker.time += fs;
 }
 
@@ -370,13 +371,13 @@ bool Fluid::wait(std::int32_t number) {
   if (walker.agent.kernel < 0) return true;
   const int owner =
       primitive.semaphores.empty() ? walker.agent.rank : primitive.semaphores.front().rank;
-  const Latency poll = ways_.load(walker.agent.rank, owner, false);
-  charge(walker.spent, poll);
-  walker.time += poll.fs;
   if (primitive.swap) {
     for (const program::SemaphoreId id : primitive.semaphores)
       add_to(semaphore_class(id), 1, now_, walker.spent);
   }
+  const Latency poll = ways_.load(walker.agent.rank, owner, false);
+  charge(walker.spent, poll);
+  walker.time += poll.fs;
   return true;
 }
 

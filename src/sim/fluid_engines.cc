@@ -204,7 +204,7 @@ void Fluid::descriptor_done(std::int32_t id, std::int64_t now) {
   Engine& engine = engines_[index(number)];
   if (options_.trace != nullptr) {
     options_.trace->engine(descriptor.rank, engine.nic ? "NIC" : "DMA engine",
-                           descriptor.bytes > 0 ? "copy" : "signal", {descriptor.began}, {now});
+                           descriptor.bytes > 0 ? "copy" : "signal", {descriptor.began}, {now}, {});
   }
   if (!engine.nic) {
     for (const program::SemaphoreId semaphore : descriptor.semaphores)

@@ -1,6 +1,9 @@
 // When the host calls the library, where one thread does so for all ranks in turn.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "machine/machine.h"
 #include "program/program.h"
 #include "sim/simulate.h"
@@ -17,13 +20,17 @@ inline std::int64_t call_time(const machine::Machine& machine, const program::Pr
   return calls * machine.model(rank).launch_library_interval.fs;
 }
 
+/// How much later a rank is by Options::skew, fs.
+inline std::int64_t skew_of(const Options& options, int rank) {
+  const auto r = static_cast<std::size_t>(rank);
+  return r < options.skew.size() ? options.skew[r].fs : 0;
+}
+
 /// How much later than the first rank's a rank's first call is, fs: by Options::skew, and by the
 /// calls before it.
 inline std::int64_t start_delay(const machine::Machine& machine, const program::Program& program,
                                 const Options& options, int rank) {
-  const auto r = static_cast<std::size_t>(rank);
-  return (r < options.skew.size() ? options.skew[r].fs : 0) +
-         call_time(machine, program, options, rank, 0);
+  return skew_of(options, rank) + call_time(machine, program, options, rank, 0);
 }
 
 /// When the kernel of a later repetition can start for the call alone, fs.
@@ -31,6 +38,22 @@ inline std::int64_t called_start(const machine::Machine& machine, const program:
                                  const Options& options, int rank, int repetition) {
   const std::int64_t called = call_time(machine, program, options, rank, repetition);
   return called == 0 ? 0 : called + machine.model(rank).launch_stream_latency.fs;
+}
+
+/// When the next repetition of a rank starts, fs.
+struct NextCall {
+  std::int64_t alone = 0;  ///< by what launches need
+  std::int64_t start = 0;  ///< not before that: a library's call may take longer
+};
+/// The one before ended at `now`, and launches need a start at `earliest` or later.
+inline NextCall next_call(const machine::Machine& machine, const program::Program& program,
+                          const Options& options, int rank, int repetition, std::int64_t now,
+                          std::int64_t earliest) {
+  const bool library = program.library_call && options.launch == Launch::stream;
+  const std::int64_t gap = library ? machine.model(rank).launch_library_interval.fs : 0;
+  const std::int64_t alone = std::max(now + 1, earliest);
+  const std::int64_t called = called_start(machine, program, options, rank, repetition);
+  return {.alone = alone, .start = std::max({alone, now + gap, called})};
 }
 
 }  // namespace hemiola::sim

@@ -20,6 +20,7 @@ inline std::string compare(const machine::Machine& machine, const program::Progr
   options.engine = Engine::reference;
   options.fold = false;
   const Result a = simulate(machine, program, options);
+  if (const std::string wrong = wrong_in(a); !wrong.empty()) return wrong;
   if (result != nullptr) *result = a;
   options.engine = Engine::line;
   std::string difference = differs(a, simulate(machine, program, options));

@@ -77,12 +77,30 @@ std::string_view name_of(Reason reason) {
       return "poll";
     case Reason::fence:
       return "fence";
+    case Reason::software:
+      return "software";
     case Reason::skew:
       return "skew";
     case Reason::finished:
       return "finished";
     case Reason::count:
       break;
+  }
+  return "";
+}
+
+std::string_view name_of(program::StreamItem::Kind kind) {
+  switch (kind) {
+    case program::StreamItem::Kind::kernel:
+      return "kernel";
+    case program::StreamItem::Kind::engine:
+      return "copies";
+    case program::StreamItem::Kind::host:
+      return "host function";
+    case program::StreamItem::Kind::event_record:
+      return "event record";
+    case program::StreamItem::Kind::event_wait:
+      return "event wait";
   }
   return "";
 }

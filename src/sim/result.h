@@ -35,6 +35,7 @@ enum class Reason : std::uint8_t {
   proxy,     ///< host proxy and its FIFO
   poll,      ///< flag has arrived, its poller has not seen it yet
   fence,     ///< fixed cost of release fences
+  software,  ///< of libraries, fitted to measurements: code of large kernels, gaps between calls
   skew,      ///< later start of a rank (--skew)
   finished,  ///< after the rank's last operation
   count

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -45,8 +46,8 @@ class Spent {
     old_ = nullptr;
     late_ = {};
   }
-  /// `fs` may be negative.
   void charge(Reason reason, std::int64_t fs) {
+    assert(fs >= 0);
     const auto r = static_cast<std::size_t>(reason);
     if (r < kLate && static_cast<std::uint64_t>(fs) <= kMost - late_[r]) {
       late_[r] += static_cast<std::uint32_t>(fs);
@@ -54,8 +55,19 @@ class Spent {
       charge_old(r, fs);
     }
   }
-  /// Makes it sum to `time`, which may be before what it sums to now.
+  /// Makes it sum to `time`, which is not before what it sums to now.
   void charge_until(Reason reason, std::int64_t time) { charge(reason, time - sum()); }
+  /// Makes it sum to `time`, before which nothing was charged to another reason since.
+  void take_back(Reason reason, std::int64_t time) {
+    const auto r = static_cast<std::size_t>(reason);
+    const std::int64_t fs = sum() - time;
+    assert(fs >= 0);
+    if (r < kLate && fs <= late_[r]) {
+      late_[r] -= static_cast<std::uint32_t>(fs);
+    } else {
+      charge_old(r, -fs);
+    }
+  }
 
   std::int64_t sum() const {
     const std::int64_t late = std::accumulate(late_.begin(), late_.end(), std::int64_t{0});

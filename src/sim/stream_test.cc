@@ -22,11 +22,13 @@ class LinkLog : public TraceSink {
     std::int64_t wire, begin, end;
     bool operator==(const Use&) const = default;
   };
-  void operation(int, int, std::string_view, Time, Time) override {}
+  void stream(int, int, std::string_view, Time, Time) override {}
+  void workgroup(int, int, int, Time, Time) override {}
+  void operation(int, int, std::string_view, Time, Time, const FlowEnds&) override {}
   void link(int link, std::int64_t wire_bytes, int, Time begin, Time end) override {
     uses[link].push_back({wire_bytes, begin.fs, end.fs});
   }
-  void engine(int, std::string_view, std::string_view, Time, Time) override {}
+  void engine(int, std::string_view, std::string_view, Time, Time, const FlowEnds&) override {}
   void request(int, std::string_view, std::string_view, Time, Time) override {}
   bool wants_requests(Time) const override { return false; }
 

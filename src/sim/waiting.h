@@ -47,6 +47,7 @@ struct Watched {
   std::int32_t first = 0;  ///< of its line
   std::int64_t first_poll = -1;
   Cause cause{};
+  SpanId cause_span = 0;  ///< of a trace
   // Of the line.
   std::int32_t end = 0;      ///< behind its last flag
   std::int32_t missing = 0;  ///< of its flags that no look has found satisfied

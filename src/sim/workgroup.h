@@ -9,6 +9,7 @@
 #include "core/time.h"
 #include "program/primitive.h"
 #include "sim/spent.h"
+#include "sim/trace.h"
 #include "sim/waiting.h"
 #include "sim/window.h"
 
@@ -60,6 +61,7 @@ struct Step {  ///< a primitive that some wavefront has not passed yet
   std::int32_t arrived = 0;                ///< sync
   Granularity grain;                       ///< move
   std::int64_t begin = -1;
+  FlowEnds flow{};  ///< of a trace
   bool has(std::int32_t wave) const { return wave >= first_wave && wave < first_wave + waves; }
 };
 struct ProductStep {        ///< operands under way, then a compute; cores_compute.cc
@@ -78,6 +80,7 @@ struct Workgroup {
   bool ended = false;                                      ///< the cursor is exhausted
   std::int32_t rank = 0, kernel = 0, index = 0, body = 0;  ///< kernel: run index
   std::int32_t cu = -1;
+  std::int64_t began = 0;  ///< its dispatch
   std::int32_t first_wave = 0, waves = 0, finished = 0, threads = 0;
   bool fetched = false;              ///< its code was asked for
   std::int64_t code_ready = 0;       ///< when the last piece that was fetched is there
