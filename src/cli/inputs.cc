@@ -185,14 +185,17 @@ std::optional<plan::Plan> read_plan_file(const std::string& name) {
 }
 
 program::LoadOptions load_options(const std::string& name, const ProgramOptions& options, int ranks,
-                                  const machine::Machine* machine, std::optional<Bytes> size) {
+                                  const machine::Machine* machine, std::optional<Bytes> size,
+                                  const std::atomic<bool>* stop) {
   return study::load_options(name, parameter_values(options.parameters), ranks, machine,
-                             data_type_value(options.dtype), reduce_op_value(options.op), size);
+                             data_type_value(options.dtype), reduce_op_value(options.op), size,
+                             stop);
 }
 
 program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,
-                              const machine::Machine* machine, std::optional<Bytes> size) {
-  return program::load(name, load_options(name, options, ranks, machine, size));
+                              const machine::Machine* machine, std::optional<Bytes> size,
+                              const std::atomic<bool>* stop) {
+  return program::load(name, load_options(name, options, ranks, machine, size, stop));
 }
 
 void check_output(const std::string& option, const std::string& file) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,13 +61,15 @@ std::vector<std::string> program_names(const std::string& input);
 /// The plan of a plan file; nothing for anything else.
 std::optional<plan::Plan> read_plan_file(const std::string& name);
 /// `machine`: what built-ins follow; may be null. `size`: what synthesised ones are scheduled for,
-/// unless a parameter says so. Those are judged by simulation.
+/// unless a parameter says so. Those are judged by simulation, until `stop` is set: Interrupted.
 program::LoadOptions load_options(const std::string& name, const ProgramOptions& options, int ranks,
                                   const machine::Machine* machine = nullptr,
-                                  std::optional<Bytes> size = std::nullopt);
+                                  std::optional<Bytes> size = std::nullopt,
+                                  const std::atomic<bool>* stop = nullptr);
 program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,
                               const machine::Machine* machine = nullptr,
-                              std::optional<Bytes> size = std::nullopt);
+                              std::optional<Bytes> size = std::nullopt,
+                              const std::atomic<bool>* stop = nullptr);
 
 /// Failure if an output cannot be written: found before a long run, not after it. Nothing is
 /// created; an empty name is no output.

@@ -70,7 +70,7 @@ int ranks_of(const PlanOptions& options, const machine::Machine* machine) {
   return static_cast<int>(places);
 }
 
-std::optional<machine::Machine> machine_of(const PlanOptions& options, const Session& session) {
+std::optional<machine::Machine> machine_of(const PlanOptions& options, Session& session) {
   if (options.machine.machine.empty()) {
     refuse_settings_of_no_machine(options.machine);
     return std::nullopt;
@@ -83,19 +83,31 @@ std::optional<machine::Machine> machine_of(const PlanOptions& options, const Ses
 }
 
 program::LoadOptions options_for(const PlanOptions& options, int ranks,
-                                 const machine::Machine* machine) {
-  return load_options(options.input, {.parameters = options.parameters}, ranks, machine);
+                                 const machine::Machine* machine, const std::atomic<bool>* stop) {
+  return load_options(options.input, {.parameters = options.parameters}, ranks, machine,
+                      std::nullopt, stop);
 }
 
-program::Program load_one_program(const PlanOptions& options, const Session& session) {
+/// What `make` returns, which may be a search for the best plan: with a progress line, and Ctrl-C
+/// leaves it. The line is gone before anything is printed.
+template <class Make>
+auto watched(const PlanOptions& options, Session& session, const Make& make) {
+  Progress progress(session);
+  progress.doing("making " + options.input);
+  return make();
+}
+
+program::Program load_one_program(const PlanOptions& options, Session& session) {
   if (program_names(options.input).size() > 1) {
     throw Failure("'" + options.input + "' names a collective, not an algorithm", {},
                   "'hemiola plan show' lists the built-ins");
   }
   const std::optional<machine::Machine> machine = machine_of(options, session);
-  program::Program program =
-      load_program(options.input, ProgramOptions{.parameters = options.parameters},
-                   ranks_of(options, machine ? &*machine : nullptr), machine ? &*machine : nullptr);
+  const machine::Machine* place = machine ? &*machine : nullptr;
+  program::Program program = watched(options, session, [&] {
+    return program::load(
+        options.input, options_for(options, ranks_of(options, place), place, session.monitor.stop));
+  });
   Notices(session).show(program.warnings);
   return program;
 }
@@ -109,17 +121,21 @@ plan::Plan plan_as_shaped(const PlanOptions& options, plan::Plan plan) {
 }
 
 /// A plan file, or a template; nothing when it is neither.
-std::optional<plan::Plan> load_plan(const PlanOptions& options, const Session& session) {
+std::optional<plan::Plan> load_plan(const PlanOptions& options, Session& session) {
   if (plan::find_template(options.input) == nullptr) return read_plan_file(options.input);
   const std::optional<machine::Machine> machine = machine_of(options, session);
-  const int ranks = ranks_of(options, machine ? &*machine : nullptr);
-  const program::LoadOptions load = options_for(options, ranks, machine ? &*machine : nullptr);
-  return plan_as_shaped(options, plan::make(options.input, ranks, load.parameters, load.machine,
-                                            program::judge_of_plans(load, {})));
+  const machine::Machine* place = machine ? &*machine : nullptr;
+  const int ranks = ranks_of(options, place);
+  return plan_as_shaped(options, watched(options, session, [&] {
+                          const program::LoadOptions load =
+                              options_for(options, ranks, place, session.monitor.stop);
+                          return plan::make(options.input, ranks, load.parameters, load.machine,
+                                            program::judge_of_plans(load, {}), &session.monitor);
+                        }));
 }
 
 /// A program at --size, or where it runs without one.
-program::Program bound_to_lift(const PlanOptions& options, const Session& session,
+program::Program bound_to_lift(const PlanOptions& options, Session& session,
                                const program::Program& program) {
   const DataType type = DataType::float32;
   Bytes size = default_size(program, type);
@@ -136,13 +152,13 @@ program::Program bound_to_lift(const PlanOptions& options, const Session& sessio
 }
 
 /// A plan file, the plan of a template, or what a program does as a plan.
-plan::Plan load_or_lift(const PlanOptions& options, const Session& session) {
+plan::Plan load_or_lift(const PlanOptions& options, Session& session) {
   if (std::optional<plan::Plan> plan = load_plan(options, session)) return *std::move(plan);
   return lift::lift(bound_to_lift(options, session, load_one_program(options, session)));
 }
 
 /// As the format says it, or else as it says what the program does.
-std::string converted(const PlanOptions& options, const Session& session,
+std::string converted(const PlanOptions& options, Session& session,
                       program::ExecutorFormat format) {
   const program::Program program = load_one_program(options, session);
   try {
@@ -163,7 +179,7 @@ void write(const PlanOptions& options, const std::string& text) {
   }
 }
 
-ExitCode write_as(const PlanOptions& options, const Session& session, const std::string& format) {
+ExitCode write_as(const PlanOptions& options, Session& session, const std::string& format) {
   choice_value("--to", format, {"plan", "mscclpp", "msccl"});
   if (format == "plan") {
     write(options, plan::write_plan(load_or_lift(options, session)));
@@ -177,8 +193,12 @@ ExitCode write_as(const PlanOptions& options, const Session& session, const std:
   if (const std::optional<plan::Plan> plan = read_plan_file(options.input)) {
     write(options,
           program::export_plan(*plan, executor, parameter_values(options.parameters), place));
-  } else if (const auto built_in = program::plan_of_built_in(
-                 options.input, options_for(options, ranks_of(options, place), place))) {
+  } else if (const auto built_in = watched(options, session, [&] {
+               return program::plan_of_built_in(
+                   options.input,
+                   options_for(options, ranks_of(options, place), place, session.monitor.stop),
+                   &session.monitor);
+             })) {
     write(options, program::export_plan(plan_as_shaped(options, built_in->plan), executor,
                                         built_in->lowering, place));
   } else {
@@ -187,7 +207,7 @@ ExitCode write_as(const PlanOptions& options, const Session& session, const std:
   return ExitCode::done;
 }
 
-ExitCode make(const PlanOptions& options, const Session& session) {
+ExitCode make(const PlanOptions& options, Session& session) {
   if (plan::find_template(options.input) == nullptr) {
     if (program::find_kernel(options.input) != nullptr)
       throw Failure("'" + options.input + "' is a program without a plan", {},
@@ -201,7 +221,7 @@ ExitCode make(const PlanOptions& options, const Session& session) {
   return write_as(options, session, options.format.empty() ? "plan" : options.format);
 }
 
-ExitCode convert(const PlanOptions& options, const Session& session) {
+ExitCode convert(const PlanOptions& options, Session& session) {
   if (options.format.empty()) {
     throw Failure("no format is given", SourceLocation{.file = "--to"},
                   "there are: plan, mscclpp, msccl");
@@ -281,7 +301,7 @@ void print_operations(const program::Program& program) {
   std::cout << '\n';
 }
 
-ExitCode show(const PlanOptions& options, const Session& session) {
+ExitCode show(const PlanOptions& options, Session& session) {
   if (options.input.empty()) {
     print_templates();
     return ExitCode::done;
@@ -311,7 +331,7 @@ ExitCode show(const PlanOptions& options, const Session& session) {
   return ExitCode::done;
 }
 
-using Handler = ExitCode (*)(const PlanOptions&, const Session&);
+using Handler = ExitCode (*)(const PlanOptions&, Session&);
 
 CLI::App* add(CLI::App& parent, Session& session, const std::shared_ptr<PlanOptions>& options,
               const char* name, Handler handler, const char* description, const char* examples) {

@@ -235,7 +235,8 @@ void Runner::begin_program(std::size_t number) {
 program::Program Runner::load(const std::string& name, const machine::Machine& machine,
                               Bytes size) {
   progress_->doing("making " + name);
-  program::Program program = load_program(name, options_.program, machine.ranks(), &machine, size);
+  program::Program program =
+      load_program(name, options_.program, machine.ranks(), &machine, size, session_.monitor.stop);
   notices_.show(program.warnings);
   study::check_skew(plan_.options.skew, program.ranks, {.file = "--skew"});
   check_record_ranks(program);

@@ -9,6 +9,8 @@ std::string export_lifted(const program::Program& program, program::ExecutorForm
   plan.in_place_safe = program.in_place;  // it did run so
   plan::Parameters lowering;
   if (program.in_place) lowering.emplace_back("in_place", "1");
+  // MSCCL XML has no words for a switch: what goes through one is sent and received.
+  if (format == program::ExecutorFormat::msccl) lowering.emplace_back("realization", "load-store");
   return program::export_plan(plan, format, lowering, program.machine);
 }
 

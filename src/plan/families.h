@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "plan/template.h"
 
@@ -27,6 +28,9 @@ inline int root_of(const TemplateArguments& arguments) {
                     std::to_string(arguments.ranks) + " ranks",
                 {"<option>", 0, 0, {}}, "ranks are numbered from 0");
 }
+
+/// What a plan proposes whose groups are served by a switch (NVLS).
+inline const std::pair<std::string, std::string> kThroughSwitch{"realization", "multicast"};
 
 #define HEMIOLA_TEMPLATE(name) TemplateInfo name();
 #include "plan/template_list.h"

@@ -230,6 +230,7 @@ Plan make_gemm_ar_nvls(const TemplateArguments& arguments) {
                           {parts * rows, plan.tensors[kSum].shape[1]},
                           plan.tensors[kSum].type});
   const auto reduced = static_cast<std::int32_t>(plan.tensors.size() - 1);
+  plan.lowering = {kThroughSwitch};
   Stream stream{"switch", {}};
   for (std::int64_t part = 0; part < parts; ++part) {
     const Affine first = scaled(own_rank(), rows, part * rows * plan.ranks);

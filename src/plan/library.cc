@@ -64,6 +64,7 @@ Plan make_all_reduce_nvls(const TemplateArguments& arguments) {
                   {"reduced", Role::transit, parts}};
   plan.groups = {everybody(plan.ranks)};
   plan.in_place_safe = true;
+  plan.lowering = {kThroughSwitch};
   Stream stream{"switch", {}};
   for (std::int64_t part = 0; part < parts; ++part) {
     const Affine own = scaled(own_rank(), parts, part);

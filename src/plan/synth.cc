@@ -2,6 +2,7 @@
 // another template where that takes less time. A rank has a stream for each of its links, with the
 // transfers in the order of the schedule.
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 #include <queue>
@@ -11,6 +12,7 @@
 #include "plan/families.h"
 #include "plan/gather.h"
 #include "plan/synthesis.h"
+#include "plan/synthesis_blocks.h"
 #include "plan/synthesis_choice.h"
 
 namespace hemiola::plan {
@@ -69,13 +71,13 @@ using Arrivals = std::vector<std::map<std::int64_t, Dependency>>;
 
 /// Every chunk goes from its owner's output, or input, to the outputs of all others. `arrived`
 /// holds what its owner waits for, and gets what the others have to.
-void write_gather(Writer& writer, const std::vector<Move>& moves, std::int64_t parts,
-                  bool from_input, Arrivals& arrived) {
+void write_gather(Writer& writer, const std::vector<Move>& moves, const DataBlocks& blocks,
+                  std::int64_t parts, bool from_input, Arrivals& arrived) {
   for (const Move& move : moves) {
     const bool is_own = move.chunk / parts == move.from;
-    const Region target = chunk_of(kOutput, constant(move.chunk));
+    const Region target = blocks.in(kOutput, move.chunk);
     const Region source =
-        is_own && from_input ? chunk_of(kInput, constant(move.chunk % parts)) : target;
+        is_own && from_input ? blocks.in(kInput, move.chunk, move.from * parts) : target;
     Transfer transfer = push(constant(move.to), source, target);
     const auto needed = arrived[at(move.from)].find(move.chunk);
     if (needed != arrived[at(move.from)].end()) transfer.after.push_back(needed->second);
@@ -88,9 +90,9 @@ void write_gather(Writer& writer, const std::vector<Move>& moves, std::int64_t p
 /// outputs.
 class Reduction {
  public:
-  Reduction(Writer& writer, const std::vector<Move>& moves, std::int64_t parts, int ranks,
-            bool is_scatter)
-      : writer_(writer), parts_(parts), is_scatter_(is_scatter), sums_(at(ranks)) {
+  Reduction(Writer& writer, const std::vector<Move>& moves, const DataBlocks& blocks,
+            std::int64_t parts, int ranks, bool is_scatter)
+      : writer_(writer), blocks_(blocks), parts_(parts), is_scatter_(is_scatter), sums_(at(ranks)) {
     const Time end = end_of(moves);
     for (const Move& move : moves) {
       todo_.push({end - move.end, true, std::ssize(moves_)});
@@ -117,7 +119,7 @@ class Reduction {
     }
     return complete;
   }
-  /// Scratch chunks that a rank needs at most.
+  /// Places for blocks that a rank needs at most.
   std::int64_t slots() const { return *std::max_element(slots_.begin(), slots_.end()); }
 
  private:
@@ -137,13 +139,13 @@ class Reduction {
 
   /// What a rank has of a chunk so far.
   Region held(int rank, std::int64_t chunk) {
-    return chunk_of(sums_[at(rank)][chunk].last ? kExtra : kInput, constant(chunk));
+    return blocks_.in(sums_[at(rank)][chunk].last ? kExtra : kInput, chunk);
   }
   /// Where the next addition goes.
   Region target(int rank, std::int64_t chunk) {
     const bool is_result = --sums_[at(rank)][chunk].missing == 0 && chunk / parts_ == rank;
-    if (!is_result) return chunk_of(kExtra, constant(chunk));
-    return chunk_of(kOutput, constant(is_scatter_ ? chunk % parts_ : chunk));
+    if (!is_result) return blocks_.in(kExtra, chunk);
+    return blocks_.in(kOutput, chunk, is_scatter_ ? rank * parts_ : 0);
   }
   static void wait(Transfer& transfer, const std::optional<Dependency>& dependency) {
     if (dependency) transfer.after.push_back(*dependency);
@@ -163,7 +165,7 @@ class Reduction {
     };
     if (pushes || (sum.last && sum.end > move.start)) {
       slot_of_[at(number)] = slots_[at(move.to)]++;
-      const Region slot = chunk_of(kSlots, constant(slot_of_[at(number)]));
+      const Region slot = blocks_.in_slot(kSlots, slot_of_[at(number)], move.chunk);
       arrived_[at(number)] = add_to_plan(pushes ? push(constant(move.to), source, slot)
                                                 : pull(constant(move.from), source, slot));
       sum.end = std::max(sum.end, move.end);
@@ -182,15 +184,15 @@ class Reduction {
     const Move& move = moves_[at(number)];
     Sum& sum = sums_[at(move.to)][move.chunk];
     const Region operand = held(move.to, move.chunk);
-    Transfer transfer = reducing(
-        copy(chunk_of(kSlots, constant(slot_of_[at(number)])), target(move.to, move.chunk)),
-        operand);
+    const Region slot = blocks_.in_slot(kSlots, slot_of_[at(number)], move.chunk);
+    Transfer transfer = reducing(copy(slot, target(move.to, move.chunk)), operand);
     wait(transfer, arrived_[at(number)]);
     wait(transfer, sum.last);
     sum.last = writer_.add_local(move.to, std::move(transfer));
   }
 
   Writer& writer_;
+  const DataBlocks& blocks_;
   std::int64_t parts_;
   bool is_scatter_;
   std::vector<Move> moves_;
@@ -203,47 +205,56 @@ class Reduction {
 
 /// The part of a plan that leaves sums at their owners.
 Arrivals start_reduction(Plan& plan, Writer& writer, Fabric& fabric,
-                         const SynthesisOptions& options, bool is_scatter) {
-  plan.tensors = {{"input", Role::input, plan.chunks_per_size},
-                  {"output", Role::output, is_scatter ? options.parts : plan.chunks_per_size},
-                  {"partial", Role::scratch, plan.chunks_per_size}};
+                         const SynthesisOptions& options, const DataBlocks& blocks,
+                         bool is_scatter) {
+  const std::int64_t all = blocks.units();
+  plan.tensors = {{"input", Role::input, all},
+                  {"output", Role::output, is_scatter ? all / plan.ranks : all},
+                  {"partial", Role::scratch, all}};
   plan.in_place_safe = true;
-  Reduction reduction(writer, schedule_gather(fabric, options, true), options.parts, plan.ranks,
-                      is_scatter);
+  Reduction reduction(writer, schedule_gather(fabric, options, true), blocks, options.parts,
+                      plan.ranks, is_scatter);
   Arrivals complete = reduction.run();
-  if (reduction.slots() > 0) plan.tensors.push_back({"slots", Role::scratch, reduction.slots()});
+  if (reduction.slots() > 0)
+    plan.tensors.push_back({"slots", Role::scratch, reduction.slots() * blocks.most_units()});
   return complete;
 }
 
-void fill_all_gather(Plan& plan, Fabric& fabric, const SynthesisOptions& options) {
-  const std::int64_t parts = options.parts;
-  plan.tensors = {{"input", Role::input, parts}, {"output", Role::output, plan.chunks_per_size}};
+void fill_all_gather(Plan& plan, Fabric& fabric, const SynthesisOptions& options,
+                     const DataBlocks& blocks) {
+  const std::int64_t own = blocks.units() / plan.ranks;
+  plan.tensors = {{"input", Role::input, own}, {"output", Role::output, blocks.units()}};
   plan.in_place_safe = true;
   Writer writer(fabric);
   Arrivals arrived(at(plan.ranks));
-  write_gather(writer, schedule_gather(fabric, options, false), parts, true, arrived);
+  write_gather(writer, schedule_gather(fabric, options, false), blocks, options.parts, true,
+               arrived);
   for (int rank = 0; rank < plan.ranks; ++rank)
-    writer.add_local(rank, copy(chunks_of(kInput, {}, parts),
-                                chunks_of(kOutput, constant(rank * parts), parts)));
+    writer.add_local(
+        rank, copy(chunks_of(kInput, {}, own), chunks_of(kOutput, constant(rank * own), own)));
   writer.finish(plan);
 }
 
-void fill_reduce_scatter(Plan& plan, Fabric& fabric, const SynthesisOptions& options) {
+void fill_reduce_scatter(Plan& plan, Fabric& fabric, const SynthesisOptions& options,
+                         const DataBlocks& blocks) {
   Writer writer(fabric);
-  start_reduction(plan, writer, fabric, options, true);
+  start_reduction(plan, writer, fabric, options, blocks, true);
   writer.finish(plan);
 }
 
-void fill_all_reduce(Plan& plan, Fabric& fabric, const SynthesisOptions& options) {
+void fill_all_reduce(Plan& plan, Fabric& fabric, const SynthesisOptions& options,
+                     const DataBlocks& blocks) {
   Writer writer(fabric);
-  Arrivals arrived = start_reduction(plan, writer, fabric, options, false);
-  write_gather(writer, schedule_gather(fabric, options, false), options.parts, false, arrived);
+  Arrivals arrived = start_reduction(plan, writer, fabric, options, blocks, false);
+  write_gather(writer, schedule_gather(fabric, options, false), blocks, options.parts, false,
+               arrived);
   writer.finish(plan);
 }
 
-void fill_all_to_all(Plan& plan, Fabric& fabric, const SynthesisOptions& options) {
+void fill_all_to_all(Plan& plan, Fabric& fabric, const SynthesisOptions& options,
+                     const DataBlocks& blocks) {
   const std::int64_t ranks = plan.ranks, parts = options.parts;
-  plan.tensors = {{"input", Role::input, ranks * parts}, {"output", Role::output, ranks * parts}};
+  plan.tensors = {{"input", Role::input, blocks.units()}, {"output", Role::output, blocks.units()}};
   Writer writer(fabric);
   struct Held {
     Region region;
@@ -254,51 +265,101 @@ void fill_all_to_all(Plan& plan, Fabric& fabric, const SynthesisOptions& options
   for (const Move& move : schedule_exchange(fabric, options)) {
     const std::int64_t part = move.chunk % parts, pair = move.chunk / parts;
     const std::int64_t from = pair / ranks, to = pair % ranks;
-    if (move.from == from)
-      held[move.chunk] = {chunk_of(kInput, constant(to * parts + part)), std::nullopt};
+    if (move.from == from) held[move.chunk] = {blocks.in(kInput, to * parts + part), std::nullopt};
     Held& now = held.at(move.chunk);
-    const Region target = move.to == to ? chunk_of(kOutput, constant(from * parts + part))
-                                        : chunk_of(kExtra, constant(slots[at(move.to)]++));
+    const Region target = move.to == to
+                              ? blocks.in(kOutput, from * parts + part)
+                              : blocks.in_slot(kExtra, slots[at(move.to)]++, to * parts + part);
     Transfer transfer = push(constant(move.to), now.region, target);
     if (now.arrived) transfer.after.push_back(*now.arrived);
     now = {target, writer.add(move, std::move(transfer))};
   }
   const std::int64_t most = *std::max_element(slots.begin(), slots.end());
-  if (most > 0) plan.tensors.push_back({"relayed", Role::scratch, most});
+  if (most > 0) plan.tensors.push_back({"relayed", Role::scratch, most * blocks.most_units()});
+  const std::int64_t share = blocks.units() / ranks;
   for (int rank = 0; rank < ranks; ++rank) {
-    const Affine own = constant(rank * parts);
-    writer.add_local(rank, copy(chunks_of(kInput, own, parts), chunks_of(kOutput, own, parts)));
+    const Affine own = constant(rank * share);
+    writer.add_local(rank, copy(chunks_of(kInput, own, share), chunks_of(kOutput, own, share)));
   }
   writer.finish(plan);
 }
 
-using Fill = void (*)(Plan& plan, Fabric& fabric, const SynthesisOptions& options);
+using Fill = void (*)(Plan& plan, Fabric& fabric, const SynthesisOptions& options,
+                      const DataBlocks& blocks);
+
+constexpr int kManyRanks = 128;  // they divide the data finely enough
+
+/// The schedules of a template's own.
+class Schedules {
+ public:
+  Schedules(const TemplateArguments& arguments, Fabric& fabric, Fill fill)
+      : arguments_(arguments), fabric_(fabric), fill_(fill), size_(arguments.number("size")) {}
+
+  /// Nothing where blocks of the size cannot be so small, or the size cannot be cut at all.
+  std::optional<DataBlocks> blocks_of(std::int64_t parts) const {
+    const std::int64_t count = arguments_.ranks * parts;
+    // What every rank has is equally long, but a sum may be cut anywhere.
+    const std::int64_t shares =
+        arguments_.collective == Collective::all_reduce ? 1 : arguments_.ranks;
+    return arguments_.word("blocks") == "equal" ? DataBlocks::equal(count)
+                                                : DataBlocks::of_size(count, shares, size_);
+  }
+
+  /// With the steps of the schedule for `as_for` bytes.
+  Plan plan_of(const DataBlocks& blocks, std::int64_t as_for) const {
+    const std::int64_t bytes = std::max<std::int64_t>(1, as_for / blocks.count());
+    const auto seed = static_cast<std::uint64_t>(arguments_.number("seed"));
+    Plan plan = start_plan(arguments_, blocks.units());
+    fill_(plan, fabric_, {blocks.count() / arguments_.ranks, bytes, seed}, blocks);
+    return plan;
+  }
+
+  /// Sizes for which schedules are made. How well one comes out differs by a tenth between sizes
+  /// that hardly differ. So a plan for one size alone takes the best of those for the powers of two
+  /// around it, which all sizes between two powers have in common: the larger size is the slower.
+  std::vector<std::int64_t> sizes() const {
+    if (arguments_.word("blocks") == "equal" || arguments_.ranks >= kManyRanks || size_ < 2)
+      return {size_};
+    const auto above = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size_)));
+    return {above, above / 2, 2 * above};
+  }
+
+ private:
+  const TemplateArguments& arguments_;
+  Fabric& fabric_;
+  Fill fill_;
+  std::int64_t size_;
+};
 
 /// In as many parts as are asked for; or whatever takes the least time.
 Plan synthesise(const TemplateArguments& arguments, Fill fill) {
   constexpr std::int64_t kMostParts = 16;
-  constexpr int kManyRanks = 128;  // they divide the data finely enough
   // Each is a transfer; 256 ranks have 0.26 million on a hypercube and 4 million on a ring.
   constexpr std::int64_t kMostMoves = 250'000;
   Fabric fabric(*arguments.machine);
-  const std::int64_t size = arguments.number("size");
-  const auto chunk_bytes = [&](const Plan& plan) {
-    return std::max<std::int64_t>(1, size / plan.chunks_per_size);
-  };
-  const auto plan_of = [&](std::int64_t parts) {
-    Plan plan = start_plan(arguments, arguments.ranks * parts);
-    fill(plan, fabric,
-         {parts, chunk_bytes(plan), static_cast<std::uint64_t>(arguments.number("seed"))});
-    return plan;
-  };
-  if (arguments.number("split") != 0) return plan_of(split_of(arguments));
-  Choice choice(arguments, fabric);
-  for (Plan& plan : plans_of_templates(arguments, fabric)) choice.consider(std::move(plan));
+  const Schedules schedules(arguments, fabric, fill);
+  if (arguments.number("split") != 0) {
+    const std::int64_t parts = split_of(arguments);
+    const auto blocks = schedules.blocks_of(parts);
+    return schedules.plan_of(blocks.value_or(DataBlocks::equal(arguments.ranks * parts)),
+                             arguments.number("size"));
+  }
+  std::vector<std::int64_t> all_parts;
   const std::int64_t most_parts = arguments.ranks >= kManyRanks ? 1 : kMostParts;
   const std::int64_t moves =
       arguments.collective == Collective::all_to_all ? moves_of_exchange(fabric) : 0;
   for (std::int64_t parts = 1; parts <= most_parts && parts * moves <= kMostMoves; parts *= 2)
-    choice.consider(plan_of(parts));
+    all_parts.push_back(parts);
+  std::vector<Plan> others = plans_of_templates(arguments, fabric);
+  const std::vector<std::int64_t> sizes = schedules.sizes();
+  Choice choice(arguments, fabric, others.size() + all_parts.size() * sizes.size());
+  for (Plan& plan : others) choice.consider(std::move(plan));
+  for (const std::int64_t size : sizes) {
+    for (const std::int64_t parts : all_parts) {
+      const auto blocks = schedules.blocks_of(parts);
+      choice.consider(blocks ? std::optional(schedules.plan_of(*blocks, size)) : std::nullopt);
+    }
+  }
   return std::move(choice).best();
 }
 
@@ -309,30 +370,36 @@ Plan make_synth(const TemplateArguments& arguments) {
 
 TemplateInfo synth_template(const char* name, Collective collective, const char* description,
                             Plan (*make)(const TemplateArguments&)) {
-  return {name,
-          collective,
-          description,
-          {{"split",
-            "0",
-            {},
-            "chunks per rank; 0: as many as the schedule gains from, up to 16, or another "
-            "template's plan"},
-           {"size",
-            "67108864",
-            {},
-            "bytes for which to schedule, as nccl-tests counts them; `run` takes its --size"},
-           {"seed", "0", {}, "choice among equally good chunks"},
-           {"transfer",
-            "any",
-            {"any", "push"},
-            "whether plans that pull are among those to choose from; packets cannot be pulled"},
-           {"judge",
-            "simulation",
-            {"simulation", "estimate"},
-            "what chooses among the plans with the shortest estimates, if split is 0"}},
-          make,
-          true,
-          true};
+  return {
+      name,
+      collective,
+      description,
+      {{"split",
+        "0",
+        {},
+        "chunks per rank; 0: as many as the schedule gains from, up to 16, or another "
+        "template's plan"},
+       {"size",
+        "67108864",
+        {},
+        "bytes for which to schedule, as nccl-tests counts them; `run` takes its --size"},
+       {"blocks",
+        "equal",
+        {"equal", "uneven"},
+        "equal: the plan is for any size; uneven: cut as evenly as whole 16 B go, for multiples "
+        "of this size only, as `run` has it"},
+       {"seed", "0", {}, "choice among equally good chunks"},
+       {"transfer",
+        "any",
+        {"any", "push"},
+        "whether plans that pull are among those to choose from; packets cannot be pulled"},
+       {"judge",
+        "simulation",
+        {"simulation", "estimate"},
+        "what chooses among the plans with the shortest estimates, if split is 0"}},
+      make,
+      true,
+      true};
 }
 
 }  // namespace

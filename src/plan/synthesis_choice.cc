@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plan/estimate.h"
+#include "plan/families.h"
 
 namespace hemiola::plan {
 namespace {
@@ -16,6 +17,21 @@ bool has_nics(const Fabric& fabric) {
   }
   return false;
 }
+
+bool goes_through_switch(const Plan& plan) {
+  return std::find(plan.lowering.begin(), plan.lowering.end(), kThroughSwitch) !=
+         plan.lowering.end();
+}
+
+/// That multicast to the plan's groups.
+bool has_switches(const machine::Machine& machine, const Plan& plan) {
+  return std::none_of(plan.groups.begin(), plan.groups.end(), [&](const std::vector<int>& group) {
+    return machine.multicast_switches(group).empty();
+  });
+}
+
+// Units of work: an estimate, and a judgement.
+constexpr std::int64_t kEstimate = 1, kJudgement = 8;
 
 }  // namespace
 
@@ -34,7 +50,9 @@ std::vector<Plan> plans_of_templates(const TemplateArguments& arguments, Fabric&
         parameters.emplace_back(parameter.name, "push");
     }
     try {
-      plans.push_back(make(info.name, arguments.ranks, parameters, arguments.machine));
+      Plan plan = make(info.name, arguments.ranks, parameters, arguments.machine);
+      if (goes_through_switch(plan) && !has_switches(*arguments.machine, plan)) continue;
+      plans.push_back(std::move(plan));
     } catch (const Failure&) {
       continue;  // not for this number of ranks
     }
@@ -42,18 +60,30 @@ std::vector<Plan> plans_of_templates(const TemplateArguments& arguments, Fabric&
   return plans;
 }
 
-Choice::Choice(const TemplateArguments& arguments, Fabric& fabric)
-    : arguments_(arguments), fabric_(fabric), size_{arguments.number("size")} {}
-
-/// What plans are lowered to unless told otherwise: loads and stores.
-Time Choice::estimate_of(const Plan& plan, Bytes size) const {
-  const std::int64_t chunk_bytes = std::max<std::int64_t>(1, size.count / plan.chunks_per_size);
-  return estimate(plan, fabric_, chunk_bytes, false);
+Choice::Choice(const TemplateArguments& arguments, Fabric& fabric, std::size_t count)
+    : arguments_(arguments), fabric_(fabric), size_{arguments.number("size")} {
+  if (arguments.monitor == nullptr) return;
+  arguments.monitor->begin(static_cast<std::int64_t>(count) * (kEstimate + kJudgement));
 }
 
-void Choice::consider(Plan plan) {
-  const Time time = estimate_of(plan, size_);
-  candidates_.push_back({std::move(plan), time});
+void Choice::worked(std::int64_t work) const {
+  if (arguments_.monitor == nullptr) return;
+  arguments_.monitor->done.fetch_add(work, std::memory_order_relaxed);
+  arguments_.monitor->leave_if_stopping();
+}
+
+/// What plans are lowered to unless told otherwise: loads and stores, or the switch.
+Time Choice::estimate_of(const Plan& plan, Bytes size) const {
+  const std::int64_t chunk_bytes = std::max<std::int64_t>(1, size.count / plan.chunks_per_size);
+  return estimate(plan, fabric_, chunk_bytes, goes_through_switch(plan));
+}
+
+void Choice::consider(std::optional<Plan> plan) {
+  if (plan) {
+    const Time time = estimate_of(*plan, size_);
+    candidates_.push_back({*std::move(plan), time});
+  }
+  worked(kEstimate);
 }
 
 /// Of plans that take about as long the first: templates, which the estimate cannot tell apart so
@@ -86,7 +116,8 @@ Time Choice::beyond(const Candidate& candidate, const Judgement& judged) const {
 /// the like; templates whose estimate is not hopeless, for it may be far off: what is chosen shall
 /// be no slower than they are.
 std::optional<std::size_t> Choice::best_by_judge() const {
-  constexpr std::size_t kMostJudged = 8;        // own schedules
+  // Own schedules; more where they are for several sizes.
+  const std::size_t most_judged = arguments_.word("blocks") == "equal" ? 8 : 12;
   constexpr std::size_t kMostJudgedInPart = 4;  // ... and templates, where the size is too large
   const Time slack = Time::from_us(8);
   if (!arguments_.judge || arguments_.word("judge") == "estimate") return std::nullopt;
@@ -102,10 +133,11 @@ std::optional<std::size_t> Choice::best_by_judge() const {
     std::size_t all = 0, in_part = 0;
   } own, templates;
   for (const std::size_t i : order) {
+    worked(kJudgement);
     const Candidate& candidate = candidates_[i];
     const bool is_own = candidate.plan.name == arguments_.name;
     Seen& seen = is_own ? own : templates;
-    if (seen.in_part == kMostJudgedInPart || (is_own && seen.all == kMostJudged)) continue;
+    if (seen.in_part == kMostJudgedInPart || (is_own && seen.all == most_judged)) continue;
     const Time limit = is_own ? Time{shortest.fs + shortest.fs / 2} : 3 * shortest;
     if (candidate.estimate > limit + slack) continue;
     const std::optional<Judgement> judged = arguments_.judge(candidate.plan, size_);

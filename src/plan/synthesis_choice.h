@@ -2,6 +2,7 @@
 // and, where somebody judges the best of these, by that. Private to the layer.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "plan/fabric.h"
@@ -14,11 +15,13 @@ std::vector<Plan> plans_of_templates(const TemplateArguments& arguments, Fabric&
 
 class Choice {
  public:
-  /// Arguments: of a template with the parameters of `*/synth`.
-  Choice(const TemplateArguments& arguments, Fabric& fabric);
+  /// Arguments: of a template with the parameters of `*/synth`. `count`: how many plans will be
+  /// considered, for who watches.
+  Choice(const TemplateArguments& arguments, Fabric& fabric, std::size_t count);
 
-  /// One more, whose estimate is made now. Failure: see estimate().
-  void consider(Plan plan);
+  /// One more, whose estimate is made now; nothing counts, but is no candidate. Failure: see
+  /// estimate(). Interrupted when the arguments' monitor asks for it, as in best().
+  void consider(std::optional<Plan> plan);
 
   /// The best of at least one; its name says what it was taken from, and whether it was judged.
   Plan best() &&;
@@ -29,6 +32,8 @@ class Choice {
     Time estimate{0};
   };
   Time estimate_of(const Plan& plan, Bytes size) const;
+  /// To be called where it can be left, after so much of the work.
+  void worked(std::int64_t work) const;
   /// What a plan takes from the size that it was judged on to the whole one.
   Time beyond(const Candidate& candidate, const Judgement& judged) const;
   std::size_t best_by_estimate() const;

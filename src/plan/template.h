@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/monitor.h"
 #include "machine/machine.h"
 #include "plan/judgement.h"
 #include "plan/plan.h"
@@ -39,6 +40,7 @@ struct TemplateArguments {
   Parameters parameters;
   const machine::Machine* machine = nullptr;  ///< with as many ranks; null: not known
   Judge judge{};                              ///< unset: estimate() chooses alone
+  Monitor* monitor = nullptr;                 ///< of templates that take long; null: nobody watches
 
   const std::string& word(std::string_view parameter) const;
   std::int64_t number(std::string_view parameter) const;
@@ -63,8 +65,9 @@ const TemplateInfo* find_template(std::string_view name);
 
 /// Makes a plan. With a machine, rings and trees follow its links. Failure: an unknown template or
 /// parameter (with a suggestion), a bad value, fewer than two ranks, a machine of another number of
-/// ranks, none where the template needs one.
+/// ranks, none where the template needs one. Interrupted when the monitor asks for it.
 Plan make(std::string_view name, int ranks, const Parameters& parameters = {},
-          const machine::Machine* machine = nullptr, const Judge& judge = {});
+          const machine::Machine* machine = nullptr, const Judge& judge = {},
+          Monitor* monitor = nullptr);
 
 }  // namespace hemiola::plan

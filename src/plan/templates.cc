@@ -91,7 +91,7 @@ const TemplateInfo* find_template(std::string_view name) {
 }
 
 Plan make(std::string_view name, int ranks, const Parameters& parameters,
-          const machine::Machine* machine, const Judge& judge) {
+          const machine::Machine* machine, const Judge& judge, Monitor* monitor) {
   const TemplateInfo* info = find_template(name);
   const SourceLocation where{"<option>", 0, 0, {}};
   if (info == nullptr) {
@@ -114,7 +114,7 @@ Plan make(std::string_view name, int ranks, const Parameters& parameters,
     throw Failure("'" + info->name + "' derives its plan from a machine, and none is given", where,
                   "name one with --machine");
   }
-  TemplateArguments arguments{info->name, info->collective, ranks, {}, machine, judge};
+  TemplateArguments arguments{info->name, info->collective, ranks, {}, machine, judge, monitor};
   for (const ParameterInfo& parameter : info->parameters) {
     arguments.parameters.emplace_back(parameter.name, parameter.default_value);
   }

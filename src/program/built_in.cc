@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "core/lists.h"
 #include "core/units.h"
@@ -90,7 +91,12 @@ std::vector<LowerParameter> lower_parameters() {
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.protocol = protocol_named(n, v);
        }},
-      {chain, {"channels", "24", {}, "workgroups and connections per rank"}, set_workgroups},
+      {chain,
+       {"channels",
+        "24, or as few as the size feeds",
+        {},
+        "workgroups and connections per rank; shared evenly by rings, at least one for each"},
+       set_workgroups},
       {exchange, {"workgroups", "36", {}, "workgroups per rank"}, set_workgroups},
       {general,
        {"workgroups",
@@ -169,10 +175,26 @@ std::vector<LowerParameter> lower_parameters_of(Shape shape) {
   return taken;
 }
 
-/// The shape that plans of a template have: of three ranks, where it can be made for them.
-Shape shape_of(const plan::TemplateInfo& info) {
-  if (!info.in_chunks || info.needs_machine) return general;
-  return shape_of(plan::make(info.name, 3));
+/// A plan of the template, to see what its plans are like; nothing where that takes a machine.
+std::optional<plan::Plan> sample_of(const plan::TemplateInfo& info) {
+  if (info.needs_machine) return std::nullopt;
+  return plan::make(info.name, info.in_chunks ? 3 : 4);
+}
+
+/// The lowering's parameters that the template's plans take, with the defaults that these propose.
+std::vector<plan::ParameterInfo> lower_parameters_of(const plan::TemplateInfo& info) {
+  const std::optional<plan::Plan> sample = sample_of(info);
+  const bool is_general = !sample || !info.in_chunks;
+  std::vector<plan::ParameterInfo> infos;
+  for (LowerParameter& parameter : lower_parameters_of(is_general ? general : shape_of(*sample))) {
+    if (sample) {
+      for (const auto& [name, value] : sample->lowering) {
+        if (name == parameter.info.name) parameter.info.default_value = value;
+      }
+    }
+    infos.push_back(std::move(parameter.info));
+  }
+  return infos;
 }
 
 bool declares(const plan::TemplateInfo& info, const std::string& parameter) {
@@ -223,7 +245,8 @@ bool goes_through_nics(const machine::Machine* machine, int ranks) {
 
 }  // namespace
 
-std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadOptions& options) {
+std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadOptions& options,
+                                            Monitor* monitor) {
   const plan::TemplateInfo* info = plan::find_template(name);
   if (info == nullptr) return std::nullopt;
   plan::Parameters for_template, for_lowering;
@@ -242,7 +265,7 @@ std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadO
   }
   if (pushes) prefer_push(*info, for_template);
   BuiltInPlan made{plan::make(name, options.ranks, for_template, options.machine,
-                              judge_of_plans(options, for_lowering)),
+                              judge_of_plans(options, for_lowering), monitor),
                    std::move(for_lowering)};
   if (info->needs_machine) fit(made.lowering, shape_of(made.plan));
   return made;
@@ -269,11 +292,47 @@ std::optional<Program> make_built_in(const std::string& name, const LoadOptions&
   return lower_plan(made->plan, made->lowering, options.machine);
 }
 
+namespace {
+
+/// Failure where groups are to go through switches that the machine does not have.
+void check_switches(const plan::Plan& plan, const LowerOptions& options) {
+  const machine::Machine* machine = options.machine;
+  if (options.realization != Realization::multicast || machine == nullptr) return;
+  if (plan.ranks > machine->ranks()) return;  // bind() says so
+  for (const std::vector<int>& group : plan.groups) {
+    if (!machine->multicast_switches(group).empty()) continue;
+    throw Failure(
+        fmt::format("'{}' lets a switch reduce and multicast (NVLS), and '{}' has none that "
+                    "reaches the ranks {}",
+                    plan.name, machine->name, fmt::join(group, ", ")),
+        kOption, "--param realization=load-store does the same by loads and stores of the ranks");
+  }
+}
+
+/// Makes bind() lower the chain anew, with as many channels as the size feeds.
+void follow_size(Program& program, const plan::Plan& plan, LowerOptions options) {
+  options.machine = nullptr;  // it may be gone by then, and chains do not look at it
+  const auto rings = static_cast<int>(plan.codes.front().streams.size());
+  program.by_size = [plan = std::make_shared<const plan::Plan>(plan), options, rings,
+                     unsized = std::make_shared<const Program>(program)](const BindOptions& bind) {
+    const ChainChannels fed = fed_channels(*unsized, rings, bind.size);
+    if (fed.channels == unsized->workgroups(0)) return *unsized;
+    LowerOptions sized = options;
+    sized.workgroups = fed.channels;
+    sized.rings = fed.rings;
+    return lower(*plan, sized);
+  };
+}
+
+}  // namespace
+
 Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
                    const machine::Machine* machine) {
-  const std::vector<LowerParameter> known = lower_parameters_of(shape_of(plan));
+  const Shape shape = shape_of(plan);
+  const std::vector<LowerParameter> known = lower_parameters_of(shape);
   LowerOptions options{.machine = machine};
-  // What the plan itself proposes may be for another shape, or way to synchronise, and gives way.
+  // What the plan itself proposes may be for another shape, or way to synchronise, and gives way;
+  // but what a switch does is part of the algorithm.
   const bool for_export = std::any_of(parameters.begin(), parameters.end(), [](const auto& p) {
     return p.first == "sync" && p.second != "own";
   });
@@ -285,8 +344,10 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
       throw Failure(fmt::format("plan '{}' proposes a parameter '{}' that no lowering has",
                                 plan.name, parameter));
     }
+    const bool by_switch = parameter == "realization" && value == "multicast";
     for (const LowerParameter& own : known) {
-      if (own.info.name == parameter && !for_export) own.set(options, parameter, value);
+      if (own.info.name == parameter && (by_switch || !for_export))
+        own.set(options, parameter, value);
     }
   }
   for (const auto& [parameter, value] : parameters) {
@@ -304,7 +365,12 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
     for (const LowerParameter& other : known) infos.push_back(other.info);
     unknown_parameter(plan.name, parameter, infos);
   }
-  return lower(plan, options);
+  check_switches(plan, options);
+  Program program = lower(plan, options);
+  if (shape == chain && options.workgroups == 0 && options.sync == Sync::own &&
+      options.realization == Realization::load_store)
+    follow_size(program, plan, options);
+  return program;
 }
 
 std::vector<std::string> built_in_names() {
@@ -332,8 +398,8 @@ std::vector<plan::ParameterInfo> parameters_of(const std::string& name) {
                   suggest(name, built_in_names()));
   }
   std::vector<plan::ParameterInfo> parameters = info->parameters;
-  for (const LowerParameter& parameter : lower_parameters_of(shape_of(*info)))
-    parameters.push_back(parameter.info);
+  for (plan::ParameterInfo& parameter : lower_parameters_of(*info))
+    parameters.push_back(std::move(parameter));
   return parameters;
 }
 

@@ -15,8 +15,9 @@ struct BuiltInPlan {
   plan::Plan plan;
   plan::Parameters lowering;
 };
-/// Nothing and failure as make_built_in().
-std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadOptions& options);
+/// Nothing and failure as make_built_in(); for the monitor see plan::make().
+std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadOptions& options,
+                                            Monitor* monitor = nullptr);
 
 /// `options.judge` for plan::make(): judges what a plan is lowered to with those of the parameters
 /// that its shape has. Unset where that is.

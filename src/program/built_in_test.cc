@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "machine/machine.h"
@@ -49,6 +50,77 @@ TEST(BuiltIn, parameters_reach_the_program) {
   EXPECT_EQ(program.protocol, Protocol::ll);
   EXPECT_EQ(program.ranks, 4);
   EXPECT_EQ(program.collective, Collective::all_reduce);
+}
+
+/// Channels of a ring program at a size.
+int channels(const Program& program, Bytes size) {
+  return bind(program, nullptr, {.size = program.next_legal_size(size, DataType::float32)})
+      .workgroups(0);
+}
+
+TEST(BuiltIn, rings_take_as_many_channels_as_the_size_feeds) {
+  const auto ring = [](int ranks, const plan::Parameters& parameters = {}) {
+    return make_built_in("all-reduce/ring", {ranks, parameters}).value();
+  };
+  EXPECT_EQ(ring(8).workgroups(0), 24);  // without a size
+  // 512 threads of 8 B in each of 8 chunks are 32 KiB for a channel.
+  EXPECT_EQ(channels(ring(8), KiB(4)), 1);
+  EXPECT_EQ(channels(ring(8), KiB(64)), 2);
+  EXPECT_EQ(channels(ring(8), KiB(767)), 23);
+  EXPECT_EQ(channels(ring(8), KiB(768)), 24);
+  EXPECT_EQ(channels(ring(8), GiB(1)), 24);
+  EXPECT_EQ(channels(ring(1024), MiB(1)), 1);
+  EXPECT_EQ(channels(ring(1024), MiB(96)), 24);
+  EXPECT_EQ(channels(ring(2), KiB(64)), 8);
+  EXPECT_EQ(channels(ring(2, {{"protocol", "ll"}}), KiB(64)), 8);
+  EXPECT_EQ(channels(ring(8, {{"threads", "256"}}), KiB(64)), 4);
+  EXPECT_EQ(channels(ring(8, {{"channels", "7"}}), KiB(4)), 7);
+  EXPECT_EQ(channels(ring(8, {{"channels", "30"}}), GiB(1)), 30);
+}
+
+TEST(BuiltIn, several_rings_keep_a_channel_each_while_it_feeds_three_warps) {
+  const machine::Machine machine = machine::load("dgx1-v100");  // six rings
+  const Program ring = make_built_in("all-gather/ring", {.ranks = 8, .machine = &machine}).value();
+  EXPECT_EQ(ring.workgroups(0), 24);
+  EXPECT_EQ(channels(ring, KiB(1)), 1);
+  EXPECT_EQ(channels(ring, KiB(12)), 2);
+  EXPECT_EQ(channels(ring, KiB(36)), 6);
+  EXPECT_EQ(channels(ring, KiB(256)), 6);  // not 8: rings share evenly
+  EXPECT_EQ(channels(ring, KiB(384)), 12);
+  EXPECT_EQ(channels(ring, MiB(1)), 24);
+}
+
+TEST(BuiltIn, templates_of_nvls_go_through_the_switch) {
+  const auto by_switch = [](const Program& program) {
+    return std::any_of(program.bodies.begin(), program.bodies.end(), [](const Body& body) {
+      return std::any_of(body.ops.begin(), body.ops.end(),
+                         [](const Op& op) { return op.channel == Channel::switch_; });
+    });
+  };
+  const plan::Parameters small = {{"m", "256"}, {"n", "256"}, {"k", "256"}};
+  const machine::Machine without = machine::load("dgx-a100"), with = machine::load("dgx-h100");
+  for (const std::string name : {"all-reduce/nvls", "gemm-ar/nvls"}) {
+    const plan::Parameters sizes = name == "gemm-ar/nvls" ? small : plan::Parameters{};
+    EXPECT_TRUE(by_switch(make_built_in(name, {8, sizes}).value())) << name;
+    EXPECT_TRUE(by_switch(make_built_in(name, {8, sizes, &with}).value())) << name;
+    plan::Parameters stated = sizes;
+    stated.emplace_back("realization", "load-store");
+    EXPECT_FALSE(by_switch(make_built_in(name, {8, stated, &without}).value())) << name;
+    try {
+      make_built_in(name, {8, sizes, &without});
+      ADD_FAILURE() << name << " on a machine whose switches do not multicast";
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), ExitCode::bad_input);
+      EXPECT_THAT(failure.what(), HasSubstr("'dgx-a100' has none"));
+      EXPECT_THAT(failure.what(), HasSubstr("realization=load-store"));
+    }
+    const std::vector<plan::ParameterInfo> parameters = parameters_of(name);
+    const auto realization =
+        std::find_if(parameters.begin(), parameters.end(),
+                     [](const plan::ParameterInfo& p) { return p.name == "realization"; });
+    ASSERT_NE(realization, parameters.end());
+    EXPECT_EQ(realization->default_value, "multicast") << name;
+  }
 }
 
 TEST(BuiltIn, every_parameter_is_declared_with_a_description) {

@@ -45,6 +45,7 @@ struct LowerOptions {
   /// Where the program will run, if known: what crosses its NICs is posted and never pulled. Not
   /// owned.
   const machine::Machine* machine = nullptr;
+  int rings = 0;  ///< chains of several streams: only so many of them, the first ones; 0: all
 };
 
 /// Two shapes of plans have programs of their own, as libraries write them:
@@ -71,6 +72,15 @@ Program lower(const plan::Plan& plan, const LowerOptions& options = {});
 
 /// Slots and steps of NCCL's connections.
 Fifo nccl_fifo(Protocol protocol);
+
+/// How many channels and rings (streams) a chain takes at a size.
+struct ChainChannels {
+  int channels = 1, rings = 1;
+  bool operator==(const ChainChannels&) const = default;
+};
+/// As many as `size` feeds, and at least one, of those that `unsized` has, which is a chain of
+/// `rings` streams lowered without a size (docs/plans.md, channels).
+ChainChannels fed_channels(const Program& unsized, int rings, Bytes size);
 
 /// Whether the plan is a chain; an exchange (never both).
 bool is_chain(const plan::Plan& plan);

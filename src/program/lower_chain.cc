@@ -235,7 +235,8 @@ Bytes piece_of(const LowerOptions& options, const Fifo& fifo) {
 }  // namespace
 
 Program lower_chain(const plan::Plan& plan, const LowerOptions& options, Program program) {
-  const auto streams = static_cast<int>(plan.codes.front().streams.size());
+  auto streams = static_cast<int>(plan.codes.front().streams.size());
+  if (options.rings > 0) streams = std::min(streams, options.rings);
   // Equally many channels for every stream, so that their parts are equal.
   const int each = std::max(1, (options.workgroups > 0 ? options.workgroups : kChannels) / streams);
   const int channels = each * streams;

@@ -293,8 +293,11 @@ bool has_room(const msccl::Algorithm& algorithm) {
 
 Program lower_connections(const plan::Plan& plan, const LowerOptions& options, Program program) {
   if (options.realization == Realization::multicast)
-    throw Failure(fmt::format("plan '{}' with sync=connections has no switch", plan.name),
-                  {.file = "<option>"}, "choose realization=load-store");
+    throw Failure(
+        fmt::format("plan '{}' lets a switch reduce and multicast (NVLS), for which MSCCL "
+                    "XML has no words",
+                    plan.name),
+        {.file = "<option>"}, "--param realization=load-store sends and receives the same data");
   for (const plan::Tensor& tensor : plan.tensors) {
     if (plan.collective == Collective::custom && !plan.of_elements() &&
         tensor.role != plan::Role::scratch && tensor.elements() > plan.chunks_per_size)

@@ -235,6 +235,8 @@ inline program::Program any_built_in(const machine::Machine& machine) {
                                                  : std::vector<std::string>{"simple", "ll"};
   options.parameters = {{"threads", one_of<std::string>({"32", "64", "96"})},
                         {chain ? "channels" : "workgroups", std::to_string(between(1, 2))}};
+  // It takes all-reduce/nvls where a switch multicasts.
+  if (name == "all-reduce/synth") options.parameters.emplace_back("realization", "load-store");
   if (has("protocol")) options.parameters.emplace_back("protocol", one_of(protocols));
   if (has("rings"))
     options.parameters.emplace_back("rings", one_of<std::string>({"graph", "identity"}));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,16 +26,21 @@ std::string to_text(const Settings& settings) {
 
 program::LoadOptions load_options(const std::string& name, Settings parameters, int ranks,
                                   const machine::Machine* machine, DataType type, ReduceOp op,
-                                  std::optional<Bytes> size) {
+                                  std::optional<Bytes> size, const std::atomic<bool>* stop) {
   program::LoadOptions load{
       .ranks = ranks, .parameters = std::move(parameters), .machine = machine};
   const plan::TemplateInfo* info = plan::find_template(name);
   if (info == nullptr || !info->needs_machine || machine == nullptr) return load;
-  const bool stated = std::any_of(load.parameters.begin(), load.parameters.end(),
-                                  [](const auto& p) { return p.first == "size"; });
-  if (size && !stated) load.parameters.emplace_back("size", std::to_string(size->count));
-  load.judge = [machine, type, op](const program::Program& program, Bytes at) {
-    return simulated_time(*machine, program, at, type, op);
+  const auto stated = [&load](std::string_view parameter) {
+    return std::any_of(load.parameters.begin(), load.parameters.end(),
+                       [&](const auto& p) { return p.first == parameter; });
+  };
+  if (size && !stated("size")) {
+    load.parameters.emplace_back("size", std::to_string(size->count));
+    if (!stated("blocks")) load.parameters.emplace_back("blocks", "uneven");
+  }
+  load.judge = [machine, type, op, stop](const program::Program& program, Bytes at) {
+    return simulated_time(*machine, program, at, type, op, stop);
   };
   return load;
 }

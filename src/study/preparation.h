@@ -1,6 +1,7 @@
 // What comes before a study simulates a program: as many ranks as the row has, and a proof.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,10 +25,12 @@ std::string to_text(const Settings& settings);
 machine::Machine with_first_ranks(machine::Machine machine, int ranks);
 
 /// To load a program for a machine of as many ranks, or for none (null). Those that choose among
-/// plans (`*/synth`) get a judge, which simulates, and `size`, unless a parameter says one.
+/// plans (`*/synth`) get a judge, which simulates until `stop` is set, and are made for `size`
+/// alone, unless a parameter says one.
 program::LoadOptions load_options(const std::string& name, Settings parameters, int ranks,
                                   const machine::Machine* machine, DataType type, ReduceOp op,
-                                  std::optional<Bytes> size);
+                                  std::optional<Bytes> size,
+                                  const std::atomic<bool>* stop = nullptr);
 
 /// The smallest size from `wanted.size` on that the program can be bound to (--round-size).
 Bytes round_up(const program::Program& program, const program::BindOptions& wanted);

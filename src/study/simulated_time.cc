@@ -6,7 +6,8 @@ namespace hemiola::study {
 
 std::optional<plan::Judgement> simulated_time(const machine::Machine& machine,
                                               const program::Program& program, Bytes size,
-                                              DataType type, ReduceOp op) {
+                                              DataType type, ReduceOp op,
+                                              const std::atomic<bool>* stop) {
   constexpr int kMostRanks = 32;
   constexpr std::int64_t kMostBytes = std::int64_t{192} << 20;  // of all ranks
   if (program.ranks > kMostRanks) return std::nullopt;
@@ -14,8 +15,10 @@ std::optional<plan::Judgement> simulated_time(const machine::Machine& machine,
   Bytes simulated = size;
   while (simulated.count * program.ranks > kMostBytes) simulated.count /= 2;
   simulated = program.next_legal_size(simulated, type);
+  if (simulated.count > kMostBytes) return std::nullopt;  // e.g. of uneven blocks, for `size` alone
   if (simulated < size) bound = program::bind(program, &machine, {simulated, type, op});
-  return plan::Judgement{sim::simulate(machine, bound).time, bound.size};
+  Monitor monitor{.stop = stop};
+  return plan::Judgement{sim::simulate(machine, bound, {.monitor = &monitor}).time, bound.size};
 }
 
 }  // namespace hemiola::study
