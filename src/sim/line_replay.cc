@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/line.h"
+#include "sim/recorded_run.h"
 
 namespace hemiola::sim {
 namespace {
@@ -15,6 +16,21 @@ std::uint64_t key_of(int rank, std::int64_t number) {
   return static_cast<std::uint64_t>(rank) << kRankShift | static_cast<std::uint64_t>(number);
 }
 constexpr std::uint64_t kInMemory = std::uint64_t{1} << 63;
+constexpr const char* kOtherRun =
+    "was it recorded from this program, and are all rows there? --answers live works them out anew";
+
+/// For who has named one that is not there.
+std::string valid_buffers(const std::string& wanted, const program::Program& program) {
+  std::vector<std::string> names{std::string(kWholeMemory), std::string(kSemaphores)};
+  for (const program::Buffer& buffer : program.buffers) names.push_back(buffer.name);
+  const std::string near = suggest(wanted, names);
+  std::string text = near.empty() ? "it has" : near + "; it has";
+  constexpr std::size_t kMost = 8;
+  for (std::size_t n = 0; n < std::min(kMost, names.size()); ++n)
+    text += (n == 0 ? " '" : ", '") + names[n] + "'";
+  if (names.size() > kMost) text += ", ...";
+  return text + " ('replay --describe' lists them)";
+}
 
 }  // namespace
 
@@ -22,10 +38,6 @@ constexpr std::uint64_t kInMemory = std::uint64_t{1} << 63;
 
 void Line::start_replay() {
   const Profile& profile = *options_.replay;
-  if (profile.ranks != program_.ranks)
-    throw Failure("the profile is of " + std::to_string(profile.ranks) + " ranks, the program of " +
-                      std::to_string(program_.ranks),
-                  {.file = profile.file});
   match_buffers();
   at_ports_ = options_.at_ports || profile.at_ports;
   const std::int64_t cycle =
@@ -40,7 +52,7 @@ void Line::start_replay() {
   for (std::size_t r = 0; r < profile.rows.size(); ++r) {
     const ProfileRow& row = profile.rows[r];
     if (row.is_answer() && is_watched(row.destination) && !is_watched(row.source) &&
-        at_ports_ == profile.at_ports && !options_.live_answers)
+        at_ports_ == profile.at_ports && options_.answers != Answers::live)
       answered_by_rows_[index(row.destination)] = true;
     const std::int32_t signal = timetable_->signal_of(static_cast<std::int32_t>(r));
     if (signal >= 0) all = true;
@@ -65,7 +77,8 @@ void Line::match_buffers() {
     for (std::size_t b = 0; b < program_.buffers.size(); ++b)
       if (program_.buffers[b].name == buffer.name) found = static_cast<std::int32_t>(b);
     if (found < 0 && buffer.name != kWholeMemory && buffer.name != kSemaphores)
-      throw Failure("the program has no buffer '" + buffer.name + "'", {.file = profile.file});
+      throw Failure("the program has no buffer '" + buffer.name + "'", {.file = profile.file},
+                    valid_buffers(buffer.name, program_));
     const std::int64_t there = found >= 0 ? program_.memory_bytes(found, options_.watched.front())
                                : buffer.name == kSemaphores
                                    ? 8 * std::max<std::int64_t>(1, semaphore_count())
@@ -73,7 +86,8 @@ void Line::match_buffers() {
     if (buffer.bytes > there)
       throw Failure("buffer '" + buffer.name + "' has " + std::to_string(buffer.bytes) +
                         " B in the profile, " + std::to_string(there) + " in the program",
-                    {.file = profile.file}, "was it recorded at another size?");
+                    {.file = profile.file},
+                    "was it recorded at another size? 'replay --describe' says what is there");
     replayed_buffers_.push_back(found);
   }
 }
@@ -225,22 +239,24 @@ bool Line::put_in_answer(std::int32_t r, std::int64_t round) {
   const auto found = under_way_.find(key_of(row.destination, row.request));
   if (found == under_way_.end()) {
     if (timetable_->due(r) >= entry_of(row).begin_of(round + 1)) return false;
-    throw Failure("rank " + std::to_string(row.source) + " answers request " +
+    throw AnswersDoNotFit(
+        "rank " + std::to_string(row.source) + " answers request " +
                       std::to_string(row.request) + " of rank " + std::to_string(row.destination) +
                       " at " + to_string(Time{timetable_->due(r)}) + ", before that was sent",
                   {.file = options_.replay->file},
-                  "was it recorded from this program, and are all rows there?");
+                  kOtherRun);
   }
   const std::int32_t id = found->second;
   under_way_.erase(found);
   Request& request = requests_[index(id)];
   if ((!request.group && request.target != row.source) ||
       is_load(request.intent) != (row.kind == ProfileKind::response))
-    throw Failure("request " + std::to_string(row.request) + " of rank " +
+    throw AnswersDoNotFit(
+        "request " + std::to_string(row.request) + " of rank " +
                       std::to_string(row.destination) + " is not of the kind that rank " +
                       std::to_string(row.source) + " answers",
                   {.file = options_.replay->file},
-                  "was it recorded from this program, and are all rows there?");
+                  kOtherRun);
   request.stage = Stage::back_out;
   enter(id, r);
   return true;
@@ -294,7 +310,11 @@ void Line::enter(std::int32_t id, std::int32_t r) {
                       std::to_string(leg.count),
                   {.file = options_.replay->file}, "was it recorded on this machine?");
   request.link = static_cast<std::uint8_t>(at_ports_ ? 0 : leg.count - row.links);
-  request.spent.charge_until(Reason::link, now);
+  if (has_number(id)) {
+    peer_waits_.answers(request.spent, r, now);
+  } else {
+    PeerWaits::comes(request.spent, r, now);
+  }
   if (request.link == leg.count) {
     come_in(id, request, leg, now);
   } else {

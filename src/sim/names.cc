@@ -77,6 +77,8 @@ std::string_view name_of(Reason reason) {
       return "poll";
     case Reason::fence:
       return "fence";
+    case Reason::peer:
+      return "peer";
     case Reason::skew:
       return "skew";
     case Reason::finished:

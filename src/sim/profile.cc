@@ -61,6 +61,25 @@ Profile in_order(Profile profile) {
   return profile;
 }
 
+void delay(Profile& profile, int source, Time by) {
+  // By row: whether a row of the rank is among those that it comes after. 0: not known yet.
+  std::vector<signed char> moved(profile.rows.size());
+  std::vector<std::int32_t> chain;
+  for (std::size_t r = 0; r < profile.rows.size(); ++r) {
+    for (auto at = static_cast<std::int32_t>(r); at >= 0 && moved[index(at)] == 0;
+         at = profile.rows[index(at)].after_row)
+      chain.push_back(at);
+    for (; !chain.empty(); chain.pop_back()) {
+      ProfileRow& row = profile.rows[index(chain.back())];
+      const bool before = row.after_row >= 0 && moved[index(row.after_row)] > 0;
+      const bool own = row.source == source;
+      if (own && !before) row.time += by;
+      moved[index(chain.back())] = own || before ? 1 : -1;
+    }
+  }
+  profile = in_order(std::move(profile));
+}
+
 void register_write(Profile& profile, int source, int destination, Time time,
                     std::string_view buffer, std::int64_t offset, std::int64_t value,
                     std::int64_t bytes) {

@@ -64,6 +64,16 @@ struct ProfileBuffer {
   std::int64_t bytes = 0;
 };
 
+/// Of which run a profile is a recording. Numbers stand for contents (recorded_run.h).
+struct RecordedRun {
+  std::vector<int> ranks{};  ///< at which it was recorded, ascending; empty: it was not
+  std::string words{};       ///< for messages: "all-reduce/ring of 1 MiB on dgx-h100"
+  std::string wait{};        ///< gpu.sync.wait of these ranks
+  std::uint64_t machine = 0, program = 0, host = 0;
+  std::uint64_t rows = 0;  ///< as they were recorded
+  bool known() const { return !ranks.empty(); }
+};
+
 /// Dependencies have no cycle. What reads, records or adds traffic leaves the rows in_order(); rows
 /// of one time are put in as they stand here.
 struct Profile {
@@ -72,6 +82,7 @@ struct Profile {
   bool at_ports = false;  ///< rows begin at their source's port and pass the whole way
   std::vector<ProfileBuffer> buffers{};  ///< alike on all ranks
   std::vector<ProfileRow> rows{};
+  RecordedRun recorded{};  ///< says nothing of rows that have been changed since
   std::vector<std::string> places{};  ///< of rows in the file: "line 12", "/rows/3"; or empty
 
   /// For messages: where the row stands, and its tag.
@@ -89,6 +100,10 @@ Profile in_order(Profile profile);
 void register_write(Profile& profile, int source, int destination, Time time,
                     std::string_view buffer, std::int64_t offset, std::int64_t value,
                     std::int64_t bytes = 8);
+
+/// What rank `source` does comes later by `by`, 0 or more: each of its rows, but for those that come
+/// after another one of its own, which takes them along. Leaves the rows in_order().
+void delay(Profile& profile, int source, Time by);
 
 std::string_view name_of(ProfileKind kind);
 
