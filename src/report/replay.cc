@@ -47,6 +47,12 @@ std::string what(const sim::PeerWait& wait) {
   return text;
 }
 
+void print_program(std::ostream& out, const Run& run) {
+  out << "# machine  " << run.machine << "\n# program  " << run.program;
+  if (run.bound_program != nullptr) out << ", " << to_string(run.bound_program->size);
+  out << '\n';
+}
+
 /// "fifo" of "fifo 3"; the whole name where no number ends it.
 std::string stem(const std::string& name) {
   return name.substr(0, name.find_last_not_of("0123456789") + 1);
@@ -78,11 +84,9 @@ void print_other_buffers(std::ostream& out, const sim::Profile& profile,
 
 void print_replays(std::ostream& out, const Replay& replay,
                    const std::vector<sim::Result>& results) {
-  const program::Program* program = replay.run.bound_program;
-  out << fmt::format("# machine  {}\n# program  {}, {}\n# profile  {}, {} rows; rank {} of {} {}\n#\n",
-                     replay.run.machine, replay.run.program,
-                     program == nullptr ? "" : to_string(program->size), replay.profile,
-                     replay.rows, fmt::join(replay.ranks, ","), replay.of, "is simulated");
+  print_program(out, replay.run);
+  out << fmt::format("# profile  {}, {} rows; rank {} of {} is simulated\n#\n", replay.profile,
+                     replay.rows, fmt::join(replay.ranks, ","), replay.of);
   const std::vector<std::string> names = setting_names(results);
   std::vector<Align> alignment(names.size(), Align::left);
   std::vector<std::string> heading(names), units(names.size());
@@ -157,9 +161,8 @@ std::string replays_to_csv(const std::vector<sim::Result>& results) {
 void print_needed_rows(std::ostream& out, const Run& run, const std::vector<int>& ranks,
                        const study::NeededRows& needed) {
   const sim::Profile& profile = needed.profile;
-  out << fmt::format("# machine  {}\n# program  {}, {}\n#\n", run.machine, run.program,
-                     run.bound_program == nullptr ? "" : to_string(run.bound_program->size));
-  out << fmt::format("# The head of a profile for rank {}, with the buffers that rows have to name:\n",
+  print_program(out, run);
+  out << fmt::format("#\n# The head of a profile for rank {}, with the buffers that rows have to name:\n",
                      fmt::join(ranks, ","));
   out << fmt::format("# ranks {}\n", profile.ranks);
   std::vector<bool> named(profile.buffers.size());

@@ -48,7 +48,8 @@ void Line::refuse_groups() const {
       "a program with multicast groups is recorded and replayed at the ingress of one rank, whose "
       "switches are not simulated",
       {.file = program_.source},
-      "one rank, no --record-at port, --mode fabric or --traffic, no rows behind signals");
+      "one rank and recorded answers: no --record-at port, --mode fabric, --traffic, --delay or "
+      "--answers live, no other way to wait, no rows behind signals");
 }
 
 // Whoever shares a NIC, or an engine, with a watched rank is in its way there.
