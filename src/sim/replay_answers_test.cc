@@ -183,10 +183,11 @@ TEST_P(LiveAnswers, to_a_recording_at_ports_give_the_recorded_run) {
 // An edited recording: where nobody waits for the others before it sends, a peer whose rows are late
 // is one that starts late.
 TEST(ReplayAnswers, to_a_recording_with_a_late_peer_give_the_run_in_which_it_starts_late) {
-  for (const auto& [name, where] : {std::pair("all-to-all/direct", "mi300x-8"),
-                                    std::pair("all-gather/direct", "dgx-h100")}) {
+  for (const auto& [name, where, size] :
+       {std::tuple("all-to-all/direct", "mi300x-8", KiB(64)),
+        std::tuple("all-gather/direct", "dgx-h100", KiB(16))}) {
     const machine::Machine machine = machine::load(where);
-    const program::Program program = bound(name, machine, KiB(64));
+    const program::Program program = bound(name, machine, size);
     Profile profile;
     simulate(machine, program, {.record = &profile, .at_ports = true});
     const Time late = Time::from_us(5);
