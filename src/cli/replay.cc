@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/cli.h"
 #include "cli/inputs.h"
@@ -137,6 +138,9 @@ ExitCode Replayer::describe() {
   how_.watched = replayed_ranks(options_, ranks);
   const study::NeededRows needed = study::needed_rows(*program_, how_.watched);
   report::print_needed_rows(std::cout, head(), how_.watched, needed);
+  if (!program_->groups.empty())
+    notices_.note("the program has multicast groups: it is replayed with recorded answers only",
+                  "hemiola run ... --record FILE writes those, too");
   return options_.save.empty() ? ExitCode::done : save(needed.profile);
 }
 
@@ -202,7 +206,10 @@ void Replayer::simulate(bool several) {
       const auto window = options_.trace_lines.empty() ? std::pair<Time, Time>{}
                                                        : window_value(options_.trace_lines);
       report::PerfettoTrace trace(*machine_, window.first, window.second);
+      const sim::Answers answers = std::exchange(
+          how_.answers, result.answers == "live" ? sim::Answers::live : sim::Answers::recorded);
       replay(profile_, &trace);
+      how_.answers = answers;
       trace_text_ = trace.serialize();
     }
   }
@@ -224,13 +231,13 @@ void Replayer::note_answers(const sim::Result& result) {
 
 report::Run Replayer::head() const {
   const bool several = results_.size() > 1;
-  return {.command = session_.command,
-          .machine = machine_->name +
-                     (several || settings_.empty() ? "" : " " + to_text(settings_)),
-          .program = program_->name,
-          .engine = "line",
-          .launch = options_.launch,
-          .bound_program = &*program_};
+  return {
+      .command = session_.command,
+      .machine = machine_->name + (several || settings_.empty() ? "" : " " + to_text(settings_)),
+      .program = program_->name,
+      .engine = "line",
+      .launch = options_.launch,
+      .bound_program = &*program_};
 }
 
 void Replayer::print() {
@@ -303,9 +310,9 @@ void Replayer::print_isolated(const sim::Result& all) {
   }
   std::cout << fmt::format("{:>14}{:>13.3f}\n", "all", cost(all.time, none));
   isolated_ = {{"without_fs", none.fs},
-                     {"all_fs", all.time.fs},
-                     {"all_cost_fs", all.time.fs - none.fs},
-                     {"peers", std::move(peers)}};
+               {"all_fs", all.time.fs},
+               {"all_cost_fs", all.time.fs - none.fs},
+               {"peers", std::move(peers)}};
 }
 
 void Replayer::print_measured() const {

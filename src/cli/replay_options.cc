@@ -130,8 +130,9 @@ std::vector<std::pair<int, Time>> delay_values(const std::vector<std::string>& t
       if (peer >= ranks)
         throw Failure(fmt::format("there is no rank {} of {}", peer, ranks), where);
       if (is_simulated(peer))
-        throw Failure(fmt::format("rank {} is simulated: only what the others do can be late", peer),
-                      where, "the others' rows have their rank as 'source'");
+        throw Failure(
+            fmt::format("rank {} is simulated: only what the others do can be late", peer), where,
+            "the others' rows have their rank as 'source'");
       delays.emplace_back(peer, time);
     }
   }

@@ -46,9 +46,10 @@ std::string attribution(const sim::Result& result) {
 std::string peer_waits(const sim::Result& result) {
   std::string text = "[";
   for (const sim::PeerWait& wait : result.peer_waits) {
-    text += fmt::format("{}\n        {{\"rank\": {}, \"peer\": {}, \"kind\": {}, \"fs\": {}, \"waits\": {}",
-                        text.size() > 1 ? "," : "", wait.rank, wait.peer,
-                        json_string(sim::name_of(wait.kind)), wait.time.fs, wait.waits);
+    text += fmt::format(
+        "{}\n        {{\"rank\": {}, \"peer\": {}, \"kind\": {}, \"fs\": {}, \"waits\": {}",
+        text.size() > 1 ? "," : "", wait.rank, wait.peer, json_string(sim::name_of(wait.kind)),
+        wait.time.fs, wait.waits);
     if (!wait.buffer.empty()) text += fmt::format(", \"buffer\": {}", json_string(wait.buffer));
     if (wait.offset >= 0) text += fmt::format(", \"offset\": {}", wait.offset);
     if (!wait.name.empty()) text += fmt::format(", \"name\": {}", json_string(wait.name));

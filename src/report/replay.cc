@@ -121,9 +121,8 @@ void print_peer_waits(std::ostream& out, const sim::Result& result) {
   Columns columns({right, right, Align::left, right, Align::left, right});
   columns.add_heading({"rank", "peer", "what", "time", "", "waits"});
   std::vector<sim::PeerWait> waits = result.peer_waits;
-  std::stable_sort(waits.begin(), waits.end(), [](const sim::PeerWait& a, const sim::PeerWait& b) {
-    return a.time > b.time;
-  });
+  std::stable_sort(waits.begin(), waits.end(),
+                   [](const sim::PeerWait& a, const sim::PeerWait& b) { return a.time > b.time; });
   for (std::size_t w = 0; w < std::min(kMostLines, waits.size()); ++w)
     columns.add({std::to_string(waits[w].rank), std::to_string(waits[w].peer), what(waits[w]),
                  exact_ns(waits[w].time), "ns", std::to_string(waits[w].waits)});
@@ -162,11 +161,13 @@ void print_needed_rows(std::ostream& out, const Run& run, const std::vector<int>
                        const study::NeededRows& needed) {
   const sim::Profile& profile = needed.profile;
   print_program(out, run);
-  out << fmt::format("#\n# The head of a profile for rank {}, with the buffers that rows have to name:\n",
-                     fmt::join(ranks, ","));
+  out << fmt::format(
+      "#\n# The head of a profile for rank {}, with the buffers that rows have to name:\n",
+      fmt::join(ranks, ","));
   out << fmt::format("# ranks {}\n", profile.ranks);
   std::vector<bool> named(profile.buffers.size());
-  for (const sim::ProfileRow& row : profile.rows) named[static_cast<std::size_t>(row.buffer)] = true;
+  for (const sim::ProfileRow& row : profile.rows)
+    named[static_cast<std::size_t>(row.buffer)] = true;
   for (std::size_t b = 0; b < named.size(); ++b)
     if (named[b])
       out << fmt::format("# buffer {} {}\n", profile.buffers[b].name, profile.buffers[b].bytes);
@@ -192,7 +193,8 @@ void print_needed_rows(std::ostream& out, const Run& run, const std::vector<int>
   if (needed.flags.size() > kMostFlags)
     out << fmt::format("# ... and {} more (--save FILE has all)\n",
                        needed.flags.size() - kMostFlags);
-  out << "# `value` of an `add` is what its rows add in all. --save FILE writes all rows, at time 0 or\n"
+  out << "# `value` of an `add` is what its rows add in all. --save FILE writes all rows, at time "
+         "0 or\n"
          "# behind what their ranks wait for from this one. Other times are yours to say.\n";
 }
 

@@ -24,8 +24,8 @@ struct Replay {
 /// are recorded or live. Every line that is not a row starts with '#'.
 void print_replays(std::ostream& out, const Replay& replay,
                    const std::vector<sim::Result>& results);
-/// How long its ranks waited, by peer and by flag, the longest first; a dozen of them. Nothing where
-/// nobody waited.
+/// How long its ranks waited, by peer and by flag, the longest first; a dozen of them. Nothing
+/// where nobody waited.
 void print_peer_waits(std::ostream& out, const sim::Result& result);
 /// One line per result: settings, exact numbers, then the latest rank's nanoseconds by reason.
 std::string replays_to_csv(const std::vector<sim::Result>& results);

@@ -96,8 +96,9 @@ TEST(ReplayJson, says_who_answered_and_what_was_waited_for) {
   const std::string text = to_json({}, {result});
   EXPECT_THAT(text, HasSubstr("\"answers\": \"live\""));
   EXPECT_THAT(text, HasSubstr("\"live_because\": \"rows are not those that were recorded\""));
-  EXPECT_THAT(text, HasSubstr("{\"rank\": 0, \"peer\": 2, \"kind\": \"add\", \"fs\": 7, \"waits\": 1, "
-                              "\"buffer\": \"@semaphores\", \"offset\": 24, \"name\": \"ready\"}"));
+  EXPECT_THAT(text,
+              HasSubstr("{\"rank\": 0, \"peer\": 2, \"kind\": \"add\", \"fs\": 7, \"waits\": 1, "
+                        "\"buffer\": \"@semaphores\", \"offset\": 24, \"name\": \"ready\"}"));
   EXPECT_THAT(to_json({}, {two_rank_result()}), Not(HasSubstr("peer_waits")));
 }
 

@@ -328,7 +328,9 @@ void Cores::report_deadlock() {
                            " wavefronts wait)";
   Diagnostics all;
   all.error(head, {.file = program_.source, .line = 0, .column = 0, .pointer = {}},
-            "`hemiola check` shows the cycle or the missing signal");
+            options_.replay == nullptr
+                ? "`hemiola check` shows the cycle or the missing signal"
+                : "`hemiola replay --describe PROGRAM` lists the flags that a profile has to have");
   all.append(diagnostics);
   throw Failure(all, ExitCode::deadlock);
 }

@@ -110,7 +110,8 @@ void Line::check_row(std::int32_t r) const {
   } else if (row.kind == ProfileKind::burst) {
     if (row.flag >= 0 && (row.flag % 8 != 0 || row.flag / 8 >= semaphore_count()))
       fail("has flag " + std::to_string(row.flag) + ", where no semaphore is",
-           "semaphores are 8 B each in '" + std::string(kSemaphores) + "'");
+           "the program has " + std::to_string(semaphore_count()) + " semaphores of 8 B each in '" +
+               std::string(kSemaphores) + "'");
     if (row.buffer >= 0 && profile.buffers[index(row.buffer)].name == kSemaphores)
       fail("is for a semaphore", "the last burst of a message names it as its flag");
   } else {
@@ -239,24 +240,21 @@ bool Line::put_in_answer(std::int32_t r, std::int64_t round) {
   const auto found = under_way_.find(key_of(row.destination, row.request));
   if (found == under_way_.end()) {
     if (timetable_->due(r) >= entry_of(row).begin_of(round + 1)) return false;
-    throw AnswersDoNotFit(
-        "rank " + std::to_string(row.source) + " answers request " +
-                      std::to_string(row.request) + " of rank " + std::to_string(row.destination) +
-                      " at " + to_string(Time{timetable_->due(r)}) + ", before that was sent",
-                  {.file = options_.replay->file},
-                  kOtherRun);
+    throw AnswersDoNotFit("rank " + std::to_string(row.source) + " answers request " +
+                              std::to_string(row.request) + " of rank " +
+                              std::to_string(row.destination) + " at " +
+                              to_string(Time{timetable_->due(r)}) + ", before that was sent",
+                          {.file = options_.replay->file}, kOtherRun);
   }
   const std::int32_t id = found->second;
   under_way_.erase(found);
   Request& request = requests_[index(id)];
   if ((!request.group && request.target != row.source) ||
       is_load(request.intent) != (row.kind == ProfileKind::response))
-    throw AnswersDoNotFit(
-        "request " + std::to_string(row.request) + " of rank " +
-                      std::to_string(row.destination) + " is not of the kind that rank " +
-                      std::to_string(row.source) + " answers",
-                  {.file = options_.replay->file},
-                  kOtherRun);
+    throw AnswersDoNotFit("request " + std::to_string(row.request) + " of rank " +
+                              std::to_string(row.destination) + " is not of the kind that rank " +
+                              std::to_string(row.source) + " answers",
+                          {.file = options_.replay->file}, kOtherRun);
   request.stage = Stage::back_out;
   enter(id, r);
   return true;

@@ -11,8 +11,8 @@
 
 namespace hemiola::sim {
 
-/// What is known of an emulated rank is when its rows come. So a wait that a row ends keeps what the
-/// wavefront had spent before the wait; from then until the row comes is Reason::peer; and what
+/// What is known of an emulated rank is when its rows come. So a wait that a row ends keeps what
+/// the wavefront had spent before the wait; from then until the row comes is Reason::peer; and what
 /// follows is the way of the row. A Spent names its waits by a number: -1: none; n >= 0: that link
 /// of a chain; below: everything until the row -2 - n came, whose waiter is not known yet.
 class PeerWaits {

@@ -82,7 +82,7 @@ struct Profile {
   bool at_ports = false;  ///< rows begin at their source's port and pass the whole way
   std::vector<ProfileBuffer> buffers{};  ///< alike on all ranks
   std::vector<ProfileRow> rows{};
-  RecordedRun recorded{};  ///< says nothing of rows that have been changed since
+  RecordedRun recorded{};             ///< says nothing of rows that have been changed since
   std::vector<std::string> places{};  ///< of rows in the file: "line 12", "/rows/3"; or empty
 
   /// For messages: where the row stands, and its tag.
@@ -101,8 +101,8 @@ void register_write(Profile& profile, int source, int destination, Time time,
                     std::string_view buffer, std::int64_t offset, std::int64_t value,
                     std::int64_t bytes = 8);
 
-/// What rank `source` does comes later by `by`, 0 or more: each of its rows, but for those that come
-/// after another one of its own, which takes them along. Leaves the rows in_order().
+/// What rank `source` does comes later by `by`, 0 or more: each of its rows, but for those that
+/// come after another one of its own, which takes them along. Leaves the rows in_order().
 void delay(Profile& profile, int source, Time by);
 
 std::string_view name_of(ProfileKind kind);

@@ -76,11 +76,10 @@ void add_body(Digest& digest, const Program& program, int rank, std::int32_t bod
 }
 
 void add_kernel(Digest& digest, const Program& program, int rank, const program::Kernel& kernel) {
-  for (const std::int64_t part :
-       {std::int64_t{kernel.grain}, std::int64_t{kernel.unroll}, std::int64_t{kernel.load_bytes},
-        std::int64_t{kernel.store_bytes}, std::int64_t{kernel.stages},
-        std::int64_t{kernel.posts_apart}, std::int64_t{kernel.large_code},
-        std::int64_t{kernel.bare}})
+  for (const std::int64_t part : {std::int64_t{kernel.grain}, std::int64_t{kernel.unroll},
+                                  std::int64_t{kernel.load_bytes}, std::int64_t{kernel.store_bytes},
+                                  std::int64_t{kernel.stages}, std::int64_t{kernel.posts_apart},
+                                  std::int64_t{kernel.large_code}, std::int64_t{kernel.bare}})
     digest.add(part);
   for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
     digest.add(kernel.threads_in(w)).add(kernel.block_number(w));
@@ -171,11 +170,10 @@ void check_ranks(const Profile& profile, const std::vector<int>& watched) {
   std::sort(recorded.begin(), recorded.end());
   std::sort(here.begin(), here.end());
   if (recorded.empty() || recorded == here) return;
-  throw Failure(
-      "the profile was recorded at " + list_of(recorded) + ", not at " + list_of(here),
-      {.file = profile.file},
-      "replay " + list_of(recorded) + ", or record again with --record-rank " +
-          list_of(here).substr(list_of(here).find(' ') + 1));
+  throw Failure("the profile was recorded at " + list_of(recorded) + ", not at " + list_of(here),
+                {.file = profile.file},
+                "replay " + list_of(recorded) + ", or record again with --record-rank " +
+                    list_of(here).substr(list_of(here).find(' ') + 1));
 }
 
 }  // namespace
@@ -224,8 +222,8 @@ Options choose_answers(const Machine& machine, const Program& program, Options o
   const std::string where = list_of(options.watched);
   if (!has_answers(profile, options.watched)) {
     if (asked)
-      throw Failure("no row answers what " + where + " asks of others",
-                    {.file = profile.file}, "answers are live without --answers recorded");
+      throw Failure("no row answers what " + where + " asks of others", {.file = profile.file},
+                    "answers are live without --answers recorded");
     return options;
   }
   if (options.at_ports && !profile.at_ports) {

@@ -1,5 +1,5 @@
-// What answers a replayed rank: rows of the recording while the replay is the run that was recorded,
-// else the others, by themselves.
+// What answers a replayed rank: rows of the recording while the replay is the run that was
+// recorded, else the others, by themselves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,10 +19,10 @@ program::Program bound(const char* name, const machine::Machine& machine, Bytes 
                        std::vector<std::pair<std::string, std::string>> parameters = {}) {
   const program::Program loaded = program::load(
       name, {.ranks = machine.ranks(), .parameters = std::move(parameters), .machine = &machine});
-  return program::bind(loaded, &machine,
-                       {.size = loaded.fixed_size.count > 0
-                                    ? loaded.fixed_size
-                                    : loaded.next_legal_size(size, DataType::float32)});
+  return program::bind(
+      loaded, &machine,
+      {.size = loaded.fixed_size.count > 0 ? loaded.fixed_size
+                                           : loaded.next_legal_size(size, DataType::float32)});
 }
 
 /// A run of a few microseconds, and what came in at rank 0.
@@ -62,8 +62,8 @@ TEST(ReplayAnswers, are_live_with_another_way_to_wait) {
   for (const char* policy : {"backoff", "monitor", "syncmon"}) {
     const Result other = recorded.with_wait(policy);
     EXPECT_EQ(other.answers, "live");
-    EXPECT_EQ(other.live_because, std::string("gpu.sync.wait is ") + policy +
-                                      ", and was spin when it was recorded");
+    EXPECT_EQ(other.live_because,
+              std::string("gpu.sync.wait is ") + policy + ", and was spin when it was recorded");
     EXPECT_GT(other.time, Time{});
   }
   EXPECT_EQ(recorded.replay({.answers = Answers::live}).answers, "live");
@@ -126,7 +126,8 @@ TEST(ReplayAnswers, that_are_forced_and_do_not_fit_are_refused) {
   EXPECT_THAT(recorded.replay(no_answers).live_because, IsEmpty()) << "there are no others";
 }
 
-TEST(ReplayAnswers, of_a_profile_that_does_not_say_where_it_is_from_are_left_out_if_they_do_not_fit) {
+TEST(ReplayAnswers,
+     of_a_profile_that_does_not_say_where_it_is_from_are_left_out_if_they_do_not_fit) {
   Recorded recorded;
   recorded.profile.recorded = {};
   EXPECT_EQ(recorded.replay().answers, "recorded");
@@ -160,8 +161,8 @@ struct Case {
 
 class LiveAnswers : public testing::TestWithParam<Case> {};
 
-// From ports all links are as they were, and an answer takes what it took where its GPU's memory has
-// nothing else to do.
+// From ports all links are as they were, and an answer takes what it took where its GPU's memory
+// has nothing else to do.
 TEST_P(LiveAnswers, to_a_recording_at_ports_give_the_recorded_run) {
   const machine::Machine machine = machine::load(GetParam().machine);
   const program::Program program =
@@ -171,8 +172,8 @@ TEST_P(LiveAnswers, to_a_recording_at_ports_give_the_recorded_run) {
     const Result full =
         simulate(machine, program, {.record = &profile, .watched = {rank}, .at_ports = true});
     for (const Answers answers : {Answers::recorded, Answers::live}) {
-      const Result alone = simulate(
-          machine, program, {.replay = &profile, .watched = {rank}, .answers = answers});
+      const Result alone =
+          simulate(machine, program, {.replay = &profile, .watched = {rank}, .answers = answers});
       EXPECT_EQ(alone.rank_end.at(static_cast<std::size_t>(rank)),
                 full.rank_end.at(static_cast<std::size_t>(rank)))
           << "rank " << rank << ", " << alone.answers;
@@ -180,12 +181,11 @@ TEST_P(LiveAnswers, to_a_recording_at_ports_give_the_recorded_run) {
   }
 }
 
-// An edited recording: where nobody waits for the others before it sends, a peer whose rows are late
-// is one that starts late.
+// An edited recording: where nobody waits for the others before it sends, a peer whose rows are
+// late is one that starts late.
 TEST(ReplayAnswers, to_a_recording_with_a_late_peer_give_the_run_in_which_it_starts_late) {
-  for (const auto& [name, where, size] :
-       {std::tuple("all-to-all/direct", "mi300x-8", KiB(64)),
-        std::tuple("all-gather/direct", "dgx-h100", KiB(16))}) {
+  for (const auto& [name, where, size] : {std::tuple("all-to-all/direct", "mi300x-8", KiB(64)),
+                                          std::tuple("all-gather/direct", "dgx-h100", KiB(16))}) {
     const machine::Machine machine = machine::load(where);
     const program::Program program = bound(name, machine, size);
     Profile profile;

@@ -132,6 +132,11 @@ Result run_replay(const machine::Machine& machine, const program::Program& progr
   Options chosen = choose_answers(machine, program, options, because);
   Result result;
   try {
+    if (options.answers == Answers::automatic && options.trace != nullptr) {
+      Options untraced = chosen;  // a trace is of one replay, and this one may not do
+      untraced.trace = nullptr;
+      run(machine, program, untraced);
+    }
     result = run(machine, program, chosen);
   } catch (const AnswersDoNotFit& failure) {
     if (options.answers != Answers::automatic) throw;

@@ -53,7 +53,7 @@ struct Options {
   /// to queue on links, whatever the profile says.
   bool at_ports = false;
   Answers answers = Answers::automatic;  ///< replay
-  TableKind table = TableKind::heap;  ///< replay: where rows wait for their time
+  TableKind table = TableKind::heap;     ///< replay: where rows wait for their time
   /// Told how far the run is: `done` of `total` in bytes that its operations move. Null: nobody.
   Monitor* monitor = nullptr;
   /// The line engine's: ranks are divided among them. The result does not depend on it. A record, a

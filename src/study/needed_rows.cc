@@ -28,8 +28,7 @@ class Walk {
     needed_.profile.file = program.source;
     needed_.profile.ranks = program.ranks;
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-      const std::int64_t bytes =
-          program.memory_bytes(static_cast<std::int32_t>(b), ranks.front());
+      const std::int64_t bytes = program.memory_bytes(static_cast<std::int32_t>(b), ranks.front());
       if (bytes > 0) needed_.profile.buffers.push_back({program.buffers[b].name, bytes});
     }
     if (!program.semaphores.empty()) {
@@ -71,7 +70,8 @@ class Walk {
       each_body(rank, [&](std::int32_t body) {
         program::Cursor cursor(program_, rank, body);
         for (Primitive primitive; cursor.next(primitive);)
-          if (tells(primitive)) told_.insert(primitive.semaphores.begin(), primitive.semaphores.end());
+          if (tells(primitive))
+            told_.insert(primitive.semaphores.begin(), primitive.semaphores.end());
       });
     }
   }
@@ -86,8 +86,7 @@ class Walk {
       if (primitive.kind == PrimitiveKind::wait && !primitive.consume) note_wait(primitive);
       if (tells(primitive)) {
         for (std::size_t s = 0; s < primitive.semaphores.size(); ++s)
-          add(rank, primitive.semaphores[s],
-              s < primitive.values.size() ? primitive.values[s] : 1);
+          add(rank, primitive.semaphores[s], s < primitive.values.size() ? primitive.values[s] : 1);
       }
       if (primitive.kind != PrimitiveKind::move) continue;
       for (const Span& span : primitive.dst)
@@ -130,8 +129,7 @@ class Walk {
       store_at(source, span.rank, span, bytes);
       return;
     }
-    for (const int rank : program_.groups[at(span.group)])
-      store_at(source, rank, span, bytes);
+    for (const int rank : program_.groups[at(span.group)]) store_at(source, rank, span, bytes);
   }
   void store_at(int source, int rank, const Span& span, std::int64_t bytes) {
     if (!watched_[at(rank)] || rank == source) return;
@@ -159,10 +157,15 @@ class Walk {
     const std::string& in = row.buffer == semaphores_
                                 ? std::string(sim::kSemaphores)
                                 : needed_.profile.buffers[at(row.buffer)].name;
-    const auto [found, fresh] = flags_.try_emplace(
-        std::tuple(row.destination, row.kind, row.buffer, offset, row.source),
-        NeededFlag{.rank = row.destination, .source = row.source, .kind = row.kind, .buffer = in,
-                   .offset = row.offset, .end = row.offset + row.size, .name = name});
+    const auto [found, fresh] =
+        flags_.try_emplace(std::tuple(row.destination, row.kind, row.buffer, offset, row.source),
+                           NeededFlag{.rank = row.destination,
+                                      .source = row.source,
+                                      .kind = row.kind,
+                                      .buffer = in,
+                                      .offset = row.offset,
+                                      .end = row.offset + row.size,
+                                      .name = name});
     NeededFlag& flag = found->second;
     if (!fresh) {
       flag.offset = std::min(flag.offset, row.offset);

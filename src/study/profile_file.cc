@@ -362,8 +362,8 @@ ProfileText read_json_profile(std::string_view text, const std::string& file) {
   const JsonFile source{text, file};
   const nlohmann::json json = parse_json(source);
   const JsonValue root(json, source);
-  root.allow_keys({"hemiola_profile", "ranks", "unit", "clock", "origin", "at", "recorded",
-                   "buffers", "rows"});
+  root.allow_keys(
+      {"hemiola_profile", "ranks", "unit", "clock", "origin", "at", "recorded", "buffers", "rows"});
   root.integer("hemiola_profile", 1, 1);
   const auto as_text = [](const nlohmann::json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();

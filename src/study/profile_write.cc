@@ -41,7 +41,8 @@ std::string write_profile_csv(const sim::Profile& profile) {
   for (const ProfileColumn& column : profile_columns()) {
     if (column.of_bursts && !bursts) continue;
     const std::string_view type = column.name == "time" ? "fs" : column.type;
-    out += fmt::format("{}{}:{}", &column == profile_columns().begin() ? "" : ",", column.name, type);
+    out +=
+        fmt::format("{}{}:{}", &column == profile_columns().begin() ? "" : ",", column.name, type);
   }
   out += '\n';
   for (const ProfileRow& row : profile.rows) {

@@ -17,8 +17,7 @@ constexpr const char* kReplay =
 /// With rank0.csv, of that run, and full.json, its result.
 struct Recording : Workplace {
   Recording() {
-    const Outcome outcome =
-        run(std::string(kRun) + " --quiet --json full.json --record rank0.csv");
+    const Outcome outcome = run(std::string(kRun) + " --quiet --json full.json --record rank0.csv");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
   }
   nlohmann::json results(const std::string& file) const {
@@ -48,7 +47,8 @@ TEST(ReplayWaits, of_one_recording_make_one_table) {
     EXPECT_EQ(result.contains("live_because"), p != 0);
     EXPECT_TRUE(has(outcome.out, std::string("\n  ") + policies[p])) << outcome.out;
     std::int64_t waited = 0;
-    for (const nlohmann::json& wait : result["peer_waits"]) waited += wait["fs"].get<std::int64_t>();
+    for (const nlohmann::json& wait : result["peer_waits"])
+      waited += wait["fs"].get<std::int64_t>();
     EXPECT_EQ(waited, result["attribution"][0]["fs"]["peer"].get<std::int64_t>());
   }
   EXPECT_TRUE(has(outcome.err, "gpu.sync.wait is monitor, and was spin")) << outcome.err;
@@ -97,7 +97,8 @@ TEST(ReplayDelay, makes_the_rows_of_a_peer_late_and_its_answers_live) {
   EXPECT_TRUE(has(outcome.out, "flag @semaphores+")) << outcome.out;
   // The saved profile is one whose rows were changed.
   const Outcome saved = place.run(
-      "replay late.csv --machine dgx-h100 --program all-reduce/two-shot --size 64KiB --json o.json");
+      "replay late.csv --machine dgx-h100 --program all-reduce/two-shot --size 64KiB --json "
+      "o.json");
   EXPECT_EQ(place.results("o.json")[0]["time_fs"], late);
   EXPECT_TRUE(has(saved.err, "rows are not those that were recorded")) << saved.err;
   for (const char* wrong : {"3", "3=5", "x=5us", "8=5us", "0=5us", "3=-1us", "=5us"}) {
@@ -158,8 +159,7 @@ TEST(ReplayTrace, is_written_with_requests_in_a_window) {
   ASSERT_EQ(place.replay("--trace b.pftrace --trace-lines 4us:5us --quiet").code, 0);
   EXPECT_TRUE(has(place.read("a.pftrace"), "signal"));
   EXPECT_GT(place.read("b.pftrace").size(), place.read("a.pftrace").size());
-  const Outcome several =
-      place.replay("--trace a.pftrace --set gpu.sync.wait=spin,monitor");
+  const Outcome several = place.replay("--trace a.pftrace --set gpu.sync.wait=spin,monitor");
   EXPECT_EQ(several.code, 2);
   EXPECT_TRUE(has(several.err, "of one replay, not of several")) << several.err;
 }
