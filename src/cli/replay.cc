@@ -139,8 +139,8 @@ ExitCode Replayer::describe() {
   const study::NeededRows needed = study::needed_rows(*program_, how_.watched);
   report::print_needed_rows(std::cout, head(), how_.watched, needed);
   if (!program_->groups.empty())
-    notices_.note("the program has multicast groups: it is replayed with recorded answers only",
-                  "hemiola run ... --record FILE writes those, too");
+    notices_.note("the program has multicast groups: others cannot answer by themselves",
+                  "hemiola run ... --record FILE writes answers, too");
   return options_.save.empty() ? ExitCode::done : save(needed.profile);
 }
 
@@ -207,7 +207,7 @@ void Replayer::simulate(bool several) {
                                                        : window_value(options_.trace_lines);
       report::PerfettoTrace trace(*machine_, window.first, window.second);
       const sim::Answers answers = std::exchange(
-          how_.answers, result.answers == "live" ? sim::Answers::live : sim::Answers::recorded);
+          how_.answers, result.answers == "recorded" ? sim::Answers::recorded : sim::Answers::live);
       replay(profile_, &trace);
       how_.answers = answers;
       trace_text_ = trace.serialize();
@@ -220,7 +220,9 @@ void Replayer::simulate(bool several) {
 
 void Replayer::note_answers(const sim::Result& result) {
   const char* const hint = "--answers recorded takes those of the profile all the same";
-  const std::string live = "answers are live, worked out anew: ";
+  const std::string live = result.answers == "relative"
+                               ? "answers take as long after their requests as they took: "
+                               : "answers are live, worked out anew: ";
   if (!result.live_because.empty()) notices_.note(live + result.live_because, hint);
   const bool changed = traffic_ || !options_.delays.empty();
   const bool answers = std::any_of(recorded_.rows.begin(), recorded_.rows.end(),
@@ -248,7 +250,7 @@ void Replayer::print() {
                          .ranks = how_.watched,
                          .of = profile_.ranks},
                         results_);
-  const auto live = [](const sim::Result& result) { return result.answers == "live"; };
+  const auto live = [](const sim::Result& result) { return result.answers != "recorded"; };
   const auto lives = std::count_if(results_.begin(), results_.end(), live);
   if (lives > 0 && lives < std::ssize(results_))
     notices_.note("rows with recorded and with live answers differ in these, too",

@@ -65,8 +65,12 @@ void Line::start_replay() {
                (!is_watched(profile.rows[r].source) || !all);  // these do it themselves
     if (!used_[r]) continue;
     check_row(static_cast<std::int32_t>(r));
-    expect(static_cast<std::int32_t>(r));
+    if (options_.answers == Answers::relative && profile.rows[r].is_answer())
+      paces_.add(profile.rows[r], static_cast<std::int32_t>(r));
+    else
+      expect(static_cast<std::int32_t>(r));
   }
+  paces_.finish();
 }
 
 // Buffers are the program's.
@@ -426,18 +430,30 @@ void Line::come_in(std::int32_t id, Request& request, const WayLeg& leg, std::in
   if (asks && !answered_by_rows_[index(request.source)]) {
     answer_from_afar(id, now);
   } else {
-    drop(id);
+    drop(id, now);
   }
 }
 
 // It leaves what is simulated. A request of a watched rank waits for the row that answers it.
-void Line::drop(std::int32_t id) {
+void Line::drop(std::int32_t id, std::int64_t now) {
   const Request& request = requests_[index(id)];
   if (request.stage == Stage::back_out || !has_number(id)) {
     if (request.intent == Intent::burst && request.detail >= 0 && !has_number(id))
       descriptors_.give_back(detail(request).descriptor);
     release(id);
     return;
+  }
+  if (options_.answers == Answers::relative) {
+    const int source = request.group ? (request.source + 1) % program_.ranks : int{request.target};
+    const std::int32_t r = paces_.take(request.source, source, is_load(request.intent));
+    if (r < 0)
+      throw AnswersDoNotFit("rank " + std::to_string(request.source) + " asks rank " +
+                                std::to_string(source) + " for more than it did in the recording",
+                            {.file = options_.replay->file}, kOtherRun);
+    numbers_[index(id)] = options_.replay->rows[index(r)].request;
+    timetable_->expect_at(r, now + options_.replay->rows[index(r)].took);
+    ++rows_to_come_;
+    ++tally().active;
   }
   under_way_[key_of(request.source, numbers_[index(id)])] = id;
   --tally().active;  // the row that answers it is counted

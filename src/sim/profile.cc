@@ -15,7 +15,7 @@ namespace {
 auto key_of(const ProfileRow& row) {
   return std::tie(row.time, row.destination, row.stream, row.order, row.source, row.kind,
                   row.buffer, row.offset, row.size, row.value, row.request, row.links, row.path,
-                  row.message, row.packets, row.flag, row.after_buffer, row.after_offset,
+                  row.message, row.packets, row.flag, row.took, row.after_buffer, row.after_offset,
                   row.after_value, row.tag);
 }
 

@@ -32,6 +32,7 @@ struct ProfileRow {
   std::int32_t stream = -1;   ///< port at which it comes in; -1: that of the way from the source
   std::int64_t order = 0;     ///< among those of the same time, destination and stream
   std::int64_t request = -1;  ///< answers: to the how-manieth request of the destination to others
+  std::int64_t took = -1;     ///< answers: fs since that request has left; -1: not known
   std::int32_t links = 0;     ///< the last ones of its way, which it still passes
   std::int32_t path = -1;     ///< of those between source and destination; -1: that of its line
   /// Closed loop: it comes `time` after another row has come, or after the destination's own signal

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/digest.h"
@@ -155,14 +156,23 @@ std::string difference(const RecordedRun& recorded, const RecordedRun& here) {
   return {};
 }
 
-/// Whether rows answer what watched ranks ask of others.
-bool has_answers(const Profile& profile, const std::vector<int>& watched) {
+/// Rows that answer what watched ranks ask of others.
+struct AnswerRows {
+  bool any = false;
+  bool say_how_long = true;  ///< each of them: as is noted of programs with multicast groups
+};
+
+AnswerRows answer_rows(const Profile& profile, const std::vector<int>& watched) {
   const auto is_watched = [&](int rank) {
     return std::find(watched.begin(), watched.end(), rank) != watched.end();
   };
-  return std::any_of(profile.rows.begin(), profile.rows.end(), [&](const ProfileRow& row) {
-    return row.is_answer() && is_watched(row.destination) && !is_watched(row.source);
-  });
+  AnswerRows rows;
+  for (const ProfileRow& row : profile.rows) {
+    if (!row.is_answer() || !is_watched(row.destination) || is_watched(row.source)) continue;
+    rows.any = true;
+    rows.say_how_long = rows.say_how_long && row.took >= 0;
+  }
+  return rows;
 }
 
 void check_ranks(const Profile& profile, const std::vector<int>& watched) {
@@ -201,7 +211,7 @@ std::uint64_t digest_of_rows(const Profile& profile) {
           static_cast<std::int64_t>(row.kind), row.buffer < 0 ? 0 : row.offset, row.size, row.value,
           std::int64_t{row.stream}, row.order, row.request, std::int64_t{row.links},
           std::int64_t{row.path}, std::int64_t{row.after_row}, row.after_offset, row.after_value,
-          row.message, row.packets, row.flag})
+          row.message, row.packets, row.flag, row.took})
       digest.add(part);
     digest.add(name(row.buffer)).add(name(row.after_buffer));
   }
@@ -217,10 +227,14 @@ Options choose_answers(const Machine& machine, const Program& program, Options o
                   {.file = profile.file});
   check_ranks(profile, options.watched);
   const bool asked = options.answers == Answers::recorded;
-  if (options.answers == Answers::live) return options;
-  options.answers = Answers::live;
+  if (options.answers == Answers::relative) return options;
+  const bool live = std::exchange(options.answers, Answers::live) == Answers::live;
+  const AnswerRows answers = answer_rows(profile, options.watched);
+  if (answers.any && answers.say_how_long && !options.at_ports && !profile.at_ports)
+    options.answers = Answers::relative;
+  if (live) return options;
   const std::string where = list_of(options.watched);
-  if (!has_answers(profile, options.watched)) {
+  if (!answers.any) {
     if (asked)
       throw Failure("no row answers what " + where + " asks of others", {.file = profile.file},
                     "answers are live without --answers recorded");

@@ -152,6 +152,39 @@ TEST(ReplayAnswers, of_another_rank_are_refused_with_the_rank_that_was_recorded)
   EXPECT_THAT(message({0, 3}), HasSubstr("was recorded at rank 0, not at ranks 0,3"));
 }
 
+// Nobody simulates the switches of multicast groups, and what all members answer them.
+TEST(ReplayAnswers, of_programs_with_multicast_groups_take_as_long_as_they_took) {
+  const auto nvls = [](const char* policy) {
+    return machine::load("dgx-h100", {.set = {{"gpu.sync.wait", policy}}});
+  };
+  const auto program = [](const machine::Machine& machine) {
+    return bound("all-reduce/nvls", machine, KiB(64), {{"realization", "multicast"}});
+  };
+  const machine::Machine machine = nvls("spin");
+  Profile profile;
+  const Result full = simulate(machine, program(machine), {.record = &profile, .watched = {1}});
+  Options options{.replay = &profile, .watched = {1}};
+  EXPECT_EQ(simulate(machine, program(machine), options).answers, "recorded");
+  options.answers = Answers::live;
+  const Result live = simulate(machine, program(machine), options);
+  EXPECT_EQ(live.answers, "relative");
+  EXPECT_EQ(live.rank_end[1], full.rank_end[1]) << "it asks the same at the same times";
+  options.answers = Answers::automatic;
+  for (const char* policy : {"backoff", "monitor", "syncmon"}) {
+    const machine::Machine other = nvls(policy);
+    const Result result = simulate(other, program(other), options);
+    EXPECT_EQ(result.answers, "relative");
+    EXPECT_THAT(result.live_because, HasSubstr(std::string("gpu.sync.wait is ") + policy));
+    // Flags come as they came; what a way to wait changes are fractions of a microsecond.
+    EXPECT_GT(result.time, full.time - Time::from_us(1));
+    EXPECT_LT(result.time, full.time + Time::from_us(2));
+  }
+  delay(profile, 3, Time::from_us(20));
+  const Result late = simulate(machine, program(machine), options);
+  EXPECT_GT(late.time, full.time + Time::from_us(19));
+  EXPECT_LT(late.time, full.time + Time::from_us(21));
+}
+
 struct Case {
   const char* program;
   const char* machine;

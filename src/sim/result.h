@@ -99,7 +99,7 @@ struct Result {
   std::vector<Time> rank_end;                    ///< by rank
   /// Replay: what Reason::peer of replayed ranks is made of, the longest of each rank first.
   std::vector<PeerWait> peer_waits;
-  std::string answers;       ///< replay: "recorded" or "live" (Options::answers)
+  std::string answers;       ///< replay: "recorded", "live" or "relative" (Answers)
   std::string live_because;  ///< why answers are live that the profile has; empty: it has none
   /// What sets this result apart in a table of several: --set values, the built-in that won. Filled
   /// by the command line.

@@ -144,7 +144,9 @@ Result run_replay(const machine::Machine& machine, const program::Program& progr
     chosen.answers = Answers::live;
     result = run(machine, program, chosen);
   }
-  result.answers = chosen.answers == Answers::live ? "live" : "recorded";
+  result.answers = chosen.answers == Answers::live       ? "live"
+                   : chosen.answers == Answers::relative ? "relative"
+                                                         : "recorded";
   result.live_because = because;
   return result;
 }

@@ -26,8 +26,9 @@ std::string_view name_of(Launch launch);  ///< "stream", "graph"
 /// What answers the requests of replayed ranks to others: rows of the profile, at their times; or
 /// the others, from memory that is never late. Automatic: rows while the replay is the run that was
 /// recorded (recorded_run.h), or where that is not known; live where there are no such rows, or
-/// they turn out to answer something else.
-enum class Answers : std::uint8_t { automatic, recorded, live };
+/// they turn out to answer something else. Relative is what live means for programs with multicast
+/// groups, whose switches nobody simulates: an answer takes as long as it took in the recording.
+enum class Answers : std::uint8_t { automatic, recorded, live, relative };
 
 struct Options {
   Engine engine = Engine::line;

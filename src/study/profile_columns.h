@@ -14,9 +14,10 @@ struct ProfileColumn {
   std::string_view name, type;
   bool is_text;
   std::string (*write)(const sim::Profile& profile, const sim::ProfileRow& row);
-  bool of_bursts = false;  ///< CSV has it where some row does
+  /// CSV has it where some row is a burst, or says it.
+  enum class Where { always, bursts, said } where = Where::always;
 };
-constexpr std::size_t kProfileColumns = 19;
+constexpr std::size_t kProfileColumns = 20;
 using ProfileColumns = std::array<ProfileColumn, kProfileColumns>;
 const ProfileColumns& profile_columns();
 

@@ -188,6 +188,7 @@ class Reader {
     row.stream = static_cast<std::int32_t>(integer(text, "stream", -1, -1, kMostRanks));
     row.order = integer(text, "order", 0, 0);
     row.request = integer(text, "request", -1, -1);
+    row.took = integer(text, "took", -1, -1);
     constexpr std::int64_t kMostLinks = 255;
     row.links = static_cast<std::int32_t>(integer(text, "links", 0, 0, kMostLinks));
     row.path = static_cast<std::int32_t>(integer(text, "path", -1, -1, kMostRanks));

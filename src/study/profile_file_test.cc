@@ -87,6 +87,16 @@ TEST(ProfileFile, says_of_which_run_it_is_a_recording) {
   EXPECT_NE(refused("# recorded by me").find("a recorded run has no 'by'"), std::string::npos);
 }
 
+TEST(ProfileFile, says_how_long_answers_took_where_that_was_noted) {
+  Profile profile{.file = "p.csv", .ranks = 2};
+  profile.rows.push_back(
+      {.source = 1, .kind = ProfileKind::acknowledgement, .size = 128, .request = 0});
+  EXPECT_EQ(write_profile_csv(profile).find("took"), std::string::npos);
+  profile.rows[0].took = 1'234'567;
+  for (const std::string& text : {write_profile_csv(profile), write_profile_json(profile)})
+    EXPECT_EQ(read_profile(text, "p").rows, profile.rows);
+}
+
 TEST(ProfileFile, has_buffers_whose_names_and_sizes_have_blanks) {
   const Profile profile = read_profile(
       "# ranks 2\n# buffer fifo 0 4194304\n# buffer fifo 1 4 MiB\n# buffer work 1KiB\n"

@@ -35,11 +35,17 @@ std::string write_profile_csv(const sim::Profile& profile) {
     out += fmt::format("# recorded {} {}\n", key, text);
   for (const ProfileBuffer& buffer : profile.buffers)
     out += fmt::format("# buffer {} {}\n", buffer.name, buffer.bytes);
-  const bool bursts =
-      std::any_of(profile.rows.begin(), profile.rows.end(),
-                  [](const ProfileRow& row) { return row.kind == ProfileKind::burst; });
+  const auto any = [&](auto holds) {
+    return std::any_of(profile.rows.begin(), profile.rows.end(), holds);
+  };
+  const bool bursts = any([](const ProfileRow& row) { return row.kind == ProfileKind::burst; });
+  const bool said = any([](const ProfileRow& row) { return row.took >= 0; });
+  const auto is_wanted = [&](const ProfileColumn& column) {
+    return column.where == ProfileColumn::Where::always ||
+           (column.where == ProfileColumn::Where::bursts ? bursts : said);
+  };
   for (const ProfileColumn& column : profile_columns()) {
-    if (column.of_bursts && !bursts) continue;
+    if (!is_wanted(column)) continue;
     const std::string_view type = column.name == "time" ? "fs" : column.type;
     out +=
         fmt::format("{}{}:{}", &column == profile_columns().begin() ? "" : ",", column.name, type);
@@ -47,7 +53,7 @@ std::string write_profile_csv(const sim::Profile& profile) {
   out += '\n';
   for (const ProfileRow& row : profile.rows) {
     for (const ProfileColumn& column : profile_columns()) {
-      if (column.of_bursts && !bursts) continue;
+      if (!is_wanted(column)) continue;
       out += (&column == profile_columns().begin() ? "" : ",") + quoted(column.write(profile, row));
     }
     out += '\n';
