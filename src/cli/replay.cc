@@ -6,14 +6,17 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <utility>
 
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
+#include "cli/replay_options.h"
 #include "core/text.h"
+#include "report/replay.h"
 #include "report/report.h"
 #include "sim/crew.h"
+#include "study/needed_rows.h"
 #include "study/profile_file.h"
 #include "study/trace_import.h"
 #include "study/traffic.h"
@@ -24,81 +27,14 @@ namespace {
 constexpr const char* kExamples =
     "  hemiola run all-reduce/ring --machine dgx-h100 --size 1MiB --record rank0.csv\n"
     "  hemiola replay rank0.csv --machine dgx-h100 --program all-reduce/ring --size 1MiB\n"
-    "  hemiola replay rank3.json --machine dgx-h100 --program all-reduce/ring --size 1MiB --rank "
-    "3\n"
-    "  hemiola replay rank0.csv --machine dgx-h100 --program all-reduce/ring --size 1MiB --set "
-    "gpu.sync.wait=monitor\n"
+    "  hemiola replay rank0.csv --machine dgx-h100 --program all-reduce/ring --size 1MiB \\\n"
+    "    --set gpu.sync.wait=spin,backoff,monitor,syncmon --csv waits.csv\n"
+    "  hemiola replay rank0.csv --machine dgx-h100 --program all-reduce/ring --size 1MiB \\\n"
+    "    --delay 7=5us --trace late.pftrace\n"
     "  hemiola replay rank0.csv --machine dgx-h100 --program all-reduce/ring --size 1MiB \\\n"
     "    --traffic incast.yaml --isolate\n"
+    "  hemiola replay --describe all-reduce/ring --machine dgx-h100 --size 1MiB --save flags.csv\n"
     "  hemiola replay rank-0.json rank-1.json --save profile.csv";
-
-struct ReplayOptions {
-  std::vector<std::string> profiles;
-  MachineOptions machine;
-  ProgramOptions program;
-  std::string launch = "stream";
-  std::string rank, mode = "ingress", table = "heap";
-  std::string traffic, save, kernels = "nccl|rccl";
-  std::string threads = "1";
-  bool isolate = false, partial = false;
-  std::string json;
-};
-
-void add_options(CLI::App& verb, ReplayOptions& options, Session& session) {
-  const auto add = [&verb](const char* name, std::string& value, const char* description,
-                           const char* type) {
-    verb.add_option(name, value, description)->type_name(type);
-  };
-  verb.add_option(
-          "PROFILE", options.profiles,
-          "a profile (CSV or JSON: docs/replay.md), or traces of all ranks: Kineto, rocprof")
-      ->type_name("FILE");
-  add_machine_options(verb, options.machine);
-  add("--program", options.program.program, "what the replayed rank runs: a file or a built-in",
-      "PROGRAM");
-  add("--size", options.program.size, "as nccl-tests counts it: 16MiB", "SIZE");
-  verb.add_flag("--round-size", options.program.round_size,
-                "for a size that the program cannot take, the next one that it can");
-  verb.add_option("--dtype", options.program.dtype, "as of nccl-tests")->type_name("TYPE");
-  verb.add_option("--param", options.program.parameters, "of a built-in: channels=4")
-      ->type_name("KEY=VALUE");
-  verb.add_option("--launch", options.launch, "of kernels: stream or graph")->type_name("HOW");
-  add("--rank", options.rank, "those that are simulated; by default the one to which all rows go",
-      "R,...");
-  add("--mode", options.mode,
-      "where rows begin: at the ingress of their destination, or fabric: at their source's port",
-      "ingress|fabric");
-  add("--table", options.table, "where rows wait: heap, or polled in every cycle", "heap|polled");
-  add("--traffic", options.traffic, "more writes of peers, by pattern (YAML or JSON)", "FILE");
-  verb.add_flag("--isolate", options.isolate, "what each peer's traffic alone costs");
-  verb.add_option("--threads", options.threads, "replays of --isolate that run at a time")
-      ->type_name("N");
-  add("--save", options.save, "write the profile, with traces imported and traffic added", "FILE");
-  verb.add_flag("--partial", options.partial, "traces: some ranks are missing");
-  add("--kernels", options.kernels, "rocprof: whose ends are flags", "NAME|NAME");
-  add("--json", options.json, "write one JSON object", "FILE");
-  verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
-}
-
-/// --rank, or the one rank to which rows go.
-std::vector<int> replayed_ranks(const ReplayOptions& options, const sim::Profile& profile) {
-  if (!options.rank.empty()) {
-    std::vector<int> ranks = rank_list("--rank", options.rank);
-    for (const int rank : ranks) {
-      if (rank >= profile.ranks)
-        throw Failure(fmt::format("there is no rank {} of {}", rank, profile.ranks),
-                      SourceLocation{.file = "--rank"});
-    }
-    return ranks;
-  }
-  std::set<int> ranks;
-  for (const sim::ProfileRow& row : profile.rows) ranks.insert(row.destination);
-  if (ranks.size() > 1)
-    throw Failure(fmt::format("rows go to ranks {}", fmt::join(ranks, ", ")),
-                  SourceLocation{.file = profile.file},
-                  "--rank R, or --rank R,... says which of them are simulated");
-  return ranks.empty() ? std::vector<int>{0} : std::vector<int>{*ranks.begin()};
-}
 
 class Replayer {
  public:
@@ -106,35 +42,45 @@ class Replayer {
       : options_(options), session_(session), notices_(session) {}
 
   ExitCode run() {
-    if (options_.profiles.empty() && options_.traffic.empty())
-      throw Failure("no profile is given", {},
-                    "hemiola run ... --record FILE writes one; or --traffic FILE");
-    check_output("--json", options_.json);
-    check_output("--save", options_.save);
-    if (options_.isolate && options_.traffic.empty())
-      throw Failure("which traffic?", SourceLocation{.file = "--isolate"}, "add --traffic FILE");
+    check_replay_options(options_);
+    how_ = replay_engine(options_, session_);
+    if (!options_.describe.empty()) return describe();
     read_profile();
-    if (options_.machine.machine.empty() && !options_.save.empty() && options_.traffic.empty())
-      return save();
+    if (options_.machine.machine.empty() && !options_.save.empty() && options_.traffic.empty()) {
+      how_.watched = recorded_.recorded.ranks;
+      change_profile(recorded_.ranks);
+      return save(profile_);
+    }
     if (options_.program.program.empty() && !traces_)
       throw Failure("no program is given", SourceLocation{.file = "--program"},
                     "what the replayed rank runs: --program all-reduce/ring");
-    understand();
-    load();
-    if (!options_.save.empty()) save();
-    simulate();
+    const std::vector<Settings> combinations = setting_combinations(options_.machine.set);
+    for (const Settings& settings : combinations) {
+      settings_ = settings;
+      load();
+      if (results_.empty() && !options_.save.empty()) save(profile_);
+      simulate(combinations.size() > 1);
+    }
+    print();
+    write_files();
     return ExitCode::done;
   }
 
  private:
   void read_profile();
-  ExitCode save() const;
-  void understand();
+  ExitCode describe();
+  ExitCode save(const sim::Profile& profile) const;
   void load();
-  void simulate();
-  sim::Result replay(const sim::Profile& profile) const;
-  void print_isolated(const sim::Result& all, nlohmann::ordered_json& json);
+  program::Program load_bound(const std::string& name);
+  void change_profile(int ranks);
+  void simulate(bool several);
+  sim::Result replay(const sim::Profile& profile, sim::TraceSink* trace = nullptr) const;
+  void note_answers(const sim::Result& result);
+  report::Run head() const;
+  void print();
+  void print_isolated(const sim::Result& all);
   void print_measured() const;
+  void write_files() const;
 
   const ReplayOptions& options_;
   Session& session_;
@@ -142,10 +88,14 @@ class Replayer {
   Settings settings_;
   std::optional<study::ImportedTraces> traces_;
   std::optional<study::Traffic> traffic_;
-  sim::Profile recorded_, profile_;  ///< without traffic, and with it
+  sim::Profile recorded_;           ///< as it was read
+  sim::Profile delayed_, profile_;  ///< the same with delays, and with traffic
   std::optional<machine::Machine> machine_;
   std::optional<program::Program> program_;
   sim::Options how_;
+  std::vector<sim::Result> results_;  ///< by combination of settings
+  nlohmann::ordered_json isolated_;
+  std::string trace_text_;
 };
 
 void Replayer::read_profile() {
@@ -171,98 +121,167 @@ void Replayer::read_profile() {
                             traces_->alignment_error.us()));
 }
 
-ExitCode Replayer::save() const {
-  const sim::Profile& profile = traffic_ ? profile_ : recorded_;
+ExitCode Replayer::save(const sim::Profile& profile) const {
   write_file(options_.save, options_.save.ends_with(".json") ? study::write_profile_json(profile)
                                                              : study::write_profile_csv(profile));
   return ExitCode::done;
 }
 
-void Replayer::understand() {
-  EngineOptions engine;
-  engine.launch = options_.launch;
-  how_ = engine_options(engine, 0);
-  how_.at_ports = choice_value("--mode", options_.mode, {"ingress", "fabric"}) == "fabric";
-  how_.table = choice_value("--table", options_.table, {"heap", "polled"}) == "polled"
-                   ? sim::TableKind::polled
-                   : sim::TableKind::heap;
-  how_.live_answers = !options_.traffic.empty();
-  how_.monitor = &session_.monitor;
-}
-
-void Replayer::load() {
+// What a profile for a program has to have.
+ExitCode Replayer::describe() {
   settings_ = one_setting(options_.machine.set);
   machine_ = load_machine_with_gpus(options_.machine, settings_);
   notices_.show(machine_->warnings);
-  const auto watch = [&] {
-    how_.watched = replayed_ranks(options_, traffic_ ? profile_ : recorded_);
-  };
-  if (options_.program.program.empty()) {
-    watch();
-    program_ = study::measured_program(*traces_, how_.watched.front(), *machine_,
-                                       traces_->kernels.front().size());
-  } else {
-    const DataType type = data_type_value(options_.program.dtype);
-    const std::vector<Bytes> sizes = requested_sizes(options_.program);
-    const std::optional<Bytes> wanted =
-        sizes.empty() ? std::nullopt : std::optional<Bytes>(sizes.front());
-    const program::Program loaded = load_program(options_.program.program, options_.program,
-                                                 machine_->ranks(), &*machine_, wanted);
-    notices_.show(loaded.warnings);
-    Bytes size = wanted ? *wanted : default_size(loaded, type);
-    if (options_.program.round_size) size = study::round_up(loaded, {.size = size, .type = type});
-    if (wanted && size != *wanted) notices_.note(study::rounding_note(*wanted, size, loaded.name));
-    program_ = program::bind(loaded, &*machine_, {.size = size, .type = type});
-  }
-  if (options_.profiles.empty()) recorded_.ranks = program_->ranks;
-  if (options_.traffic.empty()) {
-    watch();
-    return;
-  }
-  traffic_ = study::read_traffic(read_file(options_.traffic), options_.traffic, program_->ranks);
-  profile_ = recorded_;
-  study::add_traffic(profile_, *traffic_);
-  if (profile_.file.empty()) profile_.file = recorded_.file = options_.traffic;
-  watch();
+  program_ = load_bound(options_.describe);
+  sim::Profile ranks;
+  ranks.ranks = program_->ranks;
+  how_.watched = replayed_ranks(options_, ranks);
+  const study::NeededRows needed = study::needed_rows(*program_, how_.watched);
+  report::print_needed_rows(std::cout, head(), how_.watched, needed);
+  if (!program_->groups.empty())
+    notices_.note("the program has multicast groups: others cannot answer by themselves",
+                  "hemiola run ... --record FILE writes answers, too");
+  return options_.save.empty() ? ExitCode::done : save(needed.profile);
 }
 
-sim::Result Replayer::replay(const sim::Profile& profile) const {
+program::Program Replayer::load_bound(const std::string& name) {
+  const DataType type = data_type_value(options_.program.dtype);
+  const std::vector<Bytes> sizes = requested_sizes(options_.program);
+  const std::optional<Bytes> wanted =
+      sizes.empty() ? std::nullopt : std::optional<Bytes>(sizes.front());
+  const program::Program loaded =
+      load_program(name, options_.program, machine_->ranks(), &*machine_, wanted);
+  notices_.show(loaded.warnings);
+  Bytes size = wanted ? *wanted : default_size(loaded, type);
+  if (options_.program.round_size) size = study::round_up(loaded, {.size = size, .type = type});
+  if (wanted && size != *wanted) notices_.note(study::rounding_note(*wanted, size, loaded.name));
+  return program::bind(loaded, &*machine_, {.size = size, .type = type});
+}
+
+void Replayer::load() {
+  program_.reset();  // before its machine
+  machine_ = load_machine_with_gpus(options_.machine, settings_);
+  notices_.show(machine_->warnings);
+  const bool measured = options_.program.program.empty();
+  if (!measured) program_ = load_bound(options_.program.program);
+  if (options_.profiles.empty()) recorded_.ranks = program_->ranks;
+  if (!options_.profiles.empty()) how_.watched = replayed_ranks(options_, recorded_);
+  change_profile(measured ? recorded_.ranks : program_->ranks);
+  if (options_.profiles.empty()) how_.watched = replayed_ranks(options_, profile_);
+  if (measured)
+    program_ = study::measured_program(*traces_, how_.watched.front(), *machine_,
+                                       traces_->kernels.front().size());
+}
+
+// Rows that come later, and rows that nobody recorded.
+void Replayer::change_profile(int ranks) {
+  profile_ = recorded_;
+  for (const auto& [peer, time] : delay_values(options_.delays, ranks, how_.watched)) {
+    const auto of = [peer = peer](const sim::ProfileRow& row) { return row.source == peer; };
+    if (std::none_of(profile_.rows.begin(), profile_.rows.end(), of))
+      notices_.note(fmt::format("--delay: no row is of rank {}", peer));
+    sim::delay(profile_, peer, time);
+  }
+  delayed_ = profile_;
+  if (options_.traffic.empty()) return;
+  traffic_ = study::read_traffic(read_file(options_.traffic), options_.traffic, ranks);
+  study::add_traffic(profile_, *traffic_);
+  if (profile_.file.empty()) profile_.file = delayed_.file = options_.traffic;
+}
+
+sim::Result Replayer::replay(const sim::Profile& profile, sim::TraceSink* trace) const {
   sim::Options how = how_;
   how.replay = &profile;
+  how.trace = trace;
+  if (how.answers == sim::Answers::automatic && (traffic_ || !options_.delays.empty()))
+    how.answers = sim::Answers::live;
   return sim::simulate(*machine_, *program_, how);
 }
 
-void Replayer::simulate() {
-  const sim::Profile& profile = traffic_ ? profile_ : recorded_;
-  const sim::Result result = [&] {
+void Replayer::simulate(bool several) {
+  sim::Result result;
+  {
     Progress progress(session_);
-    progress.doing("replaying " + program_->name);
-    return replay(profile);
-  }();
-  const report::Run head{
+    progress.doing("replaying " + program_->name + (several ? " with " + to_text(settings_) : ""));
+    result = replay(profile_);
+    if (!options_.trace.empty()) {
+      const auto window = options_.trace_lines.empty() ? std::pair<Time, Time>{}
+                                                       : window_value(options_.trace_lines);
+      report::PerfettoTrace trace(*machine_, window.first, window.second);
+      const sim::Answers answers = std::exchange(
+          how_.answers, result.answers == "recorded" ? sim::Answers::recorded : sim::Answers::live);
+      replay(profile_, &trace);
+      how_.answers = answers;
+      trace_text_ = trace.serialize();
+    }
+  }
+  if (several) result.settings = {settings_.begin(), settings_.end()};
+  note_answers(result);
+  results_.push_back(std::move(result));
+}
+
+void Replayer::note_answers(const sim::Result& result) {
+  const char* const hint = "--answers recorded takes those of the profile all the same";
+  const std::string live = result.answers == "relative"
+                               ? "answers take as long after their requests as they took: "
+                               : "answers are live, worked out anew: ";
+  if (!result.live_because.empty()) notices_.note(live + result.live_because, hint);
+  const bool changed = traffic_ || !options_.delays.empty();
+  const bool answers = std::any_of(recorded_.rows.begin(), recorded_.rows.end(),
+                                   [](const sim::ProfileRow& row) { return row.is_answer(); });
+  if (changed && answers && how_.answers == sim::Answers::automatic)
+    notices_.note(live + (traffic_ ? "--traffic adds requests" : "--delay moves rows"), hint);
+}
+
+report::Run Replayer::head() const {
+  const bool several = results_.size() > 1;
+  return {
       .command = session_.command,
-      .machine = machine_->name + (settings_.empty() ? "" : " " + to_text(settings_)),
+      .machine = machine_->name + (several || settings_.empty() ? "" : " " + to_text(settings_)),
       .program = program_->name,
       .engine = "line",
       .launch = options_.launch,
       .bound_program = &*program_};
-  const auto count = [&](const char* name) { return result.counters.at(name); };
-  std::cout << fmt::format(
-      "# machine  {}\n# program  {}, {}\n# profile  {}, {} rows; rank {} of {} is simulated\n"
-      "#\n#{:>13}{:>13}{:>13}{:>13}{:>13}\n#{:>13}\n{:>14.3f}{:>13}{:>13}{:>13}{:>13}\n",
-      head.machine, program_->name, to_string(program_->size), profile.file, profile.rows.size(),
-      fmt::join(how_.watched, ","), profile.ranks, "time", "flag reads", "polls", "data reads",
-      "stores", "(us)", result.time.us(), count("reads.flag.cu"), count("reads.poll.cu"),
-      count("reads.data.cu"), count("requests.stores"));
+}
+
+void Replayer::print() {
+  report::print_replays(std::cout,
+                        {.run = head(),
+                         .profile = profile_.file,
+                         .rows = profile_.rows.size(),
+                         .ranks = how_.watched,
+                         .of = profile_.ranks},
+                        results_);
+  const auto live = [](const sim::Result& result) { return result.answers != "recorded"; };
+  const auto lives = std::count_if(results_.begin(), results_.end(), live);
+  if (lives > 0 && lives < std::ssize(results_))
+    notices_.note("rows with recorded and with live answers differ in these, too",
+                  "--answers live treats all rows alike");
   if (traces_ && options_.program.program.empty()) print_measured();
-  nlohmann::ordered_json json;
-  if (!options_.json.empty()) json = nlohmann::ordered_json::parse(report::to_json(head, {result}));
-  if (options_.isolate) print_isolated(result, json);
-  if (!options_.json.empty()) write_file(options_.json, json.dump(1) + "\n");
+  if (!session_.quiet) {
+    for (const sim::Result& result : results_) {
+      std::cout << "#\n";
+      if (!result.settings.empty())
+        std::cout << "# " << to_text({result.settings.begin(), result.settings.end()}) << '\n';
+      report::print_attribution(std::cout, result);
+      report::print_peer_waits(std::cout, result);
+    }
+  }
+  if (options_.isolate) print_isolated(results_.front());
+}
+
+void Replayer::write_files() const {
+  if (!options_.json.empty()) {
+    auto json = nlohmann::ordered_json::parse(report::to_json(head(), results_));
+    if (options_.isolate) json["isolate"] = isolated_;
+    write_file(options_.json, json.dump(1) + "\n");
+  }
+  if (!options_.csv.empty()) write_file(options_.csv, report::replays_to_csv(results_));
+  if (!options_.trace.empty()) write_file(options_.trace, trace_text_);
 }
 
 // The same program among the same rows, with no traffic and with that of one peer at a time.
-void Replayer::print_isolated(const sim::Result& all, nlohmann::ordered_json& json) {
+void Replayer::print_isolated(const sim::Result& all) {
   const auto cost = [](Time with, Time without) {
     return static_cast<double>(with.fs - without.fs) * 1e-9;
   };
@@ -276,7 +295,7 @@ void Replayer::print_isolated(const sim::Result& all, nlohmann::ordered_json& js
     std::atomic<std::size_t> next = 0;
     sim::Crew(static_cast<int>(threads)).run([&](int) {
       for (std::size_t i = next++; i < times.size(); i = next++) {
-        sim::Profile profile = recorded_;
+        sim::Profile profile = delayed_;
         if (i < senders.size()) study::add_traffic(profile, *traffic_, senders[i]);
         times[i] = replay(profile).time;
       }
@@ -294,11 +313,10 @@ void Replayer::print_isolated(const sim::Result& all, nlohmann::ordered_json& js
         {{"peer", senders[i]}, {"time_fs", times[i].fs}, {"cost_fs", times[i].fs - none.fs}});
   }
   std::cout << fmt::format("{:>14}{:>13.3f}\n", "all", cost(all.time, none));
-  if (options_.json.empty()) return;
-  json["isolate"] = {{"without_fs", none.fs},
-                     {"all_fs", all.time.fs},
-                     {"all_cost_fs", all.time.fs - none.fs},
-                     {"peers", std::move(peers)}};
+  isolated_ = {{"without_fs", none.fs},
+               {"all_fs", all.time.fs},
+               {"all_cost_fs", all.time.fs - none.fs},
+               {"peers", std::move(peers)}};
 }
 
 void Replayer::print_measured() const {
@@ -315,7 +333,7 @@ void add_replay(CLI::App& app, Session& session) {
   CLI::App* verb = add_verb(app, "replay",
                             "what one GPU sees when others write to it on a timetable", kExamples);
   const auto options = std::make_shared<ReplayOptions>();
-  add_options(*verb, *options, session);
+  add_replay_options(*verb, *options, session);
   verb->callback([options, &session] {
     session.action = [options, &session] { return Replayer(*options, session).run(); };
   });

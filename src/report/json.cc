@@ -42,6 +42,22 @@ std::string attribution(const sim::Result& result) {
   return text + (result.attribution.empty() ? "]" : "\n      ]");
 }
 
+/// Of replays: what the reason `peer` is made of.
+std::string peer_waits(const sim::Result& result) {
+  std::string text = "[";
+  for (const sim::PeerWait& wait : result.peer_waits) {
+    text += fmt::format(
+        "{}\n        {{\"rank\": {}, \"peer\": {}, \"kind\": {}, \"fs\": {}, \"waits\": {}",
+        text.size() > 1 ? "," : "", wait.rank, wait.peer, json_string(sim::name_of(wait.kind)),
+        wait.time.fs, wait.waits);
+    if (!wait.buffer.empty()) text += fmt::format(", \"buffer\": {}", json_string(wait.buffer));
+    if (wait.offset >= 0) text += fmt::format(", \"offset\": {}", wait.offset);
+    if (!wait.name.empty()) text += fmt::format(", \"name\": {}", json_string(wait.name));
+    text += "}";
+  }
+  return text + (result.peer_waits.empty() ? "]" : "\n      ]");
+}
+
 std::string settings(const sim::Result& result) {
   std::string text = "{";
   for (const auto& [name, value] : result.settings) {
@@ -76,6 +92,10 @@ std::string result_object(const sim::Result& result, bool volatile_fields) {
   field("counters", counters(result));
   field("links", links(result));
   field("attribution", attribution(result));
+  if (result.answers.empty()) return text + "\n    }";
+  field("answers", json_string(result.answers));
+  if (!result.live_because.empty()) field("live_because", json_string(result.live_because));
+  field("peer_waits", peer_waits(result));
   return text + "\n    }";
 }
 

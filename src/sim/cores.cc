@@ -331,7 +331,9 @@ void Cores::report_deadlock() {
                            " wavefronts wait)";
   Diagnostics all;
   all.error(head, {.file = program_.source, .line = 0, .column = 0, .pointer = {}},
-            "`hemiola check` shows the cycle or the missing signal");
+            options_.replay == nullptr
+                ? "`hemiola check` shows the cycle or the missing signal"
+                : "`hemiola replay --describe PROGRAM` lists the flags that a profile has to have");
   all.append(diagnostics);
   throw Failure(all, ExitCode::deadlock);
 }
@@ -362,6 +364,14 @@ Result Cores::result() {
     assert(std::accumulate(spent.begin(), spent.end(), std::int64_t{0}) == end);
     if (period) scale_to_period(spent, end, result.time);
     result.attribution.push_back(spent);
+    if (options_.replay != nullptr) {
+      const auto number = static_cast<int>(&rank - ranks_.data());
+      for (PeerWait& wait : peer_waits_.of(number, rank.spent, *options_.replay)) {
+        if (wait.buffer == kSemaphores && index(wait.offset / 8) < program_.semaphores.size())
+          wait.name = program_.semaphores[index(wait.offset / 8)].name;
+        result.peer_waits.push_back(std::move(wait));
+      }
+    }
     result.rank_end.push_back({period ? result.time.fs : rank.end});
   }
   // The others are like those that stand for them.

@@ -20,6 +20,7 @@
 #include "sim/fold.h"
 #include "sim/l2.h"
 #include "sim/line_map.h"
+#include "sim/peer_waits.h"
 #include "sim/pool.h"
 #include "sim/rank_state.h"
 #include "sim/request.h"
@@ -431,6 +432,7 @@ class Cores {
   std::vector<KernelRun> kernels_;
   std::vector<Workgroup> groups_;
   std::vector<Wave> waves_;
+  PeerWaits peer_waits_;
   Pool<Spent> kept_;  ///< attributions that events carry
   std::vector<EngineRun> engines_;
   std::vector<std::int32_t> first_engine_;  ///< by rank

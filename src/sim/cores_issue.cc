@@ -378,7 +378,9 @@ void Cores::complete(std::int32_t id, std::int64_t now) {
       }
       if (request.polling && detail(request).cause.time >= 0) {
         const Detail& packet = detail(request);
-        request.spent = packet.cause.spent;
+        request.spent = options_.replay == nullptr
+                            ? packet.cause.spent
+                            : peer_waits_.ended(packet.cause.spent, wave.spent);
         request.spent.charge(Reason::poll, packet.accepted_at - packet.cause.time);
         charge_return(request.spent, request.source, now - packet.accepted_at);
         if (tracing()) released(wave, spans_of(request).cause, packet.cause.time);

@@ -31,13 +31,14 @@ std::int64_t Cores::serve_flag_line(Request& request, std::int64_t now) {
   free = std::max(now, free) + machine_.model(request.target).sync_line_time.fs;
   const std::int64_t done = free;
   ++tally().counters.hops;
-  request.spent.charge(Reason::hbm, done - now);
   detail(request).accepted_at = now;
+  // Whoever waits for it has it from now on, not from when the line is done with it.
   if (request.intent == Intent::flag) {
     apply_flag(request, now, done);
   } else {
     sample_poll(request, now, done);
   }
+  request.spent.charge(Reason::hbm, done - now);
   return done;
 }
 

@@ -95,6 +95,7 @@ bool Cores::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
   wave.missing = static_cast<std::int32_t>(wave.watched.size());
   wave.sleep = machine_.model(own).sync_backoff_start.fs;
   ++wave.wait;
+  if (options_.replay != nullptr) peer_waits_.begin(id, wave.spent);
   if (monitors_ && policy(own) >= machine::WaitPolicy::monitor) {
     wait_by_line(id, now);
   } else {
@@ -159,7 +160,8 @@ void Cores::wait_over(std::int32_t id, std::int64_t accepted_at, std::int64_t no
     if (latest == nullptr || watched.cause.time > latest->cause.time) latest = &watched;
   }
   if (latest != nullptr) {
-    wave.spent = latest->cause.spent;
+    wave.spent = options_.replay == nullptr ? latest->cause.spent
+                                            : peer_waits_.ended(latest->cause.spent, id);
     const std::int64_t seen = std::max(latest->cause.time, accepted_at);
     wave.spent.charge(Reason::poll, seen - latest->cause.time);
     charge_return(wave.spent, group.rank, now - seen);

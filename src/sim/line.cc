@@ -9,7 +9,6 @@ namespace hemiola::sim {
 std::string Line::refuses(const machine::Machine& machine, const program::Program& program,
                           const Options& options) {
   const bool watched = options.record != nullptr || options.replay != nullptr;
-  if (options.trace != nullptr && watched) return "traces";
   if (multicasts(program)) {
     const auto forwards = [](const machine::GpuModel& model) { return model.forwards; };
     if (std::any_of(machine.models.begin(), machine.models.end(), forwards)) return "multicast";

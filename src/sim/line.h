@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/answer_paces.h"
 #include "sim/ask_for.h"
 #include "sim/calendar.h"
 #include "sim/cores.h"
@@ -363,7 +364,7 @@ class Line : public Cores {
   bool enters(std::int32_t id, const Request& request, const WayLeg& leg, std::int64_t now);
   void record(std::int32_t id, const WayLeg& leg, std::int64_t now, int links);
   void set_recorded_burst(ProfileRow& row, const Request& request) const;
-  void number_request(std::int32_t id);
+  void number_request(std::int32_t id, std::int64_t now);
   void refuse_polls(const Request& request) const;
   void refuse_groups() const;
   void note_engine(std::int32_t engine, int rank);
@@ -394,7 +395,7 @@ class Line : public Cores {
   std::int32_t route_of(const ProfileRow& row, std::int32_t line);
   void run_ingress(int rank, std::int64_t round);
   void come_in(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now);
-  void drop(std::int32_t id);
+  void drop(std::int32_t id, std::int64_t now);
   void signal(const Request& request, std::int64_t now);
   void answer_from_afar(std::int32_t id, std::int64_t now);
   // --- line_skip.cc
@@ -473,17 +474,17 @@ class Line : public Cores {
   int shift_ = 0;  ///< rounds last 2^shift fs
 
   // Of watched ranks (docs/replay.md).
-  /// By link: recording: what enters these from others is noted; replay: these are simulated.
-  std::vector<bool> carries_;
-  std::vector<std::int64_t> asked_;    ///< by rank: requests that have left for others
-  std::vector<std::int64_t> numbers_;  ///< by request: the how-manieth of them it is; -1: none
-  std::vector<int> user_of_engine_;    ///< recording: a rank that uses it; -1: none
+  std::vector<bool> carries_;  ///< by link: recording: what enters is noted; replay: simulated
+  std::vector<std::int64_t> asked_;  ///< by rank: requests that have left for others
+  /// By request: the how-manieth of them it is, -1: none; when, fs: recording of multicast groups.
+  std::vector<std::int64_t> numbers_, asked_at_;
+  std::vector<int> user_of_engine_;  ///< recording: a rank that uses it; -1: none
   // Replay.
-  std::unordered_map<std::uint64_t, std::int32_t>
-      under_way_;                         ///< by rank and number: requests that rows will answer
-  std::vector<bool> answered_by_rows_;    ///< by rank
-  std::unique_ptr<Timetable> timetable_;  ///< rows that are to come
-  std::vector<bool> used_;                ///< by row: of those that this replay puts in
+  /// By rank and number: requests that rows will answer.
+  std::unordered_map<std::uint64_t, std::int32_t> under_way_;
+  AnswerPaces paces_;                          ///< of relative answers
+  std::unique_ptr<Timetable> timetable_;       ///< rows that are to come
+  std::vector<bool> answered_by_rows_, used_;  ///< by rank; by row: of those that are put in
   /// Answers that are due soon, with the rounds in which they begin; no request yet.
   std::vector<std::pair<std::int32_t, std::int64_t>> unmatched_;
   std::vector<std::int32_t> replayed_buffers_;  ///< by buffer of the profile: of the program, or -1
@@ -492,9 +493,8 @@ class Line : public Cores {
   std::map<std::vector<std::int64_t>, PollState> states_;  ///< since skip_until_ is what it is
   std::int64_t skip_until_ = -1;                           ///< fs: the next row
   bool skipped_ = false;
-  std::int64_t hops_skipped_ = 0;   ///< represented, not executed
-  std::int64_t latest_offset_ = 0;  ///< fs: of all stages
-  std::int64_t last_round_ = 0;
+  std::int64_t hops_skipped_ = 0;                    ///< represented, not executed
+  std::int64_t latest_offset_ = 0, last_round_ = 0;  ///< fs: of all stages
 };
 
 }  // namespace hemiola::sim

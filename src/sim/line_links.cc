@@ -164,7 +164,7 @@ template <bool kWatched>
   if (kWatched && options_.trace != nullptr) show(request, Reason::io, now, time - gpu.io_latency);
   request.link = 0;
   if (kWatched && !carries_.empty() && request.stage == Stage::out && is_watched(request.source))
-    number_request(id);
+    number_request(id, time);
   travel<kWatched>(id, request, size, leg, time, false, counters);
 }
 

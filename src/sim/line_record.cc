@@ -48,7 +48,8 @@ void Line::refuse_groups() const {
       "a program with multicast groups is recorded and replayed at the ingress of one rank, whose "
       "switches are not simulated",
       {.file = program_.source},
-      "one rank, no --record-at port, --mode fabric or --traffic, no rows behind signals");
+      "one rank whose answers were recorded; no --record-at port, --mode fabric, no rows behind "
+      "signals");
 }
 
 // Whoever shares a NIC, or an engine, with a watched rank is in its way there.
@@ -90,7 +91,7 @@ bool Line::enters(std::int32_t id, const Request& request, const WayLeg& leg, st
   const auto carried = [&](int hop) { return carries_[index(leg.hops[hop].link)]; };
   const bool here = carried(request.link);
   if (options_.replay != nullptr) {
-    if (!here) drop(id);
+    if (!here) drop(id, now);
     return here;
   }
   if (!here) return true;  // with groups always: what a switch sends back comes from no rank
@@ -116,6 +117,7 @@ void Line::record(std::int32_t id, const WayLeg& leg, std::int64_t now, int link
     row.destination = request.source;
     row.kind = is_load(request.intent) ? ProfileKind::response : ProfileKind::acknowledgement;
     if (is_watched(request.source)) row.request = numbers_[index(id)];
+    if (row.request >= 0 && !asked_at_.empty()) row.took = now - asked_at_[index(id)];
   } else {
     // A switch sends a rank its own requests, too.
     row.source =
@@ -163,11 +165,14 @@ void Line::set_recorded_burst(ProfileRow& row, const Request& request) const {
 }
 
 // A request of a watched rank leaves its port for the first link.
-void Line::number_request(std::int32_t id) {
+void Line::number_request(std::int32_t id, std::int64_t now) {
   const Request& request = requests_[index(id)];
   refuse_polls(request);
   if (index(id) >= numbers_.size()) numbers_.resize(index(id) + 1, -1);
   numbers_[index(id)] = asked_[index(request.source)]++;
+  if (options_.record == nullptr || !multicasts(program_)) return;
+  asked_at_.resize(numbers_.size());
+  asked_at_[index(id)] = now;
 }
 
 }  // namespace hemiola::sim

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/line.h"
+#include "sim/recorded_run.h"
 
 namespace hemiola::sim {
 namespace {
@@ -15,6 +16,21 @@ std::uint64_t key_of(int rank, std::int64_t number) {
   return static_cast<std::uint64_t>(rank) << kRankShift | static_cast<std::uint64_t>(number);
 }
 constexpr std::uint64_t kInMemory = std::uint64_t{1} << 63;
+constexpr const char* kOtherRun =
+    "was it recorded from this program, and are all rows there? --answers live works them out anew";
+
+/// For who has named one that is not there.
+std::string valid_buffers(const std::string& wanted, const program::Program& program) {
+  std::vector<std::string> names{std::string(kWholeMemory), std::string(kSemaphores)};
+  for (const program::Buffer& buffer : program.buffers) names.push_back(buffer.name);
+  const std::string near = suggest(wanted, names);
+  std::string text = near.empty() ? "it has" : near + "; it has";
+  constexpr std::size_t kMost = 8;
+  for (std::size_t n = 0; n < std::min(kMost, names.size()); ++n)
+    text += (n == 0 ? " '" : ", '") + names[n] + "'";
+  if (names.size() > kMost) text += ", ...";
+  return text + " ('replay --describe' lists them)";
+}
 
 }  // namespace
 
@@ -22,10 +38,6 @@ constexpr std::uint64_t kInMemory = std::uint64_t{1} << 63;
 
 void Line::start_replay() {
   const Profile& profile = *options_.replay;
-  if (profile.ranks != program_.ranks)
-    throw Failure("the profile is of " + std::to_string(profile.ranks) + " ranks, the program of " +
-                      std::to_string(program_.ranks),
-                  {.file = profile.file});
   match_buffers();
   at_ports_ = options_.at_ports || profile.at_ports;
   const std::int64_t cycle =
@@ -40,7 +52,7 @@ void Line::start_replay() {
   for (std::size_t r = 0; r < profile.rows.size(); ++r) {
     const ProfileRow& row = profile.rows[r];
     if (row.is_answer() && is_watched(row.destination) && !is_watched(row.source) &&
-        at_ports_ == profile.at_ports && !options_.live_answers)
+        at_ports_ == profile.at_ports && options_.answers != Answers::live)
       answered_by_rows_[index(row.destination)] = true;
     const std::int32_t signal = timetable_->signal_of(static_cast<std::int32_t>(r));
     if (signal >= 0) all = true;
@@ -53,8 +65,12 @@ void Line::start_replay() {
                (!is_watched(profile.rows[r].source) || !all);  // these do it themselves
     if (!used_[r]) continue;
     check_row(static_cast<std::int32_t>(r));
-    expect(static_cast<std::int32_t>(r));
+    if (options_.answers == Answers::relative && profile.rows[r].is_answer())
+      paces_.add(profile.rows[r], static_cast<std::int32_t>(r));
+    else
+      expect(static_cast<std::int32_t>(r));
   }
+  paces_.finish();
 }
 
 // Buffers are the program's.
@@ -65,7 +81,8 @@ void Line::match_buffers() {
     for (std::size_t b = 0; b < program_.buffers.size(); ++b)
       if (program_.buffers[b].name == buffer.name) found = static_cast<std::int32_t>(b);
     if (found < 0 && buffer.name != kWholeMemory && buffer.name != kSemaphores)
-      throw Failure("the program has no buffer '" + buffer.name + "'", {.file = profile.file});
+      throw Failure("the program has no buffer '" + buffer.name + "'", {.file = profile.file},
+                    valid_buffers(buffer.name, program_));
     const std::int64_t there = found >= 0 ? program_.memory_bytes(found, options_.watched.front())
                                : buffer.name == kSemaphores
                                    ? 8 * std::max<std::int64_t>(1, semaphore_count())
@@ -73,7 +90,8 @@ void Line::match_buffers() {
     if (buffer.bytes > there)
       throw Failure("buffer '" + buffer.name + "' has " + std::to_string(buffer.bytes) +
                         " B in the profile, " + std::to_string(there) + " in the program",
-                    {.file = profile.file}, "was it recorded at another size?");
+                    {.file = profile.file},
+                    "was it recorded at another size? 'replay --describe' says what is there");
     replayed_buffers_.push_back(found);
   }
 }
@@ -96,7 +114,8 @@ void Line::check_row(std::int32_t r) const {
   } else if (row.kind == ProfileKind::burst) {
     if (row.flag >= 0 && (row.flag % 8 != 0 || row.flag / 8 >= semaphore_count()))
       fail("has flag " + std::to_string(row.flag) + ", where no semaphore is",
-           "semaphores are 8 B each in '" + std::string(kSemaphores) + "'");
+           "the program has " + std::to_string(semaphore_count()) + " semaphores of 8 B each in '" +
+               std::string(kSemaphores) + "'");
     if (row.buffer >= 0 && profile.buffers[index(row.buffer)].name == kSemaphores)
       fail("is for a semaphore", "the last burst of a message names it as its flag");
   } else {
@@ -225,22 +244,21 @@ bool Line::put_in_answer(std::int32_t r, std::int64_t round) {
   const auto found = under_way_.find(key_of(row.destination, row.request));
   if (found == under_way_.end()) {
     if (timetable_->due(r) >= entry_of(row).begin_of(round + 1)) return false;
-    throw Failure("rank " + std::to_string(row.source) + " answers request " +
-                      std::to_string(row.request) + " of rank " + std::to_string(row.destination) +
-                      " at " + to_string(Time{timetable_->due(r)}) + ", before that was sent",
-                  {.file = options_.replay->file},
-                  "was it recorded from this program, and are all rows there?");
+    throw AnswersDoNotFit("rank " + std::to_string(row.source) + " answers request " +
+                              std::to_string(row.request) + " of rank " +
+                              std::to_string(row.destination) + " at " +
+                              to_string(Time{timetable_->due(r)}) + ", before that was sent",
+                          {.file = options_.replay->file}, kOtherRun);
   }
   const std::int32_t id = found->second;
   under_way_.erase(found);
   Request& request = requests_[index(id)];
   if ((!request.group && request.target != row.source) ||
       is_load(request.intent) != (row.kind == ProfileKind::response))
-    throw Failure("request " + std::to_string(row.request) + " of rank " +
-                      std::to_string(row.destination) + " is not of the kind that rank " +
-                      std::to_string(row.source) + " answers",
-                  {.file = options_.replay->file},
-                  "was it recorded from this program, and are all rows there?");
+    throw AnswersDoNotFit("request " + std::to_string(row.request) + " of rank " +
+                              std::to_string(row.destination) + " is not of the kind that rank " +
+                              std::to_string(row.source) + " answers",
+                          {.file = options_.replay->file}, kOtherRun);
   request.stage = Stage::back_out;
   enter(id, r);
   return true;
@@ -294,7 +312,11 @@ void Line::enter(std::int32_t id, std::int32_t r) {
                       std::to_string(leg.count),
                   {.file = options_.replay->file}, "was it recorded on this machine?");
   request.link = static_cast<std::uint8_t>(at_ports_ ? 0 : leg.count - row.links);
-  request.spent.charge_until(Reason::link, now);
+  if (has_number(id)) {
+    peer_waits_.answers(request.spent, r, now);
+  } else {
+    PeerWaits::comes(request.spent, r, now);
+  }
   if (request.link == leg.count) {
     come_in(id, request, leg, now);
   } else {
@@ -408,18 +430,30 @@ void Line::come_in(std::int32_t id, Request& request, const WayLeg& leg, std::in
   if (asks && !answered_by_rows_[index(request.source)]) {
     answer_from_afar(id, now);
   } else {
-    drop(id);
+    drop(id, now);
   }
 }
 
 // It leaves what is simulated. A request of a watched rank waits for the row that answers it.
-void Line::drop(std::int32_t id) {
+void Line::drop(std::int32_t id, std::int64_t now) {
   const Request& request = requests_[index(id)];
   if (request.stage == Stage::back_out || !has_number(id)) {
     if (request.intent == Intent::burst && request.detail >= 0 && !has_number(id))
       descriptors_.give_back(detail(request).descriptor);
     release(id);
     return;
+  }
+  if (options_.answers == Answers::relative) {
+    const int source = request.group ? (request.source + 1) % program_.ranks : int{request.target};
+    const std::int32_t r = paces_.take(request.source, source, is_load(request.intent));
+    if (r < 0)
+      throw AnswersDoNotFit("rank " + std::to_string(request.source) + " asks rank " +
+                                std::to_string(source) + " for more than it did in the recording",
+                            {.file = options_.replay->file}, kOtherRun);
+    numbers_[index(id)] = options_.replay->rows[index(r)].request;
+    timetable_->expect_at(r, now + options_.replay->rows[index(r)].took);
+    ++rows_to_come_;
+    ++tally().active;
   }
   under_way_[key_of(request.source, numbers_[index(id)])] = id;
   --tally().active;  // the row that answers it is counted

@@ -79,6 +79,8 @@ std::string_view name_of(Reason reason) {
       return "fence";
     case Reason::software:
       return "software";
+    case Reason::peer:
+      return "peer";
     case Reason::skew:
       return "skew";
     case Reason::finished:

@@ -15,7 +15,7 @@ namespace {
 auto key_of(const ProfileRow& row) {
   return std::tie(row.time, row.destination, row.stream, row.order, row.source, row.kind,
                   row.buffer, row.offset, row.size, row.value, row.request, row.links, row.path,
-                  row.message, row.packets, row.flag, row.after_buffer, row.after_offset,
+                  row.message, row.packets, row.flag, row.took, row.after_buffer, row.after_offset,
                   row.after_value, row.tag);
 }
 
@@ -59,6 +59,25 @@ Profile in_order(Profile profile) {
   profile.rows.swap(sorted);
   profile.places.swap(places);
   return profile;
+}
+
+void delay(Profile& profile, int source, Time by) {
+  // By row: whether a row of the rank is among those that it comes after. 0: not known yet.
+  std::vector<signed char> moved(profile.rows.size());
+  std::vector<std::int32_t> chain;
+  for (std::size_t r = 0; r < profile.rows.size(); ++r) {
+    for (auto at = static_cast<std::int32_t>(r); at >= 0 && moved[index(at)] == 0;
+         at = profile.rows[index(at)].after_row)
+      chain.push_back(at);
+    for (; !chain.empty(); chain.pop_back()) {
+      ProfileRow& row = profile.rows[index(chain.back())];
+      const bool before = row.after_row >= 0 && moved[index(row.after_row)] > 0;
+      const bool own = row.source == source;
+      if (own && !before) row.time += by;
+      moved[index(chain.back())] = own || before ? 1 : -1;
+    }
+  }
+  profile = in_order(std::move(profile));
 }
 
 void register_write(Profile& profile, int source, int destination, Time time,

@@ -32,6 +32,7 @@ struct ProfileRow {
   std::int32_t stream = -1;   ///< port at which it comes in; -1: that of the way from the source
   std::int64_t order = 0;     ///< among those of the same time, destination and stream
   std::int64_t request = -1;  ///< answers: to the how-manieth request of the destination to others
+  std::int64_t took = -1;     ///< answers: fs since that request has left; -1: not known
   std::int32_t links = 0;     ///< the last ones of its way, which it still passes
   std::int32_t path = -1;     ///< of those between source and destination; -1: that of its line
   /// Closed loop: it comes `time` after another row has come, or after the destination's own signal
@@ -64,6 +65,16 @@ struct ProfileBuffer {
   std::int64_t bytes = 0;
 };
 
+/// Of which run a profile is a recording. Numbers stand for contents (recorded_run.h).
+struct RecordedRun {
+  std::vector<int> ranks{};  ///< at which it was recorded, ascending; empty: it was not
+  std::string words{};       ///< for messages: "all-reduce/ring of 1 MiB on dgx-h100"
+  std::string wait{};        ///< gpu.sync.wait of these ranks
+  std::uint64_t machine = 0, program = 0, host = 0;
+  std::uint64_t rows = 0;  ///< as they were recorded
+  bool known() const { return !ranks.empty(); }
+};
+
 /// Dependencies have no cycle. What reads, records or adds traffic leaves the rows in_order(); rows
 /// of one time are put in as they stand here.
 struct Profile {
@@ -72,6 +83,7 @@ struct Profile {
   bool at_ports = false;  ///< rows begin at their source's port and pass the whole way
   std::vector<ProfileBuffer> buffers{};  ///< alike on all ranks
   std::vector<ProfileRow> rows{};
+  RecordedRun recorded{};             ///< says nothing of rows that have been changed since
   std::vector<std::string> places{};  ///< of rows in the file: "line 12", "/rows/3"; or empty
 
   /// For messages: where the row stands, and its tag.
@@ -89,6 +101,10 @@ Profile in_order(Profile profile);
 void register_write(Profile& profile, int source, int destination, Time time,
                     std::string_view buffer, std::int64_t offset, std::int64_t value,
                     std::int64_t bytes = 8);
+
+/// What rank `source` does comes later by `by`, 0 or more: each of its rows, but for those that
+/// come after another one of its own, which takes them along. Leaves the rows in_order().
+void delay(Profile& profile, int source, Time by);
 
 std::string_view name_of(ProfileKind kind);
 

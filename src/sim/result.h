@@ -10,6 +10,7 @@
 
 #include "core/time.h"
 #include "core/units.h"
+#include "sim/profile.h"
 
 namespace hemiola::sim {
 
@@ -36,6 +37,7 @@ enum class Reason : std::uint8_t {
   poll,      ///< flag has arrived, its poller has not seen it yet
   fence,     ///< fixed cost of release fences
   software,  ///< of libraries, fitted to measurements: code of large kernels, gaps between calls
+  peer,      ///< of a replay: what an emulated rank does comes as its row says, not earlier
   skew,      ///< later start of a rank (--skew)
   finished,  ///< after the rank's last operation
   count
@@ -44,6 +46,17 @@ constexpr std::size_t kReasons = static_cast<std::size_t>(Reason::count);
 std::string_view name_of(Reason reason);  ///< the key of attribution in JSON: "launch", ...
 
 using Attribution = std::array<std::int64_t, kReasons>;  ///< femtoseconds by reason
+
+/// Of a replay: how long a rank has waited for one thing that another one does.
+struct PeerWait {
+  int rank = 0, peer = 0;
+  ProfileKind kind = ProfileKind::add;  ///< of its rows
+  std::string buffer;                   ///< of the profile; "": answers
+  std::int64_t offset = -1;             ///< of a flag; -1: anywhere in the buffer
+  std::string name;                     ///< of a flag, in the program
+  Time time{};
+  std::int64_t waits = 0;  ///< that it ended
+};
 
 struct LinkUse {
   std::string from, to;  ///< node names; lanes of one pair are separate entries
@@ -85,6 +98,10 @@ struct Result {
   std::vector<LinkUse> links;                    ///< those that carried something, in link order
   std::vector<Attribution> attribution;          ///< by rank; each sums to time
   std::vector<Time> rank_end;                    ///< by rank
+  /// Replay: what Reason::peer of replayed ranks is made of, the longest of each rank first.
+  std::vector<PeerWait> peer_waits;
+  std::string answers;       ///< replay: "recorded", "live" or "relative" (Answers)
+  std::string live_because;  ///< why answers are live that the profile has; empty: it has none
   /// What sets this result apart in a table of several: --set values, the built-in that won. Filled
   /// by the command line.
   std::map<std::string, std::string> settings;

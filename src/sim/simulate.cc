@@ -13,6 +13,7 @@
 #include "sim/fluid.h"
 #include "sim/fluid_count.h"
 #include "sim/line.h"
+#include "sim/recorded_run.h"
 #include "sim/reference.h"
 
 namespace hemiola::sim {
@@ -122,6 +123,47 @@ Result run(const machine::Machine& machine, const program::Program& program,
 
 }  // namespace
 
+namespace {
+
+// Where nobody said which, answers that do not fit are left out.
+Result run_replay(const machine::Machine& machine, const program::Program& program,
+                  const Options& options) {
+  std::string because;
+  Options chosen = choose_answers(machine, program, options, because);
+  Result result;
+  try {
+    if (options.answers == Answers::automatic && options.trace != nullptr) {
+      Options untraced = chosen;  // a trace is of one replay, and this one may not do
+      untraced.trace = nullptr;
+      run(machine, program, untraced);
+    }
+    result = run(machine, program, chosen);
+  } catch (const AnswersDoNotFit& failure) {
+    if (options.answers != Answers::automatic) throw;
+    because = failure.diagnostics().items().front().message;
+    chosen.answers = Answers::live;
+    result = run(machine, program, chosen);
+  }
+  result.answers = chosen.answers == Answers::live       ? "live"
+                   : chosen.answers == Answers::relative ? "relative"
+                                                         : "recorded";
+  result.live_because = because;
+  return result;
+}
+
+Result run_any(const machine::Machine& machine, const program::Program& program,
+               const Options& options) {
+  if (options.replay != nullptr) return run_replay(machine, program, options);
+  Result result = run(machine, program, options);
+  if (options.record != nullptr) {
+    options.record->recorded = recorded_run(machine, program, options);
+    options.record->recorded.rows = digest_of_rows(*options.record);
+  }
+  return result;
+}
+
+}  // namespace
+
 Result simulate(const machine::Machine& machine, const program::Program& program,
                 const Options& options) {
   if (options.threads < 1)
@@ -138,11 +180,11 @@ Result simulate(const machine::Machine& machine, const program::Program& program
   const auto begin = std::chrono::steady_clock::now();
   Result result;
   try {
-    result = run(machine, program, options);
+    result = run_any(machine, program, options);
   } catch (const NeedsOneWorker&) {
     Options alone = options;
     alone.threads = 1;
-    result = run(machine, program, alone);
+    result = run_any(machine, program, alone);
   }
   result.size = program.size;
   result.count = element_count(program);

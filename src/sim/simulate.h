@@ -23,6 +23,13 @@ enum class Launch : std::uint8_t { stream, graph };
 std::string_view name_of(Engine engine);  ///< "reference", "line"
 std::string_view name_of(Launch launch);  ///< "stream", "graph"
 
+/// What answers the requests of replayed ranks to others: rows of the profile, at their times; or
+/// the others, from memory that is never late. Automatic: rows while the replay is the run that was
+/// recorded (recorded_run.h), or where that is not known; live where there are no such rows, or
+/// they turn out to answer something else. Relative is what live means for programs with multicast
+/// groups, whose switches nobody simulates: an answer takes as long as it took in the recording.
+enum class Answers : std::uint8_t { automatic, recorded, live, relative };
+
 struct Options {
   Engine engine = Engine::line;
   Launch launch = Launch::stream;
@@ -46,10 +53,8 @@ struct Options {
   /// record: note what others send where it leaves their ports. replay: that is where rows begin,
   /// to queue on links, whatever the profile says.
   bool at_ports = false;
-  /// replay: others answer by themselves, from memory that is never late, not when rows say so.
-  /// They do anyway where there are no such rows, or rows at ingress begin at ports.
-  bool live_answers = false;
-  TableKind table = TableKind::heap;  ///< replay: where rows wait for their time
+  Answers answers = Answers::automatic;  ///< replay
+  TableKind table = TableKind::heap;     ///< replay: where rows wait for their time
   /// Told how far the run is: `done` of `total` in bytes that its operations move. Null: nobody.
   Monitor* monitor = nullptr;
   /// The line engine's: ranks are divided among them. The result does not depend on it. A record, a

@@ -39,7 +39,7 @@ void Spent::charge_old(std::size_t reason, std::int64_t fs) {
   if (mine != nullptr && alone()) {
     for (std::size_t r = 0; r < kLate; ++r) mine->at[r] += late_[r];
   } else {
-    mine = new Old(attribution());
+    mine = new Old(attribution(), waits());
     drop();
     old_ = mine;
   }

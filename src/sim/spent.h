@@ -69,6 +69,13 @@ class Spent {
     }
   }
 
+  /// Reason::peer, and which waits that makes in all (peer_waits.h).
+  void charge_wait(std::int64_t fs, std::int32_t waits) {
+    charge_old(static_cast<std::size_t>(Reason::peer), fs);
+    old_->waits = waits;
+  }
+  std::int32_t waits() const { return old_ == nullptr ? -1 : old_->waits; }
+
   std::int64_t sum() const {
     const std::int64_t late = std::accumulate(late_.begin(), late_.end(), std::int64_t{0});
     return old_ == nullptr ? late : std::accumulate(old_->at.begin(), old_->at.end(), late);
@@ -85,11 +92,12 @@ class Spent {
   static constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
   /// Snapshots come and go with every few requests: their memory is kept, by thread.
   struct Old {
-    explicit Old(const Attribution& charged) : at(charged) {}
+    Old(const Attribution& charged, std::int32_t waited) : at(charged), waits(waited) {}
     static void* operator new(std::size_t size);
     static void operator delete(void* memory);
     std::atomic<std::int64_t> holders = 1;
     Attribution at;
+    std::int32_t waits;
   };
 
   // One worker counts without locking the bus, which would take longer than all else in a copy.

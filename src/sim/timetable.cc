@@ -43,6 +43,11 @@ void Timetable::expect(std::int32_t row) {
   table_->add(due_[index(row)], row);
 }
 
+void Timetable::expect_at(std::int32_t row, std::int64_t due) {
+  due_[index(row)] = due;
+  table_->add(due, row);
+}
+
 void Timetable::expect(std::int32_t row, std::uint64_t place) {
   signals_[place].rows.push_back(row);
 }

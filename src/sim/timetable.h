@@ -22,6 +22,8 @@ class Timetable {
   std::int32_t signal_of(std::int32_t row) const;
   /// A row that has a time is to come.
   void expect(std::int32_t row);
+  /// One that comes at `due`, fs, whatever it says itself.
+  void expect_at(std::int32_t row, std::int64_t due);
   /// A row that waits: for a value of at least signal_of()'s `after_value` at a place.
   void expect(std::int32_t row, std::uint64_t place);
   bool awaits(std::uint64_t place) const { return signals_.contains(place); }

@@ -12,6 +12,8 @@
 
 #include "core/json.h"
 #include "core/units.h"
+#include "study/profile_columns.h"
+#include "study/profile_recorded.h"
 #include "study/table_text.h"
 
 namespace hemiola::study {
@@ -22,69 +24,13 @@ using sim::ProfileBuffer;
 using sim::ProfileKind;
 using sim::ProfileRow;
 
-std::string unless(std::int64_t value, std::int64_t usual) {
-  return value == usual ? std::string() : std::to_string(value);
-}
-
-std::string after_text(const Profile& profile, const ProfileRow& row) {
-  if (row.after_row >= 0) return std::to_string(row.after_row);
-  if (row.after_buffer < 0) return {};
-  return fmt::format("{}+{}>={}", profile.buffers[static_cast<std::size_t>(row.after_buffer)].name,
-                     row.after_offset, row.after_value);
-}
-
-/// What a row has, in files of both kinds; numbers are texts where they are compared only.
-struct Column {
-  std::string_view name, type;
-  bool is_text;
-  std::string (*write)(const Profile& profile, const ProfileRow& row);
-  bool of_bursts = false;  ///< CSV has it where some row does
-};
-constexpr Column kColumns[] = {
-    {"id", "id", true,
-     [](const Profile& p, const ProfileRow& r) { return std::to_string(&r - p.rows.data()); }},
-    {"source", "rank", false,
-     [](const Profile&, const ProfileRow& r) { return std::to_string(r.source); }},
-    {"destination", "rank", false,
-     [](const Profile&, const ProfileRow& r) { return std::to_string(r.destination); }},
-    {"time", "", false,
-     [](const Profile&, const ProfileRow& r) { return std::to_string(r.time.fs); }},
-    {"kind", "kind", true,
-     [](const Profile&, const ProfileRow& r) { return std::string(sim::name_of(r.kind)); }},
-    {"buffer", "name", true,
-     [](const Profile& p, const ProfileRow& r) {
-       return r.buffer < 0 ? "" : p.buffers[static_cast<std::size_t>(r.buffer)].name;
-     }},
-    {"offset", "bytes", false,
-     [](const Profile&, const ProfileRow& r) {
-       return r.buffer < 0 ? "" : std::to_string(r.offset);
-     }},
-    {"size", "bytes", false,
-     [](const Profile&, const ProfileRow& r) { return std::to_string(r.size); }},
-    {"value", "int", false, [](const Profile&, const ProfileRow& r) { return unless(r.value, 0); }},
-    {"stream", "port", false,
-     [](const Profile&, const ProfileRow& r) { return unless(r.stream, -1); }},
-    {"order", "int", false, [](const Profile&, const ProfileRow& r) { return unless(r.order, 0); }},
-    {"request", "int", false,
-     [](const Profile&, const ProfileRow& r) { return unless(r.request, -1); }},
-    {"links", "int", false, [](const Profile&, const ProfileRow& r) { return unless(r.links, 0); }},
-    {"path", "int", false, [](const Profile&, const ProfileRow& r) { return unless(r.path, -1); }},
-    {"message", "int", false,
-     [](const Profile&, const ProfileRow& r) { return unless(r.message, -1); }, true},
-    {"packets", "int", false,
-     [](const Profile&, const ProfileRow& r) { return unless(r.packets, -1); }, true},
-    {"flag", "bytes", false, [](const Profile&, const ProfileRow& r) { return unless(r.flag, -1); },
-     true},
-    {"after", "id", true, after_text},
-    {"tag", "text", true, [](const Profile&, const ProfileRow& r) { return r.tag; }},
-};
 constexpr std::string_view kUnits[] = {"fs", "ps", "ns", "us", "ms", "s", "cycles"};
 constexpr auto kLastKind = static_cast<int>(ProfileKind::burst);
 constexpr int kMostRanks = 32'767;
 
 std::vector<std::string> column_names() {
   std::vector<std::string> names;
-  for (const Column& c : kColumns) names.emplace_back(c.name);
+  for (const ProfileColumn& c : profile_columns()) names.emplace_back(c.name);
   return names;
 }
 
@@ -98,6 +44,7 @@ struct RowText {
 struct ProfileText {
   std::string file;
   std::string ranks, unit, clock, origin, at;
+  RecordedTexts recorded;
   std::vector<std::pair<std::string, std::string>> buffers;  ///< name, size
   std::vector<RowText> rows;
 };
@@ -178,6 +125,7 @@ class Reader {
       fail(fmt::format("rows begin at '{}'", text_.at),
            "at 'ingress' of their destination, or at the 'port' of their source");
     profile_.at_ports = text_.at == "port";
+    profile_.recorded = read_recorded(text_.recorded, profile_.ranks, text_.file);
     for (const auto& [name, size] : text_.buffers) {
       const auto bytes = parse_bytes(number(size) ? size + " B" : size);
       if (!bytes || bytes->count < 1)
@@ -240,6 +188,7 @@ class Reader {
     row.stream = static_cast<std::int32_t>(integer(text, "stream", -1, -1, kMostRanks));
     row.order = integer(text, "order", 0, 0);
     row.request = integer(text, "request", -1, -1);
+    row.took = integer(text, "took", -1, -1);
     constexpr std::int64_t kMostLinks = 255;
     row.links = static_cast<std::int32_t>(integer(text, "links", 0, 0, kMostLinks));
     row.path = static_cast<std::int32_t>(integer(text, "path", -1, -1, kMostRanks));
@@ -338,6 +287,16 @@ class Reader {
   std::map<std::string, std::size_t> by_id_;
 };
 
+// "NAME SIZE": names may have blanks ("fifo 0"), and so may sizes ("4 KiB").
+std::pair<std::string, std::string> buffer_of(const std::string& text) {
+  std::size_t blank = text.rfind(' ');
+  if (blank != std::string::npos && text.find_first_of("0123456789", blank) != blank + 1)
+    blank = text.find_last_not_of(' ', blank);
+  if (blank != std::string::npos && text[blank] != ' ') blank = text.rfind(' ', blank);
+  if (blank == std::string::npos) return {text, ""};
+  return {std::string(trimmed(text.substr(0, blank))), std::string(trimmed(text.substr(blank)))};
+}
+
 // "# WORD REST" lines say what JSON has as keys; others are remarks.
 void read_note(const std::string& note, ProfileText& profile, std::optional<std::size_t>& end) {
   const std::size_t blank = note.find(' ');
@@ -347,11 +306,12 @@ void read_note(const std::string& note, ProfileText& profile, std::optional<std:
   if (word == "clock") profile.clock = rest;
   if (word == "origin") profile.origin = rest;
   if (word == "at") profile.at = rest;
-  if (word == "buffer") {
-    const std::size_t size = rest.find(' ');
-    profile.buffers.emplace_back(rest.substr(0, size),
-                                 trimmed(size == std::string::npos ? "" : rest.substr(size)));
+  if (word == "recorded") {
+    const std::size_t key = rest.find(' ');
+    profile.recorded.emplace_back(rest.substr(0, key),
+                                  trimmed(key == std::string::npos ? "" : rest.substr(key)));
   }
+  if (word == "buffer") profile.buffers.push_back(buffer_of(rest));
   if (word == "end") {
     std::size_t rows = 0;
     std::from_chars(rest.data(), rest.data() + rest.size(), rows);
@@ -371,9 +331,9 @@ ProfileText read_csv_profile(std::string_view text, const std::string& file) {
     names.push_back(word.substr(0, colon));
     const std::string type = colon == std::string::npos ? "" : word.substr(colon + 1);
     const auto* const column =
-        std::find_if(std::begin(kColumns), std::end(kColumns),
-                     [&](const Column& c) { return c.name == names.back(); });
-    if (column == std::end(kColumns)) {
+        std::find_if(std::begin(profile_columns()), std::end(profile_columns()),
+                     [&](const ProfileColumn& c) { return c.name == names.back(); });
+    if (column == std::end(profile_columns())) {
       const std::string near = suggest(names.back(), column_names());
       throw Failure(
           fmt::format("a profile has no column '{}'", names.back()), heading,
@@ -403,7 +363,8 @@ ProfileText read_json_profile(std::string_view text, const std::string& file) {
   const JsonFile source{text, file};
   const nlohmann::json json = parse_json(source);
   const JsonValue root(json, source);
-  root.allow_keys({"hemiola_profile", "ranks", "unit", "clock", "origin", "at", "buffers", "rows"});
+  root.allow_keys(
+      {"hemiola_profile", "ranks", "unit", "clock", "origin", "at", "recorded", "buffers", "rows"});
   root.integer("hemiola_profile", 1, 1);
   const auto as_text = [](const nlohmann::json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
@@ -413,6 +374,10 @@ ProfileText read_json_profile(std::string_view text, const std::string& file) {
   profile.unit = root.at("unit").text();
   if (root.has("clock")) profile.clock = root.at("clock").text();
   if (root.has("at")) profile.at = root.at("at").text();
+  if (root.has("recorded")) {
+    for (const auto& [key, value] : json["recorded"].items())
+      profile.recorded.emplace_back(key, root.at("recorded").at(key).text());
+  }
   if (root.has("origin")) profile.origin = as_text(json["origin"]);
   for (const JsonValue& buffer : root.items("buffers")) {
     buffer.allow_keys({"name", "bytes"});
@@ -434,16 +399,6 @@ ProfileText read_json_profile(std::string_view text, const std::string& file) {
   return profile;
 }
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n\r#") == std::string::npos && trimmed(text) == text) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + '"';
-}
-
 }  // namespace
 
 sim::Profile read_profile(std::string_view text, const std::string& file) {
@@ -451,50 +406,6 @@ sim::Profile read_profile(std::string_view text, const std::string& file) {
   const bool json = begin != std::string_view::npos && text[begin] == '{';
   const ProfileText profile = json ? read_json_profile(text, file) : read_csv_profile(text, file);
   return Reader(profile).read();
-}
-
-std::string write_profile_csv(const sim::Profile& profile) {
-  std::string out = fmt::format("# hemiola profile 1\n# ranks {}\n", profile.ranks);
-  if (profile.at_ports) out += "# at port\n";
-  for (const ProfileBuffer& buffer : profile.buffers)
-    out += fmt::format("# buffer {} {}\n", buffer.name, buffer.bytes);
-  const bool bursts =
-      std::any_of(profile.rows.begin(), profile.rows.end(),
-                  [](const ProfileRow& row) { return row.kind == ProfileKind::burst; });
-  for (const Column& column : kColumns) {
-    if (column.of_bursts && !bursts) continue;
-    const std::string_view type = column.name == "time" ? "fs" : column.type;
-    out += fmt::format("{}{}:{}", &column == std::begin(kColumns) ? "" : ",", column.name, type);
-  }
-  out += '\n';
-  for (const ProfileRow& row : profile.rows) {
-    for (const Column& column : kColumns) {
-      if (column.of_bursts && !bursts) continue;
-      out += (&column == std::begin(kColumns) ? "" : ",") + quoted(column.write(profile, row));
-    }
-    out += '\n';
-  }
-  return out + fmt::format("# end {} rows\n", profile.rows.size());
-}
-
-std::string write_profile_json(const sim::Profile& profile) {
-  nlohmann::ordered_json json{{"hemiola_profile", 1}, {"ranks", profile.ranks}, {"unit", "fs"}};
-  if (profile.at_ports) json["at"] = "port";
-  json["buffers"] = nlohmann::ordered_json::array();
-  for (const ProfileBuffer& buffer : profile.buffers)
-    json["buffers"].push_back({{"name", buffer.name}, {"bytes", buffer.bytes}});
-  json["rows"] = nlohmann::ordered_json::array();
-  for (const ProfileRow& row : profile.rows) {
-    nlohmann::ordered_json cells = nlohmann::ordered_json::object();
-    for (const Column& column : kColumns) {
-      const std::string cell = column.write(profile, row);
-      if (cell.empty()) continue;
-      cells[std::string(column.name)] =
-          column.is_text ? nlohmann::ordered_json(cell) : nlohmann::ordered_json(std::stoll(cell));
-    }
-    json["rows"].push_back(std::move(cells));
-  }
-  return json.dump(1) + "\n";
 }
 
 }  // namespace hemiola::study

@@ -55,6 +55,66 @@ TEST(ProfileFile, rows_wait_for_rows_and_for_signals) {
   EXPECT_EQ(profile.rows[2].tag, "first");
 }
 
+TEST(ProfileFile, says_of_which_run_it_is_a_recording) {
+  Profile profile{.file = "p.csv", .ranks = 8};
+  profile.recorded = {.ranks = {0, 5},
+                      .words = "all-reduce/ring of 1 MiB on dgx-h100",
+                      .wait = "spin",
+                      .machine = 1,
+                      .program = 0xfedcba9876543210,
+                      .host = 0,
+                      .rows = 42};
+  for (const std::string& text : {write_profile_csv(profile), write_profile_json(profile)}) {
+    const sim::RecordedRun read = read_profile(text, "p").recorded;
+    EXPECT_EQ(read.ranks, profile.recorded.ranks);
+    EXPECT_EQ(read.words, profile.recorded.words);
+    EXPECT_EQ(read.wait, "spin");
+    EXPECT_EQ(read.machine, 1U);
+    EXPECT_EQ(read.program, 0xfedcba9876543210);
+    EXPECT_EQ(read.host, 0U);
+    EXPECT_EQ(read.rows, 42U);
+  }
+  profile.recorded = {};
+  EXPECT_EQ(write_profile_csv(profile).find("recorded"), std::string::npos);
+  EXPECT_FALSE(read_profile(write_profile_csv(profile), "p").recorded.known());
+  const auto refused = [](const std::string& head) {
+    return message("# ranks 4\n" + head + "\nsource,destination,time:ns\n");
+  };
+  EXPECT_NE(refused("# recorded ranks 0,9").find("9"), std::string::npos);
+  EXPECT_NE(refused("# recorded rows 0011223344556677").find("at which ranks"), std::string::npos);
+  EXPECT_NE(refused("# recorded ranks 0\n# recorded rows 1234").find("16 hexadecimal digits"),
+            std::string::npos);
+  EXPECT_NE(refused("# recorded by me").find("a recorded run has no 'by'"), std::string::npos);
+}
+
+TEST(ProfileFile, says_how_long_answers_took_where_that_was_noted) {
+  Profile profile{.file = "p.csv", .ranks = 2};
+  profile.rows.push_back(
+      {.source = 1, .kind = ProfileKind::acknowledgement, .size = 128, .request = 0});
+  EXPECT_EQ(write_profile_csv(profile).find("took"), std::string::npos);
+  profile.rows[0].took = 1'234'567;
+  for (const std::string& text : {write_profile_csv(profile), write_profile_json(profile)})
+    EXPECT_EQ(read_profile(text, "p").rows, profile.rows);
+}
+
+TEST(ProfileFile, has_buffers_whose_names_and_sizes_have_blanks) {
+  const Profile profile = read_profile(
+      "# ranks 2\n# buffer fifo 0 4194304\n# buffer fifo 1 4 MiB\n# buffer work 1KiB\n"
+      "# buffer @semaphores 64 B\nsource,destination,time:ns,buffer\n1,0,1,fifo 1\n",
+      "p.csv");
+  ASSERT_EQ(profile.buffers.size(), 4U);
+  EXPECT_EQ(profile.buffers[0].name, "fifo 0");
+  EXPECT_EQ(profile.buffers[0].bytes, 4 << 20);
+  EXPECT_EQ(profile.buffers[1].name, "fifo 1");
+  EXPECT_EQ(profile.buffers[1].bytes, 4 << 20);
+  EXPECT_EQ(profile.buffers[2].name, "work");
+  EXPECT_EQ(profile.buffers[2].bytes, 1024);
+  EXPECT_EQ(profile.buffers[3].name, "@semaphores");
+  EXPECT_EQ(profile.rows.front().buffer, 1);
+  const Profile again = read_profile(write_profile_csv(profile), "p.csv");
+  EXPECT_EQ(again.rows, profile.rows);
+}
+
 TEST(ProfileFile, is_refused_with_the_row) {
   const std::pair<const char*, const char*> cases[] = {
       {",1,0,5,write,flag,0,8,,,,\n", "p.csv:6: error: there is no buffer 'flag'"},

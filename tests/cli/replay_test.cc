@@ -136,7 +136,12 @@ TEST(ReplayVerb, of_several_ranks_from_ports_or_ingress_gives_the_recorded_time)
     EXPECT_EQ(replay_time(place, profile + kReplay + " --rank 0,3 --table polled"),
               time_of(place.read("full.json")));
   }
-  expect_refused(place, std::string("two.csv") + kReplay, "--rank R,...");
+  EXPECT_EQ(replay_time(place, std::string("two.csv") + kReplay), time_of(place.read("full.json")))
+      << "the ranks of the recording";
+  std::string text = place.read("two.csv");  // as if by hand
+  text.erase(text.find("# recorded"), text.find("# buffer") - text.find("# recorded"));
+  place.write("unknown.csv", text);
+  expect_refused(place, std::string("unknown.csv") + kReplay, "--rank R,...");
   expect_refused(place, std::string("two.csv --rank 0,8") + kReplay, "there is no rank 8 of 8");
   expect_refused(place, std::string("two.csv --rank 0 --mode fibre") + kReplay, "--mode");
   expect_refused(place, std::string("two.csv --rank 0 --table lists") + kReplay, "--table");
