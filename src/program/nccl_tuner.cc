@@ -268,7 +268,7 @@ Diagnostics tuner_warnings(const machine::Machine* machine) {
   const std::string& gpu = machine->model(0).name;
   if (known_generation(gpu) == nullptr)
     warnings.warning(
-        fmt::format("neither NCCL's tuner nor RCCL's knows the GPU '{}'", gpu), kOption,
+        fmt::format("neither NCCL's tuner nor RCCL's knows the GPU '{}'", gpu), {},
         "algorithm, protocol and channels are chosen as on an H100; --param protocol=..., "
         "--param channels=... and --param threads=... choose them");
   return warnings;
