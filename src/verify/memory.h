@@ -141,6 +141,9 @@ class Memory {
   /// The first pair of unordered accesses of one repetition, and of different ones.
   const std::optional<Race>& race() const { return race_; }
   const std::optional<Race>& hazard() const { return hazard_; }
+  /// Two accesses were ordered only because the same threads do them, of regions that begin at
+  /// different places: at another size other threads might.
+  bool by_place() const { return by_place_; }
   /// Bytes that are used both as packets and as plain data, if there are any.
   std::optional<Region> mixed_use() const;
 
@@ -178,6 +181,7 @@ class Memory {
   std::unordered_map<std::int32_t, Snapshot> packet_stores_;  ///< by record
   std::optional<Race> race_;
   std::optional<Race> hazard_;
+  mutable bool by_place_ = false;
 };
 
 template <class Visit>
