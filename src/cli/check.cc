@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
+#include "core/text.h"
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "report/report.h"
@@ -26,7 +27,14 @@ struct CheckOptions {
   ProgramOptions program;
   bool data = false;
   verify::ExecuteOptions execute;
+  int calls = 0;   ///< 0: again and again
+  int rounds = 0;  ///< 0: as many as calls
+  std::string json;
+  bool warnings_as_errors = false;
 };
+
+/// Primitives after which no further size is looked at beside the one that was asked for.
+constexpr std::int64_t kCheap = 300'000;
 
 /// Without a machine, --ranks is the number of ranks of a built-in.
 int ranks_without_machine(const std::string& ranks, bool built_in, Notices& notices) {
@@ -48,6 +56,15 @@ class Checker {
   Checker(const CheckOptions& options, Session& session)
       : options_(options), execute_(options.execute), notices_(session), progress_(session) {
     execute_.monitor = &session.monitor;
+    if (options.rounds > 0 && options.calls > 0 && options.rounds != options.calls)
+      throw Failure(
+          "--rounds are calls in a row, and --calls says " + std::to_string(options.calls),
+          SourceLocation{.file = "--rounds"}, "leave one of the two out");
+    const int rounds = std::max(options.rounds, options.calls);
+    if (rounds > 0) execute_.rounds = rounds;
+    check_.calls = options.calls;
+    command_ = session.command;
+    if (!options.json.empty()) check_output("--json", options.json);
   }
 
   ExitCode run() {
@@ -58,6 +75,16 @@ class Checker {
       progress_.parts(static_cast<std::int64_t>(i), std::ssize(names), "programs");
       worst = std::max(worst, check_program(names[i]));
     }
+    const bool warned =
+        std::any_of(checks_.begin(), checks_.end(),
+                    [](const report::Checked& check) { return !check.proof.warnings.empty(); });
+    if (options_.warnings_as_errors && warned && worst == ExitCode::done) {
+      std::cout << "warnings are errors here\n";
+      worst = ExitCode::wrong_program;
+    }
+    if (!options_.json.empty())
+      write_file(options_.json,
+                 report::check_json(command_, machine_ ? machine_->name : "", checks_));
     return worst;
   }
 
@@ -80,11 +107,13 @@ class Checker {
               << " ranks, a plan\n";
     report::print_proof(std::cout, proof, "");
     const ExitCode code = code_of(proof.verdict);
+    checks_.push_back({.program = name, .plan = true, .proof = proof});
     // Threads on a plan that orders too little would race themselves.
     if (!options_.data || code != ExitCode::done) return code;
     progress_.doing("running " + name);
     const verify::Execution execution = verify::execute(plan, execute_);
     report::print_execution(std::cout, execution, "");
+    checks_.back().data = execution;
     return code_of(execution.outcome);
   }
 
@@ -129,6 +158,7 @@ class Checker {
         load_program(name, options_.program, ranks, machine_ ? &*machine_ : nullptr,
                      sizes.empty() ? MiB(1) : sizes.front());
     notices_.show(program.warnings);
+    asked_for_ = !sizes.empty();
     if (sizes.empty()) {
       sizes = {default_size(program, type)};
       notices_.note("no --size is given: " + to_string(sizes.front()));
@@ -138,27 +168,118 @@ class Checker {
       const Bytes size =
           options_.program.round_size ? study::round_up(program, {asked, type, op}) : asked;
       if (size != asked) notices_.note(study::rounding_note(asked, size, program.name));
-      progress_.doing("checking " + name + " at " + to_string(size));
-      const program::Program bound =
-          program::bind(program, machine_ ? &*machine_ : nullptr, {size, type, op});
-      notices_.show(bound.warnings);
-      const verify::Proof proof = verify::check(bound);
-      std::cout << name << " at " << to_string(size);
-      if (machine_) std::cout << " on " << machine_->name;
-      std::cout << '\n';
-      report::print_proof(std::cout, proof, "");
-      worst = std::max(worst, code_of(proof.verdict));
-      if (!run_here) continue;
-      progress_.doing("running " + name + " at " + to_string(size));
-      const verify::Execution execution = verify::execute(bound, execute_);
-      report::print_execution(std::cout, execution, "");
-      worst = std::max(worst, code_of(execution.outcome));
+      worst = std::max(worst, check_size(name, program, {size, type, op}, run_here));
     }
     return worst;
   }
 
+  std::string title(const std::string& name, Bytes size) const {
+    return name + " at " + to_string(size) + (machine_ ? " on " + machine_->name : "");
+  }
+
+  ExitCode check_size(const std::string& name, const program::Program& program,
+                      const program::BindOptions& options, bool run_here) {
+    progress_.doing("checking " + name + " at " + to_string(options.size));
+    const program::Program bound = program::bind(program, machine_ ? &*machine_ : nullptr, options);
+    notices_.show(bound.warnings);
+    report::Checked check{.program = name, .size = options.size};
+    check.proof = verify::check(bound, check_);
+    std::cout << title(name, options.size) << '\n';
+    report::print_proof(std::cout, check.proof, "");
+    ExitCode worst = code_of(check.proof.verdict);
+    std::optional<report::Checked> other;
+    if (worst == ExitCode::done) {
+      check.sizes = verify::size_class(program, bound, check.proof);
+      if (check.proof.operations <= kCheap) other = look_beside(check, program, bound, options);
+      report::print_sizes(std::cout, *check.sizes, check.beside, "");
+    }
+    if (run_here) {
+      progress_.doing("running " + name + " at " + to_string(options.size));
+      check.data = verify::execute(bound, execute_);
+      report::print_execution(std::cout, *check.data, "");
+      worst = std::max(worst, code_of(check.data->outcome));
+    }
+    checks_.push_back(std::move(check));
+    if (other) worst = std::max(worst, tell_of(*other));
+    return worst;
+  }
+
+  /// Sizes at which the program does something else than at the one that was proven: the first at
+  /// which it is wrong, if there is one. The classes above are joined to that of the check as long
+  /// as they are right, too.
+  std::optional<report::Checked> look_beside(report::Checked& check,
+                                             const program::Program& program,
+                                             const program::Program& bound,
+                                             const program::BindOptions& options) {
+    for (const Bytes size : verify::sizes_beside(program, bound, *check.sizes)) {
+      if (size > check.sizes->max) continue;
+      std::optional<program::Program> there;
+      report::Checked beside = check_beside(check, program, options, size, there);
+      if (!there) continue;
+      if (code_of(beside.proof.verdict) != ExitCode::done) return beside;
+      check.beside.push_back(size);
+    }
+    std::int64_t spent = check.proof.operations;
+    while (spent <= kCheap && check.sizes->why.empty() && !check.sizes->open()) {
+      const Bytes size = program.next_legal_size(check.sizes->max + Bytes{1}, bound.type);
+      std::optional<program::Program> there;
+      report::Checked above = check_beside(check, program, options, size, there);
+      if (!there) break;
+      if (code_of(above.proof.verdict) != ExitCode::done) return above;
+      spent += above.proof.operations;
+      const verify::SizeClass next = verify::size_class(program, *there, above.proof);
+      if (!next.why.empty()) {
+        check.beside.push_back(size);
+        break;
+      }
+      check.sizes->max = next.max;
+    }
+    return std::nullopt;
+  }
+
+  /// `there` stays empty where the size is none for this program: a kernel of another algorithm,
+  /// too much memory.
+  report::Checked check_beside(const report::Checked& check, const program::Program& program,
+                               program::BindOptions options, Bytes size,
+                               std::optional<program::Program>& there) {
+    progress_.doing("checking " + check.program + " at " + to_string(size));
+    options.size = size;
+    report::Checked beside{.program = check.program, .size = size};
+    try {
+      there = program::bind(program, machine_ ? &*machine_ : nullptr, options);
+      beside.proof = verify::check(*there, check_);
+    } catch (const Failure&) {
+      there.reset();
+    }
+    return beside;
+  }
+
+  /// Of a size that nobody asked for, where one was: a warning. Else the program is as wrong as it
+  /// is there.
+  ExitCode tell_of(report::Checked& other) {
+    if (!asked_for_) {
+      std::cout << title(other.program, other.size) << '\n';
+      report::print_proof(std::cout, other.proof, "");
+      const ExitCode code = code_of(other.proof.verdict);
+      checks_.push_back(std::move(other));
+      return code;
+    }
+    Diagnostics found;
+    found.warning("at " + to_string(other.size) + " it is wrong: " + other.proof.summary,
+                  {.file = other.program},
+                  "--size " + std::to_string(other.size.count) + "B shows the counterexample");
+    std::cout << found.render() << '\n';
+    for (const Diagnostic& diagnostic : found.items())
+      checks_.back().proof.warnings.warning(diagnostic.message, diagnostic.where, diagnostic.hint);
+    return ExitCode::done;
+  }
+
   const CheckOptions& options_;
   verify::ExecuteOptions execute_;
+  verify::CheckOptions check_;
+  std::string command_;
+  std::vector<report::Checked> checks_;
+  bool asked_for_ = false;  ///< a size
   Notices notices_;
   Progress progress_;
   std::optional<machine::Machine> machine_;
@@ -175,9 +296,16 @@ void add_check(CLI::App& app, Session& session) {
   CLI::Option* data = verb->add_flag("--data", options->data,
                                      "run it here too, on real data: a thread for each workgroup");
   verb->add_option("--seed", options->execute.seed, "of the data and the delays (1)")->needs(data);
-  verb->add_option("--rounds", options->execute.rounds, "runs in a row without a reset (3)")
+  verb->add_option("--rounds", options->rounds, "of --data: calls in a row without a reset (3)")
       ->check(CLI::Range(1, 1'000'000))
       ->needs(data);
+  verb->add_option("--calls", options->calls,
+                   "calls in a row that have to be right; 1: it is called once (default: it is "
+                   "called again and again)")
+      ->check(CLI::Range(1, 1'000));
+  verb->add_option("--json", options->json, "write one JSON object")->type_name("FILE");
+  verb->add_flag("--warnings-as-errors", options->warnings_as_errors,
+                 "exit code 3 where there are warnings");
   verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
   verb->callback([options, &session] {
     session.action = [options, &session] { return Checker(*options, session).run(); };

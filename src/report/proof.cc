@@ -8,20 +8,6 @@
 namespace hemiola::report {
 namespace {
 
-std::string_view name_of(verify::Verdict verdict) {
-  switch (verdict) {
-    case verify::Verdict::proven:
-      return "proven";
-    case verify::Verdict::partial:
-      return "partial";
-    case verify::Verdict::wrong:
-      return "wrong";
-    case verify::Verdict::deadlock:
-      return "deadlock";
-  }
-  return "unknown";
-}
-
 std::string step(const verify::Witness& witness) {
   std::string text = fmt::format("rank {}", witness.rank);
   if (witness.workgroup >= 0) text += fmt::format(", {} {}", witness.part, witness.workgroup);
@@ -33,7 +19,7 @@ std::string step(const verify::Witness& witness) {
 }  // namespace
 
 void print_proof(std::ostream& out, const verify::Proof& proof, std::string_view prefix) {
-  const std::string_view verdict = name_of(proof.verdict);
+  const std::string_view verdict = verify::name_of(proof.verdict);
   std::string summary = proof.summary;
   // "proven" alone says too little.
   if (summary.empty() || summary == "proven")

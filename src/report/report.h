@@ -14,6 +14,7 @@
 #include "sim/result.h"
 #include "sim/trace.h"
 #include "verify/execute.h"
+#include "verify/sizes.h"
 #include "verify/verify.h"
 
 namespace hemiola::report {
@@ -39,6 +40,9 @@ void print_attribution(std::ostream& out, const sim::Result& result);
 /// Warnings are rendered after it.
 /// `prefix` opens every line: "# " above a table.
 void print_proof(std::ostream& out, const verify::Proof& proof, std::string_view prefix = "# ");
+/// For which sizes the proof holds, and which others were looked at.
+void print_sizes(std::ostream& out, const verify::SizeClass& sizes,
+                 const std::vector<Bytes>& beside, std::string_view prefix = "# ");
 /// What happened when it ran on real data, and where.
 void print_execution(std::ostream& out, const verify::Execution& execution,
                      std::string_view prefix = "# ");
@@ -63,6 +67,21 @@ std::string to_json(const Run& run, const std::vector<sim::Result>& results,
 /// One line per size: the table's columns in exact numbers, then the latest rank's nanoseconds by
 /// reason.
 std::string to_csv(const Run& run, const std::vector<sim::Result>& results);
+
+/// One thing that was checked: a plan, or a program at a size.
+struct Checked {
+  std::string program;
+  bool plan = false;
+  Bytes size{};  ///< of a program
+  verify::Proof proof;
+  std::optional<verify::SizeClass> sizes{};  ///< for which the proof of a program holds
+  std::vector<Bytes> beside{};               ///< other sizes that were looked at, and are right
+  std::optional<verify::Execution> data{};   ///< where it ran on real data, too
+};
+/// The object of `check --json`: the first check with the worst verdict, all warnings, and every
+/// check by itself in `checks`.
+std::string check_json(const std::string& command, const std::string& machine,
+                       const std::vector<Checked>& checks);
 
 /// Collects a simulation and renders Perfetto's protobuf trace: a process per rank with a track per
 /// workgroup and per DMA engine, NIC and proxy; one process for the fabric with a track per link

@@ -44,6 +44,7 @@ class Check {
       proof_.calls = call + 1;
       if (!(ended_right(end) && (call > 0 || check_first_call()))) return std::move(proof_);
     }
+    proof_.by_place = memory_.by_place();
     check_repeated();
     conclude();
     return std::move(proof_);

@@ -130,8 +130,13 @@ bool Memory::ordered(std::int32_t earlier, std::int32_t later, const View& view,
                      std::int64_t end, bool reads_only) const {
   const AccessRecord& first = access(earlier);
   const AccessRecord& second = access(later);
-  if (first.actor == second.actor && first.image == second.image)
-    return first.segment < second.segment || same_threads(first, second, begin, end);
+  if (first.actor == second.actor && first.image == second.image) {
+    if (first.segment < second.segment) return true;
+    const bool same = same_threads(first, second, begin, end);
+    const bool anywhere = first.base == second.base && first.width == second.width;
+    by_place_ = by_place_ || (same && !anywhere);
+    return same;
+  }
   return (reads_only ? view.reads(first.actor, first.image) : view.all(first.actor, first.image)) >
          first.segment;
 }

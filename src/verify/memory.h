@@ -150,6 +150,9 @@ class Memory {
   /// The first pair of unordered accesses of one repetition, and of different ones.
   const std::optional<Race>& race() const { return race_; }
   const std::optional<Race>& hazard() const { return hazard_; }
+  /// Two accesses were ordered only because the same threads do them, of regions that begin at
+  /// different places: at another size other threads might.
+  bool by_place() const { return by_place_; }
   /// Bytes that are used both as packets and as plain data, if there are any.
   std::optional<Region> mixed_use() const;
 
@@ -192,6 +195,7 @@ class Memory {
   std::size_t many_ = 1 << 16;  ///< accesses after which it is worth to look which are forgotten
   std::optional<Race> race_;
   std::optional<Race> hazard_;
+  mutable bool by_place_ = false;
 };
 
 template <class Visit>

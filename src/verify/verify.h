@@ -19,6 +19,8 @@ enum class Verdict : std::uint8_t {
   deadlock  ///< a wait that cannot end: exit code 4
 };
 
+std::string_view name_of(Verdict verdict);
+
 /// One step of a counterexample, in order.
 struct Witness {
   int rank = 0;
@@ -38,6 +40,9 @@ struct Proof {
   std::vector<Witness> counterexample;  ///< of wrong and deadlock
   Diagnostics warnings;                 ///< relaxed closing barriers and the like
   std::int64_t operations = 0;          ///< primitives interpreted
+  /// Programs: some order of accesses rests on which threads of a workgroup do them, at places that
+  /// follow the size.
+  bool by_place = false;
   int calls = 0;  ///< programs: calls in a row that were looked at, the one that went wrong too
 };
 
