@@ -53,6 +53,7 @@ TEST(Defects, a_split_that_loses_the_period_of_its_dependencies) {
   for (const bool right : {true, false}) {
     plan::Plan plan = start("split ring", 4);
     plan.collective = Collective::all_gather;
+    plan.chunks_per_size = 8;
     plan.tensors = {{"input", plan::Role::input, 2}, {"output", plan::Role::output, 8}};
     const auto piece = [](std::int64_t half, std::int64_t distance, std::int64_t step) {
       Affine chunk = plan::around(4, distance, step);
