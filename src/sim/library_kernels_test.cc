@@ -62,6 +62,33 @@ TEST(LargeCode, is_fetched_once_for_each_kind_of_operation) {
   }
 }
 
+// What is fitted to a library is not the hardware's: it has a reason of its own.
+TEST(Software, is_charged_with_large_code_and_with_gaps_between_calls) {
+  const machine::Machine machine = pair();
+  const std::int64_t fetch =
+      machine.model(0).cu_code_fetch.fs - machine.model(0).sync_op_overhead.fs;
+  for (const Engine engine : {Engine::reference, Engine::line, Engine::fluid}) {
+    SCOPED_TRACE(name_of(engine));
+    program::Program program = make(machine, {{copies(3)}, {}});
+    const Result small = simulate(machine, program, {.engine = engine});
+    EXPECT_EQ(spent_on(small, 0, Reason::software), 0);
+    program.kernels[0].large_code = true;
+    const Result large = simulate(machine, program, {.engine = engine});
+    EXPECT_EQ(spent_on(large, 0, Reason::software), fetch);
+    EXPECT_EQ(spent_on(large, 0, Reason::issue), spent_on(small, 0, Reason::issue));
+    program.kernels[0].large_code = false;
+    const Options twice{.engine = engine, .warmup = 0, .iterations = 2};
+    const Result plain = simulate(machine, program, twice);
+    program.library_call = true;
+    const Result calls = simulate(machine, program, twice);
+    EXPECT_GT(spent_on(calls, 0, Reason::software), Time::from_ns(1000).fs);
+    EXPECT_NEAR(static_cast<double>(spent_on(calls, 0, Reason::software)),
+                static_cast<double>((calls.time - plain.time).fs), 2)
+        << "all that the library takes longer, to what a division leaves";
+    EXPECT_EQ(sum(calls.attribution[0]), calls.time.fs);
+  }
+}
+
 TEST(LargeCode, of_several_workgroups_is_fetched_one_after_the_other) {
   const auto time = [](const std::string& interval, bool connected) {
     const machine::Machine machine = distinct("ring:2", {{"gpu.cu.code_fetch_interval", interval}});
