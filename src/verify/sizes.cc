@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "program/primitive.h"
+#include "verify/fold.h"
 
 namespace hemiola::verify {
 namespace {
@@ -105,13 +106,21 @@ class Shape {
   bool constants_ = false;
 };
 
-/// Ends of the byte ranges that a program touches, memory by memory, in the order of its walk.
+/// Ends of the byte ranges that a program touches at two sizes, memory by memory, in the order of its
+/// walk.
 class Ends {
  public:
+  Ends(const Program& small, const Program& large)
+      : small_(Fold::of(small)), large_(Fold::of(large)) {
+    if (small_.period() == large_.period()) return;
+    small_ = Fold(small);
+    large_ = Fold(large);
+  }
+
   /// False if the primitives are not the same but for their bytes.
   bool walk(const Program& small, const Program& large) {
     std::int64_t walked = 0;
-    for (int rank = 0; rank < small.ranks; ++rank) {
+    for (int rank = 0; rank < small_.period(); ++rank) {  // which stands for all that do the same
       for (std::int32_t body = 0; body < std::ssize(small.bodies); ++body) {
         if (!runs(small, rank, body)) continue;
         program::Cursor a(small, rank, body), b(large, rank, body);
@@ -167,18 +176,25 @@ class Ends {
 
   void add(const program::Span& x, std::int64_t x_bytes, const program::Span& y,
            std::int64_t y_bytes) {
-    auto& ends = ends_[{x.rank, x.group, x.buffer, is_packet(x.access)}];
-    const auto data = [](const program::Span& span) {
-      return is_packet(span.access) ? data_offset(span.offset, span.access) : span.offset;
-    };
-    ends.emplace_back(data(x), data(y));
-    ends.emplace_back(data(x) + x_bytes, data(y) + y_bytes);
+    const Region small = place(small_, x, x_bytes), large = place(large_, y, y_bytes);
+    auto& ends = ends_[{small.rank, x.group, x.buffer, is_packet(x.access)}];
+    ends.emplace_back(small.begin, large.begin);
+    ends.emplace_back(small.end, large.end);
     if (ends.size() < kTidy) return;
     std::sort(ends.begin(), ends.end());
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   }
 
+  static Region place(const Fold& fold, const program::Span& span, std::int64_t bytes) {
+    const std::int64_t begin =
+        is_packet(span.access) ? data_offset(span.offset, span.access) : span.offset;
+    Region region{span.rank, span.buffer, span.access, begin, begin + bytes};
+    if (span.rank >= 0) fold.place(region);
+    return region;
+  }
+
   static constexpr std::size_t kTidy = 1 << 16;
+  Fold small_, large_;
   std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, bool>,
            std::vector<std::pair<std::int64_t, std::int64_t>>>
       ends_;
@@ -255,9 +271,10 @@ class Search {
       other.size = Bytes{to * step_};
       other.chunk_bytes = to * step_ / bound_.chunks_per_size;
       const bool larger = to > now;
-      Ends ends;
-      if (ends.walk(larger ? bound_ : other, larger ? other : bound_) && ends.same_order())
-        return to;
+      const Program& small = larger ? bound_ : other;
+      const Program& large = larger ? other : bound_;
+      Ends ends(small, large);
+      if (ends.walk(small, large) && ends.same_order()) return to;
     }
     return now;
   }
