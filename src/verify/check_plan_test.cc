@@ -178,9 +178,11 @@ TEST(CheckPlan, a_transfer_that_overwrites_what_it_reads_is_wrong) {
   plan.codes[0].streams[0].items.push_back(after(
       plan::copy(plan::chunks_of(1, {}, 2), plan::chunks_of(1, {}, 2)), own_rank(), constant(2)));
   EXPECT_EQ(valid_check(plan).verdict, Verdict::proven) << "in place, element by element";
-  plan.tensors[1].shape = {3};
-  item(plan, 3).destination.first() = constant(1);
-  EXPECT_THAT(valid_check(plan).summary, HasSubstr("a transfer overwrites output[1] of rank"));
+  // Two chunks, one chunk further on, in a tensor that has room for it.
+  plan.tensors[2].shape = {3};
+  item(plan, 3).source = plan::chunks_of(2, {}, 2);
+  item(plan, 3).destination = plan::chunks_of(2, constant(1), 2);
+  EXPECT_THAT(valid_check(plan).summary, HasSubstr("a transfer overwrites slot[1] of rank"));
 }
 
 TEST(CheckPlan, chunks_in_transit_are_forwarded_once_and_in_order) {

@@ -151,6 +151,46 @@ TEST(Check, data_runs_the_program_too) {
   EXPECT_EQ(place.run("check json --size 64KiB --dtype half --data").code, 2);
 }
 
+TEST(Check, writes_json_with_calls_sizes_and_warnings) {
+  const Workplace place;
+  place.write("json", fixture("pair.json"));
+  const Outcome check = place.run("check json --size 64KiB --json proof --calls 2");
+  EXPECT_EQ(check.code, 0) << check.out << check.err;
+  EXPECT_TRUE(contains(check.out, "\nsizes: ")) << check.out;
+  const Json proof = Json::parse(place.read("proof"));
+  EXPECT_EQ(proof["schema"], "hemiola/1");
+  EXPECT_EQ(proof["verdict"], "proven");
+  EXPECT_EQ(proof["calls"], 2);
+  EXPECT_LE(proof["sizes"]["min_bytes"], 65536);
+  for (const char* key : {"command", "program", "summary", "proven", "reasons", "warnings",
+                          "counterexample", "checks"})
+    EXPECT_TRUE(proof.contains(key)) << key;
+  EXPECT_EQ(place.run("check json --size 64KiB --calls 2 --data --rounds 3").code, 2);
+  const int with_warnings = proof["warnings"].empty() ? 0 : 3;
+  EXPECT_EQ(place.run("check json --size 64KiB --warnings-as-errors").code, with_warnings);
+}
+
+TEST(Check, warnings_are_errors_where_the_user_says_so) {
+  const Workplace place;
+  place.write("plan", R"({"hemiola_plan": 1, "collective": "broadcast",
+    "mesh": [{"axis": "r", "size": 2}],
+    "tensors": [{"name": "in", "role": "input", "shape": [1]},
+                {"name": "out", "role": "output", "shape": [1]}],
+    "codes": [{"ranks": "0", "streams": [{"items": [
+      {"op": "copy", "source": {"tensor": "in", "begin": [0]},
+       "destination": {"tensor": "out", "begin": [0]}},
+      {"op": "push", "peer": 1, "source": {"tensor": "in", "begin": [0]},
+       "destination": {"tensor": "in", "begin": [0]}}]}]},
+      {"ranks": "1", "streams": [{"items": [
+      {"op": "copy", "source": {"tensor": "in", "begin": [0]},
+       "destination": {"tensor": "out", "begin": [0]},
+       "after": [{"rank": 0, "transfer": 1}]}]}]}]})");
+  const Outcome check = place.run("check plan");
+  EXPECT_EQ(check.code, 0) << check.out << check.err;
+  EXPECT_TRUE(contains(check.out, "overwrites the caller's input")) << check.out;
+  EXPECT_EQ(place.run("check plan --warnings-as-errors").code, 3);
+}
+
 TEST(Run, writes_all_outputs_and_the_json_has_the_keys_of_the_design) {
   const Workplace place;
   place.write("plan", fixture("pair.json"));
