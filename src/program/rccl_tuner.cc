@@ -166,7 +166,7 @@ double rccl_time(const RcclModel& model, const NcclNodes& nodes, Collective coll
     if (collective != Collective::all_reduce || (alone && protocol == Protocol::simple)) return -1;
     const double bus = links_of(nodes) * (nodes.count > 2 ? kTreeRatioFar : kTreeRatio).at(at) *
                        share_at(model.tree.at(at), bytes);
-    const int levels = std::bit_width(static_cast<unsigned>(nodes.count)) - 1;
+    const int levels = static_cast<int>(std::bit_width(static_cast<unsigned>(nodes.count))) - 1;
     return kBase.at(at) + 2 * ((nodes.size - 1) * kTreeHop.at(at) + levels * kTreeNetHop.at(at)) +
            kilobytes / (bus / 2);
   }
