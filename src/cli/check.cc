@@ -36,7 +36,8 @@ struct CheckOptions {
 constexpr std::int64_t kCheap = 300'000;
 /// Of one rank that stands for many, a primitive takes the longer the more they are.
 std::int64_t cost_of(const verify::Proof& proof, int ranks) {
-  return proof.operations * std::max(1, ranks / 16);
+  const std::int64_t many = ranks / 32;
+  return proof.operations * std::max<std::int64_t>(1, many * many);
 }
 
 /// Without a machine, --ranks is the number of ranks of a built-in.
