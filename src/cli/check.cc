@@ -35,6 +35,11 @@ struct CheckOptions {
 
 /// Primitives after which no further size is looked at beside the one that was asked for.
 constexpr std::int64_t kCheap = 300'000;
+/// Of one rank that stands for many, a primitive takes the longer the more they are.
+std::int64_t cost_of(const verify::Proof& proof, int ranks) {
+  const std::int64_t many = ranks / 32;
+  return proof.operations * std::max<std::int64_t>(1, many * many);
+}
 
 /// Without a machine, --ranks is the number of ranks of a built-in.
 int ranks_without_machine(const std::string& ranks, bool built_in, Notices& notices) {
@@ -190,7 +195,8 @@ class Checker {
     std::optional<report::Checked> other;
     if (worst == ExitCode::done) {
       check.sizes = verify::size_class(program, bound, check.proof);
-      if (check.proof.operations <= kCheap) other = look_beside(check, program, bound, options);
+      if (cost_of(check.proof, bound.ranks) <= kCheap)
+        other = look_beside(check, program, bound, options);
       report::print_sizes(std::cout, *check.sizes, check.beside, "");
     }
     if (run_here) {
@@ -219,14 +225,14 @@ class Checker {
       if (code_of(beside.proof.verdict) != ExitCode::done) return beside;
       check.beside.push_back(size);
     }
-    std::int64_t spent = check.proof.operations;
+    std::int64_t spent = cost_of(check.proof, bound.ranks);
     while (spent <= kCheap && check.sizes->why.empty() && !check.sizes->open()) {
       const Bytes size = program.next_legal_size(check.sizes->max + Bytes{1}, bound.type);
       std::optional<program::Program> there;
       report::Checked above = check_beside(check, program, options, size, there);
       if (!there) break;
       if (code_of(above.proof.verdict) != ExitCode::done) return above;
-      spent += above.proof.operations;
+      spent += cost_of(above.proof, bound.ranks);
       const verify::SizeClass next = verify::size_class(program, *there, above.proof);
       if (!next.why.empty()) {
         check.beside.push_back(size);

@@ -78,16 +78,21 @@ std::optional<ReduceOp> stated_reduction(const Program& program) {
 void bind_reduction(Program& bound, ReduceOp wanted) {
   bound.op = wanted;
   const std::optional<ReduceOp> stated = stated_reduction(bound);
-  if (stated && *stated != ReduceOp::sum && bound.format == "mscclpp")
-    bound.warnings.warning(
-        fmt::format("it states reduce_op '{}', which MSCCL++'s executor does not read",
-                    name_of(*stated)),
-        {.file = bound.source}, "there every reduction is a sum; here it is what the plan states");
-  if (!stated || *stated == wanted) return;
+  if (!stated) return;
+  const bool not_read = bound.format == "mscclpp" && *stated != ReduceOp::sum;
+  const std::string executor =
+      not_read ? "MSCCL++'s own executor does not read reduce_op: there every reduction is a sum"
+               : "";
+  if (*stated == wanted) {
+    if (not_read)
+      bound.warnings.warning(fmt::format("the plan itself reduces with {}", name_of(*stated)),
+                             {.file = bound.source}, executor);
+    return;
+  }
   bound.op = *stated;
   bound.warnings.warning(fmt::format("the plan itself reduces with {}; {} is not used",
                                      name_of(*stated), name_of(wanted)),
-                         {.file = bound.source});
+                         {.file = bound.source}, executor);
 }
 
 void check_range(Program& bound) {

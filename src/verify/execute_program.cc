@@ -412,21 +412,6 @@ class ProgramExecution {
     crew_->advance();
   }
 
-  static float reduced(ReduceOp op, float a, float b) {
-    switch (op) {
-      case ReduceOp::max:
-        return std::max(a, b);
-      case ReduceOp::min:
-        return std::min(a, b);
-      case ReduceOp::prod:
-        return a * b;
-      case ReduceOp::none:
-      case ReduceOp::sum:
-        break;
-    }
-    return a + b;
-  }
-
   /// Sources are reduced element by element, and the result is stored everywhere.
   bool move(int thread, const Primitive& primitive) {
     const std::vector<ProgramData::Elements> sources = data_.elements(primitive.src);

@@ -58,6 +58,21 @@ float value_of(std::uint64_t packet) {
   return value;
 }
 
+float reduced(ReduceOp op, float a, float b) {
+  switch (op) {
+    case ReduceOp::max:
+      return std::max(a, b);
+    case ReduceOp::min:
+      return std::min(a, b);
+    case ReduceOp::prod:
+      return a * b;
+    case ReduceOp::none:
+    case ReduceOp::sum:
+      break;
+  }
+  return a + b;
+}
+
 ProgramData::ProgramData(const program::Program& program)
     : program_(program), buffers_(program.buffers.size()) {
   std::int64_t bytes = 0;

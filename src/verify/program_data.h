@@ -25,6 +25,8 @@ struct BufferMemory {
 };
 std::uint64_t packet(float value, std::int64_t flag);
 float value_of(std::uint64_t packet);
+/// Two contributions as one; with none they add up.
+float reduced(ReduceOp op, float a, float b);
 
 class ProgramData {
  public:
