@@ -45,7 +45,12 @@ std::vector<Program> built_ins(int ranks) {
     if (!plan::find_template(name)->in_chunks) continue;
     for (const auto& parameters : variants) {
       try {
-        result.push_back(program::load(name, {.ranks = ranks, .parameters = parameters}));
+        Program& program =
+            result.emplace_back(program::load(name, {.ranks = ranks, .parameters = parameters}));
+        // What bind() would make anew cannot be changed before.
+        if (program.by_size)
+          program = program.by_size({.size = program.next_legal_size({1}, DataType::float32)});
+        program.by_size = {};
       } catch (const Failure&) {  // not for so many ranks, or without such a parameter
       }
     }
