@@ -123,7 +123,8 @@ TEST(Csv, has_a_heading_and_a_line_per_size) {
       to_csv(kRun, {two_rank_result(), plain}),
       "size_bytes,count,type,redop,time_ns,algbw_GBps,busbw_GBps,bound_ns,percent_of_bound,checked,"
       "line_hops,noc_ns,l2_ns,msc_ns,hbm_ns,io_ns,link_ns,switch_ns,issue_ns,nic_ns,launch_ns,"
-      "dispatch_ns,compute_ns,barrier_ns,l1_ns,dma_ns,proxy_ns,poll_ns,fence_ns,software_ns,peer_ns,"
+      "dispatch_ns,compute_ns,barrier_ns,l1_ns,dma_ns,proxy_ns,poll_ns,fence_ns,software_ns,peer_"
+      "ns,"
       "skew_ns,"
       "finished_ns\n"
       "1024,256,-,-,12345.678901,0.0829,0.125,6172.839450,50.0,full,1234,0.000000,0.000000,"

@@ -106,6 +106,7 @@ bool Interpreter::settle(Actor actor) {
       Acquired turned;
       turned.now.join(acquired.now, image);
       turned.after_fence.join(acquired.after_fence, image);
+      turned.whole = acquired.whole.turned(image);
       acquired = std::move(turned);
     }
     self.lessons.push_back({open->thread, std::move(acquired)});
@@ -207,10 +208,16 @@ bool Interpreter::must_be_awaited(const Workgroup& self, std::int32_t op) const 
 }
 
 /// What a flag that this thread sets now stands for.
-Snapshot Interpreter::snapshot(const Workgroup& self, std::int32_t thread) const {
-  Snapshot result{self.clock, self.in_clocks, self.segment, 0, fold_.images()};
+Snapshot Interpreter::snapshot(Workgroup& self, std::int32_t thread) const {
+  // Whoever joins the clock then has no need to learn the own segments one by one.
+  if (self.with_own_of != self.segment) {
+    self.with_own = self.clock;
+    self.with_own.learn(self.in_clocks, 0, fold_.images(), self.segment);
+    self.with_own_of = self.segment;
+  }
+  Snapshot result{self.with_own, self.in_clocks, self.segment, 0, fold_.images()};
   for (const Workgroup::Lesson& lesson : self.lessons) {
-    if (lesson.thread == thread) result.clock.join(lesson.acquired.now);
+    if (lesson.thread == thread) lesson.acquired.join_into(result.clock);
   }
   return result;
 }
@@ -219,7 +226,7 @@ Snapshot Interpreter::snapshot(const Workgroup& self, std::int32_t thread) const
 void Interpreter::pass_barrier(Workgroup& self) {
   Clock learned;  // lessons have much in common: first with each other
   for (const Workgroup::Lesson& lesson : self.lessons) {
-    learned.join(lesson.acquired.now);
+    lesson.acquired.join_into(learned);
     self.after_fence.join(lesson.acquired.after_fence);
   }
   self.clock.join(learned);

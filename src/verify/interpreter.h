@@ -40,7 +40,9 @@ struct Workgroup {
   enum class State : std::uint8_t { unborn, ready, blocked, ended } state = State::unborn;
   std::int32_t compute_unit = -1;
 
-  Clock clock;  ///< what happened before the current segment
+  Clock clock;     ///< what happened before the current segment
+  Clock with_own;  ///< ... and its own segments before that one, for `with_own_of` only
+  Segment with_own_of = -1;
   Segment segment = 0;
   struct Lesson {  ///< learned by one thread (-1: unknown); by all after the next barrier
     std::int32_t thread = -1;
@@ -167,7 +169,7 @@ class Interpreter {
   bool run_ahead();
   void wake(std::vector<std::int32_t>& blocked);
   void wake(Actor actor);
-  Snapshot snapshot(const Workgroup& self, std::int32_t thread) const;
+  Snapshot snapshot(Workgroup& self, std::int32_t thread) const;
   void signal(program::SemaphoreId id, std::int64_t value, Signal signal);
   bool must_be_awaited(const Workgroup& self, std::int32_t op) const;
   /// Of the one that stands for it at its representative.
@@ -212,10 +214,9 @@ class Interpreter {
   std::vector<Queue> queues_;
   std::unordered_map<std::int32_t, std::vector<Poller>> pollers_;  ///< by number of memory
   std::deque<Actor> ready_;
-  std::vector<Piece> sum_;                                          ///< of the current transfer
-  std::vector<Piece> pieces_;                                       ///< scratch
-  std::vector<std::int32_t> writers_;                               ///< scratch
-  std::vector<std::pair<std::int32_t, std::int32_t>> stores_seen_;  ///< records, images
+  std::vector<Piece> sum_;                   ///< of the current transfer
+  std::vector<Piece> pieces_;                ///< scratch
+  std::vector<Memory::Stored> stores_seen_;  ///< scratch
   std::optional<Fault> fault_;
   std::int64_t operations_ = 0;
   std::int32_t repetition_ = -1;

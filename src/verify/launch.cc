@@ -121,6 +121,7 @@ void Interpreter::launch(int rank, Stream& stream) {
   for (Actor actor : actors) {
     Workgroup& workgroup = workgroups_[static_cast<std::size_t>(actor)];
     workgroup.clock.join(stream.clock);
+    workgroup.with_own_of = -1;
     workgroup.fenced = {workgroup.clock, workgroup.in_clocks, workgroup.segment, 0, fold_.images()};
     if (!workgroup.copies) {
       state.unborn.push_back(actor);

@@ -304,10 +304,19 @@ std::optional<std::int64_t> Memory::first_without(const Region& packets, std::in
   return missing;
 }
 
-void Memory::writers_of(const Region& packets, std::vector<std::int32_t>& records) const {
+void Memory::stores_of(const Region& packets, std::int32_t image, std::int32_t images,
+                       std::vector<Stored>& stores) const {
+  const std::vector<Trail::Step>* last = nullptr;
   inspect(packets, [&](std::int64_t, std::int64_t, const Cell* cell) {
     if (cell == nullptr || cell->writer < 0) return;
-    if (records.empty() || records.back() != cell->writer) records.push_back(cell->writer);
+    const Stored direct{cell->writer, image, false};
+    if (stores.empty() || stores.back() != direct) stores.push_back(direct);
+    if (cell->trail.steps.get() == last) return;
+    last = cell->trail.steps.get();
+    for (const Trail::Step& step : *last) {
+      if (step.record != cell->writer && stored_by(step.record) != nullptr)
+        stores.push_back({step.record, (step.turn + cell->trail.turn + image) % images, true});
+    }
   });
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -139,8 +140,17 @@ class Memory {
 
   /// The first byte of a region of packets that does not carry the flag.
   std::optional<std::int64_t> first_without(const Region& packets, std::int64_t flag) const;
-  /// The workgroups that stored the packets of a region.
-  void writers_of(const Region& packets, std::vector<std::int32_t>& records) const;
+  /// A store of packets, as a rank sees it to which its memory's is `image`.
+  struct Stored {
+    std::int32_t record = 0;
+    std::int32_t image = 0;
+    bool before = false;  ///< of packets from which those that were asked for were made
+    auto operator<=>(const Stored&) const = default;
+  };
+  /// The stores of the packets of a region, and those in their trails; as a rank sees them to which
+  /// this memory's is `image` of `images`.
+  void stores_of(const Region& packets, std::int32_t image, std::int32_t images,
+                 std::vector<Stored>& stores) const;
 
   /// Calls visit(begin, end, const Cell*) for the whole region in order; null where nothing was
   /// touched.

@@ -1,6 +1,7 @@
 #include "verify/semaphores.h"
 
 #include <algorithm>
+#include <span>
 
 namespace hemiola::verify {
 
@@ -34,12 +35,20 @@ SemaphoreState::Waiter& SemaphoreState::waiter(const Wait& wait) {
   return waiters_.back();
 }
 
-void SemaphoreState::learn(const Signal& signal, const Wait& wait, Acquired& acquired) const {
-  const bool in_scope = (signal.system_scope && wait.system_scope) || signal.rank == wait.rank;
+bool SemaphoreState::in_scope(const Signal& signal, const Wait& wait) {
+  return (signal.system_scope && wait.system_scope) || signal.rank == wait.rank;
+}
+
+/// What was released includes the loads that were over.
+bool SemaphoreState::learns_all(const Signal& signal, const Wait& wait) {
+  return in_scope(signal, wait) && wait.acquire && signal.releases;
+}
+
+void SemaphoreState::learn(const Signal& signal, const Wait& wait, Acquired& acquired) {
   // In this order the second finds what the first brought.
-  if (in_scope) signal.released.join_into(wait.acquire ? acquired.now : acquired.after_fence);
-  const bool whole = in_scope && wait.acquire && signal.releases;
-  if (!whole) signal.performed.join_reads_into(acquired.now);
+  if (in_scope(signal, wait))
+    signal.released.join_into(wait.acquire ? acquired.now : acquired.after_fence);
+  if (!learns_all(signal, wait)) signal.performed.join_reads_into(acquired.now);
 }
 
 Acquired SemaphoreState::take(const Wait& wait) {
@@ -59,8 +68,13 @@ Acquired SemaphoreState::take(const Wait& wait) {
                     lesson_.acquire == wait.acquire && lesson_.system_scope == wait.system_scope;
   if (!same) {
     lesson_ = {self.seen, end, wait.rank, wait.acquire, wait.system_scope, {}};
-    for (std::size_t i = self.seen; i < end; ++i)
-      learn(kept_[i - forgotten_], wait, lesson_.acquired);
+    const std::span<const Signal> seen =
+        std::span(kept_).subspan(self.seen - forgotten_, end - self.seen);
+    if (seen.size() == 1 && learns_all(seen.front(), wait)) {
+      lesson_.acquired.whole = seen.front().released;
+    } else {
+      for (const Signal& signal : seen) learn(signal, wait, lesson_.acquired);
+    }
   }
   self.seen = end;
   return lesson_.acquired;

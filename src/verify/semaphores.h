@@ -45,6 +45,12 @@ struct Wait {
 struct Acquired {
   Clock now;          ///< what it learned
   Clock after_fence;  ///< what it learns if a fence follows (relaxed waits)
+  Snapshot whole;     ///< also learned: of one signal, not joined before somebody needs it
+
+  void join_into(Clock& into) const {
+    into.join(now);
+    whole.join_into(into);
+  }
 };
 
 /// One semaphore of one rank.
@@ -90,7 +96,9 @@ class SemaphoreState {
     Acquired acquired;
   };
   Waiter& waiter(const Wait& wait);
-  void learn(const Signal& signal, const Wait& wait, Acquired& acquired) const;
+  static bool in_scope(const Signal& signal, const Wait& wait);
+  static bool learns_all(const Signal& signal, const Wait& wait);
+  static void learn(const Signal& signal, const Wait& wait, Acquired& acquired);
   void forget_old();
   std::int64_t asked() const;
 

@@ -106,8 +106,8 @@ class Shape {
   bool constants_ = false;
 };
 
-/// Ends of the byte ranges that a program touches at two sizes, memory by memory, in the order of its
-/// walk.
+/// Ends of the byte ranges that a program touches at two sizes, memory by memory, in the order of
+/// its walk.
 class Ends {
  public:
   Ends(const Program& small, const Program& large)

@@ -104,20 +104,25 @@ bool Interpreter::packets_there(Workgroup& self, Actor actor) {
         pollers_[memory_.number_of(region)].push_back({*byte, actor});
         return false;
       }
-      writers_.clear();
-      memory_.writers_of(region, writers_);
-      for (const std::int32_t record : writers_) stores_seen_.emplace_back(record, part.image);
+      memory_.stores_of(region, part.image, fold_.images(), stores_seen_);
     }
   }
+  if (stores_seen_.empty()) return true;
   std::sort(stores_seen_.begin(), stores_seen_.end());
   stores_seen_.erase(std::unique(stores_seen_.begin(), stores_seen_.end()), stores_seen_.end());
-  for (const auto& [record, image] : stores_seen_) {
-    if (const Snapshot* store = memory_.stored_by(record)) {
-      Acquired& acquired = self.lessons.emplace_back().acquired;
-      store->turned(image).join_reads_into(acquired.now);
-      memory_.fenced_before(record).turned(image).join_into(acquired.after_fence);
+  Acquired before;
+  for (const auto& [record, image, is_before] : stores_seen_) {
+    const Snapshot* store = memory_.stored_by(record);
+    if (store == nullptr) continue;
+    if (is_before) {  // whoever made the packet had loaded it
+      store->turned(image).join_reads_into(before.now);
+      continue;
     }
+    Acquired& acquired = self.lessons.emplace_back().acquired;
+    store->turned(image).join_reads_into(acquired.now);
+    memory_.fenced_before(record).turned(image).join_into(acquired.after_fence);
   }
+  self.lessons.emplace_back().acquired = std::move(before);
   return true;
 }
 
