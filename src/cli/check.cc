@@ -112,7 +112,8 @@ class Checker {
               << " ranks, a plan\n";
     report::print_proof(std::cout, proof, "");
     const ExitCode code = code_of(proof.verdict);
-    checks_.push_back({.program = name, .plan = true, .proof = proof});
+    checks_.push_back(
+        {.program = name, .plan = true, .of_elements = plan.of_elements(), .proof = proof});
     // Threads on a plan that orders too little would race themselves.
     if (!options_.data || code != ExitCode::done) return code;
     progress_.doing("running " + name);

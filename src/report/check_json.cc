@@ -43,7 +43,9 @@ std::string step(const verify::Witness& witness) {
 }
 
 std::string sizes(const Checked& check) {
-  if (check.plan) return "{\"all\": true}";
+  if (check.plan)
+    return check.of_elements ? "{\"all\": false, \"why\": \"a plan of elements has one size\"}"
+                             : "{\"all\": true}";
   std::string looked_at = std::to_string(check.size.count);
   for (const Bytes size : check.beside) looked_at += ", " + std::to_string(size.count);
   std::string text = fmt::format("{{\"looked_at_bytes\": [{}]", looked_at);

@@ -72,7 +72,8 @@ std::string to_csv(const Run& run, const std::vector<sim::Result>& results);
 struct Checked {
   std::string program;
   bool plan = false;
-  Bytes size{};  ///< of a program
+  bool of_elements = false;  ///< a plan that has one size, its own
+  Bytes size{};              ///< of a program
   verify::Proof proof;
   std::optional<verify::SizeClass> sizes{};  ///< for which the proof of a program holds
   std::vector<Bytes> beside{};               ///< other sizes that were looked at, and are right

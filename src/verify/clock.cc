@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <type_traits>
-#include <unordered_set>
+#include <vector>
 
 namespace hemiola::verify {
 namespace {
@@ -23,6 +23,9 @@ struct Clock::Node {
   mutable std::int32_t shares = 0;
   std::int32_t height = 0;  ///< 0: a Leaf
   bool even = true;         ///< knows as much of all images of an actor: no turn changes it
+  // Of the pool:
+  std::size_t hash = 0;
+  mutable const Node* next = nullptr;  ///< in its bucket
 };
 
 struct Clock::Leaf : Node {
@@ -36,32 +39,72 @@ struct Clock::Inner : Node {
 /// The nodes of a thread, each once, and its last joins: workgroups that left one barrier together
 /// know and learn the same.
 struct Clock::Pool {
-  struct Hash {
-    std::size_t operator()(const Node* node) const {
-      std::uint64_t hash = static_cast<std::uint64_t>(node->height);
-      const auto mix = [&](std::uint64_t part) {
-        hash = (hash ^ part) * 0x9e3779b97f4a7c15;
-        hash ^= hash >> 32;
-      };
-      if (node->height == 0) {
-        for (const Entry& entry : static_cast<const Leaf*>(node)->entries)
-          mix(static_cast<std::uint64_t>(static_cast<std::uint32_t>(entry.all)) << 32 |
-              static_cast<std::uint32_t>(entry.reads));
-      } else {
-        for (const Share& child : static_cast<const Inner*>(node)->children)
-          mix(reinterpret_cast<std::uintptr_t>(child.get()));
+  static std::size_t hash_of(const Node& node) {
+    std::uint64_t hash = static_cast<std::uint64_t>(node.height);
+    const auto mix = [&](std::uint64_t part) {
+      hash = (hash ^ part) * 0x9e3779b97f4a7c15;
+      hash ^= hash >> 32;
+    };
+    if (node.height == 0) {
+      for (const Entry& entry : static_cast<const Leaf&>(node).entries)
+        mix(static_cast<std::uint64_t>(static_cast<std::uint32_t>(entry.all)) << 32 |
+            static_cast<std::uint32_t>(entry.reads));
+    } else {
+      for (const Share& child : static_cast<const Inner&>(node).children)
+        mix(reinterpret_cast<std::uintptr_t>(child.get()));
+    }
+    return static_cast<std::size_t>(hash);
+  }
+  static bool equal(const Node& a, const Node& b) {
+    if (a.hash != b.hash || a.height != b.height) return false;
+    return a.height == 0
+               ? static_cast<const Leaf&>(a).entries == static_cast<const Leaf&>(b).entries
+               : static_cast<const Inner&>(a).children == static_cast<const Inner&>(b).children;
+  }
+
+  /// Nodes by their hash, chained through themselves: they come and go all the time.
+  class Nodes {
+   public:
+    const Node* find(const Node& like) const {
+      const Node* node = buckets_[like.hash % buckets_.size()];
+      while (node != nullptr && !equal(*node, like)) node = node->next;
+      return node;
+    }
+    void insert(const Node* node) {
+      if (++count_ > buckets_.size()) grow();
+      chain(buckets_, node);
+    }
+    void erase(const Node* node) {
+      const Node** at = &buckets_[node->hash % buckets_.size()];
+      while (*at != node) at = &(*at)->next;
+      *at = node->next;
+      --count_;
+    }
+    template <class Visit>
+    void each(Visit visit) const {
+      for (const Node* node : buckets_) {
+        for (; node != nullptr; node = node->next) visit(*node);
       }
-      return static_cast<std::size_t>(hash);
     }
-  };
-  struct Equal {
-    bool operator()(const Node* a, const Node* b) const {
-      if (a->height != b->height) return false;
-      return a->height == 0
-                 ? static_cast<const Leaf*>(a)->entries == static_cast<const Leaf*>(b)->entries
-                 : static_cast<const Inner*>(a)->children == static_cast<const Inner*>(b)->children;
+
+   private:
+    static void chain(std::vector<const Node*>& buckets, const Node* node) {
+      const Node*& first = buckets[node->hash % buckets.size()];
+      node->next = first;
+      first = node;
     }
+    void grow() {
+      std::vector<const Node*> more(4 * buckets_.size());
+      for (const Node* node : buckets_) {
+        while (node != nullptr) chain(more, std::exchange(node, node->next));
+      }
+      buckets_ = std::move(more);
+    }
+
+    std::vector<const Node*> buckets_ = std::vector<const Node*>(1 << 10);
+    std::size_t count_ = 0;
   };
+
   struct Join {
     Share mine;
     Share theirs;
@@ -69,7 +112,7 @@ struct Clock::Pool {
     Share result;
   };
 
-  std::unordered_set<const Node*, Hash, Equal> nodes;
+  Nodes nodes;
   std::array<Join, 256> joins;  ///< goes before the nodes that it holds
   ReachTable reaches;
 
@@ -82,13 +125,13 @@ struct Clock::Pool {
   /// Forgets functions that no clock holds any more. Not while a join is under way.
   void tidy() {
     if (!reaches.is_crowded()) return;
-    for (const Node* node : nodes) {
-      if (node->height > 0) continue;
-      for (const Entry& entry : static_cast<const Leaf*>(node)->entries) {
+    nodes.each([&](const Node& node) {
+      if (node.height > 0) return;
+      for (const Entry& entry : static_cast<const Leaf&>(node).entries) {
         reaches.mark(entry.all);
         reaches.mark(entry.reads);
       }
-    }
+    });
     reaches.sweep();
   }
   static Pool& own() {
@@ -101,8 +144,8 @@ struct Clock::Pool {
 template <class Kind>
 Clock::Share Clock::only(Kind&& made) {
   auto& nodes = Pool::own().nodes;
-  const auto found = nodes.find(&made);
-  if (found != nodes.end()) return Share(*found);
+  made.hash = Pool::hash_of(made);
+  if (const Node* known = nodes.find(made)) return Share(known);
   auto* node = new std::decay_t<Kind>(std::forward<Kind>(made));
   node->shares = 0;
   nodes.insert(node);
