@@ -160,9 +160,10 @@ class Checker {
                                                        program::is_built_in(name), notices_);
     progress_.doing("reading " + name);
     std::vector<Bytes> sizes = requested_sizes(options_.program);
-    const program::Program program =
-        load_program(name, options_.program, ranks, machine_ ? &*machine_ : nullptr,
-                     sizes.empty() ? MiB(1) : sizes.front());
+    const auto load = [&](Bytes size) {
+      return load_program(name, options_.program, ranks, machine_ ? &*machine_ : nullptr, size);
+    };
+    program::Program program = load(sizes.empty() ? MiB(1) : sizes.front());
     notices_.show(program.warnings);
     asked_for_ = !sizes.empty();
     if (sizes.empty()) {
@@ -171,6 +172,8 @@ class Checker {
     }
     ExitCode worst = ExitCode::done;
     for (const Bytes asked : sizes) {
+      // A built-in may have chosen its schedule for the size.
+      if (asked != sizes.front() && program::is_built_in(name)) program = load(asked);
       const Bytes size =
           options_.program.round_size ? study::round_up(program, {asked, type, op}) : asked;
       if (size != asked) notices_.note(study::rounding_note(asked, size, program.name));

@@ -32,6 +32,9 @@ struct NcclChoice {
   Bytes step{};       ///< grouped sends: data of a slot
 };
 
+/// Steps of a ring of so many ranks (or nodes), as NCCL's and RCCL's tuners count them.
+int ring_steps(Collective collective, int ranks);
+
 /// Says where GPUs are none that a tuner knows. On AMD's GPUs RCCL's decides (rccl_tuner.h).
 Diagnostics tuner_warnings(const machine::Machine* machine);
 

@@ -86,18 +86,6 @@ std::size_t column(Protocol protocol) {
                                   kProtocols.begin());
 }
 
-int ring_steps(Collective collective, int ranks) {
-  switch (collective) {
-    case Collective::all_reduce:
-      return 2 * (ranks - 1);
-    case Collective::all_gather:
-    case Collective::reduce_scatter:
-      return ranks - 1;
-    default:
-      return ranks;
-  }
-}
-
 bool has_nvls(const KernelArguments& arguments) {
   if (arguments.ranks <= 2 || generation(arguments.machine).nvls_channels == 0) return false;
   if (arguments.machine == nullptr || arguments.machine->ranks() < arguments.ranks) return false;
@@ -221,6 +209,18 @@ int given_or(int chosen, const KernelArguments& arguments, const std::string& pa
 }
 
 }  // namespace
+
+int ring_steps(Collective collective, int ranks) {
+  switch (collective) {
+    case Collective::all_reduce:
+      return 2 * (ranks - 1);
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+      return ranks - 1;
+    default:
+      return ranks;
+  }
+}
 
 NcclNodes nccl_nodes(const KernelArguments& arguments) {
   const machine::Machine* machine = arguments.machine;

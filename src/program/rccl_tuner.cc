@@ -98,18 +98,6 @@ constexpr RcclModel kMi350{
     .scatter_ll = 1048576,
     .unroll_alone = 1};
 
-int ring_steps(Collective collective, int ranks) {
-  switch (collective) {
-    case Collective::all_reduce:
-      return 2 * (ranks - 1);
-    case Collective::all_gather:
-    case Collective::reduce_scatter:
-      return ranks - 1;
-    default:
-      return ranks;
-  }
-}
-
 double share_at(const std::array<double, 27>& shares, std::int64_t bytes) {
   const auto powers =
       static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(bytes) >> 6));
