@@ -56,7 +56,7 @@ std::vector<Time> replayed_waits(const ImportedTraces& traces, int rank) {
         .rank_end.at(static_cast<std::size_t>(rank));
   };
   const Time nothing = end_of(0);
-  Time gaps{}, before{};
+  Time before{};
   for (std::size_t c = 0; c < kernels.size(); ++c) {
     const Time end = end_of(c + 1) - nothing;
     const Time gap = kernels[c].begin - (c == 0 ? Time{} : kernels[c - 1].end);
