@@ -28,10 +28,9 @@ void simulate(benchmark::State& state, const Case& run, sim::Engine engine, bool
   const machine::Machine machine = machine::load(run.machine, {.set = run.settings});
   const program::Program program =
       program::load(run.program, {.ranks = machine.ranks(), .parameters = run.parameters});
-  const program::Program bound = program::bind(program, &machine, {.size = run.size});
+  const program::Bound bound = program::bind(program, machine::share(machine), {.size = run.size});
   std::int64_t hops = 0;
-  for (auto _ : state)
-    hops += sim::simulate(machine, bound, {.engine = engine, .fold = fold}).line_hops;
+  for (auto _ : state) hops += sim::simulate(bound, {.engine = engine, .fold = fold}).line_hops;
   state.counters["line_hops"] =
       benchmark::Counter(static_cast<double>(hops), benchmark::Counter::kAvgIterations);
   state.counters["line_hops/s"] =

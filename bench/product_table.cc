@@ -50,9 +50,9 @@ double simulated_us(const machine::Machine& machine, const plan::Plan& plan) {
   const program::Program program =
       program::lower(plan, {.compute_workgroups = static_cast<int>(machine.model(0).cu_count),
                             .realization = program::Realization::copy_engine});
-  const program::Program bound =
-      program::bind(program, &machine, {.size = program.fixed_size, .type = *program.fixed_type});
-  return sim::simulate(machine, bound, {.launch = sim::Launch::graph, .warmup = 1, .iterations = 1})
+  const program::Bound bound = program::bind(
+      program, machine::share(machine), {.size = program.fixed_size, .type = *program.fixed_type});
+  return sim::simulate(bound, {.launch = sim::Launch::graph, .warmup = 1, .iterations = 1})
       .time.us();
 }
 

@@ -139,8 +139,7 @@ class Checker {
     if (const plan::TemplateInfo* info = plan::find_template(name); info && !info->in_chunks) {
       const int count = machine_ ? machine_->ranks()
                                  : ranks_without_machine(options_.machine.ranks, true, notices_);
-      plan = plan::make(name, count, parameter_values(options_.program.parameters),
-                        machine_ ? &*machine_ : nullptr);
+      plan = plan::make(name, count, parameter_values(options_.program.parameters), machine_.get());
     }
     if (!plan) return check_bound(name, options_.data);
     const ExitCode code = check_plan(name, *plan);
@@ -161,7 +160,7 @@ class Checker {
     progress_.doing("reading " + name);
     std::vector<Bytes> sizes = requested_sizes(options_.program);
     const auto load = [&](Bytes size) {
-      return load_program(name, options_.program, ranks, machine_ ? &*machine_ : nullptr, size);
+      return load_program(name, options_.program, ranks, machine_, size);
     };
     program::Program program = load(sizes.empty() ? MiB(1) : sizes.front());
     notices_.show(program.warnings);
@@ -189,8 +188,8 @@ class Checker {
   ExitCode check_size(const std::string& name, const program::Program& program,
                       const program::BindOptions& options, bool run_here) {
     progress_.doing("checking " + name + " at " + to_string(options.size));
-    const program::Program bound = program::bind(program, machine_ ? &*machine_ : nullptr, options);
-    notices_.show(bound.warnings);
+    const program::Bound bound = program::bind(program, machine_, options);
+    notices_.show(bound.warnings());
     report::Checked check{.program = name, .size = options.size};
     check.proof = verify::check(bound, check_);
     std::cout << title(name, options.size) << '\n';
@@ -199,7 +198,7 @@ class Checker {
     std::optional<report::Checked> other;
     if (worst == ExitCode::done) {
       check.sizes = verify::size_class(program, bound, check.proof);
-      if (cost_of(check.proof, bound.ranks) <= kCheap)
+      if (cost_of(check.proof, bound.ranks()) <= kCheap)
         other = look_beside(check, program, bound, options);
       report::print_sizes(std::cout, *check.sizes, check.beside, "");
     }
@@ -219,24 +218,24 @@ class Checker {
   /// as they are right, too.
   std::optional<report::Checked> look_beside(report::Checked& check,
                                              const program::Program& program,
-                                             const program::Program& bound,
+                                             const program::Bound& bound,
                                              const program::BindOptions& options) {
     for (const Bytes size : verify::sizes_beside(program, bound, *check.sizes)) {
       if (size > check.sizes->max) continue;
-      std::optional<program::Program> there;
+      std::optional<program::Bound> there;
       report::Checked beside = check_beside(check, program, options, size, there);
       if (!there) continue;
       if (code_of(beside.proof.verdict) != ExitCode::done) return beside;
       check.beside.push_back(size);
     }
-    std::int64_t spent = cost_of(check.proof, bound.ranks);
+    std::int64_t spent = cost_of(check.proof, bound.ranks());
     while (spent <= kCheap && check.sizes->why.empty() && !check.sizes->open()) {
-      const Bytes size = program.next_legal_size(check.sizes->max + Bytes{1}, bound.type);
-      std::optional<program::Program> there;
+      const Bytes size = program.next_legal_size(check.sizes->max + Bytes{1}, bound.type());
+      std::optional<program::Bound> there;
       report::Checked above = check_beside(check, program, options, size, there);
       if (!there) break;
       if (code_of(above.proof.verdict) != ExitCode::done) return above;
-      spent += cost_of(above.proof, bound.ranks);
+      spent += cost_of(above.proof, bound.ranks());
       const verify::SizeClass next = verify::size_class(program, *there, above.proof);
       if (!next.why.empty()) {
         check.beside.push_back(size);
@@ -251,12 +250,12 @@ class Checker {
   /// too much memory.
   report::Checked check_beside(const report::Checked& check, const program::Program& program,
                                program::BindOptions options, Bytes size,
-                               std::optional<program::Program>& there) {
+                               std::optional<program::Bound>& there) {
     progress_.doing("checking " + check.program + " at " + to_string(size));
     options.size = size;
     report::Checked beside{.program = check.program, .size = size};
     try {
-      there = program::bind(program, machine_ ? &*machine_ : nullptr, options);
+      there = program::bind(program, machine_, options);
       beside.proof = verify::check(*there, check_);
     } catch (const Failure&) {
       there.reset();
@@ -292,7 +291,7 @@ class Checker {
   bool asked_for_ = false;  ///< a size
   Notices notices_;
   Progress progress_;
-  std::optional<machine::Machine> machine_;
+  machine::SharedMachine machine_;  ///< null: none is given
 };
 
 }  // namespace

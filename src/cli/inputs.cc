@@ -105,7 +105,7 @@ void refuse_settings_of_no_machine(const MachineOptions& options) {
     throw Failure("--set and --gpu need a machine", SourceLocation{.file = "--machine"});
 }
 
-machine::Machine load_machine(const MachineOptions& options, const Settings& settings) {
+machine::SharedMachine load_machine(const MachineOptions& options, const Settings& settings) {
   if (options.machine.empty()) {
     throw Failure("no machine is given", SourceLocation{.file = "--machine"},
                   "for example --machine dgx-h100; 'hemiola machine list' lists them");
@@ -120,12 +120,13 @@ machine::Machine load_machine(const MachineOptions& options, const Settings& set
     }
     machine.place(ranks_value(options.ranks));
   }
-  return machine;
+  return machine::share(std::move(machine));
 }
 
-machine::Machine load_machine_with_gpus(const MachineOptions& options, const Settings& settings) {
-  machine::Machine machine = load_machine(options, settings);
-  if (machine.ranks() == 0) {
+machine::SharedMachine load_machine_with_gpus(const MachineOptions& options,
+                                              const Settings& settings) {
+  machine::SharedMachine machine = load_machine(options, settings);
+  if (machine->ranks() == 0) {
     throw Failure(
         "the machine has no GPU, so nothing can run on it", SourceLocation{.file = options.machine},
         "it may be one device of a larger machine: `hemiola machine show` lists its nodes");
@@ -185,17 +186,17 @@ std::optional<plan::Plan> read_plan_file(const std::string& name) {
 }
 
 program::LoadOptions load_options(const std::string& name, const ProgramOptions& options, int ranks,
-                                  const machine::Machine* machine, std::optional<Bytes> size,
+                                  machine::SharedMachine machine, std::optional<Bytes> size,
                                   const std::atomic<bool>* stop) {
-  return study::load_options(name, parameter_values(options.parameters), ranks, machine,
+  return study::load_options(name, parameter_values(options.parameters), ranks, std::move(machine),
                              data_type_value(options.dtype), reduce_op_value(options.op), size,
                              stop);
 }
 
 program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,
-                              const machine::Machine* machine, std::optional<Bytes> size,
+                              machine::SharedMachine machine, std::optional<Bytes> size,
                               const std::atomic<bool>* stop) {
-  return program::load(name, load_options(name, options, ranks, machine, size, stop));
+  return program::load(name, load_options(name, options, ranks, std::move(machine), size, stop));
 }
 
 void check_output(const std::string& option, const std::string& file) {

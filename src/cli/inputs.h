@@ -40,9 +40,10 @@ sim::Options engine_options(const EngineOptions& options, int least_iterations);
 void refuse_settings_of_no_machine(const MachineOptions& options);
 
 /// The machine with --gpu, the given settings and --ranks applied. Failure without --machine.
-machine::Machine load_machine(const MachineOptions& options, const Settings& settings);
+machine::SharedMachine load_machine(const MachineOptions& options, const Settings& settings);
 /// The same; Failure for a machine on which no program can run.
-machine::Machine load_machine_with_gpus(const MachineOptions& options, const Settings& settings);
+machine::SharedMachine load_machine_with_gpus(const MachineOptions& options,
+                                              const Settings& settings);
 
 struct ProgramOptions {
   std::string program;  ///< file or built-in
@@ -63,11 +64,11 @@ std::optional<plan::Plan> read_plan_file(const std::string& name);
 /// `machine`: what built-ins follow; may be null. `size`: what synthesised ones are scheduled for,
 /// unless a parameter says so. Those are judged by simulation, until `stop` is set: Interrupted.
 program::LoadOptions load_options(const std::string& name, const ProgramOptions& options, int ranks,
-                                  const machine::Machine* machine = nullptr,
+                                  machine::SharedMachine machine = nullptr,
                                   std::optional<Bytes> size = std::nullopt,
                                   const std::atomic<bool>* stop = nullptr);
 program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,
-                              const machine::Machine* machine = nullptr,
+                              machine::SharedMachine machine = nullptr,
                               std::optional<Bytes> size = std::nullopt,
                               const std::atomic<bool>* stop = nullptr);
 

@@ -18,31 +18,31 @@ struct MachineVerbOptions {
   std::string output;
 };
 
-machine::Machine load_one(const MachineVerbOptions& options) {
+machine::SharedMachine load_one(const MachineVerbOptions& options) {
   return load_machine(options.machine, one_setting(options.machine.set));
 }
 
 ExitCode show(const MachineVerbOptions& options, const Session& session) {
-  const machine::Machine machine = load_one(options);
-  if (session.strict) refuse_lenient(machine.warnings);
-  report::print_machine(std::cout, machine);  // with its warnings
+  const machine::SharedMachine machine = load_one(options);
+  if (session.strict) refuse_lenient(machine->warnings);
+  report::print_machine(std::cout, *machine);  // with its warnings
   return ExitCode::done;
 }
 
 /// Loading finds what is wrong; what is left are pairs that only --ranks or forwarding rules part.
 ExitCode validate(const MachineVerbOptions& options, const Session& session) {
-  const machine::Machine machine = load_one(options);
-  Notices(session).show(machine.warnings);
-  for (int from = 0; from < machine.ranks(); ++from) {
-    const int to = (from + 1) % machine.ranks();
-    if (from != to && machine.reach(from, to) == machine::Reach::none) {
+  const machine::SharedMachine machine = load_one(options);
+  Notices(session).show(machine->warnings);
+  for (int from = 0; from < machine->ranks(); ++from) {
+    const int to = (from + 1) % machine->ranks();
+    if (from != to && machine->reach(from, to) == machine::Reach::none) {
       throw Failure("rank " + std::to_string(from) + " cannot reach rank " + std::to_string(to),
                     SourceLocation{.file = options.machine.machine});
     }
   }
-  std::cout << machine.name << ": valid, " << machine.ranks() << " GPUs, " << machine.nodes.size()
-            << " nodes, " << machine.links.size() << " links, " << machine.warnings.items().size()
-            << " warnings\n";
+  std::cout << machine->name << ": valid, " << machine->ranks() << " GPUs, "
+            << machine->nodes.size() << " nodes, " << machine->links.size() << " links, "
+            << machine->warnings.items().size() << " warnings\n";
   return ExitCode::done;
 }
 
@@ -61,9 +61,9 @@ ExitCode list(const MachineVerbOptions&, const Session&) {
 }
 
 ExitCode convert(const MachineVerbOptions& options, const Session& session) {
-  const machine::Machine machine = load_one(options);
-  Notices(session).show(machine.warnings);
-  const std::string text = machine::to_infragraph(machine);
+  const machine::SharedMachine machine = load_one(options);
+  Notices(session).show(machine->warnings);
+  const std::string text = machine::to_infragraph(*machine);
   if (options.output.empty()) {
     std::cout << text;
   } else {

@@ -51,7 +51,7 @@ std::vector<plan::MeshAxis> mesh_value(const std::string& text) {
 }
 
 /// What --ranks, --mesh and --machine say together; 8 when they say nothing.
-int ranks_of(const PlanOptions& options, const machine::Machine* machine) {
+int ranks_of(const PlanOptions& options, const machine::SharedMachine& machine) {
   std::int64_t ranks = 8;
   if (machine != nullptr) ranks = machine->ranks();
   if (!options.ranks.empty() && machine == nullptr) {
@@ -70,21 +70,23 @@ int ranks_of(const PlanOptions& options, const machine::Machine* machine) {
   return static_cast<int>(places);
 }
 
-std::optional<machine::Machine> machine_of(const PlanOptions& options, Session& session) {
+/// Null where none is given.
+machine::SharedMachine machine_of(const PlanOptions& options, Session& session) {
   if (options.machine.machine.empty()) {
     refuse_settings_of_no_machine(options.machine);
-    return std::nullopt;
+    return nullptr;
   }
   MachineOptions with_ranks = options.machine;
   with_ranks.ranks = options.ranks;
-  machine::Machine machine = load_machine_with_gpus(with_ranks, one_setting(options.machine.set));
-  Notices(session).show(machine.warnings);
+  machine::SharedMachine machine =
+      load_machine_with_gpus(with_ranks, one_setting(options.machine.set));
+  Notices(session).show(machine->warnings);
   return machine;
 }
 
 program::LoadOptions options_for(const PlanOptions& options, int ranks,
-                                 const machine::Machine* machine, const std::atomic<bool>* stop) {
-  return load_options(options.input, {.parameters = options.parameters}, ranks, machine,
+                                 machine::SharedMachine machine, const std::atomic<bool>* stop) {
+  return load_options(options.input, {.parameters = options.parameters}, ranks, std::move(machine),
                       std::nullopt, stop);
 }
 
@@ -102,11 +104,10 @@ program::Program load_one_program(const PlanOptions& options, Session& session) 
     throw Failure("'" + options.input + "' names a collective, not an algorithm", {},
                   "'hemiola plan show' lists the built-ins");
   }
-  const std::optional<machine::Machine> machine = machine_of(options, session);
-  const machine::Machine* place = machine ? &*machine : nullptr;
+  const machine::SharedMachine machine = machine_of(options, session);
   program::Program program = watched(options, session, [&] {
-    return program::load(
-        options.input, options_for(options, ranks_of(options, place), place, session.monitor.stop));
+    return program::load(options.input, options_for(options, ranks_of(options, machine), machine,
+                                                    session.monitor.stop));
   });
   Notices(session).show(program.warnings);
   return program;
@@ -123,20 +124,20 @@ plan::Plan plan_as_shaped(const PlanOptions& options, plan::Plan plan) {
 /// A plan file, or a template; nothing when it is neither.
 std::optional<plan::Plan> load_plan(const PlanOptions& options, Session& session) {
   if (plan::find_template(options.input) == nullptr) return read_plan_file(options.input);
-  const std::optional<machine::Machine> machine = machine_of(options, session);
-  const machine::Machine* place = machine ? &*machine : nullptr;
-  const int ranks = ranks_of(options, place);
+  const machine::SharedMachine machine = machine_of(options, session);
+  const int ranks = ranks_of(options, machine);
   return plan_as_shaped(options, watched(options, session, [&] {
                           const program::LoadOptions load =
-                              options_for(options, ranks, place, session.monitor.stop);
-                          return plan::make(options.input, ranks, load.parameters, load.machine,
-                                            program::judge_of_plans(load, {}), &session.monitor);
+                              options_for(options, ranks, machine, session.monitor.stop);
+                          return plan::make(options.input, ranks, load.parameters,
+                                            load.machine.get(), program::judge_of_plans(load, {}),
+                                            &session.monitor);
                         }));
 }
 
 /// A program at --size, or where it runs without one.
-program::Program bound_to_lift(const PlanOptions& options, Session& session,
-                               const program::Program& program) {
+program::Bound bound_to_lift(const PlanOptions& options, Session& session,
+                             const program::Program& program) {
   const DataType type = DataType::float32;
   Bytes size = default_size(program, type);
   if (options.size.empty()) {
@@ -146,8 +147,8 @@ program::Program bound_to_lift(const PlanOptions& options, Session& session,
     size = options.round_size ? study::round_up(program, {.size = asked, .type = type}) : asked;
     if (size != asked) Notices(session).note(study::rounding_note(asked, size, program.name));
   }
-  program::Program bound = program::bind(program, nullptr, {.size = size, .type = type});
-  Notices(session).show(bound.warnings);
+  program::Bound bound = program::bind(program, nullptr, {.size = size, .type = type});
+  Notices(session).show(bound.warnings());
   return bound;
 }
 
@@ -188,19 +189,18 @@ ExitCode write_as(const PlanOptions& options, Session& session, const std::strin
   const auto executor =
       format == "mscclpp" ? program::ExecutorFormat::mscclpp : program::ExecutorFormat::msccl;
   check_output("--output", options.output);
-  const std::optional<machine::Machine> machine = machine_of(options, session);
-  const machine::Machine* place = machine ? &*machine : nullptr;
+  const machine::SharedMachine machine = machine_of(options, session);
   if (const std::optional<plan::Plan> plan = read_plan_file(options.input)) {
-    write(options,
-          program::export_plan(*plan, executor, parameter_values(options.parameters), place));
+    write(options, program::export_plan(*plan, executor, parameter_values(options.parameters),
+                                        machine.get()));
   } else if (const auto built_in = watched(options, session, [&] {
                return program::plan_of_built_in(
                    options.input,
-                   options_for(options, ranks_of(options, place), place, session.monitor.stop),
+                   options_for(options, ranks_of(options, machine), machine, session.monitor.stop),
                    &session.monitor);
              })) {
     write(options, program::export_plan(plan_as_shaped(options, built_in->plan), executor,
-                                        built_in->lowering, place));
+                                        built_in->lowering, machine.get()));
   } else {
     write(options, converted(options, session, executor));
   }

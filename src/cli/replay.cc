@@ -71,7 +71,7 @@ class Replayer {
   ExitCode describe();
   ExitCode save(const sim::Profile& profile) const;
   void load();
-  program::Program load_bound(const std::string& name);
+  program::Bound load_bound(const std::string& name);
   void change_profile(int ranks);
   void simulate(bool several);
   sim::Result replay(const sim::Profile& profile, sim::TraceSink* trace = nullptr) const;
@@ -90,8 +90,8 @@ class Replayer {
   std::optional<study::Traffic> traffic_;
   sim::Profile recorded_;           ///< as it was read
   sim::Profile delayed_, profile_;  ///< the same with delays, and with traffic
-  std::optional<machine::Machine> machine_;
-  std::optional<program::Program> program_;
+  machine::SharedMachine machine_;
+  std::optional<program::Bound> program_;
   sim::Options how_;
   std::vector<sim::Result> results_;  ///< by combination of settings
   nlohmann::ordered_json isolated_;
@@ -134,42 +134,41 @@ ExitCode Replayer::describe() {
   notices_.show(machine_->warnings);
   program_ = load_bound(options_.describe);
   sim::Profile ranks;
-  ranks.ranks = program_->ranks;
+  ranks.ranks = program_->ranks();
   how_.watched = replayed_ranks(options_, ranks);
   const study::NeededRows needed = study::needed_rows(*program_, how_.watched);
   report::print_needed_rows(std::cout, head(), how_.watched, needed);
-  if (!program_->groups.empty())
+  if (!program_->groups().empty())
     notices_.note("the program has multicast groups: others cannot answer by themselves",
                   "hemiola run ... --record FILE writes answers, too");
   return options_.save.empty() ? ExitCode::done : save(needed.profile);
 }
 
-program::Program Replayer::load_bound(const std::string& name) {
+program::Bound Replayer::load_bound(const std::string& name) {
   const DataType type = data_type_value(options_.program.dtype);
   const std::vector<Bytes> sizes = requested_sizes(options_.program);
   const std::optional<Bytes> wanted =
       sizes.empty() ? std::nullopt : std::optional<Bytes>(sizes.front());
   const program::Program loaded =
-      load_program(name, options_.program, machine_->ranks(), &*machine_, wanted);
+      load_program(name, options_.program, machine_->ranks(), machine_, wanted);
   notices_.show(loaded.warnings);
   Bytes size = wanted ? *wanted : default_size(loaded, type);
   if (options_.program.round_size) size = study::round_up(loaded, {.size = size, .type = type});
   if (wanted && size != *wanted) notices_.note(study::rounding_note(*wanted, size, loaded.name));
-  return program::bind(loaded, &*machine_, {.size = size, .type = type});
+  return program::bind(loaded, machine_, {.size = size, .type = type});
 }
 
 void Replayer::load() {
-  program_.reset();  // before its machine
   machine_ = load_machine_with_gpus(options_.machine, settings_);
   notices_.show(machine_->warnings);
   const bool measured = options_.program.program.empty();
   if (!measured) program_ = load_bound(options_.program.program);
-  if (options_.profiles.empty()) recorded_.ranks = program_->ranks;
+  if (options_.profiles.empty()) recorded_.ranks = program_->ranks();
   if (!options_.profiles.empty()) how_.watched = replayed_ranks(options_, recorded_);
-  change_profile(measured ? recorded_.ranks : program_->ranks);
+  change_profile(measured ? recorded_.ranks : program_->ranks());
   if (options_.profiles.empty()) how_.watched = replayed_ranks(options_, profile_);
   if (measured)
-    program_ = study::measured_program(*traces_, how_.watched.front(), *machine_,
+    program_ = study::measured_program(*traces_, how_.watched.front(), machine_,
                                        traces_->kernels.front().size());
 }
 
@@ -195,14 +194,15 @@ sim::Result Replayer::replay(const sim::Profile& profile, sim::TraceSink* trace)
   how.trace = trace;
   if (how.answers == sim::Answers::automatic && (traffic_ || !options_.delays.empty()))
     how.answers = sim::Answers::live;
-  return sim::simulate(*machine_, *program_, how);
+  return sim::simulate(*program_, how);
 }
 
 void Replayer::simulate(bool several) {
   sim::Result result;
   {
     Progress progress(session_);
-    progress.doing("replaying " + program_->name + (several ? " with " + to_text(settings_) : ""));
+    progress.doing("replaying " + program_->name() +
+                   (several ? " with " + to_text(settings_) : ""));
     result = replay(profile_);
     if (!options_.trace.empty()) {
       const auto window = options_.trace_lines.empty() ? std::pair<Time, Time>{}
@@ -238,10 +238,10 @@ report::Run Replayer::head() const {
   return {
       .command = session_.command,
       .machine = machine_->name + (several || settings_.empty() ? "" : " " + to_text(settings_)),
-      .program = program_->name,
+      .program = program_->name(),
       .engine = "line",
       .launch = options_.launch,
-      .bound_program = &*program_};
+      .bound = program_};
 }
 
 void Replayer::print() {
@@ -289,7 +289,7 @@ void Replayer::print_isolated(const sim::Result& all) {
   std::vector<Time> times(senders.size() + 1);  // of each, then of none
   {
     Progress progress(session_);
-    progress.doing("replaying " + program_->name + " with the traffic of one peer at a time");
+    progress.doing("replaying " + program_->name() + " with the traffic of one peer at a time");
     const auto threads = std::min(count_value("--threads", options_.threads, 1, 4096),
                                   static_cast<std::int64_t>(times.size()));
     std::atomic<std::size_t> next = 0;

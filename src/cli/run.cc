@@ -145,19 +145,18 @@ class Runner {
 
  private:
   Table run_machine(const Settings& settings);
-  program::Program load(const std::string& name, const machine::Machine& machine, Bytes size);
-  void run_size(const machine::Machine& machine, Bytes size, const Settings& settings,
+  program::Program load(const std::string& name, const machine::SharedMachine& machine, Bytes size);
+  void run_size(const machine::SharedMachine& machine, Bytes size, const Settings& settings,
                 Table& table);
-  sim::Result run_one(const machine::Machine& machine, const program::Program& bound);
-  sim::Result simulate(const machine::Machine& machine, const program::Program& bound,
-                       sim::Options options);
-  void record(const machine::Machine& machine, const program::Program& bound);
-  std::string check(const program::Program& bound);
+  sim::Result run_one(const program::Bound& bound);
+  sim::Result simulate(const program::Bound& bound, sim::Options options);
+  void record(const program::Bound& bound);
+  std::string check(const program::Bound& bound);
   void check_record_ranks(const program::Program& program) const;
-  Bytes rounded(const machine::Machine& machine, Bytes size, Table& table);
+  Bytes rounded(const machine::SharedMachine& machine, Bytes size, Table& table);
   void begin_part(const std::vector<Bytes>& sizes, Bytes size);
   void begin_program(std::size_t number);
-  std::vector<Bytes> sizes_on(const machine::Machine& machine);
+  std::vector<Bytes> sizes_on(const machine::SharedMachine& machine);
   report::Run head(const Table& table) const;
   std::string program_name(const std::vector<std::string>& winners) const;
   void print(const Table& table) const;
@@ -171,14 +170,14 @@ class Runner {
   double share_begin_ = 0, share_end_ = 0;  ///< of all runs: the present size
   std::int64_t parts_done_ = 0;
   std::vector<Table> tables_;
-  std::optional<program::Program> sample_;  ///< bound; for the head of the tables
+  std::optional<program::Bound> sample_;  ///< for the head of the tables
   std::string trace_text_, record_text_;
 };
 
 Table Runner::run_machine(const Settings& settings) {
-  const machine::Machine machine = load_machine_with_gpus(options_.machine, settings);
-  notices_.show(machine.warnings);
-  Table table{.machine = machine.name + (settings.empty() ? "" : " " + to_text(settings))};
+  const machine::SharedMachine machine = load_machine_with_gpus(options_.machine, settings);
+  notices_.show(machine->warnings);
+  Table table{.machine = machine->name + (settings.empty() ? "" : " " + to_text(settings))};
   const std::vector<Bytes> sizes = sizes_on(machine);
   std::set<Bytes> done;  // two sizes may be rounded to one
   for (const Bytes asked : sizes) {
@@ -190,7 +189,7 @@ Table Runner::run_machine(const Settings& settings) {
 }
 
 /// The smallest size from `size` on that all programs take, those apart that cannot be loaded.
-Bytes Runner::rounded(const machine::Machine& machine, Bytes size, Table& table) {
+Bytes Runner::rounded(const machine::SharedMachine& machine, Bytes size, Table& table) {
   const Bytes asked = size;
   std::string last;  // who asked for more
   bool settled = false;
@@ -232,11 +231,11 @@ void Runner::begin_program(std::size_t number) {
   progress_->part(begin, begin + each);
 }
 
-program::Program Runner::load(const std::string& name, const machine::Machine& machine,
+program::Program Runner::load(const std::string& name, const machine::SharedMachine& machine,
                               Bytes size) {
   progress_->doing("making " + name);
   program::Program program =
-      load_program(name, options_.program, machine.ranks(), &machine, size, session_.monitor.stop);
+      load_program(name, options_.program, machine->ranks(), machine, size, session_.monitor.stop);
   notices_.show(program.warnings);
   study::check_skew(plan_.options.skew, program.ranks, {.file = "--skew"});
   check_record_ranks(program);
@@ -253,7 +252,7 @@ void Runner::check_record_ranks(const program::Program& program) const {
   }
 }
 
-std::vector<Bytes> Runner::sizes_on(const machine::Machine& machine) {
+std::vector<Bytes> Runner::sizes_on(const machine::SharedMachine& machine) {
   if (!plan_.sizes.empty()) return plan_.sizes;
   Bytes size{};
   for (const std::string& name : plan_.programs) {
@@ -268,11 +267,11 @@ std::vector<Bytes> Runner::sizes_on(const machine::Machine& machine) {
 }
 
 /// Runs every program at one size and keeps the fastest.
-void Runner::run_size(const machine::Machine& machine, Bytes size, const Settings& settings,
+void Runner::run_size(const machine::SharedMachine& machine, Bytes size, const Settings& settings,
                       Table& table) {
   struct Run {
     sim::Result result;
-    program::Program bound;
+    program::Bound bound;
   };
   std::optional<Run> best;
   std::optional<Failure> first_failure;
@@ -285,14 +284,14 @@ void Runner::run_size(const machine::Machine& machine, Bytes size, const Setting
     begin_program(i);
     try {
       const program::Program program = load(name, machine, size);
-      program::Program bound = program::bind(program, &machine, {size, plan_.type, plan_.op});
-      notices_.show(bound.warnings);
-      Run run{run_one(machine, bound), std::move(bound)};
+      program::Bound bound = program::bind(program, machine, {size, plan_.type, plan_.op});
+      notices_.show(bound.warnings());
+      Run run{run_one(bound), std::move(bound)};
       if (best && run.result.time >= best->result.time) {
         remark(program.name, to_string(run.result.time));
         continue;
       }
-      if (best) remark(best->bound.name, to_string(best->result.time));
+      if (best) remark(best->bound.name(), to_string(best->result.time));
       best = std::move(run);
     } catch (const Failure& failure) {
       // One built-in of several may not fit this machine or size; a wrong one is never passed over.
@@ -303,69 +302,67 @@ void Runner::run_size(const machine::Machine& machine, Bytes size, const Setting
   }
   if (!best) throw *first_failure;
   if (!options_.trace.empty()) {
-    report::PerfettoTrace trace(machine, plan_.trace_window.first, plan_.trace_window.second);
+    report::PerfettoTrace trace(*machine, plan_.trace_window.first, plan_.trace_window.second);
     sim::Options options = plan_.options;
     options.trace = &trace;
-    simulate(machine, best->bound, options);
+    simulate(best->bound, options);
     trace_text_ = trace.serialize();
   }
-  if (!options_.record.empty()) record(machine, best->bound);
+  if (!options_.record.empty()) record(best->bound);
   best->result.settings = {settings.begin(), settings.end()};
   if (plan_.programs.size() > 1) {
-    best->result.settings["program"] = best->bound.name;
-    table.remarks.push_back(to_string(size) + ": " + best->bound.name + ' ' +
+    best->result.settings["program"] = best->bound.name();
+    table.remarks.push_back(to_string(size) + ": " + best->bound.name() + ' ' +
                             to_string(best->result.time) + " is the fastest of " +
                             std::to_string(plan_.programs.size()) + "; " + others);
   }
-  table.winners.push_back(best->bound.name);
+  table.winners.push_back(best->bound.name());
   table.results.push_back(std::move(best->result));
   sample_ = std::move(best->bound);
-  sample_->machine = nullptr;  // the machine ends before the tables are printed
 }
 
 /// What came in at some ranks' GPUs.
-void Runner::record(const machine::Machine& machine, const program::Program& bound) {
+void Runner::record(const program::Bound& bound) {
   sim::Profile profile;
   sim::Options options = plan_.options;
   options.record = &profile;
   options.watched = plan_.record_ranks;
   options.at_ports = plan_.record_at_ports;
-  simulate(machine, bound, options);
+  simulate(bound, options);
   const bool json = options_.record.ends_with(".json");
   record_text_ = json ? study::write_profile_json(profile) : study::write_profile_csv(profile);
 }
 
 /// As far as the progress line is to say.
-std::string name_of_run(const machine::Machine& machine, const program::Program& bound) {
-  return bound.name + " at " + to_string(bound.size) + " on " + machine.name;
+std::string name_of_run(const program::Bound& bound) {
+  return bound.name() + " at " + to_string(bound.size()) + " on " + bound.machine()->name;
 }
 
-sim::Result Runner::run_one(const machine::Machine& machine, const program::Program& bound) {
+sim::Result Runner::run_one(const program::Bound& bound) {
   std::string checked = "skipped";
   if (!options_.no_check) {
-    progress_->doing("checking " + name_of_run(machine, bound));
+    progress_->doing("checking " + name_of_run(bound));
     checked = check(bound);
   }
-  sim::Result result = simulate(machine, bound, plan_.options);
+  sim::Result result = simulate(bound, plan_.options);
   result.checked = checked;
   return result;
 }
 
-sim::Result Runner::simulate(const machine::Machine& machine, const program::Program& bound,
-                             sim::Options options) {
-  progress_->doing("simulating " + name_of_run(machine, bound));
+sim::Result Runner::simulate(const program::Bound& bound, sim::Options options) {
+  progress_->doing("simulating " + name_of_run(bound));
   options.monitor = &session_.monitor;
-  return sim::simulate(machine, bound, options);
+  return sim::simulate(bound, options);
 }
 
 /// Proves the program right or throws with the exit code of what is wrong.
-std::string Runner::check(const program::Program& bound) {
+std::string Runner::check(const program::Bound& bound) {
   const verify::Proof proof = verify::check(bound);
   if (proof.verdict == verify::Verdict::wrong || proof.verdict == verify::Verdict::deadlock) {
     report::print_proof(std::cout, proof);
     const bool deadlock = proof.verdict == verify::Verdict::deadlock;
     throw Failure("the program is wrong and was not simulated",
-                  SourceLocation{.file = bound.source}, "--no-check simulates it all the same",
+                  SourceLocation{.file = bound.source()}, "--no-check simulates it all the same",
                   deadlock ? ExitCode::deadlock : ExitCode::wrong_program);
   }
   notices_.show(proof.warnings);
@@ -385,7 +382,7 @@ report::Run Runner::head(const Table& table) const {
           .program = program_name(table.winners),
           .engine = options_.engine.engine,
           .launch = options_.engine.launch,
-          .bound_program = &*sample_};
+          .bound = sample_};
 }
 
 void Runner::print(const Table& table) const {

@@ -268,8 +268,8 @@ study::Judgement ValidateRunner::judge_table(const std::function<void(const std:
     throw Failure("no program is given", SourceLocation{.file = "--program"},
                   "for example --program all-reduce/ring; docs/plans.md lists the built-ins");
   const Settings settings = one_setting(options_.machine.set);
-  const machine::Machine machine = load_machine_with_gpus(options_.machine, settings);
-  notices_.show(machine.warnings);
+  const machine::SharedMachine machine = load_machine_with_gpus(options_.machine, settings);
+  notices_.show(machine->warnings);
   const std::vector<study::Filter> filters = filter_values("--where", options_.where);
   study::ColumnNames columns;
   for (const auto& [role, column] : parameter_values(options_.columns))
@@ -278,7 +278,7 @@ study::Judgement ValidateRunner::judge_table(const std::function<void(const std:
     return study::select(study::read_measured(read_file(file), file, columns), where);
   };
   const study::MeasuredTable table = read(options_.table, filters);
-  configuration_.machine = &machine;
+  configuration_.machine = machine;
   configuration_.program = options_.program;
   study::Validator validator(doing);
   study::TrivialModel trivial;
@@ -299,7 +299,7 @@ study::Judgement ValidateRunner::judge_table(const std::function<void(const std:
       .name = options_.table,
       .table = options_.table,
       .where = study::to_text(filters),
-      .machine = machine.name + (settings.empty() ? "" : " " + to_text(settings)),
+      .machine = machine->name + (settings.empty() ? "" : " " + to_text(settings)),
       .program = options_.program,
       .options = configuration_.options};
   judgement.validation = validator.validate(chosen_rows(table), configuration_, std::move(trivial));

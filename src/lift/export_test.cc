@@ -27,7 +27,7 @@ TEST_P(ExportOfInputs, lifted_to_the_other_format_are_proven) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().filename() == "reduce_tbg.json") continue;  // wrong itself (docs/inputs.md)
     const program::Program program = program::load(entry.path().string());
-    const program::Program sized = program::bind(
+    const program::Bound sized = program::bind(
         program, nullptr, {.size = program.next_legal_size(KiB(64), DataType::float32)});
     const std::string text = export_lifted(sized, other);
     const program::Program written = other == ExecutorFormat::mscclpp

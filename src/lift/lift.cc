@@ -22,13 +22,13 @@ std::size_t index(std::int64_t i) {
 /// Runs the workgroups in turn, each until it has to wait, and tells the recorder.
 class Walk {
  public:
-  explicit Walk(const program::Program& program) : program_(program), recorder_(program) {
-    for (int rank = 0; rank < program.ranks; ++rank) {
-      for (const program::Semaphore& semaphore : program.semaphores)
+  explicit Walk(const program::Bound& program) : program_(program), recorder_(program) {
+    for (int rank = 0; rank < program.ranks(); ++rank) {
+      for (const program::Semaphore& semaphore : program.semaphores())
         semaphores_.push_back({.value = semaphore.initial, .taken = semaphore.initial});
       start(rank);
     }
-    packets_.resize(index(program.ranks) * program.buffers.size());
+    packets_.resize(index(program.ranks()) * program.buffers().size());
   }
 
   plan::Plan run() {
@@ -39,10 +39,10 @@ class Walk {
     }
     for (const Workgroup& self : workgroups_) {
       if (!self.ended)
-        throw Failure("program '" + program_.name + "' does not end: workgroup " +
+        throw Failure("program '" + program_.name() + "' does not end: workgroup " +
                           std::to_string(self.stream) + " of rank " + std::to_string(self.rank) +
                           " waits for ever",
-                      {.file = program_.source}, "`hemiola check` shows why", ExitCode::deadlock);
+                      {.file = program_.source()}, "`hemiola check` shows why", ExitCode::deadlock);
     }
     plan::Plan plan = recorder_.finish();
     propose(plan);
@@ -81,17 +81,17 @@ class Walk {
   };
 
   void start(int rank) {
-    const program::RankCode& code = program_.codes[index(program_.code_of[index(rank)])];
+    const program::RankCode& code = program_.codes()[index(program_.code_of()[index(rank)])];
     const auto refuse = [&](const char* what) {
-      throw Failure("program '" + program_.name + "' has " + what + ", and is not lifted",
-                    {.file = program_.source}, "programs of one kernel per rank are");
+      throw Failure("program '" + program_.name() + "' has " + what + ", and is not lifted",
+                    {.file = program_.source()}, "programs of one kernel per rank are");
     };
     std::int64_t kernels = 0;
     for (const program::Stream& stream : code.streams) {
       for (const program::StreamItem& item : stream) {
         if (item.kind != program::StreamItem::Kind::kernel) refuse("streams of more than a kernel");
         if (++kernels > 1) refuse("several kernels on a rank");
-        for (const std::int32_t body : program_.kernels[index(item.index)].bodies) {
+        for (const std::int32_t body : program_.kernels()[index(item.index)].bodies) {
           const std::int32_t number =
               recorder_.add_stream(rank, "workgroup " + std::to_string(names_++));
           workgroups_.push_back({rank, number, program::Cursor(program_, rank, body)});
@@ -99,7 +99,7 @@ class Walk {
       }
     }
     names_ = 0;
-    barriers_.emplace_back(index(program_.barriers));
+    barriers_.emplace_back(index(program_.barriers()));
   }
 
   /// Whether it got any further.
@@ -142,8 +142,8 @@ class Walk {
         self.posted.clear();
         return true;
       case PrimitiveKind::compute:
-        throw Failure("program '" + program_.name + "' computes, and is not lifted",
-                      {.file = program_.source});
+        throw Failure("program '" + program_.name() + "' computes, and is not lifted",
+                      {.file = program_.source()});
       case PrimitiveKind::sync:
       case PrimitiveKind::fence:
         return true;  // a stream is in order
@@ -158,7 +158,7 @@ class Walk {
   }
 
   Packets& packets(int rank, std::int32_t buffer) {
-    return packets_[index(rank) * program_.buffers.size() + index(buffer)];
+    return packets_[index(rank) * program_.buffers().size() + index(buffer)];
   }
 
   bool move(Workgroup& self) {
@@ -188,7 +188,7 @@ class Walk {
       packets(span.rank, span.buffer).store(begin, end, span.flag, by);
       return;
     }
-    for (const int member : program_.groups[index(span.group)])
+    for (const int member : program_.groups()[index(span.group)])
       packets(member, span.buffer).store(begin, end, span.flag, by);
   }
 
@@ -196,7 +196,7 @@ class Walk {
   void note_first_touch(const Workgroup& self) {
     for (const auto* spans : {&self.current.src, &self.current.dst}) {
       for (const program::Span& span : *spans) {
-        const program::BufferKind kind = program_.buffers[index(span.buffer)].kind;
+        const program::BufferKind kind = program_.buffers()[index(span.buffer)].kind;
         const bool callers =
             kind == program::BufferKind::input || kind == program::BufferKind::output;
         const bool far = program::is_multicast(span.access) || span.rank != self.rank;
@@ -213,13 +213,13 @@ class Walk {
   void propose(plan::Plan& plan) const {
     plan.lowering = {{"workgroups", "1"}};
     std::int32_t threads = 0;
-    for (const program::Kernel& kernel : program_.kernels)
+    for (const program::Kernel& kernel : program_.kernels())
       threads = std::max(threads, kernel.threads);
     plan.lowering.emplace_back("threads", std::to_string(threads));
     if (!packets_of_.empty()) plan.lowering.emplace_back("protocol", packets_of_);
     if (multicasts_) plan.lowering.emplace_back("realization", "multicast");
     if (!meets_) plan.lowering.emplace_back("barrier", "0");
-    const std::int64_t chunk = program_.size.count / plan.chunks_per_size;
+    const std::int64_t chunk = program_.size().count / plan.chunks_per_size;
     if (chunk % 16 != 0)
       plan.lowering.emplace_back("alignment", std::to_string(std::gcd(chunk, std::int64_t{16})));
   }
@@ -231,7 +231,7 @@ class Walk {
   }
 
   Semaphore& semaphore_of(const program::SemaphoreId& id) {
-    return semaphores_[index(id.rank) * program_.semaphores.size() + index(id.index)];
+    return semaphores_[index(id.rank) * program_.semaphores().size() + index(id.index)];
   }
 
   bool wait(Workgroup& self) {
@@ -306,7 +306,7 @@ class Walk {
     Knowledge known{};
   };
 
-  const program::Program& program_;
+  const program::Bound& program_;
   Recorder recorder_;
   std::deque<Workgroup> workgroups_;
   std::vector<Semaphore> semaphores_;           ///< by rank, then index
@@ -321,8 +321,7 @@ class Walk {
 
 }  // namespace
 
-plan::Plan lift(const program::Program& program) {
-  if (program.size.count == 0) throw Failure("only a program that is bound to a size is lifted");
+plan::Plan lift(const program::Bound& program) {
   return Walk(program).run();
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "plan/plan.h"
+#include "program/bound.h"
 #include "program/export.h"
-#include "program/program.h"
 
 namespace hemiola::lift {
 
@@ -15,10 +15,10 @@ namespace hemiola::lift {
 /// Failure: a program with several kernels or streams on a rank, with computes, or with sizes or
 /// offsets that have no common unit of at least an element; exit code 4 for one that does not end
 /// (`verify::check` explains it).
-plan::Plan lift(const program::Program& program);
+plan::Plan lift(const program::Bound& program);
 
 /// What the program does, lifted and written in an executor's format (program/export.h), as the
 /// same collective and in place where it is. Failure of both.
-std::string export_lifted(const program::Program& program, program::ExecutorFormat format);
+std::string export_lifted(const program::Bound& program, program::ExecutorFormat format);
 
 }  // namespace hemiola::lift

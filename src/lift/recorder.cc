@@ -33,8 +33,10 @@ void join(Knowledge& into, const Knowledge& other) {
   }
 }
 
-Recorder::Recorder(const program::Program& program)
-    : program_(program), streams_(index(program.ranks)), passing_end_(index(program.ranks), 0) {}
+Recorder::Recorder(const program::Bound& program)
+    : program_(program),
+      streams_(index(program.ranks())),
+      passing_end_(index(program.ranks()), 0) {}
 
 std::int32_t Recorder::add_stream(int rank, std::string name) {
   streams_[index(rank)].push_back({.name = std::move(name)});
@@ -64,7 +66,7 @@ Recorder::Place Recorder::passing(int rank, std::int32_t stream, std::int64_t by
     record.passing_bytes = bytes;
     passing_end_[index(rank)] += bytes;
   }
-  const auto buffers = static_cast<std::int32_t>(program_.buffers.size());
+  const auto buffers = static_cast<std::int32_t>(program_.buffers().size());
   return {rank, -1, once ? buffers : buffers + 1, record.passing};
 }
 
@@ -144,7 +146,7 @@ void Recorder::move(int rank, std::int32_t stream, const program::Primitive& pri
 
 /// The largest number of bytes that divides everything.
 std::int64_t Recorder::unit() const {
-  std::int64_t unit = program_.size.count;
+  std::int64_t unit = program_.size().count;
   const auto divide = [&](const Place& place) { unit = std::gcd(unit, place.offset); };
   for (const auto& streams : streams_) {
     for (const StreamRecord& stream : streams) {
@@ -155,17 +157,17 @@ std::int64_t Recorder::unit() const {
       }
     }
   }
-  for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-    const program::BufferKind kind = program_.buffers[b].kind;
+  for (std::size_t b = 0; b < program_.buffers().size(); ++b) {
+    const program::BufferKind kind = program_.buffers()[b].kind;
     if (kind != program::BufferKind::input && kind != program::BufferKind::output) continue;
-    for (int rank = 0; rank < program_.ranks; ++rank)
+    for (int rank = 0; rank < program_.ranks(); ++rank)
       unit = std::gcd(
-          unit, program_.chunks_of(static_cast<std::int32_t>(b), rank) * program_.chunk_bytes);
+          unit, program_.chunks_of(static_cast<std::int32_t>(b), rank) * program_.chunk_bytes());
   }
-  if (unit < size_of(program_.type))
-    throw Failure("program '" + program_.name + "' moves parts with no common unit but " +
+  if (unit < size_of(program_.type()))
+    throw Failure("program '" + program_.name() + "' moves parts with no common unit but " +
                       std::to_string(unit) + " bytes, less than an element",
-                  {.file = program_.source}, "another --size may have one");
+                  {.file = program_.source()}, "another --size may have one");
   return unit;
 }
 
@@ -175,7 +177,7 @@ plan::Region Recorder::region(const Place& place, std::int64_t bytes, std::int64
 
 /// Buffers become tensors as long as their longest instance, or as what is used of them.
 void Recorder::set_tensors(plan::Plan& plan, std::int64_t unit) const {
-  std::vector<std::int64_t> used(program_.buffers.size() + 2, 0);
+  std::vector<std::int64_t> used(program_.buffers().size() + 2, 0);
   for (const auto& streams : streams_) {
     for (const StreamRecord& stream : streams) {
       for (const Record& record : stream.records) {
@@ -185,17 +187,17 @@ void Recorder::set_tensors(plan::Plan& plan, std::int64_t unit) const {
       }
     }
   }
-  for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-    const program::Buffer& buffer = program_.buffers[b];
+  for (std::size_t b = 0; b < program_.buffers().size(); ++b) {
+    const program::Buffer& buffer = program_.buffers()[b];
     std::int64_t chunks = used[b] / unit;
     if (buffer.kind != program::BufferKind::fifo && buffer.kind != program::BufferKind::scratch) {
-      for (int rank = 0; rank < program_.ranks; ++rank)
+      for (int rank = 0; rank < program_.ranks(); ++rank)
         chunks = std::max(chunks, program_.chunks_of(static_cast<std::int32_t>(b), rank) *
-                                      program_.chunk_bytes / unit);
+                                      program_.chunk_bytes() / unit);
     }
     plan.tensors.emplace_back(buffer.name, role_of(buffer.kind), std::max<std::int64_t>(1, chunks));
   }
-  const std::size_t passing = program_.buffers.size();
+  const std::size_t passing = program_.buffers().size();
   plan.tensors.emplace_back("transit", plan::Role::transit,
                             std::max<std::int64_t>(1, used[passing] / unit));
   plan.tensors.emplace_back("staging", plan::Role::scratch,
@@ -204,25 +206,25 @@ void Recorder::set_tensors(plan::Plan& plan, std::int64_t unit) const {
 
 /// What the program promises; in place, in terms of the memory that is both input and output.
 void Recorder::set_promise(plan::Plan& plan) const {
-  plan.collective = program_.collective;
-  plan.root = static_cast<int>(program_.root);
-  if (program_.collective == Collective::custom) return;
+  plan.collective = program_.collective();
+  plan.root = static_cast<int>(program_.program().root);
+  if (program_.collective() == Collective::custom) return;
   const auto aliased =
-      std::find_if(program_.buffers.begin(), program_.buffers.end(),
+      std::find_if(program_.buffers().begin(), program_.buffers().end(),
                    [](const program::Buffer& buffer) { return buffer.alias >= 0; });
-  if (aliased == program_.buffers.end() || plan::set_in_place(plan, aliased->alias)) return;
+  if (aliased == program_.buffers().end() || plan::set_in_place(plan, aliased->alias)) return;
   plan.collective = Collective::custom;  // of sizes that have no terms for it
 }
 
 plan::Plan Recorder::finish() {
   const std::int64_t unit = this->unit();
   plan::Plan plan;
-  plan.name = program_.name;
-  plan.ranks = program_.ranks;
-  plan.chunks_per_size = program_.size.count / unit;
-  plan.groups = program_.groups;
+  plan.name = program_.name();
+  plan.ranks = program_.ranks();
+  plan.chunks_per_size = program_.size().count / unit;
+  plan.groups = program_.groups();
   set_tensors(plan, unit);
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  for (int rank = 0; rank < program_.ranks(); ++rank) {
     plan.code_of.push_back(rank);
     plan::Code& code = plan.codes.emplace_back();
     for (StreamRecord& recorded : streams_[index(rank)]) {

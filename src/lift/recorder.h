@@ -9,8 +9,8 @@
 
 #include "lift/packets.h"
 #include "plan/plan.h"
+#include "program/bound.h"
 #include "program/primitive.h"
-#include "program/program.h"
 
 namespace hemiola::lift {
 
@@ -23,7 +23,7 @@ inline void join(Knowledge& into, const TransferRef& ref) {
 
 class Recorder {
  public:
-  explicit Recorder(const program::Program& program);
+  explicit Recorder(const program::Bound& program);
 
   /// A new stream of a rank; its index.
   std::int32_t add_stream(int rank, std::string name);
@@ -75,7 +75,7 @@ class Recorder {
   void set_tensors(plan::Plan& plan, std::int64_t unit) const;
   void set_promise(plan::Plan& plan) const;
 
-  const program::Program& program_;
+  const program::Bound& program_;
   std::vector<std::vector<StreamRecord>> streams_;  ///< by rank
   std::vector<std::int64_t> passing_end_;  ///< by rank: bytes of transit and staging in use
 };

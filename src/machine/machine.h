@@ -179,6 +179,12 @@ class Machine {
   std::shared_ptr<RouteCache> route_cache = make_route_cache();
 };
 
+/// A machine that several own together: programs that are bound to it, caches, results.
+using SharedMachine = std::shared_ptr<const Machine>;
+inline SharedMachine share(Machine machine) {
+  return std::make_shared<const Machine>(std::move(machine));
+}
+
 struct LoadOptions {
   std::string
       gpu;  ///< --gpu NAME: device model of every xpu that names none ("" : the stated default)

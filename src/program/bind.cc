@@ -6,7 +6,7 @@
 
 #include "machine/machine.h"
 #include "program/bind_check.h"
-#include "program/program.h"
+#include "program/bound.h"
 
 namespace hemiola::program {
 namespace {
@@ -44,7 +44,8 @@ void check_size(const Program& program, const BindOptions& options) {
                     fmt::format("; --round-size takes {}", next));
 }
 
-void check_memory(const Program& program) {
+void check_memory(const Frame& frame) {
+  const Program& program = *frame.program;
   for (int rank = 0; rank < program.ranks; ++rank) {
     __int128 total = 0;
     for (std::size_t i = 0; i < program.buffers.size(); ++i) {
@@ -53,7 +54,7 @@ void check_memory(const Program& program) {
       total += buffer.kind == BufferKind::fifo
                    ? static_cast<__int128>(buffer.bytes.count)
                    : static_cast<__int128>(program.chunks_of(index, rank)) *
-                         program.chunk_stride(index) * 4;
+                         frame.chunk_stride(index) * 4;
     }
     if (total > kMaximumMemory)
       throw Failure(fmt::format("rank {} of {} would need more than {} of memory", rank,
@@ -75,57 +76,61 @@ std::optional<ReduceOp> stated_reduction(const Program& program) {
   return *stated.begin();
 }
 
-void bind_reduction(Program& bound, ReduceOp wanted) {
-  bound.op = wanted;
-  const std::optional<ReduceOp> stated = stated_reduction(bound);
-  if (!stated) return;
-  const bool not_read = bound.format == "mscclpp" && *stated != ReduceOp::sum;
+/// What is reduced with: what was asked for, unless the file says otherwise.
+ReduceOp reduction_of(const Program& program, ReduceOp wanted, Diagnostics& warnings) {
+  const std::optional<ReduceOp> stated = stated_reduction(program);
+  if (!stated) return wanted;
+  const bool not_read = program.format == "mscclpp" && *stated != ReduceOp::sum;
   const std::string executor =
       not_read ? "MSCCL++'s own executor does not read reduce_op: there every reduction is a sum"
                : "";
-  if (*stated == wanted) {
-    if (not_read)
-      bound.warnings.warning(fmt::format("the plan itself reduces with {}", name_of(*stated)),
-                             {.file = bound.source}, executor);
-    return;
-  }
-  bound.op = *stated;
-  bound.warnings.warning(fmt::format("the plan itself reduces with {}; {} is not used",
-                                     name_of(*stated), name_of(wanted)),
-                         {.file = bound.source}, executor);
+  if (*stated != wanted)
+    warnings.warning(fmt::format("the plan itself reduces with {}; {} is not used",
+                                 name_of(*stated), name_of(wanted)),
+                     {.file = program.source}, executor);
+  else if (not_read)
+    warnings.warning(fmt::format("the plan itself reduces with {}", name_of(*stated)),
+                     {.file = program.source}, executor);
+  return *stated;
 }
 
-void check_range(Program& bound) {
-  if (bound.size >= bound.min_size && bound.size <= bound.max_size) return;
+void check_range(const Program& program, Bytes size, Diagnostics& warnings) {
+  if (size >= program.min_size && size <= program.max_size) return;
   const std::string range =
-      bound.size < bound.min_size
-          ? fmt::format("smaller than its own minimum of {}", to_string(bound.min_size))
-          : fmt::format("larger than its own maximum of {}", to_string(bound.max_size));
-  bound.warnings.warning(fmt::format("a size of {} is {}", to_string(bound.size), range),
-                         {.file = bound.source}, "the library would not choose this program here");
+      size < program.min_size
+          ? fmt::format("smaller than its own minimum of {}", to_string(program.min_size))
+          : fmt::format("larger than its own maximum of {}", to_string(program.max_size));
+  warnings.warning(fmt::format("a size of {} is {}", to_string(size), range),
+                   {.file = program.source}, "the library would not choose this program here");
 }
 
 }  // namespace
 
-Program bind(const Program& program, const machine::Machine* machine, const BindOptions& wanted) {
-  if (program.by_size) return bind(program.by_size(wanted), machine, wanted);
+Bound bind(std::shared_ptr<const Program> program, machine::SharedMachine machine,
+           const BindOptions& wanted) {
+  if (program->follows_size()) program = std::make_shared<const Program>(program->sized(wanted));
   BindOptions options = wanted;
-  options.type = program.fixed_type.value_or(wanted.type);
-  check_size(program, options);
-  if (machine != nullptr && program.ranks > machine->ranks())
-    throw Failure(fmt::format("{} is for {} GPUs, the machine has {}", program.name, program.ranks,
-                              machine->ranks()),
-                  {.file = program.source}, "choose a larger machine");
-  Program bound = program;
-  bound.size = options.size;
-  bound.type = options.type;
-  bound.machine = machine;
-  bound.chunk_bytes = options.size.count / program.chunks_per_size;
-  bind_reduction(bound, options.op);
-  check_range(bound);
-  check_memory(bound);
+  options.type = program->fixed_type.value_or(wanted.type);
+  check_size(*program, options);
+  if (machine != nullptr && program->ranks > machine->ranks())
+    throw Failure(fmt::format("{} is for {} GPUs, the machine has {}", program->name,
+                              program->ranks, machine->ranks()),
+                  {.file = program->source}, "choose a larger machine");
+  Diagnostics warnings = program->warnings;
+  Frame frame{.size = options.size,
+              .type = options.type,
+              .chunk_bytes = options.size.count / program->chunks_per_size};
+  frame.op = reduction_of(*program, options.op, warnings);
+  check_range(*program, options.size, warnings);
+  frame.program = std::move(program);
+  check_memory(frame);
+  Bound bound(std::move(frame), std::move(machine), std::move(warnings));
   check_bound(bound);
   return bound;
+}
+
+Bound bind(const Program& program, machine::SharedMachine machine, const BindOptions& options) {
+  return bind(std::make_shared<const Program>(program), std::move(machine), options);
 }
 
 }  // namespace hemiola::program

@@ -80,7 +80,8 @@ bool is_alike(const Program& program, const Operand& operand) {
 
 }  // namespace
 
-bool speaks_for_all_ranks(const Program& program, const Body& body) {
+bool speaks_for_all_ranks(const Bound& bound, const Body& body) {
+  const Program& program = bound.program();
   const auto operand = [&](const Operand& o) { return is_alike(program, o); };
   const auto semaphore = [&](const SemaphoreRef& ref) {
     return is_rank_everywhere(ref.rank, program.ranks);
@@ -94,7 +95,7 @@ bool speaks_for_all_ranks(const Program& program, const Body& body) {
            op.more_from.empty() && op.kind != OpKind::barrier;
   });
   return alike &&
-         (program.machine == nullptr || joined_by_switches(*program.machine, program.ranks));
+         (bound.machine() == nullptr || joined_by_switches(*bound.machine(), program.ranks));
 }
 
 }  // namespace hemiola::program

@@ -4,6 +4,7 @@
 
 #include "machine/machine.h"
 #include "program/bind_check.h"
+#include "program/bound.h"
 
 namespace hemiola::program {
 namespace {
@@ -32,11 +33,11 @@ Program storing(const Affine& chunk, std::int64_t chunks = 1) {
   return program;
 }
 
-std::string refusal(const Program& program, const machine::Machine* machine = nullptr) {
+std::string refusal(const Program& program, machine::SharedMachine machine = nullptr) {
   try {
     const Bytes size =
         program.fixed_size.count > 0 ? program.fixed_size : Bytes{16 * program.chunks_per_size};
-    bind(program, machine, {.size = size, .type = DataType::float16});
+    bind(program, std::move(machine), {.size = size, .type = DataType::float16});
   } catch (const Failure& failure) {
     return failure.diagnostics().items().front().message;
   }
@@ -47,7 +48,9 @@ TEST(BindAlike, chunks_that_are_there_on_every_rank_need_one_look) {
   for (const Affine& chunk : {own_rank(), constant(3), neighbour(5, kRanks),
                               Affine{.constant = 2, .rank = 2, .modulus = kRanks}}) {
     const Program program = storing(chunk);
-    EXPECT_TRUE(speaks_for_all_ranks(program, program.bodies.front())) << to_string(chunk);
+    EXPECT_TRUE(speaks_for_all_ranks(
+        bind(program, nullptr, {.size = {16 * program.chunks_per_size}}), program.bodies.front()))
+        << to_string(chunk);
     EXPECT_EQ(refusal(program), "taken") << to_string(chunk);
   }
 }
@@ -61,11 +64,12 @@ TEST(BindAlike, one_that_is_missing_on_some_rank_is_found) {
 
 TEST(BindAlike, a_rank_that_stores_cannot_reach_is_found) {
   const machine::Machine nodes = machine::load("dgx-h100:4");
-  EXPECT_THAT(refusal(storing(own_rank()), &nodes), HasSubstr("only reached through a NIC"));
+  EXPECT_THAT(refusal(storing(own_rank()), machine::share(nodes)),
+              HasSubstr("only reached through a NIC"));
   const machine::Machine one = machine::load("switch:32");
-  EXPECT_EQ(refusal(storing(own_rank()), &one), "taken");
+  EXPECT_EQ(refusal(storing(own_rank()), machine::share(one)), "taken");
   const machine::Machine ring = machine::load("ring:32");  // no switch: every pair is looked at
-  EXPECT_EQ(refusal(storing(own_rank()), &ring), "taken");
+  EXPECT_EQ(refusal(storing(own_rank()), machine::share(ring)), "taken");
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ struct Extent {
 
 class Checker {
  public:
-  explicit Checker(const Program& program) : program_(program) {}
+  explicit Checker(const Bound& bound) : bound_(bound), program_(bound.program()) {}
 
   void check_all() {
     check_buffers();
@@ -44,7 +44,7 @@ class Checker {
       // Of 4,096 ranks that name 4,095 peers each one speaks for all.
       const bool one =
           ranks.size() > kFewRanks &&
-          speaks_for_all_ranks(program_, program_.bodies[static_cast<std::size_t>(body)]);
+          speaks_for_all_ranks(bound_, program_.bodies[static_cast<std::size_t>(body)]);
       for (const int rank : one ? std::vector{ranks.front()} : ranks) check_body(rank, body);
     }
     stop_if_wrong();
@@ -236,7 +236,7 @@ class Checker {
   Extent extent(const Op& loop, std::size_t level) const {
     Extent out{loop.count, 1};
     if (loop.unit.count > 0)
-      out.count = (loop.unit_chunks * program_.chunk_bytes + loop.unit.count - 1) / loop.unit.count;
+      out.count = (loop.unit_chunks * bound_.chunk_bytes() + loop.unit.count - 1) / loop.unit.count;
     bool used = false;
     const auto widen = [&](const Affine& value) {
       if (value.loop[level] == 0) return;
@@ -292,15 +292,15 @@ class Checker {
   /// fit.
   void check_folding(const Operand& operand, const std::vector<const Op*>& loops) {
     if (!in_range(operand.buffer, program_.buffers.size())) return;
-    const std::int64_t stride = program_.chunk_stride(operand.buffer);
-    if (stride == program_.chunk_bytes) return;
+    const std::int64_t stride = bound_.chunk_stride(operand.buffer);
+    if (stride == bound_.chunk_bytes()) return;
     const bool fits = !loops.empty() && loops.back()->unit.count > 0 && operand.chunks == 1 &&
                       op_->slices == 1 && stride % loops.back()->unit.count == 0;
     if (!fits)
       op_error(
           fmt::format(
               "a chunk of {} does not fit into the {} that the reused scratch buffer has for it",
-              to_string(Bytes{program_.chunk_bytes}), to_string(Bytes{stride})),
+              to_string(Bytes{bound_.chunk_bytes()}), to_string(Bytes{stride})),
           "give a smaller size");
   }
 
@@ -383,14 +383,14 @@ class Checker {
       if (member < 0 || member >= program_.ranks)
         return op_error(fmt::format("rank {} is not there", member));
       check_chunks(operand, member);
-      const auto mine = program_.resolve(operand.buffer, 0, static_cast<int>(at_.rank));
-      const auto theirs = program_.resolve(operand.buffer, 0, member);
+      const auto mine = bound_.resolve(operand.buffer, 0, static_cast<int>(at_.rank));
+      const auto theirs = bound_.resolve(operand.buffer, 0, member);
       if (mine.buffer != theirs.buffer || mine.offset != theirs.offset)
         return op_error(
             "in place, its buffer starts at different places on the members of the group");
     }
-    if (program_.machine == nullptr || !multicast_asked_.insert(operand.group).second) return;
-    if (program_.machine->multicast_switches(group).empty())
+    if (bound_.machine() == nullptr || !multicast_asked_.insert(operand.group).second) return;
+    if (bound_.machine()->multicast_switches(group).empty())
       op_error(fmt::format("no switch of the machine can multicast to the ranks {}",
                            fmt::join(group, ", ")),
                "NVLS operations need all ranks on one multicast-capable switch");
@@ -412,8 +412,8 @@ class Checker {
       op_error(fmt::format("rank {} is not there", peer));
       return false;
     }
-    if (program_.machine == nullptr || peer == at_.rank) return true;
-    const Reach reach = program_.machine->reach(static_cast<int>(at_.rank), static_cast<int>(peer));
+    if (bound_.machine() == nullptr || peer == at_.rank) return true;
+    const Reach reach = bound_.machine()->reach(static_cast<int>(at_.rank), static_cast<int>(peer));
     if (reach == Reach::none) {
       op_error(fmt::format("rank {} cannot be reached on this machine", peer));
     } else if (reach == Reach::network && !crosses_nic && op_->channel != Channel::port) {
@@ -431,6 +431,7 @@ class Checker {
     return index >= 0 && static_cast<std::size_t>(index) < size;
   }
 
+  const Bound& bound_;
   const Program& program_;
   Diagnostics found_;
   Indices at_;
@@ -442,8 +443,8 @@ class Checker {
 
 }  // namespace
 
-void check_bound(const Program& program) {
-  Checker(program).check_all();
+void check_bound(const Bound& bound) {
+  Checker(bound).check_all();
 }
 
 }  // namespace hemiola::program

@@ -1,18 +1,18 @@
 // What bind() checks of a program before anything walks it.
 #pragma once
 
-#include "program/program.h"
+#include "program/bound.h"
 
 namespace hemiola::program {
 
 /// Every index of a bound program is in range, loops are matched and at most two deep, and every
 /// pair of ranks reaches each other the way the operation between them needs. Throws Failure with
 /// all that is wrong (at most a dozen errors), each at its operation.
-void check_bound(const Program& program);
+void check_bound(const Bound& bound);
 
 /// Whether one rank that runs the body stands for all: its ranks and chunks are there whatever the
 /// rank is, and all ranks of the machine load and store each other's memory through switches. False
 /// where that is not plain to see.
-bool speaks_for_all_ranks(const Program& program, const Body& body);
+bool speaks_for_all_ranks(const Bound& bound, const Body& body);
 
 }  // namespace hemiola::program

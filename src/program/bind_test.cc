@@ -11,10 +11,10 @@ namespace {
 using namespace testing_support;
 using ::testing::HasSubstr;
 
-std::string failure_of(const Program& program, const machine::Machine* machine,
+std::string failure_of(const Program& program, machine::SharedMachine machine,
                        const BindOptions& options = {.size = {512}}) {
   try {
-    bind(program, machine, options);
+    bind(program, std::move(machine), options);
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.code(), ExitCode::bad_input);
     return failure.what();
@@ -45,7 +45,7 @@ TEST(Bind, sizes_must_be_whole_units_of_all_chunks) {
   EXPECT_THAT(failure_of(program_of({}), nullptr, {.size = {0}}), HasSubstr("cannot be run"));
   EXPECT_THAT(failure_of(program_of({}), nullptr, {.size = {INT64_MAX}}),
               HasSubstr("beyond any GPU's memory"));
-  EXPECT_EQ(bind(program_of({}), nullptr, {.size = {256}}).chunk_bytes, 32);
+  EXPECT_EQ(bind(program_of({}), nullptr, {.size = {256}}).chunk_bytes(), 32);
 }
 
 TEST(Bind, the_unit_is_the_least_common_multiple_of_alignment_and_element) {
@@ -71,7 +71,7 @@ TEST(Bind, a_size_outside_the_files_own_range_is_a_warning) {
   program.min_size = {1024};
   program.max_size = {2048};
   const auto warnings = [&](std::int64_t size) {
-    return bind(program, nullptr, {.size = {size}}).warnings.render();
+    return bind(program, nullptr, {.size = {size}}).warnings().render();
   };
   EXPECT_THAT(warnings(512), HasSubstr("smaller than its own minimum of 1 KiB"));
   EXPECT_THAT(warnings(4096), HasSubstr("larger than its own maximum of 2 KiB"));
@@ -153,16 +153,16 @@ TEST(Bind, a_chunk_that_does_not_fit_a_folded_buffer_is_refused) {
 
 TEST(Bind, a_program_for_more_ranks_than_the_machine_has_is_refused) {
   const machine::Machine machine = machine::load("dgx-h100");
-  EXPECT_THAT(failure_of(far_put(9, Channel::memory), &machine),
+  EXPECT_THAT(failure_of(far_put(9, Channel::memory), machine::share(machine)),
               HasSubstr("is for 9 GPUs, the machine has 8"));
-  EXPECT_EQ(failure_of(far_put(8, Channel::memory), &machine), "no failure");
+  EXPECT_EQ(failure_of(far_put(8, Channel::memory), machine::share(machine)), "no failure");
 }
 
 TEST(Bind, loads_and_stores_do_not_cross_a_nic_but_ports_do) {
   const machine::Machine machine = machine::load("dgx-h100:2");
-  EXPECT_THAT(failure_of(far_put(16, Channel::memory), &machine),
+  EXPECT_THAT(failure_of(far_put(16, Channel::memory), machine::share(machine)),
               HasSubstr("put of rank 0: rank 15 is only reached through a NIC"));
-  const Program program = bind(far_put(16, Channel::port), &machine, {.size = {512}});
+  const Bound program = bind(far_put(16, Channel::port), machine::share(machine), {.size = {512}});
   EXPECT_EQ(expand(program), Lines{"post 64 0.input@0 -> 15.output@0 release remote"});
 }
 
@@ -174,9 +174,9 @@ TEST(Bind, multicast_needs_one_switch_for_the_group) {
                                  .src = {local(1, 0)},
                                  .dst = {group}}});
   const machine::Machine h100 = machine::load("dgx-h100"), a100 = machine::load("dgx-a100");
-  EXPECT_EQ(failure_of(program, &h100), "no failure");
+  EXPECT_EQ(failure_of(program, machine::share(h100)), "no failure");
   EXPECT_THAT(
-      failure_of(program, &a100),
+      failure_of(program, machine::share(a100)),
       HasSubstr("group_store of rank 0: no switch of the machine can multicast to the ranks 0, 1"));
 }
 
@@ -192,7 +192,7 @@ TEST(Bind, a_send_across_a_nic_is_staged_and_posted) {
   program.code_of.assign(16, 1);
   program.code_of[0] = 0;
   program.protocol = Protocol::ll;  // of no effect across a NIC
-  EXPECT_EQ(expand(bind(program, &machine, {.size = {8 * 48}})),
+  EXPECT_EQ(expand(bind(program, machine::share(machine), {.size = {8 * 48}})),
             (Lines{"sync", "move 48 0.input@0 -> 0.staging 0@0", "sync",
                    "post 48 0.staging 0@0 -> 15.fifo 0@0 15:tail of fifo 0=1 release remote",
                    "wait 0:tail of fifo 0=1 acquire", "sync", "move 48 0.fifo 0@0 -> 0.output@0",
@@ -209,7 +209,7 @@ TEST(Bind, a_node_of_a_tree_stores_to_near_children_and_posts_to_far_ones) {
   program.code_of.assign(16, 1);
   program.code_of[0] = 0;
   program.protocol = Protocol::ll;
-  EXPECT_EQ(expand(bind(program, &machine, {.size = {8 * 48}})),
+  EXPECT_EQ(expand(bind(program, machine::share(machine), {.size = {8 * 48}})),
             (Lines{"sync", "move 48 0.input@0 -> 1.fifo 0@0/LL 0.staging 1@0", "sync",
                    "post 48 0.staging 1@0 -> 8.fifo 0@0 8:tail of fifo 0=1 release remote"}));
 }

@@ -250,7 +250,7 @@ std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadO
   const plan::TemplateInfo* info = plan::find_template(name);
   if (info == nullptr) return std::nullopt;
   plan::Parameters for_template, for_lowering;
-  bool pushes = goes_through_nics(options.machine, options.ranks);
+  bool pushes = goes_through_nics(options.machine.get(), options.ranks);
   for (const auto& parameter : options.parameters) {
     (declares(*info, parameter.first) ? for_template : for_lowering).push_back(parameter);
     pushes = pushes || parameter == std::pair<std::string, std::string>{"protocol", "ll"};
@@ -264,7 +264,7 @@ std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadO
       unknown_parameter(name, parameter, known);
   }
   if (pushes) prefer_push(*info, for_template);
-  BuiltInPlan made{plan::make(name, options.ranks, for_template, options.machine,
+  BuiltInPlan made{plan::make(name, options.ranks, for_template, options.machine.get(),
                               judge_of_plans(options, for_lowering), monitor),
                    std::move(for_lowering)};
   if (info->needs_machine) fit(made.lowering, shape_of(made.plan));
@@ -278,7 +278,7 @@ plan::Judge judge_of_plans(const LoadOptions& options, const plan::Parameters& l
     plan::Parameters fitting = lowering;
     fit(fitting, shape_of(plan));
     try {
-      return judge(lower_plan(plan, fitting, machine), size);
+      return judge(lower_plan(plan, fitting, machine.get()), size);
     } catch (const Failure& failure) {
       if (failure.code() != ExitCode::bad_input) throw;
       return std::nullopt;  // cannot be lowered like this, or not for this machine or size
@@ -289,7 +289,7 @@ plan::Judge judge_of_plans(const LoadOptions& options, const plan::Parameters& l
 std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options) {
   const std::optional<BuiltInPlan> made = plan_of_built_in(name, options);
   if (!made) return std::nullopt;
-  return lower_plan(made->plan, made->lowering, options.machine);
+  return lower_plan(made->plan, made->lowering, options.machine.get());
 }
 
 namespace {
@@ -313,15 +313,16 @@ void check_switches(const plan::Plan& plan, const LowerOptions& options) {
 void follow_size(Program& program, const plan::Plan& plan, LowerOptions options) {
   options.machine = nullptr;  // it may be gone by then, and chains do not look at it
   const auto rings = static_cast<int>(plan.codes.front().streams.size());
-  program.by_size = [plan = std::make_shared<const plan::Plan>(plan), options, rings,
-                     unsized = std::make_shared<const Program>(program)](const BindOptions& bind) {
-    const ChainChannels fed = fed_channels(*unsized, rings, bind.size);
-    if (fed.channels == unsized->workgroups(0)) return *unsized;
-    LowerOptions sized = options;
-    sized.workgroups = fed.channels;
-    sized.rings = fed.rings;
-    return lower(*plan, sized);
-  };
+  program.follow_size(
+      [plan = std::make_shared<const plan::Plan>(plan), options, rings,
+       unsized = std::make_shared<const Program>(program)](const BindOptions& bind) {
+        const ChainChannels fed = fed_channels(*unsized, rings, bind.size);
+        if (fed.channels == unsized->workgroups(0)) return *unsized;
+        LowerOptions sized = options;
+        sized.workgroups = fed.channels;
+        sized.rings = fed.rings;
+        return lower(*plan, sized);
+      });
 }
 
 }  // namespace

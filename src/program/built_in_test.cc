@@ -1,4 +1,5 @@
 #include "program/built_in.h"
+#include "program/bound.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -80,7 +81,8 @@ TEST(BuiltIn, rings_take_as_many_channels_as_the_size_feeds) {
 
 TEST(BuiltIn, several_rings_keep_a_channel_each_while_it_feeds_three_warps) {
   const machine::Machine machine = machine::load("dgx1-v100");  // six rings
-  const Program ring = make_built_in("all-gather/ring", {.ranks = 8, .machine = &machine}).value();
+  const Program ring =
+      make_built_in("all-gather/ring", {.ranks = 8, .machine = machine::share(machine)}).value();
   EXPECT_EQ(ring.workgroups(0), 24);
   EXPECT_EQ(channels(ring, KiB(1)), 1);
   EXPECT_EQ(channels(ring, KiB(12)), 2);
@@ -102,12 +104,13 @@ TEST(BuiltIn, templates_of_nvls_go_through_the_switch) {
   for (const std::string name : {"all-reduce/nvls", "gemm-ar/nvls"}) {
     const plan::Parameters sizes = name == "gemm-ar/nvls" ? small : plan::Parameters{};
     EXPECT_TRUE(by_switch(make_built_in(name, {8, sizes}).value())) << name;
-    EXPECT_TRUE(by_switch(make_built_in(name, {8, sizes, &with}).value())) << name;
+    EXPECT_TRUE(by_switch(make_built_in(name, {8, sizes, machine::share(with)}).value())) << name;
     plan::Parameters stated = sizes;
     stated.emplace_back("realization", "load-store");
-    EXPECT_FALSE(by_switch(make_built_in(name, {8, stated, &without}).value())) << name;
+    EXPECT_FALSE(by_switch(make_built_in(name, {8, stated, machine::share(without)}).value()))
+        << name;
     try {
-      make_built_in(name, {8, sizes, &without});
+      make_built_in(name, {8, sizes, machine::share(without)});
       ADD_FAILURE() << name << " on a machine whose switches do not multicast";
     } catch (const Failure& failure) {
       EXPECT_EQ(failure.code(), ExitCode::bad_input);
@@ -144,7 +147,7 @@ TEST(BuiltIn, defaults_written_out_change_nothing) {
     if (!info.in_chunks) continue;  // their defaults are large products: no time for them here
     const int ranks = 5;
     const machine::Machine ring = machine::load("ring:" + std::to_string(ranks));
-    const machine::Machine* machine = info.needs_machine ? &ring : nullptr;
+    const machine::SharedMachine machine = info.needs_machine ? machine::share(ring) : nullptr;
     const Program implied = make_built_in(name, {ranks, {}, machine}).value();
     const Program stated = make_built_in(name, {ranks, written, machine}).value();
     ASSERT_EQ(implied.bodies.size(), stated.bodies.size()) << name;
@@ -181,9 +184,10 @@ TEST(BuiltIn, packets_are_pushed_unless_told_otherwise) {
               HasSubstr("packets can only be pushed"));
   // Nor may a template be chosen that pulls: one-shot, which is the best of three with short links.
   const machine::Machine machine = machine::load("ring:3");
-  EXPECT_NO_THROW(make_built_in(
-      "all-reduce/synth",
-      {.ranks = 3, .parameters = {{"protocol", "ll"}, {"size", "256"}}, .machine = &machine}));
+  EXPECT_NO_THROW(
+      make_built_in("all-reduce/synth", {.ranks = 3,
+                                         .parameters = {{"protocol", "ll"}, {"size", "256"}},
+                                         .machine = machine::share(machine)}));
 }
 
 }  // namespace

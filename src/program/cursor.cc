@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "core/diagnostics.h"
 #include "program/primitive.h"
 
 namespace hemiola::program {
@@ -19,10 +18,11 @@ std::int32_t after_loop(const std::vector<Op>& ops, std::int32_t begin) {
 
 }  // namespace
 
-Cursor::Cursor(const Program& program, int rank, std::int32_t body)
-    : program_(&program), body_(&program.bodies.at(static_cast<std::size_t>(body))) {
-  if (program.chunk_bytes <= 0)
-    throw Failure("the program is not bound to a size", {}, {}, ExitCode::internal);
+Cursor::Cursor(const Bound& bound, int rank, std::int32_t body)
+    : bound_(&bound),
+      frame_(&bound.frame()),
+      program_(&bound.program()),
+      body_(&bound.bodies().at(static_cast<std::size_t>(body))) {
   indices_.rank = rank;
   networks_.fill({-1, false});
 }
@@ -64,7 +64,7 @@ void Cursor::repeat() {
 void Cursor::enter_loop(const Op& op) {
   std::int64_t count = op.count;
   if (op.unit.count > 0) {
-    const std::int64_t bytes = op.unit_chunks * program_->chunk_bytes;
+    const std::int64_t bytes = op.unit_chunks * frame_->chunk_bytes;
     count = (bytes + op.unit.count - 1) / op.unit.count;
   }
   if (count <= 0 || depth_ >= static_cast<std::int32_t>(loops_.size())) {

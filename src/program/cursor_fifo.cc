@@ -32,7 +32,7 @@ enum Stage : std::int32_t { waiting, before, moving, after, crediting };
 bool Cursor::crosses_network(int peer) {
   auto& [known, network] = networks_[static_cast<std::size_t>(peer) % networks_.size()];
   if (known != peer) {
-    network = program_->crosses_network(rank(), peer);
+    network = bound_->crosses_network(rank(), peer);
     known = peer;
   }
   return network;
@@ -64,7 +64,7 @@ void Cursor::begin_transfer(const Op& op, const Operand& local) {
   transfer_.op = piece_loop() < 0 ? op_ : -1;
   transfer_.first = region(op, local, 0);
   const std::int64_t bytes = transfer_.first.bytes;
-  transfer_.step = program_->fifo.slice_bytes(bytes, size_of(program_->type));
+  transfer_.step = program_->fifo.slice_bytes(bytes, size_of(frame_->type));
   transfer_.per_region = (bytes + transfer_.step - 1) / transfer_.step;
   transfer_.slices = transfer_.per_region * regions(op, local);
 }

@@ -77,7 +77,7 @@ ConnectionRef link(int peer) {
 
 TEST(Fifo, a_send_takes_slots_and_waits_for_credit_after_the_first_round) {
   // 64 B in steps of 48 B: two slots; of a FIFO of two.
-  Program program =
+  Bound program =
       bound(program_of({{.kind = OpKind::send, .src = {local(0, 1)}, .send_to = link(1)}}));
   Cursor cursor(program, 0, 0);
   EXPECT_EQ(walk(cursor, program), (Lines{"sync", "move 48 0.input@64 -> 1.fifo 0@0", "sync",

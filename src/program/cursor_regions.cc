@@ -31,12 +31,12 @@ std::int64_t Cursor::regions([[maybe_unused]] const Op& op, const Operand& opera
   const auto at = static_cast<std::size_t>(depth);
   const Loop& loop = loops_[at];
   if (loop.pieces == Pieces::of_region) return 1;
-  const bool whole = indices_.loop[at] == 0 && loop.unit >= program_->chunk_bytes;
+  const bool whole = indices_.loop[at] == 0 && loop.unit >= frame_->chunk_bytes;
   return whole ? 1 : operand.chunks;
 }
 
 Cursor::Region Cursor::region(const Op& op, const Operand& operand, std::int64_t index) const {
-  const std::int64_t chunk = program_->chunk_bytes;
+  const std::int64_t chunk = frame_->chunk_bytes;
   const auto slice = [&](Region all) {
     if (op.slices <= 1) return all;
     const std::int64_t unit = op.unit.count > 0 ? op.unit.count : program_->alignment.count;
@@ -64,17 +64,16 @@ Cursor::Region Cursor::region(const Op& op, const Operand& operand, std::int64_t
 Span Cursor::span(const Operand& operand, Region region, bool clears) const {
   const bool multicast = is_multicast(operand.access);
   const auto owner = static_cast<std::int32_t>(operand.rank(indices_));
-  const std::int64_t stride = program_->chunk_stride(operand.buffer);
+  const std::int64_t stride = frame_->chunk_stride(operand.buffer);
   // In a folded buffer the pieces of a chunk take turns in the same memory.
-  const std::int64_t offset = stride == program_->chunk_bytes
+  const std::int64_t offset = stride == frame_->chunk_bytes
                                   ? region.offset
                                   : region.offset - region.piece + region.piece % stride;
   const bool rows = operand.run > 0;
   const std::int64_t data = operand.chunk(indices_) * stride + (rows ? 0 : offset);
   // Multicast operands lie at the same place on every member (checked by bind).
   const int resolver = multicast ? rank() : owner;
-  const auto place =
-      program_->resolve(operand.buffer, memory_offset(data, operand.access), resolver);
+  const auto place = frame_->resolve(operand.buffer, memory_offset(data, operand.access), resolver);
   Span out{multicast ? -1 : owner, place.buffer, place.offset, operand.access,
            multicast ? operand.group : -1};
   if (rows) {
@@ -85,7 +84,7 @@ Span Cursor::span(const Operand& operand, Region region, bool clears) const {
   const Buffer& buffer = program_->buffers.at(static_cast<std::size_t>(place.buffer));
   if (buffer.rotation > 1) {
     const std::int64_t part = (iteration_ + (clears ? buffer.rotation - 1 : 0)) % buffer.rotation;
-    out.offset += part * (program_->memory_bytes(place.buffer, resolver) / buffer.rotation);
+    out.offset += part * (frame_->memory_bytes(place.buffer, resolver) / buffer.rotation);
   }
   if (is_packet(operand.access) && !clears) out.flag = iteration_ + 1;
   return out;

@@ -49,12 +49,12 @@ inline Program program_of(std::vector<Op> ops) {
   return program;
 }
 
-inline Program bound(const Program& program, std::int64_t chunk_bytes = kChunk) {
+inline Bound bound(const Program& program, std::int64_t chunk_bytes = kChunk) {
   return bind(program, nullptr, {.size = {program.chunks_per_size * chunk_bytes}});
 }
 
-inline std::string text(const Span& span, const Program& program) {
-  const std::string name = program.buffers[static_cast<std::size_t>(span.buffer)].name;
+inline std::string text(const Span& span, const Bound& program) {
+  const std::string name = program.buffers()[static_cast<std::size_t>(span.buffer)].name;
   static constexpr const char* kAccess[] = {"",         "/LL",        "/LL8",        "/LL128",
                                             "/Lamport", "/multicast", "/multicastLL"};
   return (span.rank < 0 ? "g" + std::to_string(span.group) : std::to_string(span.rank)) + "." +
@@ -62,7 +62,7 @@ inline std::string text(const Span& span, const Program& program) {
 }
 
 /// One line per primitive, such as "move 64 0.input@0 -> 1.output@64".
-inline std::string text(const Primitive& p, const Program& program) {
+inline std::string text(const Primitive& p, const Bound& program) {
   std::string out{name_of(p.kind)};
   if (p.bytes > 0) out += " " + std::to_string(p.bytes);
   if (p.reduce != ReduceOp::none) out += " " + std::string(name_of(p.reduce));
@@ -71,7 +71,7 @@ inline std::string text(const Primitive& p, const Program& program) {
   for (const Span& s : p.dst) out += " " + text(s, program);
   for (std::size_t i = 0; i < p.semaphores.size(); ++i) {
     out += " " + std::to_string(p.semaphores[i].rank) + ":" +
-           program.semaphores[static_cast<std::size_t>(p.semaphores[i].index)].name + "=" +
+           program.semaphores()[static_cast<std::size_t>(p.semaphores[i].index)].name + "=" +
            std::to_string(p.values.at(i));
   }
   if (p.kind == PrimitiveKind::barrier)
@@ -85,15 +85,14 @@ inline std::string text(const Primitive& p, const Program& program) {
   return out;
 }
 
-inline std::vector<std::string> walk(Cursor& cursor, const Program& program) {
+inline std::vector<std::string> walk(Cursor& cursor, const Bound& program) {
   std::vector<std::string> out;
   Primitive primitive;
   while (cursor.next(primitive)) out.push_back(text(primitive, program));
   return out;
 }
 
-inline std::vector<std::string> expand(const Program& program, int rank = 0,
-                                       std::int32_t body = 0) {
+inline std::vector<std::string> expand(const Bound& program, int rank = 0, std::int32_t body = 0) {
   Cursor cursor(program, rank, body);
   return walk(cursor, program);
 }

@@ -39,7 +39,7 @@ ReduceOp Cursor::reduction(const Op& op) const {
   // collective does.
   const bool states = program_->format == "mscclpp" || program_->format == "msccl";
   if (op.reduce != ReduceOp::none && states) return op.reduce;
-  return program_->op;
+  return frame_->op;
 }
 
 SemaphoreId Cursor::semaphore(const SemaphoreRef& ref) const {
@@ -156,7 +156,7 @@ bool Cursor::expand_signal(const Op& op, Primitive& out) {
 }
 
 bool Cursor::behind_nic(const Op& op, std::int64_t peer) const {
-  return op.channel == Channel::any && program_->crosses_network(rank(), static_cast<int>(peer));
+  return op.channel == Channel::any && bound_->crosses_network(rank(), static_cast<int>(peer));
 }
 
 /// One signal to all whom stores reach, and a descriptor for each of the others.
@@ -276,12 +276,12 @@ bool Cursor::expand_posts(const Op& op, Primitive& out) {
       const Operand& source = op.src.size() == 1 ? op.src.front() : op.src.at(pair);
       out.src.push_back(span(source, region(op, source, index)));
       out.dst.push_back(span(op.dst[pair], to));
-      out.remote = program_->crosses_network(rank(), out.dst.front().rank);
+      out.remote = bound_->crosses_network(rank(), out.dst.front().rank);
     }
     if (signals_now) {
       out.semaphores.push_back(semaphore(op.semaphores[pair]));
       out.values.push_back(1);
-      out.remote = program_->crosses_network(rank(), out.semaphores.front().rank);
+      out.remote = bound_->crosses_network(rank(), out.semaphores.front().rank);
     }
     return true;
   }
@@ -368,7 +368,7 @@ bool Cursor::expand_compute(const Op& op, Primitive& out) {
   const Region all = region(op, operand, 0);
   out.bytes = all.bytes;
   (loads ? out.src : out.dst).push_back(span(operand, all));
-  if (part_ == sources + 1 && op.values.m > 0) out.made = op.made(indices_) * program_->chunk_bytes;
+  if (part_ == sources + 1 && op.values.m > 0) out.made = op.made(indices_) * frame_->chunk_bytes;
   return true;
 }
 

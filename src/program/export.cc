@@ -20,16 +20,15 @@ bool may_fit(const plan::Plan& plan, ExecutorFormat format) {
 
 }  // namespace
 
-std::string write_as(ExecutorFormat format, const Program& program) {
-  return format == ExecutorFormat::mscclpp ? write_mscclpp(program) : write_msccl(program);
+std::string write_as(ExecutorFormat format, const Program& program,
+                     const machine::Machine* machine) {
+  return format == ExecutorFormat::mscclpp ? write_mscclpp(program, machine) : write_msccl(program);
 }
 
 std::string export_plan(const plan::Plan& plan, ExecutorFormat format,
                         const plan::Parameters& lowering, const machine::Machine* machine) {
   const auto attempt = [&](const plan::Parameters& parameters) {
-    Program program = lower_plan(plan, parameters);
-    program.machine = machine;
-    return write_as(format, program);
+    return write_as(format, lower_plan(plan, parameters), machine);
   };
   const bool chosen = std::any_of(lowering.begin(), lowering.end(),
                                   [](const auto& parameter) { return parameter.first == "sync"; });

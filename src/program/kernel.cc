@@ -97,12 +97,12 @@ std::optional<Program> make_kernel(const std::string& name, const LoadOptions& o
   arguments.size = MiB(1);  // for what does not depend on it
   Program program = info->make(arguments);
   if (!info->by_size) return program;
-  program.by_size = [info, arguments](const BindOptions& bind) {
+  program.follow_size([info, arguments](const BindOptions& bind) {
     KernelArguments now = arguments;
     now.size = bind.size;
     now.type = bind.type;
     return info->make(now);
-  };
+  });
   return program;
 }
 

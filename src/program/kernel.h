@@ -1,6 +1,6 @@
 // Kernels as libraries write them: grids, barriers, thresholds of the code that they ship, where a
 // plan says only what moves. Named as built-ins are: "all-reduce/vllm". The number of workgroups,
-// or the algorithm, depends on the size, so that bind() makes them (Program::by_size).
+// or the algorithm, depends on the size, so that bind() makes them (Program::follow_size).
 //
 // A kernel is one function in kernel_*.cc and one line in kernel_list.h. Sources stand where
 // constants do.
@@ -21,7 +21,7 @@ struct KernelArguments {
   int ranks = 0;
   Bytes size{};
   DataType type = DataType::float32;
-  const machine::Machine* machine = nullptr;   ///< null: not known
+  machine::SharedMachine machine{};            ///< null: not known
   Collective collective = Collective::custom;  ///< asked of names that do several; custom: none
   plan::Parameters parameters;
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "machine/machine.h"
+#include "program/bound.h"
 #include "program/kernel_fused.h"
 
 namespace hemiola::program {
@@ -75,7 +76,7 @@ TEST(FusedPrograms, have_one_size_that_of_what_is_moved) {
   const Program gemv = made("gemv-ar/fused", 8, {{"m", "1024"}, {"n", "2"}});
   EXPECT_EQ(gemv.fixed_size, Bytes{1024 * 2 * 2});
   EXPECT_EQ(gemv.fixed_type, DataType::float16);
-  EXPECT_EQ(bind(gemv, nullptr, {.size = gemv.fixed_size}).size, gemv.fixed_size);
+  EXPECT_EQ(bind(gemv, nullptr, {.size = gemv.fixed_size}).size(), gemv.fixed_size);
   EXPECT_THROW(bind(gemv, nullptr, {.size = KiB(64)}), Failure);
 }
 

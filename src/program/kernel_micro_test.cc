@@ -12,7 +12,7 @@ using namespace testing_support;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Program made(const std::string& name, const plan::Parameters& parameters, int ranks = 2) {
+Bound made(const std::string& name, const plan::Parameters& parameters, int ranks = 2) {
   return bind(load(name, {.ranks = ranks, .parameters = parameters}), nullptr, {.size = KiB(1)});
 }
 
@@ -26,7 +26,7 @@ std::string failure(const std::string& name, const plan::Parameters& parameters,
 }
 
 /// Offset of each load of rank 0.
-std::vector<std::int64_t> chain(const Program& program) {
+std::vector<std::int64_t> chain(const Bound& program) {
   std::vector<std::int64_t> offsets;
   Cursor cursor(program, 0, 0);
   for (Primitive p; cursor.next(p);) {
@@ -80,8 +80,8 @@ TEST(ChainOfLoads, must_fit_its_memory) {
 TEST(Microbenchmarks, local_ones_run_on_one_rank) {
   for (const std::string name :
        {"pointer-chase", "ping-pong", "hand-over", "fence", "barrier", "launch"})
-    EXPECT_EQ(made("micro/" + name, {}, 1).ranks, 1);
-  EXPECT_EQ(made("micro/copy", {{"memory", "own"}}, 1).ranks, 1);
+    EXPECT_EQ(made("micro/" + name, {}, 1).ranks(), 1);
+  EXPECT_EQ(made("micro/copy", {{"memory", "own"}}, 1).ranks(), 1);
 }
 
 TEST(Microbenchmarks, say_what_they_cannot_do) {

@@ -38,13 +38,13 @@ bool has_slices(Collective collective) {
 Program ring(const KernelArguments& arguments, Collective collective, const NcclChoice& choice) {
   LowerOptions options;
   options.protocol = choice.protocol;
-  options.machine = arguments.machine;
+  options.machine = arguments.machine.get();
   options.workgroups = choice.channels;
   options.threads = choice.threads;
   const bool simple = choice.protocol == Protocol::simple;
   if (simple && has_slices(collective)) options.piece = MiB(2);
   const std::string plan = fmt::format("{}/ring", name_of(collective));
-  const machine::Machine* machine = arguments.machine;
+  const machine::Machine* machine = arguments.machine.get();
   if (machine != nullptr && machine->ranks() != arguments.ranks) machine = nullptr;
   Program program = lower(plan::make(plan, arguments.ranks, {}, machine), options);
   if (simple && has_slices(collective)) program.fifo = {4, MiB(1), 2};
@@ -149,7 +149,7 @@ Program finished(Program program, const KernelArguments& arguments) {
   program.name = program.source = arguments.name;
   program.format = "kernel";
   program.library_call = true;
-  program.warnings.append(tuner_warnings(arguments.machine));
+  program.warnings.append(tuner_warnings(arguments.machine.get()));
   program.plan = nullptr;
   return program;
 }
@@ -230,7 +230,7 @@ KernelInfo ring_info(Collective collective, const std::string& description,
 }  // namespace
 
 int nccl_unroll(Protocol protocol, const KernelArguments& arguments) {
-  const RcclModel* rccl = rccl_model(arguments.machine);
+  const RcclModel* rccl = rccl_model(arguments.machine.get());
   if (rccl != nullptr && protocol == Protocol::simple)
     return rccl_unroll(*rccl, nccl_nodes(arguments));
   return protocol == Protocol::simple ? 8 : protocol == Protocol::ll ? 1 : 4;

@@ -1,5 +1,6 @@
 // NCCL's choices: thresholds, channels, what is refused.
 #include "program/kernel_nccl.h"
+#include "program/bound.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +18,8 @@ constexpr std::int64_t kKiB = 1024;
 /// The protocol of a whole call as the tuner chooses it.
 Protocol protocol_at(Collective collective, int ranks, const std::string& gpu, std::int64_t size) {
   const machine::Machine machine = machine::load(gpu);
-  KernelArguments arguments{.name = "test", .ranks = ranks, .size = {size}, .machine = &machine};
+  KernelArguments arguments{
+      .name = "test", .ranks = ranks, .size = {size}, .machine = machine::share(machine)};
   arguments.parameters = {
       {"protocol", "auto"}, {"channels", "0"}, {"threads", "0"}, {"algorithm", "ring"}};
   return choose_nccl(arguments, collective).protocol;
@@ -26,7 +28,7 @@ Protocol protocol_at(Collective collective, int ranks, const std::string& gpu, s
 Program made(const std::string& name, int ranks, std::int64_t size,
              const plan::Parameters& parameters = {}) {
   const Program kernel = load(name, {.ranks = ranks, .parameters = parameters});
-  return bind(kernel, nullptr, {.size = {size}});
+  return bind(kernel, nullptr, {.size = {size}}).program();
 }
 
 std::string failure(const std::string& name, int ranks, const plan::Parameters& parameters) {
@@ -41,7 +43,7 @@ std::string failure(const std::string& name, int ranks, const plan::Parameters& 
 TEST(NcclKernels, of_protocol_ll_move_the_users_memory_in_elements) {
   const auto kernel = [](const std::string& name, DataType type, const std::string& protocol) {
     const Program program = load(name, {.ranks = 2, .parameters = {{"protocol", protocol}}});
-    return bind(program, nullptr, {.size = {64 * kKiB}, .type = type}).kernels.front();
+    return bind(program, nullptr, {.size = {64 * kKiB}, .type = type}).kernels().front();
   };
   EXPECT_EQ(kernel("all-reduce/nccl", DataType::float16, "ll").store_bytes, 2);
   EXPECT_EQ(kernel("all-reduce/nccl", DataType::float16, "ll").load_bytes, 4);
@@ -70,7 +72,8 @@ TEST(NcclTuner, eight_gpus_pass_through_ll128) {
 TEST(NcclTuner, nvls_is_for_more_than_two_ranks_of_a_multicast_switch) {
   const machine::Machine h100 = machine::load("dgx-h100"), a100 = machine::load("dgx-a100");
   const auto time = [](const machine::Machine& machine, int ranks) {
-    KernelArguments arguments{.name = "test", .ranks = ranks, .size = MiB(8), .machine = &machine};
+    KernelArguments arguments{
+        .name = "test", .ranks = ranks, .size = MiB(8), .machine = machine::share(machine)};
     return nccl_time(arguments, Collective::all_reduce, NcclAlgorithm::nvls, Protocol::simple);
   };
   EXPECT_LT(time(h100, 2), 0);
@@ -98,9 +101,10 @@ TEST(NcclKernels, warps_that_do_different_things_are_parts_of_a_block) {
   EXPECT_EQ(sends.blocks, (std::vector{0, 0, 1}));
   EXPECT_EQ(sends.threads_of, (std::vector{320, 320, 640})) << "send, receive, own copy";
   const machine::Machine h100 = machine::load("dgx-h100");
-  const Kernel nvls =
-      bind(load("all-reduce/nccl", {.ranks = 8, .machine = &h100}), &h100, {.size = MiB(16)})
-          .kernels.front();
+  const Kernel nvls = bind(load("all-reduce/nccl", {.ranks = 8, .machine = machine::share(h100)}),
+                           machine::share(h100), {.size = MiB(16)})
+                          .kernels()
+                          .front();
   EXPECT_EQ(nvls.parts_from(0), 3U);
   EXPECT_EQ(nvls.parts_from(3), 3U);
   EXPECT_EQ(nvls.block_count(), 16);
@@ -120,7 +124,7 @@ TEST(NcclTuner, several_nodes_have_two_channels_per_nic_and_pay_for_the_network)
   const machine::Machine one = machine::load("dgx-h100"), two = machine::load("dgx-h100:2");
   const auto choice = [](const machine::Machine& machine, std::int64_t size) {
     KernelArguments arguments{.name = "test", .ranks = machine.ranks(), .size = {size}};
-    arguments.machine = &machine;
+    arguments.machine = machine::share(machine);
     arguments.parameters = {
         {"protocol", "auto"}, {"channels", "0"}, {"threads", "0"}, {"algorithm", "auto"}};
     return choose_nccl(arguments, Collective::all_reduce);
@@ -132,14 +136,15 @@ TEST(NcclTuner, several_nodes_have_two_channels_per_nic_and_pay_for_the_network)
   EXPECT_EQ(choice(two, 64 << 10).protocol, Protocol::ll);
   const auto time = [](const machine::Machine& machine, Protocol protocol) {
     KernelArguments arguments{.name = "test", .ranks = machine.ranks(), .size = MiB(64)};
-    arguments.machine = &machine;
+    arguments.machine = machine::share(machine);
     return nccl_time(arguments, Collective::all_reduce, NcclAlgorithm::ring, protocol);
   };
   EXPECT_GT(time(two, Protocol::ll), 2 * time(one, Protocol::ll)) << "LL is capped";
 }
 
 NcclChoice choice_at(const machine::Machine& machine, int ranks, std::int64_t size) {
-  KernelArguments arguments{.name = "test", .ranks = ranks, .size = {size}, .machine = &machine};
+  KernelArguments arguments{
+      .name = "test", .ranks = ranks, .size = {size}, .machine = machine::share(machine)};
   arguments.parameters = {
       {"protocol", "auto"}, {"channels", "0"}, {"threads", "0"}, {"algorithm", "auto"}};
   return choose_nccl(arguments, Collective::all_reduce);
@@ -170,16 +175,18 @@ Program tree(const machine::Machine& machine, int ranks, const std::string& prot
   const Program kernel =
       load("all-reduce/nccl", {.ranks = ranks,
                                .parameters = {{"algorithm", "tree"}, {"protocol", protocol}},
-                               .machine = &machine});
-  return bind(kernel, &machine, {.size = MiB(16)});
+                               .machine = machine::share(machine)});
+  return bind(kernel, machine::share(machine), {.size = MiB(16)}).program();
 }
 
 TEST(NcclKernels, pairs_of_a100_pull) {
   for (const std::string gpu : {"dgx-a100", "dgx-h100", "dgx1-v100"}) {
     const machine::Machine machine = machine::load(gpu);
     for (const std::string name : {"all-reduce/nccl", "all-gather/nccl", "all-to-all/nccl"}) {
-      const Program kernel = load(name, {.ranks = 2, .machine = &machine});
-      EXPECT_EQ(bind(kernel, &machine, {.size = MiB(8)}).pulls, gpu == "dgx-a100") << gpu << name;
+      const Program kernel = load(name, {.ranks = 2, .machine = machine::share(machine)});
+      EXPECT_EQ(bind(kernel, machine::share(machine), {.size = MiB(8)}).program().pulls,
+                gpu == "dgx-a100")
+          << gpu << name;
     }
     EXPECT_EQ(tree(machine, 2, "simple").pulls, gpu == "dgx-a100") << gpu;
   }
@@ -240,9 +247,9 @@ TEST(NcclKernels, trees_over_nodes_are_binary_and_the_second_one_is_mirrored) {
 
 TEST(NcclKernels, grouped_sends_over_nodes_have_few_channels_and_small_slots) {
   const machine::Machine two = machine::load("dgx-h100:2");
-  const Program kernel = load("all-to-all/nccl", {.ranks = 16, .machine = &two});
+  const Program kernel = load("all-to-all/nccl", {.ranks = 16, .machine = machine::share(two)});
   const auto at = [&](std::int64_t peer_bytes) {
-    return bind(kernel, &two, {.size = {16 * peer_bytes}});
+    return bind(kernel, machine::share(two), {.size = {16 * peer_bytes}}).program();
   };
   const int roles = 2 * 15 + 1;
   EXPECT_EQ(at(16 * kKiB).workgroups(0), roles);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "machine/machine.h"
+#include "program/bound.h"
 #include "program/kernel.h"
 
 namespace hemiola::program {
@@ -18,8 +19,8 @@ Program made(const std::string& name, int ranks, std::int64_t size, const std::s
   const machine::Machine machine = machine::load(gpu);
   LoadOptions options = more;
   options.ranks = ranks;
-  options.machine = &machine;
-  return bind(load(name, options), nullptr, {.size = {size}, .type = DataType::float16});
+  options.machine = machine::share(machine);
+  return bind(load(name, options), nullptr, {.size = {size}, .type = DataType::float16}).program();
 }
 
 std::string chosen(const std::string& name, int ranks, std::int64_t size,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/lenient.h"
+#include "program/bound.h"
 #include "program/msccl_test_text.h"
 #include "program/program.h"
 
@@ -49,9 +50,9 @@ TEST(MscclRedop, is_the_operation_of_all_steps_that_reduce) {
   EXPECT_EQ(reduction_of(program, OpKind::recv_reduce_copy), ReduceOp::max);
   EXPECT_EQ(reduction_of(program, OpKind::reduce), ReduceOp::max);
   EXPECT_EQ(reduction_of(program, OpKind::send), ReduceOp::none);
-  const Program bound = bind(program, nullptr, {.size = {32}});
-  EXPECT_EQ(bound.op, ReduceOp::max);
-  EXPECT_THAT(bound.warnings.render(), HasSubstr("reduces with max; sum is not used"));
+  const Bound bound = bind(program, nullptr, {.size = {32}});
+  EXPECT_EQ(bound.op(), ReduceOp::max);
+  EXPECT_THAT(bound.warnings().render(), HasSubstr("reduces with max; sum is not used"));
 }
 
 TEST(MscclRedop, is_the_callers_where_the_file_names_none) {

@@ -32,7 +32,7 @@ std::optional<FormatReader> reader_of(std::string_view content) {
 Program read_by_content(const std::string& file, const LoadOptions& options) {
   const std::string content = read_file(file);
   if (plan::is_plan(content))
-    return lower_plan(plan::read_plan(content, file), options.parameters, options.machine);
+    return lower_plan(plan::read_plan(content, file), options.parameters, options.machine.get());
   if (!options.parameters.empty())
     throw Failure("only built-in programs and plans have parameters", {.file = "--param"});
   if (const auto reader = reader_of(content)) return reader->read(content, file);

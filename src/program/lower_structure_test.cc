@@ -183,7 +183,7 @@ TEST(LowerStructure, a_ring_over_1024_ranks_is_as_large_as_one_over_8) {
 Program on_machine(const std::string& name, const std::string& machine_name,
                    const plan::Parameters& parameters = {}) {
   const machine::Machine machine = machine::load(machine_name);
-  return make_built_in(name, {machine.ranks(), parameters, &machine}).value();
+  return make_built_in(name, {machine.ranks(), parameters, machine::share(machine)}).value();
 }
 
 TEST(LowerStructure, several_rings_share_the_channels_and_take_the_sizes_of_one) {

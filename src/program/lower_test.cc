@@ -1,5 +1,6 @@
 // Lowered programs, executed on real numbers in many orders, give the collective's result.
 #include "program/lower.h"
+#include "program/bound.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
@@ -35,20 +36,21 @@ std::uint32_t input_value(int repetition, int rank, std::int64_t element) {
 /// rank may be ahead of another, and brings new input and spoils its old output at each launch.
 class Machine {
  public:
-  Machine(const Program& program, std::uint32_t seed, int repetitions)
+  Machine(const Bound& program, std::uint32_t seed, int repetitions)
       : program_(program), random_(seed), repetitions_(repetitions) {
-    memory_.resize(static_cast<std::size_t>(program.ranks));
-    for (int rank = 0; rank < program.ranks; ++rank) {
-      for (std::size_t buffer = 0; buffer < program.buffers.size(); ++buffer) {
+    memory_.resize(static_cast<std::size_t>(program.ranks()));
+    for (int rank = 0; rank < program.ranks(); ++rank) {
+      for (std::size_t buffer = 0; buffer < program.buffers().size(); ++buffer) {
         const auto bytes =
             static_cast<std::size_t>(program.memory_bytes(static_cast<std::int32_t>(buffer), rank));
         memory_[static_cast<std::size_t>(rank)].emplace_back(bytes);
       }
       Rank state;
       const RankCode& code =
-          program.codes[static_cast<std::size_t>(program.code_of[static_cast<std::size_t>(rank)])];
+          program
+              .codes()[static_cast<std::size_t>(program.code_of()[static_cast<std::size_t>(rank)])];
       for (const std::int32_t body :
-           program.kernels[static_cast<std::size_t>(code.streams[0][0].index)].bodies) {
+           program.kernels()[static_cast<std::size_t>(code.streams[0][0].index)].bodies) {
         state.workgroups.push_back({Cursor(program, rank, body), {}, false, false});
       }
       ranks_.push_back(std::move(state));
@@ -59,7 +61,7 @@ class Machine {
   void run() {
     while (!::testing::Test::HasFatalFailure()) {
       std::vector<std::pair<int, std::size_t>> alive;
-      for (int rank = 0; rank < program_.ranks; ++rank) {
+      for (int rank = 0; rank < program_.ranks(); ++rank) {
         const Rank& state = ranks_[static_cast<std::size_t>(rank)];
         for (std::size_t i = 0; i < state.workgroups.size(); ++i) {
           if (!state.workgroups[i].done) alive.emplace_back(rank, i);
@@ -75,7 +77,7 @@ class Machine {
           progress = true;
         }
       }
-      ASSERT_TRUE(progress) << program_.name << " over " << program_.ranks
+      ASSERT_TRUE(progress) << program_.name() << " over " << program_.ranks()
                             << " ranks waits for ever";
     }
   }
@@ -109,11 +111,11 @@ class Machine {
   };
 
   std::uint8_t* data(int rank, BufferKind kind, std::int64_t& bytes) {
-    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
-      if (program_.buffers[i].kind != kind) continue;
+    for (std::size_t i = 0; i < program_.buffers().size(); ++i) {
+      if (program_.buffers()[i].kind != kind) continue;
       const auto buffer = static_cast<std::int32_t>(i);
       const auto place = program_.resolve(buffer, 0, rank);
-      bytes = program_.chunks_of(buffer, rank) * program_.chunk_bytes;
+      bytes = program_.chunks_of(buffer, rank) * program_.chunk_bytes();
       return &memory_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(place.buffer)]
                   .data.get()[place.offset];
     }
@@ -135,14 +137,14 @@ class Machine {
 
   std::uint32_t expected(int repetition, int rank, std::int64_t element,
                          std::int64_t elements) const {
-    const int ranks = program_.ranks;
+    const int ranks = program_.ranks();
     const auto sum = [&](std::int64_t at) {
       std::uint32_t total = 0;
       for (int other = 0; other < ranks; ++other) total += input_value(repetition, other, at);
       return total;
     };
     const std::int64_t part = elements / ranks;
-    switch (program_.collective) {
+    switch (program_.collective()) {
       case Collective::all_reduce:
         return sum(element);
       case Collective::reduce_scatter:
@@ -153,7 +155,7 @@ class Machine {
         return input_value(repetition, static_cast<int>(element / part),
                            rank * part + element % part);
       case Collective::broadcast:
-        return input_value(repetition, static_cast<int>(program_.root), element);
+        return input_value(repetition, static_cast<int>(program_.program().root), element);
       default:
         ADD_FAILURE() << "no rule for this collective";
         return 0;
@@ -168,9 +170,9 @@ class Machine {
       std::uint32_t found = 0;
       std::memcpy(&found, output + i * 4, 4);
       ASSERT_EQ(found, expected(repetition, rank, i, bytes / 4))
-          << program_.name << " over " << program_.ranks << " ranks, " << program_.size.count
-          << " B, " << name_of(program_.protocol) << ": rank " << rank << ", element " << i
-          << " of launch " << repetition;
+          << program_.name() << " over " << program_.ranks() << " ranks, " << program_.size().count
+          << " B, " << name_of(program_.program().protocol) << ": rank " << rank << ", element "
+          << i << " of launch " << repetition;
     }
   }
 
@@ -232,7 +234,7 @@ class Machine {
   std::size_t address(const Span& span, std::int64_t byte) {
     const auto at = static_cast<std::size_t>(span.offset + memory_offset(byte, span.access));
     if (at >= memory(span).size)
-      throw std::out_of_range(program_.name + " touches memory beyond its buffer");
+      throw std::out_of_range(program_.name() + " touches memory beyond its buffer");
     return at;
   }
 
@@ -266,14 +268,14 @@ class Machine {
       const std::size_t at = address(span, offset + i);
       if (span.access != Access::plain) {
         EXPECT_EQ(memory(span).full.get()[at], 0)
-            << program_.name << ": a packet was overwritten before it was read";
+            << program_.name() << ": a packet was overwritten before it was read";
         memory(span).full.get()[at] = 1;
       }
       memory(span).data.get()[at] = static_cast<std::uint8_t>(value >> (8 * i));
     }
   }
 
-  const Program& program_;
+  const Bound& program_;
   std::mt19937 random_;
   int repetitions_;
   std::vector<std::vector<Memory>> memory_;  // rank, buffer
@@ -290,7 +292,7 @@ Program made(const std::string& name, int ranks, const Parameters& parameters = 
 /// A chunk of `units` times 16 B, three launches in a row.
 void expect_right(const Program& program, std::int64_t units, std::uint32_t seed) {
   const Bytes size{program.chunks_per_size * 16 * units};
-  const Program bound = bind(program, nullptr, {.size = size, .type = DataType::int32});
+  const Bound bound = bind(program, nullptr, {.size = size, .type = DataType::int32});
   Machine(bound, seed, 3).run();
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/text.h"
+#include "program/bound.h"
 #include "program/msccl_test_text.h"
 #include "program/program.h"
 

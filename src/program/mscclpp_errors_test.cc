@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/diagnostics.h"
+#include "program/bound.h"
 #include "program/program.h"
 
 namespace hemiola::program {

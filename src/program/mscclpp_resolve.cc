@@ -4,10 +4,15 @@
 #include <set>
 #include <utility>
 
+#include "machine/machine.h"
 #include "program/mscclpp_channel_ids.h"
 
 namespace hemiola::program {
 namespace {
+
+bool crosses_network(const machine::Machine& machine, int from, int to) {
+  return machine.reach(from, to) == machine::Reach::network;
+}
 
 Program through_memory(Program program) {
   for (Body& body : program.bodies) {
@@ -24,7 +29,8 @@ Program through_memory(Program program) {
 /// Gives every rank bodies of its own, operation by operation.
 class Resolver {
  public:
-  explicit Resolver(const Program& program) : program_(program) {}
+  Resolver(const Program& program, const machine::Machine& machine)
+      : program_(program), machine_(machine) {}
 
   Program resolve() {
     find_far_signals();
@@ -49,7 +55,7 @@ class Resolver {
 
  private:
   bool is_far(const Affine& peer) const {
-    return program_.crosses_network(rank_, static_cast<int>(peer({.rank = rank_})));
+    return crosses_network(machine_, rank_, static_cast<int>(peer({.rank = rank_})));
   }
 
   /// Semaphores that are signalled through a NIC: whoever waits for them does so on a port.
@@ -61,7 +67,7 @@ class Resolver {
                       if (op.channel != Channel::any || !is_channel_signal(op.kind)) return;
                       for (const SemaphoreRef& ref : op.semaphores) {
                         const auto owner = static_cast<int>(ref.rank(at));
-                        if (program_.crosses_network(rank_, owner))
+                        if (crosses_network(machine_, rank_, owner))
                           far_signals_.emplace(owner, ref.index);
                       }
                     });
@@ -160,6 +166,7 @@ class Resolver {
   }
 
   const Program& program_;
+  const machine::Machine& machine_;
   std::set<std::pair<int, std::int32_t>> far_signals_;  ///< owner, semaphore
   int rank_ = 0;
   Body body_;
@@ -168,9 +175,9 @@ class Resolver {
 
 }  // namespace
 
-Program with_channel_types(const Program& program) {
-  for (int to = 1; to < program.ranks; ++to) {
-    if (program.crosses_network(0, to)) return Resolver(program).resolve();
+Program with_channel_types(const Program& program, const machine::Machine* machine) {
+  for (int to = 1; machine != nullptr && to < program.ranks; ++to) {
+    if (crosses_network(*machine, 0, to)) return Resolver(program, *machine).resolve();
   }
   return through_memory(program);
 }

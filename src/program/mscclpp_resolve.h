@@ -6,8 +6,8 @@
 namespace hemiola::program {
 
 /// The program with memory and port channels where it left the choice to the machine
-/// (Channel::any): memory without a machine, and ports for what crosses a NIC of
-/// `program.machine`. Failure: loads through a NIC.
-Program with_channel_types(const Program& program);
+/// (Channel::any): memory without a machine, and ports for what crosses one of its NICs. Failure:
+/// loads through a NIC.
+Program with_channel_types(const Program& program, const machine::Machine* machine);
 
 }  // namespace hemiola::program

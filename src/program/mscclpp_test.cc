@@ -138,16 +138,17 @@ TEST(Mscclpp, in_place_plans_share_memory_as_nccl_does) {
              ", \"output_chunks\": " + std::to_string(out) +
              ", \"scratch_chunks\": 0, \"threadblocks\": []}";
     };
-    Program program =
+    const Program program =
         read_mscclpp("{\"name\": \"x\", \"collective\": \"" + collective +
                          "\", \"protocol\": \"Simple\", \"inplace\": true, \"gpus\": [" + gpu(0) +
                          "," + gpu(1) + "]}",
                      "x");
-    program = bind(program, nullptr, {.size = program.next_legal_size({1}, DataType::float32)});
-    const auto input = program.resolve(0, 0, 1), output = program.resolve(1, 0, 1);
+    const Bound bound =
+        bind(program, nullptr, {.size = program.next_legal_size({1}, DataType::float32)});
+    const auto input = bound.resolve(0, 0, 1), output = bound.resolve(1, 0, 1);
     return std::to_string(input.buffer) + "@" + std::to_string(input.offset) + " " +
            std::to_string(output.buffer) + "@" + std::to_string(output.offset) + " size " +
-           std::to_string(program.size.count);
+           std::to_string(bound.size().count);
   };
   EXPECT_EQ(places("allreduce", 2, 2), "0@0 0@0 size 32");
   EXPECT_EQ(places("allgather", 2, 4), "1@32 1@0 size 64");
@@ -224,10 +225,10 @@ TEST(MscclppWriter, real_plans_walk_at_three_sizes_inside_their_buffers) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const Program plan = load(entry.path().string());
     for (const Bytes size : {KiB(1), MiB(1), MiB(16)}) {
-      const Program program =
+      const Bound program =
           bind(plan, nullptr, {.size = plan.next_legal_size(size, DataType::float32)});
-      for (int rank = 0; rank < program.ranks; ++rank) {
-        for (const std::int32_t body : program.kernels[static_cast<std::size_t>(rank)].bodies) {
+      for (int rank = 0; rank < program.ranks(); ++rank) {
+        for (const std::int32_t body : program.kernels()[static_cast<std::size_t>(rank)].bodies) {
           Cursor cursor(program, rank, body);
           Primitive p;
           for (int repetition = 0; repetition < 2; ++repetition, cursor.repeat()) {
@@ -262,7 +263,7 @@ TEST(MscclppWriter, numbers_channels_for_programs_that_were_not_plans) {
   program.buffers.resize(3);
   program.collective = Collective::all_reduce;
   const Program back = read_mscclpp(write_mscclpp(program), "back");
-  const Program bound_back = bind(back, nullptr, {.size = {512}});
+  const Bound bound_back = bind(back, nullptr, {.size = {512}});
   EXPECT_EQ(expand(bound_back, 0, 0),
             (Lines{"move 64 0.input@0 -> 1.output@0", "signal 1:memory channel 0=1 release",
                    "wait 0:memory channel 0=1 acquire"}));

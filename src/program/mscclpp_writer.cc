@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "program/bound.h"
 #include "program/executor_limits.h"
 #include "program/mscclpp_channel_ids.h"
 #include "program/mscclpp_ops.h"
@@ -402,17 +403,16 @@ void check_implied(const Program& program, const Program& written) {
     Program one;
     one.ranks = of.ranks;
     one.buffers = of.buffers;
-    one.chunk_bytes = 1;
-    return one;
+    return Frame{.program = std::make_shared<const Program>(std::move(one)), .chunk_bytes = 1};
   };
-  const auto place = [](const Program& one, BufferKind kind, int rank) -> std::int64_t {
-    for (std::size_t i = 0; i < one.buffers.size(); ++i) {
-      if (one.buffers[i].kind == kind)
+  const auto place = [](const Frame& one, BufferKind kind, int rank) -> std::int64_t {
+    for (std::size_t i = 0; i < one.program->buffers.size(); ++i) {
+      if (one.program->buffers[i].kind == kind)
         return one.resolve(static_cast<std::int32_t>(i), 0, rank).offset;
     }
     return 0;
   };
-  const Program own = buffers_of(program), implied = buffers_of(written);
+  const Frame own = buffers_of(program), implied = buffers_of(written);
   if (program.chunks_per_size != written.chunks_per_size)
     refuse(program, fmt::format("its size is {} chunks, where the format implies {}",
                                 program.chunks_per_size, written.chunks_per_size));
@@ -429,8 +429,8 @@ void check_implied(const Program& program, const Program& written) {
 
 }  // namespace
 
-std::string write_mscclpp(const Program& program) {
-  Program plain = with_channel_types(program);
+std::string write_mscclpp(const Program& program, const machine::Machine* machine) {
+  Program plain = with_channel_types(program, machine);
   for (Body& body : plain.bodies) {
     for (Op& op : body.ops) {
       if (std::exchange(op.staged, false)) op.dst.erase(op.dst.begin());

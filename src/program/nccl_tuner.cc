@@ -87,7 +87,7 @@ std::size_t column(Protocol protocol) {
 }
 
 bool has_nvls(const KernelArguments& arguments) {
-  if (arguments.ranks <= 2 || generation(arguments.machine).nvls_channels == 0) return false;
+  if (arguments.ranks <= 2 || generation(arguments.machine.get()).nvls_channels == 0) return false;
   if (arguments.machine == nullptr || arguments.machine->ranks() < arguments.ranks) return false;
   std::vector<int> all;
   for (int rank = 0; rank < arguments.ranks; ++rank) all.push_back(rank);
@@ -107,15 +107,15 @@ int channels_of(const Generation& found, const NcclNodes& nodes) {
 }
 
 int graph_channels(const KernelArguments& arguments, const NcclNodes& nodes) {
-  return rccl_model(arguments.machine) != nullptr
+  return rccl_model(arguments.machine.get()) != nullptr
              ? rccl_graph_channels(nodes)
-             : graph_channels(generation(arguments.machine), nodes);
+             : graph_channels(generation(arguments.machine.get()), nodes);
 }
 
 int channels_of(const KernelArguments& arguments, const NcclNodes& nodes) {
-  return rccl_model(arguments.machine) != nullptr
+  return rccl_model(arguments.machine.get()) != nullptr
              ? rccl_channels(nodes)
-             : channels_of(generation(arguments.machine), nodes);
+             : channels_of(generation(arguments.machine.get()), nodes);
 }
 
 std::size_t scale_of(const NcclNodes& nodes) {
@@ -171,7 +171,7 @@ double tree_time(const KernelArguments& arguments, const Generation& found, cons
 // enough to do.
 void shrink(NcclChoice& choice, const KernelArguments& arguments, Collective collective) {
   const std::int64_t size = arguments.size.count;
-  if (const RcclModel* rccl = rccl_model(arguments.machine)) {  // fewer channels, all threads
+  if (const RcclModel* rccl = rccl_model(arguments.machine.get())) {  // fewer channels, all threads
     const std::int64_t enough =
         choice.threads * rccl_least_per_thread(*rccl, nccl_nodes(arguments), collective,
                                                choice.algorithm, choice.protocol);
@@ -223,7 +223,7 @@ int ring_steps(Collective collective, int ranks) {
 }
 
 NcclNodes nccl_nodes(const KernelArguments& arguments) {
-  const machine::Machine* machine = arguments.machine;
+  const machine::Machine* machine = arguments.machine.get();
   const int ranks = arguments.ranks;
   if (machine == nullptr || machine->ranks() < ranks) return {.size = ranks};
   int size = 1;
@@ -259,7 +259,7 @@ NcclNodes nccl_nodes(const KernelArguments& arguments) {
 }
 
 bool nccl_pulls(const KernelArguments& arguments) {
-  return arguments.machine != nullptr && generation(arguments.machine).pulls;
+  return arguments.machine != nullptr && generation(arguments.machine.get()).pulls;
 }
 
 Diagnostics tuner_warnings(const machine::Machine* machine) {
@@ -276,10 +276,10 @@ Diagnostics tuner_warnings(const machine::Machine* machine) {
 
 double nccl_time(const KernelArguments& arguments, Collective collective, NcclAlgorithm algorithm,
                  Protocol protocol) {
-  if (const RcclModel* rccl = rccl_model(arguments.machine))
+  if (const RcclModel* rccl = rccl_model(arguments.machine.get()))
     return rccl_time(*rccl, nccl_nodes(arguments), collective, algorithm, protocol,
                      arguments.size.count);
-  const Generation& found = generation(arguments.machine);
+  const Generation& found = generation(arguments.machine.get());
   const NcclNodes nodes = nccl_nodes(arguments);
   const int steps = ring_steps(collective, arguments.ranks);
   const double share = static_cast<double>(arguments.ranks) / steps;
@@ -305,7 +305,7 @@ double nccl_time(const KernelArguments& arguments, Collective collective, NcclAl
 }
 
 NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) {
-  const RcclModel* rccl = rccl_model(arguments.machine);
+  const RcclModel* rccl = rccl_model(arguments.machine.get());
   const std::string& protocol = arguments.word("protocol");
   const std::string& algorithm =
       collective == Collective::all_reduce ? arguments.word("algorithm") : "auto";
@@ -340,7 +340,7 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
     shrink(choice, arguments, collective);
     limit_to_cells(choice, arguments, collective);
   } else if (choice.algorithm == NcclAlgorithm::nvls) {
-    choice.channels = generation(arguments.machine).nvls_channels;
+    choice.channels = generation(arguments.machine.get()).nvls_channels;
     choice.threads = 640;
   } else {
     choice.threads = choice.protocol == Protocol::ll128 ? 640 : 512;
@@ -361,7 +361,7 @@ NcclChoice choose_nccl_peer(const KernelArguments& arguments, Bytes bytes) {
   const NcclNodes nodes = nccl_nodes(arguments);
   const auto ranks = static_cast<unsigned>(arguments.ranks);
   const unsigned all = std::bit_ceil(static_cast<unsigned>(channels_of(arguments, nodes)));
-  const bool rccl = rccl_model(arguments.machine) != nullptr;
+  const bool rccl = rccl_model(arguments.machine.get()) != nullptr;
   NcclChoice choice;
   if (rccl) choice.warp = kRcclWarp;
   choice.step = nodes.count > 1 ? KiB(128) : KiB(512);  // P2P_NET_CHUNKSIZE, P2P_NVL_CHUNKSIZE

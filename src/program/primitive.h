@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/data_type.h"
-#include "program/program.h"
+#include "program/bound.h"
 
 namespace hemiola::program {
 
@@ -138,8 +138,8 @@ struct Primitive : PrimitiveFields {
 /// the walk.
 class Cursor {
  public:
-  /// `program` must be bound and outlive the cursor.
-  Cursor(const Program& program, int rank, std::int32_t body);
+  /// `bound` outlives the cursor.
+  Cursor(const Bound& bound, int rank, std::int32_t body);
 
   /// The next primitive into `out` (its vectors are reused); false at the end of the body.
   bool next(Primitive& out);
@@ -238,6 +238,8 @@ class Cursor {
   bool crosses_network(int peer);
   Span slot(int owner, std::int32_t buffer, std::int64_t step, Access access) const;
 
+  const Bound* bound_;
+  const Frame* frame_;
   const Program* program_;
   const Body* body_;
   Indices indices_;  ///< loop counters are the running iterations

@@ -6,7 +6,6 @@
 #include <set>
 #include <string>
 
-#include "machine/machine.h"
 #include "program/primitive.h"
 
 namespace hemiola::program {
@@ -128,8 +127,8 @@ Bytes Program::next_legal_size(Bytes wanted, DataType element) const {
   return {steps * step};
 }
 
-bool Program::crosses_network(int from, int to) const {
-  return machine != nullptr && machine->reach(from, to) == machine::Reach::network;
+Program Program::sized(const BindOptions& options) const {
+  return make_ ? make_(options).sized(options) : *this;
 }
 
 std::int64_t Fifo::slice_bytes(std::int64_t bytes, std::int64_t element) const {
@@ -160,31 +159,6 @@ std::int64_t Program::chunks_of(std::int32_t buffer, int rank) const {
   const std::vector<std::int64_t>& chunks = buffers.at(static_cast<std::size_t>(buffer)).chunks;
   if (chunks.empty()) return 0;
   return chunks.size() == 1 ? chunks.front() : chunks.at(static_cast<std::size_t>(rank));
-}
-
-std::int64_t Program::chunk_stride(std::int32_t buffer) const {
-  const std::int64_t limit = buffers.at(static_cast<std::size_t>(buffer)).chunk_limit.count;
-  return limit > 0 && limit < chunk_bytes ? limit : chunk_bytes;
-}
-
-std::int64_t Program::memory_bytes(std::int32_t buffer, int rank) const {
-  const Buffer& description = buffers.at(static_cast<std::size_t>(buffer));
-  if (description.bytes.count > 0) return description.bytes.count;
-  return chunks_of(buffer, rank) * chunk_stride(buffer) * (description.packets ? 2 : 1) *
-         description.rotation;
-}
-
-Program::Place Program::resolve(std::int32_t buffer, std::int64_t offset, int rank) const {
-  Place place{buffer, offset};
-  // Aliases do not form cycles (checked by bind); the bound keeps an unchecked program from
-  // hanging.
-  for (std::size_t depth = 0; depth < buffers.size(); ++depth) {
-    const Buffer& description = buffers.at(static_cast<std::size_t>(place.buffer));
-    if (description.alias < 0) break;
-    place.offset += description.alias_chunk({.rank = rank}) * chunk_bytes;
-    place.buffer = description.alias;
-  }
-  return place;
 }
 
 void Program::finish() {

@@ -18,7 +18,8 @@
 
 namespace hemiola::machine {
 class Machine;
-}
+using SharedMachine = std::shared_ptr<const Machine>;
+}  // namespace hemiola::machine
 namespace hemiola::plan {
 struct Plan;
 }
@@ -343,12 +344,6 @@ struct ChannelTable {
   bool operator==(const ChannelTable&) const = default;
 };
 
-struct BindOptions {
-  Bytes size{MiB(1)};
-  DataType type = DataType::float32;
-  ReduceOp op = ReduceOp::sum;
-};
-
 /// What every rank computes: m x n elements, row by row, each the sum over k. It is what the
 /// program's collective takes as input; there is no input buffer then. An Op whose `values` are
 /// m x n x k makes so many of them: of a product from sources of m x k and k x n elements, of a
@@ -367,7 +362,14 @@ struct Computation {
   std::int64_t pitch = 1;
 };
 
-/// A program without a size, and with one once bound.
+/// What a program is bound to, besides the machine.
+struct BindOptions {
+  Bytes size{MiB(1)};  ///< what nccl-tests calls size
+  DataType type = DataType::float32;
+  ReduceOp op = ReduceOp::sum;
+};
+
+/// A program without a size and without a machine; program/bound.h gives it both.
 class Program {
  public:
   std::string name;
@@ -405,36 +407,23 @@ class Program {
   std::shared_ptr<const plan::Plan> plan{};
   /// Programs that compute what their collective moves.
   std::shared_ptr<const Computation> computation{};
-  /// Kernels whose grid or algorithm follows the size: bind() makes the one for it.
-  std::function<Program(const BindOptions&)> by_size{};
-
-  // Bound:
-  Bytes size{};  ///< 0: not bound
-  DataType type = DataType::float32;
-  ReduceOp op = ReduceOp::sum;
-  std::int64_t chunk_bytes = 0;
-  const machine::Machine* machine = nullptr;  ///< not owned; null: every pair is load/store
 
   /// The smallest legal size >= `size`: a multiple of chunks_per_size * lcm(alignment, element).
   Bytes next_legal_size(Bytes size, DataType type) const;
 
-  /// Whether the path between two ranks crosses a NIC; false without a machine.
-  bool crosses_network(int from, int to) const;
+  /// Programs whose grid or algorithm follows the size are made anew for each: `make` gives the one
+  /// for a size, which may follow the size again.
+  using Maker = std::function<Program(const BindOptions&)>;
+  void follow_size(Maker make) { make_ = std::move(make); }
+  bool follows_size() const { return make_ != nullptr; }
+  /// The program for this size, type and operator: itself, or the one that is made for it. It does
+  /// not follow the size any more.
+  Program sized(const BindOptions& options) const;
+
   /// Bytes of memory of one FIFO slot in the program's protocol.
   std::int64_t slot_bytes() const;
-
   int workgroups(int rank) const;  ///< over all kernels of the rank
   std::int64_t chunks_of(std::int32_t buffer, int rank) const;
-  /// Bytes from one chunk of a buffer to the next: chunk_bytes, or less in a folded buffer.
-  std::int64_t chunk_stride(std::int32_t buffer) const;
-  /// Bytes of a buffer's memory on a rank (packets and doubling included). Bound programs only.
-  std::int64_t memory_bytes(std::int32_t buffer, int rank) const;
-  /// Follows aliases: the buffer and byte offset where (buffer, offset) really is on `rank`.
-  struct Place {
-    std::int32_t buffer;
-    std::int64_t offset;
-  };
-  Place resolve(std::int32_t buffer, std::int64_t offset, int rank) const;
 
   // Buffers and semaphores that connections own; valid after finish().
   std::int32_t fifo_buffer(std::int32_t inbound_index) const { return first_fifo_ + inbound_index; }
@@ -453,24 +442,21 @@ class Program {
   void finish();
 
  private:
+  Maker make_{};
   std::int32_t first_fifo_ = 0;
   std::int32_t first_staging_ = 0;
   std::int32_t first_tail_ = 0;
   std::int32_t first_head_ = 0;
 };
 
-/// Binds to a size and (optionally) a machine. Failure: a size the program cannot take (the hint
-/// names the next legal ones), more ranks than the machine has, ranks that cannot reach each other
-/// the way an operation needs. A size outside the file's own range adds a warning.
-Program bind(const Program& program, const machine::Machine* machine, const BindOptions& options);
-
 /// Reads a file (MSCCL++ execution plan or MSCCL XML, also gzip-compressed; recognised by content)
 /// or makes a built-in ("all-reduce/ring") for `ranks`. Throws Failure.
 struct LoadOptions {
   int ranks = 0;  ///< built-ins: number of ranks (0: the machine decides first)
   std::vector<std::pair<std::string, std::string>>
-      parameters;                             ///< built-ins: channels=8, protocol=ll, ...
-  const machine::Machine* machine = nullptr;  ///< built-ins: its links choose rings and schedules
+      parameters;                    ///< built-ins: channels=8, protocol=ll, ...
+  machine::SharedMachine machine{};  ///< built-ins: its links choose rings and schedules; may be
+                                     ///< null
   // For names that choose an algorithm by size (`auto/...`); others ignore them.
   Bytes size{};
   DataType type = DataType::float32;
@@ -486,7 +472,8 @@ bool is_readable(std::string_view content);
 Program read_mscclpp(std::string_view json, const std::string& file);
 Program read_msccl(std::string_view xml, const std::string& file);
 /// Failure for a program that the format cannot say, with the operation and the reason.
-std::string write_mscclpp(const Program& program);
+/// Where a plan left the type of a channel open, `machine` says it (mscclpp_resolve.h).
+std::string write_mscclpp(const Program& program, const machine::Machine* machine = nullptr);
 std::string write_msccl(const Program& program);
 
 }  // namespace hemiola::program

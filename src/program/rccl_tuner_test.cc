@@ -1,5 +1,6 @@
 // RCCL's choices on AMD's GPUs, and what is said of GPUs that no tuner knows.
 #include "program/rccl_tuner.h"
+#include "program/bound.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB;
 
 KernelArguments arguments_for(const machine::Machine& machine, std::int64_t size) {
   KernelArguments arguments{
-      .name = "test", .ranks = machine.ranks(), .size = {size}, .machine = &machine};
+      .name = "test", .ranks = machine.ranks(), .size = {size}, .machine = machine::share(machine)};
   arguments.parameters = {
       {"protocol", "auto"}, {"channels", "0"}, {"threads", "0"}, {"algorithm", "auto"}};
   return arguments;
@@ -82,8 +83,9 @@ TEST(RcclTuner, takes_a_channel_for_every_ring_of_the_graph_twice_and_blocks_of_
 std::string warnings_of(const std::string& name, const std::string& gpu) {
   const machine::Machine machine = machine::load(name, {.gpu = gpu});
   const Program program =
-      load("all-reduce/nccl", {.ranks = machine.ranks(), .machine = &machine, .size = {64 * kKiB}});
-  return bind(program, &machine, {.size = {64 * kKiB}}).warnings.render();
+      load("all-reduce/nccl",
+           {.ranks = machine.ranks(), .machine = machine::share(machine), .size = {64 * kKiB}});
+  return bind(program, machine::share(machine), {.size = {64 * kKiB}}).warnings().render();
 }
 
 TEST(NcclTuner, says_where_it_does_not_know_the_gpu) {

@@ -15,24 +15,24 @@ std::int64_t modulo(std::int64_t a, std::int64_t m) {
 /// Whether a program is the same after a rotation by `period` ranks.
 class Check {
  public:
-  Check(const Program& program, int period, std::int64_t line)
+  Check(const Bound& program, int period, std::int64_t line)
       : program_(program),
-        ranks_(program.ranks),
+        ranks_(program.ranks()),
         period_(period),
         line_(line),
-        turns_(program.buffers.size(), 0),
-        seen_(program.buffers.size(), false) {}
+        turns_(program.buffers().size(), 0),
+        seen_(program.buffers().size(), false) {}
 
   bool holds() {
     for (int rank = 0; rank < ranks_; ++rank) {
-      if (program_.code_of[index(rank)] != program_.code_of[index((rank + period_) % ranks_)])
+      if (program_.code_of()[index(rank)] != program_.code_of()[index((rank + period_) % ranks_)])
         return false;
     }
-    for (const Buffer& buffer : program_.buffers) {
+    for (const Buffer& buffer : program_.buffers()) {
       const auto differs = [&](std::int64_t chunks) { return chunks != buffer.chunks.front(); };
       if (std::any_of(buffer.chunks.begin(), buffer.chunks.end(), differs)) return false;
     }
-    return std::all_of(program_.bodies.begin(), program_.bodies.end(), [&](const Body& body) {
+    return std::all_of(program_.bodies().begin(), program_.bodies().end(), [&](const Body& body) {
       return std::all_of(body.ops.begin(), body.ops.end(), [&](const Op& op) { return same(op); });
     });
   }
@@ -90,8 +90,8 @@ class Check {
     std::int32_t buffer = operand.buffer;
     std::int64_t chunks = program_.chunks_of(buffer, 0);
     std::int64_t moved = shift(operand.chunk, chunks);
-    for (std::size_t depth = 0; depth < program_.buffers.size(); ++depth) {
-      const Buffer& description = program_.buffers[index(buffer)];
+    for (std::size_t depth = 0; depth < program_.buffers().size(); ++depth) {
+      const Buffer& description = program_.buffers()[index(buffer)];
       if (description.alias < 0) break;
       buffer = description.alias;
       chunks = program_.chunks_of(buffer, 0);
@@ -109,7 +109,7 @@ class Check {
     const std::uint8_t turn = moved != 0 ? 1 : 0;
     if (moved != 0) {
       if (chunks * period_ % ranks_ != 0 || moved != chunks * period_ / ranks_) return false;
-      const Buffer& description = program_.buffers[index(buffer)];
+      const Buffer& description = program_.buffers()[index(buffer)];
       const std::int64_t part = program_.memory_bytes(buffer, 0) / description.rotation;
       const std::int64_t unit = memory_offset(moved * program_.chunk_stride(buffer), access);
       if (unit * (ranks_ / period_) != part || unit % line_ != 0) return false;
@@ -120,7 +120,7 @@ class Check {
     return true;
   }
 
-  const Program& program_;
+  const Bound& program_;
   const int ranks_;
   const int period_;
   const std::int64_t line_;
@@ -128,15 +128,15 @@ class Check {
   std::vector<bool> seen_;
 };
 
-std::set<std::int32_t> bodies_of(const Program& program, int rank) {
+std::set<std::int32_t> bodies_of(const Bound& program, int rank) {
   std::set<std::int32_t> bodies;
   for (const Stream& stream :
-       program.codes[static_cast<std::size_t>(program.code_of[static_cast<std::size_t>(rank)])]
+       program.codes()[static_cast<std::size_t>(program.code_of()[static_cast<std::size_t>(rank)])]
            .streams) {
     for (const StreamItem& item : stream) {
       if (item.kind == StreamItem::Kind::engine) bodies.insert(item.index);
       if (item.kind != StreamItem::Kind::kernel) continue;
-      const Kernel& kernel = program.kernels[static_cast<std::size_t>(item.index)];
+      const Kernel& kernel = program.kernels()[static_cast<std::size_t>(item.index)];
       bodies.insert(kernel.bodies.begin(), kernel.bodies.end());
     }
   }
@@ -144,18 +144,18 @@ std::set<std::int32_t> bodies_of(const Program& program, int rank) {
 }
 
 // The offsets at which a rank's code names ranks.
-void add_offsets(const Program& program, int rank, Rotation& rotation) {
+void add_offsets(const Bound& program, int rank, Rotation& rotation) {
   std::set<std::int32_t> offsets;
   const auto note = [&](const Affine& of) {
     if (of.loop[0] != 0 || of.loop[1] != 0) rotation.all_offsets = true;
     const std::int64_t peer = of({.rank = rank, .loop = {}});
-    offsets.insert(static_cast<std::int32_t>(modulo(peer - rank, program.ranks)));
+    offsets.insert(static_cast<std::int32_t>(modulo(peer - rank, program.ranks())));
   };
   const auto peer = [&](const ConnectionRef& c) {
     if (c.inbound >= 0 || c.outbound >= 0) note(c.peer);
   };
   for (const std::int32_t body : bodies_of(program, rank)) {
-    for (const Op& op : program.bodies[static_cast<std::size_t>(body)].ops) {
+    for (const Op& op : program.bodies()[static_cast<std::size_t>(body)].ops) {
       for (const Operand& operand : op.src) note(operand.rank);
       for (const Operand& operand : op.dst) note(operand.rank);
       for (const SemaphoreRef& semaphore : op.semaphores) note(semaphore.rank);
@@ -171,11 +171,11 @@ void add_offsets(const Program& program, int rank, Rotation& rotation) {
 
 }  // namespace
 
-Rotation rotation_of(const Program& program, std::int64_t line) {
-  Rotation none{program.ranks, std::vector<std::uint8_t>(program.buffers.size()), {}, false};
-  if (!program.groups.empty()) return none;
-  for (int period = 1; period < program.ranks; ++period) {
-    if (program.ranks % period != 0) continue;
+Rotation rotation_of(const Bound& program, std::int64_t line) {
+  Rotation none{program.ranks(), std::vector<std::uint8_t>(program.buffers().size()), {}, false};
+  if (!program.groups().empty()) return none;
+  for (int period = 1; period < program.ranks(); ++period) {
+    if (program.ranks() % period != 0) continue;
     Check check(program, period, line);
     if (!check.holds()) continue;
     Rotation rotation{period, check.turns(), {}, false};

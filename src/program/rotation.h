@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "program/program.h"
+#include "program/bound.h"
 
 namespace hemiola::program {
 
@@ -24,6 +24,6 @@ struct Rotation {
 /// smallest that is found; a program that this overlooks is right, only slower. A buffer turns only
 /// where the part between one period's chunks and the next one's is whole lines of `line` bytes.
 /// Programs with multicast groups have none.
-Rotation rotation_of(const Program& program, std::int64_t line);
+Rotation rotation_of(const Bound& program, std::int64_t line);
 
 }  // namespace hemiola::program

@@ -31,11 +31,11 @@ std::string to_csv(const Run& run, const std::vector<sim::Result>& results) {
   const std::set<std::string> names = setting_names(results);
   for (const std::string& name : names) text += ',' + csv_cell(name);
   text += '\n';
-  const program::Program* program = run.bound_program;
+  const std::optional<program::Bound>& program = run.bound;
   for (const sim::Result& result : results) {
     text += fmt::format(
         "{},{},{},{},{},{},{},{},{},{},{}", result.size.count, result.count,
-        program ? name_of(program->type) : "-", program ? name_of(program->op) : "-",
+        program ? name_of(program->type()) : "-", program ? name_of(program->op()) : "-",
         exact_ns(result.time), result.algbw_GBps, result.busbw_GBps, exact_ns(result.bound.time()),
         percent(result.bound.time(), result.time), result.checked, result.line_hops);
     const sim::Attribution attribution =

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using testing::ElementsAre;
 
-const Run kRun{"hemiola run \"a b\"", "dgx-h100", "plan.json", "reference", "stream", nullptr};
+const Run kRun{"hemiola run \"a b\"", "dgx-h100", "plan.json", "reference", "stream", std::nullopt};
 
 std::vector<std::string> keys(const json& object) {
   std::vector<std::string> keys;

@@ -33,15 +33,16 @@ struct Traced {
 Traced traced(const std::string& name, const std::string& topology, Bytes size,
               const Parameters& parameters = {}, sim::Options options = {}) {
   const machine::Machine machine = machine::load(topology);
-  const program::Program program = program::bind(
-      program::load(
-          name,
-          {.ranks = machine.ranks(), .parameters = parameters, .machine = &machine, .size = size}),
-      &machine, {.size = size});
+  const program::Bound program =
+      program::bind(program::load(name, {.ranks = machine.ranks(),
+                                         .parameters = parameters,
+                                         .machine = machine::share(machine),
+                                         .size = size}),
+                    machine::share(machine), {.size = size});
   PerfettoTrace trace(machine);
   options.trace = &trace;
   Traced traced;
-  traced.result = sim::simulate(machine, program, options);
+  traced.result = sim::simulate(program, options);
   traced.read = checked(trace);
   return traced;
 }

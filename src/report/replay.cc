@@ -49,7 +49,7 @@ std::string what(const sim::PeerWait& wait) {
 
 void print_program(std::ostream& out, const Run& run) {
   out << "# machine  " << run.machine << "\n# program  " << run.program;
-  if (run.bound_program != nullptr) out << ", " << to_string(run.bound_program->size);
+  if (run.bound) out << ", " << to_string(run.bound->size());
   out << '\n';
 }
 

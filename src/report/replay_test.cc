@@ -25,7 +25,7 @@ sim::Result replayed(const char* wait, std::int64_t reads, const char* answers) 
 }
 
 TEST(ReplayTable, has_a_row_for_each_setting) {
-  const Replay head{.run = {"", "dgx-h100", "gemv-ar/fused", "line", "stream", nullptr},
+  const Replay head{.run = {"", "dgx-h100", "gemv-ar/fused", "line", "stream", std::nullopt},
                     .profile = "p.csv",
                     .rows = 384,
                     .ranks = {0},

@@ -25,8 +25,8 @@ struct Run {
   std::string machine;
   std::string program;
   std::string engine;
-  std::string launch;                               ///< "stream" or "graph"; "" is left out
-  const program::Program* bound_program = nullptr;  ///< for dtype, op, ranks
+  std::string launch;                     ///< "stream" or "graph"; "" is left out
+  std::optional<program::Bound> bound{};  ///< for dtype, op, ranks
 };
 
 /// nccl-tests columns (size, count, type, redop, time us, algbw, busbw GB/s) plus bound, % of bound

@@ -29,10 +29,10 @@ std::string engine_text(const Run& run, const std::vector<sim::Result>& results)
 void print_head(std::ostream& out, const Run& run, const std::vector<sim::Result>& results) {
   out << "# machine  " << run.machine << '\n';
   out << "# program  " << run.program;
-  if (const program::Program* program = run.bound_program) {
-    out << fmt::format(", {} on {} ranks, protocol {}", name_of(program->collective),
-                       program->ranks, name_of(program->protocol));
-    if (program->in_place) out << ", in place";
+  if (const auto& program = run.bound) {
+    out << fmt::format(", {} on {} ranks, protocol {}", name_of(program->collective()),
+                       program->ranks(), name_of(program->program().protocol));
+    if (program->program().in_place) out << ", in place";
   }
   out << "\n# engine   " << engine_text(run, results) << '\n';
   if (!run.launch.empty()) out << "# launch   " << run.launch << '\n';
@@ -48,11 +48,11 @@ void print_table(std::ostream& out, const Run& run, const std::vector<sim::Resul
   columns.add_heading(
       {"size", "count", "type", "redop", "time", "algbw", "busbw", "bound", "%bound", "checked"});
   columns.add_heading({"(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)", "", ""});
-  const program::Program* program = run.bound_program;
+  const std::optional<program::Bound>& program = run.bound;
   for (const sim::Result& result : results) {
     columns.add({std::to_string(result.size.count), std::to_string(result.count),
-                 std::string(program ? name_of(program->type) : "-"),
-                 std::string(program ? name_of(program->op) : "-"), table_us(result.time),
+                 std::string(program ? name_of(program->type()) : "-"),
+                 std::string(program ? name_of(program->op()) : "-"), table_us(result.time),
                  table_rate(result.algbw_GBps), table_rate(result.busbw_GBps),
                  table_us(result.bound.time()), percent(result.bound.time(), result.time),
                  result.checked});

@@ -11,20 +11,17 @@
 namespace hemiola::report {
 namespace {
 
-program::Program float_all_reduce() {
+program::Bound float_all_reduce() {
   program::Program program;
   program.collective = Collective::all_reduce;
   program.protocol = program::Protocol::ll;
   program.ranks = 2;
-  program.type = DataType::float32;
-  program.op = ReduceOp::sum;
-  return program;
+  return {{.program = std::make_shared<const program::Program>(program)}, nullptr, {}};
 }
 
 TEST(Table, has_the_columns_of_nccl_tests_then_bound_and_check) {
-  const program::Program program = float_all_reduce();
-  const report::Run run{
-      "hemiola run plan.json", "dgx-h100", "plan.json", "reference", "stream", &program};
+  const report::Run run{"hemiola run plan.json", "dgx-h100", "plan.json", "reference", "stream",
+                        float_all_reduce()};
   sim::Result large = two_rank_result();
   large.size = MiB(16);
   large.count = 4194304;
@@ -57,7 +54,7 @@ TEST(Table, shows_two_digits_of_a_run_of_picoseconds) {
 
 TEST(Table, without_a_program_marks_type_and_operation_as_unknown) {
   std::ostringstream out;
-  print_table(out, report::Run{"", "m", "p", "reference", "", nullptr}, {two_rank_result()});
+  print_table(out, report::Run{"", "m", "p", "reference", "", std::nullopt}, {two_rank_result()});
   EXPECT_THAT(out.str(), testing::HasSubstr("256     -      -  12.346"));
   EXPECT_THAT(out.str(), testing::Not(testing::HasSubstr("launch")));
 }

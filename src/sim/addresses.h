@@ -17,16 +17,16 @@ namespace hemiola::sim {
 /// that ranks that behave alike find theirs at the same addresses.
 class Addresses {
  public:
-  Addresses(const program::Program& program, program::Rotation rotation)
+  Addresses(const program::Bound& program, program::Rotation rotation)
       : rotation_(std::move(rotation)) {
-    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    for (std::size_t b = 0; b < program.buffers().size(); ++b) {
       std::int64_t bytes = 0;
-      for (int rank = 0; rank < program.ranks; ++rank)
+      for (int rank = 0; rank < program.ranks(); ++rank)
         bytes = std::max(bytes, program.memory_bytes(static_cast<std::int32_t>(b), rank));
       Placed placed{.base = end_};
       if (rotation_.turns[b] != 0) {
-        placed.part = bytes / program.buffers[b].rotation;
-        placed.turn = placed.part / (program.ranks / rotation_.period);
+        placed.part = bytes / program.buffers()[b].rotation;
+        placed.turn = placed.part / (program.ranks() / rotation_.period);
       }
       placed_.push_back(placed);
       end_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;

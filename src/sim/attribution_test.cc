@@ -2,6 +2,7 @@
 // shipped machine, with every template and kernel, in every engine.
 
 #include <gtest/gtest.h>
+#include <optional>
 
 #include <algorithm>
 #include <string>
@@ -47,14 +48,15 @@ struct Tried {
 /// All engines; the exact ones agree.
 void expect_sound(const machine::Machine& machine, const std::string& name, Bytes size,
                   Options options, Tried& tried) {
-  program::Program program;
+  std::optional<program::Bound> made;
   try {
     const bool kernel = program::find_kernel(name) != nullptr;
-    program = built_in(name, machine, size, kernel ? Settings{} : small(name, machine.ranks()));
+    made = built_in(name, machine, size, kernel ? Settings{} : small(name, machine.ranks()));
   } catch (const Failure&) {
     ++tried.refused;  // not for this machine, or not of this size
     return;
   }
+  program::Bound program = *made;
   ++tried.simulated;
   options.engine = Engine::line;
   const Result line = simulate(machine, program, options);
@@ -108,7 +110,7 @@ TEST(Attribution, is_nowhere_negative_where_flags_are_uncached_or_monitored) {
 // them: what a packet's look-up in the L2 takes longer was once taken from it.
 TEST(Attribution, of_a_message_leaves_its_look_up_to_the_l2) {
   const machine::Machine machine = machine::load("clos:2x2x4");
-  const program::Program program = built_in("all-reduce/ring", machine, MiB(1));
+  const program::Bound program = built_in("all-reduce/ring", machine, MiB(1));
   const Result result = simulate(machine, program);
   for (std::size_t rank = 0; rank < 8; ++rank) {
     EXPECT_GT(spent_on(result, rank, Reason::nic), 0);

@@ -39,11 +39,11 @@ std::int64_t slice_bytes(std::int64_t bytes, std::int64_t unit, const Op& op) {
 
 }  // namespace
 
-Signatures::Signatures(const machine::Machine& machine, const program::Program& program, AlikeBy by)
+Signatures::Signatures(const machine::Machine& machine, const program::Bound& program, AlikeBy by)
     : machine_(machine), program_(program), by_(by) {
   if (by == AlikeBy::addresses)
     period_ = program::rotation_of(program, machine.model(0).line_size.count).period;
-  for (const program::Body& body : program.bodies) {
+  for (const program::Body& body : program.bodies()) {
     Colour colour = body.ops.size();
     std::vector<std::int64_t> piece;  // of the piece loops around
     for (const Op& op : body.ops) {
@@ -53,10 +53,11 @@ Signatures::Signatures(const machine::Machine& machine, const program::Program& 
       } else if (op.kind == OpKind::end_loop) {
         if (!piece.empty()) piece.pop_back();
       } else if (op.slices > 1) {
-        const std::int64_t unit = op.unit.count > 0 ? op.unit.count : program.alignment.count;
+        const std::int64_t unit =
+            op.unit.count > 0 ? op.unit.count : program.program().alignment.count;
         for (const auto* operands : {&op.src, &op.dst}) {
           for (const Operand& operand : *operands) {
-            const std::int64_t chunk = program.chunk_bytes;
+            const std::int64_t chunk = program.chunk_bytes();
             colour = mix(colour, slice_bytes(operand.chunks * chunk, unit, op));
             for (const std::int64_t part : piece) {
               if (part <= 0) continue;
@@ -99,7 +100,7 @@ Colour Signatures::colour_of(const Op& op) const {
   for (const auto* operands : {&op.src, &op.dst}) {
     colour = mix(colour, operands->size());
     for (const Operand& operand : *operands) {
-      const program::Buffer& buffer = program_.buffers[index(operand.buffer)];
+      const program::Buffer& buffer = program_.buffers()[index(operand.buffer)];
       colour = mix(colour, static_cast<std::uint64_t>(operand.access));
       colour = mix(colour, static_cast<std::uint64_t>(buffer.kind));
       for (const std::int64_t value :
@@ -155,7 +156,7 @@ void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<
       if (program::is_multicast(operand.access)) continue;
       const auto peer = static_cast<int>(operand.rank(at));
       memory(peer);
-      const bool aligned = program_.chunk_bytes % machine_.model(0).line_size.count == 0;
+      const bool aligned = program_.chunk_bytes() % machine_.model(0).line_size.count == 0;
       if (by_ == AlikeBy::addresses && peer != own && (spread(peer) || !aligned || op.slices > 1))
         colour = mix(mix(colour, place_of(op, operand, own)),
                      static_cast<std::uint64_t>(peer / period_));
@@ -167,8 +168,8 @@ void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<
     if ((sends ? reference.outbound : reference.inbound) < 0) return;
     const auto peer = static_cast<int>(reference.peer(at));
     memory(peer);
-    const std::int32_t tail = program_.tail_semaphore(reference.inbound);
-    const std::int32_t head = program_.head_semaphore(reference.outbound);
+    const std::int32_t tail = program_.program().tail_semaphore(reference.inbound);
+    const std::int32_t head = program_.program().head_semaphore(reference.outbound);
     semaphore(sends ? peer : own, tail);
     semaphore(sends ? own : peer, head);
   };
@@ -180,7 +181,7 @@ void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<
 
 bool Signatures::references(std::int32_t body, int rank, std::size_t most,
                             std::vector<Reference>& out, Colour& colour) const {
-  const std::vector<Op>& ops = program_.bodies[index(body)].ops;
+  const std::vector<Op>& ops = program_.bodies()[index(body)].ops;
   struct Loop {
     std::size_t begin;
     std::int64_t count;
@@ -192,7 +193,7 @@ bool Signatures::references(std::int32_t body, int rank, std::size_t most,
     if (op.kind == OpKind::loop) {
       std::int64_t count = op.count;
       if (op.unit.count > 0)
-        count = (op.unit_chunks * program_.chunk_bytes + op.unit.count - 1) / op.unit.count;
+        count = (op.unit_chunks * program_.chunk_bytes() + op.unit.count - 1) / op.unit.count;
       loops.push_back({o + 1, count});
       continue;
     }

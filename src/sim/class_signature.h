@@ -6,7 +6,7 @@
 
 #include "core/random.h"
 #include "machine/machine.h"
-#include "program/program.h"
+#include "program/bound.h"
 #include "sim/classes.h"
 
 namespace hemiola::sim {
@@ -29,7 +29,7 @@ struct Reference {
 /// the same ranks.
 class Signatures {
  public:
-  Signatures(const machine::Machine& machine, const program::Program& program, AlikeBy by);
+  Signatures(const machine::Machine& machine, const program::Bound& program, AlikeBy by);
 
   /// Of everything that is the same on all ranks that run the body: kinds, sizes, slices, counts.
   Colour body(std::int32_t body) const { return bodies_[static_cast<std::size_t>(body)]; }
@@ -46,7 +46,7 @@ class Signatures {
            Colour& colour) const;
 
   const machine::Machine& machine_;
-  const program::Program& program_;
+  const program::Bound& program_;
   AlikeBy by_;
   /// Of the rotation by which buffers turn (sim/addresses.h): their places differ from one to the
   /// next.

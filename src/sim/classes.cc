@@ -38,9 +38,9 @@ class Numbering {
 };
 
 // Packets outside FIFOs are found by their addresses, which differ by rank.
-bool addresses_matter(const program::Program& program) {
-  if (!program.groups.empty()) return true;
-  for (const program::Body& body : program.bodies) {
+bool addresses_matter(const program::Bound& program) {
+  if (!program.groups().empty()) return true;
+  for (const program::Body& body : program.bodies()) {
     for (const program::Op& op : body.ops) {
       for (const auto* operands : {&op.src, &op.dst}) {
         for (const program::Operand& operand : *operands)
@@ -81,8 +81,8 @@ std::vector<LinkId> reverse_links(const machine::Machine& machine) {
 
 class Refinement {
  public:
-  Refinement(const machine::Machine& machine, const program::Program& program,
-             const Options& options, AlikeBy by, Classes& fold)
+  Refinement(const machine::Machine& machine, const program::Bound& program, const Options& options,
+             AlikeBy by, Classes& fold)
       : machine_(machine), program_(program), options_(options), by_(by), fold_(fold) {}
 
   /// False if it did not come to rest, or there is too much to look at.
@@ -128,7 +128,7 @@ class Refinement {
   bool alone() const { return by_ == AlikeBy::nothing; }
 
   const machine::Machine& machine_;
-  const program::Program& program_;
+  const program::Bound& program_;
   const Options& options_;
   AlikeBy by_;
   Classes& fold_;
@@ -145,7 +145,7 @@ Colour Refinement::colour_of_rank(int rank) const {
     colour = mix(colour, static_cast<std::uint64_t>(options_.skew[index(rank)].fs));
   colour =
       mix(colour, static_cast<std::uint64_t>(call_time(machine_, program_, options_, rank, 0)));
-  for (const program::Buffer& buffer : program_.buffers)
+  for (const program::Buffer& buffer : program_.buffers())
     if (buffer.chunks.size() > 1)
       colour = mix(colour, static_cast<std::uint64_t>(buffer.chunks[index(rank)]));
   return colour;
@@ -172,10 +172,10 @@ Colour Refinement::colour_of_kernel(const program::Kernel& kernel, std::size_t w
 }
 
 void Refinement::add_ranks() {
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  for (int rank = 0; rank < program_.ranks(); ++rank) {
     ranks_.push_back(colour_of_rank(rank));
     const machine::GpuModel& model = machine_.model(rank);
-    const program::RankCode& code = program_.codes[index(program_.code_of[index(rank)])];
+    const program::RankCode& code = program_.codes()[index(program_.code_of()[index(rank)])];
     for (std::size_t s = 0; s < code.streams.size(); ++s) {
       for (std::size_t i = 0; i < code.streams[s].size(); ++i) {
         const program::StreamItem& item = code.streams[s][i];
@@ -188,7 +188,7 @@ void Refinement::add_ranks() {
           fold_.members_.push_back(agent);
           agents_.push_back(place);
         } else if (item.kind == program::StreamItem::Kind::kernel) {
-          const program::Kernel& kernel = program_.kernels[index(item.index)];
+          const program::Kernel& kernel = program_.kernels()[index(item.index)];
           agent.kernel = item.index;
           for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
             agent.workgroup = static_cast<std::int32_t>(w);
@@ -202,9 +202,9 @@ void Refinement::add_ranks() {
       }
     }
   }
-  fold_.semaphores_ = program_.semaphores.size();
-  for (int rank = 0; rank < program_.ranks; ++rank) {
-    for (const program::Semaphore& semaphore : program_.semaphores) {
+  fold_.semaphores_ = program_.semaphores().size();
+  for (int rank = 0; rank < program_.ranks(); ++rank) {
+    for (const program::Semaphore& semaphore : program_.semaphores()) {
       const Colour initial = mix(static_cast<Colour>(semaphore.initial), semaphore.shared);
       semaphores_.push_back(alone() ? semaphores_.size() : initial);
     }
@@ -272,7 +272,7 @@ void Refinement::add_paths() {
     const machine::Link& link = machine_.links[l];
     const machine::Node& from = machine_.nodes[index(link.from)];
     const machine::Node& to = machine_.nodes[index(link.to)];
-    if (!program_.groups.empty()) {  // multicast goes over links of its own choice
+    if (!program_.groups().empty()) {  // multicast goes over links of its own choice
       links_[l] = l;
       steps_.push_back({-1, static_cast<LinkId>(l), 0});
       continue;
@@ -325,7 +325,7 @@ void Refinement::refine() {
 
 void Refinement::number() {
   Numbering agents, ranks, semaphores, links;
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  for (int rank = 0; rank < program_.ranks(); ++rank) {
     const std::int32_t number = ranks(ranks_[index(rank)]);
     if (index(number) == fold_.first_rank_.size()) {
       fold_.first_rank_.push_back(rank);
@@ -364,10 +364,10 @@ void Refinement::number() {
   fold_.folded_ = fold_.classes_.size() < fold_.members_.size();
 }
 
-Classes::Classes(const machine::Machine& machine, const program::Program& program,
+Classes::Classes(const machine::Machine& machine, const program::Bound& program,
                  const Options& options, AlikeBy by) {
   if (by == AlikeBy::time && addresses_matter(program)) by = AlikeBy::nothing;
-  if (!program.groups.empty()) by = AlikeBy::nothing;
+  if (!program.groups().empty()) by = AlikeBy::nothing;
   if (Refinement(machine, program, options, by, *this).run()) return;
   *this = Classes();
   if (by != AlikeBy::nothing &&
@@ -375,7 +375,7 @@ Classes::Classes(const machine::Machine& machine, const program::Program& progra
     return;
   throw Failure("the engine fluid takes programs of at most " + std::to_string(kMostReferences) +
                     " uses of other ranks' memory and semaphores",
-                {.file = program.source}, "run fewer ranks");
+                {.file = program.source()}, "run fewer ranks");
 }
 
 }  // namespace hemiola::sim

@@ -43,7 +43,7 @@ class Classes {
  public:
   /// A bound program. Irregular ones, and those that say in their addresses who waits for what
   /// (packets outside FIFOs, multicast), are not folded by time; see folded().
-  Classes(const machine::Machine& machine, const program::Program& program, const Options& options,
+  Classes(const machine::Machine& machine, const program::Bound& program, const Options& options,
           AlikeBy by);
 
   bool folded() const { return folded_; }
@@ -90,8 +90,8 @@ class Classes {
   std::vector<std::int64_t> links_in_;
 };
 
-/// The latency of bound(), from one member of each class.
-Time latency_bound(const machine::Machine& machine, const program::Program& program,
+/// The latency of lower_bound(), from one member of each class.
+Time latency_bound(const machine::Machine& machine, const program::Bound& program,
                    const Options& options, const Classes& fold);
 
 /// The paths of what a rank sends to another: all, or over a network the one that the pair takes.

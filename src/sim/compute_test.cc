@@ -110,8 +110,8 @@ TEST(Steps, of_a_workgroup_hold_operands_for_as_many_as_the_kernel_has_stages) {
 TEST(Steps, take_the_stages_of_their_kernel_before_those_of_the_device) {
   const machine::Machine machine = distinct("ring:2", {{"gpu.gemm.stages", "8"}});
   const Costs c(machine);
-  program::Program program = make(machine, {{Ops(12, step(Time::from_ns(3)))}, {}});
-  program.kernels.front().stages = 2;
+  program::Bound program = make(machine, {{Ops(12, step(Time::from_ns(3)))}, {}});
+  program = program::changed(program, [&](auto& p) { p.kernels.front().stages = 2; });
   EXPECT_EQ(simulate(machine, program, {}).time.fs,
             last_step(c, 12, 2, Time::from_ns(3).fs) + c.end());
 }

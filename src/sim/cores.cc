@@ -15,25 +15,24 @@
 namespace hemiola::sim {
 namespace {
 
-std::vector<bool> watched_ranks(const program::Program& program, const Options& options) {
-  std::vector<bool> watched(index(program.ranks));
+std::vector<bool> watched_ranks(const program::Bound& program, const Options& options) {
+  std::vector<bool> watched(index(program.ranks()));
   if (options.record == nullptr && options.replay == nullptr) return watched;
   for (const int rank : options.watched) {
-    if (rank < 0 || rank >= program.ranks || watched[index(rank)])
+    if (rank < 0 || rank >= program.ranks() || watched[index(rank)])
       throw Failure("there is no rank " + std::to_string(rank) + " of " +
-                        std::to_string(program.ranks) + " to watch, or it is named twice",
-                    {.file = program.source});
+                        std::to_string(program.ranks()) + " to watch, or it is named twice",
+                    {.file = program.source()});
     watched[index(rank)] = true;
   }
   if (options.watched.empty())
-    throw Failure("no rank is recorded or replayed", {.file = program.source});
+    throw Failure("no rank is recorded or replayed", {.file = program.source()});
   return watched;
 }
 
 }  // namespace
 
-Cores::Cores(const machine::Machine& machine, const program::Program& program,
-             const Options& options)
+Cores::Cores(const machine::Machine& machine, const program::Bound& program, const Options& options)
     : machine_(machine),
       program_(program),
       options_(options),
@@ -42,30 +41,30 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
       fabric_(machine),
       fold_(fold_of(fabric_, program, addresses_.rotation(), options)) {
   const auto simulated = [this](int rank) { return is_simulated(rank); };
-  fabric_.add_gpus(program.ranks, fold_.period, fold_.link_of, simulated);
+  fabric_.add_gpus(program.ranks(), fold_.period, fold_.link_of, simulated);
   int first_other = -1;  // of a replay: it stands for all of them
-  for (int rank = 0; rank < program.ranks; ++rank) {
+  for (int rank = 0; rank < program.ranks(); ++rank) {
     if (first_other < 0 && !is_simulated(rank)) first_other = rank;
     home_.push_back(is_simulated(rank) ? rank % fold_.period : first_other);
   }
-  if (program.ranks > kMostRanks)
+  if (program.ranks() > kMostRanks)
     throw Failure("an engine takes at most " + std::to_string(kMostRanks) + " ranks, not " +
-                  std::to_string(program.ranks));
+                  std::to_string(program.ranks()));
   line_size_ = machine.model(0).line_size.count;
   sector_ = std::min(machine.model(0).sector_size.count, line_size_);
   line_shift_ = std::countr_zero(static_cast<std::uint64_t>(line_size_));
   sector_shift_ = std::countr_zero(static_cast<std::uint64_t>(sector_));
   repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;
   flag_spacing_ = machine.model(0).sync_flag_spacing.count;
-  const std::int64_t flags = std::ssize(program.semaphores) + program.barriers;
+  const std::int64_t flags = std::ssize(program.semaphores()) + program.barriers();
   const std::int64_t end = addresses_.end() + flag_spacing_ * flags;
   if (end / line_size_ >= INT32_MAX - (1 << 20))  // logs and states of waits are behind
     throw Failure("a simulated GPU's memory holds less than 2^31 lines, not " +
                       std::to_string(end / line_size_),
-                  {.file = program.source}, "run a smaller size");
+                  {.file = program.source()}, "run a smaller size");
   ranks_to_end_ =
       options.replay == nullptr ? fold_.period : static_cast<int>(options.watched.size());
-  barrier_base_ = static_cast<std::int32_t>(program.semaphores.size());
+  barrier_base_ = static_cast<std::int32_t>(program.semaphores().size());
   for (int rank = 0; rank < fold_.period; ++rank) {
     const machine::GpuModel& model = machine.model(rank);
     if (!is_simulated(rank) && rank != first_other) {  // it does what a profile says
@@ -76,9 +75,9 @@ Cores::Cores(const machine::Machine& machine, const program::Program& program,
     GpuState gpu;
     gpu.l2 = L2(model, line_size_);
     gpu.msc = Tags(model.msc_size.count / line_size_, model.msc_ways);
-    for (const program::Semaphore& semaphore : program.semaphores)
+    for (const program::Semaphore& semaphore : program.semaphores())
       gpu.semaphores.push_back({semaphore.initial, {}});
-    gpu.semaphores.resize(gpu.semaphores.size() + index(program.barriers));
+    gpu.semaphores.resize(gpu.semaphores.size() + index(program.barriers()));
     for (Monitors* monitors : {&gpu.by_slices, &gpu.by_memory})
       monitors->used.resize(index(fabric_.layout[index(rank)]->slices));
     gpu.by_memory.log = 1;
@@ -279,7 +278,7 @@ void Cores::report_deadlock() {
       if (shown >= 8) continue;
       const Step* step = step_of(wave);
       if (step == nullptr) continue;
-      const program::Op& op = program_.bodies[index(group.body)].ops[index(step->primitive.op)];
+      const program::Op& op = program_.bodies()[index(group.body)].ops[index(step->primitive.op)];
       std::string text = "rank " + std::to_string(group.rank) + " workgroup " +
                          std::to_string(group.index) + " op " + std::to_string(step->primitive.op) +
                          " (" + std::string(program::name_of(op.kind)) + ")";
@@ -292,7 +291,7 @@ void Cores::report_deadlock() {
         reason +=
             (reason.empty() ? " waits for " : ", ") +
             (barrier ? "barrier " + std::to_string(watched.id.index - barrier_base_)
-                     : "semaphore '" + program_.semaphores[index(watched.id.index)].name + "'") +
+                     : "semaphore '" + program_.semaphores()[index(watched.id.index)].name + "'") +
             " of rank " + std::to_string(watched.id.rank) + " to reach " +
             std::to_string(watched.target) + ", it is " + std::to_string(value) +
             why_not(watched.id);
@@ -301,28 +300,28 @@ void Cores::report_deadlock() {
       if (reason.empty()) continue;
       ++shown;
       diagnostics.error(text + reason,
-                        {.file = program_.source, .line = 0, .column = 0, .pointer = op.where});
+                        {.file = program_.source(), .line = 0, .column = 0, .pointer = op.where});
     }
   }
   for (const CopyQueue& queue : queues_) {
     if (queue.primitive.kind != program::PrimitiveKind::wait || queue.primitive.semaphores.empty())
       continue;
     const program::SemaphoreId id = queue.primitive.semaphores.front();
-    const program::Op& op = program_.bodies[index(queue.body)].ops[index(queue.primitive.op)];
+    const program::Op& op = program_.bodies()[index(queue.body)].ops[index(queue.primitive.op)];
     diagnostics.error("the copy queue of rank " + std::to_string(queue.rank) +
-                          " waits for semaphore '" + program_.semaphores[index(id.index)].name +
+                          " waits for semaphore '" + program_.semaphores()[index(id.index)].name +
                           "' of rank " + std::to_string(id.rank),
-                      {.file = program_.source, .line = 0, .column = 0, .pointer = op.where});
+                      {.file = program_.source(), .line = 0, .column = 0, .pointer = op.where});
   }
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     for (std::size_t s = 0; s < ranks_[rank].streams.size(); ++s) {
       const StreamRun& run = ranks_[rank].streams[s];
       if (!run.waits) continue;
-      const program::Stream& items = program_.codes[index(program_.code_of[rank])].streams[s];
+      const program::Stream& items = program_.codes()[index(program_.code_of()[rank])].streams[s];
       diagnostics.error("rank " + std::to_string(rank) + " stream " + std::to_string(s) +
                             " waits for event " + std::to_string(items[run.item].index) +
                             " that nobody records",
-                        {.file = program_.source, .line = 0, .column = 0, .pointer = {}});
+                        {.file = program_.source(), .line = 0, .column = 0, .pointer = {}});
     }
   }
   add_reasons(diagnostics);
@@ -330,7 +329,7 @@ void Cores::report_deadlock() {
                            " nothing can happen any more (" + std::to_string(blocked) +
                            " wavefronts wait)";
   Diagnostics all;
-  all.error(head, {.file = program_.source, .line = 0, .column = 0, .pointer = {}},
+  all.error(head, {.file = program_.source(), .line = 0, .column = 0, .pointer = {}},
             options_.replay == nullptr
                 ? "`hemiola check` shows the cycle or the missing signal"
                 : "`hemiola replay --describe PROGRAM` lists the flags that a profile has to have");
@@ -344,7 +343,7 @@ void Cores::tell(std::int64_t now) const {
   monitor.leave_if_stopping();
   monitor.time_fs.store(now, std::memory_order_relaxed);
   const Counters counted = tallies_.counters();
-  monitor.line_hops.store(counted.hops * (program_.ranks / fold_.period),
+  monitor.line_hops.store(counted.hops * (program_.ranks() / fold_.period),
                           std::memory_order_relaxed);
   monitor.done.store(counted.moved, std::memory_order_relaxed);
 }
@@ -367,18 +366,18 @@ Result Cores::result() {
     if (options_.replay != nullptr) {
       const auto number = static_cast<int>(&rank - ranks_.data());
       for (PeerWait& wait : peer_waits_.of(number, rank.spent, *options_.replay)) {
-        if (wait.buffer == kSemaphores && index(wait.offset / 8) < program_.semaphores.size())
-          wait.name = program_.semaphores[index(wait.offset / 8)].name;
+        if (wait.buffer == kSemaphores && index(wait.offset / 8) < program_.semaphores().size())
+          wait.name = program_.semaphores()[index(wait.offset / 8)].name;
         result.peer_waits.push_back(std::move(wait));
       }
     }
     result.rank_end.push_back({period ? result.time.fs : rank.end});
   }
   // The others are like those that stand for them.
-  const int copies = program_.ranks / fold_.period;
+  const int copies = program_.ranks() / fold_.period;
   result.simulated_ranks = fold_.period;
   result.unfolded_because = fold_.reason;
-  for (int rank = fold_.period; rank < program_.ranks; ++rank) {
+  for (int rank = fold_.period; rank < program_.ranks(); ++rank) {
     result.attribution.push_back(result.attribution[index(home(rank))]);
     result.rank_end.push_back(result.rank_end[index(home(rank))]);
   }

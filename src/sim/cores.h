@@ -35,7 +35,7 @@ namespace hemiola::sim {
 
 class Cores {
  public:
-  Cores(const machine::Machine& machine, const program::Program& program, const Options& options);
+  Cores(const machine::Machine& machine, const program::Bound& program, const Options& options);
   Cores(const Cores&) = delete;
   Cores& operator=(const Cores&) = delete;
   virtual ~Cores() = default;
@@ -418,7 +418,7 @@ class Cores {
   }
 
   const machine::Machine& machine_;
-  const program::Program& program_;
+  const program::Bound& program_;
   const Options& options_;
   std::vector<bool> watched_;  ///< by rank: of a recording or a replay
   Addresses addresses_;

@@ -137,7 +137,7 @@ std::int32_t Cores::engine_for(const Descriptor& descriptor) const {
   }
   const bool pulls = descriptor.bytes > 0 && descriptor.src.rank != rank;
   const int peer = pulls ? descriptor.src.rank : descriptor.target;
-  const int relative = (peer - rank + program_.ranks) % program_.ranks;
+  const int relative = (peer - rank + program_.ranks()) % program_.ranks();
   return first_engine_[index(rank)] + relative % fabric_.layout[index(rank)]->engines;
 }
 
@@ -244,9 +244,9 @@ void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64
 // numbers that are equal on ranks that behave alike.
 std::uint32_t Cores::tag_of_burst(const Descriptor& descriptor, std::int32_t id, int rank) const {
   const auto from = [&](int other) {
-    return static_cast<std::uint32_t>((other - rank + program_.ranks) % program_.ranks);
+    return static_cast<std::uint32_t>((other - rank + program_.ranks()) % program_.ranks());
   };
-  const auto ranks = static_cast<std::uint32_t>(program_.ranks);
+  const auto ranks = static_cast<std::uint32_t>(program_.ranks());
   // Which engine of the rank it is, that of its pair: see engine_for().
   const std::uint32_t peer =
       descriptor.rank == rank ? from(descriptor.target) : ranks + from(descriptor.rank);

@@ -17,7 +17,7 @@ std::int64_t Cores::launch_interval(int rank) const {
 
 void Cores::make_groups(int rank) {
   RankState& state = ranks_[index(rank)];
-  const program::RankCode& code = program_.codes[index(program_.code_of[index(rank)])];
+  const program::RankCode& code = program_.codes()[index(program_.code_of()[index(rank)])];
   const std::int64_t wavefront = machine_.model(rank).cu_wavefront_size;
   std::int32_t number = 0;
   state.streams.resize(code.streams.size());
@@ -30,7 +30,7 @@ void Cores::make_groups(int rank) {
         make_queue(rank, static_cast<std::int32_t>(s), item.index);
       }
       if (item.kind != program::StreamItem::Kind::kernel) continue;
-      const program::Kernel& kernel = program_.kernels[index(item.index)];
+      const program::Kernel& kernel = program_.kernels()[index(item.index)];
       const auto run = static_cast<std::int32_t>(kernels_.size());
       state.streams[s].runs.back() = run;
       kernels_.emplace_back();
@@ -38,7 +38,7 @@ void Cores::make_groups(int rank) {
       kernels_.back().stream = static_cast<std::int32_t>(s);
       kernels_.back().kernel = item.index;
       for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
-        const std::vector<program::Op>& ops = program_.bodies[index(kernel.bodies[w])].ops;
+        const std::vector<program::Op>& ops = program_.bodies()[index(kernel.bodies[w])].ops;
         kernels_.back().products = kernels_.back().products ||
                                    std::any_of(ops.begin(), ops.end(), [](const program::Op& op) {
                                      return op.product.m > 0;
@@ -85,7 +85,7 @@ void Cores::start_item(int rank, std::int32_t stream, std::int64_t now, const Sp
   RankState& state = ranks_[index(rank)];
   StreamRun& run = state.streams[index(stream)];
   const program::Stream& items =
-      program_.codes[index(program_.code_of[index(rank)])].streams[index(stream)];
+      program_.codes()[index(program_.code_of()[index(rank)])].streams[index(stream)];
   if (run.item == items.size()) {
     stream_done(rank, now, spent);
     return;
@@ -117,7 +117,7 @@ void Cores::start_item(int rank, std::int32_t stream, std::int64_t now, const Sp
       for (std::size_t s = 0; s < state.streams.size(); ++s) {
         StreamRun& other = state.streams[s];
         const program::Stream& others =
-            program_.codes[index(program_.code_of[index(rank)])].streams[s];
+            program_.codes()[index(program_.code_of()[index(rank)])].streams[s];
         if (!other.waits || others[other.item].index != item.index) continue;
         other.waits = false;
         item_done(rank, static_cast<std::int32_t>(s), now, spent);
@@ -220,7 +220,7 @@ void Cores::dispatch(std::int32_t run, std::int64_t now) {
   KernelRun& kernel = kernels_[index(run)];
   RankState& state = ranks_[index(kernel.rank)];
   const machine::GpuModel& model = machine_.model(kernel.rank);
-  const program::Kernel& code = program_.kernels[index(kernel.kernel)];
+  const program::Kernel& code = program_.kernels()[index(kernel.kernel)];
   const auto parts = static_cast<std::int32_t>(code.parts_from(index(kernel.next)));
   const std::int32_t cu = find_cu(state, model, code.threads_in_block(index(kernel.next)), parts);
   if (cu < 0) {
@@ -297,8 +297,8 @@ void Cores::kernel_maybe_done(std::int32_t run, const Spent& spent, std::int64_t
   if (running || std::exchange(kernel.ended, true)) return;
   const std::int64_t latency =
       std::max<std::int64_t>(1, machine_.model(kernel.rank).launch_end_latency.fs);
-  show_stream(kernel.rank, kernel.stream, program_.kernels[index(kernel.kernel)].name, kernel.began,
-              now);
+  show_stream(kernel.rank, kernel.stream, program_.kernels()[index(kernel.kernel)].name,
+              kernel.began, now);
   show_stream(kernel.rank, kernel.stream, "end", now, now + latency);
   Spent later = spent;
   later.charge(Reason::launch, latency);

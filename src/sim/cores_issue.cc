@@ -17,8 +17,8 @@ using program::Span;
 
 // The first wavefront that comes to an operation that needs it asks for the code, for all.
 void Cores::want_code(Workgroup& group, const program::Primitive& primitive) {
-  const program::Kernel& kernel = program_.kernels[index(kernels_[index(group.kernel)].kernel)];
-  const program::Op& op = program_.bodies[index(group.body)].ops[index(primitive.op)];
+  const program::Kernel& kernel = program_.kernels()[index(kernels_[index(group.kernel)].kernel)];
+  const program::Op& op = program_.bodies()[index(group.body)].ops[index(primitive.op)];
   if (group.fetched || !needs_large_code(program_, kernel, op)) return;
   group.fetched = true;
   const machine::GpuModel& model = machine_.model(group.rank);
@@ -182,7 +182,7 @@ void Cores::account(std::int32_t wave_id, Intent intent, bool remote, std::int64
 /// Further instructions that a wavefront needs for the plain memory of a move of packets.
 std::int32_t Cores::instructions_again(Wave& wave, Intent intent) {
   const Workgroup& group = groups_[index(wave.workgroup)];
-  const program::Kernel& kernel = program_.kernels[index(kernels_[index(group.kernel)].kernel)];
+  const program::Kernel& kernel = program_.kernels()[index(kernels_[index(group.kernel)].kernel)];
   const std::int32_t each = is_load(intent) ? kernel.load_bytes : kernel.store_bytes;
   if (each == 0) return 0;
   const std::int64_t owned =

@@ -181,7 +181,7 @@ std::int64_t Cores::use_log(std::int32_t id, std::int64_t time, bool from_memory
 }
 
 std::int32_t Cores::make_log_access(std::int16_t rank, Monitors& monitors, Intent intent) {
-  const std::int32_t flags = barrier_base_ + program_.barriers;
+  const std::int32_t flags = barrier_base_ + program_.barriers();
   const std::int32_t id = allocate(false);
   Request& request = requests_[index(id)];
   request.intent = intent;

@@ -9,7 +9,7 @@ namespace hemiola::sim {
 void Cores::count_multicast(std::int32_t id) {
   const Request& request = requests_[index(id)];
   const auto members =
-      static_cast<std::int32_t>(program_.groups[index(detail(request).group)].size());
+      static_cast<std::int32_t>(program_.groups()[index(detail(request).group)].size());
   detail(request).children = members;
   ++tally().counters.multicasts;
   if (request.intent != Intent::multicast_load) return;

@@ -78,7 +78,7 @@ void Cores::move_state(std::int32_t id, Intent intent, std::int64_t now) {
   };
   const std::int64_t lines = lines_of(group.threads);
   const std::int64_t first = group.index * lines_of(model.cu_max_threads);
-  const std::int32_t base = flag_line(barrier_base_ + program_.barriers) + kFirstStateLine;
+  const std::int32_t base = flag_line(barrier_base_ + program_.barriers()) + kFirstStateLine;
   group.state_moving = static_cast<std::int32_t>(lines);
   tally().counters.state_requests += lines;
   for (std::int64_t l = 0; l < lines; ++l) {

@@ -75,7 +75,7 @@ bool Cores::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
   // behave alike.
   const int own = groups_[index(wave.workgroup)].rank;
   const auto place = [&](const Watched& watched) {
-    return std::pair((watched.id.rank - own + program_.ranks) % program_.ranks,
+    return std::pair((watched.id.rank - own + program_.ranks()) % program_.ranks(),
                      flag_line(watched.id.index));
   };
   std::stable_sort(wave.watched.begin(), wave.watched.end(),

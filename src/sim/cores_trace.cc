@@ -30,7 +30,7 @@ void Cores::released(Wave& wave, SpanId by, std::int64_t at) {
 // What takes no time is shown only where others hang on it.
 void Cores::show_step(const Workgroup& group, const Step& step, std::int64_t now) const {
   if (step.begin < 0 || (now == step.begin && step.flow.span == 0)) return;
-  const program::Op& op = program_.bodies[index(group.body)].ops[index(step.primitive.op)];
+  const program::Op& op = program_.bodies()[index(group.body)].ops[index(step.primitive.op)];
   const std::string_view kind = program::name_of(step.primitive.kind);
   std::string name(program::name_of(op.kind));
   if (kind != name) name += ": " + std::string(kind);
@@ -47,7 +47,7 @@ void Cores::show_item(int rank, std::int32_t stream, std::int64_t now) const {
   if (!tracing()) return;
   const StreamRun& run = ranks_[index(rank)].streams[index(stream)];
   const program::Stream& items =
-      program_.codes[index(program_.code_of[index(rank)])].streams[index(stream)];
+      program_.codes()[index(program_.code_of()[index(rank)])].streams[index(stream)];
   const program::StreamItem::Kind kind = items[run.item].kind;
   if (kind != program::StreamItem::Kind::kernel)
     show_stream(rank, stream, name_of(kind), run.started, now);

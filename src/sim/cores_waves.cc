@@ -133,7 +133,7 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
         wave.step == 0 && wave.last_op != primitive.op && primitive.kind != PrimitiveKind::sync;
     if (starts || wave.fetching) {
       const bool bare =
-          program_.kernels[index(kernels_[index(group.kernel)].kernel)].bare || primitive.posted;
+          program_.kernels()[index(kernels_[index(group.kernel)].kernel)].bare || primitive.posted;
       const std::int64_t own = starts && !bare ? machine_.model(group.rank).sync_op_overhead.fs : 0;
       if (starts) want_code(group, primitive);
       wave.last_op = primitive.op;
@@ -217,7 +217,7 @@ std::int32_t Cores::pass_idle(std::int32_t id, std::int32_t end, std::int64_t no
   if (wave.index == 0 || count < 2 || wave.fetching || now < group.code_ready ||
       group.code_pieces > 0)
     return 0;
-  const program::Kernel& kernel = program_.kernels[index(kernels_[index(group.kernel)].kernel)];
+  const program::Kernel& kernel = program_.kernels()[index(kernels_[index(group.kernel)].kernel)];
   const bool bare = kernel.bare || machine_.model(group.rank).sync_op_overhead.fs <= 1;
   const std::int64_t from = std::max(wave.position, group.first);
   std::int32_t op = wave.last_op;
@@ -297,7 +297,7 @@ void Cores::release_sync(std::int32_t id, const Step& step, std::int64_t now) {
 // --- Moves: thread t owns the bytes g (t + k T); g is 16 B, less where packets carry flags.
 
 Granularity Cores::granularity(const Workgroup& group, const Primitive& primitive) const {
-  const std::int64_t grain = program_.kernels[index(kernels_[index(group.kernel)].kernel)].grain;
+  const std::int64_t grain = program_.kernels()[index(kernels_[index(group.kernel)].kernel)].grain;
   std::int64_t per_thread = grain;
   for (const std::vector<Span>* spans : {&primitive.src, &primitive.dst}) {
     for (const Span& span : *spans) {
@@ -309,7 +309,7 @@ Granularity Cores::granularity(const Workgroup& group, const Primitive& primitiv
 }
 
 std::int64_t Cores::unroll(const Workgroup& group) const {
-  const std::int32_t own = program_.kernels[index(kernels_[index(group.kernel)].kernel)].unroll;
+  const std::int32_t own = program_.kernels()[index(kernels_[index(group.kernel)].kernel)].unroll;
   return std::max<std::int64_t>(1, own > 0 ? own : machine_.model(group.rank).cu_unroll);
 }
 
@@ -381,7 +381,7 @@ void Cores::after_loads(std::int32_t id, std::int64_t now) {
       const std::int64_t begin = wave.next + u * grain.group;
       bytes += std::max<std::int64_t>(0, std::min(begin + grain.wave, primitive.bytes) - begin);
     }
-    const int element = size_of(program_.type);
+    const int element = size_of(program_.type());
     const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
                       : element == 2 ? model.cu_reduce_rate_2byte
                                      : model.cu_reduce_rate_1byte;

@@ -60,7 +60,8 @@ std::int32_t Cores::take_next(Arbiter& arbiter) const {
 const std::vector<Cores::Plane>& Cores::planes(std::int32_t group, int rank) {
   std::vector<Plane>& planes = planes_[pair_key(group, rank)];
   if (planes.empty()) {
-    for (const machine::NodeId node : machine_.multicast_switches(program_.groups[index(group)])) {
+    for (const machine::NodeId node :
+         machine_.multicast_switches(program_.groups()[index(group)])) {
       for (const machine::LinkId up : machine_.lanes(machine_.gpus[index(rank)], node))
         planes.push_back({node, up});
     }

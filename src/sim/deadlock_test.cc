@@ -15,7 +15,7 @@ using namespace test;
 using ::testing::HasSubstr;
 
 /// What simulate() says; fails the test if it ends.
-std::string deadlock(const machine::Machine& machine, const program::Program& program) {
+std::string deadlock(const machine::Machine& machine, const program::Bound& program) {
   try {
     simulate(machine, program);
   } catch (const Failure& failure) {
@@ -82,9 +82,11 @@ TEST(Deadlock, a_barrier_whose_workgroups_are_not_all_resident_is_named) {
 
 TEST(Deadlock, an_event_that_is_never_recorded_is_reported) {
   const machine::Machine machine = distinct("ring:2");
-  program::Program program = make(machine, {{{sync()}}, {}});
-  program.codes[0].streams = {
-      {{.kind = program::StreamItem::Kind::event_wait, .index = 3, .duration = {}}}};
+  program::Bound program = make(machine, {{{sync()}}, {}});
+  program = program::changed(program, [](auto& p) {
+    p.codes[0].streams = {
+        {{.kind = program::StreamItem::Kind::event_wait, .index = 3, .duration = {}}}};
+  });
   EXPECT_THAT(deadlock(machine, program), HasSubstr("rank 0 stream 0 waits for event 3"));
 }
 
@@ -112,7 +114,7 @@ TEST(Deadlock, stores_behind_polls_that_take_turns_for_one_slot_are_none) {
                                          {"gpu.l2.latency", "30 ns"},
                                          {"gpu.noc.latency", "1 fs"},
                                          {"link.*.latency", "1 fs"}}});
-  const program::Program program =
+  const program::Bound program =
       built_in("all-reduce/nccl", machine, KiB(8), {{"protocol", "ll128"}, {"channels", "1"}});
   for (const Engine engine : {Engine::line, Engine::reference})
     EXPECT_GT(simulate(machine, program, {.engine = engine}).time, Time::from_us(100));

@@ -16,21 +16,21 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
-Fluid::Fluid(const machine::Machine& machine, const program::Program& program,
-             const Options& options, AlikeBy by)
+Fluid::Fluid(const machine::Machine& machine, const program::Bound& program, const Options& options,
+             AlikeBy by)
     : machine_(machine),
       program_(program),
       options_(options),
       fold_(machine, program, options, by),
       ways_(machine, program, fold_, shares_) {
   repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;
-  barrier_base_ = static_cast<std::int32_t>(program.semaphores.size());
-  semaphores_.resize(index(fold_.semaphore_classes() + fold_.rank_classes() * program.barriers));
-  if (!program.semaphores.empty()) {
+  barrier_base_ = static_cast<std::int32_t>(program.semaphores().size());
+  semaphores_.resize(index(fold_.semaphore_classes() + fold_.rank_classes() * program.barriers()));
+  if (!program.semaphores().empty()) {
     for (std::int32_t c = 0; c < fold_.rank_classes(); ++c) {
       for (std::int32_t s = 0; s < barrier_base_; ++s)
         semaphores_[index(semaphore_class({fold_.first_rank(c), s}))].value =
-            program.semaphores[index(s)].initial;
+            program.semaphores()[index(s)].initial;
     }
   }
   make_agents();
@@ -44,7 +44,7 @@ void Fluid::make_agents() {
     state.units_free.assign(index(model.cu_count), 0);
     state.threads_free = model.cu_count * model.cu_max_threads;
     for (const program::Stream& items :
-         program_.codes[index(program_.code_of[index(rank)])].streams) {
+         program_.codes()[index(program_.code_of()[index(rank)])].streams) {
       Stream& stream = state.streams.emplace_back();
       stream.kernels.resize(items.size());
       stream.copy_agent.assign(items.size(), -1);
@@ -65,7 +65,7 @@ void Fluid::make_agents() {
       stream.copy_agent[index(agents.first.item)] = walker.number;
       continue;
     }
-    const program::Kernel& kernel = program_.kernels[index(agents.first.kernel)];
+    const program::Kernel& kernel = program_.kernels()[index(agents.first.kernel)];
     const machine::GpuModel& model = machine_.model(agents.first.rank);
     const std::int64_t threads = kernel.threads_in(index(agents.first.workgroup));
     walker.waves = (threads + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
@@ -84,7 +84,7 @@ void Fluid::make_agents() {
         (kernel.block_count() + model.cu_count - 1) / model.cu_count, 1, each);
     Kernel& run = stream.kernels[index(agents.first.item)];
     run.agents.push_back(walker.number);
-    const auto& ops = program_.bodies[index(agents.first.body)].ops;
+    const auto& ops = program_.bodies()[index(agents.first.body)].ops;
     run.products = run.products || std::any_of(ops.begin(), ops.end(), [](const program::Op& op) {
                      return op.product.m > 0;
                    });
@@ -216,13 +216,13 @@ void Fluid::show_stream(std::int32_t rank, std::int32_t stream, std::string_view
 }
 
 int Fluid::number_in_rank(const Agent& agent) const {
-  const auto& streams = program_.codes[index(program_.code_of[index(agent.rank)])].streams;
+  const auto& streams = program_.codes()[index(program_.code_of()[index(agent.rank)])].streams;
   int before = 0;
   for (std::size_t s = 0; s <= index(agent.stream); ++s) {
     const std::size_t items = s < index(agent.stream) ? streams[s].size() : index(agent.item);
     for (std::size_t i = 0; i < items; ++i) {
       if (streams[s][i].kind == program::StreamItem::Kind::kernel)
-        before += static_cast<int>(program_.kernels[index(streams[s][i].index)].bodies.size());
+        before += static_cast<int>(program_.kernels()[index(streams[s][i].index)].bodies.size());
     }
   }
   return before + agent.workgroup;
@@ -267,7 +267,7 @@ void Fluid::start_item(std::int32_t rank, std::int32_t number, std::int64_t now,
   RankState& state = ranks_[index(rank)];
   Stream& stream = state.streams[index(number)];
   const auto& streams =
-      program_.codes[index(program_.code_of[index(fold_.first_rank(rank))])].streams;
+      program_.codes()[index(program_.code_of()[index(fold_.first_rank(rank))])].streams;
   const program::Stream& items = streams[index(number)];
   if (stream.item == items.size()) {
     stream_done(rank, now, spent);
@@ -323,7 +323,7 @@ void Fluid::item_done(std::int32_t rank, std::int32_t number, std::int64_t now,
   Stream& stream = ranks_[index(rank)].streams[index(number)];
   const int first = fold_.first_rank(rank);
   const program::Stream& items =
-      program_.codes[index(program_.code_of[index(first)])].streams[index(number)];
+      program_.codes()[index(program_.code_of()[index(first)])].streams[index(number)];
   const auto is_kernel = [&](std::size_t i) {
     return i < items.size() && items[i].kind == program::StreamItem::Kind::kernel;
   };
@@ -418,7 +418,7 @@ void Fluid::dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, 
     }
     state.threads_free -= room(walker);
     ++kernel.next;
-    const std::int64_t number = program_.kernels[index(walker.agent.kernel)].block_number(
+    const std::int64_t number = program_.kernels()[index(walker.agent.kernel)].block_number(
         index(fold_.agents()[index(agent)].last_workgroup));
     const std::int64_t at = std::max(now, kernel.began + interval * number);
     const std::int64_t latency = std::max<std::int64_t>(
@@ -471,7 +471,7 @@ void Fluid::part_over(const Walker& walker, std::int64_t time, const Attribution
   if (--kernel.left > 0) return;
   const std::int64_t latency =
       std::max<std::int64_t>(1, machine_.model(walker.agent.rank).launch_end_latency.fs);
-  const std::string& name = program_.kernels[index(walker.agent.kernel)].name;
+  const std::string& name = program_.kernels()[index(walker.agent.kernel)].name;
   show_stream(walker.rank_class, walker.agent.stream, name, kernel.began, kernel.end);
   show_stream(walker.rank_class, walker.agent.stream, "end", kernel.end, kernel.end + latency);
   Attribution later = kernel.end_spent;

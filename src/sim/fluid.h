@@ -28,7 +28,7 @@ namespace hemiola::sim {
 
 class Fluid {
  public:
-  Fluid(const machine::Machine& machine, const program::Program& program, const Options& options,
+  Fluid(const machine::Machine& machine, const program::Bound& program, const Options& options,
         AlikeBy by);
   Fluid(const Fluid&) = delete;
   Fluid& operator=(const Fluid&) = delete;
@@ -312,7 +312,7 @@ class Fluid {
   void descriptor_done(std::int32_t descriptor, std::int64_t now);
 
   const machine::Machine& machine_;
-  const program::Program& program_;
+  const program::Bound& program_;
   const Options& options_;
   Classes fold_;
   Shares shares_;

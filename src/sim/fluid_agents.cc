@@ -107,7 +107,7 @@ void Fluid::advance(std::int32_t number) {
 void Fluid::pass(Walker& walker) {
   const Primitive& primitive = walker.present;
   if (options_.trace != nullptr && walker.agent.kernel >= 0 && walker.time > walker.op_began) {
-    const program::Op& op = program_.bodies[index(walker.agent.body)].ops[index(primitive.op)];
+    const program::Op& op = program_.bodies()[index(walker.agent.body)].ops[index(primitive.op)];
     options_.trace->operation(walker.agent.rank, number_in_rank(walker.agent),
                               program::name_of(op.kind), {walker.op_began}, {walker.time}, {});
   }
@@ -121,8 +121,8 @@ void Fluid::overhead(Walker& walker, const Primitive& primitive) {
   if (walker.last_op == primitive.op || primitive.kind == PrimitiveKind::sync) return;
   walker.last_op = primitive.op;
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
-  const program::Kernel& kernel = program_.kernels[index(walker.agent.kernel)];
-  const program::Op& op = program_.bodies[index(walker.agent.body)].ops[index(primitive.op)];
+  const program::Kernel& kernel = program_.kernels()[index(walker.agent.kernel)];
+  const program::Op& op = program_.bodies()[index(walker.agent.body)].ops[index(primitive.op)];
   if (!walker.fetched && needs_large_code(program_, kernel, op)) {
     walker.fetched = true;
     std::int64_t& free = ranks_[index(walker.rank_class)].code_fetches;
@@ -248,7 +248,7 @@ void Fluid::signal(Walker& walker, const Primitive& primitive) {
 
 std::int32_t Fluid::semaphore_class(program::SemaphoreId id) const {
   if (id.index < barrier_base_) return fold_.semaphore_class(id);
-  return fold_.semaphore_classes() + fold_.rank_class(id.rank) * program_.barriers + id.index -
+  return fold_.semaphore_classes() + fold_.rank_class(id.rank) * program_.barriers() + id.index -
          barrier_base_;
 }
 

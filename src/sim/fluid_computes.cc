@@ -22,7 +22,7 @@ std::int64_t Fluid::use_units(Walker& walker, std::int64_t time, std::int64_t no
 }
 
 std::int64_t Fluid::stages(const Walker& walker) const {
-  const std::int32_t own = program_.kernels[index(walker.agent.kernel)].stages;
+  const std::int32_t own = program_.kernels()[index(walker.agent.kernel)].stages;
   return own > 0 ? own : machine_.model(walker.agent.rank).gemm_stages;
 }
 
@@ -32,7 +32,7 @@ bool Fluid::compute(std::int32_t number) {
   if (!is_now(number)) return false;
   const Primitive& primitive = walker.present;
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
-  const Time time = compute_time(model, primitive, program_.type);
+  const Time time = compute_time(model, primitive, program_.type());
   if (!primitive.posted) {
     const std::int64_t end = use_units(walker, time.fs, walker.time);
     charge(walker.spent, Reason::compute, end - walker.time);
@@ -41,11 +41,11 @@ bool Fluid::compute(std::int32_t number) {
   }
   walker.stage = 1;
   ProductStep& step = open_step(walker);
-  const program::Op& op = program_.bodies[index(walker.agent.body)].ops[index(primitive.op)];
+  const program::Op& op = program_.bodies()[index(walker.agent.body)].ops[index(primitive.op)];
   step.time = time.fs;
-  if (!op.dst.empty()) step.time += epilogue_time(model, primitive.product, program_.type).fs;
-  if (primitive.product.m > 0 && machine::matrix_rate(model, program_.type) > 0)
-    step.sustained = machine::gemm_sustained_time(model, primitive.flop, program_.type).fs;
+  if (!op.dst.empty()) step.time += epilogue_time(model, primitive.product, program_.type()).fs;
+  if (primitive.product.m > 0 && machine::matrix_rate(model, program_.type()) > 0)
+    step.sustained = machine::gemm_sustained_time(model, primitive.flop, program_.type()).fs;
   step.posted = true;
   if (walker.time > step.ready) {
     step.ready = walker.time;

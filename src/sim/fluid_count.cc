@@ -66,7 +66,7 @@ std::vector<std::int64_t> spread(std::int64_t begin, std::int64_t count, std::in
 
 class Counter {
  public:
-  Counter(const machine::Machine& machine, const program::Program& program, const Options& options)
+  Counter(const machine::Machine& machine, const program::Bound& program, const Options& options)
       : machine_(machine),
         program_(program),
         addresses_(program, program::rotation_of(program, machine.model(0).line_size.count)),
@@ -135,7 +135,7 @@ class Counter {
   Way& way(int from, int to, bool certain = true);
   void finish_ways();
   void add_link(std::size_t link, Carried& carried) const;
-  Bound bound() const;
+  LowerBound bound() const;
   void on_link(LinkId link, Size size, std::int64_t count) {
     by_class_[index(fold_.link_class(link))].add(size, count);
   }
@@ -145,7 +145,7 @@ class Counter {
   }
 
   const machine::Machine& machine_;
-  const program::Program& program_;
+  const program::Bound& program_;
   Addresses addresses_;
   Classes fold_;
   std::vector<LinkId> reverse_;
@@ -168,7 +168,7 @@ void Counter::walk(const AgentClass& agents) {
   rank_ = agent.rank;
   members_ = agents.members;
   queue_ = agent.kernel < 0;
-  if (!queue_) grain_ = program_.kernels[index(agent.kernel)].grain;
+  if (!queue_) grain_ = program_.kernels()[index(agent.kernel)].grain;
   ways_.clear();
   program::Cursor cursor(program_, agent.rank, agent.body);
   Primitive primitive;
@@ -278,7 +278,7 @@ void Counter::count_lines(const Span& span, std::int64_t from, std::int64_t to, 
 
 // To the switch, from it to every member, and the answers.
 void Counter::count_multicast(const Span& span, std::int64_t line, std::int64_t bytes, bool load) {
-  const std::vector<int>& members = program_.groups[index(span.group)];
+  const std::vector<int>& members = program_.groups()[index(span.group)];
   std::vector<std::pair<machine::NodeId, LinkId>> planes;
   for (const machine::NodeId node : machine_.multicast_switches(members)) {
     for (const LinkId up : machine_.lanes(machine_.gpus[index(rank_)], node))
@@ -342,7 +342,8 @@ void Counter::count_descriptor(const Primitive& primitive, bool queue) {
         if (!empty) injected_ += size * members_;
         // A copy is known to be over when its flag was seen or somebody flushed: data of
         // connections.
-        const bool certain = !empty && !primitive.semaphores.empty() && program_.inbound > 0;
+        const bool certain =
+            !empty && !primitive.semaphores.empty() && program_.program().inbound > 0;
         add(way(from, to, certain), line * line_ / burst, 1, {size, packet}, {0, packet});
       }
       at += size;
@@ -422,13 +423,13 @@ void Counter::finish_ways() {
 }
 
 // Of one repetition: the time of a run of several is that of one.
-Bound Counter::bound() const {
+LowerBound Counter::bound() const {
   struct Cut {
     std::int64_t wire = 0, rate = 0;
     bool ideal = false;
   };
   std::map<std::pair<machine::NodeId, bool>, Cut> cuts;
-  Bound bound;
+  LowerBound bound;
   const auto consider = [&bound](std::int64_t wire, std::int64_t rate, const std::string& name) {
     const Time time = Rate{rate}.time_for(wire);
     // Rounding to whole femtoseconds per request may go down, as in bound().
@@ -488,7 +489,7 @@ void Counter::add_link(std::size_t l, Carried& carried) const {
 
 }  // namespace
 
-Carried count_requests(const machine::Machine& machine, const program::Program& program,
+Carried count_requests(const machine::Machine& machine, const program::Bound& program,
                        const Options& options) {
   return Counter(machine, program, options).run();
 }

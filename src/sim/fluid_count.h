@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/program.h"
+#include "program/bound.h"
 #include "sim/result.h"
 #include "sim/simulate.h"
 
@@ -23,12 +23,12 @@ struct Carried {
   /// A bound of bandwidth by the same traffic: the busiest cut around a GPU or NIC, or link that
   /// pairs of ranks without a choice take. Latency is 0. Left out is what may end after the
   /// program.
-  Bound bound;
+  LowerBound bound;
 };
 
 /// Links' payload, wire bytes, requests and busy times are those of the line-level engines, but for
 /// polls of other ranks' flags and packets, which depend on time.
-Carried count_requests(const machine::Machine& machine, const program::Program& program,
+Carried count_requests(const machine::Machine& machine, const program::Bound& program,
                        const Options& options);
 
 }  // namespace hemiola::sim

@@ -77,7 +77,7 @@ std::int32_t Fluid::engine_for(const Descriptor& descriptor) {
   if (nic == nullptr) {
     const bool pulls = descriptor.bytes > 0 && descriptor.from != descriptor.rank;
     const int peer = pulls ? descriptor.from : descriptor.to;
-    const int relative = (peer - descriptor.rank + program_.ranks) % program_.ranks;
+    const int relative = (peer - descriptor.rank + program_.ranks()) % program_.ranks();
     number = static_cast<std::int32_t>(relative % std::max<std::int64_t>(1, model.dma_engines));
   }
   const std::int32_t rank_class = fold_.rank_class(descriptor.rank);

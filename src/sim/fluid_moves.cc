@@ -110,7 +110,7 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
   if (model.cu_max_outstanding > 0 && loads > 0 && load.fs > 0)
     shared(total * kSecond * model.cu_max_outstanding / (static_cast<__int128>(load.fs) * loads));
   if (primitive.src.size() > 1) {
-    const int element = size_of(program_.type);
+    const int element = size_of(program_.type());
     const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
                       : element == 2 ? model.cu_reduce_rate_2byte
                                      : model.cu_reduce_rate_1byte;
@@ -159,7 +159,7 @@ bool Fluid::begin_move(std::int32_t number) {
   const std::int64_t wave = per_thread * model.cu_wavefront_size;
   const std::int64_t window = wave * walker.movers * walker.unroll;
   if (primitive.src.size() > 1) {  // a wavefront's own share of the arithmetic
-    const int element = size_of(program_.type);
+    const int element = size_of(program_.type());
     const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
                       : element == 2 ? model.cu_reduce_rate_2byte
                                      : model.cu_reduce_rate_1byte;
@@ -313,9 +313,11 @@ void Fluid::stored(Walker& walker, const Primitive& primitive, std::int64_t issu
 
 // FIFOs of like connections are one; other memory is found by its address.
 std::uint64_t Fluid::packet_space(const Span& span) const {
-  const std::int32_t first = program_.inbound > 0 ? program_.fifo_buffer(0) : -1;
-  if (program_.inbound > 0 && span.buffer >= first && span.buffer < first + program_.inbound) {
-    const std::int32_t tail = program_.tail_semaphore(span.buffer - first);
+  const std::int32_t first =
+      program_.program().inbound > 0 ? program_.program().fifo_buffer(0) : -1;
+  if (program_.program().inbound > 0 && span.buffer >= first &&
+      span.buffer < first + program_.program().inbound) {
+    const std::int32_t tail = program_.program().tail_semaphore(span.buffer - first);
     return static_cast<std::uint64_t>(fold_.semaphore_class({span.rank, tail}));
   }
   return std::uint64_t{1} << 60 | static_cast<std::uint64_t>(span.rank) << 32 |
@@ -357,7 +359,7 @@ void Fluid::announce(int rank, const Primitive& primitive, bool whole, std::int6
   for (const Span& span : primitive.dst) {
     if (!program::is_packet(span.access) || span.flag == 0) continue;
     const std::vector<int> one{span.rank};
-    const std::vector<int>& targets = span.rank < 0 ? program_.groups[index(span.group)] : one;
+    const std::vector<int>& targets = span.rank < 0 ? program_.groups()[index(span.group)] : one;
     for (const int target : targets) {
       Span there = span;
       there.rank = target;

@@ -22,7 +22,7 @@ Result Fluid::result() const {
     if (period) scale_to_period(spent, end, result.time);
     by_class.push_back(spent);
   }
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  for (int rank = 0; rank < program_.ranks(); ++rank) {
     const std::size_t number = index(fold_.rank_class(rank));
     result.attribution.push_back(by_class[number]);
     result.rank_end.push_back({period ? result.time.fs : ranks_[number].end});
@@ -39,7 +39,7 @@ void Fluid::report_deadlock() const {
     ++blocked;
     if (blocked > 8) continue;
     const program::Primitive& primitive = walker.present;
-    const program::Op& op = program_.bodies[index(walker.agent.body)].ops[index(primitive.op)];
+    const program::Op& op = program_.bodies()[index(walker.agent.body)].ops[index(primitive.op)];
     std::string text = "rank " + std::to_string(walker.agent.rank) + " workgroup " +
                        std::to_string(walker.agent.workgroup) + " op " +
                        std::to_string(primitive.op) + " (" +
@@ -51,13 +51,13 @@ void Fluid::report_deadlock() const {
       if (text.back() != ' ') text += ", ";
       text += id.index >= barrier_base_
                   ? "barrier " + std::to_string(id.index - barrier_base_)
-                  : "semaphore '" + program_.semaphores[index(id.index)].name + "'";
+                  : "semaphore '" + program_.semaphores()[index(id.index)].name + "'";
       text += " of rank " + std::to_string(id.rank) + " to reach " +
               std::to_string(primitive.values[s]) + ", it is " +
               std::to_string(semaphores_[index(semaphore_class(id))].value) +
               " and nobody will signal it";
     }
-    waits.error(text, {.file = program_.source, .pointer = op.where});
+    waits.error(text, {.file = program_.source(), .pointer = op.where});
   }
   for (std::size_t c = 0; c < ranks_.size(); ++c) {
     for (std::size_t s = 0; s < ranks_[c].streams.size(); ++s) {
@@ -65,13 +65,13 @@ void Fluid::report_deadlock() const {
       if (!ranks_[c].streams[s].waits) continue;
       waits.error("rank " + std::to_string(rank) + " stream " + std::to_string(s) +
                       " waits for an event that nobody records",
-                  {.file = program_.source});
+                  {.file = program_.source()});
     }
   }
   Diagnostics all;
   all.error("a wait cannot end: at " + to_string(Time{now_}) + " nothing can happen any more (" +
                 std::to_string(blocked) + " workgroups wait)",
-            {.file = program_.source}, "`hemiola check` shows the cycle or the missing signal");
+            {.file = program_.source()}, "`hemiola check` shows the cycle or the missing signal");
   all.append(waits);
   throw Failure(all, ExitCode::deadlock);
 }

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <optional>
 
 #include <vector>
 
@@ -180,15 +181,15 @@ std::string same_links(const Result& a, const Result& b) {
 TEST(Fluid, on_random_programs_and_machines_links_carry_what_they_carry_in_the_reference) {
   EXPECT_TRUE(rc::check("links", [] {
     const machine::Machine machine = any_machine();
-    const program::Program program = any_program(machine);
-    const Options options = any_options(program.ranks);
+    const program::Bound program = any_program(machine);
+    const Options options = any_options(program.ranks());
     const Result here = simulate(machine, program, fluid(options));
     const std::string difference = same_links(simulate(machine, program, options), here);
     if (!difference.empty())
-      RC_FAIL(machine.name + " " + program.name + " " + std::to_string(program.size.count) + ": " +
-              difference);
+      RC_FAIL(machine.name + " " + program.name() + " " + std::to_string(program.size().count) +
+              ": " + difference);
     // simulate() has compared the time with the bound.
-    RC_ASSERT(here.attribution.size() == static_cast<std::size_t>(program.ranks));
+    RC_ASSERT(here.attribution.size() == static_cast<std::size_t>(program.ranks()));
     for (const Attribution& attribution : here.attribution) {
       RC_ASSERT(sum(attribution) == here.time.fs);
       for (const std::int64_t fs : attribution) RC_ASSERT(fs >= 0);
@@ -199,8 +200,8 @@ TEST(Fluid, on_random_programs_and_machines_links_carry_what_they_carry_in_the_r
 TEST(Fluid, two_runs_give_the_same_result) {
   EXPECT_TRUE(rc::check("determinism", [] {
     const machine::Machine machine = any_machine();
-    const program::Program program = any_program(machine);
-    const Options options = fluid(any_options(program.ranks));
+    const program::Bound program = any_program(machine);
+    const Options options = fluid(any_options(program.ranks()));
     const Result a = simulate(machine, program, options), b = simulate(machine, program, options);
     RC_ASSERT(a.time == b.time);
     RC_ASSERT(a.rank_end == b.rank_end);
@@ -214,7 +215,7 @@ TEST(Fluid, two_runs_give_the_same_result) {
 
 TEST(Classes, a_ring_of_like_ranks_has_one_class_and_an_odd_link_undoes_it) {
   const machine::Machine machine = machine::load("switch:16");
-  const program::Program ring = built_in("all-reduce/ring", machine, MiB(3));
+  const program::Bound ring = built_in("all-reduce/ring", machine, MiB(3));
   const Classes fold(machine, ring, {}, AlikeBy::time);
   EXPECT_EQ(fold.rank_classes(), 1);
   EXPECT_EQ(fold.agents().size(), 1U);
@@ -234,7 +235,7 @@ TEST(Classes, a_ring_of_like_ranks_has_one_class_and_an_odd_link_undoes_it) {
 TEST(Classes, classes_are_members_of_equal_number_and_rank) {
   for (const char* name : {"dgx-h100:2", "torus:4x4", "dgx-h100"}) {
     const machine::Machine machine = machine::load(name);
-    const program::Program ring = built_in("all-reduce/ring", machine, MiB(1));
+    const program::Bound ring = built_in("all-reduce/ring", machine, MiB(1));
     const Classes fold(machine, ring, {}, AlikeBy::time);
     std::int64_t members = 0;
     for (const AgentClass& agents : fold.agents()) {
@@ -252,7 +253,7 @@ TEST(Classes, folded_and_unfolded_runs_take_the_same_time_but_for_dispatch) {
   for (const char* name : {"switch:8", "torus:2x4", "dgx-h100"}) {
     const machine::Machine machine =
         machine::load(name, {.set = {{"gpu.dispatch.interval", "1 fs"}}});
-    const program::Program ring = built_in("all-reduce/ring", machine, MiB(1));
+    const program::Bound ring = built_in("all-reduce/ring", machine, MiB(1));
     const Options options;
     Fluid folded(machine, ring, options, AlikeBy::time),
         unfolded(machine, ring, options, AlikeBy::nothing);
@@ -272,12 +273,13 @@ TEST_P(FluidBuiltIn, ends_and_carries_every_byte) {
   int ran = 0;
   for (const std::string& name : program::built_in_names()) {
     if (!plan::find_template(name)->in_chunks) continue;  // sizes of their own
-    program::Program program;
+    std::optional<program::Bound> made;
     try {
-      program = built_in(name, machine, KiB(96));
+      made = built_in(name, machine, KiB(96));
     } catch (const Failure&) {
       continue;  // not on this machine
     }
+    program::Bound program = *made;
     const Result result = simulate(machine, program, fluid());
     EXPECT_EQ(result.counters.at("stores.injected_bytes"),
               result.counters.at("stores.delivered_bytes"))

@@ -36,7 +36,7 @@ void charge(Attribution& spent, const Latency& latency, std::int64_t fs) {
   spent[largest] += left;
 }
 
-Ways::Ways(const machine::Machine& machine, const program::Program& program, const Classes& fold,
+Ways::Ways(const machine::Machine& machine, const program::Bound& program, const Classes& fold,
            Shares& shares)
     : machine_(machine), program_(program), fold_(fold), reverse_(reverse_links(machine)) {
   link_resource_.assign(index(fold.link_classes()), -1);
@@ -67,8 +67,8 @@ Ways::Ways(const machine::Machine& machine, const program::Program& program, con
     const int rank = fold.first_rank(c);
     const machine::GpuModel& model = machine.model(rank);
     std::int64_t bytes = 0;
-    for (std::size_t b = 0; b < program.buffers.size(); ++b)
-      if (program.buffers[b].alias < 0)
+    for (std::size_t b = 0; b < program.buffers().size(); ++b)
+      if (program.buffers()[b].alias < 0)
         bytes += program.memory_bytes(static_cast<std::int32_t>(b), rank);
     footprint_.push_back(bytes);
     l2_.push_back(shares.add_resource(times(model.l2_slice_rate, model.l2_slices), Reason::l2));
@@ -78,7 +78,7 @@ Ways::Ways(const machine::Machine& machine, const program::Program& program, con
                : shares.add_resource(times(model.hbm_rate, 1, model.hbm_efficiency_permille),
                                      Reason::hbm));
   }
-  for (std::size_t n = 0; n < machine.nodes.size() && !program.groups.empty(); ++n) {
+  for (std::size_t n = 0; n < machine.nodes.size() && !program.groups().empty(); ++n) {
     const machine::Node& node = machine.nodes[n];
     if (node.kind == machine::NodeKind::switch_)
       reduce_[static_cast<machine::NodeId>(n)] =
@@ -89,7 +89,7 @@ Ways::Ways(const machine::Machine& machine, const program::Program& program, con
 bool Ways::beyond_l2(int rank, std::int32_t buffer, bool load, int repetition) const {
   const machine::GpuModel& model = machine_.model(rank);
   if (model.l2_size.count == 0) return true;
-  const program::BufferKind kind = program_.buffers[index(buffer)].kind;
+  const program::BufferKind kind = program_.buffers()[index(buffer)].kind;
   if (kind == program::BufferKind::fifo) return false;
   if (footprint_[index(fold_.rank_class(rank))] > model.l2_size.count) return true;
   const bool cold = kind == program::BufferKind::input || kind == program::BufferKind::resident;
@@ -240,7 +240,7 @@ Latency Ways::load(int rank, int owner, bool memory) {
 Latency Ways::group(int rank, std::int32_t group, bool load) const {
   Latency latency = on_chip(rank, 2);
   const machine::GpuModel& model = machine_.model(rank);
-  const auto switches = machine_.multicast_switches(program_.groups[index(group)]);
+  const auto switches = machine_.multicast_switches(program_.groups()[index(group)]);
   if (switches.empty()) throw Failure("a multicast group has no switch in common");
   const machine::Node& node = machine_.nodes[index(switches.front())];
   const auto lanes = machine_.lanes(machine_.gpus[index(rank)], switches.front());
@@ -284,7 +284,7 @@ void Ways::over_links(int from, int to, std::int64_t bytes, std::int64_t request
 
 void Ways::over_group(int rank, std::int32_t group, std::int64_t bytes, std::int64_t requests,
                       bool load, std::int64_t total, std::vector<Demand>& out) {
-  const std::vector<int>& members = program_.groups[index(group)];
+  const std::vector<int>& members = program_.groups()[index(group)];
   std::vector<std::pair<machine::NodeId, LinkId>> planes;
   for (const machine::NodeId node : machine_.multicast_switches(members)) {
     for (const LinkId up : machine_.lanes(machine_.gpus[index(rank)], node))

@@ -41,7 +41,7 @@ inline void charge(Attribution& spent, Reason reason, std::int64_t fs) {
 
 class Ways {
  public:
-  Ways(const machine::Machine& machine, const program::Program& program, const Classes& fold,
+  Ways(const machine::Machine& machine, const program::Bound& program, const Classes& fold,
        Shares& shares);
 
   /// What `bytes` of memory cost at the L2 of a rank, and behind it if `memory`; per byte of a flow
@@ -103,7 +103,7 @@ class Ways {
                   std::vector<Demand>& out);
 
   const machine::Machine& machine_;
-  const program::Program& program_;
+  const program::Bound& program_;
   const Classes& fold_;
   std::vector<machine::LinkId> reverse_;
   std::vector<std::int32_t> link_resource_, port_out_, port_in_;  ///< by class of links

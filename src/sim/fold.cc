@@ -115,19 +115,19 @@ class Images {
   std::vector<LinkId> image_, origin_;
 };
 
-std::string hindrance(const machine::Machine& machine, const program::Program& program,
+std::string hindrance(const machine::Machine& machine, const program::Bound& program,
                       const Options& options) {
   if (!options.fold) return "not asked for";
   if (options.trace != nullptr) return "a trace shows every rank";
   if (options.record != nullptr) return "what one rank sees is recorded";
   if (options.replay != nullptr) return "one rank is replayed";
-  if (!program.groups.empty()) return "multicast groups";
-  if (program.ranks != machine.ranks()) return "some GPUs of the machine take no part";
+  if (!program.groups().empty()) return "multicast groups";
+  if (program.ranks() != machine.ranks()) return "some GPUs of the machine take no part";
   const auto late = [&](Time skew) { return skew != options.skew.front(); };
-  if (!options.skew.empty() && (index(program.ranks) > options.skew.size() ||
+  if (!options.skew.empty() && (index(program.ranks()) > options.skew.size() ||
                                 std::any_of(options.skew.begin(), options.skew.end(), late)))
     return "ranks start at different times";
-  if (call_time(machine, program, options, program.ranks - 1, 0) > 0)
+  if (call_time(machine, program, options, program.ranks() - 1, 0) > 0)
     return "one host thread launches rank after rank";
   return {};
 }
@@ -171,14 +171,15 @@ std::string differing_ways(Fabric& fabric, const program::Rotation& rotation, in
 
 }  // namespace
 
-Fold fold_of(Fabric& fabric, const program::Program& program, const program::Rotation& rotation,
+Fold fold_of(Fabric& fabric, const program::Bound& program, const program::Rotation& rotation,
              const Options& options) {
   const machine::Machine& machine = fabric.machine;
-  Fold none{.period = program.ranks, .reason = hindrance(machine, program, options), .link_of = {}};
+  Fold none{
+      .period = program.ranks(), .reason = hindrance(machine, program, options), .link_of = {}};
   if (!none.reason.empty()) return none;
   none.reason = "ranks run different programs";
-  for (int period = rotation.period; period < program.ranks; period += rotation.period) {
-    if (program.ranks % period != 0) continue;
+  for (int period = rotation.period; period < program.ranks(); period += rotation.period) {
+    if (program.ranks() % period != 0) continue;
     if (!same_models(machine, period)) {
       none.reason = "GPUs differ";
       continue;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/program.h"
+#include "program/bound.h"
 #include "program/rotation.h"
 #include "sim/fabric.h"
 #include "sim/simulate.h"
@@ -23,7 +23,7 @@ struct Fold {
 
 /// Compares the ways of all pairs of ranks that the program names with those of the pairs a period
 /// further: as many hops of the same classes, latencies and stream tags, by the same ports.
-Fold fold_of(Fabric& fabric, const program::Program& program, const program::Rotation& rotation,
+Fold fold_of(Fabric& fabric, const program::Bound& program, const program::Rotation& rotation,
              const Options& options);
 
 }  // namespace hemiola::sim

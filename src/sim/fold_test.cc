@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
+#include <optional>
 
 #include "program/rotation.h"
 #include "sim/compare_results.h"
@@ -16,11 +17,11 @@ using namespace test;
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
 /// Empty if folding changes nothing; `ranks` is how many it simulated.
-std::string compare(const machine::Machine& machine, const program::Program& program,
-                    Options options, int& ranks) {
+std::string compare(const machine::Machine& machine, const program::Bound& program, Options options,
+                    int& ranks) {
   options.fold = false;
   const Result all = simulate(machine, program, options);
-  EXPECT_EQ(all.simulated_ranks, program.ranks);
+  EXPECT_EQ(all.simulated_ranks, program.ranks());
   EXPECT_EQ(all.visited_hops, all.line_hops);
   options.fold = true;
   const Result folded = simulate(machine, program, options);
@@ -31,7 +32,7 @@ std::string compare(const machine::Machine& machine, const program::Program& pro
 int simulated_ranks(const std::string& name, const std::string& topology, Bytes size,
                     const Options& options = {}, const Parameters& parameters = {}) {
   const machine::Machine machine = machine::load(topology);
-  const program::Program program = built_in(name, machine, size, parameters);
+  const program::Bound program = built_in(name, machine, size, parameters);
   int ranks = 0;
   EXPECT_EQ(compare(machine, program, options, ranks), "") << name << " on " << topology;
   return ranks;
@@ -66,7 +67,7 @@ TEST(Fold, of_what_is_not_alike_simulates_all_ranks) {
 
 TEST(Fold, is_left_out_where_ranks_start_at_different_times_and_where_it_is_not_wanted) {
   const machine::Machine machine = machine::load("switch:4");
-  const program::Program program = built_in("all-gather/direct", machine, KiB(64));
+  const program::Bound program = built_in("all-gather/direct", machine, KiB(64));
   const auto reason = [&](const Options& options) {
     return simulate(machine, program, options).unfolded_because;
   };
@@ -83,7 +84,7 @@ TEST(Fold, is_left_out_where_one_link_is_slower) {
   machine.link_classes.back().name = "slow";
   machine.link_classes.back().latency = Time::from_ns(700);
   machine.links[3].link_class = static_cast<std::int32_t>(machine.link_classes.size()) - 1;
-  const program::Program program = built_in("all-gather/direct", machine, KiB(64));
+  const program::Bound program = built_in("all-gather/direct", machine, KiB(64));
   EXPECT_EQ(simulate(machine, program).unfolded_because, "ways between ranks differ");
 }
 
@@ -125,22 +126,23 @@ TEST(Fold, changes_nothing_about_random_machines_and_programs) {
     const bool rings = name.ends_with("ring") || name.ends_with("nccl");
     if (rings)
       parameters.emplace_back("protocol", *rc::gen::element<std::string>("simple", "ll", "ll128"));
-    program::Program program;
+    std::optional<program::Bound> made;
     try {
-      program = built_in(name, machine, {*rc::gen::inRange(1, 40) * 1024}, parameters);
+      made = built_in(name, machine, {*rc::gen::inRange(1, 40) * 1024}, parameters);
     } catch (const Failure&) {
       return;  // not on this machine
     }
+    program::Bound program = *made;
     Options options;
     options.engine = *rc::gen::element(Engine::line, Engine::reference);
     options.launch = *rc::gen::element(Launch::graph, Launch::stream);
     options.iterations = *rc::gen::inRange(0, 3);
     int ranks = 0;
     const std::string difference = compare(machine, program, options, ranks);
-    if (ranks < program.ranks) ++folded;
+    if (ranks < program.ranks()) ++folded;
     if (!difference.empty())
       RC_FAIL(name + " on " + topology + as_text(settings) + ", " +
-              std::to_string(program.size.count) + " B, " + std::string(name_of(options.engine)) +
+              std::to_string(program.size().count) + " B, " + std::string(name_of(options.engine)) +
               ": " + difference);
   }));
   EXPECT_GT(folded, 30);
@@ -148,7 +150,7 @@ TEST(Fold, changes_nothing_about_random_machines_and_programs) {
 
 TEST(Rotation, finds_the_smallest_period_and_the_buffers_that_turn) {
   const machine::Machine machine = machine::load("switch:8");
-  const program::Program gather = built_in("all-gather/direct", machine, KiB(64));
+  const program::Bound gather = built_in("all-gather/direct", machine, KiB(64));
   const program::Rotation rotation = program::rotation_of(gather, 128);
   EXPECT_EQ(rotation.period, 1);
   ASSERT_GE(rotation.turns.size(), 2U);

@@ -22,9 +22,9 @@ Result run(const plan::Plan& plan, const machine::Machine& machine, const LowerO
   const Bytes size = program.fixed_size.count > 0
                          ? program.fixed_size
                          : program.next_legal_size({1000}, DataType::float32);
-  const program::Program bound =
-      program::bind(program, &machine, {.size = size, .type = DataType::float32});
-  return simulate(machine, bound, how);
+  const program::Bound bound =
+      program::bind(program, machine::share(machine), {.size = size, .type = DataType::float32});
+  return simulate(bound, how);
 }
 
 TEST(GeneralLowering, of_any_plan_ends_on_a_machine_and_delivers_every_byte) {

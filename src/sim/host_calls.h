@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "machine/machine.h"
-#include "program/program.h"
+#include "program/bound.h"
 #include "sim/simulate.h"
 
 namespace hemiola::sim {
@@ -13,10 +13,11 @@ namespace hemiola::sim {
 /// From t = 0 to the end of the call for a repetition of a rank, fs: the thread makes the calls of
 /// a repetition in the order of ranks, each takes launch.library_interval, and it waits for no
 /// kernel. 0 where each rank has a thread of its own, or nothing is called.
-inline std::int64_t call_time(const machine::Machine& machine, const program::Program& program,
+inline std::int64_t call_time(const machine::Machine& machine, const program::Bound& program,
                               const Options& options, int rank, int repetition) {
-  if (!options.one_host || !program.library_call || options.launch != Launch::stream) return 0;
-  const std::int64_t calls = static_cast<std::int64_t>(repetition) * program.ranks + rank;
+  if (!options.one_host || !program.program().library_call || options.launch != Launch::stream)
+    return 0;
+  const std::int64_t calls = static_cast<std::int64_t>(repetition) * program.ranks() + rank;
   return calls * machine.model(rank).launch_library_interval.fs;
 }
 
@@ -28,13 +29,13 @@ inline std::int64_t skew_of(const Options& options, int rank) {
 
 /// How much later than the first rank's a rank's first call is, fs: by Options::skew, and by the
 /// calls before it.
-inline std::int64_t start_delay(const machine::Machine& machine, const program::Program& program,
+inline std::int64_t start_delay(const machine::Machine& machine, const program::Bound& program,
                                 const Options& options, int rank) {
   return skew_of(options, rank) + call_time(machine, program, options, rank, 0);
 }
 
 /// When the kernel of a later repetition can start for the call alone, fs.
-inline std::int64_t called_start(const machine::Machine& machine, const program::Program& program,
+inline std::int64_t called_start(const machine::Machine& machine, const program::Bound& program,
                                  const Options& options, int rank, int repetition) {
   const std::int64_t called = call_time(machine, program, options, rank, repetition);
   return called == 0 ? 0 : called + machine.model(rank).launch_stream_latency.fs;
@@ -46,10 +47,10 @@ struct NextCall {
   std::int64_t start = 0;  ///< not before that: a library's call may take longer
 };
 /// The one before ended at `now`, and launches need a start at `earliest` or later.
-inline NextCall next_call(const machine::Machine& machine, const program::Program& program,
+inline NextCall next_call(const machine::Machine& machine, const program::Bound& program,
                           const Options& options, int rank, int repetition, std::int64_t now,
                           std::int64_t earliest) {
-  const bool library = program.library_call && options.launch == Launch::stream;
+  const bool library = program.program().library_call && options.launch == Launch::stream;
   const std::int64_t gap = library ? machine.model(rank).launch_library_interval.fs : 0;
   const std::int64_t alone = std::max(now + 1, earliest);
   const std::int64_t called = called_start(machine, program, options, rank, repetition);

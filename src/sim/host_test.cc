@@ -63,14 +63,16 @@ TEST(Dispatch, parts_of_a_block_start_together_on_one_unit) {
   const machine::Machine machine = distinct("ring:2", {{"gpu.cu.count", "8"}});
   const Costs c(machine);
   const Ops ops = {busy(Time::from_us(2))};
-  program::Program program = make(machine, {{ops, ops, ops, ops}, {}});
-  program.kernels[0].blocks = {0, 0, 0, 1};
+  program::Bound program = make(machine, {{ops, ops, ops, ops}, {}});
+  program = program::changed(program, [&](auto& p) { p.kernels[0].blocks = {0, 0, 0, 1}; });
   // One interval for two blocks; three parts compute one after the other.
   EXPECT_EQ(simulate(machine, program, {}).time.fs,
             c.gpu.launch_stream_latency.fs + kernel(c, Time::from_us(3 * 2)));
   const machine::Machine narrow =
       distinct("ring:2", {{"gpu.cu.count", "2"}, {"gpu.cu.max_workgroups", "2"}});
-  program.kernels[0].blocks = {0, 1, 1, 2};  // the last one finds the place of the first
+  program = program::changed(program, [&](auto& p) {
+    p.kernels[0].blocks = {0, 1, 1, 2};
+  });  // the last one finds the place of the first
   EXPECT_EQ(
       simulate(narrow, program, {}).time.fs,
       c.gpu.launch_stream_latency.fs + c.gpu.dispatch_interval.fs + kernel(c, Time::from_us(2 * 2)))
@@ -80,8 +82,8 @@ TEST(Dispatch, parts_of_a_block_start_together_on_one_unit) {
 /// Rank 0 runs these streams; kernel 0 computes for `duration`.
 Result run_streams(const machine::Machine& machine, std::vector<program::Stream> streams,
                    Time duration, const Options& options = {}) {
-  program::Program program = make(machine, {{{busy(duration)}}, {}});
-  program.codes[0].streams = std::move(streams);
+  program::Bound program = make(machine, {{{busy(duration)}}, {}});
+  program = program::changed(program, [&](auto& p) { p.codes[0].streams = std::move(streams); });
   return simulate(machine, program, options);
 }
 constexpr StreamItem kKernel{};
@@ -314,10 +316,12 @@ TEST(Nic, a_message_travels_as_packets_of_its_mtu) {
 /// Rank 0 gives its copy engines these operations, and runs these workgroups beside them.
 Result run_queue(const machine::Machine& machine, const Ops& copies,
                  const std::vector<Ops>& workgroups = {}) {
-  program::Program program = make(machine, {workgroups, {}}, {.chunk_bytes = 4096, .chunks = 2});
-  program.codes[0].streams.push_back({{.kind = StreamItem::Kind::engine,
-                                       .index = static_cast<std::int32_t>(program.bodies.size())}});
-  program.bodies.push_back({copies});
+  program::Bound program = make(machine, {workgroups, {}}, {.chunk_bytes = 4096, .chunks = 2});
+  program = program::changed(program, [&](auto& p) {
+    p.codes[0].streams.push_back(
+        {{.kind = StreamItem::Kind::engine, .index = static_cast<std::int32_t>(p.bodies.size())}});
+    p.bodies.push_back({copies});
+  });
   return simulate(machine, program);
 }
 

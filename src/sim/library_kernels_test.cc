@@ -24,9 +24,9 @@ TEST(LibraryCalls, follow_each_other_after_the_gap_on_a_stream_and_at_once_in_a_
   const machine::Machine machine = pair();
   for (const Launch launch : {Launch::stream, Launch::graph}) {
     const Options options{.launch = launch, .warmup = 2, .iterations = 3};
-    program::Program program = make(machine, {{copies(40)}, {}});
+    program::Bound program = make(machine, {{copies(40)}, {}});
     const Result plain = simulate(machine, program, options);
-    program.library_call = true;
+    program = program::changed(program, [&](auto& p) { p.library_call = true; });
     const Result call = simulate(machine, program, options);
     const std::int64_t gap = machine.model(0).launch_library_interval.fs;
     EXPECT_EQ(call.time.fs - plain.time.fs, launch == Launch::stream ? gap - 1 : 0);
@@ -36,8 +36,8 @@ TEST(LibraryCalls, follow_each_other_after_the_gap_on_a_stream_and_at_once_in_a_
 TEST(LibraryCalls, of_one_host_thread_are_made_for_one_rank_after_the_other) {
   // 8 ms a round for four ranks, whose kernels take less: the thread is what limits.
   const machine::Machine machine = distinct("ring:4", {{"gpu.launch.library_interval", "2 ms"}});
-  program::Program program = make(machine, {{copies(1)}, {}, {}, {}});
-  program.library_call = true;
+  program::Bound program = make(machine, {{copies(1)}, {}, {}, {}});
+  program = program::changed(program, [&](auto& p) { p.library_call = true; });
   for (const Engine engine : {Engine::reference, Engine::line}) {
     Options options{.engine = engine, .warmup = 1, .iterations = 3, .one_host = true};
     EXPECT_EQ(simulate(machine, program, options).time, Time::from_ns(8'000'000));
@@ -54,9 +54,9 @@ TEST(LargeCode, is_fetched_once_for_each_kind_of_operation) {
   const std::int64_t fetch =
       machine.model(0).cu_code_fetch.fs - machine.model(0).sync_op_overhead.fs;
   for (const int count : {1, 3}) {
-    program::Program program = make(machine, {{copies(count)}, {}});
+    program::Bound program = make(machine, {{copies(count)}, {}});
     const Result small = simulate(machine, program);
-    program.kernels[0].large_code = true;
+    program = program::changed(program, [&](auto& p) { p.kernels[0].large_code = true; });
     const Result large = simulate(machine, program);
     EXPECT_EQ(large.time.fs - small.time.fs, fetch);
   }
@@ -69,17 +69,17 @@ TEST(Software, is_charged_with_large_code_and_with_gaps_between_calls) {
       machine.model(0).cu_code_fetch.fs - machine.model(0).sync_op_overhead.fs;
   for (const Engine engine : {Engine::reference, Engine::line, Engine::fluid}) {
     SCOPED_TRACE(name_of(engine));
-    program::Program program = make(machine, {{copies(3)}, {}});
+    program::Bound program = make(machine, {{copies(3)}, {}});
     const Result small = simulate(machine, program, {.engine = engine});
     EXPECT_EQ(spent_on(small, 0, Reason::software), 0);
-    program.kernels[0].large_code = true;
+    program = program::changed(program, [&](auto& p) { p.kernels[0].large_code = true; });
     const Result large = simulate(machine, program, {.engine = engine});
     EXPECT_EQ(spent_on(large, 0, Reason::software), fetch);
     EXPECT_EQ(spent_on(large, 0, Reason::issue), spent_on(small, 0, Reason::issue));
-    program.kernels[0].large_code = false;
+    program = program::changed(program, [&](auto& p) { p.kernels[0].large_code = false; });
     const Options twice{.engine = engine, .warmup = 0, .iterations = 2};
     const Result plain = simulate(machine, program, twice);
-    program.library_call = true;
+    program = program::changed(program, [&](auto& p) { p.library_call = true; });
     const Result calls = simulate(machine, program, twice);
     EXPECT_GT(spent_on(calls, 0, Reason::software), Time::from_ns(1000).fs);
     EXPECT_NEAR(static_cast<double>(spent_on(calls, 0, Reason::software)),
@@ -92,9 +92,9 @@ TEST(Software, is_charged_with_large_code_and_with_gaps_between_calls) {
 TEST(LargeCode, of_several_workgroups_is_fetched_one_after_the_other) {
   const auto time = [](const std::string& interval, bool connected) {
     const machine::Machine machine = distinct("ring:2", {{"gpu.cu.code_fetch_interval", interval}});
-    program::Program program = make(machine, {{copies(1), copies(1), copies(1)}, {}});
-    program.kernels[0].large_code = true;
-    if (connected) program.inbound = 1;
+    program::Bound program = make(machine, {{copies(1), copies(1), copies(1)}, {}});
+    program = program::changed(program, [&](auto& p) { p.kernels[0].large_code = true; });
+    if (connected) program = program::changed(program, [](auto& p) { p.inbound = 1; });
     return simulate(machine, program).time.fs;
   };
   constexpr std::int64_t kMicrosecond = 1'000'000'000;
@@ -105,15 +105,17 @@ TEST(LargeCode, of_several_workgroups_is_fetched_one_after_the_other) {
 
 TEST(Posting, apart_lets_the_next_slice_go_on_during_a_fence) {
   const machine::Machine machine = machine::load("dgx-h100");
-  program::Program program = program::load(
+  const program::Program ring = program::load(
       "all-gather/ring",
       {.ranks = 2, .parameters = {{"channels", "1"}, {"threads", "512"}, {"piece", "2MiB"}}});
-  program = program::bind(program, &machine, {.size = MiB(4)});
+  program::Bound program = program::bind(ring, machine::share(machine), {.size = MiB(4)});
   const Result together = simulate(machine, program);
-  for (program::Kernel& kernel : program.kernels) {
-    kernel.threads += 32;
-    kernel.posts_apart = true;
-  }
+  program = program::changed(program, [](auto& p) {
+    for (program::Kernel& kernel : p.kernels) {
+      kernel.threads += 32;
+      kernel.posts_apart = true;
+    }
+  });
   const Result apart = simulate(machine, program);
   EXPECT_LT(apart.time, together.time);
   EXPECT_GE(apart.time, apart.bound.time());
@@ -123,10 +125,10 @@ TEST(Posting, apart_lets_the_next_slice_go_on_during_a_fence) {
 // once: the last one forgot the first, and a ring over two nodes stood still.
 TEST(Posting, apart_is_done_by_one_wavefront_for_peers_and_for_nics) {
   const machine::Machine machine = machine::load("dgx-h100:2");
-  program::Program program = program::load(
+  program::Program ring = program::load(
       "all-reduce/ring", {.ranks = 16, .parameters = {{"channels", "1"}, {"piece", "1KiB"}}});
-  for (program::Kernel& kernel : program.kernels) kernel.posts_apart = true;
-  program = program::bind(program, &machine, {.size = KiB(128)});
+  for (program::Kernel& kernel : ring.kernels) kernel.posts_apart = true;
+  const program::Bound program = program::bind(ring, machine::share(machine), {.size = KiB(128)});
   const Result line = simulate(machine, program);
   const Result reference = simulate(machine, program, {.engine = Engine::reference});
   EXPECT_EQ(line.time, reference.time);

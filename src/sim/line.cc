@@ -6,14 +6,14 @@
 #include <bit>
 
 namespace hemiola::sim {
-std::string Line::refuses(const machine::Machine& machine, const program::Program& program,
+std::string Line::refuses(const machine::Machine& machine, const program::Bound& program,
                           const Options& options) {
   const bool watched = options.record != nullptr || options.replay != nullptr;
   if (multicasts(program)) {
     const auto forwards = [](const machine::GpuModel& model) { return model.forwards; };
     if (std::any_of(machine.models.begin(), machine.models.end(), forwards)) return "multicast";
   }
-  for (const program::RankCode& code : program.codes) {
+  for (const program::RankCode& code : program.codes()) {
     for (const program::Stream& stream : code.streams) {
       for (const program::StreamItem& item : stream)
         if (item.kind == program::StreamItem::Kind::engine) return "queues of copy engines";
@@ -26,7 +26,7 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
     if (watched && c.credits > 0) return "credits";
     if (watched && c.arbitration != machine::Arbitration::fifo) return "arbitration";
   }
-  for (int rank = 0; rank < program.ranks; ++rank) {
+  for (int rank = 0; rank < program.ranks(); ++rank) {
     const machine::GpuModel& model = machine.model(rank);
     if (watched && model.noc_arbitration != machine::Arbitration::fifo) return "arbitration";
     if (model.noc_kind == machine::NocKind::mesh) return "networks on chip that are meshes";
@@ -39,9 +39,9 @@ std::string Line::refuses(const machine::Machine& machine, const program::Progra
   return {};
 }
 
-Line::Line(const machine::Machine& machine, const program::Program& program, const Options& options)
+Line::Line(const machine::Machine& machine, const program::Bound& program, const Options& options)
     : Cores(machine, program, options),
-      stage_of_(index(program.ranks), -1),
+      stage_of_(index(program.ranks()), -1),
       stage_of_engine_(engines_.size(), -1),
       links_(machine.links.size()) {
   for (int rank = 0; rank < fold_.period; ++rank) {
@@ -263,7 +263,7 @@ Line::Arrivals Line::order_links(std::int64_t out) {
   const auto own = [&](std::size_t l) {
     const int rank = fabric_.rank_of(machine_.links[l].from);
     return rank >= 0 && !machine_.model(rank).forwards &&
-           (rank >= program_.ranks || is_simulated(rank)) &&
+           (rank >= program_.ranks() || is_simulated(rank)) &&
            link_queue(static_cast<std::int32_t>(l)) == nullptr;
   };
   std::vector<std::int32_t> order;

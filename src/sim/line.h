@@ -27,11 +27,11 @@ namespace hemiola::sim {
 
 class Line : public Cores {
  public:
-  Line(const machine::Machine& machine, const program::Program& program, const Options& options);
+  Line(const machine::Machine& machine, const program::Bound& program, const Options& options);
   Result run() override;
 
   /// Empty if it takes them; else what it leaves to the reference engine.
-  static std::string refuses(const machine::Machine& machine, const program::Program& program,
+  static std::string refuses(const machine::Machine& machine, const program::Bound& program,
                              const Options& options);
 
  private:
@@ -223,7 +223,7 @@ class Line : public Cores {
     std::int64_t from_host, to_host;  ///< fs
   };
   bool has_engines() const { return copies_ || nics_; }
-  static bool crosses_network(const machine::Machine& machine, const program::Program& program);
+  static bool crosses_network(const machine::Machine& machine, const program::Bound& program);
   void make_engine_stages();
   EngineLatencies engine_latencies() const;
   void push_engine(std::int32_t stage, const CoreEvent& event);
@@ -262,7 +262,7 @@ class Line : public Cores {
   /// WayLeg::to of a leg that ends at a switch, and the number of its stage.
   static std::int32_t at_switch_of(std::int32_t stage) { return -1 - stage; }
   static std::int32_t switch_of(std::int32_t to) { return -1 - to; }
-  static bool multicasts(const program::Program& program);
+  static bool multicasts(const program::Bound& program);
   void make_groups_of_switches();
   void add_replication(const Plane& plane, int rank, const std::vector<int>& members,
                        std::int32_t stage);
@@ -388,7 +388,7 @@ class Line : public Cores {
   bool has_number(std::int32_t id) const {
     return index(id) < numbers_.size() && numbers_[index(id)] >= 0;
   }
-  std::int64_t semaphore_count() const { return barrier_base_ + program_.barriers; }
+  std::int64_t semaphore_count() const { return barrier_base_ + program_.barriers(); }
   void enter(std::int32_t id, std::int32_t r);
   const Calendar& entry_of(const ProfileRow& row);
   std::int32_t request_of(const ProfileRow& row, std::int64_t address, std::int64_t end);

@@ -15,7 +15,7 @@
 namespace hemiola::sim::test {
 
 /// Empty if both engines agree, folded and not; `result` is what they say.
-inline std::string compare(const machine::Machine& machine, const program::Program& program,
+inline std::string compare(const machine::Machine& machine, const program::Bound& program,
                            Options options, Result* result = nullptr) {
   options.engine = Engine::reference;
   options.fold = false;
@@ -26,18 +26,19 @@ inline std::string compare(const machine::Machine& machine, const program::Progr
   std::string difference = differs(a, simulate(machine, program, options));
   options.fold = true;
   const Result folded = simulate(machine, program, options);
-  if (difference.empty() && folded.simulated_ranks < program.ranks) difference = differs(a, folded);
+  if (difference.empty() && folded.simulated_ranks < program.ranks())
+    difference = differs(a, folded);
   return difference;
 }
 
 /// Inside a property.
-inline Result expect_equal(const machine::Machine& machine, const program::Program& program,
+inline Result expect_equal(const machine::Machine& machine, const program::Bound& program,
                            const Options& options) {
   Result result;
   const std::string difference = compare(machine, program, options, &result);
   if (!difference.empty())
-    RC_FAIL(machine.name + " " + program.name + " " + std::to_string(program.size.count) + ": " +
-            difference);
+    RC_FAIL(machine.name + " " + program.name() + " " + std::to_string(program.size().count) +
+            ": " + difference);
   return result;
 }
 
@@ -60,11 +61,11 @@ inline void expect_equal(const Shipped& shipped) {
   std::vector<int> first;
   for (int rank = 0; rank < shipped.ranks; ++rank) first.push_back(rank);
   machine.place(first);
-  const program::Program program = program::bind(
-      program::load(
-          shipped.program,
-          {.ranks = shipped.ranks, .parameters = shipped.parameters, .machine = &machine}),
-      &machine, {.size = shipped.size});
+  const program::Bound program =
+      program::bind(program::load(shipped.program, {.ranks = shipped.ranks,
+                                                    .parameters = shipped.parameters,
+                                                    .machine = machine::share(machine)}),
+                    machine::share(machine), {.size = shipped.size});
   Options options;
   options.launch = shipped.iterations > 0 ? Launch::graph : Launch::stream;
   options.warmup = shipped.iterations > 0 ? 1 : 0;

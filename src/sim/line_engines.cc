@@ -14,8 +14,8 @@ using program::Channel;
 /// Stream tag at ports: behind what CUs and slices send.
 constexpr std::uint32_t kLastAtPort = 1U << 26;
 
-bool has_port_channels(const program::Program& program) {
-  for (const program::Body& body : program.bodies) {
+bool has_port_channels(const program::Bound& program) {
+  for (const program::Body& body : program.bodies()) {
     for (const program::Op& op : body.ops)
       if (op.channel == Channel::port) return true;
   }
@@ -24,8 +24,8 @@ bool has_port_channels(const program::Program& program) {
 
 }  // namespace
 
-bool Line::crosses_network(const machine::Machine& machine, const program::Program& program) {
-  for (int rank = 1; rank < program.ranks; ++rank)
+bool Line::crosses_network(const machine::Machine& machine, const program::Bound& program) {
+  for (int rank = 1; rank < program.ranks(); ++rank)
     if (machine.reach(0, rank) == machine::Reach::network) return true;
   return false;
 }

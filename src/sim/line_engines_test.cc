@@ -1,6 +1,7 @@
 // The line engine gives what the reference engine gives: copy engines, proxies and NICs.
 
 #include <gtest/gtest.h>
+#include <optional>
 
 #include "sim/line.h"
 #include "sim/line_compare.h"
@@ -16,9 +17,10 @@ TEST(LineEngines, give_the_reference_result_on_random_machines_with_copy_engines
     for (int i = 0; i < 2; ++i) {
       machine::Machine machine = any_machine(none_or_at_links());
       for (const auto& [name, value] : any_engine_costs()) machine.set(name, value);
-      program::Program program = any_exchange(machine);
-      program.groups.clear();  // which none of its operations uses
-      const Options options = any_options(program.ranks);
+      program::Bound program = any_exchange(machine);
+      program = program::changed(
+          program, [&](auto& p) { p.groups.clear(); });  // which none of its operations uses
+      const Options options = any_options(program.ranks());
       if (!Line::refuses(machine, program, options).empty()) continue;
       bursts += expect_equal(machine, program, options).counters.at("requests.bursts");
     }
@@ -31,14 +33,16 @@ TEST(LineEngines, give_the_reference_result_on_random_networks) {
   EXPECT_TRUE(rc::check("equal", [&] {
     for (int i = 0; i < 2; ++i) {
       const machine::Machine machine = any_network(none_or_at_links());
-      program::Program program;
+      std::optional<program::Bound> made;
       try {
-        program = any_program(machine);
+        made = any_program(machine);
       } catch (const Failure&) {
         continue;  // not over NICs
       }
-      if (program.name == "test") program.groups.clear();
-      const Options options = any_options(program.ranks);
+      program::Bound program = *made;
+      if (program.name() == "test")
+        program = program::changed(program, [&](auto& p) { p.groups.clear(); });
+      const Options options = any_options(program.ranks());
       if (!Line::refuses(machine, program, options).empty()) continue;
       bursts += expect_equal(machine, program, options).counters.at("requests.bursts");
     }

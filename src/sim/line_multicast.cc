@@ -6,8 +6,8 @@
 #include "sim/line.h"
 
 namespace hemiola::sim {
-bool Line::multicasts(const program::Program& program) {
-  for (const program::Body& body : program.bodies) {
+bool Line::multicasts(const program::Bound& program) {
+  for (const program::Body& body : program.bodies()) {
     for (const program::Op& op : body.ops) {
       for (const auto* operands : {&op.src, &op.dst})
         for (const program::Operand& operand : *operands)
@@ -21,8 +21,8 @@ bool Line::multicasts(const program::Program& program) {
 void Line::make_groups_of_switches() {
   if (!multicasts(program_)) return;
   std::vector<std::int32_t> stage_at(machine_.nodes.size(), -1);
-  for (std::size_t g = 0; g < program_.groups.size(); ++g) {
-    const std::vector<int>& members = program_.groups[g];
+  for (std::size_t g = 0; g < program_.groups().size(); ++g) {
+    const std::vector<int>& members = program_.groups()[g];
     if (machine_.multicast_switches(members).empty()) continue;  // told where it is used
     const auto group = static_cast<std::int32_t>(g);
     for (const int rank : members) {

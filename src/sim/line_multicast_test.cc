@@ -15,8 +15,8 @@ TEST(LineMulticast, gives_the_reference_result_on_random_planes) {
   EXPECT_TRUE(rc::check("equal", [&] {
     for (int i = 0; i < 2; ++i) {
       const machine::Machine machine = any_nvls(none_or_at_links());
-      const program::Program program = any_group_exchange(machine);
-      const Options options = any_options(program.ranks);
+      const program::Bound program = any_group_exchange(machine);
+      const Options options = any_options(program.ranks());
       RC_ASSERT(Line::refuses(machine, program, options).empty());
       multicasts += expect_equal(machine, program, options).counters.at("requests.multicasts");
     }

@@ -29,11 +29,11 @@ void Line::carry_all_or_between_watched(bool all) {
 
 void Line::start_recording() {
   Profile& profile = *options_.record;
-  profile = {.file = {}, .ranks = program_.ranks, .at_ports = options_.at_ports};
+  profile = {.file = {}, .ranks = program_.ranks(), .at_ports = options_.at_ports};
   profile.buffers = {{std::string(kWholeMemory), addresses_.end()},
                      {std::string(kSemaphores), 8 * std::max<std::int64_t>(1, semaphore_count())}};
   carry_all_or_between_watched(options_.at_ports);
-  asked_.resize(index(program_.ranks));
+  asked_.resize(index(program_.ranks()));
   user_of_engine_.assign(engines_.size(), -1);
   refuse_groups();
 }
@@ -47,7 +47,7 @@ void Line::refuse_groups() const {
   throw Failure(
       "a program with multicast groups is recorded and replayed at the ingress of one rank, whose "
       "switches are not simulated",
-      {.file = program_.source},
+      {.file = program_.source()},
       "one rank whose answers were recorded; no --record-at port, --mode fabric, no rows behind "
       "signals");
 }
@@ -61,7 +61,7 @@ void Line::note_engine(std::int32_t engine, int rank) {
   throw Failure("ranks " + std::to_string(seen) + " and " + std::to_string(other) + " share " +
                     engines_[index(engine)].name + ", and only rank " + std::to_string(seen) +
                     " is recorded",
-                {.file = program_.source},
+                {.file = program_.source()},
                 "record all ranks that use it: --record-rank " + std::to_string(seen) + ',' +
                     std::to_string(other));
 }
@@ -73,7 +73,7 @@ void Line::refuse_pull(const Request& request) const {
   if (rank == request.source || is_watched(rank) == is_watched(request.source)) return;
   throw Failure("an engine of rank " + std::to_string(rank) + " reads memory of rank " +
                     std::to_string(request.source) + ", which a profile cannot tell",
-                {.file = program_.source}, "record a program whose engines only write to peers");
+                {.file = program_.source()}, "record a program whose engines only write to peers");
 }
 
 // What a poll of somebody else's memory finds is not in a row.
@@ -82,7 +82,7 @@ void Line::refuse_polls(const Request& request) const {
   if (is_watched(request.source) && is_watched(request.target)) return;
   throw Failure("rank " + std::to_string(request.source) + " polls memory of rank " +
                     std::to_string(request.target) + ", which a profile cannot tell",
-                {.file = program_.source}, "record a program whose waits are local");
+                {.file = program_.source()}, "record a program whose waits are local");
 }
 
 // It comes to a link of its way. Recording: what comes from elsewhere is noted. Replay: false where
@@ -113,7 +113,7 @@ void Line::record(std::int32_t id, const WayLeg& leg, std::int64_t now, int link
   if (links > 0 || (options_.watched.size() > 1 && !request.group))
     row.path = request.route - fabric_.paths(request.source, request.target).first;
   if (request.stage == Stage::back_out) {
-    row.source = request.group ? (request.source + 1) % program_.ranks : request.target;
+    row.source = request.group ? (request.source + 1) % program_.ranks() : request.target;
     row.destination = request.source;
     row.kind = is_load(request.intent) ? ProfileKind::response : ProfileKind::acknowledgement;
     if (is_watched(request.source)) row.request = numbers_[index(id)];
@@ -121,7 +121,7 @@ void Line::record(std::int32_t id, const WayLeg& leg, std::int64_t now, int link
   } else {
     // A switch sends a rank its own requests, too.
     row.source =
-        request.source != request.target ? request.source : (request.source + 1) % program_.ranks;
+        request.source != request.target ? request.source : (request.source + 1) % program_.ranks();
     row.destination = request.target;
     row.buffer = 0;
     row.offset = std::int64_t{request.line} << line_shift_;

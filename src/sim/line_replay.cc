@@ -20,9 +20,9 @@ constexpr const char* kOtherRun =
     "was it recorded from this program, and are all rows there? --answers live works them out anew";
 
 /// For who has named one that is not there.
-std::string valid_buffers(const std::string& wanted, const program::Program& program) {
+std::string valid_buffers(const std::string& wanted, const program::Bound& program) {
   std::vector<std::string> names{std::string(kWholeMemory), std::string(kSemaphores)};
-  for (const program::Buffer& buffer : program.buffers) names.push_back(buffer.name);
+  for (const program::Buffer& buffer : program.buffers()) names.push_back(buffer.name);
   const std::string near = suggest(wanted, names);
   std::string text = near.empty() ? "it has" : near + "; it has";
   constexpr std::size_t kMost = 8;
@@ -43,10 +43,10 @@ void Line::start_replay() {
   const std::int64_t cycle =
       1'000'000'000'000'000 / machine_.model(options_.watched.front()).cu_clock.hertz;
   timetable_ = std::make_unique<Timetable>(profile, make_write_table(options_.table, Time{cycle}));
-  asked_.resize(index(program_.ranks));
+  asked_.resize(index(program_.ranks()));
   // Answers at ingress say nothing of links: where these are simulated, others answer by
   // themselves; and so where no row does.
-  answered_by_rows_.resize(index(program_.ranks));
+  answered_by_rows_.resize(index(program_.ranks()));
   used_.resize(profile.rows.size());
   bool all = at_ports_;
   for (std::size_t r = 0; r < profile.rows.size(); ++r) {
@@ -78,8 +78,8 @@ void Line::match_buffers() {
   const Profile& profile = *options_.replay;
   for (const ProfileBuffer& buffer : profile.buffers) {
     std::int32_t found = -1;
-    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
-      if (program_.buffers[b].name == buffer.name) found = static_cast<std::int32_t>(b);
+    for (std::size_t b = 0; b < program_.buffers().size(); ++b)
+      if (program_.buffers()[b].name == buffer.name) found = static_cast<std::int32_t>(b);
     if (found < 0 && buffer.name != kWholeMemory && buffer.name != kSemaphores)
       throw Failure("the program has no buffer '" + buffer.name + "'", {.file = profile.file},
                     valid_buffers(buffer.name, program_));
@@ -444,7 +444,8 @@ void Line::drop(std::int32_t id, std::int64_t now) {
     return;
   }
   if (options_.answers == Answers::relative) {
-    const int source = request.group ? (request.source + 1) % program_.ranks : int{request.target};
+    const int source =
+        request.group ? (request.source + 1) % program_.ranks() : int{request.target};
     const std::int32_t r = paces_.take(request.source, source, is_load(request.intent));
     if (r < 0)
       throw AnswersDoNotFit("rank " + std::to_string(request.source) + " asks rank " +

@@ -20,8 +20,8 @@ TEST(Line, gives_the_reference_result_on_1000_random_programs_and_machines) {
       if (part)
         machine.place(std::vector<int>{0, static_cast<int>(between(1, machine.ranks() - 1))});
       if (machine.reach(0, 1) == machine::Reach::none) continue;
-      const program::Program program = part ? any_exchange(machine) : any_program(machine);
-      const Options options = any_options(program.ranks);
+      const program::Bound program = part ? any_exchange(machine) : any_program(machine);
+      const Options options = any_options(program.ranks());
       if (!Line::refuses(machine, program, options).empty()) continue;
       ++taken;
       with_credits += expect_equal(machine, program, options).counters.at("credits.taken") > 0;
@@ -37,9 +37,9 @@ TEST(Line, gives_the_reference_result_on_a_few_gpus_of_a_large_machine) {
   for (const char* name : {"dgx-h100", "dgx-a100", "dgx1-v100", "mi300x-8", "gb200-nvl72"}) {
     machine::Machine machine = machine::load(name);
     machine.place(std::vector<int>{0, 3});
-    const program::Program program =
-        program::bind(program::load("all-gather/direct", {.ranks = 2, .machine = &machine}),
-                      &machine, {.size = KiB(64)});
+    const program::Bound program = program::bind(
+        program::load("all-gather/direct", {.ranks = 2, .machine = machine::share(machine)}),
+        machine::share(machine), {.size = KiB(64)});
     SCOPED_TRACE(name);
     expect_equal(machine, program, {});
   }
@@ -73,9 +73,11 @@ TEST(Line, gives_the_reference_result_however_wavefronts_wait) {
       const bool switched = between(0, 1) == 0;
       for (const auto& [name, value] : any_waits(switched)) machine.set(name, value);
       if (switched) machine.set("gpu.cu.count", "1");
-      program::Program program = switched ? any_exchange(machine) : any_program(machine);
-      if (program.name == "test") program.groups.clear();  // which none of its operations uses
-      const Options options = any_options(program.ranks);
+      program::Bound program = switched ? any_exchange(machine) : any_program(machine);
+      if (program.name() == "test")
+        program = program::changed(
+            program, [&](auto& p) { p.groups.clear(); });  // which none of its operations uses
+      const Options options = any_options(program.ranks());
       if (!Line::refuses(machine, program, options).empty()) continue;
       ++taken;
       expect_equal(machine, program, options);
@@ -91,9 +93,9 @@ TEST(Line, gives_the_reference_result_however_wavefronts_wait) {
 TEST(Line, gives_the_reference_result_where_uneven_traffic_meets_at_slow_links) {
   machine::Machine machine = machine::load("dgx-h100");
   machine.set("link.nvlink4.bandwidth", "3 GB/s");
-  const program::Program program =
-      program::bind(program::load("all-to-all/uneven", {.ranks = 8, .machine = &machine}), &machine,
-                    {.size = KiB(128)});
+  const program::Bound program = program::bind(
+      program::load("all-to-all/uneven", {.ranks = 8, .machine = machine::share(machine)}),
+      machine::share(machine), {.size = KiB(128)});
   expect_equal(machine, program, {});
   std::int64_t longest = 0;
   for (const LinkUse& link : simulate(machine, program, {}).links)
@@ -131,12 +133,12 @@ TEST(Line, gives_the_reference_result_where_queues_of_leaves_and_spines_are_full
   for (const char* credits : {"0", "24"}) {
     machine.set("link.*.credits", credits);
     for (const char* name : {"all-to-all/direct", "all-reduce/two-shot"}) {
-      const program::Program program = built_in(name, machine, KiB(256));
+      const program::Bound program = built_in(name, machine, KiB(256));
       EXPECT_EQ(compare(machine, program, {}), "") << name << ", credits " << credits;
     }
     machine::Machine unlimited = machine;
     unlimited.set("switch.queue", "0");
-    const program::Program program = built_in("all-to-all/direct", machine, KiB(256));
+    const program::Bound program = built_in("all-to-all/direct", machine, KiB(256));
     EXPECT_GT(simulate(machine, program, {}).time, simulate(unlimited, program, {}).time)
         << "full queues hold up others";
   }

@@ -1,6 +1,7 @@
 // A trace holds the same spans, whichever engine has made it.
 
 #include <gtest/gtest.h>
+#include <optional>
 
 #include <algorithm>
 #include <map>
@@ -93,7 +94,7 @@ class Spans : public TraceSink {
 
 /// How many there are, and how many flows. Inside a property.
 std::pair<std::size_t, std::size_t> expect_equal_spans(const machine::Machine& machine,
-                                                       const program::Program& program,
+                                                       const program::Bound& program,
                                                        Options options) {
   Spans reference, line;
   options.engine = Engine::reference;
@@ -106,7 +107,7 @@ std::pair<std::size_t, std::size_t> expect_equal_spans(const machine::Machine& m
   const auto& b = line.sorted();
   const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   if (x != a.end() || y != b.end())
-    RC_FAIL(machine.name + " " + program.name + ": reference " +
+    RC_FAIL(machine.name + " " + program.name() + ": reference " +
             (x == a.end() ? "ends" : as_text(*x)) + ", line " +
             (y == b.end() ? "ends" : as_text(*y)));
   return {a.size() - line.flow_count(), line.flow_count()};
@@ -119,13 +120,14 @@ TEST(LineTrace, has_the_spans_of_the_reference) {
     machine::Machine machine =
         network ? any_network(none_or_at_links()) : any_machine(none_or_at_links());
     for (const auto& [name, value] : any_engine_costs()) machine.set(name, value);
-    program::Program program;
+    std::optional<program::Bound> made;
     try {
-      program = any_program(machine);
+      made = any_program(machine);
     } catch (const Failure&) {
       return;  // not over NICs
     }
-    const Options options = any_options(program.ranks);
+    program::Bound program = *made;
+    const Options options = any_options(program.ranks());
     if (!Line::refuses(machine, program, options).empty()) return;
     const auto [more_spans, more_flows] = expect_equal_spans(machine, program, options);
     spans += more_spans;

@@ -44,7 +44,7 @@ void Line::divide(const std::vector<std::vector<std::int32_t>>& levels) {
   std::size_t dealt = 0;
   const auto worker_of = [&](std::int32_t l) {
     const int rank = fabric_.rank_of(machine_.links[index(l)].to);
-    if (rank < 0 || rank >= program_.ranks) return dealt++ % count;
+    if (rank < 0 || rank >= program_.ranks()) return dealt++ % count;
     return index(stage_of_[index(home(rank))] < 0 ? 0 : stage(home(rank)).worker);
   };
   // The links of a switch with finite queues are one stage: the first of them stands for all.

@@ -16,8 +16,10 @@ Result run_micro(const machine::Machine& machine, const std::string& name,
                  const std::vector<std::pair<std::string, std::string>>& parameters,
                  const Options& options = {}, Bytes size = KiB(4)) {
   const program::Program program = program::load(
-      name, {.ranks = machine.ranks(), .parameters = parameters, .machine = &machine});
-  return simulate(machine, program::bind(program, &machine, {.size = size}), options);
+      name,
+      {.ranks = machine.ranks(), .parameters = parameters, .machine = machine::share(machine)});
+  return simulate(machine, program::bind(program, machine::share(machine), {.size = size}),
+                  options);
 }
 
 TEST(PointerChase, loads_one_after_the_other) {

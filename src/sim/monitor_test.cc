@@ -12,14 +12,15 @@ class Watched : public testing::TestWithParam<Engine> {
  protected:
   Watched()
       : machine_(machine::load("ring:2")),
-        program_(program::bind(program::load("all-reduce/ring", {.ranks = 2, .machine = &machine_}),
-                               &machine_, {.size = MiB(4)})) {}
+        program_(program::bind(
+            program::load("all-reduce/ring", {.ranks = 2, .machine = machine::share(machine_)}),
+            machine::share(machine_), {.size = MiB(4)})) {}
   Result run(Monitor* monitor) const {
-    return simulate(machine_, program_, {.engine = GetParam(), .monitor = monitor});
+    return simulate(program_, {.engine = GetParam(), .monitor = monitor});
   }
 
   machine::Machine machine_;
-  program::Program program_;
+  program::Bound program_;
 };
 
 TEST_P(Watched, runs_give_what_others_give) {

@@ -18,15 +18,15 @@ using namespace test;
 constexpr auto kPeer = static_cast<std::size_t>(Reason::peer);
 constexpr auto kLink = static_cast<std::size_t>(Reason::link);
 
-program::Program alone(const machine::Machine& machine, Ops ops) {
+program::Bound alone(const machine::Machine& machine, Ops ops) {
   std::vector<std::vector<Ops>> bodies(static_cast<std::size_t>(machine.ranks()));
   bodies[0] = {std::move(ops)};
-  program::Program program = make(machine, bodies);
-  program.groups.clear();
+  program::Bound program = make(machine, bodies);
+  program = program::changed(program, [&](auto& p) { p.groups.clear(); });
   return program;
 }
 
-Result replay(const machine::Machine& machine, const program::Program& program, Profile profile,
+Result replay(const machine::Machine& machine, const program::Bound& program, Profile profile,
               Options options = {}) {
   profile = in_order(std::move(profile));
   options.replay = &profile;
@@ -48,7 +48,7 @@ void expect_sums(const Result& result, const std::vector<int>& ranks) {
 
 TEST(PeerWaits, of_two_flags_are_named_by_peer_and_flag_and_begin_with_the_wait) {
   const machine::Machine machine = distinct("switch:4");
-  const program::Program program = alone(machine, {wait(0, 1), wait(0, 2)});
+  const program::Bound program = alone(machine, {wait(0, 1), wait(0, 2)});
   Profile profile{.file = "p.csv", .ranks = 4};
   register_write(profile, 3, 0, Time::from_us(20), kSemaphores, 8, 1);
   register_write(profile, 2, 0, Time::from_us(60), kSemaphores, 16, 1);
@@ -71,7 +71,7 @@ TEST(PeerWaits, of_two_flags_are_named_by_peer_and_flag_and_begin_with_the_wait)
 
 TEST(PeerWaits, are_none_for_what_came_before_the_wait) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Program program = alone(machine, {wait(0, 1)});
+  const program::Bound program = alone(machine, {wait(0, 1)});
   Profile profile{.file = "p.csv", .ranks = 2};
   register_write(profile, 1, 0, Time{}, kSemaphores, 8, 1);
   const Result result = replay(machine, program, profile);
@@ -83,7 +83,7 @@ TEST(PeerWaits, are_none_for_what_came_before_the_wait) {
 // The flag has left its port when the wait begins, and comes in behind it: that is its way.
 TEST(PeerWaits, keep_the_part_of_a_way_that_was_left) {
   const machine::Machine machine = distinct("switch:4");
-  const program::Program program = alone(machine, {wait(0, 1)});
+  const program::Bound program = alone(machine, {wait(0, 1)});
   for (std::int64_t ns = 0; ns < 12'000; ns += 250) {
     Profile profile{.file = "p.csv", .ranks = 4, .at_ports = true};
     register_write(profile, 1, 0, Time::from_ns(ns), kSemaphores, 8, 1);
@@ -105,8 +105,9 @@ TEST(PeerWaits, sum_to_the_reason_in_all_replays) {
         const machine::Machine machine = machine::load(
             where, {.set = {{"gpu.sync.wait", policy}, {"gpu.sync.uncached", uncached}}});
         const program::Program loaded =
-            program::load(name, {.ranks = machine.ranks(), .machine = &machine});
-        const program::Program program = program::bind(loaded, &machine, {.size = size});
+            program::load(name, {.ranks = machine.ranks(), .machine = machine::share(machine)});
+        const program::Bound program =
+            program::bind(loaded, machine::share(machine), {.size = size});
         Profile profile;
         simulate(machine, program, {.record = &profile, .watched = {1, 2}});
         for (const Answers answers : {Answers::recorded, Answers::live}) {
@@ -146,7 +147,7 @@ TEST(Delay, of_a_rank_that_waits_for_nobody_is_a_later_start) {
   bodies[0] = {{wait(0, 1), wait(0, 2)}};
   bodies[1] = {{signal(0, 1)}};
   bodies[2] = {{signal(0, 2)}};
-  const program::Program program = make(machine, bodies);
+  const program::Bound program = make(machine, bodies);
   Profile profile;
   simulate(machine, program, {.record = &profile});
   delay(profile, 2, Time::from_us(9));

@@ -23,16 +23,16 @@ TEST(Property, bytes_arrive_credits_return_and_every_rank_accounts_for_its_time)
   int with_credits = 0, with_stores = 0;
   EXPECT_TRUE(rc::check("conservation", [&] {
     const machine::Machine machine = any_machine();
-    const program::Program program = any_program(machine);
-    RC_TAG(program.name);
-    const Result result = simulate(machine, program, any_options(program.ranks));
+    const program::Bound program = any_program(machine);
+    RC_TAG(program.name());
+    const Result result = simulate(machine, program, any_options(program.ranks()));
     RC_ASSERT(result.counters.at("stores.injected_bytes") ==
               result.counters.at("stores.delivered_bytes"));
     RC_ASSERT(result.counters.at("credits.taken") == result.counters.at("credits.returned"));
     with_credits += result.counters.at("credits.taken") > 0;
     with_stores += result.counters.at("stores.injected_bytes") > 0;
     RC_ASSERT(result.time >= result.bound.time());
-    RC_ASSERT(result.attribution.size() == static_cast<std::size_t>(program.ranks));
+    RC_ASSERT(result.attribution.size() == static_cast<std::size_t>(program.ranks()));
     for (const Attribution& attribution : result.attribution) {
       RC_ASSERT(sum(attribution) == result.time.fs);
       for (const std::int64_t fs : attribution) RC_ASSERT(fs >= 0);
@@ -51,8 +51,8 @@ TEST(Property, bytes_arrive_credits_return_and_every_rank_accounts_for_its_time)
 TEST(Property, two_runs_give_the_same_result) {
   EXPECT_TRUE(rc::check("determinism", [] {
     const machine::Machine machine = any_machine();
-    const program::Program program = any_program(machine);
-    const Options options = any_options(program.ranks);
+    const program::Bound program = any_program(machine);
+    const Options options = any_options(program.ranks());
     const Result a = simulate(machine, program, options), b = simulate(machine, program, options);
     RC_ASSERT(a.time == b.time);
     RC_ASSERT(a.rank_end == b.rank_end);
@@ -140,7 +140,7 @@ TEST(Property, removing_a_cost_from_random_programs_saves_no_more_than_charge_an
   int saved_something = 0;
   EXPECT_TRUE(rc::check("bounded", [&] {
     const machine::Machine machine = any_machine();
-    const program::Program program = any_program(machine);
+    const program::Bound program = any_program(machine);
     const Result old = simulate(machine, program);
     const Part part = one_of(kParts);
     const Result now = simulate(without(machine, part), program);

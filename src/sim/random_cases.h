@@ -217,7 +217,7 @@ inline machine::Machine any_machine(Queues queues = Queues::any) {
 
 // --- Random programs.
 
-inline program::Program any_built_in(const machine::Machine& machine) {
+inline program::Bound any_built_in(const machine::Machine& machine) {
   std::vector<std::string> names = program::built_in_names();
   std::erase_if(names, [](const std::string& n) {  // sizes of their own; multicast needs a switch
     return !plan::find_template(n)->in_chunks || n == "all-reduce/nvls";
@@ -229,7 +229,7 @@ inline program::Program any_built_in(const machine::Machine& machine) {
                        [&](const auto& info) { return info.name == parameter; });
   };
   const bool chain = has("channels");
-  program::LoadOptions options{.ranks = machine.ranks(), .machine = &machine};
+  program::LoadOptions options{.ranks = machine.ranks(), .machine = machine::share(machine)};
   const std::vector<std::string> protocols = chain
                                                  ? std::vector<std::string>{"simple", "ll", "ll128"}
                                                  : std::vector<std::string>{"simple", "ll"};
@@ -244,7 +244,7 @@ inline program::Program any_built_in(const machine::Machine& machine) {
   const program::Program program = program::load(name, options);
   const Bytes size = program.next_legal_size({between(1, 6000)}, DataType::float32);
   return program::bind(
-      program, &machine,
+      program, machine::share(machine),
       {.size = size, .type = one_of<DataType>({DataType::float32, DataType::float16})});
 }
 
@@ -261,7 +261,7 @@ struct Turn {
 /// and a wait for that of rank - d: right by construction. Each workgroup has a semaphore for every
 /// distance, so that one rank alone signals it.
 template <typename Moves>
-program::Program any_rounds(const machine::Machine& machine, std::int64_t most, Moves moves) {
+program::Bound any_rounds(const machine::Machine& machine, std::int64_t most, Moves moves) {
   const int ranks = machine.ranks();
   const int workgroups = static_cast<int>(between(1, 3));
   std::vector<std::vector<Ops>> bodies(static_cast<std::size_t>(ranks),
@@ -301,7 +301,7 @@ inline void any_put(const Turn& turn) {
 }
 
 /// Puts, gets, copies and reductions; puts through ports are flushed.
-inline program::Program any_exchange(const machine::Machine& machine) {
+inline program::Bound any_exchange(const machine::Machine& machine) {
   return any_rounds(machine, 4, [&](const Turn& turn) {
     const auto [ops, rank, peer, semaphore] = turn;
     const bool far = machine.reach(rank, peer) == machine::Reach::network;
@@ -334,16 +334,17 @@ inline program::Program any_exchange(const machine::Machine& machine) {
 }
 
 /// In some, the last wavefront of workgroups posts, or several workgroups are parts of one block.
-inline program::Program any_program(const machine::Machine& machine) {
-  program::Program program = between(0, 1) == 0 ? any_built_in(machine) : any_exchange(machine);
-  for (program::Kernel& kernel : program.kernels) kernel.posts_apart = between(0, 2) == 0;
-  if (between(0, 2) > 0) return program;
-  for (program::Kernel& kernel : program.kernels) {
-    std::int32_t block = 0;
-    for (std::size_t w = 0; w < kernel.bodies.size(); ++w)
-      kernel.blocks.push_back(w == 0 ? 0 : block += static_cast<std::int32_t>(between(0, 1)));
-  }
-  return program;
+inline program::Bound any_program(const machine::Machine& machine) {
+  const program::Bound made = between(0, 1) == 0 ? any_built_in(machine) : any_exchange(machine);
+  return program::changed(made, [](program::Program& program) {
+    for (program::Kernel& kernel : program.kernels) kernel.posts_apart = between(0, 2) == 0;
+    if (between(0, 2) > 0) return;
+    for (program::Kernel& kernel : program.kernels) {
+      std::int32_t block = 0;
+      for (std::size_t w = 0; w < kernel.bodies.size(); ++w)
+        kernel.blocks.push_back(w == 0 ? 0 : block += static_cast<std::int32_t>(between(0, 1)));
+    }
+  });
 }
 
 inline Options any_options(int ranks) {

@@ -37,7 +37,7 @@ inline machine::Machine any_nvls(Queues queues) {
 }
 
 /// Stores to the group and loads of it between direct ones.
-inline program::Program any_group_exchange(const machine::Machine& machine) {
+inline program::Bound any_group_exchange(const machine::Machine& machine) {
   return any_rounds(machine, 3, [](const Turn& turn) {
     switch (between(0, 3)) {
       case 0:

@@ -16,8 +16,8 @@ namespace hemiola::sim {
 namespace {
 
 using machine::Machine;
+using program::Bound;
 using program::Primitive;
-using program::Program;
 using program::Span;
 
 template <typename Target>
@@ -71,12 +71,12 @@ void add(Digest& digest, const Primitive& primitive) {
   for (const std::int64_t value : primitive.values) digest.add(value);
 }
 
-void add_body(Digest& digest, const Program& program, int rank, std::int32_t body) {
+void add_body(Digest& digest, const Bound& program, int rank, std::int32_t body) {
   program::Cursor cursor(program, rank, body);
   for (Primitive primitive; cursor.next(primitive);) add(digest, primitive);
 }
 
-void add_kernel(Digest& digest, const Program& program, int rank, const program::Kernel& kernel) {
+void add_kernel(Digest& digest, const Bound& program, int rank, const program::Kernel& kernel) {
   for (const std::int64_t part : {std::int64_t{kernel.grain}, std::int64_t{kernel.unroll},
                                   std::int64_t{kernel.load_bytes}, std::int64_t{kernel.store_bytes},
                                   std::int64_t{kernel.stages}, std::int64_t{kernel.posts_apart},
@@ -89,17 +89,17 @@ void add_kernel(Digest& digest, const Program& program, int rank, const program:
 }
 
 /// What a rank does: not how the file or built-in says it.
-void add_rank(Digest& digest, const Program& program, int rank) {
+void add_rank(Digest& digest, const Bound& program, int rank) {
   digest.add(rank);
-  for (std::size_t b = 0; b < program.buffers.size(); ++b)
+  for (std::size_t b = 0; b < program.buffers().size(); ++b)
     digest.add(program.memory_bytes(static_cast<std::int32_t>(b), rank));
-  const program::RankCode& code = program.codes[index(program.code_of[index(rank)])];
+  const program::RankCode& code = program.codes()[index(program.code_of()[index(rank)])];
   for (const program::Stream& stream : code.streams) {
     digest.add(std::ssize(stream));
     for (const program::StreamItem& item : stream) {
       digest.add(static_cast<std::int64_t>(item.kind)).add(item.duration.fs);
       if (item.kind == program::StreamItem::Kind::kernel)
-        add_kernel(digest, program, rank, program.kernels[index(item.index)]);
+        add_kernel(digest, program, rank, program.kernels()[index(item.index)]);
       else if (item.kind == program::StreamItem::Kind::engine)
         add_body(digest, program, rank, item.index);
       else
@@ -108,11 +108,11 @@ void add_rank(Digest& digest, const Program& program, int rank) {
   }
 }
 
-std::uint64_t digest_of(const Program& program, const std::vector<int>& ranks) {
+std::uint64_t digest_of(const Bound& program, const std::vector<int>& ranks) {
   Digest digest;
-  digest.add(program.ranks).add(size_of(program.type)).add(std::ssize(program.semaphores));
-  digest.add(program.barriers).add(program.library_call);
-  for (const std::vector<int>& group : program.groups) {
+  digest.add(program.ranks()).add(size_of(program.type())).add(std::ssize(program.semaphores()));
+  digest.add(program.barriers()).add(program.program().library_call);
+  for (const std::vector<int>& group : program.groups()) {
     digest.add(std::ssize(group));
     for (const int rank : group) digest.add(rank);
   }
@@ -188,11 +188,11 @@ void check_ranks(const Profile& profile, const std::vector<int>& watched) {
 
 }  // namespace
 
-RecordedRun recorded_run(const Machine& machine, const Program& program, const Options& options) {
+RecordedRun recorded_run(const Machine& machine, const Bound& program, const Options& options) {
   std::vector<int> ranks = options.watched;
   std::sort(ranks.begin(), ranks.end());
   return {.ranks = ranks,
-          .words = program.name + " of " + to_string(program.size) + " on " + machine.name,
+          .words = program.name() + " of " + to_string(program.size()) + " on " + machine.name,
           .wait = wait_of(machine, ranks.front()),
           .machine = digest_of(machine),
           .program = digest_of(program, ranks),
@@ -218,12 +218,12 @@ std::uint64_t digest_of_rows(const Profile& profile) {
   return digest.value();
 }
 
-Options choose_answers(const Machine& machine, const Program& program, Options options,
+Options choose_answers(const Machine& machine, const Bound& program, Options options,
                        std::string& because) {
   const Profile& profile = *options.replay;
-  if (profile.ranks != program.ranks)
+  if (profile.ranks != program.ranks())
     throw Failure("the profile is of " + std::to_string(profile.ranks) + " ranks, the program of " +
-                      std::to_string(program.ranks),
+                      std::to_string(program.ranks()),
                   {.file = profile.file});
   check_ranks(profile, options.watched);
   const bool asked = options.answers == Answers::recorded;

@@ -5,7 +5,7 @@
 
 #include "core/diagnostics.h"
 #include "machine/machine.h"
-#include "program/program.h"
+#include "program/bound.h"
 #include "sim/profile.h"
 #include "sim/simulate.h"
 
@@ -14,7 +14,7 @@ namespace hemiola::sim {
 /// The run of `program` on `machine`, as far as ranks `options.watched` do not do the same in
 /// another one: machine with all parameters, their primitives, launch and repetitions; without
 /// `rows`.
-RecordedRun recorded_run(const machine::Machine& machine, const program::Program& program,
+RecordedRun recorded_run(const machine::Machine& machine, const program::Bound& program,
                          const Options& options);
 /// What the rows of a profile do: their tags and order in the file are left out.
 std::uint64_t digest_of_rows(const Profile& profile);
@@ -22,7 +22,7 @@ std::uint64_t digest_of_rows(const Profile& profile);
 /// `options` with answers that are `recorded` or `live`. `because`: why they are live although the
 /// profile has some; empty where that was asked for. Failure for recorded answers where there are
 /// none, or none that could come in; for a profile that was recorded at other ranks.
-Options choose_answers(const machine::Machine& machine, const program::Program& program,
+Options choose_answers(const machine::Machine& machine, const program::Bound& program,
                        Options options, std::string& because);
 
 /// Answers of a profile are not to what ranks ask here.

@@ -214,7 +214,7 @@ void Reference::at_switch(std::int32_t id, std::int64_t now) {
   const std::int32_t group = detail(requests_[index(id)]).group;
   const Plane plane = planes(group, requests_[index(id)].source)[index(requests_[index(id)].route)];
   count_multicast(id);
-  for (const int member : program_.groups[index(group)]) {
+  for (const int member : program_.groups()[index(group)]) {
     const machine::LinkId down = down_link(plane, member);
     const std::int32_t child = make_replica(id, member, down);
     const Request& request = requests_[index(child)];

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "program/bound_test_support.h"
 #include "sim/recorded_run.h"
 #include "sim/simulate.h"
 #include "sim/test_machines.h"
@@ -15,12 +16,13 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-program::Program bound(const char* name, const machine::Machine& machine, Bytes size,
-                       std::vector<std::pair<std::string, std::string>> parameters = {}) {
-  const program::Program loaded = program::load(
-      name, {.ranks = machine.ranks(), .parameters = std::move(parameters), .machine = &machine});
+program::Bound bound(const char* name, const machine::Machine& machine, Bytes size,
+                     std::vector<std::pair<std::string, std::string>> parameters = {}) {
+  const program::Program loaded = program::load(name, {.ranks = machine.ranks(),
+                                                       .parameters = std::move(parameters),
+                                                       .machine = machine::share(machine)});
   return program::bind(
-      loaded, &machine,
+      loaded, machine::share(machine),
       {.size = loaded.fixed_size.count > 0 ? loaded.fixed_size
                                            : loaded.next_legal_size(size, DataType::float32)});
 }
@@ -28,20 +30,20 @@ program::Program bound(const char* name, const machine::Machine& machine, Bytes 
 /// A run of a few microseconds, and what came in at rank 0.
 struct Recorded {
   machine::Machine machine = machine::load("dgx-h100");
-  program::Program program = bound("all-reduce/two-shot", machine, KiB(64));
+  program::Bound program = bound("all-reduce/two-shot", machine, KiB(64));
   Profile profile;
-  Result full = simulate(machine, program, {.record = &profile});
+  Result full = simulate(program, {.record = &profile});
 
   Result replay(Options options = {}) const { return replay(profile, options); }
   Result replay(const Profile& other, Options options = {}) const {
     options.replay = &other;
-    return simulate(machine, program, options);
+    return simulate(program, options);
   }
   /// Where the GPUs wait in another way.
   Result with_wait(const char* policy, Answers answers = Answers::automatic) const {
     const machine::Machine other = machine::load("dgx-h100", {.set = {{"gpu.sync.wait", policy}}});
-    const program::Program same = bound("all-reduce/two-shot", other, KiB(64));
-    return simulate(other, same, {.replay = &profile, .answers = answers});
+    const program::Bound same = bound("all-reduce/two-shot", other, KiB(64));
+    return simulate(same, {.replay = &profile, .answers = answers});
   }
 };
 
@@ -73,19 +75,17 @@ TEST(ReplayAnswers, are_live_with_another_way_to_wait) {
 TEST(ReplayAnswers, are_live_on_another_machine_or_launch_and_of_another_program) {
   const Recorded recorded;
   const machine::Machine slow = machine::load("dgx-h100", {.set = {{"gpu.hbm.latency", "700ns"}}});
-  const auto because = [&](const machine::Machine& machine, const program::Program& program,
-                           Options options = {}) {
+  const auto because = [&](const program::Bound& program, Options options = {}) {
     options.replay = &recorded.profile;
-    const Result result = simulate(machine, program, options);
+    const Result result = simulate(program, options);
     EXPECT_EQ(result.answers, "live");
     return result.live_because;
   };
-  EXPECT_THAT(because(slow, bound("all-reduce/two-shot", slow, KiB(64))), HasSubstr("parameters"));
-  EXPECT_THAT(because(recorded.machine, recorded.program, {.launch = Launch::graph}),
-              HasSubstr("launch"));
-  program::Program fewer = recorded.program;
-  fewer.kernels[0].unroll = 1;
-  EXPECT_THAT(because(recorded.machine, fewer),
+  EXPECT_THAT(because(bound("all-reduce/two-shot", slow, KiB(64))), HasSubstr("parameters"));
+  EXPECT_THAT(because(recorded.program, {.launch = Launch::graph}), HasSubstr("launch"));
+  program::Bound fewer = recorded.program;
+  fewer = program::changed(fewer, [](auto& p) { p.kernels[0].unroll = 1; });
+  EXPECT_THAT(because(fewer),
               HasSubstr("the program is not the recorded one, which was all-reduce/two-shot of 64 "
                         "KiB on dgx-h100"));
 }
@@ -162,17 +162,17 @@ TEST(ReplayAnswers, of_programs_with_multicast_groups_take_as_long_as_they_took)
   };
   const machine::Machine machine = nvls("spin");
   Profile profile;
-  const Result full = simulate(machine, program(machine), {.record = &profile, .watched = {1}});
+  const Result full = simulate(program(machine), {.record = &profile, .watched = {1}});
   Options options{.replay = &profile, .watched = {1}};
-  EXPECT_EQ(simulate(machine, program(machine), options).answers, "recorded");
+  EXPECT_EQ(simulate(program(machine), options).answers, "recorded");
   options.answers = Answers::live;
-  const Result live = simulate(machine, program(machine), options);
+  const Result live = simulate(program(machine), options);
   EXPECT_EQ(live.answers, "relative");
   EXPECT_EQ(live.rank_end[1], full.rank_end[1]) << "it asks the same at the same times";
   options.answers = Answers::automatic;
   for (const char* policy : {"backoff", "monitor", "syncmon"}) {
     const machine::Machine other = nvls(policy);
-    const Result result = simulate(other, program(other), options);
+    const Result result = simulate(program(other), options);
     EXPECT_EQ(result.answers, "relative");
     EXPECT_THAT(result.live_because, HasSubstr(std::string("gpu.sync.wait is ") + policy));
     // Flags come as they came; what a way to wait changes are fractions of a microsecond.
@@ -180,7 +180,7 @@ TEST(ReplayAnswers, of_programs_with_multicast_groups_take_as_long_as_they_took)
     EXPECT_LT(result.time, full.time + Time::from_us(2));
   }
   delay(profile, 3, Time::from_us(20));
-  const Result late = simulate(machine, program(machine), options);
+  const Result late = simulate(program(machine), options);
   EXPECT_GT(late.time, full.time + Time::from_us(19));
   EXPECT_LT(late.time, full.time + Time::from_us(21));
 }
@@ -198,15 +198,15 @@ class LiveAnswers : public testing::TestWithParam<Case> {};
 // has nothing else to do.
 TEST_P(LiveAnswers, to_a_recording_at_ports_give_the_recorded_run) {
   const machine::Machine machine = machine::load(GetParam().machine);
-  const program::Program program =
+  const program::Bound program =
       bound(GetParam().program, machine, GetParam().size, GetParam().parameters);
   for (const int rank : {0, machine.ranks() - 1}) {
     Profile profile;
     const Result full =
-        simulate(machine, program, {.record = &profile, .watched = {rank}, .at_ports = true});
+        simulate(program, {.record = &profile, .watched = {rank}, .at_ports = true});
     for (const Answers answers : {Answers::recorded, Answers::live}) {
       const Result alone =
-          simulate(machine, program, {.replay = &profile, .watched = {rank}, .answers = answers});
+          simulate(program, {.replay = &profile, .watched = {rank}, .answers = answers});
       EXPECT_EQ(alone.rank_end.at(static_cast<std::size_t>(rank)),
                 full.rank_end.at(static_cast<std::size_t>(rank)))
           << "rank " << rank << ", " << alone.answers;
@@ -220,14 +220,14 @@ TEST(ReplayAnswers, to_a_recording_with_a_late_peer_give_the_run_in_which_it_sta
   for (const auto& [name, where, size] : {std::tuple("all-to-all/direct", "mi300x-8", KiB(64)),
                                           std::tuple("all-gather/direct", "dgx-h100", KiB(16))}) {
     const machine::Machine machine = machine::load(where);
-    const program::Program program = bound(name, machine, size);
+    const program::Bound program = bound(name, machine, size);
     Profile profile;
-    simulate(machine, program, {.record = &profile, .at_ports = true});
+    simulate(program, {.record = &profile, .at_ports = true});
     const Time late = Time::from_us(5);
     delay(profile, 3, late);
-    const Result alone = simulate(machine, program, {.replay = &profile});
+    const Result alone = simulate(program, {.replay = &profile});
     EXPECT_EQ(alone.answers, "live");
-    const Result full = simulate(machine, program, {.skew = {{}, {}, {}, late}});
+    const Result full = simulate(program, {.skew = {{}, {}, {}, late}});
     EXPECT_EQ(alone.rank_end[0], full.rank_end[0]) << name;
     EXPECT_EQ(alone.peer_waits.front().peer, 3);
   }

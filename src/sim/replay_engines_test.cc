@@ -18,8 +18,7 @@ struct Compared {
   std::int64_t bursts = 0;  ///< rows
 };
 
-Compared compare(const machine::Machine& machine, const program::Program& program,
-                 Options options) {
+Compared compare(const machine::Machine& machine, const program::Bound& program, Options options) {
   Compared compared;
   Profile profile;
   options.record = &profile;
@@ -42,7 +41,7 @@ Compared compare(const machine::Machine& machine, const program::Program& progra
     const Time was = full.rank_end.at(static_cast<std::size_t>(rank));
     const Time is = alone.rank_end.at(static_cast<std::size_t>(rank));
     if (was != is)
-      compared.difference = machine.name + " " + program.name + ": rank " + std::to_string(rank) +
+      compared.difference = machine.name + " " + program.name() + ": rank " + std::to_string(rank) +
                             " of " + std::to_string(options.watched.size()) + " ended at " +
                             to_string(was) + ", replayed at " + to_string(is);
   }
@@ -73,8 +72,8 @@ TEST(ReplayEngines, give_the_same_times_on_random_machines_with_copy_engines) {
     for (int i = 0; i < 2; ++i) {
       machine::Machine machine = any_machine(Queues::none);
       for (const auto& [name, value] : any_engine_costs()) machine.set(name, value);
-      const program::Program program = any_exchange(machine);
-      const Compared compared = compare(machine, program, any_recording(program.ranks));
+      const program::Bound program = any_exchange(machine);
+      const Compared compared = compare(machine, program, any_recording(program.ranks()));
       if (!compared.difference.empty()) RC_FAIL(compared.difference);
       bursts += compared.bursts;
     }
@@ -86,8 +85,8 @@ TEST(ReplayEngines, give_the_same_times_on_random_networks) {
   std::int64_t bursts = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
     const machine::Machine machine = any_network(Queues::none);
-    const program::Program program = any_exchange(machine);
-    const Compared compared = compare(machine, program, any_recording(program.ranks));
+    const program::Bound program = any_exchange(machine);
+    const Compared compared = compare(machine, program, any_recording(program.ranks()));
     if (!compared.difference.empty()) RC_FAIL(compared.difference);
     bursts += compared.bursts;
   }));
@@ -98,8 +97,8 @@ TEST(ReplayEngines, give_the_same_times_on_random_planes) {
   std::int64_t compared_runs = 0;
   EXPECT_TRUE(rc::check("equal", [&] {
     const machine::Machine machine = any_nvls(Queues::none);
-    const program::Program program = any_group_exchange(machine);
-    Options options = any_recording(program.ranks);
+    const program::Bound program = any_group_exchange(machine);
+    Options options = any_recording(program.ranks());
     options.at_ports = false;
     options.watched.resize(1);
     const Compared compared = compare(machine, program, options);
@@ -114,12 +113,10 @@ TEST(ReplayEngines, give_the_same_times_on_random_planes) {
 /// Rank 0 waits for flag 0; what rank 1, at another switch, sends through its NIC says a profile.
 struct ByHand {
   machine::Machine machine = machine::load("dgx-h100:2");
-  program::Program program = [this] {
+  program::Bound program = [this] {
     std::vector<std::vector<Ops>> bodies(16);
     bodies[0] = {{wait(0, 0)}};
-    program::Program made = make(machine, bodies);
-    made.groups.clear();
-    return made;
+    return program::changed(make(machine, bodies), [](auto& p) { p.groups.clear(); });
   }();
   Profile profile{.file = "p.csv", .ranks = 16, .buffers = {{std::string(kWholeMemory), 1 << 16}}};
 
@@ -192,7 +189,7 @@ TEST(ReplayEngines, are_answered_by_others_and_signal_them) {
                                                }()}};
     const Shape shape{.chunk_bytes = 20'000};
     const machine::Machine& machine = by_hand.machine;
-    program::Program full = make(machine, bodies, shape);
+    program::Bound full = make(machine, bodies, shape);
     const Time both = simulate(machine, full).rank_end[0];
     by_hand.program = full;
     by_hand.profile.buffers.push_back({std::string(kSemaphores), 16});
@@ -244,7 +241,7 @@ TEST(ReplayEngines, that_ranks_share_are_recorded_of_all_of_them) {
     if (link.to == other) link.to = mine;
   }
   machine.forget_routes();
-  const program::Program program = make(machine, bodies);
+  const program::Bound program = make(machine, bodies);
   Options options;
   options.watched = {0};
   EXPECT_THAT(compare(machine, program, options).refused, HasSubstr("and only rank 0 is recorded"));
@@ -259,7 +256,7 @@ TEST(ReplayEngines, that_ranks_share_are_recorded_of_all_of_them) {
 
 TEST(ReplayEngines, with_multicast_groups_are_refused_where_links_are_simulated) {
   const machine::Machine machine = machine::load("dgx-h100");
-  const program::Program program =
+  const program::Bound program =
       built_in("all-reduce/nvls", machine, KiB(16), {{"realization", "multicast"}});
   Options options;
   options.watched = {0, 1};
@@ -286,7 +283,7 @@ TEST_P(ReplayEnginesShipped, give_the_same_times) {
   std::vector<int> first(static_cast<std::size_t>(of.ranks));
   std::iota(first.begin(), first.end(), 0);
   machine.place(first);
-  const program::Program program = built_in(of.program, machine, of.size, of.parameters);
+  const program::Bound program = built_in(of.program, machine, of.size, of.parameters);
   const bool groups = of.program == std::string("all-reduce/nvls");
   std::int64_t bursts = 0;
   for (const std::vector<int>& ranks : of.watched) {

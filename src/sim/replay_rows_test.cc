@@ -14,11 +14,11 @@ using namespace test;
 using ::testing::HasSubstr;
 
 /// Rank 0 runs this among others that do what rows say.
-program::Program alone(const machine::Machine& machine, Ops ops) {
+program::Bound alone(const machine::Machine& machine, Ops ops) {
   std::vector<std::vector<Ops>> bodies(static_cast<std::size_t>(machine.ranks()));
   bodies[0] = {std::move(ops)};
-  program::Program program = make(machine, bodies);
-  program.groups.clear();
+  program::Bound program = make(machine, bodies);
+  program = program::changed(program, [&](auto& p) { p.groups.clear(); });
   return program;
 }
 
@@ -46,7 +46,7 @@ ProfileRow after_signal(ProfileRow row, std::int32_t semaphore, std::int64_t val
   return row;
 }
 
-Result replay(const machine::Machine& machine, const program::Program& program,
+Result replay(const machine::Machine& machine, const program::Bound& program,
               const Profile& profile, Options options = {}) {
   options.replay = &profile;
   return simulate(machine, program, options);
@@ -54,7 +54,7 @@ Result replay(const machine::Machine& machine, const program::Program& program,
 
 TEST(ReplayRows, end_a_wait_when_they_come) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Program program = alone(machine, {wait(0, 1)});
+  const program::Bound program = alone(machine, {wait(0, 1)});
   Profile profile = profile_of(machine);
   profile.rows = {add(20'000, 1)};
   const Costs c(machine);
@@ -68,7 +68,7 @@ TEST(ReplayRows, end_a_wait_when_they_come) {
 
 TEST(ReplayRows, behind_a_signal_come_that_much_after_it_has_reached_their_source) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Program program = alone(machine, {signal(1, 0), wait(0, 1)});
+  const program::Bound program = alone(machine, {signal(1, 0), wait(0, 1)});
   const Costs c(machine);
   // To the far end of the link.
   const std::int64_t reached = c.start() + c.overhead() + c.gpu.sync_fence_latency.fs + c.issue() +
@@ -100,7 +100,7 @@ TEST(ReplayRows, behind_a_signal_come_that_much_after_it_has_reached_their_sourc
 
 TEST(ReplayRows, behind_rows_come_that_much_after_them) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Program program = alone(machine, {wait(0, 1), wait(0, 2)});
+  const program::Bound program = alone(machine, {wait(0, 1), wait(0, 2)});
   Profile chain = profile_of(machine), open = chain;
   chain.rows = {add(8'000, 1), add(3'000, 2)};
   chain.rows[1].after_row = 0;
@@ -110,7 +110,7 @@ TEST(ReplayRows, behind_rows_come_that_much_after_them) {
 
 TEST(ReplayRows, through_the_fabric_come_later_by_the_way_and_queue) {
   const machine::Machine machine = distinct("switch:4");
-  const program::Program program = alone(machine, {wait(0, 1)});
+  const program::Bound program = alone(machine, {wait(0, 1)});
   const Costs c(machine);
   Profile ports = profile_of(machine), ingress = ports;
   ports.rows = ingress.rows = {add(20'000, 1)};
@@ -134,7 +134,7 @@ TEST(ReplayRows, through_the_fabric_come_later_by_the_way_and_queue) {
 
 TEST(ReplayRows, are_answered_by_others_where_no_row_does) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Program program =
+  const program::Bound program =
       alone(machine, {transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)}), signal(1, 0)});
   const Result full = simulate(machine, program);
   const Result result = replay(machine, program, profile_of(machine));
@@ -147,14 +147,11 @@ TEST(ReplayRows, are_answered_by_others_where_no_row_does) {
 /// A profile with everything in it, and its program.
 struct Recorded {
   machine::Machine machine = machine::load("dgx-h100");
-  program::Program program;
+  program::Bound program = program::bind(
+      program::load("all-reduce/two-shot", {.ranks = 8, .machine = machine::share(machine)}),
+      machine::share(machine), {.size = KiB(64)});
   Profile profile;
-  Recorded() {
-    const program::Program loaded =
-        program::load("all-reduce/two-shot", {.ranks = 8, .machine = &machine});
-    program = program::bind(loaded, &machine, {.size = KiB(64)});
-    simulate(machine, program, {.record = &profile});
-  }
+  Recorded() { simulate(program, {.record = &profile}); }
 };
 
 TEST(ReplayRows, give_the_same_from_both_tables_in_any_order) {
@@ -178,7 +175,7 @@ TEST(ReplayRows, give_the_same_from_both_tables_in_any_order) {
 
 TEST(ReplayRows, of_closed_loops_give_the_same_from_both_tables) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Program program = alone(machine, {signal(1, 0), wait(0, 1), wait(0, 2)});
+  const program::Bound program = alone(machine, {signal(1, 0), wait(0, 1), wait(0, 2)});
   Profile profile = profile_of(machine);
   profile.rows = {after_signal(add(900, 1), 0, 1), add(300, 2)};
   profile.rows[1].after_row = 0;
@@ -196,8 +193,8 @@ TEST(ReplayRows, that_come_late_cost_no_more_and_give_what_all_polls_give) {
         name[0] == 'r' ? distinct(name, {{"gpu.l2.size", "4 KiB"}}) : machine::load(name);
     std::vector<std::vector<Ops>> bodies(2);
     bodies[0] = {{wait(0, 1), wait(0, 2)}, {wait(0, 0)}, {wait(0, 3)}};
-    program::Program program = make(machine, bodies);
-    program.groups.clear();
+    program::Bound program = make(machine, bodies);
+    program = program::changed(program, [&](auto& p) { p.groups.clear(); });
     const auto with = [&](std::int64_t late, TableKind kind) {
       Profile profile = profile_of(machine);
       profile.ranks = 2;
@@ -222,8 +219,8 @@ TEST(ReplayRows, of_4095_eidolons_are_put_in) {
   const machine::Machine machine = machine::load("switch:4096");
   std::vector<std::vector<Ops>> bodies(4096);
   bodies[0] = {{wait(0, 1)}};
-  program::Program program = make(machine, bodies);
-  program.groups.clear();
+  program::Bound program = make(machine, bodies);
+  program = program::changed(program, [&](auto& p) { p.groups.clear(); });
   Profile profile{.file = {}, .ranks = 4096};
   for (int rank = 1; rank < 4096; ++rank)
     register_write(profile, rank, 0, Time::from_us(rank % 50), kWholeMemory, 128 * (rank % 64), 0,
@@ -234,7 +231,7 @@ TEST(ReplayRows, of_4095_eidolons_are_put_in) {
   EXPECT_LT(result.rank_end[0], Time::from_us(70));
 }
 
-std::string deadlock(const machine::Machine& machine, const program::Program& program,
+std::string deadlock(const machine::Machine& machine, const program::Bound& program,
                      const Profile& profile) {
   try {
     replay(machine, program, profile);
@@ -248,7 +245,7 @@ std::string deadlock(const machine::Machine& machine, const program::Program& pr
 
 TEST(ReplayRows, that_never_come_are_named_with_the_wait) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Program program = alone(machine, {signal(1, 0), wait(0, 1)});
+  const program::Bound program = alone(machine, {signal(1, 0), wait(0, 1)});
   Profile profile = profile_of(machine);
   std::string text = deadlock(machine, program, profile);
   EXPECT_THAT(text, HasSubstr("rank 0 workgroup 0 op 1 (wait)"));
@@ -277,7 +274,7 @@ TEST(ReplayRows, that_never_come_are_named_with_the_wait) {
 
 TEST(ReplayRows, that_cannot_be_are_refused) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Program program = alone(machine, {wait(0, 1)});
+  const program::Bound program = alone(machine, {wait(0, 1)});
   const auto refused = [&](const Profile& profile, const Options& options = {}) {
     try {
       replay(machine, program, profile, options);
@@ -302,7 +299,7 @@ TEST(ReplayRows, that_cannot_be_are_refused) {
 
 TEST(RegisterWrite, adds_rows_in_any_order_and_takes_no_time) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Program program = alone(machine, {wait(0, 1)});
+  const program::Bound program = alone(machine, {wait(0, 1)});
   Profile profile{.file = {}, .ranks = 2};
   register_write(profile, 1, 0, Time::from_us(20), kSemaphores, 8, 1);
   register_write(profile, 1, 0, Time::from_us(3), kWholeMemory, 256, 0, 64);

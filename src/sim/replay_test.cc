@@ -14,26 +14,27 @@ struct Case {
   std::vector<std::pair<std::string, std::string>> parameters{};
 };
 
-program::Program bound(const Case& of, const machine::Machine& machine) {
+program::Bound bound(const Case& of, const machine::Machine& machine) {
   const program::Program loaded = program::load(
-      of.program, {.ranks = machine.ranks(), .parameters = of.parameters, .machine = &machine});
+      of.program,
+      {.ranks = machine.ranks(), .parameters = of.parameters, .machine = machine::share(machine)});
   const Bytes size = loaded.fixed_size.count > 0
                          ? loaded.fixed_size
                          : loaded.next_legal_size(of.size, DataType::float32);
-  return program::bind(loaded, &machine, {.size = size});
+  return program::bind(loaded, machine::share(machine), {.size = size});
 }
 
 class Replay : public testing::TestWithParam<Case> {};
 
 TEST_P(Replay, of_a_recording_ends_when_the_recorded_rank_did) {
   const machine::Machine machine = machine::load(GetParam().machine);
-  const program::Program program = bound(GetParam(), machine);
+  const program::Bound program = bound(GetParam(), machine);
   for (const int rank : {0, machine.ranks() - 1}) {
     Profile profile;
-    const Result full = simulate(machine, program, {.record = &profile, .watched = {rank}});
-    EXPECT_EQ(full.time, simulate(machine, program).time) << "recording changes nothing";
+    const Result full = simulate(program, {.record = &profile, .watched = {rank}});
+    EXPECT_EQ(full.time, simulate(program).time) << "recording changes nothing";
     ASSERT_FALSE(profile.rows.empty());
-    const Result alone = simulate(machine, program, {.replay = &profile, .watched = {rank}});
+    const Result alone = simulate(program, {.replay = &profile, .watched = {rank}});
     EXPECT_EQ(alone.rank_end.at(static_cast<std::size_t>(rank)),
               full.rank_end.at(static_cast<std::size_t>(rank)));
     EXPECT_LT(alone.visited_hops, full.visited_hops);
@@ -43,15 +44,15 @@ TEST_P(Replay, of_a_recording_ends_when_the_recorded_rank_did) {
 // Several detailed ranks share links with each other and with the rest.
 TEST_P(Replay, of_several_ranks_ends_when_these_did) {
   const machine::Machine machine = machine::load(GetParam().machine);
-  const program::Program program = bound(GetParam(), machine);
+  const program::Bound program = bound(GetParam(), machine);
   for (const std::vector<int>& ranks :
        {std::vector<int>{0, 2}, std::vector<int>{3, 0, 1}, std::vector<int>{1}}) {
     for (const bool at_ports : {false, true}) {
       Profile profile;
       const Result full =
-          simulate(machine, program, {.record = &profile, .watched = ranks, .at_ports = at_ports});
+          simulate(program, {.record = &profile, .watched = ranks, .at_ports = at_ports});
       EXPECT_EQ(profile.at_ports, at_ports);
-      const Result alone = simulate(machine, program, {.replay = &profile, .watched = ranks});
+      const Result alone = simulate(program, {.replay = &profile, .watched = ranks});
       for (const int rank : ranks)
         EXPECT_EQ(alone.rank_end.at(static_cast<std::size_t>(rank)),
                   full.rank_end.at(static_cast<std::size_t>(rank)))

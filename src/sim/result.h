@@ -69,7 +69,8 @@ struct LinkUse {
   std::int64_t max_queue = 0;
 };
 
-struct Bound {
+/// A program's lower bound on its machine: no engine's time is below it.
+struct LowerBound {
   Time bandwidth{};              ///< wire bytes over the busiest link or cut
   std::string bottleneck;        ///< which
   Time latency{};                ///< unloaded dependency path
@@ -84,7 +85,7 @@ struct Result {
   Time time{};
   double algbw_GBps = 0;
   double busbw_GBps = 0;
-  Bound bound;
+  LowerBound bound;
   Time ideal{};  ///< the collective's ideal on the ranks' injection bandwidth; 0 if none
   std::string checked = "skipped";  ///< "full", "partial", "skipped"
   std::int64_t line_hops = 0;

@@ -90,8 +90,9 @@ TEST(RingAllReduce, takes_its_closed_form_on_ideal_gpus) {
       const Costs c(machine);
       program::LoadOptions options{.ranks = static_cast<int>(ranks)};
       options.parameters = {{"channels", "1"}, {"threads", "32"}, {"protocol", "simple"}};
-      const program::Program program = program::bind(program::load("all-reduce/ring", options),
-                                                     &machine, {.size = {ranks * lines * kLine}});
+      const program::Bound program =
+          program::bind(program::load("all-reduce/ring", options), machine::share(machine),
+                        {.size = {ranks * lines * kLine}});
       const Result result = simulate(machine, program);
       Ring ring(c, lines);
       ring.send();
@@ -117,8 +118,8 @@ TEST(RingAllReduce, large_sizes_reach_the_bandwidth_of_the_links) {
                                                     {"gpu.sync.poll_interval", "20 ns"}});
   program::LoadOptions options{.ranks = 4};
   options.parameters = {{"channels", "4"}, {"threads", "128"}, {"piece", "4KiB"}};
-  const program::Program program =
-      program::bind(program::load("all-reduce/ring", options), &machine, {.size = MiB(1)});
+  const program::Bound program = program::bind(program::load("all-reduce/ring", options),
+                                               machine::share(machine), {.size = MiB(1)});
   const Result result = simulate(machine, program);
   EXPECT_GE(result.time, result.bound.bandwidth);
   EXPECT_LT(result.time.fs, result.bound.bandwidth.fs * 11 / 10);

@@ -9,10 +9,10 @@
 #include <set>
 #include <utility>
 
-#include "sim/bound.h"
 #include "sim/fluid.h"
 #include "sim/fluid_count.h"
 #include "sim/line.h"
+#include "sim/lower_bound.h"
 #include "sim/recorded_run.h"
 #include "sim/reference.h"
 
@@ -20,25 +20,25 @@ namespace hemiola::sim {
 namespace {
 
 // Elements as nccl-tests counts them: per rank where a collective gathers or scatters.
-std::int64_t element_count(const program::Program& program) {
-  std::int64_t bytes = program.size.count;
-  switch (program.collective) {
+std::int64_t element_count(const program::Bound& program) {
+  std::int64_t bytes = program.size().count;
+  switch (program.collective()) {
     case Collective::all_gather:
     case Collective::reduce_scatter:
     case Collective::all_to_all:
-      bytes /= program.ranks;
+      bytes /= program.ranks();
       break;
     default:
       break;
   }
-  return bytes / size_of(program.type);
+  return bytes / size_of(program.type());
 }
 
 // The collective's ideal: its data over everything a rank can inject, without headers or latency.
-Time ideal_time(const machine::Machine& machine, const program::Program& program) {
-  if (program.collective == Collective::custom || program.ranks < 2) return {};
+Time ideal_time(const machine::Machine& machine, const program::Bound& program) {
+  if (program.collective() == Collective::custom || program.ranks() < 2) return {};
   std::set<machine::LinkId> first;
-  for (int peer = 1; peer < program.ranks; ++peer) {
+  for (int peer = 1; peer < program.ranks(); ++peer) {
     const machine::Routes& routes = machine.routes(0, peer);
     for (std::int32_t p = 0; p < routes.count; ++p) first.insert(routes.path(p).front());
     if (first.size() > 1024) break;
@@ -50,26 +50,26 @@ Time ideal_time(const machine::Machine& machine, const program::Program& program
     rate += bandwidth.bytes_per_second;
   }
   if (rate == 0) return {};
-  const std::int64_t n = program.ranks;
-  std::int64_t bytes = program.size.count;
-  if (program.collective == Collective::all_reduce) bytes = bytes * 2 * (n - 1) / n;
-  if (program.collective == Collective::all_gather ||
-      program.collective == Collective::reduce_scatter ||
-      program.collective == Collective::all_to_all) {
+  const std::int64_t n = program.ranks();
+  std::int64_t bytes = program.size().count;
+  if (program.collective() == Collective::all_reduce) bytes = bytes * 2 * (n - 1) / n;
+  if (program.collective() == Collective::all_gather ||
+      program.collective() == Collective::reduce_scatter ||
+      program.collective() == Collective::all_to_all) {
     bytes = bytes * (n - 1) / n;
   }
   return Rate{rate}.time_for(bytes);
 }
 
 // Whether a fold may stand for all in the bound: barriers and shared semaphores count their users.
-bool bounds_by_class(const program::Program& program, const Classes& fold) {
-  return fold.folded() && program.barriers == 0 &&
-         std::none_of(program.semaphores.begin(), program.semaphores.end(),
+bool bounds_by_class(const program::Bound& program, const Classes& fold) {
+  return fold.folded() && program.barriers() == 0 &&
+         std::none_of(program.semaphores().begin(), program.semaphores().end(),
                       [](const program::Semaphore& semaphore) { return semaphore.shared; });
 }
 
 // What links carry is counted; how long it takes is estimated.
-Result run_fluid(const machine::Machine& machine, const program::Program& program,
+Result run_fluid(const machine::Machine& machine, const program::Bound& program,
                  const Options& options) {
   auto fluid = std::make_unique<Fluid>(machine, program, options,
                                        options.fold ? AlikeBy::time : AlikeBy::nothing);
@@ -86,13 +86,12 @@ Result run_fluid(const machine::Machine& machine, const program::Program& progra
     result->bound = carried.bound;
     result->bound.latency = latency_bound(machine, program, options, fluid->fold());
   } else {
-    result->bound = bound(machine, program, options);
+    result->bound = lower_bound(program, options);
   }
   return *std::move(result);
 }
 
-Result run(const machine::Machine& machine, const program::Program& program,
-           const Options& options) {
+Result run(const machine::Machine& machine, const program::Bound& program, const Options& options) {
   if (options.engine == Engine::fluid) return run_fluid(machine, program, options);
   std::string refused;
   const bool watched = options.record != nullptr || options.replay != nullptr;
@@ -100,7 +99,7 @@ Result run(const machine::Machine& machine, const program::Program& program,
   if (watched && (!refused.empty() || options.engine != Engine::line))
     throw Failure("only the line engine records and replays" +
                       (refused.empty() ? "" : ", which does not take " + refused),
-                  {.file = program.source});
+                  {.file = program.source()});
   std::unique_ptr<Cores> engine;
   if (options.engine == Engine::line && refused.empty()) {
     engine = std::make_unique<Line>(machine, program, options);
@@ -108,9 +107,10 @@ Result run(const machine::Machine& machine, const program::Program& program,
     engine = std::make_unique<Reference>(machine, program, options);
   }
   // One rank among others on a timetable may be faster than the program can be.
-  const Bound least = options.replay != nullptr
-                          ? Bound{}
-                          : bound(machine, program, options, engine->addresses(), engine->fold());
+  const LowerBound least =
+      options.replay != nullptr
+          ? LowerBound{}
+          : lower_bound(machine, program, options, engine->addresses(), engine->fold());
   if (options.monitor != nullptr) {
     const int repetitions = options.iterations > 0 ? options.warmup + options.iterations : 1;
     options.monitor->begin(least.moved_bytes * repetitions);
@@ -126,7 +126,7 @@ Result run(const machine::Machine& machine, const program::Program& program,
 namespace {
 
 // Where nobody said which, answers that do not fit are left out.
-Result run_replay(const machine::Machine& machine, const program::Program& program,
+Result run_replay(const machine::Machine& machine, const program::Bound& program,
                   const Options& options) {
   std::string because;
   Options chosen = choose_answers(machine, program, options, because);
@@ -151,7 +151,7 @@ Result run_replay(const machine::Machine& machine, const program::Program& progr
   return result;
 }
 
-Result run_any(const machine::Machine& machine, const program::Program& program,
+Result run_any(const machine::Machine& machine, const program::Bound& program,
                const Options& options) {
   if (options.replay != nullptr) return run_replay(machine, program, options);
   Result result = run(machine, program, options);
@@ -164,19 +164,14 @@ Result run_any(const machine::Machine& machine, const program::Program& program,
 
 }  // namespace
 
-Result simulate(const machine::Machine& machine, const program::Program& program,
-                const Options& options) {
+Result simulate(const program::Bound& program, const Options& options) {
   if (options.threads < 1)
-    throw Failure("a simulation needs a thread", {.file = program.source},
+    throw Failure("a simulation needs a thread", {.file = program.source()},
                   "set threads to 1 or more");
-  if (program.size.count <= 0)
-    throw Failure("the program is not bound to a size",
-                  {.file = program.source, .line = 0, .column = 0, .pointer = {}});
-  if (program.ranks > machine.ranks()) {
-    throw Failure("the program needs " + std::to_string(program.ranks) + " GPUs, machine '" +
-                      machine.name + "' has " + std::to_string(machine.ranks()),
-                  {.file = program.source, .line = 0, .column = 0, .pointer = {}});
-  }
+  if (program.machine() == nullptr)
+    throw Failure("a program that is bound without a machine takes no time on any",
+                  {.file = program.source()}, "bind it to a machine", ExitCode::internal);
+  const machine::Machine& machine = *program.machine();
   const auto begin = std::chrono::steady_clock::now();
   Result result;
   try {
@@ -186,12 +181,12 @@ Result simulate(const machine::Machine& machine, const program::Program& program
     alone.threads = 1;
     result = run_any(machine, program, alone);
   }
-  result.size = program.size;
+  result.size = program.size();
   result.count = element_count(program);
   result.ideal = ideal_time(machine, program);
   result.algbw_GBps =
-      static_cast<double>(program.size.count) / static_cast<double>(result.time.fs) * 1e6;
-  result.busbw_GBps = result.algbw_GBps * bus_factor(program.collective, program.ranks);
+      static_cast<double>(program.size().count) / static_cast<double>(result.time.fs) * 1e6;
+  result.busbw_GBps = result.algbw_GBps * bus_factor(program.collective(), program.ranks());
   // Ranks go on to the first measured repetition at different times: its bytes may have been under
   // way before the last one has ended those that warm up.
   const std::int64_t repetitions = std::max(1, options.iterations);
@@ -200,7 +195,7 @@ Result simulate(const machine::Machine& machine, const program::Program& program
     throw Failure("internal error: simulated time " + to_string(result.time) +
                       " is below the bound " + to_string(result.bound.time()) + " (" +
                       result.bound.bottleneck + ")",
-                  {.file = program.source, .line = 0, .column = 0, .pointer = {}},
+                  {.file = program.source(), .line = 0, .column = 0, .pointer = {}},
                   "please report this program and machine", ExitCode::internal);
   }
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

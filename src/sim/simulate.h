@@ -8,7 +8,7 @@
 
 #include "core/monitor.h"
 #include "machine/machine.h"
-#include "program/program.h"
+#include "program/bound.h"
 #include "sim/profile.h"
 #include "sim/result.h"
 #include "sim/trace.h"
@@ -62,15 +62,13 @@ struct Options {
   int threads = 1;
 };
 
-/// Runs a bound program on a machine. Throws Failure with ExitCode::deadlock for a wait that cannot
-/// end (with its cycle or missing signal), ExitCode::internal for a time below the bound;
-/// Interrupted when the monitor asks for it.
-/// `line_hops`, times and counters are the same for every run with the same input.
-Result simulate(const machine::Machine& machine, const program::Program& program,
-                const Options& options = {});
+/// Runs a program on the machine that it is bound to. Throws Failure with ExitCode::deadlock for a
+/// wait that cannot end (with its cycle or missing signal), ExitCode::internal for a time below the
+/// bound; Interrupted when the monitor asks for it. `line_hops`, times and counters are the same
+/// for every run with the same input.
+Result simulate(const program::Bound& program, const Options& options = {});
 
-/// This program's bound on this machine (simulate() puts it into the result).
-Bound bound(const machine::Machine& machine, const program::Program& program,
-            const Options& options = {});
+/// A time that no engine can be below (simulate() puts it into the result).
+LowerBound lower_bound(const program::Bound& program, const Options& options = {});
 
 }  // namespace hemiola::sim

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "machine/machine.h"
+#include "program/bound_test_support.h"
 #include "program/program.h"
 #include "sim/simulate.h"
 
@@ -223,10 +224,15 @@ struct Shape {
   int semaphores = 4;
 };
 
-/// bodies[rank][workgroup]; one kernel per rank. Bound, and so checked, on the machine, which must
-/// outlive it.
-inline program::Program make(const machine::Machine& machine,
-                             const std::vector<std::vector<Ops>>& bodies, const Shape& shape = {}) {
+/// On that machine, whichever it is bound to; unchecked.
+inline Result simulate(const machine::Machine& machine, const program::Bound& program,
+                       const Options& options = {}) {
+  return simulate(program::moved_to(machine, program), options);
+}
+
+/// bodies[rank][workgroup]; one kernel per rank. Bound, and so checked, on the machine.
+inline program::Bound make(const machine::Machine& machine,
+                           const std::vector<std::vector<Ops>>& bodies, const Shape& shape = {}) {
   program::Program result;
   result.name = result.source = "test";
   result.format = "template";
@@ -257,16 +263,18 @@ inline program::Program make(const machine::Machine& machine,
   result.chunks_per_size = shape.chunks;
   result.barriers = 4;
   result.finish();
-  return program::bind(result, &machine, {.size = {shape.chunks * shape.chunk_bytes}});
+  return program::bind(result, machine::share(machine),
+                       {.size = {shape.chunks * shape.chunk_bytes}});
 }
 
 /// Of all the machine's ranks and its next legal size.
-inline program::Program built_in(const std::string& name, const machine::Machine& machine,
-                                 Bytes size, const Settings& parameters = {}) {
-  const program::Program program = program::load(
-      name,
-      {.ranks = machine.ranks(), .parameters = parameters, .machine = &machine, .size = size});
-  return program::bind(program, &machine,
+inline program::Bound built_in(const std::string& name, const machine::Machine& machine, Bytes size,
+                               const Settings& parameters = {}) {
+  const program::Program program = program::load(name, {.ranks = machine.ranks(),
+                                                        .parameters = parameters,
+                                                        .machine = machine::share(machine),
+                                                        .size = size});
+  return program::bind(program, machine::share(machine),
                        {.size = program.next_legal_size(size, DataType::float32)});
 }
 

@@ -33,7 +33,7 @@ TEST_P(Threads, give_the_same_result) {
   const Divided& divided = GetParam();
   machine::Machine machine = machine::load(divided.machine);
   for (const auto& [parameter, value] : divided.settings) machine.set(parameter, value);
-  const program::Program program =
+  const program::Bound program =
       built_in(divided.program, machine, divided.size, divided.parameters);
   Options options;
   options.fold = false;

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/time.h"
-#include "program/program.h"
+#include "program/bound.h"
 
 namespace hemiola::sim {
 

@@ -65,14 +65,14 @@ Profile flags_at(Time at, const std::vector<int>& semaphores, std::int64_t value
 }
 
 /// Without the multicast group that no operation of it uses: the line engine takes it.
-program::Program alone(const machine::Machine& machine, const std::vector<std::vector<Ops>>& bodies,
-                       const Shape& shape = {.semaphores = 16}) {
-  program::Program program = make(machine, bodies, shape);
-  program.groups.clear();
+program::Bound alone(const machine::Machine& machine, const std::vector<std::vector<Ops>>& bodies,
+                     const Shape& shape = {.semaphores = 16}) {
+  program::Bound program = make(machine, bodies, shape);
+  program = program::changed(program, [&](auto& p) { p.groups.clear(); });
   return program;
 }
 
-Result replayed(const machine::Machine& machine, const program::Program& program,
+Result replayed(const machine::Machine& machine, const program::Bound& program,
                 const Profile& profile) {
   return simulate(machine, program, {.replay = &profile, .watched = {0}});
 }
@@ -102,7 +102,7 @@ struct Sweep {
 Sweep sweep(const machine::Machine& machine, int pollers) {
   auto bodies = waits(pollers);
   for (Ops& ops : bodies[0]) ops.push_back(copy(at(0, kInput), at(0, kOutput)));
-  const program::Program program = alone(machine, bodies);
+  const program::Bound program = alone(machine, bodies);
   Sweep result;
   for (int us = 0; us <= 40; us += 5) {
     const Result one = replayed(machine, program,
@@ -191,7 +191,7 @@ TEST(Waiting, by_monitor_and_syncmon_reads_as_often_however_long_it_lasts) {
 TEST(Waiting, by_backoff_reads_with_the_logarithm_of_the_wait_then_at_its_limit) {
   const machine::Machine machine = waiting_machine("ring:2", with("backoff"));
   const Costs c(machine);
-  const program::Program program = alone(machine, waits(1));
+  const program::Bound program = alone(machine, waits(1));
   const std::int64_t trip = c.local_load(32) + c.gpu.sync_poll_interval.fs;
   const std::int64_t began = c.start() + c.overhead();
   for (const int us : {1, 3, 10, 40}) {
@@ -308,7 +308,7 @@ TEST(Waiting, oversubscribed_ends_with_syncmon_and_is_a_deadlock_without) {
   for (const std::string policy : {"spin", "backoff", "monitor", "syncmon"}) {
     SCOPED_TRACE(policy);
     const machine::Machine machine = waiting_machine("ring:2", with(policy, one_place));
-    const program::Program program = alone(machine, oversubscribed(6), shape);
+    const program::Bound program = alone(machine, oversubscribed(6), shape);
     for (const Engine engine : {Engine::reference, Engine::line}) {
       if (policy == "syncmon") {
         const Result result = simulate(machine, program, {.engine = engine});
@@ -378,7 +378,7 @@ TEST(Waiting, misses_no_wake_up_however_the_write_races_with_arming) {
     std::vector<std::vector<Ops>> bodies(2);
     for (int w = 0; w < 3; ++w) bodies[0].push_back({wait(0, w), wait(0, 3 + w)});
     bodies[1].push_back({});
-    const program::Program program = alone(machine, bodies);
+    const program::Bound program = alone(machine, bodies);
     Profile profile = flags_at({}, first_numbers(6));
     for (ProfileRow& row : profile.rows)
       row.time = Time::from_ns(*rc::gen::inRange<std::int64_t>(900, 4000));

@@ -103,9 +103,9 @@ TEST(Wavefronts, memory_beside_packets_takes_an_instruction_for_every_few_bytes)
   const machine::Machine machine =
       pipelined({{"gpu.noc.cu_rate", "64 GB/s"}, {"gpu.cu.unroll", "8"}});
   const auto time = [&](const Op& op, std::int32_t load, std::int32_t store) {
-    program::Program program = make(machine, {{{op}}, {}}, {.chunk_bytes = 8 * 64, .threads = 8});
-    program.kernels[0].load_bytes = load;
-    program.kernels[0].store_bytes = store;
+    program::Bound program = make(machine, {{{op}}, {}}, {.chunk_bytes = 8 * 64, .threads = 8});
+    program = program::changed(program, [&](auto& p) { p.kernels[0].load_bytes = load; });
+    program = program::changed(program, [&](auto& p) { p.kernels[0].store_bytes = store; });
     return simulate(machine, program).time.fs;
   };
   const Op packed = transfer(OpKind::copy_packets, {at(0, kInput)}, {packets(0)});
@@ -205,7 +205,7 @@ TEST(Packets, ll128_moves_120_bytes_of_data_in_a_line) {
   Operand to = at(1, kScratch);
   to.access = Access::ll128;
   Shape shape{.chunk_bytes = 240};
-  const program::Program program =
+  const program::Bound program =
       make(machine, {{{transfer(OpKind::put, {at(0, kInput)}, {to})}}, {}}, shape);
   const Result result = simulate(machine, program);
   EXPECT_EQ(result.links.at(0).payload_bytes, 2 * kLine);
@@ -229,12 +229,12 @@ TEST(Packets, halves_of_a_doubled_buffer_may_meet_inside_a_line) {
   const machine::Machine machine = distinct("ring:2");
   // 32 B of data are 64 B of packets: both halves are one line. The writer is two repetitions ahead
   // when the reader begins.
-  program::Program program =
+  program::Bound program =
       make(machine,
            {{{transfer(OpKind::put_packets, {at(0, kInput)}, {packets(1)})}},
             {{transfer(OpKind::unpack_packets, {packets(1)}, {at(1, kOutput)})}}},
            {.chunk_bytes = 32});
-  program.buffers[kScratch].rotation = 2;
+  program = program::changed(program, [&](auto& p) { p.buffers[kScratch].rotation = 2; });
   const Result result =
       simulate(machine, program, {.iterations = 2, .skew = {Time{0}, Time::from_us(90)}});
   EXPECT_EQ(result.counters.at("requests.packet_retries"), 0);

@@ -97,10 +97,13 @@ Configuration SuiteRunner::configuration_of(const SuiteEntry& entry) {
   const std::string key = name_of_machine(entry.machine, entry.machine_options);
   auto machine = machines_.find(key);
   if (machine == machines_.end()) {
-    machine = machines_.emplace(key, machine_of(entry.machine, entry.machine_options, set_)).first;
+    machine =
+        machines_
+            .emplace(key, machine::share(machine_of(entry.machine, entry.machine_options, set_)))
+            .first;
   }
   Configuration configuration = common_;
-  configuration.machine = &machine->second;
+  configuration.machine = machine->second;
   configuration.program = entry.program;
   configuration.parameters = entry.parameters;
   configuration.type = entry.type;

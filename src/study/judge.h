@@ -56,7 +56,7 @@ class SuiteRunner {
   const Suite& suite_;
   Configuration common_;
   std::vector<std::pair<std::string, std::string>> set_;
-  std::map<std::string, machine::Machine> machines_;
+  std::map<std::string, machine::SharedMachine> machines_;
   Validator validator_;
 };
 

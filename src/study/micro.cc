@@ -119,12 +119,12 @@ Time MicroRunner::time_of(const MicroEntry& entry, const Settings& parameters, B
       throw Failure(fmt::format("entry '{}': machine '{}' has {} GPUs", entry.name, entry.machine,
                                 all.ranks()),
                     entry.where);
-    found =
-        machines_
-            .emplace(std::pair(name, entry.ranks), with_first_ranks(std::move(all), entry.ranks))
-            .first;
+    found = machines_
+                .emplace(std::pair(name, entry.ranks),
+                         machine::share(with_first_ranks(std::move(all), entry.ranks)))
+                .first;
   }
-  const machine::Machine& machine = found->second;
+  const machine::SharedMachine& machine = found->second;
   std::string key = fmt::format("{} {} {} {} {} {}+{}", name, entry.ranks, entry.program,
                                 size.count, static_cast<int>(entry.options.launch),
                                 entry.options.warmup, entry.options.iterations);
@@ -134,13 +134,12 @@ Time MicroRunner::time_of(const MicroEntry& entry, const Settings& parameters, B
     return known->second.first;
   }
   if (doing_) doing_("simulating " + entry.name);
-  const program::Program program = program::bind(
+  const program::Bound bound = program::bind(
       program::load(entry.program,
-                    {.ranks = entry.ranks, .parameters = parameters, .machine = &machine}),
-      &machine, {.size = size});
-  const std::string proven =
-      check_ ? checked_by(verify::check(program), program.source) : "skipped";
-  const Time time = sim::simulate(machine, program, entry.options).time;
+                    {.ranks = entry.ranks, .parameters = parameters, .machine = machine}),
+      machine, {.size = size});
+  const std::string proven = check_ ? checked_by(verify::check(bound), bound.source()) : "skipped";
+  const Time time = sim::simulate(bound, entry.options).time;
   known_.emplace(std::move(key), std::pair(time, proven));
   checked = weaker(checked, proven);
   return time;

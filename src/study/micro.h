@@ -58,7 +58,7 @@ class MicroRunner {
   bool check_;
   Settings set_;
   std::function<void(const std::string&)> doing_;
-  std::map<std::pair<std::string, int>, machine::Machine> machines_;  ///< by name and ranks
+  std::map<std::pair<std::string, int>, machine::SharedMachine> machines_;  ///< by name and ranks
   std::map<std::string, std::pair<Time, std::string>> known_;  ///< by all that the time depends on
 };
 

@@ -49,7 +49,8 @@ Time simulated(const std::string& name, const MicroRunner::Settings& parameters,
                const sim::Options& options = {}, const MicroRunner::Settings& set = {}) {
   const machine::Machine machine = machine::load("ring:2", {.set = set});
   const program::Program program = program::load(name, {.ranks = 2, .parameters = parameters});
-  return sim::simulate(machine, program::bind(program, &machine, {.size = size}), options).time;
+  return sim::simulate(program::bind(program, machine::share(machine), {.size = size}), options)
+      .time;
 }
 
 TEST(Micro, a_time_is_by_operation) {

@@ -11,9 +11,9 @@
 namespace hemiola::study {
 namespace {
 
+using program::Bound;
 using program::Primitive;
 using program::PrimitiveKind;
-using program::Program;
 using program::Span;
 
 std::size_t at(std::int64_t i) {
@@ -22,26 +22,26 @@ std::size_t at(std::int64_t i) {
 
 class Walk {
  public:
-  Walk(const Program& program, const std::vector<int>& ranks)
-      : program_(program), watched_(at(program.ranks)) {
+  Walk(const Bound& program, const std::vector<int>& ranks)
+      : program_(program), watched_(at(program.ranks())) {
     for (const int rank : ranks) watched_[at(rank)] = true;
-    needed_.profile.file = program.source;
-    needed_.profile.ranks = program.ranks;
-    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    needed_.profile.file = program.source();
+    needed_.profile.ranks = program.ranks();
+    for (std::size_t b = 0; b < program.buffers().size(); ++b) {
       const std::int64_t bytes = program.memory_bytes(static_cast<std::int32_t>(b), ranks.front());
-      if (bytes > 0) needed_.profile.buffers.push_back({program.buffers[b].name, bytes});
+      if (bytes > 0) needed_.profile.buffers.push_back({program.buffers()[b].name, bytes});
     }
-    if (!program.semaphores.empty()) {
+    if (!program.semaphores().empty()) {
       semaphores_ = buffer(std::string(sim::kSemaphores));
       needed_.profile.buffers.push_back(
-          {std::string(sim::kSemaphores), 8 * std::ssize(program.semaphores)});
+          {std::string(sim::kSemaphores), 8 * std::ssize(program.semaphores())});
     }
   }
 
   NeededRows walk() {
     // Where groups are multicast, rows cannot stand behind signals.
-    if (program_.groups.empty()) note_signals();
-    for (int rank = 0; rank < program_.ranks; ++rank) {
+    if (program_.groups().empty()) note_signals();
+    for (int rank = 0; rank < program_.ranks(); ++rank) {
       if (watched_[at(rank)]) continue;
       each_body(rank, [&](std::int32_t body) { walk_body(rank, body); });
     }
@@ -53,19 +53,19 @@ class Walk {
  private:
   template <typename Visit>
   void each_body(int rank, Visit visit) const {
-    const program::RankCode& code = program_.codes[at(program_.code_of[at(rank)])];
+    const program::RankCode& code = program_.codes()[at(program_.code_of()[at(rank)])];
     for (const program::Stream& stream : code.streams) {
       for (const program::StreamItem& item : stream) {
         if (item.kind == program::StreamItem::Kind::engine) visit(item.index);
         if (item.kind != program::StreamItem::Kind::kernel) continue;
-        for (const std::int32_t body : program_.kernels[at(item.index)].bodies) visit(body);
+        for (const std::int32_t body : program_.kernels()[at(item.index)].bodies) visit(body);
       }
     }
   }
 
   /// What replayed ranks tell others.
   void note_signals() {
-    for (int rank = 0; rank < program_.ranks; ++rank) {
+    for (int rank = 0; rank < program_.ranks(); ++rank) {
       if (!watched_[at(rank)]) continue;
       each_body(rank, [&](std::int32_t body) {
         program::Cursor cursor(program_, rank, body);
@@ -98,7 +98,7 @@ class Walk {
   void note_wait(const Primitive& wait) {
     for (std::size_t s = 0; s < wait.semaphores.size(); ++s) {
       const program::SemaphoreId id = wait.semaphores[s];
-      const std::int64_t more = wait.values[s] - program_.semaphores[at(id.index)].initial;
+      const std::int64_t more = wait.values[s] - program_.semaphores()[at(id.index)].initial;
       if (told_.contains(id) && more > 0) after_ = {id.index, more};
     }
   }
@@ -116,7 +116,7 @@ class Walk {
     row.offset = 8 * std::int64_t{id.index};
     row.size = 8;
     row.value = value;
-    const std::string& name = program_.semaphores[at(id.index)].name;
+    const std::string& name = program_.semaphores()[at(id.index)].name;
     NeededFlag& flag = count(row, row.offset, name);
     flag.value += value;
     set_after(row);
@@ -129,12 +129,12 @@ class Walk {
       store_at(source, span.rank, span, bytes);
       return;
     }
-    for (const int rank : program_.groups[at(span.group)]) store_at(source, rank, span, bytes);
+    for (const int rank : program_.groups()[at(span.group)]) store_at(source, rank, span, bytes);
   }
   void store_at(int source, int rank, const Span& span, std::int64_t bytes) {
     if (!watched_[at(rank)] || rank == source) return;
     sim::ProfileRow row{.source = source, .destination = rank, .kind = sim::ProfileKind::packet};
-    const std::string& name = program_.buffers[at(span.buffer)].name;
+    const std::string& name = program_.buffers()[at(span.buffer)].name;
     row.buffer = buffer(name);
     row.offset = span.offset;
     row.size = program::memory_size(bytes, span.access);
@@ -175,7 +175,7 @@ class Walk {
     return flag;
   }
 
-  const Program& program_;
+  const Bound& program_;
   std::vector<bool> watched_;
   std::int32_t semaphores_ = -1;
   std::map<std::tuple<int, sim::ProfileKind, std::int32_t, std::int64_t, int>, NeededFlag> flags_;
@@ -187,7 +187,7 @@ class Walk {
 
 }  // namespace
 
-NeededRows needed_rows(const Program& program, const std::vector<int>& ranks) {
+NeededRows needed_rows(const Bound& program, const std::vector<int>& ranks) {
   return Walk(program, ranks).walk();
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "program/program.h"
+#include "program/bound.h"
 #include "sim/profile.h"
 
 namespace hemiola::study {
@@ -31,6 +31,6 @@ struct NeededRows {
 
 /// Of ranks of a bound program. Data that nobody waits for, and what is asked of a replayed rank,
 /// are not in it: they take room on their way only.
-NeededRows needed_rows(const program::Program& program, const std::vector<int>& ranks);
+NeededRows needed_rows(const program::Bound& program, const std::vector<int>& ranks);
 
 }  // namespace hemiola::study

@@ -12,12 +12,13 @@
 namespace hemiola::study {
 namespace {
 
-program::Program bound(const char* name, const machine::Machine& machine, Bytes size,
-                       std::vector<std::pair<std::string, std::string>> parameters = {}) {
-  const program::Program loaded = program::load(
-      name, {.ranks = machine.ranks(), .parameters = std::move(parameters), .machine = &machine});
+program::Bound bound(const char* name, const machine::Machine& machine, Bytes size,
+                     std::vector<std::pair<std::string, std::string>> parameters = {}) {
+  const program::Program loaded = program::load(name, {.ranks = machine.ranks(),
+                                                       .parameters = std::move(parameters),
+                                                       .machine = machine::share(machine)});
   if (loaded.fixed_size.count > 0) size = loaded.fixed_size;
-  return program::bind(loaded, &machine, {.size = size});
+  return program::bind(loaded, machine::share(machine), {.size = size});
 }
 
 TEST(NeededRows, let_the_rank_end_as_a_profile_from_a_file) {
@@ -30,14 +31,13 @@ TEST(NeededRows, let_the_rank_end_as_a_profile_from_a_file) {
       {"gemv-ar/fused", "switch:4", {}}};
   for (const auto& [name, where, size] : cases) {
     const machine::Machine machine = machine::load(where);
-    const program::Program program = bound(name, machine, size);
+    const program::Bound program = bound(name, machine, size);
     for (const std::vector<int>& ranks : {std::vector<int>{0}, {machine.ranks() - 1, 1}}) {
       const NeededRows needed = needed_rows(program, ranks);
       EXPECT_FALSE(needed.flags.empty());
       const sim::Profile read = read_profile(write_profile_csv(needed.profile), "needed.csv");
       EXPECT_EQ(read.rows, needed.profile.rows) << name;
-      const sim::Result result =
-          sim::simulate(machine, program, {.replay = &read, .watched = ranks});
+      const sim::Result result = sim::simulate(program, {.replay = &read, .watched = ranks});
       EXPECT_GT(result.time, Time{}) << name << " on " << where;
     }
   }
@@ -45,7 +45,7 @@ TEST(NeededRows, let_the_rank_end_as_a_profile_from_a_file) {
 
 TEST(NeededRows, are_all_needed) {
   const machine::Machine machine = machine::load("dgx-h100");
-  const program::Program program =
+  const program::Bound program =
       bound("all-reduce/two-shot", machine, KiB(64), {{"workgroups", "1"}});
   const NeededRows needed = needed_rows(program, {0});
   ASSERT_FALSE(needed.profile.rows.empty());
@@ -53,7 +53,7 @@ TEST(NeededRows, are_all_needed) {
     sim::Profile without = needed.profile;
     without.rows.erase(without.rows.begin() + static_cast<std::ptrdiff_t>(r));
     try {
-      sim::simulate(machine, program, {.replay = &without});
+      sim::simulate(program, {.replay = &without});
       ADD_FAILURE() << "row " << r << " is not needed";
     } catch (const Failure& failure) {
       EXPECT_EQ(failure.code(), ExitCode::deadlock);
@@ -63,7 +63,7 @@ TEST(NeededRows, are_all_needed) {
 
 TEST(NeededRows, name_flags_as_the_program_does) {
   const machine::Machine machine = machine::load("switch:4");
-  const program::Program program =
+  const program::Bound program =
       bound("gemv-ar/fused", machine, {}, {{"m", "64"}, {"k", "64"}, {"workgroups", "1"}});
   const NeededRows needed = needed_rows(program, {2});
   ASSERT_EQ(needed.flags.size(), 6U) << "a ready and a gathered flag of each of the others";

@@ -25,7 +25,7 @@ std::string to_text(const Settings& settings) {
 }
 
 program::LoadOptions load_options(const std::string& name, Settings parameters, int ranks,
-                                  const machine::Machine* machine, DataType type, ReduceOp op,
+                                  machine::SharedMachine machine, DataType type, ReduceOp op,
                                   std::optional<Bytes> size, const std::atomic<bool>* stop) {
   program::LoadOptions load{
       .ranks = ranks, .parameters = std::move(parameters), .machine = machine};
@@ -40,7 +40,7 @@ program::LoadOptions load_options(const std::string& name, Settings parameters, 
     if (!stated("blocks")) load.parameters.emplace_back("blocks", "uneven");
   }
   load.judge = [machine, type, op, stop](const program::Program& program, Bytes at) {
-    return simulated_time(*machine, program, at, type, op, stop);
+    return simulated_time(machine, program, at, type, op, stop);
   };
   return load;
 }
@@ -49,8 +49,8 @@ Bytes round_up(const program::Program& program, const program::BindOptions& want
   program::BindOptions at = wanted;
   at.type = program.fixed_type.value_or(wanted.type);
   while (true) {  // a program that follows the size may be another one at the size above
-    const Bytes next = program.by_size ? program.by_size(at).next_legal_size(at.size, at.type)
-                                       : program.next_legal_size(at.size, at.type);
+    const Bytes next = program.follows_size() ? program.sized(at).next_legal_size(at.size, at.type)
+                                              : program.next_legal_size(at.size, at.type);
     if (next == at.size) return next;
     at.size = next;
   }

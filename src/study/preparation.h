@@ -28,7 +28,7 @@ machine::Machine with_first_ranks(machine::Machine machine, int ranks);
 /// plans (`*/synth`) get a judge, which simulates until `stop` is set, and are made for `size`
 /// alone, unless a parameter says one.
 program::LoadOptions load_options(const std::string& name, Settings parameters, int ranks,
-                                  const machine::Machine* machine, DataType type, ReduceOp op,
+                                  machine::SharedMachine machine, DataType type, ReduceOp op,
                                   std::optional<Bytes> size,
                                   const std::atomic<bool>* stop = nullptr);
 

@@ -15,7 +15,7 @@ namespace hemiola::study {
 /// takes a few seconds at most. Nothing for more than 32 ranks, or if the program takes no such
 /// size. Interrupted once `stop` is set. Failure: a size that the program
 /// cannot take, a program that cannot run on the machine (bind(), simulate()).
-std::optional<plan::Judgement> simulated_time(const machine::Machine& machine,
+std::optional<plan::Judgement> simulated_time(const machine::SharedMachine& machine,
                                               const program::Program& program, Bytes size,
                                               DataType type, ReduceOp op,
                                               const std::atomic<bool>* stop = nullptr);

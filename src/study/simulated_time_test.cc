@@ -13,24 +13,24 @@
 namespace hemiola::study {
 namespace {
 
-using machine::Machine;
+using machine::SharedMachine;
 
-program::LoadOptions options_for(const Machine& machine, Bytes size) {
-  return {.ranks = machine.ranks(),
+program::LoadOptions options_for(const SharedMachine& machine, Bytes size) {
+  return {.ranks = machine->ranks(),
           .parameters = {{"size", std::to_string(size.count)}},
-          .machine = &machine,
-          .judge = [&machine](const program::Program& program, Bytes at) {
+          .machine = machine,
+          .judge = [machine](const program::Program& program, Bytes at) {
             return simulated_time(machine, program, at, DataType::float32, ReduceOp::sum);
           }};
 }
 
-Time time_of(const Machine& machine, const program::Program& program, Bytes size) {
-  return sim::simulate(machine, program::bind(program, &machine, {.size = size})).time;
+Time time_of(const SharedMachine& machine, const program::Program& program, Bytes size) {
+  return sim::simulate(program::bind(program, machine, {.size = size})).time;
 }
 
 TEST(SimulatedTime, synthesis_is_never_slower_than_a_template) {
   const Bytes size = KiB(64);
-  const Machine machine = machine::load("dgx1-v100");
+  const SharedMachine machine = machine::share(machine::load("dgx1-v100"));
   for (const plan::TemplateInfo& synthesised : plan::templates()) {
     if (!synthesised.needs_machine) continue;
     const program::Program program = program::load(synthesised.name, options_for(machine, size));
@@ -41,19 +41,19 @@ TEST(SimulatedTime, synthesis_is_never_slower_than_a_template) {
         continue;
       if (info.name == "all-reduce/nvls") continue;  // no switch here
       const program::Program other =
-          program::load(info.name, {.ranks = machine.ranks(), .machine = &machine});
+          program::load(info.name, {.ranks = machine->ranks(), .machine = machine});
       EXPECT_LE(time, time_of(machine, other, size)) << program.name << " against " << info.name;
     }
   }
 }
 
 TEST(SimulatedTime, neighbouring_sizes_take_about_as_long) {
-  const Machine machine = machine::load("dgx1-v100");
+  const SharedMachine machine = machine::share(machine::load("dgx1-v100"));
   Time before{0};
   // Of these only 200,064 B are 8 chunks of whole 16 B, and 204,800 B also 16.
   for (const std::int64_t size : {200'000, 200'016, 200'064, 204'800}) {
     const program::LoadOptions options =
-        load_options("all-reduce/synth", {}, machine.ranks(), &machine, DataType::float32,
+        load_options("all-reduce/synth", {}, machine->ranks(), machine, DataType::float32,
                      ReduceOp::sum, Bytes{size});
     const Time time = time_of(machine, program::load("all-reduce/synth", options), Bytes{size});
     if (before > Time{0}) {
@@ -65,16 +65,16 @@ TEST(SimulatedTime, neighbouring_sizes_take_about_as_long) {
 }
 
 TEST(SimulatedTime, an_interrupt_ends_the_choice) {
-  const Machine machine = machine::load("ring:4");
+  const SharedMachine machine = machine::share(machine::load("ring:4"));
   std::atomic<bool> stop{true};
   const program::LoadOptions options =
-      load_options("all-reduce/synth", {}, machine.ranks(), &machine, DataType::float32,
+      load_options("all-reduce/synth", {}, machine->ranks(), machine, DataType::float32,
                    ReduceOp::sum, KiB(64), &stop);
   EXPECT_THROW(program::load("all-reduce/synth", options), Interrupted);
 }
 
 TEST(SimulatedTime, the_choice_is_deterministic) {
-  const Machine machine = machine::load("ring:4");
+  const SharedMachine machine = machine::share(machine::load("ring:4"));
   const auto made = [&] {
     return plan::write_plan(
         program::plan_of_built_in("all-reduce/synth", options_for(machine, KiB(64)))->plan);
@@ -83,9 +83,9 @@ TEST(SimulatedTime, the_choice_is_deterministic) {
 }
 
 TEST(SimulatedTime, large_sizes_are_judged_at_smaller_ones) {
-  const Machine machine = machine::load("ring:2");
+  const SharedMachine machine = machine::share(machine::load("ring:2"));
   const program::Program program =
-      program::load("all-gather/direct", {.ranks = 2, .machine = &machine});
+      program::load("all-gather/direct", {.ranks = 2, .machine = machine});
   const auto judged = simulated_time(machine, program, MiB(256), DataType::float32, ReduceOp::sum);
   ASSERT_TRUE(judged.has_value());
   EXPECT_EQ(judged->size, MiB(64));
@@ -93,9 +93,9 @@ TEST(SimulatedTime, large_sizes_are_judged_at_smaller_ones) {
 
 TEST(SimulatedTime, many_ranks_are_not_simulated_and_illegal_sizes_are_refused) {
   const auto judged = [](const char* name, Bytes size) {
-    const Machine machine = machine::load(name);
+    const SharedMachine machine = machine::share(machine::load(name));
     const program::Program program =
-        program::load("all-gather/direct", {.ranks = machine.ranks(), .machine = &machine});
+        program::load("all-gather/direct", {.ranks = machine->ranks(), .machine = machine});
     return simulated_time(machine, program, size, DataType::float32, ReduceOp::sum);
   };
   EXPECT_FALSE(judged("ring:33", MiB(33)).has_value());

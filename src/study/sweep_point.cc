@@ -134,27 +134,25 @@ SweepRow SweepWorker::start_row(std::int64_t number) const {
 SweepWorker::Prepared SweepWorker::prepare(const SweepPoint& point, Diagnostics& warnings) {
   machine_ = inputs_.machines.get(machine_key(point), [&] { return load_machine(sweep_, point); });
   program_ = inputs_.programs.get(program_key(point), [&] {
-    return SweepInputs::Loaded{
-        machine_, program::load(sweep_.path_of(point.program),
-                                load_options(point.program, point.parameters, machine_->ranks(),
-                                             machine_.get(), point.type, point.op, point.size))};
+    return program::load(sweep_.path_of(point.program),
+                         load_options(point.program, point.parameters, machine_->ranks(), machine_,
+                                      point.type, point.op, point.size));
   });
   monitor_.leave_if_stopping();
   if (strict_) {
     refuse_lenient(machine_->warnings);
-    refuse_lenient(program_->program.warnings);
+    refuse_lenient(program_->warnings);
   }
   program::BindOptions at{point.size, point.type, point.op};
-  if (sweep_.round_size) at.size = round_up(program_->program, at);
-  if (at.size != point.size)
-    warnings.warning(rounding_note(point.size, at.size, program_->program.name));
-  Prepared prepared{program::bind(program_->program, machine_.get(), at), "skipped"};
+  if (sweep_.round_size) at.size = round_up(*program_, at);
+  if (at.size != point.size) warnings.warning(rounding_note(point.size, at.size, program_->name));
+  Prepared prepared{program::bind(program_, machine_, at), "skipped"};
   warnings.append(machine_->warnings);
-  warnings.append(program_->program.warnings);
-  warnings.append(prepared.bound.warnings);
+  warnings.append(program_->warnings);
+  warnings.append(prepared.bound.warnings());
   if (sweep_.check) {
     const verify::Proof proof = verify::check(prepared.bound);
-    prepared.checked = checked_by(proof, prepared.bound.source);
+    prepared.checked = checked_by(proof, prepared.bound.source());
     warnings.append(proof.warnings);
     for (const std::string& reason : proof.reasons) warnings.warning("checked in part: " + reason);
   }
@@ -165,16 +163,15 @@ SweepWorker::Prepared SweepWorker::prepare(const SweepPoint& point, Diagnostics&
 void SweepWorker::simulate(const SweepPoint& point, const Prepared& prepared, SweepRow& row) {
   std::vector<Time> skew;
   if (!point.skew.empty()) skew = read_times(point.skew, {});
-  check_skew(skew, prepared.bound.ranks, {});
-  const sim::Result result = sim::simulate(*machine_, prepared.bound,
-                                           {.engine = point.engine,
-                                            .launch = point.launch,
-                                            .warmup = sweep_.warmup,
-                                            .iterations = sweep_.iterations,
-                                            .skew = std::move(skew),
-                                            .monitor = &monitor_});
+  check_skew(skew, prepared.bound.ranks(), {});
+  const sim::Result result = sim::simulate(prepared.bound, {.engine = point.engine,
+                                                            .launch = point.launch,
+                                                            .warmup = sweep_.warmup,
+                                                            .iterations = sweep_.iterations,
+                                                            .skew = std::move(skew),
+                                                            .monitor = &monitor_});
   row.checked = prepared.checked;
-  row.bound_program = prepared.bound.name;
+  row.bound_program = prepared.bound.name();
   row.count = result.count;
   row.time = result.time;
   row.algbw_GBps = result.algbw_GBps;
@@ -198,7 +195,7 @@ SweepWorker::Outcome SweepWorker::run(SweepUnit unit) {
   std::optional<Prepared> prepared;
   or_say_why(rows, [&] { prepared = prepare(point(rows.front()), outcome.warnings); });
   if (!prepared) return outcome;
-  for (SweepRow& row : rows) row.size = prepared->bound.size;
+  for (SweepRow& row : rows) row.size = prepared->bound.size();
   for (SweepRow& row : rows) or_say_why({&row, 1}, [&] { simulate(point(row), *prepared, row); });
   return outcome;
 }

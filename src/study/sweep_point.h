@@ -46,12 +46,8 @@ class Shared {
 
 /// Machines and programs of a sweep, for all its threads.
 struct SweepInputs {
-  struct Loaded {
-    std::shared_ptr<const machine::Machine> machine;  ///< that the program may point to
-    program::Program program;
-  };
   Shared<machine::Machine> machines;
-  Shared<Loaded> programs;
+  Shared<program::Program> programs;
 };
 
 /// Points that differ in engine, launch and skew only: bound and checked once.
@@ -78,7 +74,7 @@ class SweepWorker {
 
  private:
   struct Prepared {
-    program::Program bound;
+    program::Bound bound;
     std::string checked;
   };
   Prepared prepare(const SweepPoint& point, Diagnostics& warnings);
@@ -90,8 +86,8 @@ class SweepWorker {
   bool strict_;
   Monitor monitor_;
   // Kept from one unit to the next, which often needs the same.
-  std::shared_ptr<const machine::Machine> machine_;
-  std::shared_ptr<const SweepInputs::Loaded> program_;
+  machine::SharedMachine machine_;
+  std::shared_ptr<const program::Program> program_;
 };
 
 }  // namespace hemiola::study

@@ -77,10 +77,10 @@ TEST(Sweeps, say_what_a_single_run_says) {
   SweepDatabase database(folder.path("rows"), head_of(sweep));
   run_sweep(sweep, database, {});
   const machine::Machine machine = machine::load("switch:4", {.set = {{"gpu.l2.size", "4MiB"}}});
-  const program::Program bound =
-      program::bind(program::load("all-reduce/ring", {.ranks = 4, .machine = &machine}), &machine,
-                    {.size = KiB(4)});
-  const sim::Result result = sim::simulate(machine, bound, {.engine = sim::Engine::reference});
+  const program::Bound bound = program::bind(
+      program::load("all-reduce/ring", {.ranks = 4, .machine = machine::share(machine)}),
+      machine::share(machine), {.size = KiB(4)});
+  const sim::Result result = sim::simulate(bound, {.engine = sim::Engine::reference});
   int compared = 0;
   for (const SweepRow& row : rows_of(database)) {
     if (row.machine != "switch:4" || row.set != "gpu.l2.size=4MiB" || row.size != KiB(4) ||
@@ -108,11 +108,11 @@ TEST(Sweeps, start_ranks_later_as_a_single_run_does) {
   const std::vector<SweepRow> rows = rows_of(database);
   ASSERT_EQ(rows.size(), 3u);
   const machine::Machine machine = machine::load("ring:2");
-  const program::Program bound =
-      program::bind(program::load("all-reduce/ring", {.ranks = 2, .machine = &machine}), &machine,
-                    {.size = KiB(1)});
-  const Time together = sim::simulate(machine, bound, {}).time;
-  const Time late = sim::simulate(machine, bound, {.skew = {{}, Time::from_ns(7000)}}).time;
+  const program::Bound bound = program::bind(
+      program::load("all-reduce/ring", {.ranks = 2, .machine = machine::share(machine)}),
+      machine::share(machine), {.size = KiB(1)});
+  const Time together = sim::simulate(bound, {}).time;
+  const Time late = sim::simulate(bound, {.skew = {{}, Time::from_ns(7000)}}).time;
   EXPECT_GT(late, together);
   EXPECT_EQ(rows[0].time, together);
   EXPECT_EQ(rows[1].time, late);

@@ -315,8 +315,8 @@ ImportedTraces import_rocprof(const NamedText& file, std::string_view kernels) {
   return result;
 }
 
-program::Program measured_program(const ImportedTraces& traces, int rank,
-                                  const machine::Machine& machine, std::size_t communications) {
+program::Bound measured_program(const ImportedTraces& traces, int rank,
+                                machine::SharedMachine machine, std::size_t communications) {
   program::Program program;
   program.name = "measured waits of rank " + std::to_string(rank);
   program.source = traces.profile.file;
@@ -357,7 +357,7 @@ program::Program measured_program(const ImportedTraces& traces, int rank,
   }
   program.chunks_per_size = 1;
   program.finish();
-  return program::bind(program, &machine, {.size = {128}});
+  return program::bind(program, std::move(machine), {.size = {128}});
 }
 
 }  // namespace hemiola::study

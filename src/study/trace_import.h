@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/program.h"
+#include "program/bound.h"
 #include "sim/profile.h"
 
 namespace hemiola::study {
@@ -44,7 +44,7 @@ ImportedTraces import_rocprof(const NamedText& file, std::string_view kernels);
 /// What a rank did as far as the traces say: it computes until its kernel begins, waits for the
 /// flags of the others, computes until the next one begins. Bound to the machine, which outlives
 /// it.
-program::Program measured_program(const ImportedTraces& traces, int rank,
-                                  const machine::Machine& machine, std::size_t communications);
+program::Bound measured_program(const ImportedTraces& traces, int rank,
+                                machine::SharedMachine machine, std::size_t communications);
 
 }  // namespace hemiola::study

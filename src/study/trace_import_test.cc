@@ -43,7 +43,8 @@ std::vector<Time> replayed_waits(const ImportedTraces& traces, int rank) {
   const auto& kernels = traces.kernels[static_cast<std::size_t>(rank)];
   std::vector<Time> ends, waits;
   const auto end_of = [&](std::size_t communications) {
-    const program::Program program = measured_program(traces, rank, machine, communications);
+    const program::Bound program =
+        measured_program(traces, rank, machine::share(machine), communications);
     sim::Profile profile = traces.profile;
     profile.rows.erase(std::remove_if(profile.rows.begin(), profile.rows.end(),
                                       [&](const sim::ProfileRow& row) {
@@ -52,7 +53,7 @@ std::vector<Time> replayed_waits(const ImportedTraces& traces, int rank) {
                                                    static_cast<std::int64_t>(communications);
                                       }),
                        profile.rows.end());
-    return sim::simulate(machine, program, {.replay = &profile, .watched = {rank}})
+    return sim::simulate(program, {.replay = &profile, .watched = {rank}})
         .rank_end.at(static_cast<std::size_t>(rank));
   };
   const Time nothing = end_of(0);

@@ -210,7 +210,7 @@ program::Program Validator::load(const Configuration& configuration, const Case&
   program::Program program = program::load(
       configuration.program, {.ranks = what.ranks,
                               .parameters = configuration.parameters,
-                              .machine = &with_ranks(*configuration.machine, what.ranks),
+                              .machine = with_ranks(configuration.machine, what.ranks),
                               .size = what.size,
                               .type = what.type,
                               .collective = what.collective.value_or(Collective::custom)});
@@ -228,11 +228,11 @@ program::Program Validator::load(const Configuration& configuration, const Case&
 Validator::Outcome Validator::simulate(const Configuration& configuration, const Case& what,
                                        Validation& validation) {
   const program::Program program = load(configuration, what);
-  const machine::Machine& machine = with_ranks(*configuration.machine, what.ranks);
+  const machine::SharedMachine machine = with_ranks(configuration.machine, what.ranks);
   const Bytes size = program.next_legal_size(what.size, what.type);
   // By the measured size: `auto/...` chooses by it, not by the legal one.
   std::string of =
-      fmt::format("{} {} {} {}", static_cast<const void*>(configuration.machine),
+      fmt::format("{} {} {} {}", static_cast<const void*>(configuration.machine.get()),
                   configuration.program, name_of(program.collective), name_of(what.type));
   for (const auto& [name, value] : configuration.parameters) of += ' ' + name + '=' + value;
   of += fmt::format(" on {}", what.ranks);
@@ -244,23 +244,23 @@ Validator::Outcome Validator::simulate(const Configuration& configuration, const
   const auto proven_as = [&](const std::string& name) { return of + ' ' + name; };
   if (found == outcomes_.end() ||
       (configuration.check && !checked_.contains(proven_as(found->second.program)))) {
-    const program::Program bound = program::bind(program, &machine, {size, what.type});
+    const program::Bound bound = program::bind(program, machine, {size, what.type});
     const auto say = [&](std::string_view activity) {
       if (doing_) {
-        doing_(fmt::format("{} {} on {} GPUs of {} at {}", activity, bound.name, what.ranks,
-                           machine.name, to_string(size)));
+        doing_(fmt::format("{} {} on {} GPUs of {} at {}", activity, bound.name(), what.ranks,
+                           machine->name, to_string(size)));
       }
     };
-    const bool unchecked = configuration.check && !checked_.contains(proven_as(bound.name));
-    if (unchecked || found == outcomes_.end()) validation.warnings.append(bound.warnings);
+    const bool unchecked = configuration.check && !checked_.contains(proven_as(bound.name()));
+    if (unchecked || found == outcomes_.end()) validation.warnings.append(bound.warnings());
     if (unchecked) {
       say("checking");
-      check(bound, proven_as(bound.name), validation);
+      check(bound, proven_as(bound.name()), validation);
     }
     if (found == outcomes_.end()) {
       say("simulating");
-      const sim::Result result = sim::simulate(machine, bound, what.options);
-      found = outcomes_.emplace(key, Outcome{bound.name, size, result.time}).first;
+      const sim::Result result = sim::simulate(bound, what.options);
+      found = outcomes_.emplace(key, Outcome{bound.name(), size, result.time}).first;
     }
   }
   validation.checked =
@@ -269,18 +269,17 @@ Validator::Outcome Validator::simulate(const Configuration& configuration, const
   return found->second;
 }
 
-const machine::Machine& Validator::with_ranks(const machine::Machine& machine, int ranks) {
-  if (ranks == machine.ranks()) return machine;
-  const std::pair key(&machine, ranks);
-  auto found = placed_.find(key);
-  if (found == placed_.end()) found = placed_.emplace(key, with_first_ranks(machine, ranks)).first;
-  return found->second;
+machine::SharedMachine Validator::with_ranks(const machine::SharedMachine& machine, int ranks) {
+  if (ranks == machine->ranks()) return machine;
+  machine::SharedMachine& placed = placed_[{machine, ranks}];
+  if (placed == nullptr) placed = machine::share(with_first_ranks(*machine, ranks));
+  return placed;
 }
 
-void Validator::check(const program::Program& program, const std::string& key,
+void Validator::check(const program::Bound& program, const std::string& key,
                       Validation& validation) {
   const verify::Proof proof = verify::check(program);
-  checked_[key] = checked_by(proof, program.source);
+  checked_[key] = checked_by(proof, program.source());
   validation.warnings.append(proof.warnings);
 }
 

@@ -27,8 +27,8 @@ constexpr int kIterations = 2;
 
 /// What the rows of one table were measured on, and what stands for it.
 struct Configuration {
-  const machine::Machine* machine = nullptr;  ///< rows without a number of GPUs take all its ranks
-  std::string program;                        ///< what program::load takes
+  machine::SharedMachine machine;  ///< rows without a number of GPUs take all its ranks
+  std::string program;             ///< what program::load takes
   Settings parameters;
   DataType type = DataType::float32;  ///< of rows that name none
   sim::Options options{.warmup = kWarmup, .iterations = kIterations};
@@ -78,8 +78,7 @@ bool any_simulated(std::span<const RowResult> rows);
 std::optional<double> fit_software(std::span<const RowResult> calibration);
 void add_software(Validation& validation, double software_us);
 
-/// Simulates rows, each distinct configuration once, over any number of tables. Machines have to
-/// live as long as it does.
+/// Simulates rows, each distinct configuration once, over any number of tables.
 class Validator {
  public:
   /// `doing` is told what begins.
@@ -114,15 +113,15 @@ class Validator {
   Collective collective_of(const Configuration& configuration, const Case& what);
   program::Program load(const Configuration& configuration, const Case& what);
   Outcome simulate(const Configuration& configuration, const Case& what, Validation& validation);
-  void check(const program::Program& program, const std::string& key, Validation& validation);
+  void check(const program::Bound& program, const std::string& key, Validation& validation);
   /// The first `ranks` GPUs of it: programs follow a machine of as many ranks as they have.
-  const machine::Machine& with_ranks(const machine::Machine& machine, int ranks);
+  machine::SharedMachine with_ranks(const machine::SharedMachine& machine, int ranks);
 
   std::function<void(const std::string&)> doing_;
   std::map<std::string, Outcome> outcomes_;  ///< by everything that the time depends on
   std::map<std::string, std::string> checked_;
   std::map<std::string, Collective> collectives_;  ///< of programs, by name and parameters
-  std::map<std::pair<const machine::Machine*, int>, machine::Machine> placed_;
+  std::map<std::pair<machine::SharedMachine, int>, machine::SharedMachine> placed_;
 };
 
 }  // namespace hemiola::study

@@ -31,7 +31,7 @@ class ValidateTest : public testing::Test {
   }
 
   machine::Machine machine_ = machine::load("ring:4");
-  study::Configuration configuration_{.machine = &machine_,
+  study::Configuration configuration_{.machine = machine::share(machine_),
                                       .program = "all-reduce/ring",
                                       .parameters = {{"channels", "1"}, {"threads", "64"}}};
   std::vector<std::string> done_;
@@ -43,11 +43,12 @@ TEST_F(ValidateTest, every_row_is_compared_with_its_own_simulation) {
       "size_bytes,time_us,num_gpus,dtype,op\n4096,10,4,half,all_reduce\n8192,12.5,2,float,\n");
   ASSERT_EQ(validation.rows.size(), 2u);
   const RowResult& row = validation.rows[0];
-  const program::Program bound = program::bind(
-      program::load("all-reduce/ring",
-                    {.ranks = 4, .parameters = configuration_.parameters, .machine = &machine_}),
-      &machine_, {KiB(4), DataType::float16});
-  const sim::Result result = sim::simulate(machine_, bound, configuration_.options);
+  const program::Bound bound =
+      program::bind(program::load("all-reduce/ring", {.ranks = 4,
+                                                      .parameters = configuration_.parameters,
+                                                      .machine = machine::share(machine_)}),
+                    machine::share(machine_), {KiB(4), DataType::float16});
+  const sim::Result result = sim::simulate(bound, configuration_.options);
   EXPECT_EQ(row.simulated, result.time);
   EXPECT_EQ(row.program, "all-reduce/ring");
   EXPECT_EQ(row.simulated_size, KiB(4));
@@ -172,11 +173,11 @@ TEST_P(Convergence, a_few_repetitions_show_the_period_of_many) {
   machine::Machine machine = machine::load("dgx-h100");
   machine.place(std::vector<int>{0, 1, 2, 3});
   for (const Bytes size : {KiB(3), KiB(192)}) {
-    const program::Program program =
-        program::bind(program::load(name, {.ranks = 4, .machine = &machine}), &machine, {size});
+    const program::Bound program =
+        program::bind(program::load(name, {.ranks = 4, .machine = machine::share(machine)}),
+                      machine::share(machine), {size});
     const auto period = [&](int warmup, int iterations) {
-      return sim::simulate(machine, program,
-                           {.launch = launch, .warmup = warmup, .iterations = iterations})
+      return sim::simulate(program, {.launch = launch, .warmup = warmup, .iterations = iterations})
           .time.us();
     };
     const double many = period(10, 20);

@@ -24,7 +24,7 @@ Bodies closed_exchange() {
   return bodies;
 }
 
-program::Program all_reduce(const Bodies& bodies) {
+program::Bound all_reduce(const Bodies& bodies) {
   return make(Collective::all_reduce, 2, bodies);
 }
 
@@ -88,13 +88,12 @@ TEST(Calls, are_not_disturbed_by_signals_that_nobody_ever_waits_for) {
 }
 
 /// Rank 0's second workgroup may run when it finds a signal in a semaphore that has some.
-program::Program with_initial(std::int64_t initial, bool brings_back) {
+program::Bound with_initial(std::int64_t initial, bool brings_back) {
   Bodies bodies = closed_exchange();
   bodies[0].push_back({wait(0, 2)});
   if (brings_back) bodies[0][1].push_back(signal(0, 2));
-  program::Program program = all_reduce(bodies);
-  program.semaphores[2].initial = initial;
-  return program;
+  return program::changed(all_reduce(bodies),
+                          [&](program::Program& p) { p.semaphores[2].initial = initial; });
 }
 
 TEST(Calls, that_bring_back_what_they_take_keep_the_initial_value) {
@@ -132,7 +131,7 @@ std::string gather(const char* protocol, bool extra) {
   return xml + "</algo>";
 }
 
-program::Program gather_of(const char* protocol, bool extra) {
+program::Bound gather_of(const char* protocol, bool extra) {
   return program::bind(program::read_msccl(gather(protocol, extra), "gather.xml"), nullptr,
                        {.size = KiB(4)});
 }

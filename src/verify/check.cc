@@ -10,22 +10,22 @@
 namespace hemiola::verify {
 namespace {
 
-using program::Program;
+using program::Bound;
 
 /// What a program that is called again and again has to get through, at least.
 constexpr int kCalls = 3;
 
-int calls_of(const Program& program, const CheckOptions& options) {
+int calls_of(const Bound& program, const CheckOptions& options) {
   if (options.calls > 0) return options.calls;
   int calls = kCalls;  // a part of a rotating buffer is used again so many calls later
-  for (const program::Buffer& buffer : program.buffers)
+  for (const program::Buffer& buffer : program.buffers())
     calls = std::max(calls, buffer.rotation + 1);
   return calls;
 }
 
 class Check {
  public:
-  Check(const Program& program, const CheckOptions& options, Fold fold)
+  Check(const Bound& program, const CheckOptions& options, Fold fold)
       : program_(program),
         calls_(calls_of(program, options)),
         fold_(std::move(fold)),
@@ -83,7 +83,7 @@ class Check {
       found(Verdict::deadlock, explain_deadlock(interpreter_, memory_));
       return false;
     }
-    if (program_.plan != nullptr || !has_postcondition(program_)) return true;
+    if (program_.program().plan != nullptr || !has_postcondition(program_)) return true;
     auto finding = check_outputs(interpreter_, memory_, values_);
     if (finding) found(Verdict::wrong, std::move(*finding));
     return !finding;
@@ -91,15 +91,15 @@ class Check {
 
   /// Its promise, what it leaves behind, and what is open; false if something is wrong.
   bool check_first_call() {
-    if (program_.plan != nullptr) {
-      if (!check_plan(check(*program_.plan))) return false;
+    if (program_.program().plan != nullptr) {
+      if (!check_plan(check(*program_.program().plan))) return false;
     } else if (!has_postcondition(program_)) {
       proof_.reasons.push_back("no postcondition is known for this collective");
     } else {
       proof_.proven.push_back("each byte of the result holds each contribution exactly once");
     }
     proof_.proven.push_back("no two accesses that conflict are unordered");
-    proof_.proven.push_back(program_.machine != nullptr
+    proof_.proven.push_back(program_.machine() != nullptr
                                 ? "every wait ends with the workgroups that fit on the machine"
                                 : "every wait ends if all workgroups are resident");
     warn_of_early_ends(interpreter_, memory_, proof_.warnings);
@@ -129,7 +129,7 @@ class Check {
   }
 
   void look_at_semaphores() {
-    for (std::int32_t index = 0; index < static_cast<std::int32_t>(program_.semaphores.size());
+    for (std::int32_t index = 0; index < static_cast<std::int32_t>(program_.semaphores().size());
          ++index) {
       const char* reason = nullptr;
       for (std::int32_t rank = 0; rank < fold_.period() && reason == nullptr; ++rank) {
@@ -166,11 +166,11 @@ class Check {
                const std::string& disturbed) {
     proof_.warnings.warning(
         finding.summary,
-        {program_.source, 0, 0, finding.steps.empty() ? "" : finding.steps.back().where},
+        {program_.source(), 0, 0, finding.steps.empty() ? "" : finding.steps.back().where},
         disturbed.empty() ? "" : disturbed + " of the program would go wrong");
     if (more > 0)
       proof_.warnings.warning(std::to_string(more) + " more: " + others + " of the same kind",
-                              {program_.source, 0, 0, ""});
+                              {program_.source(), 0, 0, ""});
   }
 
   void conclude() {
@@ -184,7 +184,7 @@ class Check {
     }
   }
 
-  const Program& program_;
+  const Bound& program_;
   int calls_ = 1;
   Fold fold_;
   ValueTable values_;
@@ -196,10 +196,7 @@ class Check {
 
 }  // namespace
 
-Proof check(const Program& program, const CheckOptions& options) {
-  if (program.chunk_bytes <= 0 || program.size.count <= 0)
-    throw Failure("the program has no size yet", {program.source, 0, 0, ""},
-                  "bind it to a size first");
+Proof check(const Bound& program, const CheckOptions& options) {
   require_shapes(program);
   if (options.fold) {
     if (auto proof = Check(program, options, Fold::of(program)).run()) return *std::move(proof);

@@ -124,7 +124,7 @@ class PlanCheck {
     };
     const auto inputs = atoms_of(promises_.inputs), outputs = atoms_of(promises_.outputs);
     for (int rank = 0; rank < plan_.ranks; ++rank) {
-      for (const Promise& promise : promises_.of[static_cast<std::size_t>(rank)]) {
+      for (const plan::Promise& promise : promises_.of[static_cast<std::size_t>(rank)]) {
         const auto& from = inputs[static_cast<std::size_t>(promise.input)];
         const auto& to = outputs[static_cast<std::size_t>(promise.output)];
         for (std::size_t i = 0; i < to.size(); ++i) {

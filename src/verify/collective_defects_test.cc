@@ -89,12 +89,11 @@ TEST(CollectivePlan, that_overwrites_the_input_beside_an_output_gets_a_warning) 
 }
 
 /// Two ranks add up; `stated` is what rank 0's plan says of its reduction.
-program::Program stating(ReduceOp stated) {
+program::Bound stating(ReduceOp stated) {
   auto bodies = exchange_and_add();
   bodies[0][0][5].reduce = stated;
-  program::Program program = make(Collective::all_reduce, 2, bodies);
-  program.format = "mscclpp";
-  return program;
+  return program::changed(make(Collective::all_reduce, 2, bodies),
+                          [](program::Program& p) { p.format = "mscclpp"; });
 }
 
 TEST(CollectiveProgram, with_another_operator_in_one_operation_is_wrong) {
@@ -108,8 +107,9 @@ TEST(CollectiveProgram, with_another_operator_in_one_operation_is_wrong) {
 }
 
 TEST(CollectiveProgram, whose_output_ends_before_the_result_is_bad_input) {
-  program::Program program = make(Collective::all_reduce, 2, exchange_and_add());
-  program.buffers[kOutput].chunks = {1};
+  const program::Bound program =
+      program::changed(make(Collective::all_reduce, 2, exchange_and_add()),
+                       [](program::Program& p) { p.buffers[kOutput].chunks = {1}; });
   try {
     check(program);
     FAIL() << "it was checked";

@@ -127,7 +127,7 @@ class Explanation {
         const Region there = fold_.turned(region, (image + of) % fold_.images());
         return "waits for the packet with flag " + std::to_string(flag) + " at byte " +
                std::to_string(program::memory_offset(there.begin, there.access)) + " of " +
-               program_.buffers[static_cast<std::size_t>(there.buffer)].name + " of rank " +
+               program_.buffers()[static_cast<std::size_t>(there.buffer)].name + " of rank " +
                std::to_string(there.rank);
       };
       packets_.push_back({region, span.flag, {needs_.size(), image}});
@@ -305,7 +305,7 @@ class Explanation {
 
   const Interpreter& interpreter_;
   const Memory& memory_;
-  const program::Program& program_;
+  const program::Bound& program_;
   const Fold& fold_;
   std::vector<Need> needs_;
   std::map<SemaphoreId, std::vector<Named>> by_semaphore_;  ///< at representatives

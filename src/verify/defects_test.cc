@@ -234,31 +234,32 @@ TEST(Defects, flags_that_are_not_reset_between_iterations) {
 }
 
 /// A kernel that fills the machine and waits for copies, which are kernels of a second stream.
-program::Program persistent(const machine::Machine* machine) {
+program::Bound persistent(const machine::Machine& machine) {
   auto bodies = exchange();
   for (int rank = 0; rank < 2; ++rank) {
     auto& own = bodies[static_cast<std::size_t>(rank)];
     own[0].insert(own[0].end(), {wait(rank, 1), sync()});
   }
-  program::Program program = make(Collective::all_gather, 2, bodies, 4, 64, 1024);
-  for (int rank = 0; rank < 2; ++rank) {
-    // The local copy goes into a stream of its own, and signals.
-    program::Body copy;
-    program::Body& first = program.bodies[static_cast<std::size_t>(2 * rank)];
-    copy.ops = {first.ops.front(), sync(), signal(rank, 1)};
-    first.ops.erase(first.ops.begin());
-    program::Kernel kernel;
-    kernel.threads = 1024;
-    kernel.bodies = {static_cast<std::int32_t>(program.bodies.size())};
-    program.bodies.push_back(copy);
-    program.codes[static_cast<std::size_t>(rank)].streams.push_back(
-        {{program::StreamItem::Kind::kernel,
-          static_cast<std::int32_t>(program.kernels.size()),
-          {}}});
-    program.kernels.push_back(kernel);
-  }
-  program.machine = machine;
-  return program;
+  const program::Bound one = make(Collective::all_gather, 2, bodies, 4, 64, 1024);
+  const program::Bound two = program::changed(one, [](program::Program& program) {
+    for (int rank = 0; rank < 2; ++rank) {
+      // The local copy goes into a stream of its own, and signals.
+      program::Body copy;
+      program::Body& first = program.bodies[static_cast<std::size_t>(2 * rank)];
+      copy.ops = {first.ops.front(), sync(), signal(rank, 1)};
+      first.ops.erase(first.ops.begin());
+      program::Kernel kernel;
+      kernel.threads = 1024;
+      kernel.bodies = {static_cast<std::int32_t>(program.bodies.size())};
+      program.bodies.push_back(copy);
+      program.codes[static_cast<std::size_t>(rank)].streams.push_back(
+          {{program::StreamItem::Kind::kernel,
+            static_cast<std::int32_t>(program.kernels.size()),
+            {}}});
+      program.kernels.push_back(kernel);
+    }
+  });
+  return program::moved_to(machine, two);
 }
 
 TEST(Defects, a_persistent_kernel_that_leaves_no_compute_unit_for_the_copies_it_waits_for) {
@@ -269,10 +270,10 @@ TEST(Defects, a_persistent_kernel_that_leaves_no_compute_unit_for_the_copies_it_
   machine.models[0].cu_count = 2;
   machine.models[0].cu_max_threads = 1024;
   machine.models[0].cu_max_workgroups = 1;
-  EXPECT_EQ(check(persistent(&machine)).verdict, Verdict::proven)
-      << check(persistent(&machine)).summary;
+  EXPECT_EQ(check(persistent(machine)).verdict, Verdict::proven)
+      << check(persistent(machine)).summary;
   machine.models[0].cu_count = 1;
-  const Proof proof = check(persistent(&machine));
+  const Proof proof = check(persistent(machine));
   EXPECT_EQ(proof.verdict, Verdict::deadlock);
   EXPECT_THAT(proof.summary, HasSubstr("not all workgroups fit"));
 }

@@ -2,7 +2,7 @@
 
 namespace hemiola::verify {
 
-using program::Program;
+using program::Bound;
 
 std::string_view name_of(Verdict verdict) {
   switch (verdict) {
@@ -18,17 +18,17 @@ std::string_view name_of(Verdict verdict) {
   return "unknown";
 }
 
-std::string describe(const Program& program, const Region& where) {
+std::string describe(const Bound& program, const Region& where) {
   const std::int64_t begin = program::memory_offset(where.begin, where.access);
   const std::int64_t end = begin + program::memory_size(where.end - where.begin, where.access);
   return std::string(is_packet(where.access) ? "packets at " : "") + "bytes [" +
          std::to_string(begin) + ", " + std::to_string(end) + ") of " +
-         program.buffers[static_cast<std::size_t>(where.buffer)].name + " of rank " +
+         program.buffers()[static_cast<std::size_t>(where.buffer)].name + " of rank " +
          std::to_string(where.rank);
 }
 
-std::string describe(const Program& program, program::SemaphoreId id) {
-  const std::string& name = program.semaphores[static_cast<std::size_t>(id.index)].name;
+std::string describe(const Bound& program, program::SemaphoreId id) {
+  const std::string& name = program.semaphores()[static_cast<std::size_t>(id.index)].name;
   return (name.empty() ? "semaphore " + std::to_string(id.index) : name) + " of rank " +
          std::to_string(id.rank);
 }
@@ -41,12 +41,12 @@ std::string describe(const Interpreter& interpreter, const Workgroup& workgroup,
 
 Witness witness(const Interpreter& interpreter, const Workgroup& workgroup, std::int32_t image,
                 std::int32_t op, std::string text) {
-  const Program& program = interpreter.program();
+  const Bound& program = interpreter.program();
   Witness result;
   result.rank = interpreter.fold().rank(workgroup.rank, image);
   result.workgroup = workgroup.number;
   result.text = std::move(text);
-  const auto& ops = program.bodies[static_cast<std::size_t>(workgroup.body)].ops;
+  const auto& ops = program.bodies()[static_cast<std::size_t>(workgroup.body)].ops;
   if (op < 0 || static_cast<std::size_t>(op) >= ops.size()) return result;
   const program::Op& operation = ops[static_cast<std::size_t>(op)];
   result.operation = "op " + std::to_string(op) + " (" + std::string(name_of(operation.kind)) + ")";
@@ -54,7 +54,7 @@ Witness witness(const Interpreter& interpreter, const Workgroup& workgroup, std:
   return result;
 }
 
-std::string describe(const Program& program, const Memory& memory, const std::vector<Term>& terms,
+std::string describe(const Bound& program, const Memory& memory, const std::vector<Term>& terms,
                      std::int64_t begin, std::int32_t call) {
   constexpr std::size_t kShown = 4;
   std::string text;
@@ -66,7 +66,7 @@ std::string describe(const Program& program, const Memory& memory, const std::ve
     } else if (ValueTable::is_unwritten(term)) {
       Region origin = memory.memory_of(ValueTable::unwritten_memory(term));
       text += "memory that nobody wrote (" +
-              program.buffers[static_cast<std::size_t>(origin.buffer)].name + " of rank " +
+              program.buffers()[static_cast<std::size_t>(origin.buffer)].name + " of rank " +
               std::to_string(origin.rank) + " from byte " +
               std::to_string(program::memory_offset(begin + term.delta, origin.access)) + " on)";
     } else {
@@ -83,7 +83,7 @@ std::string describe(const Program& program, const Memory& memory, const std::ve
 }
 
 Finding describe(const Interpreter& interpreter, const Race& race) {
-  const Program& program = interpreter.program();
+  const Bound& program = interpreter.program();
   const auto step = [&](const AccessRecord& access, const std::string& more) {
     const Workgroup& workgroup =
         interpreter.workgroups()[static_cast<std::size_t>(access.workgroup)];

@@ -7,7 +7,7 @@
 
 #include "core/monitor.h"
 #include "plan/plan.h"
-#include "program/program.h"
+#include "program/bound.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify {
@@ -56,6 +56,6 @@ Execution interleave(const plan::Plan& plan, std::uint64_t seed);
 /// packets. All workgroups are resident and all elements are float32, whatever the program is bound
 /// to; the operator is sum. Failure: an unbound program, another type or operator, more than 2^30
 /// bytes or 4096 threads, or a collective without a postcondition.
-Execution execute(const program::Program& program, const ExecuteOptions& options = {});
+Execution execute(const program::Bound& program, const ExecuteOptions& options = {});
 
 }  // namespace hemiola::verify

@@ -26,18 +26,18 @@ constexpr std::size_t kMostThreads = 4096;
 
 class ProgramExecution {
  public:
-  ProgramExecution(const program::Program& program, const ExecuteOptions& options)
+  ProgramExecution(const program::Bound& program, const ExecuteOptions& options)
       : program_(program), options_(options), data_(program) {
-    for (int rank = 0; rank < program.ranks; ++rank) {
-      for (const program::Semaphore& semaphore : program.semaphores)
+    for (int rank = 0; rank < program.ranks(); ++rank) {
+      for (const program::Semaphore& semaphore : program.semaphores())
         semaphores_.emplace_back(semaphore.initial);
-      for (std::int32_t i = 0; i < program.barriers; ++i) barriers_.emplace_back(0);
+      for (std::int32_t i = 0; i < program.barriers(); ++i) barriers_.emplace_back(0);
     }
     create_workgroups();
     create_queues();
     if (threads() > kMostThreads)
-      throw Failure("'" + program.name + "' needs " + std::to_string(threads()) + " threads",
-                    {program.source, 0, 0, ""}, "fewer ranks, workgroups or channels");
+      throw Failure("'" + program.name() + "' needs " + std::to_string(threads()) + " threads",
+                    {program.source(), 0, 0, ""}, "fewer ranks, workgroups or channels");
   }
 
   Execution run() {
@@ -83,7 +83,7 @@ class ProgramExecution {
     std::int32_t op;
   };
   struct Workgroup {
-    Workgroup(const program::Program& program, int rank, std::int32_t body)
+    Workgroup(const program::Bound& program, int rank, std::int32_t body)
         : rank(rank), body(body), cursor(program, rank, body) {}
     int rank;
     std::int32_t body;
@@ -117,10 +117,11 @@ class ProgramExecution {
   std::size_t threads() const { return workgroups_.size() + hosts_.size() + queues_.size(); }
 
   void create_workgroups() {
-    for (int rank = 0; rank < program_.ranks; ++rank) {
+    for (int rank = 0; rank < program_.ranks(); ++rank) {
       int number = 0;
-      const auto code = static_cast<std::size_t>(program_.code_of[static_cast<std::size_t>(rank)]);
-      for (const program::Stream& items : program_.codes[code].streams) {
+      const auto code =
+          static_cast<std::size_t>(program_.code_of()[static_cast<std::size_t>(rank)]);
+      for (const program::Stream& items : program_.codes()[code].streams) {
         Host& host = *hosts_.emplace_back(std::make_unique<Host>());
         host.rank = rank;
         host.items = &items;
@@ -132,7 +133,7 @@ class ProgramExecution {
             events_.try_emplace({rank, items[i].index}, 0);
           if (items[i].kind != StreamItem::Kind::kernel) continue;
           for (const std::int32_t body :
-               program_.kernels[static_cast<std::size_t>(items[i].index)].bodies) {
+               program_.kernels()[static_cast<std::size_t>(items[i].index)].bodies) {
             Workgroup& workgroup =
                 *workgroups_.emplace_back(std::make_unique<Workgroup>(program_, rank, body));
             workgroup.number = number++;
@@ -164,7 +165,7 @@ class ProgramExecution {
   }
 
   std::atomic<std::int64_t>& semaphore(SemaphoreId id) {
-    return semaphores_[static_cast<std::size_t>(id.rank) * program_.semaphores.size() +
+    return semaphores_[static_cast<std::size_t>(id.rank) * program_.semaphores().size() +
                        static_cast<std::size_t>(id.index)];
   }
 
@@ -175,7 +176,7 @@ class ProgramExecution {
     Witness step;
     step.rank = self.rank;
     step.workgroup = self.number;
-    const auto& ops = program_.bodies[static_cast<std::size_t>(self.body)].ops;
+    const auto& ops = program_.bodies()[static_cast<std::size_t>(self.body)].ops;
     const auto op =
         static_cast<std::size_t>(self.open.empty() ? self.current.op : self.open.front().op);
     if (op < ops.size()) {
@@ -281,7 +282,7 @@ class ProgramExecution {
     if (!settle(thread, self)) return false;
     switch (primitive.kind) {
       case PrimitiveKind::move:
-        if (program_.computation != nullptr && (primitive.posted || primitive.made >= 0))
+        if (program_.program().computation != nullptr && (primitive.posted || primitive.made >= 0))
           return primitive.posted ? load_operand(self) : store_results(self);
         return move(thread, primitive);
       case PrimitiveKind::compute:
@@ -324,10 +325,10 @@ class ProgramExecution {
 
   /// What was loaded is multiplied or added up, and added to results that are not stored.
   void compute(Workgroup& self) {
-    const auto& ops = program_.bodies[static_cast<std::size_t>(self.body)].ops;
+    const auto& ops = program_.bodies()[static_cast<std::size_t>(self.body)].ops;
     const program::MatrixProduct& values = ops[static_cast<std::size_t>(self.current.op)].values;
-    if (program_.computation != nullptr)
-      ProgramData::compute(program_.computation->kind, values, self.loaded, self.results);
+    if (program_.program().computation != nullptr)
+      ProgramData::compute(program_.program().computation->kind, values, self.loaded, self.results);
     self.loaded.clear();
   }
 
@@ -391,7 +392,7 @@ class ProgramExecution {
   bool barrier(int thread, Workgroup& self) {
     const std::int64_t size = self.current.workgroups;
     std::atomic<std::int64_t>& count = barriers_[static_cast<std::size_t>(self.rank) *
-                                                     static_cast<std::size_t>(program_.barriers) +
+                                                     static_cast<std::size_t>(program_.barriers()) +
                                                  static_cast<std::size_t>(self.current.barrier_id)];
     const std::int64_t mine = count.fetch_add(1, std::memory_order_acq_rel);
     const std::int64_t target = (mine / size + 1) * size;
@@ -460,7 +461,7 @@ class ProgramExecution {
     return true;
   }
 
-  const program::Program& program_;
+  const program::Bound& program_;
   const ExecuteOptions options_;
   ProgramData data_;
   std::deque<std::atomic<std::int64_t>> semaphores_;  ///< by rank and index
@@ -479,13 +480,14 @@ class ProgramExecution {
 
 }  // namespace
 
-Execution execute(const program::Program& program, const ExecuteOptions& options) {
-  const SourceLocation where{program.source, 0, 0, ""};
-  if (program.chunk_bytes <= 0 || program.size.count <= 0)
+Execution execute(const program::Bound& program, const ExecuteOptions& options) {
+  const SourceLocation where{program.source(), 0, 0, ""};
+  if (program.chunk_bytes() <= 0 || program.size().count <= 0)
     throw Failure("the program has no size yet", where, "bind it to a size first");
-  if (program.type != DataType::float32 || program.op != ReduceOp::sum)
-    throw Failure("programs run here on sums of float only", where,
-                  program.fixed_type ? "--param dtype=float32" : "--dtype float --op sum");
+  if (program.type() != DataType::float32 || program.op() != ReduceOp::sum)
+    throw Failure(
+        "programs run here on sums of float only", where,
+        program.program().fixed_type ? "--param dtype=float32" : "--dtype float --op sum");
   if (!has_postcondition(program))
     throw Failure("the result of this collective is not known", where,
                   "check it without real data");

@@ -13,9 +13,9 @@ namespace {
 using namespace test;
 using ::testing::HasSubstr;
 
-program::Program built_in(const std::string& name, int ranks,
-                          std::vector<std::pair<std::string, std::string>> parameters,
-                          std::int64_t size) {
+program::Bound built_in(const std::string& name, int ranks,
+                        std::vector<std::pair<std::string, std::string>> parameters,
+                        std::int64_t size) {
   const program::Program program =
       program::load(name, {.ranks = ranks, .parameters = std::move(parameters)});
   return program::bind(program, nullptr,
@@ -28,7 +28,7 @@ TEST(ExecuteProgram, built_ins_give_the_result_of_their_collective) {
                            "reduce-scatter/ring", "all-to-all/direct", "broadcast/ring"}) {
     for (const char* protocol : {"simple", "ll"}) {
       const bool ring = std::string(name).ends_with("ring");
-      const program::Program program = built_in(
+      const program::Bound program = built_in(
           name, 3, {{"protocol", protocol}, {ring ? "channels" : "workgroups", "2"}}, 1536);
       const Execution execution = execute(program, {.rounds = 2});
       EXPECT_EQ(execution.outcome, Outcome::right)
@@ -83,13 +83,11 @@ TEST(ExecuteProgram, threads_that_do_not_wait_run_ahead_and_signal) {
 }
 
 TEST(ExecuteProgram, what_cannot_be_run_is_refused) {
-  auto program = make(Collective::all_gather, 2, exchange());
-  program.type = DataType::float16;
-  EXPECT_THROW(execute(program, {}), Failure);
-  program = make(Collective::custom, 2, exchange());
-  EXPECT_THROW(execute(program, {}), Failure);
-  program.chunk_bytes = 0;
-  EXPECT_THROW(execute(program, {}), Failure);
+  const program::Bound program = make(Collective::all_gather, 2, exchange());
+  program::Frame halves = program.frame();
+  halves.type = DataType::float16;
+  EXPECT_THROW(execute({halves, nullptr, {}}, {}), Failure);
+  EXPECT_THROW(execute(make(Collective::custom, 2, exchange()), {}), Failure);
 }
 
 }  // namespace

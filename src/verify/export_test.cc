@@ -30,9 +30,9 @@ program::Program read(ExecutorFormat format, const std::string& text) {
                                            : program::read_msccl(text, "exported");
 }
 
-program::Program bound(const program::Program& program, const machine::Machine* machine = nullptr) {
+program::Bound bound(const program::Program& program, machine::SharedMachine machine = nullptr) {
   const Bytes wanted = std::max(Bytes{1000}, program.min_size);
-  return program::bind(program, machine,
+  return program::bind(program, std::move(machine),
                        {.size = program.next_legal_size(wanted, DataType::float32)});
 }
 
@@ -83,7 +83,8 @@ class Export : public ::testing::TestWithParam<Case> {};
 TEST_P(Export, of_a_template_is_read_back_proven_and_right) {
   const Case& c = GetParam();
   const machine::Machine machine = machine::load("switch:" + std::to_string(c.ranks));
-  const auto built_in = program::plan_of_built_in(c.name, {.ranks = c.ranks, .machine = &machine});
+  const auto built_in =
+      program::plan_of_built_in(c.name, {.ranks = c.ranks, .machine = machine::share(machine)});
   ASSERT_TRUE(built_in.has_value());
   std::string text;
   const std::string failure = message_of(
@@ -97,7 +98,7 @@ TEST_P(Export, of_a_template_is_read_back_proven_and_right) {
   const program::Program program = read(c.format, text);
   EXPECT_EQ(program::write_as(c.format, program), text);
   EXPECT_TRUE(program.warnings.empty()) << program.warnings.render();
-  const program::Program sized = bound(program);
+  const program::Bound sized = bound(program);
   const Proof proof = check(sized);
   EXPECT_EQ(proof.verdict, Verdict::proven) << proof.summary;
   const Execution run = execute(sized, {.rounds = 2});
@@ -159,12 +160,13 @@ TEST(ExportInPlace, shares_memory_as_the_formats_imply) {
 
 TEST(ExportThroughNics, puts_and_signals_on_ports) {
   const machine::Machine machine = machine::load("dgx-h100:2");
-  const auto built_in = program::plan_of_built_in("all-gather/hierarchical",
-                                                  {.ranks = machine.ranks(), .machine = &machine});
+  const auto built_in = program::plan_of_built_in(
+      "all-gather/hierarchical", {.ranks = machine.ranks(), .machine = machine::share(machine)});
   const std::string text =
       program::export_plan(built_in->plan, ExecutorFormat::mscclpp, built_in->lowering, &machine);
   EXPECT_THAT(text, HasSubstr("\"port\""));
-  const Proof proof = check(bound(program::read_mscclpp(text, "exported"), &machine));
+  const Proof proof =
+      check(bound(program::read_mscclpp(text, "exported"), machine::share(machine)));
   EXPECT_EQ(proof.verdict, Verdict::proven) << proof.summary;
 }
 

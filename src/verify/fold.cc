@@ -12,7 +12,7 @@
 namespace hemiola::verify {
 namespace {
 
-using program::Program;
+using program::Bound;
 using program::Rotation;
 
 std::int64_t modulo(std::int64_t a, std::int64_t m) {
@@ -34,26 +34,26 @@ bool same_models(const machine::Machine& machine, int ranks, int period) {
 
 /// Whether the same pairs of ranks meet over NICs a period further: all that a program knows of the
 /// ways between ranks.
-bool same_reach(const Program& program, const Rotation& rotation, int period) {
+bool same_reach(const Bound& program, const Rotation& rotation, int period) {
   /// More pairs are not compared: their routes would fill the memory that folding saves.
   constexpr std::int64_t kMostPairs = 1 << 18;
-  const machine::Machine& machine = *program.machine;
+  const machine::Machine& machine = *program.machine();
   const bool no_network =
       std::none_of(machine.nodes.begin(), machine.nodes.end(),
                    [](const machine::Node& node) { return node.kind == machine::NodeKind::nic; });
   if (no_network) return true;
   std::vector<std::vector<std::int32_t>> offsets = rotation.offsets;
   if (rotation.all_offsets) {
-    offsets.assign(1, std::vector<std::int32_t>(static_cast<std::size_t>(program.ranks) - 1));
+    offsets.assign(1, std::vector<std::int32_t>(static_cast<std::size_t>(program.ranks()) - 1));
     std::iota(offsets.front().begin(), offsets.front().end(), 1);
   }
   std::int64_t pairs = 0;
   for (const auto& of_rank : offsets) pairs += std::ssize(of_rank);
-  if (pairs * (program.ranks / std::ssize(offsets)) > kMostPairs) return false;
-  for (int rank = period; rank < program.ranks; ++rank) {
+  if (pairs * (program.ranks() / std::ssize(offsets)) > kMostPairs) return false;
+  for (int rank = period; rank < program.ranks(); ++rank) {
     for (const std::int32_t offset : offsets[static_cast<std::size_t>(rank) % offsets.size()]) {
       const auto crosses = [&](int from) {
-        return program.crosses_network(from, (from + offset) % program.ranks);
+        return program.crosses_network(from, (from + offset) % program.ranks());
       };
       if (crosses(rank) != crosses(rank % period)) return false;
     }
@@ -80,20 +80,21 @@ std::optional<std::int64_t> own_turn(int ranks, int period, std::int64_t unit, s
 
 /// Whether a rank's result, with the inputs turned by `input` and itself by `output` bytes a
 /// period, is what the collective promises to the rank a period further.
-bool keeps_promise(const Program& program, int period, std::int64_t input, std::int64_t output) {
-  const std::int64_t size = program.size.count;
-  const std::int64_t share = size / program.ranks;
+bool keeps_promise(const Bound& program, int period, std::int64_t input, std::int64_t output) {
+  const std::int64_t size = program.size().count;
+  const std::int64_t share = size / program.ranks();
   const auto same = [&](std::int64_t a, std::int64_t b) { return modulo(a - b, size) == 0; };
-  switch (program.collective) {
+  switch (program.collective()) {
     case Collective::all_reduce:
     case Collective::send_recv:
       return same(input, output);
     case Collective::reduce_scatter:
-      return size % program.ranks == 0 && same(input, output + period * share);
+      return size % program.ranks() == 0 && same(input, output + period * share);
     case Collective::all_gather:
-      return size % program.ranks == 0 && modulo(input, share) == 0 && same(output, period * share);
+      return size % program.ranks() == 0 && modulo(input, share) == 0 &&
+             same(output, period * share);
     case Collective::all_to_all:
-      return size % program.ranks == 0 && same(input, period * share) &&
+      return size % program.ranks() == 0 && same(input, period * share) &&
              same(output, period * share);
     case Collective::custom:  // promised by the plan, and proven of it
       return true;
@@ -106,21 +107,22 @@ bool keeps_promise(const Program& program, int period, std::int64_t input, std::
 
 }  // namespace
 
-Fold::Fold(const Program& program)
-    : ranks_(std::max(program.ranks, 1)),
+Fold::Fold(const Bound& program)
+    : ranks_(std::max(program.ranks(), 1)),
       period_(ranks_),
-      buffers_(static_cast<std::int32_t>(program.buffers.size())),
-      turns_(program.buffers.size()) {}
+      buffers_(static_cast<std::int32_t>(program.buffers().size())),
+      turns_(program.buffers().size()) {}
 
-Fold Fold::of(const Program& program) {
+Fold Fold::of(const Bound& program) {
   const Fold none(program);
   // What ranks compute is numbered by where they store it (Op::made), which need not turn.
-  if (program.computation != nullptr) return none;
+  if (program.program().computation != nullptr) return none;
   const Rotation rotation = rotation_of(program, 1);
-  for (int period = rotation.period; period < program.ranks; period += rotation.period) {
-    if (program.ranks % period != 0) continue;
-    if (program.machine != nullptr && !(same_models(*program.machine, program.ranks, period) &&
-                                        same_reach(program, rotation, period)))
+  for (int period = rotation.period; period < program.ranks(); period += rotation.period) {
+    if (program.ranks() % period != 0) continue;
+    if (program.machine() != nullptr &&
+        !(same_models(*program.machine(), program.ranks(), period) &&
+          same_reach(program, rotation, period)))
       continue;
     Fold fold(program);
     if (fold.turns(program, rotation, period)) return fold;
@@ -129,13 +131,13 @@ Fold Fold::of(const Program& program) {
 }
 
 /// Takes the period if inputs and results turn with it.
-bool Fold::turns(const Program& program, const Rotation& rotation, int period) {
+bool Fold::turns(const Bound& program, const Rotation& rotation, int period) {
   period_ = period;
   images_ = ranks_ / period;
   for (std::size_t i = 0; i < turns_.size(); ++i) {
     if (rotation.turns[i] == 0) continue;
     const auto buffer = static_cast<std::int32_t>(i);
-    turns_[i].part = program.memory_bytes(buffer, 0) / program.buffers[i].rotation;
+    turns_[i].part = program.memory_bytes(buffer, 0) / program.buffers()[i].rotation;
     turns_[i].unit = turns_[i].part / images_;
   }
   const auto turn_of = [&](const Region& where) {
@@ -151,7 +153,7 @@ bool Fold::turns(const Program& program, const Rotation& rotation, int period) {
     if (i > 0 && (*own != input_.unit || (*own != 0 && size != input_.part))) return false;
     input_ = {*own, size};
   }
-  if (!has_postcondition(program)) return program.collective == Collective::custom;
+  if (!has_postcondition(program)) return program.collective() == Collective::custom;
   const std::optional<Region> output = output_place(program, 0);
   if (!output) return false;
   const Turn turn = turn_of(*output);

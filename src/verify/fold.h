@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "program/program.h"
+#include "program/bound.h"
 #include "program/rotation.h"
 #include "verify/memory.h"
 #include "verify/values.h"
@@ -21,9 +21,9 @@ namespace hemiola::verify {
 class Fold {
  public:
   /// Nothing folds: every rank is its own representative.
-  explicit Fold(const program::Program& program);
+  explicit Fold(const program::Bound& program);
   /// The smallest period for which all of this holds; the program's ranks if there is none.
-  static Fold of(const program::Program& program);
+  static Fold of(const program::Bound& program);
 
   int period() const { return period_; }
   std::int32_t images() const { return images_; }
@@ -53,7 +53,7 @@ class Fold {
     Value value;
     bool as_one = false;  ///< all contributions turn by the same number of bytes
   };
-  bool turns(const program::Program& program, const program::Rotation& rotation, int period);
+  bool turns(const program::Bound& program, const program::Rotation& rotation, int period);
   void turn_apart(const Piece& piece, std::int32_t by, ValueTable& values,
                   std::vector<Piece>& out) const;
   void turn_source(const Term& term, std::int32_t by, std::vector<Term>& out) const;

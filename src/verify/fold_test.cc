@@ -23,7 +23,7 @@ using program::Program;
 
 constexpr CheckOptions kEveryRank{.fold = false};
 
-std::optional<Program> bound(const Program& program, std::int64_t least = 1) {
+std::optional<program::Bound> bound(const Program& program, std::int64_t least = 1) {
   try {
     return program::bind(program, nullptr,
                          {.size = program.next_legal_size({least}, DataType::float32)});
@@ -45,12 +45,9 @@ std::vector<Program> built_ins(int ranks) {
     if (!plan::find_template(name)->in_chunks) continue;
     for (const auto& parameters : variants) {
       try {
-        Program& program =
-            result.emplace_back(program::load(name, {.ranks = ranks, .parameters = parameters}));
+        const Program program = program::load(name, {.ranks = ranks, .parameters = parameters});
         // What bind() would make anew cannot be changed before.
-        if (program.by_size)
-          program = program.by_size({.size = program.next_legal_size({1}, DataType::float32)});
-        program.by_size = {};
+        result.push_back(program.sized({.size = program.next_legal_size({1}, DataType::float32)}));
       } catch (const Failure&) {  // not for so many ranks, or without such a parameter
       }
     }
@@ -245,7 +242,7 @@ void try_mutants(bool one_rank) {
       continue;
     }
     EXPECT_EQ(one.verdict, all.verdict)
-        << good[next].name << " on " << at_size->ranks << ", mutant " << tried
+        << good[next].name << " on " << at_size->ranks() << ", mutant " << tried
         << "\n  folded: " << one.summary << "\n  every rank: " << all.summary;
   }
   std::cout << tried << " mutants, " << folded << " of them fold, " << bad << " are wrong, "

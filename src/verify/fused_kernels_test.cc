@@ -15,8 +15,8 @@ namespace {
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 using testing::HasSubstr;
 
-program::Program made(const std::string& name, int ranks, Parameters parameters,
-                      const machine::Machine* machine = nullptr) {
+program::Bound made(const std::string& name, int ranks, Parameters parameters,
+                    const machine::SharedMachine& machine = nullptr) {
   parameters.emplace_back("dtype", "float32");
   const program::Program kernel =
       program::load(name, {.ranks = ranks, .parameters = parameters, .machine = machine});
@@ -24,7 +24,7 @@ program::Program made(const std::string& name, int ranks, Parameters parameters,
 }
 
 void expect_right(const std::string& name, int ranks, const Parameters& parameters) {
-  const program::Program bound = made(name, ranks, parameters);
+  const program::Bound bound = made(name, ranks, parameters);
   std::string what = fmt::format("{} of {} ranks", name, ranks);
   for (const auto& [parameter, value] : parameters) what += ", " + parameter + "=" + value;
   const Proof proof = check(bound);
@@ -117,14 +117,15 @@ TEST(FusedKernels, an_odd_number_of_ranks_is_right_and_so_are_ranks_that_start_l
 }
 
 /// Without its k-th operation of a kind in any body, the program is not accepted.
-void expect_every_one_is_needed(const program::Program& good, program::OpKind kind) {
+void expect_every_one_is_needed(const program::Bound& good, program::OpKind kind) {
   int tried = 0;
-  for (std::size_t b = 0; b < good.bodies.size(); ++b) {
-    for (std::size_t o = 0; o < good.bodies[b].ops.size(); ++o) {
-      if (good.bodies[b].ops[o].kind != kind) continue;
-      program::Program broken = good;
-      auto& ops = broken.bodies[b].ops;
-      ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(o));
+  for (std::size_t b = 0; b < good.bodies().size(); ++b) {
+    for (std::size_t o = 0; o < good.bodies()[b].ops.size(); ++o) {
+      if (good.bodies()[b].ops[o].kind != kind) continue;
+      const program::Bound broken = program::changed(good, [&](program::Program& p) {
+        auto& ops = p.bodies[b].ops;
+        ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(o));
+      });
       const Proof proof = check(broken);
       EXPECT_TRUE(proof.verdict == Verdict::wrong || proof.verdict == Verdict::deadlock ||
                   !proof.warnings.items().empty())
@@ -145,39 +146,44 @@ TEST(FusedKernels, every_signal_wait_and_compute_is_needed) {
 }
 
 TEST(FusedKernels, the_last_tile_of_a_slice_waits_for_the_others) {
-  program::Program broken = made("embedding-a2a/fused", 2, kEmbedding[2]);
-  for (program::Body& body : broken.bodies)
-    std::erase_if(body.ops,
-                  [](const program::Op& op) { return op.kind == program::OpKind::dep_wait; });
+  const program::Bound broken =
+      program::changed(made("embedding-a2a/fused", 2, kEmbedding[2]), [](program::Program& p) {
+        for (program::Body& body : p.bodies)
+          std::erase_if(body.ops,
+                        [](const program::Op& op) { return op.kind == program::OpKind::dep_wait; });
+      });
   EXPECT_EQ(check(broken).verdict, Verdict::wrong);
 }
 
 TEST(FusedKernels, a_tile_that_is_stored_in_the_wrong_place_is_found_by_the_proof_and_by_the_data) {
   for (const std::string name : {"gemv-ar/fused", "gemm-a2a/fused", "embedding-a2a/unfused"}) {
     const bool pools = name.starts_with("embedding");
-    program::Program broken = made(name, 2,
-                                   pools                         ? kEmbedding[1]
-                                   : name.starts_with("gemv-ar") ? kGemv[1]
-                                                                 : kGemm[1]);
+    const program::Bound good = made(name, 2,
+                                     pools                         ? kEmbedding[1]
+                                     : name.starts_with("gemv-ar") ? kGemv[1]
+                                                                   : kGemm[1]);
     // Two tiles change places: nothing is missing, no access conflicts.
-    std::vector<program::Op*> stores;
-    for (program::Body& body : broken.bodies) {
-      for (program::Op& op : body.ops)
-        if (op.kind == program::OpKind::compute && !op.dst.empty()) stores.push_back(&op);
-    }
-    ASSERT_GE(stores.size(), 2u);
-    std::swap(stores[0]->dst, stores[1]->dst);
+    const program::Bound broken = program::changed(good, [](program::Program& p) {
+      std::vector<program::Op*> stores;
+      for (program::Body& body : p.bodies) {
+        for (program::Op& op : body.ops)
+          if (op.kind == program::OpKind::compute && !op.dst.empty()) stores.push_back(&op);
+      }
+      std::swap(stores.at(0)->dst, stores.at(1)->dst);
+    });
     EXPECT_EQ(check(broken).verdict, Verdict::wrong) << name;
     EXPECT_EQ(execute(broken, {.rounds = 1}).outcome, Outcome::wrong) << name;
   }
 }
 
 TEST(FusedKernels, a_tile_that_reads_the_wrong_rows_is_found_by_the_data) {
-  program::Program broken = made("gemv-ar/fused", 2, kGemv[1]);
-  for (program::Body& body : broken.bodies) {
-    for (program::Op& op : body.ops)
-      if (op.kind == program::OpKind::compute) op.src.front().chunk.constant += 1;
-  }
+  const program::Bound broken =
+      program::changed(made("gemv-ar/fused", 2, kGemv[1]), [](program::Program& p) {
+        for (program::Body& body : p.bodies) {
+          for (program::Op& op : body.ops)
+            if (op.kind == program::OpKind::compute) op.src.front().chunk.constant += 1;
+        }
+      });
   EXPECT_EQ(execute(broken, {.rounds = 1}).outcome, Outcome::wrong);
 }
 
@@ -185,15 +191,15 @@ TEST(FusedKernels, workgroups_that_find_no_room_and_wait_for_each_other_are_a_de
   const machine::Machine machine =
       machine::load("ring:4", {.set = {{"gpu.cu.count", "1"}, {"gpu.cu.max_workgroups", "1"}}});
   // One at a time: the first one waits for flags of peers' later workgroups.
-  const program::Program bound = made("gemm-a2a/fused", 4,
-                                      {{"m", "32"},
-                                       {"n", "16"},
-                                       {"k", "8"},
-                                       {"tile_m", "4"},
-                                       {"tile_n", "8"},
-                                       {"tile_k", "8"},
-                                       {"workgroups", "5"}},
-                                      &machine);
+  const program::Bound bound = made("gemm-a2a/fused", 4,
+                                    {{"m", "32"},
+                                     {"n", "16"},
+                                     {"k", "8"},
+                                     {"tile_m", "4"},
+                                     {"tile_n", "8"},
+                                     {"tile_k", "8"},
+                                     {"workgroups", "5"}},
+                                    machine::share(machine));
   EXPECT_EQ(check(bound).verdict, Verdict::deadlock);
 }
 

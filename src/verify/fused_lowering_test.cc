@@ -21,7 +21,7 @@ using program::Op;
 using program::OpKind;
 using program::Protocol;
 
-program::Program bound(const program::Program& program) {
+program::Bound bound(const program::Program& program) {
   return program::bind(program, nullptr, {.size = program.next_legal_size({1}, DataType::float32)});
 }
 
@@ -100,7 +100,7 @@ TEST(FusedLowering, of_any_reduction_is_proven_and_gives_its_sums) {
     LowerOptions options;
     options.protocol = *rc::gen::element(Protocol::simple, Protocol::ll);
     options.workgroups = *rc::gen::inRange(1, 7);
-    const program::Program program = bound(lower(plan, options));
+    const program::Bound program = bound(lower(plan, options));
     const Proof proof = check(program);
     if (proof.verdict != Verdict::proven || !proof.warnings.items().empty()) RC_FAIL(proof.summary);
     const Execution execution = execute(program, {.rounds = 2, .delays = false});

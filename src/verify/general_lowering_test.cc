@@ -22,11 +22,11 @@ using program::LowerOptions;
 using program::Realization;
 using test::is_right;
 
-program::Program bound(const program::Program& program, const machine::Machine* machine = nullptr) {
+program::Bound bound(const program::Program& program, machine::SharedMachine machine = nullptr) {
   const Bytes size = program.fixed_size.count > 0
                          ? program.fixed_size
                          : program.next_legal_size({1000}, DataType::float32);
-  return program::bind(program, machine, {.size = size, .type = DataType::float32});
+  return program::bind(program, std::move(machine), {.size = size, .type = DataType::float32});
 }
 
 std::string text(const Proof& proof) {
@@ -142,7 +142,7 @@ TEST(GeneralLowering, of_any_plan_of_pushes_is_right_across_nics) {
       });
     });
     RC_PRE(!reduces || options.realization == Realization::load_store);
-    const Proof proof = check(bound(lower(plan, options), &machine));
+    const Proof proof = check(bound(lower(plan, options), machine::share(machine)));
     if (!is_right(proof)) RC_FAIL(text(proof));
   }));
 }
@@ -154,7 +154,7 @@ TEST(GeneralLowering, for_a_machine_of_any_plan_is_right_across_nics) {
     LowerOptions options{.machine = &machine};
     options.realization = *rc::gen::element(Realization::load_store, Realization::bulk);
     options.workgroups = *rc::gen::inRange(1, 7);
-    const Proof proof = check(bound(lower(plan, options), &machine));
+    const Proof proof = check(bound(lower(plan, options), machine::share(machine)));
     if (!is_right(proof)) RC_FAIL(text(proof));
   }));
 }
@@ -164,7 +164,8 @@ TEST(GeneralLowering, for_a_machine_every_template_gives_its_result_across_nics)
   for (const plan::TemplateInfo& info : plan::templates()) {
     SCOPED_TRACE(info.name);
     const plan::Plan plan = plan::make(info.name, 4, plan::small_sizes(info, 4), &machine);
-    const Proof proof = check(bound(lower(plan, {.workgroups = 3, .machine = &machine}), &machine));
+    const Proof proof =
+        check(bound(lower(plan, {.workgroups = 3, .machine = &machine}), machine::share(machine)));
     const bool known = plan.collective != Collective::custom;
     EXPECT_TRUE(is_right(proof) && (!known || proof.verdict == Verdict::proven)) << text(proof);
   }
@@ -186,7 +187,7 @@ TEST(GeneralLowering, of_a_push_across_a_nic_that_a_third_rank_waits_for_is_righ
        .items = {plan::after(plan::pull(constant(2), here, there), constant(0), constant(0))}}};
   plan.code_of = {0, 1, 2, 3};
   plan::validate(plan);
-  const Proof proof = check(bound(lower(plan, {.workgroups = 2}), &machine));
+  const Proof proof = check(bound(lower(plan, {.workgroups = 2}), machine::share(machine)));
   EXPECT_TRUE(is_right(proof)) << text(proof);
 }
 
@@ -201,7 +202,7 @@ TEST(GeneralLowering, exchanges_that_push_run_across_nics) {
   for (const auto& [name, parameters] : exchanges) {
     const plan::Plan plan = plan::make(name, 4, parameters);
     ASSERT_TRUE(program::is_exchange(plan)) << name;
-    const Proof proof = check(bound(lower(plan, {.workgroups = 3}), &machine));
+    const Proof proof = check(bound(lower(plan, {.workgroups = 3}), machine::share(machine)));
     EXPECT_EQ(proof.verdict, Verdict::proven) << name << ": " << text(proof);
     EXPECT_TRUE(proof.warnings.items().empty()) << name << ": " << text(proof);
   }
@@ -285,7 +286,7 @@ TEST(GeneralLowering, of_collectives_goes_through_the_switch_where_places_are_al
   for (const plan::Plan& plan : plans) {
     const program::Program program =
         lower(plan, {.workgroups = 2, .realization = Realization::multicast});
-    const Proof proof = check(bound(program, &machine));
+    const Proof proof = check(bound(program, machine::share(machine)));
     EXPECT_EQ(proof.verdict, Verdict::proven) << name_of(plan.collective) << ": " << text(proof);
     EXPECT_TRUE(proof.warnings.items().empty()) << text(proof);
     const bool switched =
@@ -317,8 +318,8 @@ TEST(GeneralLowering, of_groups_goes_to_every_member_or_through_the_switch) {
   for (const Realization realization : {Realization::load_store, Realization::multicast}) {
     const plan::Plan plan = group_plan(8);
     plan::validate(plan);
-    const Proof proof =
-        check(bound(lower(plan, {.workgroups = 2, .realization = realization}), &machine));
+    const Proof proof = check(
+        bound(lower(plan, {.workgroups = 2, .realization = realization}), machine::share(machine)));
     EXPECT_EQ(proof.verdict, Verdict::proven) << text(proof);
   }
 }
@@ -372,7 +373,7 @@ TEST(GeneralLowering, a_tile_that_does_not_wait_for_its_operands_is_found) {
 TEST(GeneralLowering, of_a_plan_of_elements_has_one_size) {
   const program::Program program = lower(ag_gemm({}));
   EXPECT_EQ(program.fixed_size.count, (128 * 256 + 256 * 128) * 2);
-  EXPECT_EQ(bound(program).type, DataType::bfloat16);
+  EXPECT_EQ(bound(program).type(), DataType::bfloat16);
   try {
     program::bind(program, nullptr, {.size = MiB(1)});
     FAIL();
@@ -393,7 +394,7 @@ TEST(ChainLowering, of_several_rings_computes_the_collective_also_across_nodes) 
         // As small as it gets, where most slices are empty, and cut unevenly.
         for (const std::int64_t size : {1, 20000}) {
           const Bytes legal = made.next_legal_size({size}, DataType::float32);
-          const Proof proof = check(program::bind(made, &machine, {.size = legal}));
+          const Proof proof = check(program::bind(made, machine::share(machine), {.size = legal}));
           EXPECT_EQ(proof.verdict, Verdict::proven) << algorithm << " on " << name << text(proof);
         }
       }

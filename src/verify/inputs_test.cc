@@ -53,7 +53,7 @@ TEST_P(Inputs, every_file_that_is_proven_gives_right_results) {
     GTEST_SKIP() << "\n*** SKIPPED: the real input files are not here (" << folder << ") ***\n";
   for (const auto& entry : fs::directory_iterator(folder)) {
     const program::Program program = program::load(entry.path().string());
-    const program::Program bound = program::bind(
+    const program::Bound bound = program::bind(
         program, nullptr, {.size = program.next_legal_size(KiB(1), DataType::float32)});
     if (check(bound).verdict != Verdict::proven) continue;
     const Execution execution = execute(bound, {.rounds = 1});

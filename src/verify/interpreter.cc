@@ -10,11 +10,11 @@ using program::Primitive;
 using program::PrimitiveKind;
 using program::SemaphoreId;
 
-Interpreter::Interpreter(const program::Program& program, Fold& fold, ValueTable& values,
+Interpreter::Interpreter(const program::Bound& program, Fold& fold, ValueTable& values,
                          Memory& memory)
     : program_(program), fold_(fold), values_(values), memory_(memory) {
   for (int rank = 0; rank < fold.period(); ++rank) {
-    for (const program::Semaphore& semaphore : program.semaphores)
+    for (const program::Semaphore& semaphore : program.semaphores())
       semaphores_.emplace_back(semaphore.initial);
   }
   create_workgroups();
@@ -193,7 +193,7 @@ void Interpreter::signal(SemaphoreId id, std::int64_t value, Signal effect) {
 }
 
 bool Interpreter::must_be_awaited(const Workgroup& self, std::int32_t op) const {
-  const auto& ops = program_.bodies[static_cast<std::size_t>(self.body)].ops;
+  const auto& ops = program_.bodies()[static_cast<std::size_t>(self.body)].ops;
   if (op < 0 || static_cast<std::size_t>(op) >= ops.size()) return false;
   switch (ops[static_cast<std::size_t>(op)].kind) {
     case OpKind::signal:
@@ -301,8 +301,8 @@ void Interpreter::wake(std::vector<std::int32_t>& blocked) {
 }
 
 bool Interpreter::valid(SemaphoreId id) const {
-  return id.rank >= 0 && id.rank < program_.ranks && id.index >= 0 &&
-         static_cast<std::size_t>(id.index) < program_.semaphores.size();
+  return id.rank >= 0 && id.rank < program_.ranks() && id.index >= 0 &&
+         static_cast<std::size_t>(id.index) < program_.semaphores().size();
 }
 
 const Interpreter::Barrier& Interpreter::barrier(int rank, std::int32_t id) const {

@@ -21,7 +21,7 @@ namespace hemiola::verify {
 
 /// One workgroup of one kernel launch, which is known by its index in Interpreter::workgroups.
 struct Workgroup {
-  Workgroup(const program::Program& program, int rank, std::int32_t body)
+  Workgroup(const program::Bound& program, int rank, std::int32_t body)
       : rank(rank), body(body), cursor(program, rank, body) {}
 
   int rank = 0;
@@ -80,7 +80,7 @@ class Interpreter {
   };
 
   /// All arguments outlive the interpreter.
-  Interpreter(const program::Program& program, Fold& fold, ValueTable& values, Memory& memory);
+  Interpreter(const program::Bound& program, Fold& fold, ValueTable& values, Memory& memory);
 
   /// Runs the program once more on all ranks. `wrong`: a race of the first repetition or a fault.
   End run();
@@ -95,7 +95,7 @@ class Interpreter {
   Clock end_of_all() const;
 
   // For explanations.
-  const program::Program& program() const { return program_; }
+  const program::Bound& program() const { return program_; }
   const Fold& fold() const { return fold_; }
   const std::vector<Workgroup>& workgroups() const { return workgroups_; }
   /// Whether a workgroup did it itself, not the proxy that it posted to.
@@ -174,7 +174,7 @@ class Interpreter {
   bool must_be_awaited(const Workgroup& self, std::int32_t op) const;
   /// Of the one that stands for it at its representative.
   std::size_t number_of(program::SemaphoreId id) const {
-    return static_cast<std::size_t>(fold_.seat(id.rank).rank) * program_.semaphores.size() +
+    return static_cast<std::size_t>(fold_.seat(id.rank).rank) * program_.semaphores().size() +
            static_cast<std::size_t>(id.index);
   }
   void fail(Actor workgroup, std::int32_t op, std::string text);
@@ -203,7 +203,7 @@ class Interpreter {
   View view(const Clock& clock, std::int32_t image) const { return {clock, image, fold_.images()}; }
   Queue& queue(int rank, int peer);
 
-  const program::Program& program_;
+  const program::Bound& program_;
   Fold& fold_;
   ValueTable& values_;
   Memory& memory_;

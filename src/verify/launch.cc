@@ -13,12 +13,13 @@ void Interpreter::create_workgroups() {
   ranks_.resize(static_cast<std::size_t>(fold_.period()));
   for (int rank = 0; rank < fold_.period(); ++rank) {
     Rank& state = ranks_[static_cast<std::size_t>(rank)];
-    if (program_.machine != nullptr && rank < program_.machine->ranks())
+    if (program_.machine() != nullptr && rank < program_.machine()->ranks())
       state.compute_units.resize(static_cast<std::size_t>(
-          std::clamp<std::int64_t>(program_.machine->model(rank).cu_count, 1, 1 << 20)));
-    const auto code = static_cast<std::size_t>(program_.code_of.at(static_cast<std::size_t>(rank)));
+          std::clamp<std::int64_t>(program_.machine()->model(rank).cu_count, 1, 1 << 20)));
+    const auto code =
+        static_cast<std::size_t>(program_.code_of().at(static_cast<std::size_t>(rank)));
     int number = 0;
-    for (const program::Stream& items : program_.codes.at(code).streams) {
+    for (const program::Stream& items : program_.codes().at(code).streams) {
       Stream& stream = state.streams.emplace_back();
       for (const StreamItem& item : items) {
         std::vector<Actor>& launched = stream.launches.emplace_back();
@@ -30,7 +31,7 @@ void Interpreter::create_workgroups() {
           queue.stream = static_cast<std::int32_t>(state.streams.size() - 1);
         }
         if (item.kind != StreamItem::Kind::kernel) continue;
-        const program::Kernel& kernel = program_.kernels.at(static_cast<std::size_t>(item.index));
+        const program::Kernel& kernel = program_.kernels().at(static_cast<std::size_t>(item.index));
         for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
           launched.push_back(static_cast<Actor>(workgroups_.size()));
           Workgroup& workgroup = workgroups_.emplace_back(program_, rank, kernel.bodies[w]);
@@ -51,7 +52,7 @@ void Interpreter::create_workgroups() {
 void Interpreter::number_in_clocks() {
   std::vector<Workgroup*> in_order;
   for (Workgroup& workgroup : workgroups_) in_order.push_back(&workgroup);
-  if (program_.inbound > 0)
+  if (program_.program().inbound > 0)
     std::stable_sort(in_order.begin(), in_order.end(),
                      [](const Workgroup* a, const Workgroup* b) { return a->number < b->number; });
   for (std::size_t i = 0; i < in_order.size(); ++i) in_order[i]->in_clocks = static_cast<Actor>(i);
@@ -80,8 +81,8 @@ void Interpreter::start_repetition() {
 void Interpreter::advance(int rank, std::int32_t number) {
   Rank& state = ranks_[static_cast<std::size_t>(rank)];
   Stream& stream = state.streams[static_cast<std::size_t>(number)];
-  const auto code = static_cast<std::size_t>(program_.code_of[static_cast<std::size_t>(rank)]);
-  const program::Stream& items = program_.codes[code].streams[static_cast<std::size_t>(number)];
+  const auto code = static_cast<std::size_t>(program_.code_of()[static_cast<std::size_t>(rank)]);
+  const program::Stream& items = program_.codes()[code].streams[static_cast<std::size_t>(number)];
   stream.waits_for_event = false;
   while (stream.position < items.size() && step(rank, stream, items[stream.position]))
     ++stream.position;
@@ -156,7 +157,7 @@ void Interpreter::dispatch(int rank) {
 bool Interpreter::place(int rank, std::span<Workgroup> block) {
   std::vector<ComputeUnit>& units = ranks_[static_cast<std::size_t>(rank)].compute_units;
   if (units.empty()) return true;
-  const machine::GpuModel& model = program_.machine->model(rank);
+  const machine::GpuModel& model = program_.machine()->model(rank);
   if (model.sync_wait == machine::WaitPolicy::syncmon) return true;
   std::int64_t threads = 0;
   for (const Workgroup& workgroup : block) threads += workgroup.threads;

@@ -43,11 +43,11 @@ class Look {
       : interpreter_(interpreter), program_(interpreter.program()) {}
 
   LeftOver run() {
-    for (std::int32_t index = 0; index < std::ssize(program_.semaphores); ++index) {
+    for (std::int32_t index = 0; index < std::ssize(program_.semaphores()); ++index) {
       for (std::int32_t rank = 0; rank < interpreter_.fold().period(); ++rank)
         look_at({rank, index});
     }
-    if (program_.inbound > 0) compare_fifos();
+    if (program_.program().inbound > 0) compare_fifos();
     return std::move(result_);
   }
 
@@ -127,7 +127,7 @@ class Look {
 
   /// Every slice is one move.
   void count_slices(const Workgroup& self) {
-    const std::vector<Op>& ops = program_.bodies[static_cast<std::size_t>(self.body)].ops;
+    const std::vector<Op>& ops = program_.bodies()[static_cast<std::size_t>(self.body)].ops;
     program::Cursor walk(program_, self.rank, self.body);
     program::Primitive primitive;
     std::vector<std::int64_t> slices(ops.size(), 0);
@@ -158,7 +158,7 @@ class Look {
   }
 
   const Interpreter& interpreter_;
-  const program::Program& program_;
+  const program::Bound& program_;
   LeftOver result_;
   std::map<std::pair<std::int32_t, std::int32_t>, Flow> flows_;  ///< by receiver and inbound index
 };

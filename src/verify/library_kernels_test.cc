@@ -7,6 +7,7 @@
 
 #include "machine/machine.h"
 #include "plan/template.h"
+#include "program/bound_test_support.h"
 #include "verify/execute.h"
 #include "verify/verify.h"
 
@@ -14,10 +15,11 @@ namespace hemiola::verify {
 namespace {
 
 void expect_right(const std::string& name, int ranks, std::int64_t size,
-                  const plan::Parameters& parameters, const machine::Machine* machine = nullptr) {
+                  const plan::Parameters& parameters,
+                  const machine::SharedMachine& machine = nullptr) {
   const program::Program kernel =
       program::load(name, {.ranks = ranks, .parameters = parameters, .machine = machine});
-  const program::Program bound = program::bind(kernel, machine, {.size = {size}});
+  const program::Bound bound = program::bind(kernel, machine, {.size = {size}});
   std::string what = fmt::format("{} of {} ranks, {} B", name, ranks, size);
   for (const auto& [parameter, value] : parameters) what += ", " + parameter + "=" + value;
   const Proof proof = check(bound);
@@ -53,26 +55,28 @@ TEST(NcclKernels, grouped_sends_are_right) {
 }
 
 TEST(NcclKernels, that_pull_are_right) {
-  const machine::Machine machine = machine::load("dgx-a100"), two = machine::load("dgx-a100:2");
+  const machine::SharedMachine machine = machine::share(machine::load("dgx-a100")),
+                               two = machine::share(machine::load("dgx-a100:2"));
   const plan::Parameters simple{{"protocol", "simple"}}, one{{"channels", "1"}},
       tree{{"protocol", "simple"}, {"algorithm", "tree"}};
   for (const int ranks : {2, 3, 8}) {
     for (const std::string name : {"all-reduce/nccl", "all-gather/nccl", "reduce-scatter/nccl",
                                    "broadcast/nccl", "reduce/nccl", "all-to-all/nccl"})
-      expect_right(name, ranks, ranks << 16, simple, &machine);
-    expect_right("all-reduce/nccl", ranks, 1 << 20, tree, &machine);
+      expect_right(name, ranks, ranks << 16, simple, machine);
+    expect_right("all-reduce/nccl", ranks, 1 << 20, tree, machine);
   }
-  expect_right("all-reduce/nccl", 2, 20 << 20, one, &machine);
-  expect_right("all-to-all/nccl", 2, 10 << 20, one, &machine);
-  expect_right("all-reduce/nccl", 16, 1 << 20, simple, &two);
-  expect_right("all-to-all/nccl", 16, 1 << 20, simple, &two);
+  expect_right("all-reduce/nccl", 2, 20 << 20, one, machine);
+  expect_right("all-to-all/nccl", 2, 10 << 20, one, machine);
+  expect_right("all-reduce/nccl", 16, 1 << 20, simple, two);
+  expect_right("all-to-all/nccl", 16, 1 << 20, simple, two);
 }
 
 TEST(NcclKernels, nvls_is_right_where_a_switch_can_multicast) {
   const machine::Machine machine = machine::load("dgx-h100");
   for (const int ranks : {4, 8}) {
     for (const std::int64_t size : {4 << 10, 8 << 20})
-      expect_right("all-reduce/nccl", ranks, size, {{"algorithm", "nvls"}}, &machine);
+      expect_right("all-reduce/nccl", ranks, size, {{"algorithm", "nvls"}},
+                   machine::share(machine));
   }
 }
 
@@ -80,7 +84,7 @@ TEST(NcclKernels, rings_over_several_nodes_are_right) {
   const machine::Machine machine = machine::load("clos:2x1x2");
   for (const std::string protocol : {"ll", "simple"}) {
     for (const std::string name : {"all-reduce/nccl", "all-gather/nccl", "reduce-scatter/nccl"})
-      expect_right(name, 4, 1 << 20, {{"protocol", protocol}}, &machine);
+      expect_right(name, 4, 1 << 20, {{"protocol", protocol}}, machine::share(machine));
   }
 }
 
@@ -102,15 +106,15 @@ TEST(NcclKernels, trees_and_grouped_sends_over_several_nodes_are_right) {
     const int ranks = machine.ranks();
     for (const std::string protocol : {"ll", "ll128", "simple"})
       expect_right("all-reduce/nccl", ranks, 1 << 20,
-                   {{"algorithm", "tree"}, {"protocol", protocol}}, &machine);
+                   {{"algorithm", "tree"}, {"protocol", protocol}}, machine::share(machine));
     for (const std::int64_t bytes : {1 << 10, 160 << 10})
-      expect_right("all-to-all/nccl", ranks, ranks * bytes, {}, &machine);
+      expect_right("all-to-all/nccl", ranks, ranks * bytes, {}, machine::share(machine));
   }
 }
 
 TEST(NcclKernels, rings_over_the_cube_mesh_are_right) {
   const machine::Machine machine = machine::load("dgx1-v100");
-  expect_right("all-reduce/nccl", 8, 6 << 20, {}, &machine);
+  expect_right("all-reduce/nccl", 8, 6 << 20, {}, machine::share(machine));
 }
 
 TEST(TrtllmKernels, are_right_on_2_to_8_ranks) {
@@ -124,10 +128,8 @@ TEST(TrtllmKernels, are_right_on_2_to_8_ranks) {
 
 /// What back-to-back calls of a changed one-shot kernel would do.
 Proof proof_of_one_shot(const std::function<void(program::Program&)>& change) {
-  program::Program kernel = program::load("all-reduce/trtllm-one-shot", {.ranks = 4});
-  kernel = program::bind(kernel, nullptr, {.size = KiB(16)});
-  change(kernel);
-  return check(kernel);
+  const program::Program kernel = program::load("all-reduce/trtllm-one-shot", {.ranks = 4});
+  return check(program::changed(program::bind(kernel, nullptr, {.size = KiB(16)}), change));
 }
 
 TEST(LamportMemory, has_to_be_cleared_before_it_is_used_again) {

@@ -59,9 +59,9 @@ Trail join(const Trail& a, const Trail& b, std::int32_t images) {
   return {std::make_shared<const std::vector<Trail::Step>>(std::move(steps)), 0, 0};
 }
 
-Memory::Memory(const program::Program& program, ValueTable& values, int period)
-    : values_(values), buffers_(static_cast<std::int32_t>(program.buffers.size())) {
-  cells_.resize(2 * program.buffers.size() * static_cast<std::size_t>(period));
+Memory::Memory(const program::Bound& program, ValueTable& values, int period)
+    : values_(values), buffers_(static_cast<std::int32_t>(program.buffers().size())) {
+  cells_.resize(2 * program.buffers().size() * static_cast<std::size_t>(period));
   layouts_.resize(cells_.size());
   for (std::size_t i = 1; i < layouts_.size(); i += 2) layouts_[i] = Access::packet;
 }

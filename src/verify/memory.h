@@ -108,7 +108,7 @@ struct View {
 /// Of the ranks below the period of a fold: regions name no others.
 class Memory {
  public:
-  Memory(const program::Program& program, ValueTable& values, int period);
+  Memory(const program::Bound& program, ValueTable& values, int period);
 
   void initialise(const Region& where, Value value);
   /// Somebody else put new values into a region that was initialised; who wrote and read it before

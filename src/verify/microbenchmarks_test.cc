@@ -50,8 +50,7 @@ TEST(Microbenchmarks, the_port_channel_delivers) {
 }
 
 TEST(Microbenchmarks, two_that_take_the_same_turn_are_found) {
-  program::Program program = program::load("micro/hand-over", {.ranks = 2});
-  program.by_size = nullptr;
+  program::Program program = program::load("micro/hand-over", {.ranks = 2}).sized({.size = KiB(4)});
   for (program::Body& body : program.bodies) {
     for (program::Op& op : body.ops) {
       if (op.kind == program::OpKind::compare_swap) op.target = 0;
@@ -63,8 +62,7 @@ TEST(Microbenchmarks, two_that_take_the_same_turn_are_found) {
 }
 
 TEST(Microbenchmarks, a_turn_that_nobody_takes_is_found) {
-  program::Program program = program::load("micro/hand-over", {.ranks = 2});
-  program.by_size = nullptr;
+  program::Program program = program::load("micro/hand-over", {.ranks = 2}).sized({.size = KiB(4)});
   for (program::Op& op : program.bodies[0].ops) {
     if (op.kind == program::OpKind::compare_swap) op.target = 1;  // both wait for the other
   }

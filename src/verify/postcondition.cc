@@ -2,72 +2,56 @@
 
 #include <algorithm>
 
+#include "plan/promises.h"
+
 namespace hemiola::verify {
 namespace {
 
+using program::Bound;
 using program::BufferKind;
-using program::Program;
 
-std::optional<std::int32_t> find(const Program& program, BufferKind kind) {
-  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
-    if (program.buffers[i].kind == kind) return static_cast<std::int32_t>(i);
+std::optional<std::int32_t> find(const Bound& program, BufferKind kind) {
+  for (std::size_t i = 0; i < program.buffers().size(); ++i) {
+    if (program.buffers()[i].kind == kind) return static_cast<std::int32_t>(i);
   }
   return std::nullopt;
 }
 
-std::int64_t input_bytes(const Program& program, std::int32_t buffer, int rank) {
-  switch (program.collective) {
+std::int64_t input_bytes(const Bound& program, std::int32_t buffer, int rank) {
+  switch (program.collective()) {
     case Collective::all_gather:
-      return program.size.count / program.ranks;
+      return program.size().count / program.ranks();
     case Collective::custom:
-      return program.chunks_of(buffer, rank) * program.chunk_bytes;
+      return program.chunks_of(buffer, rank) * program.chunk_bytes();
     default:
-      return program.size.count;
+      return program.size().count;
   }
 }
 
 /// Where `bytes` of a buffer really are.
-Region place(const Program& program, std::int32_t buffer, int rank, std::int64_t bytes) {
-  const Program::Place at = program.resolve(buffer, 0, rank);
+Region place(const Bound& program, std::int32_t buffer, int rank, std::int64_t bytes) {
+  const program::Frame::Place at = program.resolve(buffer, 0, rank);
   const std::int64_t size = program.memory_bytes(at.buffer, rank);
   return {rank, at.buffer, program::Access::plain, at.offset, std::min(at.offset + bytes, size)};
 }
 
-std::optional<std::int32_t> output_buffer(const Program& program) {
+std::optional<std::int32_t> output_buffer(const Bound& program) {
   const auto output = find(program, BufferKind::output);
   return output ? output : find(program, BufferKind::input);
 }
 
 }  // namespace
 
-std::vector<OutputPromise> promises(const Program& program, int rank) {
-  const std::int64_t size = program.size.count;
-  const std::int64_t share = size / program.ranks;
-  const std::int32_t ranks = program.ranks;
-  switch (program.collective) {
-    case Collective::all_reduce:
-      return {{0, size, 0, ranks, 0}};
-    case Collective::reduce:
-      if (rank != program.root) return {};
-      return {{0, size, 0, ranks, 0}};
-    case Collective::broadcast:
-      return {{0, size, static_cast<std::int32_t>(program.root), 1, 0}};
-    case Collective::reduce_scatter:
-      return {{0, share, 0, ranks, rank * share}};
-    case Collective::send_recv:  // as nccl-tests: everyone sends to the next rank
-      return {{0, size, (rank + ranks - 1) % ranks, 1, 0}};
-    case Collective::all_gather:
-    case Collective::all_to_all: {
-      std::vector<OutputPromise> result;
-      const std::int64_t source = program.collective == Collective::all_to_all ? rank * share : 0;
-      for (std::int32_t peer = 0; peer < ranks; ++peer)
-        result.push_back({peer * share, (peer + 1) * share, peer, 1, source});
-      return result;
-    }
-    case Collective::custom:
-      return {};
-  }
-  return {};
+std::vector<OutputPromise> promises(const Bound& program, int rank) {
+  const auto [inputs, outputs] = plan::parts_of(program.collective(), program.ranks());
+  const std::int64_t part = program.size().count / std::max(inputs, outputs);
+  const auto root = static_cast<std::int32_t>(program.program().root);
+  std::vector<OutputPromise> result;
+  for (const plan::Promise& promise :
+       plan::promises_to(program.collective(), program.ranks(), root, rank))
+    result.push_back({promise.output * part, (promise.output + 1) * part, promise.first,
+                      promise.ranks, promise.input * part});
+  return result;
 }
 
 namespace {
@@ -78,51 +62,52 @@ std::string in_chunks(std::int64_t bytes, std::int64_t chunk_bytes) {
   return std::to_string(chunks) + (chunks == 1 ? " chunk" : " chunks");
 }
 
-[[noreturn]] void wrong_shape(const Program& program, int rank, const std::string& buffer,
+[[noreturn]] void wrong_shape(const Bound& program, int rank, const std::string& buffer,
                               std::int64_t has, std::int64_t needs) {
   throw Failure("buffer '" + buffer + "' of rank " + std::to_string(rank) + " has " +
-                    in_chunks(has, program.chunk_bytes) + "; " +
-                    std::string(name_of(program.collective)) + " among " +
-                    std::to_string(program.ranks) + " ranks needs " +
-                    in_chunks(needs, program.chunk_bytes),
-                {program.source, 0, 0, ""},
+                    in_chunks(has, program.chunk_bytes()) + "; " +
+                    std::string(name_of(program.collective())) + " among " +
+                    std::to_string(program.ranks()) + " ranks needs " +
+                    in_chunks(needs, program.chunk_bytes()),
+                {program.source(), 0, 0, ""},
                 "give the buffer that many chunks, or name the collective that the program is");
 }
 
 }  // namespace
 
-void require_shapes(const Program& program) {
+void require_shapes(const Bound& program) {
   if (!has_postcondition(program)) return;
-  for (int rank = 0; rank < program.ranks; ++rank) {
+  for (int rank = 0; rank < program.ranks(); ++rank) {
     const std::optional<Region> output = output_place(program, rank);
     if (!output) return;
     std::int64_t end = 0;
     for (const OutputPromise& promise : promises(program, rank)) end = std::max(end, promise.end);
     if (output->begin + end > output->end)
-      wrong_shape(program, rank, program.buffers[static_cast<std::size_t>(output->buffer)].name,
+      wrong_shape(program, rank, program.buffers()[static_cast<std::size_t>(output->buffer)].name,
                   output->end - output->begin, end);
-    const bool contributes = program.collective != Collective::broadcast || rank == program.root;
+    const bool contributes =
+        program.collective() != Collective::broadcast || rank == program.program().root;
     for (const Region& input : input_places(program, rank)) {
       const std::int64_t needs = input_bytes(program, input.buffer, rank);
       const std::int64_t has = input.end - input.begin;
       if (contributes && has > 0 && has < needs)
-        wrong_shape(program, rank, program.buffers[static_cast<std::size_t>(input.buffer)].name,
+        wrong_shape(program, rank, program.buffers()[static_cast<std::size_t>(input.buffer)].name,
                     has, needs);
     }
   }
 }
 
-std::vector<Region> input_places(const Program& program, int rank) {
+std::vector<Region> input_places(const Bound& program, int rank) {
   std::vector<Region> result;
-  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+  for (std::size_t i = 0; i < program.buffers().size(); ++i) {
     const auto buffer = static_cast<std::int32_t>(i);
-    if (program.buffers[i].kind == BufferKind::input)
+    if (program.buffers()[i].kind == BufferKind::input)
       result.push_back(place(program, buffer, rank, input_bytes(program, buffer, rank)));
   }
   return result;
 }
 
-std::optional<Region> output_place(const Program& program, int rank) {
+std::optional<Region> output_place(const Bound& program, int rank) {
   const auto buffer = output_buffer(program);
   if (!buffer) return std::nullopt;
   return place(program, *buffer, rank, INT64_MAX / 4);
@@ -131,7 +116,7 @@ std::optional<Region> output_place(const Program& program, int rank) {
 namespace {
 
 /// What is wrong with the contributions, in words; "" if nothing.
-std::string difference(const Program& program, const Memory& memory, const ValueTable& values,
+std::string difference(const Bound& program, const Memory& memory, const ValueTable& values,
                        const std::vector<Term>& terms, const OutputPromise& promise,
                        std::int64_t begin, std::int64_t output_begin) {
   const std::int64_t delta = promise.source - promise.begin - output_begin;
@@ -220,9 +205,9 @@ void warn(const Interpreter& interpreter, const AccessRecord& access, const Regi
   const Workgroup& workgroup = interpreter.workgroups()[static_cast<std::size_t>(access.workgroup)];
   const Witness place = witness(interpreter, workgroup, access.image, access.op, "");
   SourceLocation location;
-  location.file = interpreter.program().source;
+  location.file = interpreter.program().source();
   location.pointer = place.where;
-  const Program& program = interpreter.program();
+  const Bound& program = interpreter.program();
   warnings.warning("the kernel of rank " + std::to_string(where.rank) + " may end before " +
                        place.operation + " of " + describe(interpreter, workgroup, access.image) +
                        " " + text + " " + describe(program, where),
@@ -233,13 +218,12 @@ void warn(const Interpreter& interpreter, const AccessRecord& access, const Regi
 
 }  // namespace
 
-void initialise_inputs(const Program& program, const Fold& fold, ValueTable& values,
-                       Memory& memory) {
+void initialise_inputs(const Bound& program, const Fold& fold, ValueTable& values, Memory& memory) {
   for (int rank = 0; rank < fold.period(); ++rank) {
     for (const Region& where : input_places(program, rank))
       memory.initialise(where, values.input(rank, -where.begin));
-    for (std::size_t i = 0; i < program.buffers.size(); ++i) {
-      if (program.buffers[i].kind != BufferKind::resident) continue;
+    for (std::size_t i = 0; i < program.buffers().size(); ++i) {
+      if (program.buffers()[i].kind != BufferKind::resident) continue;
       const auto buffer = static_cast<std::int32_t>(i);
       memory.initialise(place(program, buffer, rank, program.memory_bytes(buffer, rank)),
                         values.computed(rank));
@@ -247,20 +231,20 @@ void initialise_inputs(const Program& program, const Fold& fold, ValueTable& val
   }
 }
 
-void refill_inputs(const Program& program, const Fold& fold, ValueTable& values, Memory& memory) {
+void refill_inputs(const Bound& program, const Fold& fold, ValueTable& values, Memory& memory) {
   for (int rank = 0; rank < fold.period(); ++rank) {
     for (const Region& where : input_places(program, rank))
       memory.refill(where, values.input(rank, -where.begin));
   }
 }
 
-bool has_postcondition(const Program& program) {
-  return program.collective != Collective::custom && output_buffer(program).has_value();
+bool has_postcondition(const Bound& program) {
+  return program.collective() != Collective::custom && output_buffer(program).has_value();
 }
 
 std::optional<Finding> check_outputs(const Interpreter& interpreter, const Memory& memory,
                                      const ValueTable& values) {
-  const Program& program = interpreter.program();
+  const Bound& program = interpreter.program();
   const Clock end = interpreter.end_of_all();
   for (int rank = 0; rank < interpreter.fold().period(); ++rank) {
     const std::optional<Region> output = output_place(program, rank);
@@ -275,13 +259,13 @@ std::optional<Finding> check_outputs(const Interpreter& interpreter, const Memor
 
 void warn_of_early_ends(const Interpreter& interpreter, const Memory& memory,
                         Diagnostics& warnings) {
-  const Program& program = interpreter.program();
+  const Bound& program = interpreter.program();
   bool late_write = false;
   bool late_read = false;
   for (int rank = 0; rank < interpreter.fold().period(); ++rank) {
     const Clock end = interpreter.end_of(rank);
-    for (std::size_t i = 0; i < program.buffers.size(); ++i) {
-      const BufferKind kind = program.buffers[i].kind;
+    for (std::size_t i = 0; i < program.buffers().size(); ++i) {
+      const BufferKind kind = program.buffers()[i].kind;
       if (kind != BufferKind::input && kind != BufferKind::output) continue;
       const Region whole = place(program, static_cast<std::int32_t>(i), rank, INT64_MAX / 4);
       memory.inspect(whole, [&](std::int64_t begin, std::int64_t until, const Cell* cell) {
@@ -308,7 +292,7 @@ void warn_of_early_ends(const Interpreter& interpreter, const Memory& memory,
 
 void warn_of_overwritten_inputs(const Interpreter& interpreter, const Memory& memory,
                                 Diagnostics& warnings) {
-  const Program& program = interpreter.program();
+  const Bound& program = interpreter.program();
   if (!has_postcondition(program)) return;  // who holds what at the start is for the plan to say
   for (int rank = 0; rank < interpreter.fold().period(); ++rank) {
     const std::optional<Region> output = output_place(program, rank);
@@ -330,7 +314,7 @@ void warn_of_overwritten_inputs(const Interpreter& interpreter, const Memory& me
       warnings.warning(place.operation + " of " + describe(interpreter, workgroup, writer->image) +
                            " overwrites the caller's input, " + describe(program, where) +
                            ", though the program is not in place",
-                       {program.source, 0, 0, place.where},
+                       {program.source(), 0, 0, place.where},
                        "a caller who uses its input again finds other data there; write to scratch "
                        "memory instead");
       return;

@@ -18,26 +18,26 @@ struct OutputPromise {
   std::int64_t source = 0;
 };
 /// What the collective promises to a rank; empty for custom ones.
-std::vector<OutputPromise> promises(const program::Program& program, int rank);
+std::vector<OutputPromise> promises(const program::Bound& program, int rank);
 /// Where the inputs of a rank are.
-std::vector<Region> input_places(const program::Program& program, int rank);
+std::vector<Region> input_places(const program::Bound& program, int rank);
 /// Where its result is; none if the program has neither output nor input.
-std::optional<Region> output_place(const program::Program& program, int rank);
+std::optional<Region> output_place(const program::Bound& program, int rank);
 
 /// Failure (bad input) for buffers that cannot be those of the collective: an output that ends
 /// before the result does, an input shorter than what the collective reads.
-void require_shapes(const program::Program& program);
+void require_shapes(const program::Bound& program);
 
 /// Gives every rank below the period its input. Call before the interpretation.
-void initialise_inputs(const program::Program& program, const Fold& fold, ValueTable& values,
+void initialise_inputs(const program::Bound& program, const Fold& fold, ValueTable& values,
                        Memory& memory);
 /// New inputs for the present call of `values`, where the call before had its own: the caller fills
 /// them in when all ranks have ended the call before.
-void refill_inputs(const program::Program& program, const Fold& fold, ValueTable& values,
+void refill_inputs(const program::Bound& program, const Fold& fold, ValueTable& values,
                    Memory& memory);
 
 /// Whether the collective's promise is known.
-bool has_postcondition(const program::Program& program);
+bool has_postcondition(const program::Bound& program);
 
 /// The first byte of an output that does not hold each contribution of the present call exactly
 /// once, or that may not have arrived when all kernels have ended.

@@ -73,18 +73,18 @@ float reduced(ReduceOp op, float a, float b) {
   return a + b;
 }
 
-ProgramData::ProgramData(const program::Program& program)
-    : program_(program), buffers_(program.buffers.size()) {
+ProgramData::ProgramData(const program::Bound& program)
+    : program_(program), buffers_(program.buffers().size()) {
   std::int64_t bytes = 0;
-  for (int rank = 0; rank < program.ranks; ++rank) {
-    for (std::int32_t b = 0; b < std::ssize(program.buffers); ++b) {
-      const program::Buffer& buffer = program.buffers[static_cast<std::size_t>(b)];
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    for (std::int32_t b = 0; b < std::ssize(program.buffers()); ++b) {
+      const program::Buffer& buffer = program.buffers()[static_cast<std::size_t>(b)];
       const std::int64_t size = buffer.alias >= 0 ? 0 : program.memory_bytes(b, rank);
       const bool fifo = buffer.kind == program::BufferKind::fifo;
       bytes += fifo ? 0 : size;
       if (bytes > kMostBytes)
-        throw Failure("'" + program.name + "' has more than 1 GiB of buffers",
-                      {program.source, 0, 0, ""}, "a smaller --size");
+        throw Failure("'" + program.name() + "' has more than 1 GiB of buffers",
+                      {program.source(), 0, 0, ""}, "a smaller --size");
       BufferMemory& memory =
           *memory_.emplace_back(std::make_unique<BufferMemory>((size + kElement - 1) / kElement));
       if (!fifo)
@@ -94,14 +94,14 @@ ProgramData::ProgramData(const program::Program& program)
 }
 
 void ProgramData::fill_inputs(std::uint64_t seed) {
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  for (int rank = 0; rank < program_.ranks(); ++rank) {
     for (const Region& where : input_places(program_, rank)) {
       float* plain = memory(rank, where.buffer).plain.get();
       for (std::int64_t e = where.begin / kElement; e < where.end / kElement; ++e)
         plain[e] = input(seed, rank, e - where.begin / kElement);
     }
-    for (std::int32_t b = 0; b < std::ssize(program_.buffers); ++b) {
-      if (program_.buffers[static_cast<std::size_t>(b)].kind != program::BufferKind::resident)
+    for (std::int32_t b = 0; b < std::ssize(program_.buffers()); ++b) {
+      if (program_.buffers()[static_cast<std::size_t>(b)].kind != program::BufferKind::resident)
         continue;
       BufferMemory& held = memory(rank, b);
       for (std::int64_t e = 0; e < held.elements; ++e)
@@ -112,7 +112,7 @@ void ProgramData::fill_inputs(std::uint64_t seed) {
 
 /// What a rank has to compute, element by element.
 std::vector<float> ProgramData::computed(std::uint64_t seed, int rank) const {
-  const program::Computation& all = *program_.computation;
+  const program::Computation& all = *program_.program().computation;
   const auto& [m, n, k] = all.shape;
   const auto held = [&](std::int32_t buffer) {
     std::vector<float> values(static_cast<std::size_t>(memory(rank, buffer).elements));
@@ -125,7 +125,7 @@ std::vector<float> ProgramData::computed(std::uint64_t seed, int rank) const {
   const std::vector<float> right = pools ? std::vector<float>{} : held(all.right);
   std::vector<float> results(static_cast<std::size_t>(m * n), 0);
   for (std::int64_t i = 0; i < m; ++i) {
-    const std::int64_t bag = pools ? (i + m - m / program_.ranks * rank) % m : 0;
+    const std::int64_t bag = pools ? (i + m - m / program_.ranks() * rank) % m : 0;
     for (std::int64_t l = 0; l < k; ++l) {
       const std::int64_t row =
           pools ? all.first_rows[static_cast<std::size_t>(bag)] + l * all.pitch : l;
@@ -181,9 +181,9 @@ void ProgramData::write(const program::Span& span, std::int64_t bytes, const flo
 
 std::string ProgramData::compare(std::uint64_t seed, std::int64_t& compared) const {
   std::vector<std::vector<float>> computed_by;
-  for (int rank = 0; rank < program_.ranks && program_.computation != nullptr; ++rank)
+  for (int rank = 0; rank < program_.ranks() && program_.program().computation != nullptr; ++rank)
     computed_by.push_back(computed(seed, rank));
-  for (int rank = 0; rank < program_.ranks; ++rank) {
+  for (int rank = 0; rank < program_.ranks(); ++rank) {
     const std::optional<Region> output = output_place(program_, rank);
     if (!output) continue;
     const float* plain = memory(rank, output->buffer).plain.get() + output->begin / kElement;
@@ -215,8 +215,9 @@ std::vector<ProgramData::Elements> ProgramData::elements(const std::vector<progr
     const Elements one{nullptr, data_offset(span.offset, span.access) / kElement,
                        is_packet(span.access), span.flag};
     const bool multicast = is_multicast(span.access);
-    const std::vector<int> ranks =
-        multicast ? program_.groups[static_cast<std::size_t>(span.group)] : std::vector{span.rank};
+    const std::vector<int> ranks = multicast
+                                       ? program_.groups()[static_cast<std::size_t>(span.group)]
+                                       : std::vector{span.rank};
     for (const int rank : ranks) {
       all.push_back(one);
       all.back().memory = &memory(rank, span.buffer);

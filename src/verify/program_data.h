@@ -32,7 +32,7 @@ class ProgramData {
  public:
   /// Buffers that nobody has written hold NaN, those of FIFOs zeros. Failure: more than 1 GiB
   /// besides FIFOs.
-  explicit ProgramData(const program::Program& program);
+  explicit ProgramData(const program::Bound& program);
 
   /// New inputs; all else stays as it is.
   void fill_inputs(std::uint64_t seed);
@@ -63,7 +63,7 @@ class ProgramData {
   BufferMemory& memory(int rank, std::int32_t buffer) const {
     return *memory_[static_cast<std::size_t>(rank) * buffers_ + static_cast<std::size_t>(buffer)];
   }
-  const program::Program& program_;
+  const program::Bound& program_;
   std::size_t buffers_;
   std::vector<std::unique_ptr<BufferMemory>> memory_;  ///< by rank and buffer
 };

@@ -28,11 +28,7 @@ Promises promises(const plan::Plan& plan, std::string& reason) {
   }
   const plan::Area from = whole(plan, input), to = whole(plan, output);
   const std::int32_t ranks = plan.ranks;
-  std::int64_t in_parts = 1, out_parts = 1;
-  if (plan.collective == Collective::reduce_scatter || plan.collective == Collective::all_to_all)
-    in_parts = ranks;
-  if (plan.collective == Collective::all_gather || plan.collective == Collective::all_to_all)
-    out_parts = ranks;
+  const auto [in_parts, out_parts] = plan::parts_of(plan.collective, ranks);
   if (from.elements() % in_parts != 0 || to.elements() % out_parts != 0 ||
       from.elements() / in_parts != to.elements() / out_parts) {
     reason = "the sizes of input and output do not fit the collective";
@@ -40,34 +36,8 @@ Promises promises(const plan::Plan& plan, std::string& reason) {
   }
   result.inputs = parts(from, in_parts);
   result.outputs = parts(to, out_parts);
-  for (std::int32_t rank = 0; rank < ranks; ++rank) {
-    std::vector<Promise>& own = result.of.emplace_back();
-    switch (plan.collective) {
-      case Collective::all_reduce:
-        own.push_back({0, 0, 0, ranks});
-        break;
-      case Collective::reduce:
-        if (rank == plan.root) own.push_back({0, 0, 0, ranks});
-        break;
-      case Collective::reduce_scatter:
-        own.push_back({0, rank, 0, ranks});
-        break;
-      case Collective::broadcast:
-        own.push_back({0, 0, plan.root, 1});
-        break;
-      case Collective::send_recv:  // as nccl-tests: everyone sends to the next rank
-        own.push_back({0, 0, (rank + ranks - 1) % ranks, 1});
-        break;
-      case Collective::all_gather:
-        for (std::int32_t peer = 0; peer < ranks; ++peer) own.push_back({peer, 0, peer, 1});
-        break;
-      case Collective::all_to_all:
-        for (std::int32_t peer = 0; peer < ranks; ++peer) own.push_back({peer, rank, peer, 1});
-        break;
-      case Collective::custom:
-        break;
-    }
-  }
+  for (std::int32_t rank = 0; rank < ranks; ++rank)
+    result.of.push_back(plan::promises_to(plan.collective, ranks, plan.root, rank));
   return result;
 }
 

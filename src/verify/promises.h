@@ -1,4 +1,4 @@
-// What a collective promises of its tensors, for plans.
+// What a collective promises of the tensors of a plan.
 #pragma once
 
 #include <string>
@@ -7,22 +7,14 @@
 
 #include "plan/area.h"
 #include "plan/plan.h"
+#include "plan/promises.h"
 
 namespace hemiola::verify {
 
-/// On a rank: elements of output part `output` are the sum of those of input part `input` over the
-/// ranks first .. first + ranks - 1.
-struct Promise {
-  std::int32_t output = 0;
-  std::int32_t input = 0;
-  std::int32_t first = 0;
-  std::int32_t ranks = 1;
-};
-
 /// Of a collective other than `custom`, between the plan's one input and its one output.
 struct Promises {
-  std::vector<plan::Area> inputs, outputs;  ///< the parts that promises name
-  std::vector<std::vector<Promise>> of;     ///< by rank
+  std::vector<plan::Area> inputs, outputs;     ///< the parts that promises name
+  std::vector<std::vector<plan::Promise>> of;  ///< by rank
 };
 
 /// `reason` says why there are none; empty where there are.

@@ -26,16 +26,16 @@ constexpr int kThreads = 4;
 /// 64-bit numbers, so that sums tell every mixture of contributions apart.
 class ThreadMachine {
  public:
-  ThreadMachine(const program::Program& program, unsigned seed) : random_(seed) {
-    for (int rank = 0; rank < program.ranks; ++rank) {
-      const program::Kernel& kernel = program.kernels[static_cast<std::size_t>(rank)];
+  ThreadMachine(const program::Bound& program, unsigned seed) : random_(seed) {
+    for (int rank = 0; rank < program.ranks(); ++rank) {
+      const program::Kernel& kernel = program.kernels()[static_cast<std::size_t>(rank)];
       for (std::int32_t body : kernel.bodies) {
         for (int thread = 0; thread < kThreads; ++thread)
           threads_.push_back(
               {workgroups_, thread, program::Cursor(program, rank, body), {}, false, false, 0});
         ++workgroups_;
       }
-      const std::int64_t bytes = program.chunks_of(kInput, rank) * program.chunk_bytes;
+      const std::int64_t bytes = program.chunks_of(kInput, rank) * program.chunk_bytes();
       for (std::int64_t byte = 0; byte < bytes; ++byte)
         memory_[{rank, kInput, byte}] = input(rank, byte);
     }

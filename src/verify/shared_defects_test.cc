@@ -92,7 +92,7 @@ TEST_F(SharedDefects, the_callers_input_overwritten) {
 
 TEST_F(SharedDefects, right_at_one_size_and_a_deadlock_at_another) {
   const program::Program program = program::load(shared_defect("size_7_103_0_3.xml"));
-  const program::Program bound = program::bind(program, nullptr, {.size = KiB(4)});
+  const program::Bound bound = program::bind(program, nullptr, {.size = KiB(4)});
   const Proof proof = check(bound);
   EXPECT_EQ(proof.verdict, Verdict::proven);
   const SizeClass sizes = size_class(program, bound, proof);

@@ -11,6 +11,7 @@
 namespace hemiola::verify {
 namespace {
 
+using program::Bound;
 using program::Op;
 using program::OpKind;
 using program::Program;
@@ -28,11 +29,11 @@ bool uses_fifo(const Op& op) {
 /// at two sizes, they are equal at all between. See docs/verify.md, sizes.
 class Shape {
  public:
-  explicit Shape(const Program& bound) : bound_(bound) {}
+  explicit Shape(const Bound& bound) : bound_(bound) {}
 
   std::vector<std::int64_t> at(std::int64_t chunk) {
     std::vector<std::int64_t> numbers;
-    for (const program::Body& body : bound_.bodies) {
+    for (const program::Body& body : bound_.bodies()) {
       std::vector<const Op*> loops;
       for (const Op& op : body.ops) {
         if (op.kind == OpKind::loop) loops.push_back(&op);
@@ -68,7 +69,8 @@ class Shape {
                                     [](const Op* loop) { return loop->unit.count > 0; });
     const bool in_pieces = piece != loops.rend();
     if (op.slices > 1) {
-      const std::int64_t unit = op.unit.count > 0 ? op.unit.count : bound_.alignment.count;
+      const std::int64_t unit =
+          op.unit.count > 0 ? op.unit.count : bound_.program().alignment.count;
       if (in_pieces || chunks > 1 || op.unit.count > 0)
         uneven_ = "slices of workgroups are cut at rounded places of regions of several chunks";
       sliced_ = true;
@@ -89,18 +91,18 @@ class Shape {
 
   void add_slices(std::int64_t bytes, std::vector<std::int64_t>& numbers) {
     if (bytes <= 0) return numbers.push_back(0);
-    const std::int64_t slice = bound_.fifo.slice_bytes(bytes, size_of(bound_.type));
+    const std::int64_t slice = bound_.program().fifo.slice_bytes(bytes, size_of(bound_.type()));
     const std::int64_t count = pieces(bytes, slice);
     numbers.push_back(count);
     if (count == 1) return;
     constants_ = true;
-    const std::int64_t step = bound_.fifo.step.count;
-    if (bound_.fifo.slices > 1 && slice != step && slice != step / 32)
+    const std::int64_t step = bound_.program().fifo.step.count;
+    if (bound_.program().fifo.slices > 1 && slice != step && slice != step / 32)
       uneven_ = "slices in FIFOs have rounded sizes";
     numbers.push_back(slice);
   }
 
-  const Program& bound_;
+  const Bound& bound_;
   std::string uneven_;
   bool sliced_ = false;
   bool constants_ = false;
@@ -110,18 +112,17 @@ class Shape {
 /// its walk.
 class Ends {
  public:
-  Ends(const Program& small, const Program& large)
-      : small_(Fold::of(small)), large_(Fold::of(large)) {
+  Ends(const Bound& small, const Bound& large) : small_(Fold::of(small)), large_(Fold::of(large)) {
     if (small_.period() == large_.period()) return;
     small_ = Fold(small);
     large_ = Fold(large);
   }
 
   /// False if the primitives are not the same but for their bytes.
-  bool walk(const Program& small, const Program& large) {
+  bool walk(const Bound& small, const Bound& large) {
     std::int64_t walked = 0;
     for (int rank = 0; rank < small_.period(); ++rank) {  // which stands for all that do the same
-      for (std::int32_t body = 0; body < std::ssize(small.bodies); ++body) {
+      for (std::int32_t body = 0; body < std::ssize(small.bodies()); ++body) {
         if (!runs(small, rank, body)) continue;
         program::Cursor a(small, rank, body), b(large, rank, body);
         program::Primitive x, y;
@@ -151,13 +152,13 @@ class Ends {
   }
 
  private:
-  static bool runs(const Program& program, int rank, std::int32_t body) {
-    const auto code = static_cast<std::size_t>(program.code_of[static_cast<std::size_t>(rank)]);
-    for (const program::Stream& stream : program.codes[code].streams) {
+  static bool runs(const Bound& program, int rank, std::int32_t body) {
+    const auto code = static_cast<std::size_t>(program.code_of()[static_cast<std::size_t>(rank)]);
+    for (const program::Stream& stream : program.codes()[code].streams) {
       for (const program::StreamItem& item : stream) {
         if (item.kind == program::StreamItem::Kind::engine && item.index == body) return true;
         if (item.kind != program::StreamItem::Kind::kernel) continue;
-        const auto& bodies = program.kernels[static_cast<std::size_t>(item.index)].bodies;
+        const auto& bodies = program.kernels()[static_cast<std::size_t>(item.index)].bodies;
         if (std::find(bodies.begin(), bodies.end(), body) != bodies.end()) return true;
       }
     }
@@ -202,18 +203,18 @@ class Ends {
 
 class Search {
  public:
-  Search(const Program& program, const Program& bound) : program_(program), bound_(bound) {
-    step_ = program.next_legal_size({1}, bound.type).count;
+  Search(const Program& program, const Bound& bound) : program_(program), bound_(bound) {
+    step_ = program.next_legal_size({1}, bound.type()).count;
   }
 
   SizeClass run(const Proof& proof) {
     if (std::string why = fixed(proof); !why.empty()) return only(std::move(why));
     Shape shape(bound_);
-    const std::vector<std::int64_t> here = shape.at(bound_.chunk_bytes);
+    const std::vector<std::int64_t> here = shape.at(bound_.chunk_bytes());
     if (!shape.uneven().empty()) return only(shape.uneven());
-    const std::int64_t now = bound_.size.count / step_;
+    const std::int64_t now = bound_.size().count / step_;
     const auto same = [&](std::int64_t steps) {
-      return shape.at(steps * step_ / bound_.chunks_per_size) == here;
+      return shape.at(steps * step_ / bound_.program().chunks_per_size) == here;
     };
     // The furthest multiple that is alike on each side: what differs once differs beyond.
     std::int64_t low = furthest(now, 1, same);
@@ -227,21 +228,21 @@ class Search {
   }
 
  private:
-  SizeClass only(std::string why) const { return {bound_.size, bound_.size, std::move(why)}; }
+  SizeClass only(std::string why) const { return {bound_.size(), bound_.size(), std::move(why)}; }
 
   /// Why another size is another program, or cannot be compared.
   std::string fixed(const Proof& proof) const {
-    if (program_.by_size) return "its kernels are chosen by the size";
+    if (program_.follows_size()) return "its kernels are chosen by the size";
     if (program_.fixed_size.count > 0) return "the program has one size";
     if (program_.computation != nullptr) return "it computes what it sends";
     if (proof.by_place)
       return "accesses of one workgroup are ordered only by which of its threads does them there";
-    for (const program::Buffer& buffer : bound_.buffers) {
+    for (const program::Buffer& buffer : bound_.buffers()) {
       if (buffer.chunk_limit.count > 0) return "pieces of chunks take turns in scratch memory";
       if (buffer.kind != program::BufferKind::fifo && buffer.bytes.count > 0)
         return "buffer '" + buffer.name + "' has a size of its own";
     }
-    for (const program::Body& body : bound_.bodies) {
+    for (const program::Body& body : bound_.bodies()) {
       for (const Op& op : body.ops) {
         for (const auto* operands : {&op.src, &op.dst}) {
           for (const program::Operand& operand : *operands) {
@@ -267,12 +268,13 @@ class Search {
   /// is halved until the order of all byte ranges is that of the present size.
   std::int64_t nearest_in_order(std::int64_t now, std::int64_t to) const {
     for (; to != now; to = now + (to - now) / 2) {
-      Program other = bound_;
-      other.size = Bytes{to * step_};
-      other.chunk_bytes = to * step_ / bound_.chunks_per_size;
+      program::Frame frame = bound_.frame();
+      frame.size = Bytes{to * step_};
+      frame.chunk_bytes = to * step_ / bound_.program().chunks_per_size;
+      const Bound other(std::move(frame), bound_.shared_machine(), {});
       const bool larger = to > now;
-      const Program& small = larger ? bound_ : other;
-      const Program& large = larger ? other : bound_;
+      const Bound& small = larger ? bound_ : other;
+      const Bound& large = larger ? other : bound_;
       Ends ends(small, large);
       if (ends.walk(small, large) && ends.same_order()) return to;
     }
@@ -280,21 +282,21 @@ class Search {
   }
 
   const Program& program_;
-  const Program& bound_;
+  const Bound& bound_;
   std::int64_t step_ = 1;  ///< legal sizes are its multiples
 };
 
 }  // namespace
 
-SizeClass size_class(const Program& program, const Program& bound, const Proof& proof) {
+SizeClass size_class(const Program& program, const Bound& bound, const Proof& proof) {
   return Search(program, bound).run(proof);
 }
 
-std::vector<Bytes> sizes_beside(const Program& program, const Program& bound,
+std::vector<Bytes> sizes_beside(const Program& program, const Bound& bound,
                                 const SizeClass& sizes) {
   std::vector<Bytes> result;
   if (program.fixed_size.count > 0) return result;
-  const std::int64_t step = program.next_legal_size({1}, bound.type).count;
+  const std::int64_t step = program.next_legal_size({1}, bound.type()).count;
   const auto add = [&](std::int64_t size) {
     const bool inside = size >= sizes.min.count && size <= sizes.max.count;
     if (size < step || size > kLargest || inside) return;

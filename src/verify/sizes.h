@@ -19,12 +19,12 @@ struct SizeClass {
 
 /// Of the size that `bound` was bound to. `program` is what it was bound from, `proof` what was
 /// proven at that size.
-SizeClass size_class(const program::Program& program, const program::Program& bound,
+SizeClass size_class(const program::Program& program, const program::Bound& bound,
                      const Proof& proof);
 
 /// Legal sizes beside a class, which are worth a look: the smallest of all, the next below and the
 /// next above; those that lie in it are left out.
-std::vector<Bytes> sizes_beside(const program::Program& program, const program::Program& bound,
+std::vector<Bytes> sizes_beside(const program::Program& program, const program::Bound& bound,
                                 const SizeClass& sizes);
 
 }  // namespace hemiola::verify

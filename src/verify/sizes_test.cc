@@ -31,11 +31,12 @@ std::string through_fifos() {
 }
 
 struct Case {
-  program::Program program, bound;
+  program::Program program;
+  program::Bound bound;
   Proof proof;
 };
 Case at(program::Program program, Bytes size) {
-  program::Program bound = program::bind(program, nullptr, {.size = size});
+  program::Bound bound = program::bind(program, nullptr, {.size = size});
   Proof proof = check(bound);
   return {std::move(program), std::move(bound), std::move(proof)};
 }
@@ -60,7 +61,7 @@ TEST(Sizes, at_which_as_many_slices_go_into_a_fifo_are_one_class) {
   EXPECT_EQ(one.max.count, 2 * step) << "half of the size goes into one slot";
   const Case two = at(program, program.next_legal_size(one.max + Bytes{1}, DataType::float32));
   EXPECT_EQ(two.proof.verdict, Verdict::proven) << two.proof.summary;
-  EXPECT_EQ(class_of(two).min, two.bound.size);
+  EXPECT_EQ(class_of(two).min, two.bound.size());
 }
 
 TEST(Sizes, of_kernels_that_follow_the_size_are_looked_at_one_by_one) {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "program/program.h"
+#include "program/bound_test_support.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify::test {
@@ -69,10 +69,10 @@ inline Op wait(int rank, std::int32_t index) {
 
 /// A bound program of `ranks` ranks; `chunks` input, output and scratch chunks of `chunk_bytes`
 /// each. bodies[rank][workgroup] is a list of operations.
-inline program::Program make(Collective collective, int chunks,
-                             const std::vector<std::vector<std::vector<Op>>>& bodies,
-                             int semaphores = 4, std::int64_t chunk_bytes = 64,
-                             std::int32_t threads = 32) {
+inline program::Bound make(Collective collective, int chunks,
+                           const std::vector<std::vector<std::vector<Op>>>& bodies,
+                           int semaphores = 4, std::int64_t chunk_bytes = 64,
+                           std::int32_t threads = 32) {
   program::Program result;
   result.name = "test";
   result.source = "test";
@@ -106,9 +106,11 @@ inline program::Program make(Collective collective, int chunks,
   result.chunks_per_size = chunks;
   result.barriers = 4;
   result.finish();
-  result.chunk_bytes = chunk_bytes;
-  result.size = Bytes{chunks * chunk_bytes};
-  return result;
+  return {{.program = std::make_shared<const program::Program>(std::move(result)),
+           .size = Bytes{chunks * chunk_bytes},
+           .chunk_bytes = chunk_bytes},
+          nullptr,
+          {}};
 }
 
 /// All-gather of two ranks by put, signal and wait.

@@ -47,7 +47,7 @@ std::vector<Interpreter::Part> Interpreter::parts(const Span& span, std::int64_t
   if (!is_multicast(span.access)) {
     add(span.rank);
   } else {
-    for (int member : program_.groups[static_cast<std::size_t>(span.group)]) add(member);
+    for (int member : program_.groups()[static_cast<std::size_t>(span.group)]) add(member);
   }
   return result;
 }
@@ -68,10 +68,10 @@ bool Interpreter::spans_exist(Workgroup& self, Actor actor) {
   const auto check = [&](const Span& span) {
     const bool multicast = is_multicast(span.access);
     const bool group =
-        span.group >= 0 && static_cast<std::size_t>(span.group) < program_.groups.size();
-    const bool rank = span.rank >= 0 && span.rank < program_.ranks;
+        span.group >= 0 && static_cast<std::size_t>(span.group) < program_.groups().size();
+    const bool rank = span.rank >= 0 && span.rank < program_.ranks();
     const bool buffer =
-        span.buffer >= 0 && static_cast<std::size_t>(span.buffer) < program_.buffers.size();
+        span.buffer >= 0 && static_cast<std::size_t>(span.buffer) < program_.buffers().size();
     if (!buffer || !(multicast ? group : rank))
       return fail(actor, primitive.op, "names a rank, buffer or group that does not exist");
     for (const Part& part : parts(span, primitive.bytes)) {
@@ -82,7 +82,7 @@ bool Interpreter::spans_exist(Workgroup& self, Actor actor) {
       if (begin >= 0 && end <= size) continue;
       fail(actor, primitive.op,
            "touches bytes [" + std::to_string(begin) + ", " + std::to_string(end) + ") of " +
-               program_.buffers[static_cast<std::size_t>(region.buffer)].name + " of rank " +
+               program_.buffers()[static_cast<std::size_t>(region.buffer)].name + " of rank " +
                std::to_string(region.rank) + ", which has " + std::to_string(size));
     }
   };
@@ -140,7 +140,7 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
   access.width = width_of(self.current, self.grain);
   access.threads = self.current.posted ? 0 : self.threads;  // no thread is behind it before a sync
   load(self.current, access, self.clock);
-  const program::Body& body = program_.bodies[static_cast<std::size_t>(self.body)];
+  const program::Body& body = program_.bodies()[static_cast<std::size_t>(self.body)];
   if (body.ops[static_cast<std::size_t>(self.current.op)].kind == program::OpKind::compute &&
       self.current.dst.empty())
     check_written(actor);
@@ -159,15 +159,15 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
 /// Whether the present primitive combines contributions with another operator than the
 /// collective's: a fault, wherever the result goes.
 bool Interpreter::reduces_otherwise(const Workgroup& self, Actor actor) {
-  const bool asks = program_.collective == Collective::all_reduce ||
-                    program_.collective == Collective::reduce ||
-                    program_.collective == Collective::reduce_scatter;
+  const bool asks = program_.collective() == Collective::all_reduce ||
+                    program_.collective() == Collective::reduce ||
+                    program_.collective() == Collective::reduce_scatter;
   const Primitive& move = self.current;
-  if (!asks || move.reduce == ReduceOp::none || move.reduce == program_.op) return false;
+  if (!asks || move.reduce == ReduceOp::none || move.reduce == program_.op()) return false;
   fail(actor, move.op,
        "reduces with " + std::string(name_of(move.reduce)) + ", but the " +
-           std::string(name_of(program_.collective)) + " is one with " +
-           std::string(name_of(program_.op)));
+           std::string(name_of(program_.collective())) + " is one with " +
+           std::string(name_of(program_.op())));
   return true;
 }
 
@@ -177,13 +177,13 @@ bool Interpreter::reduces_otherwise(const Workgroup& self, Actor actor) {
 bool Interpreter::reads_resident(Actor actor) {
   const Primitive& current = workgroups_[static_cast<std::size_t>(actor)].current;
   const auto resident = [&](const Span& span) {
-    return program_.buffers[static_cast<std::size_t>(span.buffer)].kind ==
+    return program_.buffers()[static_cast<std::size_t>(span.buffer)].kind ==
            program::BufferKind::resident;
   };
   for (const Span& span : current.dst) {
     if (!resident(span)) continue;
     fail(actor, current.op,
-         "stores into " + program_.buffers[static_cast<std::size_t>(span.buffer)].name +
+         "stores into " + program_.buffers()[static_cast<std::size_t>(span.buffer)].name +
              ", which is only there to be read");
     return true;
   }
@@ -234,8 +234,9 @@ void Interpreter::check_written(Actor actor) {
       if (!ValueTable::is_unwritten(term)) continue;
       const Primitive& current = workgroups_[static_cast<std::size_t>(actor)].current;
       const auto buffer = static_cast<std::size_t>(current.src.front().buffer);
-      return fail(actor, current.op,
-                  "computes with bytes of " + program_.buffers[buffer].name + " that nobody wrote");
+      return fail(
+          actor, current.op,
+          "computes with bytes of " + program_.buffers()[buffer].name + " that nobody wrote");
     }
   }
 }

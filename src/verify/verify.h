@@ -8,7 +8,7 @@
 
 #include "core/diagnostics.h"
 #include "plan/plan.h"
-#include "program/program.h"
+#include "program/bound.h"
 
 namespace hemiola::verify {
 
@@ -56,10 +56,10 @@ struct CheckOptions {
   bool fold = true;
 };
 
-/// Interprets a bound program symbolically, call after call, with vector clocks (docs/verify.md).
-/// Never throws for a wrong program; Failure for one that is not bound, and for one whose buffers
-/// cannot be those of its collective.
-Proof check(const program::Program& program, const CheckOptions& options = {});
+/// Interprets a program symbolically, call after call, with vector clocks (docs/verify.md).
+/// Never throws for a wrong program; Failure for one whose buffers cannot be those of its
+/// collective.
+Proof check(const program::Bound& program, const CheckOptions& options = {});
 
 /// Interprets a plan symbolically, once (docs/verify.md, plans). The plan has passed
 /// plan::validate. Never throws for a wrong plan; Failure for one that divides its tensors into

@@ -3,7 +3,7 @@
 
 #include "core/diagnostics.h"
 #include "machine/machine.h"
-#include "program/program.h"
+#include "program/bound.h"
 #include "report/report.h"
 #include "sim/simulate.h"
 #include "verify/verify.h"
@@ -11,15 +11,15 @@
 int main() {
   using namespace hemiola;
   try {
-    const machine::Machine machine = machine::load("dgx-h100");
-    const program::Program program = program::bind(
-        program::load("all-reduce/ring", {.ranks = machine.ranks()}), &machine, {.size = KiB(64)});
-    const verify::Proof proof = verify::check(program);
+    const machine::SharedMachine machine = machine::share(machine::load("dgx-h100"));
+    const program::Bound bound = program::bind(
+        program::load("all-reduce/ring", {.ranks = machine->ranks()}), machine, {.size = KiB(64)});
+    const verify::Proof proof = verify::check(bound);
     report::print_proof(std::cout, proof);
     if (proof.verdict != verify::Verdict::proven) return 1;
-    const sim::Result result = sim::simulate(machine, program);
+    const sim::Result result = sim::simulate(bound);
     report::print_table(std::cout,
-                        {"consumer", machine.name, program.name, "reference", "stream", &program},
+                        {"consumer", machine->name, bound.name(), "reference", "stream", bound},
                         {result});
     return result.time >= result.bound.time() && result.bound.time() > Time{} ? 0 : 1;
   } catch (const Failure& failure) {

@@ -51,7 +51,7 @@ class Traffic {
     std::swap(pairs_, all);
   }
 
-  Bound bound() const {
+  LowerBound bound() const {
     Cuts cuts;
     std::map<machine::LinkId, std::int64_t> single;
     std::vector<Crossing> out, in;  // of all paths of a pair
@@ -72,7 +72,7 @@ class Traffic {
       add_cuts(out, true, routes.count, pair, cuts);
       add_cuts(in, false, routes.count, pair, cuts);
     });
-    Bound bound;
+    LowerBound bound;
     const auto consider = [&bound](Time time, std::string name) {
       if (time <= bound.bandwidth) return;
       bound.bandwidth = time;
@@ -153,7 +153,7 @@ class Traffic {
 /// Unloaded times of single requests.
 class Latencies {
  public:
-  Latencies(const machine::Machine& machine, const program::Program& program)
+  Latencies(const machine::Machine& machine, const program::Bound& program)
       : machine_(machine), program_(program) {}
 
   // One request of `payload` bytes over the links.
@@ -209,7 +209,7 @@ class Latencies {
   }
   std::int64_t multicast(int rank, const program::Span& span, std::int64_t bytes, bool load) {
     const auto switches =
-        machine_.multicast_switches(program_.groups[static_cast<std::size_t>(span.group)]);
+        machine_.multicast_switches(program_.groups()[static_cast<std::size_t>(span.group)]);
     if (switches.empty()) return 0;
     const auto lanes =
         machine_.lanes(machine_.gpus[static_cast<std::size_t>(rank)], switches.front());
@@ -225,7 +225,7 @@ class Latencies {
 
  private:
   const machine::Machine& machine_;
-  const program::Program& program_;
+  const program::Bound& program_;
   struct Known {
     std::int64_t payload = 0, time = 0;
   };

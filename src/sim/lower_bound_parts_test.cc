@@ -1,5 +1,5 @@
 // What the walk of a bound keeps of signals.
-#include "sim/bound_parts.h"
+#include "sim/lower_bound_parts.h"
 
 #include <gtest/gtest.h>
 

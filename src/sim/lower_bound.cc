@@ -12,12 +12,12 @@
 #include <utility>
 
 #include "program/primitive.h"
-#include "sim/bound.h"
-#include "sim/bound_parts.h"
 #include "sim/classes.h"
 #include "sim/fold.h"
 #include "sim/host_calls.h"
 #include "sim/index.h"
+#include "sim/lower_bound.h"
+#include "sim/lower_bound_parts.h"
 #include "sim/simulate.h"
 
 namespace hemiola::sim {
@@ -33,7 +33,7 @@ using program::Span;
 class Walk {
  public:
   /// The ranks of a fold, at whose addresses all find what is theirs.
-  Walk(const machine::Machine& machine, const program::Program& program, const Options& options,
+  Walk(const machine::Machine& machine, const program::Bound& program, const Options& options,
        const Addresses& addresses, int period)
       : machine_(machine),
         program_(program),
@@ -43,17 +43,17 @@ class Walk {
         traffic_(machine),
         latencies_(machine, program) {}
   /// The first member of each class; only the latency is bounded.
-  Walk(const machine::Machine& machine, const program::Program& program, const Options& options,
+  Walk(const machine::Machine& machine, const program::Bound& program, const Options& options,
        const Classes& classes)
       : machine_(machine),
         program_(program),
         options_(options),
         classes_(&classes),
-        period_(program.ranks),
+        period_(program.ranks()),
         traffic_(machine),
         latencies_(machine, program) {}
 
-  Bound run() {
+  LowerBound run() {
     if (classes_ != nullptr) {
       for (const AgentClass& agents : classes_->agents()) add_class(agents);
     } else {
@@ -64,10 +64,10 @@ class Walk {
       moved = false;
       for (std::size_t a = 0; a < agents_.size(); ++a) moved = advance(agents_[a]) || moved;
     }
-    Bound bound;
+    LowerBound bound;
     if (classes_ == nullptr) {
       count_posts();
-      traffic_.repeat(period_, program_.ranks);
+      traffic_.repeat(period_, program_.ranks());
       bound = traffic_.bound();
     }
     bound.moved_bytes = moved_bytes_;
@@ -97,11 +97,11 @@ class Walk {
 
   void add_rank(int rank) {
     for (const program::Stream& stream :
-         program_.codes[index(program_.code_of[index(rank)])].streams) {
+         program_.codes()[index(program_.code_of()[index(rank)])].streams) {
       for (const program::StreamItem& item : stream) {
         if (item.kind == program::StreamItem::Kind::engine) add_queue(rank, item.index);
         if (item.kind != program::StreamItem::Kind::kernel) continue;
-        const program::Kernel& kernel = program_.kernels[index(item.index)];
+        const program::Kernel& kernel = program_.kernels()[index(item.index)];
         for (std::size_t w = 0; w < kernel.bodies.size(); ++w) add_workgroup(rank, kernel, w);
       }
     }
@@ -112,7 +112,7 @@ class Walk {
     if (first.kernel < 0) {
       add_queue(first.rank, first.body);
     } else {
-      add_workgroup(first.rank, program_.kernels[index(first.kernel)], index(first.workgroup));
+      add_workgroup(first.rank, program_.kernels()[index(first.kernel)], index(first.workgroup));
     }
     agents_.back().members = agents.members;
   }
@@ -155,7 +155,7 @@ class Walk {
     return std::max<std::int64_t>(1, agent.members / alike);
   }
   void arrive(const Agent& agent, program::SemaphoreId id, std::int64_t value, std::int64_t at) {
-    signals_of(id).add((agent.rank - id.rank + program_.ranks) % program_.ranks,
+    signals_of(id).add((agent.rank - id.rank + program_.ranks()) % program_.ranks(),
                        value * signallers(agent, id), at);
   }
 
@@ -264,7 +264,7 @@ class Walk {
   // Whether the wait can end, and when its last flag can have arrived.
   bool reached(const Primitive& p, std::int64_t& seen) {
     for (std::size_t s = 0; s < p.semaphores.size(); ++s) {
-      const std::int64_t initial = program_.semaphores[index(p.semaphores[s].index)].initial;
+      const std::int64_t initial = program_.semaphores()[index(p.semaphores[s].index)].initial;
       Signals& signals = signals_of(p.semaphores[s]);
       const std::int64_t needed = p.values[s] - initial + (p.consume ? signals.consumed : 0);
       if (signals.count() < needed) return false;
@@ -273,7 +273,7 @@ class Walk {
       seen = std::max(seen, signals.arrival(needed));
       // A connection has one receiver and one sender, each of which waits for ever higher totals;
       // its tails and credits come after all other semaphores.
-      if (classes_ == nullptr && p.semaphores[s].index >= program_.tail_semaphore(0))
+      if (classes_ == nullptr && p.semaphores[s].index >= program_.program().tail_semaphore(0))
         signals.forget_before(needed);
     }
     for (const program::SemaphoreId id : p.semaphores) {
@@ -414,7 +414,7 @@ class Walk {
     for (const Span& span : p.dst) {
       account(agent.rank, span, p.bytes, false);
       std::span<const int> targets(&span.rank, 1);
-      if (span.rank < 0) targets = program_.groups[index(span.group)];
+      if (span.rank < 0) targets = program_.groups()[index(span.group)];
       for (const int target : targets) {
         const std::int64_t there =
             span.rank < 0 ? 0 : latencies_.store_arrival(agent.rank, target, unit);
@@ -434,10 +434,11 @@ class Walk {
 
   /// Memory that packets of a flag are found in: FIFOs of like connections are one.
   std::tuple<int, std::int32_t, std::int64_t> space(int rank, const Span& span) const {
-    const std::int32_t fifo = span.buffer - program_.fifo_buffer(0);
+    const std::int32_t fifo = span.buffer - program_.program().fifo_buffer(0);
     if (classes_ == nullptr) return {rank % period_, span.buffer, span.flag};
-    if (fifo < 0 || fifo >= program_.inbound) return {rank, span.buffer, span.flag};
-    return {-1, classes_->semaphore_class({rank, program_.tail_semaphore(fifo)}), span.flag};
+    if (fifo < 0 || fifo >= program_.program().inbound) return {rank, span.buffer, span.flag};
+    return {-1, classes_->semaphore_class({rank, program_.program().tail_semaphore(fifo)}),
+            span.flag};
   }
   std::int64_t offset_of(const Span& span) const {
     return addresses_ == nullptr ? span.offset : addresses_->offset_of(span);
@@ -456,7 +457,7 @@ class Walk {
   }
 
   const machine::Machine& machine_;
-  const program::Program& program_;
+  const program::Bound& program_;
   const Options& options_;
   const Addresses* addresses_ = nullptr;
   const Classes* classes_ = nullptr;
@@ -473,21 +474,21 @@ class Walk {
 
 }  // namespace
 
-Bound bound(const machine::Machine& machine, const program::Program& program,
-            const Options& options, const Addresses& addresses, const Fold& fold) {
+LowerBound lower_bound(const machine::Machine& machine, const program::Bound& program,
+                       const Options& options, const Addresses& addresses, const Fold& fold) {
   return Walk(machine, program, options, addresses, fold.period).run();
 }
 
-Bound bound(const machine::Machine& machine, const program::Program& program,
-            const Options& options) {
+LowerBound lower_bound(const program::Bound& program, const Options& options) {
+  const machine::Machine& machine = *program.machine();
   const Addresses addresses(program,
                             program::rotation_of(program, machine.model(0).line_size.count));
   Fabric fabric(machine);
   const Fold fold = fold_of(fabric, program, addresses.rotation(), options);
-  return bound(machine, program, options, addresses, fold);
+  return lower_bound(machine, program, options, addresses, fold);
 }
 
-Time latency_bound(const machine::Machine& machine, const program::Program& program,
+Time latency_bound(const machine::Machine& machine, const program::Bound& program,
                    const Options& options, const Classes& classes) {
   return Walk(machine, program, options, classes).run().latency;
 }

@@ -1,0 +1,98 @@
+// Bound programs: a program with its size, data type and operator on a machine. Only these are
+// checked and simulated. Whoever walks one asks it, and never the program behind it, for anything
+// that is counted over all of it: ranks, buffers, semaphores, kernels, bodies.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "program/program.h"
+
+namespace hemiola::program {
+
+/// A program's own numbers where it is bound: bytes of chunks and buffers, and what it reduces
+/// with. Ranks, buffers and chunks are the program's.
+struct Frame {
+  std::shared_ptr<const Program> program;  ///< follows no size
+  Bytes size{};
+  DataType type = DataType::float32;
+  ReduceOp op = ReduceOp::sum;
+  std::int64_t chunk_bytes = 0;  ///< size / Program::chunks_per_size
+
+  /// Bytes from one chunk of a buffer to the next: chunk_bytes, or less in a folded buffer.
+  std::int64_t chunk_stride(std::int32_t buffer) const;
+  /// Bytes of a buffer's memory on a rank (packets and the parts of rotating buffers included).
+  std::int64_t memory_bytes(std::int32_t buffer, int rank) const;
+  /// Follows aliases: the buffer and byte offset where (buffer, offset) really is on `rank`.
+  struct Place {
+    std::int32_t buffer;
+    std::int64_t offset;
+  };
+  Place resolve(std::int32_t buffer, std::int64_t offset, int rank) const;
+};
+
+/// Immutable, and cheap to copy: copies share the program and the machine, both of which live as
+/// long as any of them.
+class Bound {
+ public:
+  /// What bind() makes, once it has checked it.
+  Bound(Frame frame, machine::SharedMachine machine, Diagnostics warnings);
+
+  /// Null: checked without a machine, every pair of ranks loads and stores each other's memory.
+  const machine::Machine* machine() const { return machine_.get(); }
+  const machine::SharedMachine& shared_machine() const { return machine_; }
+  /// False without a machine.
+  bool crosses_network(int from, int to) const;
+
+  const Frame& frame() const { return frame_; }
+  const Program& program() const { return *frame_.program; }
+  Bytes size() const { return frame_.size; }
+  DataType type() const { return frame_.type; }
+  ReduceOp op() const { return frame_.op; }
+  std::int64_t chunk_bytes() const { return frame_.chunk_bytes; }
+  /// Of the program and of binding it.
+  const Diagnostics& warnings() const { return warnings_; }
+
+  const std::string& name() const { return program().name; }
+  const std::string& source() const { return program().source; }
+  Collective collective() const { return program().collective; }
+  int ranks() const { return program().ranks; }
+  const std::vector<Buffer>& buffers() const { return program().buffers; }
+  const std::vector<Semaphore>& semaphores() const { return program().semaphores; }
+  const std::vector<std::vector<int>>& groups() const { return program().groups; }
+  std::int32_t barriers() const { return program().barriers; }
+  const std::vector<Body>& bodies() const { return program().bodies; }
+  const std::vector<Kernel>& kernels() const { return program().kernels; }
+  const std::vector<RankCode>& codes() const { return program().codes; }
+  const std::vector<std::int32_t>& code_of() const { return program().code_of; }
+  const RankCode& code(int rank) const;
+  int workgroups(int rank) const { return program().workgroups(rank); }
+
+  std::int64_t chunks_of(std::int32_t buffer, int rank) const {
+    return program().chunks_of(buffer, rank);
+  }
+  std::int64_t chunk_stride(std::int32_t buffer) const { return frame_.chunk_stride(buffer); }
+  std::int64_t memory_bytes(std::int32_t buffer, int rank) const {
+    return frame_.memory_bytes(buffer, rank);
+  }
+  Frame::Place resolve(std::int32_t buffer, std::int64_t offset, int rank) const {
+    return frame_.resolve(buffer, offset, rank);
+  }
+
+ private:
+  Frame frame_;
+  machine::SharedMachine machine_;
+  Diagnostics warnings_;
+};
+
+/// Binds to a size and (optionally) a machine. Failure: a size the program cannot take (the hint
+/// names the next legal ones), more ranks than the machine has, ranks that cannot reach each other
+/// the way an operation needs. A size outside the file's own range adds a warning.
+Bound bind(std::shared_ptr<const Program> program, machine::SharedMachine machine,
+           const BindOptions& options);
+/// The same of a copy of the program.
+Bound bind(const Program& program, machine::SharedMachine machine, const BindOptions& options);
+
+}  // namespace hemiola::program
