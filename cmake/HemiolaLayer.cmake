@@ -13,12 +13,27 @@ target_compile_options(hemiola_warnings INTERFACE -Wall -Wextra -Wconversion -Wn
   -Wno-missing-field-initializers
   # GCC 12 warns falsely about "text" + std::string once it optimises (its bug 105651).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-restrict>
+  # A batch is not the main file that GCC exempts from this.
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${HEMIOLA_UNITY}>>:-Wno-subobject-linkage>
   $<$<BOOL:${HEMIOLA_WERROR}>:-Werror>)
 if(HEMIOLA_SANITIZE)
   string(REPLACE ";" "," _sanitizers "${HEMIOLA_SANITIZE}")
   add_compile_options(-fsanitize=${_sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${_sanitizers})
 endif()
+
+# Sources that are made from a list of registrations are compiled alone: a program with longer lists replaces
+# these and nothing else (docs/extending.md, tests/extending). Global property HEMIOLA_REGISTRATIONS: all of them.
+function(hemiola_keep_registrations_apart)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} found
+      REGEX "#include \"(plan/template_list|program/reader_list|machine/arbitration_list|machine/arbitration_names)\\.h\"")
+    if(found)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      set_property(GLOBAL APPEND PROPERTY HEMIOLA_REGISTRATIONS ${source})
+    endif()
+  endforeach()
+endfunction()
 
 function(hemiola_layer name)
   cmake_parse_arguments(LAYER "" "" "DEPENDS" ${ARGN})
@@ -33,6 +48,7 @@ function(hemiola_layer name)
     file(CONFIGURE OUTPUT ${sources} CONTENT "// The layer has no source yet.\n")
   endif()
   add_library(hemiola_${name} STATIC ${sources} ${headers})
+  hemiola_keep_registrations_apart(${sources})
   set_target_properties(hemiola_${name} PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME ${name})
   target_link_libraries(hemiola_${name} PUBLIC hemiola_options ${LAYER_DEPENDS} PRIVATE $<BUILD_INTERFACE:hemiola_warnings>)
   set_property(GLOBAL APPEND PROPERTY HEMIOLA_LAYERS hemiola_${name})
@@ -58,6 +74,7 @@ function(hemiola_embed layer)
     COMMAND ${CMAKE_COMMAND} -DOUT=${out} "-DFILES=${files}" -DROOT=${PROJECT_SOURCE_DIR}
             -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${files} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+  set_source_files_properties(${out} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(hemiola_${layer} PRIVATE ${out})
 endfunction()
 
@@ -75,6 +92,7 @@ function(hemiola_protobuf layer proto)
     COMMAND protobuf::protoc --cpp_out=${CMAKE_CURRENT_BINARY_DIR}/proto -I ${PROJECT_SOURCE_DIR}/${folder} ${PROJECT_SOURCE_DIR}/${proto}
     DEPENDS ${proto} VERBATIM)
   add_library(hemiola_${stem}_proto OBJECT ${out}.pb.cc)
+  set_target_properties(hemiola_${stem}_proto PROPERTIES UNITY_BUILD OFF)
   target_include_directories(hemiola_${stem}_proto SYSTEM PUBLIC ${CMAKE_CURRENT_BINARY_DIR}/proto)
   target_link_libraries(hemiola_${stem}_proto PUBLIC protobuf::libprotobuf)
   target_sources(hemiola_${layer} PRIVATE $<TARGET_OBJECTS:hemiola_${stem}_proto> ${out}.pb.h)

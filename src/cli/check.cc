@@ -18,7 +18,7 @@
 namespace hemiola::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kCheckExamples =
     "  hemiola check all-reduce/ring --machine dgx-h100 --size 16MiB --param protocol=ll\n"
     "  hemiola check plan.json --data --seed 7 --rounds 10";
 
@@ -298,7 +298,7 @@ class Checker {
 
 void add_check(CLI::App& app, Session& session) {
   CLI::App* verb =
-      add_verb(app, "check", "prove a program right, or show how it goes wrong", kExamples);
+      add_verb(app, "check", "prove a program right, or show how it goes wrong", kCheckExamples);
   const auto options = std::make_shared<CheckOptions>();
   add_program_options(*verb, options->program);
   add_machine_options(*verb, options->machine);

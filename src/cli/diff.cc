@@ -13,7 +13,7 @@
 namespace hemiola::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kDiffExamples =
     "  hemiola diff before.json after.json\n"
     "  hemiola diff main.json change.json --fail-above 2% --quiet   # in a CI\n"
     "Both files are what `hemiola run ... --json FILE` wrote. B - A above zero: B takes longer.\n"
@@ -80,7 +80,7 @@ ExitCode carry_out(const DiffOptions& options, const Session& session) {
 }  // namespace
 
 void add_diff(CLI::App& app, Session& session) {
-  CLI::App* verb = add_verb(app, "diff", "where the time between two results went", kExamples);
+  CLI::App* verb = add_verb(app, "diff", "where the time between two results went", kDiffExamples);
   const auto options = std::make_shared<DiffOptions>();
   add_options(*verb, *options, session);
   verb->callback([options, &session] {

@@ -72,11 +72,11 @@ ExitCode convert(const MachineVerbOptions& options, const Session& session) {
   return ExitCode::done;
 }
 
-using Handler = ExitCode (*)(const MachineVerbOptions&, const Session&);
+using MachineHandler = ExitCode (*)(const MachineVerbOptions&, const Session&);
 
-CLI::App* add(CLI::App& parent, Session& session,
-              const std::shared_ptr<MachineVerbOptions>& options, const char* name, Handler handler,
-              const char* description, const char* examples) {
+CLI::App* add_machine_verb(CLI::App& parent, Session& session,
+                           const std::shared_ptr<MachineVerbOptions>& options, const char* name,
+                           MachineHandler handler, const char* description, const char* examples) {
   CLI::App* verb = add_verb(parent, name, description, examples);
   verb->callback([options, &session, handler] {
     session.action = [options, &session, handler] { return handler(*options, session); };
@@ -98,20 +98,20 @@ void add_machine(CLI::App& app, Session& session) {
     };
   });
   const auto options = std::make_shared<MachineVerbOptions>();
-  CLI::App* const shown =
-      add(*group, session, options, "show", show,
-          "nodes, links, bandwidth and latency between GPUs, parameters with their sources",
-          "  hemiola machine show dgx-h100\n"
-          "  hemiola machine show fabric.yaml --gpu a100 --set link.*.latency=400ns");
-  CLI::App* const validated =
-      add(*group, session, options, "validate", validate, "read a machine and say what is wrong",
-          "  hemiola machine validate fabric.yaml\n  hemiola machine validate torus:4x4");
-  add(*group, session, options, "list", list, "the built-in machines and GPU models",
-      "  hemiola machine list\n  hemiola machine list | grep h100");
-  CLI::App* const converted =
-      add(*group, session, options, "convert", convert, "write a machine as InfraGraph YAML",
-          "  hemiola machine convert topology.xml -o machine.yaml\n"
-          "  hemiola machine convert dgx-h100:2 --set switch.latency=200ns > two.yaml");
+  CLI::App* const shown = add_machine_verb(
+      *group, session, options, "show", show,
+      "nodes, links, bandwidth and latency between GPUs, parameters with their sources",
+      "  hemiola machine show dgx-h100\n"
+      "  hemiola machine show fabric.yaml --gpu a100 --set link.*.latency=400ns");
+  CLI::App* const validated = add_machine_verb(
+      *group, session, options, "validate", validate, "read a machine and say what is wrong",
+      "  hemiola machine validate fabric.yaml\n  hemiola machine validate torus:4x4");
+  add_machine_verb(*group, session, options, "list", list, "the built-in machines and GPU models",
+                   "  hemiola machine list\n  hemiola machine list | grep h100");
+  CLI::App* const converted = add_machine_verb(
+      *group, session, options, "convert", convert, "write a machine as InfraGraph YAML",
+      "  hemiola machine convert topology.xml -o machine.yaml\n"
+      "  hemiola machine convert dgx-h100:2 --set switch.latency=200ns > two.yaml");
   for (CLI::App* verb : {shown, validated, converted}) {
     add_machine_options(*verb, options->machine);
     verb->add_option("M", options->machine.machine, "a built-in machine or a file")

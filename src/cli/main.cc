@@ -12,7 +12,7 @@
 namespace hemiola::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kProgramExamples =
     "Examples:\n"
     "  hemiola run all-reduce/ring --machine dgx-h100 --sizes 1KiB:1GiB:x2\n"
     "  hemiola check plan.json\n"
@@ -45,7 +45,7 @@ std::unique_ptr<CLI::App> make_parser(Session& session) {
       "them on a machine, cache line by cache line.",
       "hemiola");
   app->set_version_flag("--version", version());
-  app->footer(kExamples);
+  app->footer(kProgramExamples);
   app->allow_extras();
   app->require_subcommand(0, 1);
   add_run(*app, session);

@@ -331,10 +331,11 @@ ExitCode show(const PlanOptions& options, Session& session) {
   return ExitCode::done;
 }
 
-using Handler = ExitCode (*)(const PlanOptions&, Session&);
+using PlanHandler = ExitCode (*)(const PlanOptions&, Session&);
 
-CLI::App* add(CLI::App& parent, Session& session, const std::shared_ptr<PlanOptions>& options,
-              const char* name, Handler handler, const char* description, const char* examples) {
+CLI::App* add_plan_verb(CLI::App& parent, Session& session,
+                        const std::shared_ptr<PlanOptions>& options, const char* name,
+                        PlanHandler handler, const char* description, const char* examples) {
   CLI::App* verb = add_verb(parent, name, description, examples);
   verb->callback([options, &session, handler] {
     session.action = [options, &session, handler] { return handler(*options, session); };
@@ -387,15 +388,15 @@ void add_plan(CLI::App& app, Session& session) {
     };
   });
   const auto options = std::make_shared<PlanOptions>();
-  CLI::App* const made =
-      add(*group, session, options, "make", make, "write the plan or program of a template",
-          "  hemiola plan make all-gather/direct --mesh 4 --shape 16x2 --param transfer=pull\n"
-          "  hemiola plan make all-reduce/ring --param channels=1 --to msccl -o ring.xml");
-  CLI::App* const shown =
-      add(*group, session, options, "show", show,
-          "a plan as a table per rank or a graph, a program in short; without one, all templates",
-          "  hemiola plan show all-reduce/ring --ranks 4 --rank 0\n"
-          "  hemiola plan show plan.json --graph mermaid");
+  CLI::App* const made = add_plan_verb(
+      *group, session, options, "make", make, "write the plan or program of a template",
+      "  hemiola plan make all-gather/direct --mesh 4 --shape 16x2 --param transfer=pull\n"
+      "  hemiola plan make all-reduce/ring --param channels=1 --to msccl -o ring.xml");
+  CLI::App* const shown = add_plan_verb(
+      *group, session, options, "show", show,
+      "a plan as a table per rank or a graph, a program in short; without one, all templates",
+      "  hemiola plan show all-reduce/ring --ranks 4 --rank 0\n"
+      "  hemiola plan show plan.json --graph mermaid");
   shown->add_option("--graph", options->graph, "mermaid|dot: transfers and what they wait for")
       ->type_name("FORMAT");
   shown->add_option("--rank", options->rank, "only this rank")->type_name("R");
@@ -403,11 +404,11 @@ void add_plan(CLI::App& app, Session& session) {
       ->add_option("--waves", options->waves,
                    "when the parts of this tensor arrive on --rank (0), in steps")
       ->type_name("TENSOR");
-  CLI::App* const converted =
-      add(*group, session, options, "convert", convert,
-          "write a plan or program for an executor, or a program as a plan",
-          "  hemiola plan convert plan.xml --to mscclpp -o plan.json\n"
-          "  hemiola plan convert all-gather/hierarchical --ranks 8 --to msccl > plan.xml");
+  CLI::App* const converted = add_plan_verb(
+      *group, session, options, "convert", convert,
+      "write a plan or program for an executor, or a program as a plan",
+      "  hemiola plan convert plan.xml --to mscclpp -o plan.json\n"
+      "  hemiola plan convert all-gather/hierarchical --ranks 8 --to msccl > plan.xml");
   for (CLI::App* verb : {made, converted}) {
     verb->add_option("--to", options->format,
                      "plan|mscclpp|msccl; the last two of any plan that does not "

@@ -24,7 +24,7 @@
 namespace hemiola::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kReplayExamples =
     "  hemiola run all-reduce/ring --machine dgx-h100 --size 1MiB --record rank0.csv\n"
     "  hemiola replay rank0.csv --machine dgx-h100 --program all-reduce/ring --size 1MiB\n"
     "  hemiola replay rank0.csv --machine dgx-h100 --program all-reduce/ring --size 1MiB \\\n"
@@ -330,8 +330,8 @@ void Replayer::print_measured() const {
 }  // namespace
 
 void add_replay(CLI::App& app, Session& session) {
-  CLI::App* verb = add_verb(app, "replay",
-                            "what one GPU sees when others write to it on a timetable", kExamples);
+  CLI::App* verb = add_verb(
+      app, "replay", "what one GPU sees when others write to it on a timetable", kReplayExamples);
   const auto options = std::make_shared<ReplayOptions>();
   add_replay_options(*verb, *options, session);
   verb->callback([options, &session] {

@@ -18,7 +18,7 @@
 namespace hemiola::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kRunExamples =
     "  hemiola run all-reduce/ring --machine dgx-h100 --sizes 1KiB:1GiB:x2 --csv ring.csv\n"
     "  hemiola run plan.json --machine dgx-h100 --size 16MiB --set gpu.l2.size=25MiB,50MiB \\\n"
     "      --json result.json";
@@ -412,7 +412,7 @@ void Runner::write_files() const {
 
 void add_run(CLI::App& app, Session& session) {
   CLI::App* verb =
-      add_verb(app, "run", "how long a program takes on a machine, and why", kExamples);
+      add_verb(app, "run", "how long a program takes on a machine, and why", kRunExamples);
   const auto options = std::make_shared<RunOptions>();
   add_options(*verb, *options, session);
   verb->callback([options, &session] {

@@ -16,7 +16,7 @@
 namespace hemiola::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kSweepExamples =
     "  hemiola sweep examples/sweep_algorithms/sweep.yaml --threads 2 --out all.sqlite\n"
     "  hemiola sweep --merge one.sqlite two.sqlite --out all.sqlite   # --shard 1/2 and 2/2\n"
     "A sweep that was ended in any way goes on where it was when it is called again.\n"
@@ -140,7 +140,7 @@ class SweepVerb {
 }  // namespace
 
 void add_sweep(CLI::App& app, Session& session) {
-  CLI::App* verb = add_verb(app, "sweep", "many runs into a database", kExamples);
+  CLI::App* verb = add_verb(app, "sweep", "many runs into a database", kSweepExamples);
   const auto options = std::make_shared<SweepOptions>();
   add_options(*verb, *options, session);
   verb->callback([options, &session] {

@@ -18,7 +18,7 @@
 namespace hemiola::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kValidateExamples =
     "  hemiola validate times.csv --machine dgx-h100 --program all-reduce/two-shot --launch graph "
     "\\\n"
     "      --where num_gpus=4 --calibrate two_gpus.csv --json errors.json\n"
@@ -344,7 +344,8 @@ ValidateRunner::Chosen ValidateRunner::chosen_entries(const study::Suite& suite)
 }  // namespace
 
 void add_validate(CLI::App& app, Session& session) {
-  CLI::App* verb = add_verb(app, "validate", "simulated times against measured ones", kExamples);
+  CLI::App* verb =
+      add_verb(app, "validate", "simulated times against measured ones", kValidateExamples);
   const auto options = std::make_shared<ValidateOptions>();
   add_options(*verb, *options, session);
   verb->callback([options, &session] {

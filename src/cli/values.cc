@@ -13,14 +13,8 @@ namespace {
   throw Failure(std::move(message), SourceLocation{.file = std::string(option)}, std::move(hint));
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return "'" + std::string(text) + "'";
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 /// Names of all values of an enumeration from the first to `last`.
@@ -35,14 +29,14 @@ std::vector<std::string> all_names(T last) {
                               const std::vector<std::string>& choices, std::string_view what) {
   std::string hint = suggest(text, choices);
   if (!hint.empty()) hint += ' ';
-  fail(option, quoted(text) + " is not " + std::string(what),
+  fail(option, in_quotes(text) + " is not " + std::string(what),
        hint + "there are: " + joined(choices));
 }
 
 Setting one_setting(std::string_view option, std::string_view text, std::string_view example) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
-    fail(option, quoted(text) + " is not of the form NAME=VALUE",
+    fail(option, in_quotes(text) + " is not of the form NAME=VALUE",
          "for example " + std::string(option) + ' ' + std::string(example));
   }
   return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
@@ -113,7 +107,7 @@ std::pair<Time, Time> window_value(std::string_view text) {
   const std::string option = "--trace-lines";
   const std::vector<std::string> ends = split(text, ':');
   if (ends.size() != 2) {
-    fail(option, quoted(text) + " is not a window of time", "a window looks like 10us:12us");
+    fail(option, in_quotes(text) + " is not a window of time", "a window looks like 10us:12us");
   }
   const SourceLocation where{.file = option};
   const std::pair window(read_time(ends[0], where), read_time(ends[1], where));
@@ -142,12 +136,12 @@ std::vector<Settings> setting_combinations(const std::vector<std::string>& texts
     for (const Settings& combination : combinations) {
       for (const Setting& earlier : combination) {
         if (earlier.first == setting.first) {
-          fail("--set", quoted(setting.first) + " is set twice",
+          fail("--set", in_quotes(setting.first) + " is set twice",
                "write several values as " + setting.first + "=A,B");
         }
       }
       for (const std::string& value : values) {
-        if (value.empty()) fail("--set", quoted(text) + " has an empty value");
+        if (value.empty()) fail("--set", in_quotes(text) + " has an empty value");
         longer.push_back(combination);
         longer.back().emplace_back(setting.first, value);
       }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cli/cli.h"
+#include "core/lists.h"
 
 namespace hemiola::cli {
 namespace {
@@ -19,12 +20,6 @@ std::vector<std::string> verb_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
   return names;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 /// "hemiola machine show"

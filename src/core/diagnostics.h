@@ -16,6 +16,9 @@ struct SourceLocation {
   std::string pointer{};  ///< JSON pointer ("/gpus/0/ops/3") or XML path ("/algo/gpu[0]/tb[1]")
 };
 
+/// Of what was said on the command line.
+inline const SourceLocation kOption{.file = "<option>"};
+
 enum class Severity { error, warning, note };
 
 struct Diagnostic {

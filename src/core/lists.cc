@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kMostRanks = 1 << 20;
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return "'" + std::string(text) + "'";
 }
 
@@ -25,11 +25,17 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
 std::int64_t read_count(std::string_view text, std::int64_t least, std::int64_t most,
                         const SourceLocation& where) {
   const std::optional<std::int64_t> value = parse_count(text);
   if (value && *value >= least && *value <= most) return *value;
-  throw Failure(quoted(text) + " is not a whole number from " + std::to_string(least) + " to " +
+  throw Failure(in_quotes(text) + " is not a whole number from " + std::to_string(least) + " to " +
                     std::to_string(most),
                 where);
 }
@@ -43,7 +49,7 @@ Bytes read_size(std::string_view text, const SourceLocation& where) {
   const std::optional<Bytes> size = parse_size(text);
   if (size && size->count > 0) return *size;
   if (size) throw Failure("a size must be greater than zero", where);
-  throw Failure(quoted(text) + " is not a size", where, "a size looks like 64MiB, 1KiB or 1000");
+  throw Failure(in_quotes(text) + " is not a size", where, "a size looks like 64MiB, 1KiB or 1000");
 }
 
 std::vector<Bytes> read_sizes(std::string_view text, const SourceLocation& where) {
@@ -55,12 +61,12 @@ std::vector<Bytes> read_sizes(std::string_view text, const SourceLocation& where
   }
   const std::string hint = "a range looks like 1KiB:1GiB:x2";
   if (parts.size() != 3 || parts[2].size() < 2 || parts[2].front() != 'x')
-    throw Failure(quoted(text) + " is not a range of sizes", where, hint);
+    throw Failure(in_quotes(text) + " is not a range of sizes", where, hint);
   const Bytes first = read_size(parts[0], where);
   const Bytes last = read_size(parts[1], where);
   const std::optional<std::int64_t> factor = parse_count(std::string_view(parts[2]).substr(1));
   if (!factor || *factor < 2)
-    throw Failure(quoted(parts[2]) + " is not a factor of at least 2", where, hint);
+    throw Failure(in_quotes(parts[2]) + " is not a factor of at least 2", where, hint);
   if (last < first) throw Failure("the range ends before it starts", where, hint);
   for (std::int64_t size = first.count;; size *= *factor) {
     sizes.push_back({size});
@@ -82,7 +88,7 @@ std::vector<int> read_ranks(std::string_view text, const SourceLocation& where) 
   for (const std::string& part : split(text, ',')) {
     const std::vector<std::string> ends = split(part, '-');
     if (ends.size() > 2)
-      throw Failure(quoted(part) + " is not a range of ranks", where, "0-3 is one");
+      throw Failure(in_quotes(part) + " is not a range of ranks", where, "0-3 is one");
     const std::int64_t first = read_count(ends.front(), 0, kMostRanks - 1, where);
     const std::int64_t last = read_count(ends.back(), first, kMostRanks - 1, where);
     for (std::int64_t rank = first; rank <= last; ++rank) ranks.push_back(static_cast<int>(rank));
@@ -94,7 +100,7 @@ std::vector<int> read_ranks(std::string_view text, const SourceLocation& where) 
 Time read_time(std::string_view text, const SourceLocation& where) {
   const std::optional<Time> time = parse_time(text);
   if (!time)
-    throw Failure(quoted(text) + " is not a time", where, "a time looks like 500ns or 2.5us");
+    throw Failure(in_quotes(text) + " is not a time", where, "a time looks like 500ns or 2.5us");
   return *time;
 }
 

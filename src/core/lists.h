@@ -39,5 +39,7 @@ std::int64_t read_count(std::string_view text, std::int64_t least, std::int64_t 
 
 /// "a,b" is "a" and "b"; "" is one empty text.
 std::vector<std::string> split(std::string_view text, char separator);
+/// The other way round, for messages: "a, b".
+std::string joined(const std::vector<std::string>& words);
 
 }  // namespace hemiola

@@ -173,4 +173,9 @@ SourceLocation locate(std::string file, std::string_view text, std::size_t offse
           .column = static_cast<int>(before.size() - start + 1)};
 }
 
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view prefix) { return text.starts_with(prefix); });
+}
+
 }  // namespace hemiola

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,8 @@ void write_file(const std::string& path, std::string_view content);
 
 /// Line and column (1-based) of a byte offset.
 SourceLocation locate(std::string file, std::string_view text, std::size_t offset);
+
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes);
 
 /// What a text file looks like by its content, not by its name.
 enum class Format {

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "core/index.h"
 #include "lift/packets.h"
 #include "lift/recorder.h"
 
@@ -14,10 +15,6 @@ namespace {
 
 using program::Primitive;
 using program::PrimitiveKind;
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Runs the workgroups in turn, each until it has to wait, and tells the recorder.
 class Walk {

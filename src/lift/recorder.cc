@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/index.h"
 #include "plan/build.h"
 #include "plan/in_place.h"
 
 namespace hemiola::lift {
 namespace {
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 plan::Role role_of(program::BufferKind kind) {
   switch (kind) {

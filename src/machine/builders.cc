@@ -11,8 +11,8 @@
 namespace hemiola::machine {
 namespace {
 
-constexpr std::string_view kFolder = "data/machines/";
-constexpr std::string_view kExtension = ".yaml";
+constexpr std::string_view kMachineFolder = "data/machines/";
+constexpr std::string_view kMachineExtension = ".yaml";
 constexpr std::string_view kDefaultModel = "h100";
 constexpr std::int64_t kMostGpus = 65536;
 
@@ -240,7 +240,8 @@ Machine generate(const Generator& generator, const std::string& name, const Load
 
 const EmbeddedFile* find_file(std::string_view name) {
   for (const EmbeddedFile& file : embedded_files()) {
-    if (file.path == std::string(kFolder) + std::string(name) + std::string(kExtension))
+    if (file.path ==
+        std::string(kMachineFolder) + std::string(name) + std::string(kMachineExtension))
       return &file;
   }
   return nullptr;
@@ -277,9 +278,9 @@ std::optional<Machine> make_built_in(const std::string& name, const LoadOptions&
 std::vector<BuiltIn> built_in_machines() {
   std::vector<BuiltIn> all;
   for (const EmbeddedFile& file : embedded_files()) {
-    if (file.path.substr(0, kFolder.size()) != kFolder) continue;
-    std::string name(file.path.substr(kFolder.size()));
-    name.resize(name.size() - kExtension.size());
+    if (file.path.substr(0, kMachineFolder.size()) != kMachineFolder) continue;
+    std::string name(file.path.substr(kMachineFolder.size()));
+    name.resize(name.size() - kMachineExtension.size());
     all.push_back({name, infragraph::parse(file.content, std::string(file.path)).description});
   }
   all.push_back(

@@ -105,7 +105,7 @@ constexpr std::array kSwitch{
         }},
 };
 
-constexpr std::array kNic{
+constexpr std::array kNicParameters{
     FabricParameter<NicModel>{
         "mtu", kSizeHint, [](const NicModel& nic) { return to_string(nic.mtu); },
         [](NicModel& nic, std::string_view text) { return store(nic.mtu, text, 1); }},
@@ -146,7 +146,7 @@ std::span<const FabricParameter<SwitchModel>> fabric_parameters<SwitchModel>() {
 }
 template <>
 std::span<const FabricParameter<NicModel>> fabric_parameters<NicModel>() {
-  return kNic;
+  return kNicParameters;
 }
 
 template <typename Target>

@@ -18,8 +18,8 @@
 namespace hemiola::machine {
 namespace {
 
-constexpr std::string_view kFolder = "data/devices/";
-constexpr std::string_view kExtension = ".yaml";
+constexpr std::string_view kDeviceFolder = "data/devices/";
+constexpr std::string_view kDeviceExtension = ".yaml";
 constexpr std::string_view kAssumed = "assumed";
 
 SourceLocation at(const std::string& file, const YAML::Mark& mark) {
@@ -29,12 +29,6 @@ SourceLocation at(const std::string& file, const YAML::Mark& mark) {
     where.column = mark.column + 1;
   }
   return where;
-}
-
-bool starts_with_any(std::string_view name, std::initializer_list<std::string_view> prefixes) {
-  return std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) {
-    return name.substr(0, prefix.size()) == prefix;
-  });
 }
 
 /// Parameters of a part that this model does not have may be left out.
@@ -203,7 +197,7 @@ std::deque<Shipped>& shipped_models() {
   static std::deque<Shipped> models = [] {
     std::deque<Shipped> all;
     for (const EmbeddedFile& file : embedded_files()) {
-      if (file.path.substr(0, kFolder.size()) == kFolder) all.emplace_back(file);
+      if (file.path.substr(0, kDeviceFolder.size()) == kDeviceFolder) all.emplace_back(file);
     }
     return all;
   }();
@@ -251,7 +245,7 @@ const GpuModel& gpu_model(std::string_view name) {
 GpuModel load_gpu_model(const std::string& name_or_file) {
   if (const GpuModel* model = find_shipped(name_or_file)) return *model;
   const std::string extension = std::filesystem::path(name_or_file).extension().string();
-  if (extension != kExtension && extension != ".yml") unknown_model(name_or_file);
+  if (extension != kDeviceExtension && extension != ".yml") unknown_model(name_or_file);
   return parse_gpu_model(read_file(name_or_file), name_or_file);
 }
 

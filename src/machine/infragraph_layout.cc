@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMostNodes = 1'000'000;
 constexpr std::size_t kMostWires = 5'000'000;  // two links each
-constexpr int kMostErrors = 20;
+constexpr int kMostProblems = 20;
 
 using Pair = std::pair<NodeId, NodeId>;
 
@@ -162,7 +162,7 @@ void each_edge(const std::vector<Edge>& edges, const std::function<void(const Ed
       read(edge);
     } catch (const Failure& failure) {
       problems.append(failure.diagnostics());
-      if (++count >= kMostErrors) break;
+      if (++count >= kMostProblems) break;
     }
   }
   if (problems.has_errors()) throw Failure(problems);

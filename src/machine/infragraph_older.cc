@@ -22,8 +22,8 @@ constexpr std::array<Renamed, 6> kRates{{{"giga_bits_per_second", "gigabits_per_
                                          {"g_bits_per_second", "gigabits_per_second"},
                                          {"g_bytes_per_second", "gigabytes_per_second"},
                                          {"g_transfers_per_second", "gigatransfers_per_second"}}};
-constexpr std::array<std::string_view, 8> kChoices{"custom", "device", "cpu",  "xpu",
-                                                   "nic",    "memory", "port", "switch"};
+constexpr std::array<std::string_view, 8> kOlderChoices{"custom", "device", "cpu",  "xpu",
+                                                        "nic",    "memory", "port", "switch"};
 
 template <std::size_t n>
 std::string renamed(const std::array<Renamed, n>& names, const std::string& word) {
@@ -126,7 +126,8 @@ class Converter {
       std::string choice = older == "npu" || older == "gpu" ? "xpu" : older;
       // A switch's ports were of the type nic, which stood for whatever faces the network.
       if (choice == "nic" && name.find("port") != std::string::npos) choice = "port";
-      const bool known = std::find(kChoices.begin(), kChoices.end(), choice) != kChoices.end();
+      const bool known =
+          std::find(kOlderChoices.begin(), kOlderChoices.end(), choice) != kOlderChoices.end();
       if (!known) choice = "custom";
       types_.note("the " + std::string(key) + " '" + older + "' of a component to the choice '" +
                       choice + "'",

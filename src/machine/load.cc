@@ -18,8 +18,7 @@ namespace {
   for (const BuiltIn& machine : built_in_machines()) names.push_back(machine.name);
   std::string hint = suggest(name, names);
   if (hint.empty()) hint = "`hemiola machine list` lists the built-in machines";
-  throw Failure("there is no built-in machine and no file named '" + name + "'",
-                SourceLocation{"<option>", 0, 0, {}}, hint);
+  throw Failure("there is no built-in machine and no file named '" + name + "'", kOption, hint);
 }
 
 Machine read(const std::string& file, const LoadOptions& options) {

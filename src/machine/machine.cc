@@ -9,8 +9,6 @@
 namespace hemiola::machine {
 namespace {
 
-const SourceLocation kOption{.file = "<option>", .line = 0, .column = 0, .pointer = {}};
-
 [[noreturn]] void unknown_parameter(std::string_view parameter, const std::string& hint) {
   throw Failure("unknown parameter '" + std::string(parameter) + "'", kOption, hint);
 }

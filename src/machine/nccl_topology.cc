@@ -30,16 +30,11 @@ constexpr std::array<std::pair<std::string_view, Choice>, kGroups> kGroupCompone
      {"nvswitch", Choice::switch_},
      {"other", Choice::custom}}};
 
-struct Place {
+struct GroupMember {
   Group group;
   std::int64_t index;
-  bool operator==(const Place&) const = default;
+  bool operator==(const GroupMember&) const = default;
 };
-
-bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
-  return std::any_of(prefixes.begin(), prefixes.end(),
-                     [&](std::string_view prefix) { return text.starts_with(prefix); });
-}
 
 class Reader {
  public:
@@ -67,12 +62,12 @@ class Reader {
 
  private:
   struct Cpu {
-    Place place;
+    GroupMember place;
     std::string host, arch, vendor;
     std::int64_t model = 0;
   };
   struct Gpu {
-    Place place, cpu;
+    GroupMember place, cpu;
     std::string busid;
     const Generation* generation = nullptr;
     pugi::xml_node links;  ///< <gpu>; empty in files without one
@@ -102,15 +97,15 @@ class Reader {
                    "<" + std::string(node.name()) + ">, which is not understood", where(node));
   }
 
-  Place add(Group group) { return {group, counts_[group]++}; }
+  GroupMember add(Group group) { return {group, counts_[group]++}; }
 
-  static std::string text(const Place& place) {
+  static std::string text(const GroupMember& place) {
     return std::string(kGroupComponents[place.group].first) + "[" + std::to_string(place.index) +
            "]";
   }
 
   /// A second value of a key takes the place of the first.
-  void annotate(const Place& place, const std::string& key, const std::string& value,
+  void annotate(const GroupMember& place, const std::string& key, const std::string& value,
                 const SourceLocation& at) {
     const std::string name = "host[0]." + text(place);
     const auto [entry, is_new] =
@@ -143,7 +138,7 @@ class Reader {
     return device_.links.back().name;
   }
 
-  void join(const Place& a, const Place& b, const std::string& link, std::int64_t lanes,
+  void join(const GroupMember& a, const GroupMember& b, const std::string& link, std::int64_t lanes,
             const SourceLocation& at) {
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
       Edge edge;
@@ -178,7 +173,8 @@ class Reader {
     }
   }
 
-  void read_pci(const pugi::xml_node& node, const Place& parent, const Place& cpu, int depth) {
+  void read_pci(const pugi::xml_node& node, const GroupMember& parent, const GroupMember& cpu,
+                int depth) {
     const SourceLocation at = where(node);
     constexpr int kMostDepth = 32;
     if (depth > kMostDepth) throw Failure("<pci> elements are nested more than 32 deep", at);
@@ -199,7 +195,7 @@ class Reader {
     const auto known = by_busid_.find(busid);
     const bool twice = known != by_busid_.end() && group != kPcie && known->second.group != kPcie;
     if (twice && !is_another(node, known->second)) return add_to(known->second, node, busid);
-    const Place place = add(group);
+    const GroupMember place = add(group);
     if (!twice && (group != kPcie || known == by_busid_.end())) by_busid_[busid] = place;
     if (twice) {
       same_busid_.note("the second GPU with the busid '" + busid +
@@ -223,7 +219,7 @@ class Reader {
   }
 
   /// Whether a device with the busid of a GPU is a GPU of its own: parts of one have its busid.
-  bool is_another(const pugi::xml_node& node, const Place& known) const {
+  bool is_another(const pugi::xml_node& node, const GroupMember& known) const {
     if (known.group != kGpu) return false;
     const std::string rank = node.child("gpu").attribute("rank").value();
     return !rank.empty() && std::none_of(gpus_.begin(), gpus_.end(), [&](const Gpu& gpu) {
@@ -232,7 +228,7 @@ class Reader {
   }
 
   /// A device that stands in the file again: NCCL takes NICs with one busid for ports of one.
-  void add_to(const Place& known, const pugi::xml_node& node, const std::string& busid) {
+  void add_to(const GroupMember& known, const pugi::xml_node& node, const std::string& busid) {
     if (known.group == kNic && node.child("nic")) {
       for (const pugi::xml_node& nic : node.children("nic")) read_nets(nic, known);
       same_busid_.note("the second NIC with the busid '" + busid + "': its ports are the first's",
@@ -256,7 +252,7 @@ class Reader {
     return link(pcie.name, pcie.rate, at);
   }
 
-  void read_gpu(const pugi::xml_node& pci, const Place& place, const Place& cpu,
+  void read_gpu(const pugi::xml_node& pci, const GroupMember& place, const GroupMember& cpu,
                 const std::string& busid) {
     const pugi::xml_node element = pci.child("gpu");
     Gpu gpu{place, cpu, busid, generation_of(pci, element), element, where(pci)};
@@ -287,14 +283,14 @@ class Reader {
     return nearest;
   }
 
-  void read_nic(const pugi::xml_node& node, const Place& place, const Place& parent) {
+  void read_nic(const pugi::xml_node& node, const GroupMember& place, const GroupMember& parent) {
     const LinkDefault& pcie = link_default_named("PCIe Gen5 x16");
     join(parent, place, link("pcie-gen5-x16", pcie.bandwidth, where(node)), 1, where(node));
     read_nets(node, place);
   }
 
   /// The ports of a NIC: its rate is their sum.
-  void read_nets(const pugi::xml_node& nic, const Place& place) {
+  void read_nets(const pugi::xml_node& nic, const GroupMember& place) {
     Ports& ports = ports_[place.index];
     for (const pugi::xml_node& net : nic.children()) {
       if (net.type() != pugi::node_element) continue;
@@ -386,7 +382,7 @@ class Reader {
     }
     auto found = by_busid_.find(target);
     if (is_nvlink && target_class.starts_with("0x0680") && found == by_busid_.end()) {
-      const Place place = add(kNvswitch);
+      const GroupMember place = add(kNvswitch);
       annotate(place, "busid", target, at);
       found = by_busid_.emplace(target, place).first;
     }
@@ -403,7 +399,7 @@ class Reader {
   }
 
   /// Both GPUs list a link between them: the first in the file counts.
-  bool is_first_of_pair(const Gpu& gpu, const Place& target, const std::string& busid,
+  bool is_first_of_pair(const Gpu& gpu, const GroupMember& target, const std::string& busid,
                         std::int64_t lanes, const SourceLocation& at) {
     if (target == gpu.place) {
       // Azure's NC A100 v4 lists the links of one GPU as leading to itself: they lead nowhere.
@@ -451,7 +447,7 @@ class Reader {
   std::array<std::int64_t, kGroups> counts_{};
   std::vector<Cpu> cpus_;
   std::vector<Gpu> gpus_;
-  std::map<std::string, Place> by_busid_;
+  std::map<std::string, GroupMember> by_busid_;
   std::map<std::pair<std::string, std::string>, std::int64_t> pairs_;
   std::map<std::string, std::size_t> annotation_of_;  ///< by node: place among the annotations
   std::map<std::int64_t, Ports> ports_;               ///< by NIC

@@ -9,7 +9,7 @@
 namespace hemiola::plan {
 namespace {
 
-const std::int32_t kQueries = 0, kKeys = 1, kValues = 2, kOutput = 3;
+const std::int32_t kQueries = 0, kKeys = 1, kValues = 2, kAttended = 3;
 
 Plan start_attention(const TemplateArguments& arguments) {
   const DataType type = data_type_of(arguments);
@@ -45,13 +45,13 @@ Plan finish_attention(const TemplateArguments& arguments, Plan plan) {
   attention.operands = {{kQueries, Use::read, {0, 1, -1}},
                         {kKeys, Use::read, {0, 2, -1}},
                         {kValues, Use::read, {0, 2, -1}},
-                        {kOutput, Use::accumulate, {0, 1, -1}}};
+                        {kAttended, Use::accumulate, {0, 1, -1}}};
   attention.flop_per_point = 4 * queries[2];  // two products of 2 flop per element of a head
   const auto own = [&](std::int32_t tensor) {
     return slab(plan, tensor, 1, scaled(own_rank(), rows), rows);
   };
   compute_everywhere(plan, attention, {all_of(plan, kQueries), own(kKeys), own(kValues)},
-                     {all_of(plan, kOutput), false});
+                     {all_of(plan, kAttended), false});
   return plan;
 }
 

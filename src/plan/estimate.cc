@@ -5,12 +5,10 @@
 #include <string>
 #include <tuple>
 
+#include "core/index.h"
+
 namespace hemiola::plan {
 namespace {
-
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// The transfers of a plan as numbers, in a list schedule.
 class Schedule {
@@ -91,7 +89,7 @@ class Schedule {
         first += count_transfers(stream);
       }
     }
-    jobs_.resize(at(first));
+    jobs_.resize(index(first));
   }
 
   /// Stores are posted, as many as a compute unit may have outstanding.
@@ -113,7 +111,7 @@ class Schedule {
   void start_or_wait(std::size_t number, Time when) {
     const Job& job = jobs_[number];
     if (job.loads.empty()) return start(number, when);
-    const std::size_t place = at(job.loads.front().place);
+    const std::size_t place = index(job.loads.front().place);
     if (free_[place] <= when) return start(number, when);
     if (queues_[place].empty()) ready_.push({free_[place], job.turn, jobs_.size() + place});
     queues_[place].push({job.turn, number});
@@ -134,7 +132,7 @@ class Schedule {
     Job& job = jobs_[number];
     Time left = when + job.copy + job.request;
     for (const Load& load : job.loads) {
-      Time& free = free_[at(load.place)];
+      Time& free = free_[index(load.place)];
       free = std::max(free, when) + load.busy;
       left = std::max(left, free);
     }
@@ -142,13 +140,13 @@ class Schedule {
     end_ = std::max(end_, left + job.arrives);
     ++done_;
     if (job.next >= 0) {
-      Job& next = jobs_[at(job.next)];
+      Job& next = jobs_[index(job.next)];
       if (next.joins) next.joined = left;
       // What is loaded is waited for.
-      release(at(job.next), next.joins             ? when
-                            : !job.waiting.empty() ? left + job.fenced + fabric_.pause(job.rank)
-                            : job.pulls            ? left + job.arrives
-                                                   : next_store(job, when, left));
+      release(index(job.next), next.joins             ? when
+                               : !job.waiting.empty() ? left + job.fenced + fabric_.pause(job.rank)
+                               : job.pulls            ? left + job.arrives
+                                                      : next_store(job, when, left));
     }
     for (const auto& [other, flag] : job.waiting) release(other, left + job.fenced + flag);
   }
@@ -160,44 +158,45 @@ class Schedule {
   }
 
   void add_stream(int rank, std::size_t s) {
-    std::int64_t number = first_[at(rank)][s];
+    std::int64_t number = first_[index(rank)][s];
     const std::int64_t end = number + count_transfers(plan_.code(rank).streams[s]);
     Place last;  // where the transfer before stored
     for_each_transfer(
         plan_.code(rank).streams[s], rank, [&](const Transfer& transfer, const Indices& when) {
-          Job& job = jobs_[at(number)];
+          Job& job = jobs_[index(number)];
           job.rank = rank;
-          job.turn = static_cast<std::int32_t>(number - first_[at(rank)][s]);
+          job.turn = static_cast<std::int32_t>(number - first_[index(rank)][s]);
           set_loads(job, transfer, when);
-          job.joins =
-              number > first_[at(rank)][s] && is_term(transfer) && last == place_of(transfer, when);
+          job.joins = number > first_[index(rank)][s] && is_term(transfer) &&
+                      last == place_of(transfer, when);
           last = place_of(transfer, when);
           for (const Dependency& dependency : transfer.after) {
             if (dependency.computed) continue;
-            const std::int64_t first = first_[at(dependency.rank(when))][at(dependency.stream)];
+            const std::int64_t first =
+                first_[index(dependency.rank(when))][index(dependency.stream)];
             const auto of_rank = static_cast<int>(dependency.rank(when));
-            jobs_[at(first + dependency.transfer(when))].waiting.emplace_back(
-                at(number), of_rank == rank && dependency.stream == static_cast<std::int32_t>(s)
-                                ? Time{0}
-                                : fabric_.flag(of_rank, rank));
+            jobs_[index(first + dependency.transfer(when))].waiting.emplace_back(
+                index(number), of_rank == rank && dependency.stream == static_cast<std::int32_t>(s)
+                                   ? Time{0}
+                                   : fabric_.flag(of_rank, rank));
             ++job.missing;
           }
           if (++number < end) {
             job.next = number;
-            ++jobs_[at(number)].missing;
+            ++jobs_[index(number)].missing;
           }
         });
   }
 
   void set_loads(Job& job, const Transfer& transfer, const Indices& when) {
     const auto rank = static_cast<int>(when.rank), peer = static_cast<int>(transfer.peer(when));
-    const Tensor& tensor = plan_.tensors[at(transfer.source.tensor)];
+    const Tensor& tensor = plan_.tensors[index(transfer.source.tensor)];
     const std::int64_t bytes =
         transfer.source.elements() * (tensor.type ? size_of(*tensor.type) : chunk_bytes_);
     if (transfer.kind == TransferKind::collective) {
       add_collective(job, transfer, rank, bytes);
     } else if (transfer.group >= 0) {
-      for (const int member : plan_.groups[at(transfer.group)]) {
+      for (const int member : plan_.groups[index(transfer.group)]) {
         if (member == rank) continue;
         transfer.kind == TransferKind::push ? add_way(job, rank, member, bytes)
                                             : add_way(job, member, rank, bytes);
@@ -216,7 +215,8 @@ class Schedule {
     const Way& way = fabric_.way(from, to);
     const auto trunks = static_cast<std::int32_t>(fabric_.trunks().size());
     for (const Way::Use& use : way.uses) {
-      const bool leaves = fabric_.trunks()[at(use.trunk)].from == fabric_.machine().gpus[at(from)];
+      const bool leaves =
+          fabric_.trunks()[index(use.trunk)].from == fabric_.machine().gpus[index(from)];
       const Time port = fabric_.port(way, use, bytes);
       if (leaves && port > Time{0}) job.loads.push_back({trunks + use.trunk, port});
       job.loads.push_back({use.trunk, fabric_.wire(way, use, bytes)});
@@ -241,7 +241,7 @@ class Schedule {
 
   /// Elsewhere the rank loads from, or stores to, each member.
   bool can_multicast(std::int32_t group) const {
-    return by_switch_ && !fabric_.machine().multicast_switches(plan_.groups[at(group)]).empty();
+    return by_switch_ && !fabric_.machine().multicast_switches(plan_.groups[index(group)]).empty();
   }
 
   /// The data of a multicast, or of a reduction in the switch, passes a link of the rank only once.
@@ -256,7 +256,7 @@ class Schedule {
   /// As it is lowered: a member reduces its block of all members' data; what it has it stores to
   /// all others, a block for each of them in an all-to-all.
   void add_collective(Job& job, const Transfer& transfer, int rank, std::int64_t bytes) {
-    const std::vector<int>& group = plan_.groups[at(transfer.group)];
+    const std::vector<int>& group = plan_.groups[index(transfer.group)];
     const auto members = static_cast<std::int64_t>(group.size());
     const Collective kind = transfer.collective;
     const bool whole = kind == Collective::all_gather || kind == Collective::broadcast;

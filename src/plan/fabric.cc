@@ -4,21 +4,20 @@
 #include <string>
 #include <tuple>
 
+#include "core/index.h"
+
 namespace hemiola::plan {
 namespace {
 
 using machine::NodeId;
 using machine::NodeKind;
 
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 }  // namespace
 
 Fabric::Fabric(const machine::Machine& machine) : machine_(machine) {
   rank_of_.assign(machine.nodes.size(), -1);
-  for (int rank = 0; rank < machine.ranks(); ++rank) rank_of_[at(machine.gpus[at(rank)])] = rank;
+  for (int rank = 0; rank < machine.ranks(); ++rank)
+    rank_of_[index(machine.gpus[index(rank)])] = rank;
   find_trunks();
   find_islands();
 }
@@ -30,22 +29,22 @@ void Fabric::find_trunks() {
     const auto [entry, is_new] = known.try_emplace({link.from, link.to, link.link_class},
                                                    static_cast<std::int32_t>(trunks_.size()));
     if (is_new) {
-      leaving_[at(link.from)].push_back(entry->second);
+      leaving_[index(link.from)].push_back(entry->second);
       trunks_.push_back({link.from, link.to, link.link_class, 0, {}, {}});
     }
-    Trunk& trunk = trunks_[at(entry->second)];
+    Trunk& trunk = trunks_[index(entry->second)];
     ++trunk.lanes;
     trunk.bandwidth.bytes_per_second +=
-        machine_.link_classes[at(link.link_class)].bandwidth.bytes_per_second;
+        machine_.link_classes[index(link.link_class)].bandwidth.bytes_per_second;
     trunk_of_.push_back(entry->second);
   }
   for (Trunk& trunk : trunks_) {
     for (const NodeId end : {trunk.from, trunk.to}) {
-      const machine::Node& node = machine_.nodes[at(end)];
+      const machine::Node& node = machine_.nodes[index(end)];
       if (node.kind == NodeKind::nic && !node.nic_model.rate.is_ideal())
         trunk.bandwidth = std::min(trunk.bandwidth, node.nic_model.rate);
-      if (rank_of_[at(end)] < 0) continue;
-      Rate port = machine_.model(rank_of_[at(end)]).noc_io_rate;
+      if (rank_of_[index(end)] < 0) continue;
+      Rate port = machine_.model(rank_of_[index(end)]).noc_io_rate;
       port.bytes_per_second *= trunk.lanes;
       if (!port.is_ideal())
         trunk.ports = trunk.ports.is_ideal() ? port : std::min(trunk.ports, port);
@@ -56,18 +55,18 @@ void Fabric::find_trunks() {
 /// Ranks that paths without other ranks inside lead to, with their hops.
 std::vector<Fabric::Reached> Fabric::reach(int rank, bool through_nics) const {
   std::vector<int> hops(machine_.nodes.size(), -1);
-  std::vector<NodeId> queue{machine_.gpus[at(rank)]};
-  hops[at(queue.front())] = 0;
+  std::vector<NodeId> queue{machine_.gpus[index(rank)]};
+  hops[index(queue.front())] = 0;
   std::vector<Reached> found;
   for (std::size_t i = 0; i < queue.size(); ++i) {
-    for (const std::int32_t trunk : leaving_[at(queue[i])]) {
-      const NodeId next = trunks_[at(trunk)].to;
-      if (hops[at(next)] >= 0) continue;
-      if (machine_.nodes[at(next)].kind == NodeKind::nic && !through_nics) continue;
-      hops[at(next)] = hops[at(queue[i])] + 1;
-      if (rank_of_[at(next)] >= 0)
-        found.push_back({rank_of_[at(next)], hops[at(next)]});
-      else if (machine_.nodes[at(next)].kind != NodeKind::xpu)
+    for (const std::int32_t trunk : leaving_[index(queue[i])]) {
+      const NodeId next = trunks_[index(trunk)].to;
+      if (hops[index(next)] >= 0) continue;
+      if (machine_.nodes[index(next)].kind == NodeKind::nic && !through_nics) continue;
+      hops[index(next)] = hops[index(queue[i])] + 1;
+      if (rank_of_[index(next)] >= 0)
+        found.push_back({rank_of_[index(next)], hops[index(next)]});
+      else if (machine_.nodes[index(next)].kind != NodeKind::xpu)
         queue.push_back(next);
     }
   }
@@ -75,15 +74,15 @@ std::vector<Fabric::Reached> Fabric::reach(int rank, bool through_nics) const {
 }
 
 void Fabric::find_islands() {
-  islands_.assign(at(ranks()), -1);
+  islands_.assign(index(ranks()), -1);
   for (int first = 0; first < ranks(); ++first) {
-    if (islands_[at(first)] >= 0) continue;
+    if (islands_[index(first)] >= 0) continue;
     std::vector<int> queue{first};
-    islands_[at(first)] = first;
+    islands_[index(first)] = first;
     for (std::size_t i = 0; i < queue.size(); ++i) {
       for (const Reached& next : reach(queue[i], false)) {
-        if (islands_[at(next.rank)] >= 0) continue;
-        islands_[at(next.rank)] = first;
+        if (islands_[index(next.rank)] >= 0) continue;
+        islands_[index(next.rank)] = first;
         queue.push_back(next.rank);
       }
     }
@@ -91,7 +90,7 @@ void Fabric::find_islands() {
 }
 
 Time Fabric::latency_of(NodeId id, bool is_end) const {
-  const machine::Node& node = machine_.nodes[at(id)];
+  const machine::Node& node = machine_.nodes[index(id)];
   if (is_end) return {0};
   if (node.kind == NodeKind::nic) return node.nic_model.message_time + node.nic_model.latency;
   return node.switch_model.latency;
@@ -100,24 +99,25 @@ Time Fabric::latency_of(NodeId id, bool is_end) const {
 /// A link, or a link to a switch and one from it; as machine::routes() would go, without asking it
 /// for every pair of a large machine.
 bool Fabric::add_short_way(int from, int to) {
-  const NodeId a = machine_.gpus[at(from)], b = machine_.gpus[at(to)];
+  const NodeId a = machine_.gpus[index(from)], b = machine_.gpus[index(to)];
   Way way{.from = from, .to = to, .paths = 0};
   const auto latency = [&](std::int32_t trunk) {
-    return machine_.link_classes[at(trunks_[at(trunk)].link_class)].latency;
+    return machine_.link_classes[index(trunks_[index(trunk)].link_class)].latency;
   };
-  for (const std::int32_t first : leaving_[at(a)]) {
-    if (trunks_[at(first)].to != b) continue;
-    way.uses.push_back({first, trunks_[at(first)].lanes});
-    way.paths += trunks_[at(first)].lanes;
+  for (const std::int32_t first : leaving_[index(a)]) {
+    if (trunks_[index(first)].to != b) continue;
+    way.uses.push_back({first, trunks_[index(first)].lanes});
+    way.paths += trunks_[index(first)].lanes;
     way.latency = std::max(way.latency, latency(first));
   }
-  for (const std::int32_t first : leaving_[at(a)]) {
-    if (way.paths > 0 && trunks_[at(way.uses.front().trunk)].to == b) break;
-    const NodeId middle = trunks_[at(first)].to;
-    if (machine_.nodes[at(middle)].kind != NodeKind::switch_) continue;
-    for (const std::int32_t second : leaving_[at(middle)]) {
-      if (trunks_[at(second)].to != b) continue;
-      const std::int32_t lanes = std::min(trunks_[at(first)].lanes, trunks_[at(second)].lanes);
+  for (const std::int32_t first : leaving_[index(a)]) {
+    if (way.paths > 0 && trunks_[index(way.uses.front().trunk)].to == b) break;
+    const NodeId middle = trunks_[index(first)].to;
+    if (machine_.nodes[index(middle)].kind != NodeKind::switch_) continue;
+    for (const std::int32_t second : leaving_[index(middle)]) {
+      if (trunks_[index(second)].to != b) continue;
+      const std::int32_t lanes =
+          std::min(trunks_[index(first)].lanes, trunks_[index(second)].lanes);
       way.uses.push_back({first, lanes});
       way.uses.push_back({second, lanes});
       way.paths += lanes;
@@ -143,16 +143,16 @@ void Fabric::add_routes(int from, int to) {
   for (std::int32_t i = 0; i < routes.count; ++i) {
     Time latency{0};
     for (const machine::LinkId link : routes.path(i)) {
-      ++paths[trunk_of_[at(link)]];
-      latency +=
-          machine_.class_of(link).latency +
-          latency_of(machine_.links[at(link)].to, rank_of_[at(machine_.links[at(link)].to)] == to);
+      ++paths[trunk_of_[index(link)]];
+      latency += machine_.class_of(link).latency +
+                 latency_of(machine_.links[index(link)].to,
+                            rank_of_[index(machine_.links[index(link)].to)] == to);
     }
     way.latency = std::max(way.latency, latency);
   }
   // In the order of the first path, so that the first is the trunk that leaves the rank.
   for (const machine::LinkId link : routes.path(0)) {
-    const std::int32_t trunk = trunk_of_[at(link)];
+    const std::int32_t trunk = trunk_of_[index(link)];
     way.uses.push_back({trunk, paths[trunk]});
     paths.erase(trunk);
   }
@@ -198,16 +198,16 @@ std::int64_t share(const Way& way, const Way::Use& use, std::int64_t bytes) {
 }  // namespace
 
 Time Fabric::wire(const Way& way, const Way::Use& use, std::int64_t bytes) const {
-  const Trunk& trunk = trunks_[at(use.trunk)];
-  const machine::LinkClass& kind = machine_.link_classes[at(trunk.link_class)];
+  const Trunk& trunk = trunks_[index(use.trunk)];
+  const machine::LinkClass& kind = machine_.link_classes[index(trunk.link_class)];
   return trunk.bandwidth.time_for(kind.wire_bytes(share(way, use, bytes)));
 }
 
 Time Fabric::port(const Way& way, const Way::Use& use, std::int64_t bytes) const {
-  const Trunk& trunk = trunks_[at(use.trunk)];
+  const Trunk& trunk = trunks_[index(use.trunk)];
   // GPUs on the way forward between links, past their ports.
   const bool ends =
-      trunk.from == machine_.gpus[at(way.from)] || trunk.to == machine_.gpus[at(way.to)];
+      trunk.from == machine_.gpus[index(way.from)] || trunk.to == machine_.gpus[index(way.to)];
   return trunk.ports.is_ideal() || !ends ? Time{0} : trunk.ports.time_for(share(way, use, bytes));
 }
 

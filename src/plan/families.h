@@ -2,6 +2,7 @@
 // layer.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -26,11 +27,14 @@ inline int root_of(const TemplateArguments& arguments) {
   if (root < arguments.ranks) return static_cast<int>(root);
   throw Failure("root " + std::to_string(root) + " is not one of " +
                     std::to_string(arguments.ranks) + " ranks",
-                {"<option>", 0, 0, {}}, "ranks are numbered from 0");
+                kOption, "ranks are numbered from 0");
 }
 
 /// What a plan proposes whose groups are served by a switch (NVLS).
 inline const std::pair<std::string, std::string> kThroughSwitch{"realization", "multicast"};
+
+/// Tensors of plans of collectives, by number.
+constexpr std::int32_t kInput = 0, kOutput = 1;
 
 #define HEMIOLA_TEMPLATE(name) TemplateInfo name();
 #include "plan/template_list.h"

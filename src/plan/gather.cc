@@ -32,7 +32,7 @@ std::int64_t parts_of(const TemplateArguments& arguments, const std::string& par
   if (parts >= 1 && parts <= kMost) return parts;
   throw Failure("parameter '" + parameter + "' of '" + arguments.name + "' cannot be " +
                     std::to_string(parts),
-                {"<option>", 0, 0, {}}, "it is a number from 1 to " + std::to_string(kMost));
+                kOption, "it is a number from 1 to " + std::to_string(kMost));
 }
 
 }  // namespace
@@ -186,7 +186,7 @@ std::int64_t inner_of(const TemplateArguments& arguments) {
   if (inner > ranks || ranks % inner != 0) {
     throw Failure("'" + arguments.name + "': groups of " + std::to_string(inner) +
                       " do not divide " + std::to_string(ranks) + " ranks",
-                  {"<option>", 0, 0, {}}, "inner is a divisor of the number of ranks");
+                  kOption, "inner is a divisor of the number of ranks");
   }
   return inner;
 }

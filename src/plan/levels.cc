@@ -8,8 +8,6 @@
 namespace hemiola::plan {
 namespace {
 
-const std::int32_t kInput = 0, kOutput = 1;
-
 Plan start_all_gather(const TemplateArguments& arguments, std::int64_t parts) {
   Plan plan = start_plan(arguments, arguments.ranks * parts);
   plan.tensors = {{"input", Role::input, parts}, {"output", Role::output, arguments.ranks * parts}};

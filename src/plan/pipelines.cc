@@ -35,7 +35,7 @@ std::int64_t positive(const TemplateArguments& arguments, const char* parameter)
   if (value >= 1 && value <= kMost) return value;
   throw Failure("parameter '" + std::string(parameter) + "' of '" + arguments.name +
                     "' cannot be " + std::to_string(value),
-                {"<option>", 0, 0, {}}, "it is a number from 1 to " + std::to_string(kMost));
+                kOption, "it is a number from 1 to " + std::to_string(kMost));
 }
 
 std::int64_t divided(const TemplateArguments& arguments, const char* what, std::int64_t value,
@@ -43,7 +43,7 @@ std::int64_t divided(const TemplateArguments& arguments, const char* what, std::
   if (value % parts == 0) return value / parts;
   throw Failure("'" + arguments.name + "' cannot divide " + what + " = " + std::to_string(value) +
                     " into " + std::to_string(parts) + " parts",
-                {"<option>", 0, 0, {}}, std::string("choose ") + what + ", split or the ranks");
+                kOption, std::string("choose ") + what + ", split or the ranks");
 }
 
 Region all_of(const Plan& plan, std::int32_t tensor) {

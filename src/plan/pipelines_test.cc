@@ -3,6 +3,7 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
+#include "core/failure_test_support.h"
 #include "plan/template.h"
 #include "plan/test_support.h"
 
@@ -66,7 +67,7 @@ bool is_attention(const Plan& plan) {
   return plan.name.find("attention") != std::string::npos;
 }
 
-void expect_right(const Plan& plan, std::uint32_t seed) {
+void expect_right_pipeline(const Plan& plan, std::uint32_t seed) {
   Execution execution(plan, seed);
   ASSERT_TRUE(execution.run()) << plan.name << " over " << plan.ranks << " ranks waits for ever";
   std::int32_t output = 0;
@@ -113,7 +114,7 @@ std::vector<TemplateInfo> pipelines() {
 }
 
 /// The values of each parameter in turn that the pipelines share.
-std::vector<Parameters> variants_of(const TemplateInfo& info) {
+std::vector<Parameters> shared_variants_of(const TemplateInfo& info) {
   const std::vector<Parameters> all{{},
                                     {{"transfer", "push"}},
                                     {{"transfer", "pull"}},
@@ -137,13 +138,13 @@ std::vector<Parameters> variants_of(const TemplateInfo& info) {
 TEST(Pipelines, all_are_valid_and_right) {
   EXPECT_GE(pipelines().size(), 12u);
   for (const TemplateInfo& info : pipelines()) {
-    for (const Parameters& variant : variants_of(info)) {
+    for (const Parameters& variant : shared_variants_of(info)) {
       for (const int ranks : {2, 3, 4}) {
         Parameters parameters = small(info, ranks);
         parameters.insert(parameters.end(), variant.begin(), variant.end());
         const Plan plan = make(info.name, ranks, parameters);
         ASSERT_NO_THROW(validate(plan)) << info.name;
-        expect_right(plan, static_cast<std::uint32_t>(ranks));
+        expect_right_pipeline(plan, static_cast<std::uint32_t>(ranks));
       }
     }
   }
@@ -164,7 +165,7 @@ TEST(Pipelines, a_transfer_that_does_not_wait_for_its_tiles_is_wrong) {
       ::testing::TestPartResultArray failures;
       ::testing::ScopedFakeTestPartResultReporter quiet(
           ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &failures);
-      expect_right(plan, seed);
+      expect_right_pipeline(plan, seed);
       is_wrong = failures.size() > 0;
     }
     EXPECT_TRUE(is_wrong) << name;
@@ -184,27 +185,18 @@ TEST(Pipelines, work_is_that_of_the_whole_product) {
   }
 }
 
-std::string failure_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "no failure";
-}
-
 TEST(Pipelines, sizes_that_do_not_divide_are_refused) {
-  EXPECT_THAT(failure_of([] { make("ag-gemm/ring", 3); }),
+  EXPECT_THAT(test::message_of([] { make("ag-gemm/ring", 3); }),
               HasSubstr("cannot divide n = 14336 into 3 parts"));
-  EXPECT_THAT(failure_of([] {
+  EXPECT_THAT(test::message_of([] {
                 make("gemm-ar/nvls", 4, {{"m", "12"}, {"split", "2"}});
               }),
               HasSubstr("cannot divide m = 12 into 8 parts"));
-  EXPECT_THAT(failure_of([] {
+  EXPECT_THAT(test::message_of([] {
                 make("ring-attention/ring", 4, {{"heads", "0"}});
               }),
               HasSubstr("parameter 'heads' of 'ring-attention/ring' cannot be 0"));
-  EXPECT_THAT(failure_of([] {
+  EXPECT_THAT(test::message_of([] {
                 make("ag-gemm/ring", 4, {{"split", "0"}});
               }),
               HasSubstr("parameter 'split' of 'ag-gemm/ring' cannot be 0"));

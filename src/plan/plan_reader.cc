@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/index.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "plan/collective_shape.h"
@@ -15,10 +16,6 @@ namespace {
 
 constexpr int kMostRanks = 1 << 20;
 constexpr std::int64_t kMost = std::int64_t{1} << 50;
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// One of `choices` by the name that `name_of` gives it.
 template <typename T>

@@ -3,12 +3,10 @@
 #include <functional>
 #include <optional>
 
+#include "core/index.h"
+
 namespace hemiola::plan {
 namespace {
-
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Links as undirected edges in colours, of which each makes rings through all ranks; the last
 /// colour is that of edges in no ring. A square whose sides alternate between two colours can
@@ -41,7 +39,7 @@ class Colouring {
     };
     const auto count = [&](int which) { return which == kNone ? 0 : rings_of(which).size(); };
     const auto any_of = [&](int rank) {
-      return neighbours_[at(rank)][random() % neighbours_[at(rank)].size()];
+      return neighbours_[index(rank)][random() % neighbours_[index(rank)].size()];
     };
     for (std::uint32_t tries = 0; tries < 4000 * ranks && !is_done(); ++tries) {
       // a - b - c - d - a with alternating colours
@@ -54,7 +52,7 @@ class Colouring {
       exchange(a, b, c, d);
       if (count(first) + count(second) > before) exchange(a, b, c, d);
       for (const int which : {first, second}) {
-        if (which != kNone) rings[at(which)] = count(which);
+        if (which != kNone) rings[index(which)] = count(which);
       }
     }
     std::vector<Ring> found;
@@ -75,16 +73,16 @@ class Colouring {
   };
 
   bool is_edge(int a, int b) const {
-    return std::count(neighbours_[at(a)].begin(), neighbours_[at(a)].end(), b) > 0;
+    return std::count(neighbours_[index(a)].begin(), neighbours_[index(a)].end(), b) > 0;
   }
-  std::size_t index(int a, int b) const {
-    const auto& row = neighbours_[at(a)];
-    return at(std::find(row.begin(), row.end(), b) - row.begin());
+  std::size_t column(int a, int b) const {
+    const auto& row = neighbours_[index(a)];
+    return index(std::find(row.begin(), row.end(), b) - row.begin());
   }
-  int colour(int a, int b) const { return colours_[at(a)][index(a, b)]; }
+  int colour(int a, int b) const { return colours_[index(a)][column(a, b)]; }
   void set(int a, int b, int value) {
-    colours_[at(a)][index(a, b)] = value;
-    colours_[at(b)][index(b, a)] = value;
+    colours_[index(a)][column(a, b)] = value;
+    colours_[index(b)][column(b, a)] = value;
   }
   void exchange(int a, int b, int c, int d) {
     const int first = colour(a, b), second = colour(b, c);
@@ -124,11 +122,11 @@ class Colouring {
     std::vector<Edge> edges;
     for (std::size_t i = 0; i < queue.size(); ++i) {
       const int rank = queue[i];
-      for (const int next : neighbours_[at(rank)]) {
-        if (side[at(next)] == side[at(rank)]) return {};
-        if (side[at(rank)] == 0) edges.push_back({rank, next});
-        if (side[at(next)] >= 0) continue;
-        side[at(next)] = 1 - side[at(rank)];
+      for (const int next : neighbours_[index(rank)]) {
+        if (side[index(next)] == side[index(rank)]) return {};
+        if (side[index(rank)] == 0) edges.push_back({rank, next});
+        if (side[index(next)] >= 0) continue;
+        side[index(next)] = 1 - side[index(rank)];
         queue.push_back(next);
       }
     }
@@ -142,10 +140,10 @@ class Colouring {
     }
     for (int start = 0; start < static_cast<int>(neighbours_.size()); ++start) {
       for (int rank = start;;) {  // until it comes back to its start and cannot go on
-        const auto& row = colours_[at(rank)];
+        const auto& row = colours_[index(rank)];
         const auto open = std::find(row.begin(), row.end(), kNone);
         if (open == row.end()) break;
-        const int next = neighbours_[at(rank)][at(open - row.begin())];
+        const int next = neighbours_[index(rank)][index(open - row.begin())];
         set(rank, next, kWalked);
         edges.push_back({rank, next});
         rank = next;
@@ -163,12 +161,12 @@ class Colouring {
     std::vector<bool> seen;
     const std::function<bool(int)> augment = [&](int from) {
       for (std::size_t i = 0; i < edges.size(); ++i) {
-        if (edges[i].from != from || taken[i] || seen[at(edges[i].to)]) continue;
+        if (edges[i].from != from || taken[i] || seen[index(edges[i].to)]) continue;
         const int to = edges[i].to;
-        seen[at(to)] = true;
-        if (enters[at(to)] < each) {
+        seen[index(to)] = true;
+        if (enters[index(to)] < each) {
           taken[i] = true;
-          ++enters[at(to)];
+          ++enters[index(to)];
           return true;
         }
         for (std::size_t j = 0; j < edges.size(); ++j) {
@@ -182,10 +180,10 @@ class Colouring {
       return false;
     };
     for (const Edge& edge : edges) {
-      while (leaves[at(edge.from)] < each) {
+      while (leaves[index(edge.from)] < each) {
         seen.assign(neighbours_.size(), false);
         if (!augment(edge.from)) return {};
-        ++leaves[at(edge.from)];
+        ++leaves[index(edge.from)];
       }
     }
     for (std::size_t rank = 0; rank < neighbours_.size(); ++rank) {
@@ -201,15 +199,15 @@ class Colouring {
     std::vector<bool> seen(neighbours_.size(), false);
     std::vector<Ring> rings;
     for (int start = 0; start < static_cast<int>(neighbours_.size()); ++start) {
-      if (seen[at(start)]) continue;
+      if (seen[index(start)]) continue;
       Ring ring;
       for (int rank = start; rank >= 0;) {
-        seen[at(rank)] = true;
+        seen[index(rank)] = true;
         ring.push_back(rank);
         int next = -1;
-        for (std::size_t i = 0; i < neighbours_[at(rank)].size(); ++i) {
-          if (colours_[at(rank)][i] == which && !seen[at(neighbours_[at(rank)][i])])
-            next = neighbours_[at(rank)][i];
+        for (std::size_t i = 0; i < neighbours_[index(rank)].size(); ++i) {
+          if (colours_[index(rank)][i] == which && !seen[index(neighbours_[index(rank)][i])])
+            next = neighbours_[index(rank)][i];
         }
         rank = next;
       }

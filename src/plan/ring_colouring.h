@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "core/index.h"
 #include "plan/fabric.h"
 #include "plan/ring_search.h"
 
@@ -16,12 +17,12 @@ namespace hemiola::plan {
 /// Lanes that are left between ranks, one direction each.
 class Lanes {
  public:
-  explicit Lanes(const Fabric& fabric) : lanes_(at(fabric.ranks())) {
+  explicit Lanes(const Fabric& fabric) : lanes_(index(fabric.ranks())) {
     std::vector<int> rank_of(fabric.machine().nodes.size(), -1);
     for (int rank = 0; rank < fabric.ranks(); ++rank)
-      rank_of[at(fabric.machine().gpus[at(rank)])] = rank;
+      rank_of[index(fabric.machine().gpus[index(rank)])] = rank;
     for (const Trunk& trunk : fabric.trunks()) {
-      const int from = rank_of[at(trunk.from)], to = rank_of[at(trunk.to)];
+      const int from = rank_of[index(trunk.from)], to = rank_of[index(trunk.to)];
       if (from >= 0 && to >= 0) take(from, to, -trunk.lanes);
     }
   }
@@ -29,7 +30,7 @@ class Lanes {
   /// Those between the first ranks only.
   Lanes among_first(int ranks) const {
     Lanes some = *this;
-    some.lanes_.resize(at(ranks));
+    some.lanes_.resize(index(ranks));
     for (auto& row : some.lanes_)
       std::erase_if(row, [&](const Lane& lane) { return lane.to >= ranks; });
     return some;
@@ -40,17 +41,17 @@ class Lanes {
     int to = 0;
     int left = 0;
   };
-  const std::vector<Lane>& from(int rank) const { return lanes_[at(rank)]; }
+  const std::vector<Lane>& from(int rank) const { return lanes_[index(rank)]; }
   int left(int from, int to) const {
     const auto found = find(from, to);
-    return found == lanes_[at(from)].end() ? 0 : found->left;
+    return found == lanes_[index(from)].end() ? 0 : found->left;
   }
   void take(int from, int to, int count = 1) {
     const auto found = find(from, to);
-    if (found == lanes_[at(from)].end())
-      lanes_[at(from)].push_back({to, -count});
+    if (found == lanes_[index(from)].end())
+      lanes_[index(from)].push_back({to, -count});
     else
-      lanes_[at(from)][at(found - lanes_[at(from)].begin())].left -= count;
+      lanes_[index(from)][index(found - lanes_[index(from)].begin())].left -= count;
   }
   bool has(const Ring& ring) const {
     for (std::size_t i = 0; i < ring.size(); ++i) {
@@ -73,9 +74,8 @@ class Lanes {
   }
 
  private:
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   std::vector<Lane>::const_iterator find(int from, int to) const {
-    return std::find_if(lanes_[at(from)].begin(), lanes_[at(from)].end(),
+    return std::find_if(lanes_[index(from)].begin(), lanes_[index(from)].end(),
                         [&](const Lane& lane) { return lane.to == to; });
   }
   std::vector<std::vector<Lane>> lanes_;

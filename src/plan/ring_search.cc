@@ -6,14 +6,11 @@
 #include <random>
 #include <utility>
 
+#include "core/index.h"
 #include "plan/ring_colouring.h"
 
 namespace hemiola::plan {
 namespace {
-
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// A ring by depth first search, to the neighbour with the fewest ways on first (Warnsdorff),
 /// equals at random; gives up after a number of steps.
@@ -21,7 +18,7 @@ class RingSearch {
  public:
   RingSearch(Lanes lanes, std::mt19937& random)
       : lanes_(std::move(lanes)), random_(random), steps_(64 * lanes_.ranks() + 512) {
-    seen_.assign(at(lanes_.ranks()), false);
+    seen_.assign(index(lanes_.ranks()), false);
   }
 
   std::optional<Ring> run() {
@@ -42,10 +39,10 @@ class RingSearch {
     };
     std::vector<Choice> choices;
     for (const Lanes::Lane& lane : lanes_.from(ring_.back())) {
-      if (lane.left <= 0 || seen_[at(lane.to)]) continue;
+      if (lane.left <= 0 || seen_[index(lane.to)]) continue;
       int ways_on = 0;
       for (const Lanes::Lane& next : lanes_.from(lane.to))
-        ways_on += next.left > 0 && !seen_[at(next.to)] ? 1 : 0;
+        ways_on += next.left > 0 && !seen_[index(next.to)] ? 1 : 0;
       choices.push_back({ways_on, static_cast<std::uint32_t>(random_()), lane.to});
     }
     std::sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
@@ -53,9 +50,9 @@ class RingSearch {
     });
     for (const Choice& choice : choices) {
       ring_.push_back(choice.rank);
-      seen_[at(choice.rank)] = true;
+      seen_[index(choice.rank)] = true;
       if (extend()) return true;
-      seen_[at(choice.rank)] = false;
+      seen_[index(choice.rank)] = false;
       ring_.pop_back();
     }
     return false;
@@ -91,8 +88,8 @@ void grow(Lanes& lanes, int least, int most, Tree& tree, std::vector<int>& reach
     const int rank = reached[i];
     auto children = std::count(tree.begin(), tree.end(), rank);
     for (const Lanes::Lane& lane : std::vector<Lanes::Lane>(lanes.from(rank))) {
-      if (children >= most || lane.left < least || tree[at(lane.to)] != kUnreached) continue;
-      tree[at(lane.to)] = rank;
+      if (children >= most || lane.left < least || tree[index(lane.to)] != kUnreached) continue;
+      tree[index(lane.to)] = rank;
       lanes.take(rank, lane.to);
       reached.push_back(lane.to);
       ++children;
@@ -121,7 +118,7 @@ std::vector<Ring> rings_over_nodes(int ranks, const Ring& order) {
     for (int place = 0; place < ranks; ++place) {
       const int node = place / inner, step = place % inner;
       const int turned = node % 2 == 0 ? step : inner - 1 - step;
-      ring.push_back(node * inner + order[at((turned + shift) % inner)]);
+      ring.push_back(node * inner + order[index((turned + shift) % inner)]);
     }
     std::rotate(ring.begin(), std::find(ring.begin(), ring.end(), 0), ring.end());
     rings.push_back(std::move(ring));
@@ -132,7 +129,7 @@ std::vector<Ring> rings_over_nodes(int ranks, const Ring& order) {
 }  // namespace
 
 std::vector<Ring> find_rings(const Fabric& fabric) {
-  Ring in_order(at(fabric.ranks()));
+  Ring in_order(index(fabric.ranks()));
   std::iota(in_order.begin(), in_order.end(), 0);
   const Lanes lanes(fabric);
   const std::int64_t most = lanes.most_rings();
@@ -152,7 +149,7 @@ std::vector<Ring> find_rings(const Fabric& fabric) {
   }
   if (const int inner = node_size(fabric)) {
     const auto local = RingSearch(lanes.among_first(inner), random).run();
-    in_order.resize(at(inner));
+    in_order.resize(index(inner));
     return rings_over_nodes(fabric.ranks(), local.value_or(in_order));
   }
   return {in_order};
@@ -162,9 +159,9 @@ std::vector<Tree> find_trees(const Fabric& fabric, int root) {
   Lanes lanes(fabric);
   std::vector<Tree> trees;
   for (int number = 0; number < 2; ++number) {
-    Tree tree(at(fabric.ranks()), kUnreached);
+    Tree tree(index(fabric.ranks()), kUnreached);
     std::vector<int> reached{root};
-    tree[at(root)] = -1;
+    tree[index(root)] = -1;
     // Breadth first over lanes that are left, two children each; then with more, then over used
     // ones.
     grow(lanes, 1, 2, tree, reached);
@@ -183,7 +180,7 @@ Tree tree_over_nodes(const Fabric& fabric, int root) {
   const int head = root % inner;
   Tree tree;
   for (int rank = 0; rank < fabric.ranks(); ++rank) {
-    const int node = rank / inner, above = across[at(node)];
+    const int node = rank / inner, above = across[index(node)];
     if (rank % inner != head)
       tree.push_back(node * inner + (rank % inner + inner - 1) % inner);
     else

@@ -4,16 +4,13 @@
 #include <numeric>
 #include <utility>
 
+#include "core/index.h"
 #include "plan/families.h"
 
 namespace hemiola::plan {
 namespace {
 
-const std::int32_t kInput = 0, kOutput = 1, kPartial = 2;
-
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
+const std::int32_t kPartialSums = 2;
 
 /// A plan being written with one stream per ring. Where moving all ranks on by `period` leaves all
 /// rings as they are, ranks that far apart run the same code, written for the first of them.
@@ -31,7 +28,7 @@ std::int64_t period_of(const std::vector<Ring>& rings) {
   for (const Ring& ring : rings) {
     steps.emplace_back(ring.size());
     for (std::size_t i = 0; i < ring.size(); ++i)
-      steps.back()[at(ring[i])] = (ring[(i + 1) % ring.size()] - ring[i] + ranks) % ranks;
+      steps.back()[index(ring[i])] = (ring[(i + 1) % ring.size()] - ring[i] + ranks) % ranks;
   }
   for (std::int64_t period = 1; period < ranks; ++period) {
     const auto repeats = [&](const std::vector<std::int64_t>& list) {
@@ -53,9 +50,9 @@ Writing start(const TemplateArguments& arguments, const std::vector<Ring>& rings
   for (const Ring& ring : rings) {
     writing.place.emplace_back(ring.size());
     for (std::size_t i = 0; i < ring.size(); ++i)
-      writing.place.back()[at(ring[i])] = static_cast<std::int64_t>(i);
+      writing.place.back()[index(ring[i])] = static_cast<std::int64_t>(i);
   }
-  writing.plan.codes.resize(at(writing.period));
+  writing.plan.codes.resize(index(writing.period));
   for (Code& code : writing.plan.codes) {
     for (std::int64_t i = 0; i < count; ++i)
       code.streams.push_back({count == 1 ? "ring" : "ring " + std::to_string(i), {}, {}});
@@ -77,9 +74,9 @@ enum class Numbering { rank, place };
 
 /// By how much places grow with the ranks of a code; 0: not evenly.
 std::int64_t places_per_rank(const Writing& writing, std::int64_t number) {
-  const std::vector<std::int64_t>& place = writing.place[at(number)];
+  const std::vector<std::int64_t>& place = writing.place[index(number)];
   if (writing.period == writing.ranks) return 1;  // a code has one rank
-  std::int64_t shift = place[at(writing.period)] - place[0];
+  std::int64_t shift = place[index(writing.period)] - place[0];
   if (shift > writing.ranks / 2) shift -= writing.ranks;
   return shift % writing.period == 0 ? shift / writing.period : 0;
 }
@@ -93,10 +90,10 @@ void go_round(Writing& writing, Numbering numbering, std::int64_t behind, bool f
   const std::int64_t ranks = writing.ranks, last = ranks - 2;
   for (std::int64_t rank = 0; rank < writing.period; ++rank) {
     for (std::int64_t number = 0; number < writing.count; ++number) {
-      const Ring& ring = writing.rings[at(number)];
-      const std::int64_t place = writing.place[at(number)][at(rank)];
+      const Ring& ring = writing.rings[index(number)];
+      const std::int64_t place = writing.place[index(number)][index(rank)];
       const auto ahead = [&](std::int64_t places) {  // of this place, as a distance in ranks
-        const std::int64_t other = ring[at(((place + places) % ranks + ranks) % ranks)];
+        const std::int64_t other = ring[index(((place + places) % ranks + ranks) % ranks)];
         return (other - rank + ranks) % ranks;
       };
       const std::int64_t slope =
@@ -105,7 +102,7 @@ void go_round(Writing& writing, Numbering numbering, std::int64_t behind, bool f
         if (slope == 0) return (rank + ahead(-behind - s)) % ranks;
         return ((place - behind - s) % ranks + ranks) % ranks;
       };
-      Stream& stream = writing.plan.codes[at(rank)].streams[at(number)];
+      Stream& stream = writing.plan.codes[index(rank)].streams[index(number)];
       const std::int64_t before = count_transfers(stream);
       for (std::int64_t step = 0; step <= last;) {
         // Steps after the first and before the last are loops where chunks are equally far apart.
@@ -147,9 +144,10 @@ void reduce_round(Writing& writing, Numbering numbering, std::int64_t behind, Re
   const std::int64_t last = writing.ranks - 2;
   go_round(writing, numbering, behind, false,
            [&](std::int64_t number, const Affine& chunk, std::int64_t s) {
-             return reducing(push({}, chunk_of(s == 0 ? kInput : kPartial, chunk),
-                                  s == last ? result(chunk, number) : chunk_of(kPartial, chunk)),
-                             chunk_of(kInput, chunk));
+             return reducing(
+                 push({}, chunk_of(s == 0 ? kInput : kPartialSums, chunk),
+                      s == last ? result(chunk, number) : chunk_of(kPartialSums, chunk)),
+                 chunk_of(kInput, chunk));
            });
 }
 
@@ -165,7 +163,7 @@ ParameterInfo rings_parameter() {
 }
 
 std::vector<Ring> rings_of(const TemplateArguments& arguments) {
-  Ring in_order(at(arguments.ranks));
+  Ring in_order(index(arguments.ranks));
   std::iota(in_order.begin(), in_order.end(), 0);
   if (arguments.machine == nullptr || arguments.word("rings") == "identity") return {in_order};
   return find_rings(Fabric(*arguments.machine));
@@ -205,7 +203,7 @@ Plan all_gather_along(const TemplateArguments& arguments, const std::vector<Ring
   for (Code& code : writing.plan.codes) {
     for (std::int64_t number = 0; number < writing.count; ++number) {
       const Region own = chunk_of(kOutput, share(writing, number, own_rank()));
-      code.streams[at(number)].items.emplace_back(copy(chunk_of(kInput, constant(number)), own));
+      code.streams[index(number)].items.emplace_back(copy(chunk_of(kInput, constant(number)), own));
     }
   }
   go_round(writing, Numbering::rank, 0, false,
@@ -225,7 +223,7 @@ Plan broadcast_along(const TemplateArguments& arguments, const std::vector<Ring>
   plan.in_place_safe = true;
   RankByRank code(plan.ranks);
   for (std::int64_t number = 0; number < count; ++number) {
-    broadcast_along(code, chain_from(rings[at(number)], plan.root),
+    broadcast_along(code, chain_from(rings[index(number)], plan.root),
                     {.input = kInput, .output = kOutput, .first = number}, kInput, {});
   }
   for (std::int32_t number = 0; number < count; ++number) {
@@ -253,14 +251,14 @@ void name_peers_by_distance(Plan& plan) {
 Tree chain_to(const Ring& ring, int root) {
   Tree chain(ring.size());
   for (std::size_t i = 0; i < ring.size(); ++i)
-    chain[at(ring[i])] = ring[i] == root ? -1 : ring[(i + 1) % ring.size()];
+    chain[index(ring[i])] = ring[i] == root ? -1 : ring[(i + 1) % ring.size()];
   return chain;
 }
 
 Tree chain_from(const Ring& ring, int root) {
   Tree chain(ring.size());
   for (std::size_t i = 0; i < ring.size(); ++i)
-    chain[at(ring[i])] = ring[i] == root ? -1 : ring[(i + ring.size() - 1) % ring.size()];
+    chain[index(ring[i])] = ring[i] == root ? -1 : ring[(i + ring.size() - 1) % ring.size()];
   return chain;
 }
 

@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <string>
 
+#include "core/index.h"
+
 namespace hemiola::plan {
-namespace {
-
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
-}  // namespace
-
 Steps::Steps(Fabric& fabric, std::int64_t chunk_bytes, bool against)
-    : into_(at(fabric.ranks())), out_of_(at(fabric.ranks())) {
+    : into_(index(fabric.ranks())), out_of_(index(fabric.ranks())) {
   over_.resize(fabric.trunks().size());
   free_.resize(fabric.trunks().size());
   for (const auto& [from, to] : fabric.neighbours()) {
@@ -25,19 +19,19 @@ Steps::Steps(Fabric& fabric, std::int64_t chunk_bytes, bool against)
     step.latency = fabric.handover(way);
     step.is_network = way.is_network;
     const auto number = static_cast<std::int32_t>(steps_.size());
-    into_[at(step.to)].push_back(number);
-    out_of_[at(step.from)].push_back(number);
-    for (const Step::Load& load : step.loads) over_[at(load.trunk)].push_back(number);
+    into_[index(step.to)].push_back(number);
+    out_of_[index(step.from)].push_back(number);
+    for (const Step::Load& load : step.loads) over_[index(load.trunk)].push_back(number);
     steps_.push_back(std::move(step));
   }
-  std::vector<bool> reached(at(fabric.ranks()), false);
+  std::vector<bool> reached(index(fabric.ranks()), false);
   std::vector<int> queue{0};
   reached[0] = true;
   for (std::size_t i = 0; i < queue.size(); ++i) {
-    for (const std::int32_t step : out_of_[at(queue[i])]) {
+    for (const std::int32_t step : out_of_[index(queue[i])]) {
       const int next = (*this)[step].to;
-      if (reached[at(next)]) continue;
-      reached[at(next)] = true;
+      if (reached[index(next)]) continue;
+      reached[index(next)] = true;
       queue.push_back(next);
     }
   }
@@ -51,7 +45,7 @@ Steps::Steps(Fabric& fabric, std::int64_t chunk_bytes, bool against)
 bool Steps::is_free(std::int32_t step, Time now) const {
   const auto& loads = (*this)[step].loads;
   return std::all_of(loads.begin(), loads.end(),
-                     [&](const Step::Load& load) { return free_[at(load.trunk)] <= now; });
+                     [&](const Step::Load& load) { return free_[index(load.trunk)] <= now; });
 }
 
 }  // namespace hemiola::plan

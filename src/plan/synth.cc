@@ -8,6 +8,7 @@
 #include <queue>
 #include <tuple>
 
+#include "core/index.h"
 #include "plan/build.h"
 #include "plan/families.h"
 #include "plan/gather.h"
@@ -18,21 +19,17 @@
 namespace hemiola::plan {
 namespace {
 
-const std::int32_t kInput = 0, kOutput = 1, kExtra = 2, kSlots = 3;
-
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
+const std::int32_t kExtra = 2, kSlots = 3;
 
 /// Streams by the link over which a transfer leaves, and one for what stays on a rank.
-class Writer {
+class SynthesisWriter {
  public:
-  explicit Writer(Fabric& fabric)
-      : fabric_(fabric), known_(at(fabric.ranks())), code_(fabric.ranks()) {
+  explicit SynthesisWriter(Fabric& fabric)
+      : fabric_(fabric), known_(index(fabric.ranks())), code_(fabric.ranks()) {
     std::size_t most = 0;
     for (const auto& [from, to] : fabric.neighbours()) {
       stream_of(from, to);
-      most = std::max(most, known_[at(from)].size());
+      most = std::max(most, known_[index(from)].size());
     }
     for (std::size_t i = 0; i < most; ++i) code_.add_stream("link " + std::to_string(i));
     local_ = code_.add_stream("local");
@@ -55,7 +52,7 @@ class Writer {
 
  private:
   std::int32_t stream_of(int from, int to) {
-    auto& streams = known_[at(from)];
+    auto& streams = known_[index(from)];
     const std::int32_t trunk = fabric_.way(from, to).uses.front().trunk;
     return streams.try_emplace(trunk, static_cast<std::int32_t>(streams.size())).first->second;
   }
@@ -71,7 +68,7 @@ using Arrivals = std::vector<std::map<std::int64_t, Dependency>>;
 
 /// Every chunk goes from its owner's output, or input, to the outputs of all others. `arrived`
 /// holds what its owner waits for, and gets what the others have to.
-void write_gather(Writer& writer, const std::vector<Move>& moves, const DataBlocks& blocks,
+void write_gather(SynthesisWriter& writer, const std::vector<Move>& moves, const DataBlocks& blocks,
                   std::int64_t parts, bool from_input, Arrivals& arrived) {
   for (const Move& move : moves) {
     const bool is_own = move.chunk / parts == move.from;
@@ -79,9 +76,9 @@ void write_gather(Writer& writer, const std::vector<Move>& moves, const DataBloc
     const Region source =
         is_own && from_input ? blocks.in(kInput, move.chunk, move.from * parts) : target;
     Transfer transfer = push(constant(move.to), source, target);
-    const auto needed = arrived[at(move.from)].find(move.chunk);
-    if (needed != arrived[at(move.from)].end()) transfer.after.push_back(needed->second);
-    arrived[at(move.to)][move.chunk] = writer.add(move, std::move(transfer));
+    const auto needed = arrived[index(move.from)].find(move.chunk);
+    if (needed != arrived[index(move.from)].end()) transfer.after.push_back(needed->second);
+    arrived[index(move.to)][move.chunk] = writer.add(move, std::move(transfer));
   }
 }
 
@@ -90,18 +87,22 @@ void write_gather(Writer& writer, const std::vector<Move>& moves, const DataBloc
 /// outputs.
 class Reduction {
  public:
-  Reduction(Writer& writer, const std::vector<Move>& moves, const DataBlocks& blocks,
+  Reduction(SynthesisWriter& writer, const std::vector<Move>& moves, const DataBlocks& blocks,
             std::int64_t parts, int ranks, bool is_scatter)
-      : writer_(writer), blocks_(blocks), parts_(parts), is_scatter_(is_scatter), sums_(at(ranks)) {
+      : writer_(writer),
+        blocks_(blocks),
+        parts_(parts),
+        is_scatter_(is_scatter),
+        sums_(index(ranks)) {
     const Time end = end_of(moves);
     for (const Move& move : moves) {
       todo_.push({end - move.end, true, std::ssize(moves_)});
       moves_.push_back({move.chunk, move.to, move.from, end - move.end, end - move.start});
-      ++sums_[at(move.from)][move.chunk].missing;
+      ++sums_[index(move.from)][move.chunk].missing;
     }
     slot_of_.resize(moves_.size());
     arrived_.resize(moves_.size());
-    slots_.assign(at(ranks), 0);
+    slots_.assign(index(ranks), 0);
   }
 
   /// The additions that complete the sums, at their owners.
@@ -139,11 +140,11 @@ class Reduction {
 
   /// What a rank has of a chunk so far.
   Region held(int rank, std::int64_t chunk) {
-    return blocks_.in(sums_[at(rank)][chunk].last ? kExtra : kInput, chunk);
+    return blocks_.in(sums_[index(rank)][chunk].last ? kExtra : kInput, chunk);
   }
   /// Where the next addition goes.
   Region target(int rank, std::int64_t chunk) {
-    const bool is_result = --sums_[at(rank)][chunk].missing == 0 && chunk / parts_ == rank;
+    const bool is_result = --sums_[index(rank)][chunk].missing == 0 && chunk / parts_ == rank;
     if (!is_result) return blocks_.in(kExtra, chunk);
     return blocks_.in(kOutput, chunk, is_scatter_ ? rank * parts_ : 0);
   }
@@ -154,20 +155,20 @@ class Reduction {
   /// The receiver adds to its sum as it pulls, unless another addition is still on its way. Nothing
   /// can be pulled through a NIC: what is pushed there is added afterwards, too.
   void send(std::int64_t number) {
-    const Move& move = moves_[at(number)];
-    Sum& sum = sums_[at(move.to)][move.chunk];
+    const Move& move = moves_[index(number)];
+    Sum& sum = sums_[index(move.to)][move.chunk];
     const bool pushes = writer_.is_network(move);
     const Region source = held(move.from, move.chunk);
     const auto add_to_plan = [&](Transfer transfer) {
-      wait(transfer, sums_[at(move.from)][move.chunk].last);
+      wait(transfer, sums_[index(move.from)][move.chunk].last);
       return pushes ? writer_.add(move, std::move(transfer))
                     : writer_.add_pull(move, std::move(transfer));
     };
     if (pushes || (sum.last && sum.end > move.start)) {
-      slot_of_[at(number)] = slots_[at(move.to)]++;
-      const Region slot = blocks_.in_slot(kSlots, slot_of_[at(number)], move.chunk);
-      arrived_[at(number)] = add_to_plan(pushes ? push(constant(move.to), source, slot)
-                                                : pull(constant(move.from), source, slot));
+      slot_of_[index(number)] = slots_[index(move.to)]++;
+      const Region slot = blocks_.in_slot(kSlots, slot_of_[index(number)], move.chunk);
+      arrived_[index(number)] = add_to_plan(pushes ? push(constant(move.to), source, slot)
+                                                   : pull(constant(move.from), source, slot));
       sum.end = std::max(sum.end, move.end);
       todo_.push({sum.end, false, number});
       return;
@@ -181,17 +182,17 @@ class Reduction {
   }
 
   void add(std::int64_t number) {
-    const Move& move = moves_[at(number)];
-    Sum& sum = sums_[at(move.to)][move.chunk];
+    const Move& move = moves_[index(number)];
+    Sum& sum = sums_[index(move.to)][move.chunk];
     const Region operand = held(move.to, move.chunk);
-    const Region slot = blocks_.in_slot(kSlots, slot_of_[at(number)], move.chunk);
+    const Region slot = blocks_.in_slot(kSlots, slot_of_[index(number)], move.chunk);
     Transfer transfer = reducing(copy(slot, target(move.to, move.chunk)), operand);
-    wait(transfer, arrived_[at(number)]);
+    wait(transfer, arrived_[index(number)]);
     wait(transfer, sum.last);
     sum.last = writer_.add_local(move.to, std::move(transfer));
   }
 
-  Writer& writer_;
+  SynthesisWriter& writer_;
   const DataBlocks& blocks_;
   std::int64_t parts_;
   bool is_scatter_;
@@ -204,7 +205,7 @@ class Reduction {
 };
 
 /// The part of a plan that leaves sums at their owners.
-Arrivals start_reduction(Plan& plan, Writer& writer, Fabric& fabric,
+Arrivals start_reduction(Plan& plan, SynthesisWriter& writer, Fabric& fabric,
                          const SynthesisOptions& options, const DataBlocks& blocks,
                          bool is_scatter) {
   const std::int64_t all = blocks.units();
@@ -225,8 +226,8 @@ void fill_all_gather(Plan& plan, Fabric& fabric, const SynthesisOptions& options
   const std::int64_t own = blocks.units() / plan.ranks;
   plan.tensors = {{"input", Role::input, own}, {"output", Role::output, blocks.units()}};
   plan.in_place_safe = true;
-  Writer writer(fabric);
-  Arrivals arrived(at(plan.ranks));
+  SynthesisWriter writer(fabric);
+  Arrivals arrived(index(plan.ranks));
   write_gather(writer, schedule_gather(fabric, options, false), blocks, options.parts, true,
                arrived);
   for (int rank = 0; rank < plan.ranks; ++rank)
@@ -237,14 +238,14 @@ void fill_all_gather(Plan& plan, Fabric& fabric, const SynthesisOptions& options
 
 void fill_reduce_scatter(Plan& plan, Fabric& fabric, const SynthesisOptions& options,
                          const DataBlocks& blocks) {
-  Writer writer(fabric);
+  SynthesisWriter writer(fabric);
   start_reduction(plan, writer, fabric, options, blocks, true);
   writer.finish(plan);
 }
 
 void fill_all_reduce(Plan& plan, Fabric& fabric, const SynthesisOptions& options,
                      const DataBlocks& blocks) {
-  Writer writer(fabric);
+  SynthesisWriter writer(fabric);
   Arrivals arrived = start_reduction(plan, writer, fabric, options, blocks, false);
   write_gather(writer, schedule_gather(fabric, options, false), blocks, options.parts, false,
                arrived);
@@ -255,13 +256,13 @@ void fill_all_to_all(Plan& plan, Fabric& fabric, const SynthesisOptions& options
                      const DataBlocks& blocks) {
   const std::int64_t ranks = plan.ranks, parts = options.parts;
   plan.tensors = {{"input", Role::input, blocks.units()}, {"output", Role::output, blocks.units()}};
-  Writer writer(fabric);
+  SynthesisWriter writer(fabric);
   struct Held {
     Region region;
     std::optional<Dependency> arrived;
   };
   std::map<std::int64_t, Held> held;  // by chunk: where it is
-  std::vector<std::int64_t> slots(at(ranks), 0);
+  std::vector<std::int64_t> slots(index(ranks), 0);
   for (const Move& move : schedule_exchange(fabric, options)) {
     const std::int64_t part = move.chunk % parts, pair = move.chunk / parts;
     const std::int64_t from = pair / ranks, to = pair % ranks;
@@ -269,7 +270,7 @@ void fill_all_to_all(Plan& plan, Fabric& fabric, const SynthesisOptions& options
     Held& now = held.at(move.chunk);
     const Region target = move.to == to
                               ? blocks.in(kOutput, from * parts + part)
-                              : blocks.in_slot(kExtra, slots[at(move.to)]++, to * parts + part);
+                              : blocks.in_slot(kExtra, slots[index(move.to)]++, to * parts + part);
     Transfer transfer = push(constant(move.to), now.region, target);
     if (now.arrived) transfer.after.push_back(*now.arrived);
     now = {target, writer.add(move, std::move(transfer))};

@@ -5,26 +5,23 @@
 #include <tuple>
 #include <utility>
 
+#include "core/index.h"
 #include "plan/steps.h"
 #include "plan/synthesis.h"
 
 namespace hemiola::plan {
 namespace {
 
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// The fewest steps from every rank.
 std::vector<int> hops_to(const Steps& steps, int ranks, int to) {
-  std::vector<int> hops(at(ranks), -1);
+  std::vector<int> hops(index(ranks), -1);
   std::vector<int> queue{to};
-  hops[at(to)] = 0;
+  hops[index(to)] = 0;
   for (std::size_t i = 0; i < queue.size(); ++i) {
     for (const std::int32_t step : steps.into(queue[i])) {
       const int before = steps[step].from;
-      if (hops[at(before)] >= 0) continue;
-      hops[at(before)] = hops[at(queue[i])] + 1;
+      if (hops[index(before)] >= 0) continue;
+      hops[index(before)] = hops[index(queue[i])] + 1;
       queue.push_back(before);
     }
   }
@@ -38,7 +35,7 @@ class Paths {
   Paths(const Steps& steps, int ranks, std::int64_t parts, std::size_t trunks)
       : steps_(steps), ranks_(ranks), parts_(parts) {
     load_.assign(trunks, 0.0);
-    paths_.resize(at(parts * ranks * ranks));
+    paths_.resize(index(parts * ranks * ranks));
     for (int to = 0; to < ranks; ++to) hops_.push_back(hops_to(steps, ranks, to));
     constexpr int kRounds = 2;  // the first knows nothing of the pairs that come later
     for (int round = 0; round < kRounds; ++round) {
@@ -50,27 +47,27 @@ class Paths {
     }
   }
 
-  const std::vector<std::int32_t>& path(std::int64_t chunk) const { return paths_[at(chunk)]; }
+  const std::vector<std::int32_t>& path(std::int64_t chunk) const { return paths_[index(chunk)]; }
 
  private:
   void add(const std::vector<std::int32_t>& path, double sign) {
     for (const std::int32_t step : path) {
       for (const Step::Load& load : steps_[step].loads)
-        load_[at(load.trunk)] += sign * load.busy.us();
+        load_[index(load.trunk)] += sign * load.busy.us();
     }
   }
 
   double cost(std::int32_t step) const {
     double sum = 0;
     for (const Step::Load& load : steps_[step].loads)
-      sum += load.busy.us() * (2 * load_[at(load.trunk)] + load.busy.us());
+      sum += load.busy.us() * (2 * load_[index(load.trunk)] + load.busy.us());
     return sum;
   }
 
   /// Forward, layer by layer, over the steps that come nearer.
   void choose(int from, int to, std::int64_t part) {
     std::vector<std::int32_t>& path =
-        paths_[at((std::int64_t{from} * ranks_ + to) * parts_ + part)];
+        paths_[index((std::int64_t{from} * ranks_ + to) * parts_ + part)];
     add(path, -1);
     path.clear();
     struct Place {
@@ -79,14 +76,14 @@ class Paths {
     };
     std::vector<std::pair<int, Place>> layer{{from, {}}};
     std::vector<std::vector<std::pair<int, Place>>> layers;
-    const std::vector<int>& hops = hops_[at(to)];
-    for (int left = hops[at(from)]; left > 0; --left) {
+    const std::vector<int>& hops = hops_[index(to)];
+    for (int left = hops[index(from)]; left > 0; --left) {
       layers.push_back(layer);
       std::vector<std::pair<int, Place>> next;
       for (const auto& [rank, place] : layer) {
         for (const std::int32_t step : direct_or_all(rank, to, left)) {
           const int there = steps_[step].to;
-          if (hops[at(there)] != left - 1) continue;
+          if (hops[index(there)] != left - 1) continue;
           const double total = place.cost + cost(step);
           auto known = std::find_if(next.begin(), next.end(),
                                     [&, there](const auto& p) { return p.first == there; });
@@ -136,7 +133,7 @@ class Exchange {
         ranks_(fabric.ranks()),
         paths_(steps_, ranks_, options.parts, fabric.trunks().size()) {
     waiting_.resize(steps_.all().size());
-    is_due_.assign(at(ranks_), false);
+    is_due_.assign(index(ranks_), false);
     for (int rank = 0; rank < ranks_; ++rank) next_.push_back(rank + 1);
     for (std::int64_t chunk = 0; chunk < options.parts * ranks_ * ranks_; ++chunk) {
       total_ += std::ssize(paths_.path(chunk));
@@ -145,11 +142,11 @@ class Exchange {
   }
 
   std::vector<Move> run() {
-    moves_.reserve(at(total_));
+    moves_.reserve(index(total_));
     while (true) {
       std::vector<int> due = std::exchange(due_, {});
       std::sort(due.begin(), due.end());
-      for (const int rank : due) is_due_[at(rank)] = false;
+      for (const int rank : due) is_due_[index(rank)] = false;
       for (const int rank : due) serve(rank);
       if (std::ssize(moves_) == total_) return std::move(moves_);
       now_ = events_.top().when;
@@ -158,7 +155,7 @@ class Exchange {
         events_.pop();
         if (event.trunk >= 0) {
           for (const std::int32_t step : steps_.over(event.trunk)) {
-            if (!waiting_[at(step)].empty()) mark(steps_[step].to);
+            if (!waiting_[index(step)].empty()) mark(steps_[step].to);
           }
         } else {
           arrive(event.chunk, event.position);
@@ -179,8 +176,8 @@ class Exchange {
   };
 
   void mark(int rank) {
-    if (is_due_[at(rank)]) return;
-    is_due_[at(rank)] = true;
+    if (is_due_[index(rank)]) return;
+    is_due_[index(rank)] = true;
     due_.push_back(rank);
   }
 
@@ -189,20 +186,21 @@ class Exchange {
     const auto& path = paths_.path(chunk);
     if (position == std::ssize(path)) return;
     Time left{0};
-    for (auto i = at(position); i < path.size(); ++i)
+    for (auto i = index(position); i < path.size(); ++i)
       left += steps_[path[i]].busy + steps_[path[i]].latency;
     // The part first: early parts of all pairs before late ones.
-    waiting_[at(path[at(position)])].insert({{-left.fs}, chunk % options_.parts, chunk, position});
-    mark(steps_[path[at(position)]].to);
+    waiting_[index(path[index(position)])].insert(
+        {{-left.fs}, chunk % options_.parts, chunk, position});
+    mark(steps_[path[index(position)]].to);
   }
 
   /// Lets chunks start towards a rank, those with the longest way to go first, senders in turn.
   void serve(int rank) {
     std::vector<std::tuple<Time, int, std::int32_t>> free;
     for (const std::int32_t number : steps_.into(rank)) {
-      if (waiting_[at(number)].empty() || !steps_.is_free(number, now_)) continue;
-      const int turn = (steps_[number].from - next_[at(rank)] + 2 * ranks_) % ranks_;
-      free.emplace_back(std::get<0>(*waiting_[at(number)].begin()), turn, number);
+      if (waiting_[index(number)].empty() || !steps_.is_free(number, now_)) continue;
+      const int turn = (steps_[number].from - next_[index(rank)] + 2 * ranks_) % ranks_;
+      free.emplace_back(std::get<0>(*waiting_[index(number)].begin()), turn, number);
     }
     std::sort(free.begin(), free.end());
     for (const auto& [left, turn, number] : free) {
@@ -212,10 +210,10 @@ class Exchange {
 
   void start(std::int32_t number) {
     const Step& step = steps_[number];
-    const auto first = waiting_[at(number)].begin();
+    const auto first = waiting_[index(number)].begin();
     const auto [left, part, chunk, position] = *first;
-    waiting_[at(number)].erase(first);
-    next_[at(step.to)] = step.from + 1;
+    waiting_[index(number)].erase(first);
+    next_[index(step.to)] = step.from + 1;
     steps_.take(number, now_, [&](std::int32_t trunk, Time when) {
       events_.push({when, trunk, 0, 0});
     });

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/index.h"
 #include "core/random.h"
 #include "plan/steps.h"
 #include "plan/synthesis.h"
@@ -11,15 +12,11 @@
 namespace hemiola::plan {
 namespace {
 
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// A set of chunks.
 using Bits = std::vector<std::uint64_t>;
 
 void insert(Bits& bits, std::int64_t chunk) {
-  bits[at(chunk / 64)] |= std::uint64_t{1} << (chunk % 64);
+  bits[index(chunk / 64)] |= std::uint64_t{1} << (chunk % 64);
 }
 
 class Gather {
@@ -30,29 +27,29 @@ class Gather {
         steps_(fabric, options.chunk_bytes, against),
         ranks_(fabric.ranks()),
         chunks_(ranks_ * options.parts) {
-    const std::size_t words = at((chunks_ + 63) / 64);
-    has_.assign(at(ranks_), Bits(words));
+    const std::size_t words = index((chunks_ + 63) / 64);
+    has_.assign(index(ranks_), Bits(words));
     coming_ = has_;
     to_island_ = has_;
-    copies_.assign(at(chunks_), 1);
-    next_.assign(at(ranks_), 0);
-    is_due_.assign(at(ranks_), true);
+    copies_.assign(index(chunks_), 1);
+    next_.assign(index(ranks_), 0);
+    is_due_.assign(index(ranks_), true);
     for (int rank = 0; rank < ranks_; ++rank) {
       due_.push_back(rank);
-      next_[at(rank)] = rank + 1;
+      next_[index(rank)] = rank + 1;
       for (std::int64_t chunk = rank * options.parts; chunk < (rank + 1) * options.parts; ++chunk) {
-        insert(has_[at(rank)], chunk);
-        insert(coming_[at(rank)], chunk);
-        insert(to_island_[at(fabric.island(rank))], chunk);
+        insert(has_[index(rank)], chunk);
+        insert(coming_[index(rank)], chunk);
+        insert(to_island_[index(fabric.island(rank))], chunk);
       }
     }
   }
 
   std::vector<Move> run() {
     const std::int64_t wanted = chunks_ * (ranks_ - 1);
-    moves_.reserve(at(wanted));
+    moves_.reserve(index(wanted));
     while (true) {
-      for (const int rank : due_) is_due_[at(rank)] = false;
+      for (const int rank : due_) is_due_[index(rank)] = false;
       const std::vector<int> due = std::exchange(due_, {});
       for (const int rank : due) serve(rank);
       if (std::ssize(moves_) == wanted) return std::move(moves_);
@@ -83,8 +80,8 @@ class Gather {
   };
 
   void mark(int rank) {
-    if (is_due_[at(rank)]) return;
-    is_due_[at(rank)] = true;
+    if (is_due_[index(rank)]) return;
+    is_due_[index(rank)] = true;
     due_.push_back(rank);
   }
 
@@ -92,22 +89,22 @@ class Gather {
     if (event.trunk >= 0) {
       for (const std::int32_t step : steps_.over(event.trunk)) mark(steps_[step].to);
     } else {
-      insert(has_[at(event.rank)], event.chunk);
+      insert(has_[index(event.rank)], event.chunk);
       for (const std::int32_t step : steps_.out_of(event.rank)) mark(steps_[step].to);
     }
   }
 
   /// What a step could bring now, 64 chunks at a time.
   std::uint64_t useful(const Step& step, std::size_t word) const {
-    std::uint64_t bits = has_[at(step.from)][word] & ~coming_[at(step.to)][word];
+    std::uint64_t bits = has_[index(step.from)][word] & ~coming_[index(step.to)][word];
     // What is under way to an island spreads there by faster links.
-    if (step.is_network) bits &= ~to_island_[at(fabric_.island(step.to))][word];
+    if (step.is_network) bits &= ~to_island_[index(fabric_.island(step.to))][word];
     return bits;
   }
 
   std::int64_t count_useful(const Step& step) const {
     std::int64_t count = 0;
-    for (std::size_t word = 0; word < coming_[at(step.to)].size(); ++word)
+    for (std::size_t word = 0; word < coming_[index(step.to)].size(); ++word)
       count += std::popcount(useful(step, word));
     return count;
   }
@@ -126,7 +123,7 @@ class Gather {
       const Step& step = steps_[number];
       const std::int64_t choices = count_useful(step);
       if (choices == 0) continue;
-      const int turn = static_cast<int>((step.from - next_[at(rank)] + 2 * ranks_) % ranks_);
+      const int turn = static_cast<int>((step.from - next_[index(rank)] + 2 * ranks_) % ranks_);
       free.push_back({shares_trunks(rank) ? 0 : choices, turn, number});
     }
     std::sort(free.begin(), free.end(), [](const Choice& a, const Choice& b) {
@@ -150,11 +147,11 @@ class Gather {
   std::int64_t choose(const Step& step) const {
     std::int64_t best = -1;
     std::tuple<std::int64_t, std::uint64_t> least{};
-    for (std::size_t word = 0; word < coming_[at(step.to)].size(); ++word) {
+    for (std::size_t word = 0; word < coming_[index(step.to)].size(); ++word) {
       for (std::uint64_t bits = useful(step, word); bits != 0; bits &= bits - 1) {
         const auto chunk = static_cast<std::int64_t>(word) * 64 + std::countr_zero(bits);
         const bool is_own = chunk / options_.parts == step.from;
-        const std::tuple key{2 * copies_[at(chunk)] - (is_own ? 1 : 0),
+        const std::tuple key{2 * copies_[index(chunk)] - (is_own ? 1 : 0),
                              splitmix64(options_.seed * 0x10001 +
                                         static_cast<std::uint64_t>(chunk * ranks_ + step.to))};
         if (best < 0 || key < least) {
@@ -168,10 +165,10 @@ class Gather {
 
   void start(std::int32_t number, std::int64_t chunk) {
     const Step& step = steps_[number];
-    insert(coming_[at(step.to)], chunk);
-    insert(to_island_[at(fabric_.island(step.to))], chunk);
-    ++copies_[at(chunk)];
-    next_[at(step.to)] = step.from + 1;
+    insert(coming_[index(step.to)], chunk);
+    insert(to_island_[index(fabric_.island(step.to))], chunk);
+    ++copies_[index(chunk)];
+    next_[index(step.to)] = step.from + 1;
     steps_.take(number, now_, [&](std::int32_t trunk, Time when) {
       events_.push({when, trunk, 0, 0});
     });

@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/failure_test_support.h"
 #include "plan/template_test_support.h"
 
 namespace hemiola::plan {
@@ -25,7 +26,7 @@ std::vector<TemplateInfo> templates_of_chunks() {
 }
 
 /// All combinations of the parameters that are words, and more than one part or wave.
-std::vector<Parameters> variants_of(const TemplateInfo& info) {
+std::vector<Parameters> word_variants_of(const TemplateInfo& info) {
   std::vector<Parameters> variants{{}};
   for (const ParameterInfo& parameter : info.parameters) {
     std::vector<Parameters> longer;
@@ -52,7 +53,7 @@ std::size_t items_of(const Plan& plan) {
 
 TEST(Templates, all_are_valid_and_right_for_many_numbers_of_ranks) {
   for (const TemplateInfo& info : templates_of_chunks()) {
-    for (const Parameters& variant : variants_of(info)) {
+    for (const Parameters& variant : word_variants_of(info)) {
       for (const int ranks : {2, 3, 4, 6, 7, 8, 16}) {
         const Plan plan = make(info.name, ranks, variant);
         ASSERT_NO_THROW(validate(plan)) << info.name;
@@ -191,58 +192,49 @@ TEST(Templates, no_dependency_can_be_left_out) {
 RC_GTEST_PROP(Templates, any_number_of_ranks_is_right, ()) {
   const auto all = templates_of_chunks();
   const auto& info = all[*rc::gen::inRange<std::size_t>(0, all.size())];
-  const auto variants = variants_of(info);
+  const auto variants = word_variants_of(info);
   const auto& variant = variants[*rc::gen::inRange<std::size_t>(0, variants.size())];
   const Plan plan = make(info.name, *rc::gen::inRange(2, 24), variant);
   validate(plan);
   expect_right_in_any_order(plan, *rc::gen::arbitrary<std::uint32_t>());
 }
 
-std::string failure_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "no failure";
-}
-
 TEST(Templates, an_unknown_name_is_suggested_against) {
-  EXPECT_THAT(failure_of([] { make("all-reduce/rin", 4); }),
+  EXPECT_THAT(test::message_of([] { make("all-reduce/rin", 4); }),
               ::testing::HasSubstr("all-reduce/ring"));
-  EXPECT_THAT(failure_of([] { make("", 4); }),
+  EXPECT_THAT(test::message_of([] { make("", 4); }),
               ::testing::HasSubstr("there is no plan template ''"));
 }
 
 TEST(Templates, parameters_are_checked) {
   using ::testing::HasSubstr;
-  EXPECT_THAT(failure_of([] {
+  EXPECT_THAT(test::message_of([] {
                 make("all-gather/direct", 4, {{"transfre", "pull"}});
               }),
               HasSubstr("did you mean 'transfer'?"));
-  EXPECT_THAT(failure_of([] {
+  EXPECT_THAT(test::message_of([] {
                 make("all-gather/direct", 4, {{"transfer", "shove"}});
               }),
               HasSubstr("cannot be 'shove'"));
-  EXPECT_THAT(failure_of([] {
+  EXPECT_THAT(test::message_of([] {
                 make("send-recv/direct", 4, {{"split", "2"}});
               }),
               HasSubstr("its parameters are transfer"));
-  EXPECT_THAT(failure_of([] {
+  EXPECT_THAT(test::message_of([] {
                 make("broadcast/ring", 4, {{"root", "4"}});
               }),
               HasSubstr("root 4 is not one of 4 ranks"));
-  EXPECT_THAT(failure_of([] {
+  EXPECT_THAT(test::message_of([] {
                 make("broadcast/ring", 4, {{"root", "-1"}});
               }),
               HasSubstr("is not a count"));
-  EXPECT_THAT(failure_of([] {
+  EXPECT_THAT(test::message_of([] {
                 make("broadcast/ring", 4, {{"root", "99999999999"}});
               }),
               HasSubstr("root 99999999999 is not"));
-  EXPECT_THAT(failure_of([] { make("all-reduce/ring", 1); }),
+  EXPECT_THAT(test::message_of([] { make("all-reduce/ring", 1); }),
               HasSubstr("needs at least 2 ranks, not 1"));
-  EXPECT_THAT(failure_of([] { make("all-reduce/ring", -3); }),
+  EXPECT_THAT(test::message_of([] { make("all-reduce/ring", -3); }),
               HasSubstr("needs at least 2 ranks, not -3"));
 }
 

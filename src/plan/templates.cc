@@ -24,7 +24,7 @@ std::string join(const std::vector<std::string>& words) {
 
 void set_value(const TemplateInfo& info, Parameters& parameters, const std::string& name,
                const std::string& value) {
-  const SourceLocation where{"<option>", 0, 0, {}};
+  const SourceLocation& where = kOption;
   const auto known =
       std::find_if(info.parameters.begin(), info.parameters.end(),
                    [&](const ParameterInfo& parameter) { return parameter.name == name; });
@@ -93,7 +93,7 @@ const TemplateInfo* find_template(std::string_view name) {
 Plan make(std::string_view name, int ranks, const Parameters& parameters,
           const machine::Machine* machine, const Judge& judge, Monitor* monitor) {
   const TemplateInfo* info = find_template(name);
-  const SourceLocation where{"<option>", 0, 0, {}};
+  const SourceLocation& where = kOption;
   if (info == nullptr) {
     std::vector<std::string> names;
     for (const TemplateInfo& known : templates()) names.push_back(known.name);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/index.h"
 #include "plan/area.h"
 #include "plan/plan.h"
 
@@ -31,7 +32,7 @@ class Execution {
       if (plan.tensors[t].role == Role::input && input_ < 0) input_ = static_cast<int>(t);
       if (plan.tensors[t].role == Role::output) output_ = static_cast<int>(t);
     }
-    memory_.resize(at(plan.ranks));
+    memory_.resize(index(plan.ranks));
     for (int rank = 0; rank < plan.ranks; ++rank) add_rank(rank);
   }
 
@@ -72,7 +73,7 @@ class Execution {
 
   /// The numbers of the area's elements, in its order.
   std::vector<std::int64_t> list(const Area& area) const {
-    const std::vector<std::int64_t>& shape = plan_.tensors[at(area.tensor)].shape;
+    const std::vector<std::int64_t>& shape = plan_.tensors[index(area.tensor)].shape;
     std::vector<std::int64_t> all;
     for (const Rect& rect : area.rects) {
       std::vector<std::int64_t> place = rect.begin;
@@ -113,8 +114,6 @@ class Execution {
     std::size_t state, number;
   };
 
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
   /// Mostly the one of the highest rank in an order drawn once per run.
   std::size_t choose(const std::vector<std::size_t>& ready) {
     if (order_.empty()) {
@@ -129,7 +128,7 @@ class Execution {
   void add_rank(int rank) {
     const Code& code = plan_.code(rank);
     const Indices here{.rank = rank};
-    for (const Tensor& tensor : plan_.tensors) memory_[at(rank)].emplace_back(tensor.elements());
+    for (const Tensor& tensor : plan_.tensors) memory_[index(rank)].emplace_back(tensor.elements());
     for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
       const auto tensor = static_cast<std::int32_t>(t);
       if (plan_.tensors[t].role != Role::input || code.resident) continue;
@@ -168,8 +167,8 @@ class Execution {
         for (std::size_t i = 0; i < operand.axes.size(); ++i) {
           if (operand.axes[i] < 0) continue;
           const std::int64_t shift = operand.begin.empty() ? 0 : operand.begin[i]({.rank = rank});
-          area.rects[0].begin[i] = tile.begin[at(operand.axes[i])] + shift;
-          area.rects[0].end[i] = tile.end[at(operand.axes[i])] + shift;
+          area.rects[0].begin[i] = tile.begin[index(operand.axes[i])] + shift;
+          area.rects[0].end[i] = tile.end[index(operand.axes[i])] + shift;
         }
         tile.operands.push_back(std::move(area));
       }
@@ -186,17 +185,17 @@ class Execution {
 
   std::optional<Value>& cell(int rank, std::int32_t tensor, std::int64_t element) {
     if (in_place_ && (tensor == input_ || tensor == output_)) {
-      const std::int64_t in = plan_.tensors[at(input_)].elements();
-      const std::int64_t out = plan_.tensors[at(output_)].elements();
+      const std::int64_t in = plan_.tensors[index(input_)].elements();
+      const std::int64_t out = plan_.tensors[index(output_)].elements();
       if ((tensor == input_ ? in : out) < std::max(in, out)) element += rank * std::min(in, out);
       tensor = in >= out ? input_ : output_;
     }
-    return memory_[at(rank)][at(tensor)][at(element)];
+    return memory_[index(rank)][index(tensor)][index(element)];
   }
 
   std::vector<int> writers_of(int rank, const Transfer& transfer, const Indices& when) const {
     if (transfer.kind != TransferKind::push) return {rank};
-    if (transfer.group >= 0) return plan_.groups[at(transfer.group)];
+    if (transfer.group >= 0) return plan_.groups[index(transfer.group)];
     return {static_cast<int>(transfer.peer(when))};
   }
 
@@ -230,7 +229,7 @@ class Execution {
     if (!has_all_it_needs(state)) return false;
     const Transfer& transfer = state.todo[state.next].first;
     if (transfer.kind != TransferKind::collective) return true;
-    const std::vector<int>& group = plan_.groups[at(transfer.group)];
+    const std::vector<int>& group = plan_.groups[index(transfer.group)];
     return state.rank == group.front() && std::all_of(group.begin(), group.end(), [&](int member) {
              return waiting(member, transfer.group).has_value();
            });
@@ -307,8 +306,8 @@ class Execution {
     const int peer = static_cast<int>(transfer.peer(when));
     const bool pulls = transfer.kind == TransferKind::pull;
     if (pulls && transfer.group >= 0) {
-      std::vector<Value> sum(at(transfer.source.elements()), 0);
-      for (const int member : plan_.groups[at(transfer.group)])
+      std::vector<Value> sum(index(transfer.source.elements()), 0);
+      for (const int member : plan_.groups[index(transfer.group)])
         add(sum, read(member, transfer.source, when));
       return sum;
     }
@@ -319,7 +318,7 @@ class Execution {
   }
 
   void run_collective(const Transfer first) {
-    const std::vector<int> members = plan_.groups[at(first.group)];
+    const std::vector<int> members = plan_.groups[index(first.group)];
     std::vector<State*> states;
     std::vector<std::vector<Value>> sources;
     for (const int member : members) {
@@ -372,12 +371,12 @@ class Execution {
         for (std::int64_t i = 0; i < inner; ++i) {
           Value dot = 0;
           for (std::int64_t d = 0; !is_gemm && d < columns; ++d)
-            dot += a[at((batch * rows + row) * columns + d)] *
-                   b[at((batch * inner + i) * columns + d)];
+            dot += a[index((batch * rows + row) * columns + d)] *
+                   b[index((batch * inner + i) * columns + d)];
           for (std::int64_t column = 0; column < columns; ++column)
-            out[at((batch * rows + row) * columns + column)] +=
-                is_gemm ? a[at(row * inner + i)] * b[at(i * columns + column)]
-                        : dot * v[at((batch * inner + i) * columns + column)];
+            out[index((batch * rows + row) * columns + column)] +=
+                is_gemm ? a[index(row * inner + i)] * b[index(i * columns + column)]
+                        : dot * v[index((batch * inner + i) * columns + column)];
         }
       }
     }

@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/index.h"
 #include "core/random.h"
 #include "plan/build.h"
 #include "plan/families.h"
 
 namespace hemiola::plan {
 namespace {
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// How many chunks go from whom to whom, and where they lie: a rank's input is ordered by
 /// destination, its output by source, without gaps.
@@ -85,7 +82,7 @@ Plan make_all_to_all_uneven(const TemplateArguments& arguments) {
   const std::int64_t ranks = arguments.ranks, mean = arguments.number("mean");
   if (mean < 1 || mean > kMost) {
     throw Failure("parameter 'mean' of '" + arguments.name + "' cannot be " + std::to_string(mean),
-                  {.file = "<option>"}, "it is a number from 1 to " + std::to_string(kMost));
+                  kOption, "it is a number from 1 to " + std::to_string(kMost));
   }
   const Counts counts(ranks, mean, arguments.number("seed"));
   Plan plan = start_plan(arguments, ranks * mean);

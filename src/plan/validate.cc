@@ -2,6 +2,7 @@
 #include <set>
 #include <string>
 
+#include "core/index.h"
 #include "plan/area.h"
 #include "plan/collective_shape.h"
 #include "plan/in_place.h"
@@ -44,8 +45,6 @@ class Validator {
   }
 
  private:
-  static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
   [[noreturn]] void fail_at(const std::string& pointer, const std::string& what,
                             const std::string& hint = {}) const {
     throw Failure("plan '" + plan_.name + "': " + what,

@@ -3,15 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "core/index.h"
+
 namespace hemiola::plan {
-namespace {
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
-}  // namespace
-
 Timeline::Timeline(const Plan& plan) {
   // Transfers are nodes, in the order of ranks, streams and numbers; edges come from dependencies.
   std::size_t count = 0;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMaximumMemory = std::int64_t{1} << 44;
 
 void check_size(const Program& program, const BindOptions& options) {
-  const SourceLocation option{.file = "<option>"};
+  const SourceLocation& option = kOption;
   if (program.chunks_per_size <= 0 || program.alignment.count <= 0)
     throw Failure("the program has no chunks to divide a size into", {.file = program.source});
   if (options.size.count <= 0)

@@ -33,7 +33,7 @@ Program storing(const Affine& chunk, std::int64_t chunks = 1) {
   return program;
 }
 
-std::string refusal(const Program& program, machine::SharedMachine machine = nullptr) {
+std::string bind_refusal(const Program& program, machine::SharedMachine machine = nullptr) {
   try {
     const Bytes size =
         program.fixed_size.count > 0 ? program.fixed_size : Bytes{16 * program.chunks_per_size};
@@ -51,25 +51,27 @@ TEST(BindAlike, chunks_that_are_there_on_every_rank_need_one_look) {
     EXPECT_TRUE(speaks_for_all_ranks(
         bind(program, nullptr, {.size = {16 * program.chunks_per_size}}), program.bodies.front()))
         << to_string(chunk);
-    EXPECT_EQ(refusal(program), "taken") << to_string(chunk);
+    EXPECT_EQ(bind_refusal(program), "taken") << to_string(chunk);
   }
 }
 
 TEST(BindAlike, one_that_is_missing_on_some_rank_is_found) {
-  EXPECT_THAT(refusal(storing({.constant = 1, .rank = 1})), HasSubstr("chunks [32, 33) of output"));
-  EXPECT_THAT(refusal(storing({.constant = 20, .rank = -1})), HasSubstr("chunks [-1, 0)"));
-  EXPECT_THAT(refusal(storing(neighbour(1, kRanks), 2)), HasSubstr("chunks [31, 33) of output"));
-  EXPECT_EQ(refusal(storing({.constant = 2, .rank = 2, .modulus = kRanks}, 2)), "taken");
+  EXPECT_THAT(bind_refusal(storing({.constant = 1, .rank = 1})),
+              HasSubstr("chunks [32, 33) of output"));
+  EXPECT_THAT(bind_refusal(storing({.constant = 20, .rank = -1})), HasSubstr("chunks [-1, 0)"));
+  EXPECT_THAT(bind_refusal(storing(neighbour(1, kRanks), 2)),
+              HasSubstr("chunks [31, 33) of output"));
+  EXPECT_EQ(bind_refusal(storing({.constant = 2, .rank = 2, .modulus = kRanks}, 2)), "taken");
 }
 
 TEST(BindAlike, a_rank_that_stores_cannot_reach_is_found) {
   const machine::Machine nodes = machine::load("dgx-h100:4");
-  EXPECT_THAT(refusal(storing(own_rank()), machine::share(nodes)),
+  EXPECT_THAT(bind_refusal(storing(own_rank()), machine::share(nodes)),
               HasSubstr("only reached through a NIC"));
   const machine::Machine one = machine::load("switch:32");
-  EXPECT_EQ(refusal(storing(own_rank()), machine::share(one)), "taken");
+  EXPECT_EQ(bind_refusal(storing(own_rank()), machine::share(one)), "taken");
   const machine::Machine ring = machine::load("ring:32");  // no switch: every pair is looked at
-  EXPECT_EQ(refusal(storing(own_rank()), machine::share(ring)), "taken");
+  EXPECT_EQ(bind_refusal(storing(own_rank()), machine::share(ring)), "taken");
 }
 
 }  // namespace

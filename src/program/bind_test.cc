@@ -11,8 +11,8 @@ namespace {
 using namespace testing_support;
 using ::testing::HasSubstr;
 
-std::string failure_of(const Program& program, machine::SharedMachine machine,
-                       const BindOptions& options = {.size = {512}}) {
+std::string bind_failure(const Program& program, machine::SharedMachine machine,
+                         const BindOptions& options = {.size = {512}}) {
   try {
     bind(program, std::move(machine), options);
   } catch (const Failure& failure) {
@@ -38,12 +38,12 @@ Program far_put(int ranks, Channel channel) {
 
 TEST(Bind, sizes_must_be_whole_units_of_all_chunks) {
   // 8 chunks of multiples of 16 B.
-  EXPECT_THAT(failure_of(program_of({}), nullptr, {.size = {200}}),
+  EXPECT_THAT(bind_failure(program_of({}), nullptr, {.size = {200}}),
               HasSubstr("the nearest legal sizes are 128 B and 256 B"));
-  EXPECT_THAT(failure_of(program_of({}), nullptr, {.size = {1}}),
+  EXPECT_THAT(bind_failure(program_of({}), nullptr, {.size = {1}}),
               HasSubstr("the smallest legal size is 128 B"));
-  EXPECT_THAT(failure_of(program_of({}), nullptr, {.size = {0}}), HasSubstr("cannot be run"));
-  EXPECT_THAT(failure_of(program_of({}), nullptr, {.size = {INT64_MAX}}),
+  EXPECT_THAT(bind_failure(program_of({}), nullptr, {.size = {0}}), HasSubstr("cannot be run"));
+  EXPECT_THAT(bind_failure(program_of({}), nullptr, {.size = {INT64_MAX}}),
               HasSubstr("beyond any GPU's memory"));
   EXPECT_EQ(bind(program_of({}), nullptr, {.size = {256}}).chunk_bytes(), 32);
 }
@@ -81,7 +81,7 @@ TEST(Bind, a_size_outside_the_files_own_range_is_a_warning) {
 TEST(Bind, memory_that_no_gpu_has_is_refused) {
   Program program = program_of({});
   program.buffers[2].chunks = {INT32_MAX};
-  EXPECT_THAT(failure_of(program, nullptr, {.size = MiB(1)}), HasSubstr("of memory"));
+  EXPECT_THAT(bind_failure(program, nullptr, {.size = MiB(1)}), HasSubstr("of memory"));
 }
 
 TEST(Bind, operands_stay_inside_their_buffers_in_every_iteration) {
@@ -91,13 +91,13 @@ TEST(Bind, operands_stay_inside_their_buffers_in_every_iteration) {
   const auto with = [&](std::int64_t count) {
     return program_of({{.kind = OpKind::loop, .count = count}, op, {.kind = OpKind::end_loop}});
   };
-  EXPECT_EQ(failure_of(with(8), nullptr), "no failure");
-  EXPECT_THAT(failure_of(with(9), nullptr),
+  EXPECT_EQ(bind_failure(with(8), nullptr), "no failure");
+  EXPECT_THAT(bind_failure(with(9), nullptr),
               HasSubstr("put of rank 0: chunks [8, 9) of input of rank 0, which has 8 (at /here)"));
 }
 
 TEST(Bind, every_index_is_checked) {
-  const auto with = [](Op op) { return failure_of(program_of({std::move(op)}), nullptr); };
+  const auto with = [](Op op) { return bind_failure(program_of({std::move(op)}), nullptr); };
   EXPECT_THAT(with(put(2)), HasSubstr("rank 2 is not there"));
   EXPECT_THAT(with({.kind = OpKind::copy, .src = {local(99, 0)}, .dst = {local(0, 0)}}),
               HasSubstr("buffer 99 is not there"));
@@ -137,8 +137,8 @@ TEST(Bind, every_index_is_checked) {
 
 TEST(Bind, loops_are_at_most_two_deep) {
   const Op loop{.kind = OpKind::loop, .count = 1}, end{.kind = OpKind::end_loop};
-  EXPECT_EQ(failure_of(program_of({loop, loop, end, end}), nullptr), "no failure");
-  EXPECT_THAT(failure_of(program_of({loop, loop, loop, end, end, end}), nullptr),
+  EXPECT_EQ(bind_failure(program_of({loop, loop, end, end}), nullptr), "no failure");
+  EXPECT_THAT(bind_failure(program_of({loop, loop, loop, end, end, end}), nullptr),
               HasSubstr("more than two deep"));
 }
 
@@ -146,21 +146,21 @@ TEST(Bind, a_chunk_that_does_not_fit_a_folded_buffer_is_refused) {
   Program program =
       program_of({{.kind = OpKind::copy, .src = {local(0, 0)}, .dst = {local(2, 0)}}});
   program.buffers[2].chunk_limit = {32};
-  EXPECT_EQ(failure_of(program, nullptr, {.size = {256}}), "no failure");
-  EXPECT_THAT(failure_of(program, nullptr, {.size = {512}}),
+  EXPECT_EQ(bind_failure(program, nullptr, {.size = {256}}), "no failure");
+  EXPECT_THAT(bind_failure(program, nullptr, {.size = {512}}),
               HasSubstr("does not fit into the 32 B"));
 }
 
 TEST(Bind, a_program_for_more_ranks_than_the_machine_has_is_refused) {
   const machine::Machine machine = machine::load("dgx-h100");
-  EXPECT_THAT(failure_of(far_put(9, Channel::memory), machine::share(machine)),
+  EXPECT_THAT(bind_failure(far_put(9, Channel::memory), machine::share(machine)),
               HasSubstr("is for 9 GPUs, the machine has 8"));
-  EXPECT_EQ(failure_of(far_put(8, Channel::memory), machine::share(machine)), "no failure");
+  EXPECT_EQ(bind_failure(far_put(8, Channel::memory), machine::share(machine)), "no failure");
 }
 
 TEST(Bind, loads_and_stores_do_not_cross_a_nic_but_ports_do) {
   const machine::Machine machine = machine::load("dgx-h100:2");
-  EXPECT_THAT(failure_of(far_put(16, Channel::memory), machine::share(machine)),
+  EXPECT_THAT(bind_failure(far_put(16, Channel::memory), machine::share(machine)),
               HasSubstr("put of rank 0: rank 15 is only reached through a NIC"));
   const Bound program = bind(far_put(16, Channel::port), machine::share(machine), {.size = {512}});
   EXPECT_EQ(expand(program), Lines{"post 64 0.input@0 -> 15.output@0 release remote"});
@@ -174,9 +174,9 @@ TEST(Bind, multicast_needs_one_switch_for_the_group) {
                                  .src = {local(1, 0)},
                                  .dst = {group}}});
   const machine::Machine h100 = machine::load("dgx-h100"), a100 = machine::load("dgx-a100");
-  EXPECT_EQ(failure_of(program, machine::share(h100)), "no failure");
+  EXPECT_EQ(bind_failure(program, machine::share(h100)), "no failure");
   EXPECT_THAT(
-      failure_of(program, machine::share(a100)),
+      bind_failure(program, machine::share(a100)),
       HasSubstr("group_store of rank 0: no switch of the machine can multicast to the ranks 0, 1"));
 }
 

@@ -17,8 +17,6 @@
 namespace hemiola::program {
 namespace {
 
-const SourceLocation kOption{.file = "<option>"};
-
 [[noreturn]] void bad_value(const std::string& name, const std::string& value,
                             const std::string& hint) {
   throw Failure(fmt::format("parameter '{}' cannot be '{}'", name, value), kOption, hint);
@@ -65,9 +63,9 @@ Choice choice_named(const std::string& name, const std::string& value, Choice la
 }
 
 /// Shapes of plans, to be combined.
-enum Shape : unsigned { chain = 1, exchange = 2, general = 4, any = 7 };
+enum PlanShape : unsigned { chain = 1, exchange = 2, general = 4, any = 7 };
 
-Shape shape_of(const plan::Plan& plan) {
+PlanShape shape_of(const plan::Plan& plan) {
   return is_chain(plan) ? chain : is_exchange(plan) ? exchange : general;
 }
 
@@ -169,7 +167,7 @@ std::vector<LowerParameter> lower_parameters() {
 }
 
 /// The lowering's parameters that a plan of this shape takes.
-std::vector<LowerParameter> lower_parameters_of(Shape shape) {
+std::vector<LowerParameter> lower_parameters_of(PlanShape shape) {
   std::vector<LowerParameter> taken = lower_parameters();
   std::erase_if(taken, [&](const LowerParameter& p) { return (p.shapes & shape) == 0; });
   return taken;
@@ -213,7 +211,7 @@ bool declares(const plan::TemplateInfo& info, const std::string& parameter) {
 
 /// Parameters of a general plan for one that took another shape: a synthesised plan may be that of
 /// a template. What that does not have changes nothing.
-void fit(plan::Parameters& parameters, Shape shape) {
+void fit(plan::Parameters& parameters, PlanShape shape) {
   for (auto& [name, value] : parameters) {
     if (shape == chain && name == "workgroups") name = "channels";
   }
@@ -329,7 +327,7 @@ void follow_size(Program& program, const plan::Plan& plan, LowerOptions options)
 
 Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
                    const machine::Machine* machine) {
-  const Shape shape = shape_of(plan);
+  const PlanShape shape = shape_of(plan);
   const std::vector<LowerParameter> known = lower_parameters_of(shape);
   LowerOptions options{.machine = machine};
   // What the plan itself proposes may be for another shape, or way to synchronise, and gives way;
@@ -358,7 +356,7 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
     if (found != known.end()) {
       found->set(options, parameter, value);
       if (parameter == "in_place" && !options.in_place && plan::is_in_place(plan))
-        throw Failure(fmt::format("plan '{}' is one in place", plan.name), {.file = "<option>"},
+        throw Failure(fmt::format("plan '{}' is one in place", plan.name), kOption,
                       "its transfers know one memory only: leave in_place out");
       continue;
     }

@@ -17,7 +17,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
-std::string failure_of(const std::string& name, int ranks, const plan::Parameters& parameters) {
+std::string built_in_failure(const std::string& name, int ranks,
+                             const plan::Parameters& parameters) {
   try {
     make_built_in(name, {ranks, parameters});
   } catch (const Failure& failure) {
@@ -158,29 +159,30 @@ TEST(BuiltIn, defaults_written_out_change_nothing) {
 }
 
 TEST(BuiltIn, bad_parameters_are_refused_with_a_suggestion) {
-  EXPECT_THAT(failure_of("all-reduce/ring", 4, {{"chanels", "3"}}),
+  EXPECT_THAT(built_in_failure("all-reduce/ring", 4, {{"chanels", "3"}}),
               HasSubstr("did you mean 'channels'?"));
-  EXPECT_THAT(failure_of("all-reduce/ring", 4, {{"workgroups", "3"}}),
+  EXPECT_THAT(built_in_failure("all-reduce/ring", 4, {{"workgroups", "3"}}),
               HasSubstr("'all-reduce/ring' has no parameter 'workgroups'"));
-  EXPECT_THAT(failure_of("all-reduce/ring", 4, {{"channels", "0"}}),
+  EXPECT_THAT(built_in_failure("all-reduce/ring", 4, {{"channels", "0"}}),
               HasSubstr("it is a number from 1 to 4096"));
-  EXPECT_THAT(failure_of("all-reduce/ring", 4, {{"channels", "two"}}),
+  EXPECT_THAT(built_in_failure("all-reduce/ring", 4, {{"channels", "two"}}),
               HasSubstr("parameter 'channels' cannot be 'two'"));
-  EXPECT_THAT(failure_of("all-reduce/ring", 4, {{"protocol", "ll12"}}),
+  EXPECT_THAT(built_in_failure("all-reduce/ring", 4, {{"protocol", "ll12"}}),
               HasSubstr("did you mean 'll128'?"));
-  EXPECT_THAT(failure_of("all-reduce/ring", 4, {{"piece", "12"}}),
+  EXPECT_THAT(built_in_failure("all-reduce/ring", 4, {{"piece", "12"}}),
               HasSubstr("it is a size such as 512KiB"));
-  EXPECT_THAT(failure_of("all-gather/direct", 4, {{"barrier", "yes"}}), HasSubstr("write 0 or 1"));
-  EXPECT_THAT(failure_of("all-gather/direct", 4, {{"transfer", "pul"}}),
+  EXPECT_THAT(built_in_failure("all-gather/direct", 4, {{"barrier", "yes"}}),
+              HasSubstr("write 0 or 1"));
+  EXPECT_THAT(built_in_failure("all-gather/direct", 4, {{"transfer", "pul"}}),
               HasSubstr("did you mean 'pull'?"));
-  EXPECT_THAT(failure_of("all-gather/direct", 0, {}), HasSubstr("needs at least 2 ranks"));
-  EXPECT_THAT(failure_of("all-to-all/uneven", 4, {{"mean", "0"}}),
+  EXPECT_THAT(built_in_failure("all-gather/direct", 0, {}), HasSubstr("needs at least 2 ranks"));
+  EXPECT_THAT(built_in_failure("all-to-all/uneven", 4, {{"mean", "0"}}),
               HasSubstr("parameter 'mean' of 'all-to-all/uneven' cannot be 0"));
 }
 
 TEST(BuiltIn, packets_are_pushed_unless_told_otherwise) {
   EXPECT_NO_THROW(make_built_in("all-reduce/two-shot", {4, {{"protocol", "ll"}}}));
-  EXPECT_THAT(failure_of("all-reduce/two-shot", 4, {{"protocol", "ll"}, {"gather", "pull"}}),
+  EXPECT_THAT(built_in_failure("all-reduce/two-shot", 4, {{"protocol", "ll"}, {"gather", "pull"}}),
               HasSubstr("packets can only be pushed"));
   // Nor may a template be chosen that pulls: one-shot, which is the best of three with short links.
   const machine::Machine machine = machine::load("ring:3");

@@ -3,14 +3,11 @@
 #include <optional>
 #include <set>
 
+#include "core/index.h"
 #include "program/lower_parts.h"
 
 namespace hemiola::program {
 namespace {
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Whether the pushes of `rank` that wait for something pass on, in order, what its left neighbour
 /// (-1: none) sends in the same stream.
@@ -72,7 +69,7 @@ std::optional<Affine> part_of(const Affine& value, std::int64_t part, std::int64
 }
 
 /// Replaces the chunks of a stream by those that they are parts of; false: they are not.
-bool join(plan::Region& region, std::int64_t part, std::int64_t parts) {
+bool join_parts(plan::Region& region, std::int64_t part, std::int64_t parts) {
   if (region.boxes.empty()) return true;  // the operand of a transfer without a reduction
   if (parts == 1) return true;
   const std::optional<Affine> whole = part_of(region.first(), part, parts);
@@ -81,22 +78,22 @@ bool join(plan::Region& region, std::int64_t part, std::int64_t parts) {
   return true;
 }
 
-bool join(std::vector<plan::Item>& items, std::int64_t part, std::int64_t parts) {
+bool join_parts(std::vector<plan::Item>& items, std::int64_t part, std::int64_t parts) {
   bool good = true;
   for (plan::Item& item : items) {
     if (auto* loop = std::get_if<plan::Loop>(&item)) {
-      good = good && join(loop->items, part, parts);
+      good = good && join_parts(loop->items, part, parts);
       continue;
     }
     auto& transfer = std::get<plan::Transfer>(item);
     for (plan::Region* region : {&transfer.source, &transfer.destination, &transfer.operand})
-      good = good && join(*region, part, parts);
+      good = good && join_parts(*region, part, parts);
   }
   return good;
 }
 
 /// Nothing unless stream k of K moves the chunks k, k + K, ... only.
-std::optional<plan::Plan> joined(const plan::Plan& plan) {
+std::optional<plan::Plan> joined_plan(const plan::Plan& plan) {
   plan::Plan whole = plan;
   const auto parts = std::ssize(plan.codes.front().streams);
   if (whole.chunks_per_size % parts != 0) return std::nullopt;
@@ -108,7 +105,7 @@ std::optional<plan::Plan> joined(const plan::Plan& plan) {
   for (plan::Code& code : whole.codes) {
     if (std::ssize(code.streams) != parts) return std::nullopt;
     for (std::int64_t part = 0; part < parts; ++part) {
-      if (!join(code.streams[index(part)].items, part, parts)) return std::nullopt;
+      if (!join_parts(code.streams[index(part)].items, part, parts)) return std::nullopt;
     }
   }
   return whole;
@@ -161,7 +158,7 @@ bool is_chain(const plan::Plan& plan) {
     return std::any_of(of_rank.begin(), of_rank.end(),
                        [](const ChainLink& link) { return link.right >= 0; });
   });
-  if (!pushes || !joined(plan)) return false;
+  if (!pushes || !joined_plan(plan)) return false;
   std::set<ChainRole> roles;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     if (!roles.insert(role_of(plan, links, rank)).second) continue;
@@ -175,7 +172,7 @@ bool is_chain(const plan::Plan& plan) {
 }
 
 plan::Plan join_parts(const plan::Plan& plan) {
-  return *joined(plan);
+  return *joined_plan(plan);
 }
 
 bool is_simple(const plan::Plan& plan) {

@@ -15,8 +15,6 @@ namespace hemiola::program {
 
 namespace {
 
-const SourceLocation kOption{.file = "<option>"};
-
 /// What the caller gave, checked, and the defaults of the rest.
 plan::Parameters complete(const KernelInfo& info, const plan::Parameters& given) {
   plan::Parameters all;

@@ -13,7 +13,7 @@ Collective asked_for(const KernelArguments& arguments) {
   return arguments.collective == Collective::custom ? Collective::all_reduce : arguments.collective;
 }
 
-std::vector<plan::ParameterInfo> parameters() {
+std::vector<plan::ParameterInfo> auto_parameters() {
   std::vector<std::string> collectives{"auto"};
   for (const Collective collective :
        {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,
@@ -26,7 +26,7 @@ Program nccl(const KernelArguments& arguments) {
   const std::string name = fmt::format("{}/nccl", name_of(asked_for(arguments)));
   if (find_kernel(name) == nullptr)
     throw Failure(fmt::format("'{}' has no {}", arguments.name, name_of(asked_for(arguments))),
-                  {.file = "<option>"}, "name a built-in program of that collective");
+                  kOption, "name a built-in program of that collective");
   return make_other(name, arguments);
 }
 
@@ -48,14 +48,14 @@ Program custom_all_reduce(const KernelArguments& arguments) {
 KernelInfo auto_nccl() {
   return {.name = "auto/nccl",
           .description = "what NCCL does for the collective asked for; alone, all-reduce",
-          .parameters = parameters(),
+          .parameters = auto_parameters(),
           .make = nccl};
 }
 
 KernelInfo auto_custom_allreduce() {
   return {.name = "auto/custom-allreduce",
           .description = "vLLM's all-reduce, one or two stages by size; NCCL from 8 MiB on",
-          .parameters = parameters(),
+          .parameters = auto_parameters(),
           .make = custom_all_reduce};
 }
 

@@ -8,9 +8,9 @@
 namespace hemiola::program {
 namespace {
 
-class Writer {
+class EmbeddingWriter {
  public:
-  explicit Writer(const KernelArguments& arguments)
+  explicit EmbeddingWriter(const KernelArguments& arguments)
       : arguments_(arguments),
         n_(arguments.ranks),
         tables_(size_of_parameter(arguments, "tables")),
@@ -86,7 +86,7 @@ class Writer {
     if (lookups_ > rows_)
       throw Failure(
           fmt::format("'{}' cannot look up {} of {} rows", arguments_.name, lookups_, rows_),
-          {.file = "<option>"}, "choose more rows or fewer lookups");
+          kOption, "choose more rows or fewer lookups");
     all.pitch = std::max<std::int64_t>(1, rows_ / lookups_);
     const std::int64_t starts = rows_ - (lookups_ - 1) * all.pitch;
     std::uint64_t state = 1;
@@ -156,8 +156,8 @@ class Writer {
   std::int32_t table_ = 0, output_ = 0, done_ = 0;
 };
 
-KernelInfo info(const char* name, const char* description, bool fused) {
-  return fused_kernel<Writer>(
+KernelInfo embedding_info(const char* name, const char* description, bool fused) {
+  return fused_kernel<EmbeddingWriter>(
       name, description, Collective::all_to_all,
       {{"batch", "1024", {}, "samples, over all ranks"},
        {"tables", "8", {}, "of a rank"},
@@ -172,13 +172,13 @@ KernelInfo info(const char* name, const char* description, bool fused) {
 }  // namespace
 
 KernelInfo embedding_a2a_fused() {
-  return info("embedding-a2a/fused", "pooled rows of tables go to their ranks slice by slice",
-              true);
+  return embedding_info("embedding-a2a/fused",
+                        "pooled rows of tables go to their ranks slice by slice", true);
 }
 
 KernelInfo embedding_a2a_unfused() {
-  return info("embedding-a2a/unfused", "the same, an all-to-all launched behind the pooling",
-              false);
+  return embedding_info("embedding-a2a/unfused",
+                        "the same, an all-to-all launched behind the pooling", false);
 }
 
 }  // namespace hemiola::program

@@ -11,7 +11,6 @@
 namespace hemiola::program {
 namespace {
 
-const SourceLocation kOption{.file = "<option>"};
 constexpr std::int64_t kUsualUnits = 132;        // compute units of an H100
 constexpr std::int64_t kFlagsInLine = 16;        // 8 B each, in 128 B
 constexpr std::int64_t kWaitsInOperation = 256;  // of one operation, a thread each

@@ -14,15 +14,15 @@ namespace {
 using ::testing::HasSubstr;
 using Order = Dealing::Order;
 
-Program made(const std::string& name, int ranks,
-             const std::vector<std::pair<std::string, std::string>>& parameters = {}) {
+Program kernel_of(const std::string& name, int ranks,
+                  const std::vector<std::pair<std::string, std::string>>& parameters = {}) {
   return load(name, {.ranks = ranks, .parameters = parameters});
 }
 
-std::string refusal(const std::string& name, int ranks,
-                    const std::vector<std::pair<std::string, std::string>>& parameters) {
+std::string kernel_refusal(const std::string& name, int ranks,
+                           const std::vector<std::pair<std::string, std::string>>& parameters) {
   try {
-    made(name, ranks, parameters);
+    kernel_of(name, ranks, parameters);
   } catch (const Failure& failure) {
     const Diagnostic& first = failure.diagnostics().items().front();
     return first.message + "; " + first.hint;
@@ -73,7 +73,7 @@ TEST(Dealing, the_own_tiles_are_first_or_last_and_peers_one_by_one_or_all_at_onc
 }
 
 TEST(FusedPrograms, have_one_size_that_of_what_is_moved) {
-  const Program gemv = made("gemv-ar/fused", 8, {{"m", "1024"}, {"n", "2"}});
+  const Program gemv = kernel_of("gemv-ar/fused", 8, {{"m", "1024"}, {"n", "2"}});
   EXPECT_EQ(gemv.fixed_size, Bytes{1024 * 2 * 2});
   EXPECT_EQ(gemv.fixed_type, DataType::float16);
   EXPECT_EQ(bind(gemv, nullptr, {.size = gemv.fixed_size}).size(), gemv.fixed_size);
@@ -81,19 +81,24 @@ TEST(FusedPrograms, have_one_size_that_of_what_is_moved) {
 }
 
 TEST(FusedPrograms, that_do_not_divide_are_refused_with_what_does) {
-  EXPECT_THAT(refusal("gemv-ar/fused", 4, {{"m", "1000"}}),
+  EXPECT_THAT(kernel_refusal("gemv-ar/fused", 4, {{"m", "1000"}}),
               HasSubstr("cannot divide m = 1000 into 4 chunks of whole tiles of 16 rows; m is a "
                         "multiple of 64: 960 or 1024"));
-  EXPECT_THAT(refusal("gemv-ar/unfused", 3, {{"m", "48"}}), HasSubstr("cannot divide k = 8192"));
-  EXPECT_THAT(refusal("gemm-a2a/fused", 4, {{"n", "100"}}), HasSubstr("into tiles of 128 columns"));
-  EXPECT_THAT(refusal("embedding-a2a/fused", 4, {{"slice", "50"}}), HasSubstr("tiles of 16 bags"));
-  EXPECT_THAT(refusal("embedding-a2a/fused", 4, {{"lookups", "9"}, {"rows", "4"}}),
+  EXPECT_THAT(kernel_refusal("gemv-ar/unfused", 3, {{"m", "48"}}),
+              HasSubstr("cannot divide k = 8192"));
+  EXPECT_THAT(kernel_refusal("gemm-a2a/fused", 4, {{"n", "100"}}),
+              HasSubstr("into tiles of 128 columns"));
+  EXPECT_THAT(kernel_refusal("embedding-a2a/fused", 4, {{"slice", "50"}}),
+              HasSubstr("tiles of 16 bags"));
+  EXPECT_THAT(kernel_refusal("embedding-a2a/fused", 4, {{"lookups", "9"}, {"rows", "4"}}),
               HasSubstr("cannot look up 9 of 4 rows"));
-  EXPECT_THAT(refusal("gemv-ar/fused", 4, {{"m", "0"}}), HasSubstr("cannot be 0"));
-  EXPECT_THAT(refusal("gemv-ar/fused", 4, {{"skew", "5"}}), HasSubstr("a time such as 5us"));
-  EXPECT_THAT(refusal("gemv-ar/fused", 4, {{"threads", "32"}}), HasSubstr("from 256 to 1024"));
-  EXPECT_THAT(refusal("gemv-ar/fused", 4, {{"tile", "32"}}), HasSubstr("no parameter 'tile'"));
-  EXPECT_THAT(refusal("embedding-a2a/fused", 4, {{"order", "spread"}}),
+  EXPECT_THAT(kernel_refusal("gemv-ar/fused", 4, {{"m", "0"}}), HasSubstr("cannot be 0"));
+  EXPECT_THAT(kernel_refusal("gemv-ar/fused", 4, {{"skew", "5"}}), HasSubstr("a time such as 5us"));
+  EXPECT_THAT(kernel_refusal("gemv-ar/fused", 4, {{"threads", "32"}}),
+              HasSubstr("from 256 to 1024"));
+  EXPECT_THAT(kernel_refusal("gemv-ar/fused", 4, {{"tile", "32"}}),
+              HasSubstr("no parameter 'tile'"));
+  EXPECT_THAT(kernel_refusal("embedding-a2a/fused", 4, {{"order", "spread"}}),
               HasSubstr("it is remote-first, own-first"));
 }
 
@@ -101,7 +106,7 @@ TEST(FusedPrograms, that_do_not_divide_are_refused_with_what_does) {
 std::vector<double> starts(const std::vector<std::pair<std::string, std::string>>& parameters) {
   std::vector<std::pair<std::string, std::string>> all = parameters;
   all.emplace_back("m", "256");
-  const Program program = made("gemv-ar/fused", 4, all);
+  const Program program = kernel_of("gemv-ar/fused", 4, all);
   std::vector<double> late;
   for (const std::int32_t code : program.code_of) {
     const StreamItem& first = program.codes.at(static_cast<std::size_t>(code)).streams[0][0];
@@ -140,7 +145,7 @@ TEST(FusedPrograms, grow_with_the_ranks_and_not_with_their_square) {
   // Two tiles for each rank: what a rank does grows with the ranks, and all share it.
   const auto of = [](int ranks) {
     const std::string rows = std::to_string(32 * ranks);
-    return parts(made("gemv-ar/fused", ranks, {{"m", rows}, {"k", rows}}));
+    return parts(kernel_of("gemv-ar/fused", ranks, {{"m", rows}, {"k", rows}}));
   };
   const std::int64_t few = of(64), many = of(1024);
   EXPECT_LT(many, 20 * few);

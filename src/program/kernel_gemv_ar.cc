@@ -38,9 +38,9 @@ struct Gemv {
   Bytes unit{};
 };
 
-class Writer {
+class GemvWriter {
  public:
-  explicit Writer(const KernelArguments& arguments)
+  explicit GemvWriter(const KernelArguments& arguments)
       : arguments_(arguments),
         gemv_(arguments),
         writer_(arguments, Collective::all_reduce, gemv_.type, gemv_.unit, {gemv_.m * gemv_.y_row}),
@@ -191,23 +191,24 @@ class Writer {
   std::int32_t a_ = 0, x_ = 0, output_ = 0, slots_ = 0;
 };
 
-KernelInfo info(const char* name, const char* description, bool fused) {
-  return fused_kernel<Writer>(name, description, Collective::all_reduce,
-                              {{"m", "8192", {}, "rows of the matrix"},
-                               {"n", "1", {}, "vectors"},
-                               {"k", "8192", {}, "columns, over all ranks"},
-                               {"tile_m", "16", {}, "rows of a tile"}},
-                              fused);
+KernelInfo gemv_info(const char* name, const char* description, bool fused) {
+  return fused_kernel<GemvWriter>(name, description, Collective::all_reduce,
+                                  {{"m", "8192", {}, "rows of the matrix"},
+                                   {"n", "1", {}, "vectors"},
+                                   {"k", "8192", {}, "columns, over all ranks"},
+                                   {"tile_m", "16", {}, "rows of a tile"}},
+                                  fused);
 }
 
 }  // namespace
 
 KernelInfo gemv_ar_fused() {
-  return info("gemv-ar/fused", "a matrix-vector product whose tiles go to who reduces them", true);
+  return gemv_info("gemv-ar/fused", "a matrix-vector product whose tiles go to who reduces them",
+                   true);
 }
 
 KernelInfo gemv_ar_unfused() {
-  return info("gemv-ar/unfused", "the same, an all-reduce launched behind the product", false);
+  return gemv_info("gemv-ar/unfused", "the same, an all-reduce launched behind the product", false);
 }
 
 }  // namespace hemiola::program

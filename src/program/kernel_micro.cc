@@ -5,11 +5,7 @@
 #include "machine/machine.h"
 
 namespace hemiola::program {
-namespace {
-
-const SourceLocation kOption{.file = "<option>"};
-
-}  // namespace
+namespace {}  // namespace
 
 MicroWriter::MicroWriter(const KernelArguments& arguments, std::int64_t output_chunks)
     : ProgramWriter(arguments, Collective::custom, 1, output_chunks) {

@@ -7,7 +7,7 @@ namespace hemiola::program {
 namespace {
 
 constexpr std::int64_t kLine = 128;  // where workgroups' shares are cut: none writes half a line
-constexpr std::int32_t kInput = 0, kOutput = 1;
+constexpr std::int32_t kMicroInput = 0, kMicroOutput = 1;
 
 // One thread loads what its next address depends on, as nvbandwidth's device_to_device_latency_sm
 // (NVIDIA/nvbandwidth@66746a3b) and gpu-latency (te42kyfo/gpu-benches@1c36d509) do. Their chains
@@ -21,13 +21,12 @@ Program chase(const KernelArguments& arguments) {
   const std::int64_t stride = arguments.bytes("stride").count;
   const std::int64_t start = arguments.bytes("start").count;
   if (stride < kPointer || stride % kPointer != 0 || start % kPointer != 0)
-    throw Failure("a pointer has 8 B: 'stride' and 'start' are multiples of that",
-                  {.file = "<option>"});
+    throw Failure("a pointer has 8 B: 'stride' and 'start' are multiples of that", kOption);
   const std::int64_t wanted = given.count > 0 ? given.count : arguments.size.count;
   const std::int64_t footprint = std::max<std::int64_t>(1, (wanted + stride - 1) / stride) * stride;
   if (start >= footprint)
     throw Failure(fmt::format("'start' is behind the footprint of {}", to_string(Bytes{footprint})),
-                  {.file = "<option>"});
+                  kOption);
   const std::int64_t hops = number_from(arguments, "hops", 0, kMostLoads);
   MicroWriter writer(arguments);
   const std::int32_t list = writer.fixed("list", {footprint});
@@ -80,15 +79,16 @@ Program copy(const KernelArguments& arguments) {
   const std::vector<int> peers = distances(arguments);
   const Channel channel = engine == "proxy" ? Channel::port : Channel::memory;
   if (engine == "proxy" && !write)
-    throw Failure("a proxy only writes", {.file = "<option>"}, "give direction=write");
+    throw Failure("a proxy only writes", kOption, "give direction=write");
   std::vector<std::vector<Op>> bodies;
   for (const int distance : peers) {
     // Two ranks, or all of them, in a circle; everything of a rank lies in a chunk of its own.
     const Affine peer = own ? own_rank() : neighbour(distance, ways == "all" ? arguments.ranks : 2);
     Op move{.kind = write ? OpKind::put : OpKind::get, .channel = channel};
-    move.src = {{.rank = write ? own_rank() : peer, .buffer = kInput}};
-    move.dst = {
-        {.rank = write ? peer : own_rank(), .buffer = kOutput, .chunk = write ? own_rank() : peer}};
+    move.src = {{.rank = write ? own_rank() : peer, .buffer = kMicroInput}};
+    move.dst = {{.rank = write ? peer : own_rank(),
+                 .buffer = kMicroOutput,
+                 .chunk = write ? own_rank() : peer}};
     const int shares = engine == "cu" ? blocks : 1;
     for (int block = 0; block < shares; ++block) {
       move.slice = block;

@@ -7,7 +7,7 @@ namespace hemiola::program {
 namespace {
 
 constexpr std::int64_t kMostRounds = 1'000'000;
-constexpr int kThreads = 32;
+constexpr int kSyncThreads = 32;
 
 std::int64_t rounds_of(const KernelArguments& arguments) {
   return number_from(arguments, "rounds", 1, kMostRounds);
@@ -36,10 +36,10 @@ Program ping_pong(const KernelArguments& arguments) {
   const std::int32_t first = writer.body(repeated(rounds, {signal(other, ping), wait(0, pong)}));
   const std::int32_t second = writer.body(repeated(rounds, {wait(other, ping), signal(0, pong)}));
   if (remote) {
-    writer.run_on(0, {writer.kernel({first}, kThreads)});
-    writer.run_on(1, {writer.kernel({second}, kThreads)});
+    writer.run_on(0, {writer.kernel({first}, kSyncThreads)});
+    writer.run_on(1, {writer.kernel({second}, kSyncThreads)});
   } else {
-    writer.run_on(0, {writer.kernel({first, second}, kThreads)});
+    writer.run_on(0, {writer.kernel({first, second}, kSyncThreads)});
   }
   return writer.finish();
 }
@@ -58,7 +58,7 @@ Program hand_over(const KernelArguments& arguments) {
                                                     .target = block,
                                                     .count = blocks}})));
   }
-  writer.run_on(0, {writer.kernel(std::move(bodies), kThreads)});
+  writer.run_on(0, {writer.kernel(std::move(bodies), kSyncThreads)});
   return writer.finish();
 }
 
@@ -74,7 +74,7 @@ Program fence(const KernelArguments& arguments) {
     for (int i = 1; i < kInLine; ++i) writer.semaphore("the rest of its line");
   }
   const std::int32_t body = writer.body(repeated(rounds_of(arguments), updates));
-  writer.run_on(0, {writer.kernel({body}, kThreads)});
+  writer.run_on(0, {writer.kernel({body}, kSyncThreads)});
   return writer.finish();
 }
 

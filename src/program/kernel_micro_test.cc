@@ -12,13 +12,14 @@ using namespace testing_support;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Bound made(const std::string& name, const plan::Parameters& parameters, int ranks = 2) {
+Bound micro(const std::string& name, const plan::Parameters& parameters, int ranks = 2) {
   return bind(load(name, {.ranks = ranks, .parameters = parameters}), nullptr, {.size = KiB(1)});
 }
 
-std::string failure(const std::string& name, const plan::Parameters& parameters, int ranks = 2) {
+std::string micro_failure(const std::string& name, const plan::Parameters& parameters,
+                          int ranks = 2) {
   try {
-    made(name, parameters, ranks);
+    micro(name, parameters, ranks);
   } catch (const Failure& failure) {
     return failure.what();
   }
@@ -40,12 +41,12 @@ std::vector<std::int64_t> chain(const Bound& program) {
 
 TEST(PointerChase, is_a_chain_of_loads_that_returns_to_its_start) {
   EXPECT_THAT(
-      chain(made("micro/pointer-chase", {{"footprint", "512"}, {"stride", "128"}, {"hops", "6"}})),
+      chain(micro("micro/pointer-chase", {{"footprint", "512"}, {"stride", "128"}, {"hops", "6"}})),
       ElementsAre(0, 128, 256, 384, 0, 128));
-  EXPECT_THAT(chain(made("micro/pointer-chase",
-                         {{"footprint", "500"}, {"stride", "256"}, {"start", "128"}})),
+  EXPECT_THAT(chain(micro("micro/pointer-chase",
+                          {{"footprint", "500"}, {"stride", "256"}, {"start", "128"}})),
               ElementsAre(128, 384));
-  EXPECT_EQ(chain(made("micro/pointer-chase", {})).size(), 8u) << "--size 1 KiB, once around";
+  EXPECT_EQ(chain(micro("micro/pointer-chase", {})).size(), 8u) << "--size 1 KiB, once around";
 }
 
 TEST(CompareSwap, is_a_relaxed_wait_and_what_it_adds) {
@@ -80,24 +81,25 @@ TEST(ChainOfLoads, must_fit_its_memory) {
 TEST(Microbenchmarks, local_ones_run_on_one_rank) {
   for (const std::string name :
        {"pointer-chase", "ping-pong", "hand-over", "fence", "barrier", "launch"})
-    EXPECT_EQ(made("micro/" + name, {}, 1).ranks(), 1);
-  EXPECT_EQ(made("micro/copy", {{"memory", "own"}}, 1).ranks(), 1);
+    EXPECT_EQ(micro("micro/" + name, {}, 1).ranks(), 1);
+  EXPECT_EQ(micro("micro/copy", {{"memory", "own"}}, 1).ranks(), 1);
 }
 
 TEST(Microbenchmarks, say_what_they_cannot_do) {
-  EXPECT_THAT(failure("micro/pointer-chase", {{"memory", "peer"}}, 1), HasSubstr("2 ranks"));
-  EXPECT_THAT(failure("micro/copy", {}, 1), HasSubstr("2 ranks"));
-  EXPECT_THAT(failure("micro/ping-pong", {{"memory", "peer"}}, 1), HasSubstr("2 ranks"));
-  EXPECT_THAT(failure("micro/pointer-chase", {{"stride", "4"}}), HasSubstr("8 B"));
-  EXPECT_THAT(failure("micro/pointer-chase", {{"footprint", "far"}}), HasSubstr("'footprint'"));
-  EXPECT_THAT(failure("micro/pointer-chase", {{"start", "1KiB"}}), HasSubstr("'start'"));
-  EXPECT_THAT(failure("micro/pointer-chase", {{"memory", "host"}}), HasSubstr("own, peer"));
-  EXPECT_THAT(failure("micro/copy", {{"engine", "proxy"}, {"direction", "read"}}),
+  EXPECT_THAT(micro_failure("micro/pointer-chase", {{"memory", "peer"}}, 1), HasSubstr("2 ranks"));
+  EXPECT_THAT(micro_failure("micro/copy", {}, 1), HasSubstr("2 ranks"));
+  EXPECT_THAT(micro_failure("micro/ping-pong", {{"memory", "peer"}}, 1), HasSubstr("2 ranks"));
+  EXPECT_THAT(micro_failure("micro/pointer-chase", {{"stride", "4"}}), HasSubstr("8 B"));
+  EXPECT_THAT(micro_failure("micro/pointer-chase", {{"footprint", "far"}}),
+              HasSubstr("'footprint'"));
+  EXPECT_THAT(micro_failure("micro/pointer-chase", {{"start", "1KiB"}}), HasSubstr("'start'"));
+  EXPECT_THAT(micro_failure("micro/pointer-chase", {{"memory", "host"}}), HasSubstr("own, peer"));
+  EXPECT_THAT(micro_failure("micro/copy", {{"engine", "proxy"}, {"direction", "read"}}),
               HasSubstr("only writes"));
-  EXPECT_THAT(failure("micro/copy", {{"threads", "2048"}}), HasSubstr("from 1 to 1024"));
-  EXPECT_THAT(failure("micro/hand-over", {{"blocks", "1"}}), HasSubstr("from 2"));
-  EXPECT_THAT(failure("micro/fence", {{"rounds", "0"}}), HasSubstr("from 1"));
-  EXPECT_THAT(failure("micro/launch", {{"grid", "1"}}), HasSubstr("no parameter 'grid'"));
+  EXPECT_THAT(micro_failure("micro/copy", {{"threads", "2048"}}), HasSubstr("from 1 to 1024"));
+  EXPECT_THAT(micro_failure("micro/hand-over", {{"blocks", "1"}}), HasSubstr("from 2"));
+  EXPECT_THAT(micro_failure("micro/fence", {{"rounds", "0"}}), HasSubstr("from 1"));
+  EXPECT_THAT(micro_failure("micro/launch", {{"grid", "1"}}), HasSubstr("no parameter 'grid'"));
 }
 
 }  // namespace

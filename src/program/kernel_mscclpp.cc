@@ -6,9 +6,9 @@
 namespace hemiola::program {
 namespace {
 
-constexpr int kThreads = 1024;
+constexpr int kMscclppThreads = 1024;
 
-const std::vector<plan::ParameterInfo>& parameters() {
+const std::vector<plan::ParameterInfo>& mscclpp_parameters() {
   static const std::vector<plan::ParameterInfo> all{{"blocks", "32", {}, "workgroups"}};
   return all;
 }
@@ -26,7 +26,7 @@ void meet(KernelWriter& writer, int workgroup, std::int32_t semaphore, bool rele
 }
 
 template <class Move>
-Program make(const KernelArguments& arguments, const char* name, Move&& move) {
+Program make_mscclpp(const KernelArguments& arguments, const char* name, Move&& move) {
   KernelWriter writer(arguments, Collective::send_recv, 1);
   const auto blocks = static_cast<int>(arguments.number("blocks"));
   const std::int32_t handle = writer.fixed("channel handle", {16 * blocks});
@@ -38,20 +38,22 @@ Program make(const KernelArguments& arguments, const char* name, Move&& move) {
     writer.grid_barrier();
     move(writer, w, semaphore);
   }
-  return writer.finish(name, kThreads, 1);
+  return writer.finish(name, kMscclppThreads, 1);
 }
 
 Program put(const KernelArguments& arguments) {
-  return make(arguments, "bidirPutKernel", [](KernelWriter& writer, int w, std::int32_t semaphore) {
-    writer.add(writer.move(OpKind::put, {{.buffer = writer.input()}},
-                           {{.rank = neighbour(1, writer.ranks()), .buffer = writer.output()}}));
-    writer.grid_barrier();
-    meet(writer, w, semaphore, true);
-  });
+  return make_mscclpp(
+      arguments, "bidirPutKernel", [](KernelWriter& writer, int w, std::int32_t semaphore) {
+        writer.add(
+            writer.move(OpKind::put, {{.buffer = writer.input()}},
+                        {{.rank = neighbour(1, writer.ranks()), .buffer = writer.output()}}));
+        writer.grid_barrier();
+        meet(writer, w, semaphore, true);
+      });
 }
 
 Program get(const KernelArguments& arguments) {
-  return make(arguments, "bidirGetKernel", [](KernelWriter& writer, int, std::int32_t) {
+  return make_mscclpp(arguments, "bidirGetKernel", [](KernelWriter& writer, int, std::int32_t) {
     writer.add(writer.move(OpKind::get,
                            {{.rank = neighbour(-1, writer.ranks()), .buffer = writer.input()}},
                            {{.buffer = writer.output()}}));
@@ -60,18 +62,20 @@ Program get(const KernelArguments& arguments) {
 
 Program packets(const KernelArguments& arguments) {
   std::int32_t buffer = -1;
-  return make(arguments, "bidirPutPacketKernel", [&](KernelWriter& writer, int w, std::int32_t) {
-    if (w == 0) {  // alternates between two halves by call
-      buffer = writer.scratch("packets", 1);
-      writer.program().buffers.back().packets = true;
-      writer.program().buffers.back().rotation = 2;
-    }
-    writer.add(writer.move(
-        OpKind::put_packets, {{.buffer = writer.input()}},
-        {{.rank = neighbour(1, writer.ranks()), .buffer = buffer, .access = Access::packet}}));
-    writer.add(writer.move(OpKind::unpack_packets, {{.buffer = buffer, .access = Access::packet}},
-                           {{.buffer = writer.output()}}));
-  });
+  return make_mscclpp(
+      arguments, "bidirPutPacketKernel", [&](KernelWriter& writer, int w, std::int32_t) {
+        if (w == 0) {  // alternates between two halves by call
+          buffer = writer.scratch("packets", 1);
+          writer.program().buffers.back().packets = true;
+          writer.program().buffers.back().rotation = 2;
+        }
+        writer.add(writer.move(
+            OpKind::put_packets, {{.buffer = writer.input()}},
+            {{.rank = neighbour(1, writer.ranks()), .buffer = buffer, .access = Access::packet}}));
+        writer.add(writer.move(OpKind::unpack_packets,
+                               {{.buffer = buffer, .access = Access::packet}},
+                               {{.buffer = writer.output()}}));
+      });
 }
 
 // examples/tutorials/04-port-channel/bidir_port_channel.cu: one thread; signals, too, go through
@@ -102,7 +106,7 @@ KernelInfo send_recv_mscclpp_put() {
   return {.name = "send-recv/mscclpp-put",
           .collective = Collective::send_recv,
           .description = "MSCCL++ memory channel: put, then signal and wait",
-          .parameters = parameters(),
+          .parameters = mscclpp_parameters(),
           .make = put};
 }
 
@@ -110,7 +114,7 @@ KernelInfo send_recv_mscclpp_get() {
   return {.name = "send-recv/mscclpp-get",
           .collective = Collective::send_recv,
           .description = "MSCCL++ memory channel: get",
-          .parameters = parameters(),
+          .parameters = mscclpp_parameters(),
           .make = get};
 }
 
@@ -118,7 +122,7 @@ KernelInfo send_recv_mscclpp_packets() {
   return {.name = "send-recv/mscclpp-packets",
           .collective = Collective::send_recv,
           .description = "MSCCL++ memory channel: LL packets",
-          .parameters = parameters(),
+          .parameters = mscclpp_parameters(),
           .make = packets};
 }
 

@@ -14,9 +14,9 @@ namespace {
 
 // Dependent loads of a line each: communicator, channel, work (src/device/common.h).
 constexpr int kPrologue = 3;
-constexpr std::int32_t kLine = 128, kAccess = 16;
+constexpr std::int32_t kNcclLine = 128, kNcclAccess = 16;
 
-std::vector<plan::ParameterInfo> parameters(bool ll128, bool algorithms) {
+std::vector<plan::ParameterInfo> nccl_parameters(bool ll128, bool algorithms) {
   std::vector<std::string> protocols{"auto", "ll", "simple"};
   if (ll128) protocols.insert(protocols.begin() + 2, "ll128");
   std::vector<plan::ParameterInfo> all{
@@ -155,7 +155,7 @@ Program finished(Program program, const KernelArguments& arguments) {
 }
 
 template <Collective collective>
-Program make(const KernelArguments& arguments) {
+Program make_nccl(const KernelArguments& arguments) {
   const NcclChoice choice = choose_nccl(arguments, collective);
   const auto made = [&] {
     switch (choice.algorithm) {
@@ -219,12 +219,12 @@ Program all_to_all(const KernelArguments& arguments) {
 }
 
 KernelInfo ring_info(Collective collective, const std::string& description,
-                     Program (*make)(const KernelArguments&)) {
+                     Program (*make_nccl)(const KernelArguments&)) {
   return {.name = fmt::format("{}/nccl", name_of(collective)),
           .collective = collective,
           .description = description,
-          .parameters = parameters(true, collective == Collective::all_reduce),
-          .make = make};
+          .parameters = nccl_parameters(true, collective == Collective::all_reduce),
+          .make = make_nccl};
 }
 
 }  // namespace
@@ -255,16 +255,16 @@ void add_nccl_prologue(Program& program) {
   for (const Kernel& kernel : program.kernels)
     workgroups = std::max(workgroups, static_cast<std::int64_t>(kernel.bodies.size()));
   const auto buffer = static_cast<std::int32_t>(program.buffers.size());
-  program.buffers.push_back({.name = "work", .bytes = {workgroups * kPrologue * kLine}});
+  program.buffers.push_back({.name = "work", .bytes = {workgroups * kPrologue * kNcclLine}});
   for (const Kernel& kernel : program.kernels) {
     for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
       std::vector<Op>& ops = program.bodies[static_cast<std::size_t>(kernel.bodies[w])].ops;
       std::vector<Op> prologue;
       for (int i = 0; i < kPrologue; ++i) {
         Op load{.kind = OpKind::load, .src = {{.buffer = buffer}}};
-        load.slice = (static_cast<std::int32_t>(w) * kPrologue + i) * (kLine / kAccess);
-        load.slices = static_cast<std::int32_t>(workgroups) * kPrologue * (kLine / kAccess);
-        load.bytes = {kAccess};
+        load.slice = (static_cast<std::int32_t>(w) * kPrologue + i) * (kNcclLine / kNcclAccess);
+        load.slices = static_cast<std::int32_t>(workgroups) * kPrologue * (kNcclLine / kNcclAccess);
+        load.bytes = {kNcclAccess};
         load.where = fmt::format("/prologue/{}", i);
         prologue.push_back(std::move(load));
       }
@@ -276,32 +276,33 @@ void add_nccl_prologue(Program& program) {
 
 KernelInfo all_reduce_nccl() {
   return ring_info(Collective::all_reduce, "NCCL's all-reduce; ring, tree or NVLS by its tuner",
-                   make<Collective::all_reduce>);
+                   make_nccl<Collective::all_reduce>);
 }
 
 KernelInfo all_gather_nccl() {
   return ring_info(Collective::all_gather, "NCCL's all-gather, a ring",
-                   make<Collective::all_gather>);
+                   make_nccl<Collective::all_gather>);
 }
 
 KernelInfo reduce_scatter_nccl() {
   return ring_info(Collective::reduce_scatter, "NCCL's reduce-scatter, a ring",
-                   make<Collective::reduce_scatter>);
+                   make_nccl<Collective::reduce_scatter>);
 }
 
 KernelInfo broadcast_nccl() {
-  return ring_info(Collective::broadcast, "NCCL's broadcast, a ring", make<Collective::broadcast>);
+  return ring_info(Collective::broadcast, "NCCL's broadcast, a ring",
+                   make_nccl<Collective::broadcast>);
 }
 
 KernelInfo reduce_nccl() {
-  return ring_info(Collective::reduce, "NCCL's reduce, a ring", make<Collective::reduce>);
+  return ring_info(Collective::reduce, "NCCL's reduce, a ring", make_nccl<Collective::reduce>);
 }
 
 KernelInfo all_to_all_nccl() {
   return {.name = "all-to-all/nccl",
           .collective = Collective::all_to_all,
           .description = "grouped sends and receives of NCCL, as nccl-tests does all-to-all",
-          .parameters = parameters(false, false),
+          .parameters = nccl_parameters(false, false),
           .make = all_to_all};
 }
 

@@ -7,13 +7,13 @@
 
 #include "machine/builders.h"
 #include "machine/machine.h"
+#include "program/test_support.h"
 
 namespace hemiola::program {
 namespace {
 
+using test::kKiB;
 using ::testing::HasSubstr;
-
-constexpr std::int64_t kKiB = 1024;
 
 /// The protocol of a whole call as the tuner chooses it.
 Protocol protocol_at(Collective collective, int ranks, const std::string& gpu, std::int64_t size) {
@@ -25,15 +25,15 @@ Protocol protocol_at(Collective collective, int ranks, const std::string& gpu, s
   return choose_nccl(arguments, collective).protocol;
 }
 
-Program made(const std::string& name, int ranks, std::int64_t size,
-             const plan::Parameters& parameters = {}) {
+Program nccl_program(const std::string& name, int ranks, std::int64_t size,
+                     const plan::Parameters& parameters = {}) {
   const Program kernel = load(name, {.ranks = ranks, .parameters = parameters});
   return bind(kernel, nullptr, {.size = {size}}).program();
 }
 
-std::string failure(const std::string& name, int ranks, const plan::Parameters& parameters) {
+std::string nccl_failure(const std::string& name, int ranks, const plan::Parameters& parameters) {
   try {
-    made(name, ranks, 1 << 20, parameters);
+    nccl_program(name, ranks, 1 << 20, parameters);
   } catch (const Failure& failure) {
     return failure.what();
   }
@@ -82,22 +82,22 @@ TEST(NcclTuner, nvls_is_for_more_than_two_ranks_of_a_multicast_switch) {
 }
 
 TEST(NcclKernels, a_small_message_takes_few_channels_and_threads) {
-  EXPECT_EQ(made("all-reduce/nccl", 2, 512).workgroups(0), 1);
-  EXPECT_EQ(made("all-reduce/nccl", 2, 512).kernels.front().threads, 96);
-  EXPECT_EQ(made("all-reduce/nccl", 2, 16 << 20).workgroups(0), 24);
-  EXPECT_EQ(made("all-reduce/nccl", 2, 16 << 20).kernels.front().threads, 544);
+  EXPECT_EQ(nccl_program("all-reduce/nccl", 2, 512).workgroups(0), 1);
+  EXPECT_EQ(nccl_program("all-reduce/nccl", 2, 512).kernels.front().threads, 96);
+  EXPECT_EQ(nccl_program("all-reduce/nccl", 2, 16 << 20).workgroups(0), 24);
+  EXPECT_EQ(nccl_program("all-reduce/nccl", 2, 16 << 20).kernels.front().threads, 544);
 }
 
 TEST(NcclKernels, grouped_sends_take_as_many_channels_as_parts_of_64_kib) {
   // Per channel of the one peer a send, a receive and a part of the own copy.
-  EXPECT_EQ(made("all-to-all/nccl", 2, 128 * kKiB).workgroups(0), 3);
-  EXPECT_EQ(made("all-to-all/nccl", 2, 1024 * kKiB).workgroups(0), 3 * 8);
-  EXPECT_EQ(made("all-to-all/nccl", 2, 2 * 16 * kKiB).protocol, Protocol::ll);
-  EXPECT_EQ(made("all-to-all/nccl", 2, 2 * 64 * kKiB).protocol, Protocol::simple);
+  EXPECT_EQ(nccl_program("all-to-all/nccl", 2, 128 * kKiB).workgroups(0), 3);
+  EXPECT_EQ(nccl_program("all-to-all/nccl", 2, 1024 * kKiB).workgroups(0), 3 * 8);
+  EXPECT_EQ(nccl_program("all-to-all/nccl", 2, 2 * 16 * kKiB).protocol, Protocol::ll);
+  EXPECT_EQ(nccl_program("all-to-all/nccl", 2, 2 * 64 * kKiB).protocol, Protocol::simple);
 }
 
 TEST(NcclKernels, warps_that_do_different_things_are_parts_of_a_block) {
-  const Kernel sends = made("all-to-all/nccl", 2, 2 * 64 * kKiB).kernels.front();
+  const Kernel sends = nccl_program("all-to-all/nccl", 2, 2 * 64 * kKiB).kernels.front();
   EXPECT_EQ(sends.blocks, (std::vector{0, 0, 1}));
   EXPECT_EQ(sends.threads_of, (std::vector{320, 320, 640})) << "send, receive, own copy";
   const machine::Machine h100 = machine::load("dgx-h100");
@@ -264,16 +264,16 @@ TEST(NcclKernels, grouped_sends_over_nodes_have_few_channels_and_small_slots) {
 }
 
 TEST(NcclKernels, what_is_not_there_is_said) {
-  EXPECT_THAT(failure("all-reduce/nccl", 2, {{"protocol", "ll256"}}),
+  EXPECT_THAT(nccl_failure("all-reduce/nccl", 2, {{"protocol", "ll256"}}),
               HasSubstr("parameter 'protocol' cannot be 'll256'"));
-  EXPECT_THAT(failure("all-reduce/nccl", 2, {{"channels", "65"}}),
+  EXPECT_THAT(nccl_failure("all-reduce/nccl", 2, {{"channels", "65"}}),
               HasSubstr("parameter 'channels' cannot be 65"));
-  EXPECT_THAT(failure("all-reduce/nccl", 2, {{"threads", "32"}}), HasSubstr("cannot be 32"));
-  EXPECT_THAT(failure("all-to-all/nccl", 8, {{"channels", "5"}}), HasSubstr("cannot be 5"));
-  EXPECT_THAT(failure("all-gather/nccl", 2, {{"algorithm", "ring"}}),
+  EXPECT_THAT(nccl_failure("all-reduce/nccl", 2, {{"threads", "32"}}), HasSubstr("cannot be 32"));
+  EXPECT_THAT(nccl_failure("all-to-all/nccl", 8, {{"channels", "5"}}), HasSubstr("cannot be 5"));
+  EXPECT_THAT(nccl_failure("all-gather/nccl", 2, {{"algorithm", "ring"}}),
               HasSubstr("has no parameter 'algorithm'"));
-  EXPECT_THAT(failure("all-reduce/nccl", 8, {{"algorithm", "nvls"}}), HasSubstr("no NVLS"));
-  EXPECT_THAT(failure("all-to-all/nccl", 1, {}), HasSubstr("needs at least 2 ranks"));
+  EXPECT_THAT(nccl_failure("all-reduce/nccl", 8, {{"algorithm", "nvls"}}), HasSubstr("no NVLS"));
+  EXPECT_THAT(nccl_failure("all-to-all/nccl", 1, {}), HasSubstr("needs at least 2 ranks"));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 constexpr int kNone = -1;
 
 /// Neighbours of a rank, or of a node, in a tree. `second`: of its parent it is the second child.
-struct Place {
+struct TreePlace {
   int up = kNone;
   std::vector<int> down{};
   bool second = false;
@@ -30,8 +30,8 @@ int parent_of(int node, int nodes) {
   return up < nodes ? up : node ^ bit;
 }
 
-Place binary_tree(int node, int nodes) {
-  Place place;
+TreePlace binary_tree(int node, int nodes) {
+  TreePlace place;
   if (node > 0) {
     place.up = parent_of(node, nodes);
     place.second = node > place.up;
@@ -44,11 +44,11 @@ Place binary_tree(int node, int nodes) {
 
 /// The second tree is the mirrored first one, or for an odd number of nodes the shifted one, so
 /// that (almost) nobody is inner node of both (trees.cc, ncclGetDtree).
-Place node_place(int node, int nodes, bool mirrored) {
+TreePlace node_place(int node, int nodes, bool mirrored) {
   if (!mirrored) return binary_tree(node, nodes);
   const bool odd = nodes % 2 == 1;
   const auto other = [&](int n) { return odd ? (n + 1) % nodes : nodes - 1 - n; };
-  Place place = binary_tree(odd ? (node - 1 + nodes) % nodes : nodes - 1 - node, nodes);
+  TreePlace place = binary_tree(odd ? (node - 1 + nodes) % nodes : nodes - 1 - node, nodes);
   if (place.up != kNone) place.up = other(place.up);
   for (int& child : place.down) child = other(child);
   return place;
@@ -57,7 +57,7 @@ Place node_place(int node, int nodes, bool mirrored) {
 /// Places of all ranks in the tree of a channel. A node's chain begins at the GPU of the channel's
 /// NIC, which speaks with the parent node and with the second child node; the next one speaks with
 /// the first (connect.cc, balanced tree).
-std::vector<Place> rank_places(const NcclNodes& nodes, int channel, const NcclChoice& choice) {
+std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const NcclChoice& choice) {
   const int turn = channel % (2 * choice.trees);
   const bool mirrored = turn >= choice.trees;
   const int head =
@@ -66,7 +66,7 @@ std::vector<Place> rank_places(const NcclNodes& nodes, int channel, const NcclCh
     return node * nodes.size + (head + position) % nodes.size;
   };
   const int first_child_at = nodes.size > 1 ? 1 : 0;
-  std::vector<Place> places(static_cast<std::size_t>(nodes.count * nodes.size));
+  std::vector<TreePlace> places(static_cast<std::size_t>(nodes.count * nodes.size));
   const auto join = [&](int parent, int child) {
     places[static_cast<std::size_t>(child)].up = parent;
     places[static_cast<std::size_t>(parent)].down.push_back(child);
@@ -75,7 +75,7 @@ std::vector<Place> rank_places(const NcclNodes& nodes, int channel, const NcclCh
     for (int i = 1; i < nodes.size; ++i) join(rank_at(node, i - 1), rank_at(node, i));
   }
   for (int node = 0; node < nodes.count; ++node) {
-    const Place place = node_place(node, nodes.count, mirrored);
+    const TreePlace place = node_place(node, nodes.count, mirrored);
     if (place.up != kNone)
       join(rank_at(place.up, place.second ? 0 : first_child_at), rank_at(node, 0));
   }
@@ -104,7 +104,7 @@ class Connections {
 };
 
 /// What a rank does in a channel: connections with the parent and the children.
-struct Role {
+struct TreeRole {
   std::vector<ConnectionRef> to_parent{}, from_parent{}, to_children{}, from_children{};
 };
 
@@ -150,12 +150,12 @@ class TreeWriter : public ProgramWriter {
     chunk_ = chunk_of(arguments, nodes, choice, program_.fifo);
     Connections connections(ranks());
     for (int channel = 0; channel < choice.channels; ++channel) {
-      const std::vector<Place> places = rank_places(nodes, channel, choice);
-      std::vector<Role>& roles = roles_.emplace_back(places.size());
+      const std::vector<TreePlace> places = rank_places(nodes, channel, choice);
+      std::vector<TreeRole>& roles = roles_.emplace_back(places.size());
       for (int rank = 0; rank < ranks(); ++rank) {
-        Role& parent = roles[static_cast<std::size_t>(rank)];
+        TreeRole& parent = roles[static_cast<std::size_t>(rank)];
         for (const int child : places[static_cast<std::size_t>(rank)].down) {
-          Role& other = roles[static_cast<std::size_t>(child)];
+          TreeRole& other = roles[static_cast<std::size_t>(child)];
           const auto [up_out, up_in] = connections.connect(child, rank, channel);
           other.to_parent = {up_out};
           parent.from_children.push_back(up_in);
@@ -201,7 +201,7 @@ class TreeWriter : public ProgramWriter {
     return half >= 256 ? half + 64 : half;
   }
 
-  void write_channel(int channel, const Role& role) {
+  void write_channel(int channel, const TreeRole& role) {
     const int up = reducing_threads();
     if (role.to_parent.empty()) {
       Op op = local(OpKind::recv_reduce_copy_send, channel, true, true);
@@ -244,7 +244,7 @@ class TreeWriter : public ProgramWriter {
   DataType type_;
   int unroll_ = 1;
   Bytes chunk_{};
-  std::vector<std::vector<Role>> roles_;  // by channel and rank
+  std::vector<std::vector<TreeRole>> roles_;  // by channel and rank
   Kernel kernel_;
 };
 

@@ -12,7 +12,7 @@
 namespace hemiola::program {
 namespace {
 
-constexpr std::int64_t kAccess = 16;  // bytes of a thread at a time
+constexpr std::int64_t kTokenAccess = 16;  // bytes of a thread at a time
 constexpr int kFewestThreads = 128, kMostThreads = 1024;
 constexpr int kMostCluster = 8;  // workgroups that share a token
 constexpr std::int64_t kSmallestHidden = 128;
@@ -30,17 +30,16 @@ bool is_blackwell(const KernelArguments& arguments) {
 }
 
 /// The buffer as a matrix: tokens of a hidden size. A short one is a single token.
-struct Shape {
+struct TokenShape {
   std::int64_t tokens = 1;
   std::int64_t hidden = 1;  ///< elements
 };
 
-Shape shape_of(const KernelArguments& arguments) {
+TokenShape token_shape_of(const KernelArguments& arguments) {
   const std::int64_t elements =
       std::max<std::int64_t>(1, arguments.size.count / size_of(arguments.type));
   const std::int64_t hidden = arguments.number("hidden");
-  if (hidden < 1)
-    throw Failure("parameter 'hidden' cannot be 0", {.file = "<option>"}, "it is a number from 1");
+  if (hidden < 1) throw Failure("parameter 'hidden' cannot be 0", kOption, "it is a number from 1");
   if (elements <= hidden) return {1, elements};
   return {(elements + hidden - 1) / hidden, hidden};
 }
@@ -53,9 +52,9 @@ struct Grid {
 /// A thread for each 16 B of a token, from Hopper on spread over a cluster of workgroups, and as
 /// many clusters at a time as there are tokens or room.
 Grid grid_of(const KernelArguments& arguments, std::int64_t tokens) {
-  const std::int64_t bytes = shape_of(arguments).hidden * size_of(arguments.type);
-  const auto per_token = static_cast<int>(
-      std::min<std::int64_t>((bytes + kAccess - 1) / kAccess, kMostCluster * kMostThreads));
+  const std::int64_t bytes = token_shape_of(arguments).hidden * size_of(arguments.type);
+  const auto per_token = static_cast<int>(std::min<std::int64_t>(
+      (bytes + kTokenAccess - 1) / kTokenAccess, kMostCluster * kMostThreads));
   const std::int64_t units =
       arguments.machine == nullptr ? 132 : arguments.machine->model(0).cu_count;
   int cluster = is_before_hopper(arguments) ? 1 : kMostCluster;
@@ -114,9 +113,9 @@ void note_start(KernelWriter& writer, std::int32_t counter) {
 Program one_shot(const KernelArguments& arguments) {
   const int n = arguments.ranks;
   KernelWriter writer(arguments, Collective::all_reduce, 1);
-  const Grid grid = grid_of(arguments, shape_of(arguments).tokens);
+  const Grid grid = grid_of(arguments, token_shape_of(arguments).tokens);
   writer.stride_over_grid(grid.threads);
-  const std::int32_t workspace = writer.fixed("workspace", {grid.blocks * kAccess});
+  const std::int32_t workspace = writer.fixed("workspace", {grid.blocks * kTokenAccess});
   const std::int32_t slots = writer.scratch("slots", n);
   writer.program().buffers.back().rotation = 3;
   const std::int32_t started = add_counter(writer);
@@ -143,7 +142,7 @@ Program one_shot(const KernelArguments& arguments) {
 // before it waits. Those beyond the first take 17 ns each: two measured calls on two H100
 // (calibrate/aic_h100_sxm_customallreduce.csv, trtllm 1.2.0rc5, 16 and 64 KiB) differ by 48 of
 // them.
-void barrier(KernelWriter& writer, const std::string& name, int workgroups) {
+void lamport_barrier(KernelWriter& writer, const std::string& name, int workgroups) {
   constexpr int kFlags = 256;
   constexpr std::int64_t kFlagTime = 17'000'000;  // fs
   const std::int32_t flags = writer.semaphores(name);
@@ -161,10 +160,10 @@ void barrier(KernelWriter& writer, const std::string& name, int workgroups) {
 Program two_shot(const KernelArguments& arguments) {
   const int n = arguments.ranks;
   KernelWriter writer(arguments, Collective::all_reduce, n);
-  const std::int64_t tokens = shape_of(arguments).tokens;
+  const std::int64_t tokens = token_shape_of(arguments).tokens;
   const Grid grid = grid_of(arguments, (tokens + n - 1) / n);
   writer.stride_over_grid(grid.threads);
-  const std::int32_t workspace = writer.fixed("workspace", {grid.blocks * kAccess});
+  const std::int32_t workspace = writer.fixed("workspace", {grid.blocks * kTokenAccess});
   const std::int32_t copies = writer.scratch("copies", n), sums = writer.scratch("sums", n);
   const std::int32_t started = add_counter(writer);
   const auto pairs = [&](std::int32_t from, std::int32_t to) {
@@ -179,11 +178,11 @@ Program two_shot(const KernelArguments& arguments) {
     begin(writer, workspace, w, grid.blocks);
     note_start(writer, started);
     pairs(writer.input(), copies);
-    barrier(writer, "first barrier", grid.blocks);
+    lamport_barrier(writer, "first barrier", grid.blocks);
     writer.add(writer.move(OpKind::read_reduce_send,
                            everywhere(n, {.buffer = copies, .chunk = own_rank()}),
                            everywhere(n, {.buffer = sums, .chunk = own_rank()})));
-    barrier(writer, "second barrier", grid.blocks);
+    lamport_barrier(writer, "second barrier", grid.blocks);
     pairs(sums, writer.output());
     count_call(writer, started, w, grid.blocks);
   }
@@ -192,16 +191,17 @@ Program two_shot(const KernelArguments& arguments) {
 
 /// By the logarithm of the number of tokens: the first `one_shot` values are one-shot, the next
 /// `nccl` are NCCL, the next `two_shot` two-shot, and all that follow NCCL.
-struct Row {
+struct StrategyRow {
   int one_shot, nccl, two_shot;
 };
-using Table = std::array<std::array<Row, 7>, 3>;  // 2, 4, 8 ranks; hidden 128, 256, ... 8192
+using Table =
+    std::array<std::array<StrategyRow, 7>, 3>;  // 2, 4, 8 ranks; hidden 128, 256, ... 8192
 
-constexpr Table kHopper{
+constexpr Table kHopperStrategies{
     {{{{12, 0, 0}, {13, 0, 0}, {13, 0, 0}, {12, 0, 0}, {12, 0, 0}, {12, 0, 0}, {12, 0, 0}}},
      {{{12, 0, 0}, {12, 0, 0}, {12, 0, 0}, {10, 0, 2}, {9, 0, 3}, {8, 0, 3}, {8, 0, 1}}},
      {{{11, 0, 0}, {11, 0, 0}, {10, 0, 2}, {9, 1, 3}, {8, 1, 3}, {7, 1, 2}, {6, 1, 2}}}}};
-constexpr Table kBlackwell{
+constexpr Table kBlackwellStrategies{
     {{{{12, 0, 0}, {14, 0, 0}, {14, 0, 0}, {13, 0, 0}, {13, 0, 0}, {12, 0, 0}, {12, 0, 0}}},
      {{{12, 0, 0}, {13, 0, 0}, {13, 0, 0}, {12, 0, 0}, {11, 0, 0}, {10, 0, 2}, {9, 0, 3}}},
      {{{12, 0, 0}, {12, 0, 0}, {11, 0, 0}, {11, 0, 2}, {10, 0, 4}, {9, 0, 4}, {8, 0, 5}}}}};
@@ -211,14 +211,14 @@ int log2_of(std::int64_t number) {
 }
 
 const char* strategy(const KernelArguments& arguments) {
-  const Shape shape = shape_of(arguments);
+  const TokenShape shape = token_shape_of(arguments);
   const int n = arguments.ranks;
   const std::int64_t workspace = n <= 2 ? 16'000'000 : 8'000'000;  // getMaxRequiredWorkspaceSize
   const bool known = (n == 2 || n == 4 || n == 8) && shape.hidden >= kSmallestHidden;
   const int hidden = log2_of(shape.hidden) - log2_of(kSmallestHidden);
   if (arguments.size.count > workspace || !known || hidden >= 7) return "all-reduce/nccl";
-  const Table& table = is_blackwell(arguments) ? kBlackwell : kHopper;
-  const Row& row =
+  const Table& table = is_blackwell(arguments) ? kBlackwellStrategies : kHopperStrategies;
+  const StrategyRow& row =
       table.at(static_cast<std::size_t>(log2_of(n) - 1)).at(static_cast<std::size_t>(hidden));
   int at = log2_of(shape.tokens);
   if (at < row.one_shot) return "all-reduce/trtllm-one-shot";
@@ -230,8 +230,8 @@ Program by_table(const KernelArguments& arguments) {
   return make_other(strategy(arguments), arguments);
 }
 
-KernelInfo info(const char* name, const char* description,
-                Program (*make)(const KernelArguments&)) {
+KernelInfo trtllm_info(const char* name, const char* description,
+                       Program (*make)(const KernelArguments&)) {
   return {
       .name = name,
       .collective = Collective::all_reduce,
@@ -243,18 +243,19 @@ KernelInfo info(const char* name, const char* description,
 }  // namespace
 
 KernelInfo all_reduce_trtllm() {
-  return info("all-reduce/trtllm",
-              "TensorRT-LLM's all-reduce: one-shot, two-shot or NCCL by its table", by_table);
+  return trtllm_info("all-reduce/trtllm",
+                     "TensorRT-LLM's all-reduce: one-shot, two-shot or NCCL by its table",
+                     by_table);
 }
 
 KernelInfo all_reduce_trtllm_one_shot() {
-  return info("all-reduce/trtllm-one-shot",
-              "its Lamport kernel: pushes to all ranks, data are their flag", one_shot);
+  return trtllm_info("all-reduce/trtllm-one-shot",
+                     "its Lamport kernel: pushes to all ranks, data are their flag", one_shot);
 }
 
 KernelInfo all_reduce_trtllm_two_shot() {
-  return info("all-reduce/trtllm-two-shot",
-              "its second kernel: adds a share, stores it on all ranks", two_shot);
+  return trtllm_info("all-reduce/trtllm-two-shot",
+                     "its second kernel: adds a share, stores it on all ranks", two_shot);
 }
 
 }  // namespace hemiola::program

@@ -5,17 +5,17 @@
 #include "machine/machine.h"
 #include "program/bound.h"
 #include "program/kernel.h"
+#include "program/test_support.h"
 
 namespace hemiola::program {
 namespace {
 
+using test::kKiB;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kKiB = 1024;
-
 /// Half-precision, on `gpu`.
-Program made(const std::string& name, int ranks, std::int64_t size, const std::string& gpu,
-             const LoadOptions& more = {}) {
+Program trtllm_program(const std::string& name, int ranks, std::int64_t size,
+                       const std::string& gpu, const LoadOptions& more = {}) {
   const machine::Machine machine = machine::load(gpu);
   LoadOptions options = more;
   options.ranks = ranks;
@@ -25,11 +25,11 @@ Program made(const std::string& name, int ranks, std::int64_t size, const std::s
 
 std::string chosen(const std::string& name, int ranks, std::int64_t size,
                    const LoadOptions& more = {}) {
-  return made(name, ranks, size, "dgx-h100", more).name;
+  return trtllm_program(name, ranks, size, "dgx-h100", more).name;
 }
 
 std::pair<int, int> grid(std::int64_t size, const std::string& gpu, const std::string& kernel) {
-  const Program program = made("all-reduce/trtllm-" + kernel, 4, size, gpu);
+  const Program program = trtllm_program("all-reduce/trtllm-" + kernel, 4, size, gpu);
   return {program.workgroups(0), program.kernels.front().threads};
 }
 
@@ -47,7 +47,7 @@ TEST(TrtllmKernels, a_token_is_spread_over_a_cluster_and_less_when_there_are_man
 TEST(TrtllmKernels, a_barrier_stores_the_flags_of_workgroups_that_were_not_launched) {
   const auto further = [](std::int64_t size) {
     Time all{};
-    const Program program = made("all-reduce/trtllm-two-shot", 4, size, "dgx-h100");
+    const Program program = trtllm_program("all-reduce/trtllm-two-shot", 4, size, "dgx-h100");
     for (const Op& op : program.bodies.front().ops) all = all + op.duration;
     return all;
   };
@@ -67,7 +67,7 @@ TEST(TrtllmKernels, the_table_chooses_by_tokens_hidden_size_and_workspace) {
             "all-reduce/trtllm-two-shot");
   EXPECT_EQ(chosen("all-reduce/trtllm", 4, 2048 * kKiB, {.parameters = {{"hidden", "512"}}}),
             "all-reduce/trtllm-one-shot");
-  EXPECT_EQ(made("all-reduce/trtllm", 4, 2048 * kKiB, "hgx-b200").name,
+  EXPECT_EQ(trtllm_program("all-reduce/trtllm", 4, 2048 * kKiB, "hgx-b200").name,
             "all-reduce/trtllm-one-shot");
 }
 

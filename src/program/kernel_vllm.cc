@@ -10,18 +10,18 @@ namespace hemiola::program {
 namespace {
 
 constexpr int kMostBlocks = 36;  // kMaxBlocks
-constexpr int kThreads = 512;
-constexpr std::int64_t kAccess = 16;  // bytes of a thread and peer at a time
+constexpr int kVllmThreads = 512;
+constexpr std::int64_t kPeerAccess = 16;  // bytes of a thread and peer at a time
 constexpr std::int64_t kKiB = 1024;
 
-std::int64_t blocks_of(const KernelArguments& arguments) {
+std::int64_t vllm_blocks(const KernelArguments& arguments) {
   const std::int64_t given = arguments.number("blocks");
   if (given > 0) return given;
-  const std::int64_t threads = (arguments.size.count + kAccess - 1) / kAccess;
-  return std::clamp<std::int64_t>((threads + kThreads - 1) / kThreads, 1, kMostBlocks);
+  const std::int64_t threads = (arguments.size.count + kPeerAccess - 1) / kPeerAccess;
+  return std::clamp<std::int64_t>((threads + kVllmThreads - 1) / kVllmThreads, 1, kMostBlocks);
 }
 
-const std::vector<plan::ParameterInfo>& parameters() {
+const std::vector<plan::ParameterInfo>& vllm_parameters() {
   static const std::vector<plan::ParameterInfo> all{
       {"blocks", "0", {}, "workgroups; 0: one per 8 KiB, at most 36"}};
   return all;
@@ -30,8 +30,7 @@ const std::vector<plan::ParameterInfo>& parameters() {
 void check_ranks(const KernelArguments& arguments) {
   const int n = arguments.ranks;
   if (n == 2 || n == 4 || n == 6 || n == 8) return;
-  throw Failure(fmt::format("'{}' runs on 2, 4, 6 or 8 ranks, not {}", arguments.name, n),
-                {.file = "<option>"});
+  throw Failure(fmt::format("'{}' runs on 2, 4, 6 or 8 ranks, not {}", arguments.name, n), kOption);
 }
 
 // A workgroup reads the counter of its barriers from memory, then tells all counterparts.
@@ -44,9 +43,9 @@ void start_barrier(KernelWriter& writer, std::int32_t counters, std::int32_t sem
 Program one_stage(const KernelArguments& arguments) {
   check_ranks(arguments);
   KernelWriter writer(arguments, Collective::all_reduce, 1);
-  const auto blocks = static_cast<int>(blocks_of(arguments));
-  writer.stride_over_grid(kThreads);
-  const std::int32_t counters = writer.fixed("counters", {blocks * kAccess});
+  const auto blocks = static_cast<int>(vllm_blocks(arguments));
+  writer.stride_over_grid(kVllmThreads);
+  const std::int32_t counters = writer.fixed("counters", {blocks * kPeerAccess});
   for (int w = 0; w < blocks; ++w) {
     writer.begin(w, blocks);
     const std::int32_t start = writer.semaphores(fmt::format("start of block {}", w));
@@ -60,16 +59,16 @@ Program one_stage(const KernelArguments& arguments) {
     writer.load(counters);
     writer.barrier(end, false);
   }
-  return writer.finish("cross_device_reduce_1stage", kThreads, 1);
+  return writer.finish("cross_device_reduce_1stage", kVllmThreads, 1);
 }
 
 Program two_stage(const KernelArguments& arguments) {
   check_ranks(arguments);
   const int n = arguments.ranks;
   KernelWriter writer(arguments, Collective::all_reduce, n);
-  const auto blocks = static_cast<int>(blocks_of(arguments));
-  writer.stride_over_grid(kThreads);
-  const std::int32_t counters = writer.fixed("counters", {blocks * kAccess});
+  const auto blocks = static_cast<int>(vllm_blocks(arguments));
+  writer.stride_over_grid(kVllmThreads);
+  const std::int32_t counters = writer.fixed("counters", {blocks * kPeerAccess});
   const std::int32_t part = writer.scratch("temporary", 1);
   for (int w = 0; w < blocks; ++w) {
     writer.begin(w, blocks);
@@ -92,7 +91,7 @@ Program two_stage(const KernelArguments& arguments) {
     }
     writer.add(writer.move(OpKind::get, std::move(parts), std::move(results)));
   }
-  return writer.finish("cross_device_reduce_2stage", kThreads, 1);
+  return writer.finish("cross_device_reduce_2stage", kVllmThreads, 1);
 }
 
 // Which of the two where GPUs are fully connected, and nothing from 8 MiB on: vLLM then calls NCCL.
@@ -110,7 +109,7 @@ KernelInfo all_reduce_vllm() {
   return {.name = "all-reduce/vllm",
           .collective = Collective::all_reduce,
           .description = "vLLM's and SGLang's custom all-reduce, one or two stages by size",
-          .parameters = parameters(),
+          .parameters = vllm_parameters(),
           .make = by_size};
 }
 
@@ -118,7 +117,7 @@ KernelInfo all_reduce_vllm_one_stage() {
   return {.name = "all-reduce/vllm-one-stage",
           .collective = Collective::all_reduce,
           .description = "its first kernel: every rank loads and adds everything",
-          .parameters = parameters(),
+          .parameters = vllm_parameters(),
           .make = one_stage};
 }
 
@@ -126,7 +125,7 @@ KernelInfo all_reduce_vllm_two_stage() {
   return {.name = "all-reduce/vllm-two-stage",
           .collective = Collective::all_reduce,
           .description = "its second kernel: every rank adds its part, then loads the others'",
-          .parameters = parameters(),
+          .parameters = vllm_parameters(),
           .make = two_stage};
 }
 

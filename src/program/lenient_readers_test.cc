@@ -36,7 +36,7 @@ ReduceOp reduction_of(const Program& program, OpKind kind) {
   return ReduceOp::none;
 }
 
-std::string failure_of(const std::string& xml) {
+std::string msccl_failure(const std::string& xml) {
   try {
     read_msccl(xml, "test.xml");
   } catch (const Failure& failure) {
@@ -74,7 +74,7 @@ TEST(MscclRedop, survives_being_written) {
 }
 
 TEST(MscclRedop, of_an_unknown_name_is_refused) {
-  EXPECT_THAT(failure_of(exchange(" redop=\"mean\"")), HasSubstr("unknown redop 'mean'"));
+  EXPECT_THAT(msccl_failure(exchange(" redop=\"mean\"")), HasSubstr("unknown redop 'mean'"));
 }
 
 /// An all-gather in place of two gpus with four chunks each, and a <copy> on gpu 1.
@@ -105,13 +105,13 @@ TEST(MscclCopy, that_nobody_carries_out_is_said_so) {
 }
 
 TEST(MscclCopy, of_chunks_that_are_not_there_is_refused) {
-  EXPECT_THAT(failure_of(with_copy("<copy i_off=\"4\" o_off=\"5\"/>")),
+  EXPECT_THAT(msccl_failure(with_copy("<copy i_off=\"4\" o_off=\"5\"/>")),
               HasSubstr("attribute 'i_off' is 4, outside 0 .. 3 (at /algo/gpu[1]/copy[0])"));
-  EXPECT_THAT(failure_of(with_copy("<copy i_off=\"0\"/>")),
+  EXPECT_THAT(msccl_failure(with_copy("<copy i_off=\"0\"/>")),
               HasSubstr("attribute 'o_off' of <copy> is missing"));
-  EXPECT_THAT(failure_of(with_copy("<copy i_off=\"0\" o_off=\"0\" n=\"1\"/>")),
+  EXPECT_THAT(msccl_failure(with_copy("<copy i_off=\"0\" o_off=\"0\" n=\"1\"/>")),
               HasSubstr("unknown attribute 'n' of <copy>"));
-  EXPECT_THAT(failure_of(with_copy("<cpoy/>")), HasSubstr("unexpected element <cpoy> in <gpu>"));
+  EXPECT_THAT(msccl_failure(with_copy("<cpoy/>")), HasSubstr("unexpected element <cpoy> in <gpu>"));
 }
 
 /// A plan of one GPU that copies input to output, with more keys of the source operand.

@@ -65,8 +65,8 @@ Program load(const std::string& name_or_file, const LoadOptions& options) {
   if (std::optional<Program> made = make_kernel(name_or_file, options)) return *std::move(made);
   std::vector<std::string> names = built_in_names();
   for (const KernelInfo& info : kernels()) names.push_back(info.name);
-  throw Failure(fmt::format("there is no file and no built-in program '{}'", name_or_file),
-                {.file = "<option>"}, suggest(name_or_file, names));
+  throw Failure(fmt::format("there is no file and no built-in program '{}'", name_or_file), kOption,
+                suggest(name_or_file, names));
 }
 
 }  // namespace hemiola::program

@@ -71,7 +71,7 @@ void share_memory(Program& program, const plan::Plan& plan) {
     throw Failure(
         fmt::format("'{}' cannot run in place: it writes outputs that peers still read as inputs",
                     plan.name),
-        {.file = "<option>"}, "leave in_place out");
+        kOption, "leave in_place out");
   }
   program.in_place = true;
   std::int32_t input = -1, output = -1;
@@ -131,7 +131,7 @@ Program lower(const plan::Plan& plan, const LowerOptions& wanted) {
   LowerOptions options = wanted;
   options.in_place = wanted.in_place || plan::is_in_place(plan);  // there is no other way
   if (options.workgroups < 0 || options.threads < 0) {
-    throw Failure("numbers of workgroups and threads are not negative", {.file = "<option>"});
+    throw Failure("numbers of workgroups and threads are not negative", kOption);
   }
   const bool general = options.realization != Realization::load_store;
   const bool over_nics = general_does(options) && crosses_network(plan, options);

@@ -5,14 +5,11 @@
 #include <algorithm>
 #include <set>
 
+#include "core/index.h"
 #include "program/lower_general.h"
 
 namespace hemiola::program::general {
 namespace {
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 constexpr int kThreads = 512;
 constexpr int kBulkThreads = 128;     // four wavefronts
@@ -23,16 +20,16 @@ constexpr std::int64_t kLeastShare = 4096;
 
 using Item = Actor::Item;
 /// Up to which item of another actor somebody waits; without a fence only for its loads.
-struct Wait {
+struct ActorWait {
   std::int32_t item = -1;
   bool fenced = false;
 };
-using Waits = std::map<std::int32_t, Wait>;  ///< by actor
+using Waits = std::map<std::int32_t, ActorWait>;  ///< by actor
 
-class Writer {
+class ActorWriter {
  public:
-  Writer(Program& program, const plan::Plan& plan, const LowerOptions& options,
-         const std::vector<Actor>& actors, std::int64_t unit)
+  ActorWriter(Program& program, const plan::Plan& plan, const LowerOptions& options,
+              const std::vector<Actor>& actors, std::int64_t unit)
       : program_(program),
         plan_(plan),
         options_(options),
@@ -69,7 +66,7 @@ class Writer {
         for (const auto& [actor, at, loads_only] : item.after) {
           if (actor == static_cast<std::int32_t>(a)) continue;
           if (last(loads_only ? known : fenced, actor) >= at) continue;
-          Wait& wait = news[actor];
+          ActorWait& wait = news[actor];
           wait.item = std::max(wait.item, at);
           wait.fenced = wait.fenced || !loads_only;
         }
@@ -445,7 +442,7 @@ class Writer {
 
 void write_actors(Program& program, const plan::Plan& plan, const LowerOptions& options,
                   const std::vector<Actor>& actors, std::int64_t unit) {
-  Writer(program, plan, options, actors, unit).write();
+  ActorWriter(program, plan, options, actors, unit).write();
 }
 
 }  // namespace hemiola::program::general

@@ -225,7 +225,7 @@ Bytes piece_of(const LowerOptions& options, const Fifo& fifo) {
   const Bytes most = fifo.step * fifo.slots;
   if (piece.count < 16 || piece.count % 16 != 0 || piece > most) {
     throw Failure(fmt::format("a piece of {} does not fit the connections", to_string(piece)),
-                  {.file = "<option>"},
+                  kOption,
                   fmt::format("with protocol {} it is a multiple of 16 B up to {}",
                               name_of(options.protocol), to_string(most)));
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/index.h"
 #include "program/executor_limits.h"
 #include "program/lower_lanes.h"
 #include "program/lower_parts.h"
@@ -12,11 +13,7 @@ namespace {
 
 using namespace general;
 
-constexpr int kThreads = 512;
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
+constexpr int kChannelThreads = 512;
 
 class ChannelLowering {
  public:
@@ -52,7 +49,7 @@ class ChannelLowering {
     make_semaphores();
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       Kernel kernel{.name = plan_.name,
-                    .threads = options_.threads > 0 ? options_.threads : kThreads};
+                    .threads = options_.threads > 0 ? options_.threads : kChannelThreads};
       for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
         if (lanes_[lane].rank != rank) continue;
         for (slice_ = 0; slice_ < dealt_.slices(); ++slice_) {
@@ -303,8 +300,8 @@ class ChannelLowering {
 
 Program lower_channels(const plan::Plan& plan, const LowerOptions& options, Program program) {
   if (options.protocol != Protocol::simple)
-    throw Failure(fmt::format("plan '{}' with sync=channels has no packets", plan.name),
-                  {.file = "<option>"}, "choose protocol=simple");
+    throw Failure(fmt::format("plan '{}' with sync=channels has no packets", plan.name), kOption,
+                  "choose protocol=simple");
   return ChannelLowering(plan, options, std::move(program)).lower();
 }
 

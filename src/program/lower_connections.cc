@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "core/index.h"
 #include "program/executor_limits.h"
 #include "program/lower_ordered.h"
 #include "program/lower_parts.h"
@@ -22,11 +23,7 @@ using namespace general;
 /// where the executor has no room for them.
 constexpr int kParts = 8;
 
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
-const msccl::StepType& type_of(OpKind kind) {
+const msccl::StepType& step_type_of(OpKind kind) {
   const auto types = msccl::step_types();
   return *std::find_if(types.begin(), types.end(),
                        [&](const msccl::StepType& type) { return type.kind == kind; });
@@ -158,7 +155,7 @@ class ConnectionLowering {
       items.emplace_back(done.block.id, done.item);
       awaited[items.back()] = &done;
     }
-    msccl::Step made{.type = &type_of(kind),
+    msccl::Step made{.type = &step_type_of(kind),
                      .source = source != nullptr ? *source : *destination,
                      .destination = destination != nullptr ? *destination : *source,
                      .count = count};
@@ -297,7 +294,7 @@ Program lower_connections(const plan::Plan& plan, const LowerOptions& options, P
         fmt::format("plan '{}' lets a switch reduce and multicast (NVLS), for which MSCCL "
                     "XML has no words",
                     plan.name),
-        {.file = "<option>"}, "--param realization=load-store sends and receives the same data");
+        kOption, "--param realization=load-store sends and receives the same data");
   for (const plan::Tensor& tensor : plan.tensors) {
     if (plan.collective == Collective::custom && !plan.of_elements() &&
         tensor.role != plan::Role::scratch && tensor.elements() > plan.chunks_per_size)
@@ -305,7 +302,7 @@ Program lower_connections(const plan::Plan& plan, const LowerOptions& options, P
           fmt::format("plan '{}' with sync=connections: '{}' holds {} chunks, where MSCCL "
                       "XML knows buffers of up to the {} of the size",
                       plan.name, tensor.name, tensor.elements(), plan.chunks_per_size),
-          {.file = "<option>"});
+          kOption);
   }
   const Ordered list = ordered(plan, options, program);
   int parts = options.workgroups > 0 ? options.workgroups : kParts;

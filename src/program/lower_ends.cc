@@ -3,14 +3,11 @@
 #include <optional>
 #include <set>
 
+#include "core/index.h"
 #include "program/lower_flow.h"
 
 namespace hemiola::program::general {
 namespace {
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Ranks besides `own` whose memory these are. Packets do not count with `plain`.
 std::set<int> touched(const plan::Plan& plan, const std::vector<Place>& places, int own,
@@ -68,7 +65,8 @@ class Finder {
 
   /// Movements to memory where no other stream ever stores.
   void find_own_memory() {
-    std::map<std::pair<int, std::int32_t>, std::map<std::int64_t, std::optional<Stream>>> writers;
+    std::map<std::pair<int, std::int32_t>, std::map<std::int64_t, std::optional<StreamOfRank>>>
+        writers;
     const auto each = [&](const MovementId& id, auto&& visit) {
       for (const Place& place : at(movements_, id).destinations) {
         const std::vector<int> one{place.rank};
@@ -80,15 +78,15 @@ class Finder {
     };
     for (const MovementId& id : ids_) {  // where stores begin and end
       each(id, [](auto& cells, std::int64_t begin, std::int64_t end) {
-        cells.try_emplace(begin, Stream{-1, -1});
-        cells.try_emplace(end, Stream{-1, -1});
+        cells.try_emplace(begin, StreamOfRank{-1, -1});
+        cells.try_emplace(end, StreamOfRank{-1, -1});
       });
     }
     for (const MovementId& id : ids_) {
       each(id, [&](auto& cells, std::int64_t begin, std::int64_t end) {
         for (auto cell = cells.find(begin); cell->first < end; ++cell) {
-          if (cell->second == Stream{-1, -1}) cell->second = Stream{id.rank, id.stream};
-          if (cell->second != Stream{id.rank, id.stream}) cell->second.reset();
+          if (cell->second == StreamOfRank{-1, -1}) cell->second = StreamOfRank{id.rank, id.stream};
+          if (cell->second != StreamOfRank{id.rank, id.stream}) cell->second.reset();
         }
       });
     }
@@ -121,7 +119,7 @@ class Finder {
     struct Last {
       std::int64_t store = -1, load = -1;
     };
-    std::map<std::pair<int, Stream>, Last> last;  // rank, stream elsewhere
+    std::map<std::pair<int, StreamOfRank>, Last> last;  // rank, stream elsewhere
     for (const MovementId& id : ids_) {
       const Movement& movement = at(movements_, id);
       for (const int rank : touched(plan_, movement.sources, id.rank))

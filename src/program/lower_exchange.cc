@@ -10,12 +10,12 @@ namespace hemiola::program {
 namespace {
 
 // vLLM custom_all_reduce.cuh: at most 36 workgroups of 512 threads.
-constexpr int kWorkgroups = 36;
-constexpr int kThreads = 512;
+constexpr int kExchangeWorkgroups = 36;
+constexpr int kExchangeThreads = 512;
 constexpr int kMaxThreads = 1024;
 
 /// What one or a few operations do: runs of the stream, fused where kernels fuse them.
-struct Step {
+struct ExchangeStep {
   Run run;                      ///< copy, push or pull; the own contribution of a reduction
   std::vector<Run> terms = {};  ///< reduction: what is added
   std::vector<Run> send = {};   ///< reduction: one push of its result to all peers, or nothing
@@ -28,10 +28,10 @@ bool accumulates_into(const Run& run, const plan::Region& region) {
 }
 
 /// Joins "copy own, accumulate the others" into one reduction, and a push of its result to it.
-std::vector<Step> steps_of(const std::vector<Run>& runs) {
-  std::vector<Step> steps;
+std::vector<ExchangeStep> steps_of(const std::vector<Run>& runs) {
+  std::vector<ExchangeStep> steps;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    Step step{.run = runs[i]};
+    ExchangeStep step{.run = runs[i]};
     const plan::Region& result = runs[i].transfer->destination;
     if (runs[i].transfer->kind == plan::TransferKind::copy && runs[i].count == 1) {
       while (i + 1 < runs.size() && accumulates_into(runs[i + 1], result))
@@ -103,21 +103,21 @@ class ExchangeWriter {
   }
 
   /// Whether nothing stands between a push before the step and the step's own.
-  static bool only_pushes(const Step& step) {
+  static bool only_pushes(const ExchangeStep& step) {
     const plan::Transfer& transfer = *step.run.transfer;
     return !step.reduces() && transfer.kind == plan::TransferKind::push && transfer.after.empty();
   }
 
   /// Every run of a step, in order.
   template <class Visit>
-  static void each_run(const Step& step, Visit&& visit) {
+  static void each_run(const ExchangeStep& step, Visit&& visit) {
     visit(step.run);
     for (const Run& term : step.terms) visit(term);
     for (const Run& send : step.send) visit(send);
   }
 
   void check_steps() const {
-    for (const Step& step : steps_) {
+    for (const ExchangeStep& step : steps_) {
       each_run(step, [&](const Run& run) {
         if (packets_ && run.transfer->kind == plan::TransferKind::pull) {
           fail("pulls, and packets can only be pushed",
@@ -134,7 +134,7 @@ class ExchangeWriter {
       if (is_scratch(static_cast<std::int32_t>(i))) program_.buffers[i].rotation = barrier_ ? 1 : 2;
     }
     if (!packets_) return;
-    for (const Step& step : steps_) {
+    for (const ExchangeStep& step : steps_) {
       each_run(step, [&](const Run& run) {
         if (run.transfer->kind != plan::TransferKind::push) return;
         const std::int32_t tensor = run.transfer->destination.tensor;
@@ -198,7 +198,7 @@ class ExchangeWriter {
     }
   }
 
-  void satisfy_dependencies(const Step& step) {
+  void satisfy_dependencies(const ExchangeStep& step) {
     bool depends = false;
     each_run(step, [&](const Run& run) { depends = depends || !run.transfer->after.empty(); });
     if (!depends) return;
@@ -276,7 +276,7 @@ class ExchangeWriter {
     body_.ops.push_back({.kind = OpKind::end_loop});
   }
 
-  void write_step(const Step& step) {
+  void write_step(const ExchangeStep& step) {
     satisfy_dependencies(step);
     if (step.reduces()) return reduce(step);
     switch (step.run.transfer->kind) {
@@ -330,7 +330,7 @@ class ExchangeWriter {
     peers_read_ = peers_read_ || (remote && !is_scratch(run.transfer->source.tensor));
   }
 
-  void reduce(const Step& step) {
+  void reduce(const ExchangeStep& step) {
     const bool remote = step.terms.front().transfer->kind == plan::TransferKind::pull;
     const bool sends = !step.send.empty();
     const bool packets = source_of(step.terms.front()).access == Access::packet;
@@ -367,7 +367,7 @@ class ExchangeWriter {
   const plan::Plan& plan_;
   Program& program_;
   const plan::Stream& stream_;
-  std::vector<Step> steps_;
+  std::vector<ExchangeStep> steps_;
   bool packets_;
   bool barrier_;
   std::vector<Staging> stagings_;
@@ -382,27 +382,27 @@ class ExchangeWriter {
   bool peers_read_ = false;      // callers' buffers of peers were read since the last signal
 };
 
-void check(const plan::Plan& plan, const LowerOptions& options, int threads) {
+void check_exchange(const plan::Plan& plan, const LowerOptions& options, int threads) {
   if (options.protocol == Protocol::ll128) {
     throw Failure(fmt::format("'{}' has no connections, which protocol ll128 needs", plan.name),
-                  {.file = "<option>"}, "choose protocol simple or ll, or a ring");
+                  kOption, "choose protocol simple or ll, or a ring");
   }
   if (options.piece.count != 0) {
-    throw Failure(fmt::format("'{}' does not move data in pieces", plan.name), {.file = "<option>"},
+    throw Failure(fmt::format("'{}' does not move data in pieces", plan.name), kOption,
                   "leave piece out, or choose a ring");
   }
   if (plan.ranks - 1 > threads) {
     throw Failure(fmt::format("a barrier among {} ranks needs {} threads per workgroup, not {}",
                               plan.ranks, plan.ranks - 1, threads),
-                  {.file = "<option>"}, "each thread signals one peer; a ring has no such limit");
+                  kOption, "each thread signals one peer; a ring has no such limit");
   }
 }
 
 }  // namespace
 
 bool has_exchange_steps(const plan::Plan& plan, const plan::Stream& stream) {
-  const std::vector<Step> steps = steps_of(runs_of(plan, stream));
-  return std::all_of(steps.begin(), steps.end(), [](const Step& step) {
+  const std::vector<ExchangeStep> steps = steps_of(runs_of(plan, stream));
+  return std::all_of(steps.begin(), steps.end(), [](const ExchangeStep& step) {
     if (step.terms.empty()) return step.run.transfer->reduce == ReduceOp::none;
     const plan::TransferKind kind = step.terms.front().transfer->kind;
     return std::all_of(step.terms.begin(), step.terms.end(),
@@ -411,11 +411,11 @@ bool has_exchange_steps(const plan::Plan& plan, const plan::Stream& stream) {
 }
 
 Program lower_exchange(const plan::Plan& plan, const LowerOptions& options, Program program) {
-  const int workgroups = options.workgroups > 0 ? options.workgroups : kWorkgroups;
+  const int workgroups = options.workgroups > 0 ? options.workgroups : kExchangeWorkgroups;
   const int threads = options.threads > 0
                           ? options.threads
-                          : std::clamp((plan.ranks + 30) / 32 * 32, kThreads, kMaxThreads);
-  check(plan, options, threads);
+                          : std::clamp((plan.ranks + 30) / 32 * 32, kExchangeThreads, kMaxThreads);
+  check_exchange(plan, options, threads);
   Kernel kernel{.name = plan.name, .threads = threads};
   ExchangeWriter writer(plan, options, program);
   for (int workgroup = 0; workgroup < workgroups; ++workgroup) {

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "core/index.h"
+
 namespace hemiola::program::general {
 namespace {
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// A destination of a movement, whose first unit would stand at `origin` if it were one piece.
 struct Write {

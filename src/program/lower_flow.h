@@ -45,8 +45,8 @@ std::vector<MovementId> in_order(const Movements& movements);
 /// nobody else and has no conflicts.
 Flow flow_of(const plan::Plan& plan, const Movements& movements);
 
-using Stream = std::pair<int, std::int32_t>;     ///< of a rank
-using KnownMoves = Known<Stream, std::int64_t>;  ///< by stream the index of the last movement
+using StreamOfRank = std::pair<int, std::int32_t>;     ///< of a rank
+using KnownMoves = Known<StreamOfRank, std::int64_t>;  ///< by stream the index of the last movement
 
 /// Packets of all ranks.
 struct Packed {

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "core/index.h"
 #include "program/lower_flow.h"
 
 namespace hemiola::program::general {
 namespace {
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 class Fuser {
  public:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/index.h"
 #include "machine/machine.h"
 #include "plan/in_place.h"
 #include "program/lower_flow.h"
@@ -21,10 +22,6 @@ constexpr int kWorkgroupsBeside = 16;
 constexpr int kWorkgroups = 64;
 /// Compute units of an H100: what communication leaves is for computing.
 constexpr int kComputeUnits = 132;
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Whether all that overlaps in memory is cut alike, so that the same share of two movements is the
 /// same bytes and workgroup w needs to know of workgroup w only.
@@ -149,7 +146,7 @@ class Assigner {
     throw Failure(
         fmt::format("plan '{}' would have {} workgroups share the {} of a stream", plan_.name, each,
                     options_.protocol == Protocol::ll128 ? "LL128 lines" : "packets"),
-        {.file = "<option>"},
+        kOption,
         options_.protocol == Protocol::ll128
             ? "choose protocol=ll, or workgroups=1 for one of each stream"
             : "choose an alignment of 8 or workgroups=1");
@@ -316,8 +313,8 @@ class Assigner {
   std::map<const void*, std::vector<std::pair<std::int32_t, std::int32_t>>> done_by_;
 };
 
-void check(const plan::Plan& plan, const LowerOptions& options) {
-  const SourceLocation option{.file = "<option>"};
+void check_general(const plan::Plan& plan, const LowerOptions& options) {
+  const SourceLocation& option = kOption;
   const auto refuse = [&](const std::string& what, const std::string& hint) {
     throw Failure(fmt::format("plan '{}' {}", plan.name, what), option, hint);
   };
@@ -423,7 +420,7 @@ void general::fix_size(const plan::Plan& plan, Program& program, std::int64_t un
 }
 
 Program lower_general(const plan::Plan& original, const LowerOptions& options, Program program) {
-  check(original, options);
+  check_general(original, options);
   plan::Plan plan = original;
   std::vector<std::int64_t> packets;
   Movements movements = prepare(plan, options, packets);

@@ -6,16 +6,13 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/index.h"
 #include "program/executor_limits.h"
 
 namespace hemiola::program::general {
 namespace {
 
-constexpr int kWorkgroups = 16;
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
+constexpr int kLaneWorkgroups = 16;
 
 }  // namespace
 
@@ -205,7 +202,7 @@ void Lanes::deal(std::size_t most) {
                 {.file = plan_.name});
     most_lanes = std::max(most_lanes, own.size());
   }
-  slices_ = std::max(1, (options_.workgroups > 0 ? options_.workgroups : kWorkgroups) /
+  slices_ = std::max(1, (options_.workgroups > 0 ? options_.workgroups : kLaneWorkgroups) /
                             static_cast<int>(most_lanes));
   order();
 }

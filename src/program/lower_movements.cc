@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/index.h"
 #include "program/lower_general.h"
 
 namespace hemiola::program::general {
@@ -13,19 +14,16 @@ using plan::Area;
 using plan::Transfer;
 using plan::TransferKind;
 
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 std::int64_t units_of(const std::vector<plan::Segment>& segments) {
   std::int64_t total = 0;
   for (const plan::Segment& segment : segments) total += segment.count;
   return total;
 }
 
-class Maker {
+class MovementMaker {
  public:
-  Maker(const plan::Plan& plan, const LowerOptions& options) : plan_(plan), options_(options) {}
+  MovementMaker(const plan::Plan& plan, const LowerOptions& options)
+      : plan_(plan), options_(options) {}
 
   Movements make() {
     each_transfer(
@@ -468,7 +466,7 @@ void cut_into_strips(Movements& movements) {
 }
 
 Movements movements_of(const plan::Plan& plan, const LowerOptions& options) {
-  return Maker(plan, options).make();
+  return MovementMaker(plan, options).make();
 }
 
 }  // namespace hemiola::program::general

@@ -7,15 +7,12 @@
 #include <array>
 #include <tuple>
 
+#include "core/index.h"
 #include "machine/machine.h"
 #include "program/lower_general.h"
 
 namespace hemiola::program::general {
 namespace {
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Streams that come after those of the plan.
 enum Extra : std::uint8_t { posts, sums };

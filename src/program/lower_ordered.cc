@@ -4,22 +4,19 @@
 
 #include <algorithm>
 
+#include "core/index.h"
 #include "program/lower_parts.h"
 
 namespace hemiola::program::general {
 namespace {
 
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 constexpr std::int64_t kMostTransfers = 100'000;  // all are listed one by one
 
 constexpr std::array<std::string_view, 3> kBufferNames{"input", "output", "scratch"};
 
-void check(const plan::Plan& plan, const LowerOptions& options) {
+void check_ordered(const plan::Plan& plan, const LowerOptions& options) {
   const auto refuse = [&](const std::string& what, const std::string& hint) {
-    throw Failure(fmt::format("plan '{}' {}", plan.name, what), {.file = "<option>"}, hint);
+    throw Failure(fmt::format("plan '{}' {}", plan.name, what), kOption, hint);
   };
   for (const plan::Code& code : plan.codes) {
     if (code.computes.empty()) continue;
@@ -99,7 +96,7 @@ std::pair<BufferKind, std::int64_t> Ordered::memory(int rank, BufferKind kind, s
 }
 
 Ordered ordered(const plan::Plan& plan, const LowerOptions& options, Program& program) {
-  check(plan, options);
+  check_ordered(plan, options);
   Ordered list;
   list.movements = movements_of(plan, options);
   const Tiles none = tiles_of(plan, list.movements);  // for the levels of movements

@@ -3,17 +3,14 @@
 #include <numeric>
 #include <set>
 
+#include "core/index.h"
 #include "program/lower_flow.h"
 
 namespace hemiola::program::general {
 namespace {
 
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// A destination of a movement.
-using Write = std::pair<MovementId, std::size_t>;
+using WriteOfPiece = std::pair<MovementId, std::size_t>;
 
 class Packer {
  public:
@@ -49,15 +46,15 @@ class Packer {
     }
     for (const Reading& reading : readings_) {
       const Place& place = at(movements_, reading.reader).sources[reading.source];
-      const Write write{reading.writer, reading.destination};
+      const WriteOfPiece write{reading.writer, reading.destination};
       const bool polls = place.group < 0 && place.rank == reading.reader.rank;
       const bool waits = reading.reader.rank != reading.writer.rank ||
                          reading.reader.stream != reading.writer.stream;
       if (!polls || !waits) candidates_.erase(write);
     }
-    std::set<Write> read;  // what nobody reads needs no flags
+    std::set<WriteOfPiece> read;  // what nobody reads needs no flags
     for (const Reading& reading : readings_) {
-      const Write write{reading.writer, reading.destination};
+      const WriteOfPiece write{reading.writer, reading.destination};
       if (candidates_.contains(write)) read.insert(write);
     }
     candidates_ = std::move(read);
@@ -124,8 +121,8 @@ class Packer {
   Movements& movements_;
   std::vector<Reading> readings_;
   std::int64_t round_;  // units
-  std::set<Write> candidates_;
-  std::map<Write, std::int64_t> begin_;
+  std::set<WriteOfPiece> candidates_;
+  std::map<WriteOfPiece, std::int64_t> begin_;
   Packed packed_;
 };
 

@@ -87,8 +87,8 @@ class Pruner {
       : movements_(movements), order_(in_order(movements)) {
     const Trails trails(movements, packed);
     for (const Conflict& conflict : flow_of(plan, movements).conflicts) {
-      const Stream stream{conflict.earlier.rank, conflict.earlier.stream};
-      if (stream == Stream{conflict.later.rank, conflict.later.stream}) continue;
+      const StreamOfRank stream{conflict.earlier.rank, conflict.earlier.stream};
+      if (stream == StreamOfRank{conflict.later.rank, conflict.later.stream}) continue;
       if (conflict.loads_first && trails.lead(conflict.earlier, conflict.later)) continue;
       Needs& needs = needs_[conflict.later];
       (conflict.loads_first ? needs.loads : needs.stores).learn(stream, conflict.earlier.index);
@@ -123,8 +123,8 @@ class Pruner {
     const auto found = needs_.find(id);
     const Needs needs = found == needs_.end() ? Needs{} : std::move(found->second);
     std::map<std::size_t, bool> kept;  // dependency -> of loads only
-    const auto need = [&](const Stream& stream, std::int64_t last, bool loads) {
-      if (stream == Stream{id.rank, id.stream}) return;
+    const auto need = [&](const StreamOfRank& stream, std::int64_t last, bool loads) {
+      if (stream == StreamOfRank{id.rank, id.stream}) return;
       if (id.index > 0 && known_.at(before(id)).knows(stream, last)) {
         Needs& earlier = needs_[before(id)];
         (loads ? earlier.loads : earlier.stores).learn(stream, last);
@@ -133,7 +133,7 @@ class Pruner {
       std::size_t through = movement.after.size();
       for (std::size_t a = 0; a < movement.after.size(); ++a) {
         const Movement::After& after = movement.after[a];
-        if (Stream{after.rank, after.stream} == stream && after.index >= last) {
+        if (StreamOfRank{after.rank, after.stream} == stream && after.index >= last) {
           const auto [kind, fresh] = kept.try_emplace(a, loads);
           kind->second = kind->second && loads;
           return;

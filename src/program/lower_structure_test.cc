@@ -4,24 +4,22 @@
 
 #include <map>
 
+#include "core/failure_test_support.h"
 #include "machine/machine.h"
 #include "plan/build.h"
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/lower.h"
 #include "program/plan_fixtures.h"
+#include "program/test_support.h"
 
 namespace hemiola::program {
 namespace {
 
+using test::built_in;
+using test::kinds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::vector<OpKind> kinds(const Body& body) {
-  std::vector<OpKind> found;
-  for (const Op& op : body.ops) found.push_back(op.kind);
-  return found;
-}
 
 /// The operations of a ring's body for one piece, with its count loops unrolled.
 std::vector<OpKind> one_piece(const Body& body) {
@@ -37,19 +35,6 @@ std::vector<OpKind> one_piece(const Body& body) {
       found.insert(found.end(), static_cast<std::size_t>(times), op.kind);
   }
   return found;
-}
-
-Program made(const std::string& name, int ranks, const plan::Parameters& parameters = {}) {
-  return make_built_in(name, {ranks, parameters}).value();
-}
-
-std::string failure_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "no failure";
 }
 
 /// Everything a program holds, in bytes.
@@ -73,7 +58,7 @@ std::size_t ops_of(const Program& program) {
 }
 
 TEST(LowerStructure, a_ring_all_reduce_is_the_kernel_of_nccl) {
-  const Program program = made("all-reduce/ring", 8, {{"channels", "2"}});
+  const Program program = built_in("all-reduce/ring", 8, {{"channels", "2"}});
   ASSERT_EQ(program.bodies.size(), 2u);
   std::vector<OpKind> nccl{OpKind::send};
   nccl.insert(nccl.end(), 8 - 2, OpKind::recv_reduce_send);
@@ -92,34 +77,34 @@ TEST(LowerStructure, a_ring_all_reduce_is_the_kernel_of_nccl) {
 }
 
 TEST(LowerStructure, two_ranks_need_three_operations) {
-  const Program program = made("all-reduce/ring", 2, {{"channels", "1"}});
+  const Program program = built_in("all-reduce/ring", 2, {{"channels", "1"}});
   EXPECT_THAT(kinds(program.bodies[0]),
               ElementsAre(OpKind::loop, OpKind::send, OpKind::recv_reduce_copy_send, OpKind::recv,
                           OpKind::end_loop));
 }
 
 TEST(LowerStructure, a_chain_reads_once_what_it_keeps_and_sends) {
-  const Body gather = made("all-gather/ring", 4, {{"channels", "1"}}).bodies[0];
+  const Body gather = built_in("all-gather/ring", 4, {{"channels", "1"}}).bodies[0];
   EXPECT_EQ(one_piece(gather), (std::vector{OpKind::send, OpKind::recv_copy_send,
                                             OpKind::recv_copy_send, OpKind::recv}));
   ASSERT_EQ(gather.ops[1].dst.size(), 1u);
   EXPECT_EQ(gather.ops[1].dst[0].chunk({.rank = 2}), 2);
   const Body in_place =
-      made("all-gather/ring", 4, {{"channels", "1"}, {"in_place", "1"}}).bodies[0];
+      built_in("all-gather/ring", 4, {{"channels", "1"}, {"in_place", "1"}}).bodies[0];
   EXPECT_TRUE(in_place.ops[1].dst.empty());
-  const Body root = made("broadcast/ring", 4, {{"channels", "1"}}).bodies[0];
+  const Body root = built_in("broadcast/ring", 4, {{"channels", "1"}}).bodies[0];
   EXPECT_EQ(one_piece(root), (std::vector{OpKind::send}));
   EXPECT_EQ(root.ops[1].dst.size(), 1u);
 }
 
 TEST(LowerStructure, protocols_have_the_slots_of_nccl) {
-  EXPECT_EQ(made("all-reduce/ring", 4).slot_bytes(), 512 << 10);
-  EXPECT_EQ(made("all-reduce/ring", 4, {{"protocol", "ll"}}).slot_bytes(), 64 << 10);
-  EXPECT_EQ(made("all-reduce/ring", 4, {{"protocol", "ll128"}}).slot_bytes(), 600 << 10);
+  EXPECT_EQ(built_in("all-reduce/ring", 4).slot_bytes(), 512 << 10);
+  EXPECT_EQ(built_in("all-reduce/ring", 4, {{"protocol", "ll"}}).slot_bytes(), 64 << 10);
+  EXPECT_EQ(built_in("all-reduce/ring", 4, {{"protocol", "ll128"}}).slot_bytes(), 600 << 10);
 }
 
 TEST(LowerStructure, a_pushed_all_gather_signals_before_it_copies_its_own_part) {
-  const Program program = made("all-gather/direct", 8, {{"workgroups", "1"}});
+  const Program program = built_in("all-gather/direct", 8, {{"workgroups", "1"}});
   EXPECT_THAT(kinds(program.bodies[0]),
               ElementsAre(OpKind::relaxed_signal, OpKind::relaxed_wait, OpKind::sync, OpKind::loop,
                           OpKind::put, OpKind::end_loop, OpKind::sync, OpKind::signal, OpKind::copy,
@@ -128,13 +113,15 @@ TEST(LowerStructure, a_pushed_all_gather_signals_before_it_copies_its_own_part) 
 }
 
 TEST(LowerStructure, in_place_nothing_is_copied) {
-  const Program program = made("all-gather/direct", 8, {{"workgroups", "1"}, {"in_place", "1"}});
+  const Program program =
+      built_in("all-gather/direct", 8, {{"workgroups", "1"}, {"in_place", "1"}});
   EXPECT_THAT(kinds(program.bodies[0]), ::testing::Not(::testing::Contains(OpKind::copy)));
   EXPECT_TRUE(program.in_place);
 }
 
 TEST(LowerStructure, a_pulled_all_gather_closes_with_a_relaxed_barrier) {
-  const Program program = made("all-gather/direct", 8, {{"workgroups", "1"}, {"transfer", "pull"}});
+  const Program program =
+      built_in("all-gather/direct", 8, {{"workgroups", "1"}, {"transfer", "pull"}});
   EXPECT_THAT(kinds(program.bodies[0]),
               ElementsAre(OpKind::relaxed_signal, OpKind::relaxed_wait, OpKind::sync, OpKind::loop,
                           OpKind::get, OpKind::end_loop, OpKind::copy, OpKind::sync,
@@ -142,7 +129,8 @@ TEST(LowerStructure, a_pulled_all_gather_closes_with_a_relaxed_barrier) {
 }
 
 TEST(LowerStructure, a_two_shot_all_reduce_is_the_kernel_of_vllm) {
-  const Program program = made("all-reduce/two-shot", 8, {{"workgroups", "1"}, {"gather", "pull"}});
+  const Program program =
+      built_in("all-reduce/two-shot", 8, {{"workgroups", "1"}, {"gather", "pull"}});
   EXPECT_THAT(kinds(program.bodies[0]),
               ElementsAre(OpKind::relaxed_signal, OpKind::relaxed_wait, OpKind::sync,
                           OpKind::read_reduce, OpKind::sync, OpKind::signal, OpKind::wait,
@@ -151,7 +139,7 @@ TEST(LowerStructure, a_two_shot_all_reduce_is_the_kernel_of_vllm) {
 }
 
 TEST(LowerStructure, a_two_shot_that_pushes_its_results_reduces_and_sends_at_once) {
-  const Program program = made("all-reduce/two-shot", 8, {{"workgroups", "1"}});
+  const Program program = built_in("all-reduce/two-shot", 8, {{"workgroups", "1"}});
   EXPECT_THAT(kinds(program.bodies[0]),
               ElementsAre(OpKind::relaxed_signal, OpKind::relaxed_wait, OpKind::sync,
                           OpKind::read_reduce_send, OpKind::sync, OpKind::signal, OpKind::wait));
@@ -159,7 +147,8 @@ TEST(LowerStructure, a_two_shot_that_pushes_its_results_reduces_and_sends_at_onc
 }
 
 TEST(LowerStructure, a_two_shot_of_packets_has_no_signals) {
-  const Program program = made("all-reduce/two-shot", 8, {{"workgroups", "1"}, {"protocol", "ll"}});
+  const Program program =
+      built_in("all-reduce/two-shot", 8, {{"workgroups", "1"}, {"protocol", "ll"}});
   EXPECT_THAT(
       kinds(program.bodies[0]),
       ElementsAre(OpKind::loop, OpKind::put_packets, OpKind::end_loop, OpKind::reduce_send_packets,
@@ -167,14 +156,15 @@ TEST(LowerStructure, a_two_shot_of_packets_has_no_signals) {
 }
 
 TEST(LowerStructure, a_one_shot_of_packets_is_all_pairs) {
-  const Program program = made("all-reduce/one-shot", 8, {{"workgroups", "1"}, {"protocol", "ll"}});
+  const Program program =
+      built_in("all-reduce/one-shot", 8, {{"workgroups", "1"}, {"protocol", "ll"}});
   EXPECT_THAT(kinds(program.bodies[0]), ElementsAre(OpKind::loop, OpKind::put_packets,
                                                     OpKind::end_loop, OpKind::reduce_packets));
 }
 
 TEST(LowerStructure, a_ring_over_1024_ranks_is_as_large_as_one_over_8) {
-  const Program large = made("all-reduce/ring", 1024);
-  const Program small = made("all-reduce/ring", 8);
+  const Program large = built_in("all-reduce/ring", 1024);
+  const Program small = built_in("all-reduce/ring", 8);
   EXPECT_EQ(ops_of(large), ops_of(small));
   EXPECT_EQ(bytes_of(large), bytes_of(small) + (1024 - 8) * sizeof(std::int32_t));
   EXPECT_LT(bytes_of(large), 512u << 10);
@@ -224,47 +214,47 @@ TEST(LowerStructure, rings_over_rails_share_code_between_every_second_node) {
 TEST(LowerStructure, exchanges_over_1024_ranks_have_as_many_operations_as_over_8) {
   for (const char* name :
        {"all-gather/direct", "reduce-scatter/direct", "all-to-all/direct", "all-reduce/two-shot"}) {
-    const Program large = made(name, 1024);
-    EXPECT_EQ(ops_of(large), ops_of(made(name, 8))) << name;
+    const Program large = built_in(name, 1024);
+    EXPECT_EQ(ops_of(large), ops_of(built_in(name, 8))) << name;
     EXPECT_LT(bytes_of(large), 64u << 20) << name;  // a reduction over n ranks names n operands
     EXPECT_EQ(large.kernels[0].threads, 1024) << name;
   }
 }
 
 TEST(LowerStructure, legal_sizes_do_not_depend_on_channels) {
-  EXPECT_EQ(made("all-reduce/ring", 8).next_legal_size({1}, DataType::float32).count, 8 * 16);
-  EXPECT_EQ(made("all-gather/direct", 6).next_legal_size({97}, DataType::float32).count,
+  EXPECT_EQ(built_in("all-reduce/ring", 8).next_legal_size({1}, DataType::float32).count, 8 * 16);
+  EXPECT_EQ(built_in("all-gather/direct", 6).next_legal_size({97}, DataType::float32).count,
             2 * 6 * 16);
-  EXPECT_EQ(made("all-reduce/one-shot", 8).next_legal_size({1}, DataType::float32).count, 16);
+  EXPECT_EQ(built_in("all-reduce/one-shot", 8).next_legal_size({1}, DataType::float32).count, 16);
 }
 
 TEST(LowerStructure, impossible_options_are_refused_with_a_way_out) {
-  EXPECT_THAT(failure_of([] {
-                made("all-gather/direct", 4, {{"transfer", "pull"}, {"protocol", "ll"}});
+  EXPECT_THAT(hemiola::test::message_of([] {
+                built_in("all-gather/direct", 4, {{"transfer", "pull"}, {"protocol", "ll"}});
               }),
               HasSubstr("packets can only be pushed"));
-  EXPECT_THAT(failure_of([] {
-                made("all-gather/direct", 4, {{"protocol", "ll128"}});
+  EXPECT_THAT(hemiola::test::message_of([] {
+                built_in("all-gather/direct", 4, {{"protocol", "ll128"}});
               }),
               HasSubstr("choose protocol simple or ll, or a ring"));
-  EXPECT_THAT(failure_of([] {
-                made("all-to-all/direct", 4, {{"in_place", "1"}});
+  EXPECT_THAT(hemiola::test::message_of([] {
+                built_in("all-to-all/direct", 4, {{"in_place", "1"}});
               }),
               HasSubstr("cannot run in place"));
-  EXPECT_THAT(failure_of([] {
-                made("all-reduce/one-shot", 4, {{"in_place", "1"}});
+  EXPECT_THAT(hemiola::test::message_of([] {
+                built_in("all-reduce/one-shot", 4, {{"in_place", "1"}});
               }),
               HasSubstr("cannot run in place"));
-  EXPECT_THAT(failure_of([] {
-                made("all-reduce/ring", 4, {{"piece", "100B"}});
+  EXPECT_THAT(hemiola::test::message_of([] {
+                built_in("all-reduce/ring", 4, {{"piece", "100B"}});
               }),
               HasSubstr("multiple of 16 B up to 4 MiB"));
-  EXPECT_THAT(failure_of([] {
-                made("all-reduce/ring", 4, {{"piece", "1GiB"}});
+  EXPECT_THAT(hemiola::test::message_of([] {
+                built_in("all-reduce/ring", 4, {{"piece", "1GiB"}});
               }),
               HasSubstr("does not fit the connections"));
-  EXPECT_THAT(failure_of([] {
-                made("all-gather/direct", 8, {{"threads", "6"}});
+  EXPECT_THAT(hemiola::test::message_of([] {
+                built_in("all-gather/direct", 8, {{"threads", "6"}});
               }),
               HasSubstr("needs 7 threads per workgroup, not 6"));
 }
@@ -313,7 +303,7 @@ TEST(LowerStructure, a_tile_of_a_product_knows_its_rows_columns_and_depth) {
 }
 
 TEST(LowerStructure, operations_say_which_item_of_the_plan_they_come_from) {
-  const Program program = made("all-gather/direct", 4, {{"workgroups", "1"}});
+  const Program program = built_in("all-gather/direct", 4, {{"workgroups", "1"}});
   EXPECT_EQ(program.bodies[0].ops[4].where, "/exchange/0");
   EXPECT_EQ(program.bodies[0].ops[8].where, "/exchange/1");
 }

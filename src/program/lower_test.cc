@@ -18,9 +18,12 @@
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/primitive.h"
+#include "program/test_support.h"
 
 namespace hemiola::program {
 namespace {
+
+using test::built_in;
 
 std::uint32_t input_value(int repetition, int rank, std::int64_t element) {
   std::uint64_t mixed = static_cast<std::uint64_t>(element + 1) * 0x9E3779B97F4A7C15ULL +
@@ -285,10 +288,6 @@ class Machine {
 
 using Parameters = plan::Parameters;
 
-Program made(const std::string& name, int ranks, const Parameters& parameters = {}) {
-  return make_built_in(name, {ranks, parameters}).value();
-}
-
 /// A chunk of `units` times 16 B, three launches in a row.
 void expect_right(const Program& program, std::int64_t units, std::uint32_t seed) {
   const Bytes size{program.chunks_per_size * 16 * units};
@@ -360,7 +359,7 @@ void expect_all_right(const std::vector<Case>& cases) {
     for (const auto& [name, value] : a.parameters) text += " " + name + "=" + value;
     SCOPED_TRACE(text);
     for (const int ranks : {2, 3, 4, 5, 8, 16}) {
-      const Program program = made(a.name, ranks, a.parameters);
+      const Program program = built_in(a.name, ranks, a.parameters);
       for (const std::int64_t units : {1, 7, 20}) {
         if (ranks > 5 && units > 7) continue;
         expect_right(program, units, seed++);
@@ -380,16 +379,16 @@ TEST(Lower, exchanges_give_the_right_result_pushed_pulled_and_as_packets) {
 
 TEST(Lower, fifos_of_a_ring_go_round_more_often_than_they_have_slots) {
   for (const char* protocol : {"simple", "ll", "ll128"}) {
-    const Program program =
-        made("all-reduce/ring", 3, {{"protocol", protocol}, {"channels", "1"}, {"piece", "16B"}});
+    const Program program = built_in("all-reduce/ring", 3,
+                                     {{"protocol", protocol}, {"channels", "1"}, {"piece", "16B"}});
     expect_right(program, 23, 7);  // 23 pieces of 4 sends each, 8 slots
   }
 }
 
 TEST(Lower, a_broadcast_reaches_all_ranks_from_every_root) {
   for (int root = 0; root < 4; ++root) {
-    expect_right(made("broadcast/ring", 4, {{"root", std::to_string(root)}, {"channels", "2"}}), 5,
-                 3);
+    expect_right(built_in("broadcast/ring", 4, {{"root", std::to_string(root)}, {"channels", "2"}}),
+                 5, 3);
   }
 }
 
@@ -417,15 +416,16 @@ bool breaks_without(Program program, OpKind kind, std::size_t number) {
 }
 
 TEST(Lower, no_barrier_and_no_wait_is_superfluous) {
-  const Program pulled = made("all-reduce/two-shot", 4, {{"workgroups", "1"}, {"gather", "pull"}});
+  const Program pulled =
+      built_in("all-reduce/two-shot", 4, {{"workgroups", "1"}, {"gather", "pull"}});
   EXPECT_FALSE(breaks_without(pulled, OpKind::wait, 1));         // there is no second one
   EXPECT_TRUE(breaks_without(pulled, OpKind::relaxed_wait, 0));  // inputs of the next launch
   EXPECT_TRUE(breaks_without(pulled, OpKind::wait, 0));          // reduced chunks
   const Program gathered =
-      made("all-gather/direct", 4, {{"workgroups", "1"}, {"transfer", "pull"}});
+      built_in("all-gather/direct", 4, {{"workgroups", "1"}, {"transfer", "pull"}});
   EXPECT_TRUE(breaks_without(gathered, OpKind::relaxed_wait, 0));
   EXPECT_TRUE(breaks_without(gathered, OpKind::relaxed_wait, 1));
-  const Program pushed = made("all-gather/direct", 4, {{"workgroups", "1"}});
+  const Program pushed = built_in("all-gather/direct", 4, {{"workgroups", "1"}});
   EXPECT_TRUE(breaks_without(pushed, OpKind::relaxed_wait, 0));
   EXPECT_TRUE(breaks_without(pushed, OpKind::wait, 0));
 }

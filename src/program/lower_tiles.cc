@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/index.h"
 #include "plan/tiles.h"
 #include "program/lower_general.h"
 
@@ -11,10 +12,6 @@ namespace {
 
 using plan::Compute;
 using plan::ComputeOperand;
-
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Visits all tiles of a kernel: their coordinates, in the order that it states.
 template <class Visit>
@@ -35,9 +32,9 @@ void each_tile(const Compute& compute, Visit&& visit) {
   }
 }
 
-class Maker {
+class TileMaker {
  public:
-  Maker(const plan::Plan& plan, Movements& movements) : plan_(plan), movements_(movements) {}
+  TileMaker(const plan::Plan& plan, Movements& movements) : plan_(plan), movements_(movements) {}
 
   Tiles make() {
     tiles_.resize(index(plan_.ranks));
@@ -272,7 +269,7 @@ class Maker {
 }  // namespace
 
 Tiles tiles_of(const plan::Plan& plan, Movements& movements) {
-  return Maker(plan, movements).make();
+  return TileMaker(plan, movements).make();
 }
 
 }  // namespace hemiola::program::general

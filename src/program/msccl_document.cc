@@ -7,6 +7,7 @@
 #include <optional>
 #include <pugixml.hpp>
 
+#include "core/lists.h"
 #include "core/text.h"
 
 namespace hemiola::program::msccl {
@@ -62,12 +63,6 @@ auto find_named(const Table& table, std::string_view name) -> decltype(table.dat
   const auto found = std::find_if(table.begin(), table.end(),
                                   [&](const auto& entry) { return entry.name == name; });
   return found == table.end() ? nullptr : &*found;
-}
-
-std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 /// Collects errors; gives up when a file is so broken that more of them help nobody.
@@ -164,7 +159,7 @@ class Element {
     const std::vector<std::string> names = names_of(table);
     const std::string near = suggest(value, names);
     add("unknown " + std::string(name) + " '" + value + "'",
-        near.empty() ? "one of " + join(names) : near);
+        near.empty() ? "one of " + joined(names) : near);
     return nullptr;
   }
 
@@ -290,7 +285,7 @@ class Parser {
     if (name && std::find(kCollectivesNotRead.begin(), kCollectivesNotRead.end(), *name) !=
                     kCollectivesNotRead.end()) {
       element.add("the collective '" + *name + "' is known but not read yet",
-                  "read are " + join(names_of(kCollectives)));
+                  "read are " + joined(names_of(kCollectives)));
       return;
     }
     if (const auto* found = element.choice("coll", kCollectives))

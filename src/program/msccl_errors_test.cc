@@ -17,14 +17,14 @@ using msccl::replaced;
 using msccl::tb;
 using ::testing::HasSubstr;
 
-Program read(const std::string& xml) {
+Program read_xml(const std::string& xml) {
   return read_msccl(xml, "test.xml");
 }
 
 /// Everything that reading `xml` complains about, rendered; "" when it does not.
 std::string complaint(const std::string& xml) {
   try {
-    read(xml);
+    read_xml(xml);
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.code(), ExitCode::bad_input);
     return failure.what();
@@ -173,7 +173,7 @@ TEST(MscclErrors, mutated_files_are_read_or_refused) {
       if (kind == 2) text.erase(at, 1);
     }
     try {
-      const Program program = read(text);
+      const Program program = read_xml(text);
       RC_ASSERT(program.ranks >= 1);
     } catch (const Failure& failure) {
       RC_ASSERT(failure.diagnostics().has_errors());

@@ -11,6 +11,7 @@
 #include "program/bound.h"
 #include "program/msccl_test_text.h"
 #include "program/program.h"
+#include "program/test_support.h"
 
 namespace hemiola::program {
 namespace {
@@ -20,17 +21,12 @@ using msccl::gpu;
 using msccl::replaced;
 using msccl::StepText;
 using msccl::tb;
+using test::kinds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Program read(const std::string& xml) {
+Program read_program(const std::string& xml) {
   return read_msccl(xml, "test.xml");
-}
-
-std::vector<OpKind> kinds(const Body& body) {
-  std::vector<OpKind> list;
-  for (const Op& op : body.ops) list.push_back(op.kind);
-  return list;
 }
 
 const Op& only(const Body& body, OpKind kind) {
@@ -45,7 +41,7 @@ Operand local(std::int32_t buffer, std::int64_t chunk, std::int64_t chunks = 1) 
 
 /// Two gpus; gpu 0 runs `steps` with peer 1 both ways, gpu 1 sends and receives one chunk.
 Program with_peer(const std::vector<StepText>& steps) {
-  return read(algo({gpu(0, tb(0, 1, 1, steps)), gpu(1, tb(0, 0, 0, {{"s"}, {"r"}}))}));
+  return read_program(algo({gpu(0, tb(0, 1, 1, steps)), gpu(1, tb(0, 0, 0, {{"s"}, {"r"}}))}));
 }
 
 /// One gpu with the given blocks, which neither send nor receive.
@@ -53,12 +49,12 @@ Program alone(const std::vector<std::vector<StepText>>& blocks) {
   std::string text;
   for (std::size_t b = 0; b < blocks.size(); ++b)
     text += tb(static_cast<int>(b), -1, -1, blocks[b]);
-  return read(algo({gpu(0, text)}));
+  return read_program(algo({gpu(0, text)}));
 }
 
 TEST(Msccl, header_sets_protocol_collective_and_range) {
   const Program program =
-      read(algo({gpu(0, "")}, " minBytes=\"1024\" maxBytes=\"4096\"", "LL128", "alltoall"));
+      read_program(algo({gpu(0, "")}, " minBytes=\"1024\" maxBytes=\"4096\"", "LL128", "alltoall"));
   EXPECT_EQ(program.name, "test");
   EXPECT_EQ(program.format, "msccl");
   EXPECT_EQ(program.protocol, Protocol::ll128);
@@ -71,8 +67,8 @@ TEST(Msccl, header_sets_protocol_collective_and_range) {
 }
 
 TEST(Msccl, a_max_bytes_of_zero_means_no_limit) {
-  EXPECT_EQ(read(algo({gpu(0, "")}, " maxBytes=\"0\"")).max_size, Bytes{INT64_MAX});
-  EXPECT_EQ(read(algo({gpu(0, "")})).max_size, Bytes{INT64_MAX});
+  EXPECT_EQ(read_program(algo({gpu(0, "")}, " maxBytes=\"0\"")).max_size, Bytes{INT64_MAX});
+  EXPECT_EQ(read_program(algo({gpu(0, "")})).max_size, Bytes{INT64_MAX});
 }
 
 TEST(Msccl, protocol_fixes_pieces_slots_and_threads) {
@@ -84,7 +80,8 @@ TEST(Msccl, protocol_fixes_pieces_slots_and_threads) {
   for (const Expected& expected :
        {Expected{"Simple", 2 << 20, 4, 1 << 20, 512}, Expected{"LL", 32 << 10, 8, 32 << 10, 512},
         Expected{"LL128", 576'000, 8, 576'000, 640}}) {
-    const Program program = read(algo({gpu(0, tb(0, -1, -1, {{"cpy"}}))}, "", expected.proto));
+    const Program program =
+        read_program(algo({gpu(0, tb(0, -1, -1, {{"cpy"}}))}, "", expected.proto));
     EXPECT_EQ(program.bodies.at(0).ops.front().kind, OpKind::loop);
     EXPECT_EQ(program.bodies.at(0).ops.front().unit.count, expected.piece) << expected.proto;
     EXPECT_EQ(program.bodies.at(0).ops.front().unit_chunks, 1);
@@ -291,7 +288,7 @@ TEST(Msccl, reductions_of_different_counts_stay_apart_with_a_warning) {
 TEST(Msccl, connections_are_numbered_by_thread_block_at_both_ends) {
   const std::string first = gpu(0, tb(0, 1, -1, {{"s"}}) + tb(1, 1, 1, {{"s"}, {"r"}}, 1));
   const std::string second = gpu(1, tb(0, 0, 0, {{"s"}, {"r"}}, 1) + tb(1, -1, 0, {{"r"}}));
-  const Program program = read(algo({first, second}));
+  const Program program = read_program(algo({first, second}));
   EXPECT_EQ(program.outbound, 2);
   EXPECT_EQ(program.inbound, 2);
   EXPECT_EQ(only(program.bodies.at(0), OpKind::send).send_to,
@@ -305,7 +302,8 @@ TEST(Msccl, connections_are_numbered_by_thread_block_at_both_ends) {
 }
 
 TEST(Msccl, in_place_all_reduce_has_one_memory) {
-  const Program program = read(replaced(algo({gpu(0, "")}), "inplace=\"0\"", "inplace=\"1\""));
+  const Program program =
+      read_program(replaced(algo({gpu(0, "")}), "inplace=\"0\"", "inplace=\"1\""));
   EXPECT_EQ(program.buffers.at(1).alias, 0);
   EXPECT_EQ(program.buffers.at(1).alias_chunk, constant(0));
   EXPECT_EQ(program.buffers.at(0).alias, -1);
@@ -314,7 +312,7 @@ TEST(Msccl, in_place_all_reduce_has_one_memory) {
 TEST(Msccl, in_place_all_gather_finds_its_input_in_the_output) {
   std::string xml = algo({gpu(0, ""), gpu(1, "")}, "", "LL", "allgather");
   for (int i = 0; i < 2; ++i) xml = replaced(xml, "i_chunks=\"8\"", "i_chunks=\"0\"");
-  const Program program = read(replaced(xml, "inplace=\"0\"", "inplace=\"1\""));
+  const Program program = read_program(replaced(xml, "inplace=\"0\"", "inplace=\"1\""));
   EXPECT_THAT(program.buffers.at(0).chunks, ElementsAre(4));
   EXPECT_THAT(program.buffers.at(1).chunks, ElementsAre(8));
   EXPECT_EQ(program.buffers.at(0).alias, 1);
@@ -324,13 +322,13 @@ TEST(Msccl, in_place_all_gather_finds_its_input_in_the_output) {
 TEST(Msccl, in_place_reduce_scatter_leaves_its_output_in_the_input) {
   std::string xml = algo({gpu(0, ""), gpu(1, "")}, "", "LL", "reducescatter");
   for (int i = 0; i < 2; ++i) xml = replaced(xml, "o_chunks=\"8\"", "o_chunks=\"4\"");
-  const Program program = read(replaced(xml, "inplace=\"0\"", "inplace=\"1\""));
+  const Program program = read_program(replaced(xml, "inplace=\"0\"", "inplace=\"1\""));
   EXPECT_EQ(program.buffers.at(1).alias, 0);
   EXPECT_EQ(program.buffers.at(1).alias_chunk(Indices{.rank = 1}), 4);
 }
 
 TEST(Msccl, gpus_and_thread_blocks_may_stand_in_any_order) {
-  const Program program = read(algo(
+  const Program program = read_program(algo(
       {gpu(1, tb(1, -1, 0, {{"r"}}) + tb(0, -1, -1, {{"cpy"}})), gpu(0, tb(0, 1, -1, {{"s"}}))}));
   EXPECT_EQ(only(program.bodies.at(0), OpKind::send).where, "/algo/gpu[1]/tb[0]/step[0]");
   EXPECT_EQ(only(program.bodies.at(2), OpKind::recv).where, "/algo/gpu[0]/tb[0]/step[0]");
@@ -338,15 +336,11 @@ TEST(Msccl, gpus_and_thread_blocks_may_stand_in_any_order) {
   EXPECT_EQ(program.workgroups(1), 2);
 }
 
-std::string shared_folder() {
-  return std::string(HEMIOLA_SOURCE_DIR) + "/../shared/inputs/msccl_xml";
-}
-
 TEST(Msccl, real_files_are_read_without_warnings) {
-  if (!std::filesystem::exists(shared_folder()))
-    GTEST_SKIP() << "NOT TESTED: no " << shared_folder();
+  if (!std::filesystem::exists(msccl::shared_folder()))
+    GTEST_SKIP() << "NOT TESTED: no " << msccl::shared_folder();
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(shared_folder())) {
+  for (const auto& entry : std::filesystem::directory_iterator(msccl::shared_folder())) {
     const std::string path = entry.path().string();
     const Program program = read_msccl(read_file(path), path);
     EXPECT_TRUE(program.warnings.empty()) << program.warnings.render();
@@ -360,7 +354,7 @@ TEST(Msccl, real_files_are_read_without_warnings) {
 }
 
 TEST(Msccl, all_pairs_file_sums_seven_sources_at_once) {
-  const std::string path = shared_folder() + "/allreduce_allpairs_8g_LL.xml";
+  const std::string path = msccl::shared_folder() + "/allreduce_allpairs_8g_LL.xml";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "NOT TESTED: no " << path;
   const Program program = read_msccl(read_file(path), path);
   int reductions = 0;

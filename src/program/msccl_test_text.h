@@ -61,4 +61,9 @@ inline std::string replaced(std::string text, const std::string& what, const std
   return text.replace(at, what.size(), with);
 }
 
+/// Real files beside the project, where they are.
+inline std::string shared_folder() {
+  return std::string(HEMIOLA_SOURCE_DIR) + "/../shared/inputs/msccl_xml";
+}
+
 }  // namespace hemiola::program::msccl

@@ -26,19 +26,19 @@ struct Written {
   bool has_dependents = false;
 };
 
-struct Wait {
+struct WrittenWait {
   const Op* op = nullptr;
   std::int32_t semaphore = 0;
   std::int64_t target = 0;
   std::size_t step = 0;  ///< the step that carries it
 };
 
-struct Block {
+struct WrittenBlock {
   std::int64_t send = -1;
   std::int64_t receive = -1;
   std::int64_t channel = 0;
   std::vector<Written> steps;
-  std::vector<Wait> waits;
+  std::vector<WrittenWait> waits;
 };
 
 /// Who advances a progress semaphore of a rank, and with which of its steps.
@@ -47,7 +47,7 @@ struct Progress {
   std::vector<std::int64_t> steps;
 };
 
-const msccl::StepType* type_of(OpKind kind) {
+const msccl::StepType* find_step_type(OpKind kind) {
   for (const msccl::StepType& type : msccl::step_types()) {
     if (type.kind == kind && kind != OpKind::sync) return &type;
   }
@@ -66,7 +66,7 @@ class RankWriter {
     at_.rank = rank;
   }
 
-  std::vector<Block> blocks(const std::vector<std::int32_t>& bodies) {
+  std::vector<WrittenBlock> blocks(const std::vector<std::int32_t>& bodies) {
     for (const std::int32_t body : bodies) {
       block_ = blocks_.size();
       blocks_.emplace_back();
@@ -75,7 +75,7 @@ class RankWriter {
       walk(ops, 0, ops.size(), 0);
       if (!pending_.empty()) refuse(*pending_.front().op, "nothing follows it in its workgroup");
     }
-    for (Block& block : blocks_) resolve(block);
+    for (WrittenBlock& block : blocks_) resolve(block);
     return std::move(blocks_);
   }
 
@@ -87,7 +87,7 @@ class RankWriter {
                   {.file = program_.source, .pointer = op.where});
   }
 
-  Block& block() { return blocks_[block_]; }
+  WrittenBlock& block() { return blocks_[block_]; }
 
   void walk(const std::vector<Op>& ops, std::size_t begin, std::size_t end, std::size_t depth) {
     for (std::size_t i = begin; i < end; ++i) {
@@ -162,7 +162,7 @@ class RankWriter {
       default:
         break;
     }
-    const msccl::StepType* type = type_of(op.kind);
+    const msccl::StepType* type = find_step_type(op.kind);
     if (!type) refuse(op, "the format has no such step");
     if (op.slices != 1) refuse(op, "workgroups cannot share an operation");
     if (op.reduce != ReduceOp::none && op.reduce != ReduceOp::sum && program_.format != "msccl")
@@ -258,8 +258,8 @@ class RankWriter {
 
   /// Semaphore values become step numbers. A value that is never reached becomes a step that never
   /// announces itself.
-  void resolve(Block& block) {
-    for (const Wait& wait : block.waits) {
+  void resolve(WrittenBlock& block) {
+    for (const WrittenWait& wait : block.waits) {
       const auto found = progress_.find(wait.semaphore);
       Written& step = block.steps[wait.step];
       if (found != progress_.end() && wait.target >= 1 &&
@@ -285,14 +285,14 @@ class RankWriter {
   Indices at_;
   std::optional<std::size_t> piece_depth_;
   std::size_t block_ = 0;
-  std::vector<Block> blocks_;
-  std::vector<Wait> pending_;
+  std::vector<WrittenBlock> blocks_;
+  std::vector<WrittenWait> pending_;
   std::map<std::int32_t, Progress> progress_;
 };
 
-class Writer {
+class MscclWriter {
  public:
-  explicit Writer(const Program& program) : program_(program) {}
+  explicit MscclWriter(const Program& program) : program_(program) {}
 
   std::string write() {
     check_head();
@@ -301,8 +301,9 @@ class Writer {
     set_head(algo);
     std::int64_t channels = 1;
     for (int rank = 0; rank < program_.ranks; ++rank) {
-      const std::vector<Block> blocks = RankWriter(program_, rank, budget_).blocks(bodies_of(rank));
-      for (const Block& block : blocks) channels = std::max(channels, block.channel + 1);
+      const std::vector<WrittenBlock> blocks =
+          RankWriter(program_, rank, budget_).blocks(bodies_of(rank));
+      for (const WrittenBlock& block : blocks) channels = std::max(channels, block.channel + 1);
       add_gpu(algo, rank, blocks);
     }
     check_limit(msccl_limits::kChannels, "the program", static_cast<std::size_t>(channels),
@@ -384,7 +385,7 @@ class Writer {
     return 0;
   }
 
-  void check_limits(int rank, const std::vector<Block>& blocks) const {
+  void check_limits(int rank, const std::vector<WrittenBlock>& blocks) const {
     namespace limits = msccl_limits;
     const SourceLocation where{.file = program_.source};
     const std::string gpu = "rank " + std::to_string(rank);
@@ -408,7 +409,7 @@ class Writer {
     }
   }
 
-  void add_gpu(pugi::xml_node algo, int rank, const std::vector<Block>& blocks) const {
+  void add_gpu(pugi::xml_node algo, int rank, const std::vector<WrittenBlock>& blocks) const {
     check_limits(rank, blocks);
     pugi::xml_node gpu = algo.append_child("gpu");
     const auto set = [](pugi::xml_node node, const char* name, std::int64_t value) {
@@ -454,7 +455,7 @@ class Writer {
 }  // namespace
 
 std::string write_msccl(const Program& program) {
-  return Writer(program).write();
+  return MscclWriter(program).write();
 }
 
 }  // namespace hemiola::program

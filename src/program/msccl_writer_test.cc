@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/text.h"
+#include "program/msccl_test_text.h"
 #include "program/program.h"
 
 namespace hemiola::program {
@@ -66,7 +67,7 @@ Program round_trip(const Program& program) {
   return read_msccl(write_msccl(program), "written.xml");
 }
 
-std::string refusal(const Program& program) {
+std::string writer_refusal(const Program& program) {
   try {
     write_msccl(program);
   } catch (const Failure& failure) {
@@ -75,14 +76,10 @@ std::string refusal(const Program& program) {
   return "";
 }
 
-std::string shared_folder() {
-  return std::string(HEMIOLA_SOURCE_DIR) + "/../shared/inputs/msccl_xml";
-}
-
 TEST(MscclWriter, real_files_survive_a_round_trip) {
-  if (!std::filesystem::exists(shared_folder()))
-    GTEST_SKIP() << "NOT TESTED: no " << shared_folder();
-  for (const auto& entry : std::filesystem::directory_iterator(shared_folder())) {
+  if (!std::filesystem::exists(msccl::shared_folder()))
+    GTEST_SKIP() << "NOT TESTED: no " << msccl::shared_folder();
+  for (const auto& entry : std::filesystem::directory_iterator(msccl::shared_folder())) {
     SCOPED_TRACE(entry.path().string());
     const Program program = read_msccl(read_file(entry.path().string()), entry.path().string());
     expect_same(program, round_trip(program));
@@ -199,21 +196,21 @@ TEST(MscclWriter, counted_loops_are_unrolled) {
   for (const Op& op : read.bodies.at(0).ops) copies += op.kind == OpKind::copy ? 1 : 0;
   EXPECT_EQ(copies, 3);
   program.bodies[0].ops[0].count = std::int64_t{1} << 60;
-  EXPECT_THAT(refusal(program), HasSubstr("unrolls to more than"));
+  EXPECT_THAT(writer_refusal(program), HasSubstr("unrolls to more than"));
 }
 
 TEST(MscclWriter, operations_of_other_formats_are_named) {
   Op op = copy({}, {.buffer = 1});
   op.kind = OpKind::put;
-  EXPECT_THAT(refusal(single(op)),
+  EXPECT_THAT(writer_refusal(single(op)),
               HasSubstr("operation 'put' of rank 0, workgroup 0: the format has no such step"));
-  EXPECT_THAT(refusal(single(op)), HasSubstr("/here"));
+  EXPECT_THAT(writer_refusal(single(op)), HasSubstr("/here"));
 }
 
 TEST(MscclWriter, remote_and_packet_operands_are_refused) {
-  EXPECT_THAT(refusal(single(copy({.rank = constant(1)}, {.buffer = 1}))),
+  EXPECT_THAT(writer_refusal(single(copy({.rank = constant(1)}, {.buffer = 1}))),
               HasSubstr("operands are local"));
-  EXPECT_THAT(refusal(single(copy({.access = Access::packet}, {.buffer = 1}))),
+  EXPECT_THAT(writer_refusal(single(copy({.access = Access::packet}, {.buffer = 1}))),
               HasSubstr("operands are plain memory"));
 }
 
@@ -227,14 +224,14 @@ TEST(MscclWriter, a_workgroup_has_one_peer_each_way) {
   program.code_of = {0, 0, 0};
   program.bodies[0].ops.push_back(send);
   program.bodies[0].ops.back().send_to.peer = constant(2);
-  EXPECT_THAT(refusal(program), HasSubstr("more than one send peer"));
+  EXPECT_THAT(writer_refusal(program), HasSubstr("more than one send peer"));
 }
 
 TEST(MscclWriter, reductions_that_do_not_add_to_their_destination_are_refused) {
   Op op = copy({}, {.buffer = 1});
   op.kind = OpKind::reduce;
   op.src.push_back({.chunk = constant(1)});
-  EXPECT_THAT(refusal(single(op)), HasSubstr("a reduction adds to its one destination"));
+  EXPECT_THAT(writer_refusal(single(op)), HasSubstr("a reduction adds to its one destination"));
 }
 
 TEST(MscclWriter, waits_without_a_following_step_are_refused) {
@@ -242,13 +239,13 @@ TEST(MscclWriter, waits_without_a_following_step_are_refused) {
   wait.kind = OpKind::dep_wait;
   wait.semaphores = {{.index = 0}};
   wait.target = 1;
-  EXPECT_THAT(refusal(single(wait)), HasSubstr("nothing follows it"));
+  EXPECT_THAT(writer_refusal(single(wait)), HasSubstr("nothing follows it"));
 }
 
 TEST(MscclWriter, collectives_without_a_name_are_refused) {
   Program program = single(copy({}, {.buffer = 1}));
   program.collective = Collective::send_recv;
-  EXPECT_THAT(refusal(program), HasSubstr("no collective 'send-recv'"));
+  EXPECT_THAT(writer_refusal(program), HasSubstr("no collective 'send-recv'"));
 }
 
 }  // namespace

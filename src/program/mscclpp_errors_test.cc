@@ -34,7 +34,7 @@ const std::string kGood = R"({
 "num_threads_per_block": 256, "buffer_alignment": 16, "min_message_size": 0, "max_message_size": 18446744073709551615
 })";
 
-std::string failure_of(const std::string& text) {
+std::string mscclpp_failure(const std::string& text) {
   try {
     read_mscclpp(text, "plan.json");
   } catch (const Failure& failure) {
@@ -49,20 +49,20 @@ std::string with(const std::string& from, const std::string& to) {
   std::string text = kGood;
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
-  return failure_of(text.replace(at, from.size(), to));
+  return mscclpp_failure(text.replace(at, from.size(), to));
 }
 
 TEST(MscclppErrors, the_good_plan_is_good) {
-  EXPECT_EQ(failure_of(kGood), "no failure");
+  EXPECT_EQ(mscclpp_failure(kGood), "no failure");
 }
 
 TEST(MscclppErrors, syntax_errors_have_line_and_column) {
-  EXPECT_THAT(failure_of("{\n  \"name\": ,\n}"),
+  EXPECT_THAT(mscclpp_failure("{\n  \"name\": ,\n}"),
               HasSubstr("plan.json:2:11: error: the JSON text is malformed here"));
-  EXPECT_THAT(failure_of("{\"name\": \"x\""), HasSubstr("ends too early"));
-  EXPECT_THAT(failure_of(""), HasSubstr("ends too early"));
-  EXPECT_THAT(failure_of("[1e999]"), HasSubstr("too large"));
-  EXPECT_THAT(failure_of("[]"), HasSubstr("an object is needed here, not an array"));
+  EXPECT_THAT(mscclpp_failure("{\"name\": \"x\""), HasSubstr("ends too early"));
+  EXPECT_THAT(mscclpp_failure(""), HasSubstr("ends too early"));
+  EXPECT_THAT(mscclpp_failure("[1e999]"), HasSubstr("too large"));
+  EXPECT_THAT(mscclpp_failure("[]"), HasSubstr("an object is needed here, not an array"));
 }
 
 TEST(MscclppErrors, unknown_names_come_with_a_suggestion_and_a_place) {
@@ -118,7 +118,7 @@ TEST(MscclppErrors, gpus_and_thread_blocks_are_numbered_in_order) {
   EXPECT_THAT(with("[{\"id\": 0, \"ops\"", "[{\"id\": 1, \"ops\""),
               HasSubstr("thread block 1 stands where thread block 0 is needed"));
   EXPECT_THAT(
-      failure_of(
+      mscclpp_failure(
           R"({"name": "x", "collective": "allreduce", "protocol": "LL", "inplace": true, "gpus": []})"),
       HasSubstr("the plan has no GPUs"));
 }
@@ -148,7 +148,7 @@ TEST(MscclppErrors, an_unknown_collective_is_a_warning) {
 
 RC_GTEST_PROP(MscclppErrors, truncated_plans_fail_and_never_crash, ()) {
   const auto length = *rc::gen::inRange<std::size_t>(0, kGood.size() - 1);
-  RC_ASSERT(failure_of(kGood.substr(0, length)) != "no failure");
+  RC_ASSERT(mscclpp_failure(kGood.substr(0, length)) != "no failure");
 }
 
 RC_GTEST_PROP(MscclppErrors, mutated_plans_fail_or_bind_and_never_crash, ()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/index.h"
 #include "program/mscclpp_ops.h"
 
 namespace hemiola::program {
@@ -33,7 +34,6 @@ class OpReader {
   }
 
  private:
-  static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
   const MscclppGpu& gpu() const { return declarations_.gpus[index(rank_)]; }
 
   Block read_block(const JsonValue& value) {

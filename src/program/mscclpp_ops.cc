@@ -5,7 +5,7 @@
 namespace hemiola::program {
 namespace {
 
-constexpr std::array kOps = std::to_array<MscclppOp>({
+constexpr std::array kMscclppOps = std::to_array<MscclppOp>({
     {"nop", OpKind::sync, "", {""}, {""}},
     {"barrier", OpKind::barrier, "", {""}, {""}},
     {"sem_acquire", OpKind::sem_acquire, "", {""}, {""}},
@@ -64,18 +64,18 @@ std::vector<Role> Pattern::roles(std::size_t count) const {
 }
 
 std::span<const MscclppOp> mscclpp_ops() {
-  return kOps;
+  return kMscclppOps;
 }
 
 const MscclppOp* find_mscclpp_op(std::string_view name) {
-  for (const MscclppOp& op : kOps) {
+  for (const MscclppOp& op : kMscclppOps) {
     if (op.name == name) return &op;
   }
   return nullptr;
 }
 
 const MscclppOp* find_mscclpp_op(OpKind kind) {
-  for (const MscclppOp& op : kOps) {
+  for (const MscclppOp& op : kMscclppOps) {
     if (op.kind == kind) return &op;
   }
   return nullptr;
@@ -83,7 +83,7 @@ const MscclppOp* find_mscclpp_op(OpKind kind) {
 
 std::vector<std::string> mscclpp_op_names() {
   std::vector<std::string> names;
-  for (const MscclppOp& op : kOps) names.emplace_back(op.name);
+  for (const MscclppOp& op : kMscclppOps) names.emplace_back(op.name);
   return names;
 }
 

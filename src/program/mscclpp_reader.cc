@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/finding.h"
+#include "core/index.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "program/format_reader.h"
@@ -44,8 +45,6 @@ class Reader {
   }
 
  private:
-  static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
   // --- head --------------------------------------------------------------------------------------
 
   void read_head(const JsonValue& root) {

@@ -1,4 +1,4 @@
-// Writer of MSCCL++ execution plans: every rank's code with all its expressions evaluated.
+// MscclppWriter of MSCCL++ execution plans: every rank's code with all its expressions evaluated.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,9 +32,9 @@ std::size_t position(std::vector<T>& list, const T& value) {
   return list.size() - 1;
 }
 
-class Writer {
+class MscclppWriter {
  public:
-  explicit Writer(const Program& program) : program_(program) {
+  explicit MscclppWriter(const Program& program) : program_(program) {
     if (program.protocol == Protocol::ll128) refuse(program, "the format has no LL128");
     map_buffers();
     for (std::size_t i = 0; i < program.semaphores.size(); ++i) {
@@ -436,7 +436,7 @@ std::string write_mscclpp(const Program& program, const machine::Machine* machin
       if (std::exchange(op.staged, false)) op.dst.erase(op.dst.begin());
     }
   }
-  std::string text = Writer(plain).write();
+  std::string text = MscclppWriter(plain).write();
   check_implied(program, read_mscclpp(text, program.source));
   return text;
 }

@@ -7,10 +7,10 @@
 namespace hemiola::program {
 namespace {
 
-constexpr std::array<std::string_view, 3> kProtocols{"Simple", "LL", "LL128"};
+constexpr std::array<std::string_view, 3> kProtocolNames{"Simple", "LL", "LL128"};
 
 // In the order of OpKind.
-constexpr std::array kOps = std::to_array<std::string_view>({
+constexpr std::array kOpNames = std::to_array<std::string_view>({
     "sync",
     "barrier",
     "sem_acquire",
@@ -56,7 +56,7 @@ constexpr std::array kOps = std::to_array<std::string_view>({
     "loop",
     "end_loop",
 });
-static_assert(kOps.size() == static_cast<std::size_t>(OpKind::end_loop) + 1);
+static_assert(kOpNames.size() == static_cast<std::size_t>(OpKind::end_loop) + 1);
 
 constexpr std::array<std::string_view, 9> kPrimitives{
     "move", "signal", "wait", "fence", "sync", "barrier", "post", "flush", "compute"};
@@ -65,10 +65,10 @@ static_assert(kPrimitives.size() == static_cast<std::size_t>(PrimitiveKind::comp
 }  // namespace
 
 std::string_view name_of(Protocol protocol) {
-  return kProtocols.at(static_cast<std::size_t>(protocol));
+  return kProtocolNames.at(static_cast<std::size_t>(protocol));
 }
 std::string_view name_of(OpKind kind) {
-  return kOps.at(static_cast<std::size_t>(kind));
+  return kOpNames.at(static_cast<std::size_t>(kind));
 }
 std::string_view name_of(PrimitiveKind kind) {
   return kPrimitives.at(static_cast<std::size_t>(kind));

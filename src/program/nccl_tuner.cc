@@ -16,8 +16,6 @@
 namespace hemiola::program {
 namespace {
 
-const SourceLocation kOption{.file = "<option>"};
-
 /// What NCCL finds on a node of such GPUs behind NVSwitches.
 struct Generation {
   double ring_bandwidth;  ///< GB/s of all rings (src/graph/search.cc: channels x speed)
@@ -75,15 +73,16 @@ constexpr std::array<std::array<double, 23>, 3> kTreeShare{
      {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
 constexpr double kSimplePlateau = 1.4;  // latency of Simple over several nodes
 constexpr double kNvlsHop = 25;         // us
-constexpr std::array<Protocol, 3> kProtocols{Protocol::ll, Protocol::ll128, Protocol::simple};
-constexpr std::array<std::string_view, 3> kProtocolNames{"ll", "ll128", "simple"};
+constexpr std::array<Protocol, 3> kTunedProtocols{Protocol::ll, Protocol::ll128, Protocol::simple};
+constexpr std::array<std::string_view, 3> kTunedProtocolNames{"ll", "ll128", "simple"};
 
 constexpr std::array<std::pair<NcclAlgorithm, std::string_view>, 3> kAlgorithms{
     {{NcclAlgorithm::ring, "ring"}, {NcclAlgorithm::tree, "tree"}, {NcclAlgorithm::nvls, "nvls"}}};
 
 std::size_t column(Protocol protocol) {
-  return static_cast<std::size_t>(std::find(kProtocols.begin(), kProtocols.end(), protocol) -
-                                  kProtocols.begin());
+  return static_cast<std::size_t>(
+      std::find(kTunedProtocols.begin(), kTunedProtocols.end(), protocol) -
+      kTunedProtocols.begin());
 }
 
 bool has_nvls(const KernelArguments& arguments) {
@@ -313,8 +312,8 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
   double best = -1;
   for (const auto& [a, name] : kAlgorithms) {
     if (algorithm != "auto" && algorithm != name) continue;
-    for (const Protocol p : kProtocols) {
-      if (protocol != "auto" && protocol != kProtocolNames.at(column(p))) continue;
+    for (const Protocol p : kTunedProtocols) {
+      if (protocol != "auto" && protocol != kTunedProtocolNames.at(column(p))) continue;
       const double time = nccl_time(arguments, collective, a, p);
       if (time < 0 || (best >= 0 && time >= best)) continue;
       best = time;

@@ -15,7 +15,7 @@ using PerProtocol = std::array<double, 3>;  ///< LL, LL128, Simple
 /// Shares of the bandwidth at 64 B, 128 B, ... 4 GiB.
 using Shares = std::array<std::array<double, 27>, 3>;
 
-std::size_t column(Protocol protocol) {
+std::size_t rccl_column(Protocol protocol) {
   return protocol == Protocol::ll ? 0 : protocol == Protocol::ll128 ? 1 : 2;
 }
 
@@ -31,11 +31,11 @@ struct Cutoffs {
   std::int64_t thread_ll = 0, thread_ll128 = 0;  ///< bytes per thread and rank; 0: as everywhere
 };
 
-constexpr PerProtocol kBase{12.0, 12.0, 17.0};  // us, rings and trees
-constexpr PerProtocol kRingHop{0.8, 0.8, 2.1};  // over xGMI
-constexpr PerProtocol kTreeHop{0.9, 0.9, 2.3};
-constexpr PerProtocol kRingNetHop{9.5, 9.5, 320.0};  // over NICs
-constexpr PerProtocol kTreeNetHop{10.5, 10.5, 25.0};
+constexpr PerProtocol kRcclBase{12.0, 12.0, 17.0};  // us, rings and trees
+constexpr PerProtocol kRcclRingHop{0.8, 0.8, 2.1};  // over xGMI
+constexpr PerProtocol kRcclTreeHop{0.9, 0.9, 2.3};
+constexpr PerProtocol kRcclRingNetHop{9.5, 9.5, 320.0};  // over NICs
+constexpr PerProtocol kRcclTreeNetHop{10.5, 10.5, 25.0};
 constexpr PerProtocol kRingRatio{0.08, 0.08, 1.00};     // of the links' bandwidth
 constexpr PerProtocol kTreeRatio{0.06, 0.06, 0.11};     // on two nodes and fewer,
 constexpr PerProtocol kTreeRatioFar{0.06, 0.06, 0.59};  // on more
@@ -113,18 +113,18 @@ double links_of(const NcclNodes& nodes) {
   return nodes.size > 1 ? kXgmiLink * (nodes.size - 1) : nodes.nic_bandwidth;
 }
 
-double ring_latency(const NcclNodes& nodes, Collective collective, Protocol protocol) {
-  const std::size_t at = column(protocol);
+double rccl_ring_latency(const NcclNodes& nodes, Collective collective, Protocol protocol) {
+  const std::size_t at = rccl_column(protocol);
   const int ranks = nodes.count * nodes.size, steps = ring_steps(collective, ranks);
   if (one_to_all(collective)) {  // Simple as a tree's: it waits for chunks
     const bool simple = protocol == Protocol::simple;
-    if (nodes.count == 1) return steps * (simple ? kTreeHop : kRingHop).at(at);
-    return steps * (simple ? kTreeNetHop : kRingNetHop).at(at);
+    if (nodes.count == 1) return steps * (simple ? kRcclTreeHop : kRcclRingHop).at(at);
+    return steps * (simple ? kRcclTreeNetHop : kRcclRingNetHop).at(at);
   }
   const double post = nodes.count == 1 ? 0 : kHostPost * (protocol == Protocol::simple ? 3 : 1);
   const int far = nodes.count == 1 ? 0 : ring_steps(collective, nodes.count);
-  return (steps - far) * std::max(kRingHop.at(at), post) +
-         far * (nodes.size == 1 ? kTreeNetHop : kRingNetHop).at(at);
+  return (steps - far) * std::max(kRcclRingHop.at(at), post) +
+         far * (nodes.size == 1 ? kRcclTreeNetHop : kRcclRingNetHop).at(at);
 }
 
 const Cutoffs* cutoffs_of(const RcclModel& model, Collective collective) {
@@ -145,7 +145,7 @@ const RcclModel* rccl_model(const machine::Machine* machine) {
 
 double rccl_time(const RcclModel& model, const NcclNodes& nodes, Collective collective,
                  NcclAlgorithm algorithm, Protocol protocol, std::int64_t bytes) {
-  const std::size_t at = column(protocol);
+  const std::size_t at = rccl_column(protocol);
   const bool alone = nodes.count == 1;
   const double kilobytes = static_cast<double>(bytes) / 1000;
   // LL128 only in models with NICs (ll128Enabled).
@@ -155,14 +155,15 @@ double rccl_time(const RcclModel& model, const NcclNodes& nodes, Collective coll
     const double bus = links_of(nodes) * (nodes.count > 2 ? kTreeRatioFar : kTreeRatio).at(at) *
                        share_at(model.tree.at(at), bytes);
     const int levels = static_cast<int>(std::bit_width(static_cast<unsigned>(nodes.count))) - 1;
-    return kBase.at(at) + 2 * ((nodes.size - 1) * kTreeHop.at(at) + levels * kTreeNetHop.at(at)) +
+    return kRcclBase.at(at) +
+           2 * ((nodes.size - 1) * kRcclTreeHop.at(at) + levels * kRcclTreeNetHop.at(at)) +
            kilobytes / (bus / 2);
   }
   const int ranks = nodes.count * nodes.size;
   double bus = links_of(nodes) * kRingRatio.at(at);
   if (alone && protocol == Protocol::ll && one_to_all(collective)) bus *= kBroadcastLl;
   if (!alone) bus *= share_at(model.ring.at(at), bytes);
-  return kBase.at(at) + ring_latency(nodes, collective, protocol) +
+  return kRcclBase.at(at) + rccl_ring_latency(nodes, collective, protocol) +
          kilobytes / (bus * ranks / ring_steps(collective, ranks));
 }
 

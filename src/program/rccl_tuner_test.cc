@@ -7,13 +7,14 @@
 
 #include "machine/machine.h"
 #include "program/program.h"
+#include "program/test_support.h"
 
 namespace hemiola::program {
 namespace {
 
+using test::kKiB;
+using test::kMiB;
 using ::testing::HasSubstr;
-
-constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB;
 
 KernelArguments arguments_for(const machine::Machine& machine, std::int64_t size) {
   KernelArguments arguments{
@@ -23,7 +24,7 @@ KernelArguments arguments_for(const machine::Machine& machine, std::int64_t size
   return arguments;
 }
 
-NcclChoice choice_at(const std::string& name, Collective collective, std::int64_t size) {
+NcclChoice rccl_choice_at(const std::string& name, Collective collective, std::int64_t size) {
   const machine::Machine machine = machine::load(name);
   return choose_nccl(arguments_for(machine, size), collective);
 }
@@ -45,20 +46,24 @@ TEST(RcclTuner, times_a_ring_of_one_node_by_latency_and_bandwidth) {
 
 TEST(RcclTuner, leaves_ll_for_simple_on_one_node) {
   for (const char* machine : {"mi300x-8", "mi355x-8"}) {
-    EXPECT_EQ(choice_at(machine, Collective::all_reduce, 256 * kKiB).protocol, Protocol::ll);
-    EXPECT_EQ(choice_at(machine, Collective::all_reduce, 512 * kKiB).protocol, Protocol::simple);
-    EXPECT_EQ(choice_at(machine, Collective::all_reduce, 512 * kKiB).algorithm,
+    EXPECT_EQ(rccl_choice_at(machine, Collective::all_reduce, 256 * kKiB).protocol, Protocol::ll);
+    EXPECT_EQ(rccl_choice_at(machine, Collective::all_reduce, 512 * kKiB).protocol,
+              Protocol::simple);
+    EXPECT_EQ(rccl_choice_at(machine, Collective::all_reduce, 512 * kKiB).algorithm,
               NcclAlgorithm::ring);
   }
   // 352,128 B and 1 MiB per rank.
-  EXPECT_EQ(choice_at("mi300x-8", Collective::reduce_scatter, 2 * kMiB).protocol, Protocol::ll);
-  EXPECT_EQ(choice_at("mi300x-8", Collective::reduce_scatter, 4 * kMiB).protocol, Protocol::simple);
-  EXPECT_EQ(choice_at("mi355x-8", Collective::reduce_scatter, 8 * kMiB).protocol, Protocol::ll);
+  EXPECT_EQ(rccl_choice_at("mi300x-8", Collective::reduce_scatter, 2 * kMiB).protocol,
+            Protocol::ll);
+  EXPECT_EQ(rccl_choice_at("mi300x-8", Collective::reduce_scatter, 4 * kMiB).protocol,
+            Protocol::simple);
+  EXPECT_EQ(rccl_choice_at("mi355x-8", Collective::reduce_scatter, 8 * kMiB).protocol,
+            Protocol::ll);
 }
 
 TEST(RcclTuner, goes_by_the_size_over_several_nodes) {
   const auto protocol = [](const char* machine, std::int64_t size) {
-    return choice_at(machine, Collective::all_reduce, size).protocol;
+    return rccl_choice_at(machine, Collective::all_reduce, size).protocol;
   };
   EXPECT_EQ(protocol("mi300x-8:2", kMiB), Protocol::ll);
   EXPECT_EQ(protocol("mi300x-8:2", 2 * kMiB), Protocol::ll128);
@@ -66,18 +71,18 @@ TEST(RcclTuner, goes_by_the_size_over_several_nodes) {
   EXPECT_EQ(protocol("mi300x-8:2", 10 * kMiB), Protocol::simple);
   EXPECT_EQ(protocol("mi300x-8:4", 10 * kMiB), Protocol::ll128) << "3.8 times as far";
   EXPECT_EQ(protocol("mi355x-8:2", 128 * kKiB), Protocol::ll128);
-  EXPECT_EQ(choice_at("mi300x-8:2", Collective::all_reduce, 64 * kKiB).algorithm,
+  EXPECT_EQ(rccl_choice_at("mi300x-8:2", Collective::all_reduce, 64 * kKiB).algorithm,
             NcclAlgorithm::tree);
 }
 
 TEST(RcclTuner, takes_a_channel_for_every_ring_of_the_graph_twice_and_blocks_of_256) {
-  const NcclChoice large = choice_at("mi300x-8", Collective::all_reduce, 256 * kMiB);
+  const NcclChoice large = rccl_choice_at("mi300x-8", Collective::all_reduce, 256 * kMiB);
   EXPECT_EQ(large.channels, 56);
   EXPECT_EQ(large.threads, 256);
-  const NcclChoice small = choice_at("mi300x-8", Collective::all_reduce, 4 * kKiB);
+  const NcclChoice small = rccl_choice_at("mi300x-8", Collective::all_reduce, 4 * kKiB);
   EXPECT_EQ(small.channels, 1);
   EXPECT_EQ(small.threads, 256) << "they are never fewer";
-  EXPECT_EQ(choice_at("mi300x-8:2", Collective::all_reduce, 256 * kMiB).channels, 64);
+  EXPECT_EQ(rccl_choice_at("mi300x-8:2", Collective::all_reduce, 256 * kMiB).channels, 64);
 }
 
 std::string warnings_of(const std::string& name, const std::string& gpu) {

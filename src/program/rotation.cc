@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/index.h"
 #include "program/primitive.h"
 
 namespace hemiola::program {
@@ -40,8 +41,6 @@ class Check {
   const std::vector<std::uint8_t>& turns() const { return turns_; }
 
  private:
-  static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
   bool same(const Op& op) {
     const auto operand = [&](const Operand& o) { return same(o); };
     const auto semaphore = [&](const SemaphoreRef& s) { return rotates(s.rank); };

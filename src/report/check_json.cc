@@ -33,7 +33,7 @@ std::string warning(const Diagnostic& diagnostic) {
                      json_string(diagnostic.where.pointer), json_string(diagnostic.hint));
 }
 
-std::string step(const verify::Witness& witness) {
+std::string step_object(const verify::Witness& witness) {
   std::string text = fmt::format("{{\"rank\": {}", witness.rank);
   if (witness.workgroup >= 0)
     text += fmt::format(", {}: {}", json_string(witness.part), witness.workgroup);
@@ -79,7 +79,7 @@ std::string fields(const Checked& check, const std::vector<Diagnostic>& warnings
   field("proven", list(proof.proven, indent, [](const auto& what) { return json_string(what); }));
   field("reasons", list(proof.reasons, indent, [](const auto& why) { return json_string(why); }));
   field("warnings", list(warnings, indent, warning));
-  field("counterexample", list(proof.counterexample, indent, step));
+  field("counterexample", list(proof.counterexample, indent, step_object));
   if (!check.plan) field("calls", std::to_string(proof.calls));
   field("sizes", sizes(check));
   if (check.data) field("data", data(*check.data));

@@ -9,6 +9,7 @@
 namespace hemiola::report {
 
 enum class Align { left, right };
+constexpr Align kLeft = Align::left, kRight = Align::right;
 
 /// Rows of cells; a column is as wide as its widest cell and stands two blanks from the one before
 /// it. Lines carry no blanks at their end.

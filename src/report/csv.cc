@@ -1,26 +1,11 @@
 // One line per size, for spreadsheets.
 #include <fmt/format.h>
 
-#include <set>
-
 #include "core/data_type.h"
 #include "report/numbers.h"
 #include "report/report.h"
 
 namespace hemiola::report {
-namespace {
-
-/// Every setting that some result has, sorted: a column each.
-std::set<std::string> setting_names(const std::vector<sim::Result>& results) {
-  std::set<std::string> names;
-  for (const sim::Result& result : results) {
-    for (const auto& [name, value] : result.settings) names.insert(name);
-  }
-  return names;
-}
-
-}  // namespace
-
 std::string to_csv(const Run& run, const std::vector<sim::Result>& results) {
   std::string text =
       "size_bytes,count,type,redop,time_ns,algbw_GBps,busbw_GBps,bound_ns,percent_of_bound,checked,"
@@ -28,7 +13,7 @@ std::string to_csv(const Run& run, const std::vector<sim::Result>& results) {
   for (std::size_t i = 0; i < sim::kReasons; ++i) {
     text += fmt::format(",{}_ns", sim::name_of(static_cast<sim::Reason>(i)));
   }
-  const std::set<std::string> names = setting_names(results);
+  const std::vector<std::string> names = setting_names(results);
   for (const std::string& name : names) text += ',' + csv_cell(name);
   text += '\n';
   const std::optional<program::Bound>& program = run.bound;

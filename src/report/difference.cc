@@ -22,9 +22,6 @@ using study::FigureChange;
 using study::RankChange;
 using study::ResultChange;
 
-constexpr auto kLeft = Align::left;
-constexpr auto kRight = Align::right;
-
 /// "-3.000 us link, +1.200 us poll"
 std::string moved_text(const RankChange& change) {
   constexpr std::size_t kMost = 3;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace hemiola::report {
 
@@ -73,6 +74,13 @@ std::vector<sim::Reason> by_share(const sim::Attribution& attribution) {
     return attribution[static_cast<std::size_t>(a)] > attribution[static_cast<std::size_t>(b)];
   });
   return reasons;
+}
+
+std::vector<std::string> setting_names(const std::vector<sim::Result>& results) {
+  std::set<std::string> names;
+  for (const sim::Result& result : results)
+    for (const auto& [name, value] : result.settings) names.insert(name);
+  return {names.begin(), names.end()};
 }
 
 }  // namespace hemiola::report

@@ -35,4 +35,7 @@ std::size_t latest_rank(const sim::Result& result);
 /// enum.
 std::vector<sim::Reason> by_share(const sim::Attribution& attribution);
 
+/// Every setting that some result has, sorted.
+std::vector<std::string> setting_names(const std::vector<sim::Result>& results);
+
 }  // namespace hemiola::report

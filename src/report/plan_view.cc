@@ -105,14 +105,14 @@ void print_rank(std::ostream& out, const Plan& plan, int rank) {
 constexpr std::int64_t kMostNodes = 2000;
 
 /// What a graph shows of one transfer.
-struct Node {
+struct TransferNode {
   int rank = 0;
   std::string name, label;
   std::vector<std::string> after;  ///< names of those it waits for; the stream's order first
 };
 
-std::vector<Node> nodes_of(const Plan& plan, const std::optional<int>& only) {
-  std::vector<Node> nodes;
+std::vector<TransferNode> nodes_of(const Plan& plan, const std::optional<int>& only) {
+  std::vector<TransferNode> nodes;
   const auto name = [](std::int64_t rank, std::int64_t stream, std::int64_t number) {
     return fmt::format("t{}_{}_{}", rank, stream, number);
   };
@@ -126,7 +126,7 @@ std::vector<Node> nodes_of(const Plan& plan, const std::optional<int>& only) {
         if (std::ssize(nodes) >= kMostNodes)
           throw Failure(fmt::format("a graph of more than {} transfers cannot be read", kMostNodes),
                         {.file = "--graph"}, "pick a rank with --rank, or fewer ranks");
-        Node node{rank, name(rank, stream, number), {}, {}};
+        TransferNode node{rank, name(rank, stream, number), {}, {}};
         const std::string to = partner(transfer, at);
         node.label = fmt::format("{} {}{}{}", place(rank, stream, number), operation(transfer),
                                  to.empty() ? "" : " " + to,
@@ -177,8 +177,8 @@ void print_waves(std::ostream& out, const Plan& plan, int rank, std::int32_t ten
 std::string to_mermaid(const Plan& plan, std::optional<int> rank) {
   std::string text = "flowchart LR\n";
   int open = -1;
-  const std::vector<Node> nodes = nodes_of(plan, rank);
-  for (const Node& node : nodes) {
+  const std::vector<TransferNode> nodes = nodes_of(plan, rank);
+  for (const TransferNode& node : nodes) {
     if (node.rank != open) {
       if (open >= 0) text += "  end\n";
       open = node.rank;
@@ -187,7 +187,7 @@ std::string to_mermaid(const Plan& plan, std::optional<int> rank) {
     text += fmt::format("    {}[\"{}\"]\n", node.name, with_breaks(node.label, "<br/>"));
   }
   if (open >= 0) text += "  end\n";
-  for (const Node& node : nodes) {
+  for (const TransferNode& node : nodes) {
     for (const std::string& from : node.after)
       text += fmt::format("  {} --> {}\n", from, node.name);
   }
@@ -197,8 +197,8 @@ std::string to_mermaid(const Plan& plan, std::optional<int> rank) {
 std::string to_dot(const Plan& plan, std::optional<int> rank) {
   std::string text = "digraph plan {\n  rankdir=LR;\n  node [shape=box];\n";
   int open = -1;
-  const std::vector<Node> nodes = nodes_of(plan, rank);
-  for (const Node& node : nodes) {
+  const std::vector<TransferNode> nodes = nodes_of(plan, rank);
+  for (const TransferNode& node : nodes) {
     if (node.rank != open) {
       if (open >= 0) text += "  }\n";
       open = node.rank;
@@ -207,7 +207,7 @@ std::string to_dot(const Plan& plan, std::optional<int> rank) {
     text += fmt::format("    {} [label=\"{}\"];\n", node.name, with_breaks(node.label, "\\n"));
   }
   if (open >= 0) text += "  }\n";
-  for (const Node& node : nodes) {
+  for (const TransferNode& node : nodes) {
     for (const std::string& from : node.after)
       text += fmt::format("  {} -> {};\n", from, node.name);
   }

@@ -8,7 +8,7 @@
 namespace hemiola::report {
 namespace {
 
-std::string step(const verify::Witness& witness) {
+std::string step_text(const verify::Witness& witness) {
   std::string text = fmt::format("rank {}", witness.rank);
   if (witness.workgroup >= 0) text += fmt::format(", {} {}", witness.part, witness.workgroup);
   if (!witness.operation.empty()) text += ", " + witness.operation;
@@ -34,7 +34,7 @@ void print_proof(std::ostream& out, const verify::Proof& proof, std::string_view
     }
   }
   for (std::size_t i = 0; i < proof.counterexample.size(); ++i) {
-    out << prefix << fmt::format("  {}. {}\n", i + 1, step(proof.counterexample[i]));
+    out << prefix << fmt::format("  {}. {}\n", i + 1, step_text(proof.counterexample[i]));
   }
   if (!proof.warnings.empty()) out << proof.warnings.render() << '\n';
 }
@@ -44,7 +44,7 @@ void print_execution(std::ostream& out, const verify::Execution& execution,
   out << prefix << "data: " << verify::name_of(execution.outcome) << ": " << execution.summary
       << '\n';
   for (std::size_t i = 0; i < execution.steps.size(); ++i)
-    out << prefix << fmt::format("  {}. {}\n", i + 1, step(execution.steps[i]));
+    out << prefix << fmt::format("  {}. {}\n", i + 1, step_text(execution.steps[i]));
 }
 
 }  // namespace hemiola::report

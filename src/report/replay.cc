@@ -14,14 +14,6 @@ namespace {
 
 constexpr std::size_t kMostLines = 12;
 
-/// What sets one result apart from another, sorted.
-std::vector<std::string> setting_names(const std::vector<sim::Result>& results) {
-  std::set<std::string> names;
-  for (const sim::Result& result : results)
-    for (const auto& [name, value] : result.settings) names.insert(name);
-  return {names.begin(), names.end()};
-}
-
 std::string setting(const sim::Result& result, const std::string& name) {
   const auto found = result.settings.find(name);
   return found == result.settings.end() ? "" : found->second;

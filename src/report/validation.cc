@@ -103,9 +103,6 @@ std::vector<Total> totals_of(const std::vector<Judgement>& judgements) {
   return totals;
 }
 
-constexpr auto kLeft = Align::left;
-constexpr auto kRight = Align::right;
-
 void print_entries(std::ostream& out, const std::vector<Judgement>& judgements) {
   Columns columns(
       {kLeft, kLeft, kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kRight, kLeft});

@@ -10,14 +10,12 @@ namespace {
 
 using namespace test;
 
-constexpr std::int64_t kLine = 128;
-
 /// One set of `ways` lines in the one slice.
 Settings l2(int ways) {
   return {{"gpu.l2.ways", std::to_string(ways)},
           {"gpu.l2.size", std::to_string(ways * kLine) + " B"}};
 }
-Settings with(Settings settings, const Settings& more) {
+Settings with_more(Settings settings, const Settings& more) {
   settings.insert(settings.end(), more.begin(), more.end());
   return settings;
 }
@@ -69,7 +67,7 @@ TEST(L2, a_store_of_whole_sectors_allocates_without_a_fetch_and_is_acknowledged_
 
 TEST(L2, a_dirty_victim_is_written_to_memory) {
   const machine::Machine machine =
-      distinct("ring:2", with(l2(1), {{"gpu.hbm.turnaround", "37 ns"}}));
+      distinct("ring:2", with_more(l2(1), {{"gpu.hbm.turnaround", "37 ns"}}));
   const Costs c(machine);
   // The store to the output is the one dirty line; the load of another line drives it out. The
   // write back goes to memory just before the fetch, and the bus turns round twice.
@@ -104,7 +102,7 @@ TEST(L2, a_hit_on_a_line_that_is_on_its_way_waits_for_it) {
 TEST(L2, a_hit_on_a_line_that_is_on_its_way_is_not_back_before_its_look_up) {
   // The second load comes so late that the line arrives during its look-up.
   const machine::Machine machine =
-      distinct("ring:2", with(l2(4), {{"gpu.dispatch.interval", "250 ns"}}));
+      distinct("ring:2", with_more(l2(4), {{"gpu.dispatch.interval", "250 ns"}}));
   const Costs c(machine);
   const Result result = two_loads(machine);
   EXPECT_EQ(result.time.fs,
@@ -138,11 +136,11 @@ TEST(L2, remote_loads_are_cached_by_the_owner) {
 
 /// Two partitions with a slice and one set of `ways` lines each; CU 0 is in partition 0.
 Settings partitions(int ways, const std::string& copies) {
-  return with(l2(2 * ways), {{"gpu.l2.ways", std::to_string(ways)},
-                             {"gpu.l2.slices", "2"},
-                             {"gpu.l2.copies", copies},
-                             {"gpu.noc.partitions", "2"},
-                             {"gpu.noc.partition_latency", "211 ns"}});
+  return with_more(l2(2 * ways), {{"gpu.l2.ways", std::to_string(ways)},
+                                  {"gpu.l2.slices", "2"},
+                                  {"gpu.l2.copies", copies},
+                                  {"gpu.noc.partitions", "2"},
+                                  {"gpu.noc.partition_latency", "211 ns"}});
 }
 
 TEST(Partitions, a_load_leaves_a_copy_where_it_came_from) {
@@ -223,7 +221,7 @@ TEST(MemorySideCache, a_dirty_victim_turns_the_memory_bus_round) {
   const Ops ops = {copy(at(0, kInput, 0), at(0, kOutput, 0)),
                    transfer(OpKind::copy, {at(0, kInput, 1)}, {})};
   const auto time = [&](const Settings& more) {
-    const machine::Machine machine = distinct("ring:2", with(one, more));
+    const machine::Machine machine = distinct("ring:2", with_more(one, more));
     return run(machine, {{ops}, {}}, kChunks).time.fs;
   };
   EXPECT_EQ(time({{"gpu.hbm.turnaround", "37 ns"}}), time({}) + 2 * Time::from_ns(37).fs);

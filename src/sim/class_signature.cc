@@ -132,7 +132,7 @@ bool Signatures::depends_on_loops(const Op& op) const {
          std::any_of(op.more_to.begin(), op.more_to.end(), by_peer);
 }
 
-void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<Reference>& out,
+void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<PeerUse>& out,
                      Colour& colour) const {
   const auto own = static_cast<int>(at.rank);
   std::uint64_t position = 0;
@@ -180,7 +180,7 @@ void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<
 }
 
 bool Signatures::references(std::int32_t body, int rank, std::size_t most,
-                            std::vector<Reference>& out, Colour& colour) const {
+                            std::vector<PeerUse>& out, Colour& colour) const {
   const std::vector<Op>& ops = program_.bodies()[index(body)].ops;
   struct Loop {
     std::size_t begin;

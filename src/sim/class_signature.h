@@ -19,7 +19,7 @@ constexpr Colour mix(Colour colour, std::uint64_t value) {
 }
 
 /// One use of somebody's memory or semaphore. `label` says which operation and iteration it is of.
-struct Reference {
+struct PeerUse {
   Colour label = 0;
   std::int32_t rank = 0;
   std::int32_t semaphore = -1;  ///< -1: memory of the rank
@@ -35,14 +35,14 @@ class Signatures {
   Colour body(std::int32_t body) const { return bodies_[static_cast<std::size_t>(body)]; }
   /// What an agent of `rank` refers to, in program order, into `out`; and the colour of the rest of
   /// what depends on its rank. Adds at most `most` references; false if there are more.
-  bool references(std::int32_t body, int rank, std::size_t most, std::vector<Reference>& out,
+  bool references(std::int32_t body, int rank, std::size_t most, std::vector<PeerUse>& out,
                   Colour& colour) const;
 
  private:
   Colour colour_of(const program::Op& op) const;
   Colour place_of(const program::Op& op, const program::Operand& operand, int rank) const;
   bool depends_on_loops(const program::Op& op) const;
-  void add(const program::Op& op, Colour label, const Indices& at, std::vector<Reference>& out,
+  void add(const program::Op& op, Colour label, const Indices& at, std::vector<PeerUse>& out,
            Colour& colour) const;
 
   const machine::Machine& machine_;

@@ -213,7 +213,7 @@ void Refinement::add_ranks() {
 
 bool Refinement::add_references() {
   const Signatures signatures(machine_, program_, by_);
-  std::vector<Reference> references;
+  std::vector<PeerUse> references;
   for (std::size_t a = 0; a < fold_.members_.size(); ++a) {
     const Agent& agent = fold_.members_[a];
     Colour own = 0;
@@ -223,7 +223,7 @@ bool Refinement::add_references() {
     agents_[a] = alone() ? a : mix(mix(agents_[a], signatures.body(agent.body)), own);
     std::pair<int, int> last{-1, -1};
     std::int32_t last_pair = -1;
-    for (const Reference& reference : references) {
+    for (const PeerUse& reference : references) {
       Use use{reference.label, static_cast<std::int32_t>(a), -1};
       if (reference.semaphore >= 0)
         use.semaphore = static_cast<std::int32_t>(index(reference.rank) * fold_.semaphores_ +

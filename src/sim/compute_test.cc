@@ -10,8 +10,6 @@ namespace {
 
 using namespace test;
 
-constexpr std::int64_t kLine = 128;
-
 TEST(Computes, a_compute_operation_takes_its_duration_or_its_flop) {
   const machine::Machine machine =
       distinct("ring:2", {{"gpu.cu.matrix_rate", "1000"}, {"gpu.cu.clock", "1 GHz"}});

@@ -10,12 +10,7 @@
 #include "sim/cores.h"
 
 namespace hemiola::sim {
-namespace {
-
-/// Packets that a NIC keeps in flight: enough for 400 Gb/s x 20 us (assumed).
-constexpr std::int64_t kNicOutstanding = 256;
-
-}  // namespace
+namespace {}  // namespace
 
 void Cores::make_engines() {
   for (int rank = 0; rank < fold_.period; ++rank) {

@@ -15,6 +15,9 @@
 
 namespace hemiola::sim {
 
+/// Packets that a NIC keeps in flight: enough for 400 Gb/s x 20 us (assumed).
+constexpr std::int64_t kNicOutstanding = 256;
+
 struct Descriptor {
   std::int32_t rank = 0;                    ///< that posted it,
   std::int32_t workgroup = -1, queue = -1;  ///< by one of these

@@ -4,15 +4,11 @@
 
 #include <algorithm>
 
+#include "sim/engines.h"
 #include "sim/fluid.h"
 
 namespace hemiola::sim {
-namespace {
-
-constexpr std::int64_t kSecond = 1'000'000'000'000'000;  ///< fs
-constexpr std::int64_t kNicOutstanding = 256;            ///< packets, as in the line-level engines
-
-}  // namespace
+namespace {}  // namespace
 
 std::int32_t Fluid::make_descriptor(std::int32_t number, bool queue) {
   const Walker& walker = walkers_[index(number)];

@@ -12,8 +12,6 @@ using program::Primitive;
 using program::PrimitiveKind;
 using program::Span;
 
-constexpr std::int64_t kSecond = 1'000'000'000'000'000;  ///< fs
-
 std::int64_t memory_of(const Span& span, std::int64_t bytes) {
   return program::memory_size(bytes, span.access);
 }

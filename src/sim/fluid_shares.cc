@@ -11,7 +11,6 @@ namespace hemiola::sim {
 namespace {
 
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
-constexpr __int128 kSecond = 1'000'000'000'000'000;  ///< fs
 
 }  // namespace
 

@@ -15,6 +15,8 @@
 
 namespace hemiola::sim {
 
+constexpr std::int64_t kSecond = 1'000'000'000'000'000;  ///< fs
+
 /// What a flow takes of a resource per byte that it moves: units of capacity, times 2^20. With
 /// classes of flows and resources: of one resource of the class, by all flows of the class.
 struct Demand {

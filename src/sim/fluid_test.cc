@@ -18,8 +18,6 @@ using namespace test;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kOne = std::int64_t{1} << kWeightBits;
-constexpr std::int64_t kSecond = 1'000'000'000'000'000;
-
 /// Ends of flows in the order in which they end: (flow, seconds).
 std::vector<std::pair<std::int32_t, double>> ends(Shares& shares) {
   std::vector<std::pair<std::int32_t, double>> found;

@@ -17,8 +17,8 @@ using namespace test;
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
 /// Empty if folding changes nothing; `ranks` is how many it simulated.
-std::string compare(const machine::Machine& machine, const program::Bound& program, Options options,
-                    int& ranks) {
+std::string compare_folded(const machine::Machine& machine, const program::Bound& program,
+                           Options options, int& ranks) {
   options.fold = false;
   const Result all = simulate(machine, program, options);
   EXPECT_EQ(all.simulated_ranks, program.ranks());
@@ -34,7 +34,7 @@ int simulated_ranks(const std::string& name, const std::string& topology, Bytes 
   const machine::Machine machine = machine::load(topology);
   const program::Bound program = built_in(name, machine, size, parameters);
   int ranks = 0;
-  EXPECT_EQ(compare(machine, program, options, ranks), "") << name << " on " << topology;
+  EXPECT_EQ(compare_folded(machine, program, options, ranks), "") << name << " on " << topology;
   return ranks;
 }
 
@@ -88,7 +88,7 @@ TEST(Fold, is_left_out_where_one_link_is_slower) {
   EXPECT_EQ(simulate(machine, program).unfolded_because, "ways between ranks differ");
 }
 
-std::string as_text(const Settings& settings) {
+std::string settings_text(const Settings& settings) {
   std::string text;
   for (const auto& [name, value] : settings) text += " --set " + name + "='" + value + "'";
   return text;
@@ -138,10 +138,10 @@ TEST(Fold, changes_nothing_about_random_machines_and_programs) {
     options.launch = *rc::gen::element(Launch::graph, Launch::stream);
     options.iterations = *rc::gen::inRange(0, 3);
     int ranks = 0;
-    const std::string difference = compare(machine, program, options, ranks);
+    const std::string difference = compare_folded(machine, program, options, ranks);
     if (ranks < program.ranks()) ++folded;
     if (!difference.empty())
-      RC_FAIL(name + " on " + topology + as_text(settings) + ", " +
+      RC_FAIL(name + " on " + topology + settings_text(settings) + ", " +
               std::to_string(program.size().count) + " B, " + std::string(name_of(options.engine)) +
               ": " + difference);
   }));

@@ -16,8 +16,8 @@ using program::lower;
 using program::LowerOptions;
 using program::Realization;
 
-Result run(const plan::Plan& plan, const machine::Machine& machine, const LowerOptions& options,
-           const Options& how = {}) {
+Result run_lowered(const plan::Plan& plan, const machine::Machine& machine,
+                   const LowerOptions& options, const Options& how = {}) {
   const program::Program program = lower(plan, options);
   const Bytes size = program.fixed_size.count > 0
                          ? program.fixed_size
@@ -35,7 +35,7 @@ TEST(GeneralLowering, of_any_plan_ends_on_a_machine_and_delivers_every_byte) {
     options.realization = *rc::gen::element(Realization::load_store, Realization::bulk);
     options.workgroups = *rc::gen::inRange(1, 7);
     options.threads = 64;
-    const Result result = run(plan, machine, options, {.warmup = 1, .iterations = 1});
+    const Result result = run_lowered(plan, machine, options, {.warmup = 1, .iterations = 1});
     RC_ASSERT(result.counters.at("stores.injected_bytes") ==
               result.counters.at("stores.delivered_bytes"));
   }));
@@ -47,8 +47,8 @@ TEST(GeneralLowering, of_any_plan_of_pushes_ends_across_nics) {
   EXPECT_TRUE(rc::check([&] {
     const plan::Plan plan =
         RandomPlan(*rc::gen::arbitrary<unsigned>(), RandomPlan::Form::pushes).make();
-    const Result result =
-        run(plan, machine, {.workgroups = 3, .threads = 64}, {.warmup = 1, .iterations = 1});
+    const Result result = run_lowered(plan, machine, {.workgroups = 3, .threads = 64},
+                                      {.warmup = 1, .iterations = 1});
     RC_ASSERT(result.counters.at("stores.injected_bytes") ==
               result.counters.at("stores.delivered_bytes"));
   }));
@@ -59,8 +59,8 @@ TEST(GeneralLowering, by_copy_engines_of_any_plan_ends_on_a_machine) {
   EXPECT_TRUE(rc::check([&] {
     const plan::Plan plan =
         RandomPlan(*rc::gen::arbitrary<unsigned>(), RandomPlan::Form::copies).make();
-    const Result result = run(plan, machine, {.realization = Realization::copy_engine},
-                              {.warmup = 1, .iterations = 1});
+    const Result result = run_lowered(plan, machine, {.realization = Realization::copy_engine},
+                                      {.warmup = 1, .iterations = 1});
     RC_ASSERT(result.counters.at("stores.injected_bytes") ==
               result.counters.at("stores.delivered_bytes"));
   }));
@@ -70,8 +70,8 @@ TEST(GeneralLowering, by_copy_engines_ends_on_a_machine) {
   const machine::Machine machine = distinct("switch:4");
   for (const char* name : {"all-gather/direct", "all-gather/ring", "all-to-all/direct"}) {
     const Result result =
-        run(plan::make(name, 4), machine, {.realization = Realization::copy_engine},
-            {.warmup = 1, .iterations = 2});
+        run_lowered(plan::make(name, 4), machine, {.realization = Realization::copy_engine},
+                    {.warmup = 1, .iterations = 2});
     EXPECT_GT(result.counters.at("requests.bursts"), 0) << name;
     EXPECT_EQ(result.counters.at("requests.stores"), 0) << name;
     EXPECT_EQ(result.counters.at("stores.injected_bytes"),
@@ -85,8 +85,8 @@ TEST(GeneralLowering, of_a_scattered_matrix_product_ends_on_a_machine) {
   for (const Realization realization :
        {Realization::load_store, Realization::bulk, Realization::co_located}) {
     const Result result =
-        run(gemm_rs(4), machine,
-            {.workgroups = 4, .compute_workgroups = 8, .realization = realization});
+        run_lowered(gemm_rs(4), machine,
+                    {.workgroups = 4, .compute_workgroups = 8, .realization = realization});
     EXPECT_EQ(result.counters.at("stores.injected_bytes"),
               result.counters.at("stores.delivered_bytes"));
     // Steps whose operands come before those of an earlier one, too.
@@ -110,9 +110,9 @@ TEST_P(GatheredProduct, overlaps_its_gather) {
   product.m = shape.m * shape.ranks;  // all rows are there: as many tiles
   LowerOptions alone = options;
   if (realization == Realization::co_located) alone.realization = Realization::bulk;
-  const Time both = run(ag_gemm(shape), machine, options).time;
-  const Time gathered = run(ag_gemm(gather), machine, alone).time;
-  const Time computed = run(ag_gemm(product), machine, options).time;
+  const Time both = run_lowered(ag_gemm(shape), machine, options).time;
+  const Time gathered = run_lowered(ag_gemm(gather), machine, alone).time;
+  const Time computed = run_lowered(ag_gemm(product), machine, options).time;
   EXPECT_GT(both, gathered);
   EXPECT_LT(both, gathered + computed);
   if (realization != Realization::co_located) {  // most of the shorter one is hidden

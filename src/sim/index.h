@@ -1,15 +1,12 @@
-// Numbers of ranks, servers, wavefronts, ... are signed; containers want theirs unsigned, and maps
-// want two of them as one.
+// Numbers of ranks, servers, wavefronts, ... are signed; containers want theirs unsigned (`index`),
+// and maps want two of them as one.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
-namespace hemiola::sim {
+#include "core/index.h"
 
-constexpr std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
+namespace hemiola::sim {
 
 /// Of an ordered pair. Neither is below 0: then the key is not, either, as a signed number.
 constexpr std::uint64_t pair_key(std::int32_t first, std::int32_t second) {

@@ -19,7 +19,7 @@ using namespace test;
 
 using Span = std::tuple<std::string, int, std::string, std::int64_t, std::int64_t, std::int64_t>;
 
-std::string as_text(const Span& span) {
+std::string span_text(const Span& span) {
   const auto& [kind, rank, name, number, begin, end] = span;
   return kind + " " + std::to_string(rank) + " " + name + " " + std::to_string(number) + " " +
          std::to_string(begin) + " " + std::to_string(end);
@@ -57,11 +57,11 @@ class Spans : public TraceSink {
   const std::vector<Span>& sorted() {
     for (const auto& [flow, to] : flows_) {
       const auto from = named_.find(flow.released_by);
-      if (from == named_.end()) ADD_FAILURE() << "a flow from nowhere to " << as_text(spans_[to]);
+      if (from == named_.end()) ADD_FAILURE() << "a flow from nowhere to " << span_text(spans_[to]);
       if (from == named_.end()) continue;
       const auto [kind, rank, name, number, begin, end] = spans_[from->second];
       EXPECT_LT(begin, flow.released_at.fs)
-          << "a flow that goes back in time to " << as_text(spans_[to]);
+          << "a flow that goes back in time to " << span_text(spans_[to]);
       const Span target = spans_[to];
       EXPECT_LE(flow.released_at.fs, std::get<5>(target));
       spans_.emplace_back("flow from " + kind + " " + std::to_string(rank) + " " + name + " to " +
@@ -108,8 +108,8 @@ std::pair<std::size_t, std::size_t> expect_equal_spans(const machine::Machine& m
   const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   if (x != a.end() || y != b.end())
     RC_FAIL(machine.name + " " + program.name() + ": reference " +
-            (x == a.end() ? "ends" : as_text(*x)) + ", line " +
-            (y == b.end() ? "ends" : as_text(*y)));
+            (x == a.end() ? "ends" : span_text(*x)) + ", line " +
+            (y == b.end() ? "ends" : span_text(*y)));
   return {a.size() - line.flow_count(), line.flow_count()};
 }
 

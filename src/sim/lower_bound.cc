@@ -462,7 +462,7 @@ class Walk {
   const Addresses* addresses_ = nullptr;
   const Classes* classes_ = nullptr;
   const int period_;  ///< ranks that are walked: the others behave as these do
-  Traffic traffic_;
+  LinkTraffic traffic_;
   Latencies latencies_;
   std::vector<Agent> agents_;
   std::int64_t moved_bytes_ = 0;

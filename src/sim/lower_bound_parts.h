@@ -30,9 +30,9 @@ inline std::pair<int, int> ranks_of(std::int64_t pair_number) {
 
 /// Wire bytes by cut: what leaves or enters a node, over all links that its traffic may use there;
 /// and single links that traffic without a choice takes.
-class Traffic {
+class LinkTraffic {
  public:
-  explicit Traffic(const machine::Machine& machine) : machine_(machine) {}
+  explicit LinkTraffic(const machine::Machine& machine) : machine_(machine) {}
 
   /// `requests` packets of together `payload` bytes from one rank to another.
   void add(int from, int to, std::int64_t payload, std::int64_t requests) {

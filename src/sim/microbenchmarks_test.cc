@@ -10,8 +10,6 @@ namespace {
 
 using namespace test;
 
-constexpr std::int64_t kLine = 128, kSector = 32;
-
 Result run_micro(const machine::Machine& machine, const std::string& name,
                  const std::vector<std::pair<std::string, std::string>>& parameters,
                  const Options& options = {}, Bytes size = KiB(4)) {

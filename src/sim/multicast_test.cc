@@ -9,8 +9,6 @@ namespace {
 
 using namespace test;
 
-constexpr std::int64_t kLine = 128;
-
 machine::Machine nvls(const std::string& topology, Settings more = {}) {
   more.emplace_back("switch.multicast", "true");
   more.emplace_back("switch.reduce_rate", "9 GB/s");

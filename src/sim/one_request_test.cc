@@ -9,8 +9,6 @@ namespace {
 
 using namespace test;
 
-constexpr std::int64_t kLine = 128, kSector = 32;
-
 TEST(OneRequest, a_local_copy_is_one_load_and_one_acknowledged_store) {
   const machine::Machine machine = distinct("ring:2");
   const Costs c(machine);

@@ -18,16 +18,8 @@ using namespace test;
 constexpr auto kPeer = static_cast<std::size_t>(Reason::peer);
 constexpr auto kLink = static_cast<std::size_t>(Reason::link);
 
-program::Bound alone(const machine::Machine& machine, Ops ops) {
-  std::vector<std::vector<Ops>> bodies(static_cast<std::size_t>(machine.ranks()));
-  bodies[0] = {std::move(ops)};
-  program::Bound program = make(machine, bodies);
-  program = program::changed(program, [&](auto& p) { p.groups.clear(); });
-  return program;
-}
-
-Result replay(const machine::Machine& machine, const program::Bound& program, Profile profile,
-              Options options = {}) {
+Result replay_in_order(const machine::Machine& machine, const program::Bound& program,
+                       Profile profile, Options options = {}) {
   profile = in_order(std::move(profile));
   options.replay = &profile;
   return simulate(machine, program, options);
@@ -48,11 +40,11 @@ void expect_sums(const Result& result, const std::vector<int>& ranks) {
 
 TEST(PeerWaits, of_two_flags_are_named_by_peer_and_flag_and_begin_with_the_wait) {
   const machine::Machine machine = distinct("switch:4");
-  const program::Bound program = alone(machine, {wait(0, 1), wait(0, 2)});
+  const program::Bound program = ops_alone(machine, {wait(0, 1), wait(0, 2)});
   Profile profile{.file = "p.csv", .ranks = 4};
   register_write(profile, 3, 0, Time::from_us(20), kSemaphores, 8, 1);
   register_write(profile, 2, 0, Time::from_us(60), kSemaphores, 16, 1);
-  const Result result = replay(machine, program, profile);
+  const Result result = replay_in_order(machine, program, profile);
   expect_sums(result, {0});
   ASSERT_EQ(result.peer_waits.size(), 2U);
   const PeerWait& longest = result.peer_waits[0];
@@ -71,10 +63,10 @@ TEST(PeerWaits, of_two_flags_are_named_by_peer_and_flag_and_begin_with_the_wait)
 
 TEST(PeerWaits, are_none_for_what_came_before_the_wait) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Bound program = alone(machine, {wait(0, 1)});
+  const program::Bound program = ops_alone(machine, {wait(0, 1)});
   Profile profile{.file = "p.csv", .ranks = 2};
   register_write(profile, 1, 0, Time{}, kSemaphores, 8, 1);
-  const Result result = replay(machine, program, profile);
+  const Result result = replay_in_order(machine, program, profile);
   expect_sums(result, {0});
   EXPECT_EQ(result.attribution[0][kPeer], 0);
   EXPECT_TRUE(result.peer_waits.empty());
@@ -83,11 +75,11 @@ TEST(PeerWaits, are_none_for_what_came_before_the_wait) {
 // The flag has left its port when the wait begins, and comes in behind it: that is its way.
 TEST(PeerWaits, keep_the_part_of_a_way_that_was_left) {
   const machine::Machine machine = distinct("switch:4");
-  const program::Bound program = alone(machine, {wait(0, 1)});
+  const program::Bound program = ops_alone(machine, {wait(0, 1)});
   for (std::int64_t ns = 0; ns < 12'000; ns += 250) {
     Profile profile{.file = "p.csv", .ranks = 4, .at_ports = true};
     register_write(profile, 1, 0, Time::from_ns(ns), kSemaphores, 8, 1);
-    expect_sums(replay(machine, program, profile), {0});
+    expect_sums(replay_in_order(machine, program, profile), {0});
   }
 }
 
@@ -152,7 +144,7 @@ TEST(Delay, of_a_rank_that_waits_for_nobody_is_a_later_start) {
   simulate(machine, program, {.record = &profile});
   delay(profile, 2, Time::from_us(9));
   const Result late = simulate(machine, program, {.skew = {{}, {}, Time::from_us(9)}});
-  EXPECT_EQ(replay(machine, program, profile).rank_end[0], late.rank_end[0]);
+  EXPECT_EQ(replay_in_order(machine, program, profile).rank_end[0], late.rank_end[0]);
 }
 
 }  // namespace

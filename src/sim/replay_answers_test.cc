@@ -16,8 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-program::Bound bound(const char* name, const machine::Machine& machine, Bytes size,
-                     std::vector<std::pair<std::string, std::string>> parameters = {}) {
+program::Bound bound_at(const char* name, const machine::Machine& machine, Bytes size,
+                        std::vector<std::pair<std::string, std::string>> parameters = {}) {
   const program::Program loaded = program::load(name, {.ranks = machine.ranks(),
                                                        .parameters = std::move(parameters),
                                                        .machine = machine::share(machine)});
@@ -28,9 +28,9 @@ program::Bound bound(const char* name, const machine::Machine& machine, Bytes si
 }
 
 /// A run of a few microseconds, and what came in at rank 0.
-struct Recorded {
+struct RecordedRun {
   machine::Machine machine = machine::load("dgx-h100");
-  program::Bound program = bound("all-reduce/two-shot", machine, KiB(64));
+  program::Bound program = bound_at("all-reduce/two-shot", machine, KiB(64));
   Profile profile;
   Result full = simulate(program, {.record = &profile});
 
@@ -42,13 +42,13 @@ struct Recorded {
   /// Where the GPUs wait in another way.
   Result with_wait(const char* policy, Answers answers = Answers::automatic) const {
     const machine::Machine other = machine::load("dgx-h100", {.set = {{"gpu.sync.wait", policy}}});
-    const program::Bound same = bound("all-reduce/two-shot", other, KiB(64));
+    const program::Bound same = bound_at("all-reduce/two-shot", other, KiB(64));
     return simulate(same, {.replay = &profile, .answers = answers});
   }
 };
 
 TEST(ReplayAnswers, are_those_of_the_recording_while_this_is_the_recorded_run) {
-  const Recorded recorded;
+  const RecordedRun recorded;
   const Result alone = recorded.replay();
   EXPECT_EQ(alone.answers, "recorded");
   EXPECT_THAT(alone.live_because, IsEmpty());
@@ -60,7 +60,7 @@ TEST(ReplayAnswers, are_those_of_the_recording_while_this_is_the_recorded_run) {
 }
 
 TEST(ReplayAnswers, are_live_with_another_way_to_wait) {
-  const Recorded recorded;
+  const RecordedRun recorded;
   for (const char* policy : {"backoff", "monitor", "syncmon"}) {
     const Result other = recorded.with_wait(policy);
     EXPECT_EQ(other.answers, "live");
@@ -73,7 +73,7 @@ TEST(ReplayAnswers, are_live_with_another_way_to_wait) {
 }
 
 TEST(ReplayAnswers, are_live_on_another_machine_or_launch_and_of_another_program) {
-  const Recorded recorded;
+  const RecordedRun recorded;
   const machine::Machine slow = machine::load("dgx-h100", {.set = {{"gpu.hbm.latency", "700ns"}}});
   const auto because = [&](const program::Bound& program, Options options = {}) {
     options.replay = &recorded.profile;
@@ -81,7 +81,7 @@ TEST(ReplayAnswers, are_live_on_another_machine_or_launch_and_of_another_program
     EXPECT_EQ(result.answers, "live");
     return result.live_because;
   };
-  EXPECT_THAT(because(bound("all-reduce/two-shot", slow, KiB(64))), HasSubstr("parameters"));
+  EXPECT_THAT(because(bound_at("all-reduce/two-shot", slow, KiB(64))), HasSubstr("parameters"));
   EXPECT_THAT(because(recorded.program, {.launch = Launch::graph}), HasSubstr("launch"));
   program::Bound fewer = recorded.program;
   fewer = program::changed(fewer, [](auto& p) { p.kernels[0].unroll = 1; });
@@ -91,7 +91,7 @@ TEST(ReplayAnswers, are_live_on_another_machine_or_launch_and_of_another_program
 }
 
 TEST(ReplayAnswers, of_edited_recordings_are_recorded_until_a_row_says_something_else) {
-  const Recorded recorded;
+  const RecordedRun recorded;
   Profile edited = recorded.profile;
   std::reverse(edited.rows.begin(), edited.rows.end());
   edited = in_order(std::move(edited));
@@ -110,7 +110,7 @@ TEST(ReplayAnswers, of_edited_recordings_are_recorded_until_a_row_says_something
 }
 
 TEST(ReplayAnswers, that_are_forced_and_do_not_fit_are_refused) {
-  const Recorded recorded;
+  const RecordedRun recorded;
   try {
     recorded.with_wait("monitor", Answers::recorded);
     ADD_FAILURE() << "monitors send other requests";
@@ -128,7 +128,7 @@ TEST(ReplayAnswers, that_are_forced_and_do_not_fit_are_refused) {
 
 TEST(ReplayAnswers,
      of_a_profile_that_does_not_say_where_it_is_from_are_left_out_if_they_do_not_fit) {
-  Recorded recorded;
+  RecordedRun recorded;
   recorded.profile.recorded = {};
   EXPECT_EQ(recorded.replay().answers, "recorded");
   EXPECT_EQ(recorded.replay().rank_end[0], recorded.full.rank_end[0]);
@@ -138,7 +138,7 @@ TEST(ReplayAnswers,
 }
 
 TEST(ReplayAnswers, of_another_rank_are_refused_with_the_rank_that_was_recorded) {
-  const Recorded recorded;
+  const RecordedRun recorded;
   const auto message = [&](std::vector<int> ranks) {
     try {
       recorded.replay({.watched = std::move(ranks)});
@@ -158,7 +158,7 @@ TEST(ReplayAnswers, of_programs_with_multicast_groups_take_as_long_as_they_took)
     return machine::load("dgx-h100", {.set = {{"gpu.sync.wait", policy}}});
   };
   const auto program = [](const machine::Machine& machine) {
-    return bound("all-reduce/nvls", machine, KiB(64), {{"realization", "multicast"}});
+    return bound_at("all-reduce/nvls", machine, KiB(64), {{"realization", "multicast"}});
   };
   const machine::Machine machine = nvls("spin");
   Profile profile;
@@ -185,21 +185,21 @@ TEST(ReplayAnswers, of_programs_with_multicast_groups_take_as_long_as_they_took)
   EXPECT_LT(late.time, full.time + Time::from_us(21));
 }
 
-struct Case {
+struct AnswerCase {
   const char* program;
   const char* machine;
   Bytes size;
   std::vector<std::pair<std::string, std::string>> parameters{};
 };
 
-class LiveAnswers : public testing::TestWithParam<Case> {};
+class LiveAnswers : public testing::TestWithParam<AnswerCase> {};
 
 // From ports all links are as they were, and an answer takes what it took where its GPU's memory
 // has nothing else to do.
 TEST_P(LiveAnswers, to_a_recording_at_ports_give_the_recorded_run) {
   const machine::Machine machine = machine::load(GetParam().machine);
   const program::Bound program =
-      bound(GetParam().program, machine, GetParam().size, GetParam().parameters);
+      bound_at(GetParam().program, machine, GetParam().size, GetParam().parameters);
   for (const int rank : {0, machine.ranks() - 1}) {
     Profile profile;
     const Result full =
@@ -220,7 +220,7 @@ TEST(ReplayAnswers, to_a_recording_with_a_late_peer_give_the_run_in_which_it_sta
   for (const auto& [name, where, size] : {std::tuple("all-to-all/direct", "mi300x-8", KiB(64)),
                                           std::tuple("all-gather/direct", "dgx-h100", KiB(16))}) {
     const machine::Machine machine = machine::load(where);
-    const program::Bound program = bound(name, machine, size);
+    const program::Bound program = bound_at(name, machine, size);
     Profile profile;
     simulate(program, {.record = &profile, .at_ports = true});
     const Time late = Time::from_us(5);
@@ -235,12 +235,12 @@ TEST(ReplayAnswers, to_a_recording_with_a_late_peer_give_the_run_in_which_it_sta
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, LiveAnswers,
-    testing::Values(Case{"all-reduce/ring", "dgx-h100", KiB(4)},
-                    Case{"all-reduce/nccl", "dgx-h100", KiB(64)},
-                    Case{"all-to-all/direct", "mi300x-8", KiB(64)},
-                    Case{"gemv-ar/fused", "dgx-h100", {}, {{"m", "1024"}, {"k", "1024"}}},
-                    Case{"gemv-ar/unfused", "switch:4", {}, {{"m", "512"}, {"k", "512"}}}),
-    [](const testing::TestParamInfo<Case>& info) {
+    testing::Values(AnswerCase{"all-reduce/ring", "dgx-h100", KiB(4)},
+                    AnswerCase{"all-reduce/nccl", "dgx-h100", KiB(64)},
+                    AnswerCase{"all-to-all/direct", "mi300x-8", KiB(64)},
+                    AnswerCase{"gemv-ar/fused", "dgx-h100", {}, {{"m", "1024"}, {"k", "1024"}}},
+                    AnswerCase{"gemv-ar/unfused", "switch:4", {}, {{"m", "512"}, {"k", "512"}}}),
+    [](const testing::TestParamInfo<AnswerCase>& info) {
       return test::name_of_case(info.param.program, info.param.machine, info.index);
     });
 

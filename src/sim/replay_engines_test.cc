@@ -18,7 +18,8 @@ struct Compared {
   std::int64_t bursts = 0;  ///< rows
 };
 
-Compared compare(const machine::Machine& machine, const program::Bound& program, Options options) {
+Compared compare_engines(const machine::Machine& machine, const program::Bound& program,
+                         Options options) {
   Compared compared;
   Profile profile;
   options.record = &profile;
@@ -73,7 +74,7 @@ TEST(ReplayEngines, give_the_same_times_on_random_machines_with_copy_engines) {
       machine::Machine machine = any_machine(Queues::none);
       for (const auto& [name, value] : any_engine_costs()) machine.set(name, value);
       const program::Bound program = any_exchange(machine);
-      const Compared compared = compare(machine, program, any_recording(program.ranks()));
+      const Compared compared = compare_engines(machine, program, any_recording(program.ranks()));
       if (!compared.difference.empty()) RC_FAIL(compared.difference);
       bursts += compared.bursts;
     }
@@ -86,7 +87,7 @@ TEST(ReplayEngines, give_the_same_times_on_random_networks) {
   EXPECT_TRUE(rc::check("equal", [&] {
     const machine::Machine machine = any_network(Queues::none);
     const program::Bound program = any_exchange(machine);
-    const Compared compared = compare(machine, program, any_recording(program.ranks()));
+    const Compared compared = compare_engines(machine, program, any_recording(program.ranks()));
     if (!compared.difference.empty()) RC_FAIL(compared.difference);
     bursts += compared.bursts;
   }));
@@ -101,7 +102,7 @@ TEST(ReplayEngines, give_the_same_times_on_random_planes) {
     Options options = any_recording(program.ranks());
     options.at_ports = false;
     options.watched.resize(1);
-    const Compared compared = compare(machine, program, options);
+    const Compared compared = compare_engines(machine, program, options);
     if (!compared.difference.empty()) RC_FAIL(compared.difference);
     compared_runs += compared.refused.empty() ? 1 : 0;
   }));
@@ -244,12 +245,13 @@ TEST(ReplayEngines, that_ranks_share_are_recorded_of_all_of_them) {
   const program::Bound program = make(machine, bodies);
   Options options;
   options.watched = {0};
-  EXPECT_THAT(compare(machine, program, options).refused, HasSubstr("and only rank 0 is recorded"));
+  EXPECT_THAT(compare_engines(machine, program, options).refused,
+              HasSubstr("and only rank 0 is recorded"));
   options.watched = {1, 0};
-  const Compared both = compare(machine, program, options);
+  const Compared both = compare_engines(machine, program, options);
   EXPECT_EQ(both.difference + both.refused, "");
   options.watched = {8};
-  const Compared receiver = compare(machine, program, options);
+  const Compared receiver = compare_engines(machine, program, options);
   EXPECT_EQ(receiver.difference + receiver.refused, "");
   EXPECT_GT(receiver.bursts, 0);
 }
@@ -260,13 +262,14 @@ TEST(ReplayEngines, with_multicast_groups_are_refused_where_links_are_simulated)
       built_in("all-reduce/nvls", machine, KiB(16), {{"realization", "multicast"}});
   Options options;
   options.watched = {0, 1};
-  EXPECT_THAT(compare(machine, program, options).refused, HasSubstr("multicast groups"));
+  EXPECT_THAT(compare_engines(machine, program, options).refused, HasSubstr("multicast groups"));
   options.watched = {0};
   options.at_ports = true;
-  EXPECT_THAT(compare(machine, program, options).refused, HasSubstr("at the ingress of one rank"));
+  EXPECT_THAT(compare_engines(machine, program, options).refused,
+              HasSubstr("at the ingress of one rank"));
 }
 
-struct Case {
+struct ShippedCase {
   const char* program;
   const char* machine;
   int ranks;
@@ -275,10 +278,10 @@ struct Case {
   Settings parameters{};
 };
 
-class ReplayEnginesShipped : public testing::TestWithParam<Case> {};
+class ReplayEnginesShipped : public testing::TestWithParam<ShippedCase> {};
 
 TEST_P(ReplayEnginesShipped, give_the_same_times) {
-  const Case& of = GetParam();
+  const ShippedCase& of = GetParam();
   machine::Machine machine = machine::load(of.machine);
   std::vector<int> first(static_cast<std::size_t>(of.ranks));
   std::iota(first.begin(), first.end(), 0);
@@ -292,7 +295,7 @@ TEST_P(ReplayEnginesShipped, give_the_same_times) {
       Options options;
       options.watched = ranks;
       options.at_ports = at_ports;
-      const Compared compared = compare(machine, program, options);
+      const Compared compared = compare_engines(machine, program, options);
       EXPECT_EQ(compared.difference + compared.refused, "") << (at_ports ? "at ports" : "");
       bursts += compared.bursts;
     }
@@ -303,27 +306,29 @@ TEST_P(ReplayEnginesShipped, give_the_same_times) {
 INSTANTIATE_TEST_SUITE_P(
     Machines, ReplayEnginesShipped,
     testing::Values(
-        Case{"all-reduce/ring", "dgx-h100:2", 16, KiB(8), {{8}, {0, 9}}, {{"channels", "2"}}},
-        Case{"all-reduce/nccl",
-             "dgx-h100:2",
-             16,
-             KiB(8),
-             {{0}, {15, 3}, {7, 8}},
-             {{"channels", "1"}}},
-        Case{"reduce-scatter/ring", "dgx-h100:4", 32, KiB(8), {{17}}, {{"channels", "1"}}},
-        Case{"all-gather/direct", "dgx-a100:2", 16, KiB(64), {{8, 1}}},
-        Case{"all-to-all/direct", "dgx-h100:2", 12, KiB(96), {{0}, {11, 8}}},
-        Case{"send-recv/mscclpp-port", "dgx-h100", 2, KiB(64), {{0}, {1}}},
-        Case{"micro/copy",
-             "mi300x-8",
-             8,
-             KiB(64),
-             {{0}, {3, 1}},
-             {{"engine", "proxy"}, {"ways", "all"}}},
-        Case{
+        ShippedCase{
+            "all-reduce/ring", "dgx-h100:2", 16, KiB(8), {{8}, {0, 9}}, {{"channels", "2"}}},
+        ShippedCase{"all-reduce/nccl",
+                    "dgx-h100:2",
+                    16,
+                    KiB(8),
+                    {{0}, {15, 3}, {7, 8}},
+                    {{"channels", "1"}}},
+        ShippedCase{"reduce-scatter/ring", "dgx-h100:4", 32, KiB(8), {{17}}, {{"channels", "1"}}},
+        ShippedCase{"all-gather/direct", "dgx-a100:2", 16, KiB(64), {{8, 1}}},
+        ShippedCase{"all-to-all/direct", "dgx-h100:2", 12, KiB(96), {{0}, {11, 8}}},
+        ShippedCase{"send-recv/mscclpp-port", "dgx-h100", 2, KiB(64), {{0}, {1}}},
+        ShippedCase{"micro/copy",
+                    "mi300x-8",
+                    8,
+                    KiB(64),
+                    {{0}, {3, 1}},
+                    {{"engine", "proxy"}, {"ways", "all"}}},
+        ShippedCase{
             "all-reduce/nvls", "dgx-h100", 8, KiB(128), {{0}, {5}}, {{"realization", "multicast"}}},
-        Case{"all-reduce/nvls", "dgx-h100", 4, KiB(64), {{3}}, {{"realization", "multicast"}}}),
-    [](const testing::TestParamInfo<Case>& info) {
+        ShippedCase{
+            "all-reduce/nvls", "dgx-h100", 4, KiB(64), {{3}}, {{"realization", "multicast"}}}),
+    [](const testing::TestParamInfo<ShippedCase>& info) {
       return name_of_case(info.param.program, info.param.machine, info.index);
     });
 

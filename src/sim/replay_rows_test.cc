@@ -13,15 +13,6 @@ namespace {
 using namespace test;
 using ::testing::HasSubstr;
 
-/// Rank 0 runs this among others that do what rows say.
-program::Bound alone(const machine::Machine& machine, Ops ops) {
-  std::vector<std::vector<Ops>> bodies(static_cast<std::size_t>(machine.ranks()));
-  bodies[0] = {std::move(ops)};
-  program::Bound program = make(machine, bodies);
-  program = program::changed(program, [&](auto& p) { p.groups.clear(); });
-  return program;
-}
-
 Profile profile_of(const machine::Machine& machine) {
   Profile profile{.file = "p.csv", .ranks = machine.ranks()};
   profile.buffers = {{std::string(kSemaphores), 32}};
@@ -54,7 +45,7 @@ Result replay(const machine::Machine& machine, const program::Bound& program,
 
 TEST(ReplayRows, end_a_wait_when_they_come) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Bound program = alone(machine, {wait(0, 1)});
+  const program::Bound program = ops_alone(machine, {wait(0, 1)});
   Profile profile = profile_of(machine);
   profile.rows = {add(20'000, 1)};
   const Costs c(machine);
@@ -68,7 +59,7 @@ TEST(ReplayRows, end_a_wait_when_they_come) {
 
 TEST(ReplayRows, behind_a_signal_come_that_much_after_it_has_reached_their_source) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Bound program = alone(machine, {signal(1, 0), wait(0, 1)});
+  const program::Bound program = ops_alone(machine, {signal(1, 0), wait(0, 1)});
   const Costs c(machine);
   // To the far end of the link.
   const std::int64_t reached = c.start() + c.overhead() + c.gpu.sync_fence_latency.fs + c.issue() +
@@ -100,7 +91,7 @@ TEST(ReplayRows, behind_a_signal_come_that_much_after_it_has_reached_their_sourc
 
 TEST(ReplayRows, behind_rows_come_that_much_after_them) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Bound program = alone(machine, {wait(0, 1), wait(0, 2)});
+  const program::Bound program = ops_alone(machine, {wait(0, 1), wait(0, 2)});
   Profile chain = profile_of(machine), open = chain;
   chain.rows = {add(8'000, 1), add(3'000, 2)};
   chain.rows[1].after_row = 0;
@@ -110,7 +101,7 @@ TEST(ReplayRows, behind_rows_come_that_much_after_them) {
 
 TEST(ReplayRows, through_the_fabric_come_later_by_the_way_and_queue) {
   const machine::Machine machine = distinct("switch:4");
-  const program::Bound program = alone(machine, {wait(0, 1)});
+  const program::Bound program = ops_alone(machine, {wait(0, 1)});
   const Costs c(machine);
   Profile ports = profile_of(machine), ingress = ports;
   ports.rows = ingress.rows = {add(20'000, 1)};
@@ -135,7 +126,7 @@ TEST(ReplayRows, through_the_fabric_come_later_by_the_way_and_queue) {
 TEST(ReplayRows, are_answered_by_others_where_no_row_does) {
   const machine::Machine machine = distinct("ring:2");
   const program::Bound program =
-      alone(machine, {transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)}), signal(1, 0)});
+      ops_alone(machine, {transfer(OpKind::put, {at(0, kInput)}, {at(1, kOutput)}), signal(1, 0)});
   const Result full = simulate(machine, program);
   const Result result = replay(machine, program, profile_of(machine));
   EXPECT_GT(result.time, Time{});
@@ -175,7 +166,7 @@ TEST(ReplayRows, give_the_same_from_both_tables_in_any_order) {
 
 TEST(ReplayRows, of_closed_loops_give_the_same_from_both_tables) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Bound program = alone(machine, {signal(1, 0), wait(0, 1), wait(0, 2)});
+  const program::Bound program = ops_alone(machine, {signal(1, 0), wait(0, 1), wait(0, 2)});
   Profile profile = profile_of(machine);
   profile.rows = {after_signal(add(900, 1), 0, 1), add(300, 2)};
   profile.rows[1].after_row = 0;
@@ -231,8 +222,8 @@ TEST(ReplayRows, of_4095_eidolons_are_put_in) {
   EXPECT_LT(result.rank_end[0], Time::from_us(70));
 }
 
-std::string deadlock(const machine::Machine& machine, const program::Bound& program,
-                     const Profile& profile) {
+std::string replay_deadlock(const machine::Machine& machine, const program::Bound& program,
+                            const Profile& profile) {
   try {
     replay(machine, program, profile);
   } catch (const Failure& failure) {
@@ -245,16 +236,16 @@ std::string deadlock(const machine::Machine& machine, const program::Bound& prog
 
 TEST(ReplayRows, that_never_come_are_named_with_the_wait) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Bound program = alone(machine, {signal(1, 0), wait(0, 1)});
+  const program::Bound program = ops_alone(machine, {signal(1, 0), wait(0, 1)});
   Profile profile = profile_of(machine);
-  std::string text = deadlock(machine, program, profile);
+  std::string text = replay_deadlock(machine, program, profile);
   EXPECT_THAT(text, HasSubstr("rank 0 workgroup 0 op 1 (wait)"));
   EXPECT_THAT(text, HasSubstr("semaphore 'channel 1' of rank 0 to reach 1, it is 0"));
   EXPECT_THAT(text, HasSubstr("no row writes @semaphores+8 of rank 0"));
   profile.rows = {after_signal(add(0, 1), 0, 2)};
   profile.rows[0].tag = "ready";
   profile.places = {"line 7"};
-  text = deadlock(machine, program, profile);
+  text = replay_deadlock(machine, program, profile);
   EXPECT_THAT(text,
               HasSubstr("the row at line 7 'ready' of rank 1 would write it, but it waits for "
                         "@semaphores+0>=2 at rank 1, where 1 has come"));
@@ -263,18 +254,19 @@ TEST(ReplayRows, that_never_come_are_named_with_the_wait) {
   std::swap(profile.rows[0].offset, profile.rows[1].after_offset);
   profile.rows[0].offset = 16;  // the first one writes another flag
   profile.places = {"line 7", "line 8"};
-  text = deadlock(machine, program, profile);
+  text = replay_deadlock(machine, program, profile);
   EXPECT_THAT(text, HasSubstr("the row at line 8 of rank 1 would write it, but comes after the row "
                               "at line 7 'ready', which waits for @semaphores+0>=2"));
   profile.rows = {add(1'000, 1)};
   profile.rows[0].value = 0;
   profile.places.clear();
-  EXPECT_THAT(deadlock(machine, program, profile), HasSubstr("all 1 rows that write it have come"));
+  EXPECT_THAT(replay_deadlock(machine, program, profile),
+              HasSubstr("all 1 rows that write it have come"));
 }
 
 TEST(ReplayRows, that_cannot_be_are_refused) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Bound program = alone(machine, {wait(0, 1)});
+  const program::Bound program = ops_alone(machine, {wait(0, 1)});
   const auto refused = [&](const Profile& profile, const Options& options = {}) {
     try {
       replay(machine, program, profile, options);
@@ -299,7 +291,7 @@ TEST(ReplayRows, that_cannot_be_are_refused) {
 
 TEST(RegisterWrite, adds_rows_in_any_order_and_takes_no_time) {
   const machine::Machine machine = distinct("ring:2");
-  const program::Bound program = alone(machine, {wait(0, 1)});
+  const program::Bound program = ops_alone(machine, {wait(0, 1)});
   Profile profile{.file = {}, .ranks = 2};
   register_write(profile, 1, 0, Time::from_us(20), kSemaphores, 8, 1);
   register_write(profile, 1, 0, Time::from_us(3), kWholeMemory, 256, 0, 64);

@@ -7,14 +7,14 @@
 namespace hemiola::sim {
 namespace {
 
-struct Case {
+struct ReplayCase {
   const char* program;
   const char* machine;
   Bytes size;
   std::vector<std::pair<std::string, std::string>> parameters{};
 };
 
-program::Bound bound(const Case& of, const machine::Machine& machine) {
+program::Bound bound(const ReplayCase& of, const machine::Machine& machine) {
   const program::Program loaded = program::load(
       of.program,
       {.ranks = machine.ranks(), .parameters = of.parameters, .machine = machine::share(machine)});
@@ -24,7 +24,7 @@ program::Bound bound(const Case& of, const machine::Machine& machine) {
   return program::bind(loaded, machine::share(machine), {.size = size});
 }
 
-class Replay : public testing::TestWithParam<Case> {};
+class Replay : public testing::TestWithParam<ReplayCase> {};
 
 TEST_P(Replay, of_a_recording_ends_when_the_recorded_rank_did) {
   const machine::Machine machine = machine::load(GetParam().machine);
@@ -64,41 +64,44 @@ TEST_P(Replay, of_several_ranks_ends_when_these_did) {
 INSTANTIATE_TEST_SUITE_P(
     Programs, Replay,
     testing::Values(
-        Case{"all-reduce/ring", "dgx-h100", KiB(256)}, Case{"all-reduce/ring", "ring:5", KiB(40)},
-        Case{"all-reduce/two-shot", "dgx-h100", KiB(256)},
-        Case{"all-reduce/one-shot", "dgx-a100", KiB(64)},
-        Case{"all-gather/direct", "dgx-h100", KiB(256), {{"transfer", "pull"}}},
-        Case{"all-gather/direct", "torus:2x2", KiB(64)},
-        Case{"all-to-all/direct", "mi300x-8", KiB(256)},
-        Case{"reduce-scatter/direct", "dgx1-v100", KiB(256)},
-        Case{"all-reduce/halving-doubling", "switch:4", KiB(64)},
-        Case{"all-reduce/nccl", "dgx-h100", KiB(64)},
-        Case{"all-reduce/nccl", "dgx-h100", KiB(256), {{"protocol", "ll128"}}},
-        Case{"all-reduce/vllm-one-stage", "dgx-h100", KiB(64)},
-        Case{"gemv-ar/fused", "dgx-h100", {}, {{"m", "1024"}, {"k", "1024"}}},
-        Case{"gemv-ar/fused",
-             "mi300x-8",
-             {},
-             {{"m", "1024"}, {"k", "512"}, {"skew", "7us"}, {"late", "linear"}}},
-        Case{"gemv-ar/unfused", "switch:4", {}, {{"m", "512"}, {"k", "512"}, {"skew", "3us"}}},
-        Case{"gemm-a2a/fused",
-             "dgx-h100",
-             {},
-             {{"m", "1024"}, {"n", "256"}, {"k", "128"}, {"skew", "4us"}, {"order", "spread"}}},
-        Case{"gemm-a2a/unfused", "torus:2x2", {}, {{"m", "512"}, {"n", "256"}, {"k", "128"}}},
-        Case{"embedding-a2a/fused",
-             "mi300x-8",
-             {},
-             {{"batch", "128"},
-              {"dim", "64"},
-              {"lookups", "8"},
-              {"skew", "9us"},
-              {"late", "random"}}},
-        Case{"embedding-a2a/unfused",
-             "ring:4",
-             {},
-             {{"batch", "128"}, {"dim", "64"}, {"lookups", "4"}}}),
-    [](const testing::TestParamInfo<Case>& info) {
+        ReplayCase{"all-reduce/ring", "dgx-h100", KiB(256)},
+        ReplayCase{"all-reduce/ring", "ring:5", KiB(40)},
+        ReplayCase{"all-reduce/two-shot", "dgx-h100", KiB(256)},
+        ReplayCase{"all-reduce/one-shot", "dgx-a100", KiB(64)},
+        ReplayCase{"all-gather/direct", "dgx-h100", KiB(256), {{"transfer", "pull"}}},
+        ReplayCase{"all-gather/direct", "torus:2x2", KiB(64)},
+        ReplayCase{"all-to-all/direct", "mi300x-8", KiB(256)},
+        ReplayCase{"reduce-scatter/direct", "dgx1-v100", KiB(256)},
+        ReplayCase{"all-reduce/halving-doubling", "switch:4", KiB(64)},
+        ReplayCase{"all-reduce/nccl", "dgx-h100", KiB(64)},
+        ReplayCase{"all-reduce/nccl", "dgx-h100", KiB(256), {{"protocol", "ll128"}}},
+        ReplayCase{"all-reduce/vllm-one-stage", "dgx-h100", KiB(64)},
+        ReplayCase{"gemv-ar/fused", "dgx-h100", {}, {{"m", "1024"}, {"k", "1024"}}},
+        ReplayCase{"gemv-ar/fused",
+                   "mi300x-8",
+                   {},
+                   {{"m", "1024"}, {"k", "512"}, {"skew", "7us"}, {"late", "linear"}}},
+        ReplayCase{
+            "gemv-ar/unfused", "switch:4", {}, {{"m", "512"}, {"k", "512"}, {"skew", "3us"}}},
+        ReplayCase{
+            "gemm-a2a/fused",
+            "dgx-h100",
+            {},
+            {{"m", "1024"}, {"n", "256"}, {"k", "128"}, {"skew", "4us"}, {"order", "spread"}}},
+        ReplayCase{"gemm-a2a/unfused", "torus:2x2", {}, {{"m", "512"}, {"n", "256"}, {"k", "128"}}},
+        ReplayCase{"embedding-a2a/fused",
+                   "mi300x-8",
+                   {},
+                   {{"batch", "128"},
+                    {"dim", "64"},
+                    {"lookups", "8"},
+                    {"skew", "9us"},
+                    {"late", "random"}}},
+        ReplayCase{"embedding-a2a/unfused",
+                   "ring:4",
+                   {},
+                   {{"batch", "128"}, {"dim", "64"}, {"lookups", "4"}}}),
+    [](const testing::TestParamInfo<ReplayCase>& info) {
       return test::name_of_case(info.param.program, info.param.machine, info.index);
     });
 

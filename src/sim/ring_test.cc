@@ -9,8 +9,6 @@ namespace {
 
 using namespace test;
 
-constexpr std::int64_t kLine = 128, kSector = 32;
-
 // One channel of one wavefront; a chunk of m lines is one slice and one batch; ideal GPUs; a ring
 // of one link class. All ranks do the same at the same time, so one of them tells all. It makes 2
 // (n - 1) sends

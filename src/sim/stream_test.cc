@@ -13,8 +13,6 @@ namespace {
 
 using namespace test;
 
-constexpr std::int64_t kLine = 128, kSector = 32;
-
 /// What each link did, in order.
 class LinkLog : public TraceSink {
  public:

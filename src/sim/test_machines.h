@@ -22,6 +22,7 @@ using program::Access;
 using program::Op;
 using program::Operand;
 using program::OpKind;
+constexpr std::int64_t kLine = 128, kSector = 32;  ///< bytes, of every GPU here
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// Of a test that has parameters, as googletest wants it.
@@ -288,6 +289,13 @@ inline std::int64_t spent_on(const Result& result, std::size_t rank, Reason reas
 }
 inline std::int64_t sum(const Attribution& attribution) {
   return std::accumulate(attribution.begin(), attribution.end(), std::int64_t{0});
+}
+
+/// `ops` on rank 0 and nothing on the others, without multicast groups: the line engine takes it.
+inline program::Bound ops_alone(const machine::Machine& machine, Ops ops) {
+  std::vector<std::vector<Ops>> bodies(static_cast<std::size_t>(machine.ranks()));
+  bodies[0] = {std::move(ops)};
+  return program::changed(make(machine, bodies), [](auto& p) { p.groups.clear(); });
 }
 
 }  // namespace hemiola::sim::test

@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-Settings with(const std::string& policy, Settings more = {}) {
+Settings with_policy(const std::string& policy, Settings more = {}) {
   more.insert(more.begin(), {"gpu.sync.wait", policy});
   return more;
 }
@@ -65,8 +65,9 @@ Profile flags_at(Time at, const std::vector<int>& semaphores, std::int64_t value
 }
 
 /// Without the multicast group that no operation of it uses: the line engine takes it.
-program::Bound alone(const machine::Machine& machine, const std::vector<std::vector<Ops>>& bodies,
-                     const Shape& shape = {.semaphores = 16}) {
+program::Bound without_groups(const machine::Machine& machine,
+                              const std::vector<std::vector<Ops>>& bodies,
+                              const Shape& shape = {.semaphores = 16}) {
   program::Bound program = make(machine, bodies, shape);
   program = program::changed(program, [&](auto& p) { p.groups.clear(); });
   return program;
@@ -102,7 +103,7 @@ struct Sweep {
 Sweep sweep(const machine::Machine& machine, int pollers) {
   auto bodies = waits(pollers);
   for (Ops& ops : bodies[0]) ops.push_back(copy(at(0, kInput), at(0, kOutput)));
-  const program::Bound program = alone(machine, bodies);
+  const program::Bound program = without_groups(machine, bodies);
   Sweep result;
   for (int us = 0; us <= 40; us += 5) {
     const Result one = replayed(machine, program,
@@ -129,7 +130,7 @@ TEST(Reads, of_flags_and_of_data_are_counted_at_every_level) {
       {{{"gpu.l2.size", "64 KiB"}, {"gpu.sync.uncached", "true"}}, false, true}};
   for (const Case& expected : cases) {
     const machine::Machine machine = waiting_machine("ring:2", expected.settings);
-    const Result result = simulate(machine, alone(machine, bodies), late);
+    const Result result = simulate(machine, without_groups(machine, bodies), late);
     const auto count = [&](const char* name) { return result.counters.at(name); };
     const std::int64_t flags = count("reads.flag.cu");
     EXPECT_GT(flags, 8);
@@ -172,10 +173,10 @@ TEST(Waiting, by_monitor_and_syncmon_reads_as_often_however_long_it_lasts) {
     const Settings more = {{"gpu.sync.uncached", uncached},
                            {"gpu.sync.flag_spacing", "128 B"},
                            {"gpu.cu.count", "16"}};
-    const Sweep spun = sweep(waiting_machine("ring:2", with("spin", more)), 16);
+    const Sweep spun = sweep(waiting_machine("ring:2", with_policy("spin", more)), 16);
     for (const std::string policy : {"monitor", "syncmon"}) {
       SCOPED_TRACE(policy + " " + uncached);
-      const Sweep monitored = sweep(waiting_machine("ring:2", with(policy, more)), 16);
+      const Sweep monitored = sweep(waiting_machine("ring:2", with_policy(policy, more)), 16);
       for (std::size_t i = 0; i < monitored.wait_ns.size(); ++i) {
         EXPECT_NEAR(monitored.flag_reads[i], monitored.flag_reads[0],
                     0.05 * monitored.flag_reads[0]);
@@ -189,9 +190,9 @@ TEST(Waiting, by_monitor_and_syncmon_reads_as_often_however_long_it_lasts) {
 }
 
 TEST(Waiting, by_backoff_reads_with_the_logarithm_of_the_wait_then_at_its_limit) {
-  const machine::Machine machine = waiting_machine("ring:2", with("backoff"));
+  const machine::Machine machine = waiting_machine("ring:2", with_policy("backoff"));
   const Costs c(machine);
-  const program::Bound program = alone(machine, waits(1));
+  const program::Bound program = without_groups(machine, waits(1));
   const std::int64_t trip = c.local_load(32) + c.gpu.sync_poll_interval.fs;
   const std::int64_t began = c.start() + c.overhead();
   for (const int us : {1, 3, 10, 40}) {
@@ -212,10 +213,10 @@ TEST(Waiting, by_backoff_reads_with_the_logarithm_of_the_wait_then_at_its_limit)
 }
 
 TEST(Waiting, woken_by_a_monitor_ends_wake_latency_and_one_look_after_the_write) {
-  const machine::Machine machine = waiting_machine("ring:2", with("monitor"));
+  const machine::Machine machine = waiting_machine("ring:2", with_policy("monitor"));
   const Costs c(machine);
   const Time flag = Time::from_ns(20'000);
-  const Result result = replayed(machine, alone(machine, waits(1)), flags_at(flag, {0}));
+  const Result result = replayed(machine, without_groups(machine, waits(1)), flags_at(flag, {0}));
   const std::int64_t written = flag.fs + c.io(32) + c.gpu.l2_atomic_time.fs + c.gpu.l2_latency.fs;
   const std::int64_t woken = written + c.gpu.sync_wake_latency.fs + c.noc();
   EXPECT_EQ(result.rank_end[0].fs, woken + c.local_load(32) + c.end());
@@ -232,8 +233,9 @@ TEST(Waiting, for_packed_flags_has_false_wake_ups_and_for_padded_ones_none) {
   const Settings padded = {{"gpu.sync.flag_spacing", "128 B"}, {"gpu.cu.count", "4"}};
   const Settings packed = {{"gpu.cu.count", "4"}};
   const auto false_wakes = [&](const std::string& policy, const Settings& layout) {
-    const machine::Machine machine = waiting_machine("ring:2", with(policy, layout));
-    return replayed(machine, alone(machine, waits(4)), profile).counters.at("waits.false_wakes");
+    const machine::Machine machine = waiting_machine("ring:2", with_policy(policy, layout));
+    return replayed(machine, without_groups(machine, waits(4)), profile)
+        .counters.at("waits.false_wakes");
   };
   EXPECT_EQ(false_wakes("monitor", packed), 3 + 2 + 1);
   EXPECT_EQ(false_wakes("monitor", padded), 0);
@@ -244,8 +246,8 @@ TEST(Waiting, without_room_in_the_table_goes_on_by_backoff_or_through_the_log) {
   const Settings small = {{"gpu.sync.monitor_entries", "1"}, {"gpu.cu.count", "4"}};
   const Profile profile = flags_at(Time::from_ns(20'000), {0}, 4);
   const auto result = [&](const std::string& policy) {
-    const machine::Machine machine = waiting_machine("ring:2", with(policy, small));
-    return replayed(machine, alone(machine, waits(4, true)), profile);
+    const machine::Machine machine = waiting_machine("ring:2", with_policy(policy, small));
+    return replayed(machine, without_groups(machine, waits(4, true)), profile);
   };
   const Result monitor = result("monitor");
   EXPECT_GE(monitor.counters.at("waits.refused"), 3);
@@ -256,8 +258,8 @@ TEST(Waiting, without_room_in_the_table_goes_on_by_backoff_or_through_the_log) {
   EXPECT_EQ(syncmon.counters.at("reads.flag.cu"), 4 * 2);
   const std::int64_t entries = 3 * 32;
   const Settings large = {{"gpu.sync.monitor_entries", "16"}, {"gpu.cu.count", "4"}};
-  const machine::Machine roomy = waiting_machine("ring:2", with("syncmon", large));
-  const Result table = replayed(roomy, alone(roomy, waits(4, true)), profile);
+  const machine::Machine roomy = waiting_machine("ring:2", with_policy("syncmon", large));
+  const Result table = replayed(roomy, without_groups(roomy, waits(4, true)), profile);
   EXPECT_EQ(table.counters.at("waits.log_writes"), 0);
   EXPECT_EQ(syncmon.counters.at("hbm.written_bytes") - table.counters.at("hbm.written_bytes"),
             entries);
@@ -266,7 +268,7 @@ TEST(Waiting, without_room_in_the_table_goes_on_by_backoff_or_through_the_log) {
 
 TEST(Waiting, by_syncmon_wakes_one_after_one_update_and_all_after_several) {
   const Settings more = {{"gpu.cu.count", "4"}};
-  const machine::Machine machine = waiting_machine("ring:2", with("syncmon", more));
+  const machine::Machine machine = waiting_machine("ring:2", with_policy("syncmon", more));
   const Costs c(machine);
   const auto end = [&](const std::vector<int>& flags) {
     std::vector<std::vector<Ops>> bodies(2);
@@ -275,7 +277,8 @@ TEST(Waiting, by_syncmon_wakes_one_after_one_update_and_all_after_several) {
       all.semaphores.push_back({constant(0), flags[i]});
     for (int w = 0; w < 4; ++w) bodies[0].push_back({all});
     bodies[1].push_back({});
-    return replayed(machine, alone(machine, bodies), flags_at(Time::from_ns(20'000), flags, 4))
+    return replayed(machine, without_groups(machine, bodies),
+                    flags_at(Time::from_ns(20'000), flags, 4))
         .rank_end[0]
         .fs;
   };
@@ -307,8 +310,8 @@ TEST(Waiting, oversubscribed_ends_with_syncmon_and_is_a_deadlock_without) {
   const Settings one_place = {{"gpu.cu.count", "1"}, {"gpu.cu.max_workgroups", "2"}};
   for (const std::string policy : {"spin", "backoff", "monitor", "syncmon"}) {
     SCOPED_TRACE(policy);
-    const machine::Machine machine = waiting_machine("ring:2", with(policy, one_place));
-    const program::Bound program = alone(machine, oversubscribed(6), shape);
+    const machine::Machine machine = waiting_machine("ring:2", with_policy(policy, one_place));
+    const program::Bound program = without_groups(machine, oversubscribed(6), shape);
     for (const Engine engine : {Engine::reference, Engine::line}) {
       if (policy == "syncmon") {
         const Result result = simulate(machine, program, {.engine = engine});
@@ -333,11 +336,11 @@ TEST(Waiting, that_cannot_end_is_a_deadlock_under_every_policy) {
   for (const std::string policy : {"spin", "backoff", "monitor", "syncmon"}) {
     for (const std::string uncached : {"true", "false"}) {
       const machine::Machine machine =
-          waiting_machine("ring:2", with(policy, {{"gpu.sync.uncached", uncached}}));
+          waiting_machine("ring:2", with_policy(policy, {{"gpu.sync.uncached", uncached}}));
       for (const Engine engine : {Engine::reference, Engine::line}) {
         SCOPED_TRACE(policy);
         try {
-          simulate(machine, alone(machine, waits(2)), {.engine = engine});
+          simulate(machine, without_groups(machine, waits(2)), {.engine = engine});
           FAIL() << "no deadlock";
         } catch (const Failure& failure) {
           EXPECT_EQ(failure.code(), ExitCode::deadlock);
@@ -351,9 +354,9 @@ TEST(Waiting, that_cannot_end_is_a_deadlock_under_every_policy) {
 TEST(Waiting, for_a_row_that_the_profile_does_not_have_is_a_deadlock) {
   for (const std::string policy : {"spin", "backoff", "monitor", "syncmon"}) {
     SCOPED_TRACE(policy);
-    const machine::Machine machine = waiting_machine("ring:2", with(policy));
+    const machine::Machine machine = waiting_machine("ring:2", with_policy(policy));
     try {
-      replayed(machine, alone(machine, waits(2)), flags_at(Time::from_ns(9000), {0}));
+      replayed(machine, without_groups(machine, waits(2)), flags_at(Time::from_ns(9000), {0}));
       FAIL() << "no deadlock";
     } catch (const Failure& failure) {
       EXPECT_EQ(failure.code(), ExitCode::deadlock);
@@ -378,7 +381,7 @@ TEST(Waiting, misses_no_wake_up_however_the_write_races_with_arming) {
     std::vector<std::vector<Ops>> bodies(2);
     for (int w = 0; w < 3; ++w) bodies[0].push_back({wait(0, w), wait(0, 3 + w)});
     bodies[1].push_back({});
-    const program::Bound program = alone(machine, bodies);
+    const program::Bound program = without_groups(machine, bodies);
     Profile profile = flags_at({}, first_numbers(6));
     for (ProfileRow& row : profile.rows)
       row.time = Time::from_ns(*rc::gen::inRange<std::int64_t>(900, 4000));

@@ -9,8 +9,6 @@ namespace {
 
 using namespace test;
 
-constexpr std::int64_t kLine = 128, kSector = 32;
-
 /// Wavefronts of 8 threads: one line per iteration. All parts pass a line per femtosecond, so that
 /// only issue and latency count.
 machine::Machine pipelined(Settings more) {
@@ -19,7 +17,7 @@ machine::Machine pipelined(Settings more) {
   more.emplace_back("gpu.noc.latency", "100 ns");
   return ideal("ring:2", more);
 }
-Shape lines(std::int64_t count) {
+Shape lines_of_threads(std::int64_t count) {
   return {.chunk_bytes = count * kLine, .threads = 8};
 }
 
@@ -27,7 +25,8 @@ TEST(Wavefronts, unrolling_pays_the_latency_once_a_batch) {
   for (const std::int64_t unroll : {1, 2, 4, 16, 64}) {
     const machine::Machine machine = pipelined({{"gpu.cu.unroll", std::to_string(unroll)}});
     const Costs c(machine);
-    const Result result = run(machine, {{{copy(at(0, kInput), at(0, kOutput))}}, {}}, lines(16));
+    const Result result =
+        run(machine, {{{copy(at(0, kInput), at(0, kOutput))}}, {}}, lines_of_threads(16));
     const std::int64_t in_batch = std::min<std::int64_t>(unroll, 16);
     const std::int64_t batch =
         in_batch * c.issue() + (c.local_load(kLine) - c.issue()) + in_batch * c.issue();
@@ -57,7 +56,7 @@ TEST(Wavefronts, loads_in_flight_are_limited_and_saturate) {
     const machine::Machine machine = pipelined({{"gpu.cu.max_outstanding", std::to_string(slots)}});
     const Costs c(machine);
     const Result result =
-        run(machine, {{{transfer(OpKind::copy, {at(0, kInput)}, {})}}, {}}, lines(600));
+        run(machine, {{{transfer(OpKind::copy, {at(0, kInput)}, {})}}, {}}, lines_of_threads(600));
     const std::int64_t round_trip = c.local_load(kLine) - c.issue();
     const std::int64_t last =
         issued(600, c.start(), c.issue(), round_trip, slots).back() + round_trip;
@@ -75,7 +74,8 @@ TEST(Wavefronts, stores_in_flight_are_limited) {
     machine::Machine machine = pipelined({});
     machine.models[0].cu_max_stores = slots;
     const Costs c(machine);
-    const Result result = run(machine, {{{copy(at(0, kInput), at(0, kOutput))}}, {}}, lines(200));
+    const Result result =
+        run(machine, {{{copy(at(0, kInput), at(0, kOutput))}}, {}}, lines_of_threads(200));
     const std::int64_t loaded = c.start() + 200 * c.issue() + (c.local_load(kLine) - c.issue());
     const std::int64_t round_trip = c.local_store(kLine) - c.issue();
     EXPECT_EQ(result.time.fs,
@@ -88,7 +88,8 @@ TEST(Wavefronts, what_a_unit_loads_from_peers_and_stores_to_them_keeps_to_a_rate
   const auto time = [](const std::string& rate, int from, int to) {
     const machine::Machine machine =
         pipelined({{"gpu.cu.peer_rate", rate}, {"gpu.cu.unroll", "16"}});
-    return run(machine, {{{copy(at(from, kInput), at(to, kOutput))}}, {}}, lines(16)).time.fs;
+    return run(machine, {{{copy(at(from, kInput), at(to, kOutput))}}, {}}, lines_of_threads(16))
+        .time.fs;
   };
   // 4 ns a line where one is issued every nanosecond: all but the first wait 3 ns each.
   constexpr std::int64_t kWait = 15 * 3'000'000;
@@ -123,7 +124,7 @@ TEST(Wavefronts, a_load_behind_a_store_without_a_slot_waits_too) {
   const Result result = run(
       machine,
       {{{copy(at(0, kInput), at(0, kOutput)), transfer(OpKind::copy, {at(0, kScratch)}, {})}}, {}},
-      lines(2));
+      lines_of_threads(2));
   const std::int64_t loaded = c.start() + c.issue() + c.local_load(kLine);
   const std::int64_t second =
       loaded + c.local_store(kLine) + c.issue();  // departure of the second store

@@ -11,16 +11,16 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Settings = std::map<std::string, std::string>;
+using SettingMap = std::map<std::string, std::string>;
 
-StoredResult result(Bytes size, std::int64_t time_fs, Settings settings = {}) {
+StoredResult result(Bytes size, std::int64_t time_fs, SettingMap settings = {}) {
   return {.size = size,
           .settings = std::move(settings),
           .time = {time_fs},
           .ranks = {{0, {{"link", time_fs}}}}};
 }
 
-ResultFile file(std::vector<StoredResult> results) {
+ResultFile file_of(std::vector<StoredResult> results) {
   return {.file = "x.json", .results = std::move(results)};
 }
 
@@ -52,7 +52,7 @@ TEST(Compare, the_differences_of_every_rank_sum_to_that_of_the_time) {
   for (int i = 0; i < 100; ++i) {
     const auto a = static_cast<std::int64_t>(random() % 1'000'000'000'000);
     const auto b = static_cast<std::int64_t>(random() % 1'000'000'000'000);
-    const Difference difference = compare(file({draw(a, false)}), file({draw(b, true)}));
+    const Difference difference = compare(file_of({draw(a, false)}), file_of({draw(b, true)}));
     const ResultChange& change = difference.results.front();
     ASSERT_EQ(change.ranks.size(), 8u);
     for (const RankChange& rank : change.ranks) EXPECT_EQ(sum_of(rank), b - a);
@@ -71,21 +71,21 @@ TEST(Compare, the_latest_rank_is_the_same_one_where_it_can_be) {
     return made;
   };
   const auto latest = [&](const StoredResult& a, const StoredResult& b) {
-    const Difference difference = compare(file({a}), file({b}));
+    const Difference difference = compare(file_of({a}), file_of({b}));
     return std::pair(difference.results[0].latest->a_rank, difference.results[0].latest->b_rank);
   };
   EXPECT_EQ(latest(with({0, 0, 0}), with({5, 0, 0})), std::pair(1, 1));
   EXPECT_EQ(latest(with({0, 9, 0}), with({5, 0, 7})), std::pair(0, 1));
-  EXPECT_EQ(compare(file({with({0})}), file({with({0, 1})})).unlike(),
+  EXPECT_EQ(compare(file_of({with({0})}), file_of({with({0, 1})})).unlike(),
             std::vector<std::string>{"ranks"});
 }
 
 TEST(Compare, results_meet_by_size_and_settings) {
-  const Settings small{{"gpu.l2.size", "1MiB"}}, large{{"gpu.l2.size", "50MiB"}},
+  const SettingMap small{{"gpu.l2.size", "1MiB"}}, large{{"gpu.l2.size", "50MiB"}},
       other{{"gpu.l2.size", "25MiB"}};
   const Difference difference =
-      compare(file({result(KiB(1), 1, small), result(KiB(1), 2, large), result(KiB(2), 3)}),
-              file({result(KiB(4), 30), result(KiB(1), 20, large), result(KiB(1), 10, other)}));
+      compare(file_of({result(KiB(1), 1, small), result(KiB(1), 2, large), result(KiB(2), 3)}),
+              file_of({result(KiB(4), 30), result(KiB(1), 20, large), result(KiB(1), 10, other)}));
   ASSERT_EQ(difference.results.size(), 1u);
   EXPECT_EQ(difference.results[0].a.fs, 2);
   EXPECT_EQ(difference.results[0].b.fs, 20);
@@ -98,24 +98,24 @@ TEST(Compare, results_meet_by_size_and_settings) {
 
 TEST(Compare, another_winner_and_a_single_setting_do_not_keep_results_apart) {
   const Difference winners =
-      compare(file({result(KiB(1), 1, {{"x", "1"}, {"program", "all-reduce/ring"}}),
-                    result(KiB(1), 2, {{"x", "2"}, {"program", "all-reduce/ring"}})}),
-              file({result(KiB(1), 20, {{"x", "2"}, {"program", "all-reduce/two-shot"}}),
-                    result(KiB(1), 10, {{"x", "1"}, {"program", "all-reduce/two-shot"}})}));
+      compare(file_of({result(KiB(1), 1, {{"x", "1"}, {"program", "all-reduce/ring"}}),
+                       result(KiB(1), 2, {{"x", "2"}, {"program", "all-reduce/ring"}})}),
+              file_of({result(KiB(1), 20, {{"x", "2"}, {"program", "all-reduce/two-shot"}}),
+                       result(KiB(1), 10, {{"x", "1"}, {"program", "all-reduce/two-shot"}})}));
   ASSERT_EQ(winners.results.size(), 2u);
   EXPECT_EQ(winners.results[0].b.fs, 10);
   EXPECT_EQ(winners.results[1].b.fs, 20);
   const Difference alone =
-      compare(file({result(KiB(1), 1), result(KiB(2), 2)}),
-              file({result(KiB(2), 20, {{"x", "1"}}), result(KiB(1), 10, {{"x", "1"}})}));
+      compare(file_of({result(KiB(1), 1), result(KiB(2), 2)}),
+              file_of({result(KiB(2), 20, {{"x", "1"}}), result(KiB(1), 10, {{"x", "1"}})}));
   ASSERT_EQ(alone.results.size(), 2u);
   EXPECT_EQ(alone.results[0].b.fs, 10);
   EXPECT_THAT(alone.only_b, testing::IsEmpty());
 }
 
 TEST(Compare, equal_results_meet_in_their_order) {
-  const Difference difference = compare(file({result(KiB(1), 1), result(KiB(1), 2)}),
-                                        file({result(KiB(1), 10), result(KiB(1), 20)}));
+  const Difference difference = compare(file_of({result(KiB(1), 1), result(KiB(1), 2)}),
+                                        file_of({result(KiB(1), 10), result(KiB(1), 20)}));
   ASSERT_EQ(difference.results.size(), 2u);
   EXPECT_EQ(difference.results[0].b.fs, 10);
   EXPECT_EQ(difference.results[1].b.fs, 20);
@@ -123,7 +123,7 @@ TEST(Compare, equal_results_meet_in_their_order) {
 
 TEST(Compare, nothing_in_common_is_a_mistake) {
   try {
-    compare(file({result(KiB(1), 1)}), file({result(KiB(2), 1, {{"x", "1"}})}));
+    compare(file_of({result(KiB(1), 1)}), file_of({result(KiB(2), 1, {{"x", "1"}})}));
     FAIL();
   } catch (const Failure& failure) {
     EXPECT_THAT(failure.what(), AllOf(HasSubstr("1 KiB"), HasSubstr("2 KiB, x=1")));
@@ -139,7 +139,7 @@ TEST(Compare, links_and_counters_that_moved_most_come_first) {
              {.from = "a", .to = "b", .lane = 1, .wire_bytes = 9, .busy = {10}}};
   a.counters = {{"large", 1'000'000}, {"small", 4}, {"same", 3}};
   b.counters = {{"large", 1'100'000}, {"small", 2}, {"same", 3}, {"new", 1}};
-  const Difference difference = compare(file({a}), file({b}));
+  const Difference difference = compare(file_of({a}), file_of({b}));
   const ResultChange& change = difference.results.front();
   ASSERT_EQ(change.links.size(), 2u);
   EXPECT_EQ(change.links[0].from, "b");
@@ -149,7 +149,7 @@ TEST(Compare, links_and_counters_that_moved_most_come_first) {
   for (const FigureChange& counter : change.counters) names.push_back(counter.name);
   EXPECT_THAT(names, ElementsAre("new", "small", "large"));
   EXPECT_FALSE(change.same());
-  const Difference none = compare(file({a}), file({a}));
+  const Difference none = compare(file_of({a}), file_of({a}));
   EXPECT_TRUE(none.results.front().same());
 }
 

@@ -133,7 +133,7 @@ std::vector<std::string> values_of(const MeasuredTable& table, std::string_view 
   return values;
 }
 
-std::string listed(std::vector<std::string> values) {
+std::string there_are(std::vector<std::string> values) {
   constexpr std::size_t kMost = 20;
   const bool more = values.size() > kMost;
   if (more) values.resize(kMost);
@@ -179,7 +179,7 @@ MeasuredTable select(const MeasuredTable& table, const std::vector<Filter>& filt
     for (const std::string& value : filter.values) {
       if (find(known, value)) continue;
       throw Failure(fmt::format("no row has '{}' in column '{}'", value, filter.column),
-                    {.file = table.file}, listed(known));
+                    {.file = table.file}, there_are(known));
     }
   }
   MeasuredTable selected = table;
@@ -211,7 +211,7 @@ MeasuredTable select_sizes(const MeasuredTable& table, const std::vector<Bytes>&
       if (!find(known, to_string(row.size))) known.push_back(to_string(row.size));
     }
     throw Failure("no row has a size that was asked for", {.file = table.file},
-                  listed(std::move(known)));
+                  there_are(std::move(known)));
   }
   return selected;
 }

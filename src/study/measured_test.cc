@@ -10,7 +10,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string failure_of(const std::string& text, const ColumnNames& names = {}) {
+std::string table_failure(const std::string& text, const ColumnNames& names = {}) {
   try {
     read_measured(text, "t.csv", names);
   } catch (const Failure& failure) {
@@ -61,8 +61,8 @@ TEST(Csv, a_line_end_inside_quotes_belongs_to_the_cell) {
 
 TEST(Csv, columns_of_other_names_take_their_role) {
   const std::string text = "gpus,size_bytes,hardware_us\n8,16,7\n";
-  EXPECT_THAT(failure_of(text), AllOf(HasSubstr("t.csv:1"), HasSubstr("no column 'time_us'"),
-                                      HasSubstr("hardware_us"), HasSubstr("--column")));
+  EXPECT_THAT(table_failure(text), AllOf(HasSubstr("t.csv:1"), HasSubstr("no column 'time_us'"),
+                                         HasSubstr("hardware_us"), HasSubstr("--column")));
   const MeasuredTable table = read_measured(text, "t.csv", {{"time_us", "hardware_us"}});
   EXPECT_EQ(table.rows[0].time_us, 7);
   EXPECT_EQ(table.rows[0].ranks, 8);
@@ -70,32 +70,33 @@ TEST(Csv, columns_of_other_names_take_their_role) {
   EXPECT_TRUE(table.same_column("gpus", "num_gpus"));
   EXPECT_FALSE(table.same_column("gpus", "size_bytes"));
   EXPECT_FALSE(table.same_column("none", "other")) << "which are no columns";
-  EXPECT_THAT(failure_of(text, {{"time_us", "none"}}), HasSubstr("no column 'none'"));
-  EXPECT_THAT(failure_of(text, {{"tiem", "gpus"}}), HasSubstr("'tiem'"));
+  EXPECT_THAT(table_failure(text, {{"time_us", "none"}}), HasSubstr("no column 'none'"));
+  EXPECT_THAT(table_failure(text, {{"tiem", "gpus"}}), HasSubstr("'tiem'"));
 }
 
 TEST(Csv, what_is_wrong_has_its_line_and_column) {
   const std::string head = "size_bytes,time_us,num_gpus\n8,1,2\n";
-  EXPECT_THAT(failure_of("time_us\n1\n"), HasSubstr("no column 'size_bytes'"));
-  EXPECT_THAT(failure_of(head + "1KiB,1,2\n"), AllOf(HasSubstr("t.csv:3"), HasSubstr("size_bytes"),
-                                                     HasSubstr("'1KiB'"), HasSubstr("bytes")));
-  EXPECT_THAT(failure_of(head + "0,1,2\n"), HasSubstr("not greater than zero"));
-  EXPECT_THAT(failure_of(head + "8.5,1,2\n"), HasSubstr("integer"));
-  EXPECT_THAT(failure_of(head + "8,fast,2\n"),
+  EXPECT_THAT(table_failure("time_us\n1\n"), HasSubstr("no column 'size_bytes'"));
+  EXPECT_THAT(table_failure(head + "1KiB,1,2\n"),
+              AllOf(HasSubstr("t.csv:3"), HasSubstr("size_bytes"), HasSubstr("'1KiB'"),
+                    HasSubstr("bytes")));
+  EXPECT_THAT(table_failure(head + "0,1,2\n"), HasSubstr("not greater than zero"));
+  EXPECT_THAT(table_failure(head + "8.5,1,2\n"), HasSubstr("integer"));
+  EXPECT_THAT(table_failure(head + "8,fast,2\n"),
               AllOf(HasSubstr("t.csv:3"), HasSubstr("'time_us'"), HasSubstr("'fast'")));
-  EXPECT_THAT(failure_of(head + "8,1us,2\n"), HasSubstr("'1us'"));
-  EXPECT_THAT(failure_of(head + "8,,2\n"), HasSubstr("'time_us'"));
-  EXPECT_THAT(failure_of(head + "8,nan,2\n"), HasSubstr("'nan'"));
-  EXPECT_THAT(failure_of(head + "8,0.0,2\n"), HasSubstr("not greater than zero"));
-  EXPECT_THAT(failure_of(head + "8,-3,2\n"), HasSubstr("not greater than zero"));
-  EXPECT_THAT(failure_of(head + "8,1,two\n"), HasSubstr("'num_gpus'"));
-  EXPECT_THAT(failure_of(head + "8,1,0\n"), HasSubstr("'num_gpus'"));
-  EXPECT_THAT(failure_of(head + "8,1\n"), AllOf(HasSubstr("t.csv:3"), HasSubstr("2 cells")));
-  EXPECT_THAT(failure_of(head + "8,1,\"2\n"), HasSubstr("never ends"));
-  EXPECT_THAT(failure_of("size_bytes,time_us\n"), HasSubstr("no rows"));
-  EXPECT_THAT(failure_of("# only this\n"), HasSubstr("no heading"));
-  EXPECT_THAT(failure_of("size_bytes,time_us,time_us\n8,1,1\n"), HasSubstr("two columns"));
-  EXPECT_THAT(failure_of("size_bytes,,time_us\n8,1,1\n"), HasSubstr("column 2 has no name"));
+  EXPECT_THAT(table_failure(head + "8,1us,2\n"), HasSubstr("'1us'"));
+  EXPECT_THAT(table_failure(head + "8,,2\n"), HasSubstr("'time_us'"));
+  EXPECT_THAT(table_failure(head + "8,nan,2\n"), HasSubstr("'nan'"));
+  EXPECT_THAT(table_failure(head + "8,0.0,2\n"), HasSubstr("not greater than zero"));
+  EXPECT_THAT(table_failure(head + "8,-3,2\n"), HasSubstr("not greater than zero"));
+  EXPECT_THAT(table_failure(head + "8,1,two\n"), HasSubstr("'num_gpus'"));
+  EXPECT_THAT(table_failure(head + "8,1,0\n"), HasSubstr("'num_gpus'"));
+  EXPECT_THAT(table_failure(head + "8,1\n"), AllOf(HasSubstr("t.csv:3"), HasSubstr("2 cells")));
+  EXPECT_THAT(table_failure(head + "8,1,\"2\n"), HasSubstr("never ends"));
+  EXPECT_THAT(table_failure("size_bytes,time_us\n"), HasSubstr("no rows"));
+  EXPECT_THAT(table_failure("# only this\n"), HasSubstr("no heading"));
+  EXPECT_THAT(table_failure("size_bytes,time_us,time_us\n8,1,1\n"), HasSubstr("two columns"));
+  EXPECT_THAT(table_failure("size_bytes,,time_us\n8,1,1\n"), HasSubstr("column 2 has no name"));
 }
 
 TEST(Select, keeps_rows_that_have_one_of_the_values_in_every_column) {
@@ -109,7 +110,7 @@ TEST(Select, keeps_rows_that_have_one_of_the_values_in_every_column) {
   EXPECT_THAT(times({}), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(times({{"num_gpus", {"4"}}}), ElementsAre(2, 4));
   EXPECT_THAT(times({{"gpus", {"4", "8"}}, {"op", {"b"}}}), ElementsAre(3, 4));
-  EXPECT_EQ(to_text({{"gpus", {"4", "8"}}, {"op", {"b"}}}), "gpus=4,8 op=b");
+  EXPECT_EQ(to_text(std::vector<Filter>{{"gpus", {"4", "8"}}, {"op", {"b"}}}), "gpus=4,8 op=b");
   EXPECT_THAT(select_failure_of(table, {{"opp", {"a"}}}),
               AllOf(HasSubstr("'opp'"), HasSubstr("did you mean 'op'")));
   EXPECT_THAT(select_failure_of(table, {{"op", {"a", "c"}}}),
@@ -173,7 +174,7 @@ TEST(CollectiveLog, in_place_times_are_another_column) {
   const std::string one_row = kLog.substr(0, kLog.find("     16 "));
   const MeasuredTable table = read_measured(one_row, "log", {{"time_us", "time_us_inplace"}});
   EXPECT_EQ(table.rows[0].time_us, 17.74);
-  EXPECT_THAT(failure_of(kLog, {{"time_us", "time_us_inplace"}}),
+  EXPECT_THAT(table_failure(kLog, {{"time_us", "time_us_inplace"}}),
               AllOf(HasSubstr("t.csv:13"), HasSubstr("'time_us_inplace'"), HasSubstr("'N/A'")));
 }
 
@@ -192,10 +193,10 @@ TEST(CollectiveLog, columns_follow_the_heading_and_ranks_the_process) {
 
 TEST(CollectiveLog, a_row_that_was_cut_off_and_a_second_table_are_errors) {
   std::string cut = kLog.substr(0, kLog.find(" 17.90"));
-  EXPECT_THAT(failure_of(cut + "\n"), AllOf(HasSubstr("t.csv:13"), HasSubstr("cut off")));
-  EXPECT_THAT(failure_of(kLog + "# size count type time algbw busbw\n 8 1 float 1 1 1\n"),
+  EXPECT_THAT(table_failure(cut + "\n"), AllOf(HasSubstr("t.csv:13"), HasSubstr("cut off")));
+  EXPECT_THAT(table_failure(kLog + "# size count type time algbw busbw\n 8 1 float 1 1 1\n"),
               HasSubstr("another collective"));
-  EXPECT_THAT(failure_of("# size count type time algbw busbw\n"), HasSubstr("no rows"));
+  EXPECT_THAT(table_failure("# size count type time algbw busbw\n"), HasSubstr("no rows"));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const std::string kHead =
+const std::string kNoMarks =
     "marks:\n  graph: {<1MB: {}, 1-64MB: {}, 64-128MB: {}, '>=128MB': {}}\n"
     "  stream: {<1MB: {}, 1-64MB: {}, 64-128MB: {}, '>=128MB': {}}\nentries:\nmicro:\n";
 /// A row in ns, one in us and one in GB/s.
@@ -28,14 +28,14 @@ const std::string kCopy =
     "program: micro/copy, parameters: {blocks: 2, memory: own}, size: 64KiB";
 
 Suite suite_of(const std::string& entry) {
-  return parse_suite(kHead + "- " + entry + "}\n", "s.yaml");
+  return parse_suite(kNoMarks + "- " + entry + "}\n", "s.yaml");
 }
 MicroResult run(const std::string& entry, const MicroRunner::Settings& set = {}) {
   const Suite suite = suite_of(entry);
   const auto results = MicroRunner(true, set, {}).run(suite, {suite.micro.front().name, "other"});
   return results.at(0);
 }
-std::string failure_of(const std::string& entry) {
+std::string micro_failure(const std::string& entry) {
   try {
     run(entry);
   } catch (const Failure& failure) {
@@ -90,17 +90,17 @@ TEST(Micro, what_is_wrong_with_an_entry_has_its_line) {
   const auto said = [](const std::string& words) {
     return AllOf(HasSubstr("s.yaml:6"), HasSubstr(words));
   };
-  EXPECT_THAT(failure_of(kLoad + ", hops: 3"), said("'hops'"));
-  EXPECT_THAT(failure_of(kLoad + ", bytes: 4KiB"), said("its row is in ns"));
-  EXPECT_THAT(failure_of(kCopy), said("its row is in GB/s"));
-  EXPECT_THAT(failure_of(kLoad + ", operations: 0"), said("'operations'"));
-  EXPECT_THAT(failure_of(kLoad + ", ranks: 3"), said("has 2 GPUs"));
-  EXPECT_THAT(failure_of(kLoad + ", base: {hops: 8192}"), said("no more time"));
+  EXPECT_THAT(micro_failure(kLoad + ", hops: 3"), said("'hops'"));
+  EXPECT_THAT(micro_failure(kLoad + ", bytes: 4KiB"), said("its row is in ns"));
+  EXPECT_THAT(micro_failure(kCopy), said("its row is in GB/s"));
+  EXPECT_THAT(micro_failure(kLoad + ", operations: 0"), said("'operations'"));
+  EXPECT_THAT(micro_failure(kLoad + ", ranks: 3"), said("has 2 GPUs"));
+  EXPECT_THAT(micro_failure(kLoad + ", base: {hops: 8192}"), said("no more time"));
   std::string other = kLoad;
   other.replace(other.find("L2 latency"), 2, "L7");
-  EXPECT_THAT(failure_of(other), said("there is no row"));
-  EXPECT_THAT(failure_of("{name: a"), said("'hardware' is missing"));
-  EXPECT_THAT(failure_of(kLoad + "}\n- " + kLoad), HasSubstr("two entries named 'a'"));
+  EXPECT_THAT(micro_failure(other), said("there is no row"));
+  EXPECT_THAT(micro_failure("{name: a"), said("'hardware' is missing"));
+  EXPECT_THAT(micro_failure(kLoad + "}\n- " + kLoad), HasSubstr("two entries named 'a'"));
 }
 
 TEST(ShippedMicro, every_entry_has_its_row_and_every_row_an_entry) {

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/index.h"
 #include "program/primitive.h"
 
 namespace hemiola::study {
@@ -16,15 +17,11 @@ using program::Primitive;
 using program::PrimitiveKind;
 using program::Span;
 
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 class Walk {
  public:
   Walk(const Bound& program, const std::vector<int>& ranks)
-      : program_(program), watched_(at(program.ranks())) {
-    for (const int rank : ranks) watched_[at(rank)] = true;
+      : program_(program), watched_(index(program.ranks())) {
+    for (const int rank : ranks) watched_[index(rank)] = true;
     needed_.profile.file = program.source();
     needed_.profile.ranks = program.ranks();
     for (std::size_t b = 0; b < program.buffers().size(); ++b) {
@@ -42,7 +39,7 @@ class Walk {
     // Where groups are multicast, rows cannot stand behind signals.
     if (program_.groups().empty()) note_signals();
     for (int rank = 0; rank < program_.ranks(); ++rank) {
-      if (watched_[at(rank)]) continue;
+      if (watched_[index(rank)]) continue;
       each_body(rank, [&](std::int32_t body) { walk_body(rank, body); });
     }
     for (auto& [key, flag] : flags_) needed_.flags.push_back(std::move(flag));
@@ -53,12 +50,12 @@ class Walk {
  private:
   template <typename Visit>
   void each_body(int rank, Visit visit) const {
-    const program::RankCode& code = program_.codes()[at(program_.code_of()[at(rank)])];
+    const program::RankCode& code = program_.codes()[index(program_.code_of()[index(rank)])];
     for (const program::Stream& stream : code.streams) {
       for (const program::StreamItem& item : stream) {
         if (item.kind == program::StreamItem::Kind::engine) visit(item.index);
         if (item.kind != program::StreamItem::Kind::kernel) continue;
-        for (const std::int32_t body : program_.kernels()[at(item.index)].bodies) visit(body);
+        for (const std::int32_t body : program_.kernels()[index(item.index)].bodies) visit(body);
       }
     }
   }
@@ -66,7 +63,7 @@ class Walk {
   /// What replayed ranks tell others.
   void note_signals() {
     for (int rank = 0; rank < program_.ranks(); ++rank) {
-      if (!watched_[at(rank)]) continue;
+      if (!watched_[index(rank)]) continue;
       each_body(rank, [&](std::int32_t body) {
         program::Cursor cursor(program_, rank, body);
         for (Primitive primitive; cursor.next(primitive);)
@@ -98,7 +95,7 @@ class Walk {
   void note_wait(const Primitive& wait) {
     for (std::size_t s = 0; s < wait.semaphores.size(); ++s) {
       const program::SemaphoreId id = wait.semaphores[s];
-      const std::int64_t more = wait.values[s] - program_.semaphores()[at(id.index)].initial;
+      const std::int64_t more = wait.values[s] - program_.semaphores()[index(id.index)].initial;
       if (told_.contains(id) && more > 0) after_ = {id.index, more};
     }
   }
@@ -110,13 +107,13 @@ class Walk {
   }
 
   void add(int source, program::SemaphoreId id, std::int64_t value) {
-    if (!watched_[at(id.rank)]) return;
+    if (!watched_[index(id.rank)]) return;
     sim::ProfileRow row{.source = source, .destination = id.rank, .kind = sim::ProfileKind::add};
     row.buffer = semaphores_;
     row.offset = 8 * std::int64_t{id.index};
     row.size = 8;
     row.value = value;
-    const std::string& name = program_.semaphores()[at(id.index)].name;
+    const std::string& name = program_.semaphores()[index(id.index)].name;
     NeededFlag& flag = count(row, row.offset, name);
     flag.value += value;
     set_after(row);
@@ -129,12 +126,12 @@ class Walk {
       store_at(source, span.rank, span, bytes);
       return;
     }
-    for (const int rank : program_.groups()[at(span.group)]) store_at(source, rank, span, bytes);
+    for (const int rank : program_.groups()[index(span.group)]) store_at(source, rank, span, bytes);
   }
   void store_at(int source, int rank, const Span& span, std::int64_t bytes) {
-    if (!watched_[at(rank)] || rank == source) return;
+    if (!watched_[index(rank)] || rank == source) return;
     sim::ProfileRow row{.source = source, .destination = rank, .kind = sim::ProfileKind::packet};
-    const std::string& name = program_.buffers()[at(span.buffer)].name;
+    const std::string& name = program_.buffers()[index(span.buffer)].name;
     row.buffer = buffer(name);
     row.offset = span.offset;
     row.size = program::memory_size(bytes, span.access);
@@ -156,7 +153,7 @@ class Walk {
   NeededFlag& count(const sim::ProfileRow& row, std::int64_t offset, const std::string& name) {
     const std::string& in = row.buffer == semaphores_
                                 ? std::string(sim::kSemaphores)
-                                : needed_.profile.buffers[at(row.buffer)].name;
+                                : needed_.profile.buffers[index(row.buffer)].name;
     const auto [found, fresh] =
         flags_.try_emplace(std::tuple(row.destination, row.kind, row.buffer, offset, row.source),
                            NeededFlag{.rank = row.destination,

@@ -16,13 +16,13 @@ using sim::Profile;
 using sim::ProfileKind;
 using sim::ProfileRow;
 
-constexpr const char* kHead =
+constexpr const char* kProfileHead =
     "# hemiola profile 1\n# ranks 4\n# buffer flags 4 KiB\n# buffer data 65536\n"
     "id,source:rank,destination:rank,time:ns,kind,buffer,offset:bytes,size,value,request,after,"
     "tag\n";
 
 Profile read(const std::string& rows) {
-  return read_profile(kHead + rows, "p.csv");
+  return read_profile(kProfileHead + rows, "p.csv");
 }
 
 std::string message(const std::string& text) {
@@ -140,8 +140,8 @@ TEST(ProfileFile, is_refused_with_the_row) {
       {",1,0,5,write,flags,0,8,,,,\n# end 2 rows\n", "there are 1 rows, but its end says 2"},
   };
   for (const auto& [rows, expected] : cases)
-    EXPECT_NE(message(std::string(kHead) + rows).find(expected), std::string::npos)
-        << rows << message(std::string(kHead) + rows);
+    EXPECT_NE(message(std::string(kProfileHead) + rows).find(expected), std::string::npos)
+        << rows << message(std::string(kProfileHead) + rows);
   EXPECT_NE(message("# ranks 1\ntime:ns\n").find("from 2 to 32767, not '1'"), std::string::npos);
   EXPECT_NE(message("# ranks 2\nsource,tiem:ns\n").find("did you mean 'time'"), std::string::npos);
   EXPECT_NE(message("# ranks 2\nsource:ns,time:ns\n").find("is of type 'rank'"), std::string::npos);

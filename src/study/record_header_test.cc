@@ -29,7 +29,7 @@ struct Device {
 constexpr hemiola_record_buffer kBuffers[] = {{"flags", 4096}, {"@semaphores", 64}};
 
 /// A file of this process in the folder for temporary ones.
-std::string file() {
+std::string recorded_file() {
   return (std::filesystem::path(testing::TempDir()) / "hemiola_record_test.csv").string();
 }
 
@@ -40,9 +40,10 @@ TEST(RecordHeader, writes_a_profile_of_all_ranks_on_one_clock) {
   hemiola_record_write(second.recorder, 0, 1, 8, 8, 1);    // at 1200
   hemiola_record_write(first.recorder, 1, 0, 128, 4, -1);  // at 1300
   const hemiola_recording recordings[] = {first.recording(), second.recording(-150)};
-  ASSERT_EQ(hemiola_write_profile(file().c_str(), 2, 1'000'000'000, kBuffers, 2, recordings),
-            hemiola_record_done);
-  const sim::Profile profile = read_profile(read_file(file()), "recorded.csv");
+  ASSERT_EQ(
+      hemiola_write_profile(recorded_file().c_str(), 2, 1'000'000'000, kBuffers, 2, recordings),
+      hemiola_record_done);
+  const sim::Profile profile = read_profile(read_file(recorded_file()), "recorded.csv");
   EXPECT_TRUE(profile.at_ports);
   EXPECT_EQ(profile.ranks, 2);
   ASSERT_EQ(profile.rows.size(), 3U);
@@ -63,13 +64,14 @@ TEST(RecordHeader, says_what_is_lost_or_wrong) {
   const hemiola_recording whole[] = {device.recording(), other.recording()};
   EXPECT_EQ(hemiola_write_profile("/nowhere/at/all.csv", 2, 1, kBuffers, 2, whole),
             hemiola_record_not_written);
-  EXPECT_EQ(hemiola_write_profile(file().c_str(), 2, 1, kBuffers, 0, whole),
+  EXPECT_EQ(hemiola_write_profile(recorded_file().c_str(), 2, 1, kBuffers, 0, whole),
             hemiola_record_unknown_name);
   hemiola_record_write(device.recorder, 1, 0, 8, 8, 1);
   EXPECT_EQ(device.count, 2U);
   EXPECT_EQ(device.entries[0].offset, 0U) << "the first one stays";
   const hemiola_recording lost[] = {device.recording(), other.recording()};
-  EXPECT_EQ(hemiola_write_profile(file().c_str(), 2, 1, kBuffers, 2, lost), hemiola_record_lost);
+  EXPECT_EQ(hemiola_write_profile(recorded_file().c_str(), 2, 1, kBuffers, 2, lost),
+            hemiola_record_lost);
 }
 
 }  // namespace

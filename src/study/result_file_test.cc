@@ -41,7 +41,7 @@ const std::string kText = R"({
   ]
 })";
 
-std::string failure_of(const std::string& text) {
+std::string results_failure(const std::string& text) {
   try {
     read_results(text, "r.json");
   } catch (const Failure& failure) {
@@ -55,7 +55,7 @@ std::string failure_with(const std::string& from, const std::string& to) {
   std::string text = kText;
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
-  return failure_of(text.replace(at, from.size(), to));
+  return results_failure(text.replace(at, from.size(), to));
 }
 
 TEST(ResultFile, holds_what_a_run_wrote) {
@@ -78,19 +78,21 @@ TEST(ResultFile, holds_what_a_run_wrote) {
 }
 
 TEST(ResultFile, refuses_what_is_no_result) {
-  EXPECT_THAT(failure_of("size,time\n1,2\n"),
+  EXPECT_THAT(results_failure("size,time\n1,2\n"),
               AllOf(HasSubstr("r.json"), HasSubstr("not the JSON")));
-  EXPECT_THAT(failure_of("[1]"), HasSubstr("not the JSON of a result"));
-  EXPECT_THAT(failure_of(R"({"name": "x"})"), HasSubstr("not the JSON of a result"));
-  EXPECT_THAT(failure_of(kText.substr(0, kText.size() / 2)), HasSubstr("truncated"));
+  EXPECT_THAT(results_failure("[1]"), HasSubstr("not the JSON of a result"));
+  EXPECT_THAT(results_failure(R"({"name": "x"})"), HasSubstr("not the JSON of a result"));
+  EXPECT_THAT(results_failure(kText.substr(0, kText.size() / 2)), HasSubstr("truncated"));
   EXPECT_THAT(failure_with("hemiola/1", "hemiola/2"),
               AllOf(HasSubstr("r.json:2"), HasSubstr("'hemiola/2'"), HasSubstr("'hemiola/1'")));
   EXPECT_THAT(failure_with("hemiola run", "hemiola validate"),
               HasSubstr("`hemiola validate` wrote"));
-  EXPECT_THAT(failure_of(R"({"schema": "hemiola/1", "command": "hemiola sweep x", "points": []})"),
-              HasSubstr("`hemiola sweep` wrote"));
-  EXPECT_THAT(failure_of(R"({"schema": "hemiola/1", "command": "hemiola run x", "results": []})"),
-              HasSubstr("no results"));
+  EXPECT_THAT(
+      results_failure(R"({"schema": "hemiola/1", "command": "hemiola sweep x", "points": []})"),
+      HasSubstr("`hemiola sweep` wrote"));
+  EXPECT_THAT(
+      results_failure(R"({"schema": "hemiola/1", "command": "hemiola run x", "results": []})"),
+      HasSubstr("no results"));
 }
 
 TEST(ResultFile, refuses_figures_that_cannot_be) {

@@ -21,7 +21,7 @@ const std::string kMarks =
 const std::string kTwo =
     "- {name: a, kind: calibrate, table: x.csv, machine: ring:2, program: p, launch: graph}\n";
 
-std::string failure_of(const std::string& text) {
+std::string suite_failure(const std::string& text) {
   try {
     parse_suite(text, "s.yaml");
   } catch (const Failure& failure) {
@@ -30,8 +30,8 @@ std::string failure_of(const std::string& text) {
   }
   return "no failure";
 }
-std::string failure_of_entries(const std::string& entries) {
-  return failure_of(kMarks + "entries:\n" + entries);
+std::string suite_entries_failure(const std::string& entries) {
+  return suite_failure(kMarks + "entries:\n" + entries);
 }
 
 TEST(Suite, an_entry_is_read_with_all_its_keys) {
@@ -59,14 +59,15 @@ TEST(Suite, an_entry_is_read_with_all_its_keys) {
 }
 
 TEST(Suite, what_is_wrong_in_it_has_its_line) {
-  EXPECT_THAT(failure_of("marks: ["), HasSubstr("s.yaml:1"));
-  EXPECT_THAT(failure_of_entries("- {name: a}\n"),
+  EXPECT_THAT(suite_failure("marks: ["), HasSubstr("s.yaml:1"));
+  EXPECT_THAT(suite_entries_failure("- {name: a}\n"),
               AllOf(HasSubstr("s.yaml:5"), HasSubstr("'kind'")));
-  EXPECT_THAT(failure_of_entries(kTwo + kTwo), HasSubstr("two entries"));
-  EXPECT_THAT(failure_of_entries("- {nmae: a}\n"), AllOf(HasSubstr("'nmae'"), HasSubstr("'name'")));
+  EXPECT_THAT(suite_entries_failure(kTwo + kTwo), HasSubstr("two entries"));
+  EXPECT_THAT(suite_entries_failure("- {nmae: a}\n"),
+              AllOf(HasSubstr("'nmae'"), HasSubstr("'name'")));
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string text = kTwo;
-    return failure_of_entries(text.replace(text.find(from), from.size(), to));
+    return suite_entries_failure(text.replace(text.find(from), from.size(), to));
   };
   EXPECT_THAT(with("calibrate", "chekc"), HasSubstr("calibrate or check"));
   EXPECT_THAT(with("graph", "grpah"), HasSubstr("graph or stream"));
@@ -77,16 +78,16 @@ TEST(Suite, what_is_wrong_in_it_has_its_line) {
 TEST(Suite, nothing_is_fitted_to_rows_that_are_only_looked_at) {
   const std::string check =
       "- {name: b, kind: check, table: y.csv, machine: ring:4, program: q, launch: stream";
-  EXPECT_THAT(failure_of_entries(check + "}\n"), HasSubstr("only for looking at"));
-  EXPECT_THAT(failure_of_entries(kTwo + check + ", calibrate: b}\n"),
+  EXPECT_THAT(suite_entries_failure(check + "}\n"), HasSubstr("only for looking at"));
+  EXPECT_THAT(suite_entries_failure(kTwo + check + ", calibrate: b}\n"),
               HasSubstr("only for looking"));
-  EXPECT_THAT(failure_of_entries(kTwo + check + ", calibrate: c}\n"), HasSubstr("no entry 'c'"));
+  EXPECT_THAT(suite_entries_failure(kTwo + check + ", calibrate: c}\n"), HasSubstr("no entry 'c'"));
 }
 
 TEST(Suite, comparisons_name_entries) {
   const std::string comparison = "comparisons:\n- {name: c, first: [a], second: [b]}\n";
-  EXPECT_THAT(failure_of_entries(kTwo + comparison), HasSubstr("no entry 'b'"));
-  EXPECT_THAT(failure_of_entries(kTwo + "comparisons:\n- {name: c, first: [], second: [a]}\n"),
+  EXPECT_THAT(suite_entries_failure(kTwo + comparison), HasSubstr("no entry 'b'"));
+  EXPECT_THAT(suite_entries_failure(kTwo + "comparisons:\n- {name: c, first: [], second: [a]}\n"),
               HasSubstr("'first'"));
 }
 

@@ -11,7 +11,7 @@
 namespace hemiola::study {
 namespace {
 
-constexpr const char* kSchema = "hemiola-sweep/2";
+constexpr const char* kDatabaseSchema = "hemiola-sweep/2";
 
 /// What is written is on the disk when write() returns as far as a killed process is concerned; a
 /// host that loses power may lose the last rows, not the file.
@@ -34,7 +34,7 @@ constexpr const char* kTables =
     "  bound_latency_fs INTEGER, ideal_fs INTEGER, line_hops INTEGER, counters TEXT,\n"
     "  attribution TEXT);";
 
-constexpr const char* kColumns =
+constexpr const char* kTableColumns =
     "point, machine, gpu, settings, ranks, program, parameters, dtype, op, size_bytes, engine, "
     "launch, skew, status, error, checked, bound_program, count, time_fs, algbw_GBps, busbw_GBps, "
     "bound_bandwidth_fs, bound_latency_fs, ideal_fs, line_hops, counters, attribution";
@@ -307,8 +307,8 @@ void SweepDatabase::read_head() {
     const std::string key = select.text();
     meta[key] = select.text();
   }
-  if (meta["schema"] != kSchema)
-    throw Failure(fmt::format("has the schema '{}', not {}", meta["schema"], kSchema),
+  if (meta["schema"] != kDatabaseSchema)
+    throw Failure(fmt::format("has the schema '{}', not {}", meta["schema"], kDatabaseSchema),
                   {.file = file_}, "another version of Hemiola wrote it");
   const auto number = [&](const std::string& key) { return parse_count(meta[key]).value_or(0); };
   head_ = {.version = meta["version"],
@@ -328,7 +328,7 @@ void SweepDatabase::write_head() {
     insert.bind(key).bind(value).step();
     insert.reset();
   };
-  add("schema", kSchema);
+  add("schema", kDatabaseSchema);
   add("version", head_.version);
   add("sweep", head_.sweep);
   add("points", std::to_string(head_.points));
@@ -349,13 +349,14 @@ std::vector<std::int64_t> SweepDatabase::known() const {
 }
 
 void SweepDatabase::read(const std::function<void(const SweepRow&)>& take) const {
-  Statement select(*connection_, std::string("SELECT ") + kColumns + " FROM points ORDER BY point");
+  Statement select(*connection_,
+                   std::string("SELECT ") + kTableColumns + " FROM points ORDER BY point");
   while (select.step()) take(read_row(select, file_));
 }
 
 void SweepDatabase::write(std::span<const SweepRow> rows) {
   Transaction transaction(*connection_);
-  Statement insert(*connection_, std::string("INSERT INTO points (") + kColumns +
+  Statement insert(*connection_, std::string("INSERT INTO points (") + kTableColumns +
                                      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
                                      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   for (const SweepRow& row : rows) {

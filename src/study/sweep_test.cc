@@ -25,7 +25,7 @@ std::vector<std::string> names(const Sweep& sweep) {
   return names;
 }
 
-std::string failure_of(const std::string& yaml) {
+std::string sweep_failure(const std::string& yaml) {
   const SweepFolder folder;
   return test::message_of([&] { folder.sweep(yaml); });
 }
@@ -112,7 +112,7 @@ TEST(SweepFile, files_are_beside_it_and_their_contents_are_noted) {
 TEST(SweepFile, refuses_what_it_does_not_know_with_line_and_suggestion) {
   const std::string good = "machine: ring:2\nprogram: all-reduce/ring\nsize: 1KiB\n";
   const auto expect = [&](const std::string& more, const std::string& message) {
-    EXPECT_THAT(failure_of(good + more), HasSubstr(message)) << more;
+    EXPECT_THAT(sweep_failure(good + more), HasSubstr(message)) << more;
   };
   expect("sizes: 2KiB\n", "sweep.yaml:4: error: unknown key 'sizes'\n  hint: did you mean 'size'?");
   expect("size: 2KiB\n", "sweep.yaml:4: error: the key 'size' stands here twice");
@@ -137,27 +137,28 @@ TEST(SweepFile, refuses_what_it_does_not_know_with_line_and_suggestion) {
 }
 
 TEST(SweepFile, refuses_machines_programs_and_sizes_that_are_not_there) {
-  EXPECT_THAT(failure_of("machine: ring:2\nsize: 1KiB\n"),
+  EXPECT_THAT(sweep_failure("machine: ring:2\nsize: 1KiB\n"),
               HasSubstr("sweep.yaml:1: error: the key 'program' is missing"));
-  EXPECT_THAT(failure_of("machine: ring:2\nprogram: all-reduce/rings\nsize: 1KiB\n"),
+  EXPECT_THAT(sweep_failure("machine: ring:2\nprogram: all-reduce/rings\nsize: 1KiB\n"),
               HasSubstr("sweep.yaml:2: error: there is no program and no file 'all-reduce/rings'\n"
                         "  hint: did you mean 'all-reduce/ring'?"));
-  EXPECT_THAT(failure_of("machine: dgx-h10\nprogram: all-reduce/ring\nsize: 1KiB\n"),
+  EXPECT_THAT(sweep_failure("machine: dgx-h10\nprogram: all-reduce/ring\nsize: 1KiB\n"),
               HasSubstr("sweep.yaml:1: error: "));
-  EXPECT_THAT(failure_of("machine: ring:2\nprogram: all-reduce/ring\nsize: 64 bytes\n"),
+  EXPECT_THAT(sweep_failure("machine: ring:2\nprogram: all-reduce/ring\nsize: 64 bytes\n"),
               HasSubstr("sweep.yaml:3: error: '64 bytes' is not a size"));
-  EXPECT_THAT(failure_of("machine: ring:2\nprogram: all-reduce/ring\nsize: 1KiB:2MiB\n"),
+  EXPECT_THAT(sweep_failure("machine: ring:2\nprogram: all-reduce/ring\nsize: 1KiB:2MiB\n"),
               HasSubstr("sweep.yaml:3: error: '1KiB:2MiB' is not a range of sizes"));
-  EXPECT_THAT(failure_of("machine: [ring:2\n"), HasSubstr("this is not YAML"));
-  EXPECT_THAT(failure_of("- 1\n"), HasSubstr("this must be a map"));
+  EXPECT_THAT(sweep_failure("machine: [ring:2\n"), HasSubstr("this is not YAML"));
+  EXPECT_THAT(sweep_failure("- 1\n"), HasSubstr("this must be a map"));
 }
 
 TEST(SweepFile, refuses_more_points_than_anybody_can_mean) {
   std::string axes = "set: {";
   for (const char* name : {"a", "b", "c", "d", "e", "f", "g"})
     axes += std::string(name) + ": [1, 2, 3, 4, 5, 6, 7, 8, 9], ";
-  EXPECT_THAT(failure_of("machine: ring:2\nprogram: all-reduce/ring\nsize: 1KiB\n" + axes + "}\n"),
-              HasSubstr("the sweep has more than 1000000 points"));
+  EXPECT_THAT(
+      sweep_failure("machine: ring:2\nprogram: all-reduce/ring\nsize: 1KiB\n" + axes + "}\n"),
+      HasSubstr("the sweep has more than 1000000 points"));
 }
 
 TEST(Shards, have_every_point_once) {

@@ -10,7 +10,7 @@
 namespace hemiola::study {
 namespace {
 
-sim::Profile rows_of(const std::string& flow, int peer = -1, int seed = 1) {
+sim::Profile traffic_rows(const std::string& flow, int peer = -1, int seed = 1) {
   sim::Profile profile{.file = {}, .ranks = 4};
   const std::string text = "seed: " + std::to_string(seed) + "\ntraffic:\n  - {" + flow + "}\n";
   add_traffic(profile, read_traffic(text, "t.yaml", 4), peer);
@@ -26,7 +26,7 @@ std::vector<std::int64_t> times(const sim::Profile& profile, int source) {
 
 TEST(Traffic, constant_is_one_write_every_interval) {
   const sim::Profile profile =
-      rows_of("peer: 1, interval: 10 ns, count: 5, start: 1 us, size: 64, span: 128");
+      traffic_rows("peer: 1, interval: 10 ns, count: 5, start: 1 us, size: 64, span: 128");
   const std::vector<std::int64_t> at = times(profile, 1);
   ASSERT_EQ(at.size(), 5U);
   EXPECT_GE(at[0], 1'000'000'000);
@@ -38,19 +38,21 @@ TEST(Traffic, constant_is_one_write_every_interval) {
 }
 
 TEST(Traffic, a_rate_is_an_interval) {
-  const auto at = times(rows_of("peer: 1, rate: 128 GB/s, count: 3"), 1);
+  const auto at = times(traffic_rows("peer: 1, rate: 128 GB/s, count: 3"), 1);
   EXPECT_EQ(at[2] - at[1], 1'000'000);
 }
 
 TEST(Traffic, bursts_are_writes_at_once) {
-  const auto at = times(rows_of("peer: 2, pattern: burst, burst: 4, interval: 1 us, count: 2"), 2);
+  const auto at =
+      times(traffic_rows("peer: 2, pattern: burst, burst: 4, interval: 1 us, count: 2"), 2);
   ASSERT_EQ(at.size(), 8U);
   EXPECT_EQ(at[0], at[3]);
   EXPECT_EQ(at[4] - at[3], 1'000'000'000);
 }
 
 TEST(Traffic, poisson_has_the_mean_and_the_spread_of_exponential_gaps) {
-  const auto at = times(rows_of("peer: 1, pattern: poisson, interval: 100 ns, count: 20000"), 1);
+  const auto at =
+      times(traffic_rows("peer: 1, pattern: poisson, interval: 100 ns, count: 20000"), 1);
   double sum = 0, squares = 0;
   for (std::size_t i = 1; i < at.size(); ++i) {
     const double gap = static_cast<double>(at[i] - at[i - 1]) / 1e8;
@@ -63,9 +65,9 @@ TEST(Traffic, poisson_has_the_mean_and_the_spread_of_exponential_gaps) {
 }
 
 TEST(Traffic, jitter_is_below_its_bound) {
-  const auto at =
-      times(rows_of("peer: 1, pattern: jitter, interval: 100 ns, jitter: 30 ns, count: 200"), 1);
-  const auto constant = times(rows_of("peer: 1, interval: 100 ns, count: 200"), 1);
+  const auto at = times(
+      traffic_rows("peer: 1, pattern: jitter, interval: 100 ns, jitter: 30 ns, count: 200"), 1);
+  const auto constant = times(traffic_rows("peer: 1, interval: 100 ns, count: 200"), 1);
   std::set<std::int64_t> differences;
   for (std::size_t i = 0; i < at.size(); ++i) {
     differences.insert(at[i] - constant[i]);
@@ -76,10 +78,11 @@ TEST(Traffic, jitter_is_below_its_bound) {
 }
 
 TEST(Traffic, incast_is_at_once_and_stragglers_are_late) {
-  const sim::Profile incast = rows_of("peers: all, pattern: incast, interval: 1 us, count: 50");
+  const sim::Profile incast =
+      traffic_rows("peers: all, pattern: incast, interval: 1 us, count: 50");
   EXPECT_EQ(times(incast, 1), times(incast, 3));
   const sim::Profile late =
-      rows_of("peers: all, pattern: straggler, delay: 300 ns, interval: 1 us, count: 50");
+      traffic_rows("peers: all, pattern: straggler, delay: 300 ns, interval: 1 us, count: 50");
   for (std::size_t i = 0; i < 50; ++i) {
     std::int64_t sum = 0;
     for (const int peer : {1, 2, 3}) sum += times(late, peer)[i] - times(incast, peer)[i];
@@ -90,10 +93,10 @@ TEST(Traffic, incast_is_at_once_and_stragglers_are_late) {
 
 TEST(Traffic, seeds_decide_and_peers_alone_do_what_they_do_among_others) {
   const std::string flow = "peers: \"1,2\", pattern: poisson, interval: 1 us, count: 20";
-  EXPECT_EQ(rows_of(flow).rows, rows_of(flow).rows);
-  EXPECT_NE(rows_of(flow).rows, rows_of(flow, -1, 2).rows);
-  EXPECT_EQ(times(rows_of(flow, 2), 2), times(rows_of(flow), 2));
-  EXPECT_TRUE(times(rows_of(flow, 2), 1).empty());
+  EXPECT_EQ(traffic_rows(flow).rows, traffic_rows(flow).rows);
+  EXPECT_NE(traffic_rows(flow).rows, traffic_rows(flow, -1, 2).rows);
+  EXPECT_EQ(times(traffic_rows(flow, 2), 2), times(traffic_rows(flow), 2));
+  EXPECT_TRUE(times(traffic_rows(flow, 2), 1).empty());
 }
 
 TEST(Traffic, json_is_yaml) {
@@ -122,7 +125,7 @@ TEST(Traffic, is_refused_with_the_line_and_the_key) {
       {"peer: 1, size: 128, span: 64", "/traffic/0/span"},
   };
   for (const auto& [flow, expected] : cases) {
-    const std::string text = test::message_of([&, f = std::string(flow)] { rows_of(f); });
+    const std::string text = test::message_of([&, f = std::string(flow)] { traffic_rows(f); });
     EXPECT_NE(text.find(expected), std::string::npos) << flow << ": " << text;
   }
 }

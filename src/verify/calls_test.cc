@@ -24,12 +24,12 @@ Bodies closed_exchange() {
   return bodies;
 }
 
-program::Bound all_reduce(const Bodies& bodies) {
+program::Bound all_reduce_program(const Bodies& bodies) {
   return make(Collective::all_reduce, 2, bodies);
 }
 
 TEST(Calls, three_that_do_not_disturb_each_other_are_proven) {
-  const Proof proof = check(all_reduce(closed_exchange()));
+  const Proof proof = check(all_reduce_program(closed_exchange()));
   EXPECT_EQ(proof.verdict, Verdict::proven) << proof.summary;
   EXPECT_EQ(proof.calls, 3);
   EXPECT_THAT(proof.proven, testing::Contains("calls back to back do not disturb each other"));
@@ -37,14 +37,14 @@ TEST(Calls, three_that_do_not_disturb_each_other_are_proven) {
 }
 
 TEST(Calls, one_says_nothing_of_a_second) {
-  const Proof proof = check(all_reduce(exchange_and_add()), {.calls = 1});
+  const Proof proof = check(all_reduce_program(exchange_and_add()), {.calls = 1});
   EXPECT_EQ(proof.verdict, Verdict::proven) << proof.summary;
   EXPECT_EQ(proof.calls, 1);
   for (const std::string& what : proof.proven) EXPECT_EQ(what.find("back to back"), what.npos);
 }
 
 TEST(Calls, that_overwrite_what_the_one_before_still_reads_are_wrong) {
-  const Proof proof = check(all_reduce(exchange_and_add()));
+  const Proof proof = check(all_reduce_program(exchange_and_add()));
   EXPECT_EQ(proof.verdict, Verdict::wrong);
   EXPECT_THAT(proof.summary, HasSubstr("in call 2: data race on bytes"));
   ASSERT_EQ(proof.counterexample.size(), 2u);
@@ -54,12 +54,12 @@ TEST(Calls, that_overwrite_what_the_one_before_still_reads_are_wrong) {
 TEST(Calls, find_a_signal_that_the_one_before_left) {
   Bodies bodies = closed_exchange();
   bodies[0][0].push_back(signal(1, 0));
-  const Proof proof = check(all_reduce(bodies));
+  const Proof proof = check(all_reduce_program(bodies));
   EXPECT_EQ(proof.verdict, Verdict::wrong);
   ASSERT_GE(proof.counterexample.size(), 2u);
   EXPECT_EQ(proof.counterexample[0].operation, "op 10 (signal)");
   EXPECT_THAT(proof.counterexample[0].text, HasSubstr("channel 0 of rank 1 in call 1"));
-  const Proof once = check(all_reduce(bodies), {.calls = 1});
+  const Proof once = check(all_reduce_program(bodies), {.calls = 1});
   EXPECT_EQ(once.verdict, Verdict::proven) << once.summary;
   ASSERT_EQ(once.warnings.items().size(), 1u);
   EXPECT_THAT(once.warnings.items()[0].message, HasSubstr("a call leaves 1 signal in channel 0"));
@@ -71,7 +71,7 @@ TEST(Calls, are_wrong_where_signals_pile_up_even_if_the_next_results_are_right) 
   Bodies bodies = closed_exchange();
   bodies[0][0].insert(bodies[0][0].end(), {signal(1, 2), signal(1, 2)});
   bodies[1][0].push_back(wait(1, 2));
-  const Proof proof = check(all_reduce(bodies));
+  const Proof proof = check(all_reduce_program(bodies));
   EXPECT_EQ(proof.verdict, Verdict::wrong);
   EXPECT_THAT(proof.summary, HasSubstr("a call leaves 1 signal in channel 2 of rank 1"));
   ASSERT_EQ(proof.counterexample.size(), 1u);
@@ -81,7 +81,7 @@ TEST(Calls, are_wrong_where_signals_pile_up_even_if_the_next_results_are_right) 
 TEST(Calls, are_not_disturbed_by_signals_that_nobody_ever_waits_for) {
   Bodies bodies = closed_exchange();
   bodies[0][0].push_back(signal(1, 3));
-  const Proof proof = check(all_reduce(bodies));
+  const Proof proof = check(all_reduce_program(bodies));
   EXPECT_EQ(proof.verdict, Verdict::proven) << proof.summary;
   ASSERT_EQ(proof.warnings.items().size(), 1u);
   EXPECT_THAT(proof.warnings.items()[0].message, HasSubstr("nobody waits for it"));
@@ -92,7 +92,7 @@ program::Bound with_initial(std::int64_t initial, bool brings_back) {
   Bodies bodies = closed_exchange();
   bodies[0].push_back({wait(0, 2)});
   if (brings_back) bodies[0][1].push_back(signal(0, 2));
-  return program::changed(all_reduce(bodies),
+  return program::changed(all_reduce_program(bodies),
                           [&](program::Program& p) { p.semaphores[2].initial = initial; });
 }
 

@@ -43,7 +43,7 @@ Transfer& item(plan::Plan& plan, std::size_t index, std::size_t stream = 0, std:
 }
 
 /// Two ranks exchange their inputs, then each copies what it got.
-plan::Plan exchange() {
+plan::Plan exchange_plan() {
   plan::Plan plan = start("exchange", 2);
   plan.collective = Collective::all_gather;
   plan.chunks_per_size = 2;
@@ -71,7 +71,7 @@ Proof rejected(const plan::Plan& plan, Verdict verdict, Outcome outcome) {
 }
 
 TEST(CheckPlan, a_read_without_its_dependency_is_a_race_with_both_places) {
-  plan::Plan plan = exchange();
+  plan::Plan plan = exchange_plan();
   item(plan, 2).after.clear();
   const Proof proof = rejected(plan, Verdict::wrong, Outcome::race);
   EXPECT_THAT(proof.summary, HasSubstr("data race on slot[0] of rank"));
@@ -81,7 +81,7 @@ TEST(CheckPlan, a_read_without_its_dependency_is_a_race_with_both_places) {
 }
 
 TEST(CheckPlan, overwriting_what_another_rank_may_still_read_is_a_race) {
-  plan::Plan plan = exchange();
+  plan::Plan plan = exchange_plan();
   plan.codes[0].streams[0].items.emplace_back(
       plan::pull(neighbour(1, 2), chunk_of(0), chunk_of(2)));
   plan.codes[0].streams[0].items.emplace_back(plan::copy(chunk_of(2), chunk_of(0)));
@@ -107,7 +107,7 @@ TEST(CheckPlan, a_slot_must_be_empty_before_it_is_used_again) {
 }
 
 TEST(CheckPlan, order_goes_through_other_streams) {
-  plan::Plan plan = exchange();
+  plan::Plan plan = exchange_plan();
   // Rank 1 forwards what it knows: rank 0's last copy waits for rank 1's second transfer only.
   item(plan, 2).after[0].transfer = constant(1);
   EXPECT_EQ(valid_check(plan).verdict, Verdict::proven);
@@ -119,7 +119,7 @@ TEST(CheckPlan, order_goes_through_other_streams) {
 }
 
 TEST(CheckPlan, transfers_that_wait_for_each_other_are_shown_as_a_cycle) {
-  plan::Plan plan = exchange();
+  plan::Plan plan = exchange_plan();
   item(plan, 0) = after(item(plan, 0), neighbour(1, 2), constant(1));
   const Proof proof = rejected(plan, Verdict::deadlock, Outcome::hang);
   EXPECT_THAT(proof.summary, HasSubstr("2 wait for each other"));
@@ -158,7 +158,7 @@ TEST(CheckPlan, a_wrong_chunk_is_named) {
 }
 
 TEST(CheckPlan, an_output_that_nobody_writes_is_wrong) {
-  plan::Plan plan = exchange();
+  plan::Plan plan = exchange_plan();
   plan.codes[0].streams[0].items.pop_back();
   const Proof proof = rejected(plan, Verdict::wrong, Outcome::wrong);
   EXPECT_THAT(proof.summary, HasSubstr("output[1] of rank 0 holds nothing"));
@@ -166,7 +166,7 @@ TEST(CheckPlan, an_output_that_nobody_writes_is_wrong) {
 }
 
 TEST(CheckPlan, memory_that_nobody_wrote_must_not_be_read) {
-  plan::Plan plan = exchange();
+  plan::Plan plan = exchange_plan();
   plan.tensors.push_back({"other", Role::scratch, 1});
   item(plan, 1).source.tensor = 3;
   EXPECT_THAT(rejected(plan, Verdict::wrong, Outcome::race).summary,
@@ -174,7 +174,7 @@ TEST(CheckPlan, memory_that_nobody_wrote_must_not_be_read) {
 }
 
 TEST(CheckPlan, a_transfer_that_overwrites_what_it_reads_is_wrong) {
-  plan::Plan plan = exchange();
+  plan::Plan plan = exchange_plan();
   plan.codes[0].streams[0].items.push_back(after(
       plan::copy(plan::chunks_of(1, {}, 2), plan::chunks_of(1, {}, 2)), own_rank(), constant(2)));
   EXPECT_EQ(valid_check(plan).verdict, Verdict::proven) << "in place, element by element";
@@ -233,7 +233,7 @@ TEST(CheckPlan, a_result_that_is_read_before_its_tiles_are_done_is_a_race) {
 }
 
 TEST(CheckPlan, without_expectations_there_is_no_proof) {
-  plan::Plan plan = exchange();
+  plan::Plan plan = exchange_plan();
   plan.collective = Collective::custom;
   const Proof proof = valid_check(plan);
   EXPECT_EQ(proof.verdict, Verdict::partial);
@@ -293,7 +293,7 @@ TEST(CheckPlan, regions_of_other_shapes_are_followed_element_by_element) {
 TEST(CheckPlan, what_is_too_large_to_run_or_to_divide_is_refused) {
   EXPECT_THROW(execute(plan::make("all-reduce/ring", 1024)), Failure) << "threads";
   EXPECT_THROW(interleave(plan::make("all-reduce/ring", 1024), 1), Failure) << "clocks";
-  plan::Plan plan = exchange();
+  plan::Plan plan = exchange_plan();
   plan.tensors.push_back({"matrix", Role::scratch, {1 << 12, 1 << 12}, {}});
   plan.collective = Collective::custom;
   // A row of 2^12 chunks into 2^11 rows of two: every position that they touch is a cut.

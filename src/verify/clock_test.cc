@@ -11,14 +11,14 @@
 namespace hemiola::verify {
 namespace {
 
-struct Plain {
+struct PlainClock {
   std::map<Actor, Segment> all;
   std::map<Actor, Segment> reads;
 
   static void raise(std::map<Actor, Segment>& known, Actor actor, Segment segment) {
     known[actor] = std::max(known[actor], segment);
   }
-  void join(const Plain& other, bool reads_only) {
+  void join(const PlainClock& other, bool reads_only) {
     for (const auto& [actor, segment] : other.reads) raise(reads, actor, segment);
     if (reads_only) return;
     for (const auto& [actor, segment] : other.all) raise(all, actor, segment);
@@ -35,7 +35,7 @@ TEST(Clock, is_a_map_from_actors_to_segments) {
   for (unsigned seed = 0; seed < 30; ++seed) {
     std::mt19937 random(seed);
     std::vector<Clock> clocks(6);
-    std::vector<Plain> plain(clocks.size());
+    std::vector<PlainClock> plain(clocks.size());
     std::vector<Actor> actors;
     for (int step = 0; step < 300; ++step) {
       const std::size_t a = random() % clocks.size();
@@ -46,24 +46,24 @@ TEST(Clock, is_a_map_from_actors_to_segments) {
       switch (random() % 5) {
         case 0:
           clocks[a].learn(actor, segment);
-          Plain::raise(plain[a].all, actor, segment);
-          Plain::raise(plain[a].reads, actor, segment);
+          PlainClock::raise(plain[a].all, actor, segment);
+          PlainClock::raise(plain[a].reads, actor, segment);
           break;
         case 1:
           clocks[a].learn_reads(actor, segment);
-          Plain::raise(plain[a].reads, actor, segment);
+          PlainClock::raise(plain[a].reads, actor, segment);
           break;
         case 2:
           clocks[a].join(clocks[b]);
-          plain[a].join(Plain(plain[b]), false);
+          plain[a].join(PlainClock(plain[b]), false);
           break;
         case 3:
           clocks[a].join_reads(clocks[b]);
-          plain[a].join(Plain(plain[b]), true);
+          plain[a].join(PlainClock(plain[b]), true);
           break;
         default:
           clocks[a] = clocks[b];
-          plain[a] = Plain(plain[b]);
+          plain[a] = PlainClock(plain[b]);
       }
     }
     for (std::size_t i = 0; i < clocks.size(); ++i) {

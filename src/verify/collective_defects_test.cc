@@ -19,8 +19,8 @@ std::string region(const char* tensor) {
 }
 
 /// Two ranks: each copies its input and reduces the other's into the copy, with its own operator.
-std::string all_reduce(const char* first, const char* second, const char* more = "",
-                       const char* output = "[1]") {
+std::string all_reduce_of_operators(const char* first, const char* second, const char* more = "",
+                                    const char* output = "[1]") {
   std::string codes;
   for (int rank = 0; rank < 2; ++rank) {
     codes += std::string(rank > 0 ? ", " : "") + "{\"ranks\": \"" + std::to_string(rank) +
@@ -47,11 +47,12 @@ std::string refusal(const std::string& json) {
 }
 
 TEST(CollectivePlan, has_one_operator) {
-  EXPECT_EQ(check(plan::read_plan(all_reduce("sum", "sum"), "plan.json")).verdict, Verdict::proven);
-  const Proof largest = check(plan::read_plan(all_reduce("max", "max"), "plan.json"));
+  EXPECT_EQ(check(plan::read_plan(all_reduce_of_operators("sum", "sum"), "plan.json")).verdict,
+            Verdict::proven);
+  const Proof largest = check(plan::read_plan(all_reduce_of_operators("max", "max"), "plan.json"));
   EXPECT_EQ(largest.verdict, Verdict::proven);
   EXPECT_THAT(largest.proven.at(0), HasSubstr("reduced with max"));
-  const Proof mixed = check(plan::read_plan(all_reduce("sum", "max"), "plan.json"));
+  const Proof mixed = check(plan::read_plan(all_reduce_of_operators("sum", "max"), "plan.json"));
   EXPECT_EQ(mixed.verdict, Verdict::wrong);
   EXPECT_THAT(mixed.summary, HasSubstr("reductions with sum and with max in one all-reduce"));
   ASSERT_EQ(mixed.counterexample.size(), 2u);
@@ -59,21 +60,21 @@ TEST(CollectivePlan, has_one_operator) {
 }
 
 TEST(CollectivePlan, whose_output_is_too_short_or_too_long_is_bad_input) {
-  const std::string text = refusal(all_reduce("sum", "sum", "", "[3]"));
+  const std::string text = refusal(all_reduce_of_operators("sum", "sum", "", "[3]"));
   EXPECT_THAT(text, HasSubstr("tensor 'out' of shape [3] has 3 chunks"));
   EXPECT_THAT(text, HasSubstr("of tensor 'in' of shape [1] among 2 ranks needs 1"));
   EXPECT_THAT(text, HasSubstr("/tensors/1/shape"));
 }
 
 TEST(CollectivePlan, has_as_many_chunks_per_size_as_its_tensors_say) {
-  EXPECT_EQ(plan::read_plan(all_reduce("sum", "sum"), "plan.json").chunks_per_size, 1);
-  EXPECT_EQ(refusal(all_reduce("sum", "sum", "\"chunks_per_size\": 1, ")), "");
-  EXPECT_THAT(refusal(all_reduce("sum", "sum", "\"chunks_per_size\": 4, ")),
+  EXPECT_EQ(plan::read_plan(all_reduce_of_operators("sum", "sum"), "plan.json").chunks_per_size, 1);
+  EXPECT_EQ(refusal(all_reduce_of_operators("sum", "sum", "\"chunks_per_size\": 1, ")), "");
+  EXPECT_THAT(refusal(all_reduce_of_operators("sum", "sum", "\"chunks_per_size\": 4, ")),
               HasSubstr("4 chunks per size are stated"));
 }
 
 TEST(CollectivePlan, that_overwrites_the_input_beside_an_output_gets_a_warning) {
-  std::string json = all_reduce("sum", "sum");
+  std::string json = all_reduce_of_operators("sum", "sum");
   const Proof clean = check(plan::read_plan(json, "plan.json"));
   EXPECT_TRUE(clean.warnings.empty()) << clean.warnings.render();
   // Rank 1 puts its result into its input as well, once rank 0 has read that.

@@ -22,7 +22,7 @@ using program::PrimitiveKind;
 using program::SemaphoreId;
 using program::StreamItem;
 
-constexpr std::size_t kMostThreads = 4096;
+constexpr std::size_t kMostWorkers = 4096;
 
 class ProgramExecution {
  public:
@@ -35,7 +35,7 @@ class ProgramExecution {
     }
     create_workgroups();
     create_queues();
-    if (threads() > kMostThreads)
+    if (threads() > kMostWorkers)
       throw Failure("'" + program.name() + "' needs " + std::to_string(threads()) + " threads",
                     {program.source(), 0, 0, ""}, "fewer ranks, workgroups or channels");
   }

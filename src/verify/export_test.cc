@@ -30,7 +30,8 @@ program::Program read(ExecutorFormat format, const std::string& text) {
                                            : program::read_msccl(text, "exported");
 }
 
-program::Bound bound(const program::Program& program, machine::SharedMachine machine = nullptr) {
+program::Bound bound_for_export(const program::Program& program,
+                                machine::SharedMachine machine = nullptr) {
   const Bytes wanted = std::max(Bytes{1000}, program.min_size);
   return program::bind(program, std::move(machine),
                        {.size = program.next_legal_size(wanted, DataType::float32)});
@@ -45,18 +46,18 @@ std::string message_of(const auto& attempt) {
   return "";
 }
 
-struct Case {
+struct ExportCase {
   std::string name;
   int ranks = 0;
   ExecutorFormat format{};
 };
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const ExportCase& c, std::ostream* out) {
   *out << c.name << " " << c.ranks << " " << name_of(c.format);
 }
 
 /// Templates that compute are of elements.
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<ExportCase> cases() {
+  std::vector<ExportCase> all;
   for (const plan::TemplateInfo& info : plan::templates()) {
     if (!info.in_chunks) continue;
     for (const int ranks : {2, 4, 8}) {
@@ -68,7 +69,7 @@ std::vector<Case> cases() {
 }
 
 /// Why a template is not exported; empty: it has to be.
-std::string refusal_of(const Case& c) {
+std::string refusal_of(const ExportCase& c) {
   if (c.name == "send-recv/direct" && c.format == ExecutorFormat::msccl)
     return "the format has no collective 'send-recv'";
   if (c.name == "all-reduce/nvls" && c.format == ExecutorFormat::msccl)
@@ -78,10 +79,10 @@ std::string refusal_of(const Case& c) {
   return "";
 }
 
-class Export : public ::testing::TestWithParam<Case> {};
+class Export : public ::testing::TestWithParam<ExportCase> {};
 
 TEST_P(Export, of_a_template_is_read_back_proven_and_right) {
-  const Case& c = GetParam();
+  const ExportCase& c = GetParam();
   const machine::Machine machine = machine::load("switch:" + std::to_string(c.ranks));
   const auto built_in =
       program::plan_of_built_in(c.name, {.ranks = c.ranks, .machine = machine::share(machine)});
@@ -98,14 +99,14 @@ TEST_P(Export, of_a_template_is_read_back_proven_and_right) {
   const program::Program program = read(c.format, text);
   EXPECT_EQ(program::write_as(c.format, program), text);
   EXPECT_TRUE(program.warnings.empty()) << program.warnings.render();
-  const program::Bound sized = bound(program);
+  const program::Bound sized = bound_for_export(program);
   const Proof proof = check(sized);
   EXPECT_EQ(proof.verdict, Verdict::proven) << proof.summary;
   const Execution run = execute(sized, {.rounds = 2});
   EXPECT_EQ(run.outcome, Outcome::right) << run.summary;
 }
 
-std::string name_of_test(const ::testing::TestParamInfo<Case>& info) {
+std::string name_of_test(const ::testing::TestParamInfo<ExportCase>& info) {
   std::string name = info.param.name + "_" + std::to_string(info.param.ranks) + "_" +
                      std::string(name_of(info.param.format));
   std::replace_if(
@@ -139,7 +140,7 @@ TEST(ExportOfPlansOfElements, cuts_strided_rows_into_chunks) {
     const program::Program program = read(format, program::export_plan(plan, format, {}));
     EXPECT_EQ(program.min_size, Bytes{4 * 64 * 4});
     EXPECT_EQ(program.max_size, program.min_size);
-    const Proof proof = check(bound(program));
+    const Proof proof = check(bound_for_export(program));
     EXPECT_NE(proof.verdict, Verdict::deadlock) << proof.summary;
     EXPECT_THAT(proof.summary, ::testing::Not(HasSubstr("race"))) << proof.summary;
   }
@@ -152,7 +153,7 @@ TEST(ExportInPlace, shares_memory_as_the_formats_imply) {
       const std::string text = program::export_plan(built_in->plan, format, {{"in_place", "1"}});
       const program::Program program = read(format, text);
       EXPECT_TRUE(program.in_place);
-      const Proof proof = check(bound(program));
+      const Proof proof = check(bound_for_export(program));
       EXPECT_EQ(proof.verdict, Verdict::proven) << name << ": " << proof.summary;
     }
   }
@@ -166,7 +167,7 @@ TEST(ExportThroughNics, puts_and_signals_on_ports) {
       program::export_plan(built_in->plan, ExecutorFormat::mscclpp, built_in->lowering, &machine);
   EXPECT_THAT(text, HasSubstr("\"port\""));
   const Proof proof =
-      check(bound(program::read_mscclpp(text, "exported"), machine::share(machine)));
+      check(bound_for_export(program::read_mscclpp(text, "exported"), machine::share(machine)));
   EXPECT_EQ(proof.verdict, Verdict::proven) << proof.summary;
 }
 

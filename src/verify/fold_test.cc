@@ -23,7 +23,7 @@ using program::Program;
 
 constexpr CheckOptions kEveryRank{.fold = false};
 
-std::optional<program::Bound> bound(const Program& program, std::int64_t least = 1) {
+std::optional<program::Bound> bound_if_legal(const Program& program, std::int64_t least = 1) {
   try {
     return program::bind(program, nullptr,
                          {.size = program.next_legal_size({least}, DataType::float32)});
@@ -200,7 +200,7 @@ TEST(Fold, built_ins_have_the_verdict_that_all_ranks_have) {
   std::int64_t folded = 0;
   for (const int ranks : {2, 4, 6, 8}) {
     for (const Program& program : built_ins(ranks)) {
-      const auto at_size = bound(program, 4096);
+      const auto at_size = bound_if_legal(program, 4096);
       if (!at_size) continue;
       if (Fold::of(*at_size).images() > 1) ++folded;
       const Proof all = check(*at_size, kEveryRank);
@@ -216,7 +216,7 @@ TEST(Fold, built_ins_have_the_verdict_that_all_ranks_have) {
 }
 
 /// Bad verdicts of both sides agree up to which of several mistakes is met first.
-void try_mutants(bool one_rank) {
+void try_fold_mutants(bool one_rank) {
   const char* asked = std::getenv("HEMIOLA_MUTANTS");
   const char* seed = std::getenv("HEMIOLA_MUTANTS_SEED");
   const std::int64_t count = asked != nullptr ? std::atoll(asked) : 400;
@@ -228,7 +228,7 @@ void try_mutants(bool one_rank) {
   std::int64_t tried = 0, folded = 0, bad = 0, differ = 0;
   for (std::size_t next = 0; tried < count; next = (next + 1) % good.size()) {
     const auto mutant = mutator.mutate(good[next], one_rank);
-    const auto at_size = mutant ? bound(*mutant) : std::nullopt;
+    const auto at_size = mutant ? bound_if_legal(*mutant) : std::nullopt;
     if (!at_size) continue;
     ++tried;
     const bool folds = Fold::of(*at_size).images() > 1;
@@ -252,15 +252,15 @@ void try_mutants(bool one_rank) {
 }
 
 TEST(Fold, mutants_of_all_ranks_have_the_verdict_that_all_ranks_have) {
-  try_mutants(false);
+  try_fold_mutants(false);
 }
 
 TEST(Fold, mutants_of_one_rank_do_not_fold) {
-  try_mutants(true);
+  try_fold_mutants(true);
 }
 
 TEST(Fold, a_ring_of_a_thousand_ranks_is_one_rank) {
-  const auto ring = bound(program::load("all-reduce/ring", {.ranks = 1024}), 1 << 20);
+  const auto ring = bound_if_legal(program::load("all-reduce/ring", {.ranks = 1024}), 1 << 20);
   ASSERT_TRUE(ring);
   EXPECT_EQ(Fold::of(*ring).period(), 1);
   EXPECT_EQ(check(*ring).verdict, Verdict::proven);

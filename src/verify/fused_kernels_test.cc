@@ -23,7 +23,7 @@ program::Bound made(const std::string& name, int ranks, Parameters parameters,
   return program::bind(kernel, machine, {.size = kernel.fixed_size});
 }
 
-void expect_right(const std::string& name, int ranks, const Parameters& parameters) {
+void expect_kernel_right(const std::string& name, int ranks, const Parameters& parameters) {
   const program::Bound bound = made(name, ranks, parameters);
   std::string what = fmt::format("{} of {} ranks", name, ranks);
   for (const auto& [parameter, value] : parameters) what += ", " + parameter + "=" + value;
@@ -86,7 +86,7 @@ void expect_all_right(const std::string& operation, const std::vector<Parameters
         if (kind == "spread" && operation == "embedding-a2a") continue;
         Parameters given = parameters;
         if (kind == "own-first" || kind == "spread") given.emplace_back("order", kind);
-        expect_right(operation + (kind == "unfused" ? "/unfused" : "/fused"), ranks, given);
+        expect_kernel_right(operation + (kind == "unfused" ? "/unfused" : "/fused"), ranks, given);
       }
     }
   }
@@ -105,15 +105,15 @@ TEST(FusedKernels, embedding_and_all_to_all_are_right) {
 }
 
 TEST(FusedKernels, an_odd_number_of_ranks_is_right_and_so_are_ranks_that_start_late) {
-  expect_right("gemv-ar/fused", 3,
-               {{"m", "24"}, {"k", "24"}, {"tile_m", "4"}, {"workgroups", "4"}});
-  expect_right("gemv-ar/fused", 4,
-               {{"m", "32"},
-                {"k", "32"},
-                {"tile_m", "4"},
-                {"workgroups", "4"},
-                {"skew", "5us"},
-                {"late", "linear"}});
+  expect_kernel_right("gemv-ar/fused", 3,
+                      {{"m", "24"}, {"k", "24"}, {"tile_m", "4"}, {"workgroups", "4"}});
+  expect_kernel_right("gemv-ar/fused", 4,
+                      {{"m", "32"},
+                       {"k", "32"},
+                       {"tile_m", "4"},
+                       {"workgroups", "4"},
+                       {"skew", "5us"},
+                       {"late", "linear"}});
 }
 
 /// Without its k-th operation of a kind in any body, the program is not accepted.

@@ -21,7 +21,7 @@ using program::Op;
 using program::OpKind;
 using program::Protocol;
 
-program::Bound bound(const program::Program& program) {
+program::Bound bound_to_least(const program::Program& program) {
   return program::bind(program, nullptr, {.size = program.next_legal_size({1}, DataType::float32)});
 }
 
@@ -100,7 +100,7 @@ TEST(FusedLowering, of_any_reduction_is_proven_and_gives_its_sums) {
     LowerOptions options;
     options.protocol = *rc::gen::element(Protocol::simple, Protocol::ll);
     options.workgroups = *rc::gen::inRange(1, 7);
-    const program::Bound program = bound(lower(plan, options));
+    const program::Bound program = bound_to_least(lower(plan, options));
     const Proof proof = check(program);
     if (proof.verdict != Verdict::proven || !proof.warnings.items().empty()) RC_FAIL(proof.summary);
     const Execution execution = execute(program, {.rounds = 2, .delays = false});
@@ -206,7 +206,7 @@ TEST(FusedLowering, packets_need_no_signals) {
 TEST(FusedLowering, lines_of_ll128_are_not_shared_by_workgroups) {
   const program::Program program =
       lower(sum_and_push(), {.protocol = Protocol::ll128, .workgroups = 1});
-  const Proof proof = check(bound(program));
+  const Proof proof = check(bound_to_least(program));
   EXPECT_EQ(proof.verdict, Verdict::partial) << proof.summary;  // a custom collective
   EXPECT_TRUE(proof.warnings.items().empty());
   try {
@@ -229,7 +229,7 @@ TEST(FusedLowering, without_its_fences_is_found_wrong) {
         op.relaxed = true;
       }
     }
-    wrong += check(bound(program)).verdict == Verdict::wrong ? 1 : 0;
+    wrong += check(bound_to_least(program)).verdict == Verdict::wrong ? 1 : 0;
     ++all;
   }
   EXPECT_GT(relaxed, 10);

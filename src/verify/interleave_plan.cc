@@ -13,7 +13,7 @@
 namespace hemiola::verify {
 namespace {
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
+constexpr std::int64_t kMostRunElements = std::int64_t{1} << 22;
 constexpr std::int64_t kMostEntries = std::int64_t{1} << 24;
 
 class Interleaving {
@@ -22,7 +22,7 @@ class Interleaving {
       : plan_(plan),
         random_(seed),
         unrolled_(plan),
-        data_(unrolled_, kMostElements),
+        data_(unrolled_, kMostRunElements),
         positions_(static_cast<std::size_t>(unrolled_.streams())),
         arrived_(unrolled_.meetings().size()) {
     data_.poison();

@@ -14,9 +14,9 @@
 namespace hemiola::verify {
 namespace {
 
-void expect_right(const std::string& name, int ranks, std::int64_t size,
-                  const plan::Parameters& parameters,
-                  const machine::SharedMachine& machine = nullptr) {
+void expect_library_kernel_right(const std::string& name, int ranks, std::int64_t size,
+                                 const plan::Parameters& parameters,
+                                 const machine::SharedMachine& machine = nullptr) {
   const program::Program kernel =
       program::load(name, {.ranks = ranks, .parameters = parameters, .machine = machine});
   const program::Bound bound = program::bind(kernel, machine, {.size = {size}});
@@ -33,23 +33,26 @@ TEST(NcclKernels, rings_are_right_in_every_protocol_from_less_than_a_slice_to_ma
                                  "broadcast/nccl", "reduce/nccl"}) {
     for (const int ranks : {2, 4, 8}) {
       for (const std::string protocol : {"ll", "ll128", "simple"}) {
-        expect_right(name, ranks, 512, {{"protocol", protocol}});
-        expect_right(name, ranks, 1 << 20, {{"protocol", protocol}, {"channels", "2"}});
+        expect_library_kernel_right(name, ranks, 512, {{"protocol", protocol}});
+        expect_library_kernel_right(name, ranks, 1 << 20,
+                                    {{"protocol", protocol}, {"channels", "2"}});
       }
     }
   }
 }
 
 TEST(NcclKernels, a_ring_that_uses_its_slots_again_is_right) {
-  expect_right("all-reduce/nccl", 2, 20 << 20, {{"protocol", "simple"}, {"channels", "1"}});
-  expect_right("all-gather/nccl", 4, 4 << 20, {{"protocol", "ll"}, {"channels", "1"}});
+  expect_library_kernel_right("all-reduce/nccl", 2, 20 << 20,
+                              {{"protocol", "simple"}, {"channels", "1"}});
+  expect_library_kernel_right("all-gather/nccl", 4, 4 << 20,
+                              {{"protocol", "ll"}, {"channels", "1"}});
 }
 
 TEST(NcclKernels, grouped_sends_are_right) {
   for (const int ranks : {2, 3, 8}) {
     for (const std::string protocol : {"ll", "simple"}) {
-      expect_right("all-to-all/nccl", ranks, 48 * ranks, {{"protocol", protocol}});
-      expect_right("all-to-all/nccl", ranks, ranks << 18, {{"protocol", protocol}});
+      expect_library_kernel_right("all-to-all/nccl", ranks, 48 * ranks, {{"protocol", protocol}});
+      expect_library_kernel_right("all-to-all/nccl", ranks, ranks << 18, {{"protocol", protocol}});
     }
   }
 }
@@ -62,21 +65,21 @@ TEST(NcclKernels, that_pull_are_right) {
   for (const int ranks : {2, 3, 8}) {
     for (const std::string name : {"all-reduce/nccl", "all-gather/nccl", "reduce-scatter/nccl",
                                    "broadcast/nccl", "reduce/nccl", "all-to-all/nccl"})
-      expect_right(name, ranks, ranks << 16, simple, machine);
-    expect_right("all-reduce/nccl", ranks, 1 << 20, tree, machine);
+      expect_library_kernel_right(name, ranks, ranks << 16, simple, machine);
+    expect_library_kernel_right("all-reduce/nccl", ranks, 1 << 20, tree, machine);
   }
-  expect_right("all-reduce/nccl", 2, 20 << 20, one, machine);
-  expect_right("all-to-all/nccl", 2, 10 << 20, one, machine);
-  expect_right("all-reduce/nccl", 16, 1 << 20, simple, two);
-  expect_right("all-to-all/nccl", 16, 1 << 20, simple, two);
+  expect_library_kernel_right("all-reduce/nccl", 2, 20 << 20, one, machine);
+  expect_library_kernel_right("all-to-all/nccl", 2, 10 << 20, one, machine);
+  expect_library_kernel_right("all-reduce/nccl", 16, 1 << 20, simple, two);
+  expect_library_kernel_right("all-to-all/nccl", 16, 1 << 20, simple, two);
 }
 
 TEST(NcclKernels, nvls_is_right_where_a_switch_can_multicast) {
   const machine::Machine machine = machine::load("dgx-h100");
   for (const int ranks : {4, 8}) {
     for (const std::int64_t size : {4 << 10, 8 << 20})
-      expect_right("all-reduce/nccl", ranks, size, {{"algorithm", "nvls"}},
-                   machine::share(machine));
+      expect_library_kernel_right("all-reduce/nccl", ranks, size, {{"algorithm", "nvls"}},
+                                  machine::share(machine));
   }
 }
 
@@ -84,7 +87,8 @@ TEST(NcclKernels, rings_over_several_nodes_are_right) {
   const machine::Machine machine = machine::load("clos:2x1x2");
   for (const std::string protocol : {"ll", "simple"}) {
     for (const std::string name : {"all-reduce/nccl", "all-gather/nccl", "reduce-scatter/nccl"})
-      expect_right(name, 4, 1 << 20, {{"protocol", protocol}}, machine::share(machine));
+      expect_library_kernel_right(name, 4, 1 << 20, {{"protocol", protocol}},
+                                  machine::share(machine));
   }
 }
 
@@ -92,12 +96,12 @@ TEST(NcclKernels, trees_are_right_in_every_protocol) {
   for (const int ranks : {2, 3, 8, 16}) {
     for (const std::string protocol : {"ll", "ll128", "simple"}) {
       const plan::Parameters tree{{"algorithm", "tree"}, {"protocol", protocol}};
-      expect_right("all-reduce/nccl", ranks, 512, tree);
-      expect_right("all-reduce/nccl", ranks, 96 << 10, tree);
+      expect_library_kernel_right("all-reduce/nccl", ranks, 512, tree);
+      expect_library_kernel_right("all-reduce/nccl", ranks, 96 << 10, tree);
     }
   }
-  expect_right("all-reduce/nccl", 3, 6 << 20,
-               {{"algorithm", "tree"}, {"protocol", "simple"}, {"channels", "1"}});
+  expect_library_kernel_right("all-reduce/nccl", 3, 6 << 20,
+                              {{"algorithm", "tree"}, {"protocol", "simple"}, {"channels", "1"}});
 }
 
 TEST(NcclKernels, trees_and_grouped_sends_over_several_nodes_are_right) {
@@ -105,23 +109,26 @@ TEST(NcclKernels, trees_and_grouped_sends_over_several_nodes_are_right) {
     const machine::Machine machine = machine::load(name);
     const int ranks = machine.ranks();
     for (const std::string protocol : {"ll", "ll128", "simple"})
-      expect_right("all-reduce/nccl", ranks, 1 << 20,
-                   {{"algorithm", "tree"}, {"protocol", protocol}}, machine::share(machine));
+      expect_library_kernel_right("all-reduce/nccl", ranks, 1 << 20,
+                                  {{"algorithm", "tree"}, {"protocol", protocol}},
+                                  machine::share(machine));
     for (const std::int64_t bytes : {1 << 10, 160 << 10})
-      expect_right("all-to-all/nccl", ranks, ranks * bytes, {}, machine::share(machine));
+      expect_library_kernel_right("all-to-all/nccl", ranks, ranks * bytes, {},
+                                  machine::share(machine));
   }
 }
 
 TEST(NcclKernels, rings_over_the_cube_mesh_are_right) {
   const machine::Machine machine = machine::load("dgx1-v100");
-  expect_right("all-reduce/nccl", 8, 6 << 20, {}, machine::share(machine));
+  expect_library_kernel_right("all-reduce/nccl", 8, 6 << 20, {}, machine::share(machine));
 }
 
 TEST(TrtllmKernels, are_right_on_2_to_8_ranks) {
   for (const std::string kernel : {"one-shot", "two-shot"}) {
     for (const int ranks : {2, 4, 8}) {
       for (const std::int64_t size : {512, 96 << 10, 2 << 20})
-        expect_right("all-reduce/trtllm-" + kernel, ranks, size, {{"hidden", "1024"}});
+        expect_library_kernel_right("all-reduce/trtllm-" + kernel, ranks, size,
+                                    {{"hidden", "1024"}});
     }
   }
 }

@@ -13,14 +13,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Proof proof_of(const std::string& name, const plan::Parameters& parameters = {}) {
+Proof micro_proof(const std::string& name, const plan::Parameters& parameters = {}) {
   const program::Program program = program::load(name, {.ranks = 2, .parameters = parameters});
   return check(program::bind(program, nullptr, {.size = KiB(4)}));
 }
 
 /// A custom program promises nothing; all else was proven.
-void expect_right(const std::string& name, const plan::Parameters& parameters = {}) {
-  const Proof proof = proof_of(name, parameters);
+void expect_micro_right(const std::string& name, const plan::Parameters& parameters = {}) {
+  const Proof proof = micro_proof(name, parameters);
   std::string what = name;
   for (const auto& [parameter, value] : parameters) what += ' ' + parameter + '=' + value;
   EXPECT_EQ(proof.verdict, Verdict::partial) << what << ": " << proof.summary;
@@ -32,21 +32,21 @@ TEST(Microbenchmarks, are_free_of_races_and_deadlock) {
   for (const program::KernelInfo& info : program::kernels()) {
     if (!info.name.starts_with("micro/")) continue;
     ++found;
-    expect_right(info.name);
+    expect_micro_right(info.name);
   }
   EXPECT_GE(found, 7);
-  expect_right("micro/ping-pong", {{"memory", "peer"}});
-  expect_right("micro/ping-pong", {{"release", "1"}});
-  expect_right("micro/pointer-chase", {{"memory", "peer"}});
-  expect_right("micro/hand-over", {{"blocks", "7"}});
+  expect_micro_right("micro/ping-pong", {{"memory", "peer"}});
+  expect_micro_right("micro/ping-pong", {{"release", "1"}});
+  expect_micro_right("micro/pointer-chase", {{"memory", "peer"}});
+  expect_micro_right("micro/hand-over", {{"blocks", "7"}});
   for (const std::string engine : {"cu", "dma", "proxy"}) {
     for (const std::string ways : {"one", "both", "all"})
-      expect_right("micro/copy", {{"engine", engine}, {"ways", ways}});
+      expect_micro_right("micro/copy", {{"engine", engine}, {"ways", ways}});
   }
 }
 
 TEST(Microbenchmarks, the_port_channel_delivers) {
-  EXPECT_EQ(proof_of("send-recv/mscclpp-port").verdict, Verdict::proven);
+  EXPECT_EQ(micro_proof("send-recv/mscclpp-port").verdict, Verdict::proven);
 }
 
 TEST(Microbenchmarks, two_that_take_the_same_turn_are_found) {

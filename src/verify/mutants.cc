@@ -8,13 +8,12 @@ namespace hemiola::verify {
 using plan::Dependency;
 using plan::Item;
 using plan::Plan;
-using plan::Region;
 using plan::Transfer;
 using plan::TransferKind;
 
 namespace {
 
-Region fixed(Region region, const Indices& at) {
+plan::Region fixed(plan::Region region, const Indices& at) {
   for (plan::Box& box : region.boxes) {
     for (plan::Range& range : box) range.begin = constant(range.begin(at));
   }
@@ -149,7 +148,7 @@ class Mutation {
     return "adds a dependency";
   }
 
-  std::string shift(Region& region, const char* what) {
+  std::string shift(plan::Region& region, const char* what) {
     if (region.boxes.empty()) return {};
     plan::Box& box = region.boxes[draw(region.boxes.size())];
     plan::Range& range = box[draw(box.size())];
@@ -192,7 +191,7 @@ class Mutation {
   }
 
   std::string replace_tensor() {
-    Region& region = draw(2) == 0 ? transfer().source : transfer().destination;
+    plan::Region& region = draw(2) == 0 ? transfer().source : transfer().destination;
     region.tensor = static_cast<std::int32_t>(draw(plan_.tensors.size()));
     return "takes another tensor in a region";
   }
@@ -218,7 +217,7 @@ Plan written_out(const Plan& plan) {
       stream.items = std::move(items);
     }
     if (code.resident) {
-      for (Region& region : *code.resident) region = fixed(region, here);
+      for (plan::Region& region : *code.resident) region = fixed(region, here);
     }
     for (plan::Expectation& expectation : code.expected)
       expectation.region = fixed(expectation.region, here);

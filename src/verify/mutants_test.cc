@@ -10,7 +10,7 @@
 namespace hemiola::verify {
 namespace {
 
-std::vector<plan::Plan> good_plans() {
+std::vector<plan::Plan> plans_to_break() {
   std::vector<plan::Plan> plans;
   for (int ranks = 2; ranks <= 6; ++ranks) {
     for (plan::Plan& plan : test::good_plans(ranks)) plans.push_back(std::move(plan));
@@ -19,7 +19,7 @@ std::vector<plan::Plan> good_plans() {
 }
 
 TEST(Mutants, written_out_plans_say_the_same) {
-  for (const plan::Plan& plan : good_plans()) {
+  for (const plan::Plan& plan : plans_to_break()) {
     const plan::Plan written = written_out(plan);
     ASSERT_NO_THROW(validate(written)) << plan.name;
     EXPECT_EQ(check(written).verdict, Verdict::proven) << plan.name;
@@ -30,8 +30,9 @@ TEST(Mutants, written_out_plans_say_the_same) {
 TEST(Mutants, check_rejects_what_goes_wrong_and_accepts_the_rest) {
   const char* count = std::getenv("HEMIOLA_MUTANTS");
   const char* seed = std::getenv("HEMIOLA_MUTANTS_SEED");
-  const Confusion confusion = try_mutants(good_plans(), count != nullptr ? std::atoll(count) : 500,
-                                          seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1);
+  const Confusion confusion =
+      try_mutants(plans_to_break(), count != nullptr ? std::atoll(count) : 500,
+                  seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1);
   std::cout << to_string(confusion);
   for (const std::string& disagreement : confusion.disagreements) ADD_FAILURE() << disagreement;
   // Most single mistakes matter, and of each kind there are some.

@@ -15,7 +15,7 @@
 namespace hemiola::verify {
 namespace {
 
-using Plain = std::vector<std::int32_t>;
+using PlainReach = std::vector<std::int32_t>;
 
 TEST(Reach, functions_are_as_lists_of_their_values) {
   for (unsigned seed = 0; seed < 40; ++seed) {
@@ -23,7 +23,7 @@ TEST(Reach, functions_are_as_lists_of_their_values) {
     const auto images = static_cast<std::int32_t>(1 + random() % 40);
     ReachTable table;
     std::vector<Reach> reaches(5, 0);
-    std::vector<Plain> plain(reaches.size(), Plain(static_cast<std::size_t>(images)));
+    std::vector<PlainReach> plain(reaches.size(), PlainReach(static_cast<std::size_t>(images)));
     for (int step = 0; step < 400; ++step) {
       const std::size_t a = random() % reaches.size();
       const std::size_t b = random() % reaches.size();
@@ -42,7 +42,7 @@ TEST(Reach, functions_are_as_lists_of_their_values) {
           break;
         case 2: {
           reaches[a] = table.turned(reaches[b], image);
-          Plain turned(plain[b].size());
+          PlainReach turned(plain[b].size());
           for (std::size_t i = 0; i < turned.size(); ++i)
             turned[(i + static_cast<std::size_t>(image)) % turned.size()] = plain[b][i];
           plain[a] = turned;

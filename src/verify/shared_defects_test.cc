@@ -27,7 +27,7 @@ std::string content(const std::string& file) {
 plan::Plan plan_of(const std::string& name) {
   return plan::read_plan(content(shared_defect(name)), name);
 }
-Proof proof_of(const std::string& name, Bytes size, int calls = 0) {
+Proof defect_proof(const std::string& name, Bytes size, int calls = 0) {
   return check(program::bind(program::load(shared_defect(name)), nullptr, {.size = size}),
                {.calls = calls});
 }
@@ -42,18 +42,18 @@ class SharedDefects : public ::testing::Test {
 };
 
 TEST_F(SharedDefects, a_send_that_nobody_receives) {
-  const Proof proof = proof_of("extra_send.xml", MiB(1));
+  const Proof proof = defect_proof("extra_send.xml", MiB(1));
   EXPECT_EQ(proof.verdict, Verdict::wrong);
   EXPECT_THAT(proof.summary, HasSubstr("in call 2: wrong result"));
   EXPECT_EQ(proof.counterexample.at(0).where, "/algo/gpu[0]/tb[0]/step[2]");
-  EXPECT_EQ(proof_of("extra_send.xml", MiB(1), 1).verdict, Verdict::proven);
+  EXPECT_EQ(defect_proof("extra_send.xml", MiB(1), 1).verdict, Verdict::proven);
 }
 
 TEST_F(SharedDefects, one_signal_too_many) {
-  const Proof proof = proof_of("mscclpp_extra_signal.json", MiB(1));
+  const Proof proof = defect_proof("mscclpp_extra_signal.json", MiB(1));
   EXPECT_EQ(proof.verdict, Verdict::wrong);
   EXPECT_THAT(proof.counterexample.at(0).text, HasSubstr("no wait takes"));
-  const Proof once = proof_of("mscclpp_extra_signal.json", MiB(1), 1);
+  const Proof once = defect_proof("mscclpp_extra_signal.json", MiB(1), 1);
   EXPECT_EQ(once.verdict, Verdict::proven);
   EXPECT_FALSE(once.warnings.empty());
 }
@@ -62,7 +62,7 @@ TEST_F(SharedDefects, two_operators_in_a_plan_and_in_a_program) {
   const Proof plan = check(plan_of("mixed_ops.json"));
   EXPECT_EQ(plan.verdict, Verdict::wrong);
   EXPECT_THAT(plan.summary, HasSubstr("reductions with sum and with max"));
-  const Proof program = proof_of("mscclpp_mixed_reduce_op.json", MiB(1));
+  const Proof program = defect_proof("mscclpp_mixed_reduce_op.json", MiB(1));
   EXPECT_EQ(program.verdict, Verdict::wrong);
   EXPECT_THAT(program.summary, HasSubstr("reduces with min"));
 }
@@ -98,7 +98,7 @@ TEST_F(SharedDefects, right_at_one_size_and_a_deadlock_at_another) {
   const SizeClass sizes = size_class(program, bound, proof);
   EXPECT_EQ(sizes.why, "");
   EXPECT_LT(sizes.max, KiB(64) + Bytes{1});
-  const Proof larger = proof_of("size_7_103_0_3.xml", Bytes{65552});
+  const Proof larger = defect_proof("size_7_103_0_3.xml", Bytes{65552});
   EXPECT_TRUE(larger.verdict == Verdict::deadlock || larger.verdict == Verdict::wrong);
 }
 

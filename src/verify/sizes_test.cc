@@ -30,23 +30,23 @@ std::string through_fifos() {
          gpu(1, step(0, "s", 2, 2) + step(1, "r", 0, 2)) + "</algo>";
 }
 
-struct Case {
+struct SizedCase {
   program::Program program;
   program::Bound bound;
   Proof proof;
 };
-Case at(program::Program program, Bytes size) {
+SizedCase at_size(program::Program program, Bytes size) {
   program::Bound bound = program::bind(program, nullptr, {.size = size});
   Proof proof = check(bound);
   return {std::move(program), std::move(bound), std::move(proof)};
 }
 
-SizeClass class_of(const Case& it) {
+SizeClass class_of(const SizedCase& it) {
   return size_class(it.program, it.bound, it.proof);
 }
 
 TEST(Sizes, where_everything_is_in_proportion_are_one_class) {
-  const Case it = at(program::load("all-gather/direct", {.ranks = 4}), KiB(64));
+  const SizedCase it = at_size(program::load("all-gather/direct", {.ranks = 4}), KiB(64));
   const SizeClass sizes = class_of(it);
   EXPECT_EQ(it.proof.verdict, Verdict::proven);
   EXPECT_EQ(sizes.why, "");
@@ -55,17 +55,18 @@ TEST(Sizes, where_everything_is_in_proportion_are_one_class) {
 
 TEST(Sizes, at_which_as_many_slices_go_into_a_fifo_are_one_class) {
   const program::Program program = program::read_msccl(through_fifos(), "fifos.xml");
-  const SizeClass one = class_of(at(program, KiB(64)));
+  const SizeClass one = class_of(at_size(program, KiB(64)));
   EXPECT_EQ(one.why, "");
   const std::int64_t step = program.fifo.step.count;
   EXPECT_EQ(one.max.count, 2 * step) << "half of the size goes into one slot";
-  const Case two = at(program, program.next_legal_size(one.max + Bytes{1}, DataType::float32));
+  const SizedCase two =
+      at_size(program, program.next_legal_size(one.max + Bytes{1}, DataType::float32));
   EXPECT_EQ(two.proof.verdict, Verdict::proven) << two.proof.summary;
   EXPECT_EQ(class_of(two).min, two.bound.size());
 }
 
 TEST(Sizes, of_kernels_that_follow_the_size_are_looked_at_one_by_one) {
-  const Case it = at(program::load("all-reduce/trtllm-one-shot", {.ranks = 4}), KiB(16));
+  const SizedCase it = at_size(program::load("all-reduce/trtllm-one-shot", {.ranks = 4}), KiB(16));
   const SizeClass sizes = class_of(it);
   EXPECT_EQ(sizes.min, sizes.max);
   EXPECT_THAT(sizes.why, HasSubstr("by the size"));
@@ -73,7 +74,7 @@ TEST(Sizes, of_kernels_that_follow_the_size_are_looked_at_one_by_one) {
 
 TEST(Sizes, beside_a_class_are_the_smallest_and_its_neighbours) {
   const program::Program program = program::read_msccl(through_fifos(), "fifos.xml");
-  const Case it = at(program, KiB(64));
+  const SizedCase it = at_size(program, KiB(64));
   const Bytes step = program.next_legal_size({1}, DataType::float32);
   const std::vector<Bytes> beside =
       sizes_beside(program, it.bound, {.min = KiB(32), .max = KiB(128), .why = ""});
@@ -87,13 +88,14 @@ TEST(Sizes, beside_a_class_are_the_smallest_and_its_neighbours) {
 TEST(Sizes, of_a_class_all_have_the_verdict_of_one) {
   for (const char* name : {"all-reduce/ring", "all-gather/ring", "all-to-all/direct",
                            "reduce-scatter/direct", "all-reduce/two-shot"}) {
-    const Case it = at(program::load(name, {.ranks = 4}), KiB(192));
+    const SizedCase it = at_size(program::load(name, {.ranks = 4}), KiB(192));
     ASSERT_EQ(it.proof.verdict, Verdict::proven) << name << it.proof.summary;
     const SizeClass sizes = class_of(it);
     const std::int64_t high = std::min(sizes.max.count, MiB(32).count);
     for (const std::int64_t size : {sizes.min.count, (sizes.min.count + high) / 2, high}) {
       const Bytes legal = it.program.next_legal_size({size}, DataType::float32);
-      EXPECT_EQ(at(it.program, legal).proof.verdict, Verdict::proven) << name << to_string(legal);
+      EXPECT_EQ(at_size(it.program, legal).proof.verdict, Verdict::proven)
+          << name << to_string(legal);
     }
   }
 }

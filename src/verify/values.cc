@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t saturated = 1 << 30;
 
-std::size_t mix(std::size_t seed, std::uint64_t value) {
+std::size_t mix_into(std::size_t seed, std::uint64_t value) {
   return (seed ^ (value + 0x9e3779b97f4a7c15U + (seed << 6) + (seed >> 2))) * 0xff51afd7ed558ccdU;
 }
 
@@ -45,18 +45,18 @@ void add_runs(std::span<const Term> terms, std::vector<Term>& out) {
 }  // namespace
 
 std::size_t ValueTable::Hash::operator()(const SumKey& key) const {
-  return mix(mix(static_cast<std::size_t>(key.a), static_cast<std::uint64_t>(key.b)),
-             static_cast<std::uint64_t>(key.shift));
+  return mix_into(mix_into(static_cast<std::size_t>(key.a), static_cast<std::uint64_t>(key.b)),
+                  static_cast<std::uint64_t>(key.shift));
 }
 
 std::size_t ValueTable::Hash::operator()(const std::vector<Term>& terms) const {
   std::size_t seed = terms.size();
   for (const Term& term : terms) {
-    seed = mix(seed, static_cast<std::uint64_t>(term.source));
-    seed = mix(seed, static_cast<std::uint64_t>(term.sources));
-    seed = mix(seed, static_cast<std::uint64_t>(term.delta));
-    seed = mix(seed, static_cast<std::uint64_t>(term.count));
-    seed = mix(seed, static_cast<std::uint64_t>(term.call));
+    seed = mix_into(seed, static_cast<std::uint64_t>(term.source));
+    seed = mix_into(seed, static_cast<std::uint64_t>(term.sources));
+    seed = mix_into(seed, static_cast<std::uint64_t>(term.delta));
+    seed = mix_into(seed, static_cast<std::uint64_t>(term.count));
+    seed = mix_into(seed, static_cast<std::uint64_t>(term.call));
   }
   return seed;
 }

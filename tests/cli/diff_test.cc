@@ -12,10 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool contains(const std::string& text, const std::string& word) {
-  return text.find(word) != std::string::npos;
-}
-
 /// Two runs of two sizes, the second with a longer way to the L2.
 class Diff : public testing::Test {
  protected:

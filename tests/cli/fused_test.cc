@@ -9,10 +9,6 @@
 namespace hemiola::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& word) {
-  return text.find(word) != std::string::npos;
-}
-
 nlohmann::json result_of(const std::string& json) {
   return nlohmann::json::parse(json).at("results").at(0);
 }

@@ -12,10 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool contains(const std::string& text, const std::string& word) {
-  return text.find(word) != std::string::npos;
-}
-
 TEST(Help, every_verb_shows_two_worked_examples) {
   const Workplace place;
   const std::vector<std::string> verbs{"run",          "check",

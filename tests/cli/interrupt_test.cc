@@ -11,10 +11,6 @@
 namespace hemiola::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& word) {
-  return text.find(word) != std::string::npos;
-}
-
 /// A long run, interrupted. It gets a while to come to the simulation; without it the message is
 /// shorter.
 Outcome interrupted(const Workplace& place, const std::string& arguments) {

@@ -119,6 +119,10 @@ Outcome Running::wait() {
   return outcome;
 }
 
+bool contains(const std::string& text, const std::string& word) {
+  return text.find(word) != std::string::npos;
+}
+
 std::string fixture(const std::string& name) {
   const std::string text = slurp(fs::path(HEMIOLA_SOURCE_DIR "/tests/cli/inputs") / name);
   EXPECT_FALSE(text.empty()) << "no fixture " << name;

@@ -60,6 +60,8 @@ class Workplace {
       streams_;  ///< beside it, so that files() shows what the program left and nothing else
 };
 
+bool contains(const std::string& text, const std::string& word);
+
 /// A file of tests/cli/inputs.
 std::string fixture(const std::string& name);
 /// The same with the first `from` replaced by `to`; fails the test where there is none.

@@ -9,8 +9,9 @@
 namespace hemiola::test {
 namespace {
 
-constexpr const char* kRun = "all-reduce/two-shot --machine dgx-h100 --size 64KiB";
-constexpr const char* kReplay = " --machine dgx-h100 --program all-reduce/two-shot --size 64KiB";
+constexpr const char* kRunWords = "all-reduce/two-shot --machine dgx-h100 --size 64KiB";
+constexpr const char* kReplayWords =
+    " --machine dgx-h100 --program all-reduce/two-shot --size 64KiB";
 
 std::int64_t time_of(const std::string& json) {
   return nlohmann::json::parse(json).at("results").at(0).at("time_fs").get<std::int64_t>();
@@ -26,11 +27,12 @@ void expect_refused(const Workplace& place, const std::string& arguments,
 
 TEST(ReplayVerb, gives_the_recorded_time) {
   const Workplace place;
-  const std::string record = std::string("run ") + kRun + " --no-check --quiet --json full.json ";
+  const std::string record =
+      std::string("run ") + kRunWords + " --no-check --quiet --json full.json ";
   ASSERT_EQ(place.run(record + "--record rank0.csv").code, 0);
   ASSERT_EQ(place.run(record + "--record rank5.json --record-rank 5").code, 0);
   for (const std::string profile : {"rank0.csv", "rank5.json"}) {
-    const Outcome outcome = place.run("replay " + profile + kReplay + " --json alone.json");
+    const Outcome outcome = place.run("replay " + profile + kReplayWords + " --json alone.json");
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     // All ranks of this program end together.
     EXPECT_EQ(time_of(place.read("alone.json")), time_of(place.read("full.json")));
@@ -75,7 +77,8 @@ TEST(ReplayVerb, goes_past_nics_port_channels_and_nvls) {
 
 TEST(ReplayVerb, refuses_what_does_not_belong_to_the_program) {
   const Workplace place;
-  ASSERT_EQ(place.run(std::string("run ") + kRun + " --no-check --quiet --record p.csv").code, 0);
+  ASSERT_EQ(place.run(std::string("run ") + kRunWords + " --no-check --quiet --record p.csv").code,
+            0);
   expect_refused(place, "p.csv --machine dgx-h100 --program all-reduce/ring --size 64KiB",
                  "in the profile");
   expect_refused(place,
@@ -83,17 +86,17 @@ TEST(ReplayVerb, refuses_what_does_not_belong_to_the_program) {
                  "the profile is of 8 ranks, the program of 4");
   expect_refused(place, "p.csv --machine dgx-h100:2 --program all-reduce/two-shot",
                  "the profile is of 8 ranks, the program of 16");
-  expect_refused(place, std::string("p.csv --rank 8") + kReplay, "--rank");
-  expect_refused(place, std::string("p.csv --set gpu.l2.sise=1MiB") + kReplay, "l2.sise");
-  expect_refused(place, std::string("missing.csv") + kReplay, "missing.csv");
+  expect_refused(place, std::string("p.csv --rank 8") + kReplayWords, "--rank");
+  expect_refused(place, std::string("p.csv --set gpu.l2.sise=1MiB") + kReplayWords, "l2.sise");
+  expect_refused(place, std::string("missing.csv") + kReplayWords, "missing.csv");
   expect_refused(place, "p.csv --machine dgx-h100", "no program");
   expect_refused(place, "--machine dgx-h100 --program all-reduce/ring", "no profile");
   const std::string text = place.read("p.csv");
   place.write("cut.csv", text.substr(0, text.size() / 2));
-  expect_refused(place, std::string("cut.csv") + kReplay, "columns");
+  expect_refused(place, std::string("cut.csv") + kReplayWords, "columns");
   place.write("short.csv",
               text.substr(0, text.find('\n', text.size() / 2) + 1) + "# end 99999 rows\n");
-  expect_refused(place, std::string("short.csv") + kReplay, "was it cut off?");
+  expect_refused(place, std::string("short.csv") + kReplayWords, "was it cut off?");
 }
 
 TEST(ReplayVerb, of_writes_to_buffers_and_semaphores_takes_rows_of_any_size) {
@@ -127,50 +130,55 @@ std::int64_t replay_time(const Workplace& place, const std::string& arguments) {
 TEST(ReplayVerb, of_several_ranks_from_ports_or_ingress_gives_the_recorded_time) {
   const Workplace place;
   const std::string record =
-      std::string("run ") + kRun + " --no-check --quiet --json full.json --record-rank 0,3 ";
+      std::string("run ") + kRunWords + " --no-check --quiet --json full.json --record-rank 0,3 ";
   ASSERT_EQ(place.run(record + "--record two.csv").code, 0);
   ASSERT_EQ(place.run(record + "--record-at port --record ports.json").code, 0);
   for (const std::string profile : {"two.csv", "ports.json"}) {
-    EXPECT_EQ(replay_time(place, profile + kReplay + " --rank 0,3"),
+    EXPECT_EQ(replay_time(place, profile + kReplayWords + " --rank 0,3"),
               time_of(place.read("full.json")));
-    EXPECT_EQ(replay_time(place, profile + kReplay + " --rank 0,3 --table polled"),
+    EXPECT_EQ(replay_time(place, profile + kReplayWords + " --rank 0,3 --table polled"),
               time_of(place.read("full.json")));
   }
-  EXPECT_EQ(replay_time(place, std::string("two.csv") + kReplay), time_of(place.read("full.json")))
+  EXPECT_EQ(replay_time(place, std::string("two.csv") + kReplayWords),
+            time_of(place.read("full.json")))
       << "the ranks of the recording";
   std::string text = place.read("two.csv");  // as if by hand
   text.erase(text.find("# recorded"), text.find("# buffer") - text.find("# recorded"));
   place.write("unknown.csv", text);
-  expect_refused(place, std::string("unknown.csv") + kReplay, "--rank R,...");
-  expect_refused(place, std::string("two.csv --rank 0,8") + kReplay, "there is no rank 8 of 8");
-  expect_refused(place, std::string("two.csv --rank 0 --mode fibre") + kReplay, "--mode");
-  expect_refused(place, std::string("two.csv --rank 0 --table lists") + kReplay, "--table");
-  const Outcome late = place.run(std::string("run ") + kRun + " --record x.csv --record-rank 8");
+  expect_refused(place, std::string("unknown.csv") + kReplayWords, "--rank R,...");
+  expect_refused(place, std::string("two.csv --rank 0,8") + kReplayWords,
+                 "there is no rank 8 of 8");
+  expect_refused(place, std::string("two.csv --rank 0 --mode fibre") + kReplayWords, "--mode");
+  expect_refused(place, std::string("two.csv --rank 0 --table lists") + kReplayWords, "--table");
+  const Outcome late =
+      place.run(std::string("run ") + kRunWords + " --record x.csv --record-rank 8");
   EXPECT_EQ(late.code, 2);
   EXPECT_NE(late.err.find("there is no rank 8 of 8"), std::string::npos) << late.err;
 }
 
 TEST(ReplayVerb, takes_the_rows_of_a_recording_through_the_fabric) {
   const Workplace place;
-  ASSERT_EQ(place.run(std::string("run ") + kRun + " --no-check --quiet --record p.csv").code, 0);
-  const std::int64_t ingress = replay_time(place, std::string("p.csv") + kReplay);
+  ASSERT_EQ(place.run(std::string("run ") + kRunWords + " --no-check --quiet --record p.csv").code,
+            0);
+  const std::int64_t ingress = replay_time(place, std::string("p.csv") + kReplayWords);
   // The times at ingress are now those of injection: everything comes later by the way at least.
-  EXPECT_GT(replay_time(place, std::string("p.csv --mode fabric") + kReplay), ingress);
-  EXPECT_GT(replay_time(
-                place, std::string("p.csv --mode fabric --set link.nvlink4.latency=5us") + kReplay),
-            replay_time(place, std::string("p.csv --mode fabric") + kReplay));
+  EXPECT_GT(replay_time(place, std::string("p.csv --mode fabric") + kReplayWords), ingress);
+  EXPECT_GT(replay_time(place, std::string("p.csv --mode fabric --set link.nvlink4.latency=5us") +
+                                   kReplayWords),
+            replay_time(place, std::string("p.csv --mode fabric") + kReplayWords));
 }
 
 TEST(ReplayVerb, adds_traffic_and_says_what_that_of_each_peer_costs) {
   const Workplace place;
-  ASSERT_EQ(place.run(std::string("run ") + kRun + " --no-check --quiet --record p.csv").code, 0);
+  ASSERT_EQ(place.run(std::string("run ") + kRunWords + " --no-check --quiet --record p.csv").code,
+            0);
   place.write("traffic.yaml",
               "seed: 3\ntraffic:\n"
               "  - {peer: 5, pattern: burst, burst: 64, interval: 200 ns, count: 40, buffer: "
               "output, size: 1 KiB, span: 8 KiB}\n"
               "  - {peer: 2, interval: 1 us, count: 1, start: 1 s}\n");
   const std::string run =
-      std::string("p.csv") + kReplay + " --traffic traffic.yaml --mode fabric --isolate";
+      std::string("p.csv") + kReplayWords + " --traffic traffic.yaml --mode fabric --isolate";
   const Outcome outcome = place.run("replay " + run + " --json out.json --save mixed.csv");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("what the traffic of each peer adds"), std::string::npos);
@@ -185,7 +193,7 @@ TEST(ReplayVerb, adds_traffic_and_says_what_that_of_each_peer_costs) {
   EXPECT_EQ(place.run("replay " + run + " --threads 3").out, outcome.out);
   place.write("traffic.yaml", "traffic:\n  - {peer: 5, interval: 200 ms, count: x}\n");
   expect_refused(place, run, "traffic.yaml:2:");
-  expect_refused(place, std::string("p.csv --isolate") + kReplay, "--traffic FILE");
+  expect_refused(place, std::string("p.csv --isolate") + kReplayWords, "--traffic FILE");
 }
 
 TEST(ReplayVerb, needs_no_profile_where_there_is_traffic) {

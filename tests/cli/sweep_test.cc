@@ -13,10 +13,6 @@
 namespace hemiola::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& word) {
-  return text.find(word) != std::string::npos;
-}
-
 /// Many points, none of which takes long.
 constexpr const char* kSweep =
     "machine: dgx-h100\nranks: [4, 8]\nprogram: [all-reduce/ring, all-gather/ring]\n"

@@ -97,9 +97,9 @@ machine::Machine machine_of(const Input& input) {
   return machine;
 }
 
-program::Program bound_at(const program::Program& program, const machine::Machine* machine,
-                          Bytes size) {
-  return program::bind(program, machine,
+program::Bound bound_at(const program::Program& program, machine::SharedMachine machine,
+                        Bytes size) {
+  return program::bind(program, std::move(machine),
                        {.size = program.next_legal_size(size, DataType::float32)});
 }
 

@@ -8,7 +8,7 @@
 
 #include "core/units.h"
 #include "machine/machine.h"
-#include "program/program.h"
+#include "program/bound.h"
 
 namespace hemiola::test {
 
@@ -33,8 +33,8 @@ bool have_inputs();
 
 machine::Machine machine_of(const Input& input);
 /// Bound to `size` or the next one that it can take.
-program::Program bound_at(const program::Program& program, const machine::Machine* machine,
-                          Bytes size);
+program::Bound bound_at(const program::Program& program, machine::SharedMachine machine,
+                        Bytes size);
 
 }  // namespace hemiola::test
 

@@ -25,12 +25,13 @@ void expect_connected(const Machine& machine) {
 }
 
 void expect_ring_runs(const Machine& machine) {
-  const program::Program ring = program::load(
-      "all-reduce/ring",
-      {.ranks = machine.ranks(), .parameters = {{"channels", "2"}}, .machine = &machine});
-  const program::Program bound = bound_at(ring, &machine, KiB(8));
+  const program::Program ring =
+      program::load("all-reduce/ring", {.ranks = machine.ranks(),
+                                        .parameters = {{"channels", "2"}},
+                                        .machine = machine::share(machine)});
+  const program::Bound bound = bound_at(ring, machine::share(machine), KiB(8));
   EXPECT_EQ(verify::check(bound).verdict, verify::Verdict::proven);
-  const sim::Result result = sim::simulate(machine, bound);
+  const sim::Result result = sim::simulate(bound);
   EXPECT_GE(result.time, result.bound.time());
 }
 
@@ -82,8 +83,9 @@ TEST(InfraGraphFiles, closfabric_stages_what_crosses_its_nics) {
   EXPECT_EQ(machine.reach(0, 1), Reach::load_store);
   EXPECT_EQ(machine.reach(1, 2), Reach::network);
   const program::Program ring = program::load(
-      "all-reduce/ring", {.ranks = 8, .parameters = {{"channels", "1"}}, .machine = &machine});
-  const sim::Result result = sim::simulate(machine, bound_at(ring, &machine, KiB(64)));
+      "all-reduce/ring",
+      {.ranks = 8, .parameters = {{"channels", "1"}}, .machine = machine::share(machine)});
+  const sim::Result result = sim::simulate(bound_at(ring, machine::share(machine), KiB(64)));
   // 14 steps, and the 4 edges of the ring that leave a host: a message each.
   EXPECT_GE(result.counters.at("requests.bursts"), 14 * 4);
   std::int64_t through_spines = 0;

@@ -26,8 +26,8 @@ TEST_P(RealProgram, is_proven_at_every_size_alone_and_on_its_machine) {
   SKIP_WITHOUT_INPUTS();
   const Program program = load();
   const machine::Machine machine = machine_of(GetParam());
-  const machine::Machine* nowhere = nullptr;
-  for (const machine::Machine* place : {nowhere, &machine}) {
+  const machine::SharedMachine nowhere;
+  for (const machine::SharedMachine& place : {nowhere, machine::share(machine)}) {
     for (const Bytes size : kSizes) {
       const verify::Proof proof = verify::check(bound_at(program, place, size));
       EXPECT_EQ(proof.verdict, verify::Verdict::proven)
@@ -43,7 +43,7 @@ TEST_P(RealProgram, is_timed_and_the_result_adds_up) {
   for (const Bytes size : kSizes) {
     if (size > GetParam().timed_up_to) break;
     SCOPED_TRACE(to_string(size));
-    const sim::Result result = sim::simulate(machine, bound_at(program, &machine, size));
+    const sim::Result result = sim::simulate(bound_at(program, machine::share(machine), size));
     EXPECT_GT(result.bound.time(), Time{});
     EXPECT_GE(result.time, result.bound.time());
     EXPECT_LT(result.time, Time::from_us(10'000));
