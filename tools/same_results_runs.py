@@ -54,7 +54,7 @@ def lines(kind, table):
     return [Run(kind, [shlex.split(command) for command in row.split(";")]) for row in rows if row and row[0] != "#"]
 
 
-# Machines with NVSwitches, a full mesh, NICs, and routes over other GPUs. The last column is the engine.
+# Machines with NVSwitches, a full mesh, NICs, and routes over other GPUs; and how they are simulated.
 FOR_CHUNKS = [
     ("--machine dgx-h100 --size 64KiB", ""),
     ("--machine dgx-a100 --ranks 4 --size 1MiB", ""),
@@ -63,7 +63,7 @@ FOR_CHUNKS = [
     ("--machine dgx-h100:2 --size 16KiB", "--engine fluid"),
     ("--machine torus:2x4 --size 40000B", "--no-check"),
 ]
-FOR_COMPUTE = [
+FOR_COMPUTE = [  # ranks, for which the sizes of products are chosen, and the same
     (4, "--machine switch:4", ""),
     (8, "--machine dgx-h100", "--threads 2"),
     (4, "--machine mi300x-8 --ranks 4", "--no-check --no-fold"),
@@ -276,7 +276,7 @@ def replay_runs(root):
         runs += lines("replay", f"run {program} {recording} --record {REPLAYED} --quiet ;"
                                 f"replay {REPLAYED} --program {name} {words} {replaying}")
     kineto = f"{INPUTS}/kineto"
-    traces = f"replay {kineto}/sampled_rank-0.json.gz {kineto}/sampled_rank-1.json.gz --partial"
+    traces = f"replay {kineto}/sampled_rank-0.json.gz {kineto}/sampled_rank-1.json.gz --partial --machine switch:2"
     return runs + lines("replay", OTHER_REPLAYS + traces + "\n" + traces + " --delay 1=1ms")
 
 
