@@ -93,6 +93,7 @@ TEST_F(ValidateTest, a_size_that_the_program_cannot_take_moves_to_the_next_one) 
 
 TEST_F(ValidateTest, launch_and_repetitions_come_from_the_table_where_it_says_them) {
   machine_.set("gpu.launch.stream_interval", "100 us");  // more than the kernel takes
+  configuration_.machine = machine::share(machine_);
   const Validation validation = validate(
       "size_bytes,time_us,launch,warmup,iterations\n4096,10,stream,,\n4096,10,graph,,\n"
       "4096,10,stream,0,1\n");
