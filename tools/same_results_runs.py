@@ -276,7 +276,7 @@ def replay_runs(root):
         runs += lines("replay", f"run {program} {recording} --record {REPLAYED} --quiet ;"
                                 f"replay {REPLAYED} --program {name} {words} {replaying}")
     kineto = f"{INPUTS}/kineto"
-    traces = f"replay {kineto}/sampled_rank-0.json.gz {kineto}/sampled_rank-1.json.gz --partial --machine switch:2"
+    traces = f"replay {kineto}/sampled_rank-0.json.gz {kineto}/sampled_rank-1.json.gz --partial --machine switch:2 --rank 0"
     return runs + lines("replay", OTHER_REPLAYS + traces + "\n" + traces + " --delay 1=1ms")
 
 
