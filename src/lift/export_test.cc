@@ -16,12 +16,12 @@ namespace {
 
 using program::ExecutorFormat;
 
-/// The ring of 16 ranks stands there in three protocols; smaller files have the two with packets as well, so these two
-/// are left to tools/test_long.
+/// The ring of 16 ranks stands there in three protocols; smaller files have the two with packets as
+/// well, so these two are left to tools/test_long.
 bool exported_ring_again(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
-  return !long_tests() && (name == "rccl_all-reduce-ring-ll.xml.gz" ||
-                           name == "rccl_all-reduce-ring-ll128.xml.gz");
+  return !long_tests() &&
+         (name == "rccl_all-reduce-ring-ll.xml.gz" || name == "rccl_all-reduce-ring-ll128.xml.gz");
 }
 
 class ExportOfInputs : public ::testing::TestWithParam<const char*> {};

@@ -16,12 +16,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The ring of 16 ranks stands there in three protocols; smaller files have the two with packets as well, so these two
-/// are left to tools/test_long.
+/// The ring of 16 ranks stands there in three protocols; smaller files have the two with packets as
+/// well, so these two are left to tools/test_long.
 bool same_ring_again(const fs::path& file) {
   const std::string name = file.filename().string();
-  return !long_tests() && (name == "rccl_all-reduce-ring-ll.xml.gz" ||
-                           name == "rccl_all-reduce-ring-ll128.xml.gz");
+  return !long_tests() &&
+         (name == "rccl_all-reduce-ring-ll.xml.gz" || name == "rccl_all-reduce-ring-ll128.xml.gz");
 }
 
 class Inputs : public ::testing::TestWithParam<const char*> {};

@@ -83,9 +83,9 @@ TEST_P(Attributions, are_nowhere_negative_and_sum_to_the_time) {
   Tried tried;
   const std::string machine_name = GetParam();
   const machine::Machine machine = part_of(machine_name);
-  // Everywhere in a long run: line_test.cc compares the exact engines on shipped and on random machines.
-  const bool exact =
-      long_tests() || machine_name == "dgx1-v100" || machine_name == "dgx-h100:2";
+  // Everywhere in a long run: line_test.cc compares the exact engines on shipped and on random
+  // machines.
+  const bool exact = long_tests() || machine_name == "dgx1-v100" || machine_name == "dgx-h100:2";
   for (const std::string& name : collectives_and_kernels())
     expect_sound(machine, name, KiB(4), {}, exact, tried);
   EXPECT_GT(tried.simulated, tried.refused) << tried.refused << " were not simulated";

@@ -23,8 +23,8 @@ Input two_nodes(const char* file) {
   return input;
 }
 
-/// One ring of 16 ranks and many channels, in three protocols. With packets a proof of a large size takes minutes; smaller
-/// rings and all-pairs with packets are proven at all sizes.
+/// One ring of 16 ranks and many channels, in three protocols. With packets a proof of a large size
+/// takes minutes; smaller rings and all-pairs with packets are proven at all sizes.
 Input sixteen_on_a_switch(const char* file, Bytes proven_up_to = KiB(1)) {
   Input input = algorithm(file, "switch:16");
   input.gpu = "mi300x";

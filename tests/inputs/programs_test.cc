@@ -26,8 +26,8 @@ class RealProgram : public ::testing::TestWithParam<Input> {
   Program load() const { return program::load(shared_input(GetParam().file).string()); }
 };
 
-/// Where and at which size a program is proven: alone at a middle size and on its machine at a large one, or everywhere
-/// at every size. Alone at 1 KiB it is proven by verify/inputs_test.cc.
+/// Where and at which size a program is proven: alone at a middle size and on its machine at a
+/// large one, or everywhere at every size. Alone at 1 KiB it is proven by verify/inputs_test.cc.
 std::vector<std::pair<machine::SharedMachine, Bytes>> places_and_sizes(const Input& input) {
   const machine::SharedMachine nowhere, machine = machine::share(machine_of(input));
   const auto limited = [&](Bytes size) { return std::min(size, input.proven_up_to); };
