@@ -137,7 +137,7 @@ class Cores {
     return detail(request);
   }
 
-  // --- cores_ways.cc: servers, planes of multicast groups, streams of completions
+  // --- cores_ways.cc: servers, planes of multicast groups, order tags of completions
   struct Plane {
     machine::NodeId node;
     machine::LinkId up;
@@ -161,12 +161,12 @@ class Cores {
   std::int32_t take_next(Arbiter& arbiter) const;
   /// The I/O port of its GPU through which a request to others leaves, and its answer comes back.
   std::int32_t source_port(const Request& request);
-  /// Stream tag of a completion: the way on which the request comes back to its CU.
+  /// Order tag of a completion: the way on which the request comes back to its CU.
   enum class Return { l1, cu_in, slices, port };
   std::uint32_t complete_tag(int rank, Return way, std::int32_t cu_or_port) const;
   static constexpr int kCodePieces = 16;  ///< of the code of a function
   static constexpr std::uint32_t kFirstWaveTag = 1U << 16;
-  // Stream tags at slices, of what comes from engines: behind those of CUs and ports.
+  // Order tags at slices, of what comes from engines: behind those of CUs and ports.
   static constexpr std::uint32_t kFlagsOfNics = 1U << 26;
   static constexpr std::uint32_t kFlagsOfCopies = kFlagsOfNics + 1;
   static constexpr std::uint32_t kLocalBursts = kFlagsOfNics + 2;  ///< that have read their source
