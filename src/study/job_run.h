@@ -1,0 +1,25 @@
+// Jobs, run: all launches together, and each alone, so that a launch that the others slow down says
+// so.
+#pragma once
+
+#include <string>
+
+#include "study/experiment.h"
+
+namespace hemiola::study {
+
+struct JobRequest {
+  MachineChoice machine;
+  std::string file;
+  bool check = true;
+  /// Distinct launches are run alone as well (LaunchResult::alone), where there are no more than
+  /// kMostAlone of them.
+  bool alone = true;
+  sim::Options options{};
+};
+constexpr std::size_t kMostAlone = 16;
+
+/// Failure as read_job(), program::link(), sim::simulate(); WrongProgram. Interrupted.
+Outcome run_job(Laboratory& laboratory, const JobRequest& request, const Watch& watch = {});
+
+}  // namespace hemiola::study
