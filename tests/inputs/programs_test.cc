@@ -30,8 +30,7 @@ class RealProgram : public ::testing::TestWithParam<Input> {
 /// large one, or everywhere at every size. Alone at 1 KiB it is proven by verify/inputs_test.cc.
 std::vector<std::pair<machine::SharedMachine, Bytes>> places_and_sizes(const Input& input) {
   const machine::SharedMachine nowhere, machine = machine::share(machine_of(input));
-  const auto limited = [&](Bytes size) { return std::min(size, input.proven_up_to); };
-  if (!long_tests()) return {{nowhere, limited(MiB(1))}, {machine, limited(MiB(16))}};
+  if (!long_tests()) return {{nowhere, MiB(1)}, {machine, MiB(16)}};
   std::vector<std::pair<machine::SharedMachine, Bytes>> all;
   for (const Bytes size : kSizes) {
     all.emplace_back(nowhere, size);
@@ -42,6 +41,7 @@ std::vector<std::pair<machine::SharedMachine, Bytes>> places_and_sizes(const Inp
 
 TEST_P(RealProgram, is_proven_alone_and_on_its_machine) {
   SKIP_WITHOUT_INPUTS();
+  if (GetParam().long_proof && !long_tests()) GTEST_SKIP() << "in tools/test_long";
   const Program program = load();
   for (const auto& [place, size] : places_and_sizes(GetParam())) {
     const verify::Proof proof = verify::check(bound_at(program, place, size));
