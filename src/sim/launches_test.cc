@@ -14,16 +14,18 @@ using program::lower;
 using program::LowerOptions;
 using program::Realization;
 
-/// Small GPUs whose product takes about as long as their gather.
+/// Small GPUs with slow links: the gather takes half as long as the product, in 4 waves of tiles.
 machine::Machine machine_of_four() {
   machine::Machine machine =
-      machine::load("dgx-h100", {.set = {{"gpu.cu.count", "12"}, {"gpu.cu.matrix_rate", "1024"}}});
+      machine::load("dgx-h100", {.set = {{"gpu.cu.count", "12"},
+                                         {"gpu.cu.matrix_rate", "512"},
+                                         {"link.nvlink4.bandwidth", "1GB/s"}}});
   machine.place(std::vector<int>{0, 1, 2, 3});
   return machine;
 }
 
 plan::Plan product(const char* name, plan::Parameters more = {}) {
-  more.insert(more.end(), {{"m", "2048"}, {"n", "512"}, {"k", "512"}});
+  more.insert(more.end(), {{"m", "1024"}, {"n", "512"}, {"k", "512"}});
   return plan::make(name, 4, more);
 }
 
@@ -39,7 +41,7 @@ class Sequence : public testing::TestWithParam<Realization> {};
 
 TEST_P(Sequence, overlaps_what_serial_does_one_after_the_other) {
   const machine::Machine machine = machine_of_four();
-  const LowerOptions options{.workgroups = 6, .compute_workgroups = 6, .realization = GetParam()};
+  const LowerOptions options{.workgroups = 6, .compute_workgroups = 2, .realization = GetParam()};
   plan::Plan gather = product("ag-gemm/serial"), alone = gather;
   for (plan::Code& code : gather.codes) {
     code.computes.clear();
@@ -52,10 +54,10 @@ TEST_P(Sequence, overlaps_what_serial_does_one_after_the_other) {
   const Time gathered = run_plan(gather, machine, options).time;
   const Time computed = run_plan(alone, machine, options).time;
   const Time serial = run_plan(product("ag-gemm/serial"), machine, options).time;
-  // Both parts are started at the same time, and only one of them counts.
-  const std::int64_t start = machine.model(0).launch_stream_latency.fs;
-  EXPECT_GT(serial.fs, gathered.fs + computed.fs - 2 * start);
-  EXPECT_LT(serial.fs, gathered.fs + computed.fs + start);
+  // Both parts alone are started, and only one start counts.
+  const double sum = static_cast<double>(gathered.fs + computed.fs);
+  EXPECT_GT(static_cast<double>(serial.fs), 0.9 * sum);
+  EXPECT_LT(static_cast<double>(serial.fs), 1.03 * sum);
   const Time sequence =
       run_plan(product("ag-gemm/sequence", {{"degree", "4"}}), machine, options).time;
   EXPECT_GT(sequence, std::max(gathered, computed));
