@@ -1,6 +1,8 @@
 // Sequences of launches run in time: what overlaps and what does not, equally in both engines.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "plan/template.h"
 #include "program/lower.h"
 #include "sim/line_compare.h"
@@ -83,28 +85,26 @@ TEST(Launches, take_as_long_in_both_engines) {
   machine.place(std::vector<int>{0, 1, 2});
   for (const Realization realization :
        {Realization::load_store, Realization::bulk, Realization::copy_engine}) {
-    for (const char* axis : {"m", "k"}) {
-      for (const char* transfer : {"push", "pull"}) {
-        const plan::Plan plan = plan::make("ag-gemm/sequence", 3,
-                                           {{"m", "96"},
-                                            {"n", "48"},
-                                            {"k", "64"},
-                                            {"tile_m", "16"},
-                                            {"tile_n", "16"},
-                                            {"tile_k", "16"},
-                                            {"degree", "2"},
-                                            {"axis", axis},
-                                            {"transfer", transfer}});
-        const program::Program program =
-            lower(plan, {.workgroups = 3, .compute_workgroups = 4, .realization = realization});
-        const program::Bound bound =
-            program::bind(program, machine::share(machine),
-                          {.size = program.fixed_size, .type = DataType::float16});
-        for (const Options& options :
-             {Options{}, Options{.launch = Launch::graph, .warmup = 1, .iterations = 2}})
-          EXPECT_EQ(compare(machine, bound, options), "")
-              << name_of(realization) << ", along " << axis << ", " << transfer;
-      }
+    for (const auto& [axis, transfer] : {std::pair{"m", "push"}, std::pair{"k", "pull"}}) {
+      const plan::Plan plan = plan::make("ag-gemm/sequence", 3,
+                                         {{"m", "96"},
+                                          {"n", "48"},
+                                          {"k", "64"},
+                                          {"tile_m", "16"},
+                                          {"tile_n", "16"},
+                                          {"tile_k", "16"},
+                                          {"degree", "2"},
+                                          {"axis", axis},
+                                          {"transfer", transfer}});
+      const program::Program program =
+          lower(plan, {.workgroups = 3, .compute_workgroups = 4, .realization = realization});
+      const program::Bound bound =
+          program::bind(program, machine::share(machine),
+                        {.size = program.fixed_size, .type = DataType::float16});
+      for (const Options& options :
+           {Options{}, Options{.launch = Launch::graph, .warmup = 1, .iterations = 2}})
+        EXPECT_EQ(compare(machine, bound, options), "")
+            << name_of(realization) << ", along " << axis << ", " << transfer;
     }
   }
 }
