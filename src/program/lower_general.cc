@@ -104,7 +104,7 @@ class Assigner {
 
   std::int32_t new_actor(Actor::Kind kind, int rank, std::int32_t stream, std::int32_t slice,
                          std::int32_t slices) {
-    actors_.push_back({kind, rank, stream, slice, slices, {}});
+    actors_.push_back({kind, rank, stream, slice, slices, -1, {}});
     return static_cast<std::int32_t>(actors_.size()) - 1;
   }
 

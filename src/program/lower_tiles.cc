@@ -41,7 +41,7 @@ class TileMaker {
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const auto& computes = plan_.code(rank).computes;
       for (std::size_t c = 0; c < computes.size(); ++c) {
-        first_[{rank, static_cast<std::int32_t>(c)}] = tiles_[index(rank)].size();
+        first_[{rank, static_cast<std::int32_t>(c)}] = std::ssize(tiles_[index(rank)]);
         each_tile(computes[c], [&](const std::vector<std::int64_t>& at) {
           add(computes[c], static_cast<std::int32_t>(c), at, rank);
         });
@@ -74,7 +74,7 @@ class TileMaker {
     Tile tile;
     tile.compute = number;
     tile.flop = compute.flop_per_point;
-    std::int64_t output = number;
+    std::int64_t output = 0;
     const plan::Rect box = tile_box(compute, at);
     tile.flop *= box.elements();
     if (compute.kernel == "gemm") tile.product = product_of(compute, box, tile.flop);
@@ -83,7 +83,7 @@ class TileMaker {
       output = output * ((axis.extent + axis.tile - 1) / axis.tile) + (axis.reduced ? 0 : at[a]);
       tile.where += fmt::format("{}{}", a == 0 ? "/" + compute.name + "/" : ",", at[a]);
     }
-    tile.output = output;
+    tile.output = first_[{rank, number}] + output;  // no two computes share one
     for (const ComputeOperand& operand : compute.operands) {
       plan::Area area = operand_area(plan_, operand, box, rank);
       if (plan::makes(operand.use)) tile.made.push_back(area);
@@ -188,7 +188,7 @@ class TileMaker {
   std::int64_t last_level(int rank, std::int32_t compute) const {
     const auto& tiles = tiles_[index(rank)];
     std::int64_t level = 0;
-    for (std::size_t i = first_.at({rank, compute});
+    for (std::size_t i = index(first_.at({rank, compute}));
          i < tiles.size() && tiles[i].compute == compute; ++i) {
       if (tiles[i].level < 0) return -1;
       level = std::max(level, tiles[i].level);
@@ -323,7 +323,7 @@ class TileMaker {
   const plan::Plan& plan_;
   Movements& movements_;
   Tiles tiles_;
-  std::map<std::pair<int, std::int32_t>, std::size_t> first_;  // tile of rank and compute
+  std::map<std::pair<int, std::int32_t>, std::int64_t> first_;  // tile of rank and compute
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Sequences of launches run in time: what overlaps and what does not, equally in both engines.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "plan/template.h"
 #include "program/lower.h"
 #include "sim/line_compare.h"
@@ -14,16 +16,18 @@ using program::lower;
 using program::LowerOptions;
 using program::Realization;
 
-/// Small GPUs whose product takes about as long as their gather.
+/// Small GPUs with slow links: the gather takes half as long as the product, in 4 waves of tiles.
 machine::Machine machine_of_four() {
   machine::Machine machine =
-      machine::load("dgx-h100", {.set = {{"gpu.cu.count", "12"}, {"gpu.cu.matrix_rate", "1024"}}});
+      machine::load("dgx-h100", {.set = {{"gpu.cu.count", "12"},
+                                         {"gpu.cu.matrix_rate", "512"},
+                                         {"link.nvlink4.bandwidth", "1GB/s"}}});
   machine.place(std::vector<int>{0, 1, 2, 3});
   return machine;
 }
 
 plan::Plan product(const char* name, plan::Parameters more = {}) {
-  more.insert(more.end(), {{"m", "2048"}, {"n", "512"}, {"k", "512"}});
+  more.insert(more.end(), {{"m", "1024"}, {"n", "512"}, {"k", "512"}});
   return plan::make(name, 4, more);
 }
 
@@ -39,7 +43,7 @@ class Sequence : public testing::TestWithParam<Realization> {};
 
 TEST_P(Sequence, overlaps_what_serial_does_one_after_the_other) {
   const machine::Machine machine = machine_of_four();
-  const LowerOptions options{.workgroups = 6, .compute_workgroups = 6, .realization = GetParam()};
+  const LowerOptions options{.workgroups = 6, .compute_workgroups = 2, .realization = GetParam()};
   plan::Plan gather = product("ag-gemm/serial"), alone = gather;
   for (plan::Code& code : gather.codes) {
     code.computes.clear();
@@ -52,10 +56,10 @@ TEST_P(Sequence, overlaps_what_serial_does_one_after_the_other) {
   const Time gathered = run_plan(gather, machine, options).time;
   const Time computed = run_plan(alone, machine, options).time;
   const Time serial = run_plan(product("ag-gemm/serial"), machine, options).time;
-  // Both parts are started at the same time, and only one of them counts.
-  const std::int64_t start = machine.model(0).launch_stream_latency.fs;
-  EXPECT_GT(serial.fs, gathered.fs + computed.fs - 2 * start);
-  EXPECT_LT(serial.fs, gathered.fs + computed.fs + start);
+  // Both parts alone are started, and only one start counts.
+  const double sum = static_cast<double>(gathered.fs + computed.fs);
+  EXPECT_GT(static_cast<double>(serial.fs), 0.9 * sum);
+  EXPECT_LT(static_cast<double>(serial.fs), 1.03 * sum);
   const Time sequence =
       run_plan(product("ag-gemm/sequence", {{"degree", "4"}}), machine, options).time;
   EXPECT_GT(sequence, std::max(gathered, computed));
@@ -81,28 +85,26 @@ TEST(Launches, take_as_long_in_both_engines) {
   machine.place(std::vector<int>{0, 1, 2});
   for (const Realization realization :
        {Realization::load_store, Realization::bulk, Realization::copy_engine}) {
-    for (const char* axis : {"m", "k"}) {
-      for (const char* transfer : {"push", "pull"}) {
-        const plan::Plan plan = plan::make("ag-gemm/sequence", 3,
-                                           {{"m", "96"},
-                                            {"n", "48"},
-                                            {"k", "64"},
-                                            {"tile_m", "16"},
-                                            {"tile_n", "16"},
-                                            {"tile_k", "16"},
-                                            {"degree", "2"},
-                                            {"axis", axis},
-                                            {"transfer", transfer}});
-        const program::Program program =
-            lower(plan, {.workgroups = 3, .compute_workgroups = 4, .realization = realization});
-        const program::Bound bound =
-            program::bind(program, machine::share(machine),
-                          {.size = program.fixed_size, .type = DataType::float16});
-        for (const Options& options :
-             {Options{}, Options{.launch = Launch::graph, .warmup = 1, .iterations = 2}})
-          EXPECT_EQ(compare(machine, bound, options), "")
-              << name_of(realization) << ", along " << axis << ", " << transfer;
-      }
+    for (const auto& [axis, transfer] : {std::pair{"m", "push"}, std::pair{"k", "pull"}}) {
+      const plan::Plan plan = plan::make("ag-gemm/sequence", 3,
+                                         {{"m", "96"},
+                                          {"n", "48"},
+                                          {"k", "64"},
+                                          {"tile_m", "16"},
+                                          {"tile_n", "16"},
+                                          {"tile_k", "16"},
+                                          {"degree", "2"},
+                                          {"axis", axis},
+                                          {"transfer", transfer}});
+      const program::Program program =
+          lower(plan, {.workgroups = 3, .compute_workgroups = 4, .realization = realization});
+      const program::Bound bound =
+          program::bind(program, machine::share(machine),
+                        {.size = program.fixed_size, .type = DataType::float16});
+      for (const Options& options :
+           {Options{}, Options{.launch = Launch::graph, .warmup = 1, .iterations = 2}})
+        EXPECT_EQ(compare(machine, bound, options), "")
+            << name_of(realization) << ", along " << axis << ", " << transfer;
     }
   }
 }
