@@ -1,6 +1,7 @@
 // Plans: what moves between ranks, and after what, in chunks; and what is computed meanwhile.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -37,8 +38,10 @@ class Plan {
   /// A plan of a template. With a machine, which has as many ranks, rings, trees and synthesised
   /// schedules follow its links. Failure: an unknown template or parameter (with a suggestion), a
   /// bad value, fewer than two ranks, no machine where the template needs one.
+  /// Interrupted soon after `stop` is set.
   static Plan make(const std::string& name, int ranks, const Settings& parameters = {},
-                   const std::optional<Machine>& machine = {});
+                   const std::optional<Machine>& machine = {},
+                   const std::atomic<bool>* stop = nullptr);
   static std::vector<PlanTemplate> templates();
 
   /// Failure: what is wrong first, with file, line, JSON pointer and a hint.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,10 @@ namespace hemiola {
 enum class Engine : std::uint8_t { reference, line, fluid };
 /// How hosts start kernels: one call each, or as a graph.
 enum class LaunchMode : std::uint8_t { stream, graph };
+std::string name_of(Engine engine);  ///< "reference", "line", "fluid"
+std::string name_of(LaunchMode launch);
+std::optional<Engine> parse_engine(const std::string& name);
+std::optional<LaunchMode> parse_launch_mode(const std::string& name);
 
 /// What one direction of one physical link carried.
 struct LinkUse {

@@ -1,0 +1,37 @@
+# The Python package: python/hemiola and the extension module hemiola._core (src/python), which sees include/hemiola
+# only. In the build tree it stands in ${CMAKE_BINARY_DIR}/python; `pip install .` (pyproject.toml) installs it.
+if(NOT HEMIOLA_PYTHON)
+  message(STATUS "HEMIOLA_PYTHON is off: no Python module")
+  return()
+endif()
+find_package(Python 3.9 COMPONENTS Interpreter Development.Module)
+if(Python_FOUND)
+  find_package(pybind11 2.10 CONFIG)
+endif()
+if(NOT Python_FOUND OR NOT pybind11_FOUND)
+  message(STATUS "Python's development files and pybind11 (pybind11-dev) not found: no Python module")
+  set(HEMIOLA_PYTHON OFF)
+  return()
+endif()
+message(STATUS "Python module for ${Python_EXECUTABLE} ${Python_VERSION}, pybind11 ${pybind11_VERSION}")
+
+set(HEMIOLA_PYTHON_TREE ${CMAKE_BINARY_DIR}/python)
+file(GLOB sources CONFIGURE_DEPENDS src/python/*.cc)
+file(GLOB package CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/hemiola/*)
+pybind11_add_module(hemiola_python NO_EXTRAS ${sources})
+set_target_properties(hemiola_python PROPERTIES OUTPUT_NAME _core LIBRARY_OUTPUT_DIRECTORY ${HEMIOLA_PYTHON_TREE}/hemiola)
+target_include_directories(hemiola_python PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(hemiola_python PRIVATE hemiola_library hemiola_warnings hemiola_quick_build)
+target_compile_definitions(hemiola_python PRIVATE HEMIOLA_VERSION="${PROJECT_VERSION}")
+
+# Beside the module: the package's own files.
+foreach(file ${package})
+  get_filename_component(name ${file} NAME)
+  if(NOT name MATCHES "__pycache__")
+    configure_file(${file} ${HEMIOLA_PYTHON_TREE}/hemiola/${name} COPYONLY)
+  endif()
+endforeach()
+
+if(SKBUILD)
+  install(TARGETS hemiola_python LIBRARY DESTINATION hemiola COMPONENT python)
+endif()
