@@ -13,13 +13,10 @@
 #include "core/time.h"
 #include "machine/machine.h"
 #include "program/program.h"
+#include "study/settings.h"
 #include "verify/verify.h"
 
 namespace hemiola::study {
-
-using Settings = std::vector<std::pair<std::string, std::string>>;  ///< "gpu.l2.size", "25 MiB"
-/// "a=1 b=2".
-std::string to_text(const Settings& settings);
 
 /// The machine with its first ranks only, from 1 to all of them.
 machine::Machine with_first_ranks(machine::Machine machine, int ranks);
