@@ -41,7 +41,7 @@ class Machine {
   /// NCCL topology XML). Failure: no such machine, a file that is not one, with line and place;
   /// unknown parameters and bad values, with a suggestion; a machine without a GPU.
   static Machine load(const std::string& name_or_file, const MachineOptions& options = {});
-  static std::vector<Named> list();                 ///< shipped machines
+  static std::vector<Named> built_ins();            ///< shipped machines
   static std::vector<std::string> device_models();  ///< for MachineOptions::gpu
 
   /// The same with some parameters changed. Failure as above.

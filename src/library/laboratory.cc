@@ -2,13 +2,13 @@
 #include <memory>
 #include <utility>
 
-#include "core/monitor.h"
 #include "hemiola/experiment.h"
+#include "library/checker.h"
 #include "library/contest.h"
 #include "library/convert.h"
 #include "library/implementations.h"
 #include "library/points.h"
-#include "plan/template.h"
+#include "library/watching.h"
 #include "study/experiment.h"
 #include "study/preparation.h"
 
@@ -59,18 +59,6 @@ Outcome public_outcome(const Experiment& asked, study::Outcome inner, const sim:
   return outcome;
 }
 
-/// Who watches, as the inner layers know it.
-struct Watching {
-  explicit Watching(const Watch& watch) {
-    monitor.stop = watch.stop;
-    inner.monitor = &monitor;
-    if (watch.on_step)
-      inner.on_step = [&watch](const study::Step& step) { watch.on_step(step.text()); };
-  }
-  Monitor monitor;
-  study::Watch inner;
-};
-
 }  // namespace
 
 struct Laboratory::Implementation {
@@ -108,75 +96,8 @@ std::vector<Point> Laboratory::run_all(std::span<const Experiment> experiments, 
                     [this](const Experiment& one, const Watch& each) { return run(one, each); });
 }
 
-namespace {
-
-/// Proofs of one program: of its plan, if there is one that says more, and of what runs.
-class Checker {
- public:
-  Checker(study::Laboratory& laboratory, const CheckOptions& options)
-      : laboratory_(laboratory), options_(options), watching_({.stop = options.stop}) {
-    if (options.machine) inner_.machine.given = options.machine->implementation().machine;
-    constexpr int kDefaultRanks = 8;
-    const int ranks = options.ranks > 0 ? options.ranks : kDefaultRanks;
-    if (!options.machine) inner_.machine.ranks = std::to_string(ranks);
-    ranks_ = options.machine ? options.machine->ranks() : ranks;
-    if (options.size.count > 0) inner_.size = options.size;
-    inner_.type = options.type;
-    inner_.op = options.op;
-  }
-
-  std::vector<Proof> check(const Program& program) {
-    const Program::Implementation& self = program.implementation();
-    inner_.parameters = program.parameters();
-    if (self.plan != nullptr) check_plan(self.name, self.plan, self.plan);
-    if (self.program != nullptr) check_program(self.name, self.program);
-    for (const std::string& name : self.built_ins) {
-      // Of a template of elements the plan says what the result has to be; its program does not.
-      const plan::TemplateInfo* info = plan::find_template(name);
-      if (info != nullptr && !info->in_chunks) {
-        check_plan(name, made(name), name);
-      } else {
-        check_program(name, name);
-      }
-    }
-    return std::move(proofs_);
-  }
-
- private:
-  std::shared_ptr<const plan::Plan> made(const std::string& name) {
-    return std::make_shared<const plan::Plan>(plan::make(
-        name, ranks_, inner_.parameters, inner_.machine.given.get(), {}, &watching_.monitor));
-  }
-
-  void check_plan(const std::string& name, const std::shared_ptr<const plan::Plan>& plan,
-                  const study::Subject& subject) {
-    watching_.monitor.leave_if_stopping();
-    proofs_.push_back(public_proof(verify::check(*plan), name));
-    proofs_.back().of_plan = true;
-    const bool right = proofs_.back().verdict <= Verdict::partial;
-    if (options_.machine && right) check_program(name, subject);
-  }
-
-  void check_program(const std::string& name, const study::Subject& subject) {
-    watching_.monitor.leave_if_stopping();
-    inner_.subject = subject;
-    const program::Bound bound = laboratory_.prepare(inner_, watching_.inner);
-    proofs_.push_back(public_proof(*laboratory_.proof(bound, {.calls = options_.calls}), name));
-    proofs_.back().size = bound.size();
-  }
-
-  study::Laboratory& laboratory_;
-  const CheckOptions& options_;
-  Watching watching_;
-  study::Experiment inner_;
-  int ranks_ = 0;
-  std::vector<Proof> proofs_;
-};
-
-}  // namespace
-
 std::vector<Proof> Laboratory::check(const Program& program, const CheckOptions& options) {
-  return Checker(self_->inner, options).check(program);
+  return check_with(self_->inner, program, options);
 }
 
 Outcome run(const Experiment& experiment, const Watch& watch) {

@@ -47,7 +47,7 @@ Machine Machine::load(const std::string& name_or_file, const MachineOptions& opt
   return Machine(wrapped(std::move(inner), options.set));
 }
 
-std::vector<Named> Machine::list() {
+std::vector<Named> Machine::built_ins() {
   std::vector<Named> all;
   for (const machine::BuiltIn& built_in : machine::built_in_machines())
     all.push_back({built_in.name, built_in.description});

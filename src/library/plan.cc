@@ -9,7 +9,7 @@
 #include "plan/shape.h"
 #include "plan/template.h"
 #include "program/built_in.h"
-#include "study/preparation.h"
+#include "study/experiment.h"
 
 namespace hemiola {
 namespace {
@@ -23,9 +23,13 @@ std::shared_ptr<const Plan::Implementation> wrapped(plan::Plan inner) {
 
 Plan Plan::make(const std::string& name, int ranks, const Settings& parameters,
                 const std::optional<Machine>& machine, const std::atomic<bool>* stop) {
-  machine::SharedMachine inner = machine ? machine->implementation().machine : nullptr;
-  const program::LoadOptions load = study::load_options(
-      name, parameters, ranks, inner, DataType::float32, ReduceOp::sum, std::nullopt, stop);
+  const machine::SharedMachine inner = machine ? machine->implementation().machine : nullptr;
+  study::Laboratory laboratory;  // of those that choose by simulation
+  study::Experiment asked;
+  asked.machine.given = inner;
+  asked.subject = name;
+  asked.parameters = parameters;
+  const program::LoadOptions load = laboratory.load_options(asked, inner, stop);
   Monitor monitor;
   monitor.stop = stop;
   return Plan(wrapped(plan::make(name, ranks, load.parameters, inner.get(),

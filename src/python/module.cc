@@ -51,7 +51,7 @@ void bind_machine(py::module_& module) {
             return Machine::load(name, {.gpu = gpu, .set = set, .ranks = ranks});
           },
           "name_or_file"_a, "gpu"_a = "", "settings"_a = Settings{}, "ranks"_a = std::vector<int>{})
-      .def_static("list", [] { return names_of(Machine::list()); })
+      .def_static("built_ins", [] { return names_of(Machine::built_ins()); })
       .def_static("device_models", &Machine::device_models)
       .def("with_settings", &Machine::with, "settings"_a)
       .def("with_ranks", &Machine::with_ranks, "ranks"_a)
@@ -249,6 +249,7 @@ std::optional<std::int64_t> femtoseconds_of(const std::string& text) {
 
 PYBIND11_MODULE(_core, module) {
   module.doc() = "What include/hemiola declares, for python/hemiola.";
+  module.attr("__version__") = HEMIOLA_VERSION;
   translate_failures();
   bind_machine(module);
   bind_plan(module);
