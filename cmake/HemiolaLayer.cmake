@@ -4,9 +4,13 @@ add_library(hemiola_options INTERFACE)
 target_compile_features(hemiola_options INTERFACE cxx_std_20)
 target_include_directories(hemiola_options INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
-# For code made of large headers and little work (tests, the command line): compile time counts, not its speed.
+# How far Release optimises. Two thirds of the compile time is GCC's optimiser, so -O3 is for the engines, -O2 for what
+# they and the proofs run through, -O1 for code that reads, plans and prints: docs/measurements.md, "Build and test".
 add_library(hemiola_quick_build INTERFACE)
 target_compile_options(hemiola_quick_build INTERFACE $<$<CONFIG:Release>:-O1>)
+add_library(hemiola_usual_build INTERFACE)
+target_compile_options(hemiola_usual_build INTERFACE $<$<CONFIG:Release>:-O2>)
+add_library(hemiola_fast_build INTERFACE)
 add_library(hemiola_warnings INTERFACE)
 # Fields that a designated initializer leaves out have their default: that is meant.
 target_compile_options(hemiola_warnings INTERFACE -Wall -Wextra -Wconversion -Wno-sign-conversion
@@ -35,8 +39,9 @@ function(hemiola_keep_registrations_apart)
   endforeach()
 endfunction()
 
+# hemiola_layer(NAME BUILD quick|usual|fast DEPENDS LIBRARY...)
 function(hemiola_layer name)
-  cmake_parse_arguments(LAYER "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(LAYER "" "BUILD" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS src/${name}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
@@ -50,7 +55,8 @@ function(hemiola_layer name)
   add_library(hemiola_${name} STATIC ${sources} ${headers})
   hemiola_keep_registrations_apart(${sources})
   set_target_properties(hemiola_${name} PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME ${name})
-  target_link_libraries(hemiola_${name} PUBLIC hemiola_options ${LAYER_DEPENDS} PRIVATE $<BUILD_INTERFACE:hemiola_warnings>)
+  target_link_libraries(hemiola_${name} PUBLIC hemiola_options ${LAYER_DEPENDS} PRIVATE
+    $<BUILD_INTERFACE:hemiola_warnings> $<BUILD_INTERFACE:hemiola_${LAYER_BUILD}_build>)
   set_property(GLOBAL APPEND PROPERTY HEMIOLA_LAYERS hemiola_${name})
   set_property(GLOBAL APPEND PROPERTY HEMIOLA_LAYER_NAMES ${name})
   if(HEMIOLA_TESTS AND tests)

@@ -1,4 +1,4 @@
 #!/bin/sh
-# Prints the tables of docs/studies.md; with arguments, those of the named studies.
+# Prints a part of the tables of docs/studies.md; with arguments, the named ones.
 cd "$(dirname "$0")" || exit 2
 exec python3 ./study "$@"

@@ -12,8 +12,8 @@
 #include "program/built_in.h"
 #include "report/report.h"
 #include "study/preparation.h"
+#include "study/size_check.h"
 #include "verify/execute.h"
-#include "verify/verify.h"
 
 namespace hemiola::cli {
 namespace {
@@ -33,14 +33,6 @@ struct CheckOptions {
   bool warnings_as_errors = false;
 };
 
-/// Primitives after which no further size is looked at beside the one that was asked for.
-constexpr std::int64_t kCheap = 300'000;
-/// Of one rank that stands for many, a primitive takes the longer the more they are.
-std::int64_t cost_of(const verify::Proof& proof, int ranks) {
-  const std::int64_t many = ranks / 32;
-  return proof.operations * std::max<std::int64_t>(1, many * many);
-}
-
 /// Without a machine, --ranks is the number of ranks of a built-in.
 int ranks_without_machine(const std::string& ranks, bool built_in, Notices& notices) {
   constexpr int kDefault = 8;
@@ -59,7 +51,11 @@ int ranks_without_machine(const std::string& ranks, bool built_in, Notices& noti
 class Checker {
  public:
   Checker(const CheckOptions& options, Session& session)
-      : options_(options), execute_(options.execute), notices_(session), progress_(session) {
+      : options_(options),
+        laboratory_(session.laboratory),
+        execute_(options.execute),
+        notices_(session),
+        progress_(session) {
     execute_.monitor = &session.monitor;
     if (options.rounds > 0 && options.calls > 0 && options.rounds != options.calls)
       throw Failure(
@@ -97,7 +93,7 @@ class Checker {
   void load_machine_if_given() {
     const Settings settings = one_setting(options_.machine.set);
     if (!options_.machine.machine.empty()) {
-      machine_ = load_machine_with_gpus(options_.machine, settings);
+      machine_ = laboratory_.machine(machine_choice(options_.machine, settings));
       notices_.show(machine_->warnings);
       return;
     }
@@ -111,7 +107,7 @@ class Checker {
     std::cout << name << ": " << name_of(plan.collective) << " on " << plan.ranks
               << " ranks, a plan\n";
     report::print_proof(std::cout, proof, "");
-    const ExitCode code = code_of(proof.verdict);
+    const ExitCode code = study::exit_code_of(proof.verdict);
     checks_.push_back(
         {.program = name, .plan = true, .of_elements = plan.of_elements(), .proof = proof});
     // Threads on a plan that orders too little would race themselves.
@@ -123,11 +119,6 @@ class Checker {
     return code_of(execution.outcome);
   }
 
-  static ExitCode code_of(verify::Verdict verdict) {
-    if (verdict == verify::Verdict::wrong) return ExitCode::wrong_program;
-    if (verdict == verify::Verdict::deadlock) return ExitCode::deadlock;
-    return ExitCode::done;
-  }
   static ExitCode code_of(verify::Outcome outcome) {
     if (outcome == verify::Outcome::right) return ExitCode::done;
     return outcome == verify::Outcome::hang ? ExitCode::deadlock : ExitCode::wrong_program;
@@ -152,31 +143,31 @@ class Checker {
   /// The program, of a plan the one it is lowered to: with a machine that its workgroups, queues
   /// and semaphores fit on it.
   ExitCode check_bound(const std::string& name, bool run_here) {
-    const DataType type = data_type_value(options_.program.dtype);
-    const ReduceOp op = reduce_op_value(options_.program.op);
-    const int ranks = machine_ ? machine_->ranks()
-                               : ranks_without_machine(options_.machine.ranks,
-                                                       program::is_built_in(name), notices_);
+    study::Experiment experiment = experiment_of(name, options_.program);
+    if (machine_ == nullptr)
+      experiment.machine.ranks = std::to_string(
+          ranks_without_machine(options_.machine.ranks, program::is_built_in(name), notices_));
     progress_.doing("reading " + name);
     std::vector<Bytes> sizes = requested_sizes(options_.program);
     const auto load = [&](Bytes size) {
-      return load_program(name, options_.program, ranks, machine_, size);
+      experiment.size = size;
+      return laboratory_.program(experiment, machine_);
     };
-    program::Program program = load(sizes.empty() ? MiB(1) : sizes.front());
-    notices_.show(program.warnings);
+    study::SharedProgram program = load(sizes.empty() ? MiB(1) : sizes.front());
+    notices_.show(program->warnings);
     asked_for_ = !sizes.empty();
     if (sizes.empty()) {
-      sizes = {default_size(program, type)};
+      sizes = {study::default_size(*program, experiment.type)};
       notices_.note("no --size is given: " + to_string(sizes.front()));
     }
     ExitCode worst = ExitCode::done;
     for (const Bytes asked : sizes) {
       // A built-in may have chosen its schedule for the size.
       if (asked != sizes.front() && program::is_built_in(name)) program = load(asked);
-      const Bytes size =
-          options_.program.round_size ? study::round_up(program, {asked, type, op}) : asked;
-      if (size != asked) notices_.note(study::rounding_note(asked, size, program.name));
-      worst = std::max(worst, check_size(name, program, {size, type, op}, run_here));
+      program::BindOptions at{asked, experiment.type, experiment.op};
+      if (experiment.round_size) at.size = study::round_up(*program, at);
+      if (at.size != asked) notices_.note(study::rounding_note(asked, at.size, program->name));
+      worst = std::max(worst, check_size(name, program, at, run_here));
     }
     return worst;
   }
@@ -185,97 +176,47 @@ class Checker {
     return name + " at " + to_string(size) + (machine_ ? " on " + machine_->name : "");
   }
 
-  ExitCode check_size(const std::string& name, const program::Program& program,
-                      const program::BindOptions& options, bool run_here) {
-    progress_.doing("checking " + name + " at " + to_string(options.size));
-    const program::Bound bound = program::bind(program, machine_, options);
-    notices_.show(bound.warnings());
-    report::Checked check{.program = name, .size = options.size};
-    check.proof = verify::check(bound, check_);
-    std::cout << title(name, options.size) << '\n';
+  ExitCode check_size(const std::string& name, const study::SharedProgram& program,
+                      const program::BindOptions& at, bool run_here) {
+    const study::SizeCheck found = study::check_size(
+        laboratory_, program, machine_, at, check_,
+        {.on_step =
+             [&](const study::Step& step) {
+               progress_.doing("checking " + name + " at " + to_string(step.bound->size()));
+             },
+         .on_notices = [&](const study::Notices& notices) { notices_.show(notices); }});
+    report::Checked check{.program = name,
+                          .size = at.size,
+                          .proof = *found.proof,
+                          .sizes = found.sizes,
+                          .beside = found.beside};
+    std::cout << title(name, at.size) << '\n';
     report::print_proof(std::cout, check.proof, "");
-    ExitCode worst = code_of(check.proof.verdict);
-    std::optional<report::Checked> other;
-    if (worst == ExitCode::done) {
-      check.sizes = verify::size_class(program, bound, check.proof);
-      if (cost_of(check.proof, bound.ranks()) <= kCheap)
-        other = look_beside(check, program, bound, options);
-      report::print_sizes(std::cout, *check.sizes, check.beside, "");
-    }
+    if (check.sizes) report::print_sizes(std::cout, *check.sizes, check.beside, "");
+    ExitCode worst = study::exit_code_of(check.proof.verdict);
     if (run_here) {
-      progress_.doing("running " + name + " at " + to_string(options.size));
-      check.data = verify::execute(bound, execute_);
+      progress_.doing("running " + name + " at " + to_string(at.size));
+      check.data = verify::execute(found.bound, execute_);
       report::print_execution(std::cout, *check.data, "");
       worst = std::max(worst, code_of(check.data->outcome));
     }
     checks_.push_back(std::move(check));
-    if (other) worst = std::max(worst, tell_of(*other));
+    if (found.wrong_beside) worst = std::max(worst, tell_of(name, *found.wrong_beside));
     return worst;
-  }
-
-  /// Sizes at which the program does something else than at the one that was proven: the first at
-  /// which it is wrong, if there is one. The classes above are joined to that of the check as long
-  /// as they are right, too.
-  std::optional<report::Checked> look_beside(report::Checked& check,
-                                             const program::Program& program,
-                                             const program::Bound& bound,
-                                             const program::BindOptions& options) {
-    for (const Bytes size : verify::sizes_beside(program, bound, *check.sizes)) {
-      if (size > check.sizes->max) continue;
-      std::optional<program::Bound> there;
-      report::Checked beside = check_beside(check, program, options, size, there);
-      if (!there) continue;
-      if (code_of(beside.proof.verdict) != ExitCode::done) return beside;
-      check.beside.push_back(size);
-    }
-    std::int64_t spent = cost_of(check.proof, bound.ranks());
-    while (spent <= kCheap && check.sizes->why.empty() && !check.sizes->open()) {
-      const Bytes size = program.next_legal_size(check.sizes->max + Bytes{1}, bound.type());
-      std::optional<program::Bound> there;
-      report::Checked above = check_beside(check, program, options, size, there);
-      if (!there) break;
-      if (code_of(above.proof.verdict) != ExitCode::done) return above;
-      spent += cost_of(above.proof, bound.ranks());
-      const verify::SizeClass next = verify::size_class(program, *there, above.proof);
-      if (!next.why.empty()) {
-        check.beside.push_back(size);
-        break;
-      }
-      check.sizes->max = next.max;
-    }
-    return std::nullopt;
-  }
-
-  /// `there` stays empty where the size is none for this program: a kernel of another algorithm,
-  /// too much memory.
-  report::Checked check_beside(const report::Checked& check, const program::Program& program,
-                               program::BindOptions options, Bytes size,
-                               std::optional<program::Bound>& there) {
-    progress_.doing("checking " + check.program + " at " + to_string(size));
-    options.size = size;
-    report::Checked beside{.program = check.program, .size = size};
-    try {
-      there = program::bind(program, machine_, options);
-      beside.proof = verify::check(*there, check_);
-    } catch (const Failure&) {
-      there.reset();
-    }
-    return beside;
   }
 
   /// Of a size that nobody asked for, where one was: a warning. Else the program is as wrong as it
   /// is there.
-  ExitCode tell_of(report::Checked& other) {
+  ExitCode tell_of(const std::string& name, const study::SizeCheck::Other& other) {
     if (!asked_for_) {
-      std::cout << title(other.program, other.size) << '\n';
-      report::print_proof(std::cout, other.proof, "");
-      const ExitCode code = code_of(other.proof.verdict);
-      checks_.push_back(std::move(other));
-      return code;
+      std::cout << title(name, other.size) << '\n';
+      report::print_proof(std::cout, *other.proof, "");
+      checks_.push_back({.program = name, .size = other.size, .proof = *other.proof});
+      return study::exit_code_of(other.proof->verdict);
     }
     Diagnostics found;
-    found.warning("at " + to_string(other.size) + " it is wrong: " + other.proof.summary,
-                  {.file = other.program},
+    found.warning("at " + to_string(other.size) + " it is wrong: " + other.proof->summary,
+                  {.file = name},
                   "--size " + std::to_string(other.size.count) + "B shows the counterexample");
     std::cout << found.render() << '\n';
     for (const Diagnostic& diagnostic : found.items())
@@ -284,6 +225,7 @@ class Checker {
   }
 
   const CheckOptions& options_;
+  study::Laboratory& laboratory_;
   verify::ExecuteOptions execute_;
   verify::CheckOptions check_;
   std::string command_;

@@ -9,6 +9,7 @@
 
 #include "core/diagnostics.h"
 #include "core/monitor.h"
+#include "study/experiment.h"
 
 namespace hemiola::cli {
 
@@ -18,6 +19,7 @@ struct Session {
   std::function<ExitCode()> action;  ///< empty: no verb was given
   bool quiet = false;                ///< --quiet: no warnings, notes and progress
   bool strict = false;               ///< --strict: what a reader ignored or converted is an error
+  study::Laboratory laboratory;      ///< what every verb runs its experiments in
   // Where it stands, for the progress line and for who interrupts it (notices.h).
   Monitor monitor;
   std::string doing;  ///< "simulating all-reduce/ring at 64 MiB"; empty: nothing long

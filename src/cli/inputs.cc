@@ -10,7 +10,6 @@
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/kernel.h"
-#include "study/preparation.h"
 
 namespace hemiola::cli {
 namespace {
@@ -105,33 +104,13 @@ void refuse_settings_of_no_machine(const MachineOptions& options) {
     throw Failure("--set and --gpu need a machine", SourceLocation{.file = "--machine"});
 }
 
-machine::SharedMachine load_machine(const MachineOptions& options, const Settings& settings) {
+study::MachineChoice machine_choice(const MachineOptions& options, const Settings& settings) {
   if (options.machine.empty()) {
     throw Failure("no machine is given", SourceLocation{.file = "--machine"},
                   "for example --machine dgx-h100; 'hemiola machine list' lists them");
   }
-  machine::Machine machine = machine::load(options.machine, {.gpu = options.gpu, .set = settings});
-  if (!options.ranks.empty()) {
-    const int count = rank_count_value(options.ranks);
-    if (count > machine.ranks()) {
-      throw Failure("the machine has " + std::to_string(machine.ranks()) + " GPUs, not " +
-                        std::to_string(count),
-                    SourceLocation{.file = "--ranks"});
-    }
-    machine.place(ranks_value(options.ranks));
-  }
-  return machine::share(std::move(machine));
-}
-
-machine::SharedMachine load_machine_with_gpus(const MachineOptions& options,
-                                              const Settings& settings) {
-  machine::SharedMachine machine = load_machine(options, settings);
-  if (machine->ranks() == 0) {
-    throw Failure(
-        "the machine has no GPU, so nothing can run on it", SourceLocation{.file = options.machine},
-        "it may be one device of a larger machine: `hemiola machine show` lists its nodes");
-  }
-  return machine;
+  return {
+      .name = options.machine, .gpu = options.gpu, .settings = settings, .ranks = options.ranks};
 }
 
 void add_program_options(CLI::App& verb, ProgramOptions& options) {
@@ -185,18 +164,12 @@ std::optional<plan::Plan> read_plan_file(const std::string& name) {
   return plan::read_plan(content, name);
 }
 
-program::LoadOptions load_options(const std::string& name, const ProgramOptions& options, int ranks,
-                                  machine::SharedMachine machine, std::optional<Bytes> size,
-                                  const std::atomic<bool>* stop) {
-  return study::load_options(name, parameter_values(options.parameters), ranks, std::move(machine),
-                             data_type_value(options.dtype), reduce_op_value(options.op), size,
-                             stop);
-}
-
-program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,
-                              machine::SharedMachine machine, std::optional<Bytes> size,
-                              const std::atomic<bool>* stop) {
-  return program::load(name, load_options(name, options, ranks, std::move(machine), size, stop));
+study::Experiment experiment_of(const std::string& name, const ProgramOptions& options) {
+  return {.subject = name,
+          .parameters = parameter_values(options.parameters),
+          .round_size = options.round_size,
+          .type = data_type_value(options.dtype),
+          .op = reduce_op_value(options.op)};
 }
 
 void check_output(const std::string& option, const std::string& file) {
@@ -219,13 +192,6 @@ std::vector<Bytes> requested_sizes(const ProgramOptions& options) {
   if (!options.size.empty()) return size_values(options.size);
   if (!options.sizes.empty()) return sizes_values(options.sizes);
   return {};
-}
-
-Bytes default_size(const program::Program& program, DataType type) {
-  if (program.fixed_size.count > 0) return program.fixed_size;
-  const Bytes wanted =
-      std::clamp(MiB(1), program.min_size, std::max(program.min_size, program.max_size));
-  return program.next_legal_size(wanted, type);
 }
 
 }  // namespace hemiola::cli

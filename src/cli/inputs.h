@@ -2,16 +2,14 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/values.h"
-#include "machine/machine.h"
 #include "plan/plan.h"
-#include "program/program.h"
 #include "sim/simulate.h"
+#include "study/experiment.h"
 
 namespace hemiola::cli {
 
@@ -39,11 +37,8 @@ sim::Options engine_options(const EngineOptions& options, int least_iterations);
 /// For verbs whose machine may be left out.
 void refuse_settings_of_no_machine(const MachineOptions& options);
 
-/// The machine with --gpu, the given settings and --ranks applied. Failure without --machine.
-machine::SharedMachine load_machine(const MachineOptions& options, const Settings& settings);
-/// The same; Failure for a machine on which no program can run.
-machine::SharedMachine load_machine_with_gpus(const MachineOptions& options,
-                                              const Settings& settings);
+/// What they choose, with the given settings. Failure without --machine.
+study::MachineChoice machine_choice(const MachineOptions& options, const Settings& settings = {});
 
 struct ProgramOptions {
   std::string program;  ///< file or built-in
@@ -61,16 +56,9 @@ void add_program_options(CLI::App& verb, ProgramOptions& options);
 std::vector<std::string> program_names(const std::string& input);
 /// The plan of a plan file; nothing for anything else.
 std::optional<plan::Plan> read_plan_file(const std::string& name);
-/// `machine`: what built-ins follow; may be null. `size`: what synthesised ones are scheduled for,
-/// unless a parameter says so. Those are judged by simulation, until `stop` is set: Interrupted.
-program::LoadOptions load_options(const std::string& name, const ProgramOptions& options, int ranks,
-                                  machine::SharedMachine machine = nullptr,
-                                  std::optional<Bytes> size = std::nullopt,
-                                  const std::atomic<bool>* stop = nullptr);
-program::Program load_program(const std::string& name, const ProgramOptions& options, int ranks,
-                              machine::SharedMachine machine = nullptr,
-                              std::optional<Bytes> size = std::nullopt,
-                              const std::atomic<bool>* stop = nullptr);
+/// The experiment that they ask for with `name`, one of program_names(), but for its machine and
+/// size.
+study::Experiment experiment_of(const std::string& name, const ProgramOptions& options);
 
 /// Failure if an output cannot be written: found before a long run, not after it. Nothing is
 /// created; an empty name is no output.
@@ -78,7 +66,5 @@ void check_output(const std::string& option, const std::string& file);
 
 /// --size or --sizes; empty: neither was given.
 std::vector<Bytes> requested_sizes(const ProgramOptions& options);
-/// The legal size nearest above 1 MiB that the file's own range allows.
-Bytes default_size(const program::Program& program, DataType type);
 
 }  // namespace hemiola::cli

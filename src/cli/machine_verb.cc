@@ -19,7 +19,8 @@ struct MachineVerbOptions {
 };
 
 machine::SharedMachine load_one(const MachineVerbOptions& options) {
-  return load_machine(options.machine, one_setting(options.machine.set));
+  return machine::share(
+      study::load_machine(machine_choice(options.machine, one_setting(options.machine.set))));
 }
 
 ExitCode show(const MachineVerbOptions& options, const Session& session) {

@@ -26,6 +26,16 @@ void Notices::show(const Diagnostics& diagnostics) {
   for (const Diagnostic& diagnostic : diagnostics.items()) show(diagnostic);
 }
 
+void Notices::show(const study::Notices& notices) {
+  Diagnostics warnings;
+  for (const Diagnostic& notice : notices) {
+    if (notice.severity == Severity::warning)
+      warnings.warning(notice.message, notice.where, notice.hint);
+  }
+  if (strict_) refuse_lenient(warnings);
+  for (const Diagnostic& notice : notices) show(notice);
+}
+
 void Notices::note(const std::string& message, const std::string& hint) {
   show(Diagnostic{Severity::note, message, {}, hint});
 }
@@ -104,6 +114,12 @@ void Progress::watch() {
     printed = true;
   }
   if (printed) std::fputs(kClearLine, stderr);
+}
+
+study::Watch watch_of(Session& session, Progress& progress, Notices& notices) {
+  return {.on_step = [&progress](const study::Step& step) { progress.doing(step.text()); },
+          .on_notices = [&notices](const study::Notices& found) { notices.show(found); },
+          .monitor = &session.monitor};
 }
 
 std::string where_it_stood(const Session& session) {

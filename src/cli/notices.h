@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "core/diagnostics.h"
+#include "study/experiment.h"
 
 namespace hemiola::cli {
 
@@ -20,6 +21,7 @@ class Notices {
   /// With --strict Failure instead, if among them is what a reader ignored or converted, quiet or
   /// not.
   void show(const Diagnostics& diagnostics);
+  void show(const study::Notices& notices);
   void note(const std::string& message, const std::string& hint = {});
 
  private:
@@ -61,6 +63,9 @@ class Progress {
   bool stopping_ = false;
   std::thread watcher_;
 };
+
+/// Progress and notices of experiments, which Session::monitor watches.
+study::Watch watch_of(Session& session, Progress& progress, Notices& notices);
 
 /// Of a verb that was interrupted: what it was doing, how far it was, what it leaves behind.
 std::string where_it_stood(const Session& session);

@@ -79,15 +79,21 @@ machine::SharedMachine machine_of(const PlanOptions& options, Session& session) 
   MachineOptions with_ranks = options.machine;
   with_ranks.ranks = options.ranks;
   machine::SharedMachine machine =
-      load_machine_with_gpus(with_ranks, one_setting(options.machine.set));
+      session.laboratory.machine(machine_choice(with_ranks, one_setting(options.machine.set)));
   Notices(session).show(machine->warnings);
   return machine;
 }
 
-program::LoadOptions options_for(const PlanOptions& options, int ranks,
-                                 machine::SharedMachine machine, const std::atomic<bool>* stop) {
-  return load_options(options.input, {.parameters = options.parameters}, ranks, std::move(machine),
-                      std::nullopt, stop);
+/// `ranks`: how many, without a machine.
+study::Experiment experiment_for(const PlanOptions& options, int ranks) {
+  study::Experiment experiment = experiment_of(options.input, {.parameters = options.parameters});
+  experiment.machine.ranks = std::to_string(ranks);
+  return experiment;
+}
+program::LoadOptions options_for(const PlanOptions& options, Session& session,
+                                 const machine::SharedMachine& machine) {
+  return session.laboratory.load_options(experiment_for(options, ranks_of(options, machine)),
+                                         machine, session.monitor.stop);
 }
 
 /// What `make` returns, which may be a search for the best plan: with a progress line, and Ctrl-C
@@ -99,17 +105,17 @@ auto watched(const PlanOptions& options, Session& session, const Make& make) {
   return make();
 }
 
-program::Program load_one_program(const PlanOptions& options, Session& session) {
+study::SharedProgram load_one_program(const PlanOptions& options, Session& session) {
   if (program_names(options.input).size() > 1) {
     throw Failure("'" + options.input + "' names a collective, not an algorithm", {},
                   "'hemiola plan show' lists the built-ins");
   }
   const machine::SharedMachine machine = machine_of(options, session);
-  program::Program program = watched(options, session, [&] {
-    return program::load(options.input, options_for(options, ranks_of(options, machine), machine,
-                                                    session.monitor.stop));
+  study::SharedProgram program = watched(options, session, [&] {
+    return session.laboratory.program(experiment_for(options, ranks_of(options, machine)), machine,
+                                      {.monitor = &session.monitor});
   });
-  Notices(session).show(program.warnings);
+  Notices(session).show(program->warnings);
   return program;
 }
 
@@ -127,8 +133,7 @@ std::optional<plan::Plan> load_plan(const PlanOptions& options, Session& session
   const machine::SharedMachine machine = machine_of(options, session);
   const int ranks = ranks_of(options, machine);
   return plan_as_shaped(options, watched(options, session, [&] {
-                          const program::LoadOptions load =
-                              options_for(options, ranks, machine, session.monitor.stop);
+                          const program::LoadOptions load = options_for(options, session, machine);
                           return plan::make(options.input, ranks, load.parameters,
                                             load.machine.get(), program::judge_of_plans(load, {}),
                                             &session.monitor);
@@ -139,7 +144,7 @@ std::optional<plan::Plan> load_plan(const PlanOptions& options, Session& session
 program::Bound bound_to_lift(const PlanOptions& options, Session& session,
                              const program::Program& program) {
   const DataType type = DataType::float32;
-  Bytes size = default_size(program, type);
+  Bytes size = study::default_size(program, type);
   if (options.size.empty()) {
     Notices(session).note("no --size is given: lifted as it runs at " + to_string(size));
   } else {
@@ -155,21 +160,21 @@ program::Bound bound_to_lift(const PlanOptions& options, Session& session,
 /// A plan file, the plan of a template, or what a program does as a plan.
 plan::Plan load_or_lift(const PlanOptions& options, Session& session) {
   if (std::optional<plan::Plan> plan = load_plan(options, session)) return *std::move(plan);
-  return lift::lift(bound_to_lift(options, session, load_one_program(options, session)));
+  return lift::lift(bound_to_lift(options, session, *load_one_program(options, session)));
 }
 
 /// As the format says it, or else as it says what the program does.
 std::string converted(const PlanOptions& options, Session& session,
                       program::ExecutorFormat format) {
-  const program::Program program = load_one_program(options, session);
+  const study::SharedProgram program = load_one_program(options, session);
   try {
-    return program::write_as(format, program);
+    return program::write_as(format, *program);
   } catch (const Failure&) {
     const bool same =
-        program.format == (format == program::ExecutorFormat::mscclpp ? "mscclpp" : "msccl");
+        program->format == (format == program::ExecutorFormat::mscclpp ? "mscclpp" : "msccl");
     if (same) throw;
   }
-  return lift::export_lifted(bound_to_lift(options, session, program), format);
+  return lift::export_lifted(bound_to_lift(options, session, *program), format);
 }
 
 void write(const PlanOptions& options, const std::string& text) {
@@ -195,9 +200,7 @@ ExitCode write_as(const PlanOptions& options, Session& session, const std::strin
                                         machine.get()));
   } else if (const auto built_in = watched(options, session, [&] {
                return program::plan_of_built_in(
-                   options.input,
-                   options_for(options, ranks_of(options, machine), machine, session.monitor.stop),
-                   &session.monitor);
+                   options.input, options_for(options, session, machine), &session.monitor);
              })) {
     write(options, program::export_plan(plan_as_shaped(options, built_in->plan), executor,
                                         built_in->lowering, machine.get()));
@@ -311,7 +314,8 @@ ExitCode show(const PlanOptions& options, Session& session) {
     return show_plan(options, load_or_lift(options, session));
   if (const std::optional<plan::Plan> plan = load_plan(options, session))
     return show_plan(options, *plan);
-  const program::Program program = load_one_program(options, session);
+  const study::SharedProgram loaded = load_one_program(options, session);
+  const program::Program& program = *loaded;
   std::cout << program.name << ": " << name_of(program.collective) << ", " << program.ranks
             << " ranks, protocol " << name_of(program.protocol)
             << (program.in_place ? ", in place" : "") << ", format " << program.format << '\n';

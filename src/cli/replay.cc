@@ -17,6 +17,7 @@
 #include "report/report.h"
 #include "sim/crew.h"
 #include "study/needed_rows.h"
+#include "study/preparation.h"
 #include "study/profile_file.h"
 #include "study/trace_import.h"
 #include "study/traffic.h"
@@ -130,7 +131,7 @@ ExitCode Replayer::save(const sim::Profile& profile) const {
 // What a profile for a program has to have.
 ExitCode Replayer::describe() {
   settings_ = one_setting(options_.machine.set);
-  machine_ = load_machine_with_gpus(options_.machine, settings_);
+  machine_ = session_.laboratory.machine(machine_choice(options_.machine, settings_));
   notices_.show(machine_->warnings);
   program_ = load_bound(options_.describe);
   sim::Profile ranks;
@@ -145,21 +146,19 @@ ExitCode Replayer::describe() {
 }
 
 program::Bound Replayer::load_bound(const std::string& name) {
-  const DataType type = data_type_value(options_.program.dtype);
+  study::Experiment experiment = experiment_of(name, options_.program);
   const std::vector<Bytes> sizes = requested_sizes(options_.program);
-  const std::optional<Bytes> wanted =
-      sizes.empty() ? std::nullopt : std::optional<Bytes>(sizes.front());
-  const program::Program loaded =
-      load_program(name, options_.program, machine_->ranks(), machine_, wanted);
-  notices_.show(loaded.warnings);
-  Bytes size = wanted ? *wanted : default_size(loaded, type);
-  if (options_.program.round_size) size = study::round_up(loaded, {.size = size, .type = type});
-  if (wanted && size != *wanted) notices_.note(study::rounding_note(*wanted, size, loaded.name));
-  return program::bind(loaded, machine_, {.size = size, .type = type});
+  if (!sizes.empty()) experiment.size = sizes.front();
+  const study::SharedProgram loaded = session_.laboratory.program(experiment, machine_);
+  notices_.show(loaded->warnings);
+  program::Bound bound = session_.laboratory.bind(experiment, loaded, machine_);
+  if (experiment.size && bound.size() != *experiment.size)
+    notices_.note(study::rounding_note(*experiment.size, bound.size(), loaded->name));
+  return bound;
 }
 
 void Replayer::load() {
-  machine_ = load_machine_with_gpus(options_.machine, settings_);
+  machine_ = session_.laboratory.machine(machine_choice(options_.machine, settings_));
   notices_.show(machine_->warnings);
   const bool measured = options_.program.program.empty();
   if (!measured) program_ = load_bound(options_.program.program);
@@ -194,7 +193,7 @@ sim::Result Replayer::replay(const sim::Profile& profile, sim::TraceSink* trace)
   how.trace = trace;
   if (how.answers == sim::Answers::automatic && (traffic_ || !options_.delays.empty()))
     how.answers = sim::Answers::live;
-  return sim::simulate(*program_, how);
+  return session_.laboratory.simulate(*program_, how, {.monitor = how.monitor});
 }
 
 void Replayer::simulate(bool several) {

@@ -192,14 +192,16 @@ Judged ValidateRunner::judge_suite(Progress& progress,
   const Settings settings = one_setting(options_.machine.set);
   const Chosen chosen = chosen_entries(suite);
   Judged judged;
-  judged.judgements = study::SuiteRunner(suite, configuration_, settings, doing)
-                          .judge(chosen.entries, parts(progress, "entries"));
+  judged.judgements =
+      study::SuiteRunner(session_.laboratory, suite, configuration_, settings, doing)
+          .judge(chosen.entries, parts(progress, "entries"));
   judged.interrupted =
       judged.judgements.size() < chosen.entries.size() ||
       (!judged.judgements.empty() && judged.judgements.back().validation.interrupted);
   judged.orders = study::compare_orders(suite, judged.judgements);
   if (judged.interrupted) return judged;
-  judged.micro = study::MicroRunner(configuration_.check, settings, doing).run(suite, chosen.micro);
+  judged.micro = study::MicroRunner(session_.laboratory, configuration_.check, settings, doing)
+                     .run(suite, chosen.micro);
   judged.interrupted = judged.micro.size() < chosen.micro.size();
   return judged;
 }
@@ -268,7 +270,8 @@ study::Judgement ValidateRunner::judge_table(const std::function<void(const std:
     throw Failure("no program is given", SourceLocation{.file = "--program"},
                   "for example --program all-reduce/ring; docs/plans.md lists the built-ins");
   const Settings settings = one_setting(options_.machine.set);
-  const machine::SharedMachine machine = load_machine_with_gpus(options_.machine, settings);
+  const machine::SharedMachine machine =
+      session_.laboratory.machine(machine_choice(options_.machine, settings));
   notices_.show(machine->warnings);
   const std::vector<study::Filter> filters = filter_values("--where", options_.where);
   study::ColumnNames columns;
@@ -280,7 +283,7 @@ study::Judgement ValidateRunner::judge_table(const std::function<void(const std:
   const study::MeasuredTable table = read(options_.table, filters);
   configuration_.machine = machine;
   configuration_.program = options_.program;
-  study::Validator validator(doing);
+  study::Validator validator(session_.laboratory, doing);
   study::TrivialModel trivial;
   if (options_.calibrate.empty()) {
     trivial = validator.fit_trivial(table, configuration_, "the same table");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/long_tests_test_support.h"
 #include "core/units.h"
 #include "lift/lift.h"
 #include "program/export.h"
@@ -14,6 +15,14 @@ namespace hemiola::lift {
 namespace {
 
 using program::ExecutorFormat;
+
+/// The ring of 16 ranks stands there in three protocols; smaller files have the two with packets as
+/// well, so these two are left to tools/test_long.
+bool exported_ring_again(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  return !long_tests() &&
+         (name == "rccl_all-reduce-ring-ll.xml.gz" || name == "rccl_all-reduce-ring-ll128.xml.gz");
+}
 
 class ExportOfInputs : public ::testing::TestWithParam<const char*> {};
 
@@ -25,6 +34,7 @@ TEST_P(ExportOfInputs, lifted_to_the_other_format_are_proven) {
   const auto other =
       std::string(GetParam()) == "msccl_xml" ? ExecutorFormat::mscclpp : ExecutorFormat::msccl;
   for (const auto& entry : fs::directory_iterator(folder)) {
+    if (exported_ring_again(entry.path())) continue;
     if (entry.path().filename() == "reduce_tbg.json") continue;  // wrong itself (docs/inputs.md)
     const program::Program program = program::load(entry.path().string());
     const program::Bound sized = program::bind(

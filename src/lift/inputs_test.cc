@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/long_tests_test_support.h"
 #include "core/units.h"
 #include "lift/lift.h"
 #include "plan/plan_json.h"
@@ -15,6 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The ring of 16 ranks stands there in three protocols; smaller files have the two with packets as
+/// well, so these two are left to tools/test_long.
+bool same_ring_again(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return !long_tests() &&
+         (name == "rccl_all-reduce-ring-ll.xml.gz" || name == "rccl_all-reduce-ring-ll128.xml.gz");
+}
+
 class Inputs : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Inputs, every_file_lifts_to_a_plan_that_is_proven) {
@@ -25,6 +34,7 @@ TEST_P(Inputs, every_file_lifts_to_a_plan_that_is_proven) {
   for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
+    if (same_ring_again(file)) continue;
     const program::Program program = program::load(file.string());
     const plan::Plan plan = lift(program::bind(
         program, nullptr, {.size = program.next_legal_size(KiB(64), DataType::float32)}));

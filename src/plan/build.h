@@ -97,17 +97,18 @@ class RankByRank {
     auto& waited = waited_[{rank, stream}];
     const auto number = static_cast<std::int64_t>(items.size());
     std::erase_if(transfer.after, [&](const Dependency& d) {
-      return !d.computed && !waited.insert({d.rank.constant, d.stream, d.transfer.constant}).second;
+      return d.on_transfer() &&
+             !waited.insert({d.rank.constant, d.stream, d.transfer.constant}).second;
     });
     // What stays on this rank is complete before what its stream does later.
     const std::vector<Dependency> all = transfer.after;
     std::erase_if(transfer.after, [&](const Dependency& d) {
-      if (d.computed || d.rank.constant != rank) return false;
+      if (!d.on_transfer() || d.rank.constant != rank) return false;
       const bool is_local =
           waited_[{rank, d.stream}].contains({rank, d.stream, d.transfer.constant});
       return is_local && std::any_of(all.begin(), all.end(), [&](const Dependency& other) {
-               return !other.computed && other.rank.constant == rank && other.stream == d.stream &&
-                      other.transfer.constant > d.transfer.constant;
+               return other.on_transfer() && other.rank.constant == rank &&
+                      other.stream == d.stream && other.transfer.constant > d.transfer.constant;
              });
     });
     const bool stays = transfer.kind == TransferKind::copy || transfer.kind == TransferKind::pull;

@@ -171,7 +171,7 @@ class Schedule {
                       last == place_of(transfer, when);
           last = place_of(transfer, when);
           for (const Dependency& dependency : transfer.after) {
-            if (dependency.computed) continue;
+            if (!dependency.on_transfer()) continue;
             const std::int64_t first =
                 first_[index(dependency.rank(when))][index(dependency.stream)];
             const auto of_rank = static_cast<int>(dependency.rank(when));

@@ -13,8 +13,18 @@ namespace {
 using Value = Execution::Value;
 using ::testing::HasSubstr;
 
+/// As if all axes but the last of a matrix were one.
+std::vector<std::int64_t> shape_of(const Plan& plan, std::int32_t tensor) {
+  std::vector<std::int64_t> shape = plan.tensors[static_cast<std::size_t>(tensor)].shape;
+  if (plan.name.find("gemm") == std::string::npos) return shape;
+  while (shape.size() > 2) {
+    shape[1] *= shape[0];
+    shape.erase(shape.begin());
+  }
+  return shape;
+}
 std::int64_t extent(const Plan& plan, std::int32_t tensor, std::size_t axis) {
-  return plan.tensors[static_cast<std::size_t>(tensor)].shape[axis];
+  return shape_of(plan, tensor)[axis];
 }
 
 /// Element [row, column] of a rank's input matrix.
@@ -72,7 +82,7 @@ void expect_right_pipeline(const Plan& plan, std::uint32_t seed) {
   ASSERT_TRUE(execution.run()) << plan.name << " over " << plan.ranks << " ranks waits for ever";
   std::int32_t output = 0;
   while (plan.tensors[static_cast<std::size_t>(output)].role != Role::output) ++output;
-  const std::vector<std::int64_t>& shape = plan.tensors[static_cast<std::size_t>(output)].shape;
+  const std::vector<std::int64_t> shape = shape_of(plan, output);
   for (int rank = 0; rank < plan.ranks; ++rank) {
     ASSERT_GE(plan.code(rank).expected.size(), 1u);
     EXPECT_EQ(plan.code(rank).expected[0].region.tensor, output);
@@ -91,12 +101,14 @@ void expect_right_pipeline(const Plan& plan, std::uint32_t seed) {
 /// Sizes that tiles do not divide.
 Parameters small(const TemplateInfo& info, int ranks) {
   if (info.name.find("gemm") != std::string::npos) {
-    return {{"m", std::to_string(6 * ranks)},
-            {"n", std::to_string(6 * ranks)},
-            {"k", std::to_string(2 * ranks)},
-            {"tile_m", "4"},
-            {"tile_n", "5"},
-            {"tile_k", "3"}};
+    Parameters sizes{{"m", std::to_string(6 * ranks)},
+                     {"n", std::to_string(6 * ranks)},
+                     {"k", std::to_string(2 * ranks)},
+                     {"tile_m", "4"},
+                     {"tile_n", "5"},
+                     {"tile_k", "3"}};
+    if (info.name == "ag-gemm/sequence") sizes.emplace_back("degree", "2");
+    return sizes;
   }
   return {{"heads", "2"},
           {"sequence", std::to_string(6 * ranks)},
@@ -122,6 +134,9 @@ std::vector<Parameters> shared_variants_of(const TemplateInfo& info) {
                                     {{"split", "3"}, {"transfer", "push"}},
                                     {{"split", "2"}, {"transfer", "pull"}},
                                     {{"waves", "3"}},
+                                    {{"degree", "2"}, {"axis", "m"}, {"transfer", "push"}},
+                                    {{"degree", "2"}, {"axis", "k"}, {"transfer", "pull"}},
+                                    {{"degree", "3"}, {"axis", "m"}},
                                     {{"inner", "1"}}};
   std::vector<Parameters> known;
   for (Parameters variant : all) {

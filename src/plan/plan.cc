@@ -42,6 +42,18 @@ std::string_view name_of(Use use) {
       return "write";
     case Use::accumulate:
       return "accumulate";
+    case Use::add:
+      return "add";
+  }
+  return "?";
+}
+
+std::string_view name_of(Waits waits) {
+  switch (waits) {
+    case Waits::tiles:
+      return "tiles";
+    case Waits::launch:
+      return "launch";
   }
   return "?";
 }

@@ -91,13 +91,17 @@ struct Region {
 
 /// "Transfer number `transfer` of stream `stream` of rank `rank` is complete where it wrote."
 /// Transfers of a stream are numbered from 0 in the order of its execution, loops unrolled.
-/// With `computed`: "all tiles of `rank` that write any of this region are done" (stream and
-/// transfer mean nothing then).
+/// With `computed`: "all tiles of `rank` that write any of this region are done", and where these
+/// belong to a compute that waits as a launch, all of that launch. With `compute`: "all of compute
+/// number `compute` of `rank` is done". Stream and transfer mean nothing in these two.
 struct Dependency {
   Affine rank{};
   std::int32_t stream = 0;
   Affine transfer{};
   std::optional<Region> computed{};
+  std::optional<Affine> compute{};  ///< numbered from 0 in the code of that rank
+  /// Whether it is on a transfer.
+  bool on_transfer() const { return !computed && !compute; }
   bool operator==(const Dependency&) const = default;
 };
 
@@ -161,9 +165,12 @@ struct ComputeAxis {
 };
 
 enum class Use : std::uint8_t {
-  read,       ///< every tile reads its box
-  write,      ///< every tile writes its box once
-  accumulate  ///< tiles along reduced axes add up in it, in any order
+  read,        ///< every tile reads its box
+  write,       ///< every tile writes its box once
+  accumulate,  ///< tiles along reduced axes add up in it, in any order
+  add          ///< the same, added to what is there already (C += A B): what another compute, a
+       ///< transfer or the caller left. All other computes of the rank that make some of the
+       ///< same elements are ordered before or after this one
 };
 std::string_view name_of(Use use);
 
@@ -177,8 +184,21 @@ struct ComputeOperand {
   bool operator==(const ComputeOperand&) const = default;
 };
 
-/// A kernel that a rank runs beside its streams, tile by tile. A tile starts when every transfer of
-/// the plan that writes what it reads is complete (at this rank).
+/// Where a compute waits for the transfers that bring what it reads.
+enum class Waits : std::uint8_t {
+  tiles,  ///< inside the kernel: each tile for every transfer of the plan that writes what it reads
+  launch  ///< in front of the kernel, for nothing but what `after` names: kernels of libraries
+          ///< cannot wait. So a plan may use one piece of memory again and again
+};
+std::string_view name_of(Waits waits);
+
+/// A kernel that a rank runs beside its streams, tile by tile.
+///
+/// With neither `stream` nor `after`, and waiting by tiles, it is part of the one persistent kernel
+/// of the rank, in which nothing is ordered but by what tiles read. Else it is a *launch*: a kernel
+/// of its own. Launches of one stream of a rank run one after the other, in the order in which the
+/// code lists them; those of different streams at the same time. One without a stream has a stream
+/// of its own. (A stream of computes is not one of Code::streams.)
 struct Compute {
   std::string name;  ///< "gemm"
   std::string
@@ -191,6 +211,13 @@ struct Compute {
   /// equals.
   std::vector<std::int32_t> order{};
   bool by_arrival = true;
+  std::string stream{};
+  /// What is complete before any tile of it starts: launches of its rank (`compute`), and transfers
+  /// of any rank.
+  std::vector<Dependency> after{};
+  Waits waits = Waits::tiles;
+
+  bool is_launch() const { return !stream.empty() || !after.empty() || waits == Waits::launch; }
   bool operator==(const Compute&) const = default;
 };
 
@@ -254,8 +281,9 @@ void for_each_transfer(const Stream& stream, int rank,
 
 /// Failure unless every region lies in its tensor, every peer, group and dependency exists, no
 /// transfer waits for a later one of its own stream, transfers match their kind, boxes of a region
-/// are disjoint, element types agree, and computes name axes and tensors that exist. Places are
-/// JSON pointers of the plan's file form (`source` names the file; "plan 'name'" without one).
+/// are disjoint, element types agree, computes name axes, tensors and launches that exist, launches
+/// do not wait for each other in a circle, and who adds is ordered (launches.h). Places are JSON
+/// pointers of the plan's file form (`source` names the file; "plan 'name'" without one).
 /// Cost: all transfers of all ranks.
 void validate(const Plan& plan, const std::string& source = {});
 

@@ -207,18 +207,45 @@ class Reader {
   }
 
   Dependency read_dependency(const JsonValue& value) const {
-    value.allow_keys({"rank", "stream", "transfer", "computed"});
+    value.allow_keys({"rank", "stream", "transfer", "computed", "compute"});
     Dependency dependency{.rank = value.has("rank") ? expression(value.at("rank")) : own_rank()};
+    const bool on_transfer = value.has("stream") || value.has("transfer");
+    if ((value.has("computed") && (on_transfer || value.has("compute"))) ||
+        (value.has("compute") && on_transfer))
+      value.fail("a dependency is on a transfer or on what is computed, not on both");
     if (value.has("computed")) {
-      if (value.has("stream") || value.has("transfer"))
-        value.fail("a dependency is on a transfer or on what is computed, not on both");
       dependency.computed = read_region(value.at("computed"));
+      return dependency;
+    }
+    if (value.has("compute")) {
+      dependency.compute = compute_named(value.at("compute"), !value.has("rank"));
       return dependency;
     }
     if (value.has("stream"))
       dependency.stream = static_cast<std::int32_t>(value.integer("stream", 0, INT32_MAX));
     dependency.transfer = expression(value.at("transfer"));
     return dependency;
+  }
+
+  /// By its number, or, of the own rank, by its name.
+  Affine compute_named(const JsonValue& value, bool own) const {
+    std::vector<std::size_t> found;
+    for (std::size_t c = 0; c < compute_names_.size() && value.is_text() && own; ++c) {
+      if (compute_names_[c] == value.text()) found.push_back(c);
+    }
+    if (found.size() > 1)
+      value.fail(fmt::format("{} computes are called '{}'", found.size(), value.text()),
+                 "name it by its number, from 0");
+    if (!found.empty()) return constant(static_cast<std::int64_t>(found.front()));
+    try {
+      return value.is_text() ? parse_affine(value.text()) : expression(value);
+    } catch (const Failure&) {
+      const std::string near = suggest(value.text(), compute_names_);
+      value.fail(fmt::format("there is no compute '{}'", value.text()),
+                 !own           ? "one of another rank is named by its number, from 0"
+                 : near.empty() ? fmt::format("computes are {}", fmt::join(compute_names_, ", "))
+                                : near);
+    }
   }
 
   std::vector<Item> read_items(const JsonValue& list, int depth) const {
@@ -237,8 +264,8 @@ class Reader {
   }
 
   Compute read_compute(const JsonValue& value) const {
-    value.allow_keys(
-        {"name", "kernel", "axes", "operands", "flop_per_point", "order", "by_arrival"});
+    value.allow_keys({"name", "kernel", "axes", "operands", "flop_per_point", "order", "by_arrival",
+                      "stream", "after", "waits"});
     Compute compute;
     compute.kernel = value.at("kernel").text();
     compute.name = value.has("name") ? value.at("name").text() : compute.kernel;
@@ -262,7 +289,8 @@ class Reader {
       given.allow_keys({"tensor", "use", "axes", "begin"});
       ComputeOperand operand;
       operand.tensor = tensor_named(given.at("tensor"));
-      operand.use = one_of(given.at("use"), {Use::read, Use::write, Use::accumulate}, "use");
+      operand.use =
+          one_of(given.at("use"), {Use::read, Use::write, Use::accumulate, Use::add}, "use");
       for (const JsonValue& axis : given.at("axes").items())
         operand.axes.push_back(axis.text() == "*" ? -1 : axis_named(axis));
       for (const JsonValue& begin : given.items("begin"))
@@ -273,6 +301,9 @@ class Reader {
       compute.flop_per_point = value.integer("flop_per_point", 0, kMost);
     for (const JsonValue& axis : value.items("order")) compute.order.push_back(axis_named(axis));
     if (value.has("by_arrival")) compute.by_arrival = value.at("by_arrival").boolean();
+    if (value.has("stream")) compute.stream = value.at("stream").text();
+    if (value.has("waits"))
+      compute.waits = one_of(value.at("waits"), {Waits::tiles, Waits::launch}, "way to wait");
     return compute;
   }
 
@@ -286,8 +317,17 @@ class Reader {
         for (const JsonValue& region : value.items("resident"))
           code.resident->push_back(read_region(region));
       }
-      for (const JsonValue& compute : value.items("computes"))
+      compute_names_.clear();
+      for (const JsonValue& compute : value.items("computes")) {
         code.computes.push_back(read_compute(compute));
+        compute_names_.push_back(code.computes.back().name);
+      }
+      std::size_t next = 0;  // they may name later ones
+      for (const JsonValue& compute : value.items("computes")) {
+        for (const JsonValue& dependency : compute.items("after"))
+          code.computes[next].after.push_back(read_dependency(dependency));
+        ++next;
+      }
       for (const JsonValue& given : value.items("streams")) {
         given.allow_keys({"name", "channel", "items"});
         Stream stream;
@@ -359,6 +399,7 @@ class Reader {
 
   JsonValue root_;
   Plan plan_;
+  std::vector<std::string> compute_names_;  // of the code that is being read
 };
 
 /// Adds lines to diagnostics that only have pointers.

@@ -1,6 +1,8 @@
 // Writes plan files.
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include "plan/plan_json.h"
 
 namespace hemiola::plan {
@@ -90,6 +92,8 @@ class Writer {
     json out{{"rank", expression(dependency.rank)}};
     if (dependency.computed) {
       out["computed"] = of(*dependency.computed);
+    } else if (dependency.compute) {
+      out["compute"] = expression(*dependency.compute);
     } else {
       out["stream"] = dependency.stream;
       out["transfer"] = expression(dependency.transfer);
@@ -129,7 +133,16 @@ class Writer {
     return out;
   }
 
-  json of(const Compute& compute) const {
+  /// By its name, where no other compute of the code has it.
+  static json on_launch(const Affine& compute, const Code& code) {
+    const std::string& name = code.computes[static_cast<std::size_t>(compute({}))].name;
+    const auto same = std::count_if(code.computes.begin(), code.computes.end(),
+                                    [&](const Compute& other) { return other.name == name; });
+    if (same > 1) return {{"compute", expression(compute)}};
+    return {{"compute", name}};
+  }
+
+  json of(const Compute& compute, const Code& code) const {
     json out{{"name", compute.name}, {"kernel", compute.kernel}};
     for (const ComputeAxis& axis : compute.axes) {
       json one{{"name", axis.name}, {"extent", axis.extent}, {"tile", axis.tile}};
@@ -148,6 +161,11 @@ class Writer {
     out["flop_per_point"] = compute.flop_per_point;
     for (const std::int32_t axis : compute.order) out["order"].push_back(axis_name(axis));
     out["by_arrival"] = compute.by_arrival;
+    if (!compute.stream.empty()) out["stream"] = compute.stream;
+    for (const Dependency& dependency : compute.after)
+      out["after"].push_back(dependency.compute ? on_launch(*dependency.compute, code)
+                                                : of(dependency));
+    if (compute.waits != Waits::tiles) out["waits"] = name_of(compute.waits);
     return out;
   }
 
@@ -157,7 +175,7 @@ class Writer {
       out["resident"] = json::array();
       for (const Region& region : *code.resident) out["resident"].push_back(of(region));
     }
-    for (const Compute& compute : code.computes) out["computes"].push_back(of(compute));
+    for (const Compute& compute : code.computes) out["computes"].push_back(of(compute, code));
     out["streams"] = json::array();
     for (const Stream& stream : code.streams) {
       json one{{"name", stream.name}};

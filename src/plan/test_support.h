@@ -12,7 +12,9 @@
 
 #include "core/index.h"
 #include "plan/area.h"
+#include "plan/launches.h"
 #include "plan/plan.h"
+#include "plan/tiles.h"
 
 namespace hemiola::plan {
 
@@ -101,9 +103,18 @@ class Execution {
     bool has_read = false;
     std::vector<Value> values{};
   };
+  /// A compute; what a launch comes after.
+  struct Kernel {
+    int rank;
+    const Compute* compute;
+    std::vector<std::size_t> before;  // kernels
+    std::size_t tiles_left = 0;
+    bool has_started = false;
+  };
   struct Tile {
     int rank;
     const Compute* compute;
+    std::size_t kernel;
     std::vector<std::int64_t> begin, end;  // by compute axis
     std::vector<Area> operands;
     bool is_done = false;
@@ -148,7 +159,15 @@ class Execution {
       index_[{rank, static_cast<std::int32_t>(i)}] = states_.size();
       states_.push_back(std::move(state));
     }
-    for (const Compute& compute : code.computes) add_tiles(rank, compute);
+    const LaunchOrder order(code);
+    first_kernel_.push_back(kernels_.size());
+    for (std::size_t c = 0; c < code.computes.size(); ++c) {
+      Kernel kernel{rank, &code.computes[c], {}};
+      for (const std::int32_t other : order.directly_before(static_cast<std::int32_t>(c)))
+        kernel.before.push_back(first_kernel_.back() + index(other));
+      kernels_.push_back(std::move(kernel));
+      add_tiles(rank, code.computes[c]);
+    }
   }
 
   void fill(int rank, const Area& area) {
@@ -159,7 +178,8 @@ class Execution {
   void add_tiles(int rank, const Compute& compute) {
     std::vector<std::int64_t> begin(compute.axes.size(), 0);
     while (true) {
-      Tile tile{rank, &compute, begin, begin, {}};
+      Tile tile{rank, &compute, kernels_.size() - 1, begin, begin, {}};
+      ++kernels_.back().tiles_left;
       for (std::size_t axis = 0; axis < begin.size(); ++axis)
         tile.end[axis] = std::min(begin[axis] + compute.axes[axis].tile, compute.axes[axis].extent);
       for (const ComputeOperand& operand : compute.operands) {
@@ -200,14 +220,26 @@ class Execution {
   }
 
   bool has_computed(int rank, const Area& area) const {
-    return std::all_of(tiles_.begin(), tiles_.end(), [&](const Tile& tile) {
-      if (tile.rank != rank || tile.is_done) return true;
-      for (std::size_t o = 0; o < tile.operands.size(); ++o) {
-        if (tile.compute->operands[o].use != Use::read && overlap(tile.operands[o], area))
-          return false;
-      }
-      return true;
-    });
+    return std::all_of(tiles_.begin(), tiles_.end(),
+                       [&](const Tile& tile) {
+                         if (tile.rank != rank || tile.is_done) return true;
+                         for (std::size_t o = 0; o < tile.operands.size(); ++o) {
+                           if (tile.compute->operands[o].use != Use::read &&
+                               overlap(tile.operands[o], area))
+                             return false;
+                         }
+                         return true;
+                       }) &&
+           std::all_of(tiles_.begin(), tiles_.end(), [&](const Tile& tile) {
+             // All of a launch that waits as a whole.
+             if (tile.rank != rank || tile.compute->waits == Waits::tiles) return true;
+             if (kernels_[tile.kernel].tiles_left == 0) return true;
+             for (std::size_t o = 0; o < tile.operands.size(); ++o) {
+               if (tile.compute->operands[o].use != Use::read && overlap(tile.operands[o], area))
+                 return false;
+             }
+             return true;
+           });
   }
 
   bool has_all_it_needs(const State& state) const {
@@ -216,6 +248,12 @@ class Execution {
       const auto rank = static_cast<int>(dependency.rank(when));
       if (dependency.computed) {
         if (!has_computed(rank, evaluate(*dependency.computed, when))) return false;
+        continue;
+      }
+      if (dependency.compute) {
+        const Kernel& kernel =
+            kernels_[first_kernel_[index(rank)] + index((*dependency.compute)(when))];
+        if (kernel.tiles_left > 0) return false;
         continue;
       }
       const State& other = states_[index_.at({rank, dependency.stream})];
@@ -248,9 +286,26 @@ class Execution {
     return std::nullopt;
   }
 
+  bool may_start(const Kernel& kernel) const {
+    const Indices here{.rank = kernel.rank};
+    return kernel.has_started ||
+           (std::all_of(kernel.before.begin(), kernel.before.end(),
+                        [&](std::size_t other) { return kernels_[other].tiles_left == 0; }) &&
+            std::all_of(kernel.compute->after.begin(), kernel.compute->after.end(),
+                        [&](const Dependency& dependency) {
+                          if (!dependency.on_transfer()) return true;
+                          const State& other = states_[index_.at(
+                              {static_cast<int>(dependency.rank(here)), dependency.stream})];
+                          return static_cast<std::int64_t>(other.next) > dependency.transfer(here);
+                        }));
+  }
+
   bool may_start(const Tile& tile) const {
+    if (!may_start(kernels_[tile.kernel])) return false;
+    if (tile.compute->waits == Waits::launch) return true;
     for (std::size_t o = 0; o < tile.operands.size(); ++o) {
-      if (tile.compute->operands[o].use != Use::read) continue;
+      const Use use = tile.compute->operands[o].use;
+      if (use != Use::read && use != Use::add) continue;
       const auto found = writers_.find(tile.rank);
       if (found == writers_.end()) continue;
       for (const Writer& writer : found->second) {
@@ -344,20 +399,35 @@ class Execution {
     }
   }
 
-  /// gemm: c[m, n] += a[m, k] b[k, n]. attention, without its softmax:
+  /// What a launch accumulates in is empty when it starts.
+  void start(Kernel& kernel) {
+    if (std::exchange(kernel.has_started, true) || !kernel.compute->is_launch()) return;
+    for (const ComputeOperand& operand : kernel.compute->operands) {
+      if (operand.use != Use::accumulate) continue;
+      const Area all = operand_area(plan_, operand, whole_box(*kernel.compute), kernel.rank);
+      for (const std::int64_t element : list(all)) cell(kernel.rank, all.tensor, element).reset();
+    }
+  }
+
+  /// gemm: c[..., m, n] += a[..., m, k] b[k, n]. attention, without its softmax:
   /// o[h, q, :] += (q[h, q, :] . k[h, kv, :]) v[h, kv, :].
   void compute(Tile& tile) {
+    start(kernels_[tile.kernel]);
     const bool is_gemm = tile.compute->kernel == "gemm";
     EXPECT_TRUE(is_gemm || tile.compute->kernel == "attention");
     EXPECT_EQ(tile.operands.size(), is_gemm ? 3u : 4u);
     const auto length = [&](std::size_t axis) { return tile.end[axis] - tile.begin[axis]; };
     const std::int64_t batches = is_gemm ? 1 : length(0);
-    const std::int64_t rows = length(is_gemm ? 0 : 1), inner = length(2);
+    const std::size_t last = tile.begin.size() - 1;
+    const std::int64_t inner = length(is_gemm ? last : 2);
+    std::int64_t rows = is_gemm ? 1 : length(1);
+    for (std::size_t axis = 0; is_gemm && axis + 1 < last; ++axis) rows *= length(axis);
     const auto operand = [&](std::size_t o) {
       std::vector<Value> values;
       for (const std::int64_t element : list(tile.operands[o])) {
         const auto found = cell(tile.rank, tile.operands[o].tensor, element);
-        EXPECT_TRUE(found || tile.compute->operands[o].use != Use::read);
+        const Use use = tile.compute->operands[o].use;
+        EXPECT_TRUE(found || (use != Use::read && use != Use::add));
         values.push_back(found.value_or(0));
       }
       return values;
@@ -365,7 +435,7 @@ class Execution {
     const std::vector<Value> a = operand(0), b = operand(1);
     const std::vector<Value> v = is_gemm ? std::vector<Value>{} : operand(2);
     std::vector<Value> out = operand(tile.operands.size() - 1);
-    const std::int64_t columns = is_gemm ? length(1) : std::ssize(out) / (batches * rows);
+    const std::int64_t columns = is_gemm ? length(last - 1) : std::ssize(out) / (batches * rows);
     for (std::int64_t batch = 0; batch < batches; ++batch) {
       for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t i = 0; i < inner; ++i) {
@@ -384,6 +454,7 @@ class Execution {
     for (std::size_t i = 0; i < elements.size(); ++i)
       cell(tile.rank, tile.operands.back().tensor, elements[i]) = out[i];
     tile.is_done = true;
+    --kernels_[tile.kernel].tiles_left;
   }
 
   const Plan& plan_;
@@ -393,6 +464,8 @@ class Execution {
   std::vector<std::vector<std::vector<std::optional<Value>>>> memory_;  // rank, tensor, element
   std::vector<State> states_;
   std::vector<Tile> tiles_;
+  std::vector<Kernel> kernels_;
+  std::vector<std::size_t> first_kernel_;  // by rank
   std::vector<std::uint32_t> order_;
   std::map<int, std::vector<Writer>> writers_;  // by rank
   std::map<std::pair<int, std::int32_t>, std::size_t> index_;

@@ -31,6 +31,15 @@ Rect tile_box(const Compute& compute, std::int64_t tile) {
   return tile_box(compute, place);
 }
 
+Rect whole_box(const Compute& compute) {
+  Rect box;
+  for (const ComputeAxis& axis : compute.axes) {
+    box.begin.push_back(0);
+    box.end.push_back(axis.extent);
+  }
+  return box;
+}
+
 Area operand_area(const Plan& plan, const ComputeOperand& operand, const Rect& box, int rank) {
   Area area = whole(plan, operand.tensor);
   Rect& rect = area.rects.front();

@@ -15,6 +15,8 @@ std::int64_t count_tiles(const Compute& compute);
 /// along each axis.
 Rect tile_box(const Compute& compute, std::int64_t tile);
 Rect tile_box(const Compute& compute, const std::vector<std::int64_t>& place);
+/// The ranges of all tiles together.
+Rect whole_box(const Compute& compute);
 /// What a tile with these ranges touches of an operand on a rank.
 Area operand_area(const Plan& plan, const ComputeOperand& operand, const Rect& box, int rank);
 

@@ -6,6 +6,7 @@
 #include "plan/area.h"
 #include "plan/collective_shape.h"
 #include "plan/in_place.h"
+#include "plan/launches.h"
 #include "plan/plan.h"
 
 namespace hemiola::plan {
@@ -34,6 +35,7 @@ class Validator {
     for (rank_ = 0; rank_ < plan_.ranks; ++rank_) {
       const std::int32_t code = plan_.code_of[index(rank_)];
       check_residents(plan_.code(rank_), "/codes/" + number(code));
+      validate_launches(plan_, rank_, source_, "/codes/" + number(code), counts_);
       const auto& streams = plan_.code(rank_).streams;
       for (stream_ = 0; stream_ < static_cast<std::int32_t>(streams.size()); ++stream_) {
         number_ = 0;
@@ -398,6 +400,21 @@ class Validator {
            "ranks are 0 to " + number(plan_.ranks - 1));
     if (dependency.computed) {
       check_computed(*dependency.computed, at, static_cast<int>(rank), part);
+      return;
+    }
+    if (dependency.compute) {
+      const std::int64_t compute = (*dependency.compute)(at);
+      const std::int64_t computes = std::ssize(plan_.code(static_cast<int>(rank)).computes);
+      if (compute < 0 || compute >= computes)
+        fail(part + "/compute",
+             "it depends on compute " + number(compute) + " of rank " + number(rank) +
+                 ", which does not exist",
+             "that rank has " + number(computes) + ", numbered from 0");
+      const Compute& named = plan_.code(static_cast<int>(rank)).computes[index(compute)];
+      if (!named.is_launch())
+        fail(part + "/compute",
+             "it depends on compute '" + named.name + "', which is no launch of its own",
+             "name what it makes as `computed`, or give it a stream");
       return;
     }
     const std::int64_t transfer = dependency.transfer(at);

@@ -33,7 +33,7 @@ Timeline::Timeline(const Plan& plan) {
           ++waits_for[node];
         }
         for (const Dependency& dependency : transfer.after) {
-          if (dependency.computed) continue;
+          if (!dependency.on_transfer()) continue;
           const std::size_t from = first_[index(dependency.rank(at))][index(dependency.stream)] +
                                    index(dependency.transfer(at));
           edges.push_back({from, node});

@@ -1,6 +1,7 @@
-// Bound programs: a program with its size, data type and operator on a machine. Only these are
-// checked and simulated. Whoever walks one asks it, and never the program behind it, for anything
-// that is counted over all of it: ranks, buffers, semaphores, kernels, bodies.
+// Bound programs: a program with its size, data type and operator on a machine, or a job of several
+// (program/job.h). Only these are checked and simulated. Whoever walks one asks it, and never the
+// program behind it, for anything that is counted over all of it: ranks, buffers, semaphores,
+// kernels, bodies.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +13,36 @@
 
 namespace hemiola::program {
 
-/// A program's own numbers where it is bound: bytes of chunks and buffers, and what it reduces
-/// with. Ranks, buffers and chunks are the program's.
+/// A program's own numbers where it is bound: bytes of chunks and buffers, what it reduces with,
+/// and where it stands among others. Bodies are written in a program's own ranks, buffers and
+/// semaphores; a Cursor adds the frame, so that whoever reads primitives sees those of the whole.
 struct Frame {
   std::shared_ptr<const Program> program;  ///< follows no size
   Bytes size{};
   DataType type = DataType::float32;
   ReduceOp op = ReduceOp::sum;
   std::int64_t chunk_bytes = 0;  ///< size / Program::chunks_per_size
+
+  // Of a launch of a job; what bind() makes is alone, and these say nothing.
+  std::int32_t launch = 0;  ///< of Job::launches
+  /// By own rank, the rank of the whole; null: they are the same.
+  std::shared_ptr<const std::vector<std::int32_t>> ranks{};
+  /// By own buffer, the buffer of the whole; null: they are the same.
+  std::shared_ptr<const std::vector<std::int32_t>> buffers{};
+  std::int32_t first_semaphore = 0, first_barrier = 0, first_group = 0;
+  /// Calls that share semaphores and FIFOs, whose running totals go on from call to call: which of
+  /// them this is, and how many there are in one repetition of the whole.
+  std::int32_t call = 0, calls = 1;
+
+  std::int32_t rank_of(std::int64_t own) const {
+    return ranks == nullptr ? static_cast<std::int32_t>(own)
+                            : (*ranks)[static_cast<std::size_t>(own)];
+  }
+  /// The own rank that is this one of the whole; -1: it takes no part.
+  std::int32_t own_of(int rank) const;
+  std::int32_t buffer_of(std::int32_t own) const {
+    return buffers == nullptr ? own : (*buffers)[static_cast<std::size_t>(own)];
+  }
 
   /// Bytes from one chunk of a buffer to the next: chunk_bytes, or less in a folded buffer.
   std::int64_t chunk_stride(std::int32_t buffer) const;
@@ -33,12 +56,36 @@ struct Frame {
   Place resolve(std::int32_t buffer, std::int64_t offset, int rank) const;
 };
 
+struct Job;
+struct JobPart;
+
+/// What is not a program's own in a job: all launches together (program/link.cc makes it).
+struct Linked {
+  std::shared_ptr<const Job> job;
+  std::shared_ptr<const std::vector<JobPart>> parts;  ///< its distinct programs, bound alone
+  /// Tables of the whole: buffers (each with its bytes), semaphores, groups, kernels and bodies of
+  /// every program once, codes with the items of all launches. Its name and source are the job's.
+  std::shared_ptr<const Program> tables;
+  std::vector<Frame> frames;          ///< StreamItem::frame
+  std::vector<std::int32_t> tail_of;  ///< by buffer: the tail of a FIFO that it is, or -1
+  /// A launch of the job, for reports.
+  struct Launch {
+    std::string name;
+    std::vector<int> ranks;  ///< in the launch's order
+    Bytes size{};            ///< of a collective, or what is copied
+    std::string what;        ///< its program's name
+  };
+  std::vector<Launch> launches;
+};
+
 /// Immutable, and cheap to copy: copies share the program and the machine, both of which live as
 /// long as any of them.
 class Bound {
  public:
   /// What bind() makes, once it has checked it.
   Bound(Frame frame, machine::SharedMachine machine, Diagnostics warnings);
+  /// What link() makes.
+  Bound(std::shared_ptr<const Linked> linked, machine::SharedMachine machine, Diagnostics warnings);
 
   /// Null: checked without a machine, every pair of ranks loads and stores each other's memory.
   const machine::Machine* machine() const { return machine_.get(); }
@@ -46,7 +93,14 @@ class Bound {
   /// False without a machine.
   bool crosses_network(int from, int to) const;
 
+  /// Of a program that is alone. A job's has the tables as its program, and no size.
   const Frame& frame() const { return frame_; }
+  /// Of an item of a stream (StreamItem::frame).
+  const Frame& frame(std::int32_t number) const {
+    return linked_ == nullptr ? frame_ : linked_->frames[static_cast<std::size_t>(number)];
+  }
+  /// Null: a program alone.
+  const Linked* linked() const { return linked_.get(); }
   const Program& program() const { return *frame_.program; }
   Bytes size() const { return frame_.size; }
   DataType type() const { return frame_.type; }
@@ -77,12 +131,15 @@ class Bound {
   std::int64_t memory_bytes(std::int32_t buffer, int rank) const {
     return frame_.memory_bytes(buffer, rank);
   }
+  /// The semaphore that announces what arrives in a FIFO; -1: the buffer is none.
+  std::int32_t tail_of(std::int32_t buffer) const;
   Frame::Place resolve(std::int32_t buffer, std::int64_t offset, int rank) const {
     return frame_.resolve(buffer, offset, rank);
   }
 
  private:
   Frame frame_;
+  std::shared_ptr<const Linked> linked_{};
   machine::SharedMachine machine_;
   Diagnostics warnings_;
 };

@@ -35,7 +35,7 @@ bool forwards_in_order(const plan::Plan& plan, std::int32_t stream, int rank, in
     if (transfer.kind == plan::TransferKind::copy) good = good && transfer.after.empty();
     if (!good || transfer.after.empty()) return;
     const plan::Dependency& dependency = transfer.after.front();
-    good = transfer.after.size() == 1 && !dependency.computed && next < arrivals.size() &&
+    good = transfer.after.size() == 1 && dependency.on_transfer() && next < arrivals.size() &&
            dependency.rank(at) == left && dependency.stream == stream &&
            dependency.transfer(at) == arrivals[next].number &&
            is_there(transfer.source, at, arrivals[next]);

@@ -18,12 +18,14 @@ std::int32_t after_loop(const std::vector<Op>& ops, std::int32_t begin) {
 
 }  // namespace
 
-Cursor::Cursor(const Bound& bound, int rank, std::int32_t body)
+Cursor::Cursor(const Bound& bound, int rank, std::int32_t body, std::int32_t frame)
     : bound_(&bound),
-      frame_(&bound.frame()),
-      program_(&bound.program()),
-      body_(&bound.bodies().at(static_cast<std::size_t>(body))) {
-  indices_.rank = rank;
+      frame_(&bound.frame(frame)),
+      program_(frame_->program.get()),
+      body_(&bound.bodies().at(static_cast<std::size_t>(body))),
+      rank_(rank),
+      iteration_(frame_->call) {
+  indices_.rank = frame_->own_of(rank);
   networks_.fill({-1, false});
 }
 
@@ -40,6 +42,7 @@ bool Cursor::next(Primitive& out) {
       continue;
     }
     out.reset(op_);
+    out.type = frame_->type;
     if (expand(op, out)) return true;
     ++op_;
     stage_ = 0;
@@ -53,7 +56,22 @@ bool Cursor::next(Primitive& out) {
 }
 
 void Cursor::repeat() {
-  ++iteration_;
+  iteration_ += frame_->calls;
+  rewind();
+}
+
+void Cursor::restart(std::int64_t repetition, const Totals& totals) {
+  iteration_ = frame_->call + repetition * frame_->calls;
+  before_ = &totals;
+  counts_.clear();
+  rewind();
+}
+
+void Cursor::leave(Totals& totals) const {
+  for (const auto& [key, count] : counts_) totals[key] = count;
+}
+
+void Cursor::rewind() {
   op_ = 0;
   stage_ = 0;
   part_ = 0;
@@ -97,7 +115,12 @@ std::int64_t& Cursor::count_of(std::int64_t key) {
       std::lower_bound(counts_.begin(), counts_.end(), key,
                        [](const auto& entry, std::int64_t k) { return entry.first < k; });
   if (at != counts_.end() && at->first == key) return at->second;
-  return counts_.insert(at, {key, 0})->second;
+  std::int64_t begin = 0;
+  if (before_ != nullptr) {
+    const auto known = before_->find(key);
+    if (known != before_->end()) begin = known->second;
+  }
+  return counts_.insert(at, {key, begin})->second;
 }
 
 }  // namespace hemiola::program

@@ -14,19 +14,20 @@ bool receives(OpKind kind) {
   return kind != OpKind::send;
 }
 
-// Counters of a cursor: semaphores have keys >= 0, FIFO steps negative ones.
-std::int64_t sent_key(const ConnectionRef& to) {
-  return -1 - 2 * static_cast<std::int64_t>(to.outbound);
-}
-std::int64_t received_key(const ConnectionRef& from) {
-  return -2 - 2 * static_cast<std::int64_t>(from.inbound);
-}
-
 /// After `crediting` come the credits of every connection behind a NIC, one by one, then the tails
 /// of those that are not, then those behind a NIC.
 enum Stage : std::int32_t { waiting, before, moving, after, crediting };
 
 }  // namespace
+
+// Counters of a cursor: semaphores have keys >= 0, FIFO steps negative ones, by the semaphore that
+// tells of them.
+std::int64_t Cursor::sent_key(const ConnectionRef& to) const {
+  return -1 - 2 * std::int64_t{credit(to).index};
+}
+std::int64_t Cursor::received_key(const ConnectionRef& from) const {
+  return -2 - 2 * std::int64_t{tail(from).index};
+}
 
 /// Asking the machine takes a lock, and a workgroup has few peers.
 bool Cursor::crosses_network(int peer) {
@@ -41,7 +42,7 @@ bool Cursor::crosses_network(int peer) {
 Cursor::End Cursor::end_of(const ConnectionRef& connection, bool incoming) {
   End end;
   end.connection = &connection;
-  end.peer = static_cast<int>(connection.peer(indices_));
+  end.peer = rank_of(connection.peer(indices_));
   end.network = crosses_network(end.peer);
   // Flags inside lines do not survive a NIC: there every protocol uses the tail.
   if (program_->protocol != Protocol::simple && !end.network)
@@ -53,8 +54,20 @@ Cursor::End Cursor::end_of(const ConnectionRef& connection, bool incoming) {
 
 Span Cursor::slot(int owner, std::int32_t buffer, std::int64_t step, Access access) const {
   const std::int64_t index = step % program_->fifo.slots;
-  return {owner,  buffer, index * program_->slot_bytes(),
-          access, -1,     access == Access::plain ? 0 : step + 1};
+  return {owner,
+          frame_->buffer_of(buffer),
+          index * program_->slot_bytes(),
+          access,
+          -1,
+          access == Access::plain ? 0 : step + 1};
+}
+
+/// In the memory of the connection's receiver, which the frame's numbers are the same for.
+SemaphoreId Cursor::tail(const ConnectionRef& connection, int owner) const {
+  return {owner, frame_->first_semaphore + program_->tail_semaphore(connection.inbound)};
+}
+SemaphoreId Cursor::credit(const ConnectionRef& connection, int owner) const {
+  return {owner, frame_->first_semaphore + program_->head_semaphore(connection.outbound)};
 }
 
 /// Every region takes the same number of slots, because all regions of an operation are equally
@@ -145,7 +158,7 @@ bool Cursor::fifo_stage(const Op& op, Primitive& out) {
 bool Cursor::fifo_credits(Primitive& out) const {
   for (const End& from : incoming()) {
     if (from.network) continue;
-    out.semaphores.push_back({from.peer, program_->head_semaphore(from.connection->outbound)});
+    out.semaphores.push_back(credit(*from.connection, from.peer));
     out.values.push_back(1);
   }
   out.kind = PrimitiveKind::signal;
@@ -154,7 +167,7 @@ bool Cursor::fifo_credits(Primitive& out) const {
 
 bool Cursor::fifo_remote_credit(const End& from, Primitive& out) const {
   if (!from.network) return false;
-  out.semaphores.push_back({from.peer, program_->head_semaphore(from.connection->outbound)});
+  out.semaphores.push_back(credit(*from.connection, from.peer));
   out.values.push_back(1);
   out.kind = PrimitiveKind::post;
   out.remote = out.release = true;
@@ -166,13 +179,13 @@ bool Cursor::fifo_remote_credit(const End& from, Primitive& out) const {
 bool Cursor::fifo_wait(Primitive& out) const {
   for (const End& from : incoming()) {
     if (from.access != Access::plain) continue;
-    out.semaphores.push_back({rank(), program_->tail_semaphore(from.connection->inbound)});
+    out.semaphores.push_back(tail(*from.connection, rank()));
     out.values.push_back(from.step + 1);
     out.acquire = true;
   }
   for (const End& to : outgoing()) {
     if (to.step < program_->fifo.slots) continue;
-    out.semaphores.push_back({rank(), program_->head_semaphore(to.connection->outbound)});
+    out.semaphores.push_back(credit(*to.connection, rank()));
     out.values.push_back(to.step + 1 - program_->fifo.slots);
   }
   out.kind = PrimitiveKind::wait;
@@ -206,7 +219,7 @@ void Cursor::fifo_move(const Op& op, Primitive& out) const {
 bool Cursor::fifo_tails(Primitive& out) const {
   for (const End& to : outgoing()) {
     if (to.access != Access::plain || to.network) continue;
-    out.semaphores.push_back({to.peer, program_->tail_semaphore(to.connection->inbound)});
+    out.semaphores.push_back(tail(*to.connection, to.peer));
     out.values.push_back(1);
   }
   out.kind = PrimitiveKind::signal;
@@ -222,7 +235,7 @@ bool Cursor::fifo_post(const End& to, Primitive& out) const {
       slot(rank(), program_->staging_buffer(to.connection->outbound), to.step, Access::plain));
   out.dst.push_back(
       slot(to.peer, program_->fifo_buffer(to.connection->inbound), to.step, Access::plain));
-  out.semaphores.push_back({to.peer, program_->tail_semaphore(to.connection->inbound)});
+  out.semaphores.push_back(tail(*to.connection, to.peer));
   out.values.push_back(1);
   out.kind = PrimitiveKind::post;
   out.remote = out.release = true;

@@ -63,7 +63,7 @@ Cursor::Region Cursor::region(const Op& op, const Operand& operand, std::int64_t
 /// A clear reaches the part of a rotating buffer that the previous repetition used.
 Span Cursor::span(const Operand& operand, Region region, bool clears) const {
   const bool multicast = is_multicast(operand.access);
-  const auto owner = static_cast<std::int32_t>(operand.rank(indices_));
+  const auto owner = static_cast<std::int32_t>(operand.rank(indices_));  // in the frame
   const std::int64_t stride = frame_->chunk_stride(operand.buffer);
   // In a folded buffer the pieces of a chunk take turns in the same memory.
   const std::int64_t offset = stride == frame_->chunk_bytes
@@ -72,10 +72,10 @@ Span Cursor::span(const Operand& operand, Region region, bool clears) const {
   const bool rows = operand.run > 0;
   const std::int64_t data = operand.chunk(indices_) * stride + (rows ? 0 : offset);
   // Multicast operands lie at the same place on every member (checked by bind).
-  const int resolver = multicast ? rank() : owner;
+  const auto resolver = multicast ? static_cast<int>(indices_.rank) : owner;
   const auto place = frame_->resolve(operand.buffer, memory_offset(data, operand.access), resolver);
-  Span out{multicast ? -1 : owner, place.buffer, place.offset, operand.access,
-           multicast ? operand.group : -1};
+  Span out{multicast ? -1 : rank_of(owner), frame_->buffer_of(place.buffer), place.offset,
+           operand.access, multicast ? frame_->first_group + operand.group : -1};
   if (rows) {
     out.run = operand.run * stride;
     out.pitch = operand.pitch * stride;
@@ -84,7 +84,7 @@ Span Cursor::span(const Operand& operand, Region region, bool clears) const {
   const Buffer& buffer = program_->buffers.at(static_cast<std::size_t>(place.buffer));
   if (buffer.rotation > 1) {
     const std::int64_t part = (iteration_ + (clears ? buffer.rotation - 1 : 0)) % buffer.rotation;
-    out.offset += part * (frame_->memory_bytes(place.buffer, resolver) / buffer.rotation);
+    out.offset += part * (bound_->memory_bytes(out.buffer, rank_of(resolver)) / buffer.rotation);
   }
   if (is_packet(operand.access) && !clears) out.flag = iteration_ + 1;
   return out;

@@ -6,10 +6,6 @@
 namespace hemiola::program {
 namespace {
 
-std::int64_t semaphore_key(std::int32_t index) {
-  return index;
-}
-
 bool reduces(OpKind kind) {
   switch (kind) {
     case OpKind::reduce:
@@ -43,7 +39,7 @@ ReduceOp Cursor::reduction(const Op& op) const {
 }
 
 SemaphoreId Cursor::semaphore(const SemaphoreRef& ref) const {
-  return {static_cast<std::int32_t>(ref.rank(indices_)), ref.index};
+  return {rank_of(ref.rank(indices_)), frame_->first_semaphore + ref.index};
 }
 
 bool Cursor::expand(const Op& op, Primitive& out) {
@@ -53,7 +49,7 @@ bool Cursor::expand(const Op& op, Primitive& out) {
       return once();
     case OpKind::barrier:
       out.kind = PrimitiveKind::barrier;
-      out.barrier_id = op.barrier_id;
+      out.barrier_id = frame_->first_barrier + op.barrier_id;
       out.workgroups = op.workgroups;
       out.release = out.acquire = true;
       out.system_scope = false;
@@ -131,7 +127,7 @@ bool Cursor::expand_wait(const Op& op, Primitive& out) {
     for (const SemaphoreRef& ref : op.semaphores) {
       if (program_->semaphores.at(static_cast<std::size_t>(ref.index)).shared != shared) continue;
       out.semaphores.push_back(semaphore(ref));
-      out.values.push_back(shared ? 1 : ++count_of(semaphore_key(ref.index)));
+      out.values.push_back(shared ? 1 : ++count_of(out.semaphores.back().index));
     }
     if (out.semaphores.empty()) continue;
     out.kind = PrimitiveKind::wait;
@@ -156,7 +152,7 @@ bool Cursor::expand_signal(const Op& op, Primitive& out) {
 }
 
 bool Cursor::behind_nic(const Op& op, std::int64_t peer) const {
-  return op.channel == Channel::any && bound_->crosses_network(rank(), static_cast<int>(peer));
+  return op.channel == Channel::any && bound_->crosses_network(rank(), rank_of(peer));
 }
 
 /// One signal to all whom stores reach, and a descriptor for each of the others.
@@ -240,7 +236,7 @@ bool Cursor::expand_load(const Op& op, Primitive& out) {
       program_->buffers.at(static_cast<std::size_t>(source.buffer)).bytes.count;
   out.kind = PrimitiveKind::move;
   out.bytes = op.bytes.count;
-  out.src.push_back({static_cast<std::int32_t>(source.rank(indices_)), source.buffer,
+  out.src.push_back({rank_of(source.rank(indices_)), frame_->buffer_of(source.buffer),
                      (op.slice * op.bytes.count + number * op.unit.count) % present});
   out.src.back().bypass_l1 = op.bypass_l1;
   return true;

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/index.h"
-#include "program/lower_general.h"
+#include "program/lower_launches.h"
 
 namespace hemiola::program::general {
 namespace {
@@ -134,9 +134,21 @@ class ActorWriter {
     Kernel communication{.name = plan_.name};
     Kernel computation{.name = plan_.name + " compute"};
     set_threads(communication, computation);
+    std::map<std::int32_t, LaunchBodies> launches;
     for (const std::int32_t a : actors) {
       const auto body = static_cast<std::int32_t>(program_.bodies.size());
       program_.bodies.push_back(write_body(a));
+      const Actor& actor = actors_[index(a)];
+      if (actor.launch >= 0) {
+        LaunchBodies& launch = launches[actor.launch];
+        if (actor.kind == Actor::Kind::computation) {
+          launch.workgroups.push_back(body);
+        } else {
+          const bool rings = actor.items.front().kind == Item::Kind::done;
+          (rings ? launch.bell : launch.gate) = body;
+        }
+        continue;
+      }
       switch (actors_[index(a)].kind) {
         case Actor::Kind::communication:
           communication.bodies.push_back(body);
@@ -149,11 +161,17 @@ class ActorWriter {
           break;
       }
     }
+    const Kernel launched = computation;
     for (Kernel* kernel : {&communication, &computation}) {
       if (kernel->bodies.empty()) continue;
       code.streams.push_back({{.kind = StreamItem::Kind::kernel,
                                .index = static_cast<std::int32_t>(program_.kernels.size())}});
       program_.kernels.push_back(std::move(*kernel));
+    }
+    if (!launches.empty()) {
+      const plan::Code& computes = plan_.code(actors_[index(actors.front())].rank);
+      for (Stream& stream : streams_of_launches(program_, computes, launches, launched))
+        code.streams.push_back(std::move(stream));
     }
     program_.code_of.push_back(static_cast<std::int32_t>(program_.codes.size()));
     program_.codes.push_back(std::move(code));

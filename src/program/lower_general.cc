@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "core/index.h"
 #include "machine/machine.h"
 #include "plan/in_place.h"
 #include "program/lower_flow.h"
+#include "program/lower_launches.h"
 #include "program/lower_parts.h"
 
 namespace hemiola::program {
@@ -80,6 +82,11 @@ class Assigner {
 
   std::vector<Actor> assign() {
     first_.resize(index(plan_.ranks));
+    for (const auto& streams : movements_) {
+      for (const auto& stream : streams) {
+        for (const Movement& movement : stream) awaited_.merge(awaited_launches(plan_, movement));
+      }
+    }
     for (int rank = 0; rank < plan_.ranks; ++rank) add_rank(rank);
     for (Actor& actor : actors_) {
       for (Actor::Item& item : actor.items) connect(actor, item);
@@ -111,7 +118,6 @@ class Assigner {
 
   void add_rank(int rank) {
     const auto& streams = movements_[index(rank)];
-    const bool computes = !tiles_[index(rank)].empty();
     const auto first = static_cast<std::int32_t>(actors_.size());
     first_[index(rank)] = first;
     if (options_.realization == Realization::co_located) {
@@ -121,8 +127,10 @@ class Assigner {
       const std::size_t own = plan_.code(rank).streams.size();  // then those for NICs
       const int each = engines ? 1 : std::max(1, workgroups() / std::max(1, static_cast<int>(own)));
       check_slices(each);
+      const std::size_t gates = gates_of(plan_.code(rank)).size();
       const auto slices = [&](std::size_t s) {
-        return s < own || s == 0 ? each : streams[s].empty() ? 0 : s == own ? 1 : each;
+        if (s >= own && s < own + gates) return 0;  // of launches
+        return s < own || s == 0 ? each : streams[s].empty() ? 0 : s == own + gates ? 1 : each;
       };
       for (std::size_t s = 0; s < std::max<std::size_t>(1, streams.size()); ++s) {
         for (std::int32_t w = 0; w < slices(s); ++w)
@@ -133,7 +141,8 @@ class Assigner {
       std::int32_t next = first;
       for (std::size_t s = 0; s < streams.size(); next += slices(s), ++s)
         add_stream(streams[s], next, slices(s));
-      if (computes) add_tiles(rank);
+      add_tiles(rank);
+      add_launches(rank);
     }
     append(first, {.kind = Item::Kind::end});
   }
@@ -188,12 +197,23 @@ class Assigner {
     }
   }
 
+  /// Those of a launch, or, with -1, of the persistent kernel.
+  std::vector<const Tile*> tiles_of_launch(int rank, std::int32_t launch) const {
+    std::vector<const Tile*> tiles;
+    for (const Tile& tile : tiles_[index(rank)]) {
+      const bool is_launch = plan_.code(rank).computes[index(tile.compute)].is_launch();
+      if (launch < 0 ? !is_launch : tile.compute == launch) tiles.push_back(&tile);
+    }
+    return tiles;
+  }
+
   /// Deals tiles in order; those of one output stay together. `give(workgroup, tile)`.
   template <class Give>
-  void deal(int rank, std::int32_t workgroups, Give&& give) const {
+  void deal(const std::vector<const Tile*>& tiles, std::int32_t workgroups, Give&& give) const {
     std::map<std::int64_t, std::int32_t> owner;
     std::int32_t next = 0;
-    for (const Tile& tile : tiles_[index(rank)]) {
+    for (const Tile* one : tiles) {
+      const Tile& tile = *one;
       const auto [at, added] = owner.try_emplace(tile.output, next);
       if (added) next = (next + 1) % workgroups;
       give(at->second, tile);
@@ -201,11 +221,50 @@ class Assigner {
   }
 
   void add_tiles(int rank) {
-    const std::int32_t count = compute_workgroups();
+    const std::vector<const Tile*> tiles = tiles_of_launch(rank, -1);
+    if (!tiles.empty()) add_tiles(rank, tiles, compute_workgroups());
+  }
+
+  void add_tiles(int rank, const std::vector<const Tile*>& tiles, std::int32_t count,
+                 std::int32_t launch = -1) {
     const auto first = static_cast<std::int32_t>(actors_.size());
-    for (std::int32_t w = 0; w < count; ++w) new_actor(Actor::Kind::computation, rank, 0, w, count);
-    deal(rank, count,
+    for (std::int32_t w = 0; w < count; ++w)
+      actors_[index(new_actor(Actor::Kind::computation, rank, 0, w, count))].launch = launch;
+    deal(tiles, count,
          [&](std::int32_t w, const Tile& tile) { append(first + w, {.tile = &tile}); });
+  }
+
+  /// Each with as many workgroups as it has results, and the device places for.
+  void add_launches(int rank) {
+    const plan::Code& code = plan_.code(rank);
+    const auto gates = gates_of(code);
+    for (std::size_t c = 0; c < code.computes.size(); ++c) {
+      if (!code.computes[c].is_launch()) continue;
+      const auto launch = static_cast<std::int32_t>(c);
+      const auto gate = gates.find(launch);
+      if (gate != gates.end()) {
+        const std::int32_t actor = new_actor(Actor::Kind::engine, rank, 0, 0, 1);
+        actors_[index(actor)].launch = launch;
+        append(actor, {.movement = &movements_[index(rank)][index(gate->second)].front()});
+      }
+      const std::vector<const Tile*> tiles = tiles_of_launch(rank, launch);
+      std::set<std::int64_t> results;
+      for (const Tile* tile : tiles) results.insert(tile->output);
+      add_tiles(rank, tiles, std::min(static_cast<int>(results.size()), places_of_launch(rank)),
+                launch);
+      if (!awaited_.contains({rank, launch})) continue;
+      const std::int32_t bell = new_actor(Actor::Kind::engine, rank, 0, 0, 1);
+      actors_[index(bell)].launch = launch;
+      bell_of_[{rank, launch}] = bell;
+      append(bell, {.kind = Item::Kind::done});
+    }
+  }
+
+  int places_of_launch(int rank) const {
+    const bool known = options_.machine != nullptr && rank < options_.machine->ranks();
+    if (options_.compute_workgroups > 0 || !known) return compute_workgroups();
+    const auto units = static_cast<int>(options_.machine->model(rank).cu_count);
+    return std::max(1, compute_workgroups() + units - kComputeUnits);
   }
 
   /// One list of movements by level, the same on all workgroups, and among them each one's tiles:
@@ -224,7 +283,8 @@ class Assigner {
                      [](const Movement* a, const Movement* b) { return a->level < b->level; });
     const std::vector<bool> join = joins(list, count);
     std::vector<std::vector<const Tile*>> tiles(index(count));
-    deal(rank, count, [&](std::int32_t w, const Tile& tile) { tiles[index(w)].push_back(&tile); });
+    deal(tiles_of_launch(rank, -1), count,
+         [&](std::int32_t w, const Tile& tile) { tiles[index(w)].push_back(&tile); });
     for (std::int32_t w = 0; w < count; ++w) {
       auto& own = tiles[index(w)];
       std::stable_sort(own.begin(), own.end(),
@@ -263,8 +323,11 @@ class Assigner {
         wait_for_all(item, &other, after.loads_only);
       }
     }
+    for (const auto& launch : awaited_launches(plan_, *item.movement))
+      item.after.push_back({bell_of_.at(launch), 0});
     for (const auto& [rank, area] : item.movement->computed) {
       for (const Tile& tile : tiles_[index(rank)]) {
+        if (is_whole(plan_, rank, tile.compute)) continue;
         const bool makes =
             std::any_of(tile.made.begin(), tile.made.end(),
                         [&, &wanted = area](const plan::Area& a) { return overlap(a, wanted); });
@@ -309,7 +372,9 @@ class Assigner {
   Tiles tiles_;
   bool alike_;
   std::vector<Actor> actors_;
-  std::vector<std::int32_t> first_;  // actor of each rank
+  std::vector<std::int32_t> first_;                 // actor of each rank
+  std::set<std::pair<int, std::int32_t>> awaited_;  // launches that movements wait for
+  std::map<std::pair<int, std::int32_t>, std::int32_t> bell_of_;  // their actors
   std::map<const void*, std::vector<std::pair<std::int32_t, std::int32_t>>> done_by_;
 };
 
@@ -333,6 +398,11 @@ void check_general(const plan::Plan& plan, const LowerOptions& options) {
     refuse("cannot send packets by copy engines", "choose protocol=simple");
   if (options.alignment > 0 && plan.of_elements())
     refuse("has sizes of its own", "leave alignment out");
+  if (options.realization == Realization::co_located && plan::has_launches(plan))
+    refuse(
+        "launches computes one after the other, and has no kernel that its communication could "
+        "share workgroups with all the time",
+        "choose realization=load-store or copy-engine");
   if (options.realization == Realization::co_located && !computes)
     refuse("computes nothing that its communication could share workgroups with",
            "choose realization=load-store");

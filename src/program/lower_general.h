@@ -57,7 +57,8 @@ struct Movement {
     bool loads_only = false;  ///< only what that one has read is overwritten: no fence is needed
   };
   std::vector<After> after;
-  std::vector<std::pair<int, plan::Area>> computed;  ///< rank and what its tiles have written
+  std::vector<std::pair<int, plan::Area>> computed;    ///< rank and what its tiles have written
+  std::vector<std::pair<int, std::int32_t>> launches;  ///< rank and compute that is done
   std::string where;
   std::vector<Strip> strips;  ///< sources, then destinations
   std::int64_t level = -1;    ///< when it runs if every movement takes one step
@@ -69,7 +70,8 @@ bool conflict(const Movement& a, const Movement& b);
 using Movements = std::vector<std::vector<std::vector<Movement>>>;  ///< by rank, stream, order
 
 /// Transfers one by one; groups as stores and loads of every member, or through the switch;
-/// collectives as exchanges between a meeting of all members and another.
+/// collectives as exchanges between a meeting of all members and another. Behind the streams of a
+/// code come those of its launches that wait for transfers (lower_launches.h).
 Movements movements_of(const plan::Plan& plan, const LowerOptions& options);
 
 /// Rewrites what crosses a NIC: pulls become pushes of whoever holds the data, and sums beyond a
@@ -89,7 +91,7 @@ void fuse(const plan::Plan& plan, const LowerOptions& options, Movements& moveme
 /// One tile of a compute kernel.
 struct Tile {
   std::int32_t compute = 0;
-  std::vector<plan::Area> reads;
+  std::vector<plan::Area> reads;   ///< and what it adds to, of the first tile that does
   std::vector<plan::Area> writes;  ///< not of tiles that only add to an accumulation
   std::vector<plan::Area> made;    ///< all that it writes or adds to
   std::int64_t flop = 0;
@@ -117,8 +119,9 @@ struct Actor {
   int rank = 0;
   std::int32_t stream = 0;
   std::int32_t slice = 0, slices = 1;  ///< its share of movements
+  std::int32_t launch = -1;            ///< the compute that it is a part of (lower_launches.h)
   struct Item {
-    enum class Kind : std::uint8_t { start, movement, tile, end } kind = Kind::movement;
+    enum class Kind : std::uint8_t { start, movement, tile, end, done } kind = Kind::movement;
     const Movement* movement = nullptr;
     const Tile* tile = nullptr;
     struct After {

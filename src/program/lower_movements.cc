@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "core/index.h"
-#include "program/lower_general.h"
+#include "program/lower_launches.h"
 
 namespace hemiola::program::general {
 namespace {
@@ -40,6 +40,7 @@ class MovementMaker {
     }
     each_transfer([&](const Transfer& transfer, const Indices& at, std::int32_t stream,
                       std::int64_t number) { add(transfer, at, stream, number); });
+    for (int rank = 0; rank < plan_.ranks; ++rank) add_gates(rank);
     for (const Link& link : links_) resolve(link);
     return std::move(movements_);
   }
@@ -126,11 +127,31 @@ class MovementMaker {
   void add_dependencies(const Transfer& transfer, const Indices& at, std::int32_t stream) {
     for (const plan::Dependency& dependency : transfer.after) {
       const auto rank = static_cast<int>(dependency.rank(at));
-      if (dependency.computed) {
+      if (dependency.compute) {
+        movements_[index(at.rank)][index(stream)].back().launches.emplace_back(
+            rank, static_cast<std::int32_t>((*dependency.compute)(at)));
+      } else if (dependency.computed) {
         movements_[index(at.rank)][index(stream)].back().computed.emplace_back(
             rank, plan::evaluate(*dependency.computed, at));
       } else {
         link(at, stream, rank, dependency.stream, dependency.transfer(at), Mark::end);
+      }
+    }
+  }
+
+  /// Meeting points where launches wait for transfers.
+  void add_gates(int rank) {
+    const plan::Code& code = plan_.code(rank);
+    const Indices at{.rank = rank};
+    for (const auto& [compute, stream] : gates_of(code)) {
+      Movement gate;
+      gate.rank = rank;
+      gate.stream = stream;
+      gate.where = "/" + code.computes[index(compute)].name;
+      movements_[index(rank)].push_back({std::move(gate)});
+      for (const plan::Dependency& d : code.computes[index(compute)].after) {
+        if (d.on_transfer())
+          link(at, stream, static_cast<int>(d.rank(at)), d.stream, d.transfer(at), Mark::end);
       }
     }
   }

@@ -131,6 +131,7 @@ class Rewriter {
             moved.computed.end())
           moved.computed.push_back(computed);
       }
+      moved.launches.insert(moved.launches.end(), earlier.launches.begin(), earlier.launches.end());
       if (i < at.index && conflict(earlier, moved)) note(at.rank, at.stream, i);
     }
     for (const auto& [of, i] : last) moved.after.push_back({of.first, of.second, i});

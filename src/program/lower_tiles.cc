@@ -5,7 +5,7 @@
 
 #include "core/index.h"
 #include "plan/tiles.h"
-#include "program/lower_general.h"
+#include "program/lower_launches.h"
 
 namespace hemiola::program::general {
 namespace {
@@ -41,6 +41,7 @@ class TileMaker {
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const auto& computes = plan_.code(rank).computes;
       for (std::size_t c = 0; c < computes.size(); ++c) {
+        first_[{rank, static_cast<std::int32_t>(c)}] = tiles_[index(rank)].size();
         each_tile(computes[c], [&](const std::vector<std::int64_t>& at) {
           add(computes[c], static_cast<std::int32_t>(c), at, rank);
         });
@@ -85,13 +86,18 @@ class TileMaker {
     tile.output = output;
     for (const ComputeOperand& operand : compute.operands) {
       plan::Area area = operand_area(plan_, operand, box, rank);
-      if (operand.use != plan::Use::read) tile.made.push_back(area);
+      if (plan::makes(operand.use)) tile.made.push_back(area);
+      if (operand.use == plan::Use::add) tile.reads.push_back(area);
       (operand.use == plan::Use::read ? tile.reads : tile.writes).push_back(std::move(area));
     }
     tiles_[index(rank)].push_back(std::move(tile));
   }
 
-  /// A tile waits for all movements that write what it reads.
+  const Compute& compute_of(int rank, const Tile& tile) const {
+    return plan_.code(rank).computes[index(tile.compute)];
+  }
+
+  /// A tile waits for all movements that write what it reads, unless its launch has.
   void find_arrivals() {
     std::map<std::pair<int, std::int32_t>, std::vector<const Movement*>> writers;
     for (const auto& streams : movements_) {
@@ -107,6 +113,7 @@ class TileMaker {
     }
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       for (Tile& tile : tiles_[index(rank)]) {
+        if (is_whole(plan_, rank, tile.compute)) continue;
         for (const plan::Area& read : tile.reads) {
           for (const Movement* movement : writers[{rank, read.tensor}]) {
             const bool writes_it = std::any_of(
@@ -121,13 +128,16 @@ class TileMaker {
     }
   }
 
-  /// ... and for the tiles of other kernels of its rank that make it.
+  /// ... and for the tiles of other computes in the persistent kernel of its rank that make it.
   void find_tile_dependencies() {
-    for (auto& tiles : tiles_) {
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      auto& tiles = tiles_[index(rank)];
       if (tiles.empty() || tiles.front().compute == tiles.back().compute) continue;
       for (Tile& tile : tiles) {
+        if (compute_of(rank, tile).is_launch()) continue;
         for (std::size_t other = 0; other < tiles.size(); ++other) {
-          if (tiles[other].compute == tile.compute) continue;
+          if (tiles[other].compute == tile.compute || compute_of(rank, tiles[other]).is_launch())
+            continue;
           const bool makes =
               std::any_of(tile.reads.begin(), tile.reads.end(), [&](const auto& read) {
                 return std::any_of(tiles[other].made.begin(), tiles[other].made.end(),
@@ -165,12 +175,45 @@ class TileMaker {
       if (other < 0) return false;
       level = std::max(level, other);
     }
+    for (const auto& [rank, compute] : movement.launches) {
+      const std::int64_t other = last_level(rank, compute);
+      if (other < 0) return false;
+      level = std::max(level, other);
+    }
     movement.level = level + 1;
     return true;
   }
 
-  static bool assign(std::vector<Tile>& tiles, Tile& tile) {
+  /// Of all tiles of a compute; -1 if one has none yet.
+  std::int64_t last_level(int rank, std::int32_t compute) const {
+    const auto& tiles = tiles_[index(rank)];
     std::int64_t level = 0;
+    for (std::size_t i = first_.at({rank, compute});
+         i < tiles.size() && tiles[i].compute == compute; ++i) {
+      if (tiles[i].level < 0) return -1;
+      level = std::max(level, tiles[i].level);
+    }
+    return level;
+  }
+
+  /// By compute of a rank: the level at which a launch starts; 0 of what is none, -1: not known.
+  std::vector<std::int64_t> start_levels(int rank) const {
+    const plan::Code& code = plan_.code(rank);
+    std::vector<std::int64_t> levels(code.computes.size(), 0);
+    for (const auto& [compute, stream] : gates_of(code))
+      levels[index(compute)] = movements_[index(rank)][index(stream)].front().level;
+    const plan::LaunchOrder order(code);
+    for (std::size_t c = 0; c < levels.size(); ++c) {
+      for (const std::int32_t before : order.directly_before(static_cast<std::int32_t>(c))) {
+        const std::int64_t last = last_level(rank, before);
+        levels[c] = last < 0 || levels[c] < 0 ? -1 : std::max(levels[c], last + 1);
+      }
+    }
+    return levels;
+  }
+
+  static bool assign(std::vector<Tile>& tiles, Tile& tile, std::int64_t level) {
+    if (level < 0) return false;
     for (const Movement* movement : tile.after) {
       if (movement->level < 0) return false;
       level = std::max(level, movement->level);
@@ -195,10 +238,12 @@ class TileMaker {
     while (progress) {
       progress = false;
       complete = true;
-      for (auto& tiles : tiles_) {
+      for (int rank = 0; rank < plan_.ranks; ++rank) {
+        auto& tiles = tiles_[index(rank)];
+        const std::vector<std::int64_t> starts = start_levels(rank);
         for (Tile& tile : tiles) {
           if (tile.level >= 0) continue;
-          const bool done = assign(tiles, tile);
+          const bool done = assign(tiles, tile, starts[index(tile.compute)]);
           progress = progress || done;
           complete = complete && done;
         }
@@ -238,20 +283,23 @@ class TileMaker {
     for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<std::int64_t>(i);
     std::vector<Tile> sorted;
     for (const std::size_t i : order) sorted.push_back(std::move(tiles[i]));
-    std::map<std::int64_t, std::size_t> last;
+    std::map<std::int64_t, std::size_t> first, last;
     for (std::size_t i = 0; i < sorted.size(); ++i) {
       for (std::int64_t& other : sorted[i].after_tiles) other = place[index(other)];
+      first.try_emplace(sorted[i].output, i);
       last[sorted[i].output] = i;
     }
-    // Results are written once: by the last tile that adds to them.
+    // Results are written once, by the last tile that adds to them, and what is there already is
+    // read once, by the first.
     for (std::size_t i = 0; i < sorted.size(); ++i) {
-      if (last[sorted[i].output] == i) continue;
       const Compute& compute = computes[index(sorted[i].compute)];
+      if (first[sorted[i].output] != i) leave_sums(compute, sorted[i].reads);
+      if (last[sorted[i].output] == i) continue;
       std::size_t write = 0;
       for (const ComputeOperand& operand : compute.operands) {
         if (operand.use == plan::Use::read) continue;
         auto& writes = sorted[i].writes;
-        if (operand.use == plan::Use::accumulate) {
+        if (plan::sums(operand.use)) {
           writes.erase(writes.begin() + static_cast<std::ptrdiff_t>(write));
         } else {
           ++write;
@@ -261,9 +309,21 @@ class TileMaker {
     tiles = std::move(sorted);
   }
 
+  /// Of what a tile reads, without what it adds to.
+  static void leave_sums(const Compute& compute, std::vector<plan::Area>& reads) {
+    std::vector<plan::Area> left;
+    std::size_t next = 0;
+    for (const ComputeOperand& operand : compute.operands) {
+      if (operand.use == plan::Use::read) left.push_back(std::move(reads[next]));
+      next += operand.use == plan::Use::read || operand.use == plan::Use::add ? 1 : 0;
+    }
+    reads = std::move(left);
+  }
+
   const plan::Plan& plan_;
   Movements& movements_;
   Tiles tiles_;
+  std::map<std::pair<int, std::int32_t>, std::size_t> first_;  // tile of rank and compute
 };
 
 }  // namespace

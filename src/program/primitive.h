@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -101,7 +102,8 @@ struct PrimitiveFields {
   bool remote = false;  ///< post: crosses a NIC (else a copy engine does it)
   bool posted = false;  ///< move without destinations, compute: the next sync joins it
   bool movers = false;  ///< sync: not of a wavefront that only signals (Kernel::posts_apart)
-  std::int32_t op = 0;  ///< index in the body, for messages and tracks
+  DataType type = DataType::float32;  ///< of the elements that are reduced or multiplied
+  std::int32_t op = 0;                ///< index in the body, for messages and tracks
   std::int32_t barrier_id = 0;
   std::int32_t workgroups = 0;
   std::int64_t bytes = 0;
@@ -133,13 +135,17 @@ struct Primitive : PrimitiveFields {
   }
 };
 
+/// How often the semaphores and FIFOs of a rank have been waited for and used by launches that are
+/// over: what calls that share them (Frame::calls) go on from. Keys are the cursors' own.
+using Totals = std::map<std::int64_t, std::int64_t>;
+
 /// Walks the operations of one workgroup and yields its primitives in order. A value: copying it
 /// forks the walk; each wavefront of a simulation has one. Memory does not depend on the length of
 /// the walk.
 class Cursor {
  public:
-  /// `bound` outlives the cursor.
-  Cursor(const Bound& bound, int rank, std::int32_t body);
+  /// `bound` outlives the cursor. `rank` is one of the whole, and takes part in the frame.
+  Cursor(const Bound& bound, int rank, std::int32_t body, std::int32_t frame = 0);
 
   /// The next primitive into `out` (its vectors are reused); false at the end of the body.
   bool next(Primitive& out);
@@ -148,7 +154,13 @@ class Cursor {
   /// parts, running totals of semaphores and FIFO steps go on.
   void repeat();
 
-  int rank() const { return static_cast<int>(indices_.rank); }
+  /// For a frame of several calls instead: starts the body as that call in a repetition of the
+  /// whole, with what earlier calls have left in `totals`, which outlives the walk ...
+  void restart(std::int64_t repetition, const Totals& totals);
+  /// ... and at its end leaves there what later ones go on from.
+  void leave(Totals& totals) const;
+
+  int rank() const { return rank_; }
 
  private:
   struct Loop {
@@ -236,13 +248,23 @@ class Cursor {
   bool fifo_tails(Primitive& out) const;
   bool fifo_post(const End& to, Primitive& out) const;
   bool crosses_network(int peer);
+  SemaphoreId tail(const ConnectionRef& connection, int owner = 0) const;
+  SemaphoreId credit(const ConnectionRef& connection, int owner = 0) const;
+  std::int64_t sent_key(const ConnectionRef& to) const;
+  std::int64_t received_key(const ConnectionRef& from) const;
   Span slot(int owner, std::int32_t buffer, std::int64_t step, Access access) const;
+
+  void rewind();
+  /// Ranks of the frame as those of the whole.
+  std::int32_t rank_of(std::int64_t own) const { return frame_->rank_of(own); }
 
   const Bound* bound_;
   const Frame* frame_;
   const Program* program_;
   const Body* body_;
-  Indices indices_;  ///< loop counters are the running iterations
+  int rank_;         ///< of the whole
+  Indices indices_;  ///< loop counters are the running iterations; the rank is the frame's
+  const Totals* before_ = nullptr;  ///< what counts begin with
   std::int64_t iteration_ = 0;
   std::int32_t op_ = 0;
   std::int32_t stage_ = 0;  ///< progress inside the current operation's expansion

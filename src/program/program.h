@@ -300,21 +300,40 @@ struct StreamItem {
   /// engine: a body that the rank's copy engines do in order, without a workgroup: put, get and
   /// copy are DMA transfers, a signal follows the transfers before it, a wait holds up what
   /// follows.
+  /// until: nothing before so long after the start of the repetition.
+  /// launch_begin, launch_end: what is between belongs to the launch of the frame; they take no
+  /// time.
   enum class Kind : std::uint8_t {
     kernel,
     event_record,
     event_wait,
     host,
-    engine
+    engine,
+    until,
+    launch_begin,
+    launch_end
   } kind = Kind::kernel;
   std::int32_t index = 0;  ///< kernel, event or body
-  Time duration{};         ///< host function
+  Time duration{};         ///< host function, until
+  std::int32_t frame = 0;  ///< of a job: Bound::frame()
 };
 using Stream = std::vector<StreamItem>;
+
+/// How the kernels of a stream get compute units where others want them, too.
+struct StreamOptions {
+  std::int32_t priority = 0;  ///< of workgroups that wait for room those of the highest go first
+  /// Compute units [first_unit, first_unit + units) alone are used; units 0: all.
+  std::int32_t first_unit = 0, units = 0;
+  bool operator==(const StreamOptions&) const = default;
+};
 
 /// What one rank runs; shared by all ranks that run the same.
 struct RankCode {
   std::vector<Stream> streams{};
+  std::vector<StreamOptions> options{};  ///< by stream; missing ones are as they are by default
+  StreamOptions option(std::size_t stream) const {
+    return stream < options.size() ? options[stream] : StreamOptions{};
+  }
 };
 
 struct Semaphore {

@@ -172,7 +172,7 @@ void add_offsets(const Bound& program, int rank, Rotation& rotation) {
 
 Rotation rotation_of(const Bound& program, std::int64_t line) {
   Rotation none{program.ranks(), std::vector<std::uint8_t>(program.buffers().size()), {}, false};
-  if (!program.groups().empty()) return none;
+  if (!program.groups().empty() || program.linked() != nullptr) return none;
   for (int period = 1; period < program.ranks(); ++period) {
     if (program.ranks() % period != 0) continue;
     Check check(program, period, line);

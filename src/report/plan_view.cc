@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <ostream>
 
 #include "plan/plan_json.h"
@@ -37,13 +38,19 @@ std::string partner(const Transfer& transfer, const Indices& at) {
   return std::to_string(transfer.peer(at));
 }
 
-std::string dependencies(const Plan& plan, const Transfer& transfer, const Indices& at) {
+std::string dependencies(const Plan& plan, const std::vector<plan::Dependency>& after,
+                         const Indices& at) {
   std::string text;
-  for (const plan::Dependency& dependency : transfer.after) {
+  for (const plan::Dependency& dependency : after) {
     if (!text.empty()) text += ", ";
     if (dependency.computed) {
       text += fmt::format("{} of rank {}", area_text(plan, *dependency.computed, at),
                           dependency.rank(at));
+    } else if (dependency.compute) {
+      const auto rank = static_cast<int>(dependency.rank(at));
+      const auto compute = static_cast<std::size_t>((*dependency.compute)(at));
+      text += plan.code(rank).computes[compute].name;
+      if (rank != at.rank) text += fmt::format(" of rank {}", rank);
     } else {
       text += place(dependency.rank(at), dependency.stream, dependency.transfer(at));
     }
@@ -72,20 +79,27 @@ void print_head(std::ostream& out, const Plan& plan) {
     out << fmt::format("group {}: ranks {}\n", g, plan::ranks_text(plan.groups[g]));
 }
 
-void print_compute(std::ostream& out, const Plan& plan, const plan::Compute& compute) {
+void print_compute(std::ostream& out, const Plan& plan, const plan::Compute& compute, int rank) {
   out << fmt::format("  compute {} ({}):", compute.name, compute.kernel);
   for (const plan::ComputeAxis& axis : compute.axes)
     out << fmt::format(" {}={}/{}{}", axis.name, axis.extent, axis.tile, axis.reduced ? "+" : "");
   for (const plan::ComputeOperand& operand : compute.operands)
     out << fmt::format(", {} {}", name_of(operand.use),
                        plan.tensors[static_cast<std::size_t>(operand.tensor)].name);
-  out << (compute.by_arrival ? ", tiles by arrival\n" : "\n");
+  if (compute.by_arrival && compute.waits == plan::Waits::tiles) out << ", tiles by arrival";
+  if (compute.is_launch()) {
+    out << (compute.stream.empty() ? std::string(", a launch")
+                                   : fmt::format(", a launch on stream {}", compute.stream));
+    if (!compute.after.empty())
+      out << " after " << dependencies(plan, compute.after, {.rank = rank});
+  }
+  out << '\n';
 }
 
 void print_rank(std::ostream& out, const Plan& plan, int rank) {
   const plan::Code& code = plan.code(rank);
   out << fmt::format("\nrank {}\n", rank);
-  for (const plan::Compute& compute : code.computes) print_compute(out, plan, compute);
+  for (const plan::Compute& compute : code.computes) print_compute(out, plan, compute, rank);
   const auto left = Align::left;
   Columns columns({left, left, left, left, left, left});
   columns.add_heading({"", "op", "peer", "source", "destination", "after"});
@@ -96,7 +110,7 @@ void print_rank(std::ostream& out, const Plan& plan, int rank) {
           columns.add({place(rank, static_cast<std::int64_t>(s), number++), operation(transfer),
                        partner(transfer, at), area_text(plan, transfer.source, at),
                        area_text(plan, transfer.destination, at),
-                       dependencies(plan, transfer, at)});
+                       dependencies(plan, transfer.after, at)});
         });
   }
   columns.print(out, "  ");
@@ -104,18 +118,52 @@ void print_rank(std::ostream& out, const Plan& plan, int rank) {
 
 constexpr std::int64_t kMostNodes = 2000;
 
-/// What a graph shows of one transfer.
+/// What a graph shows of one transfer or launch.
 struct TransferNode {
   int rank = 0;
   std::string name, label;
   std::vector<std::string> after;  ///< names of those it waits for; the stream's order first
 };
 
+std::string node_name(std::int64_t rank, std::int64_t stream, std::int64_t number) {
+  return fmt::format("t{}_{}_{}", rank, stream, number);
+}
+std::string launch_name(std::int64_t rank, std::int64_t compute) {
+  return fmt::format("c{}_{}", rank, compute);
+}
+
+/// The nodes that dependencies name.
+void add_edges(TransferNode& node, const std::vector<plan::Dependency>& after, const Indices& at,
+               const std::optional<int>& only) {
+  for (const plan::Dependency& dependency : after) {
+    const std::int64_t rank = dependency.rank(at);
+    if (dependency.computed || (only && rank != *only)) continue;
+    node.after.push_back(dependency.compute
+                             ? launch_name(rank, (*dependency.compute)(at))
+                             : node_name(rank, dependency.stream, dependency.transfer(at)));
+  }
+}
+
+void add_launches(const Plan& plan, int rank, const std::optional<int>& only,
+                  std::vector<TransferNode>& nodes) {
+  const std::vector<plan::Compute>& computes = plan.code(rank).computes;
+  std::map<std::string, std::string> last;  // node of a stream
+  for (std::size_t c = 0; c < computes.size(); ++c) {
+    if (!computes[c].is_launch()) continue;
+    TransferNode node{rank, launch_name(rank, static_cast<std::int64_t>(c)), computes[c].name, {}};
+    if (!computes[c].stream.empty()) {
+      std::string& before = last[computes[c].stream];
+      if (!before.empty()) node.after.push_back(before);
+      before = node.name;
+    }
+    add_edges(node, computes[c].after, {.rank = rank}, only);
+    nodes.push_back(std::move(node));
+  }
+}
+
 std::vector<TransferNode> nodes_of(const Plan& plan, const std::optional<int>& only) {
   std::vector<TransferNode> nodes;
-  const auto name = [](std::int64_t rank, std::int64_t stream, std::int64_t number) {
-    return fmt::format("t{}_{}_{}", rank, stream, number);
-  };
+  const auto name = node_name;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     if (only && rank != *only) continue;
     const std::vector<plan::Stream>& streams = plan.code(rank).streams;
@@ -133,15 +181,12 @@ std::vector<TransferNode> nodes_of(const Plan& plan, const std::optional<int>& o
                                  "\n" + area_text(plan, transfer.source, at) + " > " +
                                      area_text(plan, transfer.destination, at));
         if (number > 0) node.after.push_back(name(rank, stream, number - 1));
-        for (const plan::Dependency& dependency : transfer.after) {
-          if (!dependency.computed && (!only || dependency.rank(at) == *only))
-            node.after.push_back(
-                name(dependency.rank(at), dependency.stream, dependency.transfer(at)));
-        }
+        add_edges(node, transfer.after, at, only);
         nodes.push_back(std::move(node));
         ++number;
       });
     }
+    add_launches(plan, rank, only, nodes);
   }
   return nodes;
 }

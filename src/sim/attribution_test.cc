@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/long_tests_test_support.h"
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/kernel.h"
@@ -45,9 +46,9 @@ struct Tried {
   int simulated = 0, refused = 0;
 };
 
-/// All engines; the exact ones agree.
+/// The engines line and fluid, and with `exact` the reference, which agrees with line.
 void expect_sound(const machine::Machine& machine, const std::string& name, Bytes size,
-                  Options options, Tried& tried) {
+                  Options options, bool exact, Tried& tried) {
   std::optional<program::Bound> made;
   try {
     const bool kernel = program::find_kernel(name) != nullptr;
@@ -64,6 +65,7 @@ void expect_sound(const machine::Machine& machine, const std::string& name, Byte
   options.engine = Engine::fluid;
   EXPECT_EQ(wrong_in(simulate(machine, program, options)), "")
       << name << " on " << machine.name << ", fluid";
+  if (!exact) return;
   options.engine = Engine::reference;
   EXPECT_EQ(differs(simulate(machine, program, options), line), "")
       << name << " on " << machine.name;
@@ -79,9 +81,13 @@ class Attributions : public testing::TestWithParam<const char*> {};
 
 TEST_P(Attributions, are_nowhere_negative_and_sum_to_the_time) {
   Tried tried;
-  const machine::Machine machine = part_of(GetParam());
+  const std::string machine_name = GetParam();
+  const machine::Machine machine = part_of(machine_name);
+  // Everywhere in a long run: line_test.cc compares the exact engines on shipped and on random
+  // machines.
+  const bool exact = long_tests() || machine_name == "dgx1-v100" || machine_name == "dgx-h100:2";
   for (const std::string& name : collectives_and_kernels())
-    expect_sound(machine, name, KiB(4), {}, tried);
+    expect_sound(machine, name, KiB(4), {}, exact, tried);
   EXPECT_GT(tried.simulated, tried.refused) << tried.refused << " were not simulated";
 }
 
@@ -100,7 +106,7 @@ TEST(Attribution, is_nowhere_negative_where_flags_are_uncached_or_monitored) {
       const machine::Machine machine = machine::load(
           "clos:2x2x2", {.set = {{"gpu.sync.wait", wait}, {"gpu.sync.uncached", uncached}}});
       for (const char* name : {"all-reduce/ring", "all-reduce/two-shot", "all-gather/direct"})
-        expect_sound(machine, name, KiB(4), {.warmup = 1, .iterations = 2}, tried);
+        expect_sound(machine, name, KiB(4), {.warmup = 1, .iterations = 2}, true, tried);
     }
   }
   EXPECT_EQ(tried.simulated, 18);

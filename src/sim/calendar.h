@@ -17,7 +17,7 @@ namespace hemiola::sim {
 /// says of requests with equal ones, then of pushing.
 struct Arrival {
   std::int64_t time = 0;  ///< fs
-  std::uint32_t tag = 0;  ///< stream
+  std::uint32_t tag = 0;  ///< order tag
   std::int32_t id = 0;    ///< request
 };
 

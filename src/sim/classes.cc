@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -119,6 +120,7 @@ class Refinement {
 
   void add_ranks();
   bool add_references();
+  bool add_launches();
   void add_paths();
   void refine();
   void number();
@@ -182,8 +184,13 @@ void Refinement::add_ranks() {
         const Colour place = mix(mix(s, i), static_cast<std::uint64_t>(item.kind));
         ranks_.back() =
             mix(ranks_.back(), mix(place, static_cast<std::uint64_t>(item.duration.fs)));
-        Agent agent{
-            rank, static_cast<std::int32_t>(s), static_cast<std::int32_t>(i), -1, item.index, -1};
+        Agent agent{rank,
+                    static_cast<std::int32_t>(s),
+                    static_cast<std::int32_t>(i),
+                    -1,
+                    item.index,
+                    -1,
+                    item.frame};
         if (item.kind == program::StreamItem::Kind::engine) {
           fold_.members_.push_back(agent);
           agents_.push_back(place);
@@ -211,7 +218,23 @@ void Refinement::add_ranks() {
   }
 }
 
+// Nobody is like another in a job: which pairs of ranks have to do with each other is enough.
+bool Refinement::add_launches() {
+  for (std::size_t a = 0; a < agents_.size(); ++a) agents_[a] = a;
+  std::set<std::pair<int, int>> pairs;
+  std::set<const void*> seen;
+  for (const program::Frame& frame : program_.linked()->frames) {
+    if (!seen.insert(frame.ranks.get()).second) continue;
+    for (const std::int32_t from : *frame.ranks)
+      for (const std::int32_t to : *frame.ranks)
+        if (from != to) pairs.emplace(from, to);
+  }
+  for (const auto& ends : pairs) pair_of_.emplace(ends, static_cast<std::int32_t>(pair_of_.size()));
+  return true;
+}
+
 bool Refinement::add_references() {
+  if (program_.linked() != nullptr) return add_launches();
   const Signatures signatures(machine_, program_, by_);
   std::vector<PeerUse> references;
   for (std::size_t a = 0; a < fold_.members_.size(); ++a) {
@@ -367,7 +390,7 @@ void Refinement::number() {
 Classes::Classes(const machine::Machine& machine, const program::Bound& program,
                  const Options& options, AlikeBy by) {
   if (by == AlikeBy::time && addresses_matter(program)) by = AlikeBy::nothing;
-  if (!program.groups().empty()) by = AlikeBy::nothing;
+  if (!program.groups().empty() || program.linked() != nullptr) by = AlikeBy::nothing;
   if (Refinement(machine, program, options, by, *this).run()) return;
   *this = Classes();
   if (by != AlikeBy::nothing &&

@@ -25,6 +25,7 @@ struct Agent {
   std::int32_t workgroup = 0;  ///< of the kernel, in order of dispatch; -1: a queue of copies
   std::int32_t body = 0;
   std::int32_t kernel = -1;
+  std::int32_t frame = 0;
 };
 
 struct AgentClass {

@@ -39,6 +39,7 @@ Cores::Cores(const machine::Machine& machine, const program::Bound& program, con
       watched_(watched_ranks(program, options)),
       addresses_(program, program::rotation_of(program, machine.model(0).line_size.count)),
       fabric_(machine),
+      launches_(program),
       fold_(fold_of(fabric_, program, addresses_.rotation(), options)) {
   const auto simulated = [this](int rank) { return is_simulated(rank); };
   fabric_.add_gpus(program.ranks(), fold_.period, fold_.link_of, simulated);
@@ -359,6 +360,7 @@ Result Cores::result() {
   result.time = {period ? (end - warm) / options_.iterations : end};
   for (const RankState& rank : ranks_) {
     Attribution spent = rank.spent.attribution();
+    if (program_.linked() != nullptr) spent = launches_.whole(spent);
     spent[static_cast<std::size_t>(Reason::finished)] += end - rank.end;
     assert(std::accumulate(spent.begin(), spent.end(), std::int64_t{0}) == end);
     if (period) scale_to_period(spent, end, result.time);
@@ -381,6 +383,7 @@ Result Cores::result() {
     result.attribution.push_back(result.attribution[index(home(rank))]);
     result.rank_end.push_back(result.rank_end[index(home(rank))]);
   }
+  result.launches = launches_.results(home_);
   const Counters c = tallies_.counters();
   result.visited_hops = c.hops;
   result.line_hops = c.hops * copies;

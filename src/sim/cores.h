@@ -19,6 +19,7 @@
 #include "sim/fabric.h"
 #include "sim/fold.h"
 #include "sim/l2.h"
+#include "sim/launches.h"
 #include "sim/line_map.h"
 #include "sim/peer_waits.h"
 #include "sim/pool.h"
@@ -136,7 +137,7 @@ class Cores {
     return detail(request);
   }
 
-  // --- cores_ways.cc: servers, planes of multicast groups, streams of completions
+  // --- cores_ways.cc: servers, planes of multicast groups, order tags of completions
   struct Plane {
     machine::NodeId node;
     machine::LinkId up;
@@ -160,12 +161,12 @@ class Cores {
   std::int32_t take_next(Arbiter& arbiter) const;
   /// The I/O port of its GPU through which a request to others leaves, and its answer comes back.
   std::int32_t source_port(const Request& request);
-  /// Stream tag of a completion: the way on which the request comes back to its CU.
+  /// Order tag of a completion: the way on which the request comes back to its CU.
   enum class Return { l1, cu_in, slices, port };
   std::uint32_t complete_tag(int rank, Return way, std::int32_t cu_or_port) const;
   static constexpr int kCodePieces = 16;  ///< of the code of a function
   static constexpr std::uint32_t kFirstWaveTag = 1U << 16;
-  // Stream tags at slices, of what comes from engines: behind those of CUs and ports.
+  // Order tags at slices, of what comes from engines: behind those of CUs and ports.
   static constexpr std::uint32_t kFlagsOfNics = 1U << 26;
   static constexpr std::uint32_t kFlagsOfCopies = kFlagsOfNics + 1;
   static constexpr std::uint32_t kLocalBursts = kFlagsOfNics + 2;  ///< that have read their source
@@ -291,6 +292,7 @@ class Cores {
   void fell_asleep(std::int32_t group, std::int64_t now);
   void make_room(int rank, std::int64_t now);
   void give_room(int rank, const Spent& spent, bool newcomers_first, std::int64_t now);
+  std::deque<std::int32_t>::iterator first_to_get_room(RankState& state, int rank) const;
   void move_state(std::int32_t group, Intent intent, std::int64_t now);
   void state_moved(std::int32_t group, const Spent& spent, std::int64_t now);
   void want(std::int32_t group, std::int64_t now);
@@ -356,9 +358,15 @@ class Cores {
   void item_done(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
   void stream_done(int rank, std::int64_t now, const Spent& spent);
   void make_groups(int rank);
+  void begin_walk(std::unique_ptr<program::Cursor>& cursor, int rank, std::int32_t body,
+                  std::int32_t frame);
+  void end_walk(std::unique_ptr<program::Cursor>& cursor, int rank);
+  program::StreamOptions options_of(const KernelRun& kernel) const;
+  const std::string& name_of_kernel(const KernelRun& kernel) const;
   void start_kernel(std::int32_t run, std::int64_t now);
   void dispatch(std::int32_t run, std::int64_t now);
-  std::int32_t find_cu(RankState& rank, const machine::GpuModel& model, std::int64_t threads,
+  std::int32_t find_cu(RankState& rank, const machine::GpuModel& model,
+                       const program::StreamOptions& stream, std::int64_t threads,
                        std::int32_t workgroups) const;
   void start_workgroup(KernelRun& run, std::int32_t group, std::int32_t cu, std::int64_t now);
   void workgroup_done(std::int32_t group, const Spent& spent, std::int64_t now);
@@ -383,7 +391,7 @@ class Cores {
                     std::int64_t now);
   std::int32_t engine_for(const Descriptor& descriptor) const;
   void find_before(const Descriptor& descriptor);
-  void make_queue(int rank, std::int32_t stream, std::int32_t body);
+  void make_queue(int rank, std::int32_t stream, const program::StreamItem& item);
   void start_queue(std::int32_t queue, std::int64_t now, const Spent& spent);
   void next_of_queue(std::int32_t queue, std::int64_t now);
   void queue_copy(std::int32_t queue, std::int64_t now);
@@ -423,6 +431,7 @@ class Cores {
   std::vector<bool> watched_;  ///< by rank: of a recording or a replay
   Addresses addresses_;
   Fabric fabric_;
+  LaunchLog launches_;
   Fold fold_;
   std::vector<std::int32_t> home_;  ///< by rank: the one that stands for it
   Pool<Request> requests_;

@@ -35,7 +35,7 @@ bool Cores::compute(std::int32_t id, const Primitive& primitive, std::int64_t no
   if (wave.step == 1) return false;
   wave.step = 1;
   const Workgroup& group = groups_[index(wave.workgroup)];
-  const Time time = compute_time(machine_.model(group.rank), primitive, program_.type());
+  const Time time = compute_time(machine_.model(group.rank), primitive, primitive.type);
   const std::int64_t end = use_matrix_units(group, time, now);
   if (end == now) return false;
   wave.spent.charge(Reason::compute, end - now);
@@ -78,11 +78,11 @@ bool Cores::post_compute(std::int32_t id, const Primitive& primitive, std::int64
   step.spent = wave.spent;
   if (++step.posted == group.movers) {
     const machine::GpuModel& model = machine_.model(group.rank);
-    step.time = compute_time(model, primitive, program_.type());
+    step.time = compute_time(model, primitive, primitive.type);
     const program::Op& op = program_.bodies()[index(group.body)].ops[index(primitive.op)];
-    if (!op.dst.empty()) step.time += epilogue_time(model, primitive.product, program_.type());
-    if (primitive.product.m > 0 && machine::matrix_rate(model, program_.type()) > 0)
-      step.sustained = machine::gemm_sustained_time(model, primitive.flop, program_.type());
+    if (!op.dst.empty()) step.time += epilogue_time(model, primitive.product, primitive.type);
+    if (primitive.product.m > 0 && machine::matrix_rate(model, primitive.type) > 0)
+      step.sustained = machine::gemm_sustained_time(model, primitive.flop, primitive.type);
     start_computes(wave.workgroup, now);
   }
   if (wave.product_step - group.first_step < stages(group)) return false;

@@ -15,17 +15,19 @@ using program::PrimitiveKind;
 
 }  // namespace
 
-void Cores::make_queue(int rank, std::int32_t stream, std::int32_t body) {
+void Cores::make_queue(int rank, std::int32_t stream, const program::StreamItem& item) {
   CopyQueue& queue = queues_.emplace_back();
   queue.rank = rank;
   queue.stream = stream;
-  queue.body = body;
-  queue.cursor = std::make_unique<program::Cursor>(program_, rank, body);
+  queue.body = item.index;
+  queue.frame = item.frame;
+  if (program_.linked() == nullptr)
+    queue.cursor = std::make_unique<program::Cursor>(program_, rank, item.index);
 }
 
 void Cores::start_queue(std::int32_t id, std::int64_t now, const Spent& spent) {
   CopyQueue& queue = queues_[index(id)];
-  if (ranks_[index(queue.rank)].repetition > 0) queue.cursor->repeat();
+  begin_walk(queue.cursor, queue.rank, queue.body, queue.frame);
   queue.spent = spent;
   next_of_queue(id, now);
 }
@@ -51,6 +53,7 @@ void Cores::next_of_queue(std::int32_t id, std::int64_t now) {
     }
   }
   queue.primitive.semaphores.clear();
+  end_walk(queue.cursor, queue.rank);
   item_done(queue.rank, queue.stream, now, queue.spent);
 }
 

@@ -235,7 +235,7 @@ void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64
   push(departure, kLegEnd, request_id, 0, tag_of_burst(descriptor, id, rank));
 }
 
-// The stream on which an engine's reads come to the slices of a rank: one for each engine, in
+// The order tag with which an engine's reads come to the slices of a rank: one for each engine, in
 // numbers that are equal on ranks that behave alike.
 std::uint32_t Cores::tag_of_burst(const Descriptor& descriptor, std::int32_t id, int rank) const {
   const auto from = [&](int other) {
@@ -282,8 +282,8 @@ void Cores::look_up_burst(std::int32_t id, std::int64_t ready) {
 }
 
 // A message without data has nothing to read or to write, but takes its place in the order. It is
-// at its port at once, behind all that comes there at the same time (its stream at the slices has
-// a higher tag).
+// at its port at once, behind all that comes there at the same time (its order tag at slices is
+// a higher one).
 void Cores::pass_empty(Request& request, std::int64_t now) {
   request.accepted = ++gpu(request.place()).accepted;
   if (!request.reads_source) delivered(request, now);

@@ -27,7 +27,7 @@ void Cores::make_groups(int rank) {
       state.streams[s].queues.push_back(-1);
       if (item.kind == program::StreamItem::Kind::engine) {
         state.streams[s].queues.back() = static_cast<std::int32_t>(queues_.size());
-        make_queue(rank, static_cast<std::int32_t>(s), item.index);
+        make_queue(rank, static_cast<std::int32_t>(s), item);
       }
       if (item.kind != program::StreamItem::Kind::kernel) continue;
       const program::Kernel& kernel = program_.kernels()[index(item.index)];
@@ -37,6 +37,7 @@ void Cores::make_groups(int rank) {
       kernels_.back().rank = rank;
       kernels_.back().stream = static_cast<std::int32_t>(s);
       kernels_.back().kernel = item.index;
+      kernels_.back().frame = item.frame;
       for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
         const std::vector<program::Op>& ops = program_.bodies()[index(kernel.bodies[w])].ops;
         kernels_.back().products = kernels_.back().products ||
@@ -46,7 +47,8 @@ void Cores::make_groups(int rank) {
         kernels_.back().groups.push_back(static_cast<std::int32_t>(groups_.size()));
         groups_.emplace_back();
         Workgroup& group = groups_.back();
-        group.cursor = std::make_unique<program::Cursor>(program_, rank, kernel.bodies[w]);
+        if (program_.linked() == nullptr)
+          group.cursor = std::make_unique<program::Cursor>(program_, rank, kernel.bodies[w]);
         group.rank = rank;
         group.kernel = run;
         group.index = number++;
@@ -65,6 +67,25 @@ void Cores::make_groups(int rank) {
   }
 }
 
+// A launch of a job goes on from the counts of those before it that share its semaphores, and lasts
+// as long as it is under way.
+void Cores::begin_walk(std::unique_ptr<program::Cursor>& cursor, int rank, std::int32_t body,
+                       std::int32_t frame) {
+  const RankState& state = ranks_[index(rank)];
+  if (program_.linked() == nullptr) {
+    if (state.repetition > 0) cursor->repeat();
+    return;
+  }
+  cursor = std::make_unique<program::Cursor>(program_, rank, body, frame);
+  cursor->restart(state.repetition, state.totals);
+}
+
+void Cores::end_walk(std::unique_ptr<program::Cursor>& cursor, int rank) {
+  if (program_.linked() == nullptr) return;
+  cursor->leave(ranks_[index(rank)].totals);
+  cursor.reset();
+}
+
 void Cores::start_repetition(int rank, std::int64_t now, const Spent& spent) {
   RankState& state = ranks_[index(rank)];
   state.started = now;
@@ -76,6 +97,7 @@ void Cores::start_repetition(int rank, std::int64_t now, const Spent& spent) {
   }
   for (std::size_t s = 0; s < state.streams.size(); ++s) {
     state.streams[s].item = 0;
+    state.streams[s].kernel_began = -1;
     show_stream(rank, static_cast<std::int32_t>(s), "launch", state.launched, now);
     start_item(rank, static_cast<std::int32_t>(s), now, spent);
   }
@@ -98,6 +120,7 @@ void Cores::start_item(int rank, std::int32_t stream, std::int64_t now, const Sp
       kernel.spent = spent;
       kernel.next = kernel.done = 0;
       kernel.ended = false;
+      run.kernel_began = now;
       start_kernel(run.runs[run.item], now);
       return;
     }
@@ -133,6 +156,23 @@ void Cores::start_item(int rank, std::int32_t stream, std::int64_t now, const Sp
         run.waits = true;
       }
       return;
+    case program::StreamItem::Kind::until: {
+      const std::int64_t start = std::max(now, state.started + item.duration.fs);
+      Spent later = spent;
+      later.charge(Reason::skew, start - now);
+      push(start, kStreamNext, rank, keep(later), static_cast<std::uint32_t>(stream));
+      return;
+    }
+    case program::StreamItem::Kind::launch_begin: {
+      const Attribution anew =
+          launches_.begin(rank, program_.frame(item.frame).launch, now, spent.attribution());
+      item_done(rank, stream, now, Spent(anew));
+      return;
+    }
+    case program::StreamItem::Kind::launch_end:
+      launches_.end(rank, program_.frame(item.frame).launch, now, spent.attribution());
+      item_done(rank, stream, now, spent);
+      return;
   }
 }
 
@@ -145,6 +185,9 @@ void Cores::item_done(int rank, std::int32_t stream, std::int64_t now, const Spe
   const bool next_is_kernel = run.item < run.runs.size() && run.runs[run.item] >= 0;
   std::int64_t start = now;
   if (kernel && next_is_kernel) start = std::max(now, run.started + launch_interval(rank));
+  // Between kernels of a job stand items that take no time.
+  if (program_.linked() != nullptr && next_is_kernel && run.kernel_began >= 0)
+    start = std::max(now, run.kernel_began + launch_interval(rank));
   Spent later = spent;
   later.charge(Reason::launch, start - now);
   show_stream(rank, stream, "launch", now, start);
@@ -185,8 +228,7 @@ void Cores::start_kernel(std::int32_t run, std::int64_t now) {
   kernel.power_free = 0;
   for (const std::int32_t id : kernel.groups) {
     Workgroup& group = groups_[index(id)];
-    const int repetition = ranks_[index(group.rank)].repetition;
-    if (repetition > 0) group.cursor->repeat();
+    begin_walk(group.cursor, group.rank, group.body, kernel.frame);
     group.window.clear();
     group.first = 0;
     group.ended = false;
@@ -222,7 +264,8 @@ void Cores::dispatch(std::int32_t run, std::int64_t now) {
   const machine::GpuModel& model = machine_.model(kernel.rank);
   const program::Kernel& code = program_.kernels()[index(kernel.kernel)];
   const auto parts = static_cast<std::int32_t>(code.parts_from(index(kernel.next)));
-  const std::int32_t cu = find_cu(state, model, code.threads_in_block(index(kernel.next)), parts);
+  const std::int32_t cu =
+      find_cu(state, model, options_of(kernel), code.threads_in_block(index(kernel.next)), parts);
   if (cu < 0) {
     state.blocked_kernels.push_back(run);
     if (monitors_) make_room(kernel.rank, now);
@@ -238,11 +281,18 @@ void Cores::dispatch(std::int32_t run, std::int64_t now) {
   }
 }
 
-std::int32_t Cores::find_cu(RankState& state, const machine::GpuModel& model, std::int64_t threads,
+program::StreamOptions Cores::options_of(const KernelRun& kernel) const {
+  return program_.code(kernel.rank).option(index(kernel.stream));
+}
+
+std::int32_t Cores::find_cu(RankState& state, const machine::GpuModel& model,
+                            const program::StreamOptions& stream, std::int64_t threads,
                             std::int32_t workgroups) const {
   const auto count = static_cast<std::int32_t>(model.cu_count);
+  const std::int32_t last = stream.units > 0 ? stream.first_unit + stream.units : count;
   for (std::int32_t i = 0; i < count; ++i) {
     const std::int32_t cu = (state.next_cu + i) % count;
+    if (cu < stream.first_unit || cu >= last) continue;
     const Cu& c = state.cus[index(cu)];
     const bool fits = c.workgroups == 0 || (c.threads + threads <= model.cu_max_threads &&
                                             c.workgroups + workgroups <= model.cu_max_workgroups);
@@ -282,10 +332,18 @@ void Cores::workgroup_done(std::int32_t id, const Spent& spent, std::int64_t now
   --cu.workgroups;
   KernelRun& run = kernels_[index(group.kernel)];
   ++run.done;
+  end_walk(groups_[index(id)].cursor, group.rank);
   if (tracing())
     options_.trace->workgroup(group.rank, run.stream, group.index, {group.began}, {now});
   give_room(group.rank, spent, false, now);
   kernel_maybe_done(group.kernel, spent, now);
+}
+
+// A job's kernels have the names of their launches.
+const std::string& Cores::name_of_kernel(const KernelRun& kernel) const {
+  const program::Linked* linked = program_.linked();
+  if (linked == nullptr) return program_.kernels()[index(kernel.kernel)].name;
+  return linked->launches[index(program_.frame(kernel.frame).launch)].name;
 }
 
 // The end of a kernel is a release: all its stores are acknowledged.
@@ -297,8 +355,7 @@ void Cores::kernel_maybe_done(std::int32_t run, const Spent& spent, std::int64_t
   if (running || std::exchange(kernel.ended, true)) return;
   const std::int64_t latency =
       std::max<std::int64_t>(1, machine_.model(kernel.rank).launch_end_latency.fs);
-  show_stream(kernel.rank, kernel.stream, program_.kernels()[index(kernel.kernel)].name,
-              kernel.began, now);
+  show_stream(kernel.rank, kernel.stream, name_of_kernel(kernel), kernel.began, now);
   show_stream(kernel.rank, kernel.stream, "end", now, now + latency);
   Spent later = spent;
   later.charge(Reason::launch, latency);

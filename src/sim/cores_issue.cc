@@ -17,9 +17,10 @@ using program::Span;
 
 // The first wavefront that comes to an operation that needs it asks for the code, for all.
 void Cores::want_code(Workgroup& group, const program::Primitive& primitive) {
-  const program::Kernel& kernel = program_.kernels()[index(kernels_[index(group.kernel)].kernel)];
+  const KernelRun& run = kernels_[index(group.kernel)];
+  const program::Kernel& kernel = program_.kernels()[index(run.kernel)];
   const program::Op& op = program_.bodies()[index(group.body)].ops[index(primitive.op)];
-  if (group.fetched || !needs_large_code(program_, kernel, op)) return;
+  if (group.fetched || !needs_large_code(*program_.frame(run.frame).program, kernel, op)) return;
   group.fetched = true;
   const machine::GpuModel& model = machine_.model(group.rank);
   if ((model.cu_code_fetch + model.cu_code_fetch_interval).fs > 1)

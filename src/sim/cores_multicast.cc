@@ -52,7 +52,7 @@ std::int32_t Cores::make_replica(std::int32_t id, int member, machine::LinkId do
   return child;
 }
 
-// Stream on which a member's answer comes to the switch.
+// Order tag with which a member's answer comes to the switch.
 std::uint32_t Cores::tag_of_answer(const Request& answer) const {
   return static_cast<std::uint32_t>((answer.target - answer.source + machine_.ranks()) %
                                     machine_.ranks());

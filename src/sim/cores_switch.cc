@@ -54,6 +54,26 @@ void Cores::make_room(int rank, std::int64_t now) {
   }
 }
 
+// Who has waited longest among those of the highest priority that find room in their part of the
+// compute units; without priorities and parts, who has waited longest.
+std::deque<std::int32_t>::iterator Cores::first_to_get_room(RankState& state, int rank) const {
+  std::deque<std::int32_t>& blocked = state.blocked_kernels;
+  if (program_.code(rank).options.empty()) return blocked.begin();
+  auto best = blocked.end();
+  for (auto it = blocked.begin(); it != blocked.end(); ++it) {
+    const KernelRun& kernel = kernels_[index(*it)];
+    const program::StreamOptions stream = options_of(kernel);
+    if (best != blocked.end() && stream.priority <= options_of(kernels_[index(*best)]).priority)
+      continue;
+    const program::Kernel& code = program_.kernels()[index(kernel.kernel)];
+    const auto parts = static_cast<std::int32_t>(code.parts_from(index(kernel.next)));
+    if (find_cu(state, machine_.model(rank), stream, code.threads_in_block(index(kernel.next)),
+                parts) >= 0)
+      best = it;
+  }
+  return best;
+}
+
 // Somebody has left a CU.
 void Cores::give_room(int rank, const Spent& spent, bool newcomers_first, std::int64_t now) {
   RankState& state = ranks_[index(rank)];
@@ -64,8 +84,10 @@ void Cores::give_room(int rank, const Spent& spent, bool newcomers_first, std::i
     return;
   }
   if (!newcomers) return;
-  const std::int32_t run = state.blocked_kernels.front();
-  state.blocked_kernels.pop_front();
+  const auto first = first_to_get_room(state, rank);
+  if (first == state.blocked_kernels.end()) return;
+  const std::int32_t run = *first;
+  state.blocked_kernels.erase(first);
   kernels_[index(run)].spent = spent;  // its next workgroup waited for this one
   dispatch(run, now);
 }
@@ -131,7 +153,8 @@ void Cores::want(std::int32_t id, std::int64_t now) {
 bool Cores::switch_in(std::int32_t id, std::int64_t now) {
   Workgroup& group = groups_[index(id)];
   RankState& state = ranks_[index(group.rank)];
-  const std::int32_t cu = find_cu(state, machine_.model(group.rank), group.threads, 1);
+  const std::int32_t cu = find_cu(state, machine_.model(group.rank),
+                                  options_of(kernels_[index(group.kernel)]), group.threads, 1);
   if (cu < 0) return false;
   group.cu = cu;
   state.cus[index(cu)].threads += group.threads;

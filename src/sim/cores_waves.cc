@@ -381,7 +381,7 @@ void Cores::after_loads(std::int32_t id, std::int64_t now) {
       const std::int64_t begin = wave.next + u * grain.group;
       bytes += std::max<std::int64_t>(0, std::min(begin + grain.wave, primitive.bytes) - begin);
     }
-    const int element = size_of(program_.type());
+    const int element = size_of(primitive.type);
     const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
                       : element == 2 ? model.cu_reduce_rate_2byte
                                      : model.cu_reduce_rate_1byte;

@@ -66,7 +66,7 @@ struct Flow {
 
 /// Copies that a host stream gives to the copy engines of its rank.
 struct CopyQueue {
-  std::int32_t rank = 0, stream = 0, body = 0;
+  std::int32_t rank = 0, stream = 0, body = 0, frame = 0;
   std::unique_ptr<program::Cursor> cursor;
   program::Primitive primitive;
   SpanId span = 0, released_by = 0;  ///< of a trace: its last copy; the flag before its next one

@@ -18,8 +18,8 @@ namespace hemiola::sim {
 /// What happens when; `kind` and the two operands mean something to the engine only.
 struct Event {
   std::int64_t time = 0;       ///< fs
-  std::uint64_t sequence = 0;  ///< order of pushing: decides inside one stream only
-  std::uint32_t order = 0;  ///< (phase, stream tag): static and relative, see docs/model.md "Order"
+  std::uint64_t sequence = 0;  ///< order of pushing: decides inside one input only
+  std::uint32_t order = 0;  ///< (phase, order tag): static and relative, see docs/model.md "Order"
   std::int32_t kind = 0;
   std::int32_t a = 0;
   std::int32_t b = 0;

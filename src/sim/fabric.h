@@ -24,14 +24,14 @@ namespace hemiola::sim {
 /// next.
 struct Hop {
   std::int32_t server = 0;        ///< relative to the leg's base
-  std::uint32_t tag = 0;          ///< stream on which requests arrive here
+  std::uint32_t tag = 0;          ///< order tag of what arrives here
   std::int64_t latency = 0;       ///< fs
   std::int64_t node_latency = 0;  ///< fs
   Reason latency_reason = Reason::noc;
   Reason node_reason = Reason::switch_;
 };
 
-/// A part of a request's way: hops, and the stream tag with which it arrives at what follows.
+/// A part of a request's way: hops, and the order tag with which it arrives at what follows.
 struct Leg {
   const Hop* hops = nullptr;
   std::int32_t count = 0;
@@ -43,7 +43,7 @@ struct Leg {
 struct ServerKind {
   Rate rate{};
   Reason reason = Reason::noc;
-  bool merges = true;        ///< several streams meet here: requests are accepted by event
+  bool merges = true;        ///< several inputs meet here: requests are accepted by event
   bool counts_wire = false;  ///< a link: packets with headers
   std::int32_t link_class = -1;
 };
@@ -95,9 +95,9 @@ struct Path {
   std::span<const machine::LinkId> links;
 };
 
-// Stream tags inside a GPU. Local indices only, so that they are equal on all GPUs (relative).
-constexpr std::uint32_t kFromSlices = 0;  ///< all slices are one stream (docs/model.md, "Order")
-constexpr std::uint32_t kFromCu = 1;      ///< + CU
+// Order tags inside a GPU. Local indices only, so that they are equal on all GPUs (relative).
+constexpr std::uint32_t kFromSlices = 0;      ///< all slices are one input (docs/model.md, "Order")
+constexpr std::uint32_t kFromCu = 1;          ///< + CU
 constexpr std::uint32_t kFromPort = 1 << 12;  ///< + port
 
 /// The legs inside one kind of GPU, relative to the GPU's first server; shared by all GPUs alike.

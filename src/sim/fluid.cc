@@ -22,7 +22,8 @@ Fluid::Fluid(const machine::Machine& machine, const program::Bound& program, con
       program_(program),
       options_(options),
       fold_(machine, program, options, by),
-      ways_(machine, program, fold_, shares_) {
+      ways_(machine, program, fold_, shares_),
+      launches_(program) {
   repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;
   barrier_base_ = static_cast<std::int32_t>(program.semaphores().size());
   semaphores_.resize(index(fold_.semaphore_classes() + fold_.rank_classes() * program.barriers()));
@@ -58,8 +59,9 @@ void Fluid::make_agents() {
     walker.rank_class = fold_.rank_class(agents.first.rank);
     walker.members = agents.members;
     walker.per_rank = agents.members / fold_.ranks_in(walker.rank_class);
-    walker.cursor =
-        std::make_unique<program::Cursor>(program_, agents.first.rank, agents.first.body);
+    if (program_.linked() == nullptr)
+      walker.cursor =
+          std::make_unique<program::Cursor>(program_, agents.first.rank, agents.first.body);
     Stream& stream = ranks_[index(walker.rank_class)].streams[index(agents.first.stream)];
     if (agents.first.kernel < 0) {
       stream.copy_agent[index(agents.first.item)] = walker.number;
@@ -246,6 +248,24 @@ void Fluid::start() {
   }
 }
 
+// A job has every rank as a class of its own.
+void Fluid::begin_walk(Walker& walker) {
+  const RankState& state = ranks_[index(walker.rank_class)];
+  if (program_.linked() == nullptr) {
+    if (state.repetition > 0) walker.cursor->repeat();
+    return;
+  }
+  const Agent& agent = walker.agent;
+  walker.cursor = std::make_unique<program::Cursor>(program_, agent.rank, agent.body, agent.frame);
+  walker.cursor->restart(state.repetition, state.totals);
+}
+
+void Fluid::end_walk(Walker& walker) {
+  if (program_.linked() == nullptr) return;
+  walker.cursor->leave(ranks_[index(walker.rank_class)].totals);
+  walker.cursor.reset();
+}
+
 void Fluid::start_repetition(std::int32_t rank, std::int64_t now, const Attribution& spent) {
   RankState& state = ranks_[index(rank)];
   state.started = now;
@@ -257,6 +277,7 @@ void Fluid::start_repetition(std::int32_t rank, std::int64_t now, const Attribut
   }
   for (std::size_t s = 0; s < state.streams.size(); ++s) {
     state.streams[s].item = 0;
+    state.streams[s].kernel_began = -1;
     show_stream(rank, static_cast<std::int32_t>(s), "launch", state.launched, now);
     start_item(rank, static_cast<std::int32_t>(s), now, spent);
   }
@@ -281,12 +302,13 @@ void Fluid::start_item(std::int32_t rank, std::int32_t number, std::int64_t now,
   };
   switch (item.kind) {
     case program::StreamItem::Kind::kernel:
+      stream.kernel_began = now;
       start_kernel(rank, number, now, spent);
       return;
     case program::StreamItem::Kind::engine: {
       const std::int32_t agent = stream.copy_agent[stream.item];
       Walker& walker = walkers_[index(agent)];
-      if (state.repetition > 0) walker.cursor->repeat();
+      begin_walk(walker);
       walker.spent = spent;
       walker.time = now;
       wake(agent);
@@ -315,6 +337,22 @@ void Fluid::start_item(std::int32_t rank, std::int32_t number, std::int64_t now,
         stream.waits = true;
       }
       return;
+    case program::StreamItem::Kind::until: {
+      const std::int64_t start = std::max(now, state.started + item.duration.fs);
+      Attribution later = spent;
+      charge(later, Reason::skew, start - now);
+      push(start, Kind::finished, rank, number, &later);
+      return;
+    }
+    case program::StreamItem::Kind::launch_begin:
+      item_done(
+          rank, number, now,
+          launches_.begin(fold_.first_rank(rank), program_.frame(item.frame).launch, now, spent));
+      return;
+    case program::StreamItem::Kind::launch_end:
+      launches_.end(fold_.first_rank(rank), program_.frame(item.frame).launch, now, spent);
+      item_done(rank, number, now, spent);
+      return;
   }
 }
 
@@ -333,6 +371,9 @@ void Fluid::item_done(std::int32_t rank, std::int32_t number, std::int64_t now,
   ++stream.item;
   std::int64_t start = now;
   if (kernels) start = std::max(now, stream.started + launch_interval(machine_.model(first)));
+  // Between kernels of a job stand items that take no time.
+  if (program_.linked() != nullptr && is_kernel(stream.item) && stream.kernel_began >= 0)
+    start = std::max(now, stream.kernel_began + launch_interval(machine_.model(first)));
   Attribution later = spent;
   charge(later, Reason::launch, start - now);
   show_stream(rank, number, "launch", now, start);
@@ -375,7 +416,7 @@ void Fluid::start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t no
   kernel.power_free = 0;
   for (const std::int32_t agent : kernel.agents) {
     Walker& walker = walkers_[index(agent)];
-    if (ranks_[index(rank)].repetition > 0) walker.cursor->repeat();
+    begin_walk(walker);
     walker.last_op = -1;
     walker.fetched = false;
     walker.acknowledged = 0;
@@ -401,6 +442,36 @@ std::int64_t Fluid::room(const Walker& walker) const {
   return model.cu_max_threads / each * walker.per_rank;
 }
 
+/// Whether a stream that may use a part of the compute units only has room in it.
+bool Fluid::has_part(std::int32_t rank, std::int32_t number, const Walker& walker) const {
+  const int first = fold_.first_rank(rank);
+  const std::int32_t units = program_.code(first).option(index(number)).units;
+  if (units == 0) return true;
+  const std::int64_t used = ranks_[index(rank)].streams[index(number)].threads_used;
+  return used == 0 || used + room(walker) <= units * machine_.model(first).cu_max_threads;
+}
+
+/// Kernels that wait, those of the highest priority first.
+void Fluid::give_room(const Walker& walker) {
+  RankState& state = ranks_[index(walker.rank_class)];
+  if (state.blocked.empty()) return;
+  const program::RankCode& code = program_.code(walker.agent.rank);
+  std::vector<std::pair<std::int32_t, std::int32_t>> waiting;
+  if (code.options.empty()) {
+    waiting.push_back(state.blocked.front());
+    state.blocked.erase(state.blocked.begin());
+  } else {
+    waiting.swap(state.blocked);
+    std::stable_sort(waiting.begin(), waiting.end(), [&](const auto& a, const auto& b) {
+      return code.option(index(a.first)).priority > code.option(index(b.first)).priority;
+    });
+  }
+  for (const auto& [stream, item] : waiting) {
+    state.streams[index(stream)].kernels[index(item)].spent = walker.spent;
+    dispatch(walker.rank_class, stream, item, walker.time);
+  }
+}
+
 // Workgroups in order, one per dispatch interval while compute units have room. A class starts with
 // the last of its members.
 void Fluid::dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, std::int64_t now) {
@@ -412,11 +483,13 @@ void Fluid::dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, 
   while (kernel.next < kernel.agents.size()) {
     const std::int32_t agent = kernel.agents[kernel.next];
     Walker& walker = walkers_[index(agent)];
-    if (state.threads_free < room(walker) && state.threads_free < all) {
+    if ((state.threads_free < room(walker) && state.threads_free < all) ||
+        !has_part(rank, stream, walker)) {
       state.blocked.emplace_back(stream, item);
       return;
     }
     state.threads_free -= room(walker);
+    state.streams[index(stream)].threads_used += room(walker);
     ++kernel.next;
     const std::int64_t number = program_.kernels()[index(walker.agent.kernel)].block_number(
         index(fold_.agents()[index(agent)].last_workgroup));
@@ -438,6 +511,7 @@ void Fluid::dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, 
 void Fluid::agent_over(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
   walker.blocked = Blocked::over;
+  end_walk(walker);
   RankState& state = ranks_[index(walker.rank_class)];
   if (walker.agent.kernel < 0) {
     item_done(walker.rank_class, walker.agent.stream, walker.time, walker.spent);
@@ -451,12 +525,8 @@ void Fluid::agent_over(std::int32_t number) {
     options_.trace->workgroup(walker.agent.rank, walker.agent.stream, number_in_rank(walker.agent),
                               {walker.dispatched}, {walker.time});
   state.threads_free += room(walker);
-  if (!state.blocked.empty()) {
-    const auto [stream, item] = state.blocked.front();
-    state.blocked.erase(state.blocked.begin());
-    state.streams[index(stream)].kernels[index(item)].spent = walker.spent;
-    dispatch(walker.rank_class, stream, item, walker.time);
-  }
+  state.streams[index(walker.agent.stream)].threads_used -= room(walker);
+  give_room(walker);
   const bool stores = walker.acknowledged > walker.time;
   part_over(walker, stores ? walker.acknowledged : walker.time,
             stores ? walker.acknowledged_spent : walker.spent);

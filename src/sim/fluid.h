@@ -21,6 +21,7 @@
 #include "sim/classes.h"
 #include "sim/fluid_shares.h"
 #include "sim/fluid_ways.h"
+#include "sim/launches.h"
 #include "sim/pool.h"
 #include "sim/simulate.h"
 
@@ -167,6 +168,8 @@ class Fluid {
   struct Stream {
     std::size_t item = 0;
     std::int64_t started = 0;
+    std::int64_t kernel_began = -1;  ///< of the last kernel of this repetition
+    std::int64_t threads_used = 0;   ///< by its workgroups, of those of compute units
     bool waits = false;
     std::vector<Kernel> kernels;           ///< by item
     std::vector<std::int32_t> copy_agent;  ///< by item, or -1
@@ -180,6 +183,7 @@ class Fluid {
     std::int32_t streams_done = 0, repetition = 0;
     std::int64_t launched = 0, started = 0, end = -1, warm_end = 0;
     std::int64_t code_fetches = 0, proxy_free = 0;
+    program::Totals totals;  ///< of a job: counts of launches that are over
     Attribution spent{};
   };
   /// A move that its agent did not wait for.
@@ -223,6 +227,10 @@ class Fluid {
   void stream_done(std::int32_t rank, std::int64_t now, const Attribution& spent);
   void dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, std::int64_t now);
   void agent_over(std::int32_t agent);
+  void begin_walk(Walker& walker);
+  void end_walk(Walker& walker);
+  bool has_part(std::int32_t rank, std::int32_t stream, const Walker& walker) const;
+  void give_room(const Walker& walker);
   /// One of those for whose end the kernel of an agent waits.
   void part_over(const Walker& walker, std::int64_t time, const Attribution& spent);
   std::int64_t room(const Walker& walker) const;  ///< threads that its workgroups take of CUs
@@ -317,6 +325,7 @@ class Fluid {
   Classes fold_;
   Shares shares_;
   Ways ways_;
+  LaunchLog launches_;
   std::vector<Walker> walkers_;
   std::vector<RankState> ranks_;  ///< by class
   std::vector<SemaphoreState> semaphores_;

@@ -123,7 +123,7 @@ void Fluid::overhead(Walker& walker, const Primitive& primitive) {
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   const program::Kernel& kernel = program_.kernels()[index(walker.agent.kernel)];
   const program::Op& op = program_.bodies()[index(walker.agent.body)].ops[index(primitive.op)];
-  if (!walker.fetched && needs_large_code(program_, kernel, op)) {
+  if (!walker.fetched && needs_large_code(*program_.frame(walker.agent.frame).program, kernel, op)) {
     walker.fetched = true;
     std::int64_t& free = ranks_[index(walker.rank_class)].code_fetches;
     free = std::max(free, walker.time) +

@@ -32,7 +32,7 @@ bool Fluid::compute(std::int32_t number) {
   if (!is_now(number)) return false;
   const Primitive& primitive = walker.present;
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
-  const Time time = compute_time(model, primitive, program_.type());
+  const Time time = compute_time(model, primitive, primitive.type);
   if (!primitive.posted) {
     const std::int64_t end = use_units(walker, time.fs, walker.time);
     charge(walker.spent, Reason::compute, end - walker.time);
@@ -43,9 +43,9 @@ bool Fluid::compute(std::int32_t number) {
   ProductStep& step = open_step(walker);
   const program::Op& op = program_.bodies()[index(walker.agent.body)].ops[index(primitive.op)];
   step.time = time.fs;
-  if (!op.dst.empty()) step.time += epilogue_time(model, primitive.product, program_.type()).fs;
-  if (primitive.product.m > 0 && machine::matrix_rate(model, program_.type()) > 0)
-    step.sustained = machine::gemm_sustained_time(model, primitive.flop, program_.type()).fs;
+  if (!op.dst.empty()) step.time += epilogue_time(model, primitive.product, primitive.type).fs;
+  if (primitive.product.m > 0 && machine::matrix_rate(model, primitive.type) > 0)
+    step.sustained = machine::gemm_sustained_time(model, primitive.flop, primitive.type).fs;
   step.posted = true;
   if (walker.time > step.ready) {
     step.ready = walker.time;

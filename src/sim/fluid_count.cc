@@ -170,7 +170,7 @@ void Counter::walk(const AgentClass& agents) {
   queue_ = agent.kernel < 0;
   if (!queue_) grain_ = program_.kernels()[index(agent.kernel)].grain;
   ways_.clear();
-  program::Cursor cursor(program_, agent.rank, agent.body);
+  program::Cursor cursor(program_, agent.rank, agent.body, agent.frame);
   Primitive primitive;
   for (int repetition = 0; repetition < repetitions_; ++repetition) {
     if (repetition > 0) cursor.repeat();

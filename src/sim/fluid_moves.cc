@@ -108,7 +108,7 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
   if (model.cu_max_outstanding > 0 && loads > 0 && load.fs > 0)
     shared(total * kSecond * model.cu_max_outstanding / (static_cast<__int128>(load.fs) * loads));
   if (primitive.src.size() > 1) {
-    const int element = size_of(program_.type());
+    const int element = size_of(primitive.type);
     const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
                       : element == 2 ? model.cu_reduce_rate_2byte
                                      : model.cu_reduce_rate_1byte;
@@ -157,7 +157,7 @@ bool Fluid::begin_move(std::int32_t number) {
   const std::int64_t wave = per_thread * model.cu_wavefront_size;
   const std::int64_t window = wave * walker.movers * walker.unroll;
   if (primitive.src.size() > 1) {  // a wavefront's own share of the arithmetic
-    const int element = size_of(program_.type());
+    const int element = size_of(primitive.type);
     const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
                       : element == 2 ? model.cu_reduce_rate_2byte
                                      : model.cu_reduce_rate_1byte;
@@ -311,13 +311,8 @@ void Fluid::stored(Walker& walker, const Primitive& primitive, std::int64_t issu
 
 // FIFOs of like connections are one; other memory is found by its address.
 std::uint64_t Fluid::packet_space(const Span& span) const {
-  const std::int32_t first =
-      program_.program().inbound > 0 ? program_.program().fifo_buffer(0) : -1;
-  if (program_.program().inbound > 0 && span.buffer >= first &&
-      span.buffer < first + program_.program().inbound) {
-    const std::int32_t tail = program_.program().tail_semaphore(span.buffer - first);
-    return static_cast<std::uint64_t>(fold_.semaphore_class({span.rank, tail}));
-  }
+  const std::int32_t tail = program_.tail_of(span.buffer);
+  if (tail >= 0) return static_cast<std::uint64_t>(fold_.semaphore_class({span.rank, tail}));
   return std::uint64_t{1} << 60 | static_cast<std::uint64_t>(span.rank) << 32 |
          static_cast<std::uint32_t>(span.buffer);
 }

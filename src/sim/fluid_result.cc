@@ -18,6 +18,7 @@ Result Fluid::result() const {
   std::vector<Attribution> by_class;
   for (const RankState& rank : ranks_) {
     Attribution spent = rank.spent;
+    if (program_.linked() != nullptr) spent = launches_.whole(spent);
     charge(spent, Reason::finished, end - rank.end);
     if (period) scale_to_period(spent, end, result.time);
     by_class.push_back(spent);
@@ -27,6 +28,10 @@ Result Fluid::result() const {
     result.attribution.push_back(by_class[number]);
     result.rank_end.push_back({period ? result.time.fs : ranks_[number].end});
   }
+  std::vector<int> home;
+  for (int rank = 0; rank < program_.ranks(); ++rank)
+    home.push_back(fold_.first_rank(fold_.rank_class(rank)));
+  result.launches = launches_.results(home);
   result.visited_hops = shares_.updates();
   return result;
 }

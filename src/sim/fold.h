@@ -22,7 +22,7 @@ struct Fold {
 };
 
 /// Compares the ways of all pairs of ranks that the program names with those of the pairs a period
-/// further: as many hops of the same classes, latencies and stream tags, by the same ports.
+/// further: as many hops of the same classes, latencies and order tags, by the same ports.
 Fold fold_of(Fabric& fabric, const program::Bound& program, const program::Rotation& rotation,
              const Options& options);
 

@@ -257,7 +257,7 @@ Line::Arrivals Line::order_links(std::int64_t out) {
     }
   }
   for (std::size_t n = 0; n < used.size(); ++n) used[n] = used[n] && distance[n] != kFar;
-  // A GPU's own link has one stream, that of its port, unless links of others lead on to it. What
+  // A GPU's own link has one input, that of its port, unless links of others lead on to it. What
   // others of a replay send is put in there.
   // Where requests wait in queues it has rounds of its own.
   const auto own = [&](std::size_t l) {

@@ -65,7 +65,7 @@ class Line : public Cores {
     std::int64_t max_wait = 0;                               ///< fs
     const Costs* costs = nullptr;                            ///< of its class
     std::array<std::uint32_t, kMostSectors + 1> requests{};  ///< by sectors
-    std::int32_t calendar = -1;                              ///< -1: one stream feeds it
+    std::int32_t calendar = -1;                              ///< -1: one input feeds it
   };
   /// Something for a stage of another worker; `merge`: its number, where it is that of a link.
   struct Parcel {
@@ -91,7 +91,7 @@ class Line : public Cores {
     std::int64_t time = 0;
     std::int32_t group = 0, kept = 0;
   };
-  /// Who does the stages of some ranks, and links at which streams meet. Nothing of one worker is
+  /// Who does the stages of some ranks, and links at which inputs meet. Nothing of one worker is
   /// touched by another in a phase of a round: what goes there waits in `out` for the next phase.
   struct alignas(128) Worker {
     std::vector<int> ranks;
@@ -111,7 +111,7 @@ class Line : public Cores {
   /// A link on a way, and what comes behind it.
   struct LinkHop {
     std::int32_t link = 0;
-    std::uint32_t tag = 0;            ///< stream on which requests arrive
+    std::uint32_t tag = 0;            ///< order tag of what arrives
     Reason reason = Reason::switch_;  ///< of the node at its end
     std::int64_t latency = 0;         ///< fs
     std::int64_t node_latency = 0;
@@ -454,7 +454,7 @@ class Line : public Cores {
   std::vector<Way> replica_ways_;
   std::vector<Switch> switches_;
   std::size_t switches_at_ = 0;  ///< level of links before which they come
-  /// Links at which several streams meet, by worker and level; both begin at multiples of 64.
+  /// Links at which several inputs meet, by worker and level; both begin at multiples of 64.
   std::vector<Calendar> merges_;
   std::vector<std::uint64_t> busy_merges_;    ///< a bit for each: something is to come there
   std::vector<std::int16_t> worker_of_word_;  ///< of those

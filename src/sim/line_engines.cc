@@ -11,7 +11,7 @@ namespace {
 
 using program::Channel;
 
-/// Stream tag at ports: behind what CUs and slices send.
+/// Order tag at ports: behind what CUs and slices send.
 constexpr std::uint32_t kLastAtPort = 1U << 26;
 
 bool has_port_channels(const program::Bound& program) {

@@ -44,7 +44,7 @@ template <bool kWatched>
   return time + hop.node_latency;
 }
 
-// Along links that have one stream, as far as the next merge or the GPU at the end of the way.
+// Along links that have one input, as far as the next merge or the GPU at the end of the way.
 template <bool kWatched>
 [[gnu::always_inline]] inline void Line::travel(std::int32_t id, Request& request, std::size_t size,
                                                 const WayLeg& leg, std::int64_t now, bool at_merge,

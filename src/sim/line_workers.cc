@@ -117,7 +117,7 @@ void Line::by_all(Work work) {
   }
 }
 
-// A stream has one sender, so its order is that of sending.
+// An input has one sender, so its order is that of sending.
 void Line::collect() {
   for (Worker& from : workers_) {
     std::vector<Parcel>& parcels = from.out[(phase_ - 1) % 2][index(this_worker)];

@@ -54,7 +54,9 @@ class Walk {
         latencies_(machine, program) {}
 
   LowerBound run() {
-    if (classes_ != nullptr) {
+    if (program_.linked() != nullptr) {
+      start_hosts();
+    } else if (classes_ != nullptr) {
       for (const AgentClass& agents : classes_->agents()) add_class(agents);
     } else {
       for (int rank = 0; rank < period_; ++rank) add_rank(rank);
@@ -62,7 +64,9 @@ class Walk {
     bool moved = true;
     while (moved) {
       moved = false;
-      for (std::size_t a = 0; a < agents_.size(); ++a) moved = advance(agents_[a]) || moved;
+      for (Host& host : hosts_) moved = advance(host) || moved;
+      for (std::size_t a = first_open_; a < agents_.size(); ++a)
+        moved = advance(agents_[a]) || moved;
     }
     LowerBound bound;
     if (classes_ == nullptr) {
@@ -72,9 +76,12 @@ class Walk {
     }
     bound.moved_bytes = moved_bytes_;
     const bool complete =
-        std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.done; });
+        std::all_of(agents_.begin(), agents_.end(),
+                    [](const Agent& agent) { return agent.done; }) &&
+        std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.done; });
     std::int64_t end = 0;
     for (const Agent& agent : agents_) end = std::max(end, agent.end);
+    for (const Host& host : hosts_) end = std::max(end, host.time);
     if (options_.iterations > 0) {
       const machine::GpuModel& model = machine_.model(0);
       end = options_.launch == Launch::graph ? model.launch_graph_interval.fs
@@ -95,14 +102,99 @@ class Walk {
                                                     : model.launch_stream_latency.fs);
   }
 
+  // --- Jobs: streams run item after item. (Those of a program alone are all taken to begin at the
+  // start, which is a lower bound, too.)
+
+  /// A stream of a rank of a job.
+  struct Host {
+    int rank = 0;
+    const program::Stream* items = nullptr;
+    std::size_t item = 0;
+    std::int64_t start = 0, time = 0;
+    std::size_t first = 0, last = 0;  ///< agents under way
+    bool done = false;
+  };
+
+  void start_hosts() {
+    for (int rank = 0; rank < period_; ++rank)
+      for (const program::Stream& stream : program_.code(rank).streams)
+        hosts_.push_back(
+            {.rank = rank, .items = &stream, .start = start_of(rank), .time = start_of(rank)});
+    totals_.resize(index(program_.ranks()));
+  }
+
+  bool advance(Host& host) {
+    bool moved = false;
+    while (!host.done) {
+      for (std::size_t a = host.first; a < host.last; ++a)
+        if (!agents_[a].done) return moved;
+      for (; host.first < host.last; ++host.first) {
+        Agent& agent = agents_[host.first];
+        host.time = std::max(host.time, agent.end);
+        agent.cursor->leave(totals_[index(host.rank)]);
+        agent.cursor.reset();
+      }
+      while (first_open_ < agents_.size() && agents_[first_open_].done &&
+             agents_[first_open_].cursor == nullptr)
+        ++first_open_;
+      host.done = host.item == host.items->size();
+      if (host.done || !start(host, (*host.items)[host.item])) return moved;
+      ++host.item;
+      moved = true;
+    }
+    return moved;
+  }
+
+  /// False: it has to wait.
+  bool start(Host& host, const program::StreamItem& item) {
+    const std::pair event{host.rank, item.index};
+    switch (item.kind) {
+      case program::StreamItem::Kind::kernel: {
+        const program::Kernel& kernel = program_.kernels()[index(item.index)];
+        host.first = agents_.size();
+        for (std::size_t w = 0; w < kernel.bodies.size(); ++w)
+          add_workgroup(host.rank, kernel, w, item.frame, host.time);
+        host.last = agents_.size();
+        break;
+      }
+      case program::StreamItem::Kind::engine:
+        host.first = agents_.size();
+        add_queue(host.rank, item.index, item.frame, host.time);
+        host.last = agents_.size();
+        break;
+      case program::StreamItem::Kind::host:
+        host.time += item.duration.fs;
+        break;
+      case program::StreamItem::Kind::until:
+        host.time = std::max(host.time, host.start + item.duration.fs);
+        break;
+      case program::StreamItem::Kind::event_record:
+        events_[event] = host.time;
+        break;
+      case program::StreamItem::Kind::event_wait: {
+        const auto recorded = events_.find(event);
+        if (recorded == events_.end()) return false;
+        host.time = std::max(host.time, recorded->second);
+        break;
+      }
+      default:
+        break;
+    }
+    for (std::size_t a = host.first; a < host.last; ++a)
+      agents_[a].cursor->restart(0, totals_[index(host.rank)]);
+    return true;
+  }
+
   void add_rank(int rank) {
     for (const program::Stream& stream :
          program_.codes()[index(program_.code_of()[index(rank)])].streams) {
       for (const program::StreamItem& item : stream) {
-        if (item.kind == program::StreamItem::Kind::engine) add_queue(rank, item.index);
+        if (item.kind == program::StreamItem::Kind::engine)
+          add_queue(rank, item.index, 0, start_of(rank));
         if (item.kind != program::StreamItem::Kind::kernel) continue;
         const program::Kernel& kernel = program_.kernels()[index(item.index)];
-        for (std::size_t w = 0; w < kernel.bodies.size(); ++w) add_workgroup(rank, kernel, w);
+        for (std::size_t w = 0; w < kernel.bodies.size(); ++w)
+          add_workgroup(rank, kernel, w, 0, start_of(rank));
       }
     }
   }
@@ -110,36 +202,37 @@ class Walk {
   void add_class(const AgentClass& agents) {
     const sim::Agent& first = agents.first;
     if (first.kernel < 0) {
-      add_queue(first.rank, first.body);
+      add_queue(first.rank, first.body, 0, start_of(first.rank));
     } else {
-      add_workgroup(first.rank, program_.kernels()[index(first.kernel)], index(first.workgroup));
+      add_workgroup(first.rank, program_.kernels()[index(first.kernel)], index(first.workgroup), 0,
+                    start_of(first.rank));
     }
     agents_.back().members = agents.members;
   }
 
-  void add_queue(int rank, std::int32_t body) {
+  void add_queue(int rank, std::int32_t body, std::int32_t frame, std::int64_t start) {
     Agent agent;
     agent.rank = rank;
     agent.copies = true;
-    agent.cursor = std::make_unique<program::Cursor>(program_, rank, body);
-    agent.lead = agent.rest = start_of(rank);
+    agent.cursor = std::make_unique<program::Cursor>(program_, rank, body, frame);
+    agent.lead = agent.rest = start;
     agents_.push_back(std::move(agent));
   }
 
-  void add_workgroup(int rank, const program::Kernel& kernel, std::size_t w) {
+  void add_workgroup(int rank, const program::Kernel& kernel, std::size_t w, std::int32_t frame,
+                     std::int64_t start) {
     const machine::GpuModel& model = machine_.model(rank);
     Agent agent;
     agent.rank = rank;
-    agent.cursor = std::make_unique<program::Cursor>(program_, rank, kernel.bodies[w]);
+    agent.cursor = std::make_unique<program::Cursor>(program_, rank, kernel.bodies[w], frame);
     agent.waves = (kernel.threads_in(w) + model.cu_wavefront_size - 1) / model.cu_wavefront_size;
     agent.posts_apart = kernel.posts_apart && agent.waves > 1;
     if (agent.posts_apart) --agent.waves;
     agent.grain = kernel.grain;
     agent.bare = kernel.bare;
     agent.unroll = std::max<std::int64_t>(1, kernel.unroll > 0 ? kernel.unroll : model.cu_unroll);
-    agent.lead = agent.rest = agent.poster = start_of(rank) +
-                                             kernel.block_number(w) * model.dispatch_interval.fs +
-                                             model.dispatch_latency.fs;
+    agent.lead = agent.rest = agent.poster =
+        start + kernel.block_number(w) * model.dispatch_interval.fs + model.dispatch_latency.fs;
     agents_.push_back(std::move(agent));
   }
 
@@ -273,7 +366,8 @@ class Walk {
       seen = std::max(seen, signals.arrival(needed));
       // A connection has one receiver and one sender, each of which waits for ever higher totals;
       // its tails and credits come after all other semaphores.
-      if (classes_ == nullptr && p.semaphores[s].index >= program_.program().tail_semaphore(0))
+      if (classes_ == nullptr && program_.linked() == nullptr &&
+          p.semaphores[s].index >= program_.program().tail_semaphore(0))
         signals.forget_before(needed);
     }
     for (const program::SemaphoreId id : p.semaphores) {
@@ -434,11 +528,10 @@ class Walk {
 
   /// Memory that packets of a flag are found in: FIFOs of like connections are one.
   std::tuple<int, std::int32_t, std::int64_t> space(int rank, const Span& span) const {
-    const std::int32_t fifo = span.buffer - program_.program().fifo_buffer(0);
     if (classes_ == nullptr) return {rank % period_, span.buffer, span.flag};
-    if (fifo < 0 || fifo >= program_.program().inbound) return {rank, span.buffer, span.flag};
-    return {-1, classes_->semaphore_class({rank, program_.program().tail_semaphore(fifo)}),
-            span.flag};
+    const std::int32_t tail = program_.tail_of(span.buffer);
+    if (tail < 0) return {rank, span.buffer, span.flag};
+    return {-1, classes_->semaphore_class({rank, tail}), span.flag};
   }
   std::int64_t offset_of(const Span& span) const {
     return addresses_ == nullptr ? span.offset : addresses_->offset_of(span);
@@ -465,6 +558,10 @@ class Walk {
   LinkTraffic traffic_;
   Latencies latencies_;
   std::vector<Agent> agents_;
+  std::vector<Host> hosts_;              ///< of a job
+  std::size_t first_open_ = 0;           ///< agents before are over and forgotten
+  std::vector<program::Totals> totals_;  ///< by rank
+  std::map<std::pair<int, std::int32_t>, std::int64_t> events_;  ///< by rank: recorded when
   std::int64_t moved_bytes_ = 0;
   LineMap<Signals> signals_;
   std::vector<Post> posts_;

@@ -103,6 +103,12 @@ std::string_view name_of(program::StreamItem::Kind kind) {
       return "event record";
     case program::StreamItem::Kind::event_wait:
       return "event wait";
+    case program::StreamItem::Kind::until:
+      return "until";
+    case program::StreamItem::Kind::launch_begin:
+      return "launch begins";
+    case program::StreamItem::Kind::launch_end:
+      return "launch ends";
   }
   return "";
 }

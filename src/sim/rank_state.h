@@ -6,6 +6,7 @@
 #include <deque>
 #include <vector>
 
+#include "program/primitive.h"
 #include "sim/request.h"
 #include "sim/spent.h"
 
@@ -13,7 +14,7 @@ namespace hemiola::sim {
 
 /// A kernel of a rank; it runs once in every repetition of the program.
 struct KernelRun {
-  std::int32_t rank = 0, stream = 0, kernel = 0;
+  std::int32_t rank = 0, stream = 0, kernel = 0, frame = 0;
   std::int32_t next = 0;             ///< next workgroup to dispatch
   std::int32_t done = 0;             ///< workgroups that have ended
   std::int64_t stores = 0;           ///< not acknowledged
@@ -30,6 +31,7 @@ struct KernelRun {
 struct StreamRun {
   std::size_t item = 0;
   std::int64_t started = 0;          ///< of the present item
+  std::int64_t kernel_began = -1;    ///< of the last kernel of this repetition
   std::vector<std::int32_t> runs;    ///< by item: KernelRun, or -1
   std::vector<std::int32_t> queues;  ///< by item: CopyQueue, or -1
   bool waits = false;                ///< for an event
@@ -43,6 +45,7 @@ struct RankState {
   std::vector<std::int64_t> peer_costs;  ///< fs that a CU's requests to peers keep, by sectors
   std::int64_t code_fetches = 0;         ///< when the unit that fetches code is free
   std::vector<std::int32_t> events;      ///< repetition that recorded each event last
+  program::Totals totals;                ///< of a job: counts of launches that are over
   std::int32_t streams_done = 0;
   std::int32_t repetition = 0;
   std::int64_t launched = 0;  ///< the present repetition, by the host

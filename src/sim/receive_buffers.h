@@ -25,7 +25,7 @@ struct FiniteSwitch {
 };
 
 /// The queue that a request at the head of a receive buffer waits for: the server of the link it
-/// goes on over, and the stream on which it arrives there.
+/// goes on over, and the order tag with which it arrives.
 struct WantedQueue {
   std::int32_t server = 0;
   std::uint32_t tag = 0;
@@ -55,7 +55,7 @@ inline bool waits_for_room(Fabric& fabric, std::int32_t in_link, std::int32_t se
 
 /// After the picks of an instant: heads of receive buffers enter the queues `freed` (servers; any
 /// order, twice at most harmless), oldest first. What was behind them comes to wait at that
-/// instant: in turns, those of one turn that want the same queue by their streams' tags. So nothing
+/// instant: in turns, those of one turn that want the same queue by their order tags. So nothing
 /// depends on which of several links picked first. `wanted(id)` is a WantedQueue; `enter(server,
 /// id)` puts the request into its queue.
 template <typename Wanted, typename Enter>

@@ -14,7 +14,7 @@ void Reference::push(std::int64_t time, EventKind kind, std::int32_t a, std::int
   events_.push(time, tag, kind, a, b);
 }
 
-// What slices answer: one stream, whose order is that of their acceptance. After all else on it at
+// What slices answer: one input, whose order is that of their acceptance. After all else on it at
 // that time: a fill of this instant may still add to it.
 void Reference::push_answer(std::int64_t time, std::int32_t id, EventKind kind, std::uint32_t tag) {
   constexpr std::uint64_t kAfterOthers = std::uint64_t{1} << 62;

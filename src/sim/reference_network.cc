@@ -22,7 +22,7 @@ void Reference::begin_leg(std::int32_t id, Stage stage, const Leg& leg, std::int
   travel(id, now, false);
 }
 
-// A request goes on until it has to be accepted in the order of several streams (an event), queues
+// A request goes on until it has to be accepted in the order of several inputs (an event), queues
 // explicitly, or reaches memory or its issuer.
 void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
   std::int64_t time = now;
@@ -66,8 +66,8 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
           continue;
         case Stage::back: {
           if (request.is_member()) {
-            // Before the links take anything at that time (their streams from elsewhere have tags
-            // from 1 on): what a switch has heard of last goes to them at once. Streams of members'
+            // Before the links take anything at that time (their inputs from elsewhere have tags
+            // from 1 on): what a switch has heard of last goes to them at once. Inputs of members'
             // links: of equal relative ranks the one with the lower number.
             events_.push_as(std::uint64_t{tag_of_answer(request)} << 32 |
                                 static_cast<std::uint32_t>(request.route),
@@ -95,7 +95,7 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
     const std::int32_t server = request.base + hop.server;
     const Server& s = fabric_.servers[index(server)];
     if (fabric_.kinds[index(s.kind)].merges && !accepted) {
-      // What the slices answer is one stream, in the order in which they accepted it, whenever
+      // What the slices answer is one input, in the order in which they accepted it, whenever
       // their answers were ready.
       if (request.hop == 0 &&
           (request.stage == Stage::back_out || request.intent == Intent::burst)) {
@@ -126,7 +126,7 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
   }
 }
 
-// The stream on which a request comes back to its CU.
+// The order tag with which a request comes back to its CU.
 std::uint32_t Reference::way_home(const Request& request) {
   const bool through_cu_in = request.stage == Stage::back_out || request.carried > 0;
   if (through_cu_in) return complete_tag(request.source, Return::cu_in, request.cu);

@@ -89,7 +89,7 @@ struct RequestData {
   const Hop* hops = nullptr;   ///< of the present leg
   std::int64_t queued_at = 0;  ///< entered an explicit queue
   std::int32_t base = 0;       ///< first server that they count from; line engine: a way of `group`
-  std::uint32_t end_tag = 0;   ///< stream on which it arrives behind them
+  std::uint32_t end_tag = 0;   ///< order tag with which it arrives behind them
   std::int16_t hop_count = 0;
   std::int16_t hop = 0;
   std::int16_t source = 0;    ///< rank that issued it

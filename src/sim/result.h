@@ -78,6 +78,20 @@ struct LowerBound {
   Time time() const { return bandwidth > latency ? bandwidth : latency; }
 };
 
+/// Of a job: a launch in the last repetition, on all of its ranks.
+struct LaunchResult {
+  std::string name;     ///< in the job
+  std::string program;  ///< what it runs
+  std::vector<int> ranks;
+  Bytes size{};
+  Time begin{};  ///< its first rank's, when its stream came to it
+  Time end{};    ///< its latest rank's, when its stream could release the next one
+  int latest = 0;
+  /// What the latest rank's end hung on; sums to end - begin. Reason::skew is what another rank
+  /// came later than the first.
+  Attribution attribution{};
+};
+
 /// One result per size.
 struct Result {
   Bytes size{};
@@ -99,6 +113,7 @@ struct Result {
   std::vector<LinkUse> links;                    ///< those that carried something, in link order
   std::vector<Attribution> attribution;          ///< by rank; each sums to time
   std::vector<Time> rank_end;                    ///< by rank
+  std::vector<LaunchResult> launches;            ///< of a job, in its order
   /// Replay: what Reason::peer of replayed ranks is made of, the longest of each rank first.
   std::vector<PeerWait> peer_waits;
   std::string answers;       ///< replay: "recorded", "live" or "relative" (Answers)

@@ -21,6 +21,7 @@ namespace hemiola::sim {
 class Spent {
  public:
   Spent() = default;
+  explicit Spent(const Attribution& spent) : old_(new Old(spent, -1)) {}
   Spent(const Spent& other) : old_(other.old_), late_(other.late_) { hold(); }
   Spent(Spent&& other) noexcept
       : old_(std::exchange(other.old_, nullptr)), late_(std::exchange(other.late_, {})) {}

@@ -181,6 +181,9 @@ class Laboratory {
   std::unique_ptr<Caches> caches_;
 };
 
+/// As Laboratory::machine() makes it of a choice that is one, also without GPUs.
+machine::Machine load_machine(const MachineChoice& choice);
+
 /// The legal size nearest above 1 MiB that the program's own range allows.
 Bytes default_size(const program::Program& program, DataType type);
 

@@ -1,6 +1,8 @@
 #include "study/judge.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 namespace hemiola::study {
 namespace {
@@ -94,16 +96,9 @@ std::vector<Judgement> SuiteRunner::judge(
 }
 
 Configuration SuiteRunner::configuration_of(const SuiteEntry& entry) {
-  const std::string key = name_of_machine(entry.machine, entry.machine_options);
-  auto machine = machines_.find(key);
-  if (machine == machines_.end()) {
-    machine =
-        machines_
-            .emplace(key, machine::share(machine_of(entry.machine, entry.machine_options, set_)))
-            .first;
-  }
   Configuration configuration = common_;
-  configuration.machine = machine->second;
+  configuration.machine =
+      laboratory_.machine(choice_of(entry.machine, entry.machine_options, set_));
   configuration.program = entry.program;
   configuration.parameters = entry.parameters;
   configuration.type = entry.type;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,13 +29,13 @@ class SuiteRunner {
  public:
   /// `common` says what is the same for all entries: repetitions, max_size, in_sample, check; `set`
   /// which parameters of all machines are not as they are shipped.
-  SuiteRunner(const Suite& suite, Configuration common,
-              std::vector<std::pair<std::string, std::string>> set,
+  SuiteRunner(Laboratory& laboratory, const Suite& suite, Configuration common, Settings set,
               std::function<void(const std::string&)> doing)
-      : suite_(suite),
+      : laboratory_(laboratory),
+        suite_(suite),
         common_(std::move(common)),
         set_(std::move(set)),
-        validator_(std::move(doing)) {}
+        validator_(laboratory, std::move(doing)) {}
 
   /// In order of `names`. What is wrong with a table is found before anything is simulated. An
   /// entry that is launched on a stream gets the software constant of its calibrate entry, whose
@@ -53,10 +52,10 @@ class SuiteRunner {
   Validation validate(const SuiteEntry& entry);
   void add_software_of(const SuiteEntry& entry, Validation& validation);
 
+  Laboratory& laboratory_;
   const Suite& suite_;
   Configuration common_;
-  std::vector<std::pair<std::string, std::string>> set_;
-  std::map<std::string, machine::SharedMachine> machines_;
+  Settings set_;
   Validator validator_;
 };
 

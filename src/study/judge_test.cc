@@ -51,7 +51,9 @@ TEST(SuiteRunner, gives_launches_on_a_stream_the_software_of_their_calibrate_ent
   const Suite suite = shipped_suite();
   Configuration common{.check = false, .in_sample = [](Bytes size) { return size == KiB(1); }};
   std::vector<std::string> done;
-  SuiteRunner runner(suite, common, {}, [&](const std::string& what) { done.push_back(what); });
+  Laboratory laboratory;
+  SuiteRunner runner(laboratory, suite, common, {},
+                     [&](const std::string& what) { done.push_back(what); });
   const std::vector<Judgement> judgements = runner.judge({"a100-nccl-all-gather-4", "a100-vllm-2"});
   ASSERT_EQ(judgements.size(), 2u);
   const Validation& stream = judgements[0].validation;
@@ -72,7 +74,8 @@ TEST(SuiteRunner, gives_launches_on_a_stream_the_software_of_their_calibrate_ent
 // ASTRA-sim 3.0, table 1: 165.98 us. The link latency is fitted to the flow, nothing to the ring.
 TEST(SuiteRunner, a_ring_over_a_clos_takes_what_ns3_says) {
   const Suite suite = shipped_suite();
-  SuiteRunner runner(suite, {}, {}, {});
+  Laboratory laboratory;
+  SuiteRunner runner(laboratory, suite, {}, {}, {});
   for (const Judgement& judgement : runner.judge({"ns3-flow", "ns3-ring-all-reduce-8"})) {
     ASSERT_EQ(judgement.validation.rows.size(), 1u) << judgement.name;
     EXPECT_NEAR(judgement.validation.rows.front().errors.simulated, 0, 0.03) << judgement.name;

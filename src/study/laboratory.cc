@@ -10,6 +10,7 @@
 #include "study/evaluator.h"
 #include "study/experiment.h"
 #include "study/preparation.h"
+#include "study/size_check.h"
 #include "study/verdicts.h"
 
 namespace hemiola::study {
@@ -84,23 +85,6 @@ void place(machine::Machine& machine, const std::string& ranks) {
   machine.place(read_ranks(ranks, where));
 }
 
-machine::SharedMachine load(const MachineChoice& choice) {
-  machine::Machine machine = [&] {
-    if (choice.given == nullptr)
-      return machine::load(choice.name, {.gpu = choice.gpu, .set = choice.settings});
-    machine::Machine changed = *choice.given;
-    if (!choice.settings.empty()) changed.forget_routes();  // the copy shares them
-    for (const auto& [parameter, value] : choice.settings) changed.set(parameter, value);
-    return changed;
-  }();
-  if (!choice.ranks.empty()) place(machine, choice.ranks);
-  if (machine.ranks() == 0)
-    throw Failure(
-        "the machine has no GPU, so nothing can run on it", SourceLocation{.file = choice.name},
-        "it may be one device of a larger machine: `hemiola machine show` lists its nodes");
-  return machine::share(std::move(machine));
-}
-
 int ranks_of(const Experiment& experiment, const machine::SharedMachine& machine) {
   if (machine != nullptr) return machine->ranks();
   if (experiment.machine.ranks.empty()) return 0;
@@ -142,10 +126,27 @@ machine::SharedMachine Laboratory::machine(const MachineChoice& choice) {
   if (choice.name.empty() && choice.given == nullptr) return nullptr;
   if (choice.given != nullptr && choice.settings.empty() && choice.ranks.empty())
     return choice.given;
-  return caches_->machines
-      .get(key_of(choice),
-           [&] { return std::make_shared<const KnownMachine>(load(choice), choice.given); })
-      ->machine;
+  const auto make = [&] {
+    machine::Machine machine = load_machine(choice);
+    if (machine.ranks() == 0)
+      throw Failure(
+          "the machine has no GPU, so nothing can run on it", SourceLocation{.file = choice.name},
+          "it may be one device of a larger machine: `hemiola machine show` lists its nodes");
+    return std::make_shared<const KnownMachine>(machine::share(std::move(machine)), choice.given);
+  };
+  return caches_->machines.get(key_of(choice), make)->machine;
+}
+
+machine::Machine load_machine(const MachineChoice& choice) {
+  machine::Machine machine = [&] {
+    if (choice.given == nullptr)
+      return machine::load(choice.name, {.gpu = choice.gpu, .set = choice.settings});
+    machine::Machine changed = *choice.given;  // set() and place() leave the routes to the original
+    for (const auto& [parameter, value] : choice.settings) changed.set(parameter, value);
+    return changed;
+  }();
+  if (!choice.ranks.empty()) place(machine, choice.ranks);
+  return machine;
 }
 
 program::LoadOptions Laboratory::load_options(const Experiment& experiment,
@@ -237,7 +238,7 @@ std::shared_ptr<const verify::Proof> Laboratory::proof(const program::Bound& bou
 
 Laboratory::Verdict Laboratory::verdict(const program::Bound& bound) {
   auto [proof, at] = caches_->verdicts.of_class(bound, {});
-  if (proof->verdict == verify::Verdict::wrong || proof->verdict == verify::Verdict::deadlock)
+  if (exit_code_of(proof->verdict) != ExitCode::done)
     throw WrongProgram(std::move(proof), bound.source());
   return {std::move(proof), at};
 }
@@ -298,9 +299,7 @@ std::string Step::text() const {
 
 WrongProgram::WrongProgram(std::shared_ptr<const verify::Proof> proof, const std::string& source)
     : Failure("the program is wrong and was not simulated: " + proof->summary, {.file = source},
-              "'hemiola check' prints the counterexample",
-              proof->verdict == verify::Verdict::deadlock ? ExitCode::deadlock
-                                                          : ExitCode::wrong_program),
+              "'hemiola check' prints the counterexample", exit_code_of(proof->verdict)),
       proof_(std::move(proof)) {}
 
 Bytes default_size(const program::Program& program, DataType type) {

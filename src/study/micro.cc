@@ -112,19 +112,17 @@ MicroResult MicroRunner::run(const MicroEntry& entry, const MicroRow& row) {
 Time MicroRunner::time_of(const MicroEntry& entry, const Settings& parameters, Bytes size,
                           std::string& checked) {
   const std::string name = name_of_machine(entry.machine, entry.machine_options);
-  auto found = machines_.find({name, entry.ranks});
-  if (found == machines_.end()) {
-    machine::Machine all = machine_of(entry.machine, entry.machine_options, set_);
-    if (entry.ranks > all.ranks())
-      throw Failure(fmt::format("entry '{}': machine '{}' has {} GPUs", entry.name, entry.machine,
-                                all.ranks()),
-                    entry.where);
-    found = machines_
-                .emplace(std::pair(name, entry.ranks),
-                         machine::share(with_first_ranks(std::move(all), entry.ranks)))
-                .first;
-  }
-  const machine::SharedMachine& machine = found->second;
+  Experiment experiment{.machine = choice_of(entry.machine, entry.machine_options, set_),
+                        .subject = entry.program,
+                        .parameters = parameters,
+                        .size = size,
+                        .check = check_,
+                        .options = entry.options};
+  if (const int gpus = laboratory_.machine(experiment.machine)->ranks(); entry.ranks > gpus)
+    throw Failure(
+        fmt::format("entry '{}': machine '{}' has {} GPUs", entry.name, entry.machine, gpus),
+        entry.where);
+  experiment.machine.ranks = std::to_string(entry.ranks);
   std::string key = fmt::format("{} {} {} {} {} {}+{}", name, entry.ranks, entry.program,
                                 size.count, static_cast<int>(entry.options.launch),
                                 entry.options.warmup, entry.options.iterations);
@@ -134,12 +132,9 @@ Time MicroRunner::time_of(const MicroEntry& entry, const Settings& parameters, B
     return known->second.first;
   }
   if (doing_) doing_("simulating " + entry.name);
-  const program::Bound bound = program::bind(
-      program::load(entry.program,
-                    {.ranks = entry.ranks, .parameters = parameters, .machine = machine}),
-      machine, {.size = size});
-  const std::string proven = check_ ? checked_by(verify::check(bound), bound.source()) : "skipped";
-  const Time time = sim::simulate(bound, entry.options).time;
+  const sim::Result result = laboratory_.run(experiment).result;
+  const Time time = result.time;
+  const std::string& proven = result.checked;
   known_.emplace(std::move(key), std::pair(time, proven));
   checked = weaker(checked, proven);
   return time;

@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "machine/machine.h"
-#include "sim/simulate.h"
+#include "study/experiment.h"
 #include "study/suite.h"
 
 namespace hemiola::study {
@@ -39,12 +38,11 @@ MicroRow row_of(const MicroEntry& entry, const std::vector<MicroRow>& rows);
 /// Runs entries of the suite (docs/fidelity.md, microbenchmarks).
 class MicroRunner {
  public:
-  using Settings = std::vector<std::pair<std::string, std::string>>;
-
   /// `set`: parameters of all machines that are not as they are shipped. `doing` is told what
   /// begins.
-  MicroRunner(bool check, Settings set, std::function<void(const std::string&)> doing)
-      : check_(check), set_(std::move(set)), doing_(std::move(doing)) {}
+  MicroRunner(Laboratory& laboratory, bool check, Settings set,
+              std::function<void(const std::string&)> doing)
+      : laboratory_(laboratory), check_(check), set_(std::move(set)), doing_(std::move(doing)) {}
 
   /// Failure with the entry's place, and exit codes 3 and 4 for a program that is wrong. Where
   /// `doing` throws Interrupted, those that are done are returned.
@@ -55,10 +53,10 @@ class MicroRunner {
   Time time_of(const MicroEntry& entry, const Settings& parameters, Bytes size,
                std::string& checked);
 
+  Laboratory& laboratory_;
   bool check_;
   Settings set_;
   std::function<void(const std::string&)> doing_;
-  std::map<std::pair<std::string, int>, machine::SharedMachine> machines_;  ///< by name and ranks
   std::map<std::string, std::pair<Time, std::string>> known_;  ///< by all that the time depends on
 };
 

@@ -30,9 +30,11 @@ const std::string kCopy =
 Suite suite_of(const std::string& entry) {
   return parse_suite(kNoMarks + "- " + entry + "}\n", "s.yaml");
 }
-MicroResult run(const std::string& entry, const MicroRunner::Settings& set = {}) {
+MicroResult run(const std::string& entry, const Settings& set = {}) {
   const Suite suite = suite_of(entry);
-  const auto results = MicroRunner(true, set, {}).run(suite, {suite.micro.front().name, "other"});
+  Laboratory laboratory;
+  const auto results =
+      MicroRunner(laboratory, true, set, {}).run(suite, {suite.micro.front().name, "other"});
   return results.at(0);
 }
 std::string micro_failure(const std::string& entry) {
@@ -45,8 +47,8 @@ std::string micro_failure(const std::string& entry) {
   return "no failure";
 }
 
-Time simulated(const std::string& name, const MicroRunner::Settings& parameters, Bytes size,
-               const sim::Options& options = {}, const MicroRunner::Settings& set = {}) {
+Time simulated(const std::string& name, const Settings& parameters, Bytes size,
+               const sim::Options& options = {}, const Settings& set = {}) {
   const machine::Machine machine = machine::load("ring:2", {.set = set});
   const program::Program program = program::load(name, {.ranks = 2, .parameters = parameters});
   return sim::simulate(program::bind(program, machine::share(machine), {.size = size}), options)
@@ -73,14 +75,14 @@ TEST(Micro, the_time_of_the_base_does_not_count) {
 
 TEST(Micro, a_rate_is_bytes_over_time) {
   const MicroResult result = run(kCopy + ", base: {size: 16KiB}, bytes: 48KiB");
-  const MicroRunner::Settings parameters{{"blocks", "2"}, {"memory", "own"}};
+  const Settings parameters{{"blocks", "2"}, {"memory", "own"}};
   const Time time =
       simulated("micro/copy", parameters, KiB(64)) - simulated("micro/copy", parameters, KiB(16));
   EXPECT_NEAR(result.simulated, 49152 / time.us() / 1e3, 1e-9);
 }
 
 TEST(Micro, the_way_of_launching_and_settings_are_those_of_the_entry_and_the_caller) {
-  const MicroRunner::Settings set{{"gpu.launch.graph_interval", "7 us"}};
+  const Settings set{{"gpu.launch.graph_interval", "7 us"}};
   EXPECT_DOUBLE_EQ(run(kLaunch, set).simulated, 7);
   const sim::Options options{.launch = sim::Launch::graph, .warmup = 1, .iterations = 3};
   EXPECT_DOUBLE_EQ(run(kLaunch).simulated, simulated("micro/launch", {}, MiB(1), options).us());
@@ -117,8 +119,9 @@ TEST(ShippedMicro, every_entry_has_its_row_and_every_row_an_entry) {
 }
 
 TEST(ShippedMicro, some_are_near) {
+  Laboratory laboratory;
   const auto results =
-      MicroRunner(true, {}, {})
+      MicroRunner(laboratory, true, {}, {})
           .run(shipped_suite(), {"micro-h100-launch-graph", "micro-v100-l2", "micro-h100-peer-l2"});
   ASSERT_EQ(results.size(), 3u);
   for (const MicroResult& result : results) EXPECT_LT(std::abs(result.error), 0.03) << result.name;

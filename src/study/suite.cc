@@ -238,10 +238,11 @@ std::string name_of_machine(const std::string& machine, const machine::LoadOptio
   return name;
 }
 
-machine::Machine machine_of(const std::string& machine, machine::LoadOptions options,
-                            const std::vector<std::pair<std::string, std::string>>& more) {
-  options.set.insert(options.set.end(), more.begin(), more.end());
-  return machine::load(machine, options);
+MachineChoice choice_of(const std::string& machine, const machine::LoadOptions& options,
+                        const Settings& more) {
+  MachineChoice choice{.name = machine, .gpu = options.gpu, .settings = options.set};
+  choice.settings.insert(choice.settings.end(), more.begin(), more.end());
+  return choice;
 }
 
 bool in_default_sample(Bytes size) {

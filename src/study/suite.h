@@ -12,6 +12,7 @@
 #include "core/units.h"
 #include "machine/machine.h"
 #include "sim/simulate.h"
+#include "study/experiment.h"
 #include "study/measured.h"
 #include "study/statistics.h"
 
@@ -98,10 +99,10 @@ Suite shipped_suite();
 /// The rows of an entry, from the files that are built into the library. Failure as
 /// read_measured() and select(), and for a table that is not shipped.
 MeasuredTable rows_of(const SuiteEntry& entry);
-/// An entry's machine with what it changes, as text; and loaded, `more` set after that.
+/// An entry's machine with what it changes, as text; and as a choice, `more` set after that.
 std::string name_of_machine(const std::string& machine, const machine::LoadOptions& options);
-machine::Machine machine_of(const std::string& machine, machine::LoadOptions options,
-                            const std::vector<std::pair<std::string, std::string>>& more);
+MachineChoice choice_of(const std::string& machine, const machine::LoadOptions& options,
+                        const Settings& more);
 
 /// Powers of 4 from 1 KiB to 4 MiB: what the suite runs by default.
 bool in_default_sample(Bytes size);

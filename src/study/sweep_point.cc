@@ -5,41 +5,27 @@
 #include <algorithm>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "core/lenient.h"
 #include "core/lists.h"
-#include "plan/template.h"
-#include "sim/simulate.h"
 #include "study/preparation.h"
-#include "verify/verify.h"
 
 namespace hemiola::study {
 namespace {
 
-machine::Machine load_machine(const Sweep& sweep, const SweepPoint& point) {
-  machine::Machine machine = machine::load(sweep.path_of(point.machine),
-                                           {.gpu = sweep.path_of(point.gpu), .set = point.set});
-  if (point.ranks.empty()) return machine;
-  const std::vector<int> ranks = read_ranks(point.ranks, {});
-  const int most = *std::max_element(ranks.begin(), ranks.end());
-  if (most >= machine.ranks())
-    throw Failure(fmt::format("the machine has {} GPUs, not {}", machine.ranks(), most + 1));
-  machine.place(ranks);
-  return machine;
-}
-
-std::string machine_key(const SweepPoint& point) {
-  return fmt::format("{}\n{}\n{}\n{}", point.machine, point.gpu, to_text(point.set), point.ranks);
-}
-
-/// Programs that are made for a machine and scheduled for a size are others at another size.
-std::string program_key(const SweepPoint& point) {
-  std::string key =
-      fmt::format("{}\n{}\n{}", machine_key(point), point.program, to_text(point.parameters));
-  const plan::TemplateInfo* info = plan::find_template(point.program);
-  if (info != nullptr && info->needs_machine)
-    key += fmt::format("\n{}\n{}\n{}", point.size.count, name_of(point.type), name_of(point.op));
-  return key;
+Experiment experiment_of(const Sweep& sweep, const SweepPoint& point) {
+  return {.machine = {.name = sweep.path_of(point.machine),
+                      .gpu = sweep.path_of(point.gpu),
+                      .settings = point.set,
+                      .ranks = point.ranks},
+          .subject = sweep.path_of(point.program),
+          .parameters = point.parameters,
+          .size = point.size,
+          .round_size = sweep.round_size,
+          .type = point.type,
+          .op = point.op};
 }
 
 SweepStatus status_of(ExitCode code) {
@@ -132,29 +118,26 @@ SweepRow SweepWorker::start_row(std::int64_t number) const {
 }
 
 SweepWorker::Prepared SweepWorker::prepare(const SweepPoint& point, Diagnostics& warnings) {
-  machine_ = inputs_.machines.get(machine_key(point), [&] { return load_machine(sweep_, point); });
-  program_ = inputs_.programs.get(program_key(point), [&] {
-    return program::load(sweep_.path_of(point.program),
-                         load_options(point.program, point.parameters, machine_->ranks(), machine_,
-                                      point.type, point.op, point.size));
-  });
+  const Experiment experiment = experiment_of(sweep_, point);
+  const machine::SharedMachine machine = laboratory_.machine(experiment.machine);
+  const SharedProgram program = laboratory_.program(experiment, machine, {.monitor = &monitor_});
   monitor_.leave_if_stopping();
   if (strict_) {
-    refuse_lenient(machine_->warnings);
-    refuse_lenient(program_->warnings);
+    refuse_lenient(machine->warnings);
+    refuse_lenient(program->warnings);
   }
-  program::BindOptions at{point.size, point.type, point.op};
-  if (sweep_.round_size) at.size = round_up(*program_, at);
-  if (at.size != point.size) warnings.warning(rounding_note(point.size, at.size, program_->name));
-  Prepared prepared{program::bind(program_, machine_, at), "skipped"};
-  warnings.append(machine_->warnings);
-  warnings.append(program_->warnings);
+  Prepared prepared{laboratory_.bind(experiment, program, machine), "skipped"};
+  if (const Bytes size = prepared.bound.size(); size != point.size)
+    warnings.warning(rounding_note(point.size, size, program->name));
+  warnings.append(machine->warnings);
+  warnings.append(program->warnings);
   warnings.append(prepared.bound.warnings());
   if (sweep_.check) {
-    const verify::Proof proof = verify::check(prepared.bound);
-    prepared.checked = checked_by(proof, prepared.bound.source());
-    warnings.append(proof.warnings);
-    for (const std::string& reason : proof.reasons) warnings.warning("checked in part: " + reason);
+    const Laboratory::Verdict verdict = laboratory_.verdict(prepared.bound);
+    prepared.checked = verdict.checked();
+    warnings.append(verdict.proof->warnings);
+    for (const std::string& reason : verdict.proof->reasons)
+      warnings.warning("checked in part: " + reason);
   }
   monitor_.leave_if_stopping();
   return prepared;
@@ -164,12 +147,13 @@ void SweepWorker::simulate(const SweepPoint& point, const Prepared& prepared, Sw
   std::vector<Time> skew;
   if (!point.skew.empty()) skew = read_times(point.skew, {});
   check_skew(skew, prepared.bound.ranks(), {});
-  const sim::Result result = sim::simulate(prepared.bound, {.engine = point.engine,
-                                                            .launch = point.launch,
-                                                            .warmup = sweep_.warmup,
-                                                            .iterations = sweep_.iterations,
-                                                            .skew = std::move(skew),
-                                                            .monitor = &monitor_});
+  const sim::Result result = laboratory_.simulate(prepared.bound,
+                                                  {.engine = point.engine,
+                                                   .launch = point.launch,
+                                                   .warmup = sweep_.warmup,
+                                                   .iterations = sweep_.iterations,
+                                                   .skew = std::move(skew)},
+                                                  {.monitor = &monitor_});
   row.checked = prepared.checked;
   row.bound_program = prepared.bound.name();
   row.count = result.count;

@@ -10,15 +10,10 @@
 #include <utility>
 
 #include "study/sweep_point.h"
+#include "study/weight.h"
 
 namespace hemiola::study {
 namespace {
-
-/// What a point takes, in no unit: most is in proportion to its size.
-double weight(const SweepPoint& point) {
-  constexpr double kEach = 256 << 10;  // bytes
-  return static_cast<double>(point.size.count) + kEach;
-}
 
 std::string describe(const SweepPoint& point) {
   std::string text = point.program;
@@ -45,7 +40,7 @@ class Crew {
         to_do_.push_back(number);
     }
     for (std::size_t i = 0; i < to_do_.size(); ++i) {
-      all_weight_ += weight(point(to_do_[i]));
+      all_weight_ += weight_of(point(to_do_[i]).size);
       if (i == 0 || !same_unit(point(to_do_[i - 1]), point(to_do_[i]))) begins_.push_back(i);
     }
   }
@@ -53,7 +48,7 @@ class Crew {
   void run() {
     const auto count = std::min(static_cast<std::size_t>(options_.threads), begins_.size());
     for (std::size_t i = 0; i < count; ++i)
-      members_.emplace_back(sweep_, inputs_, halt_, options_.strict);
+      members_.emplace_back(sweep_, laboratory_, halt_, options_.strict);
     running_ = count;
     std::vector<std::thread> threads;
     for (Member& member : members_) threads.emplace_back([this, &member] { work(member); });
@@ -72,8 +67,8 @@ class Crew {
 
  private:
   struct Member {
-    Member(const Sweep& sweep, SweepInputs& inputs, const std::atomic<bool>& halt, bool strict)
-        : worker(sweep, inputs, halt, strict) {}
+    Member(const Sweep& sweep, Laboratory& laboratory, const std::atomic<bool>& halt, bool strict)
+        : worker(sweep, laboratory, halt, strict) {}
     SweepWorker worker;
     SweepUnit unit;  ///< that it is at; empty: none
   };
@@ -135,7 +130,7 @@ class Crew {
   }
 
   void tell(const std::vector<SweepRow>& rows) {
-    for (const SweepRow& row : rows) done_weight_ += weight(point(row.number));
+    for (const SweepRow& row : rows) done_weight_ += weight_of(point(row.number).size);
     progress_.done += std::ssize(rows);
     double under_way = 0;
     progress_.doing.clear();
@@ -144,7 +139,7 @@ class Crew {
     for (const Member& member : members_) {
       if (member.unit.empty()) continue;
       // Of the unit's points nobody says which is under way: the fraction stands for the first.
-      under_way += weight(point(member.unit.front())) * member.worker.monitor().fraction();
+      under_way += weight_of(point(member.unit.front()).size) * member.worker.monitor().fraction();
       if (!progress_.doing.empty()) continue;
       progress_.doing = describe(point(member.unit.front()));
       progress_.time_fs = member.worker.monitor().time_fs.load();
@@ -158,7 +153,7 @@ class Crew {
   const SweepRunOptions& options_;
   std::vector<std::int64_t> to_do_;  ///< numbers of points
   std::vector<std::size_t> begins_;  ///< of units, in to_do_
-  SweepInputs inputs_;
+  Laboratory laboratory_;
   std::deque<Member> members_;
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> halt_{false};

@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "core/monitor.h"
+#include "program/program.h"
+#include "study/preparation.h"
 
 namespace hemiola::study {
 namespace {
@@ -65,6 +67,8 @@ struct Validator::Case {
   DataType type = DataType::float32;
   std::optional<Collective> collective;
   sim::Options options;
+
+  Experiment experiment(const Configuration& configuration) const;
 };
 
 std::optional<Collective> collective_named(const std::string& program, const Settings& parameters) {
@@ -172,7 +176,7 @@ Collective Validator::collective_of(const Configuration& configuration, const Ca
   const std::string key = configuration.program + ' ' + to_text(configuration.parameters);
   auto found = collectives_.find(key);
   if (found == collectives_.end())
-    found = collectives_.emplace(key, load(configuration, what).collective).first;
+    found = collectives_.emplace(key, load(configuration, what)->collective).first;
   return found->second;
 }
 
@@ -205,35 +209,43 @@ void Validator::understand(const MeasuredTable& table, const Configuration& conf
   }
 }
 
+/// On the first GPUs of the machine: programs follow one of as many ranks as they have.
+Experiment Validator::Case::experiment(const Configuration& configuration) const {
+  MachineChoice machine{.given = configuration.machine};
+  if (ranks != configuration.machine->ranks()) machine.ranks = std::to_string(ranks);
+  return {.machine = std::move(machine),
+          .subject = configuration.program,
+          .parameters = configuration.parameters,
+          .size = size,
+          .type = type,
+          .collective = collective.value_or(Collective::custom),
+          .options = options};
+}
+
 /// Loaded for this row; Failure where it is a program for other rows.
-program::Program Validator::load(const Configuration& configuration, const Case& what) {
-  program::Program program = program::load(
-      configuration.program, {.ranks = what.ranks,
-                              .parameters = configuration.parameters,
-                              .machine = with_ranks(configuration.machine, what.ranks),
-                              .size = what.size,
-                              .type = what.type,
-                              .collective = what.collective.value_or(Collective::custom)});
-  if (what.collective && program.collective != *what.collective)
+SharedProgram Validator::load(const Configuration& configuration, const Case& what) {
+  const Experiment experiment = what.experiment(configuration);
+  SharedProgram program = laboratory_.program(experiment, laboratory_.machine(experiment.machine),
+                                              {.monitor = what.options.monitor});
+  if (what.collective && program->collective != *what.collective)
     throw Failure(fmt::format("this row is {}, but program '{}' is {}", name_of(*what.collective),
-                              configuration.program, name_of(program.collective)),
+                              configuration.program, name_of(program->collective)),
                   {}, "--where op=... chooses others");
-  if (program.ranks != what.ranks)
+  if (program->ranks != what.ranks)
     throw Failure(fmt::format("this row was measured on {} GPUs, but program '{}' is for {}",
-                              what.ranks, configuration.program, program.ranks),
+                              what.ranks, configuration.program, program->ranks),
                   {}, "--where num_gpus=... chooses others");
   return program;
 }
 
 Validator::Outcome Validator::simulate(const Configuration& configuration, const Case& what,
                                        Validation& validation) {
-  const program::Program program = load(configuration, what);
-  const machine::SharedMachine machine = with_ranks(configuration.machine, what.ranks);
-  const Bytes size = program.next_legal_size(what.size, what.type);
+  const SharedProgram program = load(configuration, what);
+  const Bytes size = program->next_legal_size(what.size, what.type);
   // By the measured size: `auto/...` chooses by it, not by the legal one.
   std::string of =
       fmt::format("{} {} {} {}", static_cast<const void*>(configuration.machine.get()),
-                  configuration.program, name_of(program.collective), name_of(what.type));
+                  configuration.program, name_of(program->collective), name_of(what.type));
   for (const auto& [name, value] : configuration.parameters) of += ' ' + name + '=' + value;
   of += fmt::format(" on {}", what.ranks);
   const std::string key = fmt::format(
@@ -244,11 +256,14 @@ Validator::Outcome Validator::simulate(const Configuration& configuration, const
   const auto proven_as = [&](const std::string& name) { return of + ' ' + name; };
   if (found == outcomes_.end() ||
       (configuration.check && !checked_.contains(proven_as(found->second.program)))) {
-    const program::Bound bound = program::bind(program, machine, {size, what.type});
+    Experiment experiment = what.experiment(configuration);
+    experiment.size = size;
+    const program::Bound bound =
+        laboratory_.bind(experiment, program, laboratory_.machine(experiment.machine));
     const auto say = [&](std::string_view activity) {
       if (doing_) {
         doing_(fmt::format("{} {} on {} GPUs of {} at {}", activity, bound.name(), what.ranks,
-                           machine->name, to_string(size)));
+                           bound.machine()->name, to_string(size)));
       }
     };
     const bool unchecked = configuration.check && !checked_.contains(proven_as(bound.name()));
@@ -259,7 +274,8 @@ Validator::Outcome Validator::simulate(const Configuration& configuration, const
     }
     if (found == outcomes_.end()) {
       say("simulating");
-      const sim::Result result = sim::simulate(bound, what.options);
+      const sim::Result result =
+          laboratory_.simulate(bound, what.options, {.monitor = what.options.monitor});
       found = outcomes_.emplace(key, Outcome{bound.name(), size, result.time}).first;
     }
   }
@@ -269,18 +285,11 @@ Validator::Outcome Validator::simulate(const Configuration& configuration, const
   return found->second;
 }
 
-machine::SharedMachine Validator::with_ranks(const machine::SharedMachine& machine, int ranks) {
-  if (ranks == machine->ranks()) return machine;
-  machine::SharedMachine& placed = placed_[{machine, ranks}];
-  if (placed == nullptr) placed = machine::share(with_first_ranks(*machine, ranks));
-  return placed;
-}
-
 void Validator::check(const program::Bound& program, const std::string& key,
                       Validation& validation) {
-  const verify::Proof proof = verify::check(program);
-  checked_[key] = checked_by(proof, program.source());
-  validation.warnings.append(proof.warnings);
+  const Laboratory::Verdict verdict = laboratory_.verdict(program);
+  checked_[key] = verdict.checked();
+  validation.warnings.append(verdict.proof->warnings);
 }
 
 }  // namespace hemiola::study

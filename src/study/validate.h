@@ -11,11 +11,8 @@
 #include "core/data_type.h"
 #include "core/diagnostics.h"
 #include "core/time.h"
-#include "machine/machine.h"
-#include "program/program.h"
-#include "sim/simulate.h"
+#include "study/experiment.h"
 #include "study/measured.h"
-#include "study/preparation.h"
 #include "study/statistics.h"
 
 namespace hemiola::study {
@@ -81,9 +78,9 @@ void add_software(Validation& validation, double software_us);
 /// Simulates rows, each distinct configuration once, over any number of tables.
 class Validator {
  public:
-  /// `doing` is told what begins.
-  explicit Validator(std::function<void(const std::string&)> doing = {})
-      : doing_(std::move(doing)) {}
+  /// The laboratory outlives it; `doing` is told what begins.
+  explicit Validator(Laboratory& laboratory, std::function<void(const std::string&)> doing = {})
+      : laboratory_(laboratory), doing_(std::move(doing)) {}
 
   /// Every program is loaded for the row's size, ranks, type and collective, bound, and proven at
   /// the first size it is simulated at (unless check is off). Failure, with the row's place where
@@ -111,17 +108,15 @@ class Validator {
                     const Case& what, RowResult& row, Validation& validation);
   /// What the program does: as its name says, else as it is loaded for this case.
   Collective collective_of(const Configuration& configuration, const Case& what);
-  program::Program load(const Configuration& configuration, const Case& what);
+  SharedProgram load(const Configuration& configuration, const Case& what);
   Outcome simulate(const Configuration& configuration, const Case& what, Validation& validation);
   void check(const program::Bound& program, const std::string& key, Validation& validation);
-  /// The first `ranks` GPUs of it: programs follow a machine of as many ranks as they have.
-  machine::SharedMachine with_ranks(const machine::SharedMachine& machine, int ranks);
 
+  Laboratory& laboratory_;
   std::function<void(const std::string&)> doing_;
   std::map<std::string, Outcome> outcomes_;  ///< by everything that the time depends on
   std::map<std::string, std::string> checked_;
   std::map<std::string, Collective> collectives_;  ///< of programs, by name and parameters
-  std::map<std::pair<machine::SharedMachine, int>, machine::SharedMachine> placed_;
 };
 
 }  // namespace hemiola::study

@@ -35,7 +35,8 @@ class ValidateTest : public testing::Test {
                                       .program = "all-reduce/ring",
                                       .parameters = {{"channels", "1"}, {"threads", "64"}}};
   std::vector<std::string> done_;
-  Validator validator_{[this](const std::string& what) { done_.push_back(what); }};
+  Laboratory laboratory_;
+  Validator validator_{laboratory_, [this](const std::string& what) { done_.push_back(what); }};
 };
 
 TEST_F(ValidateTest, every_row_is_compared_with_its_own_simulation) {

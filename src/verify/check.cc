@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "verify/check_job.h"
 #include "verify/deadlock.h"
 #include "verify/left_over.h"
 #include "verify/postcondition.h"
@@ -197,6 +198,7 @@ class Check {
 }  // namespace
 
 Proof check(const Bound& program, const CheckOptions& options) {
+  if (program.linked() != nullptr) return check_job(program, options);
   require_shapes(program);
   if (options.fold) {
     if (auto proof = Check(program, options, Fold::of(program)).run()) return *std::move(proof);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "plan/launches.h"
 #include "plan/tiles.h"
 #include "verify/execute.h"
 #include "verify/plan_data.h"
@@ -42,6 +43,7 @@ class PlanExecution {
       for (const plan::Compute& compute : plan.code(rank).computes)
         kernels_.push_back(std::make_unique<Kernel>(plan, rank, compute));
     }
+    connect_launches();
     for (const auto& kernel : kernels_) find_arrivals(*kernel);
   }
 
@@ -100,18 +102,47 @@ class PlanExecution {
         for (const plan::ComputeOperand& operand : what.operands)
           (operand.use == plan::Use::read ? reads : writes)
               .push_back(operand_area(plan, operand, box, owner));
+        for (const plan::ComputeOperand& operand : what.operands) {
+          if (operand.use == plan::Use::add)
+            reads.push_back(operand_area(plan, operand, box, owner));
+        }
       }
     }
+    bool waits_by_tiles() const { return compute.waits == plan::Waits::tiles; }
+
     int rank;
     const plan::Compute& compute;
+    std::vector<const Kernel*> before;              ///< of a launch: those that it comes after
+    std::vector<TransferId> after;                  ///< of a launch
+    std::atomic<std::int64_t> finished{0};          ///< rounds
     std::vector<std::atomic<std::int64_t>> done;    ///< by tile: rounds
     std::vector<std::vector<plan::Area>> areas;     ///< by tile: what it reads
     std::vector<std::vector<plan::Area>> results;   ///< by tile: what it writes
     std::vector<std::vector<TransferId>> arrivals;  ///< by tile: what it waits for
   };
 
+  void connect_launches() {
+    std::size_t first = 0;  // kernel of a rank
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const plan::Code& code = plan_.code(rank);
+      const plan::LaunchOrder order(code);
+      for (std::size_t c = 0; c < code.computes.size(); ++c) {
+        Kernel& kernel = *kernels_[first + c];
+        for (const std::int32_t other : order.directly_before(static_cast<std::int32_t>(c)))
+          kernel.before.push_back(kernels_[first + static_cast<std::size_t>(other)].get());
+        for (const plan::Dependency& dependency : kernel.compute.after) {
+          if (dependency.on_transfer())
+            kernel.after.push_back(unrolled_.target(dependency, {.rank = rank}));
+        }
+      }
+      first_kernel_.push_back(first);
+      first += code.computes.size();
+    }
+  }
+
   void find_arrivals(Kernel& kernel) {
     kernel.arrivals.resize(kernel.done.size());
+    if (!kernel.waits_by_tiles()) return;
     const auto arrives = [&](const plan::Area& area, TransferId id) {
       for (std::size_t tile = 0; tile < kernel.areas.size(); ++tile) {
         if (std::any_of(kernel.areas[tile].begin(), kernel.areas[tile].end(),
@@ -148,13 +179,22 @@ class PlanExecution {
            static_cast<std::int64_t>(round_) * unrolled_.transfers(id.stream) + id.number;
   }
 
+  bool is_finished(const Kernel& kernel) const {
+    return kernel.finished.load(std::memory_order_acquire) > round_;
+  }
+
   bool is_met(const plan::Dependency& dependency, const Indices& at) const {
-    if (!dependency.computed) return is_complete(unrolled_.target(dependency, at));
+    if (dependency.on_transfer()) return is_complete(unrolled_.target(dependency, at));
+    if (dependency.compute) {
+      const std::size_t first = first_kernel_[static_cast<std::size_t>(dependency.rank(at))];
+      return is_finished(*kernels_[first + static_cast<std::size_t>((*dependency.compute)(at))]);
+    }
     const plan::Area area = evaluate(*dependency.computed, at);
     for (const auto& kernel : kernels_) {
-      if (kernel->rank != dependency.rank(at)) continue;
+      if (kernel->rank != dependency.rank(at) || is_finished(*kernel)) continue;
       for (std::size_t tile = 0; tile < kernel->done.size(); ++tile) {
-        if (kernel->done[tile].load(std::memory_order_acquire) > round_) continue;
+        const bool done = kernel->done[tile].load(std::memory_order_acquire) > round_;
+        if (done && kernel->waits_by_tiles()) continue;
         for (const plan::Area& result : kernel->results[tile]) {
           if (overlap(result, area)) return false;
         }
@@ -173,7 +213,9 @@ class PlanExecution {
       for (const plan::Dependency& dependency : transfer.after) {
         if (!crew_->wait(
                 stream, [&] { return is_met(dependency, at); },
-                dependency.computed ? "tiles" : "a transfer"))
+                dependency.computed  ? "tiles"
+                : dependency.compute ? "a launch"
+                                     : "a transfer"))
           return;
       }
       if (transfer.kind == plan::TransferKind::collective) {
@@ -241,8 +283,25 @@ class PlanExecution {
     for (std::size_t i = 0; i < places.size(); ++i) destination[places[i]] = values[i];
   }
 
+  /// What a launch comes after is done, and its memory ready.
+  bool start(int thread, const Kernel& kernel) {
+    if (!kernel.compute.is_launch()) return true;
+    const bool started = crew_->wait(
+        thread,
+        [&] {
+          return std::all_of(kernel.before.begin(), kernel.before.end(),
+                             [&](const Kernel* other) { return is_finished(*other); }) &&
+                 std::all_of(kernel.after.begin(), kernel.after.end(),
+                             [&](TransferId id) { return is_complete(id); });
+        },
+        "what its launch comes after");
+    if (started) data_.begin_launch(kernel.rank, kernel.compute);
+    return started;
+  }
+
   /// Tiles in a random order, but none that has to wait before one that need not.
   void run_kernel(int thread, Kernel& kernel) {
+    if (!start(thread, kernel)) return;
     std::uint64_t random = mix(options_.seed, static_cast<std::uint64_t>(round_),
                                static_cast<std::uint64_t>(thread), 2);
     std::vector<std::size_t> left(kernel.done.size());
@@ -270,6 +329,7 @@ class PlanExecution {
       data_.run_tile(kernel.rank, kernel.compute, static_cast<std::int64_t>(left[chosen]));
       kernel.done[left[chosen]].store(round_ + 1, std::memory_order_release);
       left.erase(left.begin() + static_cast<std::ptrdiff_t>(chosen));
+      if (left.empty()) kernel.finished.store(round_ + 1, std::memory_order_release);
       crew_->advance();
     }
   }
@@ -279,6 +339,7 @@ class PlanExecution {
   Unrolled unrolled_;
   PlanData data_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::vector<std::size_t> first_kernel_;             ///< by rank
   std::vector<std::atomic<std::int64_t>> completed_;  ///< by stream: transfers, over all rounds
   std::vector<std::atomic<std::int64_t>> arrived_;    ///< by meeting: members, over all rounds
   std::vector<std::atomic<std::int64_t>> met_;        ///< by meeting: rounds

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 
+#include "plan/launches.h"
 #include "plan/tiles.h"
 #include "verify/execute.h"
 #include "verify/plan_data.h"
@@ -83,16 +85,81 @@ class Interleaving {
     std::vector<TransferId> arrivals;
     bool done = false;
   };
+  /// Of every compute; of launches what they come after, and what is known at their start.
+  struct Kernel {
+    int rank = 0;
+    std::int32_t compute = 0;
+    std::vector<std::size_t> before;  ///< kernels
+    std::vector<TransferId> after;
+    std::vector<std::int32_t> tiles;  ///< actors
+    std::optional<Clock> start{};
+  };
+
+  void create_kernels(int rank) {
+    const plan::Code& code = plan_.code(rank);
+    const plan::LaunchOrder order(code);
+    first_kernel_.push_back(kernels_.size());
+    for (std::size_t c = 0; c < code.computes.size(); ++c) {
+      Kernel& kernel = kernels_.emplace_back();
+      kernel.rank = rank;
+      kernel.compute = static_cast<std::int32_t>(c);
+      for (const std::int32_t other : order.directly_before(kernel.compute))
+        kernel.before.push_back(first_kernel_.back() + static_cast<std::size_t>(other));
+      for (const plan::Dependency& dependency : code.computes[c].after) {
+        if (dependency.on_transfer())
+          kernel.after.push_back(unrolled_.target(dependency, {.rank = rank}));
+      }
+    }
+  }
+
+  const plan::Compute& compute_of(const Tile& tile) const {
+    return plan_.code(tile.rank).computes[static_cast<std::size_t>(tile.compute)];
+  }
+  Kernel& kernel_of(const Tile& tile) {
+    return kernels_[first_kernel_[static_cast<std::size_t>(tile.rank)] +
+                    static_cast<std::size_t>(tile.compute)];
+  }
+  bool is_finished(const Kernel& kernel) {
+    return std::all_of(kernel.tiles.begin(), kernel.tiles.end(),
+                       [&](std::int32_t tile) { return tile_of(tile).done; });
+  }
+
+  /// What a launch comes after is done.
+  bool may_start(const Kernel& kernel) {
+    return kernel.start ||
+           (std::all_of(kernel.before.begin(), kernel.before.end(),
+                        [&](std::size_t other) { return is_finished(kernels_[other]); }) &&
+            std::all_of(kernel.after.begin(), kernel.after.end(),
+                        [&](TransferId id) { return position(id.stream) > id.number; }));
+  }
+
+  void start(Kernel& kernel) {
+    if (kernel.start) return;
+    kernel.start.emplace(clocks_.size());
+    for (const std::size_t other : kernel.before) {
+      for (const std::int32_t tile : kernels_[other].tiles) join(*kernel.start, clock(tile));
+    }
+    for (const TransferId id : kernel.after) join(*kernel.start, released(id));
+    data_.begin_launch(kernel.rank,
+                       plan_.code(kernel.rank).computes[static_cast<std::size_t>(kernel.compute)]);
+  }
+
+  const Clock& released(TransferId id) const {
+    return released_[static_cast<std::size_t>(id.stream)][static_cast<std::size_t>(id.number)];
+  }
 
   void create_tiles() {
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const auto& computes = plan_.code(rank).computes;
+      create_kernels(rank);
       for (std::size_t c = 0; c < computes.size(); ++c) {
         for (std::int64_t number = 0; number < count_tiles(computes[c]); ++number) {
           Tile tile{rank, static_cast<std::int32_t>(c), number, {}, {}, false};
           for (const plan::ComputeOperand& operand : computes[c].operands)
             tile.areas.emplace_back(
                 operand.use, operand_area(plan_, operand, tile_box(computes[c], number), rank));
+          kernels_[first_kernel_.back() + c].tiles.push_back(
+              unrolled_.streams() + static_cast<std::int32_t>(tiles_.size()));
           tiles_.push_back(std::move(tile));
         }
       }
@@ -102,9 +169,10 @@ class Interleaving {
         for (const auto& destination : destinations(id)) {
           const auto& area = destination.second;
           for (Tile& tile : tiles_) {
-            if (tile.rank == destination.first &&
+            if (tile.rank == destination.first && compute_of(tile).waits == plan::Waits::tiles &&
                 std::any_of(tile.areas.begin(), tile.areas.end(), [&](const auto& used) {
-                  return used.first == plan::Use::read && overlap(used.second, area);
+                  const bool reads = used.first == plan::Use::read || used.first == plan::Use::add;
+                  return reads && overlap(used.second, area);
                 }))
               tile.arrivals.push_back(id);
           }
@@ -139,14 +207,15 @@ class Interleaving {
   bool may_run(std::int32_t actor) {
     if (actor >= unrolled_.streams()) {
       const Tile& tile = tile_of(actor);
-      return std::all_of(tile.arrivals.begin(), tile.arrivals.end(),
+      return may_start(kernel_of(tile)) &&
+             std::all_of(tile.arrivals.begin(), tile.arrivals.end(),
                          [&](TransferId id) { return position(id.stream) > id.number; });
     }
     const TransferId id{actor, position(actor)};
     const Indices at = unrolled_.at(id);
     for (const plan::Dependency& dependency : unrolled_.transfer(id).after) {
-      if (dependency.computed) {
-        for (const std::int32_t tile : writers(dependency, at)) {
+      if (!dependency.on_transfer()) {
+        for (const std::int32_t tile : awaited(dependency, at)) {
           if (!tile_of(tile).done) return false;
         }
       } else {
@@ -155,6 +224,22 @@ class Interleaving {
       }
     }
     return !waits_in_meeting_.contains(actor);
+  }
+
+  /// The tiles that a dependency on what is computed waits for.
+  std::vector<std::int32_t> awaited(const plan::Dependency& dependency, const Indices& at) {
+    const auto rank = static_cast<std::size_t>(dependency.rank(at));
+    if (dependency.compute)
+      return kernels_[first_kernel_[rank] + static_cast<std::size_t>((*dependency.compute)(at))]
+          .tiles;
+    std::set<std::int32_t> all;
+    for (const std::int32_t tile : writers(dependency, at)) {
+      all.insert(tile);
+      if (compute_of(tile_of(tile)).waits == plan::Waits::tiles) continue;
+      const Kernel& launch = kernel_of(tile_of(tile));
+      all.insert(launch.tiles.begin(), launch.tiles.end());
+    }
+    return {all.begin(), all.end()};
   }
 
   std::vector<std::int32_t> writers(const plan::Dependency& dependency, const Indices& at) {
@@ -181,12 +266,10 @@ class Interleaving {
     const plan::Transfer& transfer = unrolled_.transfer(id);
     Clock& own = clock(stream);
     for (const plan::Dependency& dependency : transfer.after) {
-      if (dependency.computed) {
-        for (const std::int32_t tile : writers(dependency, at)) join(own, clock(tile));
+      if (!dependency.on_transfer()) {
+        for (const std::int32_t tile : awaited(dependency, at)) join(own, clock(tile));
       } else {
-        const TransferId target = unrolled_.target(dependency, at);
-        join(own, released_[static_cast<std::size_t>(target.stream)]
-                           [static_cast<std::size_t>(target.number)]);
+        join(own, released(unrolled_.target(dependency, at)));
       }
     }
     if (transfer.kind == plan::TransferKind::collective)
@@ -273,9 +356,11 @@ class Interleaving {
 
   void run_tile(std::int32_t actor) {
     Tile& tile = tile_of(actor);
-    for (const TransferId id : tile.arrivals)
-      join(clock(actor),
-           released_[static_cast<std::size_t>(id.stream)][static_cast<std::size_t>(id.number)]);
+    if (compute_of(tile).is_launch()) {
+      start(kernel_of(tile));
+      join(clock(actor), *kernel_of(tile).start);
+    }
+    for (const TransferId id : tile.arrivals) join(clock(actor), released(id));
     for (const auto& [use, area] : tile.areas) {
       for (const std::int64_t element : elements(plan_, area)) {
         if (use == plan::Use::read) read(tile.rank, area.tensor, element, {actor, 0});
@@ -283,8 +368,9 @@ class Interleaving {
     }
     for (const auto& [use, area] : tile.areas) {
       for (const std::int64_t element : elements(plan_, area)) {
+        if (use == plan::Use::add) check_sum(tile.rank, area.tensor, element);
         if (use != plan::Use::read)
-          write(tile.rank, area.tensor, element, {actor, 0}, use == plan::Use::accumulate);
+          write(tile.rank, area.tensor, element, {actor, 0}, plan::sums(use));
       }
     }
     data_.run_tile(tile.rank,
@@ -325,6 +411,13 @@ class Interleaving {
     }
     forward(cell, rank, tensor, element, now);
     cell.reads.push_back(now);
+  }
+
+  /// What is added to is there.
+  void check_sum(int rank, std::int32_t tensor, std::int64_t element) {
+    if (std::isnan(data_.tensor(rank, tensor)[element]) ||
+        (cell(rank, tensor, element).writes.empty() && data_.is_accumulator(rank, tensor, element)))
+      race("a tile adds to memory that nobody wrote", rank, tensor, element);
   }
 
   void forward(Cell& cell, int rank, std::int32_t tensor, std::int64_t element, const Access& now) {
@@ -388,6 +481,8 @@ class Interleaving {
   std::vector<std::int64_t> arrived_;
   std::set<std::int32_t> waits_in_meeting_;
   std::vector<Tile> tiles_;
+  std::vector<Kernel> kernels_;               ///< by rank and compute
+  std::vector<std::size_t> first_kernel_;     ///< by rank
   std::vector<Clock> clocks_;                 ///< by actor
   std::vector<std::vector<Clock>> released_;  ///< by stream and transfer: its clock at the end
   std::map<std::pair<int, std::int32_t>, std::vector<Cell>> history_;  ///< rank, tensor -> element

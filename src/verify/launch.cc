@@ -109,6 +109,9 @@ bool Interpreter::step(int rank, Stream& stream, const StreamItem& item) {
       return !stream.waits_for_event;
     }
     case StreamItem::Kind::host:
+    case StreamItem::Kind::until:
+    case StreamItem::Kind::launch_begin:
+    case StreamItem::Kind::launch_end:
       return true;
   }
   return true;

@@ -3,6 +3,8 @@
 #include <random>
 #include <vector>
 
+#include "plan/launches.h"
+
 namespace hemiola::verify {
 
 using plan::Dependency;
@@ -20,16 +22,20 @@ plan::Region fixed(plan::Region region, const Indices& at) {
   return region;
 }
 
+Dependency fixed(Dependency dependency, const Indices& at) {
+  dependency.rank = constant(dependency.rank(at));
+  dependency.transfer = constant(dependency.transfer(at));
+  if (dependency.computed) dependency.computed = fixed(*dependency.computed, at);
+  if (dependency.compute) dependency.compute = constant((*dependency.compute)(at));
+  return dependency;
+}
+
 Transfer fixed(Transfer transfer, const Indices& at) {
   transfer.peer = constant(transfer.peer(at));
   transfer.source = fixed(transfer.source, at);
   transfer.destination = fixed(transfer.destination, at);
   transfer.operand = fixed(transfer.operand, at);
-  for (Dependency& dependency : transfer.after) {
-    dependency.rank = constant(dependency.rank(at));
-    dependency.transfer = constant(dependency.transfer(at));
-    if (dependency.computed) dependency.computed = fixed(*dependency.computed, at);
-  }
+  for (Dependency& dependency : transfer.after) dependency = fixed(std::move(dependency), at);
   return transfer;
 }
 
@@ -57,6 +63,7 @@ class Mutation {
   std::string apply() {
     std::vector<Place> places;
     const std::size_t code = draw(plan_.codes.size());
+    if (has_launches(plan_) && draw(3) == 0) return change_launch(code);
     const auto& streams = plan_.codes[code].streams;
     if (streams.empty()) return {};
     const std::size_t stream = draw(streams.size());
@@ -111,6 +118,39 @@ class Mutation {
     }
   }
 
+  std::string change_launch(std::size_t code) {
+    std::vector<plan::Compute>& computes = plan_.codes[code].computes;
+    const std::size_t c = draw(computes.size());
+    const std::string change = change_launch(computes[c]);
+    return change.empty()
+               ? change
+               : change + " of code " + std::to_string(code) + ", compute " + std::to_string(c);
+  }
+  std::string change_launch(plan::Compute& compute) {
+    if (!compute.is_launch()) return {};
+    std::vector<Dependency>& after = compute.after;
+    switch (draw(4)) {
+      case 0:
+        compute.stream += "'";
+        return "takes another stream for the launch";
+      case 1:
+        compute.waits =
+            compute.waits == plan::Waits::tiles ? plan::Waits::launch : plan::Waits::tiles;
+        return "changes where the launch waits";
+      case 2: {
+        if (after.empty()) return {};
+        Dependency& changed = after[draw(after.size())];
+        if (!changed.on_transfer()) return {};
+        (draw(2) == 0 ? changed.transfer : changed.rank).constant += step();
+        return "redirects a dependency";
+      }
+      default:
+        if (after.empty()) return {};
+        after.erase(after.begin() + static_cast<std::ptrdiff_t>(draw(after.size())));
+        return "drops a dependency";
+    }
+  }
+
   std::string drop_dependency() {
     std::vector<Dependency>& after = transfer().after;
     if (after.empty()) return {};
@@ -130,6 +170,10 @@ class Mutation {
         dependency.transfer.constant += step();
         break;
       default:
+        if (dependency.compute) {
+          dependency.compute->constant += step();
+          break;
+        }
         if (!dependency.computed) {
           dependency.stream += static_cast<std::int32_t>(step());
           break;
@@ -225,6 +269,7 @@ Plan written_out(const Plan& plan) {
       for (plan::ComputeOperand& operand : compute.operands) {
         for (Affine& begin : operand.begin) begin = constant(begin(here));
       }
+      for (Dependency& dependency : compute.after) dependency = fixed(std::move(dependency), here);
     }
     result.code_of[static_cast<std::size_t>(rank)] = rank;
     result.codes.push_back(std::move(code));

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "core/long_tests_test_support.h"
 #include "verify/test_plans.h"
 
 namespace hemiola::verify {
@@ -31,7 +32,7 @@ TEST(Mutants, check_rejects_what_goes_wrong_and_accepts_the_rest) {
   const char* count = std::getenv("HEMIOLA_MUTANTS");
   const char* seed = std::getenv("HEMIOLA_MUTANTS_SEED");
   const Confusion confusion =
-      try_mutants(plans_to_break(), count != nullptr ? std::atoll(count) : 500,
+      try_mutants(plans_to_break(), count != nullptr ? std::atoll(count) : some_or_all(200, 500),
                   seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1);
   std::cout << to_string(confusion);
   for (const std::string& disagreement : confusion.disagreements) ADD_FAILURE() << disagreement;

@@ -4,8 +4,10 @@
 
 namespace hemiola::verify {
 
-bool Order::knows(const Actor& actor, Event event, std::int32_t at) const {
-  if (event.actor >= streams_) return at == INT32_MAX && actor.tiles.contains(event.actor);
+bool Order::knows(std::int32_t who, Event event, std::int32_t at) const {
+  const Actor& actor = actors_[static_cast<std::size_t>(who)];
+  if (event.actor >= streams_)  // a stream may have learned it later
+    return (at == INT32_MAX || who >= streams_) && actor.tiles.contains(event.actor);
   if (actor.known.empty()) {  // a tile, or nothing was learned yet
     return std::any_of(actor.facts.begin(), actor.facts.end(), [&](const Fact& fact) {
       return fact.event.actor == event.actor && fact.event.number >= event.number;
@@ -17,7 +19,7 @@ bool Order::knows(const Actor& actor, Event event, std::int32_t at) const {
 
 bool Order::note(Event now, Event before) {
   Actor& actor = actors_[static_cast<std::size_t>(now.actor)];
-  if (now.actor == before.actor || knows(actor, before)) return false;
+  if (now.actor == before.actor || knows(now.actor, before)) return false;
   if (before.actor >= streams_) {
     actor.tiles.insert(before.actor);
   } else if (now.actor < streams_) {
@@ -34,7 +36,7 @@ void Order::learn(Event now, Event before) {
 
 bool Order::happens_before(Event before, Event now) {
   if (before.actor == now.actor) return before.number <= now.number;
-  if (knows(actors_[static_cast<std::size_t>(now.actor)], before)) return true;
+  if (knows(now.actor, before)) return true;
   if (!search(before, now)) return false;
   note(now, before);  // no fact: it follows from those that the search went through
   return true;
@@ -47,8 +49,8 @@ bool Order::search(Event before, Event now) {
     const Event reached = frontier_.back();
     frontier_.pop_back();
     if (reached.actor == before.actor && reached.number >= before.number) return true;
+    if (knows(reached.actor, before, reached.number)) return true;
     Actor& actor = actors_[static_cast<std::size_t>(reached.actor)];
-    if (knows(actor, before, reached.number)) return true;
     if (actor.search != searches_) {
       actor.search = searches_;
       actor.explored = 0;

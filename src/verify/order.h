@@ -8,8 +8,8 @@
 
 namespace hemiola::verify {
 
-/// Event `number` of an actor. Actors are streams, whose events follow each other, and tiles, which
-/// have one event, 0.
+/// Event `number` of an actor. Actors are streams, whose events follow each other, and tiles and
+/// the starts and ends of launches, which have one event, 0.
 struct Event {
   std::int32_t actor = -1;  ///< -1: none
   std::int32_t number = 0;
@@ -20,6 +20,7 @@ struct Event {
 /// waits for before it is asked about, and its events come in order.
 class Order {
  public:
+  /// `tiles`: actors that are no streams.
   Order(std::int32_t streams, std::int32_t tiles)
       : streams_(streams), actors_(static_cast<std::size_t>(streams + tiles)) {}
 
@@ -47,7 +48,7 @@ class Order {
     std::uint32_t search = 0;
   };
   /// Whether the actor knew of `event` at its own event `at`, as far as its latest knowledge tells.
-  bool knows(const Actor& actor, Event event, std::int32_t at = INT32_MAX) const;
+  bool knows(std::int32_t actor, Event event, std::int32_t at = INT32_MAX) const;
   /// Remembers it; true if it is news.
   bool note(Event now, Event before);
   bool search(Event before, Event now);

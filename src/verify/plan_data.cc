@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "plan/in_place.h"
+#include "plan/launches.h"
 #include "plan/tiles.h"
 #include "verify/promises.h"
 
@@ -133,6 +134,12 @@ void run(const plan::Plan& plan, const plan::Compute& compute, int rank, std::in
   }
 }
 
+/// What all tiles of a compute touch of an operand on a rank.
+Area made_by(const plan::Plan& plan, const plan::ComputeOperand& operand,
+             const plan::Compute& compute, int rank) {
+  return operand_area(plan, operand, plan::whole_box(compute), rank);
+}
+
 }  // namespace
 
 std::vector<std::int64_t> elements(const plan::Plan& plan, const Area& area) {
@@ -239,6 +246,15 @@ void PlanData::begin(std::uint64_t seed) {
   compute_reference();
 }
 
+void PlanData::begin_launch(int rank, const plan::Compute& compute) {
+  for (const plan::ComputeOperand& operand : compute.operands) {
+    if (operand.use != plan::Use::accumulate) continue;
+    float* const tensor = this->tensor(rank, operand.tensor);
+    for (const std::int64_t element : elements(plan_, made_by(plan_, operand, compute, rank)))
+      tensor[element] = 0;
+  }
+}
+
 void PlanData::run_tile(int rank, const plan::Compute& compute, std::int64_t tile) {
   Tensors& memory = memory_[static_cast<std::size_t>(rank)];
   const auto at = [&](std::int32_t tensor, std::int64_t position) -> float& {
@@ -277,25 +293,52 @@ float PlanData::right_input(int rank, std::int32_t tensor, std::int64_t element)
   return sum;
 }
 
+/// Launches may read what others computed, on other ranks too: again until nothing changes.
 void PlanData::compute_reference() {
-  for (int rank = 0; rank < plan_.ranks; ++rank) {
-    Tensors& results = computed_[static_cast<std::size_t>(rank)];
-    for (std::size_t t = 0; t < results.size(); ++t) {
-      const auto& initial = initial_[static_cast<std::size_t>(rank)][t];
-      for (std::size_t e = 0; e < results[t].size(); ++e)
-        results[t][e] = std::isnan(initial[e]) ? 0 : initial[e];
+  std::size_t rounds = 1;
+  for (const plan::Code& code : plan_.codes) {
+    if (plan::has_launches(plan_)) rounds = std::max(rounds, code.computes.size() + 1);
+  }
+  for (bool changed = true; changed && rounds > 0; --rounds) {
+    changed = false;
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const Tensors before = rounds > 1 ? computed_[static_cast<std::size_t>(rank)] : Tensors{};
+      compute_reference(rank);
+      changed = changed || before != computed_[static_cast<std::size_t>(rank)];
     }
-    for (const plan::Compute& compute : plan_.code(rank).computes) {
-      for (std::int64_t tile = 0; tile < count_tiles(compute); ++tile) {
-        const auto at = [&](std::int32_t t, std::int64_t p) -> float& {
-          return results[static_cast<std::size_t>(t)][static_cast<std::size_t>(p)];
-        };
-        run(
-            plan_, compute, rank, tile,
-            [&](std::int32_t t, std::int64_t p) { return right_input(rank, t, p); },
-            [&](std::int32_t t, std::int64_t p, float value) { at(t, p) = value; },
-            [&](std::int32_t t, std::int64_t p, float value) { at(t, p) += value; });
-      }
+  }
+}
+
+void PlanData::compute_reference(int rank) {
+  Tensors& results = computed_[static_cast<std::size_t>(rank)];
+  for (std::size_t t = 0; t < results.size(); ++t) {
+    const auto& initial = initial_[static_cast<std::size_t>(rank)][t];
+    for (std::size_t e = 0; e < results[t].size(); ++e)
+      results[t][e] = std::isnan(initial[e]) ? 0 : initial[e];
+  }
+  const auto at = [&](std::int32_t t, std::int64_t p) -> float& {
+    return results[static_cast<std::size_t>(t)][static_cast<std::size_t>(p)];
+  };
+  const plan::Code& code = plan_.code(rank);
+  std::vector<std::int32_t> order;
+  for (std::size_t c = 0; c < code.computes.size(); ++c) {
+    if (!code.computes[c].is_launch()) order.push_back(static_cast<std::int32_t>(c));
+  }
+  const plan::LaunchOrder launches(code);
+  order.insert(order.end(), launches.sorted().begin(), launches.sorted().end());
+  for (const std::int32_t c : order) {
+    const plan::Compute& compute = code.computes[static_cast<std::size_t>(c)];
+    for (const plan::ComputeOperand& operand : compute.operands) {
+      if (!compute.is_launch() || operand.use != plan::Use::accumulate) continue;
+      for (const std::int64_t element : elements(plan_, made_by(plan_, operand, compute, rank)))
+        at(operand.tensor, element) = 0;
+    }
+    for (std::int64_t tile = 0; tile < count_tiles(compute); ++tile) {
+      run(
+          plan_, compute, rank, tile,
+          [&](std::int32_t t, std::int64_t p) { return right_input(rank, t, p); },
+          [&](std::int32_t t, std::int64_t p, float value) { at(t, p) = value; },
+          [&](std::int32_t t, std::int64_t p, float value) { at(t, p) += value; });
     }
   }
 }

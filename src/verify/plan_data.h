@@ -44,6 +44,8 @@ class PlanData {
   /// empty if there is none.
   std::string compare(std::int64_t& compared) const;
 
+  /// Before the first tile of a launch: what it accumulates in is empty.
+  void begin_launch(int rank, const plan::Compute& compute);
   /// Runs a tile of a compute on the memory of a rank.
   void run_tile(int rank, const plan::Compute& compute, std::int64_t tile);
 
@@ -75,6 +77,7 @@ class PlanData {
   float value_of(int rank, std::int32_t tensor, std::int64_t element) const;
   float right_input(int rank, std::int32_t tensor, std::int64_t element) const;
   void compute_reference();
+  void compute_reference(int rank);
   std::string compare_promises(std::int64_t& compared) const;
   std::string compare_expectations(std::int64_t& compared) const;
   std::string differs(int rank, std::int32_t tensor, std::int64_t element, float wanted) const;

@@ -5,22 +5,50 @@
 
 namespace hemiola::verify {
 
+std::string PlanInterpreter::describe(TransferId id) const {
+  return "transfer " + std::to_string(id.number) + " of stream " +
+         std::to_string(unrolled_.index_of(id.stream)) + " of rank " +
+         std::to_string(unrolled_.rank_of(id.stream));
+}
+
+std::string PlanInterpreter::name_of_compute(int rank, std::int32_t compute) const {
+  return "compute '" + plan_.code(rank).computes[static_cast<std::size_t>(compute)].name + "'";
+}
+
+PlanInterpreter::Wait PlanInterpreter::wait_of_launch(std::int32_t number) const {
+  const Launch& self = launches_[static_cast<std::size_t>(number)];
+  for (const std::int32_t other : self.before) {
+    const Launch& before = launches_[static_cast<std::size_t>(other)];
+    if (!before.is_done())
+      return {start_of(other).actor, "waits for " + name_of_compute(before.rank, before.compute) +
+                                         ", which it comes after"};
+  }
+  if (!self.started) return {self.transfer.stream, "waits for " + describe(self.transfer)};
+  for (const std::int32_t tile : self.tiles) {
+    if (!tiles_[static_cast<std::size_t>(tile)].done)
+      return {event_of(tile).actor, "waits for its tiles"};
+  }
+  return {-1, "waits for nothing"};
+}
+
 PlanInterpreter::Wait PlanInterpreter::wait_of(std::int32_t actor) const {
-  const auto name = [&](TransferId id) {
-    return "transfer " + std::to_string(id.number) + " of stream " +
-           std::to_string(unrolled_.index_of(id.stream)) + " of rank " +
-           std::to_string(unrolled_.rank_of(id.stream));
-  };
+  const auto name = [&](TransferId id) { return describe(id); };
   const auto position = [&](std::int32_t stream) {
     return streams_[static_cast<std::size_t>(stream)].position;
   };
+  const std::int32_t first_launch = unrolled_.streams() + static_cast<std::int32_t>(tiles_.size());
+  if (actor >= first_launch) return wait_of_launch((actor - first_launch) / 2);
   if (actor >= unrolled_.streams()) {
     const Tile& tile = tiles_[static_cast<std::size_t>(actor - unrolled_.streams())];
-    for (const std::int32_t atom : tile.reads) {
-      for (const TransferId id : tile_cells_.at(index(tile.rank, atom)).arrivals) {
-        if (id.number >= position(id.stream))
-          return {id.stream, "waits for " + name(id) + ", which writes " +
-                                 describe(tile.rank, atom) + " that it reads"};
+    if (tile.launch >= 0 && !launches_[static_cast<std::size_t>(tile.launch)].started)
+      return {start_of(tile.launch).actor, "waits for its launch"};
+    for (const auto* atoms : {&tile.reads, &tile.adds}) {
+      for (const std::int32_t atom : *atoms) {
+        for (const TransferId id : tile_cells_.at(index(tile.rank, atom)).arrivals) {
+          if (id.number >= position(id.stream))
+            return {id.stream, "waits for " + name(id) + ", which writes " +
+                                   describe(tile.rank, atom) + " that it reads"};
+        }
       }
     }
     return {-1, "waits for nothing"};
@@ -42,6 +70,12 @@ PlanInterpreter::Wait PlanInterpreter::wait_of(std::int32_t actor) const {
     }
   }
   if (self.transfer.stream >= 0) return {self.transfer.stream, "waits for " + name(self.transfer)};
+  if (self.launch >= 0) {
+    const Launch& launch = launches_[static_cast<std::size_t>(self.launch)];
+    return {start_of(self.launch).actor, "waits for " +
+                                             name_of_compute(launch.rank, launch.compute) +
+                                             " of rank " + std::to_string(launch.rank)};
+  }
   const auto cell = static_cast<std::size_t>(std::max<std::int64_t>(0, self.cell));
   const auto atoms = static_cast<std::size_t>(atoms_.count());
   for (const std::int32_t tile : tile_cells_.at(cell).writers) {
@@ -94,12 +128,14 @@ std::string PlanInterpreter::describe(const Contributions& value) const {
   if (!value.defined()) return "nothing";
   std::string text;
   for (const Contribution& run : value.runs()) {
-    const bool computed = run.source >= atoms_.count();
-    const std::int32_t atom = computed ? run.source - atoms_.count() : run.source;
+    const std::int32_t maker = run.source / atoms_.count();  // see computed()
+    const bool computed = maker > 0;
+    const std::int32_t atom = run.source % atoms_.count();
     text += (text.empty() ? "" : " + ") + std::string(computed ? "computed " : "") +
             to_string(plan_, atoms_.area(atom)) + " of rank" + (run.ranks > 1 ? "s " : " ") +
             std::to_string(run.first);
     if (run.ranks > 1) text += " to " + std::to_string(run.first + run.ranks - 1);
+    if (maker > 1) text += " by " + name_of_compute(run.first, maker - 2);
     if (run.count > 1) text += " (" + std::to_string(run.count) + " times)";
   }
   return text;
@@ -118,13 +154,19 @@ Witness PlanInterpreter::witness(Event event, std::string text) const {
     result.where = unrolled_.place(id);
     return result;
   }
-  const Tile& tile = tiles_[static_cast<std::size_t>(event.actor - unrolled_.streams())];
+  const std::int32_t first_launch = unrolled_.streams() + static_cast<std::int32_t>(tiles_.size());
+  const bool is_launch = event.actor >= first_launch;
+  const Launch whole =
+      is_launch ? launches_[static_cast<std::size_t>((event.actor - first_launch) / 2)] : Launch{};
+  const Tile tile = is_launch ? Tile{.rank = whole.rank, .compute = whole.compute}
+                              : tiles_[static_cast<std::size_t>(event.actor - unrolled_.streams())];
   result.rank = tile.rank;
   result.part = "compute";
   result.workgroup = tile.compute;
   const plan::Compute& compute =
       plan_.code(tile.rank).computes[static_cast<std::size_t>(tile.compute)];
-  result.operation = "tile " + std::to_string(tile.number) + " (" + compute.name + ")";
+  result.operation = is_launch ? "launch of " + compute.name
+                               : "tile " + std::to_string(tile.number) + " (" + compute.name + ")";
   result.where = "/codes/" + std::to_string(plan_.code_of[static_cast<std::size_t>(tile.rank)]) +
                  "/computes/" + std::to_string(tile.compute);
   return result;

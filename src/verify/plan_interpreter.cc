@@ -24,13 +24,21 @@ std::int32_t tiles_of(const plan::Plan& plan) {
   return static_cast<std::int32_t>(total);
 }
 
+std::int32_t launches_of(const plan::Plan& plan) {
+  std::int32_t total = 0;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    for (const plan::Compute& compute : plan.code(rank).computes) total += compute.is_launch();
+  }
+  return total;
+}
+
 }  // namespace
 
 PlanInterpreter::PlanInterpreter(const Unrolled& unrolled, const Atoms& atoms)
     : unrolled_(unrolled),
       plan_(unrolled.plan()),
       atoms_(atoms),
-      order_(unrolled.streams(), tiles_of(unrolled.plan())),
+      order_(unrolled.streams(), tiles_of(unrolled.plan()) + 2 * launches_of(unrolled.plan())),
       cells_(static_cast<std::size_t>(plan_.ranks) * static_cast<std::size_t>(atoms.count())),
       reduced_tensors_(unrolled.reduced_tensors()),
       streams_(static_cast<std::size_t>(unrolled.streams())),
@@ -38,6 +46,7 @@ PlanInterpreter::PlanInterpreter(const Unrolled& unrolled, const Atoms& atoms)
   for (std::int32_t atom = 0; atom < atoms.count(); ++atom)
     in_transit_.push_back(plan_.tensors[static_cast<std::size_t>(atoms.tensor(atom))].role ==
                           plan::Role::transit);
+  create_launches();
   create_tiles();
   initialise();
 }
@@ -56,6 +65,7 @@ void PlanInterpreter::initialise() {
 
 PlanInterpreter::End PlanInterpreter::run() {
   for (std::int32_t s = 0; s < unrolled_.streams(); ++s) ready_.push_back(s);
+  for (std::int32_t l = 0; l < std::ssize(launches_); ++l) start_launch(l);
   while (!fault_ && (!ready_.empty() || !ready_tiles_.empty())) {
     if (!ready_tiles_.empty()) {
       const std::int32_t tile = ready_tiles_.front();
@@ -65,7 +75,7 @@ PlanInterpreter::End PlanInterpreter::run() {
     }
     const std::int32_t stream = ready_.front();
     ready_.pop_front();
-    advance(stream);
+    stream < unrolled_.streams() ? advance(stream) : start_launch(stream - unrolled_.streams());
   }
   if (fault_) return End::wrong;
   for (std::int32_t s = 0; s < unrolled_.streams(); ++s) {
@@ -116,10 +126,18 @@ bool PlanInterpreter::may_start(TransferId id) {
   if (after.empty()) return true;
   self.transfer.stream = -1;
   self.cell = -1;
+  self.launch = -1;
   const Indices at = unrolled_.at(id);
   for (const plan::Dependency& dependency : after) {
     if (dependency.computed) {
       if (!all_written(dependency, at, id)) return false;
+      continue;
+    }
+    if (dependency.compute) {
+      const std::int32_t launch =
+          launch_of(static_cast<int>(dependency.rank(at)), (*dependency.compute)(at));
+      if (!launch_done(launch, id.stream)) return false;
+      order_.learn({id.stream, id.number}, end_of(launch));
       continue;
     }
     const TransferId target = unrolled_.target(dependency, at);
@@ -132,7 +150,7 @@ bool PlanInterpreter::may_start(TransferId id) {
     }
   }
   for (const plan::Dependency& dependency : after) {
-    if (dependency.computed) continue;
+    if (!dependency.on_transfer()) continue;
     const TransferId target = unrolled_.target(dependency, at);
     order_.learn({id.stream, id.number}, {target.stream, target.number});
   }
@@ -155,8 +173,17 @@ bool PlanInterpreter::all_written(const plan::Dependency& dependency, const Indi
     cells.push_back(&found->second);
   }
   for (const TileCell* cell : cells) {
-    for (const std::int32_t tile : cell->writers)
-      order_.learn({id.stream, id.number}, event_of(tile));
+    for (const std::int32_t tile : cell->writers) {
+      const Tile& writer = tiles_[static_cast<std::size_t>(tile)];
+      if (!waits_by_itself(writer) && !launch_done(writer.launch, id.stream)) return false;
+    }
+  }
+  for (const TileCell* cell : cells) {
+    for (const std::int32_t tile : cell->writers) {
+      const Tile& writer = tiles_[static_cast<std::size_t>(tile)];
+      order_.learn({id.stream, id.number},
+                   waits_by_itself(writer) ? event_of(tile) : end_of(writer.launch));
+    }
   }
   return true;
 }
@@ -218,20 +245,30 @@ void PlanInterpreter::start_tile(std::int32_t tile) {
   Tile& self = tiles_[static_cast<std::size_t>(tile)];
   ++operations_;
   const Event now = event_of(tile);
-  for (const std::int32_t atom : self.reads) {
-    const TileCell& cell = tile_cells_.at(index(self.rank, atom));
-    for (const TransferId arrival : cell.arrivals)
-      order_.learn(now, {arrival.stream, arrival.number});
+  if (self.launch >= 0) order_.learn(now, start_of(self.launch));
+  for (const auto* atoms : {&self.reads, &self.adds}) {
+    for (const std::int32_t atom : *atoms) {
+      if (!waits_by_itself(self)) break;
+      for (const TransferId arrival : tile_cells_.at(index(self.rank, atom)).arrivals)
+        order_.learn(now, {arrival.stream, arrival.number});
+    }
   }
   for (const std::int32_t atom : self.reads) {
     check_tile_input(self.rank, atom, tile);
     if (fault_) return;
     read(self.rank, atom, now);
   }
-  for (const std::int32_t atom : self.writes) write_tile(self.rank, atom, tile, false);
-  for (const std::int32_t atom : self.accumulates) write_tile(self.rank, atom, tile, true);
+  for (const std::int32_t atom : self.writes) write_tile(self.rank, atom, tile, plan::Use::write);
+  for (const std::int32_t atom : self.accumulates)
+    write_tile(self.rank, atom, tile, plan::Use::accumulate);
+  for (const std::int32_t atom : self.adds) {
+    check_sum(self.rank, atom, tile);
+    if (fault_) return;
+    write_tile(self.rank, atom, tile, plan::Use::add);
+  }
   self.done = true;
-  for (const auto* atoms : {&self.writes, &self.accumulates}) {
+  if (self.launch >= 0) tile_done(self.launch, tile);
+  for (const auto* atoms : {&self.writes, &self.accumulates, &self.adds}) {
     for (const std::int32_t atom : *atoms) {
       TileCell& cell = tile_cells_.at(index(self.rank, atom));
       if (--cell.writing > 0) continue;

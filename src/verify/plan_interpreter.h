@@ -71,6 +71,7 @@ class PlanInterpreter {
   // Words.
   std::string describe(int rank, std::int32_t atom) const;
   std::string describe(const Contributions& value) const;
+  std::string describe(TransferId id) const;
   Witness witness(Event event, std::string text) const;
 
  private:
@@ -78,9 +79,27 @@ class PlanInterpreter {
     int rank = 0;
     std::int32_t compute = 0;
     std::int64_t number = 0;
-    std::int32_t waiting = 0;  ///< cells that transfers have yet to write
+    std::int32_t launch = -1;  ///< index into launches_; -1: of the persistent kernel
+    std::int32_t waiting = 0;  ///< cells that transfers have yet to write, and its launch
     bool done = false;
-    std::vector<std::int32_t> reads, writes, accumulates;  ///< atoms
+    std::vector<std::int32_t> reads, writes, accumulates, adds;  ///< atoms
+  };
+  /// A compute that is a kernel of its own. Among the actors of `order_` it has a start, before all
+  /// its tiles, and an end, after them.
+  struct Launch {
+    int rank = 0;
+    std::int32_t compute = 0;
+    bool whole = false;           ///< waits as a launch, and is waited for as one
+    std::int32_t waiting = 0;     ///< launches before it that are not done
+    std::int32_t unfinished = 0;  ///< tiles
+    bool started = false;
+    std::vector<std::int32_t> tiles;
+    std::vector<std::int32_t> before, behind;  ///< launches
+    std::vector<TransferId> after;
+    TransferId transfer{-1, 0};         ///< of `after`, the one that it waits for
+    std::vector<std::int32_t> blocked;  ///< streams that wait for its end
+
+    bool is_done() const { return started && unfinished == 0; }
   };
   /// A cell that tiles read or write.
   struct TileCell {
@@ -104,8 +123,10 @@ class PlanInterpreter {
     // What it waits for: one of these.
     TransferId transfer{-1, 0};
     std::int64_t cell = -1;
+    std::int32_t launch = -1;
     // Who waits for it.
-    std::vector<TransferId> waiters;  ///< stream that waits, number of this stream's transfer
+    std::vector<TransferId>
+        waiters;  ///< in `stream` who waits (see ready_), and for which transfer
     std::int32_t next_wake = INT32_MAX;
   };
 
@@ -114,6 +135,14 @@ class PlanInterpreter {
            static_cast<std::size_t>(atom);
   }
   Event event_of(std::int32_t tile) const { return {unrolled_.streams() + tile, 0}; }
+  Event start_of(std::int32_t launch) const {
+    return {unrolled_.streams() + static_cast<std::int32_t>(tiles_.size()) + 2 * launch, 0};
+  }
+  Event end_of(std::int32_t launch) const { return {start_of(launch).actor + 1, 0}; }
+  /// Whether its tiles wait for the transfers that write what they read.
+  bool waits_by_itself(const Tile& tile) const {
+    return tile.launch < 0 || !launches_[static_cast<std::size_t>(tile.launch)].whole;
+  }
 
   // plan_interpreter.cc
   void initialise();
@@ -131,7 +160,8 @@ class PlanInterpreter {
   void check_read(int rank, std::int32_t atom, Event now);
   void read(int rank, std::int32_t atom, Event now);
   void write(int rank, std::int32_t atom, Event now, Contributions value);
-  void write_tile(int rank, std::int32_t atom, std::int32_t tile, bool accumulate);
+  void write_tile(int rank, std::int32_t atom, std::int32_t tile, plan::Use use);
+  void check_sum(int rank, std::int32_t atom, std::int32_t tile);
   void forward(int rank, std::int32_t atom, Event now);
   void check_tile_input(int rank, std::int32_t atom, std::int32_t tile);
   void expect_order(Event before, bool before_writes, Event now, bool now_writes, int rank,
@@ -142,7 +172,19 @@ class PlanInterpreter {
   void create_tiles();
   void find_arrivals();
   void find_owners();
+  Contributions made_of(int rank, std::int32_t atom, Contributions own, const TileCell& cell) const;
   void find_meanings();
+
+  // plan_launches.cc
+  void create_launches();
+  void start_launch(std::int32_t launch);
+  void tile_done(std::int32_t launch, std::int32_t tile);
+  bool launch_done(std::int32_t launch, std::int32_t stream);
+  std::int32_t launch_of(int rank, std::int64_t compute) const {
+    return launch_of_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(compute)];
+  }
+  /// What a compute makes of an atom; of those that add, each something of its own.
+  Contributions computed(std::int32_t atom, int rank, std::int32_t compute, bool adds) const;
 
   // plan_deadlock.cc
   struct Wait {
@@ -150,7 +192,9 @@ class PlanInterpreter {
     std::string text;
   };
   Wait wait_of(std::int32_t actor) const;
+  Wait wait_of_launch(std::int32_t launch) const;
   Witness stuck(std::int32_t actor, std::string text) const;
+  std::string name_of_compute(int rank, std::int32_t compute) const;
 
   const Unrolled& unrolled_;
   const plan::Plan& plan_;
@@ -164,10 +208,12 @@ class PlanInterpreter {
   std::vector<StreamState> streams_;
   std::vector<std::int32_t> arrived_;  ///< by meeting: members that came
   std::vector<Tile> tiles_;
+  std::vector<Launch> launches_;
+  std::vector<std::vector<std::int32_t>> launch_of_;  ///< by rank and compute; -1: none
   std::unordered_map<std::size_t, TileCell> tile_cells_;
   /// By (reading, writing stream): the last transfer of the latter that was forwarded.
   std::unordered_map<std::uint64_t, std::int32_t> forwarded_;
-  std::deque<std::int32_t> ready_;  ///< streams
+  std::deque<std::int32_t> ready_;  ///< streams, and from streams() on launches
   std::deque<std::int32_t> ready_tiles_;
   std::vector<AtomMovement> movements_;  ///< scratch
   std::vector<Contributions> values_;    ///< scratch

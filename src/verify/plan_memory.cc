@@ -1,6 +1,7 @@
 // Reads and writes of transfers and tiles: values, races, chunks in transit.
 #include <algorithm>
 
+#include "plan/launches.h"
 #include "verify/plan_interpreter.h"
 
 namespace hemiola::verify {
@@ -105,6 +106,19 @@ void PlanInterpreter::check_read(int rank, std::int32_t atom, Event now) {
       }
     }
   }
+  if (const auto found = tile_cells_.find(where); found != tile_cells_.end()) {
+    const std::int32_t own =
+        now.actor < unrolled_.streams()
+            ? -1
+            : tiles_[static_cast<std::size_t>(now.actor - event_of(0).actor)].compute;
+    for (const std::int32_t tile : found->second.writers) {
+      const Tile& writer = tiles_[static_cast<std::size_t>(tile)];
+      if (writer.done || writer.compute == own) continue;
+      steps.push_back(witness(event_of(tile), "computes it, but may do so later"));
+      return fail("data race on " + describe(rank, atom) + ": it may be read before it is computed",
+                  std::move(steps));
+    }
+  }
   fail(describe(rank, atom) + " is read, and nothing has written it", std::move(steps));
 }
 
@@ -192,8 +206,14 @@ void PlanInterpreter::write(int rank, std::int32_t atom, Event now, Contribution
   if (cell.readers != nullptr) cell.readers->clear();
 }
 
-/// Tiles of one compute may accumulate in any order; everything else needs one.
-void PlanInterpreter::write_tile(int rank, std::int32_t atom, std::int32_t tile, bool accumulate) {
+/// What a tile adds to is there: something that it is ordered after, or its own launch has begun to
+/// add.
+void PlanInterpreter::check_sum(int rank, std::int32_t atom, std::int32_t tile) {
+  if (!cells_[index(rank, atom)].value.defined()) check_read(rank, atom, event_of(tile));
+}
+
+/// Tiles of one compute may sum up in any order; everything else needs one.
+void PlanInterpreter::write_tile(int rank, std::int32_t atom, std::int32_t tile, plan::Use use) {
   const std::size_t where = index(rank, atom);
   PlanCell& cell = cells_[where];
   TileCell& beside = tile_cells_.at(where);
@@ -204,18 +224,24 @@ void PlanInterpreter::write_tile(int rank, std::int32_t atom, std::int32_t tile,
   if (cell.readers != nullptr) {
     for (const Event reader : *cell.readers) expect_order(reader, false, now, true, rank, atom);
   }
-  bool first = true;
+  bool first = true, all_before = self.launch >= 0;
   for (const std::int32_t other : beside.wrote) {
     const bool together =
-        accumulate && tiles_[static_cast<std::size_t>(other)].compute == self.compute;
-    if (!together) expect_order(event_of(other), true, now, true, rank, atom);
+        sums(use) && tiles_[static_cast<std::size_t>(other)].compute == self.compute;
+    if (!together) {
+      expect_order(event_of(other), true, now, true, rank, atom);
+      all_before = all_before && order_.happens_before(event_of(other), start_of(self.launch));
+    }
     first = first && !together;
   }
   if (fault_) return;
   if (first) {
-    const Contributions computed({atom + atoms_.count(), rank, 1, 1});
-    cell.value =
-        accumulate && cell.value.defined() ? Contributions::sum(cell.value, computed) : computed;
+    Contributions made = computed(atom, rank, self.compute, use == plan::Use::add);
+    // What the persistent kernel accumulates in may be the caller's, and goes on there.
+    const bool goes_on = use == plan::Use::add || (use == plan::Use::accumulate && self.launch < 0);
+    cell.value = goes_on && cell.value.defined() ? Contributions::sum(cell.value, made) : made;
+    // Whoever comes after a tile of this launch comes after these.
+    if (all_before) beside.wrote.clear();
   }
   beside.wrote.push_back(tile);
 }

@@ -1,5 +1,6 @@
 // Tiles of a plan's computes: what each reads and writes, and which transfers it waits for.
 #include <algorithm>
+#include <utility>
 
 #include "plan/tiles.h"
 #include "verify/plan_interpreter.h"
@@ -12,18 +13,31 @@ void PlanInterpreter::create_tiles() {
     for (std::size_t c = 0; c < computes.size(); ++c) {
       const std::int64_t count = count_tiles(computes[c]);
       for (std::int64_t number = 0; number < count; ++number) {
-        Tile tile{.rank = rank, .compute = static_cast<std::int32_t>(c), .number = number};
+        Tile tile{.rank = rank,
+                  .compute = static_cast<std::int32_t>(c),
+                  .number = number,
+                  .launch = launch_of(rank, static_cast<std::int64_t>(c))};
         const plan::Rect box = tile_box(computes[c], number);
         for (const plan::ComputeOperand& operand : computes[c].operands) {
           const plan::Area area = operand_area(plan_, operand, box, rank);
-          atoms_.append(area, operand.use == plan::Use::read    ? tile.reads
-                              : operand.use == plan::Use::write ? tile.writes
-                                                                : tile.accumulates);
+          atoms_.append(area, operand.use == plan::Use::read         ? tile.reads
+                              : operand.use == plan::Use::write      ? tile.writes
+                              : operand.use == plan::Use::accumulate ? tile.accumulates
+                                                                     : tile.adds);
         }
         const auto self = static_cast<std::int32_t>(tiles_.size());
-        for (const std::int32_t atom : tile.reads)
-          tile_cells_[index(rank, atom)].readers.push_back(self);
-        for (const auto* atoms : {&tile.writes, &tile.accumulates}) {
+        for (const auto* atoms : {&tile.reads, &tile.adds}) {
+          for (const std::int32_t atom : *atoms) {
+            if (waits_by_itself(tile)) tile_cells_[index(rank, atom)].readers.push_back(self);
+          }
+        }
+        if (tile.launch >= 0) {
+          Launch& launch = launches_[static_cast<std::size_t>(tile.launch)];
+          launch.tiles.push_back(self);
+          ++launch.unfinished;
+          ++tile.waiting;
+        }
+        for (const auto* atoms : {&tile.writes, &tile.accumulates, &tile.adds}) {
           for (const std::int32_t atom : *atoms) {
             TileCell& cell = tile_cells_[index(rank, atom)];
             cell.writers.push_back(self);
@@ -67,6 +81,29 @@ void PlanInterpreter::find_arrivals() {
   }
 }
 
+/// What the computes of a rank leave of an atom: what the last of those that write it makes, or
+/// what the caller left, and what all that add to it make.
+Contributions PlanInterpreter::made_of(int rank, std::int32_t atom, Contributions own,
+                                       const TileCell& cell) const {
+  std::set<std::int32_t> adders;
+  std::int32_t last = -1;
+  for (const std::int32_t number : cell.writers) {
+    const Tile& tile = tiles_[static_cast<std::size_t>(number)];
+    if (std::exchange(last, tile.compute) == tile.compute) continue;
+    const bool adds = std::find(tile.adds.begin(), tile.adds.end(), atom) != tile.adds.end();
+    if (adds) {
+      adders.insert(tile.compute);
+    } else {
+      own = computed(atom, rank, tile.compute, false);
+    }
+  }
+  for (const std::int32_t adder : adders) {
+    const Contributions more = computed(atom, rank, adder, true);
+    own = own.defined() ? Contributions::sum(own, more) : more;
+  }
+  return own;
+}
+
 void PlanInterpreter::find_owners() {
   owners_.resize(static_cast<std::size_t>(atoms_.count()));
   for (int rank = 0; rank < plan_.ranks; ++rank) {
@@ -74,7 +111,7 @@ void PlanInterpreter::find_owners() {
       const auto tile = tile_cells_.find(index(rank, atom));
       const bool computes = tile != tile_cells_.end() && !tile->second.writers.empty();
       Contributions own = cells_[index(rank, atom)].value;
-      if (computes) own = Contributions({atom + atoms_.count(), rank, 1, 1});
+      if (computes) own = made_of(rank, atom, own, tile->second);
       if (!own.defined()) continue;
       Contributions& all = owners_[static_cast<std::size_t>(atom)];
       all = all.defined() ? Contributions::sum(all, own) : own;
@@ -111,14 +148,16 @@ bool PlanInterpreter::is_right(const Contributions& value, const Meaning& meanin
   const Contributions& all = owners(meaning.source);
   if (meaning.reduced) return value == all;
   const std::vector<Contribution> runs = value.runs();
-  if (runs.size() != 1 || runs.front().ranks != 1 || runs.front().count != 1) return false;
-  if (meaning.holder >= 0 && runs.front().first != meaning.holder) return false;
+  if (runs.empty()) return false;
+  const std::int32_t one = runs.front().first;
+  if (meaning.holder >= 0 && one != meaning.holder) return false;
+  // All that this owner had, and nothing else.
+  std::vector<Contribution> wanted;
   for (const Contribution& owner : all.runs()) {
-    if (owner.source == runs.front().source && owner.first <= runs.front().first &&
-        runs.front().first < owner.first + owner.ranks)
-      return true;
+    if (owner.first <= one && one < owner.first + owner.ranks)
+      wanted.push_back({owner.source, one, 1, 1});
   }
-  return false;
+  return runs == wanted;
 }
 
 }  // namespace hemiola::verify

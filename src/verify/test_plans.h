@@ -91,6 +91,52 @@ inline plan::Plan multiply_and_scatter(int ranks) {
   return plan;
 }
 
+/// The same as launches: the second half of what is summed over adds to the first on another
+/// stream, whole rows are reduced when both are done, and a third launch multiplies the own ones,
+/// whose result is copied.
+inline plan::Plan launch_and_scatter(int ranks) {
+  plan::Plan plan = start("launches and reduce-scatter", ranks);
+  const std::int64_t rows = 4, k = 6, n = 4, m = rows * ranks;
+  plan.tensors = {{"a", plan::Role::input, {m, k}, DataType::float32},
+                  {"b", plan::Role::input, {k, n}, DataType::float32},
+                  {"c", plan::Role::output, {m, n}, DataType::float32},
+                  {"w", plan::Role::input, {n, n}, DataType::float32},
+                  {"d", plan::Role::scratch, {rows, n}, DataType::float32},
+                  {"e", plan::Role::output, {rows, n}, DataType::float32}};
+  const auto own = rows_of(2, block(own_rank(), rows), rows, n);
+  const Affine peer = plan::around(ranks, 1, 1);
+  plan::Transfer reduce = plan::accumulating(plan::pull(peer, own, own));
+  reduce.after = {computed(peer, own), computed(own_rank(), own)};
+  plan::Transfer keep = plan::copy(rows_of(4, {}, rows, n), rows_of(5, {}, rows, n));
+  keep.after = {{.rank = own_rank(), .compute = constant(2)}};
+  plan::Code code;
+  code.streams = {{"reduce", {}}, {"keep", {keep}}};
+  repeat(code.streams[0], ranks - 1, reduce);
+  plan::Compute first = gemm(0, 1, 2, m, n, k / 2, 2, 2), second = first;
+  first.name = "first";
+  first.stream = "x";
+  second.name = "second";
+  second.operands[0].begin = {{}, constant(k / 2)};
+  second.operands[1].begin = {constant(k / 2), {}};
+  second.operands[2].use = plan::Use::add;
+  second.stream = "y";
+  second.after = {{.rank = own_rank(), .compute = constant(0)}};
+  second.waits = plan::Waits::launch;
+  plan::Compute third = gemm(2, 3, 4, rows, n, n, 3, 3);
+  third.name = "third";
+  third.operands[0].begin = {block(own_rank(), rows), {}};
+  third.stream = "x";
+  third.after = {{.rank = own_rank(), .compute = constant(1)},
+                 {.rank = own_rank(), .stream = 0, .transfer = constant(ranks - 2)}};
+  third.waits = plan::Waits::launch;
+  code.computes = {first, second, third};
+  code.expected = {{own, true},
+                   {rows_of(5, {}, rows, n), false, rows_of(4, {}, rows, n), own_rank()}};
+  plan.codes = {code};
+  plan.code_of.assign(static_cast<std::size_t>(ranks), 0);
+  return plan;
+}
+
 /// The product is all-reduced by a library, half after half, in two streams.
 inline plan::Plan multiply_and_all_reduce(int ranks) {
   plan::Plan plan = start("GEMM and collective", ranks);
@@ -254,6 +300,7 @@ inline std::vector<plan::Plan> good_plans(int ranks) {
   plans.push_back(gather_and_multiply(ranks, true));
   plans.push_back(multiply_and_scatter(ranks));
   plans.push_back(multiply_and_all_reduce(ranks));
+  plans.push_back(launch_and_scatter(ranks));
   plans.push_back(multicast_and_reduce(ranks));
   plans.push_back(staged_gather(ranks));
   plans.push_back(send_with_credits(ranks));

@@ -16,9 +16,10 @@ namespace hemiola::test {
 struct Input {
   std::string file;  ///< below ../shared/inputs
   std::string machine;
-  std::string gpu;         ///< device model, where the machine names none
-  std::vector<int> ranks;  ///< placement; empty: as many as the machine has
-  Bytes timed_up_to;       ///< larger sizes are only checked here, to keep the tests short
+  std::string gpu;               ///< device model, where the machine names none
+  std::vector<int> ranks;        ///< placement; empty: as many as the machine has
+  Bytes timed_up_to;             ///< larger sizes are only checked here, to keep the tests short
+  Bytes proven_up_to = MiB(16);  ///< larger sizes are left to tools/test_long
 };
 void PrintTo(const Input& input, std::ostream* out);
 

@@ -2,9 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
+#include <vector>
 
+#include "core/long_tests_test_support.h"
 #include "inputs.h"
 #include "sim/simulate.h"
 #include "verify/verify.h"
@@ -22,17 +26,27 @@ class RealProgram : public ::testing::TestWithParam<Input> {
   Program load() const { return program::load(shared_input(GetParam().file).string()); }
 };
 
-TEST_P(RealProgram, is_proven_at_every_size_alone_and_on_its_machine) {
+/// Where and at which size a program is proven: alone at a middle size and on its machine at a
+/// large one, or everywhere at every size. Alone at 1 KiB it is proven by verify/inputs_test.cc.
+std::vector<std::pair<machine::SharedMachine, Bytes>> places_and_sizes(const Input& input) {
+  const machine::SharedMachine nowhere, machine = machine::share(machine_of(input));
+  const auto limited = [&](Bytes size) { return std::min(size, input.proven_up_to); };
+  if (!long_tests()) return {{nowhere, limited(MiB(1))}, {machine, limited(MiB(16))}};
+  std::vector<std::pair<machine::SharedMachine, Bytes>> all;
+  for (const Bytes size : kSizes) {
+    all.emplace_back(nowhere, size);
+    all.emplace_back(machine, size);
+  }
+  return all;
+}
+
+TEST_P(RealProgram, is_proven_alone_and_on_its_machine) {
   SKIP_WITHOUT_INPUTS();
   const Program program = load();
-  const machine::Machine machine = machine_of(GetParam());
-  const machine::SharedMachine nowhere;
-  for (const machine::SharedMachine& place : {nowhere, machine::share(machine)}) {
-    for (const Bytes size : kSizes) {
-      const verify::Proof proof = verify::check(bound_at(program, place, size));
-      EXPECT_EQ(proof.verdict, verify::Verdict::proven)
-          << to_string(size) << (place ? " on " + place->name : "") << ": " << proof.summary;
-    }
+  for (const auto& [place, size] : places_and_sizes(GetParam())) {
+    const verify::Proof proof = verify::check(bound_at(program, place, size));
+    EXPECT_EQ(proof.verdict, verify::Verdict::proven)
+        << to_string(size) << (place ? " on " + place->name : "") << ": " << proof.summary;
   }
 }
 

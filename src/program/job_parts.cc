@@ -1,0 +1,130 @@
+// The distinct programs of a job, and what their calls can share.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "core/digest.h"
+#include "core/index.h"
+#include "machine/machine.h"
+#include "program/job.h"
+#include "program/job_layout.h"
+
+namespace hemiola::program {
+namespace {
+
+/// Whether a call of the program goes on from the number of calls before it, not from counters.
+bool counts_calls(const Program& program) {
+  const auto rotates = [](const Buffer& buffer) { return buffer.rotation > 1; };
+  if (std::any_of(program.buffers.begin(), program.buffers.end(), rotates)) return true;
+  return std::any_of(program.bodies.begin(), program.bodies.end(), [](const Body& body) {
+    return std::any_of(body.ops.begin(), body.ops.end(), [](const Op& op) {
+      return op.kind == OpKind::dep_wait || op.kind == OpKind::compare_swap ||
+             op.kind == OpKind::clear;
+    });
+  });
+}
+
+void add_affine(Digest& digest, const Affine& value) {
+  digest.add(value.constant).add(value.rank).add(value.loop[0]).add(value.loop[1]);
+  digest.add(value.modulus).add(value.scale).add(value.offset);
+}
+
+/// Who is joined by which connection, each once.
+void add_connections(Digest& digest, const Program& program) {
+  std::set<std::uint64_t> ends;
+  const auto note = [&](const ConnectionRef& end, bool incoming) {
+    if (end.inbound < 0 && end.outbound < 0) return;
+    Digest one;
+    one.add(end.inbound).add(end.outbound).add(incoming ? 1 : 0);
+    add_affine(one, end.peer);
+    ends.insert(one.value());
+  };
+  for (const Body& body : program.bodies) {
+    for (const Op& op : body.ops) {
+      note(op.send_to, false);
+      note(op.recv_from, true);
+      for (const ConnectionRef& more : op.more_to) note(more, false);
+      for (const ConnectionRef& more : op.more_from) note(more, true);
+    }
+  }
+  for (const std::uint64_t end : ends) digest.add(static_cast<std::int64_t>(end));
+}
+
+/// How the ranks of a launch reach each other, which decides what bind() says of it.
+std::string ways_between(const machine::Machine& machine, const Launch& launch) {
+  if (launch.alone) return "alone";
+  std::string ways;
+  for (const int from : launch.ranks)
+    for (const int to : launch.ranks)
+      if (from != to) ways += static_cast<char>('0' + static_cast<int>(machine.reach(from, to)));
+  return ways;
+}
+
+machine::SharedMachine placed(const machine::SharedMachine& machine, const Launch& launch) {
+  std::vector<int> ranks = launch.ranks;
+  if (launch.alone) ranks.resize(1);
+  bool is_all = static_cast<int>(ranks.size()) == machine->ranks();
+  for (std::size_t i = 0; i < ranks.size(); ++i) is_all = is_all && ranks[i] == static_cast<int>(i);
+  if (is_all) return machine;
+  machine::Machine some = *machine;
+  some.place(ranks);
+  return machine::share(std::move(some));
+}
+
+}  // namespace
+
+std::uint64_t shared_layout(const Bound& bound) {
+  const Program& program = bound.program();
+  Digest digest;
+  digest.add(static_cast<std::int64_t>(program.protocol)).add(program.ranks);
+  digest.add(program.fifo.slots).add(program.fifo.step.count).add(program.fifo.slices);
+  digest.add(program.inbound).add(program.outbound).add(program.pulls ? 1 : 0);
+  digest.add(program.barriers);
+  for (const Buffer& buffer : program.buffers) {
+    digest.add(static_cast<std::int64_t>(buffer.kind)).add(buffer.alias).add(buffer.bytes.count);
+    digest.add(buffer.packets ? 1 : 0);
+  }
+  for (const Semaphore& semaphore : program.semaphores)
+    digest.add(semaphore.initial).add(semaphore.local ? 1 : 0).add(semaphore.shared ? 1 : 0);
+  add_connections(digest, program);
+  for (const std::vector<int>& group : program.groups)
+    for (const int member : group) digest.add(member);
+  if (counts_calls(program)) {
+    digest.add(program.name).add(std::ssize(program.bodies)).add(bound.size().count);
+    digest.add(static_cast<std::int64_t>(bound.type()));
+    for (const Kernel& kernel : program.kernels) digest.add(std::ssize(kernel.bodies));
+  }
+  return digest.value() | std::uint64_t{1} << 63;
+}
+
+std::vector<JobPart> parts_of(const Job& job, const machine::SharedMachine& machine) {
+  using Key = std::tuple<const Program*, std::int64_t, DataType, ReduceOp, std::string>;
+  std::map<Key, std::size_t> known;
+  std::map<std::vector<int>, std::string> ways;
+  std::vector<JobPart> parts;
+  for (std::size_t i = 0; i < job.launches.size(); ++i) {
+    const Launch& launch = job.launches[i];
+    std::string& between = ways[launch.alone ? std::vector<int>{} : launch.ranks];
+    if (between.empty()) between = ways_between(*machine, launch);
+    const Key key{launch.program.get(), launch.options.size.count, launch.options.type,
+                  launch.options.op, between};
+    const auto [part, is_new] = known.try_emplace(key, parts.size());
+    if (is_new) {
+      try {
+        parts.push_back({bind(launch.program, placed(machine, launch), launch.options), {}});
+      } catch (const Failure& failure) {
+        Diagnostics all;
+        all.error("launch '" + launch.name + "' cannot be bound", launch.where);
+        all.append(failure.diagnostics());
+        throw Failure(std::move(all), failure.code());
+      }
+    }
+    parts[part->second].launches.push_back(static_cast<std::int32_t>(i));
+  }
+  return parts;
+}
+
+}  // namespace hemiola::program

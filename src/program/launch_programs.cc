@@ -1,0 +1,201 @@
+#include "program/launch_programs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/index.h"
+#include "machine/gemm_model.h"
+
+namespace hemiola::program {
+namespace {
+
+constexpr std::int64_t kUnit = 16;  // bytes of a chunk
+constexpr std::int64_t kStep = 64;  // elements that a step of a product sums over
+constexpr std::int32_t kProductThreads = 256;
+constexpr std::int32_t kWorkThreads = 512;
+constexpr std::int64_t kPiece = 16 << 10;  // bytes that a workgroup of a Work reads at a time
+
+std::int64_t ceil_of(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+/// A program of one size, all of whose ranks run the same.
+Program start(std::string name, int ranks, std::int64_t size) {
+  Program program;
+  program.name = std::move(name);
+  program.source = program.name;
+  program.format = "launch";
+  program.ranks = ranks;
+  program.fixed_size = {size};
+  program.chunks_per_size = size / kUnit;
+  program.code_of.assign(index(ranks), 0);
+  return program;
+}
+
+/// One kernel on every rank.
+Program finish(Program program, Kernel kernel) {
+  for (std::size_t b = 0; b < program.bodies.size(); ++b)
+    kernel.bodies.push_back(static_cast<std::int32_t>(b));
+  program.kernels.push_back(std::move(kernel));
+  program.codes = {{{{StreamItem{.kind = StreamItem::Kind::kernel}}}}};
+  program.finish();
+  return program;
+}
+
+std::int32_t add_buffer(Program& program, const char* name, BufferKind kind, std::int64_t bytes) {
+  program.buffers.push_back({.name = name, .kind = kind, .chunks = {ceil_of(bytes, kUnit)}});
+  return static_cast<std::int32_t>(program.buffers.size()) - 1;
+}
+
+/// A product as its tiles: sizes in elements, rows in chunks.
+class ProductWriter {
+ public:
+  ProductWriter(const MatrixProduct& shape, DataType type, const machine::GpuModel& model)
+      : shape_(shape), per_chunk_(kUnit / size_of(type)) {
+    const machine::GemmEstimate chosen =
+        machine::estimate_gemm(model, {.m = shape.m, .n = shape.n, .k = shape.k, .type = type});
+    tile_m_ = chosen.tile.m;
+    tile_n_ = ceil_of(chosen.tile.n, per_chunk_) * per_chunk_;
+    row_a_ = ceil_of(shape.k, per_chunk_);
+    row_b_ = row_c_ = ceil_of(shape.n, per_chunk_);
+    workgroups_ = std::min(model.cu_count, tiles_m() * tiles_n());
+    program_ = start(fmt::format("product {}x{}x{}", shape.m, shape.n, shape.k), 1,
+                     shape.m * row_c_ * kUnit);
+    program_.fixed_type = type;
+    a_ = add_buffer(program_, "a", BufferKind::input, shape.m * row_a_ * kUnit);
+    b_ = add_buffer(program_, "b", BufferKind::input, shape.k * row_b_ * kUnit);
+    c_ = add_buffer(program_, "c", BufferKind::output, shape.m * row_c_ * kUnit);
+  }
+
+  Program write() {
+    for (std::int64_t w = 0; w < workgroups_; ++w) {
+      Body body;
+      for (std::int64_t tile = w; tile < tiles_m() * tiles_n(); tile += workgroups_)
+        add_tile(body, tile);
+      program_.bodies.push_back(std::move(body));
+    }
+    return finish(std::move(program_), {.name = program_.name, .threads = kProductThreads});
+  }
+
+ private:
+  std::int64_t tiles_m() const { return ceil_of(shape_.m, tile_m_); }
+  std::int64_t tiles_n() const { return ceil_of(shape_.n, tile_n_); }
+
+  /// Tiles of a column of the result follow each other, so that workgroups of a wave share b.
+  void add_tile(Body& body, std::int64_t tile) const {
+    const std::int64_t row = tile % tiles_m() * tile_m_, column = tile / tiles_m() * tile_n_;
+    const std::int64_t m = std::min<std::int64_t>(tile_m_, shape_.m - row);
+    const std::int64_t n = std::min<std::int64_t>(tile_n_, shape_.n - column);
+    const std::int64_t whole = (shape_.k - 1) / kStep;  // steps before the last one
+    if (whole > 0) {
+      body.ops.push_back({.kind = OpKind::loop, .count = whole});
+      body.ops.push_back(step(row, column, m, n, 0, kStep, true));
+      body.ops.push_back({.kind = OpKind::end_loop});
+    }
+    Op last = step(row, column, m, n, whole * kStep, shape_.k - whole * kStep, false);
+    const std::int64_t width = ceil_of(n, per_chunk_);
+    last.dst = {{.buffer = c_,
+                 .chunk = constant(row * row_c_ + column / per_chunk_),
+                 .chunks = m * width,
+                 .run = width,
+                 .pitch = row_c_}};
+    body.ops.push_back(std::move(last));
+  }
+
+  Op step(std::int64_t row, std::int64_t column, std::int64_t m, std::int64_t n, std::int64_t at,
+          std::int64_t k, bool is_counted) const {
+    const std::int64_t depth = ceil_of(k, per_chunk_), width = ceil_of(n, per_chunk_);
+    Affine left = constant(row * row_a_ + at / per_chunk_);
+    Affine right = constant(at * row_b_ + column / per_chunk_);
+    if (is_counted) {
+      left.loop[0] = kStep / per_chunk_;
+      right.loop[0] = kStep * row_b_;
+    }
+    return {
+        .kind = OpKind::compute,
+        .src = {{.buffer = a_, .chunk = left, .chunks = m * depth, .run = depth, .pitch = row_a_},
+                {.buffer = b_, .chunk = right, .chunks = k * width, .run = width, .pitch = row_b_}},
+        .flop = 2 * m * n * k,
+        .product = {m, n, k}};
+  }
+
+  MatrixProduct shape_;
+  std::int64_t per_chunk_;
+  std::int64_t tile_m_ = 1, tile_n_ = 1;
+  std::int64_t row_a_ = 0, row_b_ = 0, row_c_ = 0;  ///< chunks
+  std::int64_t workgroups_ = 1;
+  std::int32_t a_ = 0, b_ = 0, c_ = 0;
+  Program program_;
+};
+
+}  // namespace
+
+Program product_program(const MatrixProduct& shape, DataType type, const machine::GpuModel& model) {
+  if (shape.m < 1 || shape.n < 1 || shape.k < 1)
+    throw Failure("a product has m, n and k of at least 1");
+  return ProductWriter(shape, type, model).write();
+}
+
+Program work_program(const Work& work, const machine::GpuModel& model) {
+  const std::int64_t most = std::max(work.read.count, work.written.count);
+  if (most <= 0 && work.flop <= 0 && work.duration.fs <= 0)
+    throw Failure("a compute without bytes, flop and time has nothing to do");
+  const std::int64_t workgroups = work.workgroups > 0 ? work.workgroups : model.cu_count;
+  // Every workgroup has whole pieces: what each reads and writes is rounded up to that.
+  const std::int64_t steps = std::max<std::int64_t>(1, ceil_of(most, kPiece * workgroups));
+  const auto share = [&](Bytes bytes) {
+    return ceil_of(ceil_of(bytes.count, workgroups * steps), kUnit);
+  };
+  const std::int64_t in = share(work.read), out = share(work.written);
+  Program program =
+      start("compute", 1, std::max<std::int64_t>(1, out) * workgroups * steps * kUnit);
+  std::int32_t from = -1, to = -1;
+  if (in > 0) from = add_buffer(program, "in", BufferKind::input, in * workgroups * steps * kUnit);
+  if (out > 0)
+    to = add_buffer(program, "out", BufferKind::output, out * workgroups * steps * kUnit);
+  for (std::int64_t w = 0; w < workgroups; ++w) {
+    Op op{.kind = OpKind::compute,
+          .flop = ceil_of(work.flop, workgroups * steps),
+          .duration = {ceil_of(work.duration.fs, steps)}};
+    const auto operand = [&](std::int32_t buffer, std::int64_t chunks) {
+      Affine first = constant(w * steps * chunks);
+      first.loop[0] = chunks;
+      return Operand{.buffer = buffer, .chunk = first, .chunks = chunks};
+    };
+    if (in > 0) op.src.push_back(operand(from, in));
+    if (out > 0) op.dst.push_back(operand(to, out));
+    program.bodies.push_back(
+        {{{.kind = OpKind::loop, .count = steps}, std::move(op), {.kind = OpKind::end_loop}}});
+  }
+  return finish(std::move(program), {.name = "compute", .threads = kWorkThreads});
+}
+
+Program copy_program(Bytes bytes, int ranks) {
+  if (bytes.count <= 0) throw Failure("a copy has at least one byte");
+  const std::int64_t chunks = ceil_of(bytes.count, kUnit);
+  Program program = start("copy", ranks, chunks * kUnit);
+  const std::int32_t from = add_buffer(program, "in", BufferKind::input, bytes.count);
+  const std::int32_t to = add_buffer(program, "out", BufferKind::output, bytes.count);
+  const auto owner = constant(ranks - 1);
+  program.semaphores.push_back({.name = "arrived"});
+  program.bodies.push_back({{{.kind = OpKind::put,
+                              .channel = Channel::memory,
+                              .src = {{.rank = constant(0), .buffer = from, .chunks = chunks}},
+                              .dst = {{.rank = owner, .buffer = to, .chunks = chunks}}}}});
+  program.codes = {{{{StreamItem{.kind = StreamItem::Kind::engine}}}}};
+  if (ranks == 2) {
+    Body& sends = program.bodies.front();
+    sends.ops.push_back(
+        {.kind = OpKind::signal, .channel = Channel::memory, .semaphores = {{owner, 0}}});
+    program.bodies.push_back(
+        {{{.kind = OpKind::wait, .channel = Channel::memory, .semaphores = {{own_rank(), 0}}}}});
+    program.codes.push_back({{{StreamItem{.kind = StreamItem::Kind::engine, .index = 1}}}});
+    program.code_of = {0, 1};
+  }
+  program.finish();
+  return program;
+}
+
+}  // namespace hemiola::program

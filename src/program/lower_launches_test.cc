@@ -1,0 +1,125 @@
+// What launches become: kernels on streams, events, and what waits and signals around them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/failure_test_support.h"
+#include "plan/build.h"
+#include "plan/template.h"
+#include "program/bound.h"
+#include "program/lower.h"
+
+namespace hemiola::program {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Kind = StreamItem::Kind;
+
+const plan::Parameters kSmall{{"m", "64"},     {"n", "32"},     {"k", "32"},     {"tile_m", "8"},
+                              {"tile_n", "8"}, {"tile_k", "8"}, {"degree", "2"}, {"axis", "k"}};
+
+std::vector<Kind> kinds_of(const Stream& stream) {
+  std::vector<Kind> kinds;
+  for (const StreamItem& item : stream) kinds.push_back(item.kind);
+  return kinds;
+}
+
+TEST(LowerLaunches, gives_each_a_kernel_behind_a_gate) {
+  const plan::Plan plan = plan::make("ag-gemm/sequence", 4, kSmall);
+  const Program program = lower(plan, {.realization = Realization::copy_engine});
+  const auto& streams = program.codes[0].streams;
+  ASSERT_EQ(streams.size(), 4u) << "three of copies, one of computes";
+  EXPECT_THAT(kinds_of(streams[3]),
+              ElementsAre(Kind::engine, Kind::kernel, Kind::engine, Kind::kernel));
+  for (const std::size_t gate : {0, 2}) {
+    const std::vector<Op>& ops =
+        program.bodies[static_cast<std::size_t>(streams[3][gate].index)].ops;
+    EXPECT_EQ(std::count_if(ops.begin(), ops.end(),
+                            [](const Op& op) { return op.kind == OpKind::dep_wait; }),
+              3)
+        << "for one transfer of each peer";
+    EXPECT_TRUE(std::all_of(ops.begin(), ops.end(), [](const Op& op) {
+      return op.kind == OpKind::dep_wait || op.kind == OpKind::sync;
+    }));
+  }
+}
+
+TEST(LowerLaunches, has_as_many_workgroups_as_results_and_places) {
+  const plan::Plan plan = plan::make("ag-gemm/sequence", 4, kSmall);
+  const auto workgroups = [&](int most) {
+    const Program program = lower(plan, {.compute_workgroups = most});
+    const Stream& stream = program.codes[0].streams.back();
+    return program.kernels[static_cast<std::size_t>(stream.back().index)].bodies.size();
+  };
+  EXPECT_EQ(workgroups(100), 8u) << "4 x 2 x 1 tiles of 1 x 8 x 8 of 4 x 16 x 8 results";
+  EXPECT_EQ(workgroups(3), 3u);
+}
+
+TEST(LowerLaunches, loads_what_it_adds_to_once_and_stores_the_sum_once) {
+  const plan::Plan plan = plan::make("ag-gemm/sequence", 4, kSmall);
+  const Program program = lower(plan, {});
+  const Stream& stream = program.codes[0].streams.back();
+  const Kernel& kernel = program.kernels[static_cast<std::size_t>(stream.back().index)];
+  for (const std::int32_t body : kernel.bodies) {
+    std::vector<std::size_t> reads, writes;
+    for (const Op& op : program.bodies[static_cast<std::size_t>(body)].ops) {
+      if (op.kind != OpKind::compute) continue;
+      reads.push_back(op.src.size());
+      writes.push_back(op.dst.size());
+    }
+    EXPECT_THAT(reads, ElementsAre(3, 2)) << "two steps along k";
+    EXPECT_THAT(writes, ElementsAre(0, 1));
+  }
+}
+
+/// Two launches on two streams, the second after the first, and a copy of the result.
+plan::Plan two_streams() {
+  plan::Plan plan;
+  plan.name = "two";
+  plan.ranks = 2;
+  plan.tensors = {{"a", plan::Role::input, {8, 8}, DataType::float32},
+                  {"b", plan::Role::scratch, {8, 8}, DataType::float32},
+                  {"c", plan::Role::output, {8, 8}, DataType::float32}};
+  plan::Compute first{.name = "first", .kernel = "gelu", .axes = {}, .operands = {}};
+  first.axes = {{"m", 8, 4, false}, {"n", 8, 8, false}};
+  first.operands = {{0, plan::Use::read, {0, 1}}, {1, plan::Use::write, {0, 1}}};
+  first.stream = "x";
+  plan::Compute second = first;
+  second.name = "second";
+  second.operands = {{0, plan::Use::read, {0, 1}}, {1, plan::Use::add, {0, 1}}};
+  second.stream = "y";
+  second.waits = plan::Waits::launch;
+  second.after = {{.rank = own_rank(), .compute = constant(0)}};
+  const plan::Region half{1, {{{{}, 4}, {{}, 8}}}}, into{2, {{{{}, 4}, {{}, 8}}}};
+  plan::Transfer keep = plan::push(plan::around(2, 1), half, into);
+  keep.after = {{.rank = own_rank(), .computed = half}};
+  plan.codes = {plan::Code{{{"keep", {keep}}}}};
+  plan.codes[0].computes = {first, second};
+  plan.code_of = {0, 0};
+  plan::validate(plan);
+  return plan;
+}
+
+TEST(LowerLaunches, orders_streams_by_events_and_rings_for_transfers) {
+  const Program program = lower(two_streams(), {});
+  const auto& streams = program.codes[1].streams;
+  ASSERT_EQ(streams.size(), 3u);
+  EXPECT_THAT(kinds_of(streams[1]), ElementsAre(Kind::kernel, Kind::event_record));
+  EXPECT_THAT(kinds_of(streams[2]), ElementsAre(Kind::event_wait, Kind::kernel, Kind::engine));
+  EXPECT_EQ(streams[1].back().index, streams[2].front().index);
+  const std::vector<Op>& bell =
+      program.bodies[static_cast<std::size_t>(streams[2].back().index)].ops;
+  ASSERT_EQ(bell.size(), 1u);
+  EXPECT_EQ(bell.front().kind, OpKind::dep_signal);
+}
+
+TEST(LowerLaunches, does_not_share_workgroups_with_communication) {
+  EXPECT_THAT(
+      test::message_of([] { lower(two_streams(), {.realization = Realization::co_located}); }),
+      HasSubstr("launches computes one after the other"));
+}
+
+}  // namespace
+}  // namespace hemiola::program

@@ -1,0 +1,98 @@
+// Launches of plans, lowered: what orders them is there, and needed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "machine/machine.h"
+#include "program/lower.h"
+#include "verify/test_plans.h"
+#include "verify/test_support.h"
+#include "verify/verify.h"
+
+namespace hemiola::verify {
+namespace {
+
+using program::lower;
+using program::Program;
+using program::Realization;
+using program::StreamItem;
+
+Proof check_lowered(const Program& program, machine::SharedMachine machine = nullptr) {
+  return check(program::bind(program, std::move(machine),
+                             {.size = program.fixed_size, .type = DataType::float32}));
+}
+
+plan::Plan sequence(int ranks, const char* axis, const char* transfer) {
+  plan::Parameters parameters = plan::small_sizes(*plan::find_template("ag-gemm/sequence"), ranks);
+  parameters.emplace_back("axis", axis);
+  parameters.emplace_back("transfer", transfer);
+  return plan::make("ag-gemm/sequence", ranks, parameters);
+}
+
+TEST(LaunchLowering, of_a_sequence_is_right_with_any_realization) {
+  for (const Realization realization :
+       {Realization::load_store, Realization::bulk, Realization::copy_engine}) {
+    for (const char* axis : {"m", "k"}) {
+      for (const char* transfer : {"push", "pull"}) {
+        const plan::Plan plan = sequence(3, axis, transfer);
+        const Proof proof =
+            check_lowered(lower(plan, {.compute_workgroups = 4, .realization = realization}));
+        EXPECT_TRUE(test::is_right(proof))
+            << name_of(realization) << " " << axis << " " << transfer << ": " << proof.summary;
+      }
+    }
+  }
+}
+
+TEST(LaunchLowering, of_streams_that_wait_for_each_other_is_right) {
+  for (const Realization realization : {Realization::load_store, Realization::bulk}) {
+    const Proof proof = check_lowered(
+        lower(test::launch_and_scatter(3),
+              {.workgroups = 4, .compute_workgroups = 3, .realization = realization}));
+    EXPECT_TRUE(test::is_right(proof)) << name_of(realization) << ": " << proof.summary;
+  }
+}
+
+// Persistent kernels that wait would starve each other where few workgroups fit; launches that wait
+// in front of their kernels do not.
+TEST(LaunchLowering, ends_where_one_workgroup_fits_beside_communication) {
+  const machine::SharedMachine machine = machine::share(
+      machine::load("dgx-h100", {.set = {{"gpu.cu.count", "4"}, {"gpu.cu.max_workgroups", "1"}}}));
+  machine::Machine placed = *machine;
+  placed.place(std::vector<int>{0, 1, 2});
+  const Program program =
+      lower(sequence(3, "k", "pull"), {.workgroups = 2, .compute_workgroups = 8});
+  const Proof proof = check_lowered(program, machine::share(placed));
+  EXPECT_TRUE(test::is_right(proof)) << proof.summary;
+}
+
+/// Leaves out the items of compute streams that `which` says.
+template <class Which>
+Program without(Program program, const Which& which) {
+  for (program::RankCode& code : program.codes) {
+    for (program::Stream& stream : code.streams) {
+      if (std::none_of(stream.begin(), stream.end(), [](const StreamItem& item) {
+            return item.kind == StreamItem::Kind::kernel;
+          }))
+        continue;
+      std::erase_if(stream, which);
+    }
+  }
+  return program;
+}
+
+TEST(LaunchLowering, without_gates_or_events_is_found_wrong) {
+  const auto gate = [](const StreamItem& item) { return item.kind == StreamItem::Kind::engine; };
+  const auto event = [](const StreamItem& item) {
+    return item.kind == StreamItem::Kind::event_wait;
+  };
+  EXPECT_EQ(check_lowered(without(lower(sequence(3, "m", "push"), {}), gate)).verdict,
+            Verdict::wrong);
+  const Program scattered = lower(test::launch_and_scatter(2), {.workgroups = 2});
+  EXPECT_EQ(check_lowered(without(scattered, event)).verdict, Verdict::wrong);
+  EXPECT_EQ(check_lowered(without(scattered, gate)).verdict, Verdict::deadlock)
+      << "nobody rings for the transfers";
+}
+
+}  // namespace
+}  // namespace hemiola::verify
