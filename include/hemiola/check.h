@@ -56,7 +56,8 @@ struct CheckOptions {
   DataType type = DataType::float32;
   ReduceOp op = ReduceOp::sum;
   int calls = 0;  ///< in a row that have to be right; 0: it is called again and again
-  const std::atomic<bool>* stop = nullptr;  ///< Interrupted, soon after it is set
+  /// Interrupted once it is set and the proof that is under way is finished.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 /// A wrong program is a result, not an error. Plans are proven for all sizes, and where a machine

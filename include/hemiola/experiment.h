@@ -57,7 +57,8 @@ struct Outcome {
 
 /// Of an experiment that is watched. Functions are called in the thread that runs it.
 struct Watch {
-  const std::atomic<bool>* stop = nullptr;            ///< Interrupted, soon after it is set
+  /// Interrupted, soon after it is set: a proof that is under way is finished first.
+  const std::atomic<bool>* stop = nullptr;
   std::function<void(const std::string&)> on_step{};  ///< "simulating all-reduce/ring at 1 MiB ..."
 };
 

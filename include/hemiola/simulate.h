@@ -36,6 +36,18 @@ struct LinkUse {
 /// time of the run (docs/results.md).
 using Attribution = std::map<std::string, Time>;
 
+/// Of a job: a launch in the last repetition, on all of its ranks.
+struct LaunchResult {
+  std::string name;     ///< in the job
+  std::string program;  ///< what it runs
+  std::vector<int> ranks;
+  Bytes size{};
+  Time begin{};  ///< its first rank's, when its stream came to it
+  Time end{};    ///< its latest rank's, when its stream could release the next one
+  int latest_rank = 0;
+  Attribution attribution;  ///< what the latest rank's end hung on; sums to end - begin
+};
+
 /// The keys of `--json` (docs/results.md).
 struct Result {
   Bytes size{};            ///< what nccl-tests calls size
@@ -59,6 +71,7 @@ struct Result {
   std::vector<LinkUse> links;                    ///< those that carried something
   std::vector<Attribution> attribution;          ///< by rank
   std::vector<Time> rank_end;                    ///< by rank
+  std::vector<LaunchResult> launches;            ///< of a job, in its order
 };
 
 }  // namespace hemiola

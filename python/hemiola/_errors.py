@@ -23,7 +23,7 @@ class Error(Exception):
         if exit_code is not None:
             self.exit_code = exit_code
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.diagnostics, self.exit_code))
 
     @property
@@ -52,7 +52,7 @@ class WrongProgram(Error):
         super().__init__(diagnostics, exit_code)
         self.proof = proof
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.diagnostics, self.exit_code, self.proof))
 
     def __str__(self) -> str:

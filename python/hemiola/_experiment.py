@@ -9,10 +9,10 @@ from typing import Any, Optional, Union
 from . import _core
 from ._arguments import Duration, Settings, Size, femtoseconds, pairs, size_bytes, sizes_bytes
 from ._errors import Error
-from ._machine import AnyMachine, AnyProgram, Machine, Program, machine_of, program_of
+from ._machine import AnyMachine, AnyProgram, Job, Machine, Program, machine_of, program_of
 from ._results import Check, Outcome, Proof
 from ._table import Row, Table
-from .plan import Plan
+from ._plan import Plan
 
 _OPTIONS = ("dtype", "op", "engine", "launch", "warmup", "iterations", "one_host", "fold", "threads", "round_size", "check")
 
@@ -113,7 +113,7 @@ class Laboratory:
 
 def _several(value: Any) -> list[Any]:
     """Machines or programs: one, or several."""
-    return [value] if isinstance(value, (str, Machine, Program, Plan)) else list(value)
+    return [value] if isinstance(value, (str, Machine, Program, Plan, Job)) else list(value)
 
 
 def _combinations(settings: Optional[Mapping[str, object]]) -> list[dict[str, object]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Optional, Union
@@ -9,7 +11,7 @@ from typing import Optional, Union
 from . import _core
 from ._arguments import Settings, pairs
 from ._results import Diagnostic
-from .plan import Plan
+from ._plan import Plan
 
 
 @dataclass(frozen=True)
@@ -104,17 +106,36 @@ class Machine:
         return f"<Machine {self.name!r}: {self.ranks} GPUs{settings}>"
 
 
+class Job:
+    """Several operations on one machine, at once or one after the other (docs/jobs.md). Immutable.
+
+    ``source``: a file, or what a file has as a dictionary: ``{"launches": [{"name": "gather", "run":
+    "all-gather/direct", "size": "4MiB"}, ...]}``. What is wrong in it is found when it is run.
+    """
+
+    def __init__(self, source: Union[str, Mapping[str, object]]):
+        if isinstance(source, Mapping):
+            self._core = _core.Job.from_text(json.dumps(source))
+        else:
+            self._core = _core.Job.load(str(source))
+
+    def __repr__(self) -> str:
+        return f"<Job {self._core.file!r}>"
+
+
 class Program:
     """What is to be run: a built-in, a file, or a plan with the parameters of its lowering. Immutable.
 
     ``source``: a built-in ("all-reduce/ring", "auto/nccl"; :meth:`built_ins` has them), a collective
     ("all-reduce": the fastest of its built-ins is taken), a file (MSCCL++ execution plan, MSCCL XML, chunk
-    plan) or a :class:`Plan`. ``parameters``: of a built-in or a plan, as ``{"channels": 8}`` (docs/plans.md).
+    plan, job), a :class:`Plan` or a :class:`Job`. ``parameters``: of a built-in or a plan, as ``{"channels": 8}`` (docs/plans.md).
     """
 
-    def __init__(self, source: Union[str, Plan], parameters: Optional[Settings] = None):
+    def __init__(self, source: Union[str, Plan, Job], parameters: Optional[Settings] = None):
         if isinstance(source, Plan):
             self._core = _core.Program.of_plan(source._core, pairs(parameters))
+        elif isinstance(source, Job):
+            self._core = _core.Program.of_job(source._core)
         else:
             self._core = _core.Program.load(str(source), pairs(parameters))
 
@@ -143,7 +164,7 @@ def _ranks(ranks: Union[int, Iterable[int], None]) -> list[int]:
 
 
 AnyMachine = Union[str, Machine]
-AnyProgram = Union[str, Program, Plan]
+AnyProgram = Union[str, Program, Plan, Job]
 
 
 def machine_of(machine: AnyMachine, settings: Optional[Mapping[str, object]] = None) -> Machine:

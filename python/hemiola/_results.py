@@ -131,6 +131,24 @@ class LinkUse:
     max_queue: int  #: requests
 
 
+@dataclass(frozen=True)
+class LaunchUse:
+    """Of a job: one launch, on all of its ranks."""
+
+    name: str  #: in the job
+    program: str  #: what it runs
+    ranks: list[int]
+    size_bytes: int
+    begin_fs: int  #: its first rank's, when its stream came to it
+    end_fs: int  #: its latest rank's, when its stream could release the next one
+    latest_rank: int
+    attribution: dict[str, int] = field(repr=False)  #: what its end hung on; sums to end - begin
+
+    @property
+    def time_us(self) -> float:
+        return (self.end_fs - self.begin_fs) / 1e9
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """A program on a machine at a size: its proof, its time, and where the time goes.
@@ -166,16 +184,18 @@ class Outcome:
     peak_rss_bytes: int
     counters: dict[str, int] = field(repr=False)
     links: list[LinkUse] = field(repr=False)
+    launches: list[LaunchUse] = field(repr=False)  #: of a job, in its order; else none
     attribution: list[dict[str, int]] = field(repr=False)  #: by rank: reason to fs; sums to the time
     rank_end_fs: list[int] = field(repr=False)
     proof: Optional[Proof] = field(repr=False)
     notices: list[Diagnostic] = field(repr=False)  #: warnings and notes beside the result
-    _handle: Any = field(default=None, repr=False, compare=False)
+    _handle: Optional[_core.Outcome] = field(default=None, repr=False, compare=False)
 
     @staticmethod
-    def _of(handle: Any) -> "Outcome":
+    def _of(handle: _core.Outcome) -> "Outcome":
         items = handle.to_dict()
         items["links"] = [LinkUse(**link) for link in items["links"]]
+        items["launches"] = [LaunchUse(**launch) for launch in items["launches"]]
         items["notices"] = [Diagnostic(**notice) for notice in items["notices"]]
         for name in ("settings", "parameters"):
             items[name] = dict(items[name])
@@ -207,7 +227,7 @@ class Outcome:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
-    def _live(self) -> Any:
+    def _live(self) -> _core.Outcome:
         if self._handle is None:
             raise TypeError("this outcome came out of a file or another process: tables, JSON and traces "
                             "are of outcomes of this process")
@@ -235,23 +255,25 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """One row of a table: what it is, and its figures without lists."""
-        lists = ("counters", "links", "attribution", "rank_end_fs", "proof", "notices", "_handle")
+        lists = ("counters", "links", "launches", "attribution", "rank_end_fs", "proof", "notices", "_handle")
         row = {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name not in lists}
         settings, parameters = row.pop("settings"), row.pop("parameters")
         row.update({**settings, **parameters, "time_us": self.time_us, "bound_us": self.bound_fs / 1e9})
         return row
 
     def to_pandas(self, what: str = "attribution") -> Any:
-        """A DataFrame: "attribution" (a row per rank, a column per reason, in ns), "links" or "counters"."""
+        """A DataFrame: "attribution" (a row per rank, a column per reason, in ns), "links", "launches" or "counters"."""
         frame = pandas().DataFrame
         if what == "attribution":
             rows = [{reason: fs / 1e6 for reason, fs in rank.items()} for rank in self.attribution]
             return frame(rows).rename_axis("rank")
         if what == "links":
             return frame([dataclasses.asdict(link) for link in self.links])
+        if what == "launches":
+            return frame([dataclasses.asdict(launch) for launch in self.launches])
         if what == "counters":
             return frame(list(self.counters.items()), columns=["counter", "value"]).set_index("counter")
-        raise ValueError(f"'{what}' is none of attribution, links, counters")
+        raise ValueError(f"'{what}' is none of attribution, links, launches, counters")
 
     def plot(self, axes: Any = None) -> Any:
         """Where the time of each rank goes, as stacked bars in us. Returns the axes."""

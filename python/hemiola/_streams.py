@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Optional, Union
+from typing import Any, Optional, Protocol, Union
 
 from ._expression import Expression, Number, counter, expression
 from ._places import Place, caller
@@ -61,12 +61,12 @@ class Completion:
     rank: Expression
     iterations: tuple[Optional[Number], Optional[Number]]
 
-    def json(self, dependent: Transfer) -> dict[str, Any]:
+    def json(self, loops: list[Loop]) -> dict[str, Any]:
         chosen = []
         for loop, given in zip(self.transfer.loops, self.iterations):
             if given is not None:
                 chosen.append(expression(given))
-            elif loop in dependent.loops:
+            elif loop in loops:
                 chosen.append(counter(loop.depth))
             else:
                 chosen.append(Expression(loop.count - 1))
@@ -81,12 +81,22 @@ class Computed:
     region: Region
     rank: Expression
 
-    def json(self, dependent: Transfer) -> dict[str, Any]:
+    def json(self, loops: list[Loop]) -> dict[str, Any]:
         return {"rank": self.rank.json(), "computed": self.region.json()}
 
 
-Dependency = Union[Completion, Computed]
+class Dependency(Protocol):
+    """What has to be complete before: of a transfer, a compute, a region that is computed."""
+
+    def json(self, loops: list[Loop]) -> dict[str, Any]: ...
+
+
 After = Union[Dependency, Iterable[Dependency]]
+
+
+def dependencies(after: After) -> list[Dependency]:
+    """One or several."""
+    return list(after) if isinstance(after, Iterable) else [after]
 
 
 class Stream:
@@ -173,8 +183,7 @@ class Stream:
             if not reduce:
                 raise ValueError("an operand is what something is reduced with: add reduce=True")
             body["operand"] = region_of(operand).json()
-        waits = [after] if isinstance(after, (Completion, Computed)) else list(after)
-        transfer = Transfer(self, body, waits, list(self._open), caller())
+        transfer = Transfer(self, body, dependencies(after), list(self._open), caller())
         self._items().append(transfer)
         return transfer
 
@@ -200,7 +209,7 @@ def _json(items: list[Union[Loop, Transfer]], pointer: str, places: dict[str, Pl
         here = f"{pointer}/{len(found)}"
         if isinstance(item, Transfer):
             places[here] = item.place
-            after = [dependency.json(item) for dependency in item.after]
+            after = [dependency.json(item.loops) for dependency in item.after]
             found.append({**item.body, **({"after": after} if after else {})})
         elif length(item) > 0:
             found.append({"loop": item.count, "items": _json(item.items, f"{here}/items", places)})

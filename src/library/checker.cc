@@ -6,6 +6,7 @@
 
 #include "library/convert.h"
 #include "library/implementations.h"
+#include "library/linked.h"
 #include "library/watching.h"
 #include "plan/template.h"
 #include "verify/verify.h"
@@ -35,7 +36,8 @@ class Checker {
     const Program::Implementation& self = program.implementation();
     inner_.parameters = program.parameters();
     if (self.plan != nullptr) check_plan(self.name, self.plan, self.plan);
-    if (self.program != nullptr) check_program(self.name, self.program);
+    if (self.program != nullptr || self.job)
+      check_program(self.name, subject_of(self, inner_, watching_.inner));
     for (const std::string& name : self.built_ins) {
       // Of a template of elements the plan says what the result has to be; its program does not.
       const plan::TemplateInfo* info = plan::find_template(name);

@@ -86,6 +86,15 @@ Result public_result(const sim::Result& result) {
   for (const sim::LinkUse& link : result.links) all.links.push_back(public_link(link));
   for (const sim::Attribution& reasons : result.attribution)
     all.attribution.push_back(public_attribution(reasons));
+  for (const sim::LaunchResult& launch : result.launches)
+    all.launches.push_back({.name = launch.name,
+                            .program = launch.program,
+                            .ranks = launch.ranks,
+                            .size = launch.size,
+                            .begin = launch.begin,
+                            .end = launch.end,
+                            .latest_rank = launch.latest,
+                            .attribution = public_attribution(launch.attribution)});
   return all;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hemiola/experiment.h"
+#include "hemiola/job.h"
 #include "hemiola/machine.h"
 #include "hemiola/plan.h"
 #include "hemiola/program.h"
@@ -28,6 +29,11 @@ struct Plan::Implementation {
   std::shared_ptr<const plan::Plan> plan;
 };
 
+struct Job::Implementation {
+  std::string file;
+  std::string text;
+};
+
 struct Program::Implementation {
   std::string name;
   Settings parameters;
@@ -35,6 +41,7 @@ struct Program::Implementation {
   std::vector<std::string> built_ins{};
   std::shared_ptr<const plan::Plan> plan{};
   std::shared_ptr<const program::Program> program{};
+  std::optional<Job> job{};
 };
 
 struct Outcome::Implementation {

@@ -7,6 +7,7 @@
 #include "library/contest.h"
 #include "library/convert.h"
 #include "library/implementations.h"
+#include "library/linked.h"
 #include "library/points.h"
 #include "library/watching.h"
 #include "study/experiment.h"
@@ -26,12 +27,6 @@ study::Experiment inner_experiment(const Experiment& experiment) {
   inner.check = experiment.check;
   inner.options = inner_options(experiment);
   return inner;
-}
-
-/// Of a program that is no built-in.
-study::Subject subject_of(const Program::Implementation& program) {
-  if (program.plan != nullptr) return program.plan;
-  return program.program;
 }
 
 std::string title_of(const Machine& machine) {
@@ -84,7 +79,7 @@ Outcome Laboratory::run(const Experiment& experiment, const Watch& watch) {
       throw WrongProgram(wrong, std::move(proof));
     }
   };
-  if (program.built_ins.empty()) return run_one(subject_of(program));
+  if (program.built_ins.empty()) return run_one(subject_of(program, inner, watching.inner));
   if (program.built_ins.size() == 1) return run_one(program.built_ins.front());
   inner.size = size_for_all(self_->inner, inner, program.built_ins, watching.inner);
   return fastest(program.built_ins, *inner.size, run_one);

@@ -9,6 +9,7 @@
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/kernel.h"
+#include "study/job_file.h"
 
 namespace hemiola {
 namespace {
@@ -35,7 +36,9 @@ Program Program::load(const std::string& name_or_file, const Settings& parameter
   if (self.built_ins.empty()) {
     const bool is_file = is_regular_file(name_or_file);
     const std::string content = is_file ? read_file(name_or_file) : std::string();
-    if (is_file && plan::is_plan(content)) {
+    if (is_file && study::is_job(content)) {
+      self.job = Job::from_text(content, name_or_file);
+    } else if (is_file && plan::is_plan(content)) {
       self.plan = std::make_shared<const plan::Plan>(plan::read_plan(content, name_or_file));
     } else {  // says what is wrong with a name
       self.program = std::make_shared<const program::Program>(
@@ -48,6 +51,10 @@ Program Program::load(const std::string& name_or_file, const Settings& parameter
 Program::Program(const Plan& plan, const Settings& parameters)
     : self_(std::make_shared<const Implementation>(Implementation{
           .name = plan.name(), .parameters = parameters, .plan = plan.implementation().plan})) {}
+
+Program::Program(const Job& job)
+    : self_(std::make_shared<const Implementation>(
+          Implementation{.name = job.file(), .parameters = {}, .job = job})) {}
 
 std::vector<Named> Program::built_ins() {
   std::vector<Named> all;

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "hemiola/experiment.h"
+#include "hemiola/job.h"
 #include "hemiola/report.h"
 #include "python/interruptible.h"
 #include "python/to_python.h"
@@ -118,6 +119,14 @@ void bind_plan(py::module_& module) {
       .def_property_readonly("transfers", &Plan::transfers);
 }
 
+void bind_job(py::module_& module) {
+  py::class_<Job>(module, "Job")
+      .def_static("load", &Job::load, "file"_a)
+      .def_static("from_text", &Job::from_text, "text"_a, "file"_a = "<job>")
+      .def_property_readonly("file", &Job::file)
+      .def_property_readonly("text", &Job::text);
+}
+
 void bind_program(py::module_& module) {
   py::class_<Program>(module, "Program")
       .def_static("load", &Program::load, "name_or_file"_a, "parameters"_a = Settings{})
@@ -125,6 +134,8 @@ void bind_program(py::module_& module) {
           "of_plan",
           [](const Plan& plan, const Settings& parameters) { return Program(plan, parameters); },
           "plan"_a, "parameters"_a = Settings{})
+      .def_static(
+          "of_job", [](const Job& job) { return Program(job); }, "job"_a)
       .def_static("built_ins", [] { return names_of(Program::built_ins()); })
       .def_property_readonly("name", &Program::name)
       .def_property_readonly("parameters", &Program::parameters);
@@ -253,6 +264,7 @@ PYBIND11_MODULE(_core, module) {
   translate_failures();
   bind_machine(module);
   bind_plan(module);
+  bind_job(module);
   bind_program(module);
   bind_outcome(module);
   bind_laboratory(module);

@@ -30,6 +30,17 @@ py::list links_of(const Result& result) {
   return all;
 }
 
+py::list launches_of(const Result& result) {
+  py::list all;
+  for (const LaunchResult& launch : result.launches)
+    all.append(py::dict("name"_a = launch.name, "program"_a = launch.program,
+                        "ranks"_a = launch.ranks, "size_bytes"_a = launch.size.count,
+                        "begin_fs"_a = launch.begin.fs, "end_fs"_a = launch.end.fs,
+                        "latest_rank"_a = launch.latest_rank,
+                        "attribution"_a = times_of(launch.attribution)));
+  return all;
+}
+
 void add_result(py::dict& all, const Result& result) {
   all["size_bytes"] = result.size.count;
   all["count"] = result.count;
@@ -48,6 +59,7 @@ void add_result(py::dict& all, const Result& result) {
   all["peak_rss_bytes"] = result.peak_rss_bytes;
   all["counters"] = result.counters;
   all["links"] = links_of(result);
+  all["launches"] = launches_of(result);
   py::list attribution, ends;
   for (const Attribution& rank : result.attribution) attribution.append(times_of(rank));
   for (const Time& end : result.rank_end) ends.append(end.fs);

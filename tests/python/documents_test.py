@@ -1,11 +1,14 @@
 """The Python lines of README.md and docs/python.md run as they stand, each document's in one program."""
 
 import contextlib
+import doctest
 import io
 import os
 import re
 import unittest
 
+import hemiola
+import hemiola.plan
 from support import SOURCE
 
 
@@ -26,6 +29,12 @@ class Documents(unittest.TestCase):
         finally:
             os.chdir(before)
         return names
+
+    def test_the_examples_of_docstrings(self):
+        for module in (hemiola, hemiola.plan):
+            found = doctest.testmod(module)
+            self.assertGreater(found.attempted, 0)
+            self.assertEqual(found.failed, 0)
 
     def test_the_readme(self):
         self.run_document("README.md")

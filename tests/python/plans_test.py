@@ -121,6 +121,28 @@ class Words(unittest.TestCase):
         self.assertTrue(check, str(check))
         self.assertEqual(len(check.proofs), 2)
 
+    def test_a_sequence_of_launches(self):
+        """C = A B in two halves of k, the second added to the first."""
+        plan = PlanBuilder("custom", ranks=2, name="two-halves")
+        a = plan.tensor("a", "input", (256, 256), "half")
+        b = plan.tensor("b", "input", (256, 256), "half")
+        c = plan.tensor("c", "output", (256, 256), "half")
+        axes = {"m": (256, 128), "n": (256, 128), "k": (128, 64)}
+        first = plan.compute(
+            "gemm", axes, [plan.read(a, "m", "k"), plan.read(b, "k", "n"), plan.accumulate(c, "m", "n")],
+            name="first", reduced=["k"], stream="compute", waits="launch",
+        )  # fmt: skip
+        plan.compute(
+            "gemm", axes, [plan.read(a, "m", "k", begin=[0, 128]), plan.read(b, "k", "n", begin=[128, 0]), plan.add(c, "m", "n")],
+            name="second", reduced=["k"], stream="other", waits="launch", after=first.on(rank),
+        )  # fmt: skip
+        plan.stream()
+        plan.expect(c)
+        built = plan.build()
+        self.assertIn('"use": "add"', built.to_json())
+        check = hemiola.check(built)
+        self.assertTrue(check, str(check))
+
     def test_what_cannot_be_said(self):
         plan, part, whole, main = gather("mistakes", "main")
         with self.assertRaises(ValueError):

@@ -167,6 +167,36 @@ class Optional(unittest.TestCase):
         self.assertEqual(len(hemiola.sweep("ring:4", "all-gather/direct", ["4KiB", "8KiB"]).plot().lines), 1)
 
 
+class Jobs(unittest.TestCase):
+    def job(self, *launches):
+        return hemiola.Job({"launches": list(launches)})
+
+    def launch(self, name, **more):
+        return {"name": name, "run": "all-gather/direct", "size": "64KiB", **more}
+
+    def test_launches_of_a_job(self):
+        job = self.job(self.launch("a"), self.launch("b", after=["a"]))
+        outcome = hemiola.run("ring:4", job)
+        self.assertEqual([launch.name for launch in outcome.launches], ["a", "b"])
+        first, second = outcome.launches
+        self.assertGreaterEqual(second.end_fs, first.end_fs)
+        self.assertEqual(sum(second.attribution.values()), second.end_fs - second.begin_fs)
+        self.assertEqual(first.ranks, [0, 1, 2, 3])
+        self.assertTrue(hemiola.check(job, "ring:4"))
+
+    def test_bad_jobs(self):
+        with self.assertRaises(hemiola.Deadlock):  # launches that wait for each other
+            hemiola.run("ring:4", self.job(self.launch("a", after=["b"]), self.launch("b", after=["a"])))
+        with self.assertRaisesRegex(hemiola.BadInput, "rank"):
+            hemiola.run("ring:4", self.job(self.launch("a", ranks="0-9")))
+        with self.assertRaises(hemiola.BadInput):
+            hemiola.run("ring:4", self.job(self.launch("a")), "64KiB")
+        with self.assertRaises(hemiola.BadInput):
+            hemiola.check(self.job(self.launch("a")))
+        with self.assertRaises(hemiola.BadInput):
+            hemiola.Job({"launch": []})
+
+
 class Machines(unittest.TestCase):
     def test_what_there_is(self):
         self.assertIn("dgx-h100", hemiola.Machine.built_ins())

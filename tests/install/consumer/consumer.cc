@@ -32,8 +32,8 @@ int main() {
     for (const Proof& proof : proofs) print_proof(std::cout, proof);
     if (verdict_of(proofs) != Verdict::proven) return 1;
     const Plan plan = Plan::make("all-gather/direct", machine.ranks());
-    const Outcome outcome = run(
-        {.machine = machine, .program = plan, .size = KiB(64), .engine = Engine::reference});
+    const Outcome outcome =
+        run({.machine = machine, .program = plan, .size = KiB(64), .engine = Engine::reference});
     print_table(std::cout, outcome);
     print_attribution(std::cout, outcome);
     return is_right(outcome) ? 0 : 1;
