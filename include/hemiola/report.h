@@ -14,7 +14,7 @@ namespace hemiola {
 
 /// The columns of nccl-tests (size, count, type, redop, time us, algbw, busbw GB/s) plus bound, %
 /// of bound and how far it was checked; a row for each outcome, all of one machine. Every line that
-/// is not a row starts with '#'.
+/// is not a row starts with '#'. Of one job: its launches, each with what it takes alone.
 void print_table(std::ostream& out, std::span<const Outcome> outcomes);
 void print_table(std::ostream& out, const Outcome& outcome);
 /// Where the time of the latest rank goes: reasons by share, largest first.

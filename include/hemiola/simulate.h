@@ -45,7 +45,18 @@ struct LaunchResult {
   Time begin{};  ///< its first rank's, when its stream came to it
   Time end{};    ///< its latest rank's, when its stream could release the next one
   int latest_rank = 0;
-  Attribution attribution;  ///< what the latest rank's end hung on; sums to end - begin
+  Attribution attribution{};  ///< what the latest rank's end hung on; sums to end - begin
+
+  /// What it takes where it runs alone; 0: nobody has looked (of more than 16 different launches).
+  Time alone{};
+  Attribution alone_attribution{};  ///< where that goes
+  /// Of a launch that takes longer than alone: that by the launches that were under way meanwhile,
+  /// the largest share first, in proportion to how long each was.
+  struct Cause {
+    std::string launch;
+    Time overlap{}, share{};
+  };
+  std::vector<Cause> slowed_by{};
 };
 
 /// The keys of `--json` (docs/results.md).

@@ -14,12 +14,12 @@ from ._core import __version__
 from ._errors import BadInput, Deadlock, Error, InternalError, WrongProgram
 from ._experiment import Laboratory, check, run, sweep
 from ._machine import Job, Machine, Parameter, Program
-from ._results import Check, Diagnostic, LaunchUse, LinkUse, Outcome, Proof, ProofStep
+from ._results import Cause, Check, Diagnostic, LaunchUse, LinkUse, Outcome, Proof, ProofStep
 from ._table import Row, Table
 from .plan import Plan, PlanBuilder, Template, TemplateParameter, rank
 
 __all__ = [
-    "BadInput", "Check", "Deadlock", "Diagnostic", "Error", "InternalError", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
+    "BadInput", "Cause", "Check", "Deadlock", "Diagnostic", "Error", "InternalError", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
     "Outcome", "Parameter", "Plan", "PlanBuilder", "Program", "Proof", "ProofStep", "Row", "Table", "Template",
     "TemplateParameter", "WrongProgram", "__version__", "check", "rank", "run", "sweep",
 ]  # fmt: skip

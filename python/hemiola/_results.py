@@ -132,6 +132,15 @@ class LinkUse:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """A launch that was under way meanwhile."""
+
+    launch: str
+    overlap_fs: int
+    share_fs: int  #: of what the other one takes longer than alone
+
+
+@dataclass(frozen=True)
 class LaunchUse:
     """Of a job: one launch, on all of its ranks."""
 
@@ -143,10 +152,17 @@ class LaunchUse:
     end_fs: int  #: its latest rank's, when its stream could release the next one
     latest_rank: int
     attribution: dict[str, int] = field(repr=False)  #: what its end hung on; sums to end - begin
+    alone_fs: int  #: what it takes where it runs alone; 0: nobody has looked
+    alone_attribution: dict[str, int] = field(repr=False)
+    slowed_by: list[Cause]  #: why it takes longer than alone, the largest share first
 
     @property
     def time_us(self) -> float:
         return (self.end_fs - self.begin_fs) / 1e9
+
+    @staticmethod
+    def from_dict(items: dict[str, Any]) -> "LaunchUse":
+        return LaunchUse(**{**items, "slowed_by": [Cause(**cause) for cause in items["slowed_by"]]})
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +211,7 @@ class Outcome:
     def _of(handle: _core.Outcome) -> "Outcome":
         items = handle.to_dict()
         items["links"] = [LinkUse(**link) for link in items["links"]]
-        items["launches"] = [LaunchUse(**launch) for launch in items["launches"]]
+        items["launches"] = [LaunchUse.from_dict(launch) for launch in items["launches"]]
         items["notices"] = [Diagnostic(**notice) for notice in items["notices"]]
         for name in ("settings", "parameters"):
             items[name] = dict(items[name])

@@ -10,7 +10,9 @@
 #include "core/text.h"
 #include "plan/template.h"
 #include "program/built_in.h"
+#include "program/job.h"
 #include "report/report.h"
+#include "study/job_file.h"
 #include "study/preparation.h"
 #include "study/size_check.h"
 #include "verify/execute.h"
@@ -69,9 +71,11 @@ class Checker {
   }
 
   ExitCode run() {
-    const std::vector<std::string> names = program_names(options_.program.program);
+    const bool is_job = is_job_file(options_.program.program);
+    const std::vector<std::string> names =
+        is_job ? std::vector<std::string>{} : program_names(options_.program.program);
     load_machine_if_given();
-    ExitCode worst = ExitCode::done;
+    ExitCode worst = is_job ? check_job() : ExitCode::done;
     for (std::size_t i = 0; i < names.size(); ++i) {
       progress_.parts(static_cast<std::int64_t>(i), std::ssize(names), "programs");
       worst = std::max(worst, check_program(names[i]));
@@ -90,6 +94,26 @@ class Checker {
   }
 
  private:
+  ExitCode check_job() {
+    refuse_options_of_programs(options_.program);
+    if (machine_ == nullptr)
+      throw Failure("a job needs a machine: its launches name ranks of it", {.file = "--machine"},
+                    "add --machine NAME");
+    if (options_.data)
+      throw Failure("the launches of a job are not run on real data", {.file = "--data"},
+                    "check the programs that it launches by themselves");
+    const std::string& name = options_.program.program;
+    progress_.doing("checking " + name);
+    const program::Bound bound =
+        program::link(study::read_job(name, machine_, laboratory_), machine_);
+    const auto proof = laboratory_.proof(bound, check_);
+    std::cout << bound.name() << ": " << bound.linked()->launches.size() << " launches on "
+              << bound.ranks() << " GPUs, a job\n";
+    report::print_proof(std::cout, *proof, "");
+    checks_.push_back({.program = name, .proof = *proof});
+    return study::exit_code_of(proof->verdict);
+  }
+
   void load_machine_if_given() {
     const Settings settings = one_setting(options_.machine.set);
     if (!options_.machine.machine.empty()) {

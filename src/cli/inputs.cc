@@ -10,6 +10,7 @@
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/kernel.h"
+#include "study/job_file.h"
 
 namespace hemiola::cli {
 namespace {
@@ -153,6 +154,25 @@ std::vector<std::string> program_names(const std::string& input) {
                   "the built-ins are: " + all_built_ins());
   }
   return names;
+}
+
+bool is_job_file(const std::string& input) {
+  return !program::is_built_in(input) && is_file(input) && study::is_job(read_file(input));
+}
+
+void refuse_options_of_programs(const ProgramOptions& options) {
+  const ProgramOptions none;
+  const auto refuse = [](const char* option, bool is_given) {
+    if (is_given)
+      throw Failure("the launches of a job have sizes, types and parameters of their own",
+                    {.file = option}, "write it into the job's file");
+  };
+  refuse("--size", !options.size.empty());
+  refuse("--sizes", !options.sizes.empty());
+  refuse("--round-size", options.round_size);
+  refuse("--dtype", options.dtype != none.dtype);
+  refuse("--op", options.op != none.op);
+  refuse("--param", !options.parameters.empty());
 }
 
 std::optional<plan::Plan> read_plan_file(const std::string& name) {

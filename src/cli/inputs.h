@@ -54,6 +54,10 @@ void add_program_options(CLI::App& verb, ProgramOptions& options);
 /// built-ins of it. Failure for a file that is known to be something else, and for a collective
 /// without built-ins.
 std::vector<std::string> program_names(const std::string& input);
+/// Whether it is a file that holds a job (study/job_file.h).
+bool is_job_file(const std::string& input);
+/// Failure for a size, a type, an operator or parameters: a job's launches have their own.
+void refuse_options_of_programs(const ProgramOptions& options);
 /// The plan of a plan file; nothing for anything else.
 std::optional<plan::Plan> read_plan_file(const std::string& name);
 /// The experiment that they ask for with `name`, one of program_names(), but for its machine and

@@ -7,6 +7,7 @@
 #include "cli/notices.h"
 #include "core/text.h"
 #include "report/report.h"
+#include "study/job_run.h"
 #include "study/profile_file.h"
 #include "study/run_tables.h"
 
@@ -16,7 +17,8 @@ namespace {
 constexpr const char* kRunExamples =
     "  hemiola run all-reduce/ring --machine dgx-h100 --sizes 1KiB:1GiB:x2 --csv ring.csv\n"
     "  hemiola run plan.json --machine dgx-h100 --size 16MiB --set gpu.l2.size=25MiB,50MiB \\\n"
-    "      --json result.json";
+    "      --json result.json\n"
+    "  hemiola run job.yaml --machine dgx-h100    # several operations at once: docs/jobs.md";
 
 /// The options of `run` as they were typed.
 struct RunOptions {
@@ -70,7 +72,8 @@ Plan understand(const RunOptions& options, Notices& notices) {
   Plan plan;
   study::RunRequest& request = plan.request;
   request.asked_for = options.program.program;
-  request.programs = program_names(options.program.program);
+  if (!is_job_file(options.program.program))
+    request.programs = program_names(options.program.program);
   request.combinations = setting_combinations(options.machine.set);
   request.sizes = requested_sizes(options.program);
   request.round_size = options.program.round_size;
@@ -121,6 +124,7 @@ class Runner {
         plan_(understand(options, notices_)) {}
 
   ExitCode run() {
+    if (is_job_file(options_.program.program)) return run_job();
     {
       Progress progress(session_);
       watch_ = watch_of(session_, progress, notices_);
@@ -134,6 +138,7 @@ class Runner {
   }
 
  private:
+  ExitCode run_job();
   std::vector<study::RunTable> tables(Progress& progress);
   void trace();
   void record();
@@ -166,6 +171,51 @@ std::vector<study::RunTable> Runner::tables(Progress& progress) {
                   wrong.diagnostics().items().front().where, "--no-check simulates it all the same",
                   wrong.code());
   }
+}
+
+/// A job says sizes, types and operators of its launches itself.
+ExitCode Runner::run_job() {
+  refuse_options_of_programs(options_.program);
+  if (plan_.request.combinations.size() > 1)
+    throw Failure("a job is run with one value of each setting", {.file = "--set"});
+  if (!options_.record.empty())
+    throw Failure("a job is not recorded", {.file = "--record"}, "record a program that is alone");
+  study::JobRequest request{.machine = plan_.request.machine,
+                            .file = options_.program.program,
+                            .check = plan_.request.check,
+                            .options = plan_.request.options};
+  if (!plan_.request.combinations.empty())
+    request.machine.settings = plan_.request.combinations.front();
+  std::optional<study::Outcome> outcome;
+  {
+    Progress progress(session_);
+    watch_ = watch_of(session_, progress, notices_);
+    try {
+      outcome = study::run_job(session_.laboratory, request, watch_);
+    } catch (const study::WrongProgram& wrong) {
+      report::print_proof(std::cout, wrong.proof());
+      throw Failure("the job is wrong and was not simulated",
+                    wrong.diagnostics().items().front().where,
+                    "--no-check simulates it all the same", wrong.code());
+    }
+    tables_ = {{.machine = outcome->bound.machine()->name,
+                .results = {outcome->result},
+                .winners = {outcome->bound.name()},
+                .last = outcome->bound}};
+    if (!options_.trace.empty()) trace();
+  }
+  const report::Run run{.command = session_.command,
+                        .machine = outcome->bound.machine()->name,
+                        .program = outcome->bound.name(),
+                        .engine = options_.engine.engine,
+                        .launch = options_.engine.launch,
+                        .bound = outcome->bound};
+  report::print_launches(std::cout, run, outcome->result);
+  if (!session_.quiet) report::print_attribution(std::cout, outcome->result);
+  if (!options_.json.empty()) write_file(options_.json, report::to_json(run, {outcome->result}));
+  if (!options_.csv.empty()) write_file(options_.csv, report::to_csv(run, {outcome->result}));
+  if (!options_.trace.empty()) write_file(options_.trace, trace_text_);
+  return ExitCode::done;
 }
 
 void Runner::trace() {

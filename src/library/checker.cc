@@ -37,7 +37,7 @@ class Checker {
     inner_.parameters = program.parameters();
     if (self.plan != nullptr) check_plan(self.name, self.plan, self.plan);
     if (self.program != nullptr || self.job)
-      check_program(self.name, subject_of(self, inner_, watching_.inner));
+      check_program(self.name, subject_of(laboratory_, self, inner_, watching_.inner));
     for (const std::string& name : self.built_ins) {
       // Of a template of elements the plan says what the result has to be; its program does not.
       const plan::TemplateInfo* info = plan::find_template(name);

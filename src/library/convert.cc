@@ -27,6 +27,22 @@ Attribution public_attribution(const sim::Attribution& reasons) {
   return all;
 }
 
+LaunchResult public_launch(const sim::LaunchResult& launch) {
+  LaunchResult all{.name = launch.name,
+                   .program = launch.program,
+                   .ranks = launch.ranks,
+                   .size = launch.size,
+                   .begin = launch.begin,
+                   .end = launch.end,
+                   .latest_rank = launch.latest,
+                   .attribution = public_attribution(launch.attribution),
+                   .alone = launch.alone};
+  if (launch.alone.fs > 0) all.alone_attribution = public_attribution(launch.alone_attribution);
+  for (const auto& cause : launch.slowed_by)
+    all.slowed_by.push_back({cause.launch, cause.overlap, cause.share});
+  return all;
+}
+
 }  // namespace
 
 Proof public_proof(const verify::Proof& proof, const std::string& program) {
@@ -87,14 +103,7 @@ Result public_result(const sim::Result& result) {
   for (const sim::Attribution& reasons : result.attribution)
     all.attribution.push_back(public_attribution(reasons));
   for (const sim::LaunchResult& launch : result.launches)
-    all.launches.push_back({.name = launch.name,
-                            .program = launch.program,
-                            .ranks = launch.ranks,
-                            .size = launch.size,
-                            .begin = launch.begin,
-                            .end = launch.end,
-                            .latest_rank = launch.latest,
-                            .attribution = public_attribution(launch.attribution)});
+    all.launches.push_back(public_launch(launch));
   return all;
 }
 

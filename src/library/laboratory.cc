@@ -11,6 +11,7 @@
 #include "library/points.h"
 #include "library/watching.h"
 #include "study/experiment.h"
+#include "study/job_run.h"
 #include "study/preparation.h"
 
 namespace hemiola {
@@ -27,6 +28,14 @@ study::Experiment inner_experiment(const Experiment& experiment) {
   inner.check = experiment.check;
   inner.options = inner_options(experiment);
   return inner;
+}
+
+study::JobRequest request_of(const Job& job, const study::Experiment& inner) {
+  return {.machine = inner.machine,
+          .file = job.file(),
+          .text = job.text(),
+          .check = inner.check,
+          .options = inner.options};
 }
 
 std::string title_of(const Machine& machine) {
@@ -69,17 +78,27 @@ Outcome Laboratory::run(const Experiment& experiment, const Watch& watch) {
   Watching watching(watch);
   const Program::Implementation& program = experiment.program.implementation();
   study::Experiment inner = inner_experiment(experiment);
-  const auto run_one = [&](study::Subject subject) {
-    inner.subject = std::move(subject);
+  const auto outcome_of = [&](const auto& run) {
     try {
-      return public_outcome(experiment, self_->inner.run(inner, watching.inner), inner.options);
+      return public_outcome(experiment, run(), inner.options);
     } catch (const study::WrongProgram& wrong) {
       Proof proof = public_proof(wrong.proof(), experiment.program.name());
       proof.size = experiment.size;
       throw WrongProgram(wrong, std::move(proof));
     }
   };
-  if (program.built_ins.empty()) return run_one(subject_of(program, inner, watching.inner));
+  const auto run_one = [&](study::Subject subject) {
+    inner.subject = std::move(subject);
+    return outcome_of([&] { return self_->inner.run(inner, watching.inner); });
+  };
+  if (program.job) {
+    refuse_settings_of_jobs(*program.job, inner);
+    return outcome_of([&] {
+      return study::run_job(self_->inner, request_of(*program.job, inner), watching.inner);
+    });
+  }
+  if (program.built_ins.empty())
+    return run_one(subject_of(self_->inner, program, inner, watching.inner));
   if (program.built_ins.size() == 1) return run_one(program.built_ins.front());
   inner.size = size_for_all(self_->inner, inner, program.built_ins, watching.inner);
   return fastest(program.built_ins, *inner.size, run_one);

@@ -6,19 +6,23 @@
 
 namespace hemiola {
 
-study::Subject subject_of(const Program::Implementation& program,
+void refuse_settings_of_jobs(const Job& job, const study::Experiment& experiment) {
+  if (experiment.size || experiment.round_size || !experiment.parameters.empty())
+    throw Failure("the launches of a job have sizes and parameters of their own",
+                  {.file = job.file()}, "write it into the job");
+}
+
+study::Subject subject_of(study::Laboratory& laboratory, const Program::Implementation& program,
                           const study::Experiment& experiment, const study::Watch& watch) {
   if (program.plan != nullptr) return program.plan;
   if (program.program != nullptr) return program.program;
   const Job& job = *program.job;
   const machine::SharedMachine& machine = experiment.machine.given;
+  refuse_settings_of_jobs(job, experiment);
   if (machine == nullptr)
     throw Failure("a job needs a machine", {.file = job.file()}, "its ranks are a machine's");
-  if (experiment.size || !experiment.parameters.empty())
-    throw Failure("the launches of a job have sizes and parameters of their own",
-                  {.file = job.file()}, "write it into the job");
-  const std::atomic<bool>* stop = watch.monitor != nullptr ? watch.monitor->stop : nullptr;
-  return program::link(study::parse_job(job.text(), job.file(), machine, stop), machine);
+  return program::link(study::parse_job(job.text(), job.file(), machine, laboratory, watch),
+                       machine);
 }
 
 }  // namespace hemiola

@@ -42,7 +42,11 @@ std::vector<sim::Result> results_of(std::span<const Outcome> outcomes) {
 
 void print_table(std::ostream& out, std::span<const Outcome> outcomes) {
   if (outcomes.empty()) return;
-  report::print_table(out, head_of(outcomes), results_of(outcomes));
+  const report::Run head = head_of(outcomes);
+  if (outcomes.size() == 1 && !outcomes.front().result.launches.empty())
+    report::print_launches(out, head, outcomes.front().self->result);
+  else
+    report::print_table(out, head, results_of(outcomes));
 }
 
 void print_table(std::ostream& out, const Outcome& outcome) {

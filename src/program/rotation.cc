@@ -1,7 +1,9 @@
 #include "program/rotation.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "core/index.h"
 #include "program/primitive.h"
@@ -127,6 +129,131 @@ class Check {
   std::vector<bool> seen_;
 };
 
+/// The same of a job: whether rank r + period does what rank r does, with launches on the ranks
+/// that much further.
+class JobCheck {
+ public:
+  JobCheck(const Bound& job, int period, std::int64_t line)
+      : job_(job),
+        ranks_(job.ranks()),
+        period_(period),
+        line_(line),
+        turns_(job.buffers().size(), kUnknown) {}
+
+  bool holds() {
+    for (int rank = 0; rank < ranks_; ++rank)
+      if (!alike(rank, (rank + period_) % ranks_)) return false;
+    return true;
+  }
+
+  std::vector<std::uint8_t> turns() const {
+    std::vector<std::uint8_t> result;
+    for (const std::uint8_t turn : turns_) result.push_back(turn == 1 ? 1 : 0);
+    return result;
+  }
+
+ private:
+  static constexpr std::uint8_t kUnknown = 2;
+
+  bool alike(int rank, int other) {
+    const RankCode& here = job_.code(rank);
+    const RankCode& there = job_.code(other);
+    if (here.streams.size() != there.streams.size() || here.options != there.options) return false;
+    for (std::size_t s = 0; s < here.streams.size(); ++s) {
+      if (here.streams[s].size() != there.streams[s].size()) return false;
+      for (std::size_t i = 0; i < here.streams[s].size(); ++i)
+        if (!alike(rank, here.streams[s][i], other, there.streams[s][i])) return false;
+    }
+    return true;
+  }
+
+  bool alike(int rank, const StreamItem& here, int other, const StreamItem& there) {
+    if (here.kind != there.kind || here.index != there.index || here.duration != there.duration)
+      return false;
+    const bool of_launch = here.kind == StreamItem::Kind::launch_begin;
+    return !of_launch || alike(rank, job_.frame(here.frame), other, job_.frame(there.frame));
+  }
+
+  bool alike(int rank, const Frame& here, int other, const Frame& there) {
+    if (here.program != there.program || here.size != there.size || here.type != there.type ||
+        here.op != there.op || here.call != there.call || here.calls != there.calls ||
+        here.first_semaphore != there.first_semaphore ||
+        here.first_barrier != there.first_barrier || *here.buffers != *there.buffers ||
+        here.ranks->size() != there.ranks->size())
+      return false;
+    const int shift = there.own_of(other) - here.own_of(rank);
+    const auto count = static_cast<std::int64_t>(here.ranks->size());
+    for (std::int64_t own = 0; own < count; ++own)
+      if (there.rank_of(modulo(own + shift, count)) != (here.rank_of(own) + period_) % ranks_)
+        return false;
+    return turns_by(here, static_cast<int>(modulo(shift, count)));
+  }
+
+  /// A group that is mapped onto another one in its order does the same with its memory; one that
+  /// is mapped onto itself turns as its program does.
+  bool turns_by(const Frame& frame, int shift) {
+    const auto [known, is_new] =
+        known_.try_emplace({{frame.program.get(), frame.buffers.get()}, shift}, true);
+    if (!is_new) return known->second;
+    std::vector<std::uint8_t> turns(frame.program->buffers.size(), 0);
+    if (shift != 0) {
+      Frame alone = frame;
+      alone.ranks = alone.buffers = nullptr;
+      const Bound bound(std::move(alone), nullptr, {});
+      Check check(bound, shift, line_);
+      // The memory of rank 0 of a group is where that of the whole's first period is.
+      if (bound.ranks() % shift != 0 || bound.ranks() / shift != ranks_ / period_ ||
+          frame.rank_of(0) >= period_ || !check.holds())
+        return known->second = false;
+      turns = check.turns();
+      // Memory that larger launches share would turn by more than this one's part of it.
+      for (std::size_t b = 0; b < turns.size(); ++b) {
+        const auto own = static_cast<std::int32_t>(b);
+        if (turns[b] != 0 && job_.memory_bytes(frame.buffer_of(own), 0) != bound.memory_bytes(own, 0))
+          return known->second = false;
+      }
+    }
+    for (std::size_t b = 0; b < turns.size(); ++b) {
+      const std::int32_t whole = frame.buffer_of(static_cast<std::int32_t>(b));
+      if (whole < 0) continue;
+      std::uint8_t& turn = turns_[index(whole)];
+      if (turn != kUnknown && turn != turns[b]) return known->second = false;
+      turn = turns[b];
+    }
+    return true;
+  }
+
+  const Bound& job_;
+  const int ranks_;
+  const int period_;
+  const std::int64_t line_;
+  std::vector<std::uint8_t> turns_;  ///< by buffer
+  std::map<std::pair<std::pair<const void*, const void*>, int>, bool> known_;
+};
+
+Rotation rotation_of_job(const Bound& job, std::int64_t line) {
+  const int ranks = job.ranks();
+  for (int period = 1; period < ranks; ++period) {
+    if (ranks % period != 0) continue;
+    JobCheck check(job, period, line);
+    if (!check.holds()) continue;
+    Rotation rotation{period, check.turns(), {}, false};
+    std::vector<std::set<std::int32_t>> offsets(index(period));
+    std::set<const void*> seen;
+    for (const Frame& frame : job.linked()->frames) {
+      if (!seen.insert(frame.ranks.get()).second) continue;
+      for (const std::int32_t rank : *frame.ranks)
+        for (const std::int32_t peer : *frame.ranks)
+          if (rank < period && peer != rank)
+            offsets[index(rank)].insert(static_cast<std::int32_t>(modulo(peer - rank, ranks)));
+    }
+    for (const std::set<std::int32_t>& of_rank : offsets)
+      rotation.offsets.emplace_back(of_rank.begin(), of_rank.end());
+    return rotation;
+  }
+  return {ranks, std::vector<std::uint8_t>(job.buffers().size()), {}, false};
+}
+
 std::set<std::int32_t> bodies_of(const Bound& program, int rank) {
   std::set<std::int32_t> bodies;
   for (const Stream& stream :
@@ -172,7 +299,8 @@ void add_offsets(const Bound& program, int rank, Rotation& rotation) {
 
 Rotation rotation_of(const Bound& program, std::int64_t line) {
   Rotation none{program.ranks(), std::vector<std::uint8_t>(program.buffers().size()), {}, false};
-  if (!program.groups().empty() || program.linked() != nullptr) return none;
+  if (!program.groups().empty()) return none;
+  if (program.linked() != nullptr) return rotation_of_job(program, line);
   for (int period = 1; period < program.ranks(); ++period) {
     if (program.ranks() % period != 0) continue;
     Check check(program, period, line);

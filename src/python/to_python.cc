@@ -32,12 +32,18 @@ py::list links_of(const Result& result) {
 
 py::list launches_of(const Result& result) {
   py::list all;
-  for (const LaunchResult& launch : result.launches)
-    all.append(py::dict("name"_a = launch.name, "program"_a = launch.program,
-                        "ranks"_a = launch.ranks, "size_bytes"_a = launch.size.count,
-                        "begin_fs"_a = launch.begin.fs, "end_fs"_a = launch.end.fs,
-                        "latest_rank"_a = launch.latest_rank,
-                        "attribution"_a = times_of(launch.attribution)));
+  for (const LaunchResult& launch : result.launches) {
+    py::list causes;
+    for (const LaunchResult::Cause& cause : launch.slowed_by)
+      causes.append(py::dict("launch"_a = cause.launch, "overlap_fs"_a = cause.overlap.fs,
+                             "share_fs"_a = cause.share.fs));
+    all.append(py::dict(
+        "name"_a = launch.name, "program"_a = launch.program, "ranks"_a = launch.ranks,
+        "size_bytes"_a = launch.size.count, "begin_fs"_a = launch.begin.fs,
+        "end_fs"_a = launch.end.fs, "latest_rank"_a = launch.latest_rank,
+        "attribution"_a = times_of(launch.attribution), "alone_fs"_a = launch.alone.fs,
+        "alone_attribution"_a = times_of(launch.alone_attribution), "slowed_by"_a = causes));
+  }
   return all;
 }
 

@@ -28,18 +28,48 @@ std::string links(const sim::Result& result) {
   return text + (result.links.empty() ? "]" : "\n      ]");
 }
 
+std::string one_attribution(const sim::Attribution& spent) {
+  std::string text = "{";
+  for (std::size_t i = 0; i < sim::kReasons; ++i)
+    text += fmt::format("{}{}: {}", i > 0 ? ", " : "",
+                        json_string(sim::name_of(static_cast<sim::Reason>(i))), spent[i]);
+  return text + "}";
+}
+
 std::string attribution(const sim::Result& result) {
   std::string text = "[";
-  for (std::size_t rank = 0; rank < result.attribution.size(); ++rank) {
-    text += fmt::format("{}\n        {{\"rank\": {}, \"fs\": {{", rank > 0 ? "," : "", rank);
-    for (std::size_t i = 0; i < sim::kReasons; ++i) {
-      text += fmt::format("{}{}: {}", i > 0 ? ", " : "",
-                          json_string(sim::name_of(static_cast<sim::Reason>(i))),
-                          result.attribution[rank][i]);
-    }
-    text += "}}";
-  }
+  for (std::size_t rank = 0; rank < result.attribution.size(); ++rank)
+    text += fmt::format("{}\n        {{\"rank\": {}, \"fs\": {}}}", rank > 0 ? "," : "", rank,
+                        one_attribution(result.attribution[rank]));
   return text + (result.attribution.empty() ? "]" : "\n      ]");
+}
+
+/// Of jobs.
+std::string launches(const sim::Result& result) {
+  std::string text = "[";
+  for (const sim::LaunchResult& launch : result.launches) {
+    std::string ranks;
+    for (const int rank : launch.ranks) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+    text += fmt::format(
+        "{}\n        {{\"name\": {}, \"program\": {}, \"ranks\": [{}], \"size_bytes\": {}, "
+        "\"begin_fs\": {}, \"end_fs\": {}, \"time_ns\": {}, \"latest_rank\": {},\n         "
+        "\"attribution\": {}",
+        text.size() > 1 ? "," : "", json_string(launch.name), json_string(launch.program), ranks,
+        launch.size.count, launch.begin.fs, launch.end.fs, exact_ns(launch.end - launch.begin),
+        launch.latest, one_attribution(launch.attribution));
+    if (launch.alone.fs > 0) {
+      text += fmt::format(",\n         \"alone_fs\": {}, \"alone_attribution\": {}",
+                          launch.alone.fs, one_attribution(launch.alone_attribution));
+      text += ", \"slowed_by\": [";
+      for (const auto& cause : launch.slowed_by)
+        text += fmt::format("{}{{\"launch\": {}, \"overlap_fs\": {}, \"fs\": {}}}",
+                            &cause == &launch.slowed_by.front() ? "" : ", ",
+                            json_string(cause.launch), cause.overlap.fs, cause.share.fs);
+      text += "]";
+    }
+    text += "}";
+  }
+  return text + (result.launches.empty() ? "]" : "\n      ]");
 }
 
 /// Of replays: what the reason `peer` is made of.
@@ -92,6 +122,7 @@ std::string result_object(const sim::Result& result, bool volatile_fields) {
   field("counters", counters(result));
   field("links", links(result));
   field("attribution", attribution(result));
+  if (!result.launches.empty()) field("launches", launches(result));
   if (result.answers.empty()) return text + "\n    }";
   field("answers", json_string(result.answers));
   if (!result.live_because.empty()) field("live_because", json_string(result.live_because));

@@ -33,6 +33,8 @@ struct Run {
 /// (bound / time) and how far the program was checked. Every line that is not a row starts with
 /// '#'.
 void print_table(std::ostream& out, const Run& run, const std::vector<sim::Result>& results);
+/// Of a job: its launches, when each was under way, what it takes alone and whom it waits for.
+void print_launches(std::ostream& out, const Run& run, const sim::Result& result);
 /// Where the time goes, for the latest rank: reasons by share, largest first, zero ones left out.
 /// Where wavefronts wait by monitor or SyncMon, a line with what that took.
 void print_attribution(std::ostream& out, const sim::Result& result);

@@ -1,7 +1,10 @@
 // The table of nccl-tests, and where its time goes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ostream>
+#include <utility>
+#include <vector>
 
 #include "core/data_type.h"
 #include "report/columns.h"
@@ -29,7 +32,10 @@ std::string engine_text(const Run& run, const std::vector<sim::Result>& results)
 void print_head(std::ostream& out, const Run& run, const std::vector<sim::Result>& results) {
   out << "# machine  " << run.machine << '\n';
   out << "# program  " << run.program;
-  if (const auto& program = run.bound) {
+  if (run.bound && run.bound->linked() != nullptr) {
+    out << fmt::format(", {} launches on {} GPUs", run.bound->linked()->launches.size(),
+                       run.bound->ranks());
+  } else if (const auto& program = run.bound) {
     out << fmt::format(", {} on {} ranks, protocol {}", name_of(program->collective()),
                        program->ranks(), name_of(program->program().protocol));
     if (program->program().in_place) out << ", in place";
@@ -60,11 +66,76 @@ void print_table(std::ostream& out, const Run& run, const std::vector<sim::Resul
   columns.print(out, "  ");
 }
 
+namespace {
+
+/// "0-3", "0,2,4,6".
+std::string ranks_text(const std::vector<int>& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(ranks[i]);
+    if (last > i) text += "-" + std::to_string(ranks[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+/// "+12.1 us, of which hbm +9.2, link +2.9; beside product": what differs most from being alone.
+std::string slowdown_text(const sim::LaunchResult& launch) {
+  const Time extra = launch.end - launch.begin - launch.alone;
+  std::vector<std::pair<std::int64_t, sim::Reason>> more;
+  for (std::size_t r = 0; r < sim::kReasons; ++r) {
+    const std::int64_t fs = launch.attribution[r] - launch.alone_attribution[r];
+    if (fs * 20 > extra.fs) more.emplace_back(-fs, static_cast<sim::Reason>(r));
+  }
+  std::sort(more.begin(), more.end());
+  std::string text = fmt::format("{} is {} us slower than alone:", launch.name, table_us(extra));
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, more.size()); ++i)
+    text += fmt::format("{} {} +{}", i > 0 ? "," : "", sim::name_of(more[i].second),
+                        table_us({-more[i].first}));
+  text += "; beside ";
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, launch.slowed_by.size()); ++i)
+    text += fmt::format("{}{} (for {} us)", i > 0 ? ", " : "", launch.slowed_by[i].launch,
+                        table_us(launch.slowed_by[i].overlap));
+  if (launch.slowed_by.size() > 3) text += fmt::format(" and {} more", launch.slowed_by.size() - 3);
+  return text;
+}
+
+}  // namespace
+
+void print_launches(std::ostream& out, const Run& run, const sim::Result& result) {
+  print_head(out, run, {result});
+  const auto right = Align::right, left = Align::left;
+  Columns columns({left, left, left, right, right, right, right, right});
+  columns.add_heading({"launch", "program", "ranks", "size", "begin", "end", "time", "alone"});
+  columns.add_heading({"", "", "", "(B)", "(us)", "(us)", "(us)", "(us)"});
+  constexpr std::size_t kMostRows = 64;
+  for (std::size_t i = 0; i < std::min(kMostRows, result.launches.size()); ++i) {
+    const sim::LaunchResult& launch = result.launches[i];
+    columns.add({launch.name, launch.program, ranks_text(launch.ranks),
+                 std::to_string(launch.size.count), table_us(launch.begin), table_us(launch.end),
+                 table_us(launch.end - launch.begin),
+                 launch.alone.fs > 0 ? table_us(launch.alone) : "-"});
+  }
+  columns.print(out, "  ");
+  if (result.launches.size() > kMostRows)
+    out << fmt::format("# {} more launches stand in --json\n", result.launches.size() - kMostRows);
+  out << fmt::format("# in all {} us, bound {} us, checked: {}\n", table_us(result.time),
+                     table_us(result.bound.time()), result.checked);
+  for (const sim::LaunchResult& launch : result.launches) {
+    if (&launch - result.launches.data() >= static_cast<std::ptrdiff_t>(kMostRows)) break;
+    if (!launch.slowed_by.empty()) out << "# " << slowdown_text(launch) << '\n';
+  }
+}
+
 void print_attribution(std::ostream& out, const sim::Result& result) {
   if (result.attribution.empty()) return;
   const std::size_t rank = latest_rank(result);
-  out << fmt::format("# where the {} ns at {} B go (rank {}, the latest of {}):\n",
-                     exact_ns(result.time), result.size.count, rank, result.attribution.size());
+  const std::string at =
+      result.launches.empty() ? fmt::format(" at {} B", result.size.count) : std::string();
+  out << fmt::format("# where the {} ns{} go (rank {}, the latest of {}):\n", exact_ns(result.time),
+                     at, rank, result.attribution.size());
   const sim::Attribution& attribution = result.attribution[rank];
   Columns columns({Align::left, Align::right, Align::left, Align::right, Align::left});
   for (const sim::Reason reason : by_share(attribution)) {

@@ -121,7 +121,6 @@ std::string hindrance(const machine::Machine& machine, const program::Bound& pro
   if (options.trace != nullptr) return "a trace shows every rank";
   if (options.record != nullptr) return "what one rank sees is recorded";
   if (options.replay != nullptr) return "one rank is replayed";
-  if (program.linked() != nullptr) return "a job of several launches";
   if (!program.groups().empty()) return "multicast groups";
   if (program.ranks() != machine.ranks()) return "some GPUs of the machine take no part";
   const auto late = [&](Time skew) { return skew != options.skew.front(); };

@@ -19,7 +19,9 @@ std::int64_t sum_of(const Attribution& spent) {
 }  // namespace
 
 LaunchLog::LaunchLog(const program::Bound& program) : linked_(program.linked()) {
-  if (linked_ != nullptr) runs_.resize(index(program.ranks()));
+  if (linked_ == nullptr) return;
+  runs_.resize(index(program.ranks()));
+  for (int rank = 0; rank < program.ranks(); ++rank) codes_.push_back(&program.code(rank));
 }
 
 Attribution LaunchLog::begin(int rank, std::int32_t launch, std::int64_t now,
@@ -71,6 +73,20 @@ const LaunchLog::Run* LaunchLog::last_run(int rank, std::int32_t launch) const {
   return run == runs.rend() ? nullptr : &*run;
 }
 
+// A rank that another one stands for does the same, in launches that stand at the same places.
+std::int32_t LaunchLog::counterpart(int rank, std::int32_t launch, int there) const {
+  std::map<std::int32_t, std::int32_t>& known = counterparts_[rank];
+  if (known.empty()) {
+    const auto& streams = codes_[index(rank)]->streams;
+    for (std::size_t s = 0; s < streams.size(); ++s)
+      for (std::size_t i = 0; i < streams[s].size(); ++i)
+        if (streams[s][i].kind == program::StreamItem::Kind::launch_begin)
+          known[linked_->frames[index(streams[s][i].frame)].launch] =
+              linked_->frames[index(codes_[index(there)]->streams[s][i].frame)].launch;
+  }
+  return known.at(launch);
+}
+
 std::vector<LaunchResult> LaunchLog::results(const std::vector<int>& home) const {
   std::vector<LaunchResult> results;
   if (linked_ == nullptr) return results;
@@ -80,7 +96,10 @@ std::vector<LaunchResult> LaunchLog::results(const std::vector<int>& home) const
         .name = launch.name, .program = launch.what, .ranks = launch.ranks, .size = launch.size};
     const Run* latest = nullptr;
     for (const int rank : launch.ranks) {
-      const Run* run = last_run(home[index(rank)], static_cast<std::int32_t>(l));
+      const int there = home[index(rank)];
+      const Run* run =
+          last_run(there, there == rank ? static_cast<std::int32_t>(l)
+                                        : counterpart(rank, static_cast<std::int32_t>(l), there));
       if (run == nullptr) continue;
       if (latest == nullptr || run->begin < result.begin.fs) result.begin = {run->begin};
       if (latest == nullptr || run->end > result.end.fs) {

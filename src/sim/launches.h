@@ -38,8 +38,11 @@ class LaunchLog {
     Attribution before{}, inside{};
   };
   const Run* last_run(int rank, std::int32_t launch) const;
+  std::int32_t counterpart(int rank, std::int32_t launch, int there) const;
 
   const program::Linked* linked_;
+  std::vector<const program::RankCode*> codes_;  ///< by rank; the bound program outlives this
+  mutable std::map<int, std::map<std::int32_t, std::int32_t>> counterparts_;  ///< by rank
   std::vector<std::vector<Run>> runs_;  ///< by rank, in the order of their begin
 };
 

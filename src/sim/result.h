@@ -90,6 +90,17 @@ struct LaunchResult {
   /// What the latest rank's end hung on; sums to end - begin. Reason::skew is what another rank
   /// came later than the first.
   Attribution attribution{};
+
+  // Filled by a study that ran the launch alone, too (study/job_run.h).
+  Time alone{};                     ///< what it takes then; 0: nobody has looked
+  Attribution alone_attribution{};  ///< where that goes
+  /// Of a launch that takes longer than alone: that by the launches that were under way meanwhile,
+  /// the largest share first. They have it in proportion to how long each was.
+  struct Cause {
+    std::string launch;
+    Time overlap{}, share{};
+  };
+  std::vector<Cause> slowed_by;
 };
 
 /// One result per size.

@@ -71,6 +71,7 @@ class Identifier {
   void add(const program::Kernel& kernel);
   void add(const program::StreamItem& item);
   void add(const program::RankCode& code);
+  void add(const program::StreamOptions& stream);
   void add(const program::Semaphore& semaphore);
   void add(const program::Fifo& fifo);
   void add(const program::ChannelTable& channels);
@@ -148,13 +149,18 @@ void Identifier::add(const program::Kernel& kernel) {
 }
 
 void Identifier::add(const program::StreamItem& item) {
-  const auto& [kind, index, duration] = item;
-  all(kind, index, duration);
+  const auto& [kind, index, duration, frame] = item;
+  all(kind, index, duration, frame);
 }
 
 void Identifier::add(const program::RankCode& code) {
-  const auto& [streams] = code;
-  add(streams);
+  const auto& [streams, options] = code;
+  all(streams, options);
+}
+
+void Identifier::add(const program::StreamOptions& stream) {
+  const auto& [priority, first_unit, units] = stream;
+  all(priority, first_unit, units);
 }
 
 void Identifier::add(const program::Semaphore& semaphore) {

@@ -13,7 +13,6 @@
 #include "core/lists.h"
 #include "core/text.h"
 #include "program/launch_programs.h"
-#include "study/preparation.h"
 #include "study/yaml_file.h"
 
 namespace hemiola::study {
@@ -33,8 +32,9 @@ const std::vector<std::string> kLaunchKeys{
 
 class JobReader : YamlFile {
  public:
-  JobReader(std::string file, const machine::SharedMachine& machine, const std::atomic<bool>* stop)
-      : YamlFile(std::move(file)), machine_(machine), stop_(stop) {}
+  JobReader(std::string file, const machine::SharedMachine& machine, Laboratory& laboratory,
+            const Watch& watch)
+      : YamlFile(std::move(file)), machine_(machine), laboratory_(laboratory), watch_(watch) {}
 
   std::shared_ptr<const Job> read(std::string_view content) {
     const YAML::Node root = load(content);
@@ -242,13 +242,13 @@ class JobReader : YamlFile {
         "{} {} {} {} {} {}", name, to_text(parameters), count, launch.options.size.count,
         static_cast<int>(launch.options.type), static_cast<const void*>(ranks.get()));
     return once(key, [&] {
-      const program::LoadOptions options =
-          load_options(name, parameters, count, ranks, launch.options.type, launch.options.op,
-                       launch.options.size, stop_);
-      program::LoadOptions sized = options;
-      sized.size = launch.options.size;
-      sized.type = launch.options.type;
-      return program::load(name, sized);
+      return *laboratory_.program({.machine = {.given = ranks},
+                                   .subject = name,
+                                   .parameters = parameters,
+                                   .size = launch.options.size,
+                                   .type = launch.options.type,
+                                   .op = launch.options.op},
+                                  ranks, watch_);
     });
   }
 
@@ -368,7 +368,8 @@ class JobReader : YamlFile {
   }
 
   machine::SharedMachine machine_;
-  const std::atomic<bool>* stop_;
+  Laboratory& laboratory_;
+  const Watch& watch_;
   Job job_;
   std::string type_;
   std::map<std::string, std::vector<std::int32_t>> by_name_;
@@ -391,14 +392,14 @@ bool is_job(std::string_view text) {
 }
 
 std::shared_ptr<const Job> parse_job(std::string_view text, const std::string& file,
-                                     const machine::SharedMachine& machine,
-                                     const std::atomic<bool>* stop) {
-  return JobReader(file, machine, stop).read(text);
+                                     const machine::SharedMachine& machine, Laboratory& laboratory,
+                                     const Watch& watch) {
+  return JobReader(file, machine, laboratory, watch).read(text);
 }
 
 std::shared_ptr<const Job> read_job(const std::string& file, const machine::SharedMachine& machine,
-                                    const std::atomic<bool>* stop) {
-  return parse_job(read_file(file), file, machine, stop);
+                                    Laboratory& laboratory, const Watch& watch) {
+  return parse_job(read_file(file), file, machine, laboratory, watch);
 }
 
 }  // namespace hemiola::study

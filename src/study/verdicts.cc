@@ -42,8 +42,14 @@ Verdicts::Members& Verdicts::members_of(const Family& family) {
   return at->second;
 }
 
+// A job is not looked for among those that are known: it is mostly asked about once.
+Verdicts::Proof Verdicts::of_job(const program::Bound& bound, const verify::CheckOptions& options) {
+  return std::make_shared<const verify::Proof>(verify::check(bound, options));
+}
+
 Verdicts::Proof Verdicts::of_size(const program::Bound& bound,
                                   const verify::CheckOptions& options) {
+  if (bound.linked() != nullptr) return of_job(bound, options);
   const Family family = family_of(bound, options);
   {
     const Lock lock(mutex_);
@@ -56,6 +62,7 @@ Verdicts::Proof Verdicts::of_size(const program::Bound& bound,
 
 Verdicts::Found Verdicts::of_class(const program::Bound& bound,
                                    const verify::CheckOptions& options) {
+  if (bound.linked() != nullptr) return {of_job(bound, options), bound.size()};
   const Family family = family_of(bound, options);
   {
     const Lock lock(mutex_);

@@ -38,6 +38,7 @@ class Verdicts {
 
   /// Of this very size.
   Proof of_size(const program::Bound& bound, const verify::CheckOptions& options);
+  static Proof of_job(const program::Bound& bound, const verify::CheckOptions& options);
   /// Of this size or another one of its class.
   Found of_class(const program::Bound& bound, const verify::CheckOptions& options);
 

@@ -2,12 +2,13 @@
 
 import builtins
 import json
+import os
 import pickle
 import unittest
 from unittest import mock
 
 import hemiola
-from support import command, command_json, example, steady
+from support import SOURCE, command, command_json, example, steady
 
 
 class Run(unittest.TestCase):
@@ -183,6 +184,14 @@ class Jobs(unittest.TestCase):
         self.assertEqual(sum(second.attribution.values()), second.end_fs - second.begin_fs)
         self.assertEqual(first.ranks, [0, 1, 2, 3])
         self.assertTrue(hemiola.check(job, "ring:4"))
+
+    def test_a_job_is_that_of_the_command_line(self):
+        file = os.path.join(SOURCE, "examples/job_overlap/job.yaml")
+        theirs = command_json("run", file, "-m", "dgx-h100")
+        outcome = hemiola.run("dgx-h100", file)
+        self.assertEqual(steady(json.loads(outcome.to_json())["results"][0]), steady(theirs["results"][0]))
+        self.assertEqual([one.alone_fs for one in outcome.launches], [one["alone_fs"] for one in theirs["results"][0]["launches"]])
+        self.assertIn(outcome.launches[0].name, str(outcome))
 
     def test_bad_jobs(self):
         with self.assertRaises(hemiola.Deadlock):  # launches that wait for each other

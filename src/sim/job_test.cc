@@ -1,0 +1,234 @@
+// Jobs of several launches: the same as a program alone where there is one launch, the same in both
+// exact engines, and what launches do to each other.
+#include "program/job.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "program/built_in.h"
+#include "program/launch_programs.h"
+#include "sim/compare_results.h"
+#include "sim/simulate.h"
+#include "sim/test_machines.h"
+
+namespace hemiola::sim {
+namespace {
+
+using program::Bound;
+using program::Job;
+using program::Launch;
+
+machine::SharedMachine dgx() {
+  static const machine::SharedMachine machine = machine::share(machine::load("dgx-h100"));
+  return machine;
+}
+
+Launch launch(const std::string& name, const std::string& program, Bytes size,
+              std::vector<int> ranks, std::vector<std::pair<std::string, std::string>> with = {}) {
+  Launch result;
+  result.name = name;
+  machine::Machine some = *dgx();
+  some.place(ranks);
+  result.program = std::make_shared<const program::Program>(
+      program::load(program, {.ranks = static_cast<int>(ranks.size()),
+                              .parameters = std::move(with),
+                              .machine = machine::share(std::move(some))}));
+  result.options = {size, DataType::float32, ReduceOp::sum};
+  result.ranks = std::move(ranks);
+  return result;
+}
+
+Launch product(const std::string& name, std::int64_t m, std::vector<int> ranks) {
+  Launch result;
+  result.name = name;
+  result.program = std::make_shared<const program::Program>(
+      program::product_program({m, 256, 128}, DataType::bfloat16, dgx()->model(0)));
+  result.options = {result.program->fixed_size, DataType::bfloat16, ReduceOp::sum};
+  result.ranks = std::move(ranks);
+  result.alone = true;
+  result.stream = "compute";
+  return result;
+}
+
+std::vector<int> ranks(int first, int count, int step = 1) {
+  std::vector<int> all;
+  for (int i = 0; i < count; ++i) all.push_back(first + i * step);
+  return all;
+}
+
+Bound linked(std::vector<Launch> launches,
+             std::map<std::string, program::StreamOptions> streams = {}) {
+  auto job = std::make_shared<Job>();
+  job->name = "job";
+  job->streams = std::move(streams);
+  job->launches = std::move(launches);
+  return program::link(std::move(job), dgx());
+}
+
+Result run(const Bound& bound, Engine engine = Engine::line, bool fold = false) {
+  return simulate(bound, {.engine = engine, .fold = fold});
+}
+
+void expect_equal_engines(const Bound& bound) {
+  const Result line = run(bound);
+  const Result reference = run(bound, Engine::reference);
+  EXPECT_EQ(line.time, reference.time);
+  EXPECT_EQ(line.attribution, reference.attribution);
+  EXPECT_EQ(line.counters, reference.counters);
+  ASSERT_EQ(line.launches.size(), reference.launches.size());
+  for (std::size_t l = 0; l < line.launches.size(); ++l) {
+    EXPECT_EQ(line.launches[l].begin, reference.launches[l].begin) << line.launches[l].name;
+    EXPECT_EQ(line.launches[l].end, reference.launches[l].end) << line.launches[l].name;
+    EXPECT_EQ(line.launches[l].attribution, reference.launches[l].attribution);
+    const Attribution& spent = line.launches[l].attribution;
+    EXPECT_EQ(std::accumulate(spent.begin(), spent.end(), std::int64_t{0}),
+              (line.launches[l].end - line.launches[l].begin).fs);
+  }
+  for (const Attribution& spent : line.attribution)
+    EXPECT_EQ(std::accumulate(spent.begin(), spent.end(), std::int64_t{0}), line.time.fs);
+}
+
+TEST(Jobs, of_one_launch_take_what_its_program_takes) {
+  for (const char* name : {"all-reduce/ring", "all-reduce/two-shot", "all-gather/direct"}) {
+    const Launch one = launch("one", name, KiB(64), ranks(0, 8));
+    const Bound alone = program::bind(*one.program, dgx(), one.options);
+    for (const Engine engine : {Engine::line, Engine::reference, Engine::fluid}) {
+      const Result expected = run(alone, engine);
+      const Result found = run(linked({one}), engine);
+      if (engine != Engine::fluid) {
+        EXPECT_EQ(found.time, expected.time) << name;
+        EXPECT_EQ(found.attribution, expected.attribution) << name;
+        EXPECT_EQ(found.counters, expected.counters) << name;
+      } else {
+        EXPECT_NEAR(static_cast<double>(found.time.fs), static_cast<double>(expected.time.fs),
+                    0.01 * static_cast<double>(expected.time.fs));
+      }
+    }
+  }
+}
+
+TEST(Jobs, repeated_take_the_period_of_the_program) {
+  const Launch one = launch("one", "all-reduce/two-shot", KiB(64), ranks(0, 8));
+  const Options options{.warmup = 1, .iterations = 2, .fold = false};
+  const Bound alone = program::bind(*one.program, dgx(), one.options);
+  EXPECT_EQ(simulate(linked({one}), options).time, simulate(alone, options).time);
+}
+
+TEST(Jobs, on_groups_at_once_are_the_same_in_both_engines) {
+  std::vector<Launch> launches{launch("low", "all-reduce/ring", KiB(64), ranks(0, 4)),
+                               launch("high", "all-reduce/ring", KiB(64), ranks(4, 4)),
+                               launch("all", "all-reduce/two-shot", KiB(64), ranks(0, 8)),
+                               launch("even", "all-reduce/ring", KiB(64), ranks(0, 4, 2)),
+                               launch("odd", "all-reduce/ring", KiB(64), ranks(1, 4, 2))};
+  launches[2].stream = "other";
+  launches[3].after = launches[4].after = {2};
+  expect_equal_engines(linked(std::move(launches)));
+}
+
+TEST(Jobs, whose_calls_share_fifos_and_semaphores_count_on) {
+  std::vector<Launch> launches;
+  for (const char* name : {"first", "second", "third"})
+    launches.push_back(launch(name, "all-reduce/ring", KiB(256), ranks(0, 8), {{"channels", "2"}}));
+  launches[1].options.size = KiB(128);
+  launches.push_back(launch("packets", "all-reduce/two-shot", KiB(16), ranks(0, 8),
+                            {{"protocol", "ll"}, {"transfer", "push"}}));
+  launches.push_back(launches.back());
+  launches.back().name = "packets again";
+  const Bound bound = linked(launches);
+  const auto& frames = bound.linked()->frames;
+  EXPECT_EQ(frames[0].first_semaphore, frames[2].first_semaphore);
+  EXPECT_EQ(frames[0].calls, 3);  // the sizes differ, the connections do not
+  EXPECT_EQ(frames[2].call, 2);
+  EXPECT_EQ(frames[4].calls, 2);
+  expect_equal_engines(bound);
+  EXPECT_GT(simulate(bound, {.warmup = 1, .iterations = 2}).time.fs, 0);
+}
+
+TEST(Jobs, whose_calls_may_be_under_way_together_have_their_own) {
+  std::vector<Launch> launches{launch("a", "all-reduce/ring", KiB(64), ranks(0, 8)),
+                               launch("b", "all-reduce/ring", KiB(64), ranks(0, 8))};
+  launches[1].stream = "other";
+  const Bound bound = linked(launches);
+  EXPECT_NE(bound.linked()->frames[0].first_semaphore, bound.linked()->frames[1].first_semaphore);
+  EXPECT_EQ(bound.linked()->frames[0].calls, 1);
+  expect_equal_engines(bound);
+}
+
+TEST(Jobs, fold_where_ranks_do_the_same) {
+  std::vector<Launch> launches{launch("all", "all-reduce/ring", KiB(128), ranks(0, 8)),
+                               product("product", 512, ranks(0, 8)),
+                               launch("low", "all-gather/direct", KiB(64), ranks(0, 4)),
+                               launch("high", "all-gather/direct", KiB(64), ranks(4, 4))};
+  launches[2].after = launches[3].after = {1};
+  launches[2].stream = launches[3].stream = "third";
+  const Bound bound = linked(std::move(launches));
+  const Result folded = run(bound, Engine::line, true), whole = run(bound);
+  EXPECT_EQ(folded.simulated_ranks, 4);
+  EXPECT_EQ(folded.time, whole.time);
+  EXPECT_EQ(folded.attribution, whole.attribution);
+  for (std::size_t l = 0; l < whole.launches.size(); ++l) {
+    EXPECT_EQ(folded.launches[l].begin, whole.launches[l].begin);
+    EXPECT_EQ(folded.launches[l].end, whole.launches[l].end);
+  }
+}
+
+TEST(Jobs, with_a_product_beside_a_gather_take_longer_than_each_alone) {
+  const std::vector<Launch> both{product("product", 1024, ranks(0, 8)),
+                                 launch("gather", "all-gather/direct", MiB(1), ranks(0, 8))};
+  const Bound together = linked(both);
+  const Result result = run(together, Engine::line, true);
+  for (std::size_t l = 0; l < both.size(); ++l) {
+    const Result alone = run(linked({both[l]}), Engine::line, true);
+    EXPECT_GT(result.launches[l].end - result.launches[l].begin,
+              alone.launches[0].end - alone.launches[0].begin)
+        << both[l].name;
+  }
+}
+
+TEST(Jobs, give_room_by_priority_and_keep_to_parts_of_the_compute_units) {
+  const auto ends = [](std::map<std::string, program::StreamOptions> streams) {
+    std::vector<Launch> launches;
+    for (const char* name : {"long", "short"}) {
+      Launch one;
+      one.name = one.stream = name;
+      one.program = std::make_shared<const program::Program>(program::work_program(
+          {.duration = {20'000'000'000}, .workgroups = name[0] == 'l' ? 1056 : 264},
+          dgx()->model(0)));
+      one.options.size = one.program->fixed_size;
+      one.ranks = {0};
+      one.alone = true;
+      launches.push_back(std::move(one));
+    }
+    const Bound bound = linked(std::move(launches), std::move(streams));
+    expect_equal_engines(bound);
+    const Result result = run(bound);
+    return std::pair(result.launches[0].end, result.launches[1].end);
+  };
+  const auto plain = ends({});
+  const auto first = ends({{"short", {.priority = 1}}});
+  EXPECT_LT(first.second, plain.second);
+  const auto part = ends({{"long", {.first_unit = 0, .units = 100}},
+                          {"short", {.first_unit = 100, .units = 32}}});
+  EXPECT_GT(part.first, plain.first);
+}
+
+TEST(Jobs, copy_and_wait_until_a_time) {
+  std::vector<Launch> launches;
+  Launch copy;
+  copy.name = "copy";
+  copy.program = std::make_shared<const program::Program>(program::copy_program(MiB(1), 2));
+  copy.options.size = copy.program->fixed_size;
+  copy.ranks = {0, 3};
+  launches.push_back(copy);
+  launches.push_back(product("late", 128, {5}));
+  launches.back().at = {50'000'000'000};
+  const Bound bound = linked(std::move(launches));
+  const Result result = run(bound);
+  EXPECT_GE(result.launches[1].begin.fs, 50'000'000'000);
+  EXPECT_GT(result.launches[0].end, result.launches[0].begin);
+  EXPECT_EQ(result.time, run(bound, Engine::reference).time);
+}
+
+}  // namespace
+}  // namespace hemiola::sim
