@@ -3,7 +3,7 @@
 add_library(hemiola_options INTERFACE)
 target_compile_features(hemiola_options INTERFACE cxx_std_20)
 target_include_directories(hemiola_options INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/hemiola>)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 # How far Release optimises. Two thirds of the compile time is GCC's optimiser, so -O3 is for the engines, -O2 for what
 # they and the proofs run through, -O1 for code that reads, plans and prints: docs/measurements.md, "Build and test".
 add_library(hemiola_quick_build INTERFACE)
@@ -109,6 +109,22 @@ function(hemiola_protobuf layer proto)
   endif()
 endfunction()
 
+# The library for others: the objects of all layers so far as one archive (shared with BUILD_SHARED_LIBS), whose
+# users see include/ and nothing else.
+function(hemiola_library name)
+  get_property(layers GLOBAL PROPERTY HEMIOLA_LAYERS)
+  set(objects ${layers})
+  list(TRANSFORM objects REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
+  add_library(${name} ${objects})
+  add_library(hemiola::${name} ALIAS ${name})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 0.1)
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_include_directories(${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(${name} PRIVATE fmt::fmt ZLIB::ZLIB ${HEMIOLA_YAML} pugixml::pugixml protobuf::libprotobuf
+    SQLite::SQLite3 Threads::Threads)
+endfunction()
+
 # The command line: all .cc files of a folder but its tests.
 function(hemiola_program name folder)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)
@@ -119,7 +135,7 @@ function(hemiola_program name folder)
   endif()
   add_executable(${name}_cli ${sources})
   set_target_properties(${name}_cli PROPERTIES OUTPUT_NAME ${name})
-  target_link_libraries(${name}_cli PRIVATE hemiola hemiola_warnings hemiola_quick_build CLI11::CLI11 Threads::Threads)
+  target_link_libraries(${name}_cli PRIVATE hemiola_report hemiola_warnings hemiola_quick_build CLI11::CLI11 Threads::Threads)
   target_compile_definitions(${name}_cli PRIVATE HEMIOLA_VERSION="${PROJECT_VERSION}" HEMIOLA_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
     HEMIOLA_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
 endfunction()

@@ -1,80 +1,16 @@
-// Errors and warnings as values: collected while reading, rendered once, at the border.
+// Errors and warnings as values (hemiola/error.h), and what readers need beside them.
 #pragma once
 
-#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace hemiola {
+#include "hemiola/error.h"
 
-/// Where in the input something was found. Unknown parts stay empty or zero.
-struct SourceLocation {
-  std::string file{};     ///< as the user named it; "<option>" for the command line
-  int line = 0;           ///< 1-based, 0 unknown
-  int column = 0;         ///< 1-based, 0 unknown
-  std::string pointer{};  ///< JSON pointer ("/gpus/0/ops/3") or XML path ("/algo/gpu[0]/tb[1]")
-};
+namespace hemiola {
 
 /// Of what was said on the command line.
 inline const SourceLocation kOption{.file = "<option>"};
-
-enum class Severity { error, warning, note };
-
-struct Diagnostic {
-  Severity severity = Severity::error;
-  std::string message;  ///< one sentence, lower case, no full stop
-  SourceLocation where;
-  std::string hint;  ///< what to do about it; may be empty
-};
-
-/// "file:line:column: error: message (at /pointer)\n  hint: ..." without a trailing newline.
-std::string render(const Diagnostic& diagnostic);
-
-/// A list of diagnostics in the order they were found.
-class Diagnostics {
- public:
-  void error(std::string message, SourceLocation where = {}, std::string hint = {});
-  void warning(std::string message, SourceLocation where = {}, std::string hint = {});
-  void append(const Diagnostics& other);
-
-  bool has_errors() const { return errors_ > 0; }
-  bool empty() const { return items_.empty(); }
-  const std::vector<Diagnostic>& items() const { return items_; }
-  std::string render() const;  ///< one rendered diagnostic per line
-
- private:
-  std::vector<Diagnostic> items_;
-  int errors_ = 0;
-};
-
-/// The exit codes of every verb (fixed by the design).
-enum class ExitCode : int {
-  done = 0,
-  internal = 1,
-  bad_input = 2,
-  wrong_program = 3,
-  deadlock = 4,
-  limit_exceeded = 5  ///< one that was asked for (diff --fail-above)
-};
-
-/// What an entrance throws: the whole list, and the exit code that the command line returns for it.
-class Failure : public std::exception {
- public:
-  explicit Failure(Diagnostics diagnostics, ExitCode code = ExitCode::bad_input);
-  /// One error.
-  explicit Failure(std::string message, SourceLocation where = {}, std::string hint = {},
-                   ExitCode code = ExitCode::bad_input);
-
-  const Diagnostics& diagnostics() const { return diagnostics_; }
-  ExitCode code() const { return code_; }
-  const char* what() const noexcept override { return text_.c_str(); }
-
- private:
-  Diagnostics diagnostics_;
-  ExitCode code_;
-  std::string text_;
-};
 
 /// The nearest of `candidates` by edit distance as "did you mean 'x'?", or "" when none is near.
 std::string suggest(std::string_view word, const std::vector<std::string>& candidates);

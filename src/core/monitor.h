@@ -5,15 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <exception>
+
+#include "hemiola/error.h"
 
 namespace hemiola {
-
-/// What a computation that was asked to stop throws, once nothing of it is left running.
-class Interrupted : public std::exception {
- public:
-  const char* what() const noexcept override { return "interrupted"; }
-};
 
 /// The computation writes its figures now and then, several times a second where it can; they
 /// decide nothing, so that a run with a monitor gives what it gives without. Any thread may read

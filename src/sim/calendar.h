@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <utility>
@@ -146,6 +145,13 @@ class Calendar {
   std::int64_t far_first_ = INT64_MAX;
 };
 
+/// Of the thread: ends of buckets. On the heap, because memory of threads is scarce in a module
+/// that is loaded at run time (Python's).
+inline std::vector<std::uint32_t>& bucket_ends() {
+  static thread_local std::vector<std::uint32_t> ends((1 << 12) + 1);
+  return ends;
+}
+
 /// Sorts by `before`, a strict order of times first; equal ones stay in their order. All times are
 /// in [begin, begin + 2^shift).
 template <typename Before>
@@ -157,8 +163,8 @@ void sort_arrivals(std::vector<Arrival>& arrivals, std::vector<Arrival>& scratch
     // Into as many buckets of time as there are arrivals: few stand in one.
     const int bits = std::min(std::min(shift, 12), static_cast<int>(std::bit_width(n)) - 1);
     const int drop = shift - bits;
-    static thread_local std::array<std::uint32_t, (1 << 12) + 1> ends;
-    std::fill_n(ends.begin(), (std::size_t{1} << bits) + 1, 0);
+    std::uint32_t* const ends = bucket_ends().data();
+    std::fill_n(ends, (std::size_t{1} << bits) + 1, 0);
     for (const Arrival& a : arrivals)
       ++ends[static_cast<std::size_t>((a.time - begin) >> drop) + 1];
     for (std::size_t b = 1; b <= std::size_t{1} << bits; ++b) ends[b] += ends[b - 1];

@@ -48,7 +48,8 @@ void add_causes(std::vector<sim::LaunchResult>& launches) {
 Outcome run_job(Laboratory& laboratory, const JobRequest& request, const Watch& watch) {
   const machine::SharedMachine machine = laboratory.machine(request.machine);
   const std::shared_ptr<const program::Job> job =
-      read_job(request.file, machine, laboratory, watch);
+      request.text ? parse_job(*request.text, request.file, machine, laboratory, watch)
+                   : read_job(request.file, machine, laboratory, watch);
   Experiment whole{
       .subject = program::link(job, machine), .check = request.check, .options = request.options};
   Outcome outcome = laboratory.run(whole, watch);

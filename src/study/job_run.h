@@ -2,6 +2,7 @@
 // so.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "study/experiment.h"
@@ -11,6 +12,7 @@ namespace hemiola::study {
 struct JobRequest {
   MachineChoice machine;
   std::string file;
+  std::optional<std::string> text{};  ///< of the job; none: it is read from the file
   bool check = true;
   /// Distinct launches are run alone as well (LaunchResult::alone), where there are no more than
   /// kMostAlone of them.

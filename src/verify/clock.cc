@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -135,8 +136,9 @@ struct Clock::Pool {
     reaches.sweep();
   }
   static Pool& own() {
-    static thread_local Pool pool;
-    return pool;
+    // On the heap: memory of threads is scarce in a module that is loaded at run time (Python's).
+    static thread_local const auto pool = std::make_unique<Pool>();
+    return *pool;
   }
 };
 

@@ -1,29 +1,44 @@
-// Loads a machine and a program, binds, checks and times it, with the installed library only.
+// Uses every public header of an installed Hemiola, and nothing else of it.
 #include <iostream>
 
-#include "core/diagnostics.h"
-#include "machine/machine.h"
-#include "program/bound.h"
-#include "report/report.h"
-#include "sim/simulate.h"
-#include "verify/verify.h"
+#include "hemiola/check.h"
+#include "hemiola/error.h"
+#include "hemiola/experiment.h"
+#include "hemiola/machine.h"
+#include "hemiola/plan.h"
+#include "hemiola/program.h"
+#include "hemiola/record.h"
+#include "hemiola/report.h"
+#include "hemiola/simulate.h"
+#include "hemiola/types.h"
+#include "hemiola/units.h"
+
+namespace {
+
+bool is_right(const hemiola::Outcome& outcome) {
+  const hemiola::Result& result = outcome.result;
+  return result.checked == "full" && result.time >= result.bound() &&
+         result.bound() > hemiola::Time{};
+}
+
+}  // namespace
 
 int main() {
   using namespace hemiola;
   try {
-    const machine::SharedMachine machine = machine::share(machine::load("dgx-h100"));
-    const program::Bound bound = program::bind(
-        program::load("all-reduce/ring", {.ranks = machine->ranks()}), machine, {.size = KiB(64)});
-    const verify::Proof proof = verify::check(bound);
-    report::print_proof(std::cout, proof);
-    if (proof.verdict != verify::Verdict::proven) return 1;
-    const sim::Result result = sim::simulate(bound);
-    report::print_table(std::cout,
-                        {"consumer", machine->name, bound.name(), "reference", "stream", bound},
-                        {result});
-    return result.time >= result.bound.time() && result.bound.time() > Time{} ? 0 : 1;
+    const Machine machine = Machine::load("dgx-h100").with({{"gpu.l2.size", "25 MiB"}});
+    const std::vector<Proof> proofs =
+        check(Program::load("all-reduce/ring"), {.machine = machine, .size = KiB(64)});
+    for (const Proof& proof : proofs) print_proof(std::cout, proof);
+    if (verdict_of(proofs) != Verdict::proven) return 1;
+    const Plan plan = Plan::make("all-gather/direct", machine.ranks());
+    const Outcome outcome =
+        run({.machine = machine, .program = plan, .size = KiB(64), .engine = Engine::reference});
+    print_table(std::cout, outcome);
+    print_attribution(std::cout, outcome);
+    return is_right(outcome) ? 0 : 1;
   } catch (const Failure& failure) {
     std::cerr << failure.what() << '\n';
-    return 1;
+    return static_cast<int>(failure.code());
   }
 }

@@ -1,0 +1,25 @@
+"""Hemiola: communication inside and between GPUs, proven and then timed, cache line by cache line.
+
+>>> import hemiola
+>>> outcome = hemiola.run("dgx-h100", "all-reduce/ring", "1MiB")
+>>> outcome.checked
+'full'
+
+``run`` proves and times a program, ``check`` proves it, ``sweep`` makes a table of many runs. ``Machine``,
+``Program`` and ``Plan`` are what they take; ``PlanBuilder`` writes plans. Sizes are bytes or text ("64MiB");
+times that come out are integers of femtoseconds (``_fs``), with ``_us`` beside them.
+"""
+
+from ._core import __version__
+from ._errors import BadInput, Deadlock, Error, InternalError, WrongProgram
+from ._experiment import Laboratory, check, run, sweep
+from ._machine import Job, Machine, Parameter, Program
+from ._results import Cause, Check, Diagnostic, LaunchUse, LinkUse, Outcome, Proof, ProofStep
+from ._table import Row, Table
+from .plan import Plan, PlanBuilder, Template, TemplateParameter, rank
+
+__all__ = [
+    "BadInput", "Cause", "Check", "Deadlock", "Diagnostic", "Error", "InternalError", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
+    "Outcome", "Parameter", "Plan", "PlanBuilder", "Program", "Proof", "ProofStep", "Row", "Table", "Template",
+    "TemplateParameter", "WrongProgram", "__version__", "check", "rank", "run", "sweep",
+]  # fmt: skip

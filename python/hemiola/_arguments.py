@@ -1,0 +1,65 @@
+"""Sizes, times and settings, as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Union
+
+from . import _core
+from ._errors import bad_input
+
+Size = Union[int, str]  #: bytes, or text with a unit: "64MiB"
+Duration = Union[int, str]  #: femtoseconds, or text with a unit: "5us"
+Settings = Mapping[str, object]
+
+
+def size_bytes(size: Size) -> int:
+    """``"64MiB"`` in bytes; a number is bytes already."""
+    if isinstance(size, bool) or not isinstance(size, (int, str)):
+        raise TypeError(f"a size is bytes or text such as '64MiB', not {size!r}")
+    text = f"{size}B" if str(size).strip().isdigit() else str(size)
+    count = _core.parse_bytes(text)
+    if count is None or count <= 0:
+        raise bad_input(f"'{size}' is not a size", "a size is 4096 or '64MiB'")
+    return count
+
+
+def sizes_bytes(sizes: Union[Size, Iterable[Size]]) -> list[int]:
+    """A size, several, or a range ``"1KiB:1GiB:x2"`` (each twice the one before)."""
+    if not isinstance(sizes, (int, str)):
+        return [size_bytes(size) for size in sizes]
+    parts = str(sizes).split(":")
+    if len(parts) == 1:
+        return [size_bytes(size) for size in str(sizes).split(",")]
+    factor = parts[2].removeprefix("x") if len(parts) == 3 else ""
+    if not factor.isdigit() or int(factor) < 2:
+        raise bad_input(f"'{sizes}' is not a range of sizes", "a range is '1KiB:1GiB:x2'")
+    first, last = size_bytes(parts[0]), size_bytes(parts[1])
+    found = []
+    while first <= last:
+        found.append(first)
+        first *= int(factor)
+    if not found:
+        raise bad_input(f"'{sizes}' has no size in it")
+    return found
+
+
+def femtoseconds(time: Duration) -> int:
+    """``"5us"`` in femtoseconds; a number is femtoseconds already."""
+    if isinstance(time, int):
+        return time
+    found = _core.parse_time(time)
+    if found is None:
+        raise bad_input(f"'{time}' is not a time", "a time has a unit: '500ns', '5us'")
+    return found
+
+
+def pairs(settings: Union[Settings, None]) -> list[tuple[str, str]]:
+    """Names and values as text: True is "true", 8 is "8"."""
+    if settings is None:
+        return []
+    return [(str(name), _text(value)) for name, value in settings.items()]
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

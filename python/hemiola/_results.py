@@ -1,0 +1,305 @@
+"""What comes out: plain classes. Times are integers of femtoseconds (``_fs``); bytes are integers."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from . import _core
+from ._optional import pandas, pyplot
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A warning, a note, or one thing that is wrong."""
+
+    message: str
+    severity: str = "error"  #: "error", "warning" or "note"
+    file: str = ""  #: as it was named; "" where it is in none
+    line: int = 0  #: from 1; 0: not known
+    column: int = 0  #: from 1; 0: not known
+    pointer: str = ""  #: JSON pointer ("/codes/0/streams/0") or XML path
+    hint: str = ""  #: what to do about it
+
+    def __str__(self) -> str:
+        place = self.file
+        if self.file and self.line:
+            place += f":{self.line}" + (f":{self.column}" if self.column else "")
+        text = f"{place}: " if place else ""
+        text += f"{self.severity}: {self.message}"
+        if self.pointer:
+            text += f" (at {self.pointer})"
+        return text + (f"\n  hint: {self.hint}" if self.hint else "")
+
+
+@dataclass(frozen=True)
+class ProofStep:
+    """One step of a counterexample."""
+
+    rank: int
+    part: str  #: what ``number`` counts: "workgroup"; of plans "stream" or "compute"
+    number: int  #: -1: of the whole rank
+    operation: str  #: "op 3 (wait)", "transfer 3 (push)"
+    where: str  #: its place in the file
+    text: str  #: what it does or misses
+
+    def __str__(self) -> str:
+        words = [f"rank {self.rank}"]
+        if self.number >= 0:
+            words.append(f"{self.part} {self.number}")
+        if self.operation:
+            words.append(self.operation)
+        if self.where:
+            words.append(f"at {self.where}")
+        return f"{', '.join(words)}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was found of a plan, or of a program at a size (docs/verify.md)."""
+
+    program: str
+    of_plan: bool  #: of a plan, for all sizes; else of the program at ``size_bytes``
+    size_bytes: int
+    verdict: str  #: "proven", "partial", "wrong" or "deadlock"
+    summary: str  #: one line
+    proven: list[str]
+    reasons: list[str]  #: why partial
+    counterexample: list[ProofStep]  #: in order
+    warnings: list[Diagnostic]
+    calls: int  #: calls in a row that were looked at
+    text: str = field(default="", repr=False, compare=False)
+
+    @property
+    def ok(self) -> bool:
+        """Nothing wrong was found."""
+        return self.verdict in ("proven", "partial")
+
+    @staticmethod
+    def from_dict(items: dict[str, Any], text: str = "") -> "Proof":
+        steps = [ProofStep(**step) for step in items["counterexample"]]
+        warnings = [Diagnostic(**warning) for warning in items["warnings"]]
+        return Proof(**{**items, "counterexample": steps, "warnings": warnings, "text": text})
+
+    def __str__(self) -> str:
+        if self.text:
+            return self.text.rstrip("\n")
+        steps = [f"  {number}. {step}" for number, step in enumerate(self.counterexample, 1)]
+        return "\n".join([f"{self.verdict}: {self.summary}"] + steps)
+
+
+@dataclass(frozen=True)
+class Check:
+    """All that :func:`hemiola.check` found. True where nothing is wrong."""
+
+    proofs: list[Proof]  #: of a plan: the plan's, then, with a machine, that of its program
+
+    @property
+    def verdict(self) -> str:
+        """The worst of them."""
+        order = ("proven", "partial", "wrong", "deadlock")
+        return max((proof.verdict for proof in self.proofs), key=order.index)
+
+    @property
+    def counterexample(self) -> list[ProofStep]:
+        """Of the first proof with the worst verdict; empty where nothing is wrong."""
+        return next(proof for proof in self.proofs if proof.verdict == self.verdict).counterexample
+
+    @property
+    def warnings(self) -> list[Diagnostic]:
+        return [warning for proof in self.proofs for warning in proof.warnings]
+
+    def __bool__(self) -> bool:
+        return all(proof.ok for proof in self.proofs)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{proof.program}: {proof}" for proof in self.proofs)
+
+
+@dataclass(frozen=True)
+class LinkUse:
+    """What one direction of one physical link carried."""
+
+    source: str  #: node, by InfraGraph id: "dgx_h100.0.xpu.3"
+    destination: str
+    lane: int  #: among parallel links
+    link_class: str
+    payload_bytes: int
+    wire_bytes: int  #: with headers
+    busy_fs: int
+    max_queue: int  #: requests
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A launch that was under way meanwhile."""
+
+    launch: str
+    overlap_fs: int
+    share_fs: int  #: of what the other one takes longer than alone
+
+
+@dataclass(frozen=True)
+class LaunchUse:
+    """Of a job: one launch, on all of its ranks."""
+
+    name: str  #: in the job
+    program: str  #: what it runs
+    ranks: list[int]
+    size_bytes: int
+    begin_fs: int  #: its first rank's, when its stream came to it
+    end_fs: int  #: its latest rank's, when its stream could release the next one
+    latest_rank: int
+    attribution: dict[str, int] = field(repr=False)  #: what its end hung on; sums to end - begin
+    alone_fs: int  #: what it takes where it runs alone; 0: nobody has looked
+    alone_attribution: dict[str, int] = field(repr=False)
+    slowed_by: list[Cause]  #: why it takes longer than alone, the largest share first
+
+    @property
+    def time_us(self) -> float:
+        return (self.end_fs - self.begin_fs) / 1e9
+
+    @staticmethod
+    def from_dict(items: dict[str, Any]) -> "LaunchUse":
+        return LaunchUse(**{**items, "slowed_by": [Cause(**cause) for cause in items["slowed_by"]]})
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A program on a machine at a size: its proof, its time, and where the time goes.
+
+    Times are integers of femtoseconds; rates are in 10^9 bytes per second. The names are those of
+    ``hemiola run --json`` (docs/results.md).
+    """
+
+    machine: str
+    settings: dict[str, str]  #: what was changed of the machine
+    program: str  #: what ran: of several built-ins the fastest
+    parameters: dict[str, str]
+    collective: str
+    ranks: int
+    dtype: str
+    op: str
+    engine: str
+    launch: str
+    size_bytes: int  #: what nccl-tests calls size
+    count: int  #: elements
+    time_fs: int
+    algbw_GBps: float
+    busbw_GBps: float
+    bandwidth_bound_fs: int  #: no time can be below: wire bytes over the busiest link or cut
+    latency_bound_fs: int  #: ... the unloaded path of dependencies
+    bottleneck: str  #: that link or cut
+    ideal_fs: int  #: the collective's, on the ranks' injection bandwidth; 0: none
+    checked: str  #: "full", "partial" or "skipped"
+    line_hops: int  #: visits of a request to a shared resource that the run represents
+    visited_hops: int  #: ... that were executed
+    simulated_ranks: int  #: the others behave as one of these does
+    wall_s: float  #: of the simulation, seconds on this host
+    peak_rss_bytes: int
+    counters: dict[str, int] = field(repr=False)
+    links: list[LinkUse] = field(repr=False)
+    launches: list[LaunchUse] = field(repr=False)  #: of a job, in its order; else none
+    attribution: list[dict[str, int]] = field(repr=False)  #: by rank: reason to fs; sums to the time
+    rank_end_fs: list[int] = field(repr=False)
+    proof: Optional[Proof] = field(repr=False)
+    notices: list[Diagnostic] = field(repr=False)  #: warnings and notes beside the result
+    _handle: Optional[_core.Outcome] = field(default=None, repr=False, compare=False)
+
+    @staticmethod
+    def _of(handle: _core.Outcome) -> "Outcome":
+        items = handle.to_dict()
+        items["links"] = [LinkUse(**link) for link in items["links"]]
+        items["launches"] = [LaunchUse.from_dict(launch) for launch in items["launches"]]
+        items["notices"] = [Diagnostic(**notice) for notice in items["notices"]]
+        for name in ("settings", "parameters"):
+            items[name] = dict(items[name])
+        if items["proof"] is not None:
+            items["proof"] = Proof.from_dict(items["proof"])
+        return Outcome(**items, _handle=handle)
+
+    @property
+    def time_ns(self) -> float:
+        return self.time_fs / 1e6
+
+    @property
+    def time_us(self) -> float:
+        return self.time_fs / 1e9
+
+    @property
+    def bound_fs(self) -> int:
+        """No engine's time is below it."""
+        return max(self.bandwidth_bound_fs, self.latency_bound_fs)
+
+    @property
+    def latest_rank(self) -> int:
+        """The rank that ends last; the first of several."""
+        return max(range(self.ranks), key=lambda rank: self.rank_end_fs[rank])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_handle": None}  # all but what is in memory of the library
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def _live(self) -> _core.Outcome:
+        if self._handle is None:
+            raise TypeError("this outcome came out of a file or another process: tables, JSON and traces "
+                            "are of outcomes of this process")
+        return self._handle
+
+    def __str__(self) -> str:
+        if self._handle is None:
+            return repr(self)
+        return _core.table([self._handle]) + self._handle.attribution_text()
+
+    def to_json(self, command: str = "", volatile: bool = True) -> str:
+        """What ``hemiola run --json`` writes. ``volatile=False`` leaves out what differs from run to run."""
+        return _core.to_json([self._live()], command, volatile)
+
+    def to_csv(self) -> str:
+        """What ``hemiola run --csv`` writes."""
+        return _core.to_csv([self._live()])
+
+    def trace(self, lines: tuple[str, str] = ("0ns", "0ns")) -> bytes:
+        """A timeline for https://ui.perfetto.dev; simulates once more. ``lines``: a window of time in which
+        requests are shown, too."""
+        from ._arguments import femtoseconds
+
+        return self._live().trace(femtoseconds(lines[0]), femtoseconds(lines[1]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """One row of a table: what it is, and its figures without lists."""
+        lists = ("counters", "links", "launches", "attribution", "rank_end_fs", "proof", "notices", "_handle")
+        row = {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name not in lists}
+        settings, parameters = row.pop("settings"), row.pop("parameters")
+        row.update({**settings, **parameters, "time_us": self.time_us, "bound_us": self.bound_fs / 1e9})
+        return row
+
+    def to_pandas(self, what: str = "attribution") -> Any:
+        """A DataFrame: "attribution" (a row per rank, a column per reason, in ns), "links", "launches" or "counters"."""
+        frame = pandas().DataFrame
+        if what == "attribution":
+            rows = [{reason: fs / 1e6 for reason, fs in rank.items()} for rank in self.attribution]
+            return frame(rows).rename_axis("rank")
+        if what == "links":
+            return frame([dataclasses.asdict(link) for link in self.links])
+        if what == "launches":
+            return frame([dataclasses.asdict(launch) for launch in self.launches])
+        if what == "counters":
+            return frame(list(self.counters.items()), columns=["counter", "value"]).set_index("counter")
+        raise ValueError(f"'{what}' is none of attribution, links, launches, counters")
+
+    def plot(self, axes: Any = None) -> Any:
+        """Where the time of each rank goes, as stacked bars in us. Returns the axes."""
+        axes = axes if axes is not None else pyplot().subplots()[1]
+        begin = [0.0] * self.ranks
+        reasons = [name for name in self.attribution[0] if any(rank[name] for rank in self.attribution)]
+        for reason in reasons:
+            width = [rank[reason] / 1e9 for rank in self.attribution]
+            axes.barh(range(self.ranks), width, left=begin, label=reason)
+            begin = [start + more for start, more in zip(begin, width)]
+        axes.set(xlabel="time (us)", ylabel="rank", title=f"{self.program} on {self.machine}")
+        axes.legend(fontsize="small")
+        return axes

@@ -1,0 +1,92 @@
+#include "library/checker.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "library/convert.h"
+#include "library/implementations.h"
+#include "library/linked.h"
+#include "library/watching.h"
+#include "plan/template.h"
+#include "verify/verify.h"
+
+namespace hemiola {
+namespace {
+
+/// Proofs of one program: of its plan, if there is one that says more, and of what runs.
+class Checker {
+ public:
+  Checker(study::Laboratory& laboratory, const CheckOptions& options)
+      : laboratory_(laboratory),
+        options_(options),
+        watch_{.stop = options.stop},
+        watching_(watch_) {
+    if (options.machine) inner_.machine.given = options.machine->implementation().machine;
+    constexpr int kDefaultRanks = 8;
+    const int ranks = options.ranks > 0 ? options.ranks : kDefaultRanks;
+    if (!options.machine) inner_.machine.ranks = std::to_string(ranks);
+    ranks_ = options.machine ? options.machine->ranks() : ranks;
+    if (options.size.count > 0) inner_.size = options.size;
+    inner_.type = options.type;
+    inner_.op = options.op;
+  }
+
+  std::vector<Proof> check(const Program& program) {
+    const Program::Implementation& self = program.implementation();
+    inner_.parameters = program.parameters();
+    if (self.plan != nullptr) check_plan(self.name, self.plan, self.plan);
+    if (self.program != nullptr || self.job)
+      check_program(self.name, subject_of(laboratory_, self, inner_, watching_.inner));
+    for (const std::string& name : self.built_ins) {
+      // Of a template of elements the plan says what the result has to be; its program does not.
+      const plan::TemplateInfo* info = plan::find_template(name);
+      if (info != nullptr && !info->in_chunks) {
+        check_plan(name, made(name), name);
+      } else {
+        check_program(name, name);
+      }
+    }
+    return std::move(proofs_);
+  }
+
+ private:
+  std::shared_ptr<const plan::Plan> made(const std::string& name) {
+    return std::make_shared<const plan::Plan>(plan::make(
+        name, ranks_, inner_.parameters, inner_.machine.given.get(), {}, &watching_.monitor));
+  }
+
+  void check_plan(const std::string& name, const std::shared_ptr<const plan::Plan>& plan,
+                  const study::Subject& subject) {
+    watching_.monitor.leave_if_stopping();
+    proofs_.push_back(public_proof(verify::check(*plan), name));
+    proofs_.back().of_plan = true;
+    const bool right = proofs_.back().verdict <= Verdict::partial;
+    if (options_.machine && right) check_program(name, subject);
+  }
+
+  void check_program(const std::string& name, const study::Subject& subject) {
+    watching_.monitor.leave_if_stopping();
+    inner_.subject = subject;
+    const program::Bound bound = laboratory_.prepare(inner_, watching_.inner);
+    proofs_.push_back(public_proof(*laboratory_.proof(bound, {.calls = options_.calls}), name));
+    proofs_.back().size = bound.size();
+  }
+
+  study::Laboratory& laboratory_;
+  const CheckOptions& options_;
+  Watch watch_;
+  Watching watching_;
+  study::Experiment inner_;
+  int ranks_ = 0;
+  std::vector<Proof> proofs_;
+};
+
+}  // namespace
+
+std::vector<Proof> check_with(study::Laboratory& laboratory, const Program& program,
+                              const CheckOptions& options) {
+  return Checker(laboratory, options).check(program);
+}
+
+}  // namespace hemiola
