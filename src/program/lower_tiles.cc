@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/index.h"
 #include "plan/tiles.h"
 #include "program/lower_general.h"
+#include "program/lower_symmetry.h"
 
 namespace hemiola::program::general {
 namespace {
@@ -13,19 +15,37 @@ namespace {
 using plan::Compute;
 using plan::ComputeOperand;
 
-/// Visits all tiles of a kernel: their coordinates, in the order that it states.
-template <class Visit>
-void each_tile(const Compute& compute, Visit&& visit) {
+/// Axes from the slowest to the fastest.
+std::vector<std::int32_t> order_of(const Compute& compute) {
   std::vector<std::int32_t> order = compute.order;
   for (std::size_t axis = 0; order.size() < compute.axes.size(); ++axis)
     order.push_back(static_cast<std::int32_t>(axis));
+  return order;
+}
+
+/// Numbers of tiles along the fastest axis from which a new run of tiles begins; tiles of a run
+/// differ in nothing but their place.
+using Cuts = std::set<std::int64_t>;
+
+/// Visits all tiles of a kernel, run by run in the order that it states: coordinates of the first
+/// one, and how many they are.
+template <class Visit>
+void each_run(const Compute& compute, const Cuts& cuts, Visit&& visit) {
+  const std::vector<std::int32_t> order = order_of(compute);
+  const auto count = [&](std::int32_t axis) {
+    const plan::ComputeAxis& of = compute.axes[index(axis)];
+    return (of.extent + of.tile - 1) / of.tile;
+  };
   std::vector<std::int64_t> at(compute.axes.size(), 0);
   while (true) {
-    visit(at);
+    std::int64_t& fastest = at[index(order.back())];
+    const auto next = cuts.upper_bound(fastest);
+    const std::int64_t end = next == cuts.end() ? count(order.back()) : *next;
+    visit(at, end - fastest);
+    fastest = end - 1;
     std::size_t i = order.size();
     while (i-- > 0) {
-      const plan::ComputeAxis& axis = compute.axes[index(order[i])];
-      if (++at[index(order[i])] * axis.tile < axis.extent) break;
+      if (++at[index(order[i])] < count(order[i])) break;
       at[index(order[i])] = 0;
       if (i == 0) return;
     }
@@ -34,26 +54,112 @@ void each_tile(const Compute& compute, Visit&& visit) {
 
 class TileMaker {
  public:
-  TileMaker(const plan::Plan& plan, Movements& movements) : plan_(plan), movements_(movements) {}
+  TileMaker(const plan::Plan& plan, Movements& movements, const Symmetry& symmetry)
+      : plan_(plan), movements_(movements), symmetry_(symmetry) {}
 
   Tiles make() {
     tiles_.resize(index(plan_.ranks));
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
+    find_writers();
+    for (int rank = 0; rank < symmetry_.period; ++rank) {
       const auto& computes = plan_.code(rank).computes;
       for (std::size_t c = 0; c < computes.size(); ++c) {
-        each_tile(computes[c], [&](const std::vector<std::int64_t>& at) {
-          add(computes[c], static_cast<std::int32_t>(c), at, rank);
-        });
+        each_run(computes[c], cuts_of(computes[c], rank),
+                 [&](const std::vector<std::int64_t>& at, std::int64_t steps) {
+                   add(computes[c], static_cast<std::int32_t>(c), at, steps, rank);
+                 });
       }
     }
     find_arrivals();
     find_tile_dependencies();
     assign_levels();
-    for (int rank = 0; rank < plan_.ranks; ++rank) put_in_order(rank);
+    for (int rank = 0; rank < symmetry_.period; ++rank) put_in_order(rank);
     return std::move(tiles_);
   }
 
  private:
+  using Memory = std::pair<int, std::int32_t>;  ///< tensor of a rank
+
+  /// Who writes the tensors of the ranks below the period.
+  void find_writers() {
+    for (const auto& streams : movements_) {
+      for (const auto& stream : streams) {
+        for (const Movement& movement : stream) {
+          for (const Place& place : movement.destinations) {
+            const std::vector<int> one{place.rank};
+            for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)]) {
+              if (rank < symmetry_.period) writers_[{rank, place.area.tensor}].push_back(&movement);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// Tiles that only add up along the fastest axis wait for the same where nothing that they read
+  /// begins or ends between them: what a movement writes, what a tile of another kernel makes, what
+  /// turns with the ranks by a step. Others stand alone.
+  Cuts cuts_of(const Compute& compute, int rank) const {
+    const std::int32_t fastest = order_of(compute).back();
+    const plan::ComputeAxis& axis = compute.axes[index(fastest)];
+    const bool adds_up =
+        axis.reduced && std::none_of(compute.operands.begin(), compute.operands.end(),
+                                     [&](const auto& o) { return o.use == plan::Use::write; });
+    Cuts cuts;
+    if (!adds_up) {
+      for (std::int64_t tile = 0; tile * axis.tile < axis.extent; ++tile) cuts.insert(tile);
+      return cuts;
+    }
+    cuts.insert(axis.extent / axis.tile);  // the last one may be smaller
+    for (const ComputeOperand& operand : compute.operands) {
+      for (std::size_t i = 0; i < operand.axes.size(); ++i) {
+        if (operand.axes[i] != fastest) continue;
+        const std::int64_t moved =
+            operand.begin.empty() ? 0 : operand.begin[i](Indices{.rank = rank});
+        for (const std::int64_t place : borders(compute, operand.tensor, i, rank)) {
+          const std::int64_t at = place - moved;
+          if (at <= 0 || at >= axis.extent) continue;
+          cuts.insert(at / axis.tile);
+          cuts.insert((at + axis.tile - 1) / axis.tile);
+        }
+      }
+    }
+    return cuts;
+  }
+
+  /// Where, along an axis of a tensor, something begins or ends.
+  std::set<std::int64_t> borders(const Compute& compute, std::int32_t tensor, std::size_t axis,
+                                 int rank) const {
+    std::set<std::int64_t> borders;
+    const auto writers = writers_.find({rank, tensor});
+    if (writers != writers_.end()) {
+      for (const Movement* movement : writers->second) {
+        for (const Place& place : movement->destinations) {
+          if (place.area.tensor != tensor) continue;
+          for (const plan::Rect& rect : place.area.rects) {
+            borders.insert(rect.begin[axis]);
+            borders.insert(rect.end[axis]);
+          }
+        }
+      }
+    }
+    for (const Compute& other : plan_.code(rank).computes) {
+      if (&other == &compute) continue;
+      for (const ComputeOperand& made : other.operands) {
+        if (made.tensor != tensor || made.use == plan::Use::read || made.axes[axis] < 0) continue;
+        const plan::ComputeAxis& along = other.axes[index(made.axes[axis])];
+        const std::int64_t moved = made.begin.empty() ? 0 : made.begin[axis](Indices{.rank = rank});
+        for (std::int64_t at = 0; at < along.extent; at += along.tile) borders.insert(moved + at);
+        borders.insert(moved + along.extent);
+      }
+    }
+    if (!symmetry_.folds()) return borders;
+    const TensorTurn& turn = symmetry_.turns[index(tensor)];
+    if (turn.axis == static_cast<std::int32_t>(axis)) {
+      for (std::int64_t at = 0; at < turn.extent; at += turn.step) borders.insert(at);
+    }
+    return borders;
+  }
+
   /// The last axis that is not reduced are its columns, those before it rows (of all batches); the
   /// depth is what its flop leave.
   static MatrixProduct product_of(const Compute& compute, const plan::Rect& box,
@@ -69,9 +175,10 @@ class TileMaker {
   }
 
   void add(const Compute& compute, std::int32_t number, const std::vector<std::int64_t>& at,
-           int rank) {
+           std::int64_t steps, int rank) {
     Tile tile;
     tile.compute = number;
+    tile.steps = steps;
     tile.flop = compute.flop_per_point;
     std::int64_t output = number;
     const plan::Rect box = tile_box(compute, at);
@@ -88,27 +195,24 @@ class TileMaker {
       if (operand.use != plan::Use::read) tile.made.push_back(area);
       (operand.use == plan::Use::read ? tile.reads : tile.writes).push_back(std::move(area));
     }
+    if (steps > 1) {
+      std::vector<std::int64_t> next = at;
+      ++next[index(order_of(compute).back())];
+      const plan::Rect next_box = tile_box(compute, next);
+      for (const ComputeOperand& operand : compute.operands) {
+        if (operand.use == plan::Use::read)
+          tile.next_reads.push_back(operand_area(plan_, operand, next_box, rank));
+      }
+    }
     tiles_[index(rank)].push_back(std::move(tile));
   }
 
   /// A tile waits for all movements that write what it reads.
   void find_arrivals() {
-    std::map<std::pair<int, std::int32_t>, std::vector<const Movement*>> writers;
-    for (const auto& streams : movements_) {
-      for (const auto& stream : streams) {
-        for (const Movement& movement : stream) {
-          for (const Place& place : movement.destinations) {
-            const std::vector<int> one{place.rank};
-            for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)])
-              writers[{rank, place.area.tensor}].push_back(&movement);
-          }
-        }
-      }
-    }
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
+    for (int rank = 0; rank < symmetry_.period; ++rank) {
       for (Tile& tile : tiles_[index(rank)]) {
         for (const plan::Area& read : tile.reads) {
-          for (const Movement* movement : writers[{rank, read.tensor}]) {
+          for (const Movement* movement : writers_[{rank, read.tensor}]) {
             const bool writes_it = std::any_of(
                 movement->destinations.begin(), movement->destinations.end(),
                 [&](const Place& place) {
@@ -140,9 +244,10 @@ class TileMaker {
   }
 
   /// The level of all tiles that make some of the area; -1 if one has none yet.
-  std::int64_t level_of(int rank, const plan::Area& area) const {
+  std::int64_t level_of(int of_rank, const plan::Area& of_area) const {
     std::int64_t level = 0;
-    for (const Tile& tile : tiles_[index(rank)]) {
+    const plan::Area area = symmetry_.turned(of_area, -symmetry_.image(of_rank));
+    for (const Tile& tile : tiles_[index(symmetry_.representative(of_rank))]) {
       for (const plan::Area& made : tile.made) {
         if (!overlap(made, area)) continue;
         if (tile.level < 0) return -1;
@@ -203,11 +308,14 @@ class TileMaker {
           complete = complete && done;
         }
       }
-      for (std::size_t rank = 0; rank < movements_.size(); ++rank) {
+      for (std::size_t rank = 0; rank < index(symmetry_.period); ++rank) {
         for (std::size_t s = 0; s < movements_[rank].size(); ++s) {
           auto& stream = movements_[rank][s];
           std::size_t& at = next[{rank, s}];
           while (at < stream.size() && assign(stream[at], at == 0 ? 0 : stream[at - 1].level)) {
+            for (std::size_t image = rank; image < movements_.size();
+                 image += index(symmetry_.period))
+              movements_[image][s][at].level = stream[at].level;
             ++at;
             progress = true;
           }
@@ -263,13 +371,15 @@ class TileMaker {
 
   const plan::Plan& plan_;
   Movements& movements_;
+  const Symmetry& symmetry_;
+  std::map<Memory, std::vector<const Movement*>> writers_;
   Tiles tiles_;
 };
 
 }  // namespace
 
-Tiles tiles_of(const plan::Plan& plan, Movements& movements) {
-  return TileMaker(plan, movements).make();
+Tiles tiles_of(const plan::Plan& plan, Movements& movements, const Symmetry& symmetry) {
+  return TileMaker(plan, movements, symmetry).make();
 }
 
 }  // namespace hemiola::program::general
