@@ -116,9 +116,9 @@ TEST(LowerLaunches, orders_streams_by_events_and_rings_for_transfers) {
 }
 
 TEST(LowerLaunches, does_not_share_workgroups_with_communication) {
-  EXPECT_THAT(
-      test::message_of([] { lower(two_streams(), {.realization = Realization::co_located}); }),
-      HasSubstr("launches computes one after the other"));
+  EXPECT_THAT(hemiola::test::message_of(
+                  [] { lower(two_streams(), {.realization = Realization::co_located}); }),
+              HasSubstr("launches computes one after the other"));
 }
 
 }  // namespace
