@@ -6,7 +6,9 @@
 #include <set>
 
 #include "core/index.h"
+#include "program/lower_general.h"
 #include "program/lower_launches.h"
+#include "program/lower_symmetry.h"
 
 namespace hemiola::program::general {
 namespace {
@@ -29,12 +31,13 @@ using Waits = std::map<std::int32_t, ActorWait>;  ///< by actor
 class ActorWriter {
  public:
   ActorWriter(Program& program, const plan::Plan& plan, const LowerOptions& options,
-              const std::vector<Actor>& actors, std::int64_t unit)
+              const std::vector<Actor>& actors, std::int64_t unit, const Symmetry& symmetry)
       : program_(program),
         plan_(plan),
         options_(options),
         actors_(actors),
         unit_(unit),
+        symmetry_(symmetry),
         ordinal_(actors.size()) {
     for (std::size_t a = 1; a < actors.size(); ++a)
       ordinal_[a] = actors[a].rank == actors[a - 1].rank ? ordinal_[a - 1] + 1 : 0;
@@ -43,18 +46,36 @@ class ActorWriter {
   void write() {
     collect_waits();
     make_semaphores();
-    std::vector<std::vector<std::int32_t>> by_rank(index(plan_.ranks));
+    std::vector<std::vector<std::int32_t>> by_rank(index(symmetry_.period));
     for (std::size_t a = 0; a < actors_.size(); ++a)
       by_rank[index(actors_[a].rank)].push_back(static_cast<std::int32_t>(a));
-    for (int rank = 0; rank < plan_.ranks; ++rank) write_rank(by_rank[index(rank)]);
+    for (const auto& actors : by_rank) write_rank(actors);
+    for (int rank = 0; rank < plan_.ranks; ++rank)
+      program_.code_of.push_back(symmetry_.representative(rank));
   }
 
  private:
+  // Actors of ranks beyond the period are images: number a + k * actors_.size().
+
+  int image(std::int32_t actor) const { return actor / static_cast<std::int32_t>(actors_.size()); }
+  std::int32_t original(std::int32_t actor) const {
+    return actor % static_cast<std::int32_t>(actors_.size());
+  }
+  int rank_of(std::int32_t actor) const {
+    return symmetry_.moved(actors_[index(original(actor))].rank, image(actor));
+  }
+  /// An actor and a rank where somebody waits for it, so many periods back that the actor is an
+  /// original.
+  using Pair = std::pair<std::int32_t, int>;
+  Pair pair_of(std::int32_t actor, int rank) const {
+    return {original(actor), symmetry_.moved(rank, -image(actor))};
+  }
+
   // Who waits for whom, without what is known already.
 
   void collect_waits() {
     waits_.resize(actors_.size());
-    std::map<std::pair<std::int32_t, int>, std::set<std::int32_t>> counted, all_fenced;
+    std::map<Pair, std::set<std::int32_t>> counted, all_fenced;
     for (std::size_t a = 0; a < actors_.size(); ++a) {
       std::map<std::int32_t, std::int32_t> known, fenced;  // actor -> item
       const auto last = [](const auto& items, std::int32_t actor) {
@@ -71,7 +92,7 @@ class ActorWriter {
           wait.fenced = wait.fenced || !loads_only;
         }
         for (const auto& [actor, wait] : news) {
-          const std::pair pair{actor, actors_[a].rank};
+          const Pair pair = pair_of(actor, actors_[a].rank);
           counted[pair].insert(wait.item);
           known[actor] = std::max(last(known, actor), wait.item);
           if (!wait.fenced) continue;
@@ -106,7 +127,7 @@ class ActorWriter {
   }
 
   std::int64_t distance(std::int32_t from, int to) const {
-    return (actors_[index(from)].rank - to + plan_.ranks) % plan_.ranks;
+    return (rank_of(from) - to + plan_.ranks) % plan_.ranks;
   }
 
   void make_semaphores() {
@@ -124,7 +145,7 @@ class ActorWriter {
   }
 
   std::int32_t semaphore(std::int32_t from, int to) const {
-    return semaphores_.at({distance(from, to), ordinal_[index(from)]});
+    return semaphores_.at({distance(from, to), ordinal_[index(original(from))]});
   }
 
   // Kernels and streams of a rank.
@@ -173,7 +194,6 @@ class ActorWriter {
       for (Stream& stream : streams_of_launches(program_, computes, launches, launched))
         code.streams.push_back(std::move(stream));
     }
-    program_.code_of.push_back(static_cast<std::int32_t>(program_.codes.size()));
     program_.codes.push_back(std::move(code));
   }
 
@@ -267,9 +287,9 @@ class ActorWriter {
     const int rank = actors_[index(actor_)].rank;
     Op op{.kind = OpKind::dep_wait};
     for (const auto& [from, wait] : waits) {
-      const std::vector<std::int32_t>& items = counted_.at({from, rank});
+      const std::vector<std::int32_t>& items = counted_.at(pair_of(from, rank));
       const auto target = std::upper_bound(items.begin(), items.end(), wait.item) - items.begin();
-      if (actors_[index(from)].rank != rank) op.channel = Channel::any;
+      if (rank_of(from) != rank) op.channel = Channel::any;
       op.targets.emplace_back(target, std::ssize(items));
       op.semaphores.push_back({own_rank(), semaphore(from, rank)});
     }
@@ -290,7 +310,7 @@ class ActorWriter {
       op.kind = OpKind::dep_signal;
       op.channel = to != rank ? Channel::any : Channel::none;
       op.relaxed = !fence;
-      op.semaphores.push_back({constant(to), semaphore(actor_, to)});
+      op.semaphores.push_back({symmetry_.rank_seen_from(rank, to), semaphore(actor_, to)});
       // A flag stays behind what goes to the same rank, and must not overtake the rest; one that
       // only tells of loads, what the proxy has still to load.
       const std::set<int>& under_way = fence ? unflushed_ : unloaded_;
@@ -308,24 +328,69 @@ class ActorWriter {
   }
 
   void compute(const Tile& tile) {
-    Op op{.kind = OpKind::compute};
-    op.flop = tile.flop;
-    op.product = tile.product;
-    for (const plan::Area& area : tile.reads) append(op.src, area);
-    for (const plan::Area& area : tile.writes) append(op.dst, area);
-    add(std::move(op));
+    // What it adds to is read by the first step, results are written by the last one.
+    const std::int64_t last = tile.writes.empty() ? tile.steps : tile.steps - 1;
+    std::int64_t next = 0;
+    if (!tile.adds.empty() && last > 0) add(step_of(tile, next++, 0, false));
+    add_steps(tile, next, last);
+    if (last < tile.steps) add(step_of(tile, last, 0, true));
     dirty_ = true;  // loads and the compute go on, or stores do
   }
 
-  void append(std::vector<Operand>& operands, const plan::Area& area) const {
-    const Place place{actors_[index(actor_)].rank, -1, area, {}};
-    for (const Strip& strip : strips_of(plan_.tensors[index(area.tensor)], area))
-      operands.push_back(operand(place, strip, 0));
+  /// Steps [begin, end). Two of them make an iteration: an engine takes what follows an operation
+  /// for another one only where its number differs.
+  void add_steps(const Tile& tile, std::int64_t begin, std::int64_t end) {
+    constexpr std::int64_t kFewSteps = 4;  // as they are
+    const std::int64_t iterations = (end - begin) / 2;
+    std::int64_t next = begin;
+    if (end - begin > kFewSteps) {
+      add({.kind = OpKind::loop, .count = iterations});
+      for (; next < begin + 2; ++next) add(step_of(tile, next, 2, false));
+      add({.kind = OpKind::end_loop});
+      next = begin + iterations * 2;
+    }
+    for (; next < end; ++next) add(step_of(tile, next, 0, false));
   }
 
-  Operand operand(const Place& place, const Strip& strip, std::size_t which) const {
-    Operand made{.rank = constant(place.rank), .buffer = place.area.tensor};
-    made.chunk = constant(strip.offset[which] / unit_);
+  /// Step `first` of a tile, or those that stand `distance` steps apart from there on, one in each
+  /// iteration.
+  Op step_of(const Tile& tile, std::int64_t first, std::int64_t distance, bool writes) const {
+    Op op{.kind = OpKind::compute};
+    op.flop = tile.flop;
+    op.product = tile.product;
+    for (std::size_t r = 0; r < tile.reads.size(); ++r) {
+      const plan::Area& next = tile.steps > 1 ? tile.next_reads[r] : tile.reads[r];
+      append(op.src, tile.reads[r], next, first, distance);
+    }
+    if (first == 0) {
+      for (const plan::Area& area : tile.adds) append(op.src, area, area, 0, 0);
+    }
+    if (writes) {
+      for (const plan::Area& area : tile.writes) append(op.dst, area, area, 0, 0);
+    }
+    return op;
+  }
+
+  void append(std::vector<Operand>& operands, const plan::Area& area, const plan::Area& next,
+              std::int64_t first, std::int64_t distance) const {
+    const Place place{actors_[index(actor_)].rank, -1, area, {}};
+    const plan::Tensor& tensor = plan_.tensors[index(area.tensor)];
+    std::vector<Strip> strips = strips_of(tensor, area);
+    const std::vector<Strip> later = strips_of(tensor, next);
+    for (std::size_t i = 0; i < strips.size(); ++i) {
+      const std::int64_t step = later[i].offset[0] - strips[i].offset[0];
+      strips[i].offset[0] += first * step;
+      operands.push_back(operand(place, strips[i], 0, distance * step));
+    }
+  }
+
+  /// `each`: units by which an iteration of the loop goes on.
+  Operand operand(const Place& place, const Strip& strip, std::size_t which,
+                  std::int64_t each = 0) const {
+    const int own = actors_[index(actor_)].rank;
+    Operand made{.rank = symmetry_.rank_seen_from(own, place.rank), .buffer = place.area.tensor};
+    made.chunk =
+        symmetry_.chunk_seen_from(own, place.area.tensor, strip.offset[which], unit_, each);
     made.chunks = strip.units() / unit_;
     if (strip.rows > 1 && strip.pitch[which] != strip.run) {
       made.run = strip.run / unit_;
@@ -435,10 +500,11 @@ class ActorWriter {
   const LowerOptions& options_;
   const std::vector<Actor>& actors_;
   std::int64_t unit_;
+  const Symmetry& symmetry_;
   std::vector<std::int32_t> ordinal_;      // of an actor in its rank
   std::vector<std::vector<Waits>> waits_;  // by actor, item
   // Items of an actor that somebody on a rank waits for, and for more than their loads; sorted.
-  std::map<std::pair<std::int32_t, int>, std::vector<std::int32_t>> counted_, fenced_;
+  std::map<Pair, std::vector<std::int32_t>> counted_, fenced_;
   struct Listener {
     int rank = 0;
     const std::vector<std::int32_t>* counted = nullptr;
@@ -459,8 +525,8 @@ class ActorWriter {
 }  // namespace
 
 void write_actors(Program& program, const plan::Plan& plan, const LowerOptions& options,
-                  const std::vector<Actor>& actors, std::int64_t unit) {
-  ActorWriter(program, plan, options, actors, unit).write();
+                  const std::vector<Actor>& actors, std::int64_t unit, const Symmetry& symmetry) {
+  ActorWriter(program, plan, options, actors, unit, symmetry).write();
 }
 
 }  // namespace hemiola::program::general

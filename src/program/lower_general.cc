@@ -12,6 +12,7 @@
 #include "program/lower_flow.h"
 #include "program/lower_launches.h"
 #include "program/lower_parts.h"
+#include "program/lower_symmetry.h"
 
 namespace hemiola::program {
 namespace {
@@ -69,25 +70,30 @@ bool is_cut_alike(const plan::Plan& plan, const Movements& movements) {
   return true;
 }
 
-/// Assigns movements and tiles to actors and finds out who waits for whom. Actors name movements
-/// and tiles of it.
+/// Assigns movements and tiles of the ranks below the period to actors and finds out who waits for
+/// whom. Actors name movements and tiles of it.
 class Assigner {
  public:
-  Assigner(const plan::Plan& plan, const LowerOptions& options, Movements movements)
+  Assigner(const plan::Plan& plan, const LowerOptions& options, Movements movements,
+           const Symmetry& symmetry)
       : plan_(plan),
         options_(options),
+        symmetry_(symmetry),
         movements_(std::move(movements)),
-        tiles_(tiles_of(plan, movements_)),
+        tiles_(tiles_of(plan, movements_, symmetry)),
         alike_(is_cut_alike(plan, movements_)) {}
 
   std::vector<Actor> assign() {
-    first_.resize(index(plan_.ranks));
+    first_.resize(index(symmetry_.period));
     for (const auto& streams : movements_) {
       for (const auto& stream : streams) {
-        for (const Movement& movement : stream) awaited_.merge(awaited_launches(plan_, movement));
+        for (const Movement& movement : stream) {
+          for (const auto& [rank, launch] : awaited_launches(plan_, movement))
+            awaited_.emplace(symmetry_.representative(rank), launch);
+        }
       }
     }
-    for (int rank = 0; rank < plan_.ranks; ++rank) add_rank(rank);
+    for (int rank = 0; rank < symmetry_.period; ++rank) add_rank(rank);
     for (Actor& actor : actors_) {
       for (Actor::Item& item : actor.items) connect(actor, item);
     }
@@ -97,14 +103,19 @@ class Assigner {
     return std::move(actors_);
   }
 
-  std::int64_t unit() const { return unit_of(plan_, movements_, tiles_); }
+  std::int64_t unit() const { return unit_of(plan_, movements_, tiles_, symmetry_); }
 
  private:
   using Item = Actor::Item;
 
   std::int32_t new_actor(Actor::Kind kind, int rank, std::int32_t stream, std::int32_t slice,
                          std::int32_t slices) {
-    actors_.push_back({kind, rank, stream, slice, slices, -1, {}});
+    actors_.push_back({.kind = kind,
+                       .rank = rank,
+                       .stream = stream,
+                       .slice = slice,
+                       .slices = slices,
+                       .items = {}});
     return static_cast<std::int32_t>(actors_.size()) - 1;
   }
 
@@ -299,41 +310,66 @@ class Assigner {
     }
   }
 
-  void wait_for_all(Item& item, const void* work, bool loads_only = false) const {
-    for (const auto& [actor, at] : done_by_.at(work)) item.after.push_back({actor, at, loads_only});
+  /// The image of an actor on a rank so many periods further.
+  std::int32_t image_of(std::int32_t actor, int images) const {
+    return actor + images * static_cast<std::int32_t>(actors_.size());
+  }
+
+  /// What a rank does is its representative's; `image`: of all actors that do it.
+  struct Done {
+    const std::vector<std::pair<std::int32_t, std::int32_t>>* by;
+    int image;
+  };
+  Done done(const MovementId& id) const {
+    const MovementId first{symmetry_.representative(id.rank), id.stream, id.index};
+    return {&done_by_.at(&at(movements_, first)), symmetry_.image(id.rank)};
+  }
+
+  void wait_for_all(Item& item, const Done& done, bool loads_only = false) const {
+    for (const auto& [actor, at] : *done.by)
+      item.after.push_back({image_of(actor, done.image), at, loads_only});
   }
 
   void connect(const Actor& actor, Item& item) {
     if (item.tile != nullptr) {
-      for (const Movement* movement : item.tile->after) wait_for_all(item, movement);
+      for (const Movement* movement : item.tile->after) wait_for_all(item, done(id_of(*movement)));
       for (const std::int64_t other : item.tile->after_tiles)
-        wait_for_all(item, &tiles_[index(actor.rank)][index(other)]);
+        wait_for_all(item, {&done_by_.at(&tiles_[index(actor.rank)][index(other)]), 0});
     }
     if (item.movement == nullptr) return;
     for (const Movement::After& after : item.movement->after) {
-      const Movement& other =
-          movements_[index(after.rank)][index(after.stream)][index(after.index)];
-      const auto& done = done_by_.at(&other);
+      const MovementId id{after.rank, after.stream, after.index};
+      const Movement& other = at(movements_, id);
+      const Done by = done(id);
       const bool same_share = alike_ && !item.movement->strips.empty() && !other.strips.empty() &&
-                              static_cast<std::int32_t>(done.size()) == actor.slices;
+                              static_cast<std::int32_t>(by.by->size()) == actor.slices;
       if (same_share) {
-        const auto& [with, at] = done[index(actor.slice)];
-        item.after.push_back({with, at, after.loads_only});
+        const auto& [with, at] = (*by.by)[index(actor.slice)];
+        item.after.push_back({image_of(with, by.image), at, after.loads_only});
       } else {
-        wait_for_all(item, &other, after.loads_only);
+        wait_for_all(item, by, after.loads_only);
       }
     }
-    for (const auto& launch : awaited_launches(plan_, *item.movement))
-      item.after.push_back({bell_of_.at(launch), 0});
+    for (const auto& [rank, launch] : awaited_launches(plan_, *item.movement)) {
+      const std::int32_t bell = bell_of_.at({symmetry_.representative(rank), launch});
+      item.after.push_back({image_of(bell, symmetry_.image(rank)), 0});
+    }
     for (const auto& [rank, area] : item.movement->computed) {
-      for (const Tile& tile : tiles_[index(rank)]) {
-        if (is_whole(plan_, rank, tile.compute)) continue;
-        const bool makes =
-            std::any_of(tile.made.begin(), tile.made.end(),
-                        [&, &wanted = area](const plan::Area& a) { return overlap(a, wanted); });
-        if (makes) wait_for_all(item, &tile);
+      const int image = symmetry_.image(rank);
+      const plan::Area wanted = symmetry_.turned(area, -image);
+      const int first = symmetry_.representative(rank);
+      for (const Tile& tile : tiles_[index(first)]) {
+        if (is_whole(plan_, first, tile.compute)) continue;  // its bell
+        const bool makes = std::any_of(tile.made.begin(), tile.made.end(),
+                                       [&](const plan::Area& a) { return overlap(a, wanted); });
+        if (makes) wait_for_all(item, {&done_by_.at(&tile), image});
       }
     }
+  }
+
+  MovementId id_of(const Movement& movement) const {
+    const auto& stream = movements_[index(movement.rank)][index(movement.stream)];
+    return {movement.rank, movement.stream, &movement - stream.data()};
   }
 
   void connect_starts(const Ends& ends) {
@@ -341,8 +377,10 @@ class Assigner {
       for (Item& item : actor.items) {
         const auto starts = ends.starts.find(item.movement);
         if (starts == ends.starts.end()) continue;
-        for (const Ends::Start& start : starts->second)
-          item.after.push_back({first_[index(start.rank)], 0, start.loads_only});
+        for (const Ends::Start& start : starts->second) {
+          const std::int32_t first = first_[index(symmetry_.representative(start.rank))];
+          item.after.push_back({image_of(first, symmetry_.image(start.rank)), 0, start.loads_only});
+        }
       }
     }
   }
@@ -356,25 +394,27 @@ class Assigner {
         if (!after.loads_only) last.learn({after.rank, after.stream}, after.index);
       }
     }
-    for (std::size_t rank = 0; rank < ends.last.size(); ++rank) {
+    for (std::size_t rank = 0; rank < first_.size(); ++rank) {
       Item& end = actors_[index(first_[rank])].items.back();
       for (const Movement::After& after : ends.last[rank]) {
         const std::int64_t which =
             after.loads_only ? after.index : last.at({after.rank, after.stream});
-        wait_for_all(end, &at(movements_, {after.rank, after.stream, which}), after.loads_only);
+        wait_for_all(end, done({after.rank, after.stream, which}), after.loads_only);
       }
     }
   }
 
   const plan::Plan& plan_;
   const LowerOptions& options_;
+  const Symmetry& symmetry_;
   Movements movements_;
   Tiles tiles_;
   bool alike_;
   std::vector<Actor> actors_;
-  std::vector<std::int32_t> first_;                 // actor of each rank
-  std::set<std::pair<int, std::int32_t>> awaited_;  // launches that movements wait for
-  std::map<std::pair<int, std::int32_t>, std::int32_t> bell_of_;  // their actors
+  std::vector<std::int32_t> first_;  // actor of each rank below the period
+  // Of ranks below the period: launches that movements wait for, and the actors of their bells.
+  std::set<std::pair<int, std::int32_t>> awaited_;
+  std::map<std::pair<int, std::int32_t>, std::int32_t> bell_of_;
   std::map<const void*, std::vector<std::pair<std::int32_t, std::int32_t>>> done_by_;
 };
 
@@ -408,20 +448,37 @@ void check_general(const plan::Plan& plan, const LowerOptions& options) {
            "choose realization=load-store");
 }
 
+bool uses_groups(const Movements& movements) {
+  const auto grouped = [](const Place& place) { return place.group >= 0; };
+  const auto moves = [&](const Movement& movement) {
+    return std::any_of(movement.sources.begin(), movement.sources.end(), grouped) ||
+           std::any_of(movement.destinations.begin(), movement.destinations.end(), grouped);
+  };
+  return std::any_of(movements.begin(), movements.end(), [&](const auto& streams) {
+    return std::any_of(streams.begin(), streams.end(), [&](const auto& stream) {
+      return std::any_of(stream.begin(), stream.end(), moves);
+    });
+  });
+}
+
 /// The movements as they will be done, and units of packets by rank; empty without any. What
 /// crosses NICs adds a tensor to the plan.
 Movements prepare(plan::Plan& plan, const LowerOptions& options,
                   std::vector<std::int64_t>& packets) {
   Movements movements = movements_of(plan, options);
+  const auto find_levels = [&] {
+    cut_into_strips(movements);
+    tiles_of(plan, movements, symmetry_of(plan, movements));
+  };
   const bool computes = std::any_of(plan.codes.begin(), plan.codes.end(),
                                     [](const plan::Code& code) { return !code.computes.empty(); });
   const bool placed = options.machine != nullptr && plan.ranks <= options.machine->ranks();
-  if (!computes || placed) tiles_of(plan, movements);  // for the levels
+  if (!computes || placed) find_levels();
   if (!computes && options.realization != Realization::copy_engine) {
     fuse(plan, options, movements);
-    tiles_of(plan, movements);
+    find_levels();
   }
-  if (placed && through_network(plan, movements, *options.machine)) tiles_of(plan, movements);
+  if (placed && through_network(plan, movements, *options.machine)) find_levels();
   if (!computes) {
     Packed packed;
     if (options.protocol != Protocol::simple) packed = pack(plan, options, movements);
@@ -435,9 +492,10 @@ Movements prepare(plan::Plan& plan, const LowerOptions& options,
 }  // namespace
 
 std::int64_t general::unit_of(const plan::Plan& plan, const Movements& movements,
-                              const Tiles& all_tiles) {
+                              const Tiles& all_tiles, const Symmetry& symmetry) {
   if (!plan.of_elements()) return 1;
   std::int64_t unit = 0;
+  for (const TensorTurn& turn : symmetry.turns) unit = std::gcd(unit, turn.unit / symmetry.period);
   for (const plan::Tensor& tensor : plan.tensors)
     unit = std::gcd(unit, tensor.span() * size_of(*tensor.type));
   const auto note = [&](const Place& place) {
@@ -465,6 +523,8 @@ std::int64_t general::unit_of(const plan::Plan& plan, const Movements& movements
   for (const auto& tiles : all_tiles) {
     for (const Tile& tile : tiles) {
       std::for_each(tile.reads.begin(), tile.reads.end(), note_area);
+      std::for_each(tile.next_reads.begin(), tile.next_reads.end(), note_area);
+      std::for_each(tile.adds.begin(), tile.adds.end(), note_area);
       std::for_each(tile.writes.begin(), tile.writes.end(), note_area);
     }
   }
@@ -496,7 +556,9 @@ Program lower_general(const plan::Plan& original, const LowerOptions& options, P
   Movements movements = prepare(plan, options, packets);
   if (plan.tensors.size() > program.buffers.size())
     program.buffers.push_back({.name = plan.tensors.back().name});
-  Assigner assigner(plan, options, std::move(movements));
+  const Symmetry symmetry = symmetry_of(plan, movements);
+  const bool by_switch = uses_groups(movements);
+  Assigner assigner(plan, options, std::move(movements), symmetry);
   const std::int64_t unit = assigner.unit();
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
     const plan::Tensor& tensor = plan.tensors[t];
@@ -504,7 +566,8 @@ Program lower_general(const plan::Plan& original, const LowerOptions& options, P
   }
   if (plan.of_elements()) fix_size(plan, program, unit);
   if (options.alignment > 0) program.alignment = {options.alignment};
-  program.groups = plan.groups;
+  // What nobody moves through a switch shall not keep ranks that do the same from being one.
+  if (!symmetry.folds() || by_switch) program.groups = plan.groups;
   if (!packets.empty())
     program.buffers.push_back(
         {.name = "packets", .chunks = packets, .packets = true, .rotation = 2});
@@ -513,7 +576,7 @@ Program lower_general(const plan::Plan& original, const LowerOptions& options, P
       if (buffer.kind == BufferKind::scratch) buffer.rotation = 2;
     }
   }
-  write_actors(program, plan, options, assigner.assign(), unit);
+  write_actors(program, plan, options, assigner.assign(), unit, symmetry);
   return program;
 }
 

@@ -17,6 +17,8 @@
 
 namespace hemiola::program::general {
 
+struct Symmetry;  // lower_symmetry.h
+
 /// Memory of a rank, or, with a group, of all its members, in the order in which it is moved.
 struct Place {
   int rank = 0;
@@ -88,15 +90,20 @@ void cut_into_strips(Movements& movements);
 /// order of the plan. Needs levels, and leaves none; of plans that do not compute.
 void fuse(const plan::Plan& plan, const LowerOptions& options, Movements& movements);
 
-/// One tile of a compute kernel.
+/// One tile of a compute kernel; or several in a row of one output, which wait for the same and
+/// differ in what they read only: `steps` of them, at equal distances in memory.
 struct Tile {
   std::int32_t compute = 0;
-  std::vector<plan::Area> reads;   ///< and what it adds to, of the first tile that does
-  std::vector<plan::Area> writes;  ///< not of tiles that only add to an accumulation
-  std::vector<plan::Area> made;    ///< all that it writes or adds to
-  std::int64_t flop = 0;
-  MatrixProduct product{};  ///< of kernel "gemm"
-  std::int64_t output = 0;  ///< tiles of one output add up, and run on one workgroup
+  std::vector<plan::Area> reads;  ///< without what it adds to
+  std::int64_t steps = 1;
+  std::vector<plan::Area> next_reads;  ///< of the second step; empty with one
+  std::vector<plan::Area> adds;        ///< what is added to, read with the first step; of the first
+                                       ///< tile of its output only
+  std::vector<plan::Area> writes;      ///< of the last step; not of tiles that only add up
+  std::vector<plan::Area> made;        ///< all that it writes or adds to
+  std::int64_t flop = 0;               ///< of a step
+  MatrixProduct product{};             ///< of kernel "gemm"; of a step
+  std::int64_t output = 0;             ///< tiles of one output add up, and run on one workgroup
   std::vector<const Movement*> after;
   std::vector<std::int64_t> after_tiles;
   std::string where;
@@ -104,12 +111,14 @@ struct Tile {
 };
 using Tiles = std::vector<std::vector<Tile>>;  ///< by rank, in the order of execution
 
-/// Tiles with what they wait for, and levels of everything. Failure: a plan that waits for itself.
-Tiles tiles_of(const plan::Plan& plan, Movements& movements);
+/// Tiles of the ranks below the period, with what they wait for, and levels of everything. Ranks
+/// beyond do their images in the same order. Failure: a plan that waits for itself.
+Tiles tiles_of(const plan::Plan& plan, Movements& movements, const Symmetry& symmetry);
 
 /// Units that every row, offset and distance of a plan of elements is a multiple of; 1 in a plan of
 /// chunks.
-std::int64_t unit_of(const plan::Plan& plan, const Movements& movements, const Tiles& tiles);
+std::int64_t unit_of(const plan::Plan& plan, const Movements& movements, const Tiles& tiles,
+                     const Symmetry& symmetry);
 /// The one size and data type of a plan of elements whose chunk has `unit` bytes.
 void fix_size(const plan::Plan& plan, Program& program, std::int64_t unit);
 
@@ -125,8 +134,8 @@ struct Actor {
     const Movement* movement = nullptr;
     const Tile* tile = nullptr;
     struct After {
-      std::int32_t actor = 0, item = 0;
-      bool loads_only = false;  ///< as in Movement
+      std::int32_t actor = 0, item = 0;  ///< any actor's image
+      bool loads_only = false;           ///< as in Movement
     };
     std::vector<After> after{};
     bool joins = false;  ///< all actors of the stream get here first
@@ -134,8 +143,10 @@ struct Actor {
   std::vector<Item> items;
 };
 
-/// Bodies, semaphores, barriers, kernels and streams of the actors. `unit`: units of a chunk.
+/// Bodies, semaphores, barriers, kernels and streams of the actors of the ranks below the period;
+/// the image of actor a on a rank k periods further is number a + k * actors.size(). `unit`: units
+/// of a chunk.
 void write_actors(Program& program, const plan::Plan& plan, const LowerOptions& options,
-                  const std::vector<Actor>& actors, std::int64_t unit);
+                  const std::vector<Actor>& actors, std::int64_t unit, const Symmetry& symmetry);
 
 }  // namespace hemiola::program::general

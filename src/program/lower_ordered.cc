@@ -6,6 +6,7 @@
 
 #include "core/index.h"
 #include "program/lower_parts.h"
+#include "program/lower_symmetry.h"
 
 namespace hemiola::program::general {
 namespace {
@@ -99,9 +100,10 @@ Ordered ordered(const plan::Plan& plan, const LowerOptions& options, Program& pr
   check_ordered(plan, options);
   Ordered list;
   list.movements = movements_of(plan, options);
-  const Tiles none = tiles_of(plan, list.movements);  // for the levels of movements
+  const Symmetry apart = no_symmetry(plan);                  // formats list the ranks one by one
+  const Tiles none = tiles_of(plan, list.movements, apart);  // for the levels of movements
   cut_into_strips(list.movements);
-  list.unit = unit_of(plan, list.movements, none);
+  list.unit = unit_of(plan, list.movements, none, apart);
   if (plan.of_elements()) {
     fix_size(plan, program, list.unit);
     program.min_size = program.max_size = program.fixed_size;  // all that formats can say of it

@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/index.h"
 #include "plan/tiles.h"
+#include "program/lower_general.h"
 #include "program/lower_launches.h"
+#include "program/lower_symmetry.h"
 
 namespace hemiola::program::general {
 namespace {
@@ -13,19 +16,37 @@ namespace {
 using plan::Compute;
 using plan::ComputeOperand;
 
-/// Visits all tiles of a kernel: their coordinates, in the order that it states.
-template <class Visit>
-void each_tile(const Compute& compute, Visit&& visit) {
+/// Axes from the slowest to the fastest.
+std::vector<std::int32_t> order_of(const Compute& compute) {
   std::vector<std::int32_t> order = compute.order;
   for (std::size_t axis = 0; order.size() < compute.axes.size(); ++axis)
     order.push_back(static_cast<std::int32_t>(axis));
+  return order;
+}
+
+/// Numbers of tiles along the fastest axis from which a new run of tiles begins; tiles of a run
+/// differ in nothing but their place.
+using Cuts = std::set<std::int64_t>;
+
+/// Visits all tiles of a kernel, run by run in the order that it states: coordinates of the first
+/// one, and how many they are.
+template <class Visit>
+void each_run(const Compute& compute, const Cuts& cuts, Visit&& visit) {
+  const std::vector<std::int32_t> order = order_of(compute);
+  const auto count = [&](std::int32_t axis) {
+    const plan::ComputeAxis& of = compute.axes[index(axis)];
+    return (of.extent + of.tile - 1) / of.tile;
+  };
   std::vector<std::int64_t> at(compute.axes.size(), 0);
   while (true) {
-    visit(at);
+    std::int64_t& fastest = at[index(order.back())];
+    const auto next = cuts.upper_bound(fastest);
+    const std::int64_t end = next == cuts.end() ? count(order.back()) : *next;
+    visit(at, end - fastest);
+    fastest = end - 1;
     std::size_t i = order.size();
     while (i-- > 0) {
-      const plan::ComputeAxis& axis = compute.axes[index(order[i])];
-      if (++at[index(order[i])] * axis.tile < axis.extent) break;
+      if (++at[index(order[i])] < count(order[i])) break;
       at[index(order[i])] = 0;
       if (i == 0) return;
     }
@@ -34,27 +55,113 @@ void each_tile(const Compute& compute, Visit&& visit) {
 
 class TileMaker {
  public:
-  TileMaker(const plan::Plan& plan, Movements& movements) : plan_(plan), movements_(movements) {}
+  TileMaker(const plan::Plan& plan, Movements& movements, const Symmetry& symmetry)
+      : plan_(plan), movements_(movements), symmetry_(symmetry) {}
 
   Tiles make() {
     tiles_.resize(index(plan_.ranks));
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
+    find_writers();
+    for (int rank = 0; rank < symmetry_.period; ++rank) {
       const auto& computes = plan_.code(rank).computes;
       for (std::size_t c = 0; c < computes.size(); ++c) {
         first_[{rank, static_cast<std::int32_t>(c)}] = std::ssize(tiles_[index(rank)]);
-        each_tile(computes[c], [&](const std::vector<std::int64_t>& at) {
-          add(computes[c], static_cast<std::int32_t>(c), at, rank);
-        });
+        each_run(computes[c], cuts_of(computes[c], rank),
+                 [&](const std::vector<std::int64_t>& at, std::int64_t steps) {
+                   add(computes[c], static_cast<std::int32_t>(c), at, steps, rank);
+                 });
       }
     }
     find_arrivals();
     find_tile_dependencies();
     assign_levels();
-    for (int rank = 0; rank < plan_.ranks; ++rank) put_in_order(rank);
+    for (int rank = 0; rank < symmetry_.period; ++rank) put_in_order(rank);
     return std::move(tiles_);
   }
 
  private:
+  using Memory = std::pair<int, std::int32_t>;  ///< tensor of a rank
+
+  /// Who writes the tensors of the ranks below the period.
+  void find_writers() {
+    for (const auto& streams : movements_) {
+      for (const auto& stream : streams) {
+        for (const Movement& movement : stream) {
+          for (const Place& place : movement.destinations) {
+            const std::vector<int> one{place.rank};
+            for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)]) {
+              if (rank < symmetry_.period) writers_[{rank, place.area.tensor}].push_back(&movement);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// Tiles that only add up along the fastest axis wait for the same where nothing that they read
+  /// begins or ends between them: what a movement writes, what a tile of another kernel makes, what
+  /// turns with the ranks by a step. Others stand alone.
+  Cuts cuts_of(const Compute& compute, int rank) const {
+    const std::int32_t fastest = order_of(compute).back();
+    const plan::ComputeAxis& axis = compute.axes[index(fastest)];
+    const bool adds_up =
+        axis.reduced && std::none_of(compute.operands.begin(), compute.operands.end(),
+                                     [&](const auto& o) { return o.use == plan::Use::write; });
+    Cuts cuts;
+    if (!adds_up) {
+      for (std::int64_t tile = 0; tile * axis.tile < axis.extent; ++tile) cuts.insert(tile);
+      return cuts;
+    }
+    cuts.insert(axis.extent / axis.tile);  // the last one may be smaller
+    for (const ComputeOperand& operand : compute.operands) {
+      for (std::size_t i = 0; i < operand.axes.size(); ++i) {
+        if (operand.axes[i] != fastest) continue;
+        const std::int64_t moved =
+            operand.begin.empty() ? 0 : operand.begin[i](Indices{.rank = rank});
+        for (const std::int64_t place : borders(compute, operand.tensor, i, rank)) {
+          const std::int64_t at = place - moved;
+          if (at <= 0 || at >= axis.extent) continue;
+          cuts.insert(at / axis.tile);
+          cuts.insert((at + axis.tile - 1) / axis.tile);
+        }
+      }
+    }
+    return cuts;
+  }
+
+  /// Where, along an axis of a tensor, something begins or ends that tiles wait for one by one.
+  std::set<std::int64_t> borders(const Compute& compute, std::int32_t tensor, std::size_t axis,
+                                 int rank) const {
+    std::set<std::int64_t> borders;
+    const auto writers = writers_.find({rank, tensor});
+    if (writers != writers_.end() && compute.waits == plan::Waits::tiles) {
+      for (const Movement* movement : writers->second) {
+        for (const Place& place : movement->destinations) {
+          if (place.area.tensor != tensor) continue;
+          for (const plan::Rect& rect : place.area.rects) {
+            borders.insert(rect.begin[axis]);
+            borders.insert(rect.end[axis]);
+          }
+        }
+      }
+    }
+    for (const Compute& other : plan_.code(rank).computes) {
+      if (&other == &compute || other.is_launch() || compute.is_launch()) continue;
+      for (const ComputeOperand& made : other.operands) {
+        if (made.tensor != tensor || made.use == plan::Use::read || made.axes[axis] < 0) continue;
+        const plan::ComputeAxis& along = other.axes[index(made.axes[axis])];
+        const std::int64_t moved = made.begin.empty() ? 0 : made.begin[axis](Indices{.rank = rank});
+        for (std::int64_t at = 0; at < along.extent; at += along.tile) borders.insert(moved + at);
+        borders.insert(moved + along.extent);
+      }
+    }
+    if (!symmetry_.folds()) return borders;
+    const TensorTurn& turn = symmetry_.turns[index(tensor)];
+    if (turn.axis == static_cast<std::int32_t>(axis)) {
+      for (std::int64_t at = 0; at < turn.extent; at += turn.step) borders.insert(at);
+    }
+    return borders;
+  }
+
   /// The last axis that is not reduced are its columns, those before it rows (of all batches); the
   /// depth is what its flop leave.
   static MatrixProduct product_of(const Compute& compute, const plan::Rect& box,
@@ -70,9 +177,10 @@ class TileMaker {
   }
 
   void add(const Compute& compute, std::int32_t number, const std::vector<std::int64_t>& at,
-           int rank) {
+           std::int64_t steps, int rank) {
     Tile tile;
     tile.compute = number;
+    tile.steps = steps;
     tile.flop = compute.flop_per_point;
     std::int64_t output = 0;
     const plan::Rect box = tile_box(compute, at);
@@ -87,8 +195,17 @@ class TileMaker {
     for (const ComputeOperand& operand : compute.operands) {
       plan::Area area = operand_area(plan_, operand, box, rank);
       if (plan::makes(operand.use)) tile.made.push_back(area);
-      if (operand.use == plan::Use::add) tile.reads.push_back(area);
+      if (operand.use == plan::Use::add) tile.adds.push_back(area);
       (operand.use == plan::Use::read ? tile.reads : tile.writes).push_back(std::move(area));
+    }
+    if (steps > 1) {
+      std::vector<std::int64_t> next = at;
+      ++next[index(order_of(compute).back())];
+      const plan::Rect next_box = tile_box(compute, next);
+      for (const ComputeOperand& operand : compute.operands) {
+        if (operand.use == plan::Use::read)
+          tile.next_reads.push_back(operand_area(plan_, operand, next_box, rank));
+      }
     }
     tiles_[index(rank)].push_back(std::move(tile));
   }
@@ -99,38 +216,29 @@ class TileMaker {
 
   /// A tile waits for all movements that write what it reads, unless its launch has.
   void find_arrivals() {
-    std::map<std::pair<int, std::int32_t>, std::vector<const Movement*>> writers;
-    for (const auto& streams : movements_) {
-      for (const auto& stream : streams) {
-        for (const Movement& movement : stream) {
-          for (const Place& place : movement.destinations) {
-            const std::vector<int> one{place.rank};
-            for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)])
-              writers[{rank, place.area.tensor}].push_back(&movement);
-          }
-        }
-      }
-    }
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
+    for (int rank = 0; rank < symmetry_.period; ++rank) {
       for (Tile& tile : tiles_[index(rank)]) {
         if (is_whole(plan_, rank, tile.compute)) continue;
-        for (const plan::Area& read : tile.reads) {
-          for (const Movement* movement : writers[{rank, read.tensor}]) {
-            const bool writes_it = std::any_of(
-                movement->destinations.begin(), movement->destinations.end(),
-                [&](const Place& place) {
-                  return (place.group >= 0 || place.rank == rank) && overlap(place.area, read);
-                });
-            if (writes_it) tile.after.push_back(movement);
-          }
+        for (const auto* areas : {&tile.reads, &tile.adds}) {
+          for (const plan::Area& read : *areas) find_arrivals(rank, read, tile);
         }
       }
     }
   }
 
+  void find_arrivals(int rank, const plan::Area& read, Tile& tile) {
+    for (const Movement* movement : writers_[{rank, read.tensor}]) {
+      const bool writes_it = std::any_of(
+          movement->destinations.begin(), movement->destinations.end(), [&](const Place& place) {
+            return (place.group >= 0 || place.rank == rank) && overlap(place.area, read);
+          });
+      if (writes_it) tile.after.push_back(movement);
+    }
+  }
+
   /// ... and for the tiles of other computes in the persistent kernel of its rank that make it.
   void find_tile_dependencies() {
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
+    for (int rank = 0; rank < symmetry_.period; ++rank) {
       auto& tiles = tiles_[index(rank)];
       if (tiles.empty() || tiles.front().compute == tiles.back().compute) continue;
       for (Tile& tile : tiles) {
@@ -138,21 +246,23 @@ class TileMaker {
         for (std::size_t other = 0; other < tiles.size(); ++other) {
           if (tiles[other].compute == tile.compute || compute_of(rank, tiles[other]).is_launch())
             continue;
-          const bool makes =
-              std::any_of(tile.reads.begin(), tile.reads.end(), [&](const auto& read) {
-                return std::any_of(tiles[other].made.begin(), tiles[other].made.end(),
-                                   [&](const plan::Area& made) { return overlap(made, read); });
-              });
-          if (makes) tile.after_tiles.push_back(static_cast<std::int64_t>(other));
+          const auto makes = [&](const plan::Area& read) {
+            return std::any_of(tiles[other].made.begin(), tiles[other].made.end(),
+                               [&](const plan::Area& made) { return overlap(made, read); });
+          };
+          if (std::any_of(tile.reads.begin(), tile.reads.end(), makes) ||
+              std::any_of(tile.adds.begin(), tile.adds.end(), makes))
+            tile.after_tiles.push_back(static_cast<std::int64_t>(other));
         }
       }
     }
   }
 
   /// The level of all tiles that make some of the area; -1 if one has none yet.
-  std::int64_t level_of(int rank, const plan::Area& area) const {
+  std::int64_t level_of(int of_rank, const plan::Area& of_area) const {
     std::int64_t level = 0;
-    for (const Tile& tile : tiles_[index(rank)]) {
+    const plan::Area area = symmetry_.turned(of_area, -symmetry_.image(of_rank));
+    for (const Tile& tile : tiles_[index(symmetry_.representative(of_rank))]) {
       for (const plan::Area& made : tile.made) {
         if (!overlap(made, area)) continue;
         if (tile.level < 0) return -1;
@@ -185,7 +295,8 @@ class TileMaker {
   }
 
   /// Of all tiles of a compute; -1 if one has none yet.
-  std::int64_t last_level(int rank, std::int32_t compute) const {
+  std::int64_t last_level(int of_rank, std::int32_t compute) const {
+    const int rank = symmetry_.representative(of_rank);
     const auto& tiles = tiles_[index(rank)];
     std::int64_t level = 0;
     for (std::size_t i = index(first_.at({rank, compute}));
@@ -196,7 +307,8 @@ class TileMaker {
     return level;
   }
 
-  /// By compute of a rank: the level at which a launch starts; 0 of what is none, -1: not known.
+  /// By compute of a rank below the period: the level at which a launch starts; 0 of what is none,
+  /// -1: not known.
   std::vector<std::int64_t> start_levels(int rank) const {
     const plan::Code& code = plan_.code(rank);
     std::vector<std::int64_t> levels(code.computes.size(), 0);
@@ -238,7 +350,7 @@ class TileMaker {
     while (progress) {
       progress = false;
       complete = true;
-      for (int rank = 0; rank < plan_.ranks; ++rank) {
+      for (int rank = 0; rank < symmetry_.period; ++rank) {
         auto& tiles = tiles_[index(rank)];
         const std::vector<std::int64_t> starts = start_levels(rank);
         for (Tile& tile : tiles) {
@@ -248,11 +360,14 @@ class TileMaker {
           complete = complete && done;
         }
       }
-      for (std::size_t rank = 0; rank < movements_.size(); ++rank) {
+      for (std::size_t rank = 0; rank < index(symmetry_.period); ++rank) {
         for (std::size_t s = 0; s < movements_[rank].size(); ++s) {
           auto& stream = movements_[rank][s];
           std::size_t& at = next[{rank, s}];
           while (at < stream.size() && assign(stream[at], at == 0 ? 0 : stream[at - 1].level)) {
+            for (std::size_t image = rank; image < movements_.size();
+                 image += index(symmetry_.period))
+              movements_[image][s][at].level = stream[at].level;
             ++at;
             progress = true;
           }
@@ -293,7 +408,7 @@ class TileMaker {
     // read once, by the first.
     for (std::size_t i = 0; i < sorted.size(); ++i) {
       const Compute& compute = computes[index(sorted[i].compute)];
-      if (first[sorted[i].output] != i) leave_sums(compute, sorted[i].reads);
+      if (first[sorted[i].output] != i) sorted[i].adds.clear();
       if (last[sorted[i].output] == i) continue;
       std::size_t write = 0;
       for (const ComputeOperand& operand : compute.operands) {
@@ -309,27 +424,19 @@ class TileMaker {
     tiles = std::move(sorted);
   }
 
-  /// Of what a tile reads, without what it adds to.
-  static void leave_sums(const Compute& compute, std::vector<plan::Area>& reads) {
-    std::vector<plan::Area> left;
-    std::size_t next = 0;
-    for (const ComputeOperand& operand : compute.operands) {
-      if (operand.use == plan::Use::read) left.push_back(std::move(reads[next]));
-      next += operand.use == plan::Use::read || operand.use == plan::Use::add ? 1 : 0;
-    }
-    reads = std::move(left);
-  }
-
   const plan::Plan& plan_;
   Movements& movements_;
+  const Symmetry& symmetry_;
+  std::map<Memory, std::vector<const Movement*>> writers_;
   Tiles tiles_;
-  std::map<std::pair<int, std::int32_t>, std::int64_t> first_;  // tile of rank and compute
+  std::map<std::pair<int, std::int32_t>, std::int64_t>
+      first_;  // tile of rank below the period and compute
 };
 
 }  // namespace
 
-Tiles tiles_of(const plan::Plan& plan, Movements& movements) {
-  return TileMaker(plan, movements).make();
+Tiles tiles_of(const plan::Plan& plan, Movements& movements, const Symmetry& symmetry) {
+  return TileMaker(plan, movements, symmetry).make();
 }
 
 }  // namespace hemiola::program::general

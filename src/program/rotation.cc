@@ -15,6 +15,21 @@ std::int64_t modulo(std::int64_t a, std::int64_t m) {
   return (a % m + m) % m;
 }
 
+std::set<std::int32_t> bodies_of(const Bound& program, int rank) {
+  std::set<std::int32_t> bodies;
+  for (const Stream& stream :
+       program.codes()[static_cast<std::size_t>(program.code_of()[static_cast<std::size_t>(rank)])]
+           .streams) {
+    for (const StreamItem& item : stream) {
+      if (item.kind == StreamItem::Kind::engine) bodies.insert(item.index);
+      if (item.kind != StreamItem::Kind::kernel) continue;
+      const Kernel& kernel = program.kernels()[static_cast<std::size_t>(item.index)];
+      bodies.insert(kernel.bodies.begin(), kernel.bodies.end());
+    }
+  }
+  return bodies;
+}
+
 /// Whether a program is the same after a rotation by `period` ranks.
 class Check {
  public:
@@ -24,6 +39,7 @@ class Check {
         period_(period),
         line_(line),
         turns_(program.buffers().size(), 0),
+        rows_(program.buffers().size(), 0),
         seen_(program.buffers().size(), false) {}
 
   bool holds() {
@@ -35,14 +51,27 @@ class Check {
       const auto differs = [&](std::int64_t chunks) { return chunks != buffer.chunks.front(); };
       if (std::any_of(buffer.chunks.begin(), buffer.chunks.end(), differs)) return false;
     }
-    return std::all_of(program_.bodies().begin(), program_.bodies().end(), [&](const Body& body) {
-      return std::all_of(body.ops.begin(), body.ops.end(), [&](const Op& op) { return same(op); });
-    });
+    for (body_ = 0; body_ < std::ssize(program_.bodies()); ++body_) {
+      loops_.clear();
+      for (const Op& op : program_.bodies()[index(body_)].ops) {
+        if (op.kind == OpKind::loop) loops_.push_back(op.unit.count > 0 ? 0 : op.count);
+        if (op.kind == OpKind::end_loop && !loops_.empty()) loops_.pop_back();
+        if (!same(op)) return false;
+      }
+    }
+    return true;
   }
 
   const std::vector<std::uint8_t>& turns() const { return turns_; }
+  const std::vector<std::int64_t>& rows() const { return rows_; }
 
  private:
+  /// By how many chunks a value is larger `period` ranks further, modulo a row of so many.
+  struct Shift {
+    std::int64_t moved = 0;  ///< -1: that differs from rank to rank
+    std::int64_t row = 0;
+  };
+
   bool same(const Op& op) {
     const auto operand = [&](const Operand& o) { return same(o); };
     const auto semaphore = [&](const SemaphoreRef& s) { return rotates(s.rank); };
@@ -70,19 +99,19 @@ class Check {
            modulo(value.rank * ranks_, value.modulus) == 0;
   }
 
-  /// By how many chunks, modulo `chunks`, the value is larger `period` ranks further; -1: that
-  /// differs from rank to rank.
-  std::int64_t shift(const Affine& value, std::int64_t chunks) const {
-    if (chunks == 0 || same_for_all(value)) return same_for_all(value) ? 0 : -1;
+  Shift shift(const Affine& value, std::int64_t chunks) const {
+    if (chunks == 0 || same_for_all(value)) return {same_for_all(value) ? 0 : -1, chunks};
     if (value.modulus == 0) {
       // From the last ranks to the first ones it falls by rank * ranks, which must be nothing.
-      if (modulo(value.rank * value.scale * ranks_, chunks) != 0) return -1;
-      return modulo(value.rank * value.scale * period_, chunks);
+      if (modulo(value.rank * value.scale * ranks_, chunks) != 0) return {-1, chunks};
+      return {modulo(value.rank * value.scale * period_, chunks), chunks};
     }
-    if (modulo(value.rank * ranks_, value.modulus) != 0) return -1;
+    if (modulo(value.rank * ranks_, value.modulus) != 0) return {-1, chunks};
     const std::int64_t steps = modulo(value.rank * period_, value.modulus);
-    return modulo(value.modulus * value.scale, chunks) == 0 ? modulo(steps * value.scale, chunks)
-                                                            : -1;
+    const std::int64_t round = value.modulus * value.scale;
+    if (modulo(round, chunks) == 0) return {modulo(steps * value.scale, chunks), chunks};
+    if (value.scale > 0 && chunks % round == 0) return {steps * value.scale, round};
+    return {-1, chunks};
   }
 
   bool same(const Operand& operand) {
@@ -90,34 +119,79 @@ class Check {
     // Where it really is. The owner's rank decides about an alias, and goes round as this one does.
     std::int32_t buffer = operand.buffer;
     std::int64_t chunks = program_.chunks_of(buffer, 0);
-    std::int64_t moved = shift(operand.chunk, chunks);
+    Shift all = shift(operand.chunk, chunks);
     for (std::size_t depth = 0; depth < program_.buffers().size(); ++depth) {
       const Buffer& description = program_.buffers()[index(buffer)];
       if (description.alias < 0) break;
       buffer = description.alias;
       chunks = program_.chunks_of(buffer, 0);
-      const std::int64_t own = shift(operand.chunk, chunks);
-      const std::int64_t alias = shift(description.alias_chunk, chunks);
-      if (own < 0 || alias < 0) return false;
-      moved = chunks > 0 ? modulo(own + alias, chunks) : 0;
+      const Shift own = shift(operand.chunk, chunks);
+      const Shift alias = shift(description.alias_chunk, chunks);
+      if (own.moved < 0 || alias.moved < 0 || own.row != chunks || alias.row != chunks)
+        return false;
+      all = {chunks > 0 ? modulo(own.moved + alias.moved, chunks) : 0, chunks};
     }
-    if (moved < 0) return false;
-    return note(buffer, chunks, moved, operand.access);
+    if (all.moved < 0) return false;
+    if (all.moved != 0 && all.row != chunks && !stays_in_unit(operand, all)) return false;
+    return note(buffer, all, operand.access);
   }
 
-  /// All that touches a buffer turns, or nothing does.
-  bool note(std::int32_t buffer, std::int64_t chunks, std::int64_t moved, Access access) {
-    const std::uint8_t turn = moved != 0 ? 1 : 0;
-    if (moved != 0) {
-      if (chunks * period_ % ranks_ != 0 || moved != chunks * period_ / ranks_) return false;
+  /// Whether what turns in rows never crosses from one period's part of a row into the next one's.
+  bool stays_in_unit(const Operand& operand, const Shift& shift) {
+    if (operand.access != Access::plain || loops_.size() > 2) return false;
+    const bool each_row = operand.run > 0 && operand.pitch % shift.row == 0;
+    const std::int64_t extent =
+        operand.run == 0 ? operand.chunks
+        : each_row       ? operand.run
+                         : (operand.chunks / operand.run - 1) * operand.pitch + operand.run;
+    for (const int rank : users()) {
+      std::int64_t unit = -1;
+      for (int corner = 0; corner < 1 << loops_.size(); ++corner) {
+        Indices at{.rank = rank, .loop = {}};
+        for (std::size_t l = 0; l < loops_.size(); ++l) {
+          if (loops_[l] == 0) return false;
+          at.loop[l] = (corner >> l & 1) != 0 ? loops_[l] - 1 : 0;
+        }
+        const std::int64_t first = modulo(operand.chunk(at), shift.row);
+        if (unit >= 0 && first / shift.moved != unit) return false;
+        unit = first / shift.moved;
+        if (first % shift.moved + extent > shift.moved) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Ranks below the period that run the present body.
+  const std::vector<int>& users() {
+    if (users_.empty()) {
+      users_.resize(program_.bodies().size());
+      for (int rank = 0; rank < period_; ++rank) {
+        for (const std::int32_t body : bodies_of(program_, rank))
+          users_[index(body)].push_back(rank);
+      }
+    }
+    return users_[index(body_)];
+  }
+
+  /// All that touches a buffer turns alike, or nothing does.
+  bool note(std::int32_t buffer, const Shift& shift, Access access) {
+    const std::uint8_t turn = shift.moved != 0 ? 1 : 0;
+    std::int64_t row = 0;
+    if (turn != 0) {
+      if (shift.row * period_ % ranks_ != 0 || shift.moved != shift.row * period_ / ranks_)
+        return false;
       const Buffer& description = program_.buffers()[index(buffer)];
       const std::int64_t part = program_.memory_bytes(buffer, 0) / description.rotation;
-      const std::int64_t unit = memory_offset(moved * program_.chunk_stride(buffer), access);
-      if (unit * (ranks_ / period_) != part || unit % line_ != 0) return false;
+      const std::int64_t unit = memory_offset(shift.moved * program_.chunk_stride(buffer), access);
+      row = unit * (ranks_ / period_);
+      const bool whole = shift.row == program_.chunks_of(buffer, 0);
+      if ((whole ? row != part : part % row != 0) || unit % line_ != 0) return false;
     }
-    if (seen_[index(buffer)] && turns_[index(buffer)] != turn) return false;
+    if (seen_[index(buffer)] && (turns_[index(buffer)] != turn || rows_[index(buffer)] != row))
+      return false;
     seen_[index(buffer)] = true;
     turns_[index(buffer)] = turn;
+    rows_[index(buffer)] = row;
     return true;
   }
 
@@ -126,7 +200,11 @@ class Check {
   const int period_;
   const std::int64_t line_;
   std::vector<std::uint8_t> turns_;  ///< by buffer, of those seen
+  std::vector<std::int64_t> rows_;   ///< by buffer, of those seen
   std::vector<bool> seen_;
+  std::int64_t body_ = 0;
+  std::vector<std::int64_t> loops_;      ///< iterations of those around; 0: not known
+  std::vector<std::vector<int>> users_;  ///< by body
 };
 
 /// The same of a job: whether rank r + period does what rank r does, with launches on the ranks
@@ -138,7 +216,8 @@ class JobCheck {
         ranks_(job.ranks()),
         period_(period),
         line_(line),
-        turns_(job.buffers().size(), kUnknown) {}
+        turns_(job.buffers().size(), kUnknown),
+        rows_(job.buffers().size(), 0) {}
 
   bool holds() {
     for (int rank = 0; rank < ranks_; ++rank)
@@ -151,6 +230,7 @@ class JobCheck {
     for (const std::uint8_t turn : turns_) result.push_back(turn == 1 ? 1 : 0);
     return result;
   }
+  const std::vector<std::int64_t>& rows() const { return rows_; }
 
  private:
   static constexpr std::uint8_t kUnknown = 2;
@@ -192,24 +272,28 @@ class JobCheck {
   /// A group that is mapped onto another one in its order does the same with its memory; one that
   /// is mapped onto itself turns as its program does.
   bool turns_by(const Frame& frame, int shift) {
+    // The memory of the group's first ranks is where that of the whole's first period is.
+    for (int own = 0; own < shift; ++own)
+      if (frame.rank_of(own) >= period_) return false;
     const auto [known, is_new] =
         known_.try_emplace({{frame.program.get(), frame.buffers.get()}, shift}, true);
     if (!is_new) return known->second;
     std::vector<std::uint8_t> turns(frame.program->buffers.size(), 0);
+    std::vector<std::int64_t> rows(turns.size(), 0);
     if (shift != 0) {
       Frame alone = frame;
       alone.ranks = alone.buffers = nullptr;
       const Bound bound(std::move(alone), nullptr, {});
       Check check(bound, shift, line_);
-      // The memory of rank 0 of a group is where that of the whole's first period is.
-      if (bound.ranks() % shift != 0 || bound.ranks() / shift != ranks_ / period_ ||
-          frame.rank_of(0) >= period_ || !check.holds())
+      if (bound.ranks() % shift != 0 || bound.ranks() / shift != ranks_ / period_ || !check.holds())
         return known->second = false;
       turns = check.turns();
+      rows = check.rows();
       // Memory that larger launches share would turn by more than this one's part of it.
       for (std::size_t b = 0; b < turns.size(); ++b) {
         const auto own = static_cast<std::int32_t>(b);
-        if (turns[b] != 0 && job_.memory_bytes(frame.buffer_of(own), 0) != bound.memory_bytes(own, 0))
+        if (turns[b] != 0 &&
+            job_.memory_bytes(frame.buffer_of(own), 0) != bound.memory_bytes(own, 0))
           return known->second = false;
       }
     }
@@ -217,8 +301,10 @@ class JobCheck {
       const std::int32_t whole = frame.buffer_of(static_cast<std::int32_t>(b));
       if (whole < 0) continue;
       std::uint8_t& turn = turns_[index(whole)];
-      if (turn != kUnknown && turn != turns[b]) return known->second = false;
+      std::int64_t& row = rows_[index(whole)];
+      if (turn != kUnknown && (turn != turns[b] || row != rows[b])) return known->second = false;
       turn = turns[b];
+      row = rows[b];
     }
     return true;
   }
@@ -228,6 +314,7 @@ class JobCheck {
   const int period_;
   const std::int64_t line_;
   std::vector<std::uint8_t> turns_;  ///< by buffer
+  std::vector<std::int64_t> rows_;   ///< by buffer: bytes
   std::map<std::pair<std::pair<const void*, const void*>, int>, bool> known_;
 };
 
@@ -237,7 +324,7 @@ Rotation rotation_of_job(const Bound& job, std::int64_t line) {
     if (ranks % period != 0) continue;
     JobCheck check(job, period, line);
     if (!check.holds()) continue;
-    Rotation rotation{period, check.turns(), {}, false};
+    Rotation rotation{period, check.turns(), check.rows(), {}, false};
     std::vector<std::set<std::int32_t>> offsets(index(period));
     std::set<const void*> seen;
     for (const Frame& frame : job.linked()->frames) {
@@ -251,22 +338,8 @@ Rotation rotation_of_job(const Bound& job, std::int64_t line) {
       rotation.offsets.emplace_back(of_rank.begin(), of_rank.end());
     return rotation;
   }
-  return {ranks, std::vector<std::uint8_t>(job.buffers().size()), {}, false};
-}
-
-std::set<std::int32_t> bodies_of(const Bound& program, int rank) {
-  std::set<std::int32_t> bodies;
-  for (const Stream& stream :
-       program.codes()[static_cast<std::size_t>(program.code_of()[static_cast<std::size_t>(rank)])]
-           .streams) {
-    for (const StreamItem& item : stream) {
-      if (item.kind == StreamItem::Kind::engine) bodies.insert(item.index);
-      if (item.kind != StreamItem::Kind::kernel) continue;
-      const Kernel& kernel = program.kernels()[static_cast<std::size_t>(item.index)];
-      bodies.insert(kernel.bodies.begin(), kernel.bodies.end());
-    }
-  }
-  return bodies;
+  const std::size_t buffers = job.buffers().size();
+  return {ranks, std::vector<std::uint8_t>(buffers), std::vector<std::int64_t>(buffers), {}, false};
 }
 
 // The offsets at which a rank's code names ranks.
@@ -298,14 +371,19 @@ void add_offsets(const Bound& program, int rank, Rotation& rotation) {
 }  // namespace
 
 Rotation rotation_of(const Bound& program, std::int64_t line) {
-  Rotation none{program.ranks(), std::vector<std::uint8_t>(program.buffers().size()), {}, false};
-  if (!program.groups().empty()) return none;
-  if (program.linked() != nullptr) return rotation_of_job(program, line);
+  const std::size_t buffers = program.buffers().size();
+  Rotation none{program.ranks(),
+                std::vector<std::uint8_t>(buffers),
+                std::vector<std::int64_t>(buffers),
+                {},
+                false};
+  if (program.linked() != nullptr)
+    return program.groups().empty() ? rotation_of_job(program, line) : none;
   for (int period = 1; period < program.ranks(); ++period) {
     if (program.ranks() % period != 0) continue;
     Check check(program, period, line);
     if (!check.holds()) continue;
-    Rotation rotation{period, check.turns(), {}, false};
+    Rotation rotation{period, check.turns(), check.rows(), {}, false};
     for (int rank = 0; rank < period; ++rank) add_offsets(program, rank, rotation);
     return rotation;
   }

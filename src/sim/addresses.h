@@ -25,7 +25,7 @@ class Addresses {
         bytes = std::max(bytes, program.memory_bytes(static_cast<std::int32_t>(b), rank));
       Placed placed{.base = end_};
       if (rotation_.turns[b] != 0) {
-        placed.part = bytes / program.buffers()[b].rotation;
+        placed.part = rotation_.rows[b];
         placed.turn = placed.part / (program.ranks() / rotation_.period);
       }
       placed_.push_back(placed);
@@ -59,7 +59,7 @@ class Addresses {
   static constexpr std::int64_t kAlignment = 2 << 20;
   struct Placed {
     std::int64_t base = 0;
-    std::int64_t part = 0;  ///< bytes of what turns: those of one repetition
+    std::int64_t part = 0;  ///< bytes of what turns: those of one repetition, or of a row in it
     std::int64_t turn = 0;  ///< bytes by which a period turns it; 0: it does not
   };
 

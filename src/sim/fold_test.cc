@@ -58,6 +58,57 @@ TEST(Fold, of_rings_over_rails_simulates_two_nodes) {
   EXPECT_EQ(simulated_ranks("reduce-scatter/ring", "dgx-h100:6", KiB(96)), 16);
 }
 
+/// Of a plan that computes; its size is one of its parameters.
+int ranks_of_pipeline(const std::string& name, const std::string& topology, Parameters parameters,
+                      const Parameters& sizes) {
+  parameters.insert(parameters.end(), sizes.begin(), sizes.end());
+  parameters.insert(parameters.end(), {{"workgroups", "2"}, {"compute_workgroups", "4"}});
+  const machine::Machine machine = machine::load(topology);
+  const program::Program program =
+      program::load(name, {.ranks = machine.ranks(), .parameters = parameters});
+  const program::Bound bound =
+      program::bind(program, machine::share(machine), {.size = program.fixed_size});
+  int ranks = 0;
+  EXPECT_EQ(compare_folded(machine, bound, {}, ranks), "") << name << " on " << topology;
+  return ranks;
+}
+
+int ranks_of_product(const std::string& name, const std::string& topology,
+                     const Parameters& parameters = {}, const std::string& tile_m = "32") {
+  return ranks_of_pipeline(name, topology, parameters,
+                           {{"m", "512"},
+                            {"n", "512"},
+                            {"k", "512"},
+                            {"tile_m", tile_m},
+                            {"tile_n", "64"},
+                            {"tile_k", "32"}});
+}
+
+TEST(Fold, of_products_with_their_collective_simulates_one_rank) {
+  for (const char* name : {"ag-gemm/swizzle", "ag-gemm/ring", "gemm-rs/direct", "gemm-rs/ring",
+                           "gemm-rs/collective", "a2a-gemm/direct"})
+    EXPECT_EQ(ranks_of_product(name, "switch:8"), 1) << name;
+  EXPECT_EQ(ranks_of_product("ag-gemm/swizzle", "switch:8", {{"transfer", "push"}}), 1);
+  EXPECT_EQ(ranks_of_product("gemm-rs/direct", "switch:8", {{"transfer", "push"}}), 1);
+  EXPECT_EQ(ranks_of_product("ag-gemm/ring", "switch:4", {{"realization", "co-located"}}), 1);
+  EXPECT_EQ(ranks_of_product("ag-gemm/double-ring", "switch:8", {{"inner", "2"}}), 2);
+}
+
+TEST(Fold, of_attention_over_a_divided_sequence_simulates_one_rank_or_an_inner_group) {
+  const auto ranks = [](const std::string& name, const Parameters& parameters) {
+    return ranks_of_pipeline(
+        name, "switch:8", parameters,
+        {{"heads", "2"}, {"sequence", "512"}, {"head", "64"}, {"tile_q", "32"}, {"tile_kv", "16"}});
+  };
+  EXPECT_EQ(ranks("ring-attention/ring", {}), 1);
+  EXPECT_EQ(ranks("ring-attention/swizzle", {}), 1);
+  EXPECT_EQ(ranks("double-ring-attention/ring", {{"inner", "4"}}), 4);
+}
+
+TEST(Fold, of_tiles_that_reach_over_the_blocks_of_two_ranks_simulates_all_ranks) {
+  EXPECT_EQ(ranks_of_product("ag-gemm/ring", "switch:8", {}, "128"), 8);
+}
+
 TEST(Fold, of_what_is_not_alike_simulates_all_ranks) {
   EXPECT_EQ(simulated_ranks("all-reduce/halving-doubling", "switch:4", KiB(16)), 4);
   EXPECT_EQ(simulated_ranks("broadcast/ring", "switch:4", KiB(16)), 4);

@@ -136,10 +136,11 @@ bool Fold::turns(const Bound& program, const Rotation& rotation, int period) {
   images_ = ranks_ / period;
   for (std::size_t i = 0; i < turns_.size(); ++i) {
     if (rotation.turns[i] == 0) continue;
-    const auto buffer = static_cast<std::int32_t>(i);
-    turns_[i].part = program.memory_bytes(buffer, 0) / program.buffers()[i].rotation;
+    turns_[i].part = rotation.rows[i];
     turns_[i].unit = turns_[i].part / images_;
   }
+  // Nobody asks of which bytes of inputs a result is made.
+  if (!has_postcondition(program)) return program.collective() == Collective::custom;
   const auto turn_of = [&](const Region& where) {
     return turns_[static_cast<std::size_t>(where.buffer)];
   };
@@ -153,7 +154,6 @@ bool Fold::turns(const Bound& program, const Rotation& rotation, int period) {
     if (i > 0 && (*own != input_.unit || (*own != 0 && size != input_.part))) return false;
     input_ = {*own, size};
   }
-  if (!has_postcondition(program)) return program.collective() == Collective::custom;
   const std::optional<Region> output = output_place(program, 0);
   if (!output) return false;
   const Turn turn = turn_of(*output);

@@ -10,15 +10,43 @@ using program::Primitive;
 using program::PrimitiveKind;
 using program::SemaphoreId;
 
+namespace {
+
+bool is_wait(OpKind kind) {
+  return kind == OpKind::wait || kind == OpKind::relaxed_wait || kind == OpKind::sem_acquire ||
+         kind == OpKind::dep_wait || kind == OpKind::compare_swap;
+}
+
+}  // namespace
+
 Interpreter::Interpreter(const program::Bound& program, Fold& fold, ValueTable& values,
                          Memory& memory)
     : program_(program), fold_(fold), values_(values), memory_(memory) {
-  for (int rank = 0; rank < fold.period(); ++rank) {
-    for (const program::Semaphore& semaphore : program.semaphores())
-      semaphores_.emplace_back(semaphore.initial);
-  }
   create_workgroups();
+  create_semaphores();
   number_in_clocks();
+}
+
+/// The second workgroup that waits for a semaphore may come long after the first one has gone on.
+void Interpreter::create_semaphores() {
+  const std::size_t each = program_.semaphores().size();
+  std::vector<std::int32_t> waiters(each * static_cast<std::size_t>(fold_.period()), 0);
+  for (const Workgroup& workgroup : workgroups_) {
+    std::vector<std::size_t> awaited;
+    for (const program::Op& op : program_.bodies()[static_cast<std::size_t>(workgroup.body)].ops) {
+      if (!is_wait(op.kind)) continue;
+      for (const program::SemaphoreRef& ref : op.semaphores)
+        awaited.push_back(static_cast<std::size_t>(workgroup.rank) * each +
+                          static_cast<std::size_t>(ref.index));
+    }
+    std::sort(awaited.begin(), awaited.end());
+    awaited.erase(std::unique(awaited.begin(), awaited.end()), awaited.end());
+    for (const std::size_t semaphore : awaited) {
+      if (semaphore < waiters.size()) ++waiters[semaphore];
+    }
+  }
+  for (std::size_t i = 0; i < waiters.size(); ++i)
+    semaphores_.emplace_back(program_.semaphores()[i % each].initial, waiters[i] <= 1);
 }
 
 Interpreter::End Interpreter::run() {

@@ -147,6 +147,7 @@ class Interpreter {
 
   // launch.cc: streams and places on compute units
   void create_workgroups();
+  void create_semaphores();
   void number_in_clocks();
   void start_repetition();
   void advance(int rank, std::int32_t stream);

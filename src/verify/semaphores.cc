@@ -84,7 +84,7 @@ Acquired SemaphoreState::take(const Wait& wait) {
 /// that the cost is small; where several wait, all are.
 void SemaphoreState::forget_old() {
   constexpr std::size_t kBatch = 64;
-  if (waiters_.size() != 1 || waiters_[0].seen - forgotten_ < kBatch) return;
+  if (!one_waiter_ || waiters_.size() != 1 || waiters_[0].seen - forgotten_ < kBatch) return;
   kept_.erase(kept_.begin(),
               kept_.begin() + static_cast<std::ptrdiff_t>(waiters_[0].seen - forgotten_));
   forgotten_ = waiters_[0].seen;

@@ -56,7 +56,10 @@ struct Acquired {
 /// One semaphore of one rank.
 class SemaphoreState {
  public:
-  explicit SemaphoreState(std::int64_t initial = 0) : initial_(initial), total_(initial) {}
+  /// `one_waiter`: no second workgroup ever waits for it, so that what one has learned is
+  /// forgotten.
+  explicit SemaphoreState(std::int64_t initial = 0, bool one_waiter = true)
+      : one_waiter_(one_waiter), initial_(initial), total_(initial) {}
 
   void add(Signal signal, std::int64_t value);
   bool reached(const Wait& wait) const;
@@ -102,6 +105,7 @@ class SemaphoreState {
   void forget_old();
   std::int64_t asked() const;
 
+  bool one_waiter_ = true;
   std::int64_t initial_ = 0;
   std::int64_t total_ = 0;  ///< initial value and all signals
   std::int64_t consumed_ = 0;
