@@ -21,7 +21,9 @@ class Estimate : public Evaluator {
   explicit Estimate(Laboratory& laboratory) : laboratory_(laboratory) {}
 
   std::string_view name() const override { return "estimate"; }
-  CostError error() const override { return {.expected = 0.5, .below = 1, .above = 1}; }
+  // Of 132 templates, machines and sizes (dgx-h100, torus:2x4, mi300x-8; 16 and 256 KiB) half were
+  // less than 60 % below the line engine, the worst 96 %, and none was above.
+  CostError error() const override { return {.expected = 0.6, .below = 1, .above = 0.2}; }
 
   std::optional<plan::Judgement> cost(const Experiment& candidate) override {
     const machine::SharedMachine machine = laboratory_.machine(candidate.machine);
@@ -61,9 +63,9 @@ class Simulated : public Evaluator {
   std::string_view name() const override { return sim::name_of(engine_); }
 
   // Fluid: docs/fluid_table.md, all programs, machines and sizes. Its worst are 109.5 % above and
-  // 17.5 % below.
+  // 17.5 % below; more ranks over NICs may be worse.
   CostError error() const override {
-    if (engine_ == sim::Engine::fluid) return {.expected = 0.045, .below = 0.35, .above = 1.2};
+    if (engine_ == sim::Engine::fluid) return {.expected = 0.045, .below = 0.35, .above = 1.5};
     return {};
   }
 

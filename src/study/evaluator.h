@@ -12,7 +12,7 @@
 namespace hemiola::study {
 
 /// (cost - time of the line engine) / that time, over the programs, machines and sizes that were
-/// compared (docs/fluid_table.md, docs/studies.md).
+/// compared (evaluator.cc says which).
 struct CostError {
   double expected = 0;  ///< half of them are closer
   double below = 0;     ///< none was further below, 0 to 1

@@ -111,8 +111,9 @@ class WrongProgram : public Failure {
 /// they were changed. What was asked for last is kept, up to some number of each kind.
 ///
 /// * A machine is known by its choice; one that is `given`, by its address.
-/// * A program is known by its name, parameters and collective, and its machine or number of ranks;
-///   one that is made for a size (`*/synth`), by size, type and operator, too.
+/// * A program is known by its name (a plan by its address), parameters and collective, and by what
+///   making it asks of the machine (making_facts()), or the number of ranks; one that is derived
+///   from the machine (`*/synth`) by the machine itself, size, type and operator.
 /// * A binding is known by its program and machine (addresses, which the entry keeps alive), size,
 ///   type and operator.
 /// * A proof is known by all that it depends on, so that it serves other machines and makings of

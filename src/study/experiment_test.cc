@@ -1,12 +1,16 @@
 #include "study/experiment.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
+#include <set>
 #include <thread>
 
 #include "plan/template.h"
 #include "program/built_in.h"
+#include "program/kernel.h"
 #include "study/identity.h"
 
 namespace hemiola::study {
@@ -223,6 +227,72 @@ TEST(Identity, of_a_machine_is_what_a_proof_asks_for) {
     EXPECT_NE(one, facts("dgx-h100", {{name, value}})) << name;
   EXPECT_NE(one, facts("dgx-h100:4", {}));
   EXPECT_NE(facts("dgx-h100:2", {}), facts("dgx-h100:2", {{"gpu.fabric.forwards", "true"}}));
+}
+
+/// "300 ns" as "600 ns".
+std::string doubled(const std::string& text) {
+  std::size_t end = 0;
+  const double number = std::stod(text, &end);
+  return fmt::format("{}{}", number * 2, text.substr(end));
+}
+
+/// With every parameter changed that making a program is not to ask for.
+machine::Machine changed_in_what_making_does_not_ask(machine::Machine machine) {
+  const std::set<std::string_view> asked{"cu.count", "noc.io_rate", "fabric.forwards"};
+  int changed = 0;
+  for (const machine::Parameter& parameter : machine::gpu_parameters()) {
+    if (asked.contains(parameter.name) || parameter.kind == "choice") continue;
+    const std::string now = parameter.get(machine.model(0));
+    if (parameter.kind != "flag" && (now.empty() || !std::isdigit(now.front()))) continue;
+    const std::string next =
+        parameter.kind == "flag" ? (now == "true" ? "false" : "true") : doubled(now);
+    try {
+      machine.set("gpu." + std::string(parameter.name), next);
+      ++changed;
+    } catch (const Failure&) {  // does not go with the others
+    }
+  }
+  EXPECT_GT(changed, 60);
+  return machine;
+}
+
+TEST(Identity, making_asks_nothing_of_a_machine_but_its_facts) {
+  const auto one = machine::share(machine::load("dgx-h100:4"));
+  const auto other = machine::share(changed_in_what_making_does_not_ask(*one));
+  EXPECT_EQ(making_facts(one.get()), making_facts(other.get()));
+  std::vector<std::string> names = program::built_in_names();
+  for (const program::KernelInfo& info : program::kernels()) names.push_back(info.name);
+  int compared = 0;
+  for (const std::string& name : names) {
+    const plan::TemplateInfo* info = plan::find_template(name);
+    if (info != nullptr && (info->needs_machine || !info->in_chunks)) continue;
+    const auto made = [&](const machine::SharedMachine& machine) -> std::optional<Identity> {
+      try {
+        const program::Program program =
+            program::load(name, {.ranks = machine->ranks(), .machine = machine});
+        return identity_of(program.sized({.size = KiB(64)}));
+      } catch (const Failure&) {
+        return std::nullopt;
+      }
+    };
+    EXPECT_EQ(made(one), made(other)) << name;
+    if (made(one)) ++compared;
+  }
+  EXPECT_GT(compared, 20);
+}
+
+TEST(Identity, of_a_machine_for_making_knows_its_graph) {
+  const auto facts = [](const Settings& set) {
+    const machine::Machine machine = machine::load("dgx-h100:2", {.set = set});
+    return making_facts(&machine);
+  };
+  EXPECT_EQ(facts({}), facts({{"gpu.l2.latency", "1 us"}}));
+  for (const auto& [name, value] : Settings{{"gpu.cu.count", "100"},
+                                            {"gpu.noc.io_rate", "11 GB/s"},
+                                            {"link.*.bandwidth", "10 GB/s"},
+                                            {"switch.multicast", "false"},
+                                            {"nic.rate", "1 GB/s"}})
+    EXPECT_NE(facts({}), facts({{name, value}})) << name;
 }
 
 // A member of Program that identity_of() does not know would make two programs one.

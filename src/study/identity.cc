@@ -38,6 +38,7 @@ class Identifier {
   void add(const std::string& text) { add(std::string_view(text)); }
   void add(Bytes bytes) { add(bytes.count); }
   void add(Time time) { add(time.fs); }
+  void add(Rate rate) { add(rate.bytes_per_second); }
   template <typename T>
   void add(const std::vector<T>& list) {
     word(list.size());
@@ -206,7 +207,7 @@ void add_models(Identifier& identifier, const machine::Machine& machine) {
 }
 
 /// What Machine::routes() asks, and so Machine::reach().
-void add_fabric(Identifier& identifier, const machine::Machine& machine) {
+void add_routes(Identifier& identifier, const machine::Machine& machine) {
   const std::vector<bool> forwards = machine.forwarding_nodes();
   for (std::size_t node = 0; node < machine.nodes.size(); ++node)
     identifier.all(machine.nodes[node].kind, static_cast<bool>(forwards[node]));
@@ -218,6 +219,20 @@ void add_fabric(Identifier& identifier, const machine::Machine& machine) {
                    own ? link_class.route_latency : link_class.latency);
   }
   identifier.add(machine.gpus);
+}
+
+/// Of links, switches and NICs.
+void add_figures(Identifier& identifier, const machine::Machine& machine) {
+  for (const machine::Node& node : machine.nodes) {
+    const auto& [latency, queue, multicast, reduce_rate, reduce_latency] = node.switch_model;
+    identifier.all(latency, queue, multicast, reduce_rate, reduce_latency);
+    const auto& [mtu, message_time, nic_latency, rate] = node.nic_model;
+    identifier.all(mtu, message_time, nic_latency, rate);
+  }
+  for (const machine::LinkClass& kind : machine.link_classes)
+    identifier.all(kind.name, kind.bandwidth, kind.latency, kind.max_payload, kind.header,
+                   kind.control, kind.credits, kind.arbitration);
+  for (const machine::Link& link : machine.links) identifier.add(link.link_class);
 }
 
 }  // namespace
@@ -237,7 +252,20 @@ Identity proof_facts(const machine::Machine* machine) {
       std::any_of(machine->nodes.begin(), machine->nodes.end(),
                   [](const machine::Node& node) { return node.kind == machine::NodeKind::nic; });
   identifier.add(network);
-  if (network) add_fabric(identifier, *machine);
+  if (network) add_routes(identifier, *machine);
+  return identifier.value();
+}
+
+Identity making_facts(const machine::Machine* machine) {
+  Identifier identifier;
+  if (machine == nullptr) return identifier.value();
+  identifier.add(machine->name);  // messages name it
+  add_routes(identifier, *machine);
+  add_figures(identifier, *machine);
+  for (const std::int32_t number : machine->gpu_models) {
+    const machine::GpuModel& model = machine->models[static_cast<std::size_t>(number)];
+    identifier.all(number, model.name, model.cu_count, model.noc_io_rate, model.forwards);
+  }
   return identifier.value();
 }
 

@@ -24,4 +24,11 @@ Identity identity_of(const program::Program& program);
 /// that forward. Bandwidths, and all other latencies and sizes, are not in it. Null: no machine.
 Identity proof_facts(const machine::Machine* machine);
 
+/// Of all that loading or making a program asks of a machine, templates that derive their plan from
+/// it (plan::TemplateInfo::needs_machine) apart, which ask everything: its graph with all figures
+/// of links, switches and NICs; and of each GPU the model's number, name, compute units, rate of
+/// its ports, and whether it forwards. A test changes everything else, and makes every built-in
+/// again. Null: no machine.
+Identity making_facts(const machine::Machine* machine);
+
 }  // namespace hemiola::study

@@ -9,6 +9,7 @@
 #include "study/cache.h"
 #include "study/evaluator.h"
 #include "study/experiment.h"
+#include "study/identity.h"
 #include "study/preparation.h"
 #include "study/size_check.h"
 #include "study/verdicts.h"
@@ -16,10 +17,19 @@
 namespace hemiola::study {
 namespace {
 
-constexpr std::size_t kMostMachines = 64, kMostPrograms = 32, kMostBindings = 32;
+constexpr std::size_t kMostOriginals = 8, kMostMachines = 64, kMostPrograms = 32,
+                      kMostBindings = 32;
 
-/// Texts and addresses; what they are the addresses of is kept with the value.
-using Key = std::tuple<std::vector<std::string>, const void*, const void*>;
+/// Texts, and an address; what is there is kept with the value.
+using MachineKey = std::pair<std::vector<std::string>, const void*>;
+/// The same for a program; of the machine either all that counts, or its address.
+struct ProgramKey {
+  std::vector<std::string> texts;
+  const void* plan = nullptr;
+  const void* machine = nullptr;
+  Identity facts{};
+  auto operator<=>(const ProgramKey&) const = default;
+};
 
 struct KnownMachine {
   machine::SharedMachine machine, given;
@@ -46,10 +56,10 @@ void append(std::vector<std::string>& key, const Settings& settings) {
   }
 }
 
-Key key_of(const MachineChoice& choice) {
+MachineKey key_of(const MachineChoice& choice) {
   std::vector<std::string> texts{choice.name, choice.gpu, choice.ranks};
   append(texts, choice.settings);
-  return {std::move(texts), choice.given.get(), nullptr};
+  return {std::move(texts), choice.given.get()};
 }
 
 bool needs_machine(const std::string& name) {
@@ -57,22 +67,28 @@ bool needs_machine(const std::string& name) {
   return info != nullptr && info->needs_machine;
 }
 
-Key key_of(const Experiment& experiment, const machine::SharedMachine& machine) {
-  std::vector<std::string> texts;
-  const void* plan = nullptr;
+ProgramKey key_of(const Experiment& experiment, const machine::SharedMachine& machine) {
+  ProgramKey key;
+  std::vector<std::string>& texts = key.texts;
+  bool any_machine = true;
   if (const auto* name = std::get_if<std::string>(&experiment.subject)) {
     texts = {*name, std::string(name_of(experiment.collective))};
-    if (needs_machine(*name)) {
+    any_machine = !needs_machine(*name);
+    if (!any_machine) {
       texts.push_back(experiment.size ? std::to_string(experiment.size->count) : "");
       texts.emplace_back(name_of(experiment.type));
       texts.emplace_back(name_of(experiment.op));
     }
   } else if (const auto* given = std::get_if<SharedPlan>(&experiment.subject)) {
-    plan = given->get();
+    key.plan = given->get();
   }
   append(texts, experiment.parameters);
   if (machine == nullptr) texts.push_back(experiment.machine.ranks);
-  return {std::move(texts), machine.get(), plan};
+  if (any_machine)
+    key.facts = making_facts(machine.get());
+  else
+    key.machine = machine.get();
+  return key;
 }
 
 void place(machine::Machine& machine, const std::string& ranks) {
@@ -112,8 +128,10 @@ void tell(const Watch& watch, const Step& step) {
 }  // namespace
 
 struct Laboratory::Caches {
-  Cache<Key, std::shared_ptr<const KnownMachine>> machines{kMostMachines};
-  Cache<Key, std::shared_ptr<const KnownProgram>> programs{kMostPrograms};
+  /// As they are read, and as they are changed.
+  Cache<MachineKey, machine::SharedMachine> originals{kMostOriginals};
+  Cache<MachineKey, std::shared_ptr<const KnownMachine>> machines{kMostMachines};
+  Cache<ProgramKey, std::shared_ptr<const KnownProgram>> programs{kMostPrograms};
   Cache<BindingKey, std::shared_ptr<const program::Bound>> bindings{kMostBindings};
   Verdicts verdicts;
   std::atomic<std::int64_t> simulations{0};
@@ -127,7 +145,12 @@ machine::SharedMachine Laboratory::machine(const MachineChoice& choice) {
   if (choice.given != nullptr && choice.settings.empty() && choice.ranks.empty())
     return choice.given;
   const auto make = [&] {
-    machine::Machine machine = load_machine(choice);
+    MachineChoice of_original{.name = choice.name, .gpu = choice.gpu};
+    MachineChoice change = choice;
+    if (choice.given == nullptr)
+      change.given = caches_->originals.get(
+          key_of(of_original), [&] { return machine::share(load_machine(of_original)); });
+    machine::Machine machine = load_machine(change);
     if (machine.ranks() == 0)
       throw Failure(
           "the machine has no GPU, so nothing can run on it", SourceLocation{.file = choice.name},
@@ -277,6 +300,7 @@ Outcome Laboratory::run(const Experiment& experiment, const Watch& watch) {
 }
 
 void Laboratory::forget() {
+  caches_->originals.clear();
   caches_->machines.clear();
   caches_->programs.clear();
   caches_->bindings.clear();

@@ -19,11 +19,10 @@ bool says_no_size(const verify::Proof& proof) {
 
 Verdicts::Family Verdicts::family_of(const program::Bound& bound,
                                      const verify::CheckOptions& options) {
-  return {identity_of(bound.program()),
-          proof_facts(bound.machine()),
-          bound.type(),
-          bound.op(),
-          options.calls,
+  const auto known = identities_.get(&bound.program(), [&] {
+    return std::make_shared<const Known>(bound, identity_of(bound.program()));
+  });
+  return {known->identity, proof_facts(bound.machine()), bound.type(), bound.op(), options.calls,
           options.fold};
 }
 
@@ -126,6 +125,7 @@ std::int64_t Verdicts::proofs() const {
 }
 
 void Verdicts::clear() {
+  identities_.clear();
   const Lock lock(mutex_);
   families_.clear();
   order_.clear();

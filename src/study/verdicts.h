@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "program/bound.h"
+#include "study/cache.h"
 #include "study/identity.h"
 #include "verify/sizes.h"
 #include "verify/verify.h"
@@ -28,7 +29,7 @@ class Verdicts {
     bool fold;
     auto operator<=>(const Family&) const = default;
   };
-  static Family family_of(const program::Bound& bound, const verify::CheckOptions& options);
+  Family family_of(const program::Bound& bound, const verify::CheckOptions& options);
 
   using Proof = std::shared_ptr<const verify::Proof>;
   struct Found {
@@ -66,6 +67,13 @@ class Verdicts {
               const verify::CheckOptions& options);
   std::optional<Found> in_a_class(const Family& family, Bytes size);
   void work_out_a_class(const Family& family);
+
+  /// By address of the program, which the copy of the binding keeps alive.
+  struct Known {
+    program::Bound bound;
+    Identity identity;
+  };
+  Cache<const program::Program*, std::shared_ptr<const Known>> identities_{32};
 
   mutable std::mutex mutex_;
   std::map<Family, Members> families_;
