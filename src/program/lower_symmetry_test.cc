@@ -62,9 +62,11 @@ TEST(LowerSymmetry, ranks_that_do_the_same_up_to_a_rotation_have_one_code) {
   EXPECT_EQ(product("ag-gemm/double-ring", 4, kShape).codes.size(), 2U);
 }
 
-TEST(LowerSymmetry, ranks_whose_tiles_reach_over_two_blocks_have_codes_of_their_own) {
+TEST(LowerSymmetry, ranks_whose_tiles_reach_over_several_blocks_have_codes_of_their_own) {
   Parameters shape = kShape;
-  shape[3].second = "32";
+  shape[3].second = "32";  // two blocks of 16 rows
+  EXPECT_EQ(product("ag-gemm/ring", 4, shape).codes.size(), 2U);
+  shape[3].second = "64";
   EXPECT_EQ(product("ag-gemm/ring", 4, shape).codes.size(), 4U);
 }
 
