@@ -64,8 +64,8 @@ TEST(LowerSymmetry, ranks_that_do_the_same_up_to_a_rotation_have_one_code) {
 
 TEST(LowerSymmetry, ranks_whose_tiles_reach_over_several_blocks_have_codes_of_their_own) {
   Parameters shape = kShape;
-  shape[3].second = "32";
-  EXPECT_EQ(product("ag-gemm/ring", 4, shape).codes.size(), 2U) << "for the blocks of a tile";
+  shape[3].second = "32";  // two blocks of 16 rows
+  EXPECT_EQ(product("ag-gemm/ring", 4, shape).codes.size(), 2U);
   shape[3].second = "64";
   EXPECT_EQ(product("ag-gemm/ring", 4, shape).codes.size(), 4U);
 }

@@ -105,8 +105,9 @@ TEST(Fold, of_attention_over_a_divided_sequence_simulates_one_rank_or_an_inner_g
   EXPECT_EQ(ranks("double-ring-attention/ring", {{"inner", "4"}}), 4);
 }
 
-TEST(Fold, of_tiles_that_reach_over_the_blocks_of_two_ranks_simulates_all_ranks) {
-  EXPECT_EQ(ranks_of_product("ag-gemm/ring", "switch:8", {}, "128"), 8);
+TEST(Fold, of_tiles_that_reach_over_the_blocks_of_several_ranks_simulates_so_many) {
+  EXPECT_EQ(ranks_of_product("ag-gemm/ring", "switch:8", {}, "128"), 2);
+  EXPECT_EQ(ranks_of_product("ag-gemm/ring", "switch:8", {}, "512"), 8);
 }
 
 TEST(Fold, of_what_is_not_alike_simulates_all_ranks) {
