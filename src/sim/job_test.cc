@@ -12,7 +12,7 @@
 #include "sim/simulate.h"
 #include "sim/test_machines.h"
 
-namespace hemiola::sim {
+namespace hemiola::sim::jobs {  // a Launch is a job's here
 namespace {
 
 using program::Bound;
@@ -231,4 +231,4 @@ TEST(Jobs, copy_and_wait_until_a_time) {
 }
 
 }  // namespace
-}  // namespace hemiola::sim
+}  // namespace hemiola::sim::jobs

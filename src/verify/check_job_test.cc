@@ -9,7 +9,7 @@
 #include "program/job.h"
 #include "program/launch_programs.h"
 
-namespace hemiola::verify {
+namespace hemiola::verify::jobs {
 namespace {
 
 using program::Job;
@@ -112,4 +112,4 @@ TEST(CheckJob, refuses_what_is_no_job) {
 }
 
 }  // namespace
-}  // namespace hemiola::verify
+}  // namespace hemiola::verify::jobs
