@@ -95,13 +95,14 @@ class Linker {
   }
 
   void add_frame(std::int32_t number, const std::vector<int>& ranks) {
-    const Bound& bound = bound_of(number);
+    // Callers' memory comes first, as it does in a program that is alone: addresses are the same.
+    const Callers callers = callers_for(number, ranks);
     const std::int32_t at = instance_for(number, ranks);
     const Instance& instance = instances_[index(at)];
-    Frame frame = bound.frame();
+    Frame frame = bound_of(number).frame();
     frame.launch = number;
     frame.ranks = shared_ranks(ranks);
-    frame.buffers = buffers_for(number, ranks, instance.slot);
+    frame.buffers = buffers_for(number, callers, instance.slot);
     frame.first_semaphore = slots_[index(instance.slot)].first_semaphore;
     frame.first_barrier = slots_[index(instance.slot)].first_barrier;
     frame.first_group = instance.first_group;
@@ -226,30 +227,45 @@ class Linker {
       if (slot.buffers[b] >= 0) grow(bound, static_cast<std::int32_t>(b), slot.buffers[b]);
   }
 
-  /// By own buffer, the buffer of the whole.
-  std::shared_ptr<const Numbers> buffers_for(std::int32_t number, const std::vector<int>& ranks,
-                                             std::int32_t slot) {
+  /// By own buffer, the caller's buffer of the whole, or -1. Those of one part have the same
+  /// numbers on all ranks, launch by launch.
+  struct Callers {
+    std::int32_t ordinal = 0;
+    Numbers buffers;
+  };
+
+  Callers callers_for(std::int32_t number, const std::vector<int>& ranks) {
     const Launch& launch = job_.launches[index(number)];
     const Bound& bound = bound_of(number);
     const std::int32_t part = part_of_[index(number)];
-    // Callers' buffers of one part have the same numbers on all ranks, launch by launch.
-    const std::int32_t ordinal = next_on(kCallers + static_cast<std::uint64_t>(part), ranks);
-    std::shared_ptr<const Numbers>& known = buffer_lists_[{part, ordinal, slot}];
-    if (known != nullptr && launch.memory.empty()) return known;
-    Numbers buffers = slots_[index(slot)].buffers;
-    for (std::size_t b = 0; b < buffers.size(); ++b) {
+    Callers callers{next_on(kCallers + static_cast<std::uint64_t>(part), ranks),
+                    Numbers(bound.buffers().size(), -1)};
+    for (std::size_t b = 0; b < callers.buffers.size(); ++b) {
       const Buffer& buffer = bound.buffers()[b];
       const auto own = static_cast<std::int32_t>(b);
       if (!is_of_caller(buffer.kind) || buffer.alias >= 0) continue;
-      buffers[b] = named_memory(launch, bound, own);
-      if (buffers[b] >= 0) continue;
-      std::int32_t& there = callers_.try_emplace({part, ordinal, own}, -1).first->second;
+      callers.buffers[b] = named_memory(launch, bound, own);
+      if (callers.buffers[b] >= 0) continue;
+      std::int32_t& there = callers_.try_emplace({part, callers.ordinal, own}, -1).first->second;
       if (there < 0) there = add_buffer(bound, own, launch.name);
-      buffers[b] = there;
+      callers.buffers[b] = there;
     }
     check_memory_names(launch, bound);
+    return callers;
+  }
+
+  /// All of them by own buffer, of the whole.
+  std::shared_ptr<const Numbers> buffers_for(std::int32_t number, const Callers& callers,
+                                             std::int32_t slot) {
+    const bool has_names = !job_.launches[index(number)].memory.empty();
+    std::shared_ptr<const Numbers>& known =
+        buffer_lists_[{part_of_[index(number)], callers.ordinal, slot}];
+    if (known != nullptr && !has_names) return known;
+    Numbers buffers = slots_[index(slot)].buffers;
+    for (std::size_t b = 0; b < buffers.size(); ++b)
+      if (callers.buffers[b] >= 0) buffers[b] = callers.buffers[b];
     auto made = std::make_shared<const Numbers>(std::move(buffers));
-    if (launch.memory.empty()) known = made;
+    if (!has_names) known = made;
     return made;
   }
 

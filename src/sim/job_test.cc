@@ -160,6 +160,7 @@ TEST(Jobs, fold_where_ranks_do_the_same) {
                                product("product", 512, ranks(0, 8)),
                                launch("low", "all-gather/direct", KiB(64), ranks(0, 4)),
                                launch("high", "all-gather/direct", KiB(64), ranks(4, 4))};
+  launches[3].program = launches[2].program;
   launches[2].after = launches[3].after = {1};
   launches[2].stream = launches[3].stream = "third";
   const Bound bound = linked(std::move(launches));
@@ -193,7 +194,7 @@ TEST(Jobs, give_room_by_priority_and_keep_to_parts_of_the_compute_units) {
       Launch one;
       one.name = one.stream = name;
       one.program = std::make_shared<const program::Program>(program::work_program(
-          {.duration = {20'000'000'000}, .workgroups = name[0] == 'l' ? 1056 : 264},
+          {.duration = {20'000'000'000}, .workgroups = name[0] == 'l' ? 1056 : 792},
           dgx()->model(0)));
       one.options.size = one.program->fixed_size;
       one.ranks = {0};
@@ -208,8 +209,8 @@ TEST(Jobs, give_room_by_priority_and_keep_to_parts_of_the_compute_units) {
   const auto plain = ends({});
   const auto first = ends({{"short", {.priority = 1}}});
   EXPECT_LT(first.second, plain.second);
-  const auto part = ends({{"long", {.first_unit = 0, .units = 100}},
-                          {"short", {.first_unit = 100, .units = 32}}});
+  const auto part = ends(
+      {{"long", {.first_unit = 0, .units = 100}}, {"short", {.first_unit = 100, .units = 32}}});
   EXPECT_GT(part.first, plain.first);
 }
 

@@ -34,9 +34,9 @@ Launch all_reduce(const std::string& name, const char* program = "all-reduce/two
 /// With so many workgroups of 1,024 threads, each of which keeps half of a compute unit.
 Launch with_workgroups(const std::string& name, const char* workgroups) {
   Launch launch = all_reduce(name);
-  launch.program = std::make_shared<const program::Program>(program::load(
-      "all-reduce/two-shot",
-      {.ranks = 4, .parameters = {{"workgroups", workgroups}, {"threads", "1024"}}}));
+  launch.program = std::make_shared<const program::Program>(
+      program::load("all-reduce/two-shot",
+                    {.ranks = 4, .parameters = {{"workgroups", workgroups}, {"threads", "1024"}}}));
   launch.options.size = MiB(1);
   launch.stream = name;
   return launch;
