@@ -74,6 +74,25 @@ TEST(LowerLaunches, loads_what_it_adds_to_once_and_stores_the_sum_once) {
   }
 }
 
+TEST(LowerLaunches, adds_with_the_first_of_many_steps_and_stores_with_the_last) {
+  plan::Parameters deep = kSmall;
+  deep[2] = {"k", "256"};  // 16 steps in each of two launches
+  const Program program = lower(plan::make("ag-gemm/sequence", 4, deep), {});
+  const Stream& stream = program.codes[0].streams.back();
+  const Kernel& kernel = program.kernels[static_cast<std::size_t>(stream.back().index)];
+  std::vector<std::size_t> reads, writes;
+  std::int64_t iterations = 0;
+  for (const Op& op : program.bodies[static_cast<std::size_t>(kernel.bodies[0])].ops) {
+    if (op.kind == OpKind::loop) iterations += op.count;
+    if (op.kind != OpKind::compute) continue;
+    reads.push_back(op.src.size());
+    writes.push_back(op.dst.size());
+  }
+  EXPECT_THAT(reads, ElementsAre(3, 2, 2, 2));
+  EXPECT_THAT(writes, ElementsAre(0, 0, 0, 1));
+  EXPECT_EQ(iterations, 7) << "of two steps each";
+}
+
 /// Two launches on two streams, the second after the first, and a copy of the result.
 plan::Plan two_streams() {
   plan::Plan plan;

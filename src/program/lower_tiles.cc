@@ -63,12 +63,17 @@ class TileMaker {
     find_writers();
     for (int rank = 0; rank < symmetry_.period; ++rank) {
       const auto& computes = plan_.code(rank).computes;
+      first_output_ = 0;
       for (std::size_t c = 0; c < computes.size(); ++c) {
         first_[{rank, static_cast<std::int32_t>(c)}] = std::ssize(tiles_[index(rank)]);
         each_run(computes[c], cuts_of(computes[c], rank),
                  [&](const std::vector<std::int64_t>& at, std::int64_t steps) {
                    add(computes[c], static_cast<std::int32_t>(c), at, steps, rank);
                  });
+        std::int64_t outputs = 1;
+        for (const plan::ComputeAxis& axis : computes[c].axes)
+          outputs *= (axis.extent + axis.tile - 1) / axis.tile;
+        first_output_ += outputs;
       }
     }
     find_arrivals();
@@ -191,7 +196,7 @@ class TileMaker {
       output = output * ((axis.extent + axis.tile - 1) / axis.tile) + (axis.reduced ? 0 : at[a]);
       tile.where += fmt::format("{}{}", a == 0 ? "/" + compute.name + "/" : ",", at[a]);
     }
-    tile.output = first_[{rank, number}] + output;  // no two computes share one
+    tile.output = first_output_ + output;
     for (const ComputeOperand& operand : compute.operands) {
       plan::Area area = operand_area(plan_, operand, box, rank);
       if (plan::makes(operand.use)) tile.made.push_back(area);
@@ -429,6 +434,7 @@ class TileMaker {
   const Symmetry& symmetry_;
   std::map<Memory, std::vector<const Movement*>> writers_;
   Tiles tiles_;
+  std::int64_t first_output_ = 0;  // of the present compute: no two share one
   std::map<std::pair<int, std::int32_t>, std::int64_t>
       first_;  // tile of rank below the period and compute
 };

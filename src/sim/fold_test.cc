@@ -110,8 +110,12 @@ TEST(Fold, of_tiles_that_reach_over_the_blocks_of_several_ranks_simulates_so_man
   EXPECT_EQ(ranks_of_product("ag-gemm/ring", "switch:8", {}, "512"), 8);
 }
 
+TEST(Fold, of_halving_and_doubling_simulates_half_of_four) {
+  // The partner is rank xor 1, then rank xor 2: a rotation by two keeps both.
+  EXPECT_EQ(simulated_ranks("all-reduce/halving-doubling", "switch:4", KiB(16)), 2);
+}
+
 TEST(Fold, of_what_is_not_alike_simulates_all_ranks) {
-  EXPECT_EQ(simulated_ranks("all-reduce/halving-doubling", "switch:4", KiB(16)), 4);
   EXPECT_EQ(simulated_ranks("broadcast/ring", "switch:4", KiB(16)), 4);
   // Chunks of less than a line do not start at the same place in it.
   EXPECT_EQ(simulated_ranks("all-gather/direct", "switch:4", {64}), 4);
