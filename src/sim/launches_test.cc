@@ -59,7 +59,7 @@ TEST_P(Sequence, overlaps_what_serial_does_one_after_the_other) {
   // Both parts alone are started, and only one start counts.
   const double sum = static_cast<double>(gathered.fs + computed.fs);
   EXPECT_GT(static_cast<double>(serial.fs), 0.9 * sum);
-  EXPECT_LT(static_cast<double>(serial.fs), 1.03 * sum);
+  EXPECT_LT(static_cast<double>(serial.fs), 1.05 * sum);
   const Time sequence =
       run_plan(product("ag-gemm/sequence", {{"degree", "4"}}), machine, options).time;
   EXPECT_GT(sequence, std::max(gathered, computed));

@@ -152,7 +152,13 @@ class JobReader : YamlFile {
       for (const YAML::Node& rank : node)
         words += (words.empty() ? "" : ",") + (rank.IsScalar() ? rank.Scalar() : "?");
     if (words.empty()) fail(node, "ranks are a list", "for example 0-3, or [0, 2, 4, 6]");
-    return read_list(words, node);
+    std::vector<int> ranks = read_list(words, node);
+    for (const int rank : ranks) {
+      if (rank >= machine_->ranks())
+        fail(node, fmt::format("there is no rank {}", rank),
+             fmt::format("the machine has ranks 0 to {}", machine_->ranks() - 1));
+    }
+    return ranks;
   }
 
   void resolve_after(std::int32_t number, const YAML::Node& node) {
@@ -190,7 +196,9 @@ class JobReader : YamlFile {
   // --- Programs.
 
   Bytes size_of_launch(const YAML::Node& node) const {
-    return read_size(member(node, "size").Scalar(), at(node["size"]));
+    const YAML::Node size = member(node, "size");
+    if (!size.IsScalar()) fail(size, "'size' is one size", "for example 64MiB");
+    return read_size(size.Scalar(), at(size));
   }
 
   void make_program(const YAML::Node& node, const std::string& kind, Launch& launch) {
