@@ -211,7 +211,7 @@ class Linker {
     Buffer buffer = bound.buffers()[index(own)];
     buffer.name += " of " + of;
     buffer.chunks = {1};
-    buffer.bytes = {std::max<std::int64_t>(1, most_bytes(bound, own))};
+    buffer.bytes = {most_bytes(bound, own)};
     buffer.chunk_limit = {};
     tables_.buffers.push_back(std::move(buffer));
     linked_.tail_of.push_back(-1);

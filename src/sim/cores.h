@@ -292,6 +292,7 @@ class Cores {
   void fell_asleep(std::int32_t group, std::int64_t now);
   void make_room(int rank, std::int64_t now);
   void give_room(int rank, const Spent& spent, bool newcomers_first, std::int64_t now);
+  bool is_outranked(const RankState& state, std::int32_t priority) const;
   std::deque<std::int32_t>::iterator first_to_get_room(RankState& state, int rank) const;
   void move_state(std::int32_t group, Intent intent, std::int64_t now);
   void state_moved(std::int32_t group, const Spent& spent, std::int64_t now);

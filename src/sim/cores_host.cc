@@ -261,6 +261,7 @@ void Cores::start_kernel(std::int32_t run, std::int64_t now) {
 void Cores::dispatch(std::int32_t run, std::int64_t now) {
   KernelRun& kernel = kernels_[index(run)];
   RankState& state = ranks_[index(kernel.rank)];
+  kernel.dispatching = false;
   const machine::GpuModel& model = machine_.model(kernel.rank);
   const program::Kernel& code = program_.kernels()[index(kernel.kernel)];
   const auto parts = static_cast<std::int32_t>(code.parts_from(index(kernel.next)));
@@ -277,7 +278,12 @@ void Cores::dispatch(std::int32_t run, std::int64_t now) {
   if (kernel.next < static_cast<std::int32_t>(kernel.groups.size())) {
     const std::int64_t interval = std::max<std::int64_t>(1, model.dispatch_interval.fs);
     kernel.spent.charge(Reason::dispatch, interval);
+    kernel.dispatching = true;
     push(now + interval, kDispatch, run);
+  } else if (!program_.code(kernel.rank).options.empty()) {
+    // Those of lower priority have left it the room that there is.
+    for (std::size_t left = state.blocked_kernels.size(); left > 0; --left)
+      give_room(kernel.rank, kernel.spent, false, now);
   }
 }
 

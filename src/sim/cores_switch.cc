@@ -54,6 +54,15 @@ void Cores::make_room(int rank, std::int64_t now) {
   }
 }
 
+// Whether a kernel of higher priority is about to take the room.
+bool Cores::is_outranked(const RankState& state, std::int32_t priority) const {
+  return std::any_of(state.streams.begin(), state.streams.end(), [&](const StreamRun& stream) {
+    if (stream.item >= stream.runs.size() || stream.runs[stream.item] < 0) return false;
+    const KernelRun& kernel = kernels_[index(stream.runs[stream.item])];
+    return kernel.dispatching && options_of(kernel).priority > priority;
+  });
+}
+
 // Who has waited longest among those of the highest priority that find room in their part of the
 // compute units; without priorities and parts, who has waited longest.
 std::deque<std::int32_t>::iterator Cores::first_to_get_room(RankState& state, int rank) const {
@@ -65,6 +74,7 @@ std::deque<std::int32_t>::iterator Cores::first_to_get_room(RankState& state, in
     const program::StreamOptions stream = options_of(kernel);
     if (best != blocked.end() && stream.priority <= options_of(kernels_[index(*best)]).priority)
       continue;
+    if (is_outranked(state, stream.priority)) continue;
     const program::Kernel& code = program_.kernels()[index(kernel.kernel)];
     const auto parts = static_cast<std::int32_t>(code.parts_from(index(kernel.next)));
     if (find_cu(state, machine_.model(rank), stream, code.threads_in_block(index(kernel.next)),

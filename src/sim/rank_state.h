@@ -19,6 +19,7 @@ struct KernelRun {
   std::int32_t done = 0;             ///< workgroups that have ended
   std::int64_t stores = 0;           ///< not acknowledged
   bool ended = false;                ///< the stream has been told
+  bool dispatching = false;          ///< its next workgroup goes after the dispatch interval
   bool products = false;             ///< it computes matrix products
   std::int64_t products_began = -1;  ///< its first step of one
   std::int64_t power_free = 0;       ///< when the power limit lets the next step through

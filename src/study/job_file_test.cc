@@ -66,7 +66,10 @@ TEST_F(JobFile, says_what_is_wrong_and_where) {
               HasSubstr("runs one thing"));
   EXPECT_THAT(failure("launches:\n  - {compute: {time: 1us}, after: nobody}"),
               HasSubstr("there is no launch 'nobody'"));
-  EXPECT_THAT(failure("launches:\n  - {copy: {from: 0, to: 8, size: 1KiB}}"), HasSubstr("8"));
+  EXPECT_THAT(failure("launches:\n  - {copy: {from: 0, to: 8, size: 1KiB}}"),
+              HasSubstr("'to' must be a number from 0 to 7"));
+  EXPECT_THAT(failure("launches:\n  - {compute: {time: 1us}, ranks: 0-9}"),
+              HasSubstr("there is no rank 8"));
   EXPECT_THAT(failure("launches:\n  - {compute: {flop: lots}}"), HasSubstr("'lots'"));
   EXPECT_THAT(failure("launches:\n  - {compute: {workgroups: 3}}"), HasSubstr("nothing to do"));
   EXPECT_THAT(failure("streams: {a: {units: 100-200}}\nlaunches: [{compute: {time: 1us}}]"),
@@ -76,18 +79,18 @@ TEST_F(JobFile, says_what_is_wrong_and_where) {
 }
 
 TEST_F(JobFile, launches_after_others_have_a_rank_in_common) {
-  const auto job = parse("launches:\n"
-                         "  - {name: a, compute: {time: 1us}, ranks: 0}\n"
-                         "  - {name: b, compute: {time: 1us}, ranks: 1, after: a}\n");
+  const auto job = parse(
+      "launches:\n"
+      "  - {name: a, compute: {time: 1us}, ranks: 0}\n"
+      "  - {name: b, compute: {time: 1us}, ranks: 1, after: a}\n");
   EXPECT_THROW(program::link(job, machine_), Failure);
 }
 
 TEST(RunJob, says_who_slows_down_whom) {
   Laboratory laboratory;
   const Outcome outcome = run_job(
-      laboratory,
-      {.machine = {.name = "dgx-h100"},
-       .file = std::string(HEMIOLA_SOURCE_DIR) + "/examples/job_overlap/job.yaml"});
+      laboratory, {.machine = {.name = "dgx-h100"},
+                   .file = std::string(HEMIOLA_SOURCE_DIR) + "/examples/job_overlap/job.yaml"});
   ASSERT_EQ(outcome.result.launches.size(), 2U);
   EXPECT_EQ(outcome.result.checked, "full");
   for (const sim::LaunchResult& launch : outcome.result.launches) {
