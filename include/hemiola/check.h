@@ -34,6 +34,13 @@ struct ProofStep {
   std::string text;       ///< what it does or misses: "reads input[4096, 8192) of rank 2"
 };
 
+/// Sizes at which a program does the same, so that one proof holds for all of them.
+struct SizeRange {
+  Bytes min{};
+  std::optional<Bytes> max{};  ///< none: every legal size from `min` on
+  std::string why_one{};       ///< why it is one size only; empty where it is a range
+};
+
 /// What was found of a plan, or of a program at a size (docs/verify.md).
 struct Proof {
   std::string program;
@@ -46,6 +53,8 @@ struct Proof {
   std::vector<ProofStep> counterexample;  ///< in order; of wrong and deadlock
   std::vector<Diagnostic> warnings;       ///< relaxed closing barriers and the like
   int calls = 0;                          ///< programs: calls in a row that were looked at
+  std::optional<SizeRange> sizes{};       ///< programs that are not wrong: where it holds
+  std::vector<Bytes> looked_at{};         ///< other sizes at which it was proven, too
 };
 
 struct CheckOptions {
@@ -56,14 +65,17 @@ struct CheckOptions {
   DataType type = DataType::float32;
   ReduceOp op = ReduceOp::sum;
   int calls = 0;  ///< in a row that have to be right; 0: it is called again and again
-  /// Interrupted once it is set and the proof that is under way is finished.
+  /// Interrupted soon after it is set.
   const std::atomic<bool>* stop = nullptr;
 };
 
 /// A wrong program is a result, not an error. Plans are proven for all sizes, and where a machine
 /// is given and they are right, so are the programs that they are lowered to: the last proof is the
 /// one that decides. A collective without an algorithm: one proof or two for each of its built-ins.
-/// Failure: a size that the program cannot take, a machine that it does not fit on, bad parameters.
+/// Of programs that are cheap to prove other sizes are looked at, too: where one is wrong, the
+/// proof at the size that was asked for has a warning; where none was asked for, that one follows
+/// it. Failure: a size that the program cannot take, a machine that it does not fit on, bad
+/// parameters.
 std::vector<Proof> check(const Program& program, const CheckOptions& options = {});
 /// The worst of them.
 Verdict verdict_of(const std::vector<Proof>& proofs);

@@ -69,6 +69,10 @@ class Proof:
     counterexample: list[ProofStep]  #: in order
     warnings: list[Diagnostic]
     calls: int  #: calls in a row that were looked at
+    #: of a program that is not wrong: it holds for all legal sizes from here ...
+    min_bytes: Optional[int] = None
+    max_bytes: Optional[int] = None  #: ... to here; None: for all larger ones, too
+    looked_at_bytes: list[int] = field(default_factory=list)  #: other sizes at which it was proven
     text: str = field(default="", repr=False, compare=False)
 
     @property

@@ -66,6 +66,7 @@ class Checker {
     const int rounds = std::max(options.rounds, options.calls);
     if (rounds > 0) execute_.rounds = rounds;
     check_.calls = options.calls;
+    check_.monitor = &session.monitor;
     command_ = session.command;
     if (!options.json.empty()) check_output("--json", options.json);
   }
@@ -127,7 +128,7 @@ class Checker {
   /// A plan file, or a template of elements (whose program has computes).
   ExitCode check_plan(const std::string& name, const plan::Plan& plan) {
     progress_.doing("checking " + name);
-    const verify::Proof proof = verify::check(plan);
+    const verify::Proof proof = verify::check(plan, check_.monitor);
     std::cout << name << ": " << name_of(plan.collective) << " on " << plan.ranks
               << " ranks, a plan\n";
     report::print_proof(std::cout, proof, "");

@@ -9,6 +9,7 @@
 #include "library/linked.h"
 #include "library/watching.h"
 #include "plan/template.h"
+#include "study/size_check.h"
 #include "verify/verify.h"
 
 namespace hemiola {
@@ -59,7 +60,7 @@ class Checker {
   void check_plan(const std::string& name, const std::shared_ptr<const plan::Plan>& plan,
                   const study::Subject& subject) {
     watching_.monitor.leave_if_stopping();
-    proofs_.push_back(public_proof(verify::check(*plan), name));
+    proofs_.push_back(public_proof(verify::check(*plan, &watching_.monitor), name));
     proofs_.back().of_plan = true;
     const bool right = proofs_.back().verdict <= Verdict::partial;
     if (options_.machine && right) check_program(name, subject);
@@ -68,9 +69,42 @@ class Checker {
   void check_program(const std::string& name, const study::Subject& subject) {
     watching_.monitor.leave_if_stopping();
     inner_.subject = subject;
-    const program::Bound bound = laboratory_.prepare(inner_, watching_.inner);
-    proofs_.push_back(public_proof(*laboratory_.proof(bound, {.calls = options_.calls}), name));
-    proofs_.back().size = bound.size();
+    const verify::CheckOptions how{.calls = options_.calls, .monitor = &watching_.monitor};
+    if (std::holds_alternative<program::Bound>(subject)) {  // a job
+      const program::Bound bound = laboratory_.prepare(inner_, watching_.inner);
+      proofs_.push_back(public_proof(*laboratory_.proof(bound, how), name));
+      return;
+    }
+    const study::SharedProgram program =
+        laboratory_.program(inner_, inner_.machine.given, watching_.inner);
+    const program::BindOptions at{
+        inner_.size ? *inner_.size : study::default_size(*program, inner_.type), inner_.type,
+        inner_.op};
+    add(name,
+        study::check_size(laboratory_, program, inner_.machine.given, at, how, watching_.inner));
+  }
+
+  /// At its size; and at the first other one that was looked at where it is wrong: a warning, or,
+  /// where no size was asked for, a proof of its own.
+  void add(const std::string& name, const study::SizeCheck& found) {
+    Proof proof = public_proof(*found.proof, name);
+    proof.size = found.bound.size();
+    proof.looked_at = found.beside;
+    if (found.sizes) {
+      proof.sizes = SizeRange{.min = found.sizes->min, .max = {}, .why_one = found.sizes->why};
+      if (!found.sizes->open()) proof.sizes->max = found.sizes->max;
+    }
+    const auto& other = found.wrong_beside;
+    if (other && inner_.size)
+      proof.warnings.push_back(
+          {.severity = Severity::warning,
+           .message = "at " + to_string(other->size) + " it is wrong: " + other->proof->summary,
+           .where = {.file = name},
+           .hint = "check it at that size for the counterexample"});
+    proofs_.push_back(std::move(proof));
+    if (!other || inner_.size) return;
+    proofs_.push_back(public_proof(*other->proof, name));
+    proofs_.back().size = other->size;
   }
 
   study::Laboratory& laboratory_;

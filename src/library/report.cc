@@ -59,6 +59,10 @@ void print_attribution(std::ostream& out, const Outcome& outcome) {
 
 void print_proof(std::ostream& out, const Proof& proof) {
   report::print_proof(out, inner_proof(proof), "");
+  if (!proof.sizes) return;
+  const verify::SizeClass sizes{proof.sizes->min, proof.sizes->max.value_or(Bytes{INT64_MAX}),
+                                proof.sizes->why_one};
+  report::print_sizes(out, sizes, proof.looked_at, "");
 }
 
 void print_machine(std::ostream& out, const Machine& machine) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
+#include "core/digest.h"
 #include "machine/fabric_parameters.h"
 
 namespace hemiola::machine {
@@ -67,6 +69,26 @@ std::vector<NodeId> Machine::multicast_switches(std::span<const int> ranks) cons
     if (reaches_all) found.push_back(node);
   }
   return found;
+}
+
+std::uint64_t Machine::ways_between(std::span<const int> ranks) const {
+  Digest ways;
+  std::map<LinkId, std::int64_t> met;  // links by the order in which they are met
+  for (const int rank : ranks) ways.add(gpu_models[static_cast<std::size_t>(rank)]);
+  for (const int from : ranks) {
+    for (const int to : ranks) {
+      if (from == to) continue;
+      const Routes& between = routes(from, to);
+      ways.add(static_cast<std::int64_t>(between.reach)).add(between.count);
+      for (std::int32_t p = 0; p < between.count; ++p) {
+        for (const LinkId link : between.path(p)) {
+          ways.add(met.try_emplace(link, std::ssize(met)).first->second);
+          ways.add(links[static_cast<std::size_t>(link)].link_class);
+        }
+      }
+    }
+  }
+  return ways.value();
 }
 
 Time Machine::smallest_feedback_latency() const {
@@ -149,6 +171,15 @@ void Machine::place(std::span<const int> ranks) {
   gpus = std::move(placed);
   gpu_models = std::move(placed_models);
   forget_routes();
+}
+
+SharedMachine select_ranks(const SharedMachine& machine, std::span<const int> ranks) {
+  bool is_all = static_cast<int>(ranks.size()) == machine->ranks();
+  for (std::size_t i = 0; i < ranks.size(); ++i) is_all = is_all && ranks[i] == static_cast<int>(i);
+  if (is_all) return machine;
+  Machine some = *machine;
+  some.place(ranks);
+  return share(std::move(some));
 }
 
 }  // namespace hemiola::machine

@@ -157,6 +157,11 @@ class Machine {
   /// The links of rank -> switch (or back), all lanes; empty if not adjacent.
   std::vector<LinkId> lanes(NodeId from, NodeId to) const;
 
+  /// Equal for lists of ranks that do the same to a program but for the numbers of their links:
+  /// GPUs of the same models in the same order, whose ways to each other have links of the same
+  /// classes and share them alike. Asks for the routes of all pairs.
+  std::uint64_t ways_between(std::span<const int> ranks) const;
+
   /// The smallest feedback latency, printed by `machine show` (rounds of the line engine last as
   /// long as whole loops of stages, docs/line_engine.md). The least of: the latency of any link,
   /// and noc.latency (noc.hop_latency on a mesh) + l2.latency of any GPU model (CU to L2 and back).
@@ -184,6 +189,10 @@ using SharedMachine = std::shared_ptr<const Machine>;
 inline SharedMachine share(Machine machine) {
   return std::make_shared<const Machine>(std::move(machine));
 }
+
+/// The machine as these ranks alone see it, numbered from 0 in that order (Machine::place); the
+/// same one where they are all of it in their order.
+SharedMachine select_ranks(const SharedMachine& machine, std::span<const int> ranks);
 
 struct LoadOptions {
   std::string

@@ -208,7 +208,8 @@ struct Compute {
   std::int64_t flop_per_point = 2;  ///< a tile's work is this times the product of its extents
   /// Order of tiles: axes from the slowest to the fastest; empty: as listed. With `by_arrival`
   /// tiles go by the time at which the plan delivers what they read, and in that order among
-  /// equals.
+  /// equals; ranks that do the same up to a rotation then begin, on an axis that turns, each with
+  /// its own part (docs/plans.md). Without `by_arrival` all ranks keep the order.
   std::vector<std::int32_t> order{};
   bool by_arrival = true;
   std::string stream{};

@@ -65,9 +65,7 @@ class JobOrder {
 
   /// An order in which every launch comes after those that it waits for.
   const std::vector<std::int32_t>& sequence() const { return sequence_; }
-  /// Whether `first` is over before `second` begins, on every rank that both have.
-  bool is_before(std::int32_t first, std::int32_t second) const;
-  /// The same on one rank, which both have.
+  /// Whether `first` is over before `second` begins, on a rank that both have.
   bool is_before_on(int rank, std::int32_t first, std::int32_t second) const;
   /// Launches of a rank, in the sequence.
   const std::vector<std::int32_t>& of_rank(int rank) const {
@@ -89,7 +87,6 @@ class JobOrder {
   void place(const Job& job, int ranks);
   const Place& place_of(std::int32_t launch, int rank) const;
 
-  const Job* job_;
   std::vector<std::int32_t> sequence_;
   std::vector<std::vector<std::int32_t>> of_rank_;
   std::vector<std::vector<std::string>> streams_;

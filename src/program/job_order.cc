@@ -60,7 +60,7 @@ std::string circle_of(const Job& job, const std::vector<std::vector<std::int32_t
 
 }  // namespace
 
-JobOrder::JobOrder(const Job& job, int ranks) : job_(&job) {
+JobOrder::JobOrder(const Job& job, int ranks) {
   check(job, ranks);
   sort(job, ranks);
   place(job, ranks);
@@ -187,15 +187,6 @@ bool JobOrder::is_before_on(int rank, std::int32_t first, std::int32_t second) c
   const Place& a = place_of(first, rank);
   const Place& b = place_of(second, rank);
   return index(a.stream) < b.before.size() && b.before[index(a.stream)] >= a.position;
-}
-
-bool JobOrder::is_before(std::int32_t first, std::int32_t second) const {
-  const std::vector<int>& there = job_->launches[index(second)].ranks;
-  return std::all_of(there.begin(), there.end(), [&](int rank) {
-    const std::vector<int>& here = job_->launches[index(first)].ranks;
-    return std::find(here.begin(), here.end(), rank) == here.end() ||
-           is_before_on(rank, first, second);
-  });
 }
 
 }  // namespace hemiola::program

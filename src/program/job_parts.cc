@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
 
@@ -53,27 +52,6 @@ void add_connections(Digest& digest, const Program& program) {
   for (const std::uint64_t end : ends) digest.add(static_cast<std::int64_t>(end));
 }
 
-/// How the ranks of a launch reach each other, which decides what bind() says of it.
-std::string ways_between(const machine::Machine& machine, const Launch& launch) {
-  if (launch.alone) return "alone";
-  std::string ways;
-  for (const int from : launch.ranks)
-    for (const int to : launch.ranks)
-      if (from != to) ways += static_cast<char>('0' + static_cast<int>(machine.reach(from, to)));
-  return ways;
-}
-
-machine::SharedMachine placed(const machine::SharedMachine& machine, const Launch& launch) {
-  std::vector<int> ranks = launch.ranks;
-  if (launch.alone) ranks.resize(1);
-  bool is_all = static_cast<int>(ranks.size()) == machine->ranks();
-  for (std::size_t i = 0; i < ranks.size(); ++i) is_all = is_all && ranks[i] == static_cast<int>(i);
-  if (is_all) return machine;
-  machine::Machine some = *machine;
-  some.place(ranks);
-  return machine::share(std::move(some));
-}
-
 }  // namespace
 
 std::uint64_t shared_layout(const Bound& bound) {
@@ -93,28 +71,32 @@ std::uint64_t shared_layout(const Bound& bound) {
   for (const std::vector<int>& group : program.groups)
     for (const int member : group) digest.add(member);
   if (counts_calls(program)) {
-    digest.add(program.name).add(std::ssize(program.bodies)).add(bound.size().count);
+    // Programs of one name may count otherwise (another parameter): it goes on from itself only.
+    const auto itself = reinterpret_cast<std::uintptr_t>(bound.frame().program.get());
+    digest.add(static_cast<std::int64_t>(itself)).add(bound.size().count);
     digest.add(static_cast<std::int64_t>(bound.type()));
-    for (const Kernel& kernel : program.kernels) digest.add(std::ssize(kernel.bodies));
   }
   return digest.value() | std::uint64_t{1} << 63;
 }
 
 std::vector<JobPart> parts_of(const Job& job, const machine::SharedMachine& machine) {
-  using Key = std::tuple<const Program*, std::int64_t, DataType, ReduceOp, std::string>;
+  using Key = std::tuple<const Program*, std::int64_t, DataType, ReduceOp, std::uint64_t>;
   std::map<Key, std::size_t> known;
-  std::map<std::vector<int>, std::string> ways;
+  std::map<std::vector<int>, std::uint64_t> ways;
   std::vector<JobPart> parts;
   for (std::size_t i = 0; i < job.launches.size(); ++i) {
     const Launch& launch = job.launches[i];
-    std::string& between = ways[launch.alone ? std::vector<int>{} : launch.ranks];
-    if (between.empty()) between = ways_between(*machine, launch);
+    std::vector<int> ranks = launch.ranks;
+    if (launch.alone) ranks.resize(1);
+    const auto [between, are_new] = ways.try_emplace(ranks, 0);
+    if (are_new) between->second = machine->ways_between(ranks);
     const Key key{launch.program.get(), launch.options.size.count, launch.options.type,
-                  launch.options.op, between};
+                  launch.options.op, between->second};
     const auto [part, is_new] = known.try_emplace(key, parts.size());
     if (is_new) {
       try {
-        parts.push_back({bind(launch.program, placed(machine, launch), launch.options), {}});
+        parts.push_back(
+            {bind(launch.program, machine::select_ranks(machine, ranks), launch.options), {}});
       } catch (const Failure& failure) {
         Diagnostics all;
         all.error("launch '" + launch.name + "' cannot be bound", launch.where);

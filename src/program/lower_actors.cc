@@ -235,6 +235,10 @@ class ActorWriter {
     return std::move(body_);
   }
 
+  OperandWriter operands() const {
+    return {plan_, options_.protocol, unit_, symmetry_, actors_[index(actor_)].rank};
+  }
+
   void add(Op op) {
     op.where = where_;
     body_.ops.push_back(std::move(op));
@@ -331,9 +335,9 @@ class ActorWriter {
     // What it adds to is read by the first step, results are written by the last one.
     const std::int64_t last = tile.writes.empty() ? tile.steps : tile.steps - 1;
     std::int64_t next = 0;
-    if (!tile.adds.empty() && last > 0) add(step_of(tile, next++, 0, false));
+    if (!tile.adds.empty() && last > 0) add(operands().step(tile, next++, 0, false));
     add_steps(tile, next, last);
-    if (last < tile.steps) add(step_of(tile, last, 0, true));
+    if (last < tile.steps) add(operands().step(tile, last, 0, true));
     dirty_ = true;  // loads and the compute go on, or stores do
   }
 
@@ -345,64 +349,11 @@ class ActorWriter {
     std::int64_t next = begin;
     if (end - begin > kFewSteps) {
       add({.kind = OpKind::loop, .count = iterations});
-      for (; next < begin + 2; ++next) add(step_of(tile, next, 2, false));
+      for (; next < begin + 2; ++next) add(operands().step(tile, next, 2, false));
       add({.kind = OpKind::end_loop});
       next = begin + iterations * 2;
     }
-    for (; next < end; ++next) add(step_of(tile, next, 0, false));
-  }
-
-  /// Step `first` of a tile, or those that stand `distance` steps apart from there on, one in each
-  /// iteration.
-  Op step_of(const Tile& tile, std::int64_t first, std::int64_t distance, bool writes) const {
-    Op op{.kind = OpKind::compute};
-    op.flop = tile.flop;
-    op.product = tile.product;
-    for (std::size_t r = 0; r < tile.reads.size(); ++r) {
-      const plan::Area& next = tile.steps > 1 ? tile.next_reads[r] : tile.reads[r];
-      append(op.src, tile.reads[r], next, first, distance);
-    }
-    if (first == 0) {
-      for (const plan::Area& area : tile.adds) append(op.src, area, area, 0, 0);
-    }
-    if (writes) {
-      for (const plan::Area& area : tile.writes) append(op.dst, area, area, 0, 0);
-    }
-    return op;
-  }
-
-  void append(std::vector<Operand>& operands, const plan::Area& area, const plan::Area& next,
-              std::int64_t first, std::int64_t distance) const {
-    const Place place{actors_[index(actor_)].rank, -1, area, {}};
-    const plan::Tensor& tensor = plan_.tensors[index(area.tensor)];
-    std::vector<Strip> strips = strips_of(tensor, area);
-    const std::vector<Strip> later = strips_of(tensor, next);
-    for (std::size_t i = 0; i < strips.size(); ++i) {
-      const std::int64_t step = later[i].offset[0] - strips[i].offset[0];
-      strips[i].offset[0] += first * step;
-      operands.push_back(operand(place, strips[i], 0, distance * step));
-    }
-  }
-
-  /// `each`: units by which an iteration of the loop goes on.
-  Operand operand(const Place& place, const Strip& strip, std::size_t which,
-                  std::int64_t each = 0) const {
-    const int own = actors_[index(actor_)].rank;
-    Operand made{.rank = symmetry_.rank_seen_from(own, place.rank), .buffer = place.area.tensor};
-    made.chunk =
-        symmetry_.chunk_seen_from(own, place.area.tensor, strip.offset[which], unit_, each);
-    made.chunks = strip.units() / unit_;
-    if (strip.rows > 1 && strip.pitch[which] != strip.run) {
-      made.run = strip.run / unit_;
-      made.pitch = strip.pitch[which] / unit_;
-    }
-    if (place.packets) {
-      made.access = options_.protocol == Protocol::ll128 ? Access::ll128 : Access::packet;
-    } else if (place.group >= 0) {
-      made.access = Access::multicast;
-      made.group = place.group;
-    }
-    return made;
+    for (; next < end; ++next) add(operands().step(tile, next, 0, false));
   }
 
   /// This actor's share of strip number `number`: a slice of how many; none: {0, 0}.
@@ -442,9 +393,10 @@ class ActorWriter {
 
   void add_strip(Op op, const Movement& movement, const Strip& strip) {
     for (std::size_t s = 0; s < movement.sources.size(); ++s)
-      op.src.push_back(operand(movement.sources[s], strip, s));
+      op.src.push_back(operands().operand(movement.sources[s], strip, s));
     for (std::size_t d = 0; d < movement.destinations.size(); ++d)
-      op.dst.push_back(operand(movement.destinations[d], strip, movement.sources.size() + d));
+      op.dst.push_back(
+          operands().operand(movement.destinations[d], strip, movement.sources.size() + d));
     const bool loads = movement.sources.front().group >= 0;
     const bool stores = movement.destinations.front().group >= 0;
     if (loads || stores) {

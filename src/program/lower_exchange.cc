@@ -398,11 +398,33 @@ void check_exchange(const plan::Plan& plan, const LowerOptions& options, int thr
   }
 }
 
+/// Whether all transfers that a step waits for belong to steps before it.
+bool waits_for_earlier_steps(const ExchangeStep& step, int ranks) {
+  bool earlier = true;
+  const auto note = [&](const Run& run) {
+    for (const plan::Dependency& after : run.transfer->after) {
+      // Without a modulus the largest number is found at an end of both ranges.
+      const bool ends = after.transfer.modulus == 0;
+      const std::int64_t by_rank = ends ? std::max(1, ranks - 1) : 1;
+      const std::int64_t by_iteration = ends ? std::max<std::int64_t>(1, run.count - 1) : 1;
+      for (std::int64_t rank = 0; rank < ranks; rank += by_rank)
+        for (std::int64_t i = 0; i < run.count; i += by_iteration)
+          earlier = earlier && after.transfer({.rank = rank, .loop = {i, 0}}) < step.run.first;
+    }
+  };
+  note(step.run);
+  std::for_each(step.terms.begin(), step.terms.end(), note);
+  std::for_each(step.send.begin(), step.send.end(), note);
+  return earlier;
+}
+
 }  // namespace
 
+// Peers are waited for between steps, never inside one.
 bool has_exchange_steps(const plan::Plan& plan, const plan::Stream& stream) {
   const std::vector<ExchangeStep> steps = steps_of(runs_of(plan, stream));
-  return std::all_of(steps.begin(), steps.end(), [](const ExchangeStep& step) {
+  return std::all_of(steps.begin(), steps.end(), [&](const ExchangeStep& step) {
+    if (!waits_for_earlier_steps(step, plan.ranks)) return false;
     if (step.terms.empty()) return step.run.transfer->reduce == ReduceOp::none;
     const plan::TransferKind kind = step.terms.front().transfer->kind;
     return std::all_of(step.terms.begin(), step.terms.end(),

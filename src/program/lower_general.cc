@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "core/index.h"
@@ -25,50 +24,6 @@ constexpr int kWorkgroupsBeside = 16;
 constexpr int kWorkgroups = 64;
 /// Compute units of an H100: what communication leaves is for computing.
 constexpr int kComputeUnits = 132;
-
-/// Whether all that overlaps in memory is cut alike, so that the same share of two movements is the
-/// same bytes and workgroup w needs to know of workgroup w only.
-bool is_cut_alike(const plan::Plan& plan, const Movements& movements) {
-  using Cut = std::pair<std::vector<std::pair<std::int64_t, std::int64_t>>,
-                        std::vector<std::int64_t>>;  // segments, strips
-  struct Range {
-    std::int64_t begin, end;
-    std::int32_t cut;
-  };
-  std::map<std::pair<int, std::int32_t>, std::map<Cut, std::int32_t>> cuts;
-  std::map<std::pair<int, std::int32_t>, std::vector<Range>> ranges;
-  const auto note = [&](const Place& place, const Movement& movement) {
-    Cut cut;
-    for (const plan::Segment& s : place.segments) cut.first.emplace_back(s.offset, s.count);
-    for (const Strip& strip : movement.strips) cut.second.push_back(strip.units());
-    const std::vector<int> one{place.rank};
-    for (const int rank : place.group < 0 ? one : plan.groups[index(place.group)]) {
-      auto& known = cuts[{rank, place.area.tensor}];
-      const auto [at, added] = known.try_emplace(cut, static_cast<std::int32_t>(known.size()));
-      if (!added) continue;
-      for (const plan::Segment& s : place.segments)
-        ranges[{rank, place.area.tensor}].push_back({s.offset, s.offset + s.count, at->second});
-    }
-  };
-  for (const auto& streams : movements) {
-    for (const auto& stream : streams) {
-      for (const Movement& movement : stream) {
-        for (const Place& place : movement.sources) note(place, movement);
-        for (const Place& place : movement.destinations) note(place, movement);
-      }
-    }
-  }
-  for (auto& [memory, list] : ranges) {
-    std::sort(list.begin(), list.end(),
-              [](const Range& a, const Range& b) { return a.begin < b.begin; });
-    std::int64_t end = 0;
-    for (const Range& range : list) {
-      if (range.begin < end) return false;  // two cuts share bytes
-      end = range.end;
-    }
-  }
-  return true;
-}
 
 /// Assigns movements and tiles of the ranks below the period to actors and finds out who waits for
 /// whom. Actors name movements and tiles of it.
@@ -490,64 +445,6 @@ Movements prepare(plan::Plan& plan, const LowerOptions& options,
 }
 
 }  // namespace
-
-std::int64_t general::unit_of(const plan::Plan& plan, const Movements& movements,
-                              const Tiles& all_tiles, const Symmetry& symmetry) {
-  if (!plan.of_elements()) return 1;
-  std::int64_t unit = 0;
-  for (const TensorTurn& turn : symmetry.turns) unit = std::gcd(unit, turn.unit / symmetry.period);
-  for (const plan::Tensor& tensor : plan.tensors)
-    unit = std::gcd(unit, tensor.span() * size_of(*tensor.type));
-  const auto note = [&](const Place& place) {
-    for (const plan::Segment& s : place.segments)
-      unit = std::gcd(std::gcd(unit, s.offset), s.count);
-  };
-  for (const auto& streams : movements) {
-    for (const auto& stream : streams) {
-      for (const Movement& movement : stream) {
-        std::for_each(movement.sources.begin(), movement.sources.end(), note);
-        std::for_each(movement.destinations.begin(), movement.destinations.end(), note);
-        for (const Strip& strip : movement.strips) {
-          unit = std::gcd(unit, strip.run);
-          for (const std::int64_t pitch : strip.pitch) unit = std::gcd(unit, pitch);
-        }
-      }
-    }
-  }
-  const auto note_area = [&](const plan::Area& area) {
-    for (const Strip& strip : strips_of(plan.tensors[index(area.tensor)], area)) {
-      unit = std::gcd(std::gcd(unit, strip.offset[0]), strip.run);
-      if (strip.rows > 1) unit = std::gcd(unit, strip.pitch[0]);
-    }
-  };
-  for (const auto& tiles : all_tiles) {
-    for (const Tile& tile : tiles) {
-      std::for_each(tile.reads.begin(), tile.reads.end(), note_area);
-      std::for_each(tile.next_reads.begin(), tile.next_reads.end(), note_area);
-      std::for_each(tile.adds.begin(), tile.adds.end(), note_area);
-      std::for_each(tile.writes.begin(), tile.writes.end(), note_area);
-    }
-  }
-  return unit;
-}
-
-void general::fix_size(const plan::Plan& plan, Program& program, std::int64_t unit) {
-  program.alignment = {std::gcd(unit, std::int64_t{16})};
-  std::int64_t size = 0;
-  for (const plan::Tensor& tensor : plan.tensors) {
-    const std::int64_t bytes = tensor.span() * size_of(*tensor.type);
-    const bool counts =
-        tensor.role ==
-        (plan.collective == Collective::all_gather ? plan::Role::output : plan::Role::input);
-    if (counts) size += bytes;
-    const bool fits =
-        unit % std::lcm(program.alignment.count, std::int64_t{size_of(*tensor.type)}) == 0;
-    if (fits && !program.fixed_type) program.fixed_type = tensor.type;
-  }
-  if (size == 0) size = unit;
-  program.chunks_per_size = size / unit;
-  program.fixed_size = {size};
-}
 
 Program lower_general(const plan::Plan& original, const LowerOptions& options, Program program) {
   check_general(original, options);

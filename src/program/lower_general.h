@@ -1,8 +1,8 @@
 // The general lowering: a plan becomes movements and tiles with places in memory
 // (lower_movements.cc, lower_tiles.cc), which passes improve (lower_fuse.cc, lower_flow.h), these
-// become items of actors (lower_general.cc), whose
-// dependencies become progress counters and whose items become operations (lower_actors.cc). With a
-// machine, movements that cross its NICs are made ones that NICs can do (lower_network.cc).
+// become items of actors (lower_general.cc), whose dependencies become progress counters and whose
+// items become operations (lower_actors.cc, lower_operands.cc) on units of memory (lower_cuts.cc).
+// With a machine, movements that cross its NICs are made ones that NICs can do (lower_network.cc).
 // Private to lower*.cc.
 #pragma once
 
@@ -115,6 +115,9 @@ using Tiles = std::vector<std::vector<Tile>>;  ///< by rank, in the order of exe
 /// beyond do their images in the same order. Failure: a plan that waits for itself.
 Tiles tiles_of(const plan::Plan& plan, Movements& movements, const Symmetry& symmetry);
 
+/// Whether all that overlaps in memory is cut alike, so that the same share of two movements is the
+/// same bytes and workgroup w needs to know of workgroup w only.
+bool is_cut_alike(const plan::Plan& plan, const Movements& movements);
 /// Units that every row, offset and distance of a plan of elements is a multiple of; 1 in a plan of
 /// chunks.
 std::int64_t unit_of(const plan::Plan& plan, const Movements& movements, const Tiles& tiles,
@@ -141,6 +144,26 @@ struct Actor {
     bool joins = false;  ///< all actors of the stream get here first
   };
   std::vector<Item> items;
+};
+
+/// Operations and their operands as a rank's bodies have them: ranks and places as seen from it.
+struct OperandWriter {
+  const plan::Plan& plan;
+  Protocol protocol = Protocol::simple;
+  std::int64_t unit = 1;  ///< units of a chunk
+  const Symmetry& symmetry;
+  int rank = 0;
+
+  /// Place `which` of a strip; `each`: units by which an iteration of the loop around it goes on.
+  Operand operand(const Place& place, const Strip& strip, std::size_t which,
+                  std::int64_t each = 0) const;
+  /// Step `first` of a tile, or those that stand `distance` steps apart from there on, one in each
+  /// iteration of the loop around them.
+  Op step(const Tile& tile, std::int64_t first, std::int64_t distance, bool writes) const;
+
+ private:
+  void append(std::vector<Operand>& operands, const plan::Area& area, const plan::Area& next,
+              std::int64_t first, std::int64_t distance) const;
 };
 
 /// Bodies, semaphores, barriers, kernels and streams of the actors of the ranks below the period;

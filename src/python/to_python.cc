@@ -100,11 +100,18 @@ py::dict to_python(const Proof& proof) {
     steps.append(py::dict("rank"_a = step.rank, "part"_a = step.part, "number"_a = step.number,
                           "operation"_a = step.operation, "where"_a = step.where,
                           "text"_a = step.text));
-  return py::dict("program"_a = proof.program, "of_plan"_a = proof.of_plan,
-                  "size_bytes"_a = proof.size.count, "verdict"_a = name_of(proof.verdict),
-                  "summary"_a = proof.summary, "proven"_a = proof.proven,
-                  "reasons"_a = proof.reasons, "counterexample"_a = steps,
-                  "warnings"_a = to_python(proof.warnings), "calls"_a = proof.calls);
+  py::list looked_at;
+  for (const Bytes size : proof.looked_at) looked_at.append(size.count);
+  const py::object none = py::none();
+  return py::dict(
+      "program"_a = proof.program, "of_plan"_a = proof.of_plan, "size_bytes"_a = proof.size.count,
+      "verdict"_a = name_of(proof.verdict), "summary"_a = proof.summary, "proven"_a = proof.proven,
+      "reasons"_a = proof.reasons, "counterexample"_a = steps,
+      "warnings"_a = to_python(proof.warnings), "calls"_a = proof.calls,
+      "min_bytes"_a = proof.sizes ? py::object(py::int_(proof.sizes->min.count)) : none,
+      "max_bytes"_a =
+          proof.sizes && proof.sizes->max ? py::object(py::int_(proof.sizes->max->count)) : none,
+      "looked_at_bytes"_a = looked_at);
 }
 
 py::dict to_python(const Outcome& outcome) {

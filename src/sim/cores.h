@@ -400,7 +400,6 @@ class Cores {
   bool queue_may_go_on(std::int32_t queue);
   void wake_queues(SemaphoreState& semaphore, const Spent& cause, SpanId by, std::int64_t now);
   void queue_copied(std::int32_t queue, const Spent& spent, std::int64_t now);
-  std::int64_t launch_interval(int rank) const;
 
   // --- cores_trace.cc: what a trace writer is told, where there is one
   bool tracing() const { return options_.trace != nullptr; }

@@ -9,12 +9,6 @@
 namespace hemiola::sim {
 // --- Streams. A repetition of the program starts all streams of a rank together (a graph launch).
 
-std::int64_t Cores::launch_interval(int rank) const {
-  const machine::GpuModel& model = machine_.model(rank);
-  return options_.launch == Launch::graph ? model.launch_graph_interval.fs
-                                          : model.launch_stream_interval.fs;
-}
-
 void Cores::make_groups(int rank) {
   RankState& state = ranks_[index(rank)];
   const program::RankCode& code = program_.codes()[index(program_.code_of()[index(rank)])];
@@ -96,8 +90,7 @@ void Cores::start_repetition(int rank, std::int64_t now, const Spent& spent) {
     return;
   }
   for (std::size_t s = 0; s < state.streams.size(); ++s) {
-    state.streams[s].item = 0;
-    state.streams[s].kernel_began = -1;
+    state.streams[s].restart();
     show_stream(rank, static_cast<std::int32_t>(s), "launch", state.launched, now);
     start_item(rank, static_cast<std::int32_t>(s), now, spent);
   }
@@ -112,15 +105,14 @@ void Cores::start_item(int rank, std::int32_t stream, std::int64_t now, const Sp
     stream_done(rank, now, spent);
     return;
   }
-  run.started = now;
   const program::StreamItem& item = items[run.item];
+  run.start(program_, item, now);
   switch (item.kind) {
     case program::StreamItem::Kind::kernel: {
       KernelRun& kernel = kernels_[index(run.runs[run.item])];
       kernel.spent = spent;
       kernel.next = kernel.done = 0;
       kernel.ended = false;
-      run.kernel_began = now;
       start_kernel(run.runs[run.item], now);
       return;
     }
@@ -135,8 +127,7 @@ void Cores::start_item(int rank, std::int32_t stream, std::int64_t now, const Sp
       return;
     }
     case program::StreamItem::Kind::event_record: {
-      state.events.resize(std::max(state.events.size(), index(item.index) + 1), -1);
-      state.events[index(item.index)] = state.repetition;
+      state.events.record(item.index, state.repetition);
       for (std::size_t s = 0; s < state.streams.size(); ++s) {
         StreamRun& other = state.streams[s];
         const program::Stream& others =
@@ -149,8 +140,7 @@ void Cores::start_item(int rank, std::int32_t stream, std::int64_t now, const Sp
       return;
     }
     case program::StreamItem::Kind::event_wait:
-      state.events.resize(std::max(state.events.size(), index(item.index) + 1), -1);
-      if (state.events[index(item.index)] == state.repetition) {
+      if (state.events.is_recorded(item.index, state.repetition)) {
         item_done(rank, stream, now, spent);
       } else {
         run.waits = true;
@@ -177,24 +167,18 @@ void Cores::start_item(int rank, std::int32_t stream, std::int64_t now, const Sp
 }
 
 void Cores::item_done(int rank, std::int32_t stream, std::int64_t now, const Spent& spent) {
-  RankState& state = ranks_[index(rank)];
-  StreamRun& run = state.streams[index(stream)];
-  const bool kernel = run.runs[run.item] >= 0;
+  StreamRun& run = ranks_[index(rank)].streams[index(stream)];
   show_item(rank, stream, now);
-  ++run.item;
-  const bool next_is_kernel = run.item < run.runs.size() && run.runs[run.item] >= 0;
-  std::int64_t start = now;
-  if (kernel && next_is_kernel) start = std::max(now, run.started + launch_interval(rank));
-  // Between kernels of a job stand items that take no time.
-  if (program_.linked() != nullptr && next_is_kernel && run.kernel_began >= 0)
-    start = std::max(now, run.kernel_began + launch_interval(rank));
+  const NextCall next = next_item(run, program_.code(rank).streams[index(stream)],
+                                  machine_.model(rank), program_, options_, now);
   Spent later = spent;
-  later.charge(Reason::launch, start - now);
-  show_stream(rank, stream, "launch", now, start);
-  if (start == now) {
+  later.charge(Reason::launch, next.alone - now);
+  later.charge(Reason::software, next.start - next.alone);
+  show_stream(rank, stream, "launch", now, next.start);
+  if (next.start == now) {
     start_item(rank, stream, now, later);
   } else {
-    push(start, kKernelStart, rank, keep(later), static_cast<std::uint32_t>(stream));
+    push(next.start, kKernelStart, rank, keep(later), static_cast<std::uint32_t>(stream));
   }
 }
 
@@ -211,7 +195,7 @@ void Cores::stream_done(int rank, std::int64_t now, const Spent& spent) {
     return;
   }
   const NextCall next = next_call(machine_, program_, options_, rank, state.repetition, now,
-                                  state.started + launch_interval(rank));
+                                  state.started + launch_interval(machine_.model(rank), options_));
   Spent later = spent;
   later.charge(Reason::launch, next.alone - now);
   later.charge(Reason::software, next.start - next.alone);

@@ -24,6 +24,7 @@
 #include "sim/launches.h"
 #include "sim/pool.h"
 #include "sim/simulate.h"
+#include "sim/streams.h"
 
 namespace hemiola::sim {
 
@@ -165,18 +166,14 @@ class Fluid {
     std::int64_t products_began = -1, power_free = 0;
     bool products = false;
   };
-  struct Stream {
-    std::size_t item = 0;
-    std::int64_t started = 0;
-    std::int64_t kernel_began = -1;  ///< of the last kernel of this repetition
-    std::int64_t threads_used = 0;   ///< by its workgroups, of those of compute units
-    bool waits = false;
+  struct Stream : StreamPlace {
+    std::int64_t threads_used = 0;         ///< by its workgroups, of those of compute units
     std::vector<Kernel> kernels;           ///< by item
     std::vector<std::int32_t> copy_agent;  ///< by item, or -1
   };
   struct RankState {
     std::vector<Stream> streams;
-    std::vector<std::int32_t> events;
+    StreamEvents events;
     std::vector<std::int64_t> units_free;  ///< matrix units, by CU
     std::int64_t threads_free = 0;
     std::vector<std::pair<std::int32_t, std::int32_t>> blocked;  ///< kernels (stream, item)
@@ -208,7 +205,7 @@ class Fluid {
     std::vector<std::int32_t> waiting;
   };
 
-  // --- fluid.cc: events, streams, kernels
+  // --- fluid.cc: agents, events
   void push(std::int64_t time, Kind kind, std::int32_t a, std::int32_t b = 0,
             const Attribution* spent = nullptr);
   void handle(const Event& event);
@@ -216,6 +213,10 @@ class Fluid {
                   std::int64_t limit, Reason reason, const Attribution& spent);
   void flow_over(std::int32_t flow, const Attribution& charged, std::int64_t now);
   void make_agents();
+  Result result() const;
+  [[noreturn]] void report_deadlock() const;
+
+  // --- fluid_streams.cc: streams, kernels
   void start();
   void start_repetition(std::int32_t rank, std::int64_t now, const Attribution& spent);
   void start_item(std::int32_t rank, std::int32_t stream, std::int64_t now,
@@ -234,14 +235,11 @@ class Fluid {
   /// One of those for whose end the kernel of an agent waits.
   void part_over(const Walker& walker, std::int64_t time, const Attribution& spent);
   std::int64_t room(const Walker& walker) const;  ///< threads that its workgroups take of CUs
-  std::int64_t launch_interval(const machine::GpuModel& model) const;
   /// Of a workgroup: among all of its rank, as the other engines count.
   int number_in_rank(const Agent& agent) const;
   /// To the trace, if there is one.
   void show_stream(std::int32_t rank, std::int32_t stream, std::string_view name,
                    std::int64_t begin, std::int64_t end) const;
-  Result result() const;
-  [[noreturn]] void report_deadlock() const;
 
   // --- fluid_agents.cc: primitives
   void advance(std::int32_t agent);

@@ -21,6 +21,12 @@ inline std::int64_t call_time(const machine::Machine& machine, const program::Bo
   return calls * machine.model(rank).launch_library_interval.fs;
 }
 
+/// From the start of a kernel to the start of the next one in its stream at the least, fs.
+inline std::int64_t launch_interval(const machine::GpuModel& model, const Options& options) {
+  return options.launch == Launch::graph ? model.launch_graph_interval.fs
+                                         : model.launch_stream_interval.fs;
+}
+
 /// How much later a rank is by Options::skew, fs.
 inline std::int64_t skew_of(const Options& options, int rank) {
   const auto r = static_cast<std::size_t>(rank);

@@ -89,6 +89,49 @@ void expect_equal_engines(const Bound& bound) {
     EXPECT_EQ(std::accumulate(spent.begin(), spent.end(), std::int64_t{0}), line.time.fs);
 }
 
+// Counters of workgroups that are known by the number of the call alone go on in calls of the same
+// program only, whatever another one is called and looks like.
+TEST(Jobs, share_counters_of_calls_with_calls_of_the_same_program_only) {
+  const std::vector<std::pair<std::string, std::string>> bulk{{"realization", "bulk"}};
+  const Launch first = launch("first", "all-gather/direct", KiB(64), ranks(0, 8), bulk);
+  Launch again = first, other = first;
+  again.name = "again";
+  other.name = "other";
+  other.program = std::make_shared<const program::Program>(*first.program);
+  const Bound bound = linked({first, again, other});
+  const auto& frames = bound.linked()->frames;
+  ASSERT_EQ(frames.size(), 3U);
+  EXPECT_EQ(frames[0].first_semaphore, frames[1].first_semaphore);
+  EXPECT_EQ(frames[1].call, 1);
+  EXPECT_NE(frames[0].first_semaphore, frames[2].first_semaphore);
+  EXPECT_EQ(frames[2].call, 0);
+}
+
+// A call of a library after another on its stream takes what the next call of a program that is
+// repeated takes: launch.library_interval passes between the two.
+TEST(Jobs, call_a_library_not_faster_than_its_host_can) {
+  Launch first = launch("first", "all-reduce/nccl", KiB(64), ranks(0, 8));
+  first.memory = {{"input", "sent"}, {"output", "received"}};
+  ASSERT_TRUE(first.program->library_call);
+  Launch second = first, third = first;
+  second.name = "second";
+  third.name = "third";
+  third.stream = "other";
+  third.communicator = "other";
+  for (const Engine engine : {Engine::line, Engine::reference, Engine::fluid}) {
+    const Result twice = run(linked({first, second}), engine);
+    const Bound alone = program::bind(*first.program, dgx(), first.options);
+    const Result repeated =
+        simulate(alone, {.engine = engine, .warmup = 1, .iterations = 1, .fold = false});
+    const auto next = static_cast<double>((twice.launches[1].end - twice.launches[0].end).fs);
+    // The fluid engine takes what a call reads as cold, and the repetitions of a program as warm.
+    const double tolerance = engine == Engine::fluid ? 0.1 : 0.001;
+    EXPECT_NEAR(next, static_cast<double>(repeated.time.fs), tolerance * next);
+    const Result beside = run(linked({first, third}), engine);
+    EXPECT_EQ(beside.launches[1].begin, beside.launches[0].begin);
+  }
+}
+
 TEST(Jobs, of_one_launch_take_what_its_program_takes) {
   for (const char* name : {"all-reduce/ring", "all-reduce/two-shot", "all-gather/direct"}) {
     const Launch one = launch("one", name, KiB(64), ranks(0, 8));

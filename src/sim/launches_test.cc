@@ -56,7 +56,8 @@ TEST_P(Sequence, overlaps_what_serial_does_one_after_the_other) {
   const Time gathered = run_plan(gather, machine, options).time;
   const Time computed = run_plan(alone, machine, options).time;
   const Time serial = run_plan(product("ag-gemm/serial"), machine, options).time;
-  // Both parts alone are started, and only one start counts.
+  // Both parts alone are started, and only one start counts. Buffers of the three plans lie at
+  // different addresses, so that lines spread over the planes unevenly by up to 9 % of a link.
   const double sum = static_cast<double>(gathered.fs + computed.fs);
   EXPECT_GT(static_cast<double>(serial.fs), 0.9 * sum);
   EXPECT_LT(static_cast<double>(serial.fs), 1.05 * sum);

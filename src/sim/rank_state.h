@@ -9,6 +9,7 @@
 #include "program/primitive.h"
 #include "sim/request.h"
 #include "sim/spent.h"
+#include "sim/streams.h"
 
 namespace hemiola::sim {
 
@@ -29,13 +30,9 @@ struct KernelRun {
   Spent spent{};  ///< of the dispatcher: sums to the time of the last dispatch
 };
 /// A stream of a rank, and what stands for its items.
-struct StreamRun {
-  std::size_t item = 0;
-  std::int64_t started = 0;          ///< of the present item
-  std::int64_t kernel_began = -1;    ///< of the last kernel of this repetition
+struct StreamRun : StreamPlace {
   std::vector<std::int32_t> runs;    ///< by item: KernelRun, or -1
   std::vector<std::int32_t> queues;  ///< by item: CopyQueue, or -1
-  bool waits = false;                ///< for an event
 };
 /// A rank: its host, its streams, its compute units.
 struct RankState {
@@ -45,8 +42,8 @@ struct RankState {
   std::int64_t launches = 0;             ///< of kernels
   std::vector<std::int64_t> peer_costs;  ///< fs that a CU's requests to peers keep, by sectors
   std::int64_t code_fetches = 0;         ///< when the unit that fetches code is free
-  std::vector<std::int32_t> events;      ///< repetition that recorded each event last
-  program::Totals totals;                ///< of a job: counts of launches that are over
+  StreamEvents events;
+  program::Totals totals;  ///< of a job: counts of launches that are over
   std::int32_t streams_done = 0;
   std::int32_t repetition = 0;
   std::int64_t launched = 0;  ///< the present repetition, by the host

@@ -163,7 +163,7 @@ class Laboratory {
     std::string checked() const;  ///< "full" or "partial"
   };
   /// The same, or that of another size of the class. WrongProgram.
-  Verdict verdict(const program::Bound& bound);
+  Verdict verdict(const program::Bound& bound, const Watch& watch = {});
 
   /// As sim::simulate().
   sim::Result simulate(const program::Bound& bound, const sim::Options& options,

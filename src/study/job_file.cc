@@ -9,7 +9,6 @@
 #include <tuple>
 #include <utility>
 
-#include "core/digest.h"
 #include "core/lists.h"
 #include "core/text.h"
 #include "program/launch_programs.h"
@@ -263,37 +262,9 @@ class JobReader : YamlFile {
   /// The machine as these ranks alone see it. Groups whose GPUs are alike, and whose ways are the
   /// same but for the numbers of their links, share one, so that their programs are made once.
   machine::SharedMachine machine_of(const std::vector<int>& ranks) {
-    if (static_cast<int>(ranks.size()) == machine_->ranks() &&
-        std::is_sorted(ranks.begin(), ranks.end()))
-      return machine_;
-    machine::SharedMachine& known = machines_[ways_between(ranks)];
-    if (known == nullptr) {
-      machine::Machine some = *machine_;
-      some.place(ranks);
-      known = machine::share(std::move(some));
-    }
+    machine::SharedMachine& known = machines_[machine_->ways_between(ranks)];
+    if (known == nullptr) known = machine::select_ranks(machine_, ranks);
     return known;
-  }
-
-  std::uint64_t ways_between(const std::vector<int>& ranks) const {
-    Digest ways;
-    std::map<machine::LinkId, std::int64_t> met;  // links by the order in which they are met
-    for (const int rank : ranks) ways.add(machine_->gpu_models[static_cast<std::size_t>(rank)]);
-    for (const int from : ranks) {
-      for (const int to : ranks) {
-        if (from == to) continue;
-        const machine::Routes& routes = machine_->routes(from, to);
-        ways.add(static_cast<std::int64_t>(routes.reach)).add(routes.count);
-        for (std::int32_t p = 0; p < routes.count; ++p) {
-          for (const machine::LinkId link : routes.path(p)) {
-            const auto number = static_cast<std::int64_t>(met.size());
-            ways.add(met.try_emplace(link, number).first->second);
-            ways.add(machine_->links[static_cast<std::size_t>(link)].link_class);
-          }
-        }
-      }
-    }
-    return ways.value();
   }
 
   std::int64_t number(const YAML::Node& node, const char* key, std::int64_t least) const {
@@ -383,7 +354,7 @@ class JobReader : YamlFile {
   std::map<std::string, std::vector<std::int32_t>> by_name_;
   std::vector<std::pair<std::int32_t, YAML::Node>> waits_;
   std::map<std::string, SharedProgram> programs_;
-  std::map<std::uint64_t, machine::SharedMachine> machines_;
+  std::map<std::uint64_t, machine::SharedMachine> machines_;  ///< by ways
 };
 
 }  // namespace

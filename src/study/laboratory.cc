@@ -259,8 +259,8 @@ std::shared_ptr<const verify::Proof> Laboratory::proof(const program::Bound& bou
   return caches_->verdicts.of_size(bound, options);
 }
 
-Laboratory::Verdict Laboratory::verdict(const program::Bound& bound) {
-  auto [proof, at] = caches_->verdicts.of_class(bound, {});
+Laboratory::Verdict Laboratory::verdict(const program::Bound& bound, const Watch& watch) {
+  auto [proof, at] = caches_->verdicts.of_class(bound, {.monitor = watch.monitor});
   if (exit_code_of(proof->verdict) != ExitCode::done)
     throw WrongProgram(std::move(proof), bound.source());
   return {std::move(proof), at};
@@ -288,7 +288,7 @@ Outcome Laboratory::run(const Experiment& experiment, const Watch& watch) {
   Verdict verdict;
   if (experiment.check) {
     tell(watch, {.kind = Step::Kind::checking, .name = bound.name(), .bound = &bound});
-    verdict = this->verdict(bound);
+    verdict = this->verdict(bound, watch);
     own.on_notices(notices_of(*verdict.proof));
   }
   outcome.result = simulate(bound, experiment.options, watch);

@@ -29,7 +29,9 @@ class SizeChecker {
         machine_(machine),
         at_(at),
         options_(options),
-        watch_(watch) {}
+        watch_(watch) {
+    if (watch.monitor != nullptr) options_.monitor = watch.monitor;
+  }
 
   SizeCheck run() {
     program::Bound bound = bind(at_.size);
@@ -107,7 +109,7 @@ class SizeChecker {
   const SharedProgram& program_;
   const machine::SharedMachine& machine_;
   const program::BindOptions& at_;
-  const verify::CheckOptions& options_;
+  verify::CheckOptions options_;
   const Watch& watch_;
 };
 

@@ -133,7 +133,7 @@ SweepWorker::Prepared SweepWorker::prepare(const SweepPoint& point, Diagnostics&
   warnings.append(program->warnings);
   warnings.append(prepared.bound.warnings());
   if (sweep_.check) {
-    const Laboratory::Verdict verdict = laboratory_.verdict(prepared.bound);
+    const Laboratory::Verdict verdict = laboratory_.verdict(prepared.bound, {.monitor = &monitor_});
     prepared.checked = verdict.checked();
     warnings.append(verdict.proof->warnings);
     for (const std::string& reason : verdict.proof->reasons)

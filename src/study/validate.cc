@@ -270,7 +270,7 @@ Validator::Outcome Validator::simulate(const Configuration& configuration, const
     if (unchecked || found == outcomes_.end()) validation.warnings.append(bound.warnings());
     if (unchecked) {
       say("checking");
-      check(bound, proven_as(bound.name()), validation);
+      check(bound, proven_as(bound.name()), what.options.monitor, validation);
     }
     if (found == outcomes_.end()) {
       say("simulating");
@@ -285,9 +285,9 @@ Validator::Outcome Validator::simulate(const Configuration& configuration, const
   return found->second;
 }
 
-void Validator::check(const program::Bound& program, const std::string& key,
+void Validator::check(const program::Bound& program, const std::string& key, Monitor* monitor,
                       Validation& validation) {
-  const Laboratory::Verdict verdict = laboratory_.verdict(program);
+  const Laboratory::Verdict verdict = laboratory_.verdict(program, {.monitor = monitor});
   checked_[key] = verdict.checked();
   validation.warnings.append(verdict.proof->warnings);
 }

@@ -110,7 +110,8 @@ class Validator {
   Collective collective_of(const Configuration& configuration, const Case& what);
   SharedProgram load(const Configuration& configuration, const Case& what);
   Outcome simulate(const Configuration& configuration, const Case& what, Validation& validation);
-  void check(const program::Bound& program, const std::string& key, Validation& validation);
+  void check(const program::Bound& program, const std::string& key, Monitor* monitor,
+             Validation& validation);
 
   Laboratory& laboratory_;
   std::function<void(const std::string&)> doing_;

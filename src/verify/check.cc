@@ -29,6 +29,7 @@ class Check {
   Check(const Bound& program, const CheckOptions& options, Fold fold)
       : program_(program),
         calls_(calls_of(program, options)),
+        monitor_(options.monitor),
         fold_(std::move(fold)),
         memory_(program, values_, fold_.period()),
         interpreter_(program, fold_, values_, memory_) {}
@@ -39,7 +40,7 @@ class Check {
     for (int call = 0; call < calls_; ++call) {
       values_.begin_call(call);
       if (call > 0) refill_inputs(program_, fold_, values_, memory_);
-      const Interpreter::End end = interpreter_.run();
+      const Interpreter::End end = interpreter_.run(monitor_);
       if (end == Interpreter::End::unfoldable) return std::nullopt;
       proof_.operations = interpreter_.operations();
       proof_.calls = call + 1;
@@ -93,7 +94,7 @@ class Check {
   /// Its promise, what it leaves behind, and what is open; false if something is wrong.
   bool check_first_call() {
     if (program_.program().plan != nullptr) {
-      if (!check_plan(check(*program_.program().plan))) return false;
+      if (!check_plan(check(*program_.program().plan, monitor_))) return false;
     } else if (program_.program().format == "launch") {
       // A product, a compute or a copy (program/launch_programs.h) is what it does.
     } else if (!has_postcondition(program_)) {
@@ -189,6 +190,7 @@ class Check {
 
   const Bound& program_;
   int calls_ = 1;
+  const Monitor* monitor_;
   Fold fold_;
   ValueTable values_;
   Memory memory_;

@@ -31,8 +31,8 @@ class PlanCheck {
         atoms_(unrolled_, alignment(plan, promises_)),
         interpreter_(unrolled_, atoms_) {}
 
-  Proof run() {
-    const PlanInterpreter::End end = interpreter_.run();
+  Proof run(const Monitor* monitor) {
+    const PlanInterpreter::End end = interpreter_.run(monitor);
     proof_.operations = interpreter_.operations();
     if (end == PlanInterpreter::End::wrong)
       found(Verdict::wrong, *interpreter_.fault());
@@ -221,8 +221,8 @@ class PlanCheck {
 
 }  // namespace
 
-Proof check(const plan::Plan& plan) {
-  return PlanCheck(plan).run();
+Proof check(const plan::Plan& plan, const Monitor* monitor) {
+  return PlanCheck(plan).run(monitor);
 }
 
 }  // namespace hemiola::verify

@@ -12,6 +12,9 @@ using program::SemaphoreId;
 
 namespace {
 
+/// Operations after which the monitor is asked: a few milliseconds.
+constexpr std::int64_t kUntilAsked = 1024;
+
 bool is_wait(OpKind kind) {
   return kind == OpKind::wait || kind == OpKind::relaxed_wait || kind == OpKind::sem_acquire ||
          kind == OpKind::dep_wait || kind == OpKind::compare_swap;
@@ -49,7 +52,8 @@ void Interpreter::create_semaphores() {
     semaphores_.emplace_back(program_.semaphores()[i % each].initial, waiters[i] <= 1);
 }
 
-Interpreter::End Interpreter::run() {
+Interpreter::End Interpreter::run(const Monitor* monitor) {
+  monitor_ = monitor;
   start_repetition();
   while (true) {
     while (!ready_.empty()) {
@@ -72,7 +76,8 @@ void Interpreter::advance_workgroup(Actor actor) {
     if (!self.has_current) {
       self.has_current = self.cursor.next(self.current);
       self.signalled.clear();
-      if (self.has_current) ++operations_;
+      if (self.has_current && ++operations_ % kUntilAsked == 0 && monitor_ != nullptr)
+        monitor_->leave_if_stopping();
     }
     if (!(self.has_current ? execute(actor) : settle(actor))) {
       self.state = Workgroup::State::blocked;

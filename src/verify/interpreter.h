@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/monitor.h"
 #include "program/primitive.h"
 #include "verify/fold.h"
 #include "verify/memory.h"
@@ -83,7 +84,8 @@ class Interpreter {
   Interpreter(const program::Bound& program, Fold& fold, ValueTable& values, Memory& memory);
 
   /// Runs the program once more on all ranks. `wrong`: a race of the first repetition or a fault.
-  End run();
+  /// Interrupted when the monitor (which may be null) says so.
+  End run(const Monitor* monitor);
 
   std::int64_t operations() const { return operations_; }
   const std::optional<Fault>& fault() const { return fault_; }
@@ -220,6 +222,7 @@ class Interpreter {
   std::vector<Memory::Stored> stores_seen_;  ///< scratch
   std::optional<Fault> fault_;
   std::int64_t operations_ = 0;
+  const Monitor* monitor_ = nullptr;
   std::int32_t repetition_ = -1;
   bool unfoldable_ = false;
   bool forced_ = false;  ///< the next move may run ahead of open waits

@@ -12,6 +12,9 @@ using plan::TransferKind;
 
 namespace {
 
+/// Transfers after which the monitor is asked.
+constexpr std::int64_t kTransfersUntilAsked = 1024;
+
 std::int32_t tiles_of(const plan::Plan& plan) {
   std::int64_t total = 0;
   for (int rank = 0; rank < plan.ranks; ++rank) {
@@ -63,10 +66,12 @@ void PlanInterpreter::initialise() {
   if (!tiles_.empty()) find_meanings();
 }
 
-PlanInterpreter::End PlanInterpreter::run() {
+PlanInterpreter::End PlanInterpreter::run(const Monitor* monitor) {
+  monitor_ = monitor;
   for (std::int32_t s = 0; s < unrolled_.streams(); ++s) ready_.push_back(s);
   for (std::int32_t l = 0; l < std::ssize(launches_); ++l) start_launch(l);
   while (!fault_ && (!ready_.empty() || !ready_tiles_.empty())) {
+    if (monitor_ != nullptr) monitor_->leave_if_stopping();
     if (!ready_tiles_.empty()) {
       const std::int32_t tile = ready_tiles_.front();
       ready_tiles_.pop_front();
@@ -92,7 +97,8 @@ void PlanInterpreter::advance(std::int32_t stream) {
   while (!fault_ && self.position < unrolled_.transfers(stream)) {
     const TransferId id{stream, self.position};
     if (self.arrived || !may_start(id)) return;
-    ++operations_;
+    if (++operations_ % kTransfersUntilAsked == 0 && monitor_ != nullptr)
+      monitor_->leave_if_stopping();
     if (unrolled_.transfer(id).kind == TransferKind::collective) {
       self.arrived = true;
       meet(unrolled_.meeting_of(id));

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/monitor.h"
 #include "verify/atoms.h"
 #include "verify/contributions.h"
 #include "verify/order.h"
@@ -37,7 +38,8 @@ class PlanInterpreter {
 
   PlanInterpreter(const Unrolled& unrolled, const Atoms& atoms);
 
-  End run();
+  /// Interrupted when the monitor (which may be null) says so.
+  End run(const Monitor* monitor);
   const std::optional<PlanFinding>& fault() const { return fault_; }
   std::int64_t operations() const { return operations_; }
 
@@ -222,6 +224,7 @@ class PlanInterpreter {
   std::optional<PlanFinding> first_repeated_;
   std::int64_t repeated_ = 0;
   std::int64_t operations_ = 0;
+  const Monitor* monitor_ = nullptr;
 };
 
 }  // namespace hemiola::verify

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/diagnostics.h"
+#include "core/monitor.h"
 #include "plan/plan.h"
 #include "program/bound.h"
 
@@ -54,6 +55,8 @@ struct CheckOptions {
   /// Of ranks that do the same, one is interpreted for all (docs/verify.md, folding). Verdicts are
   /// the same without, and take as many times longer as there are such ranks.
   bool fold = true;
+  /// Who may end it, which is Interrupted then; it tells nothing of how far it is.
+  const Monitor* monitor = nullptr;
 };
 
 /// Interprets a program symbolically, call after call, with vector clocks (docs/verify.md).
@@ -63,7 +66,8 @@ Proof check(const program::Bound& program, const CheckOptions& options = {});
 
 /// Interprets a plan symbolically, once (docs/verify.md, plans). The plan has passed
 /// plan::validate. Never throws for a wrong plan; Failure for one that divides its tensors into
-/// more than 2^24 pieces over all ranks, or has more than 10 million tiles.
-Proof check(const plan::Plan& plan);
+/// more than 2^24 pieces over all ranks, or has more than 10 million tiles. `monitor`: as in
+/// CheckOptions.
+Proof check(const plan::Plan& plan, const Monitor* monitor = nullptr);
 
 }  // namespace hemiola::verify
