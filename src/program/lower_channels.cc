@@ -122,7 +122,7 @@ class ChannelLowering {
     waited_ = false;
     signal({number, 0}, lane.rank);
     for (std::size_t i = 0; i < lane.jobs.size(); ++i) {
-      const Job& job = jobs_[index(lane.jobs[i])];
+      const LaneJob& job = jobs_[index(lane.jobs[i])];
       const Item item{number, static_cast<std::int32_t>(i) + 1};
       where_ = job.movement->where;
       wait(item, lane.rank);
@@ -185,7 +185,7 @@ class ChannelLowering {
 
   // Operations.
 
-  Operand operand(const Job& job, const Row& row, std::size_t p) const {
+  Operand operand(const LaneJob& job, const Row& row, std::size_t p) const {
     const Place& place =
         p < job.sources.size() ? *job.sources[p] : *job.destinations[p - job.sources.size()];
     Operand made{.rank = constant(place.rank),
@@ -210,7 +210,7 @@ class ChannelLowering {
     return made;
   }
 
-  void move(const Job& job) {
+  void move(const LaneJob& job) {
     const std::size_t sources = job.sources.size();
     const bool loads = job.sources.front()->group >= 0;
     const bool stores = job.destinations.front()->group >= 0;
@@ -237,7 +237,7 @@ class ChannelLowering {
   }
 
   /// Rows of equal length as pairs of one operation; a copy inside the rank has one pair.
-  void copy(const Job& job, OpKind kind, std::size_t destination) {
+  void copy(const LaneJob& job, OpKind kind, std::size_t destination) {
     Op made = op(kind, kind == OpKind::copy ? Channel::none : Channel::any);
     const auto flush = [&] {
       if (!made.src.empty()) add(made);
@@ -255,7 +255,7 @@ class ChannelLowering {
   }
 
   /// As many sources at a time as an operation has; from the second on the result is the first.
-  void reduce(const Job& job, const Row& row) {
+  void reduce(const LaneJob& job, const Row& row) {
     const std::size_t sources = job.sources.size();
     if (job.destinations.size() > 1)
       throw Failure(fmt::format("plan '{}': a reduction into several places", plan_.name),
@@ -283,7 +283,7 @@ class ChannelLowering {
   Program program_;
   Ordered list_;
   Lanes dealt_;
-  const std::vector<Job>& jobs_;
+  const std::vector<LaneJob>& jobs_;
   const std::vector<Lane>& lanes_;
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> semaphores_;  // of slice 0
   std::size_t operations_ = 0;  // of the longest workgroup

@@ -28,10 +28,10 @@ void Lanes::make_jobs() {
   cut_rows();
   constexpr std::size_t kRows =
       mscclpp_limits::kOperands.most;  // as many pairs as an operation has
-  std::vector<Job> small;
-  for (Job& job : jobs_) {
+  std::vector<LaneJob> small;
+  for (LaneJob& job : jobs_) {
     for (std::size_t begin = 0; begin < job.rows.size(); begin += kRows) {
-      Job part = job;
+      LaneJob part = job;
       const std::size_t end = std::min(job.rows.size(), begin + kRows);
       part.rows.assign(job.rows.begin() + static_cast<std::ptrdiff_t>(begin),
                        job.rows.begin() + static_cast<std::ptrdiff_t>(end));
@@ -44,12 +44,12 @@ void Lanes::make_jobs() {
 }
 
 void Lanes::add_job(const Movement& movement) {
-  Job job{.movement = &movement,
-          .rank = movement.rank,
-          .sources = {},
-          .destinations = {},
-          .rows = {},
-          .after = {}};
+  LaneJob job{.movement = &movement,
+              .rank = movement.rank,
+              .sources = {},
+              .destinations = {},
+              .rows = {},
+              .after = {}};
   const Place& target = movement.destinations.front();
   // An operation that reduces has a local operand and a local result: whoever gets it does it.
   if (movement.reduces() && target.group < 0) job.rank = target.rank;
@@ -85,7 +85,7 @@ void Lanes::add_job(const Movement& movement) {
 }
 
 template <class Visit>
-void Lanes::each_memory(const Job& job, Visit&& visit) const {
+void Lanes::each_memory(const LaneJob& job, Visit&& visit) const {
   for (std::size_t p = 0; p < job.sources.size() + job.destinations.size(); ++p) {
     const bool writes = p >= job.sources.size();
     const Place& place = writes ? *job.destinations[p - job.sources.size()] : *job.sources[p];
@@ -96,8 +96,8 @@ void Lanes::each_memory(const Job& job, Visit&& visit) const {
 }
 
 /// Where a row of a job is at place `p`, as seen by a rank: memory, and the first chunk there.
-std::pair<Hazards::Memory, std::int64_t> Lanes::where(const Job& job, const Row& row, std::size_t p,
-                                                      int rank) const {
+std::pair<Hazards::Memory, std::int64_t> Lanes::where(const LaneJob& job, const Row& row,
+                                                      std::size_t p, int rank) const {
   const std::size_t sources = job.sources.size();
   const Place& place = p < sources ? *job.sources[p] : *job.destinations[p - sources];
   const auto [kind, chunk] = list_.memory(rank, list_.kind_of(place), row.chunk[p]);
@@ -109,7 +109,7 @@ void Lanes::cut_rows() {
   std::map<Hazards::Memory, std::map<std::int64_t, std::int64_t>> rows;  // begin, end
   bool alike = true;
   std::int64_t least = 0;
-  for (const Job& job : jobs_) {
+  for (const LaneJob& job : jobs_) {
     for (const Row& row : job.rows) {
       least = std::gcd(least, row.chunks);
       each_memory(job, [&](int rank, std::size_t p, bool) {
@@ -128,7 +128,7 @@ void Lanes::cut_rows() {
     }
   }
   if (alike) return;
-  for (Job& job : jobs_) {
+  for (LaneJob& job : jobs_) {
     std::vector<Row> cut;
     for (const Row& row : job.rows) {
       for (std::int64_t done = 0; done < row.chunks; done += least) {
@@ -141,7 +141,7 @@ void Lanes::cut_rows() {
 }
 
 void Lanes::note_hazards(Hazards& hazards, std::size_t j) {
-  Job& job = jobs_[j];
+  LaneJob& job = jobs_[j];
   const auto who = static_cast<std::int64_t>(j);
   for (const bool now : {false, true}) {
     each_memory(job, [&](int rank, std::size_t p, bool writes) {
@@ -159,7 +159,7 @@ void Lanes::note_hazards(Hazards& hazards, std::size_t j) {
 }
 
 /// Ranks whose memory a job touches besides that of its own.
-std::set<int> Lanes::touched(const Job& job) const {
+std::set<int> Lanes::touched(const LaneJob& job) const {
   std::set<int> ranks;
   each_memory(job, [&](int rank, std::size_t, bool) {
     if (rank != job.rank) ranks.insert(rank);
@@ -175,7 +175,7 @@ void Lanes::deal(std::size_t most) {
   std::map<std::tuple<int, std::int32_t, int>, std::int32_t> open;
   std::map<std::pair<int, std::int32_t>, int> last_peer;
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
-    Job& job = jobs_[j];
+    LaneJob& job = jobs_[j];
     const std::set<int> others = touched(job);
     int& last = last_peer.try_emplace({job.rank, job.movement->stream}, -1).first->second;
     if (others.size() == 1) last = *others.begin();
@@ -252,7 +252,7 @@ void Lanes::order() {
   };
   std::map<std::pair<std::int32_t, int>, Item> last;  // lane, touched rank
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
-    const Job& job = jobs_[j];
+    const LaneJob& job = jobs_[j];
     const Item self = item_of(static_cast<std::int64_t>(j));
     std::vector<Item> before;
     for (const std::int64_t other : job.after) before.push_back(item_of(other));

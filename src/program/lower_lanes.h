@@ -18,7 +18,7 @@
 namespace hemiola::program::general {
 
 /// What one lane does at a time: at most as many rows of a movement as an operation has operands.
-struct Job {
+struct LaneJob {
   const Movement* movement = nullptr;
   int rank = 0;  ///< who does it: of reductions the owner of the result
   std::vector<const Place*> sources, destinations;  ///< local sources first
@@ -46,7 +46,7 @@ class Lanes {
   /// for.
   void deal(std::size_t most);
 
-  const std::vector<Job>& jobs() const { return jobs_; }
+  const std::vector<LaneJob>& jobs() const { return jobs_; }
   const std::vector<Lane>& lanes() const { return lanes_; }
   std::int32_t slices() const { return slices_; }  ///< workgroups of a lane
   /// Items that an item waits for, without what its lane knows by then.
@@ -59,12 +59,12 @@ class Lanes {
   void add_job(const Movement& movement);
   /// visit(rank, place, whether it is written) for all memory that a job touches.
   template <class Visit>
-  void each_memory(const Job& job, Visit&& visit) const;
-  std::pair<Hazards::Memory, std::int64_t> where(const Job& job, const Row& row, std::size_t p,
+  void each_memory(const LaneJob& job, Visit&& visit) const;
+  std::pair<Hazards::Memory, std::int64_t> where(const LaneJob& job, const Row& row, std::size_t p,
                                                  int rank) const;
   void cut_rows();
   void note_hazards(Hazards& hazards, std::size_t j);
-  std::set<int> touched(const Job& job) const;
+  std::set<int> touched(const LaneJob& job) const;
   std::int32_t host_of(int rank, std::int32_t lane) const;
   Item item_of(std::int64_t job) const;
   void order();
@@ -72,7 +72,7 @@ class Lanes {
   const plan::Plan& plan_;
   const LowerOptions& options_;
   const Ordered& list_;
-  std::vector<Job> jobs_;
+  std::vector<LaneJob> jobs_;
   std::vector<Lane> lanes_;
   std::vector<std::vector<std::int32_t>> of_rank_;  // lanes, in order
   std::int32_t slices_ = 1;
