@@ -61,6 +61,8 @@ function(hemiola_layer name)
   set_property(GLOBAL APPEND PROPERTY HEMIOLA_LAYER_NAMES ${name})
   if(HEMIOLA_TESTS AND tests)
     add_executable(${name}_test ${tests})
+    # Helpers of tests have names that differ within as many.
+    set_target_properties(${name}_test PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
     target_link_libraries(${name}_test PRIVATE hemiola_${name} hemiola_warnings hemiola_quick_build rapidcheck GTest::gmock GTest::gtest_main)
     target_compile_definitions(${name}_test PRIVATE HEMIOLA_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     # RapidCheck draws from a fixed seed, so that a test run can be repeated.
