@@ -23,6 +23,7 @@ SYMMETRIC = [
     (r"/(partitioned|collective|nvls)\b", "collectives of a library inside a plan, and the switch's multicast"),
     (r"/(one-shot|two-shot|direct|swizzle|waves) .*(\w-\w+:\d+|clos:)", "exchanges over NICs, lowered transfer by transfer"),
     (r"\b(realization|sync)=", "plans that are not lowered as their own shape"),
+    (r"/swizzle .*\bsplit=", "exchanges in parts, lowered transfer by transfer"),
     (r"\{folder\}/plan\.json", "plans that were written to a file, lifted ones too"),
     (r"/synth\b|\brun (all-reduce|all-gather|reduce-scatter|all-to-all) ", "the fastest of several plans, which may be one of these"),
 ]

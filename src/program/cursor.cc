@@ -29,9 +29,23 @@ Cursor::Cursor(const Bound& bound, int rank, std::int32_t body, std::int32_t fra
   networks_.fill({-1, false});
 }
 
-bool Cursor::next(Primitive& out) {
+bool Cursor::next(Primitive& out) { return advance(out, nullptr); }
+
+bool Cursor::next(Primitive& out, ComputeSteps& steps) {
+  steps.clear();
+  return advance(out, &steps);
+}
+
+bool Cursor::advance(Primitive& out, ComputeSteps* steps) {
   const std::vector<Op>& ops = body_->ops;
   while (op_ < static_cast<std::int32_t>(ops.size())) {
+    if (steps != nullptr && stage_ == 0 && part_ == 0 && take_steps(*steps)) {
+      out.reset(steps->op());
+      out.type = frame_->type;
+      out.kind = PrimitiveKind::compute;
+      out.posted = true;
+      return true;
+    }
     const Op& op = ops[static_cast<std::size_t>(op_)];
     if (op.kind == OpKind::loop) {
       enter_loop(op);

@@ -139,6 +139,36 @@ struct Primitive : PrimitiveFields {
 /// over: what calls that share them (Frame::calls) go on from. Keys are the cursors' own.
 using Totals = std::map<std::int64_t, std::int64_t>;
 
+/// Computes with operands that follow each other up to the one that stores what they made, loops of
+/// nothing else among them: the steps of a tile of a product. For who does not take them one by
+/// one.
+struct ComputeSteps {
+  /// So many runs of one operation.
+  struct Part {
+    std::int32_t op = 0;  ///< in the body
+    std::int64_t times = 0;
+  };
+  /// What they load: `bytes` at a time, `times` times, each `distance` bytes of memory further.
+  struct Read {
+    Span first{};
+    std::int64_t bytes = 0, times = 0, distance = 0;
+    std::int32_t operand = 0;  ///< of its operation
+  };
+  std::vector<Part> parts;
+  std::vector<Read> reads;
+  std::int64_t steps = 0;   ///< computes
+  std::int64_t stored = 0;  ///< bytes of data that the last of them stores
+  std::int32_t op() const { return parts.front().op; }
+  /// The same loads in as few spans as say it: steps side by side along rows, or below each other,
+  /// are one. Data bytes of each.
+  std::vector<std::pair<Span, std::int64_t>> loads() const;
+  void clear() {
+    parts.clear();
+    reads.clear();
+    steps = stored = 0;
+  }
+};
+
 /// Walks the operations of one workgroup and yields its primitives in order. A value: copying it
 /// forks the walk; each wavefront of a simulation has one. Memory does not depend on the length of
 /// the walk.
@@ -149,6 +179,14 @@ class Cursor {
 
   /// The next primitive into `out` (its vectors are reused); false at the end of the body.
   bool next(Primitive& out);
+
+  /// The same, but the steps of a tile come together, in `steps`, as one posted compute without
+  /// operands; the stores of the last of them follow. `steps` is empty for any other primitive, and
+  /// computes that differ from step to step in more than their place come one by one.
+  bool next(Primitive& out, ComputeSteps& steps);
+  /// Passes over everything up to the next such steps, which it takes; false at the end of the
+  /// body. What semaphores and FIFOs count is lost by that.
+  bool skip_to_steps(ComputeSteps& out);
 
   /// Starts the body again as the next repetition of the whole program: rotating buffers change
   /// parts, running totals of semaphores and FIFO steps go on.
@@ -201,6 +239,13 @@ class Cursor {
   void enter_loop(const Op& op);
   void leave_or_repeat_loop();
   std::int64_t& count_of(std::int64_t key);
+
+  bool advance(Primitive& out, ComputeSteps* steps);
+
+  // cursor_steps.cc
+  bool take_steps(ComputeSteps& out);
+  bool add_step(std::int32_t op, std::int64_t times, ComputeSteps& out);
+  bool add_loop(std::int32_t loop, ComputeSteps& out);
 
   // cursor_regions.cc: which bytes.
   std::int32_t piece_loop() const;

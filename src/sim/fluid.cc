@@ -20,6 +20,7 @@ Fluid::Fluid(const machine::Machine& machine, const program::Bound& program, con
       options_(options),
       fold_(machine, program, options, by),
       ways_(machine, program, fold_, shares_),
+      reuse_(machine, program, fold_, ways_.footprint()),
       launches_(program) {
   repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;
   barrier_base_ = static_cast<std::int32_t>(program.semaphores().size());
@@ -40,6 +41,7 @@ void Fluid::make_agents() {
     const machine::GpuModel& model = machine_.model(rank);
     RankState& state = ranks_.emplace_back();
     state.units_free.assign(index(model.cu_count), 0);
+    matrix_units_.push_back(shares_.add_resource({model.cu_count * kSecond}, Reason::compute));
     state.threads_free = model.cu_count * model.cu_max_threads;
     for (const program::Stream& items :
          program_.codes()[index(program_.code_of()[index(rank)])].streams) {
@@ -132,6 +134,8 @@ void Fluid::handle(const Event& event) {
       return descriptor_done(event.a, event.time);
     case Kind::computed:
       return computed(event.a, event.time);
+    case Kind::power:
+      return shares_.set_capacity(event.a, {kSecond});
   }
 }
 
@@ -147,7 +151,8 @@ void Fluid::flow_over(std::int32_t flow, const Attribution& charged, std::int64_
   Attribution spent = use.spent;
   for (std::size_t r = 0; r < kReasons; ++r) spent[r] += charged[r];
   switch (use.kind) {
-    case FlowKind::move: {
+    case FlowKind::move:
+    case FlowKind::tile: {
       Walker& walker = walkers_[index(use.a)];
       walker.spent = spent;
       walker.time = now;

@@ -25,6 +25,7 @@
 #include "sim/pool.h"
 #include "sim/simulate.h"
 #include "sim/streams.h"
+#include "sim/tile_reuse.h"
 
 namespace hemiola::sim {
 
@@ -51,7 +52,8 @@ class Fluid {
     proxy,     ///< a: descriptor; its engine may have it
     transfer,  ///< a: engine; the descriptor in front starts to move
     done,      ///< a: descriptor; all of it is acknowledged
-    computed   ///< a: agent; its oldest step
+    computed,  ///< a: agent; its oldest step
+    power      ///< a: resource; the power limit of its kernel holds from now on
   };
   struct Event {
     std::int64_t time;
@@ -90,7 +92,12 @@ class Fluid {
     std::unique_ptr<program::Cursor> cursor;
     program::Primitive present;  ///< where it is, if `loaded`
     bool loaded = false;
-    std::deque<program::Primitive> pending;  ///< parts of a barrier behind it
+    std::deque<program::Primitive> pending;  ///< parts of a barrier, or what was looked at ahead
+    // A tile: a compute whose steps are taken together, present or pending.
+    program::ComputeSteps tile;
+    bool tiled = false;        ///< `tile` is the present or the pending compute
+    std::size_t tiles = 0;     ///< before it, in this repetition
+    std::int64_t filling = 0;  ///< before its first step, and behind its last operand
     Blocked blocked = Blocked::over;
     int stage = 0;          ///< of the present primitive
     std::int64_t time = 0;  ///< how far it has got; not before the time of the run while it sleeps
@@ -109,6 +116,7 @@ class Fluid {
     std::int64_t code_ready = 0;
     bool fetched = false;
     std::int64_t behind = 0, behind_bytes = 0;  ///< flows that it did not wait for
+    std::int64_t leaves = 0, limit = 0;  ///< of the present move: bytes for such a flow; its rate
     // Stores under way: when the last is acknowledged, and why then.
     std::int64_t acknowledged = 0;
     Attribution acknowledged_spent{};
@@ -151,6 +159,10 @@ class Fluid {
     std::int32_t rank_class = 0;
     std::deque<std::int32_t> queue;
     bool active = false, nic = false;
+    // A NIC: its own port is free again at `free`, while messages may still be on their way.
+    std::vector<int> under_way{};  ///< ranks to which they go
+    std::int64_t free = 0;
+    bool waits = false;  ///< the next goes to one of these
     std::int64_t burst = 0, packet = 0, outstanding = 0, start = 0, end = 0;
     Rate rate{};
     Reason reason = Reason::dma;
@@ -164,6 +176,7 @@ class Fluid {
     std::int64_t end = 0;    ///< of the last agent and its stores
     Attribution spent{}, end_spent{};
     std::int64_t products_began = -1, power_free = 0;
+    std::int32_t power = -1;  ///< resource of its tiles
     bool products = false;
   };
   struct Stream : StreamPlace {
@@ -187,9 +200,10 @@ class Fluid {
   struct Behind {
     std::int32_t agent = 0;
     program::Primitive primitive;
+    std::int64_t bytes = 0;  ///< of it that are left
     Latency batch{};
   };
-  enum class FlowKind : std::uint8_t { move, behind, flag, transfer, operand };
+  enum class FlowKind : std::uint8_t { move, behind, flag, transfer, operand, tile };
   struct FlowUse {
     FlowKind kind = FlowKind::move;
     std::int32_t a = 0, b = 0;
@@ -245,7 +259,8 @@ class Fluid {
   void advance(std::int32_t agent);
   bool interpret(std::int32_t agent);
   bool interpret_copy(std::int32_t agent);
-  bool fetch(Walker& walker);                      ///< the next primitive; false at the end
+  bool fetch(Walker& walker);  ///< the next primitive; false at the end
+  bool next(Walker& walker, program::Primitive& primitive);
   const program::Primitive* peek(Walker& walker);  ///< the one behind the present one
   void pass(Walker& walker);
   void overhead(Walker& walker, const program::Primitive& primitive);
@@ -275,9 +290,18 @@ class Fluid {
   bool end_move(std::int32_t agent);
   /// What a primitive takes of all resources, into demands_; the latency of a batch of its loads.
   Latency demands_of(const Walker& walker, const program::Primitive& primitive, bool operands);
-  std::int64_t limit_of(const Walker& walker, const program::Primitive& primitive,
-                        const Latency& load) const;
+  /// What a unit of work moves through its compute unit: bytes of the flow, and of memory in and
+  /// out; requests.
+  struct Moved {
+    std::int64_t bytes = 0, in = 0, out = 0, from_peers = 0, to_peers = 0, loads = 0, stores = 0;
+    std::int64_t sources = 1;  ///< that are reduced
+    DataType type = DataType::float32;
+  };
+  Moved moved_by(const Walker& walker, const program::Primitive& primitive) const;
+  std::int64_t limit_of(const Walker& walker, const Moved& moved, const Latency& load) const;
   bool runs_ahead(Walker& walker);
+  std::int64_t left_behind(const Walker& walker) const;
+  bool leave_behind(std::int32_t agent);
   std::int64_t room_for(const Walker& walker) const;
   void moved_behind(std::int32_t behind, const Attribution& spent, std::int64_t now);
   void stored(Walker& walker, const program::Primitive& primitive, std::int64_t time,
@@ -298,6 +322,12 @@ class Fluid {
   ProductStep& open_step(Walker& walker);
   std::int64_t limit_power(Walker& walker, const ProductStep& step, std::int64_t now);
   std::int64_t stages(const Walker& walker) const;
+
+  // --- fluid_tiles.cc
+  bool tile(std::int32_t agent);
+  bool begin_tile(std::int32_t agent);
+  Latency demands_of_tile(const Walker& walker, std::int64_t total);
+  std::int32_t power_of(Walker& walker);
   std::int64_t use_units(Walker& walker, std::int64_t time, std::int64_t now);
   Kernel& kernel_of(const Walker& walker) {
     return ranks_[index(walker.rank_class)]
@@ -313,6 +343,8 @@ class Fluid {
   void to_engine(std::int32_t descriptor, std::int64_t now);
   void start_transfer(std::int32_t engine, std::int64_t now);
   void begin_transfer(std::int32_t engine, std::int64_t now);
+  void send_messages(std::int32_t nic, std::int64_t now);
+  void start_transfer_flow(std::int32_t engine, std::int32_t descriptor, const Attribution& spent);
   void transferred(std::int32_t engine, std::int32_t descriptor, const Attribution& spent,
                    std::int64_t now);
   void descriptor_done(std::int32_t descriptor, std::int64_t now);
@@ -323,6 +355,8 @@ class Fluid {
   Classes fold_;
   Shares shares_;
   Ways ways_;
+  TileReuse reuse_;
+  std::vector<std::int32_t> matrix_units_;  ///< resources by class of ranks, of tiles
   LaunchLog launches_;
   std::vector<Walker> walkers_;
   std::vector<RankState> ranks_;  ///< by class

@@ -40,13 +40,21 @@ void Fluid::wake(std::int32_t number) {
   push(walker.time, Kind::wake, number);
 }
 
+// The steps of a tile are one compute.
+bool Fluid::next(Walker& walker, Primitive& primitive) {
+  if (walker.agent.kernel < 0 || walker.tiled) return walker.cursor->next(primitive);
+  const bool more = walker.cursor->next(primitive, walker.tile);
+  walker.tiled = walker.tile.steps > 0;
+  return more;
+}
+
 bool Fluid::fetch(Walker& walker) {
   if (walker.loaded) return true;
   walker.loaded = true;
   if (!walker.pending.empty()) {
     walker.present = std::move(walker.pending.front());
     walker.pending.pop_front();
-  } else if (!walker.cursor->next(walker.present)) {
+  } else if (!next(walker, walker.present)) {
     return walker.loaded = false;
   }
   if (walker.present.kind == PrimitiveKind::barrier && walker.agent.kernel >= 0)
@@ -56,9 +64,9 @@ bool Fluid::fetch(Walker& walker) {
 
 const Primitive* Fluid::peek(Walker& walker) {
   if (walker.pending.empty()) {
-    Primitive next;
-    if (!walker.cursor->next(next)) return nullptr;
-    walker.pending.push_back(std::move(next));
+    Primitive ahead;
+    if (!next(walker, ahead)) return nullptr;
+    walker.pending.push_back(std::move(ahead));
   }
   return &walker.pending.front();
 }
@@ -123,7 +131,8 @@ void Fluid::overhead(Walker& walker, const Primitive& primitive) {
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   const program::Kernel& kernel = program_.kernels()[index(walker.agent.kernel)];
   const program::Op& op = program_.bodies()[index(walker.agent.body)].ops[index(primitive.op)];
-  if (!walker.fetched && needs_large_code(*program_.frame(walker.agent.frame).program, kernel, op)) {
+  if (!walker.fetched &&
+      needs_large_code(*program_.frame(walker.agent.frame).program, kernel, op)) {
     walker.fetched = true;
     std::int64_t& free = ranks_[index(walker.rank_class)].code_fetches;
     free = std::max(free, walker.time) +
@@ -193,7 +202,7 @@ bool Fluid::interpret(std::int32_t number) {
       walker.blocked = Blocked::flush;
       return false;
     case PrimitiveKind::compute:
-      return compute(number);
+      return walker.tiled ? tile(number) : compute(number);
     case PrimitiveKind::barrier:
       return true;  // expanded
   }

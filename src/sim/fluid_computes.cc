@@ -72,7 +72,8 @@ void Fluid::post_operand(std::int32_t number) {
       walker.first_step + static_cast<std::int32_t>(walker.steps.size()) - 1;
   walker.batch = demands_of(walker, primitive, true);
   start_flow(FlowKind::operand, number, ordinal, primitive.bytes,
-             limit_of(walker, primitive, walker.batch), Reason::issue, walker.spent);
+             limit_of(walker, moved_by(walker, primitive), walker.batch), Reason::issue,
+             walker.spent);
 }
 
 void Fluid::operand_loaded(std::int32_t number, std::int32_t ordinal, const Attribution& spent,

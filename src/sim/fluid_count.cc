@@ -10,6 +10,7 @@
 #include "program/primitive.h"
 #include "sim/addresses.h"
 #include "sim/classes.h"
+#include "sim/request_histogram.h"
 
 namespace hemiola::sim {
 namespace {
@@ -19,50 +20,6 @@ using program::Access;
 using program::Primitive;
 using program::PrimitiveKind;
 using program::Span;
-
-/// Requests of one size on a link.
-struct Size {
-  std::int64_t payload = 0;
-  std::int64_t packet = 0;  ///< payload of a packet on the wire; 0: the link's own
-  bool operator==(const Size&) const = default;
-};
-class Histogram {
- public:
-  void add(Size size, std::int64_t count) {
-    for (auto& [known, total] : counts_) {
-      if (known == size) {
-        total += count;
-        return;
-      }
-    }
-    counts_.emplace_back(size, count);
-  }
-  const std::vector<std::pair<Size, std::int64_t>>& counts() const { return counts_; }
-
- private:
-  std::vector<std::pair<Size, std::int64_t>> counts_;
-};
-
-/// How many of the lines [begin, begin + count) take each of `paths` paths.
-std::vector<std::int64_t> spread(std::int64_t begin, std::int64_t count, std::int64_t paths) {
-  constexpr std::int64_t kBlock = 512;  // select_path() permutes the lines of such a block
-  std::vector<std::int64_t> lines(index(paths), 0);
-  const std::int64_t end = begin + count;
-  for (std::int64_t line = begin; line < end;) {
-    if (line % kBlock != 0 || end - line < kBlock) {
-      ++lines[index(machine::select_path(line, paths))];
-      ++line;
-      continue;
-    }
-    const std::int64_t high = line / kBlock;
-    const std::int64_t first = (high ^ (high >> 9) ^ (high >> 18)) * kBlock % paths;
-    for (std::int64_t p = 0; p < paths; ++p) lines[index(p)] += kBlock / paths;
-    for (std::int64_t rest = 0; rest < kBlock % paths; ++rest)
-      ++lines[index((first + rest) % paths)];
-    line += kBlock;
-  }
-  return lines;
-}
 
 class Counter {
  public:
@@ -117,26 +74,27 @@ class Counter {
   struct Way {
     int from = 0, to = 0;
     PathChoice choice;
-    bool certain = true;                 ///< it ends before the program does
-    bool single = false;                 ///< the pair has one path
-    std::vector<Histogram> there, back;  ///< by path
+    bool certain = true;                        ///< it ends before the program does
+    bool single = false;                        ///< the pair has one path
+    std::vector<RequestHistogram> there, back;  ///< by path
     std::unordered_map<std::uint64_t, std::vector<std::int64_t>> spreads_of;  ///< by (line, count)
   };
 
   void walk(const AgentClass& agents);
   void count(const Primitive& primitive);
+  void count_steps(const program::ComputeSteps& steps);
   void count_move(const Primitive& primitive);
   void count_span(const Span& span, const Primitive& primitive, std::int64_t wave, bool load);
   void count_lines(const Span& span, std::int64_t from, std::int64_t to, bool load);
   void count_multicast(const Span& span, std::int64_t line, std::int64_t bytes, bool load);
   void count_flag(int from, program::SemaphoreId id);
   void count_descriptor(const Primitive& primitive, bool queue);
-  void add(Way& way, std::int64_t line, std::int64_t requests, Size there, Size back);
+  void add(Way& way, std::int64_t line, std::int64_t requests, RequestSize there, RequestSize back);
   Way& way(int from, int to, bool certain = true);
   void finish_ways();
   void add_link(std::size_t link, Carried& carried) const;
   LowerBound bound() const;
-  void on_link(LinkId link, Size size, std::int64_t count) {
+  void on_link(LinkId link, RequestSize size, std::int64_t count) {
     by_class_[index(fold_.link_class(link))].add(size, count);
   }
   std::int64_t flag_line(std::int32_t semaphore) const {
@@ -149,7 +107,7 @@ class Counter {
   Addresses addresses_;
   Classes fold_;
   std::vector<LinkId> reverse_;
-  std::vector<Histogram> by_class_;  ///< over all links of the class
+  std::vector<RequestHistogram> by_class_;  ///< over all links of the class
   /// For the bound: wire bytes over all links of the class, and those of pairs with one path.
   std::vector<std::int64_t> certain_, single_;
   std::int64_t line_ = 128, sector_ = 32;
@@ -172,9 +130,16 @@ void Counter::walk(const AgentClass& agents) {
   ways_.clear();
   program::Cursor cursor(program_, agent.rank, agent.body, agent.frame);
   Primitive primitive;
+  program::ComputeSteps steps;
   for (int repetition = 0; repetition < repetitions_; ++repetition) {
     if (repetition > 0) cursor.repeat();
-    while (cursor.next(primitive)) count(primitive);
+    while (cursor.next(primitive, steps)) {
+      if (steps.steps > 0) {
+        count_steps(steps);
+      } else {
+        count(primitive);
+      }
+    }
   }
   finish_ways();
 }
@@ -200,6 +165,29 @@ void Counter::count(const Primitive& primitive) {
       return;
     default:
       return;
+  }
+}
+
+// Loads of own memory are only counted, and steps whose distance is a number of lines have equally
+// many.
+void Counter::count_steps(const program::ComputeSteps& steps) {
+  Primitive load;
+  load.kind = PrimitiveKind::move;
+  load.posted = true;
+  for (const program::ComputeSteps::Read& read : steps.reads) {
+    load.bytes = read.bytes;
+    load.src = {read.first};
+    const bool alike = read.first.rank == rank_ && read.distance % line_ == 0;
+    if (alike) {
+      const std::int64_t before = loads_;
+      count_move(load);
+      loads_ += (loads_ - before) * (read.times - 1);
+      continue;
+    }
+    for (std::int64_t step = 0; step < read.times; ++step) {
+      count_move(load);
+      load.src.front().offset += read.distance;
+    }
   }
 }
 
@@ -233,6 +221,15 @@ void Counter::count_span(const Span& span, const Primitive& primitive, std::int6
   for (int time = 0; time < times; ++time) {
     if (span.run == 0 && (whole || local)) {
       count_lines(span, begin, begin + memory_end(primitive.bytes), load);
+      continue;
+    }
+    // Rows that lie alike and are not divided by instructions.
+    const std::int64_t row = span.run;
+    if (local && row > 0 && span.pitch % line_ == 0 && span.skip % row == 0 && wave % row == 0 &&
+        primitive.bytes % row == 0 && span.access == Access::plain) {
+      const std::int64_t first = begin + span.skip / row * span.pitch;
+      const std::int64_t lines = (first + row - 1) / line_ - first / line_ + 1;
+      (load ? loads_ : stores_) += lines * (primitive.bytes / row) * members_;
       continue;
     }
     for (std::int64_t at = 0; at < primitive.bytes; at += wave) {
@@ -287,7 +284,7 @@ void Counter::count_multicast(const Span& span, std::int64_t line, std::int64_t 
   if (planes.empty())
     throw Failure("multicast group " + std::to_string(span.group) + " has no switch in common");
   const auto [node, up] = planes[index(machine::select_path(line, std::ssize(planes)))];
-  const Size there{load ? 0 : bytes, 0}, back{load ? bytes : 0, 0};
+  const RequestSize there{load ? 0 : bytes, 0}, back{load ? bytes : 0, 0};
   ++multicasts_;
   on_link(up, there, 1);
   on_link(reverse_[index(up)], back, 1);
@@ -376,7 +373,8 @@ Counter::Way& Counter::way(int from, int to, bool certain) {
   return way;
 }
 
-void Counter::add(Way& way, std::int64_t line, std::int64_t requests, Size there, Size back) {
+void Counter::add(Way& way, std::int64_t line, std::int64_t requests, RequestSize there,
+                  RequestSize back) {
   const std::int64_t paths = way.choice.count;
   if (paths == 1) {
     way.there[0].add(there, requests);
@@ -402,7 +400,7 @@ void Counter::add(Way& way, std::int64_t line, std::int64_t requests, Size there
 void Counter::finish_ways() {
   for (const Way& way : ways_) {
     const machine::Routes& routes = machine_.routes(way.from, way.to);
-    const auto pass = [&](LinkId link, const Histogram& requests) {
+    const auto pass = [&](LinkId link, const RequestHistogram& requests) {
       const machine::LinkClass& c = machine_.class_of(link);
       const std::int64_t header = std::min(c.header.count, c.wire_bytes(0));
       for (const auto& [size, count] : requests.counts()) {

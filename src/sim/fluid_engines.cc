@@ -3,12 +3,13 @@
 // acknowledged, the NIC at the destination behind the last packet.
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "sim/engines.h"
 #include "sim/fluid.h"
 
 namespace hemiola::sim {
-namespace {}  // namespace
 
 std::int32_t Fluid::make_descriptor(std::int32_t number, bool queue) {
   const Walker& walker = walkers_[index(number)];
@@ -105,7 +106,7 @@ void Fluid::to_engine(std::int32_t id, std::int64_t now) {
   const std::int32_t number = engine_for(descriptors_[index(id)]);
   Engine& engine = engines_[index(number)];
   engine.queue.push_back(id);
-  if (engine.active) return;
+  if (engine.active || engine.waits) return;
   engine.active = true;
   engine.spent = descriptors_[index(id)].spent;
   start_transfer(number, now);
@@ -120,12 +121,40 @@ void Fluid::start_transfer(std::int32_t number, std::int64_t now) {
 
 void Fluid::begin_transfer(std::int32_t number, std::int64_t now) {
   const Engine& engine = engines_[index(number)];
+  if (engine.nic) return send_messages(number, now);
   const std::int32_t id = engine.queue.front();
-  const Descriptor& descriptor = descriptors_[index(id)];
-  if (descriptor.bytes == 0 && !engine.nic) {
-    transferred(number, id, engine.spent, now);
-    return;
+  if (descriptors_[index(id)].bytes == 0) return transferred(number, id, engine.spent, now);
+  start_transfer_flow(number, id, engine.spent);
+}
+
+// A NIC goes on once a message has left it, whatever holds that up further on; but messages to one
+// rank go one after the other.
+void Fluid::send_messages(std::int32_t number, std::int64_t now) {
+  while (!engines_[index(number)].queue.empty()) {
+    Engine& engine = engines_[index(number)];
+    engine.active = true;
+    if (now < engine.free) return push(engine.free, Kind::transfer, number);
+    const std::int32_t id = engine.queue.front();
+    const Descriptor& descriptor = descriptors_[index(id)];
+    engine.active = false;
+    engine.waits = std::find(engine.under_way.begin(), engine.under_way.end(), descriptor.to) !=
+                   engine.under_way.end();
+    if (engine.waits) return;
+    engine.queue.pop_front();
+    engine.under_way.push_back(descriptor.to);
+    const std::int64_t bytes =
+        descriptor.bytes > 0 ? descriptor.bytes : machine_.model(descriptor.rank).sector_size.count;
+    engine.free = now + engine.rate.time_for(bytes).fs;
+    Attribution spent = descriptor.spent;
+    const std::int64_t known = std::accumulate(spent.begin(), spent.end(), std::int64_t{0});
+    charge(spent, engine.reason, now - known);
+    start_transfer_flow(number, id, spent);
   }
+}
+
+void Fluid::start_transfer_flow(std::int32_t number, std::int32_t id, const Attribution& spent) {
+  const Engine& engine = engines_[index(number)];
+  const Descriptor& descriptor = descriptors_[index(id)];
   const std::int64_t bytes =
       descriptor.bytes > 0 ? descriptor.bytes : machine_.model(descriptor.rank).sector_size.count;
   const std::int64_t bursts = (bytes + engine.burst - 1) / engine.burst;
@@ -147,7 +176,7 @@ void Fluid::begin_transfer(std::int32_t number, std::int64_t now) {
                                                 engine.burst * kSecond / back);
     limit = limit == 0 ? most : std::min(limit, most);
   }
-  start_flow(FlowKind::transfer, number, id, bytes, limit, engine.reason, engine.spent);
+  start_flow(FlowKind::transfer, number, id, bytes, limit, engine.reason, spent);
 }
 
 // The last burst has left.
@@ -185,12 +214,8 @@ void Fluid::transferred(std::int32_t number, std::int32_t id, const Attribution&
     charge(signal.spent, Reason::nic, 1);
     push(there + 1, Kind::arrive, flag);
   }
-  engine.queue.pop_front();
-  engine.active = !engine.queue.empty();
-  if (!engine.active) return;
-  // The next message has been prepared meanwhile.
-  engine.spent = spent;
-  push(now, Kind::transfer, number);
+  std::erase(engine.under_way, descriptor.to);
+  if (std::exchange(engine.waits, false)) send_messages(number, now);
 }
 
 void Fluid::descriptor_done(std::int32_t id, std::int64_t now) {

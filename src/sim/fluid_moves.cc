@@ -1,6 +1,7 @@
 // The fluid engine: moves are flows; packets arrive with them.
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/fluid.h"
 
@@ -15,6 +16,10 @@ using program::Span;
 std::int64_t memory_of(const Span& span, std::int64_t bytes) {
   return program::memory_size(bytes, span.access);
 }
+
+/// Wavefronts of a workgroup, and workgroups of a class, come apart where nothing joins them: per
+/// cent of a move by which those that are served first are ahead (docs/fluid.md).
+constexpr std::int64_t kAhead = 30;
 
 /// The lower of two limits, of which 0 is none.
 void limit(std::int64_t& least, __int128 other) {
@@ -69,52 +74,55 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
   return longest;
 }
 
-// What the compute unit lets through, shared with the workgroups that are on it.
-std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
-                             const Latency& load) const {
-  const machine::GpuModel& model = machine_.model(walker.agent.rank);
-  const std::int64_t line = model.line_size.count;
-  const __int128 total = primitive.bytes;
-  std::int64_t in = 0, out = 0, loads = 0, stores = 0;  // bytes and requests
-  std::int64_t from_peers = 0, to_peers = 0;
+Fluid::Moved Fluid::moved_by(const Walker& walker, const Primitive& primitive) const {
+  const std::int64_t line = machine_.model(walker.agent.rank).line_size.count;
+  Moved moved{
+      .bytes = primitive.bytes, .sources = std::ssize(primitive.src), .type = primitive.type};
   for (const Span& span : primitive.src) {
-    in += memory_of(span, primitive.bytes);
-    if (span.rank != walker.agent.rank) from_peers += memory_of(span, primitive.bytes);
-    loads += (memory_of(span, primitive.bytes) + line - 1) / line;
+    const std::int64_t bytes = memory_of(span, primitive.bytes);
+    moved.in += bytes;
+    if (span.rank != walker.agent.rank) moved.from_peers += bytes;
+    moved.loads += (bytes + line - 1) / line;
   }
   for (const Span& span : primitive.dst) {
-    out += memory_of(span, primitive.bytes);
-    if (span.rank != walker.agent.rank) to_peers += memory_of(span, primitive.bytes);
-    stores += (memory_of(span, primitive.bytes) + line - 1) / line;
+    const std::int64_t bytes = memory_of(span, primitive.bytes);
+    moved.out += bytes;
+    if (span.rank != walker.agent.rank) moved.to_peers += bytes;
+    moved.stores += (bytes + line - 1) / line;
   }
-  out += loads * model.noc_control_size.count;
+  return moved;
+}
+
+// What the compute unit lets through, shared with the workgroups that are on it.
+std::int64_t Fluid::limit_of(const Walker& walker, const Moved& moved, const Latency& load) const {
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  const __int128 total = moved.bytes;
   std::int64_t least = 0;
   const auto shared = [&](__int128 rate) { limit(least, rate / walker.sharing); };
   const auto each = [&](__int128 rate) { shared(rate / walker.parts); };
   const auto port = [&](Rate rate, std::int64_t bytes) {
     if (bytes > 0 && !rate.is_ideal()) each(total * rate.bytes_per_second / bytes);
   };
-  port(model.noc_cu_rate, in);
-  port(model.noc_cu_out_rate, out);
+  port(model.noc_cu_rate, moved.in);
+  port(model.noc_cu_out_rate, moved.out + moved.loads * model.noc_control_size.count);
   // Of the parts of a block one sends, one receives: what goes to peers and comes from them, and
   // what is under way for long, is that of one.
-  for (const std::int64_t bytes : {from_peers, to_peers}) {
+  for (const std::int64_t bytes : {moved.from_peers, moved.to_peers}) {
     if (bytes > 0 && !model.cu_peer_rate.is_ideal())
       shared(total * model.cu_peer_rate.bytes_per_second / bytes);
   }
   const std::int64_t interval = std::max<std::int64_t>(1, model.cu_issue_interval.fs);
-  if (loads + stores > 0)
-    each(total * kSecond / (static_cast<__int128>(interval) * (loads + stores)));
-  if (model.cu_max_outstanding > 0 && loads > 0 && load.fs > 0)
-    shared(total * kSecond * model.cu_max_outstanding / (static_cast<__int128>(load.fs) * loads));
-  if (primitive.src.size() > 1) {
-    const int element = size_of(primitive.type);
+  const std::int64_t requests = moved.loads + moved.stores;
+  if (requests > 0) each(total * kSecond / (static_cast<__int128>(interval) * requests));
+  if (model.cu_max_outstanding > 0 && moved.loads > 0 && load.fs > 0)
+    shared(total * kSecond * model.cu_max_outstanding /
+           (static_cast<__int128>(load.fs) * moved.loads));
+  if (moved.sources > 1) {
+    const int element = size_of(moved.type);
     const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
                       : element == 2 ? model.cu_reduce_rate_2byte
                                      : model.cu_reduce_rate_1byte;
-    if (!rate.is_ideal())
-      each(static_cast<__int128>(rate.bytes_per_second) /
-           static_cast<std::int64_t>(primitive.src.size() - 1));
+    if (!rate.is_ideal()) each(static_cast<__int128>(rate.bytes_per_second) / (moved.sources - 1));
   }
   return least;
 }
@@ -123,7 +131,7 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Primitive& primitive,
 bool Fluid::move(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
   if (walker.present.bytes == 0) return true;
-  if (walker.stage == 2) return end_move(number);
+  if (walker.stage == 2) return walker.leaves > 0 ? leave_behind(number) : end_move(number);
   if (!is_now(number)) return false;
   std::int64_t begun = 0;
   const Attribution* cause = nullptr;
@@ -137,7 +145,8 @@ bool Fluid::move(std::int32_t number) {
     wake(number);
     return false;
   }
-  if (walker.behind > 0 && walker.behind_bytes + walker.present.bytes > room_for(walker)) {
+  // What one move has left behind makes room as it goes.
+  if (walker.behind > 1 && walker.behind_bytes + walker.present.bytes > room_for(walker)) {
     walker.blocked = Blocked::room;
     return false;
   }
@@ -167,7 +176,7 @@ bool Fluid::begin_move(std::int32_t number) {
   }
   // Wavefronts go through their batches one after the other: the last has its latency at the end.
   walker.batches = (primitive.bytes + window - 1) / window;
-  const std::int64_t own = limit_of(walker, primitive, walker.batch);
+  const std::int64_t own = limit_of(walker, moved_by(walker, primitive), walker.batch);
   std::int64_t least = own;
   if (walker.batches > 1 && walker.batch.fs > 0)
     limit(least, static_cast<__int128>(primitive.bytes) * kSecond /
@@ -183,25 +192,20 @@ bool Fluid::begin_move(std::int32_t number) {
   if (model.cu_max_stores > 0 && stores > 0 && back > 0)
     limit(least, static_cast<__int128>(primitive.bytes) * kSecond * model.cu_max_stores /
                      (static_cast<__int128>(back) * stores * walker.sharing));
-  const bool ahead = runs_ahead(walker);
+  walker.limit = least;
+  walker.leaves = runs_ahead(walker) ? left_behind(walker) : 0;
   walker.began = walker.time;
   Attribution first = walker.spent;
   charge(first, walker.batch);
   announce(walker.agent.rank, primitive, false, walker.time + walker.batch.fs, first);
-  if (!ahead) {
+  if (walker.leaves < primitive.bytes) {
     walker.stage = 1;
     walker.blocked = Blocked::flow;
-    start_flow(FlowKind::move, number, 0, primitive.bytes, least, Reason::issue, walker.spent);
+    start_flow(FlowKind::move, number, 0, primitive.bytes - walker.leaves, least, Reason::issue,
+               walker.spent);
     return false;
   }
-  const std::int32_t id = behind_.take();
-  Behind& behind = behind_[index(id)];
-  behind.agent = number;
-  behind.primitive = primitive;
-  behind.batch = walker.batch;
-  ++walker.behind;
-  walker.behind_bytes += primitive.bytes;
-  start_flow(FlowKind::behind, id, 0, primitive.bytes, least, Reason::issue, walker.spent);
+  leave_behind(number);
   // Its wavefronts go on once they have been through their own batches.
   std::int64_t busy = walker.batches * walker.batch.fs;
   if (own > 0)
@@ -209,6 +213,31 @@ bool Fluid::begin_move(std::int32_t number) {
         busy, static_cast<std::int64_t>(static_cast<__int128>(primitive.bytes) * kSecond / own));
   charge(walker.spent, walker.batch, busy);
   walker.time += busy;
+  return true;
+}
+
+/// Of a move before another one: what slots hold when the last of it is issued, and what the
+/// wavefronts that were served first are ahead.
+std::int64_t Fluid::left_behind(const Walker& walker) const {
+  const std::int64_t bytes = walker.present.bytes;
+  return std::min(bytes, std::max(room_for(walker), bytes * kAhead / 100));
+}
+
+/// The rest of a move goes on by itself; true.
+bool Fluid::leave_behind(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  const Primitive& primitive = walker.present;
+  const std::int64_t bytes = std::exchange(walker.leaves, 0);
+  if (bytes < primitive.bytes) walker.batch = demands_of(walker, primitive, false);
+  const std::int32_t id = behind_.take();
+  Behind& behind = behind_[index(id)];
+  behind.agent = number;
+  behind.primitive = primitive;
+  behind.batch = walker.batch;
+  behind.bytes = bytes;
+  ++walker.behind;
+  walker.behind_bytes += bytes;
+  start_flow(FlowKind::behind, id, 0, bytes, walker.limit, Reason::issue, walker.spent);
   return true;
 }
 
@@ -248,7 +277,7 @@ void Fluid::moved_behind(std::int32_t id, const Attribution& spent, std::int64_t
   stored(walker, behind.primitive, now + behind.batch.fs, last);
   announce(walker.agent.rank, behind.primitive, true, now + behind.batch.fs, last);
   --walker.behind;
-  walker.behind_bytes -= behind.primitive.bytes;
+  walker.behind_bytes -= behind.bytes;
   behind_.give_back(id);
   if (walker.blocked != Blocked::room) return;
   if (now > walker.time) {

@@ -78,6 +78,41 @@ std::int32_t Shares::start(const std::vector<Demand>& demands, std::int64_t byte
   return number;
 }
 
+void Shares::set_capacity(std::int32_t number, Rate capacity) {
+  Resource& resource = resources_[index(number)];
+  resource.capacity = capacity.bytes_per_second;
+  if (resource.binding || full_possible(resource)) mark(number);
+}
+
+// --- The heap of ends: one entry for each flow with a rate, moved when that changes.
+
+bool Shares::ends_before(std::int32_t a, std::int32_t b) const {
+  const Flow& x = flows_[index(a)];
+  const Flow& y = flows_[index(b)];
+  return x.end != y.end ? x.end < y.end : x.sequence < y.sequence;
+}
+
+void Shares::put(std::size_t at, std::int32_t flow) {
+  ends_[at] = flow;
+  flows_[index(flow)].at = static_cast<std::int32_t>(at);
+}
+
+/// Moves the flow at a place to where it belongs.
+void Shares::sift(std::size_t at) {
+  const std::int32_t flow = ends_[at];
+  for (; at > 0 && ends_before(flow, ends_[(at - 1) / 2]); at = (at - 1) / 2)
+    put(at, ends_[(at - 1) / 2]);
+  while (true) {
+    std::size_t child = 2 * at + 1;
+    if (child >= ends_.size()) break;
+    if (child + 1 < ends_.size() && ends_before(ends_[child + 1], ends_[child])) ++child;
+    if (!ends_before(ends_[child], flow)) break;
+    put(at, ends_[child]);
+    at = child;
+  }
+  put(at, flow);
+}
+
 void Shares::advance(Flow& flow, std::int64_t now) {
   const std::int64_t passed = now - flow.since;
   flow.left -= static_cast<__int128>(flow.rate) * passed;
@@ -96,7 +131,13 @@ void Shares::set_rate(std::int32_t number, std::int64_t rate, Reason reason, std
   if (rate != kUnlimited && flow.left > 0)
     end = static_cast<std::int64_t>(
         std::min<__int128>(kUnlimited - 1, now + (flow.left + rate - 1) / rate));
-  ends_.push({end, sequence_++, number, ++flow.version});
+  flow.end = end;
+  flow.sequence = sequence_++;
+  if (flow.at < 0) {
+    flow.at = static_cast<std::int32_t>(ends_.size());
+    ends_.push_back(number);
+  }
+  sift(index(flow.at));
 }
 
 void Shares::visit(std::int32_t number) {
@@ -158,7 +199,7 @@ void Shares::fill() {
   std::size_t next = 0;
   const auto freeze = [this](Flow& flow, std::int64_t rate, Reason reason) {
     flow.frozen = true;
-    given_[index(flow.version)] = {rate, reason};
+    given_[index(flow.place)] = {rate, reason};
     for (const Demand& demand : flow.demands) {
       Resource& resource = resources_[index(demand.resource)];
       if (!resource.visited) continue;
@@ -196,45 +237,41 @@ void Shares::fill() {
 void Shares::settle(std::int64_t now) {
   if (settled()) return;
   collect();
-  // While it is solved a flow's version is its place among the touched ones.
   given_.assign(touched_flows_.size(), {0, Reason::issue});
-  versions_.clear();
-  for (std::size_t f = 0; f < touched_flows_.size(); ++f) {
-    Flow& flow = flows_[index(touched_flows_[f])];
-    versions_.push_back(flow.version);
-    flow.version = static_cast<std::uint32_t>(f);
-  }
+  for (std::size_t f = 0; f < touched_flows_.size(); ++f)
+    flows_[index(touched_flows_[f])].place = static_cast<std::int32_t>(f);
   fill();
   for (std::size_t f = 0; f < touched_flows_.size(); ++f) {
-    Flow& flow = flows_[index(touched_flows_[f])];
-    flow.version = versions_[f];
-    flow.visited = false;
+    flows_[index(touched_flows_[f])].visited = false;
     set_rate(touched_flows_[f], given_[f].first, given_[f].second, now);
   }
   for (const std::int32_t number : touched_resources_) resources_[index(number)].visited = false;
 }
 
 std::int64_t Shares::next() {
-  while (!ends_.empty() && ends_.top().version != flows_[index(ends_.top().flow)].version)
-    ends_.pop();
-  return ends_.empty() ? kUnlimited : ends_.top().time;
+  return ends_.empty() ? kUnlimited : flows_[index(ends_.front())].end;
 }
 
 std::int32_t Shares::finish(Attribution& charged) {
-  const End end = ends_.top();
-  ends_.pop();
-  Flow& flow = flows_[index(end.flow)];
-  advance(flow, end.time);
+  const std::int32_t number = ends_.front();
+  const std::int32_t last = ends_.back();
+  ends_.pop_back();
+  Flow& flow = flows_[index(number)];
+  flow.at = -1;
+  if (last != number) {
+    put(0, last);
+    sift(0);
+  }
+  advance(flow, flow.end);
   charged = flow.charged;
-  ++flow.version;
   for (const Demand& demand : flow.demands) {
     Resource& resource = resources_[index(demand.resource)];
     resource.potential -= static_cast<__int128>(demand.weight) * flow.limit;
-    resource.flows.erase(std::find(resource.flows.begin(), resource.flows.end(), end.flow));
+    resource.flows.erase(std::find(resource.flows.begin(), resource.flows.end(), number));
     if (resource.binding) mark(demand.resource);
   }
-  free_.push_back(end.flow);
-  return end.flow;
+  free_.push_back(number);
+  return number;
 }
 
 }  // namespace hemiola::sim

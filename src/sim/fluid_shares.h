@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <queue>
 #include <vector>
 
 #include "core/units.h"
@@ -29,6 +28,9 @@ class Shares {
  public:
   /// Capacity in units per second; ideal ones limit nobody. Number of the resource.
   std::int32_t add_resource(Rate capacity, Reason reason);
+
+  /// From now on. What a flow's own limit was found to be when it began stays.
+  void set_capacity(std::int32_t resource, Rate capacity);
 
   /// A flow of `bytes` starts at `now`. `limit`: its own, in bytes per second, 0 for none, charged
   /// to `reason`. The demands of one resource are added up. Number of the flow (reused later).
@@ -66,18 +68,12 @@ class Shares {
     std::int64_t rate = 0;  ///< bytes per second
     Reason reason = Reason::issue;
     std::int64_t since = 0;
-    std::uint32_t version = 0;
+    std::int64_t end = 0;  ///< at its rate; those of one time in the order of `sequence`
+    std::uint64_t sequence = 0;
+    std::int32_t at = -1;    ///< in the heap; -1: it has no rate yet
+    std::int32_t place = 0;  ///< while solving: among the touched ones
     bool visited = false, frozen = false;
     Attribution charged{};
-  };
-  struct End {
-    std::int64_t time;
-    std::uint64_t sequence;
-    std::int32_t flow;
-    std::uint32_t version;
-    bool operator>(const End& other) const {
-      return time != other.time ? time > other.time : sequence > other.sequence;
-    }
   };
   void mark(std::int32_t resource);
   void visit(std::int32_t flow);
@@ -85,6 +81,9 @@ class Shares {
   void fill();
   void set_rate(std::int32_t flow, std::int64_t rate, Reason reason, std::int64_t now);
   void advance(Flow& flow, std::int64_t now);
+  bool ends_before(std::int32_t a, std::int32_t b) const;
+  void put(std::size_t at, std::int32_t flow);
+  void sift(std::size_t at);
   static bool full_possible(const Resource& resource);
 
   std::vector<Resource> resources_;
@@ -93,9 +92,8 @@ class Shares {
   std::vector<std::int32_t> dirty_, fresh_;
   std::vector<std::int32_t> touched_resources_, touched_flows_;  ///< of the component being solved
   std::vector<std::pair<std::int64_t, Reason>> given_;           ///< by touched flow
-  std::vector<std::uint32_t> versions_;                          ///< by touched flow
   std::vector<std::int32_t> order_;                              ///< touched flows by their limit
-  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  std::vector<std::int32_t> ends_;                               ///< heap of flows by their end
   std::uint64_t sequence_ = 0;
   std::int64_t updates_ = 0;
 };

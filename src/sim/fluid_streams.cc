@@ -199,6 +199,7 @@ void Fluid::start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t no
   kernel.spent = spent;
   kernel.products_began = -1;
   kernel.power_free = 0;
+  kernel.power = -1;
   for (const std::int32_t agent : kernel.agents) {
     Walker& walker = walkers_[index(agent)];
     begin_walk(walker);
@@ -206,6 +207,8 @@ void Fluid::start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t no
     walker.fetched = false;
     walker.acknowledged = 0;
     walker.first_step = 0;
+    walker.tiles = 0;
+    walker.tiled = false;
   }
   if (kernel.agents.empty()) {
     Attribution later = spent;

@@ -72,11 +72,10 @@ Ways::Ways(const machine::Machine& machine, const program::Bound& program, const
         bytes += program.memory_bytes(static_cast<std::int32_t>(b), rank);
     footprint_.push_back(bytes);
     l2_.push_back(shares.add_resource(times(model.l2_slice_rate, model.l2_slices), Reason::l2));
-    const bool cached = model.msc_size.count > 0 && bytes <= model.msc_size.count;
-    memory_.push_back(
-        cached ? shares.add_resource(model.msc_rate, Reason::msc)
-               : shares.add_resource(times(model.hbm_rate, 1, model.hbm_efficiency_permille),
-                                     Reason::hbm));
+    hbm_.push_back(
+        shares.add_resource(times(model.hbm_rate, 1, model.hbm_efficiency_permille), Reason::hbm));
+    memory_.push_back(has_cache(rank) ? shares.add_resource(model.msc_rate, Reason::msc)
+                                      : hbm_.back());
   }
   for (std::size_t n = 0; n < machine.nodes.size() && !program.groups().empty(); ++n) {
     const machine::Node& node = machine.nodes[n];
@@ -103,6 +102,15 @@ void Ways::at_memory(int rank, std::int64_t bytes, bool memory, std::int64_t tot
       scaled(static_cast<__int128>(bytes) * kOne, members, total * fold_.ranks_in(c));
   out.push_back({l2_[index(c)], weight});
   if (memory) out.push_back({memory_[index(c)], weight});
+}
+
+void Ways::behind_l2(int rank, std::int64_t bytes, bool cold, std::int64_t total,
+                     std::int64_t members, std::vector<Demand>& out) const {
+  const std::size_t c = index(fold_.rank_class(rank));
+  const std::int64_t weight = scaled(static_cast<__int128>(bytes) * kOne, members,
+                                     total * fold_.ranks_in(static_cast<std::int32_t>(c)));
+  out.push_back({memory_[c], weight});
+  if (cold && hbm_[c] != memory_[c]) out.push_back({hbm_[c], weight});
 }
 
 void Ways::at_operands(int rank, std::int64_t bytes, bool memory, std::int64_t total,
@@ -220,15 +228,20 @@ const Latency& Ways::links(int from, int to) {
   return way(from, to).links;
 }
 
-Latency Ways::load(int rank, int owner, bool memory) {
+bool Ways::has_cache(int rank) const {
+  const machine::GpuModel& model = machine_.model(rank);
+  return model.msc_size.count > 0 &&
+         footprint_[index(fold_.rank_class(rank))] <= model.msc_size.count;
+}
+
+Latency Ways::load(int rank, int owner, bool memory, bool cold) {
   Latency latency = store(rank, owner);
   latency += acknowledgement(rank, owner);
   const machine::GpuModel& model = machine_.model(owner);
   if (memory) {
-    const bool cached = model.msc_size.count > 0 &&
-                        footprint_[index(fold_.rank_class(owner))] <= model.msc_size.count;
-    latency.add(cached ? Reason::msc : Reason::hbm,
-                cached ? model.msc_latency.fs : model.hbm_latency.fs);
+    const bool cached = has_cache(owner);
+    if (cached) latency.add(Reason::msc, model.msc_latency.fs);
+    if (!cached || cold) latency.add(Reason::hbm, model.hbm_latency.fs);
   }
   if (rank != owner) {  // the answer has the data
     const Latency empty = over(owner, rank, 0), full = over(owner, rank, model.line_size.count);

@@ -51,6 +51,10 @@ class Ways {
   /// Operands of a matrix product, which the L2 serves at gemm.l2_rate.
   void at_operands(int rank, std::int64_t bytes, bool memory, std::int64_t total,
                    std::int64_t members, std::vector<Demand>& out) const;
+  /// `bytes` behind the L2 alone: in the memory-side cache, if what the program touches fits;
+  /// `cold`: also in the memory behind that.
+  void behind_l2(int rank, std::int64_t bytes, bool cold, std::int64_t total, std::int64_t members,
+                 std::vector<Demand>& out) const;
   /// `bytes` in `requests` requests from one rank to another over links and ports, each followed by
   /// an answer without payload, or (`pulled`) asked for by one. `packet`: payload of a packet, 0
   /// the link's own.
@@ -64,8 +68,9 @@ class Ways {
   const Latency& store(int from, int to);
   /// From there until its acknowledgement is back at `from`.
   const Latency& acknowledgement(int from, int to);
-  /// From the issue of a load until its data are back; `memory`: they come from behind the L2.
-  Latency load(int rank, int owner, bool memory);
+  /// From the issue of a load until its data are back; `memory`: they come from behind the L2;
+  /// `cold`: and were in no cache.
+  Latency load(int rank, int owner, bool memory, bool cold = false);
   /// Over the links and ports alone, without the network on chip of either end.
   const Latency& links(int from, int to);
   /// What a flag's bytes take on the slowest link.
@@ -76,6 +81,8 @@ class Ways {
 
   /// Whether a load of the buffer finds it behind the L2, and whether stores to it get there: by
   /// the size of what the rank's program touches (docs/fluid.md).
+  /// Bytes that the program of a rank touches, by class of ranks.
+  const std::vector<std::int64_t>& footprint() const { return footprint_; }
   bool beyond_l2(int rank, std::int32_t buffer, bool load, int repetition) const;
 
  private:
@@ -93,6 +100,7 @@ class Ways {
     bool made = false;
   };
   Way& way(int from, int to);
+  bool has_cache(int rank) const;  ///< memory-side, that what the program touches fits in
   /// A link; the ports of GPUs at its ends where the way begins or ends there.
   void add_shares(machine::LinkId link, std::int64_t share, bool begins, bool ends,
                   std::vector<Share>& out) const;
@@ -107,9 +115,9 @@ class Ways {
   const Classes& fold_;
   std::vector<machine::LinkId> reverse_;
   std::vector<std::int32_t> link_resource_, port_out_, port_in_;  ///< by class of links
-  std::vector<std::int32_t> l2_, memory_;                         ///< by class of ranks
-  std::map<machine::NodeId, std::int32_t> reduce_;                ///< by switch
-  std::vector<std::int64_t> footprint_;                           ///< by class of ranks: bytes
+  std::vector<std::int32_t> l2_, memory_, hbm_;     ///< by class of ranks; the last two may be one
+  std::map<machine::NodeId, std::int32_t> reduce_;  ///< by switch
+  std::vector<std::int64_t> footprint_;             ///< by class of ranks: bytes
   std::unordered_map<std::uint64_t, Way> ways_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/tiles.h"
+#include "verify/promises.h"
 
 namespace hemiola::verify {
 
@@ -313,6 +314,22 @@ Area Atoms::area(std::int32_t atom) const {
     rect.end[i] = own[i].cuts[piece + 1];
   }
   return {tensor, {rect}};
+}
+
+Atoms::Alignment alignment(const plan::Plan& plan, const Promises& promises) {
+  Atoms::Alignment aligned;
+  // Every output part corresponds to every input part; pairs with one of them say so.
+  for (const plan::Area& output : promises.outputs)
+    aligned.emplace_back(output, promises.inputs.front());
+  for (const plan::Area& input : promises.inputs)
+    aligned.emplace_back(input, promises.inputs.front());
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    for (const plan::Expectation& expectation : plan.code(rank).expected) {
+      const plan::Area area = evaluate(expectation.region, {.rank = rank});
+      aligned.emplace_back(area, expectation.of ? evaluate(*expectation.of, {.rank = rank}) : area);
+    }
+  }
+  return aligned;
 }
 
 }  // namespace hemiola::verify

@@ -30,6 +30,10 @@ class Atoms {
   /// The elements of one atom.
   plan::Area area(std::int32_t atom) const;
   std::int32_t tensor(std::int32_t atom) const;
+  /// Where an axis of a tensor is cut: 0, ..., its extent.
+  const std::vector<std::int64_t>& cuts(std::int32_t tensor, std::size_t axis) const {
+    return axes(tensor)[axis].cuts;
+  }
 
  private:
   /// Cut positions of one axis: 0, ..., its extent.
@@ -69,5 +73,9 @@ class Atoms {
   std::vector<std::int32_t> first_;      ///< by tensor: its first atom; then their number
   std::vector<Pair> pairs_;              ///< areas of equal shape that data move between
 };
+
+struct Promises;
+/// What a plan promises of a collective or expects, as areas that correspond.
+Atoms::Alignment alignment(const plan::Plan& plan, const Promises& promises);
 
 }  // namespace hemiola::verify

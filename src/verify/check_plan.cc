@@ -1,26 +1,13 @@
 // One check of a plan, from what is resident to a verdict.
+#include <optional>
+
 #include "plan/in_place.h"
+#include "verify/coarse_tiles.h"
 #include "verify/plan_interpreter.h"
 #include "verify/promises.h"
 
 namespace hemiola::verify {
 namespace {
-
-Atoms::Alignment alignment(const plan::Plan& plan, const Promises& promises) {
-  Atoms::Alignment aligned;
-  // Every output part corresponds to every input part; pairs with one of them say so.
-  for (const plan::Area& output : promises.outputs)
-    aligned.emplace_back(output, promises.inputs.front());
-  for (const plan::Area& input : promises.inputs)
-    aligned.emplace_back(input, promises.inputs.front());
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    for (const plan::Expectation& expectation : plan.code(rank).expected) {
-      const plan::Area area = evaluate(expectation.region, {.rank = rank});
-      aligned.emplace_back(area, expectation.of ? evaluate(*expectation.of, {.rank = rank}) : area);
-    }
-  }
-  return aligned;
-}
 
 class PlanCheck {
  public:
@@ -221,8 +208,17 @@ class PlanCheck {
 
 }  // namespace
 
-Proof check(const plan::Plan& plan, const Monitor* monitor) {
+Proof check_tile_by_tile(const plan::Plan& plan, const Monitor* monitor) {
   return PlanCheck(plan).run(monitor);
+}
+
+// What is wrong is told in the plan's own tiles.
+Proof check(const plan::Plan& plan, const Monitor* monitor) {
+  if (const std::optional<plan::Plan> coarse = with_coarse_tiles(plan)) {
+    Proof proof = PlanCheck(*coarse).run(monitor);
+    if (proof.verdict == Verdict::proven) return proof;
+  }
+  return check_tile_by_tile(plan, monitor);
 }
 
 }  // namespace hemiola::verify

@@ -28,6 +28,26 @@ Interpreter::Interpreter(const program::Bound& program, Fold& fold, ValueTable& 
   create_workgroups();
   create_semaphores();
   number_in_clocks();
+  find_stores();
+}
+
+void Interpreter::find_stores() {
+  stored_into_.assign(program_.buffers().size(), false);
+  const auto note = [&](const std::vector<program::Operand>& operands) {
+    for (const program::Operand& operand : operands) {
+      std::int32_t buffer = operand.buffer;
+      if (buffer < 0 || buffer >= std::ssize(stored_into_)) continue;  // a fault, when it comes
+      while (program_.buffers()[static_cast<std::size_t>(buffer)].alias >= 0)
+        buffer = program_.buffers()[static_cast<std::size_t>(buffer)].alias;
+      stored_into_[static_cast<std::size_t>(buffer)] = true;
+    }
+  };
+  for (const program::Body& body : program_.bodies()) {
+    for (const program::Op& op : body.ops) {
+      note(op.dst);
+      if (op.kind == OpKind::clear) note(op.src);
+    }
+  }
 }
 
 /// The second workgroup that waits for a semaphore may come long after the first one has gone on.
@@ -68,13 +88,31 @@ Interpreter::End Interpreter::run(const Monitor* monitor) {
   }
 }
 
+/// What a workgroup does next. The operands of a tile are loaded at once: nothing happens between
+/// its steps that anybody could notice.
+bool Interpreter::next(Workgroup& self) {
+  if (self.next_load == self.loads.size()) {
+    if (self.copies) return self.cursor.next(self.current);
+    if (!self.cursor.next(self.current, self.tile)) return false;
+    if (self.tile.steps == 0) return true;
+    self.loads = self.tile.loads();
+    self.next_load = 0;
+  }
+  const auto& [span, bytes] = self.loads[self.next_load++];
+  self.current.kind = PrimitiveKind::move;
+  self.current.posted = true;
+  self.current.bytes = bytes;
+  self.current.src = {span};
+  return true;
+}
+
 /// Runs a workgroup until it blocks or ends.
 void Interpreter::advance_workgroup(Actor actor) {
   Workgroup& self = workgroups_[static_cast<std::size_t>(actor)];
   while (!fault_ && !memory_.race() && !unfoldable_) {
     memory_.forget();
     if (!self.has_current) {
-      self.has_current = self.cursor.next(self.current);
+      self.has_current = next(self);
       self.signalled.clear();
       if (self.has_current && ++operations_ % kUntilAsked == 0 && monitor_ != nullptr)
         monitor_->leave_if_stopping();

@@ -36,6 +36,9 @@ struct Workgroup {
   program::Cursor cursor;
   program::Primitive current;
   bool has_current = false;
+  program::ComputeSteps tile;  ///< whose loads are `loads`, from `next_load` on
+  std::vector<std::pair<program::Span, std::int64_t>> loads;
+  std::size_t next_load = 0;
   bool copies = false;  ///< a queue of copies of the rank's copy engines
 
   enum class State : std::uint8_t { unborn, ready, blocked, ended } state = State::unborn;
@@ -162,6 +165,8 @@ class Interpreter {
 
   // interpreter.cc: control
   void advance_workgroup(Actor actor);
+  static bool next(Workgroup& self);
+  void find_stores();
   bool execute(Actor actor);
   bool settle(Actor actor);
   bool execute_wait(Workgroup& self, Actor actor);
@@ -221,6 +226,7 @@ class Interpreter {
   std::vector<Piece> pieces_;                ///< scratch
   std::vector<Memory::Stored> stores_seen_;  ///< scratch
   std::optional<Fault> fault_;
+  std::vector<bool> stored_into_;  ///< by buffer: some operation does
   std::int64_t operations_ = 0;
   const Monitor* monitor_ = nullptr;
   std::int32_t repetition_ = -1;

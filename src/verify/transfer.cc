@@ -171,9 +171,9 @@ bool Interpreter::reduces_otherwise(const Workgroup& self, Actor actor) {
   return true;
 }
 
-/// Resident memory is never written, so that no load of it conflicts with anything, and operands of
-/// computes need not be remembered. Whether that is all that the current primitive does; a store
-/// there is a fault.
+/// Resident memory, and that of the caller which no operation stores into, is never written, so
+/// that no load of it conflicts with anything, and operands of computes need not be remembered.
+/// Whether that is all that the current primitive does; a store into resident memory is a fault.
 bool Interpreter::reads_resident(Actor actor) {
   const Primitive& current = workgroups_[static_cast<std::size_t>(actor)].current;
   const auto resident = [&](const Span& span) {
@@ -187,7 +187,12 @@ bool Interpreter::reads_resident(Actor actor) {
              ", which is only there to be read");
     return true;
   }
-  return current.posted && std::all_of(current.src.begin(), current.src.end(), resident);
+  const auto only_read = [&](const Span& span) {
+    const bool is_input = program_.buffers()[static_cast<std::size_t>(span.buffer)].kind ==
+                          program::BufferKind::input;
+    return resident(span) || (is_input && !stored_into_[static_cast<std::size_t>(span.buffer)]);
+  };
+  return current.posted && std::all_of(current.src.begin(), current.src.end(), only_read);
 }
 
 /// What a rank computes stands for its input to the collective: leaves it in sum_, row by row.

@@ -1,0 +1,179 @@
+// The steps of a tile taken together.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "program/primitive.h"
+
+namespace hemiola::program {
+namespace {
+
+bool is_step(const Op& op) {
+  return op.kind == OpKind::compute && !op.src.empty();
+}
+
+constexpr std::int32_t kMostLoops = 2;  // of Indices
+
+}  // namespace
+
+namespace {
+
+/// Spans that differ in their offsets alone, which are sorted, as one if they lie side by side or
+/// below each other; else none.
+std::optional<std::pair<Span, std::int64_t>> joined(const Span& like, std::int64_t bytes,
+                                                    const std::vector<std::int64_t>& offsets) {
+  const auto count = std::ssize(offsets);
+  Span span = like;
+  span.offset = offsets.front();
+  if (count == 1) return std::pair{span, bytes};
+  const std::int64_t apart = offsets[1] - offsets[0];
+  for (std::size_t i = 1; i < offsets.size(); ++i)
+    if (offsets[i] - offsets[i - 1] != apart) return std::nullopt;
+  const std::int64_t run = span.run > 0 ? span.run : bytes;
+  const std::int64_t rows = bytes / run;
+  if (apart <= 0 || span.skip != 0 || rows * run != bytes || is_packet(span.access))
+    return std::nullopt;
+  if (rows == 1 && apart != run) {
+    span.run = run;
+    span.pitch = apart;
+  } else if (apart == run && (rows == 1 || run * count <= span.pitch)) {
+    span.run = rows == 1 ? 0 : run * count;
+  } else if (apart != rows * span.pitch) {
+    return std::nullopt;
+  }
+  if (span.run == span.pitch) span.run = 0;
+  return std::pair{span, bytes * count};
+}
+
+bool differ_in_place_only(const ComputeSteps::Read& a, const ComputeSteps::Read& b) {
+  const Span &x = a.first, &y = b.first;
+  return a.operand == b.operand && a.bytes == b.bytes && x.rank == y.rank && x.buffer == y.buffer &&
+         x.access == y.access && x.run == y.run && x.pitch == y.pitch && x.skip == y.skip &&
+         x.group == y.group;
+}
+
+}  // namespace
+
+std::vector<std::pair<Span, std::int64_t>> ComputeSteps::loads() const {
+  std::vector<std::pair<Span, std::int64_t>> all;
+  std::vector<bool> done(reads.size(), false);
+  std::vector<std::int64_t> offsets;
+  for (std::size_t r = 0; r < reads.size(); ++r) {
+    if (done[r]) continue;
+    offsets.clear();
+    for (std::size_t other = r; other < reads.size(); ++other) {
+      if (done[other] || !differ_in_place_only(reads[r], reads[other])) continue;
+      done[other] = true;
+      for (std::int64_t i = 0; i < reads[other].times; ++i)
+        offsets.push_back(reads[other].first.offset + i * reads[other].distance);
+    }
+    std::sort(offsets.begin(), offsets.end());
+    if (const auto one = joined(reads[r].first, reads[r].bytes, offsets)) {
+      all.push_back(*one);
+      continue;
+    }
+    Span span = reads[r].first;
+    for (const std::int64_t offset : offsets) {
+      span.offset = offset;
+      all.emplace_back(span, reads[r].bytes);
+    }
+  }
+  return all;
+}
+
+/// One operation, in each iteration of the innermost loop if that is being taken.
+bool Cursor::add_step(std::int32_t number, std::int64_t times, ComputeSteps& out) {
+  const Op& op = body_->ops[static_cast<std::size_t>(number)];
+  const std::size_t known = out.reads.size();
+  for (std::size_t s = 0; s < op.src.size(); ++s) {
+    const Region all = region(op, op.src[s], 0);
+    const Span first = span(op.src[s], all);
+    ComputeSteps::Read read{first, all.bytes, times, 0, static_cast<std::int32_t>(s)};
+    if (times > 1) {
+      std::int64_t& iteration = indices_.loop[static_cast<std::size_t>(depth_ - 1)];
+      iteration = 1;
+      const Span second = span(op.src[s], all);
+      iteration = times - 1;
+      const Span last = span(op.src[s], all);
+      iteration = 0;
+      read.distance = second.offset - first.offset;
+      const bool regular = second.rank == first.rank && second.buffer == first.buffer &&
+                           last.rank == first.rank && last.buffer == first.buffer &&
+                           last.offset - first.offset == read.distance * (times - 1);
+      if (!regular) {
+        out.reads.resize(known);
+        return false;
+      }
+    }
+    out.reads.push_back(read);
+  }
+  out.parts.push_back({number, times});
+  out.steps += times;
+  return true;
+}
+
+/// The loop that begins at `loop`, if it holds steps alone that store nothing.
+bool Cursor::add_loop(std::int32_t loop, ComputeSteps& out) {
+  const std::vector<Op>& ops = body_->ops;
+  const Op& head = ops[static_cast<std::size_t>(loop)];
+  if (head.unit.count > 0 || head.count <= 0 || depth_ >= kMostLoops) return false;
+  std::int32_t end = loop + 1;
+  const auto plain = [](const Op& op) { return is_step(op) && op.dst.empty(); };
+  while (end < std::ssize(ops) && plain(ops[static_cast<std::size_t>(end)])) ++end;
+  if (end == loop + 1 || end == std::ssize(ops) ||
+      ops[static_cast<std::size_t>(end)].kind != OpKind::end_loop)
+    return false;
+  const ComputeSteps before = out;
+  loops_[static_cast<std::size_t>(depth_)] = {loop + 1, head.count, 0, head.pieces};
+  indices_.loop[static_cast<std::size_t>(depth_)] = 0;
+  ++depth_;
+  bool taken = true;
+  for (std::int32_t op = loop + 1; op < end && taken; ++op) taken = add_step(op, head.count, out);
+  --depth_;
+  if (taken) {
+    op_ = end + 1;
+  } else {
+    out = before;
+  }
+  return taken;
+}
+
+bool Cursor::take_steps(ComputeSteps& out) {
+  out.clear();
+  const std::vector<Op>& ops = body_->ops;
+  if (piece_loop() >= 0) return false;
+  while (op_ < std::ssize(ops)) {
+    const Op& op = ops[static_cast<std::size_t>(op_)];
+    if (op.kind == OpKind::loop && add_loop(op_, out)) continue;
+    if (!is_step(op) || !add_step(op_, 1, out)) break;
+    if (op.dst.empty()) {
+      ++op_;
+      continue;
+    }
+    for (const Operand& operand : op.dst) out.stored += region(op, operand, 0).bytes;
+    part_ = static_cast<std::int64_t>(op.src.size());
+    stage_ = 1;  // it has computed
+    break;
+  }
+  return out.steps > 0;
+}
+
+bool Cursor::skip_to_steps(ComputeSteps& out) {
+  const auto count = static_cast<std::int32_t>(body_->ops.size());
+  stage_ = 0;
+  if (std::exchange(part_, 0) > 0) ++op_;
+  while (op_ < count) {
+    if (take_steps(out)) return true;
+    const Op& op = body_->ops[static_cast<std::size_t>(op_)];
+    if (op.kind == OpKind::loop) {
+      enter_loop(op);
+    } else if (op.kind == OpKind::end_loop) {
+      leave_or_repeat_loop();
+    } else {
+      ++op_;
+    }
+  }
+  return false;
+}
+
+}  // namespace hemiola::program

@@ -1,0 +1,148 @@
+// The fluid engine: tiles. All steps of a tile are one flow of its operands, which its compute unit
+// lets through no faster than it computes (docs/fluid.md, "Tiles").
+#include <algorithm>
+
+#include "machine/gemm_model.h"
+#include "sim/compute_time.h"
+#include "sim/fluid.h"
+
+namespace hemiola::sim {
+namespace {
+
+using program::ComputeSteps;
+
+constexpr std::int64_t kNoLimit = std::int64_t{1} << 62;  ///< fs of a resource in a second
+
+/// What each byte of a flow takes of a resource that has `fs` for all of it.
+std::int64_t weight_of(std::int64_t fs, std::int64_t bytes) {
+  return static_cast<std::int64_t>((static_cast<__int128>(fs) << kWeightBits) / bytes);
+}
+
+}  // namespace
+
+// Stages: 0 not begun, 1 its operands are under way, 2 all of them have been loaded.
+bool Fluid::tile(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  if (walker.stage == 0) {
+    if (!is_now(number)) return false;
+    return begin_tile(number);
+  }
+  // The first operands come before anything is computed, or the last step after all have come.
+  charge(walker.spent, walker.batch);
+  charge(walker.spent, Reason::compute, walker.filling);
+  walker.time += walker.batch.fs + walker.filling;
+  walker.tiled = false;
+  ++walker.tiles;
+  return true;
+}
+
+/// From where its operands come; the mean latency of a load.
+Latency Fluid::demands_of_tile(const Walker& walker, std::int64_t total) {
+  demands_.clear();
+  const int rank = walker.agent.rank;
+  const std::int64_t line = machine_.model(rank).line_size.count;
+  const TileReuse::Missed missed =
+      reuse_.missed(walker.number, walker.tiles, ranks_[index(walker.rank_class)].repetition);
+  std::int64_t local = 0;
+  Latency longest;
+  for (const ComputeSteps::Read& read : walker.tile.reads) {
+    const std::int64_t bytes = program::memory_size(read.bytes, read.first.access) * read.times;
+    if (read.first.rank == rank) {
+      local += bytes;
+      continue;
+    }
+    const int owner = read.first.rank;
+    ways_.at_memory(owner, bytes, false, total, walker.members, demands_);
+    ways_.over_links(owner, rank, bytes, (bytes + line - 1) / line, 0, true, total, walker.members,
+                     demands_);
+    const Latency latency = ways_.load(rank, owner, false);
+    if (latency.fs > longest.fs) longest = latency;
+  }
+  if (local > 0) {
+    ways_.at_operands(rank, local, false, total, walker.members, demands_);
+    const auto part = [&](std::int64_t share) {
+      return static_cast<std::int64_t>(static_cast<__int128>(local) * share >> kWeightBits);
+    };
+    const std::int64_t cold = part(missed.cold), known = part(missed.all) - cold;
+    if (known > 0) ways_.behind_l2(rank, known, false, total, walker.members, demands_);
+    if (cold > 0) ways_.behind_l2(rank, cold, true, total, walker.members, demands_);
+    // A step has all of its operands when the last line is there.
+    const Latency latency = ways_.load(rank, rank, known + cold > 0, cold > 0);
+    if (latency.fs > longest.fs) longest = latency;
+  }
+  return longest;
+}
+
+/// Of what the power limit lets a kernel's tiles have, which holds gemm.burst_time after the first.
+std::int32_t Fluid::power_of(Walker& walker) {
+  Kernel& kernel = kernel_of(walker);
+  if (kernel.power < 0) {
+    kernel.power = shares_.add_resource({kNoLimit}, Reason::compute);
+    const std::int64_t burst = machine_.model(walker.agent.rank).gemm_burst_time.fs;
+    push(now_ + burst, Kind::power, kernel.power);
+  }
+  return kernel.power;
+}
+
+bool Fluid::begin_tile(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  const int rank = walker.agent.rank;
+  const machine::GpuModel& model = machine_.model(rank);
+  const auto& ops = program_.bodies()[index(walker.agent.body)].ops;
+  const DataType type = walker.present.type;
+  std::int64_t computing = 0, sustained = 0;
+  for (const ComputeSteps::Part& part : walker.tile.parts) {
+    const program::Op& op = ops[index(part.op)];
+    program::Primitive& step = walker.present;
+    step.flop = op.flop;
+    step.product = op.product;
+    step.duration = op.duration;
+    computing += compute_time(model, step, type).fs * part.times;
+    if (op.product.m > 0 && machine::matrix_rate(model, type) > 0)
+      sustained += machine::gemm_sustained_time(model, op.flop, type).fs * part.times;
+  }
+  Moved moved{.type = type};
+  const std::int64_t line = model.line_size.count;
+  for (const ComputeSteps::Read& read : walker.tile.reads) {
+    const std::int64_t bytes = program::memory_size(read.bytes, read.first.access) * read.times;
+    moved.bytes += bytes;
+    moved.in += bytes;
+    if (read.first.rank != rank) moved.from_peers += bytes;
+    const std::int64_t row = read.first.run > 0 ? std::min(read.first.run, read.bytes) : read.bytes;
+    moved.loads +=
+        (row + line - 1) / line * (read.bytes / std::max<std::int64_t>(1, row)) * read.times;
+  }
+  const std::int64_t steps = walker.tile.steps;
+  walker.batch = demands_of_tile(walker, std::max<std::int64_t>(1, moved.bytes));
+  const std::int64_t step = computing / steps * walker.sharing;
+  const std::int64_t own = limit_of(walker, moved, walker.batch);
+  const auto loading =
+      own > 0
+          ? static_cast<std::int64_t>(static_cast<__int128>(moved.bytes) * kSecond / own / steps)
+          : 0;
+  // A place for operands is free again when the step in it has been computed.
+  const std::int64_t cycle = (model.sync_barrier_latency.fs + loading + walker.batch.fs + step) /
+                             std::max<std::int64_t>(1, stages(walker));
+  const std::int64_t period = std::max({step, loading, cycle, std::int64_t{1}});
+  walker.filling = std::min(step, loading) + epilogue_time(model, walker.present.product, type).fs *
+                                                 (walker.tile.stored > 0 ? 1 : 0);
+  walker.stage = 1;
+  if (moved.bytes == 0) {
+    walker.filling = computing;
+    walker.stage = 2;
+    return tile(number);
+  }
+  if (computing > 0)
+    demands_.push_back({matrix_units_[index(walker.rank_class)],
+                        weight_of(computing * walker.per_rank, moved.bytes)});
+  if (sustained > 0)
+    demands_.push_back({power_of(walker), weight_of(sustained * walker.per_rank, moved.bytes)});
+  const auto limit = static_cast<std::int64_t>(std::max<__int128>(
+      1, static_cast<__int128>(moved.bytes) * kSecond / (static_cast<__int128>(period) * steps)));
+  walker.blocked = Blocked::flow;
+  start_flow(FlowKind::tile, number, 0, moved.bytes, limit,
+             period == step ? Reason::compute : Reason::issue, walker.spent);
+  return false;
+}
+
+}  // namespace hemiola::sim

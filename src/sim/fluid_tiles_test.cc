@@ -1,0 +1,124 @@
+// Tiles in the fluid engine: what they find in the L2, and that they take what their steps take.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "plan/template.h"
+#include "program/launch_programs.h"
+#include "program/lower.h"
+#include "sim/simulate.h"
+#include "sim/test_machines.h"
+#include "sim/tile_reuse.h"
+
+namespace hemiola::sim {
+namespace {
+
+using namespace test;
+
+machine::SharedMachine one_gpu(const std::string& l2_size) {
+  machine::Machine machine =
+      machine::load("dgx-h100", {.set = {{"gpu.cu.count", "4"}, {"gpu.l2.size", l2_size}}});
+  machine.place(std::vector<int>{0});
+  return machine::share(std::move(machine));
+}
+
+/// Bytes that all tiles of a product miss, and what they read.
+struct Misses {
+  double missed = 0, cold = 0, read = 0;
+};
+Misses misses_of(const program::Bound& bound, int repetition) {
+  const machine::Machine& machine = *bound.machine();
+  const Classes classes(machine, bound, {}, AlikeBy::nothing);
+  const TileReuse reuse(machine, bound, classes, {bound.memory_bytes(0, 0) * 3});
+  Misses sum;
+  for (std::size_t c = 0; c < classes.agents().size(); ++c) {
+    const Agent& agent = classes.agents()[c].first;
+    if (agent.kernel < 0) continue;
+    program::Cursor cursor(bound, agent.rank, agent.body);
+    program::ComputeSteps steps;
+    for (std::size_t tile = 0; cursor.skip_to_steps(steps); ++tile) {
+      double read = 0;
+      for (const auto& one : steps.reads) read += static_cast<double>(one.bytes * one.times);
+      const auto missed = reuse.missed(static_cast<std::int32_t>(c), tile, repetition);
+      sum.read += read;
+      sum.missed += read * static_cast<double>(missed.all) / (1 << 20);
+      sum.cold += read * static_cast<double>(missed.cold) / (1 << 20);
+    }
+  }
+  return sum;
+}
+
+program::Bound product(const machine::SharedMachine& machine, program::MatrixProduct shape) {
+  const program::Program program =
+      program::product_program(shape, DataType::float16, machine->model(0));
+  return program::bind(program, machine, {.size = program.fixed_size, .type = DataType::float16});
+}
+
+TEST(TileReuse, loads_each_operand_once_where_all_fits) {
+  const program::Bound bound = product(one_gpu("50MiB"), {1024, 1024, 512});
+  const Misses first = misses_of(bound, 0);
+  const double both = 2.0 * 1024 * 512 * 2;
+  EXPECT_NEAR(first.missed, both, 0.01 * both);
+  EXPECT_NEAR(first.cold, both, 0.01 * both);
+  EXPECT_GT(first.read, 3 * both);
+  EXPECT_LT(misses_of(bound, 1).missed, 0.01 * both);  // it is still there
+}
+
+TEST(TileReuse, loads_what_the_tiles_of_a_wave_share_once_where_nothing_fits) {
+  const Misses found = misses_of(product(one_gpu("1MiB"), {2048, 2048, 1024}), 0);
+  const double both = 2.0 * 2048 * 1024 * 2;
+  EXPECT_GT(found.missed, 1.5 * both);
+  EXPECT_LT(found.missed, 0.95 * found.read);  // four tiles at once have operands in common
+  EXPECT_NEAR(found.cold, both, 0.01 * both);
+}
+
+TEST(FluidTiles, of_a_product_take_what_its_steps_take) {
+  const machine::SharedMachine machine = [] {
+    machine::Machine made = machine::load("dgx-h100");
+    made.place(std::vector<int>{0});
+    return machine::share(std::move(made));
+  }();
+  for (const program::MatrixProduct& shape : {program::MatrixProduct{512, 512, 512},
+                                              {1024, 2048, 1024},
+                                              {2048, 2048, 512},
+                                              {2048, 1792, 2048}}) {
+    const program::Bound bound = product(machine, shape);
+    const auto line = static_cast<double>(simulate(bound, {}).time.fs);
+    const auto fluid = static_cast<double>(simulate(bound, {.engine = Engine::fluid}).time.fs);
+    EXPECT_NEAR(fluid, line, 0.08 * line) << shape.m << " x " << shape.n << " x " << shape.k;
+  }
+}
+
+// The power limit holds from gemm.burst_time on: what is beyond takes longer.
+TEST(FluidTiles, keep_to_the_power_limit_after_the_burst) {
+  const auto time = [](const char* clock) {
+    machine::Machine machine =
+        machine::load("dgx-h100", {.set = {{"gpu.gemm.sustained_clock", clock}}});
+    machine.place(std::vector<int>{0});
+    const program::Bound bound = product(machine::share(std::move(machine)), {4096, 4096, 1024});
+    return static_cast<double>(simulate(bound, {.engine = Engine::fluid}).time.fs);
+  };
+  const double fast = time("1.7GHz"), slow = time("0.85GHz");
+  EXPECT_GT(slow, 1.2 * fast);
+  EXPECT_LT(slow, 2.0 * fast);
+}
+
+/// Plans that overlap, against the line engine: the time, and which is faster.
+TEST(FluidTiles, of_overlapped_products_are_near_the_line_engine) {
+  const machine::SharedMachine machine = machine::share(machine::load("dgx-h100"));
+  for (const char* name : {"ag-gemm/swizzle", "ag-gemm/ring", "gemm-rs/direct", "gemm-rs/ring"}) {
+    const plan::Plan plan =
+        plan::make(name, 8, {{"m", "1024"}, {"n", "3584"}, {"k", "1024"}}, machine.get());
+    const program::Program program = program::lower(plan, {.machine = machine.get()});
+    const program::Bound bound =
+        program::bind(program, machine, {.size = program.fixed_size, .type = DataType::float16});
+    const auto line = static_cast<double>(simulate(bound, {}).time.fs);
+    const auto fluid = static_cast<double>(simulate(bound, {.engine = Engine::fluid}).time.fs);
+    EXPECT_NEAR(fluid, line, 0.12 * line) << name;
+  }
+}
+
+}  // namespace
+}  // namespace hemiola::sim

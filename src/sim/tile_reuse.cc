@@ -1,0 +1,140 @@
+#include "sim/tile_reuse.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "sim/index.h"
+
+namespace hemiola::sim {
+namespace {
+
+constexpr double kOne = 1 << 20;
+
+/// The share of something that is still in a cache when so many other bytes were touched since.
+double share_left(std::int64_t touched, std::int64_t cache) {
+  if (cache <= 0) return 0;
+  return std::clamp(2 - static_cast<double>(touched) / static_cast<double>(cache), 0.0, 1.0);
+}
+
+}  // namespace
+
+TileReuse::TileReuse(const machine::Machine& machine, const program::Bound& program,
+                     const Classes& fold, const std::vector<std::int64_t>& footprint)
+    : machine_(machine), program_(program), fold_(fold), sums_(fold.agents().size()) {
+  std::vector<std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::size_t>>> kernels(
+      index(fold.rank_classes()));  // by stream and item
+  for (std::size_t m = 0; m < fold.members().size(); ++m) {
+    const Agent& agent = fold.members()[m];
+    const std::int32_t of = fold.rank_class(agent.rank);
+    if (agent.kernel < 0 || fold.first_rank(of) != agent.rank) continue;
+    const auto& ops = program.bodies()[index(agent.body)].ops;
+    const bool computes = std::any_of(ops.begin(), ops.end(), [](const program::Op& op) {
+      return op.kind == program::OpKind::compute && !op.src.empty();
+    });
+    if (computes) kernels[index(of)][{agent.stream, agent.item}].push_back(m);
+  }
+  for (std::size_t c = 0; c < kernels.size(); ++c) {
+    const int rank = fold.first_rank(static_cast<std::int32_t>(c));
+    warm_.push_back(share_left(footprint[c], machine.model(rank).l2_size.count));
+    stack_.clear();
+    known_.clear();
+    for (const auto& [place, members] : kernels[c]) {
+      const std::vector<Wave> waves = waves_of(members);
+      for (std::size_t w = 0; w < waves.size(); ++w) go_through(rank, waves[w], w);
+    }
+  }
+}
+
+/// The i-th tiles of all workgroups, in the order of dispatch.
+std::vector<TileReuse::Wave> TileReuse::waves_of(const std::vector<std::size_t>& members) const {
+  std::vector<Wave> waves;
+  program::ComputeSteps steps;
+  for (const std::size_t member : members) {
+    const Agent& agent = fold_.members()[member];
+    program::Cursor cursor(program_, agent.rank, agent.body, agent.frame);
+    for (std::size_t w = 0; cursor.skip_to_steps(steps); ++w) {
+      if (w == waves.size()) waves.emplace_back();
+      Tile& tile = waves[w].emplace_back();
+      tile.agents = fold_.class_of_member(member);
+      tile.stored = steps.stored;
+      for (const program::ComputeSteps::Read& read : steps.reads) {
+        if (read.first.rank != agent.rank) continue;
+        tile.reads.push_back(
+            {{agent.rank, read.first.buffer, read.first.offset}, read.bytes * read.times});
+      }
+    }
+  }
+  return waves;
+}
+
+/// Of what has not been read before: inputs come from memory, what kernels and transfers wrote is
+/// there unless it is too large.
+double TileReuse::found_first(int rank, std::int32_t buffer, std::int64_t size) const {
+  const program::BufferKind kind = program_.buffers()[index(buffer)].kind;
+  if (kind == program::BufferKind::input || kind == program::BufferKind::resident) return 0;
+  return share_left(program_.memory_bytes(buffer, rank), size);
+}
+
+/// Bytes of others since it was read: all of the waves between, and half of its own and of this.
+double TileReuse::found(int rank, const Operand& operand) const {
+  const std::int64_t size = machine_.model(rank).l2_size.count;
+  const auto known = known_.find(operand);
+  if (known == known_.end()) return found_first(rank, std::get<1>(operand), size);
+  std::int64_t touched = now_touched_ / 2;
+  for (auto at = stack_.begin(); at != known->second; ++at) {
+    touched += at->wave == known->second->wave ? at->bytes / 2 : at->bytes;
+    if (touched >= 2 * size) return 0;
+  }
+  return share_left(touched, size);
+}
+
+void TileReuse::go_through(int rank, const Wave& wave, std::size_t number) {
+  std::map<Operand, std::pair<std::int64_t, double>> here;  // bytes, share that is missed
+  std::map<Operand, std::int64_t> readers;
+  std::int64_t stored = 0;
+  for (const Tile& tile : wave) {
+    stored += tile.stored;
+    for (const auto& [operand, bytes] : tile.reads) {
+      here[operand].first = bytes;
+      ++readers[operand];
+    }
+  }
+  now_touched_ = stored;
+  for (const auto& [operand, what] : here) now_touched_ += what.first;
+  ++wave_;
+  for (auto& [operand, what] : here) what.second = 1 - found(rank, operand);
+  for (const Tile& tile : wave) {
+    std::vector<Sum>& sums = sums_[index(tile.agents)];
+    if (sums.size() <= number) sums.resize(number + 1);
+    Sum& sum = sums[number];
+    for (const auto& [operand, bytes] : tile.reads) {
+      const auto missed =
+          static_cast<std::int64_t>(static_cast<double>(bytes) * here[operand].second) /
+          readers[operand];
+      sum.read += bytes;
+      sum.missed += missed;
+      if (!known_.contains(operand)) sum.cold += missed;
+    }
+  }
+  for (const auto& [operand, what] : here) {
+    const auto known = known_.find(operand);
+    if (known != known_.end()) stack_.erase(known->second);
+    stack_.push_front({operand, what.first, wave_});
+    known_[operand] = stack_.begin();
+  }
+  stack_.push_front({{-1, -1, wave_}, stored, wave_});
+}
+
+TileReuse::Missed TileReuse::missed(std::int32_t agents, std::size_t tile, int repetition) const {
+  const std::vector<Sum>& sums = sums_[index(agents)];
+  if (tile >= sums.size() || sums[tile].read == 0) return {};
+  const Sum& sum = sums[tile];
+  const double left = warm_[index(fold_.rank_class(fold_.agents()[index(agents)].first.rank))];
+  const double cold = static_cast<double>(sum.cold) * (repetition > 0 ? 1 - left : 1);
+  const double scale = kOne / static_cast<double>(sum.read);
+  return {static_cast<std::int64_t>(scale * (static_cast<double>(sum.missed - sum.cold) + cold)),
+          repetition > 0 ? 0 : static_cast<std::int64_t>(scale * cold)};
+}
+
+}  // namespace hemiola::sim

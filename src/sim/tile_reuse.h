@@ -1,0 +1,71 @@
+// What the tiles of a product find in the L2, tile by tile and not line by line: for the fluid
+// engine (docs/fluid.md, "Tiles").
+//
+// The tiles of a wave go through their operands side by side, so whatever several of them read is
+// loaded once. What an earlier wave read is still there if little else was touched since then. So
+// waves are gone through in order, with a stack of the operands that were read last.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "machine/machine.h"
+#include "program/primitive.h"
+#include "sim/classes.h"
+
+namespace hemiola::sim {
+
+class TileReuse {
+ public:
+  /// `footprint`: bytes that the program of a rank touches, by class of ranks.
+  TileReuse(const machine::Machine& machine, const program::Bound& program, const Classes& fold,
+            const std::vector<std::int64_t>& footprint);
+
+  /// Of what tile number `tile` (from 0) of a class of workgroups reads of own memory in a
+  /// repetition of the program, the shares that come from behind the L2, times 2^20: all, and what
+  /// nothing has touched before.
+  struct Missed {
+    std::int64_t all = 0, cold = 0;
+  };
+  Missed missed(std::int32_t agents, std::size_t tile, int repetition) const;
+
+ private:
+  /// What an operation loads in all of its iterations: rank, buffer, offset of the first byte.
+  using Operand = std::tuple<std::int32_t, std::int32_t, std::int64_t>;
+  struct Tile {
+    std::int32_t agents = 0;                              ///< class of its workgroup
+    std::vector<std::pair<Operand, std::int64_t>> reads;  ///< bytes of each
+    std::int64_t stored = 0;
+  };
+  using Wave = std::vector<Tile>;
+  struct Sum {
+    std::int64_t read = 0, missed = 0;
+    std::int64_t cold = 0;  ///< of `missed`: what nothing had touched before in a repetition
+  };
+
+  std::vector<Wave> waves_of(const std::vector<std::size_t>& members) const;
+  void go_through(int rank, const Wave& wave, std::size_t number);
+  double found(int rank, const Operand& operand) const;
+  double found_first(int rank, std::int32_t buffer, std::int64_t size) const;
+
+  const machine::Machine& machine_;
+  const program::Bound& program_;
+  const Classes& fold_;
+  /// Most recent first: what was read, its bytes, and in which wave.
+  struct Known {
+    Operand operand;
+    std::int64_t bytes = 0;
+    std::int64_t wave = 0;
+  };
+  std::list<Known> stack_;
+  std::map<Operand, std::list<Known>::iterator> known_;
+  std::int64_t wave_ = 0;               ///< of all kernels of a rank
+  std::int64_t now_touched_ = 0;        ///< bytes of the present wave
+  std::vector<std::vector<Sum>> sums_;  ///< by class of agents, tile
+  std::vector<double> warm_;            ///< by class of ranks: share left of the repetition before
+};
+
+}  // namespace hemiola::sim
