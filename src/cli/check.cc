@@ -174,11 +174,14 @@ class Checker {
           ranks_without_machine(options_.machine.ranks, program::is_built_in(name), notices_));
     progress_.doing("reading " + name);
     std::vector<Bytes> sizes = requested_sizes(options_.program);
-    const auto load = [&](Bytes size) {
-      experiment.size = size;
-      return laboratory_.program(experiment, machine_);
+    const auto load = [&](Bytes size, bool is_guess) {
+      study::Experiment at = experiment;
+      at.size = size;
+      at.round_size = at.round_size || is_guess;
+      return laboratory_.program(at, machine_);
     };
-    study::SharedProgram program = load(sizes.empty() ? MiB(1) : sizes.front());
+    study::SharedProgram program =
+        load(sizes.empty() ? MiB(1) : sizes.front(), sizes.empty());
     notices_.show(program->warnings);
     asked_for_ = !sizes.empty();
     if (sizes.empty()) {
@@ -188,7 +191,7 @@ class Checker {
     ExitCode worst = ExitCode::done;
     for (const Bytes asked : sizes) {
       // A built-in may have chosen its schedule for the size.
-      if (asked != sizes.front() && program::is_built_in(name)) program = load(asked);
+      if (asked != sizes.front() && program::is_built_in(name)) program = load(asked, false);
       program::BindOptions at{asked, experiment.type, experiment.op};
       if (experiment.round_size) at.size = study::round_up(*program, at);
       if (at.size != asked) notices_.note(study::rounding_note(asked, at.size, program->name));

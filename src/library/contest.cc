@@ -38,6 +38,7 @@ Bytes size_for_all(study::Laboratory& laboratory, const study::Experiment& exper
   Bytes size{};
   if (!experiment.size) {
     at.size = MiB(1);
+    at.round_size = true;  // a guess
     for_each_program(laboratory, at, names, watch, [&](const program::Program& program) {
       size = std::max(size, study::default_size(program, experiment.type));
     });

@@ -7,6 +7,7 @@
 #include "machine/machine.h"
 #include "program/bind_check.h"
 #include "program/bound.h"
+#include "program/lower.h"
 
 namespace hemiola::program {
 namespace {
@@ -24,10 +25,7 @@ void check_size(const Program& program, const BindOptions& options) {
   if (options.size.count > kMaximumMemory)
     throw Failure(fmt::format("a size of {} is beyond any GPU's memory", to_string(options.size)),
                   option);
-  if (program.fixed_size.count > 0 && options.size != program.fixed_size)
-    throw Failure(fmt::format("{} has the size {} in itself and cannot take {}", program.name,
-                              to_string(program.fixed_size), to_string(options.size)),
-                  option, "leave --size out");
+  if (program.fixed_size.count > 0) require_size(program.name, program.fixed_size, options.size);
   const Bytes above = program.next_legal_size(options.size, options.type);
   if (above == options.size) return;
   const std::int64_t step = program.next_legal_size({1}, options.type).count;

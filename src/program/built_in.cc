@@ -287,6 +287,7 @@ plan::Judge judge_of_plans(const LoadOptions& options, const plan::Parameters& l
 std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options) {
   const std::optional<BuiltInPlan> made = plan_of_built_in(name, options);
   if (!made) return std::nullopt;
+  require_own_size(made->plan, options.exact);
   return lower_plan(made->plan, made->lowering, options.machine.get());
 }
 

@@ -9,6 +9,7 @@
 #include "program/built_in.h"
 #include "program/format_reader.h"
 #include "program/kernel.h"
+#include "program/lower.h"
 #include "program/program.h"
 
 namespace hemiola::program {
@@ -31,8 +32,11 @@ std::optional<FormatReader> reader_of(std::string_view content) {
 
 Program read_by_content(const std::string& file, const LoadOptions& options) {
   const std::string content = read_file(file);
-  if (plan::is_plan(content))
-    return lower_plan(plan::read_plan(content, file), options.parameters, options.machine.get());
+  if (plan::is_plan(content)) {
+    const plan::Plan plan = plan::read_plan(content, file);
+    require_own_size(plan, options.exact);
+    return lower_plan(plan, options.parameters, options.machine.get());
+  }
   if (!options.parameters.empty())
     throw Failure("only built-in programs and plans have parameters", {.file = "--param"});
   if (const auto reader = reader_of(content)) return reader->read(content, file);

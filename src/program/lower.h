@@ -9,6 +9,14 @@
 
 namespace hemiola::program {
 
+/// The one size of a plan of elements, as its program will have it; none: it follows from more than
+/// the plan, or the plan takes many.
+std::optional<Bytes> own_size(const plan::Plan& plan);
+/// Failure for a plan that has another size of its own.
+void require_own_size(const plan::Plan& plan, const std::optional<Bytes>& size);
+/// The same of what has a size in itself.
+void require_size(const std::string& name, Bytes own, Bytes size);
+
 /// Who moves data (docs/plans.md). Chains and exchanges are load_store.
 enum class Realization : std::uint8_t {
   load_store,   ///< workgroups of their own, with loads and stores

@@ -1,5 +1,7 @@
 // How the bytes of a plan are cut: into units that its operations count in, and into shares of
 // workgroups.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -96,20 +98,39 @@ std::int64_t unit_of(const plan::Plan& plan, const Movements& movements, const T
 
 void fix_size(const plan::Plan& plan, Program& program, std::int64_t unit) {
   program.alignment = {std::gcd(unit, std::int64_t{16})};
-  std::int64_t size = 0;
   for (const plan::Tensor& tensor : plan.tensors) {
-    const std::int64_t bytes = tensor.span() * size_of(*tensor.type);
-    const bool counts =
-        tensor.role ==
-        (plan.collective == Collective::all_gather ? plan::Role::output : plan::Role::input);
-    if (counts) size += bytes;
     const bool fits =
         unit % std::lcm(program.alignment.count, std::int64_t{size_of(*tensor.type)}) == 0;
     if (fits && !program.fixed_type) program.fixed_type = tensor.type;
   }
-  if (size == 0) size = unit;
-  program.chunks_per_size = size / unit;
-  program.fixed_size = {size};
+  program.fixed_size = own_size(plan).value_or(Bytes{unit});
+  program.chunks_per_size = program.fixed_size.count / unit;
 }
 
 }  // namespace hemiola::program::general
+
+namespace hemiola::program {
+
+std::optional<Bytes> own_size(const plan::Plan& plan) {
+  if (!plan.of_elements()) return std::nullopt;
+  const plan::Role counted =
+      plan.collective == Collective::all_gather ? plan::Role::output : plan::Role::input;
+  std::int64_t size = 0;
+  for (const plan::Tensor& tensor : plan.tensors)
+    if (tensor.role == counted) size += tensor.span() * size_of(*tensor.type);
+  return size > 0 ? std::optional(Bytes{size}) : std::nullopt;
+}
+
+void require_size(const std::string& name, Bytes own, Bytes size) {
+  if (size == own) return;
+  throw Failure(fmt::format("{} has the size {} in itself and cannot take {}", name, to_string(own),
+                            to_string(size)),
+                kOption, "leave --size out");
+}
+
+void require_own_size(const plan::Plan& plan, const std::optional<Bytes>& size) {
+  const std::optional<Bytes> own = own_size(plan);
+  if (own && size) require_size(plan.name, *own, *size);
+}
+
+}  // namespace hemiola::program

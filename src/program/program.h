@@ -478,6 +478,9 @@ struct LoadOptions {
                                      ///< null
   // For names that choose an algorithm by size (`auto/...`); others ignore them.
   Bytes size{};
+  /// What the program is to be bound to: a plan with another size of its own is refused before it
+  /// is lowered, as bind() would refuse it.
+  std::optional<Bytes> exact{};
   DataType type = DataType::float32;
   Collective collective = Collective::custom;  ///< custom: the name says it
   /// For names that choose among plans (`*/synth`): how long a program takes, see plan::Judge.

@@ -139,11 +139,12 @@ void Fluid::handle(const Event& event) {
   }
 }
 
-void Fluid::start_flow(FlowKind kind, std::int32_t a, std::int32_t b, std::int64_t bytes,
-                       std::int64_t limit, Reason reason, const Attribution& spent) {
+std::int32_t Fluid::start_flow(FlowKind kind, std::int32_t a, std::int32_t b, std::int64_t bytes,
+                               std::int64_t limit, Reason reason, const Attribution& spent) {
   const std::int32_t flow = shares_.start(demands_, bytes, limit, reason, now_);
   if (index(flow) >= flows_.size()) flows_.resize(index(flow) + 1);
   flows_[index(flow)] = {kind, a, b, spent};
+  return flow;
 }
 
 void Fluid::flow_over(std::int32_t flow, const Attribution& charged, std::int64_t now) {

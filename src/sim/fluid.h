@@ -115,7 +115,7 @@ class Fluid {
     Latency batch{};
     std::int64_t code_ready = 0;
     bool fetched = false;
-    std::int64_t behind = 0, behind_bytes = 0;  ///< flows that it did not wait for
+    std::vector<std::int32_t> behind;    ///< flows that it did not wait for
     std::int64_t leaves = 0, limit = 0;  ///< of the present move: bytes for such a flow; its rate
     // Stores under way: when the last is acknowledged, and why then.
     std::int64_t acknowledged = 0;
@@ -200,7 +200,7 @@ class Fluid {
   struct Behind {
     std::int32_t agent = 0;
     program::Primitive primitive;
-    std::int64_t bytes = 0;  ///< of it that are left
+    std::int32_t flow = 0;
     Latency batch{};
   };
   enum class FlowKind : std::uint8_t { move, behind, flag, transfer, operand, tile };
@@ -223,8 +223,8 @@ class Fluid {
   void push(std::int64_t time, Kind kind, std::int32_t a, std::int32_t b = 0,
             const Attribution* spent = nullptr);
   void handle(const Event& event);
-  void start_flow(FlowKind kind, std::int32_t a, std::int32_t b, std::int64_t bytes,
-                  std::int64_t limit, Reason reason, const Attribution& spent);
+  std::int32_t start_flow(FlowKind kind, std::int32_t a, std::int32_t b, std::int64_t bytes,
+                          std::int64_t limit, Reason reason, const Attribution& spent);
   void flow_over(std::int32_t flow, const Attribution& charged, std::int64_t now);
   void make_agents();
   Result result() const;
@@ -303,6 +303,8 @@ class Fluid {
   std::int64_t left_behind(const Walker& walker) const;
   bool leave_behind(std::int32_t agent);
   std::int64_t room_for(const Walker& walker) const;
+  std::int64_t ahead_of(const Walker& walker) const;
+  bool has_room(std::int32_t agent);
   void moved_behind(std::int32_t behind, const Attribution& spent, std::int64_t now);
   void stored(Walker& walker, const program::Primitive& primitive, std::int64_t time,
               const Attribution& spent);

@@ -145,12 +145,35 @@ bool Fluid::move(std::int32_t number) {
     wake(number);
     return false;
   }
-  // What one move has left behind makes room as it goes.
-  if (walker.behind > 1 && walker.behind_bytes + walker.present.bytes > room_for(walker)) {
-    walker.blocked = Blocked::room;
-    return false;
-  }
+  if (!has_room(number)) return false;
   return begin_move(number);
+}
+
+/// Bytes that slots hold, and that the wavefronts that were served first are ahead.
+std::int64_t Fluid::ahead_of(const Walker& walker) const {
+  const std::int64_t room = room_for(walker);
+  return room == INT64_MAX ? room : room + walker.present.bytes * kAhead / 100;
+}
+
+/// What moves have left behind fills slots, which become free as it goes: whether there are any
+/// yet. Else the agent sleeps for as long as that takes at the present rates.
+bool Fluid::has_room(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  if (walker.behind.empty()) return true;
+  const std::int64_t room = ahead_of(walker);
+  std::int64_t left = 0, rate = 0;
+  for (const std::int32_t flow : walker.behind) {
+    left += shares_.left(flow, now_);
+    rate += shares_.rate(flow);
+  }
+  if (left <= room) return true;
+  std::int64_t until = 1;  // they have just begun
+  if (rate > 0)
+    until += static_cast<std::int64_t>(static_cast<__int128>(left - room) * kSecond / rate);
+  charge(walker.spent, shares_.reason(walker.behind.front()), now_ + until - walker.time);
+  walker.time = now_ + until;
+  wake(number);
+  return false;
 }
 
 /// True if the agent goes on meanwhile.
@@ -216,11 +239,9 @@ bool Fluid::begin_move(std::int32_t number) {
   return true;
 }
 
-/// Of a move before another one: what slots hold when the last of it is issued, and what the
-/// wavefronts that were served first are ahead.
+/// Of a move before another one: what may still be under way when the other begins.
 std::int64_t Fluid::left_behind(const Walker& walker) const {
-  const std::int64_t bytes = walker.present.bytes;
-  return std::min(bytes, std::max(room_for(walker), bytes * kAhead / 100));
+  return std::min(walker.present.bytes, ahead_of(walker));
 }
 
 /// The rest of a move goes on by itself; true.
@@ -234,10 +255,9 @@ bool Fluid::leave_behind(std::int32_t number) {
   behind.agent = number;
   behind.primitive = primitive;
   behind.batch = walker.batch;
-  behind.bytes = bytes;
-  ++walker.behind;
-  walker.behind_bytes += bytes;
-  start_flow(FlowKind::behind, id, 0, bytes, walker.limit, Reason::issue, walker.spent);
+  behind.flow =
+      start_flow(FlowKind::behind, id, 0, bytes, walker.limit, Reason::issue, walker.spent);
+  walker.behind.push_back(behind.flow);
   return true;
 }
 
@@ -276,8 +296,7 @@ void Fluid::moved_behind(std::int32_t id, const Attribution& spent, std::int64_t
   charge(last, behind.batch);
   stored(walker, behind.primitive, now + behind.batch.fs, last);
   announce(walker.agent.rank, behind.primitive, true, now + behind.batch.fs, last);
-  --walker.behind;
-  walker.behind_bytes -= behind.bytes;
+  std::erase(walker.behind, behind.flow);
   behind_.give_back(id);
   if (walker.blocked != Blocked::room) return;
   if (now > walker.time) {
@@ -290,7 +309,7 @@ void Fluid::moved_behind(std::int32_t id, const Attribution& spent, std::int64_t
 // The flow is over: the last loads come back, the last stores go out.
 bool Fluid::end_move(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
-  if (walker.behind > 0) {
+  if (!walker.behind.empty()) {
     walker.blocked = Blocked::room;
     return false;
   }

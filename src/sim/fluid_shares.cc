@@ -120,6 +120,12 @@ void Shares::advance(Flow& flow, std::int64_t now) {
   flow.since = now;
 }
 
+std::int64_t Shares::left(std::int32_t number, std::int64_t now) const {
+  const Flow& flow = flows_[index(number)];
+  const __int128 left = flow.left - static_cast<__int128>(flow.rate) * (now - flow.since);
+  return static_cast<std::int64_t>(std::max<__int128>(0, left) / kSecond);
+}
+
 void Shares::set_rate(std::int32_t number, std::int64_t rate, Reason reason, std::int64_t now) {
   Flow& flow = flows_[index(number)];
   ++updates_;

@@ -47,6 +47,12 @@ class Shares {
   /// that limited it.
   std::int32_t finish(Attribution& charged);
 
+  /// Of a flow under way: bytes that are left, their rate (0: not solved yet), and what limits
+  /// that.
+  std::int64_t left(std::int32_t flow, std::int64_t now) const;
+  std::int64_t rate(std::int32_t flow) const { return flows_[static_cast<std::size_t>(flow)].rate; }
+  Reason reason(std::int32_t flow) const { return flows_[static_cast<std::size_t>(flow)].reason; }
+
   /// How often a flow got a rate.
   std::int64_t updates() const { return updates_; }
 

@@ -6,6 +6,7 @@
 #include "core/lists.h"
 #include "plan/template.h"
 #include "program/built_in.h"
+#include "program/lower.h"
 #include "study/cache.h"
 #include "study/evaluator.h"
 #include "study/experiment.h"
@@ -179,6 +180,7 @@ program::LoadOptions Laboratory::load_options(const Experiment& experiment,
                             .parameters = experiment.parameters,
                             .machine = machine,
                             .collective = experiment.collective};
+  if (!experiment.round_size) load.exact = experiment.size;
   const auto* name = std::get_if<std::string>(&experiment.subject);
   if (name == nullptr || machine == nullptr || !needs_machine(*name)) return load;
   const auto stated = [&load](std::string_view parameter) {
@@ -206,6 +208,7 @@ SharedProgram Laboratory::program(const Experiment& experiment,
   const auto* plan = std::get_if<SharedPlan>(&experiment.subject);
   tell(watch,
        {.name = plan != nullptr ? (*plan)->name : std::get<std::string>(experiment.subject)});
+  if (plan != nullptr && !experiment.round_size) program::require_own_size(**plan, experiment.size);
   const auto make = [&] {
     const std::atomic<bool>* stop = watch.monitor != nullptr ? watch.monitor->stop : nullptr;
     program::Program program =
