@@ -19,7 +19,7 @@ std::int64_t memory_of(const Span& span, std::int64_t bytes) {
 
 /// Wavefronts of a workgroup, and workgroups of a class, come apart where nothing joins them: per
 /// cent of a move by which those that are served first are ahead (docs/fluid.md).
-constexpr std::int64_t kAhead = 30;
+constexpr std::int64_t kPercentAhead = 30;
 
 /// The lower of two limits, of which 0 is none.
 void limit(std::int64_t& least, __int128 other) {
@@ -152,7 +152,7 @@ bool Fluid::move(std::int32_t number) {
 /// Bytes that slots hold, and that the wavefronts that were served first are ahead.
 std::int64_t Fluid::ahead_of(const Walker& walker) const {
   const std::int64_t room = room_for(walker);
-  return room == INT64_MAX ? room : room + walker.present.bytes * kAhead / 100;
+  return room == INT64_MAX ? room : room + walker.present.bytes * kPercentAhead / 100;
 }
 
 /// What moves have left behind fills slots, which become free as it goes: whether there are any
