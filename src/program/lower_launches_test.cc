@@ -123,7 +123,7 @@ plan::Plan two_streams() {
 
 TEST(LowerLaunches, orders_streams_by_events_and_rings_for_transfers) {
   const Program program = lower(two_streams(), {});
-  const auto& streams = program.codes[1].streams;
+  const auto& streams = program.codes[static_cast<std::size_t>(program.code_of[1])].streams;
   ASSERT_EQ(streams.size(), 3u);
   EXPECT_THAT(kinds_of(streams[1]), ElementsAre(Kind::kernel, Kind::event_record));
   EXPECT_THAT(kinds_of(streams[2]), ElementsAre(Kind::event_wait, Kind::kernel, Kind::engine));

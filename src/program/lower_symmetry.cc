@@ -122,7 +122,8 @@ class SymmetryFinder {
   bool alike(const Movement& here, const Movement& there) {
     if (here.staged != there.staged || here.sources.size() != there.sources.size() ||
         here.destinations.size() != there.destinations.size() ||
-        here.strips.size() != there.strips.size() || dependencies(here) != dependencies(there))
+        here.strips.size() != there.strips.size() || dependencies(here) != dependencies(there) ||
+        launches(here) != launches(there))
       return false;
     for (std::size_t s = 0; s < here.sources.size(); ++s) {
       if (!alike(here, here.sources[s], there, there.sources[s], s)) return false;
@@ -144,6 +145,14 @@ class SymmetryFinder {
     for (const Movement::After& after : movement.after)
       all.emplace_back(distance(movement.rank, after.rank), after.stream, after.index,
                        after.loads_only);
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+  std::vector<std::pair<int, std::int32_t>> launches(const Movement& movement) const {
+    std::vector<std::pair<int, std::int32_t>> all;
+    for (const auto& [rank, launch] : movement.launches)
+      all.emplace_back(distance(movement.rank, rank), launch);
     std::sort(all.begin(), all.end());
     return all;
   }
@@ -367,8 +376,6 @@ Symmetry no_symmetry(const plan::Plan& plan) {
 }
 
 Symmetry symmetry_of(const plan::Plan& plan, const Movements& movements) {
-  // Launches, with their gates and bells, are lowered rank by rank.
-  if (plan::has_launches(plan)) return no_symmetry(plan);
   for (int period = 1; period < plan.ranks; ++period) {
     if (plan.ranks % period != 0) continue;
     SymmetryFinder finder(plan, movements, period);
