@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program/program.h"
@@ -86,6 +87,14 @@ class Bound {
   Bound(Frame frame, machine::SharedMachine machine, Diagnostics warnings);
   /// What link() makes.
   Bound(std::shared_ptr<const Linked> linked, machine::SharedMachine machine, Diagnostics warnings);
+
+  /// The same on another machine of which bind() asks the same: which ranks reach each other how,
+  /// and which switches multicast. Nothing is looked at again.
+  Bound on(machine::SharedMachine machine) const {
+    Bound other = *this;
+    other.machine_ = std::move(machine);
+    return other;
+  }
 
   /// Null: checked without a machine, every pair of ranks loads and stores each other's memory.
   const machine::Machine* machine() const { return machine_.get(); }

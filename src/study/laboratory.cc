@@ -40,9 +40,10 @@ struct KnownProgram {
   SharedPlan plan;
   machine::SharedMachine machine;
 };
+/// A machine is known by what making and binding a program ask of it.
 struct BindingKey {
   SharedProgram program;
-  machine::SharedMachine machine;
+  Identity facts;
   Bytes size;
   DataType type;
   ReduceOp op;
@@ -68,7 +69,8 @@ bool needs_machine(const std::string& name) {
   return info != nullptr && info->needs_machine;
 }
 
-ProgramKey key_of(const Experiment& experiment, const machine::SharedMachine& machine) {
+ProgramKey key_of(const Experiment& experiment, const machine::SharedMachine& machine,
+                  const Identity& facts) {
   ProgramKey key;
   std::vector<std::string>& texts = key.texts;
   bool any_machine = true;
@@ -86,7 +88,7 @@ ProgramKey key_of(const Experiment& experiment, const machine::SharedMachine& ma
   append(texts, experiment.parameters);
   if (machine == nullptr) texts.push_back(experiment.machine.ranks);
   if (any_machine)
-    key.facts = making_facts(machine.get());
+    key.facts = facts;
   else
     key.machine = machine.get();
   return key;
@@ -134,8 +136,13 @@ struct Laboratory::Caches {
   Cache<MachineKey, std::shared_ptr<const KnownMachine>> machines{kMostMachines};
   Cache<ProgramKey, std::shared_ptr<const KnownProgram>> programs{kMostPrograms};
   Cache<BindingKey, std::shared_ptr<const program::Bound>> bindings{kMostBindings};
+  Cache<machine::SharedMachine, Identity> facts{kMostMachines};
   Verdicts verdicts;
   std::atomic<std::int64_t> simulations{0};
+
+  Identity facts_of(const machine::SharedMachine& machine) {
+    return facts.get(machine, [&] { return making_facts(machine.get()); });
+  }
 };
 
 Laboratory::Laboratory() : caches_(std::make_unique<Caches>()) {}
@@ -219,7 +226,8 @@ SharedProgram Laboratory::program(const Experiment& experiment,
         std::make_shared<const program::Program>(std::move(program)),
         plan != nullptr ? *plan : nullptr, machine);
   };
-  return caches_->programs.get(key_of(experiment, machine), make)->program;
+  return caches_->programs.get(key_of(experiment, machine, caches_->facts_of(machine)), make)
+      ->program;
 }
 
 program::Bound Laboratory::bind(const Experiment& experiment, const SharedProgram& program,
@@ -229,9 +237,10 @@ program::Bound Laboratory::bind(const Experiment& experiment, const SharedProgra
       experiment.size ? *experiment.size : default_size(*program, experiment.type), experiment.type,
       experiment.op};
   if (experiment.round_size) at.size = round_up(*program, at);
-  return *caches_->bindings.get({program, machine, at.size, at.type, at.op}, [&] {
-    return std::make_shared<const program::Bound>(program::bind(program, machine, at));
-  });
+  const auto bound = caches_->bindings.get(
+      {program, caches_->facts_of(machine), at.size, at.type, at.op},
+      [&] { return std::make_shared<const program::Bound>(program::bind(program, machine, at)); });
+  return bound->shared_machine() == machine ? *bound : bound->on(machine);
 }
 
 program::Bound Laboratory::prepare(const Experiment& experiment, const Watch& watch) {
@@ -307,6 +316,7 @@ void Laboratory::forget() {
   caches_->machines.clear();
   caches_->programs.clear();
   caches_->bindings.clear();
+  caches_->facts.clear();
   caches_->verdicts.clear();
 }
 
