@@ -12,12 +12,6 @@ bool is_step(const Op& op) {
   return op.kind == OpKind::compute && !op.src.empty();
 }
 
-constexpr std::int32_t kMostLoops = 2;  // of Indices
-
-}  // namespace
-
-namespace {
-
 /// Spans that differ in their offsets alone, which are sorted, as one if they lie side by side or
 /// below each other; else none.
 std::optional<std::pair<Span, std::int64_t>> joined(const Span& like, std::int64_t bytes,
@@ -84,7 +78,6 @@ std::vector<std::pair<Span, std::int64_t>> ComputeSteps::loads() const {
 /// One operation, in each iteration of the innermost loop if that is being taken.
 bool Cursor::add_step(std::int32_t number, std::int64_t times, ComputeSteps& out) {
   const Op& op = body_->ops[static_cast<std::size_t>(number)];
-  const std::size_t known = out.reads.size();
   for (std::size_t s = 0; s < op.src.size(); ++s) {
     const Region all = region(op, op.src[s], 0);
     const Span first = span(op.src[s], all);
@@ -100,10 +93,7 @@ bool Cursor::add_step(std::int32_t number, std::int64_t times, ComputeSteps& out
       const bool regular = second.rank == first.rank && second.buffer == first.buffer &&
                            last.rank == first.rank && last.buffer == first.buffer &&
                            last.offset - first.offset == read.distance * (times - 1);
-      if (!regular) {
-        out.reads.resize(known);
-        return false;
-      }
+      if (!regular) return false;
     }
     out.reads.push_back(read);
   }
@@ -116,14 +106,15 @@ bool Cursor::add_step(std::int32_t number, std::int64_t times, ComputeSteps& out
 bool Cursor::add_loop(std::int32_t loop, ComputeSteps& out) {
   const std::vector<Op>& ops = body_->ops;
   const Op& head = ops[static_cast<std::size_t>(loop)];
-  if (head.unit.count > 0 || head.count <= 0 || depth_ >= kMostLoops) return false;
+  if (head.unit.count > 0 || head.count <= 0 || depth_ >= std::ssize(loops_)) return false;
   std::int32_t end = loop + 1;
   const auto plain = [](const Op& op) { return is_step(op) && op.dst.empty(); };
   while (end < std::ssize(ops) && plain(ops[static_cast<std::size_t>(end)])) ++end;
   if (end == loop + 1 || end == std::ssize(ops) ||
       ops[static_cast<std::size_t>(end)].kind != OpKind::end_loop)
     return false;
-  const ComputeSteps before = out;
+  const std::size_t reads = out.reads.size(), parts = out.parts.size();
+  const std::int64_t steps = out.steps;
   loops_[static_cast<std::size_t>(depth_)] = {loop + 1, head.count, 0, head.pieces};
   indices_.loop[static_cast<std::size_t>(depth_)] = 0;
   ++depth_;
@@ -132,8 +123,10 @@ bool Cursor::add_loop(std::int32_t loop, ComputeSteps& out) {
   --depth_;
   if (taken) {
     op_ = end + 1;
-  } else {
-    out = before;
+  } else {  // as it was
+    out.reads.resize(reads);
+    out.parts.resize(parts);
+    out.steps = steps;
   }
   return taken;
 }

@@ -9,7 +9,7 @@
 namespace hemiola::sim {
 
 /// What the matrix units of a compute unit take.
-inline Time compute_time(const machine::GpuModel& model, const program::Primitive& primitive,
+inline Time compute_time(const machine::GpuModel& model, const program::PrimitiveFields& primitive,
                          DataType type) {
   Time time = primitive.duration;
   if (primitive.flop > 0 && model.cu_matrix_rate > 0) {
@@ -21,6 +21,14 @@ inline Time compute_time(const machine::GpuModel& model, const program::Primitiv
     time = std::max(
         time, machine::gemm_tile_time(model, {static_cast<int>(m), static_cast<int>(n)}, k, type));
   return time;
+}
+
+/// What the power limit of the device lets all of its compute units together take for it; 0: it
+/// limits nothing but products.
+inline Time sustained_time(const machine::GpuModel& model,
+                           const program::PrimitiveFields& primitive, DataType type) {
+  if (primitive.product.m == 0 || machine::matrix_rate(model, type) <= 0) return {};
+  return machine::gemm_sustained_time(model, primitive.flop, type);
 }
 
 /// What the epilogue of a product takes beyond the stores that follow it.

@@ -212,18 +212,13 @@ void Cores::start() {
       ranks_[index(rank)].end = 0;
       continue;
     }
-    const machine::GpuModel& model = machine_.model(rank);
-    const std::int64_t skew = skew_of(options_, rank);
-    const std::int64_t called = call_time(machine_, program_, options_, rank, 0);
-    const std::int64_t latency = std::max<std::int64_t>(1, options_.launch == Launch::graph
-                                                               ? model.launch_graph_latency.fs
-                                                               : model.launch_stream_latency.fs);
-    ranks_[index(rank)].launched = skew + called;
+    const FirstCall call = first_call(machine_, program_, options_, rank);
+    ranks_[index(rank)].launched = call.skew + call.called;
     Spent spent;
-    spent.charge(Reason::skew, skew);
-    spent.charge(Reason::software, called);
-    spent.charge(Reason::launch, latency);
-    push(skew + called + latency, kKernelStart, rank, keep(spent), ~0U >> 4);
+    spent.charge(Reason::skew, call.skew);
+    spent.charge(Reason::software, call.called);
+    spent.charge(Reason::launch, call.latency);
+    push(call.start(), kKernelStart, rank, keep(spent), ~0U >> 4);
   }
 }
 

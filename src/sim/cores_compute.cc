@@ -81,8 +81,7 @@ bool Cores::post_compute(std::int32_t id, const Primitive& primitive, std::int64
     step.time = compute_time(model, primitive, primitive.type);
     const program::Op& op = program_.bodies()[index(group.body)].ops[index(primitive.op)];
     if (!op.dst.empty()) step.time += epilogue_time(model, primitive.product, primitive.type);
-    if (primitive.product.m > 0 && machine::matrix_rate(model, primitive.type) > 0)
-      step.sustained = machine::gemm_sustained_time(model, primitive.flop, primitive.type);
+    step.sustained = sustained_time(model, primitive, primitive.type);
     start_computes(wave.workgroup, now);
   }
   if (wave.product_step - group.first_step < stages(group)) return false;

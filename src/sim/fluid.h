@@ -300,7 +300,6 @@ class Fluid {
   Moved moved_by(const Walker& walker, const program::Primitive& primitive) const;
   std::int64_t limit_of(const Walker& walker, const Moved& moved, const Latency& load) const;
   bool runs_ahead(Walker& walker);
-  std::int64_t left_behind(const Walker& walker) const;
   bool leave_behind(std::int32_t agent);
   std::int64_t room_for(const Walker& walker) const;
   std::int64_t ahead_of(const Walker& walker) const;
@@ -328,7 +327,8 @@ class Fluid {
   // --- fluid_tiles.cc
   bool tile(std::int32_t agent);
   bool begin_tile(std::int32_t agent);
-  Latency demands_of_tile(const Walker& walker, std::int64_t total);
+  Moved moved_by_tile(const Walker& walker) const;
+  Latency demands_of_tile(const Walker& walker, const Moved& moved);
   std::int32_t power_of(Walker& walker);
   std::int64_t use_units(Walker& walker, std::int64_t time, std::int64_t now);
   Kernel& kernel_of(const Walker& walker) {

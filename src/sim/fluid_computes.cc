@@ -44,8 +44,7 @@ bool Fluid::compute(std::int32_t number) {
   const program::Op& op = program_.bodies()[index(walker.agent.body)].ops[index(primitive.op)];
   step.time = time.fs;
   if (!op.dst.empty()) step.time += epilogue_time(model, primitive.product, primitive.type).fs;
-  if (primitive.product.m > 0 && machine::matrix_rate(model, primitive.type) > 0)
-    step.sustained = machine::gemm_sustained_time(model, primitive.flop, primitive.type).fs;
+  step.sustained = sustained_time(model, primitive, primitive.type).fs;
   step.posted = true;
   if (walker.time > step.ready) {
     step.ready = walker.time;

@@ -149,7 +149,8 @@ bool Fluid::move(std::int32_t number) {
   return begin_move(number);
 }
 
-/// Bytes that slots hold, and that the wavefronts that were served first are ahead.
+/// Bytes of moves that may still be under way when the next one begins: what slots hold, and what
+/// the wavefronts that were served first are ahead.
 std::int64_t Fluid::ahead_of(const Walker& walker) const {
   const std::int64_t room = room_for(walker);
   return room == INT64_MAX ? room : room + walker.present.bytes * kPercentAhead / 100;
@@ -216,7 +217,7 @@ bool Fluid::begin_move(std::int32_t number) {
     limit(least, static_cast<__int128>(primitive.bytes) * kSecond * model.cu_max_stores /
                      (static_cast<__int128>(back) * stores * walker.sharing));
   walker.limit = least;
-  walker.leaves = runs_ahead(walker) ? left_behind(walker) : 0;
+  walker.leaves = runs_ahead(walker) ? std::min(primitive.bytes, ahead_of(walker)) : 0;
   walker.began = walker.time;
   Attribution first = walker.spent;
   charge(first, walker.batch);
@@ -237,11 +238,6 @@ bool Fluid::begin_move(std::int32_t number) {
   charge(walker.spent, walker.batch, busy);
   walker.time += busy;
   return true;
-}
-
-/// Of a move before another one: what may still be under way when the other begins.
-std::int64_t Fluid::left_behind(const Walker& walker) const {
-  return std::min(walker.present.bytes, ahead_of(walker));
 }
 
 /// The rest of a move goes on by itself; true.

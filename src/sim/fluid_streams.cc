@@ -31,19 +31,13 @@ int Fluid::number_in_rank(const Agent& agent) const {
 
 void Fluid::start() {
   for (std::int32_t c = 0; c < fold_.rank_classes(); ++c) {
-    const int rank = fold_.first_rank(c);
-    const machine::GpuModel& model = machine_.model(rank);
-    const std::int64_t skew = skew_of(options_, rank);
-    const std::int64_t called = call_time(machine_, program_, options_, rank, 0);
-    const std::int64_t latency = std::max<std::int64_t>(1, options_.launch == Launch::graph
-                                                               ? model.launch_graph_latency.fs
-                                                               : model.launch_stream_latency.fs);
-    ranks_[index(c)].launched = skew + called;
+    const FirstCall call = first_call(machine_, program_, options_, fold_.first_rank(c));
+    ranks_[index(c)].launched = call.skew + call.called;
     Attribution spent{};
-    charge(spent, Reason::skew, skew);
-    charge(spent, Reason::software, called);
-    charge(spent, Reason::launch, latency);
-    push(skew + called + latency, Kind::repeat, c, 0, &spent);
+    charge(spent, Reason::skew, call.skew);
+    charge(spent, Reason::software, call.called);
+    charge(spent, Reason::launch, call.latency);
+    push(call.start(), Kind::repeat, c, 0, &spent);
   }
 }
 

@@ -2,7 +2,6 @@
 // lets through no faster than it computes (docs/fluid.md, "Tiles").
 #include <algorithm>
 
-#include "machine/gemm_model.h"
 #include "sim/compute_time.h"
 #include "sim/fluid.h"
 
@@ -36,29 +35,43 @@ bool Fluid::tile(std::int32_t number) {
   return true;
 }
 
-/// From where its operands come; the mean latency of a load.
-Latency Fluid::demands_of_tile(const Walker& walker, std::int64_t total) {
+/// What goes through its compute unit: all of its operands.
+Fluid::Moved Fluid::moved_by_tile(const Walker& walker) const {
+  const int rank = walker.agent.rank;
+  const std::int64_t line = machine_.model(rank).line_size.count;
+  Moved moved{.type = walker.present.type};
+  for (const ComputeSteps::Read& read : walker.tile.reads) {
+    const std::int64_t bytes = program::memory_size(read.bytes, read.first.access) * read.times;
+    moved.bytes += bytes;
+    if (read.first.rank != rank) moved.from_peers += bytes;
+    const std::int64_t row = read.first.run > 0 ? std::min(read.first.run, read.bytes) : read.bytes;
+    moved.loads +=
+        (row + line - 1) / line * (read.bytes / std::max<std::int64_t>(1, row)) * read.times;
+  }
+  moved.in = moved.bytes;
+  return moved;
+}
+
+/// From where its operands come; the latency of the load that takes longest.
+Latency Fluid::demands_of_tile(const Walker& walker, const Moved& moved) {
   demands_.clear();
+  const std::int64_t total = std::max<std::int64_t>(1, moved.bytes);
   const int rank = walker.agent.rank;
   const std::int64_t line = machine_.model(rank).line_size.count;
   const TileReuse::Missed missed =
       reuse_.missed(walker.number, walker.tiles, ranks_[index(walker.rank_class)].repetition);
-  std::int64_t local = 0;
   Latency longest;
   for (const ComputeSteps::Read& read : walker.tile.reads) {
-    const std::int64_t bytes = program::memory_size(read.bytes, read.first.access) * read.times;
-    if (read.first.rank == rank) {
-      local += bytes;
-      continue;
-    }
     const int owner = read.first.rank;
+    if (owner == rank) continue;
+    const std::int64_t bytes = program::memory_size(read.bytes, read.first.access) * read.times;
     ways_.at_memory(owner, bytes, false, total, walker.members, demands_);
     ways_.over_links(owner, rank, bytes, (bytes + line - 1) / line, 0, true, total, walker.members,
                      demands_);
     const Latency latency = ways_.load(rank, owner, false);
     if (latency.fs > longest.fs) longest = latency;
   }
-  if (local > 0) {
+  if (const std::int64_t local = moved.bytes - moved.from_peers; local > 0) {
     ways_.at_operands(rank, local, false, total, walker.members, demands_);
     const auto part = [&](std::int64_t share) {
       return static_cast<std::int64_t>(static_cast<__int128>(local) * share >> kWeightBits);
@@ -86,34 +99,22 @@ std::int32_t Fluid::power_of(Walker& walker) {
 
 bool Fluid::begin_tile(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
-  const int rank = walker.agent.rank;
-  const machine::GpuModel& model = machine_.model(rank);
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
   const auto& ops = program_.bodies()[index(walker.agent.body)].ops;
   const DataType type = walker.present.type;
   std::int64_t computing = 0, sustained = 0;
+  program::PrimitiveFields step_of;
   for (const ComputeSteps::Part& part : walker.tile.parts) {
     const program::Op& op = ops[index(part.op)];
-    program::Primitive& step = walker.present;
-    step.flop = op.flop;
-    step.product = op.product;
-    step.duration = op.duration;
-    computing += compute_time(model, step, type).fs * part.times;
-    if (op.product.m > 0 && machine::matrix_rate(model, type) > 0)
-      sustained += machine::gemm_sustained_time(model, op.flop, type).fs * part.times;
+    step_of.flop = op.flop;
+    step_of.product = op.product;
+    step_of.duration = op.duration;
+    computing += compute_time(model, step_of, type).fs * part.times;
+    sustained += sustained_time(model, step_of, type).fs * part.times;
   }
-  Moved moved{.type = type};
-  const std::int64_t line = model.line_size.count;
-  for (const ComputeSteps::Read& read : walker.tile.reads) {
-    const std::int64_t bytes = program::memory_size(read.bytes, read.first.access) * read.times;
-    moved.bytes += bytes;
-    moved.in += bytes;
-    if (read.first.rank != rank) moved.from_peers += bytes;
-    const std::int64_t row = read.first.run > 0 ? std::min(read.first.run, read.bytes) : read.bytes;
-    moved.loads +=
-        (row + line - 1) / line * (read.bytes / std::max<std::int64_t>(1, row)) * read.times;
-  }
+  const Moved moved = moved_by_tile(walker);
   const std::int64_t steps = walker.tile.steps;
-  walker.batch = demands_of_tile(walker, std::max<std::int64_t>(1, moved.bytes));
+  walker.batch = demands_of_tile(walker, moved);
   const std::int64_t step = computing / steps * walker.sharing;
   const std::int64_t own = limit_of(walker, moved, walker.batch);
   const auto loading =
@@ -124,8 +125,8 @@ bool Fluid::begin_tile(std::int32_t number) {
   const std::int64_t cycle = (model.sync_barrier_latency.fs + loading + walker.batch.fs + step) /
                              std::max<std::int64_t>(1, stages(walker));
   const std::int64_t period = std::max({step, loading, cycle, std::int64_t{1}});
-  walker.filling = std::min(step, loading) + epilogue_time(model, walker.present.product, type).fs *
-                                                 (walker.tile.stored > 0 ? 1 : 0);
+  walker.filling = std::min(step, loading);
+  if (walker.tile.stored > 0) walker.filling += epilogue_time(model, step_of.product, type).fs;
   walker.stage = 1;
   if (moved.bytes == 0) {
     walker.filling = computing;

@@ -21,6 +21,12 @@ inline std::int64_t call_time(const machine::Machine& machine, const program::Bo
   return calls * machine.model(rank).launch_library_interval.fs;
 }
 
+/// From the host's call to a kernel's start, fs.
+inline std::int64_t launch_latency(const machine::GpuModel& model, const Options& options) {
+  return options.launch == Launch::graph ? model.launch_graph_latency.fs
+                                         : model.launch_stream_latency.fs;
+}
+
 /// From the start of a kernel to the start of the next one in its stream at the least, fs.
 inline std::int64_t launch_interval(const machine::GpuModel& model, const Options& options) {
   return options.launch == Launch::graph ? model.launch_graph_interval.fs
@@ -38,6 +44,18 @@ inline std::int64_t skew_of(const Options& options, int rank) {
 inline std::int64_t start_delay(const machine::Machine& machine, const program::Bound& program,
                                 const Options& options, int rank) {
   return skew_of(options, rank) + call_time(machine, program, options, rank, 0);
+}
+
+/// What passes before the first kernel of a rank starts: three times that follow each other, fs.
+struct FirstCall {
+  std::int64_t skew = 0, called = 0, latency = 1;
+  std::int64_t start() const { return skew + called + latency; }
+};
+inline FirstCall first_call(const machine::Machine& machine, const program::Bound& program,
+                            const Options& options, int rank) {
+  return {.skew = skew_of(options, rank),
+          .called = call_time(machine, program, options, rank, 0),
+          .latency = std::max<std::int64_t>(1, launch_latency(machine.model(rank), options))};
 }
 
 /// When the kernel of a later repetition can start for the call alone, fs.

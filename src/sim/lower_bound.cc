@@ -74,10 +74,8 @@ LowerBound BoundWalk::run() {
 }
 
 std::int64_t BoundWalk::start_of(int rank) const {
-  const machine::GpuModel& model = machine_.model(rank);
-  const std::int64_t skew = start_delay(machine_, program_, options_, rank);
-  return skew + (options_.launch == Launch::graph ? model.launch_graph_latency.fs
-                                                  : model.launch_stream_latency.fs);
+  return start_delay(machine_, program_, options_, rank) +
+         launch_latency(machine_.model(rank), options_);
 }
 
 void BoundWalk::start_hosts() {

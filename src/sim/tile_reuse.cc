@@ -1,7 +1,6 @@
 #include "sim/tile_reuse.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "sim/index.h"
@@ -60,8 +59,7 @@ std::vector<TileReuse::Wave> TileReuse::waves_of(const std::vector<std::size_t>&
       tile.stored = steps.stored;
       for (const program::ComputeSteps::Read& read : steps.reads) {
         if (read.first.rank != agent.rank) continue;
-        tile.reads.push_back(
-            {{agent.rank, read.first.buffer, read.first.offset}, read.bytes * read.times});
+        tile.reads.push_back({{read.first.buffer, read.first.offset}, read.bytes * read.times});
       }
     }
   }
@@ -77,11 +75,11 @@ double TileReuse::found_first(int rank, std::int32_t buffer, std::int64_t size) 
 }
 
 /// Bytes of others since it was read: all of the waves between, and half of its own and of this.
-double TileReuse::found(int rank, const Operand& operand) const {
+double TileReuse::found(int rank, const Operand& operand, std::int64_t now_touched) const {
   const std::int64_t size = machine_.model(rank).l2_size.count;
   const auto known = known_.find(operand);
-  if (known == known_.end()) return found_first(rank, std::get<1>(operand), size);
-  std::int64_t touched = now_touched_ / 2;
+  if (known == known_.end()) return found_first(rank, operand.first, size);
+  std::int64_t touched = now_touched / 2;
   for (auto at = stack_.begin(); at != known->second; ++at) {
     touched += at->wave == known->second->wave ? at->bytes / 2 : at->bytes;
     if (touched >= 2 * size) return 0;
@@ -90,40 +88,43 @@ double TileReuse::found(int rank, const Operand& operand) const {
 }
 
 void TileReuse::go_through(int rank, const Wave& wave, std::size_t number) {
-  std::map<Operand, std::pair<std::int64_t, double>> here;  // bytes, share that is missed
-  std::map<Operand, std::int64_t> readers;
+  struct Use {
+    std::int64_t bytes = 0, readers = 0;
+    double missed = 0;  ///< share
+  };
+  std::map<Operand, Use> here;
   std::int64_t stored = 0;
   for (const Tile& tile : wave) {
     stored += tile.stored;
     for (const auto& [operand, bytes] : tile.reads) {
-      here[operand].first = bytes;
-      ++readers[operand];
+      here[operand].bytes = bytes;
+      ++here[operand].readers;
     }
   }
-  now_touched_ = stored;
-  for (const auto& [operand, what] : here) now_touched_ += what.first;
+  std::int64_t touched = stored;
+  for (const auto& [operand, use] : here) touched += use.bytes;
   ++wave_;
-  for (auto& [operand, what] : here) what.second = 1 - found(rank, operand);
+  for (auto& [operand, use] : here) use.missed = 1 - found(rank, operand, touched);
   for (const Tile& tile : wave) {
     std::vector<Sum>& sums = sums_[index(tile.agents)];
     if (sums.size() <= number) sums.resize(number + 1);
     Sum& sum = sums[number];
     for (const auto& [operand, bytes] : tile.reads) {
+      const Use& use = here.at(operand);
       const auto missed =
-          static_cast<std::int64_t>(static_cast<double>(bytes) * here[operand].second) /
-          readers[operand];
+          static_cast<std::int64_t>(static_cast<double>(bytes) * use.missed) / use.readers;
       sum.read += bytes;
       sum.missed += missed;
       if (!known_.contains(operand)) sum.cold += missed;
     }
   }
-  for (const auto& [operand, what] : here) {
+  for (const auto& [operand, use] : here) {
     const auto known = known_.find(operand);
     if (known != known_.end()) stack_.erase(known->second);
-    stack_.push_front({operand, what.first, wave_});
+    stack_.push_front({operand, use.bytes, wave_});
     known_[operand] = stack_.begin();
   }
-  stack_.push_front({{-1, -1, wave_}, stored, wave_});
+  stack_.push_front({{-1, wave_}, stored, wave_});
 }
 
 TileReuse::Missed TileReuse::missed(std::int32_t agents, std::size_t tile, int repetition) const {

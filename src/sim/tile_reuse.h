@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <list>
 #include <map>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "machine/machine.h"
@@ -33,8 +33,9 @@ class TileReuse {
   Missed missed(std::int32_t agents, std::size_t tile, int repetition) const;
 
  private:
-  /// What an operation loads in all of its iterations: rank, buffer, offset of the first byte.
-  using Operand = std::tuple<std::int32_t, std::int32_t, std::int64_t>;
+  /// What an operation loads of own memory in all of its iterations: buffer, offset of the first
+  /// byte.
+  using Operand = std::pair<std::int32_t, std::int64_t>;
   struct Tile {
     std::int32_t agents = 0;                              ///< class of its workgroup
     std::vector<std::pair<Operand, std::int64_t>> reads;  ///< bytes of each
@@ -48,7 +49,7 @@ class TileReuse {
 
   std::vector<Wave> waves_of(const std::vector<std::size_t>& members) const;
   void go_through(int rank, const Wave& wave, std::size_t number);
-  double found(int rank, const Operand& operand) const;
+  double found(int rank, const Operand& operand, std::int64_t now_touched) const;
   double found_first(int rank, std::int32_t buffer, std::int64_t size) const;
 
   const machine::Machine& machine_;
@@ -63,7 +64,6 @@ class TileReuse {
   std::list<Known> stack_;
   std::map<Operand, std::list<Known>::iterator> known_;
   std::int64_t wave_ = 0;               ///< of all kernels of a rank
-  std::int64_t now_touched_ = 0;        ///< bytes of the present wave
   std::vector<std::vector<Sum>> sums_;  ///< by class of agents, tile
   std::vector<double> warm_;            ///< by class of ranks: share left of the repetition before
 };
