@@ -474,8 +474,7 @@ struct LoadOptions {
   int ranks = 0;  ///< built-ins: number of ranks (0: the machine decides first)
   std::vector<std::pair<std::string, std::string>>
       parameters;                    ///< built-ins: channels=8, protocol=ll, ...
-  machine::SharedMachine machine{};  ///< built-ins: its links choose rings and schedules; may be
-                                     ///< null
+  machine::SharedMachine machine{};  ///< built-ins: its links choose rings, schedules; may be null
   // For names that choose an algorithm by size (`auto/...`); others ignore them.
   Bytes size{};
   /// What the program is to be bound to: a plan with another size of its own is refused before it
