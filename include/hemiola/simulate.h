@@ -12,11 +12,12 @@
 namespace hemiola {
 
 /// `line` (the default) and `reference` give the same times and counters, cache line by cache line;
-/// `fluid` estimates, with chunks that share bandwidth (docs/line_engine.md, docs/fluid.md).
-enum class Engine : std::uint8_t { reference, line, fluid };
+/// `sampled` is `line` in windows, with a bound of its error (docs/sampled.md); `fluid` estimates,
+/// with chunks that share bandwidth (docs/line_engine.md, docs/fluid.md).
+enum class Engine : std::uint8_t { reference, line, fluid, sampled };
 /// How hosts start kernels: one call each, or as a graph.
 enum class LaunchMode : std::uint8_t { stream, graph };
-std::string name_of(Engine engine);  ///< "reference", "line", "fluid"
+std::string name_of(Engine engine);  ///< "reference", "line", "fluid", "sampled"
 std::string name_of(LaunchMode launch);
 std::optional<Engine> parse_engine(const std::string& name);
 std::optional<LaunchMode> parse_launch_mode(const std::string& name);
@@ -59,6 +60,13 @@ struct LaunchResult {
   std::vector<Cause> slowed_by{};
 };
 
+/// Of the engine `sampled`: what its time stands on.
+struct Sampled {
+  double share = 1;  ///< of the bytes that operations move, simulated line by line
+  int windows = 0;   ///< that were measured; 0: nothing was left out
+  double error = 0;  ///< the time is said to be within this share of that of the line engine
+};
+
 /// The keys of `--json` (docs/results.md).
 struct Result {
   Bytes size{};            ///< what nccl-tests calls size
@@ -76,6 +84,7 @@ struct Result {
   std::int64_t line_hops = 0;     ///< visits of a request to a shared resource that it represents
   std::int64_t visited_hops = 0;  ///< ... that were executed
   int simulated_ranks = 0;        ///< the others behave as one of these does
+  Sampled sampled;                ///< other engines leave nothing out
   double wall_s = 0;              ///< of the simulation, seconds on this host
   std::int64_t peak_rss_bytes = 0;
   std::map<std::string, std::int64_t> counters;  ///< "l2.hits", "poll.requests", ...

@@ -200,6 +200,9 @@ class Outcome:
     line_hops: int  #: visits of a request to a shared resource that the run represents
     visited_hops: int  #: ... that were executed
     simulated_ranks: int  #: the others behave as one of these does
+    sampled_share: float  #: of the bytes, simulated line by line; 1 but for the engine "sampled"
+    sampled_windows: int  #: that were measured; 0: nothing was left out
+    sampled_error: float  #: the time is said to be within this share of that of the line engine
     wall_s: float  #: of the simulation, seconds on this host
     peak_rss_bytes: int
     counters: dict[str, int] = field(repr=False)

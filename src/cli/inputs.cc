@@ -75,7 +75,7 @@ void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iter
                            const char* type) {
     verb.add_option(name, value, description)->type_name(type)->capture_default_str();
   };
-  add("--engine", options.engine, "line|reference|fluid", "ENGINE");
+  add("--engine", options.engine, "line|sampled|fluid|reference", "ENGINE");
   add("--launch", options.launch, "graph|stream", "MODE");
   add("--warmup", options.warmup, "repetitions before the measured ones", "N");
   add("--iterations", options.iterations, iterations, "N");
@@ -87,11 +87,12 @@ void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iter
 sim::Options engine_options(const EngineOptions& options, int least_iterations) {
   constexpr std::int64_t kMostRepetitions = 1'000'000;
   const std::string engine =
-      choice_value("--engine", options.engine, {"reference", "line", "fluid"});
+      choice_value("--engine", options.engine, {"reference", "line", "sampled", "fluid"});
   const bool graph = choice_value("--launch", options.launch, {"graph", "stream"}) == "graph";
-  return {.engine = engine == "line"    ? sim::Engine::line
-                    : engine == "fluid" ? sim::Engine::fluid
-                                        : sim::Engine::reference,
+  return {.engine = engine == "line"      ? sim::Engine::line
+                    : engine == "sampled" ? sim::Engine::sampled
+                    : engine == "fluid"   ? sim::Engine::fluid
+                                          : sim::Engine::reference,
           .launch = graph ? sim::Launch::graph : sim::Launch::stream,
           .warmup = static_cast<int>(count_value("--warmup", options.warmup, 0, kMostRepetitions)),
           .iterations = static_cast<int>(

@@ -7,6 +7,7 @@ namespace {
 static_assert(static_cast<int>(Verdict::deadlock) == static_cast<int>(verify::Verdict::deadlock));
 static_assert(static_cast<int>(Engine::reference) == static_cast<int>(sim::Engine::reference));
 static_assert(static_cast<int>(Engine::fluid) == static_cast<int>(sim::Engine::fluid));
+static_assert(static_cast<int>(Engine::sampled) == static_cast<int>(sim::Engine::sampled));
 static_assert(static_cast<int>(LaunchMode::graph) == static_cast<int>(sim::Launch::graph));
 
 LinkUse public_link(const sim::LinkUse& link) {
@@ -95,6 +96,9 @@ Result public_result(const sim::Result& result) {
              .line_hops = result.line_hops,
              .visited_hops = result.visited_hops,
              .simulated_ranks = result.simulated_ranks,
+             .sampled = {.share = result.sampled.share,
+                         .windows = result.sampled.windows,
+                         .error = result.sampled.error},
              .wall_s = result.wall_s,
              .peak_rss_bytes = result.peak_rss_bytes,
              .counters = result.counters,
@@ -131,7 +135,7 @@ std::string name_of(LaunchMode launch) {
 }
 
 std::optional<Engine> parse_engine(const std::string& name) {
-  for (const Engine engine : {Engine::reference, Engine::line, Engine::fluid}) {
+  for (const Engine engine : {Engine::reference, Engine::line, Engine::fluid, Engine::sampled}) {
     if (name_of(engine) == name) return engine;
   }
   return std::nullopt;

@@ -153,7 +153,7 @@ Experiment experiment(const Machine& machine, const Program& program, std::int64
   all.type = type_of(text("dtype", "float"));
   all.op = op_of(text("op", "sum"));
   const std::string engine = text("engine", "line"), launch = text("launch", "stream");
-  all.engine = word(parse_engine(engine), engine, "an engine: line, reference or fluid");
+  all.engine = word(parse_engine(engine), engine, "an engine: line, sampled, fluid or reference");
   all.launch = word(parse_launch_mode(launch), launch, "a way to launch: stream or graph");
   std::vector<std::int64_t> skew_fs;
   take("skew_fs", skew_fs);

@@ -61,6 +61,9 @@ void add_result(py::dict& all, const Result& result) {
   all["line_hops"] = result.line_hops;
   all["visited_hops"] = result.visited_hops;
   all["simulated_ranks"] = result.simulated_ranks;
+  all["sampled_share"] = result.sampled.share;
+  all["sampled_windows"] = result.sampled.windows;
+  all["sampled_error"] = result.sampled.error;
   all["wall_s"] = result.wall_s;
   all["peak_rss_bytes"] = result.peak_rss_bytes;
   all["counters"] = result.counters;

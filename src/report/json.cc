@@ -112,6 +112,10 @@ std::string result_object(const sim::Result& result, bool volatile_fields) {
                                 exact_ns(result.bound.bandwidth), exact_ns(result.bound.latency)));
   field("ideal_ns", exact_ns(result.ideal));
   field("checked", json_string(result.checked));
+  if (result.sampled.windows > 0)
+    field("sampled", fmt::format("{{\"share\": {}, \"windows\": {}, \"error\": {}}}",
+                                 json_number(result.sampled.share), result.sampled.windows,
+                                 json_number(result.sampled.error)));
   field("line_hops", std::to_string(result.line_hops));
   if (volatile_fields) {
     field("visited_hops", std::to_string(result.visited_hops));

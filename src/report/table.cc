@@ -26,7 +26,22 @@ std::string engine_text(const Run& run, const std::vector<sim::Result>& results)
     text += fmt::format(", {} of {} GPUs for all, which behave alike", last.simulated_ranks, ranks);
   else if (ranks > 1 && !last.unfolded_because.empty())
     text += fmt::format(", all {} GPUs: {}", ranks, last.unfolded_because);
-  return text;
+  if (run.engine != "sampled" || !last.reference_because.empty()) return text;
+  // Of several results each has windows of its own: the head says how far they go.
+  const auto less = [](const sim::Result& a, const sim::Result& b) {
+    return a.sampled.share < b.sampled.share;
+  };
+  const auto [least, most] = std::minmax_element(results.begin(), results.end(), less);
+  if (least->sampled.share == 1)
+    return text + "\n#          nothing is left out: the time is that of the line engine";
+  const auto worst = std::max_element(
+      results.begin(), results.end(),
+      [](const sim::Result& a, const sim::Result& b) { return a.sampled.error < b.sampled.error; });
+  text += fmt::format("\n#          {:.2g} % ", 100 * least->sampled.share);
+  if (least != most && most->sampled.share > least->sampled.share)
+    text += fmt::format("to {:.2g} % ", 100 * most->sampled.share);
+  return text + fmt::format("of the bytes went line by line, in {} windows; times within {:.1f} %",
+                            last.sampled.windows, 100 * worst->sampled.error);
 }
 
 void print_head(std::ostream& out, const Run& run, const std::vector<sim::Result>& results) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -123,6 +124,7 @@ bool Cores::is_progress(EventKind kind, std::int32_t b) {
     case kStreamNext:
     case kComputed:
     case kPosted:
+    case kNap:
       return true;
     default:
       return false;
@@ -200,6 +202,9 @@ void Cores::handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::i
       return;
     case kPosted:
       posted_done(a, take(b), now);
+      return;
+    case kNap:
+      wake_naps(a, now);
       return;
     default:
       return;
@@ -346,17 +351,19 @@ void Cores::tell(std::int64_t now) const {
 
 Result Cores::result() {
   Result result;
+  if (sampling_ != nullptr) result.sampled = end_sampling();
   std::int64_t end = 0, warm = 0;
   for (const RankState& rank : ranks_) {
-    end = std::max(end, rank.end);
-    warm = std::max(warm, rank.warm_end);
+    end = std::max(end, estimate(rank.end));
+    warm = std::max(warm, estimate(rank.warm_end));
   }
   const bool period = options_.iterations > 0;
   result.time = {period ? (end - warm) / options_.iterations : end};
   for (const RankState& rank : ranks_) {
     Attribution spent = rank.spent.attribution();
     if (program_.linked() != nullptr) spent = launches_.whole(spent);
-    spent[static_cast<std::size_t>(Reason::finished)] += end - rank.end;
+    stretch(spent, estimate(rank.end));
+    spent[static_cast<std::size_t>(Reason::finished)] += end - estimate(rank.end);
     assert(std::accumulate(spent.begin(), spent.end(), std::int64_t{0}) == end);
     if (period) scale_to_period(spent, end, result.time);
     result.attribution.push_back(spent);
@@ -368,7 +375,7 @@ Result Cores::result() {
         result.peer_waits.push_back(std::move(wait));
       }
     }
-    result.rank_end.push_back({period ? result.time.fs : rank.end});
+    result.rank_end.push_back({period ? result.time.fs : estimate(rank.end)});
   }
   // The others are like those that stand for them.
   const int copies = program_.ranks() / fold_.period;
@@ -379,9 +386,16 @@ Result Cores::result() {
     result.rank_end.push_back(result.rank_end[index(home(rank))]);
   }
   result.launches = launches_.results(home_);
+  for (LaunchResult& launch : result.launches) {
+    launch.begin.fs = estimate(launch.begin.fs);
+    launch.end.fs = estimate(launch.end.fs);
+    stretch(launch.attribution, (launch.end - launch.begin).fs);
+  }
   const Counters c = tallies_.counters();
   result.visited_hops = c.hops;
   result.line_hops = c.hops * copies;
+  if (sampling_ != nullptr)
+    result.line_hops = std::llround(static_cast<double>(c.hops) / result.sampled.share) * copies;
   add_links(result);
   result.counters = {{"requests.loads", c.loads},
                      {"requests.stores", c.stores},
@@ -406,6 +420,7 @@ Result Cores::result() {
                      {"credits.taken", c.credits_taken},
                      {"credits.returned", c.credits_returned}};
   add_reads(c, result);
+  if (sampling_ != nullptr) scale_caches(result);
   for (auto& [name, count] : result.counters) count *= copies;
   return result;
 }

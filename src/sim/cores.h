@@ -25,6 +25,7 @@
 #include "sim/pool.h"
 #include "sim/rank_state.h"
 #include "sim/request.h"
+#include "sim/sampling.h"
 #include "sim/simulate.h"
 #include "sim/spent.h"
 #include "sim/tags.h"
@@ -43,6 +44,10 @@ class Cores {
   virtual Result run() = 0;
   const Addresses& addresses() const { return addresses_; }
   const Fold& fold() const { return fold_; }
+  /// A run takes at least so long, and moves so many bytes.
+  void expect(Time least, std::int64_t bytes) {
+    if (sampling_ != nullptr) sampling_->expect(least.fs, bytes);
+  }
 
  protected:
   enum EventKind : std::int32_t {
@@ -69,7 +74,8 @@ class Cores {
     kRetry,
     kQueue,
     kComputed,
-    kPosted
+    kPosted,
+    kNap
   };
 
   // --- What an engine does for them.
@@ -89,6 +95,8 @@ class Cores {
   virtual std::string why_not(program::SemaphoreId id) const;
   virtual std::string why_not(std::int32_t wave) const;
   virtual void add_reasons(Diagnostics& /*diagnostics*/) const {}
+  /// Requests that nobody simulates have been over their links (cores_sampling.cc).
+  virtual void carry(const Passage& /*passage*/) {}
   /// A request of an engine of the GPU goes out to another one.
   virtual void leave(std::int32_t id, std::int64_t now) = 0;
 
@@ -272,6 +280,7 @@ class Cores {
   void issue_stores(std::int32_t wave, const Step& step, std::int64_t now);
   void after_loads(std::int32_t wave, std::int64_t now);
   bool fence(std::int32_t wave, bool system_scope, std::int64_t now);
+  bool waits_for_stores(std::int32_t wave, std::int64_t now);
   bool start_signal(std::int32_t wave, const Step& step, std::int64_t now);
   bool start_wait(std::int32_t wave, const Step& step, std::int64_t now);
   void poll_round(std::int32_t wave, Look look, std::int64_t now);
@@ -345,13 +354,36 @@ class Cores {
   std::int64_t use_matrix_units(const Workgroup& group, Time time, std::int64_t now);
   bool compute(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
   bool post_compute(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
-  void post_loads(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
+  void post_loads(std::int32_t wave, const Step& step, std::int64_t now);
   static ProductStep& product_step(Workgroup& group, std::int32_t number);
   void operand_loaded(std::int32_t group, const Request& request, std::int64_t now);
   std::int64_t stages(const Workgroup& group) const;
   void start_computes(std::int32_t group, std::int64_t now);
   std::int64_t limit_power(const Workgroup& group, const ProductStep& step, std::int64_t now);
   void computed(std::int32_t group, std::int64_t now);
+
+  // --- cores_sampling.cc: what is passed over between windows
+  void find_kind(const Workgroup& group, Step& step);
+  std::int32_t way_of(int rank, const program::Span& span, bool write);
+  std::int64_t bytes_of_batches(const Workgroup& group, const Step& step, std::int64_t from,
+                                std::int64_t batches) const;
+  bool sample_batch(std::int32_t wave, const Step& step, std::int64_t now);
+  bool skip_batches(const Sampling::Mover& mover, const Step& step, std::int64_t now);
+  void look_for_naps(std::int32_t place, std::int64_t now);
+  void wake_naps(std::int32_t place, std::int64_t now);
+  bool skip_loads(std::int32_t wave, const Step& step, std::int64_t now);
+  void add_left_out(const program::Span& span, std::int64_t begin, std::int64_t end,
+                    LeftOut& out) const;
+  void leave_out(int rank, const program::Span& span, bool write, const LeftOut& requests);
+  void touch(const program::Span& span, std::int64_t begin, std::int64_t end, bool write,
+             std::int32_t cu);
+  void touch_lines(int rank, std::int64_t from, std::int64_t to, bool write, std::int32_t cu);
+  void sample(std::int64_t now);
+  Sampled end_sampling();
+
+  /// What an instant of the simulation is estimated to be in the line engine, fs.
+  std::int64_t estimate(std::int64_t time) const;
+  void stretch(Attribution& spent, std::int64_t to) const;
 
   // --- cores_host.cc: streams, kernels, dispatch; _engines.cc: proxies, engines; _copies.cc
   void start_repetition(int rank, std::int64_t now, const Spent& spent);
@@ -433,7 +465,8 @@ class Cores {
   Fabric fabric_;
   LaunchLog launches_;
   Fold fold_;
-  std::vector<std::int32_t> home_;  ///< by rank: the one that stands for it
+  std::unique_ptr<Sampling> sampling_;  ///< null: everything is simulated
+  std::vector<std::int32_t> home_;      ///< by rank: the one that stands for it
   Pool<Request> requests_;
   Pool<Detail> details_;
   std::vector<GpuState> gpus_;

@@ -52,9 +52,10 @@ ProductStep& Cores::product_step(Workgroup& group, std::int32_t number) {
   return group.steps[at];
 }
 
-void Cores::post_loads(std::int32_t id, const Primitive& primitive, std::int64_t now) {
+void Cores::post_loads(std::int32_t id, const Step& step, std::int64_t now) {
   const Wave& wave = waves_[index(id)];
-  const Granularity grain = granularity(groups_[index(wave.workgroup)], primitive);
+  const Primitive& primitive = step.primitive;
+  const Granularity grain = step.grain;
   for (std::int64_t begin = wave.index * grain.wave; begin < primitive.bytes; begin += grain.group)
     request_memory(id, primitive.src.front(), begin, std::min(begin + grain.wave, primitive.bytes),
                    Intent::posted_load, false, now);
@@ -77,6 +78,8 @@ bool Cores::post_compute(std::int32_t id, const Primitive& primitive, std::int64
   ProductStep& step = product_step(group, wave.product_step++);
   step.spent = wave.spent;
   if (++step.posted == group.movers) {
+    if (sampling_ != nullptr && &step == &group.steps.front())
+      sampling_->begin_steps(wave.workgroup, now);
     const machine::GpuModel& model = machine_.model(group.rank);
     step.time = compute_time(model, primitive, primitive.type);
     const program::Op& op = program_.bodies()[index(group.body)].ops[index(primitive.op)];
@@ -105,8 +108,9 @@ void Cores::start_computes(std::int32_t id, std::int64_t now) {
     step.started = true;
     if (!until_now) until_now = step.spent;
     step.spent = *until_now;
-    const std::int64_t end =
+    std::int64_t end =
         std::max({now + 1, use_matrix_units(group, step.time, now), limit_power(group, step, now)});
+    if (sampling_ != nullptr) end = sampling_->end_of_step(id, now, end);
     step.spent.charge(Reason::compute, end - now);
     push(end, kComputed, id, 0, waves_[index(group.first_wave)].tag);
   }
@@ -131,6 +135,7 @@ void Cores::computed(std::int32_t id, std::int64_t now) {
   const Spent spent = std::move(group.steps.front().spent);
   group.steps.pop_front();
   ++group.first_step;
+  if (sampling_ != nullptr) sampling_->end_step(id, group.movers, now, !group.steps.empty());
   const std::int64_t latency = machine_.model(group.rank).sync_barrier_latency.fs;
   for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
     Wave& wave = waves_[index(w)];

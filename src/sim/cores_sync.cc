@@ -18,11 +18,7 @@ bool Cores::start_signal(std::int32_t id, const Step& step, std::int64_t now) {
   const Primitive& primitive = step.primitive;
   if (primitive.swap) return false;  // done by the poll that ended the wait before it
   if (primitive.release && wave.step == 0) {
-    if (!drained(wave)) {
-      wave.waiting = Waiting::drain;
-      groups_[index(wave.workgroup)].draining = id;
-      return true;
-    }
+    if (waits_for_stores(id, now)) return true;
     wave.step = 1;
     if (fence(id, primitive.system_scope, now)) return true;
   }
@@ -66,6 +62,7 @@ bool Cores::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
   if (wave.step == 1) return false;
   wave.step = 1;
   const Primitive& primitive = step.primitive;
+  if (sampling_ != nullptr) sampling_->wait(wave.workgroup);
   wave.watched.clear();
   for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
     wave.watched.push_back(

@@ -33,7 +33,9 @@ Step* Cores::next_step(Workgroup& group, std::int64_t position) {
       continue;
     }
     begin(group, step);
-    if (step.primitive.kind == PrimitiveKind::move) step.grain = granularity(group, step.primitive);
+    if (step.primitive.kind != PrimitiveKind::move) continue;
+    step.grain = granularity(group, step.primitive);
+    if (sampling_ != nullptr) find_kind(group, step);
   }
   return &group.window[index(position - group.first)];
 }
@@ -167,11 +169,7 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
         break;
       case PrimitiveKind::fence:
       case PrimitiveKind::post: {
-        if (wave.step == 0 && !drained(wave)) {
-          wave.waiting = Waiting::drain;
-          group.draining = id;
-          return;
-        }
+        if (wave.step == 0 && waits_for_stores(id, now)) return;
         if (wave.step == 0) {
           wave.step = 1;
           if (fence(id, true, now)) return;
@@ -313,14 +311,15 @@ std::int64_t Cores::unroll(const Workgroup& group) const {
   return std::max<std::int64_t>(1, own > 0 ? own : machine_.model(group.rank).cu_unroll);
 }
 
-// Steps: 0 start, 1 loads in flight, 2 reducing, 3 stores being issued, 4 LL128 lines loaded again:
+// Steps: 0 start, 1 loads in flight, 2 reducing, 3 stores being issued, 5 batches passed over,
+// 4 LL128 lines loaded again:
 // the threads that see flags poll for all, which then load what has arrived (NCCL's prims_ll128.h).
 bool Cores::move(std::int32_t id, const Step& step, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const Primitive& primitive = step.primitive;
   const Granularity grain = step.grain;
   if (primitive.posted) {
-    post_loads(id, primitive, now);
+    if (sampling_ == nullptr || !skip_loads(id, step, now)) post_loads(id, step, now);
     return false;
   }
   if (wave.step == 0) wave.next = wave.index * grain.wave;
@@ -331,6 +330,7 @@ bool Cores::move(std::int32_t id, const Step& step, std::int64_t now) {
   if (wave.step == 3) {  // the last store of the batch has been issued
     wave.next += grain.group * unroll(groups_[index(wave.workgroup)]);
   }
+  if (sampling_ != nullptr && step.kind >= 0 && sample_batch(id, step, now)) return true;
   if (wave.next >= primitive.bytes) return false;
   wave.step = 1;
   issue_loads(id, step, now);

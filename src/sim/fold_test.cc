@@ -94,8 +94,8 @@ TEST(Fold, of_products_with_their_collective_simulates_one_rank) {
   EXPECT_EQ(ranks_of_product("ag-gemm/double-ring", "switch:8", {{"inner", "2"}}), 2);
 }
 
-// Launches with their gates and bells, too; where a step of the gather takes less than all rows of a
-// rank, two do the same in turn.
+// Launches with their gates and bells, too; where a step of the gather takes less than all rows of
+// a rank, two do the same in turn.
 TEST(Fold, of_sequences_of_launches_simulates_one_rank_or_two) {
   EXPECT_EQ(ranks_of_product("ag-gemm/serial", "switch:4"), 1);
   EXPECT_EQ(ranks_of_product("ag-gemm/sequence", "switch:4", {{"axis", "k"}, {"degree", "2"}}), 1);

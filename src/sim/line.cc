@@ -54,6 +54,11 @@ Line::Line(const machine::Machine& machine, const program::Bound& program, const
   make_engine_stages();
   make_groups_of_switches();
   choose_rounds();
+  if (options.engine == Engine::sampled && !has_engines()) {
+    const machine::GpuModel& model = machine.model(0);
+    sampling_ = std::make_unique<Sampling>(index(fold_.period), groups_.size(), waves_.size());
+    sampling_->set_caches((model.l2_size + model.msc_size).count / line_size_);
+  }
   if (options.record != nullptr) start_recording();
   if (options.replay != nullptr) start_replay();
 }
@@ -158,6 +163,46 @@ void Line::count_links() {
           count * machine_.class_of(static_cast<machine::LinkId>(l)).wire_bytes(payload, 0);
       server.busy += count * (*link.costs)[s];
     }
+  }
+}
+
+// What is passed over in a sampled run goes over all paths alike.
+void Line::carry(const Passage& passage) {
+  const LeftOut& all = passage.requests;
+  const std::int64_t count = all.count();
+  carried_ += count;  // which of the paths has one more goes round
+  // The part-th of so many paths.
+  const auto add = [&](const WayLeg& leg, bool data, std::int64_t part, std::int64_t parts) {
+    const std::int64_t place = (part + carried_) % parts;
+    const auto share = [&](std::int64_t of) {
+      return static_cast<std::uint32_t>(of * (place + 1) / parts - of * place / parts);
+    };
+    for (const LinkHop* hop = leg.hops; hop != leg.hops + leg.count; ++hop) {
+      auto& requests = links_[index(hop->link)].requests;
+      if (!data) requests[0] += share(count);
+      for (std::size_t s = 0; s < requests.size() && data; ++s)
+        requests[s] += share(all.by_sectors[s]);
+    }
+  };
+  const auto add_way = [&](const Way& way, std::int64_t part, std::int64_t parts) {
+    add(way.forward, passage.write, part, parts);
+    add(way.back, !passage.write, part, parts);
+  };
+  if (passage.group >= 0) {
+    const auto planes = std::ssize(this->planes(passage.group, passage.rank));
+    const std::int32_t first = first_replication_.at(pair_key(passage.group, passage.rank));
+    for (std::int32_t p = 0; p < planes; ++p) {
+      const Replication& replication = replications_[index(first + p)];
+      add_way(replication.way, p, planes);
+      for (const Replica& replica : replication.replicas)
+        add_way(replica_ways_[index(replica.way)], p, planes);
+    }
+    return;
+  }
+  const Fabric::Paths paths = fabric_.paths(passage.rank, passage.target);
+  for (std::int32_t p = 0; p < paths.count; ++p) {
+    if (paths.first + p >= ways_made_.load(std::memory_order_relaxed)) add_ways(paths.first + p);
+    add_way(ways_[index(paths.first + p)], p, paths.count);
   }
 }
 
@@ -387,6 +432,8 @@ int Line::rank_of(EventKind kind, std::int32_t a) const {
     case kComputed:
     case kPosted:
       return groups_[index(a)].rank;
+    case kNap:
+      return Sampling::rank_of(a);
     case kProxy:
       return descriptors_[index(a)].rank;
     case kRetry:

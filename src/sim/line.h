@@ -185,6 +185,7 @@ class Line : public Cores {
             std::uint32_t tag = 0) override;
   void depart(std::int32_t id, Request& request, std::int64_t departure) override;
   void leave(std::int32_t id, std::int64_t now) override;
+  void carry(const Passage& passage) override;
   void answer_at(std::int32_t id, std::int64_t time) override;
   void to_memory(std::int32_t id, std::int64_t time) override;
   bool waits_in_vain(std::int32_t wave) const override;
@@ -410,7 +411,6 @@ class Line : public Cores {
   std::vector<std::int64_t> state_of_polls(std::pair<std::int64_t, std::int64_t>& times);
   void skip_polls();
   void shift_polls(std::int64_t now, std::int64_t by);
-
   // --- line_deadlock.cc
   std::string why_no_flag(const ProfileRow& row) const;
   std::string why_no_row(const std::vector<std::int32_t>& writers) const;
@@ -461,8 +461,8 @@ class Line : public Cores {
   std::vector<Worker> workers_;
   std::unique_ptr<Crew> crew_;  ///< of one worker: none
   std::uint64_t phase_ = 1;
-  std::int64_t hops_before_ = 0;  ///< when the last round began
-  bool few_ = true;               ///< it visited few servers
+  std::int64_t carried_ = 0, hops_before_ = 0;  ///< by carry(); when the last round began
+  bool few_ = true;                             ///< it visited few servers
   /// By calendar: its link, if that has a queue; or -1; or -2 - s: that of finite_switches_[s].
   std::vector<std::int32_t> queued_;
   std::vector<FiniteSwitch> finite_switches_;

@@ -228,6 +228,7 @@ void Line::run_links(Worker& worker, std::size_t level, std::int64_t round) {
 void Line::look_behind_round(std::int64_t round) {
   now_ = round << shift_;
   look_for_progress(tallies_.take_events());
+  if (sampling_ != nullptr) sample((round + 1) << shift_);
 }
 
 Result Line::run() {

@@ -11,6 +11,8 @@ std::string_view name_of(Engine engine) {
       return "line";
     case Engine::fluid:
       return "fluid";
+    case Engine::sampled:
+      return "sampled";
   }
   return "";
 }

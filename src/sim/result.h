@@ -103,6 +103,14 @@ struct LaunchResult {
   std::vector<Cause> slowed_by;
 };
 
+/// Of the engine `sampled`: what its time stands on.
+struct Sampled {
+  double share = 1;  ///< of the bytes that operations move, simulated line by line
+  int windows = 0;   ///< that were measured
+  double error =
+      0;  ///< the time is within this share of that of the line engine, in 95 of 100 runs
+};
+
 /// One result per size.
 struct Result {
   Bytes size{};
@@ -127,6 +135,7 @@ struct Result {
   std::vector<LaunchResult> launches;            ///< of a job, in its order
   /// Replay: what Reason::peer of replayed ranks is made of, the longest of each rank first.
   std::vector<PeerWait> peer_waits;
+  Sampled sampled;           ///< of other engines: all of it was simulated
   std::string answers;       ///< replay: "recorded", "live" or "relative" (Answers)
   std::string live_because;  ///< why answers are live that the profile has; empty: it has none
   /// What sets this result apart in a table of several: --set values, the built-in that won. Filled

@@ -95,27 +95,30 @@ Result run(const machine::Machine& machine, const program::Bound& program, const
   if (options.engine == Engine::fluid) return run_fluid(machine, program, options);
   std::string refused;
   const bool watched = options.record != nullptr || options.replay != nullptr;
-  if (options.engine == Engine::line || watched) refused = Line::refuses(machine, program, options);
+  if (goes_line_by_line(options.engine) || watched)
+    refused = Line::refuses(machine, program, options);
   if (watched && (!refused.empty() || options.engine != Engine::line))
     throw Failure("only the line engine records and replays" +
                       (refused.empty() ? "" : ", which does not take " + refused),
                   {.file = program.source()});
   std::unique_ptr<Cores> engine;
-  if (options.engine == Engine::line && refused.empty()) {
+  if (goes_line_by_line(options.engine) && refused.empty()) {
     engine = std::make_unique<Line>(machine, program, options);
   } else {
     engine = std::make_unique<Reference>(machine, program, options);
   }
+  const int repetitions = options.iterations > 0 ? options.warmup + options.iterations : 1;
   // One rank among others on a timetable may be faster than the program can be.
   const LowerBound least =
       options.replay != nullptr
           ? LowerBound{}
           : lower_bound(machine, program, options, engine->addresses(), engine->fold());
   if (options.monitor != nullptr) {
-    const int repetitions = options.iterations > 0 ? options.warmup + options.iterations : 1;
     options.monitor->begin(least.moved_bytes * repetitions);
   }
+  engine->expect(least.time() * repetitions, least.moved_bytes * repetitions);
   Result result = engine->run();
+
   result.bound = least;
   result.reference_because = refused;
   return result;
@@ -172,10 +175,18 @@ Result simulate(const program::Bound& program, const Options& options) {
     throw Failure("a program that is bound without a machine takes no time on any",
                   {.file = program.source()}, "bind it to a machine", ExitCode::internal);
   const machine::Machine& machine = *program.machine();
+  if (options.engine == Engine::sampled &&
+      (options.trace != nullptr || options.record != nullptr || options.replay != nullptr))
+    throw Failure(
+        "the engine sampled leaves out most of a run, and so has no trace, recording or "
+        "replay of it",
+        {.file = program.source()}, "take --engine line");
   const auto begin = std::chrono::steady_clock::now();
   Result result;
   try {
-    result = run_any(machine, program, options);
+    Options one_by_one = options;
+    if (options.engine == Engine::sampled) one_by_one.threads = 1;
+    result = run_any(machine, program, one_by_one);
   } catch (const NeedsOneWorker&) {
     Options alone = options;
     alone.threads = 1;
@@ -191,6 +202,10 @@ Result simulate(const program::Bound& program, const Options& options) {
   // way before the last one has ended those that warm up.
   const std::int64_t repetitions = std::max(1, options.iterations);
   const std::int64_t whole = repetitions - (options.iterations > 0 && options.warmup > 0 ? 1 : 0);
+  // An estimate is no proof.
+  if (options.engine == Engine::sampled && result.sampled.share < 1 &&
+      result.time < result.bound.time())
+    result.time = result.bound.time();
   if (result.time.fs * repetitions < result.bound.time().fs * whole) {
     throw Failure("internal error: simulated time " + to_string(result.time) +
                       " is below the bound " + to_string(result.bound.time()) + " (" +

@@ -18,7 +18,12 @@ namespace hemiola::sim {
 
 /// `reference` and `line` give the same times and counters; `line` leaves to `reference` what it
 /// does not take yet (docs/line_engine.md). `fluid` estimates (docs/fluid.md).
-enum class Engine : std::uint8_t { reference, line, fluid };
+/// `sampled` is `line` in windows, and nearly its times (docs/sampled.md).
+enum class Engine : std::uint8_t { reference, line, fluid, sampled };
+/// Whether it is `line`, or that where it does not skip.
+constexpr bool goes_line_by_line(Engine engine) {
+  return engine == Engine::line || engine == Engine::sampled;
+}
 enum class Launch : std::uint8_t { stream, graph };
 std::string_view name_of(Engine engine);  ///< "reference", "line"
 std::string_view name_of(Launch launch);  ///< "stream", "graph"

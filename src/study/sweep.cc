@@ -22,7 +22,8 @@ namespace hemiola::study {
 namespace {
 
 constexpr std::size_t kMostPoints = 1'000'000;
-constexpr sim::Engine kEngines[] = {sim::Engine::line, sim::Engine::reference, sim::Engine::fluid};
+constexpr sim::Engine kEngines[] = {sim::Engine::line, sim::Engine::sampled, sim::Engine::fluid,
+                                    sim::Engine::reference};
 constexpr sim::Launch kLaunches[] = {sim::Launch::stream, sim::Launch::graph};
 
 /// Values that are combined with each other; empty: the file does not say (`set`, `parameters`:

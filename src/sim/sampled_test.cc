@@ -1,0 +1,131 @@
+// The engine `sampled`: the line engine where nothing repeats, and near it where windows stand for
+// the whole.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <ostream>
+
+#include "core/failure_test_support.h"
+#include "core/long_tests_test_support.h"
+#include "sim/line_compare.h"
+
+namespace hemiola::sim {
+namespace {
+
+using namespace test;
+
+program::Bound repeating_program(
+    const char* program, const char* machine_name, Bytes size,
+    const std::vector<std::pair<std::string, std::string>>& parameters = {},
+    const Settings& settings = {}) {
+  machine::Machine machine = machine::load(machine_name);
+  for (const auto& [name, value] : settings) machine.set(name, value);
+  const machine::SharedMachine shared = machine::share(machine);
+  return program::bind(
+      program::load(program,
+                    {.ranks = shared->ranks(), .parameters = parameters, .machine = shared}),
+      shared, {.size = size});
+}
+
+Result run_in(const program::Bound& program, Engine engine, Options options = {}) {
+  options.engine = engine;
+  return simulate(program, options);
+}
+
+TEST(Sampled, is_the_line_engine_and_the_reference_on_random_programs_that_do_not_repeat) {
+  int taken = 0;
+  EXPECT_TRUE(rc::check("equal", [&] {
+    for (int i = 0; i < some_or_all(4, 16); ++i) {
+      const machine::Machine machine = any_machine(none_or_at_links());
+      if (machine.reach(0, 1) == machine::Reach::none) continue;
+      const program::Bound program = any_program(machine);
+      Options options = any_options(program.ranks());
+      if (!Line::refuses(machine, program, options).empty()) continue;
+      options.engine = Engine::sampled;
+      const Result sampled = simulate(machine, program, options);
+      if (const std::string wrong = wrong_in(sampled); !wrong.empty()) RC_FAIL(wrong);
+      if (sampled.sampled.windows > 0) continue;  // of a machine that takes its time
+      RC_ASSERT(sampled.sampled.share == 1.0 && sampled.sampled.error == 0.0);
+      for (const Engine other : {Engine::line, Engine::reference}) {
+        options.engine = other;
+        const std::string difference = differs(sampled, simulate(machine, program, options));
+        if (!difference.empty()) RC_FAIL(machine.name + " " + program.name() + ": " + difference);
+      }
+      ++taken;
+    }
+  }));
+  EXPECT_GT(taken, some_or_all(250, 1000));
+}
+
+/// A program that repeats, and by how much its time may be off.
+struct Repeating {
+  const char* program;
+  const char* machine;
+  Bytes size;
+  double within;  ///< of the time
+  std::vector<std::pair<std::string, std::string>> parameters{};
+};
+void PrintTo(const Repeating& it, std::ostream* out) {
+  *out << it.program << " on " << it.machine;
+}
+
+class SampledProgram : public testing::TestWithParam<Repeating> {};
+
+TEST_P(SampledProgram, is_near_the_line_engine_with_a_part_of_its_work) {
+  const Repeating& it = GetParam();
+  const program::Bound program = repeating_program(it.program, it.machine, it.size, it.parameters);
+  const Result line = run_in(program, Engine::line), sampled = run_in(program, Engine::sampled);
+  EXPECT_GT(sampled.sampled.windows, 0);
+  EXPECT_LT(sampled.sampled.share, 0.5);
+  EXPECT_LT(sampled.visited_hops, line.visited_hops * 6 / 10);
+  EXPECT_EQ(wrong_in(sampled), "");
+  const double error = static_cast<double>(sampled.time.fs) / static_cast<double>(line.time.fs) - 1;
+  EXPECT_LT(std::abs(error), it.within) << error;
+  EXPECT_LT(std::abs(error), sampled.sampled.error) << "says " << sampled.sampled.error;
+  // What is counted is that of the whole.
+  for (const char* name : {"requests.loads", "requests.stores", "requests.remote_stores"}) {
+    const auto all = static_cast<double>(line.counters.at(name));
+    EXPECT_NEAR(static_cast<double>(sampled.counters.at(name)), all, 0.01 * all) << name;
+  }
+  ASSERT_EQ(sampled.links.size(), line.links.size());
+  for (std::size_t l = 0; l < line.links.size(); ++l) {
+    const auto all = static_cast<double>(line.links[l].wire_bytes);
+    EXPECT_NEAR(static_cast<double>(sampled.links[l].wire_bytes), all, 0.03 * all);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sampled, SampledProgram,
+                         testing::Values(Repeating{"all-gather/direct", "dgx-h100", MiB(512), 0.01},
+                                         Repeating{"reduce-scatter/direct", "dgx-h100", MiB(512),
+                                                   0.02},
+                                         Repeating{"all-reduce/ring", "dgx-a100", MiB(256), 0.03}));
+
+// The same input, the same bytes: windows are placed by what has happened, not by the host.
+TEST(Sampled, says_the_same_each_time) {
+  const program::Bound program = repeating_program("all-gather/direct", "dgx-h100", MiB(448));
+  const Result first = run_in(program, Engine::sampled), again = run_in(program, Engine::sampled);
+  EXPECT_EQ(differs(first, again), "");
+  EXPECT_EQ(first.sampled.share, again.sampled.share);
+}
+
+TEST(Sampled, leaves_out_nothing_where_data_go_through_nics) {
+  const program::Bound program = repeating_program("all-gather/direct", "dgx-h100:2", MiB(1));
+  const Result sampled = run_in(program, Engine::sampled);
+  EXPECT_EQ(sampled.sampled.windows, 0);
+  EXPECT_EQ(differs(sampled, run_in(program, Engine::line)), "");
+}
+
+TEST(Sampled, has_no_recording) {
+  const program::Bound program = repeating_program("all-gather/direct", "dgx-h100", KiB(64));
+  Profile profile;
+  Options options;
+  options.record = &profile;
+  const std::string message =
+      hemiola::test::message_of([&] { run_in(program, Engine::sampled, options); });
+  EXPECT_NE(message.find("the engine sampled leaves out"), std::string::npos) << message;
+  EXPECT_NE(message.find("--engine line"), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace hemiola::sim

@@ -1,0 +1,243 @@
+#include "sim/sampling.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace hemiola::sim {
+namespace {
+
+constexpr std::int64_t kUs = 1'000'000'000;  // fs
+// Of what the run takes at least: how long it settles, how long windows are, the first one (which
+// no skip comes before) and others, and skips. And how long each is at least.
+constexpr std::int64_t kSettling = 100, kFirstWindow = 28, kWindow = 80, kSkip = 3;
+constexpr std::int64_t kLeastSettling = 8 * kUs, kLeastWindow = 24 * kUs;
+// A window has so many of the cycles in which workgroups pause for each other, if these are no
+// longer than that share of the run.
+constexpr std::int64_t kCycles = 3, kMostSettling = 20, kMostWindow = 8;
+// Runs that are no longer take little time line by line, and begins and ends are much of them.
+constexpr std::int64_t kLeastRun = 1000 * kUs, kLeastProduct = 300 * kUs;
+constexpr std::int64_t kNapsPerSkip = 24;
+/// A kind of which fewer than that share have been seen says nothing.
+constexpr std::int64_t kFewBytes = 20;
+constexpr std::int64_t kFewestBatches = 24;  // of a wavefront, in a run of which some is left out
+/// Of what is left to move, at the pace until now.
+constexpr double kSure = 0.8;
+/// What fills the caches, beside the lines that they hold: sets are not filled evenly.
+constexpr double kFilling = 1.25;
+/// By how much windows differ where too few have been seen to tell, relative.
+constexpr double kPrior = 0.01;
+// What the table of docs/sampled.md shows beyond that: by how much what is between moves may be
+// wrong, and the time of moves over links that others leave and come to as they drift apart.
+constexpr double kOfPauses = 0.25, kOfDrift = 0.2;
+
+}  // namespace
+
+Sampling::Sampling(std::size_t ranks, std::size_t groups, std::size_t waves)
+    : crowds_(kPlaces * ranks),
+      movers_(ranks),
+      links_(ranks),
+      waves_(waves),
+      drains_(groups),
+      steps_(groups) {}
+
+// --- Phases.
+
+std::int64_t Sampling::settling_time() const {
+  const std::int64_t share = windows_ == 0 ? 0 : least_ / kSettling;
+  return std::max({kLeastSettling, 2 * batches_.time_for(1), share,
+                   std::min(between_pauses_, least_ / kMostSettling)});
+}
+
+std::int64_t Sampling::window_time() const {
+  const std::int64_t share = least_ / (windows_ == 0 ? kFirstWindow : kWindow);
+  return std::max({kLeastWindow, batches_.time_for(1), share,
+                   std::min(kCycles * between_pauses_, least_ / kMostWindow)});
+}
+
+void Sampling::advance(std::int64_t now, std::int64_t moved, std::int64_t lookups) {
+  if (phase_ == Phase::measuring && moved > 0)
+    least_ = std::max<std::int64_t>(
+        least_, std::llround(static_cast<double>(now) * static_cast<double>(bytes_) /
+                             static_cast<double>(moved) * kSure));
+  switch (phase_) {
+    case Phase::settling:
+      if (!seen_) return;
+      if (settled_ == INT64_MAX) settled_ = now + settling_time();
+      if (naps_ > 0) settled_ = std::max(settled_, now + settling_time());
+      if (now >= settled_) begin_window(now, lookups);
+      return;
+    case Phase::measuring:
+      if (now >= from_ + window_time()) end_window(now, lookups);
+      return;
+    case Phase::skipping:
+      if (now >= skip_to_) begin_settling(now);
+      return;
+  }
+}
+
+Sampling::Crowd& Sampling::catch_up(std::int32_t place, std::int64_t now) {
+  Crowd& crowd = crowds_[at(place)];
+  const auto go_on = [&](std::int64_t until) {
+    if (until <= crowd.since) return;
+    crowd.share += ((until - crowd.since) << kShift) / crowd.among();
+    crowd.since = until;
+  };
+  if (crowd.moving >= crowd.peak) {
+    crowd.peak = crowd.moving;
+    crowd.peak_until = INT64_MAX;
+  } else if (crowd.peak_until == INT64_MAX) {
+    crowd.peak_until = crowd.since + 2 * least_pause_;
+  }
+  if (crowd.peak_until <= now) {
+    go_on(crowd.peak_until);
+    crowd.peak = crowd.moving;
+    crowd.peak_until = INT64_MAX;
+  }
+  go_on(now);
+  crowd.since = now;
+  return crowd;
+}
+
+void Sampling::begin_settling(std::int64_t now) {
+  phase_ = Phase::settling;
+  skip_from_ = warm_from_ = INT64_MAX;
+  skip_to_ = 0;
+  settled_ = now + settling_time();
+}
+
+// Fewer wavefronts than this leave some of what they share: each is as fast as the fastest batch.
+void Sampling::find_filling() {
+  for (std::int32_t place = 0; place < std::ssize(crowds_); ++place) {
+    if (place % kPlaces == kFree) continue;
+    Crowd& crowd = crowds_[at(place)];
+    const bool remote = place % kPlaces != kOwn;
+    crowd.shared = {};
+    for (const Kind& kind : kinds_)
+      if (kind.full && kind.remote == remote) crowd.shared.add(kind.shared.units, kind.shared.time);
+    double most = 1;
+    for (const Kind& kind : kinds_) {
+      if (!kind.full || kind.remote != remote || !kind.shared.known() ||
+          kFewBytes * kind.shared.units < crowd.shared.units)
+        continue;
+      const double each = static_cast<double>(kind.shared.time) /
+                          static_cast<double>(kind.shared.units) / (1 << kShift);
+      most = std::max(most, kind.least / each);
+    }
+    crowd.filling = static_cast<std::int32_t>(most);
+  }
+}
+
+void Sampling::end_gap(std::int64_t now) {
+  const std::int64_t most = (now - gap_from_) / 10;  // more is a misunderstanding
+  if (gap_from_ >= 0 && now > gap_from_)
+    gaps_.push_back({gap_from_, now, std::clamp(saved_ >> kShift, -most, most)});
+  gap_from_ = -1;
+}
+
+void Sampling::begin_window(std::int64_t now, std::int64_t lookups) {
+  end_gap(now);
+  phase_ = Phase::measuring;
+  from_ = now;
+  lookups_ = lookups;
+  window_pauses_ = window_groups_ = window_steppers_ = window_firsts_ = window_batches_ = 0;
+  if (windows_ == 0) find_filling();
+  for (Kind& kind : kinds_) kind.window = {};
+}
+
+void Sampling::end_window(std::int64_t now, std::int64_t lookups) {
+  if (window_pauses_ > 0) between_pauses_ = (now - from_) * window_groups_ / window_pauses_;
+  // Tiles of products: their begins are to be seen, too; batches: one of each wavefront.
+  std::int64_t moving = 0;
+  for (const Crowd& crowd : crowds_) moving += crowd.moving;
+  if ((window_firsts_ < window_steppers_ || window_batches_ < moving) &&
+      now < from_ + least_ / kMostWindow)
+    return;
+  if (now < from_ + window_time()) return;
+  const std::int64_t length = std::max(least_, now) / kSkip;
+  if (least_ < (window_steppers_ > 0 ? kLeastProduct : kLeastRun)) return;
+  // The run is too short for that: all of it is measured.
+  if (length < settling_time() + window_time() || kFewestBatches * batches_.time_for(1) > least_)
+    return;
+  ++windows_;
+  measured_ += (now - from_) * window_groups_;
+  count_open_batches(now);
+  for (Kind& kind : kinds_) sum_up(kind);
+  find_filling();
+  if (!pauses_.empty()) {
+    const auto quarter = pauses_.begin() + std::ssize(pauses_) / 4;
+    std::nth_element(pauses_.begin(), quarter, pauses_.end());
+    least_pause_ = *quarter;
+    // What a skip leaves behind says nothing of that.
+    if (windows_ == 1) lockstep_ = 10 * together_ > 9 * std::ssize(pauses_);
+  }
+  phase_ = Phase::skipping;
+  saved_ = 0;
+  gap_from_ = skip_from_ = now;
+  skip_to_ = now + length;
+  longest_ = length / kNapsPerSkip;
+  const double rate = static_cast<double>(lookups - lookups_) / static_cast<double>(now - from_);
+  const double filling = rate > 0 ? kFilling * static_cast<double>(cache_lines_) / rate : 0;
+  warm_from_ = filling >= static_cast<double>(length)
+                   ? skip_from_
+                   : skip_to_ - static_cast<std::int64_t>(filling);
+  for (Steps& steps : steps_) steps.last = -1;
+}
+
+void Sampling::end_skip(std::int64_t now) {
+  if (skips(now)) skip_to_ = now;
+}
+
+// --- After the run.
+
+void Sampling::finish(std::int64_t end) {
+  end_gap(end);
+}
+
+std::int64_t Sampling::estimate(std::int64_t time) const {
+  double more = 0;
+  for (const Gap& gap : gaps_) {
+    const double inside = static_cast<double>(std::min(time, gap.end) - gap.begin);
+    if (inside > 0)
+      more += static_cast<double>(gap.saved) * inside / static_cast<double>(gap.end - gap.begin);
+  }
+  return time + std::llround(more);
+}
+
+// How far the mean of windows may be from the mean of all, relative.
+double Sampling::error_of(const Kind& kind) const {
+  const auto count = static_cast<double>(kind.windows.size());
+  double sum = 0, squares = kPrior * kPrior;
+  for (const double each : kind.windows) sum += each / count;
+  for (const double each : kind.windows) squares += (each / sum - 1) * (each / sum - 1);
+  return count > 0 ? 2 * std::sqrt(squares / count / count) : 2 * kPrior;
+}
+
+Sampled Sampling::summary(std::int64_t end, std::int64_t moved) const {
+  Sampled sampled;
+  sampled.windows = windows_;
+  if (moved > 0) sampled.share = 1 - static_cast<double>(left_out_) / static_cast<double>(moved);
+  double time = 0, skipped = 0, error = 0;
+  for (const Gap& gap : gaps_) time += static_cast<double>(gap.end - gap.begin);
+  for (const Kind& kind : kinds_) {
+    skipped += kind.skipped;
+    error += kind.skipped * error_of(kind);
+  }
+  error = skipped > 0 ? error / skipped : 2 * kPrior;
+  if (measured_ > 0)
+    error += kOfPauses * static_cast<double>(paused_) / static_cast<double>(measured_);
+  for (const std::vector<std::int32_t>& links : links_)
+    if (links.size() > 2) error = std::max(error, kOfDrift);  // more than one there and one back
+  if (end > 0) sampled.error = error * time / static_cast<double>(end);
+  return sampled;
+}
+
+void scale_caches(Result& result) {
+  for (auto& [name, count] : result.counters) {
+    const bool of_caches = name.starts_with("l1.") || name.starts_with("l2.") ||
+                           name.starts_with("msc.") || name.starts_with("hbm.") ||
+                           name == "reads.data.memory";
+    if (of_caches) count = std::llround(static_cast<double>(count) / result.sampled.share);
+  }
+}
+
+}  // namespace hemiola::sim
