@@ -144,7 +144,6 @@ class Cores {
     if (tracing()) spans_of(request) = {};
     return detail(request);
   }
-
   // --- cores_ways.cc: servers, planes of multicast groups, order tags of completions
   struct Plane {
     machine::NodeId node;

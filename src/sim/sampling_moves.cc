@@ -53,7 +53,8 @@ void Sampling::begin_batch(const Mover& mover, std::int64_t now, std::int64_t by
       after_all_.add(1, now - movers.empty);
     }
   }
-  if (phase_ == Phase::measuring && std::exchange(drain.window, windows_) != windows_)
+  if (phase_ == Phase::measuring && !computes(mover.group) &&
+      std::exchange(drain.window, windows_) != windows_)
     ++window_groups_;
   waves_[at(mover.wave)] = {
       .began = now, .bytes = bytes, .share = crowd.share, .mover = mover, .spent = spent};
