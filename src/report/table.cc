@@ -37,9 +37,9 @@ std::string engine_text(const Run& run, const std::vector<sim::Result>& results)
   const auto worst = std::max_element(
       results.begin(), results.end(),
       [](const sim::Result& a, const sim::Result& b) { return a.sampled.error < b.sampled.error; });
-  text += fmt::format("\n#          {:.2g} % ", 100 * least->sampled.share);
+  text += fmt::format("\n#          {:.3g} % ", 100 * least->sampled.share);
   if (least != most && most->sampled.share > least->sampled.share)
-    text += fmt::format("to {:.2g} % ", 100 * most->sampled.share);
+    text += fmt::format("to {:.3g} % ", 100 * most->sampled.share);
   return text + fmt::format("of the bytes went line by line, in {} windows; times within {:.1f} %",
                             last.sampled.windows, 100 * worst->sampled.error);
 }

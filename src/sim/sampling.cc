@@ -28,7 +28,9 @@ constexpr double kFilling = 1.25;
 constexpr double kPrior = 0.01;
 // What the table of docs/sampled.md shows beyond that: by how much what is between moves may be
 // wrong, and the time of moves over links that others leave and come to as they drift apart.
-constexpr double kOfPauses = 0.25, kOfDrift = 0.2;
+constexpr double kOfPauses = 0.5, kOfDrift = 0.25;
+/// How far the pace of moves is off that no window has shown, relative.
+constexpr double kOfUnseen = 0.1;
 
 }  // namespace
 
@@ -209,7 +211,7 @@ double Sampling::error_of(const Kind& kind) const {
   double sum = 0, squares = kPrior * kPrior;
   for (const double each : kind.windows) sum += each / count;
   for (const double each : kind.windows) squares += (each / sum - 1) * (each / sum - 1);
-  return count > 0 ? 2 * std::sqrt(squares / count / count) : 2 * kPrior;
+  return count > 0 ? 2 * std::sqrt(squares / count / count) : kOfUnseen;
 }
 
 Sampled Sampling::summary(std::int64_t end, std::int64_t moved) const {
