@@ -14,6 +14,8 @@ constexpr std::int64_t kLeastSettling = 8 * kUs, kLeastWindow = 24 * kUs;
 // A window has so many of the cycles in which workgroups pause for each other, if these are no
 // longer than that share of the run.
 constexpr std::int64_t kCycles = 3, kMostSettling = 20, kMostWindow = 8;
+// Where most is products, so much less depends on who waits for whom.
+constexpr std::int64_t kMostOfProduct = 40;
 // Runs that are no longer take little time line by line, and begins and ends are much of them.
 constexpr std::int64_t kLeastRun = 1000 * kUs, kLeastProduct = 300 * kUs;
 constexpr std::int64_t kNapsPerSkip = 24;
@@ -53,7 +55,8 @@ std::int64_t Sampling::settling_time() const {
 std::int64_t Sampling::window_time() const {
   const std::int64_t share = least_ / (windows_ == 0 ? kFirstWindow : kWindow);
   return std::max({kLeastWindow, batches_.time_for(1), share,
-                   std::min(kCycles * between_pauses_, least_ / kMostWindow)});
+                   std::min(kCycles * between_pauses_,
+                            least_ / (window_steppers_ > 0 ? kMostOfProduct : kMostWindow))});
 }
 
 void Sampling::advance(std::int64_t now, std::int64_t moved, std::int64_t lookups) {
