@@ -371,11 +371,9 @@ class Cores {
   void look_for_naps(std::int32_t place, std::int64_t now);
   void wake_naps(std::int32_t place, std::int64_t now);
   bool skip_loads(std::int32_t wave, const Step& step, std::int64_t now);
-  void add_left_out(const program::Span& span, std::int64_t begin, std::int64_t end,
-                    LeftOut& out) const;
   void leave_out(int rank, const program::Span& span, bool write, const LeftOut& requests);
-  void touch(const program::Span& span, std::int64_t begin, std::int64_t end, bool write,
-             std::int32_t cu);
+  void pass_over(const program::Span& span, std::int64_t begin, std::int64_t end, bool write,
+                 std::int32_t cu, bool warms, LeftOut& out);
   void touch_lines(int rank, std::int64_t from, std::int64_t to, bool write, std::int32_t cu);
   void sample(std::int64_t now);
   Sampled end_sampling();

@@ -135,7 +135,7 @@ void Cores::computed(std::int32_t id, std::int64_t now) {
   const Spent spent = std::move(group.steps.front().spent);
   group.steps.pop_front();
   ++group.first_step;
-  if (sampling_ != nullptr) sampling_->end_step(id, group.movers, now, !group.steps.empty());
+  if (sampling_ != nullptr) sampling_->end_step(id, now, !group.steps.empty());
   const std::int64_t latency = machine_.model(group.rank).sync_barrier_latency.fs;
   for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
     Wave& wave = waves_[index(w)];

@@ -15,7 +15,6 @@
 namespace hemiola::sim {
 namespace {
 
-using program::Access;
 using program::Primitive;
 using program::Span;
 
@@ -94,8 +93,10 @@ bool Cores::sample_batch(std::int32_t id, const Step& step, std::int64_t now) {
   }
   std::int32_t left = -1;  // where it has moved until now
   if (wave.step == 5) sampling_->charge(id, now, wave.spent);
-  if (wave.step == 3 || wave.step == 5) left = sampling_->place_of(id);
-  if (wave.step == 3 || wave.step == 5) sampling_->end_batch(id, now, wave.spent);
+  if (wave.step == 3 || wave.step == 5) {
+    left = sampling_->place_of(id);
+    sampling_->end_batch(id, now, wave.spent);
+  }
   bool skipped = false;
   if (wave.next < step.primitive.bytes) {
     skipped = sampling_->skips(now) && skip_batches(mover, step, now);
@@ -135,48 +136,54 @@ bool Cores::skip_batches(const Sampling::Mover& mover, const Step& step, std::in
   const std::int64_t most = std::min(sampling_->skip_end() - now, sampling_->longest());
   const std::int64_t batches = std::clamp<std::int64_t>((most + each - 1) / each, 1, left);
   const std::int64_t bytes = bytes_of_batches(group, step, wave.next, batches);
-  std::vector<LeftOut> left_out(primitive.src.size() + primitive.dst.size());
+  struct Side {
+    const Span* span;
+    bool write;
+    LeftOut left_out{};
+  };
+  std::vector<Side> sides;
+  for (const Span& span : primitive.src) sides.push_back({&span, false});
+  for (const Span& span : primitive.dst) sides.push_back({&span, true});
   for (std::int64_t b = 0; b < batches; ++b) {
     const bool warms = sampling_->warms(now + b * each);
     for (std::int64_t u = 0; u < unroll(group); ++u) {
       const std::int64_t begin = wave.next + b * stride + u * step.grain.group;
       const std::int64_t end = std::min(begin + step.grain.wave, primitive.bytes);
       if (begin >= end) break;
-      for (std::size_t s = 0; s < left_out.size(); ++s) {
-        const bool write = s >= primitive.src.size();
-        const Span& span = write ? primitive.dst[s - primitive.src.size()] : primitive.src[s];
-        add_left_out(span, begin, end, left_out[s]);
-        if (warms) touch(span, begin, end, write, group.cu);
-      }
+      for (Side& side : sides)
+        pass_over(*side.span, begin, end, side.write, group.cu, warms, side.left_out);
     }
   }
   wave.next += batches * stride;
   wave.step = 5;
   wave.waiting = Waiting::stores;
   sampling_->skip_batches(mover, now, bytes);
-  for (std::size_t s = 0; s < left_out.size(); ++s) {
-    const bool write = s >= primitive.src.size();
-    leave_out(group.rank, write ? primitive.dst[s - primitive.src.size()] : primitive.src[s], write,
-              left_out[s]);
-  }
+  for (const Side& side : sides) leave_out(group.rank, *side.span, side.write, side.left_out);
   sampling_->leave_nothing_to_drain(wave.workgroup);
   return true;
 }
 
-// The requests of one instruction, as request_memory() would make them.
-void Cores::add_left_out(const Span& span, std::int64_t begin, std::int64_t end,
-                         LeftOut& out) const {
+// An instruction for data bytes [begin, end) of the span: the requests that request_memory() would
+// make, and what they leave in caches if it `warms` them.
+void Cores::pass_over(const Span& span, std::int64_t begin, std::int64_t end, bool write,
+                      std::int32_t cu, bool warms, LeftOut& out) {
   const std::int64_t moved = addresses_.start_of(span) - span.offset;
   span.each_part(begin, end, [&](std::int64_t offset, std::int64_t, std::int64_t bytes) {
-    std::int64_t from = moved + offset;
-    const std::int64_t to = from + bytes;
-    while (from < to) {
+    const std::int64_t to = moved + offset + bytes;
+    for (std::int64_t from = moved + offset; from < to;) {
       const std::int64_t high = std::min(to, (line_of(from) + std::int64_t{1}) << line_shift_);
       const std::int64_t size = in_sectors(from, high);
       ++out.by_sectors[index(size >> sector_shift_)];
       out.bytes += size;
       from = high;
     }
+    if (!warms) return;
+    if (!is_multicast(span.access)) {
+      touch_lines(span.rank, moved + offset, to, write, cu);
+      return;
+    }
+    for (const int member : program_.groups()[index(span.group)])
+      touch_lines(member, moved + offset, to, write, -1);
   });
 }
 
@@ -224,28 +231,13 @@ bool Cores::skip_loads(std::int32_t id, const Step& step, std::int64_t now) {
   for (std::int64_t begin = wave.index * grain.wave; begin < primitive.bytes;
        begin += grain.group) {
     const std::int64_t end = std::min(begin + grain.wave, primitive.bytes);
-    add_left_out(primitive.src.front(), begin, end, left_out);
-    if (warms) touch(primitive.src.front(), begin, end, false, group.cu);
+    pass_over(primitive.src.front(), begin, end, false, group.cu, warms, left_out);
   }
   leave_out(group.rank, primitive.src.front(), false, left_out);
   return true;
 }
 
-// What data bytes [begin, end) of the span leave in caches, in the order in which they are passed.
-void Cores::touch(const Span& span, std::int64_t begin, std::int64_t end, bool write,
-                  std::int32_t cu) {
-  if (begin >= end) return;
-  const std::int64_t moved = addresses_.start_of(span) - span.offset;
-  span.each_part(begin, end, [&](std::int64_t offset, std::int64_t, std::int64_t bytes) {
-    if (!is_multicast(span.access)) {
-      touch_lines(span.rank, moved + offset, moved + offset + bytes, write, cu);
-      return;
-    }
-    for (const int member : program_.groups()[index(span.group)])
-      touch_lines(member, moved + offset, moved + offset + bytes, write, -1);
-  });
-}
-
+// In the order in which they are passed.
 void Cores::touch_lines(int rank, std::int64_t from, std::int64_t to, bool write, std::int32_t cu) {
   GpuState& gpu = this->gpu(rank);
   if (!gpu.l2.exists()) return;
@@ -262,24 +254,6 @@ void Cores::touch_lines(int rank, std::int64_t from, std::int64_t to, bool write
     if (outcome.evicted_dirty) gpu.msc.access(outcome.victim, true);
     if (!outcome.hit && !write) gpu.msc.access(line, false);
   }
-}
-
-// A wavefront is at a release. True: it has to wait, for stores, or as long as it would if none had
-// been passed over.
-bool Cores::waits_for_stores(std::int32_t id, std::int64_t now) {
-  Wave& wave = waves_[index(id)];
-  if (!drained(wave)) {
-    wave.waiting = Waiting::drain;
-    groups_[index(wave.workgroup)].draining = id;
-    if (sampling_ != nullptr) sampling_->begin_drain(wave.workgroup, now);
-    return true;
-  }
-  const std::int64_t time = sampling_ == nullptr ? 0 : sampling_->end_drain(wave.workgroup, now);
-  if (time == 0) return false;
-  wave.waiting = Waiting::stores;
-  wave.spent.charge(Reason::link, time);
-  push(now + time, kWave, id, 0, wave.tag);
-  return true;
 }
 
 // Between rounds: everything before `now` has happened.

@@ -1,4 +1,4 @@
-// Cores: signals and waits of wavefronts.
+// Cores: releases, signals and waits of wavefronts.
 
 #include <algorithm>
 
@@ -26,6 +26,24 @@ bool Cores::start_signal(std::int32_t id, const Step& step, std::int64_t now) {
     send_flag(id, primitive.semaphores[s], primitive.values[s], now);
   }
   return false;
+}
+
+// A wavefront is at a release. True: it has to wait, for stores, or as long as it would if none had
+// been passed over.
+bool Cores::waits_for_stores(std::int32_t id, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  if (!drained(wave)) {
+    wave.waiting = Waiting::drain;
+    groups_[index(wave.workgroup)].draining = id;
+    if (sampling_ != nullptr) sampling_->begin_drain(wave.workgroup, now);
+    return true;
+  }
+  const std::int64_t time = sampling_ == nullptr ? 0 : sampling_->end_drain(wave.workgroup, now);
+  if (time == 0) return false;
+  wave.waiting = Waiting::stores;
+  wave.spent.charge(Reason::link, time);
+  push(now + time, kWave, id, 0, wave.tag);
+  return true;
 }
 
 // Its stores are acknowledged. False if that is all that a fence costs.

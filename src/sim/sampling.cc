@@ -124,9 +124,7 @@ void Sampling::find_filling() {
       if (!kind.full || kind.remote != remote || !kind.shared.known() ||
           kFewBytes * kind.shared.units < crowd.shared.units)
         continue;
-      const double each = static_cast<double>(kind.shared.time) /
-                          static_cast<double>(kind.shared.units) / (1 << kShift);
-      most = std::max(most, kind.least / each);
+      most = std::max(most, kind.least / (kind.shared.each() / (1 << kShift)));
     }
     crowd.filling = static_cast<std::int32_t>(most);
   }

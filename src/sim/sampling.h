@@ -17,12 +17,13 @@ namespace hemiola::sim {
 
 /// What something has taken where it was simulated line by line: sums.
 struct Pace {
-  std::int64_t units = 0;  ///< bytes; steps; drains
+  std::int64_t units = 0;  ///< bytes; steps; drains; batches
   std::int64_t time = 0;   ///< fs, or what they had of something that they share (Crowd)
   bool known() const { return units > 0; }
   std::int64_t time_for(std::int64_t count) const {
     return units == 0 ? 0 : static_cast<std::int64_t>(static_cast<__int128>(time) * count / units);
   }
+  double each() const { return static_cast<double>(time) / static_cast<double>(units); }
   void add(std::int64_t count, std::int64_t fs) {
     units += count;
     time += fs;
@@ -52,7 +53,7 @@ using MoveKind = std::array<std::int32_t, 4>;
 /// The schedule of windows, what they have shown, and the time of the whole that follows from it.
 ///
 /// A cycle is: *settling*, simulated but not measured; a *window*, measured; then a *skip*, in
-/// which wavefronts and engines pass over lines at the pace that windows have shown, while flags,
+/// which wavefronts pass over lines at the pace that windows have shown, while flags,
 /// waits, barriers, launches and matrix units go on being simulated. Skip and settling together are
 /// a *gap*. What is passed over takes as long as in windows. What is simulated while others pass
 /// over is too fast, for it meets fewer: by so much a gap is too short, and the estimate longer.
@@ -138,10 +139,10 @@ class Sampling {
   /// The workgroup waits for flags.
   void wait(std::int32_t group) { drains_[at(group)].waited = drains_[at(group)].ended >= 0; }
 
+  // Steps of products whose operands are loaded ahead.
   /// All operands of a step are posted, and no other is under way.
   void begin_steps(std::int32_t group, std::int64_t now) { steps_[at(group)].posted = now; }
-  // Steps of products whose operands are loaded ahead, by `waves` wavefronts.
-  void end_step(std::int32_t group, std::int32_t waves, std::int64_t now, bool others_under_way);
+  void end_step(std::int32_t group, std::int64_t now, bool others_under_way);
   const Pace& steps(std::int32_t group) const { return steps_[at(group)].pace; }
   /// When a step ends that would end at `end`: no sooner than at the pace of steps.
   std::int64_t end_of_step(std::int32_t group, std::int64_t now, std::int64_t end);
@@ -167,7 +168,6 @@ class Sampling {
     std::int64_t began = -1, bytes = 0;  ///< -1: none
     std::int64_t share = 0;              ///< Crowd::share when it began
     bool skipped = false;                ///< nobody simulates it
-
     Mover mover{};
     Spent spent{};
   };
@@ -184,7 +184,6 @@ class Sampling {
     Pace shared{};             ///< of all kinds, in windows
     std::int32_t filling = 1;  ///< so many fill what they share: fewer leave some of it
     // Queues forget slowly: what was there lately still counts.
-
     std::int32_t peak = 0;
     std::int64_t peak_until = INT64_MAX;  ///< fs
     std::int64_t among() const { return std::max({moving, filling, peak}); }
@@ -214,7 +213,6 @@ class Sampling {
   };
   struct Steps {
     Pace pace;
-
     std::int64_t posted = -1;  ///< fs: one before which none is under way
     int window = -1;           ///< in which one has ended last
     std::int64_t last = -1;
@@ -234,6 +232,7 @@ class Sampling {
   static std::size_t at(std::int32_t number) { return static_cast<std::size_t>(number); }
   static constexpr int kShift = 8;
   Crowd& catch_up(std::int32_t place, std::int64_t now);
+  Crowd& join(const Mover& mover, std::int64_t now);
   std::int64_t share_of(const Mover& mover, std::int64_t bytes) const;
   bool shares(const Mover& mover) const;
   void count_open_batches(std::int64_t now);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "sim/period_shares.h"
 #include "sim/sampling.h"
 
 namespace hemiola::sim {
@@ -35,15 +36,20 @@ std::int32_t Sampling::way_over(int rank, std::int32_t link) {
   return kFirstLink + number;
 }
 
+// One more moves.
+Sampling::Crowd& Sampling::join(const Mover& mover, std::int64_t now) {
+  ++movers_[at(mover.rank)].moving;
+  ++drains_[at(mover.group)].moving;
+  Crowd& crowd = catch_up(place_of(mover), now);
+  ++crowd.moving;
+  return crowd;
+}
+
 void Sampling::begin_batch(const Mover& mover, std::int64_t now, std::int64_t bytes,
                            const Spent& spent) {
-  const std::int32_t place = place_of(mover);
-  Crowd& crowd = catch_up(place, now);
-  ++crowd.moving;
-  Movers& movers = movers_[at(mover.rank)];
-  ++movers.moving;
+  const Movers& movers = movers_[at(mover.rank)];
   Drain& drain = drains_[at(mover.group)];
-  if (drain.moving++ == 0 && std::exchange(drain.waited, false) && phase_ == Phase::measuring &&
+  if (drain.moving == 0 && std::exchange(drain.waited, false) && phase_ == Phase::measuring &&
       !computes(mover.group)) {
     pauses_.push_back(now - drain.ended);
     paused_ += now - std::max(drain.ended, from_);
@@ -56,6 +62,7 @@ void Sampling::begin_batch(const Mover& mover, std::int64_t now, std::int64_t by
   if (phase_ == Phase::measuring && !computes(mover.group) &&
       std::exchange(drain.window, windows_) != windows_)
     ++window_groups_;
+  const Crowd& crowd = join(mover, now);
   waves_[at(mover.wave)] = {
       .began = now, .bytes = bytes, .share = crowd.share, .mover = mover, .spent = spent};
 }
@@ -155,34 +162,27 @@ std::int64_t Sampling::move_time(const Mover& mover, std::int64_t bytes) const {
 
 // After a window.
 void Sampling::sum_up(Kind& kind) const {
-  if (kind.window.known())
-    kind.windows.push_back(static_cast<double>(kind.window.time) /
-                           static_cast<double>(kind.window.units));
+  if (kind.window.known()) kind.windows.push_back(kind.window.each());
   if (!kind.shared.known()) return;
-  if (kind.windows.size() == 1) {  // what was there before is of no window
-    kind.shared = kind.window;
-  }
+  if (kind.windows.size() == 1) kind.shared = kind.window;  // what was there before is of no window
   // Where something is full, each batch takes as much longer as there are more; that is so where
   // they take long beside the fastest one.
   constexpr double kFull = 2.25;
-  const double each = static_cast<double>(kind.alone.time) / static_cast<double>(kind.alone.units);
-  kind.full = each > kFull * kind.least;
+  kind.full = kind.alone.each() > kFull * kind.least;
   // Workgroups may differ, by where they are on the GPU and by where their data go; or just by
   // chance, which would add up if each kept to what it has shown. What is no chance is the same in
   // both halves of windows.
   double sum = 0, both = 0, squares = 0, count = 0;
-  const auto each_of = [](const Pace& pace) {
-    return static_cast<double>(pace.time) / static_cast<double>(pace.units);
-  };
+
   for (const auto& [first, second] : kind.by_group) {
     if (!first.known() || !second.known()) continue;
-    sum += each_of(first) + each_of(second);
+    sum += first.each() + second.each();
     count += 2;
   }
   const double mean = count > 0 ? sum / count : 0;
   for (const auto& [first, second] : kind.by_group) {
     if (!first.known() || !second.known()) continue;
-    const double x = each_of(first) - mean, y = each_of(second) - mean;
+    const double x = first.each() - mean, y = second.each() - mean;
     both += x * y;
     squares += (x * x + y * y) / 2;
   }
@@ -196,11 +196,8 @@ void Sampling::sum_up(Kind& kind) const {
 void Sampling::skip_batches(const Mover& mover, std::int64_t now, std::int64_t bytes) {
   Kind& kind = kinds_[at(mover.kind)];
   const bool shared = shares(mover);
-  Crowd& crowd = catch_up(place_of(mover), now);
-  ++crowd.moving;
+  Crowd& crowd = join(mover, now);
   ++naps_;
-  ++movers_[at(mover.rank)].moving;
-  ++drains_[at(mover.group)].moving;
   kind.skipped += static_cast<double>(bytes);
   waves_[at(mover.wave)] = {
       .began = now, .bytes = bytes, .share = crowd.share, .skipped = true, .mover = mover};
@@ -234,22 +231,19 @@ std::int32_t Sampling::woken(std::int32_t place, std::int64_t now) {
 
 void Sampling::charge(std::int32_t wave, std::int64_t now, Spent& spent) const {
   const Batch& batch = waves_[at(wave)];
-  const Attribution& shares = kinds_[at(batch.mover.kind)].spent;
+  Attribution shares = kinds_[at(batch.mover.kind)].spent;
   const std::int64_t all = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
-  const std::int64_t time = now - batch.began;
-  std::int64_t left = time;
-  auto largest = static_cast<std::size_t>(Reason::link);
-  for (std::size_t r = 0; r < kReasons && all > 0; ++r) {
-    const auto part = static_cast<std::int64_t>(static_cast<__int128>(time) * shares[r] / all);
-    if (shares[r] > shares[largest]) largest = r;
-    if (part == 0) continue;
-    spent.charge(static_cast<Reason>(r), part);
-    left -= part;
+  const Time time{now - batch.began};
+  if (all == 0) {
+    spent.charge(Reason::link, time.fs);
+    return;
   }
-  spent.charge(static_cast<Reason>(largest), left);
+  scale_to_period(shares, all, time);
+  for (std::size_t r = 0; r < kReasons; ++r)
+    if (shares[r] > 0) spent.charge(static_cast<Reason>(r), shares[r]);
 }
 
-// --- Releases, steps, bursts.
+// --- Releases, waits, steps.
 
 // Where workgroups pause together, what is simulated keeps them together: the first are through
 // when the last ones are, for all share queues. Passed over, they would drift apart.
@@ -277,8 +271,7 @@ std::int64_t Sampling::end_drain(std::int32_t group, std::int64_t now) {
   return 0;
 }
 
-void Sampling::end_step(std::int32_t group, std::int32_t waves, std::int64_t now,
-                        bool others_under_way) {
+void Sampling::end_step(std::int32_t group, std::int64_t now, bool others_under_way) {
   Steps& steps = steps_[at(group)];
   const std::int64_t last = std::exchange(steps.last, others_under_way ? now : -1);
   seen_ = true;
@@ -290,13 +283,9 @@ void Sampling::end_step(std::int32_t group, std::int32_t waves, std::int64_t now
     }
     if (std::exchange(steps.window, windows_) != windows_) ++window_steppers_;
   }
-  if (last < 0 || phase_ == Phase::skipping) return;
-  if (phase_ == Phase::measuring) {
-    steps.pace.add(1, now - last);
-    batches_.add(1, now - last);
-  } else if (gap_from_ >= 0) {
-    saved_ += 0 * waves;
-  }
+  if (last < 0 || phase_ != Phase::measuring) return;
+  steps.pace.add(1, now - last);
+  batches_.add(1, now - last);
 }
 
 std::int64_t Sampling::end_of_step(std::int32_t group, std::int64_t now, std::int64_t end) {

@@ -182,14 +182,12 @@ Result simulate(const program::Bound& program, const Options& options) {
         "replay of it",
         {.file = program.source()}, "take --engine line");
   const auto begin = std::chrono::steady_clock::now();
+  Options alone = options;  // with one worker
+  alone.threads = 1;
   Result result;
   try {
-    Options one_by_one = options;
-    if (options.engine == Engine::sampled) one_by_one.threads = 1;
-    result = run_any(machine, program, one_by_one);
+    result = run_any(machine, program, options.engine == Engine::sampled ? alone : options);
   } catch (const NeedsOneWorker&) {
-    Options alone = options;
-    alone.threads = 1;
     result = run_any(machine, program, alone);
   }
   result.size = program.size();
