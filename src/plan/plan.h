@@ -181,6 +181,14 @@ struct ComputeOperand {
   Use use = Use::read;
   std::vector<std::int32_t> axes;
   std::vector<Affine> begin{};  ///< by tensor axis; empty: zeros
+  /// What would lie beyond the end of an axis of the tensor lies at its beginning: blocks of the
+  /// ranks after the own one, say. No tile reaches over the end. False: nothing lies beyond it.
+  bool wraps = false;
+
+  /// Where the compute begins along axis i of the tensor, on a rank.
+  std::int64_t first(std::size_t i, int rank) const {
+    return begin.empty() ? 0 : begin[i](Indices{.rank = rank});
+  }
   bool operator==(const ComputeOperand&) const = default;
 };
 

@@ -286,7 +286,7 @@ class Reader {
                 fmt::format("axes are {}; * is all of a tensor's axis", fmt::join(names, ", ")));
     };
     for (const JsonValue& given : value.at("operands").items()) {
-      given.allow_keys({"tensor", "use", "axes", "begin"});
+      given.allow_keys({"tensor", "use", "axes", "begin", "wraps"});
       ComputeOperand operand;
       operand.tensor = tensor_named(given.at("tensor"));
       operand.use =
@@ -295,6 +295,7 @@ class Reader {
         operand.axes.push_back(axis.text() == "*" ? -1 : axis_named(axis));
       for (const JsonValue& begin : given.items("begin"))
         operand.begin.push_back(expression(begin));
+      operand.wraps = given.has("wraps") && given.at("wraps").boolean();
       compute.operands.push_back(std::move(operand));
     }
     if (value.has("flop_per_point"))

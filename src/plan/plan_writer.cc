@@ -156,6 +156,7 @@ class Writer {
       json one{{"tensor", tensor_name(operand.tensor)}, {"use", name_of(operand.use)}};
       for (const std::int32_t axis : operand.axes) one["axes"].push_back(axis_name(axis));
       for (const Affine& begin : operand.begin) one["begin"].push_back(expression(begin));
+      if (operand.wraps) one["wraps"] = true;
       out["operands"].push_back(std::move(one));
     }
     out["flop_per_point"] = compute.flop_per_point;

@@ -12,18 +12,20 @@ namespace hemiola::plan {
 /// Values for the sizes that the template has; nothing for a template of chunks.
 inline Parameters small_sizes(const TemplateInfo& info, int ranks) {
   Parameters sizes;
-  for (const auto& [name, size] : std::vector<std::pair<std::string, int>>{{"m", 4 * ranks},
-                                                                           {"n", 4 * ranks},
-                                                                           {"k", 2 * ranks},
-                                                                           {"tile_m", 2},
-                                                                           {"tile_n", 2},
-                                                                           {"tile_k", 2},
-                                                                           {"heads", 2},
-                                                                           {"sequence", 4 * ranks},
-                                                                           {"head", 2},
-                                                                           {"tile_q", 2},
-                                                                           {"tile_kv", 2},
-                                                                           {"degree", 2}}) {
+  const bool is_exchange = info.name.starts_with("dispatch-gemm");
+  for (const auto& [name, size] :
+       std::vector<std::pair<std::string, int>>{{"m", 4 * ranks * (is_exchange ? ranks : 1)},
+                                                {"n", 4 * ranks},
+                                                {"k", 2 * ranks},
+                                                {"tile_m", 2},
+                                                {"tile_n", 2},
+                                                {"tile_k", 2},
+                                                {"heads", 2},
+                                                {"sequence", 4 * ranks},
+                                                {"head", 2},
+                                                {"tile_q", 2},
+                                                {"tile_kv", 2},
+                                                {"degree", 2}}) {
     for (const ParameterInfo& parameter : info.parameters) {
       if (parameter.name == name) sizes.emplace_back(name, std::to_string(size));
     }

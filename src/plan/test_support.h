@@ -186,7 +186,10 @@ class Execution {
         Area area = whole(plan_, operand.tensor);
         for (std::size_t i = 0; i < operand.axes.size(); ++i) {
           if (operand.axes[i] < 0) continue;
-          const std::int64_t shift = operand.begin.empty() ? 0 : operand.begin[i]({.rank = rank});
+          const std::int64_t extent = plan_.tensors[index(operand.tensor)].shape[i];
+          std::int64_t shift = operand.begin.empty() ? 0 : operand.begin[i]({.rank = rank});
+          if (operand.wraps && tile.begin[index(operand.axes[i])] + shift >= extent)
+            shift -= extent;
           area.rects[0].begin[i] = tile.begin[index(operand.axes[i])] + shift;
           area.rects[0].end[i] = tile.end[index(operand.axes[i])] + shift;
         }

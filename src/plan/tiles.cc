@@ -42,13 +42,25 @@ Rect whole_box(const Compute& compute) {
 
 Area operand_area(const Plan& plan, const ComputeOperand& operand, const Rect& box, int rank) {
   Area area = whole(plan, operand.tensor);
-  Rect& rect = area.rects.front();
   for (std::size_t i = 0; i < operand.axes.size(); ++i) {
     if (operand.axes[i] < 0) continue;
     const auto axis = static_cast<std::size_t>(operand.axes[i]);
-    const std::int64_t moved = operand.begin.empty() ? 0 : operand.begin[i](Indices{.rank = rank});
-    rect.begin[i] = box.begin[axis] + moved;
-    rect.end[i] = box.end[axis] + moved;
+    const std::int64_t extent = plan.tensors[static_cast<std::size_t>(operand.tensor)].shape[i];
+    const std::int64_t moved = operand.first(i, rank);
+    const std::int64_t turns = operand.wraps ? (box.begin[axis] + moved) / extent : 0;
+    const std::int64_t begin = box.begin[axis] + moved - turns * extent;
+    const std::int64_t end = begin + box.end[axis] - box.begin[axis];
+    const bool is_cut = operand.wraps && end > extent;
+    const std::size_t count = area.rects.size();
+    for (std::size_t r = 0; r < count; ++r) {
+      area.rects[r].begin[i] = begin;
+      area.rects[r].end[i] = is_cut ? extent : end;
+      if (!is_cut) continue;
+      Rect rest = area.rects[r];
+      rest.begin[i] = 0;
+      rest.end[i] = end - extent;
+      area.rects.push_back(std::move(rest));
+    }
   }
   return area;
 }

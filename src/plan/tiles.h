@@ -17,7 +17,8 @@ Rect tile_box(const Compute& compute, std::int64_t tile);
 Rect tile_box(const Compute& compute, const std::vector<std::int64_t>& place);
 /// The ranges of all tiles together.
 Rect whole_box(const Compute& compute);
-/// What a tile with these ranges touches of an operand on a rank.
+/// What a tile with these ranges touches of an operand on a rank: one rectangle, unless the ranges
+/// are those of several tiles and the operand wraps.
 Area operand_area(const Plan& plan, const ComputeOperand& operand, const Rect& box, int rank);
 
 }  // namespace hemiola::plan

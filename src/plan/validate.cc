@@ -187,14 +187,21 @@ class Validator {
       const Tensor& tensor = plan_.tensors[index(operand.tensor)];
       for (std::size_t i = 0; i < operand.axes.size(); ++i) {
         if (operand.axes[i] < 0) continue;
-        const std::int64_t begin =
-            operand.begin.empty() ? 0 : operand.begin[i](Indices{.rank = rank_});
-        const std::int64_t end = begin + compute.axes[index(operand.axes[i])].extent;
-        if (begin < 0 || end > tensor.shape[i])
-          fail_at(at + "/operands/" + std::to_string(o),
-                  "compute '" + compute.name + "' on rank " + number(rank_) + " touches [" +
-                      number(begin) + ", " + number(end) + ") of axis " + std::to_string(i) +
-                      " of tensor '" + tensor.name + "', which has " + number(tensor.shape[i]));
+        const ComputeAxis& axis = compute.axes[index(operand.axes[i])];
+        const std::int64_t begin = operand.first(i, rank_);
+        const std::int64_t end = begin + axis.extent, shape = tensor.shape[i];
+        const std::string here = at + "/operands/" + std::to_string(o);
+        if (operand.wraps && end > shape && begin >= 0 && begin < shape && axis.extent <= shape) {
+          if ((shape - begin) % axis.tile != 0)
+            fail_at(here, "a tile of compute '" + compute.name + "' on rank " + number(rank_) +
+                              " reaches over the end of axis " + std::to_string(i) +
+                              " of tensor '" + tensor.name + "', where its operand wraps");
+          continue;
+        }
+        if (begin < 0 || end > shape)
+          fail_at(here, "compute '" + compute.name + "' on rank " + number(rank_) + " touches [" +
+                            number(begin) + ", " + number(end) + ") of axis " + std::to_string(i) +
+                            " of tensor '" + tensor.name + "', which has " + number(shape));
       }
     }
   }

@@ -277,17 +277,19 @@ class SymmetryFinder {
     const auto a = index(operand.axes[i]);
     const plan::ComputeAxis& axis = compute.axes[a];
     const std::int64_t moved = (axes >> a & 1) != 0 ? axis.extent / images_ : 0;
-    const Affine begin = operand.begin.empty() ? Affine{} : operand.begin[i];
-    if (begin.rank == 0 && step == 0 && moved == 0) return true;
+    const bool is_fixed = operand.begin.empty() || operand.begin[i].rank == 0;
+    if (is_fixed && step == 0 && moved == 0) return true;
     const std::int64_t extent = plan_.tensors[index(operand.tensor)].shape[i];
-    for (int image = 0; image < (begin.rank == 0 ? 1 : images_); ++image) {
+    const auto place = [&](std::int64_t at) { return operand.wraps ? at % extent : at; };
+    for (int image = 0; image < (is_fixed ? 1 : images_); ++image) {
       const int here = rank + image * period_;
-      const std::int64_t ours = begin({.rank = here, .loop = {}});
-      const std::int64_t theirs = begin({.rank = (here + period_) % plan_.ranks, .loop = {}});
+      const std::int64_t ours = operand.first(i, here);
+      const std::int64_t theirs = operand.first(i, (here + period_) % plan_.ranks);
       for (std::int64_t at = 0; at < axis.extent; at += axis.tile) {
         const std::int64_t length = std::min(axis.tile, axis.extent - at);
-        const std::int64_t from = ours + at;
-        if (theirs + (at + moved) % axis.extent != (step == 0 ? from : (from + step) % extent) ||
+        const std::int64_t from = place(ours + at);
+        if (place(theirs + (at + moved) % axis.extent) !=
+                (step == 0 ? from : (from + step) % extent) ||
             (step != 0 && from % step + length > step))
           return false;
       }

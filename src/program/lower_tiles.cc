@@ -120,10 +120,13 @@ class TileMaker {
     for (const ComputeOperand& operand : compute.operands) {
       for (std::size_t i = 0; i < operand.axes.size(); ++i) {
         if (operand.axes[i] != fastest) continue;
-        const std::int64_t moved =
-            operand.begin.empty() ? 0 : operand.begin[i](Indices{.rank = rank});
-        for (const std::int64_t place : borders(compute, operand.tensor, i, rank)) {
-          const std::int64_t at = place - moved;
+        const std::int64_t moved = operand.first(i, rank);
+        const std::int64_t extent = plan_.tensors[index(operand.tensor)].shape[i];
+        std::set<std::int64_t> places = borders(compute, operand.tensor, i, rank);
+        if (operand.wraps) places.insert(0);
+        for (const std::int64_t place : places) {
+          const std::int64_t at =
+              operand.wraps ? (place - moved + extent) % extent : place - moved;
           if (at <= 0 || at >= axis.extent) continue;
           cuts.insert(at / axis.tile);
           cuts.insert((at + axis.tile - 1) / axis.tile);
@@ -154,9 +157,13 @@ class TileMaker {
       for (const ComputeOperand& made : other.operands) {
         if (made.tensor != tensor || made.use == plan::Use::read || made.axes[axis] < 0) continue;
         const plan::ComputeAxis& along = other.axes[index(made.axes[axis])];
-        const std::int64_t moved = made.begin.empty() ? 0 : made.begin[axis](Indices{.rank = rank});
-        for (std::int64_t at = 0; at < along.extent; at += along.tile) borders.insert(moved + at);
-        borders.insert(moved + along.extent);
+        const std::int64_t moved = made.first(axis, rank);
+        const std::int64_t extent = plan_.tensors[index(tensor)].shape[axis];
+        const auto place = [&](std::int64_t at) {
+          return made.wraps ? (moved + at) % extent : moved + at;
+        };
+        for (std::int64_t at = 0; at < along.extent; at += along.tile) borders.insert(place(at));
+        borders.insert(place(along.extent));
       }
     }
     if (!symmetry_.folds()) return borders;

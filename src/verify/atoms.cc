@@ -151,10 +151,14 @@ void Atoms::cut_everything(const Unrolled& unrolled, const Alignment& aligned) {
         for (std::size_t i = 0; i < operand.axes.size(); ++i) {
           if (operand.axes[i] < 0) continue;
           const plan::ComputeAxis& axis = compute.axes[static_cast<std::size_t>(operand.axes[i])];
-          const std::int64_t first =
-              operand.begin.empty() ? 0 : operand.begin[i](Indices{.rank = rank});
-          for (std::int64_t at = 0; at < axis.extent; at += axis.tile) own[i].add(first + at);
-          own[i].add(first + axis.extent);
+          const std::int64_t first = operand.first(i, rank);
+          const std::int64_t extent =
+              plan.tensors[static_cast<std::size_t>(operand.tensor)].shape[i];
+          const auto place = [&](std::int64_t at) {
+            return operand.wraps ? (first + at) % extent : first + at;
+          };
+          for (std::int64_t at = 0; at < axis.extent; at += axis.tile) own[i].add(place(at));
+          own[i].add(place(axis.extent));
         }
       }
     }

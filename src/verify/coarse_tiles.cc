@@ -68,9 +68,18 @@ std::int64_t spacing_of_cuts(const plan::Plan& plan, const Atoms& atoms, const p
     for (const plan::ComputeOperand& operand : compute.operands) {
       for (std::size_t i = 0; i < operand.axes.size(); ++i) {
         if (operand.axes[i] != static_cast<std::int32_t>(axis)) continue;
-        const std::int64_t first =
-            operand.begin.empty() ? 0 : operand.begin[i](Indices{.rank = rank});
+        const std::int64_t first = operand.first(i, rank);
         const std::vector<std::int64_t>& cuts = atoms.cuts(operand.tensor, i);
+        if (operand.wraps) {
+          // Where the tensor ends is a cut, too: no tile reaches over it.
+          const std::int64_t extent =
+              plan.tensors[static_cast<std::size_t>(operand.tensor)].shape[i];
+          for (const std::int64_t cut : cuts) {
+            const std::int64_t at = (cut - first + extent) % extent;
+            if (at > 0 && at < compute.axes[axis].extent) spacing = std::gcd(spacing, at);
+          }
+          continue;
+        }
         for (auto cut = std::upper_bound(cuts.begin(), cuts.end(), first);
              cut != cuts.end() && *cut < first + compute.axes[axis].extent; ++cut)
           spacing = std::gcd(spacing, *cut - first);
