@@ -109,6 +109,16 @@ class GatherMaker {
         }
       }
       code.expected = {std::move(copied)};
+      // What tiles find beside each other.
+      for (std::int64_t d = first_block(); d < ranks_; ++d) {
+        Expectation arrived{{staged_, {}}, false, Region{source_, {}}, owner_at(d)};
+        for (std::int64_t step = 0; step < shape_.degree; ++step) {
+          const Affine at = constant(step);
+          arrived.region.boxes.push_back(beside(staged_, d, at).boxes.front());
+          arrived.of->boxes.push_back(source_of(owner_at(d), own_rank(), at).boxes.front());
+        }
+        code.expected.push_back(std::move(arrived));
+      }
       if (shape_.hetero) code.expected.push_back({slab(plan_, kC, 0, own_rank(), 1), false});
     }
     // Of an exchange, what rank r computes on is what every other rank has for it. Where own
@@ -295,6 +305,10 @@ Plan make_dispatch_gemm_sequence(const TemplateArguments& arguments) {
 SequenceShape whole_blocks(const TemplateArguments& arguments) {
   return {.pulls = arguments.word("transfer") == "pull"};
 }
+/// The own block first, then each of the others by itself.
+SequenceShape block_by_block(const TemplateArguments& arguments) {
+  return {.hetero = true, .fused = false, .pulls = arguments.word("transfer") == "pull"};
+}
 Plan make_ag_gemm_serial(const TemplateArguments& arguments) {
   return GatherMaker(arguments, Gathers::same_for_all, whole_blocks(arguments)).make();
 }
@@ -302,10 +316,10 @@ Plan make_dispatch_gemm_serial(const TemplateArguments& arguments) {
   return GatherMaker(arguments, Gathers::one_for_each, whole_blocks(arguments)).make();
 }
 Plan make_ag_gemm_shards(const TemplateArguments& arguments) {
-  return GatherMaker(arguments, Gathers::same_for_all, whole_blocks(arguments)).make_shards();
+  return GatherMaker(arguments, Gathers::same_for_all, block_by_block(arguments)).make_shards();
 }
 Plan make_dispatch_gemm_shards(const TemplateArguments& arguments) {
-  return GatherMaker(arguments, Gathers::one_for_each, whole_blocks(arguments)).make_shards();
+  return GatherMaker(arguments, Gathers::one_for_each, block_by_block(arguments)).make_shards();
 }
 
 std::vector<ParameterInfo> of_shards() {

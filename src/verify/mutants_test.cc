@@ -23,7 +23,8 @@ TEST(Mutants, written_out_plans_say_the_same) {
   for (const plan::Plan& plan : plans_to_break()) {
     const plan::Plan written = written_out(plan);
     ASSERT_NO_THROW(validate(written)) << plan.name;
-    EXPECT_EQ(check(written).verdict, Verdict::proven) << plan.name;
+    EXPECT_EQ(check(written).verdict, Verdict::proven)
+        << plan.name << ": " << check(written).summary;
     EXPECT_EQ(check(written).operations, check(plan).operations) << plan.name;
   }
 }
