@@ -171,7 +171,7 @@ std::vector<page::Block> launch_blocks(const sim::Result& result) {
     if (when.panels.front().tracks.size() < kMostLaunches) {
       when.panels.front().tracks.push_back(
           {launch.name,
-           {{launch.program, launch.begin, launch.end, launch.name, 1,
+           {{launch.name, launch.begin, launch.end, launch.program, 1,
              fmt::format("ranks {}; alone {} us", ranks_text(launch.ranks), alone)}}});
     }
     if (bars.rows.size() < kMostBars) {

@@ -21,16 +21,39 @@ struct PairUse {
   std::int64_t lanes = 0, wire_bytes = 0;
 };
 
-/// Names in their order, those with the most bytes where there are too many.
-std::vector<std::string> most_used(const std::vector<std::pair<std::string, std::int64_t>>& all) {
-  std::vector<std::size_t> order(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return all[a].second > all[b].second; });
-  order.resize(std::min(order.size(), kMapNodes));
-  std::sort(order.begin(), order.end());
+/// "dgx.xpu.12" as what it is called without its numbers, and these: xpu.2 comes before xpu.12.
+std::pair<std::string, std::vector<std::int64_t>> parts_of_name(const std::string& name) {
+  std::pair<std::string, std::vector<std::int64_t>> parts;
+  bool in_number = false;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) {
+      parts.first += c;
+    } else {
+      if (!in_number) parts.second.push_back(0);
+      std::int64_t& number = parts.second.back();
+      if (number < 1'000'000'000'000) number = 10 * number + (c - '0');
+    }
+    in_number = digit;
+  }
+  return parts;
+}
+
+/// Those with the most bytes where there are too many. Nodes of one kind stand together, in the
+/// order of `kinds`.
+std::vector<std::string> most_used(std::vector<std::pair<std::string, std::int64_t>> all,
+                                   const std::map<std::string, std::size_t>& kinds) {
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  all.resize(std::min(all.size(), kMapNodes));
   std::vector<std::string> names;
-  for (const std::size_t i : order) names.push_back(all[i].first);
+  for (const auto& [name, bytes] : all) names.push_back(name);
+  const auto place = [&](const std::string& name) {
+    auto [kind, numbers] = parts_of_name(name);
+    return std::pair(kinds.at(kind), std::move(numbers));
+  };
+  std::stable_sort(names.begin(), names.end(),
+                   [&](const std::string& a, const std::string& b) { return place(a) < place(b); });
   return names;
 }
 
@@ -51,7 +74,10 @@ page::HeatMap busy_map(const sim::Result& result, int repetitions, std::size_t p
   std::vector<std::pair<std::string, std::int64_t>> froms, tos;
   std::map<std::string, std::size_t> from_places, to_places;
   std::map<std::pair<std::string, std::string>, PairUse> pairs;
+  std::map<std::string, std::size_t> kinds;
   for (const sim::LinkUse& link : result.links) {
+    for (const std::string* name : {&link.from, &link.to})
+      kinds.emplace(parts_of_name(*name).first, kinds.size());
     count_bytes(froms, from_places, link.from, link.wire_bytes);
     count_bytes(tos, to_places, link.to, link.wire_bytes);
     PairUse& pair = pairs[{link.from, link.to}];
@@ -65,8 +91,8 @@ page::HeatMap busy_map(const sim::Result& result, int repetitions, std::size_t p
                     "from",
                     "to",
                     "%",
-                    most_used(froms),
-                    most_used(tos),
+                    most_used(froms, kinds),
+                    most_used(tos, kinds),
                     {}};
   if (froms.size() > kMapNodes || tos.size() > kMapNodes)
     map.note += fmt::format(" Of {} and {} nodes, the {} that send or receive most.", froms.size(),

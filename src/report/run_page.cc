@@ -38,7 +38,7 @@ Facts facts_of(const Run& run, const std::vector<sim::Result>& results) {
     if (last.size.count > 0) facts.emplace_back("size", size_text(last.size));
     facts.emplace_back("time", table_us(last.time) + " us");
     if (last.busbw_GBps > 0) facts.emplace_back("busbw", table_rate(last.busbw_GBps) + " GB/s");
-    facts.emplace_back("of its bound", percent(last.bound.time(), last.time) + " %");
+    facts.emplace_back("bound / time", percent(last.bound.time(), last.time) + " %");
   }
   std::set<std::string> checked;
   for (const sim::Result& result : results) checked.insert(result.checked);
@@ -105,7 +105,7 @@ page::Page run_page(const Run& run, const std::vector<sim::Result>& results,
     std::move(blocks.begin(), blocks.end(), std::back_inserter(page.blocks));
   };
   const std::vector<std::string> remarks = remarks_of(run, results, extras);
-  if (!remarks.empty()) page.blocks.push_back(page::Text{"", remarks});
+  if (!remarks.empty()) page.blocks.push_back(page::Text{"About this run", remarks});
   if (results.back().launches.empty()) {
     page.blocks.push_back(results_table(run, results));
     add(size_curves(results));

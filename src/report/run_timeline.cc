@@ -62,7 +62,7 @@ std::string kind_of_item(const std::string& name) {
 struct RunTimeline::State {
   int ranks = 0;
   LaneSpans streams, engines, workgroups;
-  std::size_t workgroups_left_out = 0;                        ///< the highest one, and one more
+  std::map<int, int> stream_of;                               ///< of rank 0: workgroup to stream
   std::map<std::string, std::uint32_t, std::less<>> numbers;  ///< of names
   std::vector<std::string> names;
   std::vector<LinkPair> pairs;
@@ -89,6 +89,7 @@ struct RunTimeline::State {
   std::vector<Timelines::Track> tracks(const LaneSpans& lanes, std::string_view word,
                                        std::string (*kind)(const std::string&)) const;
   std::vector<Timelines::Track> link_tracks(std::vector<std::string>& left_out) const;
+  LaneSpans chosen_workgroups(std::size_t room) const;
 };
 
 LaneSpans RunTimeline::State::longest(const LaneSpans& lanes, std::size_t room) const {
@@ -161,19 +162,55 @@ std::vector<Timelines::Track> RunTimeline::State::link_tracks(
   for (const std::size_t pair : order) {
     Timelines::Track& track = tracks.emplace_back();
     track.name = pairs[pair].name;
-    for (std::size_t i = 0; i < bytes[pair].size(); ++i) {
-      if (bytes[pair][i] == 0) continue;
+    // Neighbours that would look alike, to a twentieth of the rate, are one span.
+    const auto use_of = [&](std::int64_t carried, Time length) {
+      const double rate = static_cast<double>(carried) / (length.ns() * 1e-9);
+      return pairs[pair].rate > 0 ? std::min(1.0, rate / pairs[pair].rate) : 1.0;
+    };
+    const auto level_of = [&](std::size_t bin) {
+      return bytes[pair][bin] == 0 ? -1 : static_cast<int>(20 * use_of(bytes[pair][bin], width));
+    };
+    for (std::size_t i = 0; i < bytes[pair].size();) {
+      std::size_t next = i + 1;
+      std::int64_t carried = bytes[pair][i];
+      for (; next < bytes[pair].size() && level_of(next) == level_of(i); ++next)
+        carried += bytes[pair][next];
       const Time begin = width * static_cast<std::int64_t>(i);
-      const Time end = std::min(last, begin + width);
-      if (end <= begin) continue;
-      const double rate = static_cast<double>(bytes[pair][i]) / ((end - begin).ns() * 1e-9);
-      const double use = pairs[pair].rate > 0 ? std::min(1.0, rate / pairs[pair].rate) : 1.0;
-      const std::string detail = fmt::format("{} GB/s on the wire", table_rate(rate * 1e-9));
+      const Time end = std::min(last, width * static_cast<std::int64_t>(next));
+      i = next;
+      if (carried == 0 || end <= begin) continue;
+      const double use = use_of(carried, end - begin);
+      const double rate = static_cast<double>(carried) / (end - begin).ns();
       track.spans.push_back({fmt::format("{:.0f} % used", 100 * use), begin, end, "link use",
-                             std::max(0.02, use), detail});
+                             std::max(0.02, use),
+                             fmt::format("{} GB/s on the wire", table_rate(rate))});
     }
   }
   return tracks;
+}
+
+/// Whole workgroups of each stream by turns, as long as there is room; one at least.
+LaneSpans RunTimeline::State::chosen_workgroups(std::size_t room) const {
+  std::map<int, std::vector<LaneSpans::const_iterator>> by_stream;
+  for (auto lane = workgroups.begin(); lane != workgroups.end(); ++lane) {
+    const auto stream = stream_of.find(lane->first.number);
+    by_stream[stream == stream_of.end() ? 0 : stream->second].push_back(lane);
+  }
+  LaneSpans chosen;
+  std::size_t used = 0, most = 0;
+  for (const auto& [stream, lanes] : by_stream) most = std::max(most, lanes.size());
+  for (std::size_t turn = 0; turn < most; ++turn) {
+    for (const auto& [stream, lanes] : by_stream) {
+      if (turn >= lanes.size() || chosen.size() == kWorkgroups) continue;
+      used += lanes[turn]->second.size();
+      if (used > room && !chosen.empty()) return chosen;
+      LaneKey key = lanes[turn]->first;
+      if (by_stream.size() > 1)
+        key.name = fmt::format("stream {}, workgroup {}", stream, key.number);
+      chosen.emplace(std::move(key), lanes[turn]->second);
+    }
+  }
+  return chosen;
 }
 
 RunTimeline::RunTimeline(const machine::Machine& machine) : state_(std::make_unique<State>()) {
@@ -202,16 +239,13 @@ void RunTimeline::stream(int rank, int stream, std::string_view name, Time begin
   state_->add(state_->streams, {rank, stream, ""}, name, begin, end);
 }
 
-void RunTimeline::workgroup(int, int, int, Time, Time) {}
+void RunTimeline::workgroup(int rank, int stream, int workgroup, Time, Time) {
+  if (rank == 0) state_->stream_of[workgroup] = stream;
+}
 
 void RunTimeline::operation(int rank, int workgroup, std::string_view name, Time begin, Time end,
                             const sim::FlowEnds&) {
   if (rank != 0) return;
-  if (static_cast<std::size_t>(workgroup) >= kWorkgroups) {
-    state_->workgroups_left_out =
-        std::max(state_->workgroups_left_out, static_cast<std::size_t>(workgroup) + 1);
-    return;
-  }
   state_->add(state_->workgroups, {rank, workgroup, ""}, name, begin, end);
 }
 
@@ -252,25 +286,17 @@ RunTimeline::Panels RunTimeline::panels() const {
   const std::vector<Timelines::Track> links = state_->link_tracks(made.left_out);
   for (const Timelines::Track& track : links) room -= std::min(room, track.spans.size());
 
-  // Whole workgroups, as long as there is room; of the first one what is longest.
-  LaneSpans shown;
-  std::size_t used = 0;
-  const LaneSpans& all = state_->workgroups;
-  for (const auto& [key, spans] : all) {
-    if (used + spans.size() > room && !shown.empty()) break;
-    used += spans.size();
-    shown[key] = spans;
-  }
-  const std::size_t groups = std::max(all.size(), state_->workgroups_left_out);
+  const LaneSpans shown = state_->chosen_workgroups(room);
+  const std::size_t groups = state_->workgroups.size();
   if (shown.size() < groups) {
-    made.left_out.push_back(fmt::format("Workgroups: {} of {} of rank 0, and none of the others.",
-                                        shown.size(), groups));
+    made.left_out.push_back(fmt::format(
+        "Workgroups: {} of the {} of rank 0, the first of each stream.", shown.size(), groups));
   } else if (!shown.empty() && state_->ranks > 1) {
     made.left_out.push_back("Workgroups: those of rank 0.");
   }
   add("operations",
       state_->tracks(keep(shown, room, "Operations"), "workgroup", kind_of_operation));
-  add("links (the darker, the more of its rate is used)", links);
+  add("links (the stronger the colour, the more of the rate is used)", links);
   return made;
 }
 

@@ -20,9 +20,9 @@ namespace hemiola::report {
 class RunTimeline : public sim::TraceSink {
  public:
   static constexpr std::size_t kSpans = 5000;
-  static constexpr int kRanks = 8;           ///< whose streams and engines are shown
-  static constexpr std::size_t kLinks = 16;  ///< pairs of nodes; parallel links count as one
-  static constexpr std::size_t kWorkgroups = 32;
+  static constexpr int kRanks = 8;                ///< whose streams and engines are shown
+  static constexpr std::size_t kLinks = 16;       ///< pairs of nodes; parallel links count as one
+  static constexpr std::size_t kWorkgroups = 16;  ///< of rank 0
 
   explicit RunTimeline(const machine::Machine& machine);
   ~RunTimeline() override;

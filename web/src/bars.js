@@ -1,6 +1,6 @@
 // Horizontal bars, plain and stacked.
 import { short } from './numbers.js';
-import { colourOf, colourScale, variable, widest } from './theme.js';
+import { colourOf, colourScale, topLegend, variable, widest } from './theme.js';
 
 const rowHeight = 28;
 
@@ -28,7 +28,7 @@ export function bars(block, width) {
   const stacked = block.rows.some(row => row.parts.length > 0);
   const names = [...new Set(values.map(value => value.name))];
   const labels = block.rows.map(row => row.label);
-  const left = widest(labels, 320) + 12;
+  const left = widest(labels, 320) + 14;
   const sums = block.rows.map((row, number) => {
     const all = values.filter(value => value.row === number);
     return { row: number, to: Math.max(0, ...all.map(value => value.to)), text: all.length ? all[0].sum : '' };
@@ -36,9 +36,9 @@ export function bars(block, width) {
   const right = widest(sums.map(sum => sum.text), 160) + 12;
   const y = {
     field: 'row', type: 'ordinal', sort: null, scale: { domain: labels.map((_, number) => number), paddingInner: 0.28, paddingOuter: 0.2 },
-    axis: { title: null, labelExpr: 'labels[datum.value]', ticks: false, domain: false, minExtent: left, maxExtent: left, labelLimit: 320, labelColor: variable('--ink') },
+    axis: { title: null, labelExpr: 'labels[datum.value]', ticks: false, domain: false, minExtent: left, maxExtent: left, labelLimit: 320, labelPadding: 6, labelColor: variable('--ink') },
   };
-  const axisTitle = block.shares ? `share of the ${block.unit} (%)` : block.unit;
+  const axisTitle = block.shares ? 'share (%)' : block.unit;
   const most = Math.max(...sums.map(sum => sum.to), block.reference ? block.reference.value : 0) || 1;
   const x = field => ({
     field, type: 'quantitative', title: axisTitle, scale: { domain: [0, most], nice: false },
@@ -46,14 +46,14 @@ export function bars(block, width) {
   });
   const tooltip = [{ field: 'label', title: ' ' }];
   if (stacked) tooltip.push({ field: 'name', title: 'part' });
-  tooltip.push({ field: 'value', title: stacked ? 'value' : axisTitle });
+  tooltip.push({ field: 'value', title: 'value' });
   if (stacked) tooltip.push({ field: 'share', title: 'share' }, { field: 'sum', title: 'of' });
   const layer = [
     {
       mark: { type: 'bar', cornerRadius: stacked ? 0 : 2, ...(stacked ? { stroke: variable('--paper'), strokeWidth: 0.7 } : { color: colourOf('') }) },
       encoding: {
         y, x: x('from'), x2: { field: 'to' }, tooltip,
-        ...(stacked ? { color: { field: 'name', type: 'nominal', title: null, scale: colourScale(names), legend: { orient: 'top', direction: 'horizontal', columns: Math.max(1, Math.floor(width / 125)) } } } : {}),
+        ...(stacked ? { color: { field: 'name', type: 'nominal', title: null, scale: colourScale(names), legend: topLegend(names, width - left - right) } } : {}),
       },
     },
     {

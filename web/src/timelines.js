@@ -1,6 +1,6 @@
 // What happened when: panels of tracks on one axis of time that the reader moves and stretches.
 import { exactNs } from './numbers.js';
-import { colourScale, variable, widest } from './theme.js';
+import { colourScale, topLegend, variable, widest } from './theme.js';
 
 /** Gives each span the first row that is free when it begins; returns how many rows there are. */
 export function dealToRows(spans) {
@@ -45,15 +45,15 @@ export function timelines(block, width) {
   const [begin, end] = wholeTime(block);
   const panels = block.panels.map(layout);
   const kinds = [...new Set(panels.flatMap(panel => panel.values.map(value => value.kind)))];
-  const left = widest(panels.flatMap(panel => panel.labels), 300) + 12;
+  const left = widest(panels.flatMap(panel => panel.labels), 300) + 14;
   const plot = Math.max(300, width - left - 24);
-  const micro = end - begin >= 20000;
+  const micro = end - begin >= 5000;
   const rowsInAll = panels.reduce((sum, panel) => sum + panel.labels.length, 0);
   const step = rowsInAll > 120 ? 11 : rowsInAll > 50 ? 15 : 20;
   const x = {
     field: 'begin', type: 'quantitative', scale: { domain: [begin, end], nice: false }, title: null,
     axis: {
-      orient: 'top', grid: true, tickCount: 10, domain: false, ticks: false, labelFlush: true,
+      orient: 'top', grid: true, tickCount: 10, domain: false, ticks: false, labelFlush: true, labelBound: true,
       labelExpr: micro ? "format(datum.value / 1000, ',.6~f') + ' us'" : "format(datum.value, ',.6~f') + ' ns'",
     },
   };
@@ -65,7 +65,7 @@ export function timelines(block, width) {
     const y = {
       field: 'row', type: 'ordinal', sort: null, title: null,
       scale: { domain: panel.labels.map((_, row) => row), paddingInner: step > 12 ? 0.15 : 0.1, paddingOuter: 0.15 },
-      axis: { labelExpr: `labels${number}[datum.value]`, ticks: false, domain: false, minExtent: left, maxExtent: left, labelLimit: 300, labelColor: variable('--ink'), labelFontSize: step > 12 ? 12 : 9, grid: step > 12, gridColor: variable('--faint') },
+      axis: { labelExpr: `labels${number}[datum.value]`, ticks: false, domain: false, minExtent: left, maxExtent: left, labelLimit: 300, labelPadding: 6, labelColor: variable('--ink'), labelFontSize: step > 12 ? 12 : 9 },
     };
     return {
       name: `panel${number}`, width: plot, height: { step },
@@ -77,10 +77,10 @@ export function timelines(block, width) {
           mark: { type: 'rect', clip: true, stroke: variable('--paper'), strokeWidth: 0.6, strokeOpacity: 0.8, minBandSize: 1 },
           encoding: {
             x, x2, y,
-            color: { field: 'kind', type: 'nominal', title: null, scale: colourScale(kinds), legend: number === 0 ? { orient: 'top', direction: 'horizontal', columns: Math.max(1, Math.floor(width / 150)) } : null },
+            color: { field: 'kind', type: 'nominal', title: null, scale: colourScale(kinds), legend: topLegend(kinds, plot) },
             fillOpacity: { field: 'weight', type: 'quantitative', scale: null },
             tooltip: [{ field: 'track', title: ' ' }, { field: 'name', title: 'what' }, { field: 'kind', title: 'kind' }, { field: 'from', title: 'from' }, { field: 'to', title: 'to' },
-              { field: 'time', title: 'takes' }, { field: 'detail', title: 'detail' }],
+              { field: 'time', title: 'takes' }, ...(panel.values.some(value => value.detail) ? [{ field: 'detail', title: 'detail' }] : [])],
           },
         },
         ...(step > 12 ? [{
