@@ -280,7 +280,7 @@ RunTimeline::Panels RunTimeline::panels() const {
   if (state_->ranks > kRanks)
     made.left_out.push_back(fmt::format("Ranks: the first {} of {}.", kRanks, state_->ranks));
   const LaneSpans streams = keep(state_->streams, 1200, "Streams");
-  const LaneSpans engines = keep(state_->engines, 1200, "Engines");
+  const LaneSpans engines = keep(state_->engines, 2000, "Engines");
   add("streams", state_->tracks(streams, "stream", kind_of_item));
   add("engines", state_->tracks(engines, "engine", [](const std::string& name) { return name; }));
   const std::vector<Timelines::Track> links = state_->link_tracks(made.left_out);

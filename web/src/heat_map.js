@@ -14,7 +14,7 @@ export function heatMap(block, width) {
   const labelled = cell >= widest(values.map(value => value.inside), 200, 11) + 6 && height >= 16;
   const steep = widest(block.columns, 200) + 4 > cell;
   const most = Math.max(0, ...values.map(value => value.value));
-  const axis = { domain: false, ticks: false, labelColor: variable('--ink'), labelOverlap: true };
+  const axis = { domain: false, ticks: false, labelColor: variable('--ink'), labelOverlap: cell < 13 };
   const x = { field: 'column', type: 'ordinal', title: block.column_title, sort: null, scale: { domain: block.columns, padding: 0 }, axis: { ...axis, orient: 'top', labelAngle: steep ? -60 : 0 } };
   const y = { field: 'row', type: 'ordinal', title: block.row_title, sort: null, scale: { domain: block.rows, padding: 0 }, axis: { ...axis, labelLimit: 240 } };
   const range = isDark() ? ['#1d2b44', '#2f6bd8', '#a9cbff'] : ['#edf3fd', '#6c9cec', '#123a86'];
