@@ -72,8 +72,7 @@ Plan understand(const RunOptions& options, Notices& notices) {
   check_output("--trace", options.trace);
   check_output("--record", options.record);
   check_output("--report", options.report);
-  // Said before the work, not after it.
-  if (!options.report.empty() && !report::page::can_render()) report::page::render({});
+  if (!options.report.empty()) report::page::require_rendering();
   Plan plan;
   study::RunRequest& request = plan.request;
   request.asked_for = options.program.program;
@@ -258,6 +257,11 @@ void Runner::collect_extras() {
     options.trace = &timeline;
     session_.laboratory.simulate(last(), options, watch_);
     extras_.timeline = timeline.panels();
+    if (extras_.repetitions > 1) {
+      extras_.timeline.left_out.insert(
+          extras_.timeline.left_out.begin(),
+          "All " + std::to_string(extras_.repetitions) + " repetitions are here.");
+    }
   }
 }
 

@@ -48,12 +48,15 @@ bool can_render() {
   return !bundled_script().empty();
 }
 
+void require_rendering() {
+  if (can_render()) return;
+  throw Failure("this build makes no pages: it was configured without HEMIOLA_REPORT",
+                SourceLocation{.file = "--report"},
+                "configure with -DHEMIOLA_REPORT=ON, which needs npm; --json has the numbers");
+}
+
 std::string render(const Page& page) {
-  if (!can_render()) {
-    throw Failure("this build makes no pages: it was configured without HEMIOLA_REPORT",
-                  SourceLocation{.file = "--report"},
-                  "configure with -DHEMIOLA_REPORT=ON, which needs npm; --json has the numbers");
-  }
+  require_rendering();
   std::string html;
   html += "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";

@@ -123,9 +123,12 @@ struct Page {
 
 /// False where the project was built without HEMIOLA_REPORT: then there is no code that draws.
 bool can_render();
+/// Failure (bad input at --report, with a hint) where can_render() is false: for verbs, which say
+/// so before their work.
+void require_rendering();
 
-/// One HTML file. Equal pages are equal bytes. Nothing is fetched when it is opened. Failure (bad
-/// input, with a hint) where it cannot be rendered.
+/// One HTML file. Equal pages are equal bytes. Nothing is fetched when it is opened. Failure as
+/// require_rendering().
 std::string render(const Page& page);
 
 /// What the page is made of, as JSON for the code in web/; render() embeds it. For tests and tools.
