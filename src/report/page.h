@@ -78,7 +78,8 @@ struct Curves {
   std::vector<Series> series;
 };
 
-/// A matrix in colours, the first row at the top. An empty cell stays empty: it is not a zero.
+/// A matrix in colours, from 0 to its largest value; the first row is at the top. An empty cell
+/// stays empty: it is not a zero.
 struct HeatMap {
   std::string heading;
   std::string note{};

@@ -17,7 +17,7 @@ export function heatMap(block, width) {
   const axis = { domain: false, ticks: false, labelColor: variable('--ink'), labelOverlap: cell < 13 };
   const x = { field: 'column', type: 'ordinal', title: block.column_title, sort: null, scale: { domain: block.columns, padding: 0 }, axis: { ...axis, orient: 'top', labelAngle: steep ? -60 : 0 } };
   const y = { field: 'row', type: 'ordinal', title: block.row_title, sort: null, scale: { domain: block.rows, padding: 0 }, axis: { ...axis, labelLimit: 240 } };
-  const range = isDark() ? ['#1d2b44', '#2f6bd8', '#a9cbff'] : ['#edf3fd', '#6c9cec', '#123a86'];
+  const range = isDark() ? ['#1d2b44', '#2f6bd8', '#a9cbff'] : ['#dde9fc', '#6798ec', '#123a86'];
   const layer = [{
     mark: { type: 'rect', stroke: variable('--paper'), strokeWidth: cell > 12 ? 1.5 : 0.5, cornerRadius: cell > 20 ? 3 : 0 },
     encoding: {
