@@ -2,7 +2,7 @@
 FROM debian:12 AS build
 COPY . /hemiola
 RUN bash -c 'set -e; source /hemiola/tools/setup; install_missing "${build_packages[@]}"; \
-    build_preset release -DHEMIOLA_TESTS=OFF -DHEMIOLA_BENCHMARKS=OFF -DHEMIOLA_PYTHON=OFF; \
+    build_preset release -DHEMIOLA_TESTS=OFF -DHEMIOLA_BENCHMARKS=OFF -DHEMIOLA_PYTHON=OFF -DHEMIOLA_REPORT=OFF; \
     cmake --install build/release --prefix /opt/hemiola --strip'
 
 FROM debian:12-slim

@@ -6,7 +6,9 @@
 #include "cli/inputs.h"
 #include "cli/notices.h"
 #include "core/text.h"
+#include "report/page.h"
 #include "report/report.h"
+#include "report/run_page.h"
 #include "study/job_run.h"
 #include "study/profile_file.h"
 #include "study/run_tables.h"
@@ -27,7 +29,7 @@ struct RunOptions {
   std::string skew;
   std::string threads = "1";
   std::string seed = "0";
-  std::string json, csv, trace, trace_lines, record;
+  std::string json, csv, trace, trace_lines, record, report;
   std::string record_rank = "0", record_at = "ingress";
   bool no_check = false;
 };
@@ -47,6 +49,7 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per size", "FILE");
   add("--trace", options.trace, "write a timeline for ui.perfetto.dev", "FILE");
+  add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
   add("--trace-lines", options.trace_lines, "requests too, in a window of time", "T0:T1");
   add("--record", options.record, "write what comes in at a rank's GPU, for 'replay'", "FILE");
   add("--record-rank", options.record_rank, "of which rank, or ranks", "R,...");
@@ -68,6 +71,8 @@ Plan understand(const RunOptions& options, Notices& notices) {
   check_output("--csv", options.csv);
   check_output("--trace", options.trace);
   check_output("--record", options.record);
+  check_output("--report", options.report);
+  if (!options.report.empty()) report::page::require_rendering();
   Plan plan;
   study::RunRequest& request = plan.request;
   request.asked_for = options.program.program;
@@ -130,6 +135,7 @@ class Runner {
       tables_ = tables(progress);
       if (!options_.trace.empty()) trace();
       if (!options_.record.empty()) record();
+      if (!options_.report.empty()) collect_extras();
     }
     for (const study::RunTable& table : tables_) print(table);
     write_files();
@@ -141,6 +147,8 @@ class Runner {
   std::vector<study::RunTable> tables(Progress& progress);
   void trace();
   void record();
+  void collect_extras();
+  void write_report(const report::Run& run, const std::vector<sim::Result>& results) const;
   report::Run head(const study::RunTable& table) const;
   void print(const study::RunTable& table) const;
   void write_files() const;
@@ -154,6 +162,7 @@ class Runner {
   study::Watch watch_;
   std::vector<study::RunTable> tables_;
   std::string trace_text_, record_text_;
+  report::RunPageExtras extras_;  ///< of --report
 };
 
 std::vector<study::RunTable> Runner::tables(Progress& progress) {
@@ -202,6 +211,7 @@ ExitCode Runner::run_job() {
                 .winners = {outcome->bound.name()},
                 .last = outcome->bound}};
     if (!options_.trace.empty()) trace();
+    if (!options_.report.empty()) collect_extras();
   }
   const report::Run run{.command = session_.command,
                         .machine = outcome->bound.machine()->name,
@@ -214,6 +224,7 @@ ExitCode Runner::run_job() {
   if (!options_.json.empty()) write_file(options_.json, report::to_json(run, {outcome->result}));
   if (!options_.csv.empty()) write_file(options_.csv, report::to_csv(run, {outcome->result}));
   if (!options_.trace.empty()) write_file(options_.trace, trace_text_);
+  write_report(run, {outcome->result});
   return ExitCode::done;
 }
 
@@ -224,6 +235,34 @@ void Runner::trace() {
   options.trace = &trace;
   session_.laboratory.simulate(last(), options, watch_);
   trace_text_ = trace.serialize();
+}
+
+/// What the page says beside results. Of one run that is a timeline, too.
+void Runner::collect_extras() {
+  const sim::Options& asked = plan_.request.options;
+  extras_.repetitions = asked.iterations > 0 ? asked.warmup + asked.iterations : 1;
+  std::size_t runs = 0;
+  for (const study::RunTable& table : tables_) {
+    runs += table.results.size();
+    extras_.remarks.insert(extras_.remarks.end(), table.remarks.begin(), table.remarks.end());
+  }
+  if (runs > 1) {
+    extras_.no_timeline = "A timeline is of one run: one --size, and one value of each --set.";
+  } else if (asked.engine == sim::Engine::sampled) {
+    extras_.no_timeline =
+        "The engine sampled leaves out most of a run, and so has no timeline; the engine line has.";
+  } else {
+    report::RunTimeline timeline(*last().machine());
+    sim::Options options = asked;
+    options.trace = &timeline;
+    session_.laboratory.simulate(last(), options, watch_);
+    extras_.timeline = timeline.panels();
+    if (extras_.repetitions > 1) {
+      extras_.timeline.left_out.insert(
+          extras_.timeline.left_out.begin(),
+          "All " + std::to_string(extras_.repetitions) + " repetitions are here.");
+    }
+  }
 }
 
 /// What came in at some ranks' GPUs.
@@ -261,6 +300,12 @@ void Runner::write_files() const {
   if (!options_.csv.empty()) write_file(options_.csv, report::to_csv(run, all.results));
   if (!options_.trace.empty()) write_file(options_.trace, trace_text_);
   if (!options_.record.empty()) write_file(options_.record, record_text_);
+  write_report(run, all.results);
+}
+
+void Runner::write_report(const report::Run& run, const std::vector<sim::Result>& results) const {
+  if (options_.report.empty()) return;
+  write_file(options_.report, report::page::render(report::run_page(run, results, extras_)));
 }
 
 }  // namespace

@@ -41,7 +41,6 @@ TEST(Help, names_nothing_that_does_not_exist) {
   for (const char* verb : {"explore", "compile", "tune", "later"})
     EXPECT_FALSE(contains(help, verb)) << help;
   EXPECT_TRUE(contains(help, "5 a limit that was asked for is exceeded")) << help;
-  EXPECT_FALSE(contains(place.run("run --help").out, "--report"));
 }
 
 TEST(Version, names_build_type_and_compiler) {

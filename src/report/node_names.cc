@@ -1,0 +1,19 @@
+#include "report/node_names.h"
+
+#include <algorithm>
+
+namespace hemiola::report {
+
+std::size_t common_prefix(const std::vector<std::string>& names) {
+  if (names.size() < 2) return 0;
+  std::size_t length = names.front().size();
+  for (const std::string& name : names) {
+    const auto differs =
+        std::mismatch(names.front().begin(), names.front().end(), name.begin(), name.end());
+    length = std::min(length, static_cast<std::size_t>(differs.first - names.front().begin()));
+  }
+  const std::size_t dot = names.front().rfind('.', length == 0 ? 0 : length - 1);
+  return length == 0 || dot == std::string::npos ? 0 : dot + 1;
+}
+
+}  // namespace hemiola::report
