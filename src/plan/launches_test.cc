@@ -138,6 +138,20 @@ TEST(Launches, survive_a_round_trip_through_a_file) {
   EXPECT_THAT(message, HasSubstr("there is no compute 'sun'"));
 }
 
+TEST(Launches, wrap_by_whole_tiles_only) {
+  Plan plan = three_launches();
+  Compute& right = plan.codes[0].computes[2];
+  right.operands[1].begin = {{}, constant(6)};
+  const auto refused = [&] { return test::message_of([&] { validate(plan); }); };
+  EXPECT_THAT(refused(), HasSubstr("touches [6, 10) of axis 1 of tensor 'b', which has 8"));
+  right.operands[1].wraps = true;
+  EXPECT_NO_THROW(validate(plan));
+  EXPECT_EQ(write_plan(read_plan(write_plan(plan), "wraps.json")), write_plan(plan));
+  EXPECT_TRUE(read_plan(write_plan(plan), "wraps.json").codes[0].computes[2].operands[1].wraps);
+  right.axes[1].tile = 3;
+  EXPECT_THAT(refused(), HasSubstr("reaches over the end of axis 1 of tensor 'b'"));
+}
+
 TEST(Launches, of_one_name_are_named_by_number) {
   Plan plan = three_launches();
   for (Compute& compute : plan.codes[0].computes) compute.name = "gemm";

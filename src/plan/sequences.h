@@ -1,7 +1,6 @@
 // Products in steps, each a launch of its own, with the communication that feeds or follows them:
 // FiCCO's space of schedules (arXiv 2512.10236), {rows, columns} x {uniform, hetero} x {fused,
-// unfused} at any degree, and the exchange of whole shards. docs/overlap_schedules.md describes
-// them. Private to the layer.
+// unfused} at any degree, and the exchange of whole shards (docs/plans.md). Private to the layer.
 #pragma once
 
 #include <cstdint>

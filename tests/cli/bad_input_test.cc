@@ -53,7 +53,7 @@ std::vector<BadInput> usage_rows() {
        2,
        {"unknown verb 'explore'", "validate, sweep, replay, diff"}},
       {"unknown_engine", run + "--engine lines", "", 2, {"'lines'", "did you mean 'line'"}},
-      {"option_of_a_later_version", run + "--report x", "", 2, {"unknown option '--report'"}},
+      {"option_of_a_later_version", run + "--emit x", "", 2, {"unknown option '--emit'"}},
       {"size_with_fraction_of_a_byte", run + "--size 1.5", "", 2, {"'1.5' is not a size"}},
       {"size_beyond_64_bits", run + "--size 99999999999999999999", "", 2, {"is not a size"}},
       {"size_of_zero", run + "--size 0B", "", 2, {"greater than zero"}},
