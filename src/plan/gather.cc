@@ -26,15 +26,6 @@ Affine numbered(std::int64_t first, std::int64_t step) {
   return {.constant = first, .loop = {step, 0}};
 }
 
-std::int64_t parts_of(const TemplateArguments& arguments, const std::string& parameter) {
-  constexpr std::int64_t kMost = 4096;
-  const std::int64_t parts = arguments.number(parameter);
-  if (parts >= 1 && parts <= kMost) return parts;
-  throw Failure("parameter '" + parameter + "' of '" + arguments.name + "' cannot be " +
-                    std::to_string(parts),
-                kOption, "it is a number from 1 to " + std::to_string(kMost));
-}
-
 }  // namespace
 
 Stream exchange_blocks(std::int64_t ranks, const Blocks& blocks, bool is_push, bool clockwise) {
@@ -159,6 +150,15 @@ ParameterInfo inner_parameter() {
 
 bool is_clockwise(const TemplateArguments& arguments) {
   return arguments.word("order") == "clockwise";
+}
+
+std::int64_t parts_of(const TemplateArguments& arguments, const std::string& parameter) {
+  constexpr std::int64_t kMost = 4096;
+  const std::int64_t parts = arguments.number(parameter);
+  if (parts >= 1 && parts <= kMost) return parts;
+  throw Failure("parameter '" + parameter + "' of '" + arguments.name + "' cannot be " +
+                    std::to_string(parts),
+                kOption, "it is a number from 1 to " + std::to_string(kMost));
 }
 
 std::int64_t split_of(const TemplateArguments& arguments) {

@@ -39,6 +39,8 @@ ParameterInfo split_parameter(const char* default_value = "1");
 ParameterInfo waves_parameter();
 ParameterInfo inner_parameter();
 bool is_clockwise(const TemplateArguments& arguments);
+/// A number of parts, from 1 to 4096. Failure: anything else.
+std::int64_t parts_of(const TemplateArguments& arguments, const std::string& parameter);
 std::int64_t split_of(const TemplateArguments& arguments);
 std::int64_t waves_of(const TemplateArguments& arguments);
 std::int64_t inner_of(const TemplateArguments& arguments);

@@ -189,6 +189,10 @@ struct ComputeOperand {
   std::int64_t first(std::size_t i, int rank) const {
     return begin.empty() ? 0 : begin[i](Indices{.rank = rank});
   }
+  /// The element that stands at `place` of an axis with so many.
+  std::int64_t wrapped(std::int64_t place, std::int64_t extent) const {
+    return wraps ? place % extent : place;
+  }
   bool operator==(const ComputeOperand&) const = default;
 };
 

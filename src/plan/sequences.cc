@@ -1,46 +1,45 @@
 #include "plan/sequences.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plan/families.h"
 
 namespace hemiola::plan {
 
-std::vector<ParameterInfo> sequence_parameters(const char* columns, const char* transfer) {
-  return {transfer_parameter(transfer),
-          {"degree", "4", {}, "steps that each rank's block goes in"},
-          {"axis", "m", {"m", columns}, "what steps divide: rows, or columns"},
-          {"steps",
-           "uniform",
-           {"uniform", "hetero"},
-           "hetero: the block that stays on its rank is one product of its own"},
-          {"products", "fused", {"fused", "unfused"}, "one product per step, or one per block"},
-          {"placement",
-           "direct",
-           {"direct", "copy"},
-           "products use blocks in their places, or copies that lie beside each other"},
-          {"streams", "1", {}, "streams of unfused products"},
-          {"own_tile_m", "0", {}, "rows of a tile of a hetero block's own product; 0: tile_m"},
+std::vector<ParameterInfo> own_tile_parameters() {
+  return {{"own_tile_m", "0", {}, "rows of a tile of the own block's product; 0: tile_m"},
           {"own_tile_n", "0", {}, "columns of it; 0: tile_n"}};
 }
 
+std::vector<ParameterInfo> sequence_parameters() {
+  std::vector<ParameterInfo> all{
+      transfer_parameter("pull"),
+      {"degree", "4", {}, "steps that each rank's block goes in"},
+      {"axis", "m", {"m", "k"}, "what steps divide: rows, or what is summed over (C += A B)"},
+      {"steps",
+       "uniform",
+       {"uniform", "hetero"},
+       "hetero: the own block is one product of its own"},
+      {"products", "fused", {"fused", "unfused"}, "one product per step, or one per block"},
+      {"placement",
+       "direct",
+       {"direct", "copy"},
+       "products use blocks in their places, or copies that lie beside each other"},
+      {"streams", "1", {}, "streams of unfused products"}};
+  for (ParameterInfo& tile : own_tile_parameters()) all.push_back(std::move(tile));
+  return all;
+}
+
 SequenceShape sequence_shape(const TemplateArguments& arguments) {
-  const auto count = [&](const char* parameter) {
-    constexpr std::int64_t kMost = 4096;
-    const std::int64_t value = arguments.number(parameter);
-    if (value >= 1 && value <= kMost) return value;
-    throw Failure("parameter '" + std::string(parameter) + "' of '" + arguments.name +
-                      "' cannot be " + std::to_string(value),
-                  kOption, "it is a number from 1 to " + std::to_string(kMost));
-  };
   SequenceShape shape;
-  shape.degree = count("degree");
+  shape.degree = parts_of(arguments, "degree");
   shape.by_rows = arguments.word("axis") == "m";
   shape.hetero = arguments.word("steps") == "hetero";
   shape.fused = arguments.word("products") == "fused";
   shape.copies = arguments.word("placement") == "copy";
   shape.pulls = arguments.word("transfer") == "pull";
-  shape.compute_streams = count("streams");
+  shape.compute_streams = parts_of(arguments, "streams");
   const auto refuse = [&](const char* what, const char* hint) {
     throw Failure("'" + arguments.name + "' " + what, kOption, hint);
   };

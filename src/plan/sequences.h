@@ -11,14 +11,14 @@
 
 namespace hemiola::plan {
 
-/// How an operator is divided into steps. Of n ranks, every one has a block for (or from) each.
+/// How an operator is divided into steps. Of n ranks, every one gets a block of each.
 struct SequenceShape {
   std::int64_t degree = 1;  ///< steps in which each block goes
-  /// Steps divide rows of a block (1D); else columns: what is summed over where blocks are
-  /// gathered, columns of the result where they are sent (2D).
-  bool by_rows = true;
-  /// The block that stays on its rank is a product of its own: the first one, which needs no data
-  /// of others, or the last one, which nobody waits for. Else it is divided as all others.
+  /// Blocks come one after the other, each from one peer; else those of all peers at once.
+  bool one_by_one = false;
+  bool by_rows = true;  ///< steps divide rows of a block (1D); else what is summed over (2D)
+  /// The own block is a product of its own, the first one, which needs no data of others. Else it
+  /// is divided as all others.
   bool hetero = false;
   bool fused = true;  ///< one product per step; else one for each block of a step
   /// Fused steps by rows work on consecutive memory: chunks land beside each other, and results are
@@ -28,14 +28,16 @@ struct SequenceShape {
   std::int64_t compute_streams = 1;  ///< of unfused products
 };
 
-/// degree, axis, steps, products, placement, streams; `transfer` and the sizes of a product are not
-/// among them. `columns`: the name of the second axis.
-std::vector<ParameterInfo> sequence_parameters(const char* columns, const char* transfer);
+/// transfer, degree, axis, steps, products, placement, streams, and the tiles of the own block; the
+/// sizes of a product are not among them.
+std::vector<ParameterInfo> sequence_parameters();
+/// own_tile_m, own_tile_n: of the product of the own block.
+std::vector<ParameterInfo> own_tile_parameters();
 /// Failure: values out of range, and combinations that mean nothing.
 SequenceShape sequence_shape(const TemplateArguments& arguments);
 
-/// A product of `plan` as a launch: axes block, m, n, k with the tiles of the parameters, or with
-/// those for the block that stays where it is (`own`).
+/// A product as a launch, without operands: axes block, m, n, k with the tiles of the parameters,
+/// or with those for the block that stays where it is (`own`).
 Compute launched_product(const TemplateArguments& arguments, std::string name, std::int64_t blocks,
                          std::int64_t rows, std::int64_t columns, std::int64_t depth, bool own);
 

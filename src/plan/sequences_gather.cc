@@ -3,7 +3,7 @@
 //
 // Every rank gets a block of every other one. In step i the i-th chunk of each block goes over all
 // links at once, a stream of transfers for each distance between ranks; products follow their
-// chunks on a stream of computes. With `shards` whole blocks go one after the other instead.
+// chunks on a stream of computes. Of `shards` whole blocks go one after the other instead.
 #include <algorithm>
 
 #include "plan/build.h"
@@ -36,10 +36,13 @@ class GatherMaker {
   Plan make() {
     start();
     Code code;
-    for (std::int64_t distance = 1; distance < ranks_; ++distance)
-      code.streams.push_back(transfers_over(distance));
-    if (!shape_.hetero && shape_.fused && (is_exchange_ || shape_.copies))
-      code.streams.push_back(own_chunks());
+    if (shape_.one_by_one) {
+      code.streams.push_back(transfers_one_by_one());
+    } else {
+      for (std::int64_t distance = 1; distance < ranks_; ++distance)
+        code.streams.push_back(transfers_over(distance));
+    }
+    if (moves_own_block()) code.streams.push_back(own_chunks());
     if (shape_.hetero) code.computes.push_back(own_product());
     for (std::int64_t step = 0; step < shape_.degree; ++step) {
       if (shape_.fused) {
@@ -50,25 +53,6 @@ class GatherMaker {
       }
     }
     if (shape_.copies) code.streams.push_back(results_to_their_rows());
-    return finish(std::move(code));
-  }
-
-  Plan make_shards() {
-    start();
-    Code code;
-    Stream stream{shape_.pulls ? "from the next ranks" : "to the next ranks", {}};
-    const Affine peer = around(ranks_, 1, 1);
-    const Affine owner = shape_.pulls ? peer : own_rank();
-    const Affine taker = shape_.pulls ? own_rank() : peer;
-    repeat(stream, ranks_ - 1, transfer(peer, source_of(owner, taker, {}), landed(owner, {})));
-    code.streams = {std::move(stream)};
-    code.computes.push_back(own_product());
-    for (std::int64_t d = 1; d < ranks_; ++d) code.computes.push_back(product_of_block(0, d));
-    for (std::int64_t d = 1; d < ranks_; ++d) {
-      Dependency& arrival = code.computes[static_cast<std::size_t>(d)].after.front();
-      arrival.stream = 0;
-      arrival.transfer = constant(d - 1);
-    }
     return finish(std::move(code));
   }
 
@@ -88,7 +72,7 @@ class GatherMaker {
     if (!shape_.copies) return;
     // By step and distance to the rank that a block belongs to: what a step needs lies together.
     staged_ = static_cast<std::int32_t>(plan_.tensors.size());
-    const std::int64_t blocks = shape_.hetero ? ranks_ - 1 : ranks_;
+    const std::int64_t blocks = ranks_ - first_block();
     plan_.tensors.push_back(
         {"staged", Role::scratch, {shape_.degree, blocks * step_rows_, depth_}, type});
     results_ = staged_ + 1;
@@ -124,7 +108,7 @@ class GatherMaker {
     // Of an exchange, what rank r computes on is what every other rank has for it. Where own
     // products read it from x, and steps from copies, it is not looked for in a.
     if (is_exchange_ && !shape_.copies) {
-      for (std::int64_t d = is_own_in_x() ? 1 : 0; d < ranks_; ++d) {
+      for (std::int64_t d = is_own_in_place() ? 1 : 0; d < ranks_; ++d) {
         const Affine owner = around(ranks_, d);
         code.expected.push_back(
             {slab(plan_, kA, 0, owner, 1), false, slab(plan_, source_, 0, own_rank(), 1), owner});
@@ -135,8 +119,8 @@ class GatherMaker {
     return std::move(plan_);
   }
 
-  /// Whether products of the own block read it where it is.
-  bool is_own_in_x() const { return shape_.hetero || !shape_.fused; }
+  /// Whether products of the own block read it where the rank has it.
+  bool is_own_in_place() const { return shape_.hetero || !shape_.fused; }
 
   Transfer transfer(const Affine& peer, const Region& from, const Region& to) const {
     return shape_.pulls ? pull(peer, from, to) : push(peer, from, to);
@@ -178,6 +162,18 @@ class GatherMaker {
     return stream;
   }
 
+  Stream transfers_one_by_one() const {
+    const Affine peer = around(ranks_, 1, 1);
+    const Affine owner = shape_.pulls ? peer : own_rank();
+    const Affine taker = shape_.pulls ? own_rank() : peer;
+    Stream stream{shape_.pulls ? "from the next ranks" : "to the next ranks", {}};
+    repeat(stream, ranks_ - 1, transfer(peer, source_of(owner, taker, {}), landed(owner, {})));
+    return stream;
+  }
+
+  /// Whether steps look for the own block where those of others land.
+  bool moves_own_block() const { return !is_own_in_place() && (is_exchange_ || shape_.copies); }
+
   /// Of uniform steps, which treat the own block as all others.
   Stream own_chunks() const {
     Stream stream{"own block", {}};
@@ -204,8 +200,7 @@ class GatherMaker {
       for (std::int64_t d = first_block(); d < ranks_; ++d) {
         Transfer move = copy(beside(results_, d, constant(step)), rows_of(step, d));
         if (d == first_block())
-          move.after.push_back(
-              {.rank = own_rank(), .compute = constant(step + (shape_.hetero ? 1 : 0))});
+          move.after.push_back({.rank = own_rank(), .compute = constant(step + first_block())});
         stream.items.emplace_back(std::move(move));
       }
     }
@@ -218,29 +213,29 @@ class GatherMaker {
   }
 
   void wait_for_step(Compute& product, std::int64_t step, std::int64_t distance) const {
+    const auto place = static_cast<std::int32_t>(distance - 1);
     product.after.push_back({.rank = shape_.pulls ? own_rank() : owner_at(distance),
-                             .stream = static_cast<std::int32_t>(distance - 1),
-                             .transfer = constant(step)});
+                             .stream = shape_.one_by_one ? 0 : place,
+                             .transfer = constant(shape_.one_by_one ? place : step)});
   }
 
   /// c[block, m, n] (+)= a[block, m, k] b[k, n], from `row` and `depth` on.
-  void set_operands(Compute& product, std::int32_t left, const Affine& left_block,
-                    const Affine& block, std::int64_t row, std::int64_t depth, bool adds,
-                    bool wraps) const {
+  void set_operands(Compute& product, std::int32_t left, const Affine& block, std::int64_t row,
+                    std::int64_t depth, bool adds, bool wraps) const {
     product.operands = {
-        {left, Use::read, {0, 1, 3}, {left_block, constant(row), constant(depth)}, wraps},
+        {left, Use::read, {0, 1, 3}, {block, constant(row), constant(depth)}, wraps},
         {kB, Use::read, {3, 2}, {constant(depth), {}}},
         {kC, adds ? Use::add : Use::accumulate, {0, 1, 2}, {block, constant(row), {}}, wraps}};
   }
 
   Compute own_product() const {
     Compute product = launched_product(arguments_, "own", 1, rows_, columns_, depth_, true);
-    set_operands(product, source_, own_rank(), own_rank(), 0, 0, false, false);
+    set_operands(product, source_, own_rank(), 0, 0, false, false);
     return product;
   }
 
   Compute fused_product(std::int64_t step) const {
-    const std::int64_t blocks = shape_.hetero ? ranks_ - 1 : ranks_;
+    const std::int64_t blocks = ranks_ - first_block();
     const std::string name = "step " + std::to_string(step);
     Compute product;
     if (shape_.copies) {
@@ -252,11 +247,10 @@ class GatherMaker {
       product =
           launched_product(arguments_, name, blocks, step_rows_, columns_, step_depth_, false);
       const Affine first = shape_.hetero ? around(ranks_, 1) : Affine{};
-      set_operands(product, kA, first, first, row_of(step), depth_of(step), adds(step),
-                   shape_.hetero);
+      set_operands(product, kA, first, row_of(step), depth_of(step), adds(step), shape_.hetero);
     }
     for (std::int64_t d = 1; d < ranks_; ++d) wait_for_step(product, step, d);
-    if (!shape_.hetero && (is_exchange_ || shape_.copies))
+    if (moves_own_block())
       product.after.push_back({.rank = own_rank(),
                                .stream = static_cast<std::int32_t>(ranks_ - 1),
                                .transfer = constant(step)});
@@ -267,14 +261,9 @@ class GatherMaker {
     Compute product = launched_product(
         arguments_, "step " + std::to_string(step) + " block +" + std::to_string(distance), 1,
         step_rows_, columns_, step_depth_, false);
-    if (distance > 0) {
-      const Affine owner = owner_at(distance);
-      set_operands(product, kA, owner, owner, row_of(step), depth_of(step), adds(step), false);
-      wait_for_step(product, step, distance);
-    } else {
-      set_operands(product, source_, own_rank(), own_rank(), row_of(step), depth_of(step),
-                   adds(step), false);
-    }
+    set_operands(product, distance > 0 ? kA : source_, owner_at(distance), row_of(step),
+                 depth_of(step), adds(step), false);
+    if (distance > 0) wait_for_step(product, step, distance);
     if (shape_.compute_streams > 1)
       product.stream = "compute " + std::to_string(distance % shape_.compute_streams);
     return product;
@@ -295,37 +284,26 @@ class GatherMaker {
   std::int32_t source_ = kA, staged_ = -1, results_ = -1;
 };
 
-Plan make_ag_gemm_sequence(const TemplateArguments& arguments) {
-  return GatherMaker(arguments, Gathers::same_for_all, sequence_shape(arguments)).make();
-}
-Plan make_dispatch_gemm_sequence(const TemplateArguments& arguments) {
-  return GatherMaker(arguments, Gathers::one_for_each, sequence_shape(arguments)).make();
-}
-
-SequenceShape whole_blocks(const TemplateArguments& arguments) {
+SequenceShape serial_shape(const TemplateArguments& arguments) {
   return {.pulls = arguments.word("transfer") == "pull"};
 }
-/// The own block first, then each of the others by itself.
-SequenceShape block_by_block(const TemplateArguments& arguments) {
-  return {.hetero = true, .fused = false, .pulls = arguments.word("transfer") == "pull"};
-}
-Plan make_ag_gemm_serial(const TemplateArguments& arguments) {
-  return GatherMaker(arguments, Gathers::same_for_all, whole_blocks(arguments)).make();
-}
-Plan make_dispatch_gemm_serial(const TemplateArguments& arguments) {
-  return GatherMaker(arguments, Gathers::one_for_each, whole_blocks(arguments)).make();
-}
-Plan make_ag_gemm_shards(const TemplateArguments& arguments) {
-  return GatherMaker(arguments, Gathers::same_for_all, block_by_block(arguments)).make_shards();
-}
-Plan make_dispatch_gemm_shards(const TemplateArguments& arguments) {
-  return GatherMaker(arguments, Gathers::one_for_each, block_by_block(arguments)).make_shards();
+
+SequenceShape shards_shape(const TemplateArguments& arguments) {
+  return {.one_by_one = true,
+          .hetero = true,
+          .fused = false,
+          .pulls = arguments.word("transfer") == "pull"};
 }
 
-std::vector<ParameterInfo> of_shards() {
-  return {transfer_parameter("pull"),
-          {"own_tile_m", "0", {}, "rows of a tile of the own shard's product; 0: tile_m"},
-          {"own_tile_n", "0", {}, "columns of it; 0: tile_n"}};
+template <Gathers gathers, SequenceShape (*shape)(const TemplateArguments&)>
+Plan make_gathered(const TemplateArguments& arguments) {
+  return GatherMaker(arguments, gathers, shape(arguments)).make();
+}
+
+std::vector<ParameterInfo> shards_parameters() {
+  std::vector<ParameterInfo> all = own_tile_parameters();
+  all.insert(all.begin(), transfer_parameter("pull"));
+  return all;
 }
 
 }  // namespace
@@ -334,32 +312,33 @@ TemplateInfo ag_gemm_sequence() {
   return sequence_template(
       "ag-gemm/sequence",
       "an all-gather in steps over all links, each followed by launches of its product",
-      sequence_parameters("k", "pull"), make_ag_gemm_sequence);
+      sequence_parameters(), make_gathered<Gathers::same_for_all, sequence_shape>);
 }
 TemplateInfo ag_gemm_serial() {
   return sequence_template("ag-gemm/serial", "a whole all-gather, then one launch of the product",
-                           {transfer_parameter("pull")}, make_ag_gemm_serial);
+                           {transfer_parameter("pull")},
+                           make_gathered<Gathers::same_for_all, serial_shape>);
 }
 TemplateInfo ag_gemm_shards() {
   return sequence_template("ag-gemm/shards",
                            "shards of one peer after the other, each followed by its product",
-                           of_shards(), make_ag_gemm_shards);
+                           shards_parameters(), make_gathered<Gathers::same_for_all, shards_shape>);
 }
 TemplateInfo dispatch_gemm_sequence() {
   return sequence_template(
       "dispatch-gemm/sequence",
       "tokens go to the ranks of their experts in steps, each followed by launches of its product",
-      sequence_parameters("k", "pull"), make_dispatch_gemm_sequence);
+      sequence_parameters(), make_gathered<Gathers::one_for_each, sequence_shape>);
 }
 TemplateInfo dispatch_gemm_serial() {
-  return sequence_template("dispatch-gemm/serial",
-                           "all tokens go to the ranks of their experts, then one launch",
-                           {transfer_parameter("pull")}, make_dispatch_gemm_serial);
+  return sequence_template(
+      "dispatch-gemm/serial", "all tokens go to the ranks of their experts, then one launch",
+      {transfer_parameter("pull")}, make_gathered<Gathers::one_for_each, serial_shape>);
 }
 TemplateInfo dispatch_gemm_shards() {
   return sequence_template("dispatch-gemm/shards",
                            "tokens of one peer after the other, each followed by its product",
-                           of_shards(), make_dispatch_gemm_shards);
+                           shards_parameters(), make_gathered<Gathers::one_for_each, shards_shape>);
 }
 
 }  // namespace hemiola::plan

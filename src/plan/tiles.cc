@@ -46,9 +46,7 @@ Area operand_area(const Plan& plan, const ComputeOperand& operand, const Rect& b
     if (operand.axes[i] < 0) continue;
     const auto axis = static_cast<std::size_t>(operand.axes[i]);
     const std::int64_t extent = plan.tensors[static_cast<std::size_t>(operand.tensor)].shape[i];
-    const std::int64_t moved = operand.first(i, rank);
-    const std::int64_t turns = operand.wraps ? (box.begin[axis] + moved) / extent : 0;
-    const std::int64_t begin = box.begin[axis] + moved - turns * extent;
+    const std::int64_t begin = operand.wrapped(operand.first(i, rank) + box.begin[axis], extent);
     const std::int64_t end = begin + box.end[axis] - box.begin[axis];
     const bool is_cut = operand.wraps && end > extent;
     const std::size_t count = area.rects.size();

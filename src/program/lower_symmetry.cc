@@ -280,15 +280,14 @@ class SymmetryFinder {
     const bool is_fixed = operand.begin.empty() || operand.begin[i].rank == 0;
     if (is_fixed && step == 0 && moved == 0) return true;
     const std::int64_t extent = plan_.tensors[index(operand.tensor)].shape[i];
-    const auto place = [&](std::int64_t at) { return operand.wraps ? at % extent : at; };
     for (int image = 0; image < (is_fixed ? 1 : images_); ++image) {
       const int here = rank + image * period_;
       const std::int64_t ours = operand.first(i, here);
       const std::int64_t theirs = operand.first(i, (here + period_) % plan_.ranks);
       for (std::int64_t at = 0; at < axis.extent; at += axis.tile) {
         const std::int64_t length = std::min(axis.tile, axis.extent - at);
-        const std::int64_t from = place(ours + at);
-        if (place(theirs + (at + moved) % axis.extent) !=
+        const std::int64_t from = operand.wrapped(ours + at, extent);
+        if (operand.wrapped(theirs + (at + moved) % axis.extent, extent) !=
                 (step == 0 ? from : (from + step) % extent) ||
             (step != 0 && from % step + length > step))
           return false;

@@ -125,8 +125,7 @@ class TileMaker {
         std::set<std::int64_t> places = borders(compute, operand.tensor, i, rank);
         if (operand.wraps) places.insert(0);
         for (const std::int64_t place : places) {
-          const std::int64_t at =
-              operand.wraps ? (place - moved + extent) % extent : place - moved;
+          const std::int64_t at = operand.wraps ? (place - moved + extent) % extent : place - moved;
           if (at <= 0 || at >= axis.extent) continue;
           cuts.insert(at / axis.tile);
           cuts.insert((at + axis.tile - 1) / axis.tile);
@@ -159,9 +158,7 @@ class TileMaker {
         const plan::ComputeAxis& along = other.axes[index(made.axes[axis])];
         const std::int64_t moved = made.first(axis, rank);
         const std::int64_t extent = plan_.tensors[index(tensor)].shape[axis];
-        const auto place = [&](std::int64_t at) {
-          return made.wraps ? (moved + at) % extent : moved + at;
-        };
+        const auto place = [&](std::int64_t at) { return made.wrapped(moved + at, extent); };
         for (std::int64_t at = 0; at < along.extent; at += along.tile) borders.insert(place(at));
         borders.insert(place(along.extent));
       }

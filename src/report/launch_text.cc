@@ -9,18 +9,6 @@
 
 namespace hemiola::report {
 
-std::string ranks_text(const std::vector<int>& ranks) {
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(ranks[i]);
-    if (last > i) text += "-" + std::to_string(ranks[last]);
-    i = last + 1;
-  }
-  return text;
-}
-
 std::string slowdown_text(const sim::LaunchResult& launch) {
   const Time extra = launch.end - launch.begin - launch.alone;
   std::vector<std::pair<std::int64_t, sim::Reason>> more;

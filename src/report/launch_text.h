@@ -8,8 +8,6 @@
 
 namespace hemiola::report {
 
-/// "0-3", "0,2,4,6".
-std::string ranks_text(const std::vector<int>& ranks);
 /// "product is 4.230 us slower than alone: link +7.157, io +0.779; beside gather (for 13.072 us)":
 /// what differs most from being alone. Of a launch with `slowed_by`.
 std::string slowdown_text(const sim::LaunchResult& launch);

@@ -64,15 +64,15 @@ class JsonText {
   bool first_ = true;
 };
 
-void write_pair(JsonText& json, std::string_view name, const auto& value) {
+void write_pair(JsonText& json, const auto& first, const auto& second) {
   json.open('[');
-  json.value(name);
-  json.value(value);
+  json.value(first);
+  json.value(second);
   json.close(']');
 }
 
 void write_names(JsonText& json, std::string_view key, const std::vector<std::string>& names) {
-  json.list(key, names, [&](const std::string& name) { json.value(std::string_view(name)); });
+  json.list(key, names, [&](const std::string& name) { json.value(name); });
 }
 
 void write(JsonText& json, const Text& block) {
@@ -93,7 +93,7 @@ void write(JsonText& json, const Table& block) {
   });
   json.list("rows", block.rows, [&](const std::vector<std::string>& row) {
     json.open('[');
-    for (const std::string& cell : row) json.value(std::string_view(cell));
+    for (const std::string& cell : row) json.value(cell);
     json.close(']');
   });
 }
@@ -136,10 +136,7 @@ void write(JsonText& json, const Curves& block) {
     json.open('{');
     json.member("name", series.name);
     json.list("points", series.points, [&](const std::pair<double, double>& point) {
-      json.open('[');
-      json.value(point.first);
-      json.value(point.second);
-      json.close(']');
+      write_pair(json, point.first, point.second);
     });
     json.close('}');
   });
@@ -195,7 +192,7 @@ std::string to_json(const Page& page) {
   json.member("title", page.title);
   json.member("subtitle", page.subtitle);
   json.list("facts", page.facts, [&](const std::pair<std::string, std::string>& fact) {
-    write_pair(json, fact.first, std::string_view(fact.second));
+    write_pair(json, fact.first, fact.second);
   });
   json.list("blocks", page.blocks, [&](const Block& block) {
     json.open('{');

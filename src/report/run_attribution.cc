@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "plan/plan_json.h"
 #include "report/launch_text.h"
 #include "report/numbers.h"
 #include "report/run_blocks.h"
@@ -165,14 +166,14 @@ std::vector<page::Block> launch_blocks(const sim::Result& result) {
   for (const sim::LaunchResult& launch : result.launches) {
     const Time time = launch.end - launch.begin;
     const std::string alone = launch.alone.fs > 0 ? table_us(launch.alone) : "-";
-    table.rows.push_back({launch.name, launch.program, ranks_text(launch.ranks),
+    table.rows.push_back({launch.name, launch.program, plan::ranks_text(launch.ranks),
                           std::to_string(launch.size.count), table_us(launch.begin),
                           table_us(launch.end), table_us(time), alone});
     if (when.panels.front().tracks.size() < kMostLaunches) {
       when.panels.front().tracks.push_back(
           {launch.name,
            {{launch.name, launch.begin, launch.end, launch.program, 1,
-             fmt::format("ranks {}; alone {} us", ranks_text(launch.ranks), alone)}}});
+             fmt::format("ranks {}; alone {} us", plan::ranks_text(launch.ranks), alone)}}});
     }
     if (bars.rows.size() < kMostBars) {
       bars.rows.push_back({launch.name, 0, parts_of(launch.attribution)});

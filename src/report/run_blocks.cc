@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <utility>
@@ -24,24 +23,13 @@ std::string settings_text(const sim::Result& result) {
 
 }  // namespace
 
-std::string size_text(Bytes size) {
-  constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  std::int64_t count = size.count;
-  while (count > 0 && count % 1024 == 0 && unit + 1 < kUnits.size()) {
-    count /= 1024;
-    ++unit;
-  }
-  return fmt::format("{} {}", count, kUnits[unit]);
-}
-
 std::string label_of(const sim::Result& result, const std::vector<sim::Result>& results) {
   const bool sizes_differ =
       std::any_of(results.begin(), results.end(),
                   [&](const sim::Result& other) { return other.size != result.size; });
   std::string text = settings_text(result);
   if (sizes_differ || text.empty())
-    text = size_text(result.size) + (text.empty() ? "" : ", ") + text;
+    text = to_string(result.size) + (text.empty() ? "" : ", ") + text;
   return text;
 }
 

@@ -10,8 +10,6 @@
 
 namespace hemiola::report {
 
-/// "64 KiB", "1000 B": with a unit that divides it.
-std::string size_text(Bytes size);
 /// What sets a result apart from the others: its size where they differ, its settings.
 std::string label_of(const sim::Result& result, const std::vector<sim::Result>& results);
 

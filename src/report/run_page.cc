@@ -26,16 +26,16 @@ Facts facts_of(const Run& run, const std::vector<sim::Result>& results) {
   if (results.size() > 1) {
     std::set<Bytes> sizes;
     for (const sim::Result& result : results) sizes.insert(result.size);
-    facts.emplace_back("sizes", sizes.size() == 1 ? size_text(*sizes.begin())
-                                                  : size_text(*sizes.begin()) + " to " +
-                                                        size_text(*sizes.rbegin()));
+    facts.emplace_back("sizes", sizes.size() == 1 ? to_string(*sizes.begin())
+                                                  : to_string(*sizes.begin()) + " to " +
+                                                        to_string(*sizes.rbegin()));
     const auto best = std::max_element(
         results.begin(), results.end(),
         [](const sim::Result& a, const sim::Result& b) { return a.busbw_GBps < b.busbw_GBps; });
     if (best->busbw_GBps > 0)
       facts.emplace_back("highest busbw", table_rate(best->busbw_GBps) + " GB/s");
   } else {
-    if (last.size.count > 0) facts.emplace_back("size", size_text(last.size));
+    if (last.size.count > 0) facts.emplace_back("size", to_string(last.size));
     facts.emplace_back("time", table_us(last.time) + " us");
     if (last.busbw_GBps > 0) facts.emplace_back("busbw", table_rate(last.busbw_GBps) + " GB/s");
     facts.emplace_back("bound / time", percent(last.bound.time(), last.time) + " %");

@@ -131,9 +131,9 @@ TEST(RunPage, links_are_busy_by_share_of_all_repetitions) {
 }
 
 TEST(RunPage, sizes_read_as_they_are_typed) {
-  EXPECT_EQ(size_text({1000}), "1000 B");
-  EXPECT_EQ(size_text(KiB(64)), "64 KiB");
-  EXPECT_EQ(size_text(MiB(1024)), "1 GiB");
+  EXPECT_EQ(to_string(Bytes{1000}), "1000 B");
+  EXPECT_EQ(to_string(KiB(64)), "64 KiB");
+  EXPECT_EQ(to_string(MiB(1024)), "1 GiB");
 }
 
 }  // namespace

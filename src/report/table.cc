@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/data_type.h"
+#include "plan/plan_json.h"
 #include "report/columns.h"
 #include "report/launch_text.h"
 #include "report/numbers.h"
@@ -91,7 +92,7 @@ void print_launches(std::ostream& out, const Run& run, const sim::Result& result
   constexpr std::size_t kMostRows = 64;
   for (std::size_t i = 0; i < std::min(kMostRows, result.launches.size()); ++i) {
     const sim::LaunchResult& launch = result.launches[i];
-    columns.add({launch.name, launch.program, ranks_text(launch.ranks),
+    columns.add({launch.name, launch.program, plan::ranks_text(launch.ranks),
                  std::to_string(launch.size.count), table_us(launch.begin), table_us(launch.end),
                  table_us(launch.end - launch.begin),
                  launch.alone.fs > 0 ? table_us(launch.alone) : "-"});

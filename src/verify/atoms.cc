@@ -154,9 +154,7 @@ void Atoms::cut_everything(const Unrolled& unrolled, const Alignment& aligned) {
           const std::int64_t first = operand.first(i, rank);
           const std::int64_t extent =
               plan.tensors[static_cast<std::size_t>(operand.tensor)].shape[i];
-          const auto place = [&](std::int64_t at) {
-            return operand.wraps ? (first + at) % extent : first + at;
-          };
+          const auto place = [&](std::int64_t at) { return operand.wrapped(first + at, extent); };
           for (std::int64_t at = 0; at < axis.extent; at += axis.tile) own[i].add(place(at));
           own[i].add(place(axis.extent));
         }
