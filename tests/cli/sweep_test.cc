@@ -13,12 +13,12 @@
 namespace hemiola::test {
 namespace {
 
-/// Many points, none of which takes long.
+/// Many points, none of which takes long; those of 1 MiB give time to send a signal.
 constexpr const char* kSweep =
     "machine: dgx-h100\nranks: [4, 8]\nprogram: [all-reduce/ring, all-gather/ring]\n"
-    "size: [4KiB, 16KiB, 100B]\nlaunch: [stream, graph]\nskew: '0ns,2us'\n"
+    "size: [4KiB, 16KiB, 100B, 1MiB]\nlaunch: [stream, graph]\nskew: '0ns,2us'\n"
     "check: false\n";
-constexpr int kPoints = 24;
+constexpr int kPoints = 32;
 
 /// All that is in a database, table by table in the order of their keys; "" if it cannot be read.
 std::string dump(const std::string& file) {
@@ -50,8 +50,11 @@ int points(const std::string& file) {
     *static_cast<int*>(number) = std::stoi(values[0]);
     return 0;
   };
-  if (sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK)
+  if (sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK) {
+    // A file that is being written is waited for: it is not one without points.
+    sqlite3_busy_timeout(database, 1000);
     sqlite3_exec(database, "SELECT count(*) FROM points", read, &count, nullptr);
+  }
   sqlite3_close(database);
   return count;
 }
@@ -99,7 +102,7 @@ TEST(Sweep, interrupted_it_keeps_what_is_done_and_goes_on) {
   sweep.send(SIGINT);
   const Outcome outcome = sweep.wait();
   EXPECT_EQ(outcome.code, 128 + SIGINT);
-  EXPECT_TRUE(contains(outcome.err, "of 24 points are done")) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "of 32 points are done")) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "what is done is in part: the same command goes on there"));
   EXPECT_EQ(place.files(), "part sweep.yaml whole ");
   EXPECT_LT(points(place.path("part")), kPoints);
@@ -112,7 +115,7 @@ TEST(Sweep, split_and_joined_it_is_the_same_file) {
   place.write("sweep.yaml", kSweep);
   place.run("sweep sweep.yaml --out whole");
   const Outcome first = place.run("sweep sweep.yaml --shard 1/2 --out one");
-  EXPECT_TRUE(contains(first.out, "one: 12 of 24 points, shard 1/2")) << first.out;
+  EXPECT_TRUE(contains(first.out, "one: 16 of 32 points, shard 1/2")) << first.out;
   place.run("sweep sweep.yaml --shard 2/2 --out two");
   EXPECT_EQ(place.run("sweep --merge one two --out all").code, 2);
   EXPECT_EQ(dump(place.path("all")), dump(place.path("whole")));
