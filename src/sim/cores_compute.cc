@@ -116,17 +116,15 @@ void Cores::start_computes(std::int32_t id, std::int64_t now) {
   }
 }
 
-// From gemm.burst_time after a kernel's first step on, the power limit holds: as in the model of
-// products, the steps of all workgroups have since then done no more than the device sustains. What
-// idle times save may be spent later.
+// As in the model of products, the steps of all workgroups do no more than the device sustains once
+// a burst of them is over.
 std::int64_t Cores::limit_power(const Workgroup& group, const ProductStep& step, std::int64_t now) {
   if (step.sustained.fs <= 0) return now;
-  KernelRun& kernel = kernels_[index(group.kernel)];
-  if (kernel.products_began < 0) kernel.products_began = now;
-  if (now - kernel.products_began < machine_.model(group.rank).gemm_burst_time.fs) return now;
-  kernel.power_free = (kernel.power_free > 0 ? kernel.power_free : now) + step.sustained.fs;
+  const std::int64_t through = ranks_[index(group.rank)].power.step(
+      now, step.time.fs, step.sustained.fs, machine_.model(group.rank).gemm_burst_time.fs);
+  if (through == now) return now;
   Server& alu = matrix_units(group);
-  return alu.free = std::max(alu.free, kernel.power_free);
+  return alu.free = std::max(alu.free, through);
 }
 
 // The oldest step is through: its place is free, and those who waited for that or for all learn it.

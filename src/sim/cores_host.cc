@@ -208,8 +208,6 @@ void Cores::start_kernel(std::int32_t run, std::int64_t now) {
   KernelRun& kernel = kernels_[index(run)];
   kernel.began = now;
   kernel.launch = ++ranks_[index(kernel.rank)].launches;
-  kernel.products_began = -1;
-  kernel.power_free = 0;
   for (const std::int32_t id : kernel.groups) {
     Workgroup& group = groups_[index(id)];
     begin_walk(group.cursor, group.rank, group.body, kernel.frame);

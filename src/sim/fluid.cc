@@ -155,6 +155,11 @@ void Fluid::flow_over(std::int32_t flow, const Attribution& charged, std::int64_
     case FlowKind::move:
     case FlowKind::tile: {
       Walker& walker = walkers_[index(use.a)];
+      if (std::exchange(walker.draws_power, false)) {
+        RankState& rank = ranks_[index(walker.rank_class)];
+        --rank.tiles_of_products;
+        rank.power.goes_on_until(now);
+      }
       walker.spent = spent;
       walker.time = now;
       walker.stage = 2;

@@ -23,6 +23,7 @@
 #include "sim/fluid_ways.h"
 #include "sim/launches.h"
 #include "sim/pool.h"
+#include "sim/power_budget.h"
 #include "sim/simulate.h"
 #include "sim/streams.h"
 #include "sim/tile_reuse.h"
@@ -95,6 +96,7 @@ class Fluid {
     std::deque<program::Primitive> pending;  ///< parts of a barrier, or what was looked at ahead
     // A tile: a compute whose steps are taken together, present or pending.
     program::ComputeSteps tile;
+    bool draws_power = false;  ///< its present tile is one of RankState::tiles_of_products
     bool tiled = false;        ///< `tile` is the present or the pending compute
     std::size_t tiles = 0;     ///< before it, in this repetition
     std::int64_t filling = 0;  ///< before its first step, and behind its last operand
@@ -175,8 +177,6 @@ class Fluid {
     std::int64_t began = 0;  ///< start of the kernel
     std::int64_t end = 0;    ///< of the last agent and its stores
     Attribution spent{}, end_spent{};
-    std::int64_t products_began = -1, power_free = 0;
-    std::int32_t power = -1;  ///< resource of its tiles
     bool products = false;
   };
   struct Stream : StreamPlace {
@@ -188,6 +188,9 @@ class Fluid {
     std::vector<Stream> streams;
     StreamEvents events;
     std::vector<std::int64_t> units_free;  ///< matrix units, by CU
+    PowerBudget power;
+    std::int32_t power_share = -1;       ///< resource of tiles
+    std::int64_t tiles_of_products = 0;  ///< under way
     std::int64_t threads_free = 0;
     std::vector<std::pair<std::int32_t, std::int32_t>> blocked;  ///< kernels (stream, item)
     std::int32_t streams_done = 0, repetition = 0;

@@ -107,14 +107,13 @@ void Fluid::start_computes(std::int32_t number, std::int64_t now) {
 
 std::int64_t Fluid::limit_power(Walker& walker, const ProductStep& step, std::int64_t now) {
   if (step.sustained <= 0) return now;
-  Kernel& kernel = kernel_of(walker);
-  if (kernel.products_began < 0) kernel.products_began = now;
-  if (now - kernel.products_began < machine_.model(walker.agent.rank).gemm_burst_time.fs)
-    return now;
-  kernel.power_free =
-      (kernel.power_free > 0 ? kernel.power_free : now) + step.sustained * walker.per_rank;
-  std::int64_t& free = ranks_[index(walker.rank_class)].units_free[index(walker.cu)];
-  return free = std::max(free, kernel.power_free);
+  RankState& rank = ranks_[index(walker.rank_class)];
+  const std::int64_t through =
+      rank.power.step(now, step.time, step.sustained * walker.per_rank,
+                      machine_.model(walker.agent.rank).gemm_burst_time.fs);
+  if (through == now) return now;
+  std::int64_t& free = rank.units_free[index(walker.cu)];
+  return free = std::max(free, through);
 }
 
 void Fluid::computed(std::int32_t number, std::int64_t now) {

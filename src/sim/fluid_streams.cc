@@ -191,9 +191,6 @@ void Fluid::start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t no
   kernel.began = now;
   kernel.end = 0;
   kernel.spent = spent;
-  kernel.products_began = -1;
-  kernel.power_free = 0;
-  kernel.power = -1;
   for (const std::int32_t agent : kernel.agents) {
     Walker& walker = walkers_[index(agent)];
     begin_walk(walker);

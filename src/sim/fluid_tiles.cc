@@ -86,15 +86,19 @@ Latency Fluid::demands_of_tile(const Walker& walker, const Moved& moved) {
   return longest;
 }
 
-/// Of what the power limit lets a kernel's tiles have, which holds gemm.burst_time after the first.
+/// Of what the power limit lets tiles of products have, which holds once a burst of them is over.
 std::int32_t Fluid::power_of(Walker& walker) {
-  Kernel& kernel = kernel_of(walker);
-  if (kernel.power < 0) {
-    kernel.power = shares_.add_resource({kNoLimit}, Reason::compute);
-    const std::int64_t burst = machine_.model(walker.agent.rank).gemm_burst_time.fs;
-    push(now_ + burst, Kind::power, kernel.power);
+  RankState& rank = ranks_[index(walker.rank_class)];
+  if (rank.power_share < 0) rank.power_share = shares_.add_resource({kNoLimit}, Reason::compute);
+  if (rank.tiles_of_products > 0) rank.power.goes_on_until(now_);
+  const std::int64_t burst = machine_.model(walker.agent.rank).gemm_burst_time.fs;
+  if (rank.power.begins(now_, burst)) {
+    shares_.set_capacity(rank.power_share, {kNoLimit});
+    push(now_ + burst, Kind::power, rank.power_share);
   }
-  return kernel.power;
+  ++rank.tiles_of_products;
+  walker.draws_power = true;
+  return rank.power_share;
 }
 
 bool Fluid::begin_tile(std::int32_t number) {

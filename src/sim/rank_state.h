@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "program/primitive.h"
+#include "sim/power_budget.h"
 #include "sim/request.h"
 #include "sim/spent.h"
 #include "sim/streams.h"
@@ -16,15 +17,13 @@ namespace hemiola::sim {
 /// A kernel of a rank; it runs once in every repetition of the program.
 struct KernelRun {
   std::int32_t rank = 0, stream = 0, kernel = 0, frame = 0;
-  std::int32_t next = 0;             ///< next workgroup to dispatch
-  std::int32_t done = 0;             ///< workgroups that have ended
-  std::int64_t stores = 0;           ///< not acknowledged
-  bool ended = false;                ///< the stream has been told
-  bool dispatching = false;          ///< its next workgroup goes after the dispatch interval
-  bool products = false;             ///< it computes matrix products
-  std::int64_t products_began = -1;  ///< its first step of one
-  std::int64_t power_free = 0;       ///< when the power limit lets the next step through
-  std::int64_t launch = 0;           ///< the rank's how-many-th
+  std::int32_t next = 0;     ///< next workgroup to dispatch
+  std::int32_t done = 0;     ///< workgroups that have ended
+  std::int64_t stores = 0;   ///< not acknowledged
+  bool ended = false;        ///< the stream has been told
+  bool dispatching = false;  ///< its next workgroup goes after the dispatch interval
+  bool products = false;     ///< it computes matrix products
+  std::int64_t launch = 0;   ///< the rank's how-many-th
   std::int64_t began = 0;
   std::vector<std::int32_t> groups;
   Spent spent{};  ///< of the dispatcher: sums to the time of the last dispatch
@@ -43,6 +42,7 @@ struct RankState {
   std::vector<std::int64_t> peer_costs;  ///< fs that a CU's requests to peers keep, by sectors
   std::int64_t code_fetches = 0;         ///< when the unit that fetches code is free
   StreamEvents events;
+  PowerBudget power;
   program::Totals totals;  ///< of a job: counts of launches that are over
   std::int32_t streams_done = 0;
   std::int32_t repetition = 0;

@@ -1,0 +1,239 @@
+// hemiola explore: how to overlap a product with its collective, and whether it is worth it.
+#include <iostream>
+#include <memory>
+
+#include "cli/cli.h"
+#include "cli/inputs.h"
+#include "cli/notices.h"
+#include "core/lists.h"
+#include "explore/explorer.h"
+#include "plan/plan_json.h"
+#include "report/exploration.h"
+#include "study/job_run.h"
+
+namespace hemiola::cli {
+namespace {
+
+constexpr const char* kExploreExamples =
+    "  hemiola explore ag-gemm --gemm 8192,28672,8192 --machine mi300x-8\n"
+    "  hemiola explore gemm-rs --local 8192,8192,3584 --machine dgx-h100 --launch graph \\\n"
+    "      --emit best.json --report best.html\n"
+    "M, N and K are those of C[M,N] = A[M,K] B[K,N] over all GPUs; with --local those of one.";
+
+struct ExploreOptions {
+  std::string op, gemm, local;
+  std::string gather = "a";
+  std::string dtype = "bf16";
+  MachineOptions machine;
+  std::string launch = "stream";
+  std::string warmup = "1", iterations = "1";
+  std::string degrees = "2,4,8,16";
+  std::string realization, place, transfer;
+  std::string fluid = "60", top, threads = "1";
+  std::string losses = "best";
+  bool exhaustive = false;
+  std::string emit, json, report;
+};
+
+void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
+  const auto add = [&verb](const char* name, std::string& value, const char* description,
+                           const char* type) {
+    verb.add_option(name, value, description)->type_name(type)->capture_default_str();
+  };
+  verb.add_option("OPERATOR", options.op, "ag-gemm, gemm-rs, gemm-ar, a2a-gemm or gemm-a2a")
+      ->type_name("");
+  add("--gemm", options.gemm, "sizes of the product over all GPUs", "M,N,K");
+  add("--local", options.local, "sizes of the product of one GPU", "M,N,K");
+  add("--gather", options.gather, "ag-gemm: which operand is gathered, a or b (FSDP)", "a|b");
+  add("--dtype", options.dtype, "type of the elements", "TYPE");
+  add_machine_options(verb, options.machine);
+  add("--launch", options.launch, "how hosts start kernels: stream or graph", "MODE");
+  add("--warmup", options.warmup, "repetitions before those that are timed", "N");
+  add("--iterations", options.iterations, "repetitions that are timed; 0: one cold run", "N");
+  add("--degrees", options.degrees, "steps that blocks may go in", "LIST");
+  add("--realization", options.realization,
+      "who may move data: load-store, bulk, copy-engine, multicast; all but bulk by default",
+      "LIST");
+  add("--place", options.place, "where workgroups communicate: own, co-located; both by default",
+      "LIST");
+  add("--transfer", options.transfer, "push, pull; both by default", "LIST");
+  add("--fluid", options.fluid, "schedules that fluid simulates at most", "N");
+  add("--top", options.top,
+      "so many of the fastest are confirmed by the engine sampled; 3 by default, where that is "
+      "little work",
+      "K");
+  add("--threads", options.threads, "schedules that are simulated at a time", "N");
+  verb.add_flag("--exhaustive", options.exhaustive, "simulate every schedule");
+  add("--losses", options.losses,
+      "of which schedules it is looked at where they lose: none, the best ones (of all, and of "
+      "every family), all that are simulated",
+      "none|best|all");
+  add("--emit", options.emit, "write the fastest schedule as a plan for run, check and compile",
+      "FILE");
+  add("--json", options.json, "write one JSON object", "FILE");
+  add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
+  verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
+}
+
+std::vector<std::string> words(const std::string& option, const std::string& text,
+                               const std::vector<std::string>& choices) {
+  std::vector<std::string> all;
+  if (text.empty()) return all;
+  for (const std::string& word : split(text, ','))
+    all.push_back(choice_value(option, word, choices));
+  return all;
+}
+
+class ExploreVerb {
+ public:
+  ExploreVerb(const ExploreOptions& options, Session& session)
+      : options_(options), session_(session) {}
+
+  ExitCode run() {
+    understand();
+    {
+      Progress progress(session_);
+      progress.doing("exploring " + explore::text_of(request_.op));
+      Notices notices(session_);
+      explore::ExploreWatch watch{.watch = {.monitor = &session_.monitor}};
+      watch.on_progress = [&](std::int64_t done, std::int64_t all) {
+        progress.parts(done, all, "schedules");
+      };
+      found_ = explore::explore(session_.laboratory, request_, watch);
+      if (!options_.report.empty()) collect_timelines();
+    }
+    report::print_exploration(std::cout, found_);
+    write_files();
+    return ExitCode::done;
+  }
+
+ private:
+  void understand() {
+    check_output("--emit", options_.emit);
+    check_output("--json", options_.json);
+    check_output("--report", options_.report);
+    if (!options_.report.empty()) report::page::require_rendering();
+    explore::Operator& op = request_.op;
+    if (options_.op.empty())
+      throw Failure("no operator is given", {}, "for example 'hemiola explore ag-gemm ...'");
+    op.kind = explore::operator_named(options_.op, {.file = "OPERATOR"});
+    op.type = data_type_value(options_.dtype);
+    op.gathers_b = choice_value("--gather", options_.gather, {"a", "b"}) == "b";
+    if (op.gathers_b && op.kind != explore::OperatorKind::ag_gemm)
+      throw Failure(options_.op + " gathers nothing", SourceLocation{.file = "--gather"},
+                    "leave it out, or explore ag-gemm");
+    request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
+    op.ranks = session_.laboratory.machine(request_.machine)->ranks();
+    read_sizes(op);
+    request_.options.launch =
+        choice_value("--launch", options_.launch, {"stream", "graph"}) == "graph"
+            ? sim::Launch::graph
+            : sim::Launch::stream;
+    request_.options.warmup = static_cast<int>(count_value("--warmup", options_.warmup, 0, 1000));
+    request_.options.iterations =
+        static_cast<int>(count_value("--iterations", options_.iterations, 0, 1000));
+    if (request_.options.iterations == 0) request_.options.warmup = 0;
+    request_.options.threads =
+        static_cast<int>(count_value("--threads", options_.threads, 1, 4096));
+    request_.fluid = static_cast<int>(count_value("--fluid", options_.fluid, 1, 1'000'000));
+    if (!options_.top.empty())
+      request_.top = static_cast<int>(count_value("--top", options_.top, 0, 1000));
+    request_.exhaustive = options_.exhaustive;
+    const std::string losses = choice_value("--losses", options_.losses, {"none", "best", "all"});
+    request_.losses = losses == "none"  ? explore::LossesOf::none
+                      : losses == "all" ? explore::LossesOf::all
+                                        : explore::LossesOf::best;
+    request_.limits.degrees = dimensions_value("--degrees", options_.degrees);
+    request_.limits.realizations = words("--realization", options_.realization,
+                                         {"load-store", "bulk", "copy-engine", "multicast"});
+    request_.limits.places = words("--place", options_.place, {"own", "co-located"});
+    request_.limits.transfers = words("--transfer", options_.transfer, {"push", "pull"});
+  }
+
+  void read_sizes(explore::Operator& op) {
+    const bool is_local = !options_.local.empty();
+    if (is_local == !options_.gemm.empty())
+      throw Failure(is_local ? "sizes are given twice" : "no sizes are given",
+                    SourceLocation{.file = "--gemm"},
+                    "--gemm M,N,K over all GPUs, or --local M,N,K of one");
+    const char* option = is_local ? "--local" : "--gemm";
+    const std::vector<std::int64_t> sizes =
+        dimensions_value(option, is_local ? options_.local : options_.gemm);
+    if (sizes.size() != 3)
+      throw Failure(std::to_string(sizes.size()) + " sizes are given, not M, N and K",
+                    SourceLocation{.file = option}, "for example 8192,28672,8192");
+    op.m = sizes[0];
+    op.n = sizes[1];
+    op.k = sizes[2];
+    if (is_local)
+      op = explore::from_local(op, {.file = option});
+    else
+      explore::check(op, {.file = option});
+  }
+
+  void collect_timelines() {
+    const machine::SharedMachine machine = session_.laboratory.machine(request_.machine);
+    const study::Watch watch{.monitor = &session_.monitor};
+    if (const explore::Candidate* winner = found_.winner()) {
+      report::RunTimeline timeline(*machine);
+      study::Experiment experiment{.machine = request_.machine,
+                                   .subject = std::make_shared<const plan::Plan>(explore::plan_of(
+                                       session_.laboratory, request_, winner->schedule)),
+                                   .type = request_.op.type,
+                                   .check = false};
+      experiment.options.engine = sim::Engine::fluid;
+      experiment.options.launch = request_.options.launch;
+      experiment.options.trace = &timeline;
+      session_.laboratory.run(experiment, watch);
+      timelines_.winner = timeline.panels();
+    }
+    report::RunTimeline timeline(*machine);
+    study::JobRequest job{.machine = request_.machine,
+                          .file = "serial",
+                          .text = found_.serial.job,
+                          .check = false,
+                          .alone = false};
+    job.options.engine = sim::Engine::fluid;
+    job.options.launch = request_.options.launch;
+    job.options.trace = &timeline;
+    study::run_job(session_.laboratory, job, watch);
+    timelines_.serial = timeline.panels();
+  }
+
+  void write_files() {
+    if (!options_.json.empty())
+      write_file(options_.json, report::exploration_json(session_.command, found_));
+    if (!options_.report.empty())
+      write_file(options_.report, report::page::render(report::exploration_page(
+                                      session_.command, found_, timelines_)));
+    if (options_.emit.empty()) return;
+    const explore::Candidate* winner = found_.winner();
+    if (winner == nullptr) {
+      Notices(session_).note("nothing is written to " + options_.emit +
+                             ": serial is the fastest, which is a job and not a plan");
+      return;
+    }
+    write_file(options_.emit,
+               plan::write_plan(explore::plan_of(session_.laboratory, request_, winner->schedule)));
+  }
+
+  const ExploreOptions& options_;
+  Session& session_;
+  explore::Request request_;
+  explore::Exploration found_;
+  report::ExplorationTimelines timelines_;
+};
+
+}  // namespace
+
+void add_explore(CLI::App& app, Session& session) {
+  CLI::App* verb =
+      add_verb(app, "explore", "how to overlap a product with its collective", kExploreExamples);
+  const auto options = std::make_shared<ExploreOptions>();
+  add_options(*verb, *options, session);
+  verb->callback([options, &session] {
+    session.action = [options, &session] { return ExploreVerb(*options, session).run(); };
+  });
+}
+
+}  // namespace hemiola::cli

@@ -1,0 +1,229 @@
+#include "explore/closed_form.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "machine/gemm_model.h"
+
+namespace hemiola::explore {
+namespace {
+
+constexpr std::int64_t kProbe = 1 << 20;  ///< bytes by which rates are asked for
+
+Time time_of(double fs) {
+  return {static_cast<std::int64_t>(fs)};
+}
+
+std::int64_t tiles_of(const Launch& launch) {
+  return ((launch.shape.m + launch.tile.m - 1) / launch.tile.m) *
+         ((launch.shape.n + launch.tile.n - 1) / launch.tile.n);
+}
+
+double fs_per_byte(Rate rate) {
+  return rate.is_ideal() ? 0 : 1e15 / static_cast<double>(rate.bytes_per_second);
+}
+
+double flop_of(const Launch& launch) {
+  return 2.0 * static_cast<double>(launch.shape.m) * static_cast<double>(launch.shape.n) *
+         static_cast<double>(launch.shape.k);
+}
+
+}  // namespace
+
+double Ideal::overlapped(double r) {
+  return 1 + std::min(r, 1 / r);
+}
+
+double Ideal::shards(double r, int ranks) {
+  // The product takes 1, a shard of it 1 / n; a shard over one link takes r, since the collective
+  // has n - 1 of them at once in r.
+  const double product = 1.0 / ranks;
+  return (1 + r) / ((ranks - 1) * std::max(product, r) + product);
+}
+
+double Ideal::uniform(double r, int degree) {
+  const double c = r / degree, g = 1.0 / degree;
+  return (1 + r) / (c + (degree - 1) * std::max(c, g) + g);
+}
+
+double Ideal::hetero(double r, int degree, int ranks) {
+  const double c = r / degree, own = 1.0 / ranks;
+  const double g = (1 - own) / degree;
+  return (1 + r) / (std::max(own, c) + (degree - 1) * std::max(c, g) + g);
+}
+
+std::string_view name_of(ClosedForm::By by) {
+  constexpr std::string_view kNames[] = {"products", "links", "all bytes and one product",
+                                         "one chunk and all products"};
+  return kNames[static_cast<std::size_t>(by)];
+}
+
+ClosedForm::ClosedForm(const Operator& op, const machine::Machine& machine, sim::Launch launch)
+    : op_(op), machine_(machine), model_(machine.model(0)), launch_(launch) {
+  plan::Fabric fabric(machine);
+  all_ = rates_of(fabric, 1, op.ranks - 1);
+  for (int distance = 1; distance < op.ranks; ++distance) {
+    const Rates one = rates_of(fabric, distance, distance);
+    shift_.wire += one.wire / (op.ranks - 1);
+    shift_.port += one.port / (op.ranks - 1);
+  }
+  crossing_ = fabric.handover(fabric.way(0, 1));
+}
+
+ClosedForm::Rates ClosedForm::rates_of(plan::Fabric& fabric, int first, int last) const {
+  std::map<std::int32_t, std::pair<double, double>> busy;  // by trunk: wire, with ports
+  for (int from = 0; from < op_.ranks; ++from) {
+    for (int distance = first; distance <= last; ++distance) {
+      const plan::Way& way = fabric.way(from, (from + distance) % op_.ranks);
+      for (const plan::Way::Use& use : way.uses) {
+        auto& [wire, port] = busy[use.trunk];
+        wire += static_cast<double>(fabric.wire(way, use, kProbe).fs);
+        port += static_cast<double>(fabric.busy(way, use, kProbe).fs);
+      }
+    }
+  }
+  Rates rates;
+  for (const auto& [trunk, times] : busy) {
+    rates.wire = std::max(rates.wire, times.first / kProbe);
+    rates.port = std::max(rates.port, times.second / kProbe);
+  }
+  return rates;
+}
+
+Time ClosedForm::exchange(double bytes, bool ports) const {
+  return time_of(bytes * (ports ? all_.port : all_.wire));
+}
+
+double ClosedForm::block_bytes() const {
+  const double size = static_cast<double>(collective_size(op_).count);
+  return size / op_.ranks;
+}
+
+Time ClosedForm::product_time(const Launch& launch, int cus) {
+  const machine::GemmShape& shape = launch.shape;
+  const auto key =
+      std::tuple(shape.m, shape.n, shape.k, shape.accumulate, launch.tile.m, launch.tile.n, cus);
+  const auto known = times_.find(key);
+  if (known != times_.end()) return known->second;
+  const Time time =
+      machine::estimate_gemm(model_, shape, {.cus = cus, .split_k = 1, .tile = launch.tile}).time;
+  return times_[key] = time;
+}
+
+Time ClosedForm::least_time(const Launch& launch) const {
+  const Time tile = machine::gemm_tile_time(model_, launch.tile, launch.shape.k, op_.type);
+  const double spread =
+      static_cast<double>(tiles_of(launch)) / static_cast<double>(model_.cu_count);
+  return time_of(static_cast<double>(tile.fs) * std::max(1.0, spread));
+}
+
+ClosedForm::Bound ClosedForm::bound(const Schedule& schedule) {
+  const std::vector<Launch> launches = launches_of(op_, schedule);
+  double products = 0, flop = 0, of_own = 0;
+  for (const Launch& launch : launches) {
+    const double time = static_cast<double>(least_time(launch).fs * launch.count);
+    products += time;
+    flop += flop_of(launch) * static_cast<double>(launch.count);
+    if (launch.own) of_own = time;
+  }
+  // All compute units at the clock of short loads until the power limit holds.
+  const double sustained =
+      static_cast<double>(machine::gemm_sustained_time(
+                              model_, static_cast<std::int64_t>(std::min(flop, 9e18)), op_.type)
+                              .fs);
+  const double faster = static_cast<double>(model_.gemm_clock.hertz) /
+                        static_cast<double>(model_.gemm_sustained_clock.hertz);
+  const double burst = static_cast<double>(model_.gemm_burst_time.fs);
+  products = std::max(products, sustained - burst * (faster - 1));
+
+  const Division division = schedule.family.division;
+  const bool one_by_one = division == Division::shards;
+  const double links = block_bytes() * (one_by_one ? shift_.wire * (op_.ranks - 1) : all_.wire);
+  Bound best{time_of(products), By::products};
+  const auto offer = [&](double fs, By by) {
+    if (time_of(fs) > best.time) best = {time_of(fs), by};
+  };
+  offer(links, By::links);
+  if (division == Division::kernel) return best;  // its tiles begin and end when they like
+  const double last = static_cast<double>(least_time(launches.back()).fs);
+  offer(links + last, By::links_product);
+  const double chunk = links / static_cast<double>(one_by_one ? op_.ranks - 1 : schedule.degree);
+  offer(products + std::max(0.0, chunk - of_own), By::chunk_products);
+  return best;
+}
+
+Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
+  const bool one_by_one = schedule.family.division == Division::shards;
+  const double peers = one_by_one ? 1 : op_.ranks - 1;
+  double fs = bytes * (one_by_one ? shift_.port : all_.port);
+  if (schedule.workgroups == 0 && schedule.realization == "copy-engine") {
+    const double engines = static_cast<double>(std::max<std::int64_t>(1, model_.dma_engines));
+    const double each = std::ceil(peers / engines);
+    fs = std::max(fs, each * bytes * fs_per_byte(model_.dma_rate));
+    fs += static_cast<double>(
+              (model_.dma_control_latency + model_.dma_schedule_latency + model_.dma_sync_latency)
+                  .fs) *
+          each;
+  } else if (schedule.workgroups > 0) {
+    // Each byte goes into and out of a compute unit.
+    fs = std::max(fs, peers * bytes * 2 * fs_per_byte(model_.noc_cu_rate) / schedule.workgroups);
+  }
+  return time_of(fs) + crossing_;
+}
+
+double ClosedForm::cost_of_copies(const Schedule& schedule) const {
+  if (!schedule.copies) return 0;
+  const Launch last = launches_of(op_, schedule).back();
+  return 2.0 * static_cast<double>(last.shape.m * last.shape.n) * size_of(op_.type) *
+         fs_per_byte(model_.hbm_rate);
+}
+
+Time ClosedForm::estimate(const Schedule& schedule) {
+  const std::vector<Launch> launches = launches_of(op_, schedule);
+  const auto units = static_cast<int>(model_.cu_count);
+  const bool takes_units = schedule.workgroups > 0;
+  const int cus = takes_units ? std::max(1, units - schedule.workgroups) : 0;
+  const Time gap =
+      launch_ == sim::Launch::graph ? model_.launch_graph_interval : model_.launch_stream_interval;
+  const std::int64_t steps = schedule.family.division == Division::shards   ? op_.ranks - 1
+                             : schedule.family.division == Division::kernel ? 1
+                                                                            : schedule.degree;
+  Time own{}, of_steps{};
+  for (Launch launch : launches) {
+    if (launch.own) {
+      own = product_time(launch, cus);
+      continue;
+    }
+    const std::int64_t together = std::min(schedule.streams, launch.count);
+    launch.shape.m *= together;
+    const std::int64_t count = (launch.count + together - 1) / together;
+    of_steps += (product_time(launch, cus) + gap) * count;
+  }
+  const Time product = {of_steps.fs / steps};
+  const double bytes = schedule.family.division == Division::shards
+                           ? block_bytes()
+                           : block_bytes() / static_cast<double>(steps);
+  Time chunk = step_time(schedule, bytes);
+  if (op_.kind == OperatorKind::gemm_ar) chunk = chunk * 2;
+  if (schedule.family.division == Division::kernel) {
+    const Time first = {chunk.fs / (op_.ranks - 1)};
+    return std::max(chunk, of_steps) + first;
+  }
+  Time products{}, moved{};
+  if (communicates_first(op_.kind)) {
+    products = own;
+    for (std::int64_t i = 0; i < steps; ++i) {
+      moved += chunk;
+      products = std::max(products, moved) + product;
+    }
+    return products + time_of(cost_of_copies(schedule));
+  }
+  for (std::int64_t i = 0; i < steps; ++i) {
+    products += product;
+    moved = std::max(moved, products) + chunk;
+  }
+  return std::max(moved, products + own) + time_of(cost_of_copies(schedule));
+}
+
+}  // namespace hemiola::explore

@@ -1,0 +1,299 @@
+#include "explore/explorer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "explore/loss_study.h"
+#include "explore/trial.h"
+#include "study/job_run.h"
+
+namespace hemiola::explore {
+namespace {
+
+/// Schedules that are simulated between two looks at what the best is. Fixed, so that the result
+/// does not depend on how many threads there are.
+constexpr std::size_t kBatch = 8;
+/// A schedule whose estimate, corrected by what was learnt, is so far above the best is not tried.
+constexpr double kFar = 1.1;
+constexpr int kDefaultTop = 3;
+/// Visits of requests to resources that may be simulated without being asked for.
+constexpr std::int64_t kLittleWork = 20'000'000;
+
+/// Schedules that differ in hardware only.
+using Group = std::tuple<Family, std::int64_t, bool>;
+Group group_of(const Schedule& schedule) {
+  return {schedule.family, schedule.degree, schedule.copies};
+}
+
+double as_double(Time time) {
+  return static_cast<double>(std::max<std::int64_t>(1, time.fs));
+}
+
+class Search {
+ public:
+  Search(study::Laboratory& laboratory, const Request& request, const ExploreWatch& watch)
+      : laboratory_(laboratory), request_(request), watch_(watch) {}
+
+  Exploration run() {
+    machine_ = laboratory_.machine(request_.machine);
+    if (machine_ == nullptr)
+      throw Failure("no machine is given", SourceLocation{.file = "--machine"},
+                    "for example --machine mi300x-8");
+    found_.op = request_.op;
+    found_.op.ranks = machine_->ranks();
+    check(found_.op, {.file = "--gemm"});
+    found_.machine = machine_->name;
+    found_.launch = request_.options.launch;
+    trial_.emplace(laboratory_, request_, found_.op, machine_, watch_.watch.monitor);
+    bound_all();
+    time_serial();
+    simulate_promising();
+    sort_results();
+    confirm();
+    if (request_.losses != LossesOf::none) add_losses();
+    return std::move(found_);
+  }
+
+ private:
+  void bound_all() {
+    ClosedForm closed_form(found_.op, *machine_, request_.options.launch);
+    for (Schedule& schedule : space_of(found_.op, *machine_, request_.limits)) {
+      Candidate candidate{.schedule = std::move(schedule)};
+      candidate.parameters = parameters_of(found_.op, candidate.schedule, *machine_);
+      candidate.bound = closed_form.bound(candidate.schedule);
+      candidate.estimate = closed_form.estimate(candidate.schedule);
+      candidates_.push_back(std::move(candidate));
+    }
+    found_.space = std::ssize(candidates_) + 1;
+  }
+
+  void time_serial() {
+    Serial& serial = found_.serial;
+    serial.job = serial_job(found_.op);
+    serial.kernel =
+        machine::estimate_gemm(machine_->model(0), local_product(found_.op), {.steady = false});
+    const sim::Result result = run_serial(sim::Engine::fluid);
+    serial.time = result.time;
+    for (const sim::LaunchResult& launch : result.launches) {
+      const bool is_product = launch.name == "product";
+      (is_product ? serial.product : serial.collective) = launch.alone;
+      if (!is_product) serial.program = launch.program;
+    }
+    best_ = serial.time;
+    serial_hops_ = result.line_hops;
+  }
+
+  sim::Result run_serial(sim::Engine engine) {
+    study::JobRequest job{.machine = request_.machine,
+                          .file = "serial",
+                          .text = found_.serial.job,
+                          .check = false,
+                          .alone = engine == sim::Engine::fluid,
+                          .options = request_.options};
+    job.machine.given = machine_;
+    job.options.engine = engine;
+    job.options.threads = 1;
+    return study::run_job(laboratory_, job, watch_.watch).result;
+  }
+
+  bool is_done(std::size_t i) const {
+    return candidates_[i].fluid.fs > 0 || !candidates_[i].refused.empty();
+  }
+
+  /// Simulates so many of `order` as the limit leaves, but not those that cannot win.
+  void simulate(const std::vector<std::size_t>& order, bool even_if_slow) {
+    for (std::size_t next = 0; next < order.size();) {
+      std::vector<std::size_t> batch;
+      for (; next < order.size() && batch.size() < kBatch; ++next) {
+        const Candidate& candidate = candidates_[order[next]];
+        if (is_done(order[next])) continue;
+        if (!request_.exhaustive) {
+          if (simulated_ + std::ssize(batch) >= request_.fluid) break;
+          if (!even_if_slow && candidate.bound.time >= best_) continue;
+        }
+        batch.push_back(order[next]);
+      }
+      if (batch.empty()) return;
+      for_each(request_.options.threads, batch.size(),
+               [&](std::size_t i) { trial_->simulate(candidates_[batch[i]]); });
+      for (const std::size_t i : batch) {
+        const Candidate& candidate = candidates_[i];
+        if (candidate.fluid.fs > 0) {
+          ++simulated_;
+          best_ = std::min(best_, candidate.fluid);
+        }
+      }
+      if (watch_.on_progress)
+        watch_.on_progress(simulated_,
+                           request_.exhaustive ? std::ssize(candidates_) : request_.fluid);
+    }
+  }
+
+  /// First the most promising of every family, so that each can say why it loses; then that of
+  /// every group; then those of a group's others of which the closed form says that they are faster
+  /// than the group's first, in the order of what was learnt of that.
+  void simulate_promising() {
+    std::vector<std::size_t> all(candidates_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    // Of equal ones the one with the fewest workgroups: the space has them in that order.
+    std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) {
+      return candidates_[a].estimate < candidates_[b].estimate;
+    });
+    if (request_.exhaustive) return simulate(all, true);
+    simulate(first_of_each(all, [](const Schedule& s) { return s.family; }), true);
+    simulate(first_of_each(all, group_of), false);
+    std::map<Group, double> ratio;  // simulated over estimated, of the group's fastest
+    for (const std::size_t i : all) {
+      const Candidate& candidate = candidates_[i];
+      if (candidate.fluid.fs > 0)
+        ratio.emplace(group_of(candidate.schedule),
+                      as_double(candidate.fluid) / as_double(candidate.estimate));
+    }
+    // What hardware changes where products decide is what the closed form knows least of: one
+    // schedule of every mover and direction, of the groups that may win.
+    std::vector<std::pair<double, std::size_t>> rest;
+    std::set<std::tuple<Group, std::string, bool, int, int>> tried;
+    for (const std::size_t i : all) {
+      const Schedule& schedule = candidates_[i].schedule;
+      const bool is_new = tried
+                              .insert({group_of(schedule), schedule.realization, schedule.pulls,
+                                       schedule.tile.m, schedule.tile.n})
+                              .second;
+      const auto known = ratio.find(group_of(schedule));
+      if (is_done(i) || !is_new || known == ratio.end()) continue;
+      const double corrected = as_double(candidates_[i].estimate) * known->second;
+      if (corrected <= kFar * as_double(best_)) rest.emplace_back(corrected, i);
+    }
+    std::stable_sort(rest.begin(), rest.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::size_t> order;
+    for (const auto& [corrected, i] : rest) order.push_back(i);
+    simulate(order, false);
+  }
+
+  template <typename Key>
+  std::vector<std::size_t> first_of_each(const std::vector<std::size_t>& order,
+                                         const Key& key) const {
+    std::vector<std::size_t> first;
+    std::set<decltype(key(candidates_.front().schedule))> seen;
+    for (const std::size_t i : order) {
+      if (seen.insert(key(candidates_[i].schedule)).second) first.push_back(i);
+    }
+    return first;
+  }
+
+  void sort_results() {
+    for (Candidate& candidate : candidates_) {
+      if (candidate.fluid.fs > 0) {
+        found_.candidates.push_back(std::move(candidate));
+      } else if (!candidate.refused.empty()) {
+        found_.refused.push_back(std::move(candidate));
+      } else if (candidate.bound.time >= best_) {
+        ++found_.pruned[candidate.bound.by];
+      } else {
+        ++found_.left_out;
+      }
+    }
+    std::stable_sort(found_.candidates.begin(), found_.candidates.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.fluid < b.fluid; });
+  }
+
+  void confirm() {
+    auto& all = found_.candidates;
+    const auto top = std::min<std::size_t>(
+        all.size(), static_cast<std::size_t>(request_.top.value_or(kDefaultTop)));
+    if (top == 0) {
+      found_.not_confirmed = "it was not asked for";
+      return;
+    }
+    if (!request_.top) {
+      std::int64_t work = serial_hops_;
+      for (std::size_t i = 0; i < top; ++i) work += trial_->hops(all[i]);
+      if (work > kLittleWork) {
+        found_.not_confirmed = fmt::format(
+            "{} schedules and serial are some {:.0f} million visits of cache lines; "
+            "--top {} asks for it",
+            top, static_cast<double>(work) / 1e6, top);
+        return;
+      }
+    }
+    found_.serial.confirmed = run_serial(sim::Engine::sampled).time;
+    for_each(request_.options.threads, top, [&](std::size_t i) { trial_->confirm(all[i]); });
+    std::stable_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(top),
+                     [](const Candidate& a, const Candidate& b) { return a.time() < b.time(); });
+  }
+
+  void add_losses() {
+    LossStudy study(*trial_, found_.serial, found_.op, *machine_, request_.options.launch);
+    std::vector<std::size_t> chosen;
+    std::set<Family> seen;
+    for (std::size_t i = 0; i < found_.candidates.size(); ++i) {
+      const bool is_first = seen.insert(found_.candidates[i].schedule.family).second;
+      if (is_first || i < kShown || request_.losses == LossesOf::all) chosen.push_back(i);
+    }
+    for_each(request_.options.threads, chosen.size(),
+             [&](std::size_t i) { study.add(found_.candidates[chosen[i]]); });
+  }
+
+  study::Laboratory& laboratory_;
+  const Request& request_;
+  const ExploreWatch& watch_;
+  machine::SharedMachine machine_;
+  std::optional<Trial> trial_;
+  std::vector<Candidate> candidates_;
+  Time best_{};
+  std::int64_t simulated_ = 0, serial_hops_ = 0;
+  Exploration found_;
+};
+
+}  // namespace
+
+std::string_view name_of(Loss loss) {
+  constexpr std::string_view kNames[] = {"last-wave", "launches", "clock",  "caches", "chunks",
+                                         "exposed",   "units",    "memory", "links"};
+  return kNames[static_cast<std::size_t>(loss)];
+}
+
+const Candidate* Exploration::winner() const {
+  if (candidates.empty()) return nullptr;
+  const Candidate& first = candidates.front();
+  return first.time() < serial_for(first) ? &first : nullptr;
+}
+
+Time Exploration::best() const {
+  const Candidate* first = winner();
+  return first != nullptr ? first->time() : serial.confirmed.value_or(serial.time);
+}
+
+Time Exploration::serial_for(const Candidate& candidate) const {
+  return candidate.confirmed && serial.confirmed ? *serial.confirmed : serial.time;
+}
+
+double Exploration::speedup(const Candidate& candidate) const {
+  return static_cast<double>(serial_for(candidate).fs) / static_cast<double>(candidate.time().fs);
+}
+
+Exploration explore(study::Laboratory& laboratory, const Request& request,
+                    const ExploreWatch& watch) {
+  return Search(laboratory, request, watch).run();
+}
+
+std::string serial_job(const Operator& op) {
+  const machine::GemmShape product = local_product(op);
+  const std::string collective = fmt::format(
+      "  - {{name: collective, run: auto/nccl, param: {{collective: {}}}, size: {}B}}\n",
+      name_of(collective_of(op.kind)), collective_size(op).count);
+  const std::string gemm = fmt::format("  - {{name: product, product: {{m: {}, n: {}, k: {}}}}}\n",
+                                       product.m, product.n, product.k);
+  const bool first = communicates_first(op.kind);
+  return fmt::format("name: serial\ndtype: {}\nlaunches:\n{}{}", name_of(op.type),
+                     first ? collective : gemm, first ? gemm : collective);
+}
+
+}  // namespace hemiola::explore

@@ -1,0 +1,133 @@
+// The search: every schedule bounded, the promising ones simulated, the best of them confirmed, and
+// what each loses.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "explore/closed_form.h"
+#include "explore/operator.h"
+#include "explore/schedule.h"
+#include "study/experiment.h"
+
+namespace hemiola::explore {
+
+/// Of which schedules it is looked at what they lose, which takes two simulations more.
+enum class LossesOf : std::uint8_t {
+  none,
+  best,  ///< the fastest ones, and the fastest of every family
+  all    ///< that were simulated
+};
+/// So many of the fastest: those that the table shows.
+constexpr std::size_t kShown = 8;
+
+struct Request {
+  Operator op;
+  study::MachineChoice machine;
+  /// launch, warmup, iterations, threads (that simulate schedules); the engine is not asked.
+  sim::Options options{.warmup = 1, .iterations = 1};
+  SpaceLimits limits{};
+  int fluid = 60;  ///< schedules that are simulated at most
+  /// So many of the fastest, and serial, are simulated by the engine `sampled` too. Nothing: three,
+  /// where that is little work.
+  std::optional<int> top{};
+  bool exhaustive = false;  ///< every schedule is simulated, whatever its bound
+  LossesOf losses = LossesOf::best;
+};
+
+/// The library's collective, then its product: what every speedup is against.
+struct Serial {
+  Time time{};                      ///< of both, by fluid
+  Time collective{}, product{};     ///< each alone
+  std::string program;              ///< what the library takes: "all-gather/nccl"
+  machine::GemmEstimate kernel;     ///< of the product
+  std::optional<Time> confirmed{};  ///< by sampled
+  std::string job;                  ///< the text of the job file that was run
+};
+
+/// Why pieces take longer than the whole, or together longer than alone. The parts of time - ideal,
+/// which they sum to; ideal is the longer of collective and product.
+enum class Loss : std::uint8_t {
+  last_wave,  ///< decomposition: compute units that the last wave of each launch leaves idle
+  launches,   ///< decomposition: starting and ending kernels
+  clock,      ///< decomposition: the power limit, which short kernels do not reach (a gain)
+  caches,   ///< decomposition: reuse lost, results read again, and what else smaller products cost
+  chunks,   ///< decomposition: smaller transfers
+  exposed,  ///< the first chunk before any product, the last product after all chunks
+  units,    ///< contention: compute units that communication takes
+  memory,   ///< contention: L2, memory, power, and their clock
+  links,    ///< contention: transfers that products slow down
+  count
+};
+constexpr std::size_t kLosses = static_cast<std::size_t>(Loss::count);
+std::string_view name_of(Loss loss);
+
+struct Losses {
+  /// Decomposition: the pieces alone over the whole alone (the library's).
+  std::optional<double> dil_product, dil_communication;
+  /// Contention: overlapped over alone. Of communication nothing where that waits for products.
+  std::optional<double> cil_product;  ///< nothing of one kernel, which waits inside
+  std::optional<double> cil_communication;
+  Time products{}, communication{};           ///< the pieces alone
+  std::array<std::int64_t, kLosses> parts{};  ///< femtoseconds
+};
+
+struct Candidate {
+  Schedule schedule;
+  study::Settings parameters;  ///< of its template and lowering
+  ClosedForm::Bound bound;
+  Time estimate{};
+  Time fluid{};                     ///< 0: was not simulated
+  std::optional<Time> confirmed{};  ///< by sampled
+  double confirmed_error = 0;       ///< what sampled says of itself
+  std::string refused;              ///< why it cannot be run; empty: it can
+  sim::Attribution attribution{};   ///< of the rank that ends last
+  std::optional<Losses> losses{};
+  Bytes buffers{}, extra_traffic{};
+  Time computing{}, moving{};  ///< while a launch of a product ran; while something was moved
+  Time time() const { return confirmed ? *confirmed : fluid; }
+};
+
+struct Exploration {
+  Operator op;
+  std::string machine;
+  sim::Launch launch = sim::Launch::stream;
+  Serial serial;
+  std::vector<Candidate> candidates;              ///< that were simulated, the fastest first
+  std::vector<Candidate> refused;                 ///< that turned out not to run
+  std::int64_t space = 0;                         ///< schedules in all
+  std::map<ClosedForm::By, std::int64_t> pruned;  ///< not simulated, as the bound is above the best
+  std::int64_t left_out = 0;  ///< not simulated, as there were enough that promised more
+  std::string not_confirmed;  ///< why sampled was not asked; empty: it was
+
+  Time ideal() const { return std::max(serial.collective, serial.product); }
+  /// The fastest schedule, or null where serial is.
+  const Candidate* winner() const;
+  Time best() const;  ///< of the winner, or of serial
+  /// The time of serial by the engine that `candidate` was timed with last.
+  Time serial_for(const Candidate& candidate) const;
+  double speedup(const Candidate& candidate) const;
+};
+
+struct ExploreWatch {
+  study::Watch watch{};
+  std::function<void(std::int64_t done, std::int64_t all)> on_progress{};
+};
+
+/// Deterministic: the same for any number of threads. Failure: sizes that do not divide, machines
+/// that do not fit, a collective that the library does not have; Interrupted.
+Exploration explore(study::Laboratory& laboratory, const Request& request,
+                    const ExploreWatch& watch = {});
+
+/// The plan of a schedule, with the lowering that was simulated, for `run`, `check` and `compile`.
+plan::Plan plan_of(study::Laboratory& laboratory, const Request& request, const Schedule& schedule);
+
+/// Serial as a job file.
+std::string serial_job(const Operator& op);
+
+}  // namespace hemiola::explore

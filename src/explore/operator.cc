@@ -1,0 +1,202 @@
+#include "explore/operator.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cmath>
+
+#include "core/diagnostics.h"
+#include "core/index.h"
+
+namespace hemiola::explore {
+namespace {
+
+struct KindFacts {
+  OperatorKind kind;
+  std::string_view name, family;
+  Collective collective;
+  bool communicates_first;
+};
+constexpr std::array<KindFacts, 5> kKinds{
+    {{OperatorKind::ag_gemm, "ag-gemm", "ag-gemm", Collective::all_gather, true},
+     {OperatorKind::gemm_rs, "gemm-rs", "gemm-rs", Collective::reduce_scatter, false},
+     {OperatorKind::gemm_ar, "gemm-ar", "gemm-ar", Collective::all_reduce, false},
+     {OperatorKind::a2a_gemm, "a2a-gemm", "dispatch-gemm", Collective::all_to_all, true},
+     {OperatorKind::gemm_a2a, "gemm-a2a", "gemm-combine", Collective::all_to_all, false}}};
+
+const KindFacts& facts_of(OperatorKind kind) {
+  return kKinds[static_cast<std::size_t>(kind)];
+}
+
+bool is_of_experts(OperatorKind kind) {
+  return kind == OperatorKind::a2a_gemm || kind == OperatorKind::gemm_a2a;
+}
+/// Whether ranks have a part of what is summed over.
+bool divides_depth(OperatorKind kind) {
+  return kind == OperatorKind::gemm_rs || kind == OperatorKind::gemm_ar;
+}
+
+void require_divides(const char* what, std::int64_t value, std::int64_t parts,
+                     const std::string& why, const SourceLocation& where) {
+  if (value % parts == 0) return;
+  const std::int64_t below = value / parts * parts;
+  throw Failure(
+      fmt::format("{} = {} does not divide by {}: {}", what, value, parts, why), where,
+      fmt::format("the next ones that do are {}{}",
+                  below > 0 ? std::to_string(below) + " and " : std::string(), below + parts));
+}
+
+}  // namespace
+
+std::string_view name_of(OperatorKind kind) {
+  return facts_of(kind).name;
+}
+Collective collective_of(OperatorKind kind) {
+  return facts_of(kind).collective;
+}
+bool communicates_first(OperatorKind kind) {
+  return facts_of(kind).communicates_first;
+}
+std::string_view template_family(OperatorKind kind) {
+  return facts_of(kind).family;
+}
+
+OperatorKind operator_named(const std::string& name, const SourceLocation& where) {
+  std::vector<std::string> names;
+  for (const KindFacts& facts : kKinds) {
+    if (facts.name == name) return facts.kind;
+    names.emplace_back(facts.name);
+  }
+  const std::string near = suggest(name, names);
+  throw Failure(fmt::format("'{}' is not an operator", name), where,
+                near.empty() ? fmt::format("there are: {}", fmt::join(names, ", ")) : near);
+}
+
+void check(const Operator& op, const SourceLocation& where) {
+  const auto at_least_one = [&](const char* what, std::int64_t value) {
+    if (value < 1) throw Failure(fmt::format("{} = {} is not a size", what, value), where);
+  };
+  at_least_one("M", op.m);
+  at_least_one("N", op.n);
+  at_least_one("K", op.k);
+  if (op.ranks < 2)
+    throw Failure("a collective is among 2 ranks at least", where, "choose more with --ranks");
+  const std::int64_t n = op.ranks;
+  const std::string ranks = std::to_string(n) + " ranks";
+  if (is_of_experts(op.kind)) {
+    require_divides("M", op.m, n * n, "each of " + ranks + " has as many tokens for every one",
+                    where);
+  } else if (op.kind == OperatorKind::ag_gemm) {
+    require_divides("M", op.m, n, "each of " + ranks + " has as many rows", where);
+    require_divides("N", op.n, n, "each of " + ranks + " has as many columns", where);
+  } else {
+    require_divides("M", op.m, n, "each of " + ranks + " gets as many rows", where);
+    require_divides("K", op.k, n, "each of " + ranks + " sums over as many", where);
+  }
+  if (local_flop(op) > std::ldexp(1.0, 60))
+    throw Failure(fmt::format("{} is more than 2^60 floating-point operations of one GPU, which "
+                              "takes a quarter of an hour at a PFLOP/s",
+                              text_of(op)),
+                  where, "are the sizes those of one operator?");
+}
+
+Operator from_local(Operator local, const SourceLocation& where) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  if (local.m > kMost || local.n > kMost || local.k > kMost)
+    throw Failure("a size is beyond 2^40", where);
+  const std::int64_t n = local.ranks;
+  if (is_of_experts(local.kind) || local.gathers_b) local.m *= n;
+  if (local.kind == OperatorKind::ag_gemm && !local.gathers_b) local.n *= n;
+  if (divides_depth(local.kind)) local.k *= n;
+  check(local, where);
+  return local;
+}
+
+machine::GemmShape local_product(const Operator& op) {
+  machine::GemmShape shape{.m = op.m, .n = op.n, .k = op.k, .type = op.type};
+  if (is_of_experts(op.kind) || op.gathers_b)
+    shape.m /= op.ranks;
+  else if (divides_depth(op.kind))
+    shape.k /= op.ranks;
+  else
+    shape.n /= op.ranks;
+  return shape;
+}
+
+double local_flop(const Operator& op) {
+  const machine::GemmShape shape = local_product(op);
+  return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+         static_cast<double>(shape.k);
+}
+
+Bytes collective_size(const Operator& op) {
+  const std::int64_t bytes = size_of(op.type);
+  switch (op.kind) {
+    case OperatorKind::ag_gemm:
+      return {(op.gathers_b ? op.n : op.m) * op.k * bytes};
+    case OperatorKind::gemm_rs:
+    case OperatorKind::gemm_ar:
+      return {op.m * op.n * bytes};
+    case OperatorKind::a2a_gemm:
+      return {op.m / op.ranks * op.k * bytes};
+    case OperatorKind::gemm_a2a:
+      return {op.m / op.ranks * op.n * bytes};
+  }
+  return {};
+}
+
+std::vector<std::string> who_holds_what(const Operator& op) {
+  const auto tensor = [](const char* name, std::int64_t rows, std::int64_t columns,
+                         const std::string& who) {
+    return fmt::format("{} [{}, {}]: {}", name, rows, columns, who);
+  };
+  const std::int64_t n = op.ranks;
+  const std::string rows_each = fmt::format("{} rows on each GPU", op.m / n);
+  switch (op.kind) {
+    case OperatorKind::ag_gemm:
+      if (op.gathers_b)
+        return {tensor("A", op.m, op.k, rows_each),
+                tensor("B", op.k, op.n,
+                       fmt::format("{} columns on each GPU; gathered, so that every GPU has all",
+                                   op.n / n)),
+                tensor("C", op.m, op.n, rows_each)};
+      return {tensor("A", op.m, op.k, rows_each + "; gathered, so that every GPU has all"),
+              tensor("B", op.k, op.n, fmt::format("{} columns on each GPU", op.n / n)),
+              tensor("C", op.m, op.n, fmt::format("{} columns on each GPU", op.n / n))};
+    case OperatorKind::gemm_rs:
+    case OperatorKind::gemm_ar:
+      return {tensor("A", op.m, op.k, fmt::format("{} columns on each GPU", op.k / n)),
+              tensor("B", op.k, op.n, fmt::format("{} rows on each GPU", op.k / n)),
+              tensor("C", op.m, op.n,
+                     op.kind == OperatorKind::gemm_rs
+                         ? rows_each + ", summed over all GPUs"
+                         : std::string("all of it on every GPU, summed over all"))};
+    case OperatorKind::a2a_gemm:
+    case OperatorKind::gemm_a2a: {
+      const bool first = op.kind == OperatorKind::a2a_gemm;
+      const std::string each = fmt::format("{} tokens on each GPU, {} {} each other", op.m / n,
+                                           op.m / n / n, first ? "of them for" : "of them of");
+      return {tensor("A", op.m, op.k, first ? each : rows_each),
+              tensor("B", op.k, op.n, "one of its own on each GPU: its experts' weights"),
+              tensor("C", op.m, op.n, first ? rows_each : each)};
+    }
+  }
+  return {};
+}
+
+study::Settings template_sizes(const Operator& op) {
+  const bool transposed = op.gathers_b;
+  return {{"m", std::to_string(transposed ? op.n : op.m)},
+          {"n", std::to_string(transposed ? op.m : op.n)},
+          {"k", std::to_string(op.k)},
+          {"dtype", std::string(name_of(op.type))}};
+}
+
+std::string text_of(const Operator& op) {
+  return fmt::format("{}{} {} x {} x {} {} on {} GPUs", name_of(op.kind),
+                     op.gathers_b ? " (B gathered)" : "", op.m, op.n, op.k, name_of(op.type),
+                     op.ranks);
+}
+
+}  // namespace hemiola::explore

@@ -1,0 +1,68 @@
+// What is to be overlapped: a product and the collective that feeds or follows it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/data_type.h"
+#include "core/diagnostics.h"
+#include "core/units.h"
+#include "machine/gemm_model.h"
+#include "study/settings.h"
+
+namespace hemiola::explore {
+
+enum class OperatorKind : std::uint8_t {
+  ag_gemm,   ///< all-gather of an operand, then the product
+  gemm_rs,   ///< the product, then a reduce-scatter of its partial sums
+  gemm_ar,   ///< the product, then an all-reduce of its partial sums
+  a2a_gemm,  ///< tokens go to the ranks of their experts, then the product
+  gemm_a2a   ///< the product of an expert, then its results go back
+};
+std::string_view name_of(OperatorKind kind);  ///< "ag-gemm"
+/// Failure with a suggestion, placed at `where`.
+OperatorKind operator_named(const std::string& name, const SourceLocation& where);
+
+/// Sizes are global: C[m, n] = A[m, k] B[k, n] over all ranks together. Of experts, m counts the
+/// tokens of all ranks, each as often as it is routed, and n x k is what every rank holds.
+struct Operator {
+  OperatorKind kind = OperatorKind::ag_gemm;
+  int ranks = 0;
+  std::int64_t m = 0, n = 0, k = 0;
+  bool gathers_b = false;  ///< ag-gemm: B (weights, FSDP) is gathered, not A (activations)
+  DataType type = DataType::bfloat16;
+
+  bool operator==(const Operator&) const = default;
+};
+
+/// Failure at `where` for sizes below 1, for those that the ranks do not divide, and for more than
+/// 2^60 flop of one rank, which no operator has.
+void check(const Operator& op, const SourceLocation& where);
+
+/// The operator with these sizes on one GPU. Failure as check().
+Operator from_local(Operator local, const SourceLocation& where);
+
+/// What one GPU computes, as the library would: one product.
+machine::GemmShape local_product(const Operator& op);
+double local_flop(const Operator& op);
+
+Collective collective_of(OperatorKind kind);
+/// Of the collective, as nccl-tests counts it.
+Bytes collective_size(const Operator& op);
+bool communicates_first(OperatorKind kind);  ///< else the product comes first
+
+/// "A [8192, 8192]: rows 0 to 1023 on rank 0, ...": a sentence for each tensor.
+std::vector<std::string> who_holds_what(const Operator& op);
+
+/// m, n, k and dtype as the templates of the operator take them. With gathered B the templates
+/// compute the transposed product, so that what is gathered is their left matrix.
+study::Settings template_sizes(const Operator& op);
+/// "ag-gemm", "dispatch-gemm": what the names of its templates begin with.
+std::string_view template_family(OperatorKind kind);
+
+/// "ag-gemm 8192 x 28672 x 8192 bf16 on 8 ranks"
+std::string text_of(const Operator& op);
+
+}  // namespace hemiola::explore

@@ -1,0 +1,241 @@
+// Which schedules there are for an operator on a machine.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "explore/schedule.h"
+#include "plan/template.h"
+
+namespace hemiola::explore {
+namespace {
+
+const SourceLocation kRealization{.file = "--realization"};
+
+/// Who moves data, and with how many workgroups.
+struct Mover {
+  std::string realization;
+  int workgroups = 0;
+};
+
+bool has(const std::vector<std::string>& list, const std::string& value) {
+  return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+}
+
+class Space {
+ public:
+  Space(const Operator& op, const machine::Machine& machine, const SpaceLimits& limits)
+      : op_(op), machine_(machine), limits_(limits) {
+    realizations_ = limits.realizations;
+    if (realizations_.empty()) {
+      realizations_ = {"load-store"};
+      if (machine.model(0).dma_engines > 0) realizations_.push_back("copy-engine");
+      if (can_multicast()) realizations_.push_back("multicast");
+    }
+    check();
+  }
+
+  std::vector<Schedule> all() {
+    for (const Family& family : families()) {
+      if (family.division == Division::serial || !has_template(family)) continue;
+      if (family.division == Division::shards)
+        add_shards(family);
+      else if (family.division == Division::kernel)
+        add_kernels(family);
+      else
+        add_sequences(family);
+    }
+    if (schedules_.empty())
+      throw Failure("nothing is left to explore for " + text_of(op_), kRealization,
+                    "allow more with --realization, --place, --transfer and --degrees");
+    return std::move(schedules_);
+  }
+
+ private:
+  bool can_multicast() const {
+    std::vector<int> ranks(static_cast<std::size_t>(machine_.ranks()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return !machine_.multicast_switches(ranks).empty();
+  }
+
+  void check() const {
+    for (const std::string& name : realizations_) {
+      if (name == "copy-engine" && machine_.model(0).dma_engines < 1)
+        throw Failure(fmt::format("the GPUs of {} have no copy engines", machine_.name),
+                      kRealization, "choose load-store, or a machine with gpu.dma.engines");
+      if (name == "multicast" && !can_multicast())
+        throw Failure(fmt::format("no switch of {} multicasts to all its GPUs", machine_.name),
+                      kRealization, "choose load-store or copy-engine");
+    }
+  }
+
+  bool has_template(const Family& family) const {
+    const std::string name = template_of(op_, {.family = family});
+    return !name.empty() && plan::find_template(name) != nullptr;
+  }
+
+  /// `streams` of transfers, each of which needs a workgroup of its own.
+  std::vector<Mover> movers(int streams, bool computes_in_kernel) const {
+    std::vector<Mover> all;
+    for (const std::string& name : realizations_) {
+      if (name == "multicast" && !computes_in_kernel) continue;
+      if (name == "copy-engine") {
+        if (has(limits_.places, "own")) all.push_back({name, 0});
+        continue;
+      }
+      const auto units = static_cast<int>(machine_.model(0).cu_count);
+      for (const int each : {1, 2, 4, 8}) {
+        const int workgroups = streams * each;
+        if (has(limits_.places, "own") && workgroups * 2 <= units)
+          all.push_back({name, workgroups});
+      }
+    }
+    if (computes_in_kernel && has(limits_.places, "co-located") && has(realizations_, "load-store"))
+      all.push_back({"co-located", 0});
+    return all;
+  }
+
+  std::vector<bool> directions() const {
+    std::vector<bool> pulls;
+    if (has(limits_.transfers, "push")) pulls.push_back(false);
+    if (has(limits_.transfers, "pull")) pulls.push_back(true);
+    return pulls;
+  }
+
+  /// The best tiles of a schedule's products, by the model of products: two, so that the second
+  /// gets a chance where the first one's waves do not suit those beside it.
+  std::vector<Tile> tiles(const Schedule& schedule, bool own) {
+    const std::vector<Launch> launches = launches_of(op_, schedule);
+    for (const Launch& launch : launches) {
+      if (launch.own == own) return best_tiles(launch.shape, rows_of_block(schedule, own));
+    }
+    return {Tile{128, 128}};
+  }
+
+  /// Rows that lie together, beyond which a tile does not go.
+  std::int64_t rows_of_block(const Schedule& schedule, bool own) const {
+    Schedule one = schedule;
+    one.tile = one.own_tile = {1, 1};
+    if (!schedule.copies && schedule.family.fused) one.family.fused = false;
+    for (const Launch& launch : launches_of(op_, one)) {
+      if (launch.own == own) return launch.shape.m;
+    }
+    return 1;
+  }
+
+  std::vector<Tile> best_tiles(const machine::GemmShape& shape, std::int64_t rows) {
+    const auto key = std::tuple(shape.m, shape.n, shape.k, shape.accumulate, rows);
+    const auto known = tiles_.find(key);
+    if (known != tiles_.end()) return known->second;
+    std::vector<std::pair<Time, Tile>> timed;
+    for (const Tile& tile : machine_.model(0).gemm_tiles) {
+      machine::GemmShape padded = shape;
+      const std::int64_t height = std::min<std::int64_t>(tile.m, rows);
+      padded.m = shape.m / rows * ((rows + height - 1) / height * height);
+      const machine::GemmEstimate estimate =
+          machine::estimate_gemm(machine_.model(0), padded, {.split_k = 1, .tile = tile});
+      timed.emplace_back(estimate.time, tile);
+    }
+    std::stable_sort(timed.begin(), timed.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Tile> best;
+    for (const auto& [time, tile] : timed) {
+      if (best.size() < 2) best.push_back(tile);
+    }
+    if (best.empty()) best.push_back({128, 128});
+    return tiles_[key] = best;
+  }
+
+  /// The schedule with each of the tiles.
+  void add_with_tiles(Schedule schedule) {
+    // Sizes of launches depend on tiles by padding only: those of one row pad nothing.
+    schedule.tile = schedule.own_tile = {1, 1};
+    const bool has_own = schedule.family.hetero || schedule.family.division == Division::shards;
+    const std::vector<Tile> of_steps = tiles(schedule, false);
+    const Tile of_own = has_own ? tiles(schedule, true).front() : Tile{};
+    for (const Tile& tile : of_steps) {
+      schedule.tile = tile;
+      schedule.own_tile = of_own;
+      schedules_.push_back(schedule);
+    }
+  }
+
+  void add_moved(Schedule schedule, int streams, bool computes_in_kernel) {
+    for (const bool pulls : directions()) {
+      for (const Mover& mover : movers(streams, computes_in_kernel)) {
+        schedule.pulls = pulls;
+        schedule.realization = mover.realization;
+        schedule.workgroups = mover.workgroups;
+        add_with_tiles(schedule);
+      }
+    }
+  }
+
+  void add_shards(const Family& family) { add_moved({.family = family}, 1, false); }
+
+  void add_kernels(const Family& family) {
+    const std::string name = template_of(op_, {.family = family});
+    const plan::TemplateInfo* info = plan::find_template(name);
+    for (const std::int64_t split : {1, 2, 4}) {
+      Schedule schedule{.family = family};
+      if (split > 1) schedule.more = {{"split", std::to_string(split)}};
+      const bool has_split =
+          std::any_of(info->parameters.begin(), info->parameters.end(),
+                      [](const plan::ParameterInfo& p) { return p.name == "split"; });
+      if (split > 1 && !has_split) continue;
+      if (op_.kind == OperatorKind::gemm_ar) {
+        if (has(realizations_, "multicast") && can_multicast()) {
+          schedule.realization = "multicast";
+          schedule.workgroups = 16;
+          add_with_tiles(schedule);
+        }
+        continue;
+      }
+      add_moved(schedule, op_.ranks - 1, true);
+    }
+  }
+
+  void add_sequences(const Family& family) {
+    const bool by_rows = family.division == Division::rows;
+    for (const std::int64_t degree : limits_.degrees) {
+      if (!divides(family, degree)) continue;
+      for (const bool copies : {false, true}) {
+        if (copies && !(by_rows && family.fused)) continue;
+        for (const std::int64_t streams : {1, 2, 4}) {
+          if (streams > 1 && family.fused) continue;
+          add_moved({.family = family, .degree = degree, .copies = copies, .streams = streams},
+                    op_.ranks - 1 + (copies || !communicates_first(op_.kind) ? 2 : 1), false);
+        }
+      }
+    }
+  }
+
+  /// Whether steps are whole.
+  bool divides(const Family& family, std::int64_t degree) const {
+    Schedule one{.family = {family.division, false, false}, .degree = 1, .tile = {1, 1}};
+    const machine::GemmShape block = launches_of(op_, one).front().shape;
+    if (family.division == Division::rows) return block.m % degree == 0;
+    return (communicates_first(op_.kind) ? block.k : block.n) % degree == 0;
+  }
+
+  const Operator& op_;
+  const machine::Machine& machine_;
+  const SpaceLimits& limits_;
+  std::vector<std::string> realizations_;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool, std::int64_t>,
+           std::vector<Tile>>
+      tiles_;
+  std::vector<Schedule> schedules_;
+};
+
+}  // namespace
+
+std::vector<Schedule> space_of(const Operator& op, const machine::Machine& machine,
+                               const SpaceLimits& limits) {
+  return Space(op, machine, limits).all();
+}
+
+}  // namespace hemiola::explore

@@ -1,0 +1,144 @@
+#include "report/exploration.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ostream>
+#include <set>
+#include <vector>
+
+#include "report/columns.h"
+#include "report/numbers.h"
+
+namespace hemiola::report {
+namespace {
+
+using explore::Candidate;
+using explore::Exploration;
+using explore::Loss;
+
+std::string two_decimals(double value) {
+  return fmt::format("{:.2f}", value);
+}
+
+void print_operator(std::ostream& out, const Exploration& found) {
+  const machine::GemmShape local = explore::local_product(found.op);
+  out << "# operator  " << explore::text_of(found.op) << '\n';
+  out << fmt::format("#           each GPU multiplies {} x {} x {} (M x N x K)\n", local.m, local.n,
+                     local.k);
+  for (const std::string& tensor : explore::who_holds_what(found.op))
+    out << "#           " << tensor << '\n';
+  out << "# machine   " << found.machine << '\n';
+  out << "# launch    " << (found.launch == sim::Launch::graph ? "graph" : "stream") << '\n';
+}
+
+void print_serial(std::ostream& out, const Exploration& found) {
+  const explore::Serial& serial = found.serial;
+  out << fmt::format(
+      "#\n# serial    {} us = {} {} us + product {} us (tiles {}x{}{})\n", table_us(serial.time),
+      serial.program, table_us(serial.collective), table_us(serial.product), serial.kernel.tile.m,
+      serial.kernel.tile.n,
+      serial.kernel.split_k > 1 ? fmt::format(", split-K {}", serial.kernel.split_k) : "");
+  out << fmt::format(
+      "# ideal     {} us, the longer of both: {} x\n#\n", table_us(found.ideal()),
+      two_decimals(static_cast<double>(serial.time.fs) / static_cast<double>(found.ideal().fs)));
+}
+
+std::vector<std::string> row_of(const Exploration& found, const Candidate& candidate) {
+  const auto number = [](const std::optional<double>& value) {
+    return value ? two_decimals(*value) : std::string("-");
+  };
+  const explore::Losses none{};
+  const explore::Losses& lost = candidate.losses ? *candidate.losses : none;
+  const std::int64_t exposed =
+      candidate.losses
+          ? std::max<std::int64_t>(0, candidate.fluid.fs - candidate.losses->products.fs)
+          : 0;
+  return {candidate.schedule.text(),
+          table_us(candidate.time()),
+          two_decimals(found.speedup(candidate)),
+          percent(found.ideal(), candidate.time()),
+          number(lost.dil_product),
+          number(lost.dil_communication),
+          number(lost.cil_product),
+          number(lost.cil_communication),
+          candidate.losses ? table_us({exposed}) : "-",
+          fmt::format("{:.1f}", static_cast<double>(candidate.extra_traffic.count) / 1048576),
+          fmt::format("{:.1f}", static_cast<double>(candidate.buffers.count) / 1048576),
+          candidate.confirmed ? "sampled" : "fluid"};
+}
+
+void print_rows(std::ostream& out, const Exploration& found) {
+  Columns columns({kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kRight, kRight, kRight,
+                   kRight, kLeft});
+  columns.add_heading({"schedule", "time", "speedup", "%ideal", "DIL", "DIL", "CIL", "CIL",
+                       "exposed", "extra", "buffers", "engine"});
+  columns.add_heading(
+      {"", "(us)", "", "", "product", "comm", "product", "comm", "(us)", "(MiB)", "(MiB)", ""});
+  std::set<explore::Family> seen;
+  std::size_t rows = 0;
+  for (const Candidate& candidate : found.candidates) {
+    const bool is_first = seen.insert(candidate.schedule.family).second;
+    if (rows++ >= explore::kShown && !is_first) continue;
+    columns.add(row_of(found, candidate));
+  }
+  columns.print(out, "  ");
+}
+
+void print_losses(std::ostream& out, const Exploration& found) {
+  if (found.candidates.empty() || !found.candidates.front().losses) return;
+  const Candidate& best = found.candidates.front();
+  out << fmt::format("# where {} us are lost against ideal (fluid; {}):\n",
+                     table_us({best.fluid.fs - found.ideal().fs}), best.schedule.text());
+  for (std::size_t i = 0; i < explore::kLosses; ++i) {
+    const std::int64_t part = best.losses->parts[i];
+    if (part == 0) continue;
+    out << fmt::format("#   {:<10} {:>12.3f} us\n", explore::name_of(static_cast<Loss>(i)),
+                       static_cast<double>(part) / 1e9);
+  }
+}
+
+void print_space(std::ostream& out, const Exploration& found) {
+  std::vector<std::string> why;
+  for (const auto& [by, count] : found.pruned)
+    why.push_back(fmt::format("{} by {}", count, explore::name_of(by)));
+  out << fmt::format("# {} schedules: {} simulated", found.space, found.candidates.size() + 1);
+  if (!why.empty()) out << fmt::format("; cannot win: {}", fmt::join(why, ", "));
+  if (found.left_out > 0)
+    out << fmt::format("; {} promise less than those simulated", found.left_out);
+  out << '\n';
+  if (!found.refused.empty()) {
+    out << fmt::format("# {} cannot be run: {}: {}\n", found.refused.size(),
+                       found.refused.front().schedule.text(), found.refused.front().refused);
+  }
+  if (!found.not_confirmed.empty())
+    out << "# sampled did not confirm: " << found.not_confirmed << '\n';
+}
+
+}  // namespace
+
+std::string command_of(const Exploration& found, const Candidate& candidate) {
+  std::string text = "hemiola run " + explore::template_of(found.op, candidate.schedule) +
+                     " --machine " + found.machine;
+  for (const auto& [name, value] : candidate.parameters) text += " --param " + name + "=" + value;
+  return text;
+}
+
+void print_exploration(std::ostream& out, const Exploration& found) {
+  print_operator(out, found);
+  print_serial(out, found);
+  print_rows(out, found);
+  out << "#\n";
+  print_losses(out, found);
+  print_space(out, found);
+  if (const Candidate* winner = found.winner()) {
+    out << fmt::format("# best: {}: {} us, {} x serial\n#   {}\n", winner->schedule.text(),
+                       table_us(winner->time()), two_decimals(found.speedup(*winner)),
+                       command_of(found, *winner));
+  } else {
+    out << "# best: serial: nothing that overlaps is faster here\n";
+  }
+}
+
+}  // namespace hemiola::report

@@ -1,0 +1,117 @@
+// The JSON of `explore`.
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "report/exploration.h"
+#include "report/numbers.h"
+
+namespace hemiola::report {
+namespace {
+
+using explore::Candidate;
+using explore::Exploration;
+
+std::string time_fields(const char* name, Time time) {
+  return fmt::format("\"{0}_fs\": {1}, \"{0}_ns\": {2}", name, time.fs, exact_ns(time));
+}
+
+std::string text_object(const study::Settings& settings) {
+  std::string text = "{";
+  for (const auto& [name, value] : settings) {
+    text +=
+        fmt::format("{}{}: {}", text.size() > 1 ? ", " : "", json_string(name), json_string(value));
+  }
+  return text + "}";
+}
+
+std::string operator_object(const explore::Operator& op) {
+  const machine::GemmShape local = explore::local_product(op);
+  return fmt::format(
+      "{{\"kind\": {}, \"gather\": {}, \"m\": {}, \"n\": {}, \"k\": {}, \"dtype\": {}, "
+      "\"ranks\": {}, \"local\": {{\"m\": {}, \"n\": {}, \"k\": {}}}, "
+      "\"collective_size_bytes\": {}}}",
+      json_string(name_of(op.kind)), op.gathers_b ? "\"b\"" : "\"a\"", op.m, op.n, op.k,
+      json_string(name_of(op.type)), op.ranks, local.m, local.n, local.k,
+      explore::collective_size(op).count);
+}
+
+std::string losses_object(const explore::Losses& losses) {
+  std::string parts = "{";
+  for (std::size_t i = 0; i < explore::kLosses; ++i) {
+    parts += fmt::format("{}\"{}\": {}", i > 0 ? ", " : "",
+                         explore::name_of(static_cast<explore::Loss>(i)), losses.parts[i]);
+  }
+  return fmt::format(
+      "{{\"dil_product\": {}, \"dil_communication\": {}, \"cil_product\": {}, "
+      "\"cil_communication\": {}, {}, {}, \"fs\": {}}}}}",
+      json_number(*losses.dil_product), json_number(*losses.dil_communication),
+      losses.cil_product ? json_number(*losses.cil_product) : "null",
+      losses.cil_communication ? json_number(*losses.cil_communication) : "null",
+      time_fields("products", losses.products), time_fields("communication", losses.communication),
+      parts);
+}
+
+std::string candidate_object(const Exploration& found, const Candidate& candidate) {
+  const explore::Schedule& schedule = candidate.schedule;
+  std::string attribution = "{";
+  for (const sim::Reason reason : by_share(candidate.attribution)) {
+    attribution +=
+        fmt::format("{}\"{}\": {}", attribution.size() > 1 ? ", " : "", sim::name_of(reason),
+                    candidate.attribution[static_cast<std::size_t>(reason)]);
+  }
+  return fmt::format(
+      "    {{\"schedule\": {}, \"family\": {}, \"degree\": {}, \"program\": {}, "
+      "\"parameters\": {}, \"engine\": \"{}\", {}, {}, \"confirmed_fs\": {}, "
+      "\"speedup\": {}, {}, \"bound_by\": {}, {}, \"buffers_bytes\": {}, "
+      "\"extra_traffic_bytes\": {}, \"losses\": {}, \"attribution\": {}}}}}",
+      json_string(schedule.text()), json_string(schedule.family.text()), schedule.degree,
+      json_string(explore::template_of(found.op, schedule)), text_object(candidate.parameters),
+      candidate.confirmed ? "sampled" : "fluid", time_fields("time", candidate.time()),
+      time_fields("fluid", candidate.fluid),
+      candidate.confirmed ? std::to_string(candidate.confirmed->fs) : "null",
+      json_number(found.speedup(candidate)), time_fields("bound", candidate.bound.time),
+      json_string(explore::name_of(candidate.bound.by)),
+      time_fields("estimate", candidate.estimate), candidate.buffers.count,
+      candidate.extra_traffic.count, candidate.losses ? losses_object(*candidate.losses) : "null",
+      attribution);
+}
+
+std::string serial_object(const explore::Serial& serial) {
+  return fmt::format(
+      "{{{}, {}, {}, \"program\": {}, \"tile_m\": {}, \"tile_n\": {}, \"split_k\": {}, "
+      "\"confirmed_fs\": {}}}",
+      time_fields("time", serial.time), time_fields("collective", serial.collective),
+      time_fields("product", serial.product), json_string(serial.program), serial.kernel.tile.m,
+      serial.kernel.tile.n, serial.kernel.split_k,
+      serial.confirmed ? std::to_string(serial.confirmed->fs) : "null");
+}
+
+}  // namespace
+
+std::string exploration_json(const std::string& command, const Exploration& found) {
+  const Candidate* winner = found.winner();
+  std::string pruned = "{";
+  for (const auto& [by, count] : found.pruned) {
+    pruned += fmt::format("{}{}: {}", pruned.size() > 1 ? ", " : "",
+                          json_string(explore::name_of(by)), count);
+  }
+  std::string text = fmt::format(
+      "{{\n  \"schema\": 1,\n  \"command\": {},\n  \"machine\": {},\n  \"launch\": \"{}\",\n"
+      "  \"operator\": {},\n  \"serial\": {},\n  {},\n"
+      "  \"best\": {},\n  \"space\": {},\n  \"pruned\": {}}},\n  \"left_out\": {},\n"
+      "  \"refused\": {},\n  \"not_confirmed\": {},\n  \"results\": [\n",
+      json_string(command), json_string(found.machine),
+      found.launch == sim::Launch::graph ? "graph" : "stream", operator_object(found.op),
+      serial_object(found.serial), time_fields("ideal", found.ideal()),
+      winner != nullptr ? json_string(winner->schedule.text()) : "\"serial\"", found.space, pruned,
+      found.left_out, found.refused.size(),
+      found.not_confirmed.empty() ? "null" : json_string(found.not_confirmed));
+  for (std::size_t i = 0; i < found.candidates.size(); ++i) {
+    text += candidate_object(found, found.candidates[i]);
+    text += i + 1 < found.candidates.size() ? ",\n" : "\n";
+  }
+  return text + "  ]\n}\n";
+}
+
+}  // namespace hemiola::report

@@ -1,0 +1,145 @@
+// The page of `explore --report`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "report/exploration.h"
+#include "report/numbers.h"
+
+namespace hemiola::report {
+namespace {
+
+using explore::Candidate;
+using explore::Exploration;
+
+std::vector<const Candidate*> best_of_families(const Exploration& found) {
+  std::vector<const Candidate*> best;
+  for (const Candidate& candidate : found.candidates) {
+    const bool is_known = std::any_of(best.begin(), best.end(), [&](const Candidate* other) {
+      return other->schedule.family == candidate.schedule.family;
+    });
+    if (!is_known) best.push_back(&candidate);
+  }
+  return best;
+}
+
+page::Bars speedups(const Exploration& found, const std::vector<const Candidate*>& best) {
+  page::Bars bars{.heading = "Speedup over serial",
+                  .note = "The fastest schedule of each family.",
+                  .unit = "x",
+                  .reference = page::Bars::Reference{
+                      static_cast<double>(found.serial.time.fs) /
+                          static_cast<double>(std::max<std::int64_t>(1, found.ideal().fs)),
+                      "ideal"}};
+  bars.rows.push_back({.label = "serial", .value = 1, .parts = {}});
+  for (const Candidate* candidate : best) {
+    bars.rows.push_back({.label = candidate->schedule.family.text(),
+                         .value = found.speedup(*candidate),
+                         .parts = {}});
+  }
+  return bars;
+}
+
+/// Losses that are gains (below zero) are left out of stacked bars.
+page::Bars losses(const Exploration& found, const std::vector<const Candidate*>& best) {
+  page::Bars bars{.heading = "What each loses against ideal",
+                  .note =
+                      "Microseconds beyond the longer of collective and product, by cause. A "
+                      "cause that saves time in a schedule is left out of its bar.",
+                  .unit = "us"};
+  for (const Candidate* candidate : best) {
+    if (!candidate->losses) continue;
+    page::Bars::Row row{.label = candidate->schedule.family.text(), .parts = {}};
+    for (std::size_t i = 0; i < explore::kLosses; ++i) {
+      const std::int64_t part = candidate->losses->parts[i];
+      if (part > 0)
+        row.parts.push_back({std::string(explore::name_of(static_cast<explore::Loss>(i))),
+                             static_cast<double>(part) / 1e9});
+    }
+    bars.rows.push_back(std::move(row));
+  }
+  (void)found;
+  return bars;
+}
+
+page::Table table(const Exploration& found) {
+  page::Table table{.heading = "Schedules",
+                    .note = "All that were simulated, the fastest first.",
+                    .columns = {{"schedule", false},
+                                {"time (us)", true},
+                                {"speedup", true},
+                                {"DIL product", true},
+                                {"DIL communication", true},
+                                {"CIL product", true},
+                                {"CIL communication", true},
+                                {"extra traffic (MiB)", true},
+                                {"buffers (MiB)", true},
+                                {"engine", false}},
+                    .rows = {}};
+  const auto number = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.2f}", *value) : std::string("-");
+  };
+  for (const Candidate& candidate : found.candidates) {
+    const std::optional<explore::Losses>& lost = candidate.losses;
+    table.rows.push_back(
+        {candidate.schedule.text(), table_us(candidate.time()),
+         fmt::format("{:.3f}", found.speedup(candidate)),
+         number(lost ? lost->dil_product : std::nullopt),
+         number(lost ? lost->dil_communication : std::nullopt),
+         number(lost ? lost->cil_product : std::nullopt),
+         number(lost ? lost->cil_communication : std::nullopt),
+         fmt::format("{:.1f}", static_cast<double>(candidate.extra_traffic.count) / 1048576),
+         fmt::format("{:.1f}", static_cast<double>(candidate.buffers.count) / 1048576),
+         candidate.confirmed ? "sampled" : "fluid"});
+  }
+  return table;
+}
+
+void add_panels(page::Timelines& all, const char* name, const RunTimeline::Panels& panels) {
+  for (page::Timelines::Panel panel : panels.panels) {
+    panel.name = std::string(name) + ": " + panel.name;
+    all.panels.push_back(std::move(panel));
+  }
+}
+
+}  // namespace
+
+page::Page exploration_page(const std::string& command, const Exploration& found,
+                            const ExplorationTimelines& timelines) {
+  const Candidate* winner = found.winner();
+  page::Page page{.title = explore::text_of(found.op), .subtitle = command};
+  page.facts = {{"machine", found.machine},
+                {"launch", found.launch == sim::Launch::graph ? "graph" : "stream"},
+                {"serial", table_us(found.serial.time) + " us"},
+                {"collective", table_us(found.serial.collective) + " us"},
+                {"product", table_us(found.serial.product) + " us"},
+                {"ideal", table_us(found.ideal()) + " us"},
+                {"best", winner != nullptr ? table_us(winner->time()) + " us" : "serial"},
+                {"schedules", std::to_string(found.space)},
+                {"simulated", std::to_string(found.candidates.size() + 1)}};
+  std::vector<std::string> words = explore::who_holds_what(found.op);
+  if (winner != nullptr) {
+    words.push_back(fmt::format("The fastest is {}: {:.2f} times as fast as serial.",
+                                winner->schedule.text(), found.speedup(*winner)));
+    words.push_back(command_of(found, *winner));
+  } else {
+    words.push_back("Nothing that overlaps is faster than serial here.");
+  }
+  page.blocks.push_back(page::Text{"The operator", std::move(words)});
+  const std::vector<const Candidate*> best = best_of_families(found);
+  page.blocks.push_back(speedups(found, best));
+  page::Bars lost = losses(found, best);
+  if (!lost.rows.empty()) page.blocks.push_back(std::move(lost));
+  page.blocks.push_back(table(found));
+  page::Timelines all{.heading = "What happens when",
+                      .note = "The fastest schedule, then serial, as fluid simulated them.",
+                      .panels = {}};
+  add_panels(all, "best", timelines.winner);
+  add_panels(all, "serial", timelines.serial);
+  if (!all.panels.empty()) page.blocks.push_back(std::move(all));
+  return page;
+}
+
+}  // namespace hemiola::report
