@@ -19,8 +19,9 @@ namespace {
 /// Schedules that are simulated between two looks at what the best is. Fixed, so that the result
 /// does not depend on how many threads there are.
 constexpr std::size_t kBatch = 8;
-/// A schedule whose estimate, corrected by what was learnt, is so far above the best is not tried.
-constexpr double kFar = 1.1;
+/// A schedule whose estimate, corrected by what was learnt of its group (of its family), is so far
+/// above the best is not tried.
+constexpr double kFar = 1.1, kFarOfFamily = 1.25;
 constexpr int kDefaultTop = 3;
 /// Visits of requests to resources that may be simulated without being asked for.
 constexpr std::int64_t kLittleWork = 20'000'000;
@@ -29,6 +30,10 @@ constexpr std::int64_t kLittleWork = 20'000'000;
 using Group = std::tuple<Family, std::int64_t, bool>;
 Group group_of(const Schedule& schedule) {
   return {schedule.family, schedule.degree, schedule.copies};
+}
+
+Family family_of(const Schedule& schedule) {
+  return schedule.family;
 }
 
 double as_double(Time time) {
@@ -146,18 +151,11 @@ class Search {
       return candidates_[a].estimate < candidates_[b].estimate;
     });
     if (request_.exhaustive) return simulate(all, true);
-    simulate(first_of_each(all, [](const Schedule& s) { return s.family; }), true);
-    simulate(first_of_each(all, group_of), false);
-    std::map<Group, double> ratio;  // simulated over estimated, of the group's fastest
-    for (const std::size_t i : all) {
-      const Candidate& candidate = candidates_[i];
-      if (candidate.fluid.fs > 0)
-        ratio.emplace(group_of(candidate.schedule),
-                      as_double(candidate.fluid) / as_double(candidate.estimate));
-    }
+    simulate(first_of_each(all, family_of), true);
+    simulate(promising(first_of_each(all, group_of), family_of, kFarOfFamily), false);
     // What hardware changes where products decide is what the closed form knows least of: one
     // schedule of every mover and direction, of the groups that may win.
-    std::vector<std::pair<double, std::size_t>> rest;
+    std::vector<std::size_t> rest;
     std::set<std::tuple<Group, std::string, bool, int, int>> tried;
     for (const std::size_t i : all) {
       const Schedule& schedule = candidates_[i].schedule;
@@ -165,25 +163,53 @@ class Search {
                               .insert({group_of(schedule), schedule.realization, schedule.pulls,
                                        schedule.tile.m, schedule.tile.n})
                               .second;
-      const auto known = ratio.find(group_of(schedule));
-      if (is_done(i) || !is_new || known == ratio.end()) continue;
-      const double corrected = as_double(candidates_[i].estimate) * known->second;
-      if (corrected <= kFar * as_double(best_)) rest.emplace_back(corrected, i);
+      if (is_new) rest.push_back(i);
     }
-    std::stable_sort(rest.begin(), rest.end(),
+    simulate(promising(rest, group_of, kFar), false);
+  }
+
+  /// By key: simulated over estimated, of the most promising one that was simulated.
+  template <typename Key>
+  std::map<Key, double> learnt_of(Key (*key_of)(const Schedule&)) const {
+    std::map<Key, const Candidate*> best;
+    for (const Candidate& candidate : candidates_) {
+      if (candidate.fluid.fs == 0) continue;
+      const Candidate*& known = best[key_of(candidate.schedule)];
+      if (known == nullptr || candidate.estimate < known->estimate) known = &candidate;
+    }
+    std::map<Key, double> learnt;
+    for (const auto& [key, candidate] : best)
+      learnt[key] = as_double(candidate->fluid) / as_double(candidate->estimate);
+    return learnt;
+  }
+
+  /// Those whose estimate, corrected by what was learnt of their key, is at most `far` times the
+  /// best time; in that order. Of a key of which nothing is known none.
+  template <typename Key>
+  std::vector<std::size_t> promising(const std::vector<std::size_t>& order,
+                                     Key (*key_of)(const Schedule&), double far) const {
+    const std::map<Key, double> learnt = learnt_of(key_of);
+    std::vector<std::pair<double, std::size_t>> corrected;
+    for (const std::size_t i : order) {
+      const auto known = learnt.find(key_of(candidates_[i].schedule));
+      if (is_done(i) || known == learnt.end()) continue;
+      const double time = as_double(candidates_[i].estimate) * known->second;
+      if (time <= far * as_double(best_)) corrected.emplace_back(time, i);
+    }
+    std::stable_sort(corrected.begin(), corrected.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<std::size_t> order;
-    for (const auto& [corrected, i] : rest) order.push_back(i);
-    simulate(order, false);
+    std::vector<std::size_t> chosen;
+    for (const auto& [time, i] : corrected) chosen.push_back(i);
+    return chosen;
   }
 
   template <typename Key>
   std::vector<std::size_t> first_of_each(const std::vector<std::size_t>& order,
-                                         const Key& key) const {
+                                         Key (*key_of)(const Schedule&)) const {
     std::vector<std::size_t> first;
-    std::set<decltype(key(candidates_.front().schedule))> seen;
+    std::set<Key> seen;
     for (const std::size_t i : order) {
-      if (seen.insert(key(candidates_[i].schedule)).second) first.push_back(i);
+      if (seen.insert(key_of(candidates_[i].schedule)).second) first.push_back(i);
     }
     return first;
   }
