@@ -11,6 +11,7 @@
 
 #include "explore/loss_study.h"
 #include "explore/trial.h"
+#include "program/launch_programs.h"
 #include "study/job_run.h"
 
 namespace hemiola::explore {
@@ -81,8 +82,9 @@ class Search {
   void time_serial() {
     Serial& serial = found_.serial;
     serial.job = serial_job(found_.op);
-    serial.kernel =
-        machine::estimate_gemm(machine_->model(0), local_product(found_.op), {.steady = false});
+    const machine::GemmShape product = local_product(found_.op);
+    serial.kernel = program::product_kernel({product.m, product.n, product.k}, found_.op.type,
+                                            machine_->model(0));
     const sim::Result result = run_serial(sim::Engine::fluid);
     serial.time = result.time;
     for (const sim::LaunchResult& launch : result.launches) {

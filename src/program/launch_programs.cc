@@ -54,26 +54,33 @@ class ProductWriter {
  public:
   ProductWriter(const MatrixProduct& shape, DataType type, const machine::GpuModel& model)
       : shape_(shape), per_chunk_(kUnit / size_of(type)) {
-    const machine::GemmEstimate chosen =
-        machine::estimate_gemm(model, {.m = shape.m, .n = shape.n, .k = shape.k, .type = type});
+    const machine::GemmEstimate chosen = product_kernel(shape, type, model);
     tile_m_ = chosen.tile.m;
     tile_n_ = ceil_of(chosen.tile.n, per_chunk_) * per_chunk_;
+    parts_ = std::clamp<std::int64_t>(chosen.split_k, 1, steps());
     row_a_ = ceil_of(shape.k, per_chunk_);
     row_b_ = row_c_ = ceil_of(shape.n, per_chunk_);
-    workgroups_ = std::min(model.cu_count, tiles_m() * tiles_n());
+    workgroups_ = std::min(model.cu_count, tiles_m() * tiles_n() * parts_);
     program_ = start(fmt::format("product {}x{}x{}", shape.m, shape.n, shape.k), 1,
                      shape.m * row_c_ * kUnit);
     program_.fixed_type = type;
     a_ = add_buffer(program_, "a", BufferKind::input, shape.m * row_a_ * kUnit);
     b_ = add_buffer(program_, "b", BufferKind::input, shape.k * row_b_ * kUnit);
     c_ = add_buffer(program_, "c", BufferKind::output, shape.m * row_c_ * kUnit);
+    if (parts_ == 1) return;
+    partial_ = add_buffer(program_, "partial sums", BufferKind::scratch,
+                          tiles_m() * tiles_n() * parts_ * sums_of_part() * kUnit);
+    for (std::int64_t i = 0; i < tiles_m() * tiles_n() * (parts_ - 1); ++i)
+      program_.semaphores.push_back({.name = fmt::format("part {}", i)});
   }
 
   Program write() {
     for (std::int64_t w = 0; w < workgroups_; ++w) {
       Body body;
-      for (std::int64_t tile = w; tile < tiles_m() * tiles_n(); tile += workgroups_)
-        add_tile(body, tile);
+      // Parts of a tile lie beside each other, and the last one waits for those before it, which
+      // other workgroups begin no later: nobody waits for ever.
+      for (std::int64_t i = w; i < tiles_m() * tiles_n() * parts_; i += workgroups_)
+        add_part(body, i / parts_, i % parts_);
       program_.bodies.push_back(std::move(body));
     }
     return finish(std::move(program_), {.name = program_.name, .threads = kProductThreads});
@@ -83,25 +90,62 @@ class ProductWriter {
   std::int64_t tiles_m() const { return ceil_of(shape_.m, tile_m_); }
   std::int64_t tiles_n() const { return ceil_of(shape_.n, tile_n_); }
 
-  /// Tiles of a column of the result follow each other, so that workgroups of a wave share b.
-  void add_tile(Body& body, std::int64_t tile) const {
+  std::int64_t steps() const { return ceil_of(shape_.k, kStep); }
+  /// Chunks of the sums of one part of a tile, which are float32.
+  std::int64_t sums_of_part() const { return ceil_of(tile_m_ * tile_n_ * 4, kUnit); }
+
+  /// Tiles of a column of the result follow each other, so that workgroups of a wave share b. With
+  /// several parts (split-K) each sums over steps of its own, and the last one adds what the others
+  /// left in memory.
+  void add_part(Body& body, std::int64_t tile, std::int64_t part) const {
     const std::int64_t row = tile % tiles_m() * tile_m_, column = tile / tiles_m() * tile_n_;
     const std::int64_t m = std::min<std::int64_t>(tile_m_, shape_.m - row);
     const std::int64_t n = std::min<std::int64_t>(tile_n_, shape_.n - column);
-    const std::int64_t whole = (shape_.k - 1) / kStep;  // steps before the last one
-    if (whole > 0) {
-      body.ops.push_back({.kind = OpKind::loop, .count = whole});
-      body.ops.push_back(step(row, column, m, n, 0, kStep, true));
+    const std::int64_t first = steps() * part / parts_;
+    const std::int64_t last_step = steps() * (part + 1) / parts_ - 1;
+    if (last_step > first) {
+      body.ops.push_back({.kind = OpKind::loop, .count = last_step - first});
+      body.ops.push_back(step(row, column, m, n, first * kStep, kStep, true));
       body.ops.push_back({.kind = OpKind::end_loop});
     }
-    Op last = step(row, column, m, n, whole * kStep, shape_.k - whole * kStep, false);
+    const std::int64_t depth = std::min(kStep, shape_.k - last_step * kStep);
+    Op last = step(row, column, m, n, last_step * kStep, depth, false);
     const std::int64_t width = ceil_of(n, per_chunk_);
-    last.dst = {{.buffer = c_,
-                 .chunk = constant(row * row_c_ + column / per_chunk_),
-                 .chunks = m * width,
-                 .run = width,
-                 .pitch = row_c_}};
+    const Operand result{.buffer = c_,
+                         .chunk = constant(row * row_c_ + column / per_chunk_),
+                         .chunks = m * width,
+                         .run = width,
+                         .pitch = row_c_};
+    if (parts_ == 1) {
+      last.dst = {result};
+      body.ops.push_back(std::move(last));
+      return;
+    }
+    const auto sums = [&](std::int64_t of) {
+      return Operand{.buffer = partial_,
+                     .chunk = constant((tile * parts_ + of) * sums_of_part()),
+                     .chunks = ceil_of(m * width * per_chunk_ * 4, kUnit)};
+    };
+    last.dst = {sums(part)};
     body.ops.push_back(std::move(last));
+    body.ops.push_back({.kind = OpKind::sync});
+    const auto semaphore = [&](std::int64_t of) {
+      return SemaphoreRef{.index = static_cast<std::int32_t>(tile * (parts_ - 1) + of)};
+    };
+    if (part < parts_ - 1) {
+      body.ops.push_back({.kind = OpKind::sem_release, .semaphores = {semaphore(part)}});
+      return;
+    }
+    Op wait{.kind = OpKind::sem_acquire};
+    Op add{.kind = OpKind::compute, .dst = {result}, .flop = m * n * parts_};
+    for (std::int64_t of = 0; of < parts_; ++of) {
+      if (of < part) wait.semaphores.push_back(semaphore(of));
+      add.src.push_back(sums(of));
+    }
+    body.ops.push_back(std::move(wait));
+    body.ops.push_back({.kind = OpKind::sync});
+    body.ops.push_back(std::move(add));
+    body.ops.push_back({.kind = OpKind::sync});
   }
 
   Op step(std::int64_t row, std::int64_t column, std::int64_t m, std::int64_t n, std::int64_t at,
@@ -126,11 +170,21 @@ class ProductWriter {
   std::int64_t tile_m_ = 1, tile_n_ = 1;
   std::int64_t row_a_ = 0, row_b_ = 0, row_c_ = 0;  ///< chunks
   std::int64_t workgroups_ = 1;
-  std::int32_t a_ = 0, b_ = 0, c_ = 0;
+  std::int64_t parts_ = 1;  ///< split-K
+  std::int32_t a_ = 0, b_ = 0, c_ = 0, partial_ = -1;
   Program program_;
 };
 
 }  // namespace
+
+machine::GemmEstimate product_kernel(const MatrixProduct& shape, DataType type,
+                                     const machine::GpuModel& model) {
+  const machine::GemmShape gemm{.m = shape.m, .n = shape.n, .k = shape.k, .type = type};
+  const machine::GemmEstimate whole = machine::estimate_gemm(model, gemm, {.split_k = 1});
+  const machine::GemmEstimate best = machine::estimate_gemm(model, gemm);
+  constexpr std::int64_t kWorthIt = 20;  // a twentieth
+  return best.time + Time{whole.time.fs / kWorthIt} < whole.time ? best : whole;
+}
 
 Program product_program(const MatrixProduct& shape, DataType type, const machine::GpuModel& model) {
   if (shape.m < 1 || shape.n < 1 || shape.k < 1)

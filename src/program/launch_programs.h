@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/time.h"
+#include "machine/gemm_model.h"
 #include "machine/gpu_model.h"
 #include "program/program.h"
 
@@ -17,11 +18,17 @@ struct Work {
   std::int32_t workgroups = 0;  ///< 0: one for each compute unit of the device
 };
 
-/// c[m, n] = a[m, k] b[k, n] on one GPU, as a library's kernel does it: tiles of the size that the
-/// device's product model chooses (machine/gemm_model.h), dealt to persistent workgroups, a
-/// step of the sum after the other with operands loaded ahead (docs/gemm.md). Rows of a, b and c
-/// take whole 16 B. Inputs `a` and `b`, output `c`. The program has one size, that of c. Failure:
-/// sizes below 1, and a type that the device does not multiply.
+/// The kernel that the library is taken to choose: the fastest by the device's product model
+/// (machine/gemm_model.h), with split-K only where that is a twentieth faster than without, as the
+/// parts cost more than the model knows. Failure: sizes below 1, types as product_program().
+machine::GemmEstimate product_kernel(const MatrixProduct& shape, DataType type,
+                                     const machine::GpuModel& model);
+
+/// c[m, n] = a[m, k] b[k, n] on one GPU, as that kernel does it: tiles, or with split-K parts of
+/// them, dealt to persistent workgroups, a step of the sum after the other with operands loaded
+/// ahead (docs/gemm.md). The last part of a tile adds the float32 sums of the others. Rows of a, b
+/// and c take whole 16 B. Inputs `a` and `b`, output `c`. The program has one size, that of c.
+/// Failure: sizes below 1, and a type that the device does not multiply.
 Program product_program(const MatrixProduct& shape, DataType type, const machine::GpuModel& model);
 
 /// A kernel that reads, computes and writes, each of its workgroups an equal share; or does so
