@@ -22,10 +22,11 @@ namespace {
 constexpr std::size_t kBatch = 8;
 /// A schedule whose estimate, corrected by what was learnt of its group (of its family), is so far
 /// above the best is not tried.
-constexpr double kFar = 1.1, kFarOfFamily = 1.25;
+constexpr double kFar = 1.08, kFarOfFamily = 1.15;
+constexpr double kNear = 1.05;  ///< estimates that differ by less are as good as each other
 constexpr int kDefaultTop = 3;
 /// Visits of requests to resources that may be simulated without being asked for.
-constexpr std::int64_t kLittleWork = 20'000'000;
+constexpr std::int64_t kLittleWork = 2'000'000;
 
 /// Schedules that differ in hardware only.
 using Group = std::tuple<Family, std::int64_t, bool>;
@@ -153,7 +154,7 @@ class Search {
       return candidates_[a].estimate < candidates_[b].estimate;
     });
     if (request_.exhaustive) return simulate(all, true);
-    simulate(first_of_each(all, family_of), true);
+    simulate(of_families(all), true);
     simulate(promising(first_of_each(all, group_of), family_of, kFarOfFamily), false);
     // What hardware changes where products decide is what the closed form knows least of: one
     // schedule of every mover and direction, of the groups that may win.
@@ -168,6 +169,25 @@ class Search {
       if (is_new) rest.push_back(i);
     }
     simulate(promising(rest, group_of, kFar), false);
+  }
+
+  /// Of every family one of the most promising: that with the fewest steps among those whose
+  /// estimates are near the best of the family.
+  std::vector<std::size_t> of_families(const std::vector<std::size_t>& order) const {
+    std::vector<std::size_t> chosen;
+    for (const std::size_t first : first_of_each(order, family_of)) {
+      const Candidate& best = candidates_[first];
+      std::size_t least = first;
+      for (const std::size_t i : order) {
+        const Candidate& other = candidates_[i];
+        if (other.schedule.family == best.schedule.family &&
+            other.schedule.degree < candidates_[least].schedule.degree &&
+            as_double(other.estimate) <= kNear * as_double(best.estimate))
+          least = i;
+      }
+      chosen.push_back(least);
+    }
+    return chosen;
   }
 
   /// By key: simulated over estimated, of the most promising one that was simulated.

@@ -7,6 +7,8 @@
 namespace hemiola::explore {
 namespace {
 
+using machine::GemmOptions;
+
 double ratio(Time a, Time b) {
   return b.fs == 0 ? 1 : static_cast<double>(a.fs) / static_cast<double>(b.fs);
 }
@@ -23,6 +25,14 @@ struct ProductParts {
       last_wave += times * estimate.tail * static_cast<double>(estimate.body.fs);
   }
 };
+
+/// A gain makes a loss smaller, as far as both go.
+void offset(double& gain, double& loss) {
+  if (gain >= 0 || loss <= 0) return;
+  const double both = std::min(-gain, loss);
+  gain += both;
+  loss -= both;
+}
 
 /// Time with pieces as long as they are alone: nothing but data stands between them.
 double without_contention(const Operator& op, const Schedule& schedule, double products,
@@ -114,10 +124,13 @@ void LossStudy::divide(const Candidate& candidate, const Alone& products,
   };
   if (p >= c) {
     ProductParts more;
-    more.add(serial_.kernel, 1, -1);
+    // Under the load of all, whose power limit no single launch escapes.
+    const GemmOptions whole{
+        .split_k = serial_.kernel.split_k, .tile = serial_.kernel.tile, .steady = true};
+    more.add(machine::estimate_gemm(model_, local_product(op_), whole), 1, -1);
     for (const Launch& launch : launches_of(op_, schedule)) {
-      more.add(machine::estimate_gemm(model_, launch.shape, {.split_k = 1, .tile = launch.tile}),
-               launch.count, 1);
+      const GemmOptions piece{.split_k = 1, .tile = launch.tile, .steady = true};
+      more.add(machine::estimate_gemm(model_, launch.shape, piece), launch.count, 1);
     }
     // Of products that are longer than the communication was: their share of what was added.
     const double share = p > whole_p ? (decomposed - ideal) / (p - whole_p) : 0;
@@ -126,6 +139,10 @@ void LossStudy::divide(const Candidate& candidate, const Alone& products,
     part(Loss::clock) = share * more.clock;
     part(Loss::caches) =
         decomposed - ideal - part(Loss::launches) - part(Loss::last_wave) - part(Loss::clock);
+    // What the power limit would have taken anyway is not lost to idle units or to caches.
+    offset(part(Loss::clock), part(Loss::last_wave));
+    offset(part(Loss::clock), part(Loss::caches));
+    offset(part(Loss::caches), part(Loss::last_wave));
   } else {
     part(Loss::chunks) = decomposed - ideal;
   }

@@ -9,6 +9,8 @@
 namespace hemiola::program {
 namespace {
 
+constexpr int kFewPairs = 16;  ///< ranks whose pairs are looked at one by one
+
 /// Whether some switch reaches, and is reached from, every rank through switches alone: then all
 /// load and store each other's memory, without a look at every pair.
 bool joined_by_switches(const machine::Machine& machine, int ranks) {
@@ -94,8 +96,20 @@ bool speaks_for_all_ranks(const Bound& bound, const Body& body) {
            no_connection(op.send_to) && no_connection(op.recv_from) && op.more_to.empty() &&
            op.more_from.empty() && op.kind != OpKind::barrier;
   });
-  return alike &&
-         (bound.machine() == nullptr || joined_by_switches(*bound.machine(), program.ranks));
+  return alike;
+}
+
+bool all_reach_each_other(const Bound& bound) {
+  const machine::Machine* machine = bound.machine();
+  if (machine == nullptr) return true;
+  const int ranks = bound.program().ranks;
+  if (ranks > kFewPairs) return joined_by_switches(*machine, ranks);
+  for (int a = 0; a < ranks; ++a) {
+    for (int b = 0; b < ranks; ++b) {
+      if (a != b && machine->reach(a, b) != machine::Reach::load_store) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace hemiola::program

@@ -16,7 +16,7 @@ namespace {
 using machine::Reach;
 
 constexpr std::size_t kMostErrors = 12;
-constexpr std::size_t kFewRanks = 16;
+constexpr int kFewRanks = 4;
 
 /// The loop indices at which the affine expressions of a loop level take all their distinct
 /// extremes: both ends of a linear one, every residue of a modular one.
@@ -40,10 +40,11 @@ class Checker {
     stop_if_wrong();
     std::map<std::int32_t, std::vector<int>> ranks_of;
     for (const auto& [rank, body] : rank_bodies_) ranks_of[body].push_back(rank);
+    const bool all_reach = program_.ranks > kFewRanks && all_reach_each_other(bound_);
     for (const auto& [body, ranks] : ranks_of) {
       // Of 4,096 ranks that name 4,095 peers each one speaks for all.
       const bool one =
-          ranks.size() > kFewRanks &&
+          all_reach && std::ssize(ranks) > kFewRanks &&
           speaks_for_all_ranks(bound_, program_.bodies[static_cast<std::size_t>(body)]);
       for (const int rank : one ? std::vector{ranks.front()} : ranks) check_body(rank, body);
     }

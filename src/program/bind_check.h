@@ -10,9 +10,12 @@ namespace hemiola::program {
 /// all that is wrong (at most a dozen errors), each at its operation.
 void check_bound(const Bound& bound);
 
-/// Whether one rank that runs the body stands for all: its ranks and chunks are there whatever the
-/// rank is, and all ranks of the machine load and store each other's memory through switches. False
-/// where that is not plain to see.
+/// Whether all ranks of the program load and store each other's memory, without a look at every
+/// pair where they are many and a switch joins them. False where that is not plain to see. True
+/// without a machine.
+bool all_reach_each_other(const Bound& bound);
+/// Whether one rank that runs the body stands for all, where these reach each other: its ranks and
+/// chunks are there whatever the rank is. False where that is not plain to see.
 bool speaks_for_all_ranks(const Bound& bound, const Body& body);
 
 }  // namespace hemiola::program

@@ -25,6 +25,7 @@ bool is_cut_alike(const plan::Plan& plan, const Movements& movements) {
   std::map<std::pair<int, std::int32_t>, std::vector<Range>> ranges;
   const auto note = [&](const Place& place, const Movement& movement) {
     Cut cut;
+    cut.first.reserve(place.segments.size());
     for (const plan::Segment& s : place.segments) cut.first.emplace_back(s.offset, s.count);
     for (const Strip& strip : movement.strips) cut.second.push_back(strip.units());
     const std::vector<int> one{place.rank};

@@ -1,6 +1,7 @@
 // When a rank's memory may be touched first, and when it is its own again.
 #include <algorithm>
-#include <optional>
+#include <cstdint>
+#include <map>
 #include <set>
 
 #include "core/index.h"
@@ -63,41 +64,66 @@ class Finder {
     }
   }
 
-  /// Movements to memory where no other stream ever stores.
+  /// Movements to memory where no other stream ever stores. Rows of a matrix are thousands of
+  /// segments, so these are only looked at where the areas do not say it.
   void find_own_memory() {
-    std::map<std::pair<int, std::int32_t>, std::map<std::int64_t, std::optional<StreamOfRank>>>
-        writers;
-    const auto each = [&](const MovementId& id, auto&& visit) {
-      for (const Place& place : at(movements_, id).destinations) {
-        const std::vector<int> one{place.rank};
-        for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)]) {
-          for (const plan::Segment& s : place.segments)
-            visit(writers[{rank, place.area.tensor}], s.offset, s.offset + s.count);
-        }
-      }
+    struct Store {
+      std::int64_t begin = 0, end = 0;  ///< units from the first segment to the last one
+      MovementId id;
+      const Place* place = nullptr;
     };
-    for (const MovementId& id : ids_) {  // where stores begin and end
-      each(id, [](auto& cells, std::int64_t begin, std::int64_t end) {
-        cells.try_emplace(begin, StreamOfRank{-1, -1});
-        cells.try_emplace(end, StreamOfRank{-1, -1});
-      });
-    }
+    std::map<std::pair<int, std::int32_t>, std::vector<Store>> stores;  // by rank, tensor
     for (const MovementId& id : ids_) {
-      each(id, [&](auto& cells, std::int64_t begin, std::int64_t end) {
-        for (auto cell = cells.find(begin); cell->first < end; ++cell) {
-          if (cell->second == StreamOfRank{-1, -1}) cell->second = StreamOfRank{id.rank, id.stream};
-          if (cell->second != StreamOfRank{id.rank, id.stream}) cell->second.reset();
+      own_.insert(id);
+      for (const Place& place : at(movements_, id).destinations) {
+        if (place.segments.empty()) continue;
+        Store store{INT64_MAX, 0, id, &place};
+        for (const plan::Segment& s : place.segments) {
+          store.begin = std::min(store.begin, s.offset);
+          store.end = std::max(store.end, s.offset + s.count);
         }
-      });
+        const std::vector<int> one{place.rank};
+        for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)])
+          stores[{rank, place.area.tensor}].push_back(store);
+      }
     }
-    for (const MovementId& id : ids_) {
-      bool own = true;
-      each(id, [&](auto& cells, std::int64_t begin, std::int64_t end) {
-        for (auto cell = cells.find(begin); cell->first < end; ++cell)
-          own = own && cell->second.has_value();
-      });
-      if (own) own_.insert(id);
+    for (auto& [memory, list] : stores) {
+      std::stable_sort(list.begin(), list.end(),
+                       [](const Store& a, const Store& b) { return a.begin < b.begin; });
+      std::vector<const Store*> open;
+      for (const Store& store : list) {
+        std::erase_if(open, [&](const Store* other) { return other->end <= store.begin; });
+        for (const Store* other : open) {
+          const bool same_stream =
+              other->id.rank == store.id.rank && other->id.stream == store.id.stream;
+          if (same_stream || (!own_.contains(store.id) && !own_.contains(other->id))) continue;
+          if (!share_bytes(*other->place, *store.place)) continue;
+          own_.erase(store.id);
+          own_.erase(other->id);
+        }
+        open.push_back(&store);
+      }
     }
+  }
+
+  static bool share_bytes(const Place& a, const Place& b) {
+    if (!plan::overlap(a.area, b.area)) return false;
+    const auto sorted = [](const Place& place) {
+      std::vector<plan::Segment> segments = place.segments;
+      std::sort(segments.begin(), segments.end(),
+                [](const auto& x, const auto& y) { return x.offset < y.offset; });
+      return segments;
+    };
+    const std::vector<plan::Segment> first = sorted(a), second = sorted(b);
+    for (auto x = first.begin(), y = second.begin(); x != first.end() && y != second.end();) {
+      if (x->offset + x->count <= y->offset)
+        ++x;
+      else if (y->offset + y->count <= x->offset)
+        ++y;
+      else
+        return true;
+    }
+    return false;
   }
 
   /// Nobody touches the memory of a rank whose kernel has not started. It has where something on it

@@ -391,14 +391,16 @@ std::vector<Strip> strips_of(const std::vector<const Place*>& places) {
   const auto segment = [&](std::size_t p) -> const plan::Segment& {
     return places[p]->segments[walks[p].segment];
   };
+  Strip row;  // used again and again: matrices have thousands of rows
+  row.offset.resize(places.size());
+  row.pitch.resize(places.size());
   while (walks[0].segment < places[0]->segments.size()) {
-    Strip row;
     row.run = INT64_MAX;
     for (std::size_t p = 0; p < places.size(); ++p) {
       row.run = std::min(row.run, segment(p).count - walks[p].used);
-      row.offset.push_back(segment(p).offset + walks[p].used);
+      row.offset[p] = segment(p).offset + walks[p].used;
     }
-    row.pitch.assign(places.size(), row.run);
+    std::fill(row.pitch.begin(), row.pitch.end(), row.run);
     for (std::size_t p = 0; p < places.size(); ++p) {
       walks[p].used += row.run;
       if (walks[p].used == segment(p).count) walks[p] = {walks[p].segment + 1, 0};
@@ -411,8 +413,8 @@ std::vector<Strip> strips_of(const std::vector<const Place*>& places) {
       if (last->rows == 1) row.pitch[p] = step;
     }
     if (!follows) {
-      row.pitch.assign(places.size(), row.run);
-      strips.push_back(std::move(row));
+      std::fill(row.pitch.begin(), row.pitch.end(), row.run);
+      strips.push_back(row);
       continue;
     }
     if (last->rows == 1) last->pitch = row.pitch;
