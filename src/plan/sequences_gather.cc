@@ -29,7 +29,7 @@ class GatherMaker {
         columns_(is_exchange_ ? positive(arguments, "n")
                               : divided(arguments, "n", positive(arguments, "n"), ranks_)),
         depth_(positive(arguments, "k")),
-        step_rows_(shape.by_rows ? divided(arguments, "the rows of a block,", rows_, shape.degree)
+        step_rows_(shape.by_rows ? divided(arguments, "rows of a block", rows_, shape.degree)
                                  : rows_),
         step_depth_(shape.by_rows ? depth_ : divided(arguments, "k", depth_, shape.degree)) {}
 

@@ -24,14 +24,14 @@ class ScatterMaker {
         ranks_(arguments.ranks),
         adds_up_(results != Results::returned),
         is_for_all_(results == Results::all_sums),
-        rows_(divided(arguments, "m / ranks",
-                      adds_up_ ? positive(arguments, "m")
-                               : divided(arguments, "m", positive(arguments, "m"), ranks_),
-                      ranks_)),
+        rows_(adds_up_
+                  ? divided(arguments, "m", positive(arguments, "m"), ranks_)
+                  : divided(arguments, "m / ranks",
+                            divided(arguments, "m", positive(arguments, "m"), ranks_), ranks_)),
         columns_(positive(arguments, "n")),
         depth_(adds_up_ ? divided(arguments, "k", positive(arguments, "k"), ranks_)
                         : positive(arguments, "k")),
-        step_rows_(shape.by_rows ? divided(arguments, "the rows of a block,", rows_, shape.degree)
+        step_rows_(shape.by_rows ? divided(arguments, "rows of a block", rows_, shape.degree)
                                  : rows_),
         step_columns_(shape.by_rows ? columns_ : divided(arguments, "n", columns_, shape.degree)) {
     if (adds_up_ && shape.copies && shape.hetero)
@@ -110,10 +110,11 @@ class ScatterMaker {
     if (shape_.copies) {  // what tiles find beside each other
       Expectation copied{{staged_, {}}, false, Region{kA, {}}, own_rank()};
       for (std::int64_t step = 0; step < shape_.degree; ++step) {
-        const Transfer move = rows_of(constant(step));
-        copied.region.boxes.push_back(move.destination.boxes.front());
-        copied.of->boxes.insert(copied.of->boxes.end(), move.source.boxes.begin(),
-                                move.source.boxes.end());
+        for (std::int64_t d = first_block(); d < ranks_; ++d) {
+          const Transfer move = rows_of(constant(step), d);
+          copied.region.boxes.push_back(move.destination.boxes.front());
+          copied.of->boxes.push_back(move.source.boxes.front());
+        }
       }
       code.expected.push_back(std::move(copied));
     }
@@ -269,17 +270,18 @@ class ScatterMaker {
     return stream;
   }
 
-  Transfer rows_of(const Affine& step) const {
-    Region from{kA, {}};
-    for (std::int64_t place = 0; place < blocks(); ++place) {
-      const Affine block = adds_up_ ? constant(place) : taker_at(place + first_block());
-      from.boxes.push_back({{block, 1}, {scaled(step, step_rows_), step_rows_}, {{}, depth_}});
-    }
-    return copy(from, slab(plan_, staged_, 0, step, 1));
+  Transfer rows_of(const Affine& step, std::int64_t distance) const {
+    const Affine taker = taker_at(distance);
+    const Region from{kA, {{{taker, 1}, {scaled(step, step_rows_), step_rows_}, {{}, depth_}}}};
+    Region to = slab(plan_, staged_, 0, step, 1);
+    to.boxes.front()[1] = {place_beside(taker, distance), step_rows_};
+    return copy(from, to);
   }
   Stream rows_beside_each_other() const {
     Stream stream{"rows", {}};
-    repeat(stream, shape_.degree, rows_of(counting()));
+    std::vector<Item> step;
+    for (std::int64_t d = first_block(); d < ranks_; ++d) step.emplace_back(rows_of(counting(), d));
+    repeat(stream, shape_.degree, std::move(step));
     return stream;
   }
 
@@ -314,7 +316,9 @@ class ScatterMaker {
     product.operands = {{staged_, Use::read, {0, 1, 3}, {constant(step), {}, {}}},
                         {kB, Use::read, {3, 2}},
                         {kPartial, Use::accumulate, {0, 1, 2}, {constant(step), {}, {}}}};
-    product.after.push_back({.rank = own_rank(), .stream = staging_, .transfer = constant(step)});
+    // The last of its copies.
+    product.after.push_back(
+        {.rank = own_rank(), .stream = staging_, .transfer = constant((step + 1) * blocks() - 1)});
     return product;
   }
 
