@@ -44,6 +44,29 @@ TEST(LaunchLowering, of_a_sequence_is_right_with_any_realization) {
   }
 }
 
+TEST(LaunchLowering, of_products_before_communication_is_right_with_any_realization) {
+  for (const Realization realization :
+       {Realization::load_store, Realization::bulk, Realization::copy_engine}) {
+    for (const char* name : {"gemm-rs/sequence", "gemm-rs/shards", "gemm-ar/sequence",
+                             "gemm-combine/sequence", "gemm-combine/shards"}) {
+      for (const char* transfer : {"push", "pull"}) {
+        for (const char* steps : {"uniform", "hetero"}) {
+          const plan::TemplateInfo& info = *plan::find_template(name);
+          plan::Parameters parameters = plan::small_sizes(info, 3);
+          parameters.emplace_back("transfer", transfer);
+          if (info.name.ends_with("/sequence"))
+            parameters.insert(parameters.end(), {{"steps", steps}, {"axis", "n"}});
+          const plan::Plan plan = plan::make(name, 3, parameters);
+          const Proof proof = check_lowered(
+              lower(plan, {.workgroups = 4, .compute_workgroups = 4, .realization = realization}));
+          EXPECT_TRUE(test::is_right(proof)) << name << " " << name_of(realization) << " "
+                                             << transfer << " " << steps << ": " << proof.summary;
+        }
+      }
+    }
+  }
+}
+
 TEST(LaunchLowering, of_streams_that_wait_for_each_other_is_right) {
   for (const Realization realization : {Realization::load_store, Realization::bulk}) {
     const Proof proof = check_lowered(
