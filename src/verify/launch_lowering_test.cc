@@ -89,6 +89,37 @@ TEST(LaunchLowering, ends_where_one_workgroup_fits_beside_communication) {
   EXPECT_TRUE(test::is_right(proof)) << proof.summary;
 }
 
+/// All lists of dependencies of a code, those in loops too.
+std::vector<std::vector<plan::Dependency>*> all_dependencies(plan::Code& code) {
+  std::vector<std::vector<plan::Dependency>*> all;
+  const auto add = [&](auto& self, std::vector<plan::Item>& items) -> void {
+    for (plan::Item& item : items) {
+      if (auto* loop = std::get_if<plan::Loop>(&item)) self(self, loop->items);
+      if (auto* transfer = std::get_if<plan::Transfer>(&item)) all.push_back(&transfer->after);
+    }
+  };
+  for (plan::Stream& stream : code.streams) add(add, stream.items);
+  for (plan::Compute& compute : code.computes) all.push_back(&compute.after);
+  return all;
+}
+
+TEST(LaunchLowering, needs_every_dependency_of_products_before_communication) {
+  for (const char* name : {"gemm-rs/sequence", "gemm-rs/shards", "gemm-ar/sequence",
+                           "gemm-combine/sequence", "gemm-combine/shards"}) {
+    const plan::Plan right = plan::make(name, 3, plan::small_sizes(*plan::find_template(name), 3));
+    EXPECT_EQ(check(right).verdict, Verdict::proven) << name;
+    plan::Plan wrong = right;
+    for (std::vector<plan::Dependency>* after : all_dependencies(wrong.codes[0])) {
+      for (std::size_t i = 0; i < after->size(); ++i) {
+        const std::vector<plan::Dependency> kept = *after;
+        after->erase(after->begin() + static_cast<std::ptrdiff_t>(i));
+        EXPECT_EQ(check(wrong).verdict, Verdict::wrong) << name;
+        *after = kept;
+      }
+    }
+  }
+}
+
 /// Leaves out the items of compute streams that `which` says.
 template <class Which>
 Program without(Program program, const Which& which) {
