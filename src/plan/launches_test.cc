@@ -177,5 +177,37 @@ TEST(Launches, of_a_sequence_wait_for_their_step_alone) {
   }
 }
 
+/// The computes that transfers of a stream wait for, in order.
+std::vector<std::int64_t> launches_before(const Plan& plan, const std::string& name) {
+  std::vector<std::int64_t> launches;
+  for (const Stream& stream : plan.codes[0].streams) {
+    if (stream.name != name) continue;
+    for_each_transfer(stream, 0, [&](const Transfer& transfer, const Indices& at) {
+      for (const Dependency& d : transfer.after)
+        if (d.compute) launches.push_back((*d.compute)(at));
+    });
+  }
+  return launches;
+}
+
+// A product of the own block is the last one where only its own rank waits for it, and the first
+// one where the sum that it is a part of goes to everybody.
+TEST(Launches, before_communication_ring_for_their_step_alone) {
+  const auto made = [](const char* name, const char* steps) {
+    return make(name, 4, {{"m", "64"}, {"n", "32"}, {"degree", "2"}, {"steps", steps}});
+  };
+  const Plan uniform = made("gemm-rs/sequence", "uniform");
+  EXPECT_THAT(launches_before(uniform, "to rank + 1"), ElementsAre(0, 1));
+  EXPECT_THAT(launches_before(uniform, "sums"), ElementsAre(0, 1));
+  const Plan hetero = made("gemm-rs/sequence", "hetero");
+  EXPECT_THAT(launches_before(hetero, "to rank + 3"), ElementsAre(0, 1));
+  EXPECT_THAT(launches_before(hetero, "sums"), ElementsAre(2, 2));
+  EXPECT_EQ(hetero.codes[0].computes.back().name, "own");
+  const Plan all = made("gemm-ar/sequence", "hetero");
+  EXPECT_THAT(launches_before(all, "to rank + 3"), ElementsAre(1, 2));
+  EXPECT_THAT(launches_before(all, "sums"), ElementsAre(0, 0));
+  EXPECT_EQ(all.codes[0].computes.front().name, "own");
+}
+
 }  // namespace
 }  // namespace hemiola::plan

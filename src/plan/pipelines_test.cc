@@ -47,6 +47,13 @@ Value product(const Plan& plan, int rank, std::int64_t row, std::int64_t column)
     for (std::int64_t i = 0; i < extent(plan, 0, 1); ++i)
       sum += entry(plan, static_cast<int>(row / each), 3, rank * each + row % each, i) *
              entry(plan, rank, 1, i, column);
+  } else if (family == "gemm-combine") {
+    // Expert e has in its input a the rows of this rank's tokens.
+    const std::int64_t each = extent(plan, 0, 0) / plan.ranks;
+    const auto expert = static_cast<int>(row / each);
+    for (std::int64_t i = 0; i < extent(plan, 0, 1); ++i)
+      sum +=
+          entry(plan, expert, 0, rank * each + row % each, i) * entry(plan, expert, 1, i, column);
   } else if (family == "a2a-gemm") {
     const std::int64_t columns = extent(plan, 0, 1), rows = extent(plan, 0, 0) / plan.ranks;
     for (std::int64_t i = 0; i < extent(plan, 1, 0); ++i)
@@ -110,7 +117,8 @@ void expect_right_pipeline(const Plan& plan, std::uint32_t seed) {
 /// Sizes that tiles do not divide.
 Parameters small(const TemplateInfo& info, int ranks) {
   if (info.name.find("gemm") != std::string::npos) {
-    const bool is_exchange = info.name.starts_with("dispatch-gemm");
+    const bool is_exchange =
+        info.name.starts_with("dispatch-gemm") || info.name.starts_with("gemm-combine");
     Parameters sizes{{"m", std::to_string(6 * ranks * (is_exchange ? ranks : 1))},
                      {"n", std::to_string(6 * ranks)},
                      {"k", std::to_string(2 * ranks)},
@@ -137,6 +145,13 @@ std::vector<TemplateInfo> pipelines() {
 
 /// The values of each parameter in turn that the pipelines share.
 std::vector<Parameters> shared_variants_of(const TemplateInfo& info) {
+  // What 2D steps divide, and whether partial results are added up: they have one place on all
+  // ranks then, and cannot lie beside each other without the own one.
+  const bool products_first = info.name.starts_with("gemm-rs") ||
+                              info.name.starts_with("gemm-ar") ||
+                              info.name.starts_with("gemm-combine");
+  const bool adds_up = products_first && !info.name.starts_with("gemm-combine");
+  const std::string columns = products_first ? "n" : "k";
   const std::vector<Parameters> all{{},
                                     {{"transfer", "push"}},
                                     {{"transfer", "pull"}},
@@ -145,14 +160,14 @@ std::vector<Parameters> shared_variants_of(const TemplateInfo& info) {
                                     {{"split", "2"}, {"transfer", "pull"}},
                                     {{"waves", "3"}},
                                     {{"degree", "2"}, {"axis", "m"}, {"transfer", "push"}},
-                                    {{"degree", "2"}, {"axis", "k"}, {"transfer", "pull"}},
+                                    {{"degree", "2"}, {"axis", columns}, {"transfer", "pull"}},
                                     {{"degree", "3"}, {"axis", "m"}},
                                     {{"steps", "hetero"}},
-                                    {{"steps", "hetero"}, {"axis", "k"}},
+                                    {{"steps", "hetero"}, {"axis", columns}},
                                     {{"steps", "hetero"}, {"placement", "copy"}},
                                     {{"placement", "copy"}, {"transfer", "push"}},
                                     {{"products", "unfused"}, {"transfer", "push"}},
-                                    {{"products", "unfused"}, {"axis", "k"}, {"streams", "2"}},
+                                    {{"products", "unfused"}, {"axis", columns}, {"streams", "2"}},
                                     {{"products", "unfused"}, {"steps", "hetero"}},
                                     {{"inner", "1"}}};
   std::vector<Parameters> known;
@@ -162,6 +177,7 @@ std::vector<Parameters> shared_variants_of(const TemplateInfo& info) {
                           [&](const ParameterInfo& p) { return p.name == value.first; });
     });
     if (variant.empty() && !known.empty()) continue;
+    if (adds_up && variant == Parameters{{"steps", "hetero"}, {"placement", "copy"}}) continue;
     known.push_back(std::move(variant));
   }
   return known;
@@ -228,6 +244,14 @@ TEST(Pipelines, sizes_that_do_not_divide_are_refused) {
                 make("ring-attention/ring", 4, {{"heads", "0"}});
               }),
               HasSubstr("parameter 'heads' of 'ring-attention/ring' cannot be 0"));
+  EXPECT_THAT(test::message_of([] {
+                make("gemm-rs/sequence", 4, {{"n", "12"}, {"degree", "8"}, {"axis", "n"}});
+              }),
+              HasSubstr("cannot divide n = 12 into 8 parts"));
+  EXPECT_THAT(test::message_of([] {
+                make("gemm-rs/sequence", 4, {{"steps", "hetero"}, {"placement", "copy"}});
+              }),
+              HasSubstr("lie beside each other in another order on each"));
   EXPECT_THAT(test::message_of([] {
                 make("ag-gemm/ring", 4, {{"split", "0"}});
               }),

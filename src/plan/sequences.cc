@@ -7,28 +7,39 @@
 
 namespace hemiola::plan {
 
-std::vector<ParameterInfo> own_tile_parameters() {
-  return {{"own_tile_m", "0", {}, "rows of a tile of the own block's product; 0: tile_m"},
-          {"own_tile_n", "0", {}, "columns of it; 0: tile_n"}};
+namespace {
+
+std::vector<ParameterInfo> with_own_tiles(std::vector<ParameterInfo> all) {
+  all.push_back({"own_tile_m", "0", {}, "rows of a tile of the own block's product; 0: tile_m"});
+  all.push_back({"own_tile_n", "0", {}, "columns of it; 0: tile_n"});
+  return all;
 }
 
-std::vector<ParameterInfo> sequence_parameters() {
-  std::vector<ParameterInfo> all{
-      transfer_parameter("pull"),
-      {"degree", "4", {}, "steps that each rank's block goes in"},
-      {"axis", "m", {"m", "k"}, "what steps divide: rows, or what is summed over (C += A B)"},
-      {"steps",
-       "uniform",
-       {"uniform", "hetero"},
-       "hetero: the own block is one product of its own"},
-      {"products", "fused", {"fused", "unfused"}, "one product per step, or one per block"},
-      {"placement",
-       "direct",
-       {"direct", "copy"},
-       "products use blocks in their places, or copies that lie beside each other"},
-      {"streams", "1", {}, "streams of unfused products"}};
-  for (ParameterInfo& tile : own_tile_parameters()) all.push_back(std::move(tile));
-  return all;
+}  // namespace
+
+std::vector<ParameterInfo> sequence_parameters(const char* transfer, const char* columns) {
+  return with_own_tiles(
+      {transfer_parameter(transfer),
+       {"degree", "4", {}, "steps that each rank's block goes in"},
+       {"axis",
+        "m",
+        {"m", columns},
+        std::string("what steps divide: rows, or ") +
+            (*columns == 'k' ? "what is summed over (C += A B)" : "columns of the result")},
+       {"steps",
+        "uniform",
+        {"uniform", "hetero"},
+        "hetero: the own block is one product of its own"},
+       {"products", "fused", {"fused", "unfused"}, "one product per step, or one per block"},
+       {"placement",
+        "direct",
+        {"direct", "copy"},
+        "products use blocks in their places, or copies that lie beside each other"},
+       {"streams", "1", {}, "streams of unfused products"}});
+}
+
+std::vector<ParameterInfo> shards_parameters(const char* transfer) {
+  return with_own_tiles({transfer_parameter(transfer)});
 }
 
 SequenceShape sequence_shape(const TemplateArguments& arguments) {
@@ -53,6 +64,17 @@ SequenceShape sequence_shape(const TemplateArguments& arguments) {
     refuse("has one product per step, each after the one before",
            "leave streams out, or choose products=unfused");
   return shape;
+}
+
+SequenceShape serial_shape(const TemplateArguments& arguments) {
+  return {.pulls = arguments.word("transfer") == "pull"};
+}
+
+SequenceShape shards_shape(const TemplateArguments& arguments) {
+  return {.one_by_one = true,
+          .hetero = true,
+          .fused = false,
+          .pulls = arguments.word("transfer") == "pull"};
 }
 
 Compute launched_product(const TemplateArguments& arguments, std::string name, std::int64_t blocks,

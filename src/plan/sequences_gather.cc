@@ -29,7 +29,7 @@ class GatherMaker {
         columns_(is_exchange_ ? positive(arguments, "n")
                               : divided(arguments, "n", positive(arguments, "n"), ranks_)),
         depth_(positive(arguments, "k")),
-        step_rows_(shape.by_rows ? divided(arguments, "the rows of a block,", rows_, shape.degree)
+        step_rows_(shape.by_rows ? divided(arguments, "rows of a block", rows_, shape.degree)
                                  : rows_),
         step_depth_(shape.by_rows ? depth_ : divided(arguments, "k", depth_, shape.degree)) {}
 
@@ -284,26 +284,9 @@ class GatherMaker {
   std::int32_t source_ = kA, staged_ = -1, results_ = -1;
 };
 
-SequenceShape serial_shape(const TemplateArguments& arguments) {
-  return {.pulls = arguments.word("transfer") == "pull"};
-}
-
-SequenceShape shards_shape(const TemplateArguments& arguments) {
-  return {.one_by_one = true,
-          .hetero = true,
-          .fused = false,
-          .pulls = arguments.word("transfer") == "pull"};
-}
-
 template <Gathers gathers, SequenceShape (*shape)(const TemplateArguments&)>
 Plan make_gathered(const TemplateArguments& arguments) {
   return GatherMaker(arguments, gathers, shape(arguments)).make();
-}
-
-std::vector<ParameterInfo> shards_parameters() {
-  std::vector<ParameterInfo> all = own_tile_parameters();
-  all.insert(all.begin(), transfer_parameter("pull"));
-  return all;
 }
 
 }  // namespace
@@ -312,7 +295,7 @@ TemplateInfo ag_gemm_sequence() {
   return sequence_template(
       "ag-gemm/sequence",
       "an all-gather in steps over all links, each followed by launches of its product",
-      sequence_parameters(), make_gathered<Gathers::same_for_all, sequence_shape>);
+      sequence_parameters("pull", "k"), make_gathered<Gathers::same_for_all, sequence_shape>);
 }
 TemplateInfo ag_gemm_serial() {
   return sequence_template("ag-gemm/serial", "a whole all-gather, then one launch of the product",
@@ -320,15 +303,15 @@ TemplateInfo ag_gemm_serial() {
                            make_gathered<Gathers::same_for_all, serial_shape>);
 }
 TemplateInfo ag_gemm_shards() {
-  return sequence_template("ag-gemm/shards",
-                           "shards of one peer after the other, each followed by its product",
-                           shards_parameters(), make_gathered<Gathers::same_for_all, shards_shape>);
+  return sequence_template(
+      "ag-gemm/shards", "shards of one peer after the other, each followed by its product",
+      shards_parameters("pull"), make_gathered<Gathers::same_for_all, shards_shape>);
 }
 TemplateInfo dispatch_gemm_sequence() {
   return sequence_template(
       "dispatch-gemm/sequence",
       "tokens go to the ranks of their experts in steps, each followed by launches of its product",
-      sequence_parameters(), make_gathered<Gathers::one_for_each, sequence_shape>);
+      sequence_parameters("pull", "k"), make_gathered<Gathers::one_for_each, sequence_shape>);
 }
 TemplateInfo dispatch_gemm_serial() {
   return sequence_template(
@@ -336,9 +319,9 @@ TemplateInfo dispatch_gemm_serial() {
       {transfer_parameter("pull")}, make_gathered<Gathers::one_for_each, serial_shape>);
 }
 TemplateInfo dispatch_gemm_shards() {
-  return sequence_template("dispatch-gemm/shards",
-                           "tokens of one peer after the other, each followed by its product",
-                           shards_parameters(), make_gathered<Gathers::one_for_each, shards_shape>);
+  return sequence_template(
+      "dispatch-gemm/shards", "tokens of one peer after the other, each followed by its product",
+      shards_parameters("pull"), make_gathered<Gathers::one_for_each, shards_shape>);
 }
 
 }  // namespace hemiola::plan

@@ -12,7 +12,8 @@ namespace hemiola::plan {
 /// Values for the sizes that the template has; nothing for a template of chunks.
 inline Parameters small_sizes(const TemplateInfo& info, int ranks) {
   Parameters sizes;
-  const bool is_exchange = info.name.starts_with("dispatch-gemm");
+  const bool is_exchange =
+      info.name.starts_with("dispatch-gemm") || info.name.starts_with("gemm-combine");
   for (const auto& [name, size] :
        std::vector<std::pair<std::string, int>>{{"m", 4 * ranks * (is_exchange ? ranks : 1)},
                                                 {"n", 4 * ranks},

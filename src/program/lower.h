@@ -21,7 +21,8 @@ void require_size(const std::string& name, Bytes own, Bytes size);
 enum class Realization : std::uint8_t {
   load_store,   ///< workgroups of their own, with loads and stores
   bulk,         ///< the same with few threads that copy 128 B each at a time, as TMA does
-  copy_engine,  ///< the rank's copy engines, driven by host streams; they cannot reduce
+  copy_engine,  ///< the rank's copy engines, driven by host streams; they cannot add: what a stream
+                ///< adds up in memory of its rank is left to workgroups
   co_located,   ///< the workgroups of the compute kernel
   multicast     ///< as load_store, groups through the switch
 };

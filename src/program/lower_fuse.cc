@@ -212,7 +212,82 @@ class Fuser {
   std::vector<std::vector<std::vector<std::int64_t>>> new_index_;  // by rank, stream, old index
 };
 
+/// A movement between places of its own rank that is no work of a switch.
+bool is_local(const Movement& movement) {
+  const auto own = [&](const Place& place) {
+    return place.group < 0 && place.rank == movement.rank;
+  };
+  return std::all_of(movement.sources.begin(), movement.sources.end(), own) &&
+         std::all_of(movement.destinations.begin(), movement.destinations.end(), own);
+}
+
+/// Takes what `second` adds to the destination of `first` as more sources of `first`.
+bool join_sum(Movement& first, const Movement& second) {
+  const bool waits = !second.after.empty() || !second.computed.empty() || !second.launches.empty();
+  if (waits || !is_local(first) || !is_local(second)) return false;
+  if (first.destinations.size() != 1 || second.destinations.size() != 1) return false;
+  const Place& sum = first.destinations.front();
+  if (!second.reduces() || !same(sum, second.destinations.front())) return false;
+  std::vector<Place> added;
+  bool goes_on = false;
+  for (const Place& source : second.sources) {
+    if (!goes_on && same(source, sum))
+      goes_on = true;
+    else if (plan::overlap(source.area, sum.area))
+      return false;
+    else
+      added.push_back(source);
+  }
+  if (!goes_on) return false;
+  first.sources.insert(first.sources.end(), added.begin(), added.end());
+  return true;
+}
+
 }  // namespace
+
+bool adds_up_locally(const std::vector<Movement>& stream) {
+  return std::any_of(stream.begin(), stream.end(), [](const Movement& m) { return m.reduces(); }) &&
+         std::all_of(stream.begin(), stream.end(), is_local);
+}
+
+void join_sums(Movements& movements) {
+  std::set<MovementId> awaited;
+  for (const auto& streams : movements) {
+    for (const auto& stream : streams) {
+      for (const Movement& movement : stream) {
+        for (const Movement::After& after : movement.after)
+          awaited.insert({after.rank, after.stream, after.index});
+      }
+    }
+  }
+  std::map<std::pair<int, std::int32_t>, std::vector<std::int64_t>> new_index;  // where it changes
+  for (std::size_t rank = 0; rank < movements.size(); ++rank) {
+    for (std::size_t s = 0; s < movements[rank].size(); ++s) {
+      auto& list = movements[rank][s];
+      if (!adds_up_locally(list)) continue;
+      auto& numbers = new_index[{static_cast<int>(rank), static_cast<std::int32_t>(s)}];
+      std::vector<Movement> joined;
+      MovementId last{static_cast<int>(rank), static_cast<std::int32_t>(s), -1};
+      for (Movement& movement : list) {
+        const bool between = joined.empty() || awaited.contains(last);
+        if (between || !join_sum(joined.back(), movement)) joined.push_back(std::move(movement));
+        numbers.push_back(std::ssize(joined) - 1);
+        ++last.index;
+      }
+      list = std::move(joined);
+    }
+  }
+  for (auto& streams : movements) {
+    for (auto& stream : streams) {
+      for (Movement& movement : stream) {
+        for (Movement::After& after : movement.after) {
+          const auto numbers = new_index.find({after.rank, after.stream});
+          if (numbers != new_index.end()) after.index = numbers->second[index(after.index)];
+        }
+      }
+    }
+  }
+}
 
 void fuse(const plan::Plan& plan, const LowerOptions& options, Movements& movements) {
   Fuser(plan, options, movements).fuse();

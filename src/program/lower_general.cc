@@ -36,7 +36,8 @@ class Assigner {
         symmetry_(symmetry),
         movements_(std::move(movements)),
         tiles_(tiles_of(plan, movements_, symmetry)),
-        alike_(is_cut_alike(plan, movements_)) {}
+        alike_(is_cut_alike(plan, movements_)),
+        has_sums_(has_sums()) {}
 
   std::vector<Actor> assign() {
     first_.resize(index(symmetry_.period));
@@ -62,6 +63,16 @@ class Assigner {
 
  private:
   using Item = Actor::Item;
+
+  /// Whether streams that only add up in own memory have half of the workgroups to themselves,
+  /// because they load as much as all others store, or all, beside copy engines, which cannot add.
+  bool has_sums() const {
+    if (options_.realization == Realization::co_located) return false;
+    if (options_.realization != Realization::copy_engine && !computes(plan_)) return false;
+    return std::any_of(movements_.begin(), movements_.end(), [](const auto& streams) {
+      return std::any_of(streams.begin(), streams.end(), adds_up_locally);
+    });
+  }
 
   std::int32_t new_actor(Actor::Kind kind, int rank, std::int32_t stream, std::int32_t slice,
                          std::int32_t slices) {
@@ -91,16 +102,25 @@ class Assigner {
     } else {
       const bool engines = options_.realization == Realization::copy_engine;
       const std::size_t own = plan_.code(rank).streams.size();  // then those for NICs
-      const int each = engines ? 1 : std::max(1, workgroups() / std::max(1, static_cast<int>(own)));
+      const auto is_sum = [&](std::size_t s) {
+        return has_sums_ && s < own && adds_up_locally(streams[s]);
+      };
+      int sums = 0;
+      for (std::size_t s = 0; s < own; ++s) sums += is_sum(s) ? 1 : 0;
+      const int moving = static_cast<int>(own) - sums;
+      const int adding = sums == 0 ? 0 : engines || moving == 0 ? workgroups() : workgroups() / 2;
+      const int each = engines ? 1 : std::max(1, (workgroups() - adding) / std::max(1, moving));
       check_slices(each);
       const std::size_t gates = gates_of(plan_.code(rank)).size();
       const auto slices = [&](std::size_t s) {
         if (s >= own && s < own + gates) return 0;  // of launches
+        if (is_sum(s)) return std::max(1, adding / sums);
         return s < own || s == 0 ? each : streams[s].empty() ? 0 : s == own + gates ? 1 : each;
       };
       for (std::size_t s = 0; s < std::max<std::size_t>(1, streams.size()); ++s) {
+        const bool copies = engines && !is_sum(s);
         for (std::int32_t w = 0; w < slices(s); ++w)
-          new_actor(engines ? Actor::Kind::engine : Actor::Kind::communication, rank,
+          new_actor(copies ? Actor::Kind::engine : Actor::Kind::communication, rank,
                     static_cast<std::int32_t>(s), w, slices(s));
       }
       append(first, {.kind = Item::Kind::start});
@@ -129,16 +149,14 @@ class Assigner {
 
   int workgroups() const {
     if (options_.workgroups > 0) return options_.workgroups;
-    const bool computes =
-        std::any_of(tiles_.begin(), tiles_.end(), [](const auto& tiles) { return !tiles.empty(); });
-    return computes ? kWorkgroupsBeside : kWorkgroups;
+    return computes(plan_) ? kWorkgroupsBeside : kWorkgroups;
   }
 
   int compute_workgroups() const {
     if (options_.compute_workgroups > 0) return options_.compute_workgroups;
     const bool beside = options_.realization != Realization::copy_engine &&
                         options_.realization != Realization::co_located;
-    return beside ? std::max(1, kComputeUnits - workgroups()) : kComputeUnits;
+    return beside || has_sums_ ? std::max(1, kComputeUnits - workgroups()) : kComputeUnits;
   }
 
   /// Where movements are not cut alike, those that touch the same bytes are kept apart by a
@@ -364,7 +382,7 @@ class Assigner {
   const Symmetry& symmetry_;
   Movements movements_;
   Tiles tiles_;
-  bool alike_;
+  bool alike_, has_sums_;
   std::vector<Actor> actors_;
   std::vector<std::int32_t> first_;  // actor of each rank below the period
   // Of ranks below the period: launches that movements wait for, and the actors of their bells.
@@ -384,10 +402,9 @@ void check_general(const plan::Plan& plan, const LowerOptions& options) {
     refuse("cannot run in place", "leave in_place out");
   if (options.realization == Realization::multicast && plan.groups.empty())
     refuse("has no groups, so nothing can go through the switch", "choose realization=load-store");
-  const bool computes = std::any_of(plan.codes.begin(), plan.codes.end(),
-                                    [](const plan::Code& code) { return !code.computes.empty(); });
+  const bool computing = computes(plan);
   const bool packets = options.protocol != Protocol::simple;
-  if (packets && (computes || plan.of_elements()))
+  if (packets && (computing || plan.of_elements()))
     refuse("is not one of chunks alone, and cannot send packets", "choose protocol=simple");
   if (packets && options.realization == Realization::copy_engine)
     refuse("cannot send packets by copy engines", "choose protocol=simple");
@@ -398,7 +415,7 @@ void check_general(const plan::Plan& plan, const LowerOptions& options) {
         "launches computes one after the other, and has no kernel that its communication could "
         "share workgroups with all the time",
         "choose realization=load-store or copy-engine");
-  if (options.realization == Realization::co_located && !computes)
+  if (options.realization == Realization::co_located && !computing)
     refuse("computes nothing that its communication could share workgroups with",
            "choose realization=load-store");
 }
@@ -425,16 +442,16 @@ Movements prepare(plan::Plan& plan, const LowerOptions& options,
     cut_into_strips(movements);
     tiles_of(plan, movements, symmetry_of(plan, movements));
   };
-  const bool computes = std::any_of(plan.codes.begin(), plan.codes.end(),
-                                    [](const plan::Code& code) { return !code.computes.empty(); });
+  const bool computing = computes(plan);
+  if (computing || options.realization == Realization::copy_engine) join_sums(movements);
   const bool placed = options.machine != nullptr && plan.ranks <= options.machine->ranks();
-  if (!computes || placed) find_levels();
-  if (!computes && options.realization != Realization::copy_engine) {
+  if (!computing || placed) find_levels();
+  if (!computing && options.realization != Realization::copy_engine) {
     fuse(plan, options, movements);
     find_levels();
   }
   if (placed && through_network(plan, movements, *options.machine)) find_levels();
-  if (!computes) {
+  if (!computing) {
     Packed packed;
     if (options.protocol != Protocol::simple) packed = pack(plan, options, movements);
     prune(plan, packed, movements);

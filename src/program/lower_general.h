@@ -6,6 +6,7 @@
 // Private to lower*.cc.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,6 +19,12 @@
 namespace hemiola::program::general {
 
 struct Symmetry;  // lower_symmetry.h
+
+/// Whether any rank does.
+inline bool computes(const plan::Plan& plan) {
+  const auto any = [](const plan::Code& code) { return !code.computes.empty(); };
+  return std::any_of(plan.codes.begin(), plan.codes.end(), any);
+}
 
 /// Memory of a rank, or, with a group, of all its members, in the order in which it is moved.
 struct Place {
@@ -89,6 +96,13 @@ void cut_into_strips(Movements& movements);
 /// What nobody else reads is not written. Sources are reduced from the first to the last, in the
 /// order of the plan. Needs levels, and leaves none; of plans that do not compute.
 void fuse(const plan::Plan& plan, const LowerOptions& options, Movements& movements);
+
+/// What is left of this in plans that compute: in streams that only touch memory of their own rank,
+/// what adds to one destination is one reduction, if nobody is told of the sums in between. Sources
+/// keep their order. Needs no levels.
+void join_sums(Movements& movements);
+/// Whether it is such a stream: all places are its own rank's, and something is added up.
+bool adds_up_locally(const std::vector<Movement>& stream);
 
 /// One tile of a compute kernel; or several in a row of one output, which wait for the same and
 /// differ in what they read only: `steps` of them, at equal distances in memory.

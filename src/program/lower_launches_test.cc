@@ -46,6 +46,67 @@ TEST(LowerLaunches, gives_each_a_kernel_behind_a_gate) {
   }
 }
 
+/// Numbers of sources of the reductions of a kernel's workgroups.
+std::vector<std::size_t> sources_of_sums(const Program& program, const Kernel& kernel) {
+  std::vector<std::size_t> sources;
+  for (const std::int32_t body : kernel.bodies) {
+    for (const Op& op : program.bodies[static_cast<std::size_t>(body)].ops)
+      if (op.kind == OpKind::reduce) sources.push_back(op.src.size());
+  }
+  return sources;
+}
+
+const plan::Parameters kSmallSums{{"m", "64"},     {"n", "32"},     {"k", "32"},
+                                  {"tile_m", "8"}, {"tile_n", "8"}, {"tile_k", "8"},
+                                  {"degree", "2"}, {"axis", "m"}};
+
+// Copy engines cannot add.
+TEST(LowerLaunches, leaves_sums_in_own_memory_to_workgroups) {
+  const plan::Plan plan = plan::make("gemm-rs/sequence", 4, kSmallSums);
+  const Program program = lower(plan, {.workgroups = 1, .realization = Realization::copy_engine});
+  const auto& streams = program.codes[0].streams;
+  ASSERT_EQ(streams.size(), 5u) << "three of copies, one kernel that adds, one of computes";
+  for (const std::size_t copies : {0, 1, 2})
+    EXPECT_THAT(kinds_of(streams[copies]), ElementsAre(Kind::engine));
+  EXPECT_THAT(kinds_of(streams[3]), ElementsAre(Kind::kernel));
+  const Kernel& kernel = program.kernels[static_cast<std::size_t>(streams[3].front().index)];
+  EXPECT_THAT(sources_of_sums(program, kernel), ElementsAre(4, 4))
+      << "the own block and three slots, in each of two steps";
+  EXPECT_THAT(kinds_of(streams[4]),
+              ElementsAre(Kind::kernel, Kind::engine, Kind::kernel, Kind::engine))
+      << "each launch with its bell";
+}
+
+TEST(LowerLaunches, gives_sums_half_of_the_workgroups) {
+  const plan::Plan plan = plan::make("gemm-rs/sequence", 4, kSmallSums);
+  const Program program = lower(plan, {.workgroups = 12});
+  std::size_t adding = 0;
+  const Kernel& kernel = program.kernels.front();
+  for (const std::int32_t body : kernel.bodies) {
+    const std::vector<Op>& ops = program.bodies[static_cast<std::size_t>(body)].ops;
+    adding +=
+        std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::reduce; });
+  }
+  EXPECT_EQ(kernel.bodies.size(), 12u);
+  EXPECT_LE(adding, 6u) << "or fewer, where there is less than 4 KiB for each";
+  EXPECT_GE(adding, 1u);
+}
+
+TEST(LowerLaunches, keeps_a_sum_apart_that_somebody_is_told_of) {
+  plan::Plan plan = plan::make("gemm-ar/sequence", 4, kSmallSums);
+  for (plan::Stream& stream : plan.codes[0].streams) {
+    if (!stream.name.starts_with("sums to")) continue;
+    for (plan::Item& item : std::get<plan::Loop>(stream.items[0]).items)
+      --std::get<plan::Transfer>(item).after[0].transfer.offset;  // one slot is missing
+  }
+  const Program program = lower(plan, {.workgroups = 1, .realization = Realization::copy_engine});
+  const Kernel* adds = nullptr;
+  for (const Kernel& kernel : program.kernels)
+    if (!sources_of_sums(program, kernel).empty()) adds = &kernel;
+  ASSERT_NE(adds, nullptr);
+  EXPECT_THAT(sources_of_sums(program, *adds), ElementsAre(3, 2, 3, 2));
+}
+
 TEST(LowerLaunches, has_as_many_workgroups_as_results_and_places) {
   const plan::Plan plan = plan::make("ag-gemm/sequence", 4, kSmall);
   const auto workgroups = [&](int most) {

@@ -100,6 +100,13 @@ TEST(Fold, of_sequences_of_launches_simulates_one_rank_or_two) {
   EXPECT_EQ(ranks_of_product("ag-gemm/serial", "switch:4"), 1);
   EXPECT_EQ(ranks_of_product("ag-gemm/sequence", "switch:4", {{"axis", "k"}, {"degree", "2"}}), 1);
   EXPECT_LE(ranks_of_product("ag-gemm/sequence", "switch:4", {{"degree", "2"}}), 2);
+  for (const char* name : {"gemm-rs/sequence", "gemm-ar/sequence", "gemm-combine/sequence"}) {
+    EXPECT_EQ(ranks_of_product(name, "switch:4", {{"degree", "2"}}), 1) << name;
+    EXPECT_EQ(ranks_of_product(name, "switch:4", {{"degree", "2"}, {"steps", "hetero"}}), 1)
+        << name;
+  }
+  EXPECT_EQ(ranks_of_product("gemm-rs/sequence", "switch:4", {{"realization", "copy-engine"}}), 1);
+  EXPECT_EQ(ranks_of_product("gemm-rs/sequence", "switch:4", {{"placement", "copy"}}), 1);
 }
 
 TEST(Fold, of_attention_over_a_divided_sequence_simulates_one_rank_or_an_inner_group) {

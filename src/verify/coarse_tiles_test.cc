@@ -52,7 +52,7 @@ TEST(CoarseTiles, are_none_where_nothing_is_computed) {
 TEST(CoarseTiles, of_mutants_are_proven_where_the_own_tiles_are) {
   std::vector<plan::Plan> good;
   for (const char* name : {"ag-gemm/swizzle", "ag-gemm/ring", "gemm-rs/direct", "gemm-rs/ring",
-                           "ag-gemm/sequence", "a2a-gemm/direct"})
+                           "ag-gemm/sequence", "gemm-rs/sequence", "a2a-gemm/direct"})
     good.push_back(written_out(made(name, 2, {{"m", "32"}, {"n", "32"}, {"k", "32"}})));
   good.push_back(written_out(multiply_and_all_reduce(2)));
   int proven = 0, rejected = 0, coarse = 0;

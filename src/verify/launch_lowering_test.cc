@@ -44,6 +44,29 @@ TEST(LaunchLowering, of_a_sequence_is_right_with_any_realization) {
   }
 }
 
+TEST(LaunchLowering, of_products_before_communication_is_right_with_any_realization) {
+  for (const Realization realization :
+       {Realization::load_store, Realization::bulk, Realization::copy_engine}) {
+    for (const char* name : {"gemm-rs/sequence", "gemm-rs/shards", "gemm-ar/sequence",
+                             "gemm-combine/sequence", "gemm-combine/shards"}) {
+      for (const char* transfer : {"push", "pull"}) {
+        for (const char* steps : {"uniform", "hetero"}) {
+          const plan::TemplateInfo& info = *plan::find_template(name);
+          plan::Parameters parameters = plan::small_sizes(info, 3);
+          parameters.emplace_back("transfer", transfer);
+          if (info.name.ends_with("/sequence"))
+            parameters.insert(parameters.end(), {{"steps", steps}, {"axis", "n"}});
+          const plan::Plan plan = plan::make(name, 3, parameters);
+          const Proof proof = check_lowered(
+              lower(plan, {.workgroups = 4, .compute_workgroups = 4, .realization = realization}));
+          EXPECT_TRUE(test::is_right(proof)) << name << " " << name_of(realization) << " "
+                                             << transfer << " " << steps << ": " << proof.summary;
+        }
+      }
+    }
+  }
+}
+
 TEST(LaunchLowering, of_streams_that_wait_for_each_other_is_right) {
   for (const Realization realization : {Realization::load_store, Realization::bulk}) {
     const Proof proof = check_lowered(
@@ -64,6 +87,37 @@ TEST(LaunchLowering, ends_where_one_workgroup_fits_beside_communication) {
       lower(sequence(3, "k", "pull"), {.workgroups = 2, .compute_workgroups = 8});
   const Proof proof = check_lowered(program, machine::share(placed));
   EXPECT_TRUE(test::is_right(proof)) << proof.summary;
+}
+
+/// All lists of dependencies of a code, those in loops too.
+std::vector<std::vector<plan::Dependency>*> all_dependencies(plan::Code& code) {
+  std::vector<std::vector<plan::Dependency>*> all;
+  const auto add = [&](auto& self, std::vector<plan::Item>& items) -> void {
+    for (plan::Item& item : items) {
+      if (auto* loop = std::get_if<plan::Loop>(&item)) self(self, loop->items);
+      if (auto* transfer = std::get_if<plan::Transfer>(&item)) all.push_back(&transfer->after);
+    }
+  };
+  for (plan::Stream& stream : code.streams) add(add, stream.items);
+  for (plan::Compute& compute : code.computes) all.push_back(&compute.after);
+  return all;
+}
+
+TEST(LaunchLowering, needs_every_dependency_of_products_before_communication) {
+  for (const char* name : {"gemm-rs/sequence", "gemm-rs/shards", "gemm-ar/sequence",
+                           "gemm-combine/sequence", "gemm-combine/shards"}) {
+    const plan::Plan right = plan::make(name, 3, plan::small_sizes(*plan::find_template(name), 3));
+    EXPECT_EQ(check(right).verdict, Verdict::proven) << name;
+    plan::Plan wrong = right;
+    for (std::vector<plan::Dependency>* after : all_dependencies(wrong.codes[0])) {
+      for (std::size_t i = 0; i < after->size(); ++i) {
+        const std::vector<plan::Dependency> kept = *after;
+        after->erase(after->begin() + static_cast<std::ptrdiff_t>(i));
+        EXPECT_EQ(check(wrong).verdict, Verdict::wrong) << name;
+        *after = kept;
+      }
+    }
+  }
 }
 
 /// Leaves out the items of compute streams that `which` says.

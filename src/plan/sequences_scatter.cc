@@ -1,0 +1,406 @@
+// Products, then communication: sums of partial products that every rank gets its block of
+// (`gemm-rs`) or all of (`gemm-ar`), and results of experts that go back to the ranks of their
+// tokens (`gemm-combine`).
+//
+// The mirror image of sequences_gather.cc. Every rank makes a block for every one. What step i made
+// of each block goes over all links at once, a stream of transfers for each distance between ranks,
+// beside the product of the next step. Partial results land in a slot for each distance, because
+// whoever only moves data cannot add, and one stream of the receiver adds up the slots of a step.
+// Of `shards` whole blocks go one after the other instead.
+#include "plan/build.h"
+#include "plan/families.h"
+#include "plan/sequences.h"
+
+namespace hemiola::plan {
+namespace {
+
+enum class Results : std::uint8_t { own_sum, all_sums, returned };
+
+class ScatterMaker {
+ public:
+  ScatterMaker(const TemplateArguments& arguments, Results results, const SequenceShape& shape)
+      : arguments_(arguments),
+        shape_(shape),
+        ranks_(arguments.ranks),
+        adds_up_(results != Results::returned),
+        is_for_all_(results == Results::all_sums),
+        rows_(adds_up_
+                  ? divided(arguments, "m", positive(arguments, "m"), ranks_)
+                  : divided(arguments, "m / ranks",
+                            divided(arguments, "m", positive(arguments, "m"), ranks_), ranks_)),
+        columns_(positive(arguments, "n")),
+        depth_(adds_up_ ? divided(arguments, "k", positive(arguments, "k"), ranks_)
+                        : positive(arguments, "k")),
+        step_rows_(shape.by_rows ? divided(arguments, "rows of a block", rows_, shape.degree)
+                                 : rows_),
+        step_columns_(shape.by_rows ? columns_ : divided(arguments, "n", columns_, shape.degree)) {
+    if (adds_up_ && shape.copies && shape.hetero)
+      throw Failure("'" + arguments.name +
+                        "' adds up what lies in the same place on all ranks, and blocks of all "
+                        "ranks but the own one lie beside each other in another order on each",
+                    kOption, "leave placement out, or choose steps=uniform");
+  }
+
+  Plan make() {
+    start();
+    Code code;
+    if (shape_.one_by_one) {
+      code.streams.push_back(transfers_one_by_one());
+    } else {
+      for (std::int64_t d = 1; d < ranks_; ++d) code.streams.push_back(transfers_over(d));
+    }
+    after_transfers_ = static_cast<std::int32_t>(code.streams.size());
+    if (adds_up_) code.streams.push_back(sums());
+    if (moves_own_block()) code.streams.push_back(own_results());
+    for (std::int64_t d = 1; d < ranks_ && is_for_all_; ++d) code.streams.push_back(sums_over(d));
+    if (shape_.copies) {
+      staging_ = static_cast<std::int32_t>(code.streams.size());
+      code.streams.push_back(rows_beside_each_other());
+    }
+    if (shape_.hetero && is_own_first()) code.computes.push_back(own_product());
+    for (std::int64_t step = 0; step < shape_.degree; ++step) {
+      if (shape_.fused) {
+        code.computes.push_back(fused_product(step));
+        continue;
+      }
+      // Others wait for their results.
+      for (std::int64_t d = 1; d < ranks_; ++d) code.computes.push_back(product_of_block(step, d));
+      if (!shape_.hetero) code.computes.push_back(product_of_block(step, 0));
+    }
+    if (shape_.hetero && !is_own_first()) code.computes.push_back(own_product());
+    return finish(std::move(code));
+  }
+
+ private:
+  /// a[rank, m, k] and partial[rank, m, n] of the block that belongs to a rank; c as the rank gets
+  /// it: all blocks, or the own one.
+  void start() {
+    const DataType type = data_type_of(arguments_);
+    plan_ = start_plan(arguments_, 1);
+    plan_.tensors = {{"a", Role::input, {ranks_, rows_, depth_}, type},
+                     {"b", Role::input, {depth_, columns_}, type},
+                     {"partial", Role::scratch, {ranks_, rows_, columns_}, type},
+                     {"c", Role::output, {ranks_, rows_, columns_}, type}};
+    if (adds_up_ && !is_for_all_) plan_.tensors[kC].shape = {rows_, columns_};
+    if (shape_.copies)
+      plan_.tensors[kPartial].shape = {shape_.degree, blocks() * step_rows_, columns_};
+    if (adds_up_) {
+      slots_ = static_cast<std::int32_t>(plan_.tensors.size());
+      plan_.tensors.push_back({"slots", Role::scratch, {ranks_ - 1, rows_, columns_}, type});
+    }
+    if (!shape_.copies) return;
+    staged_ = static_cast<std::int32_t>(plan_.tensors.size());
+    plan_.tensors.push_back(
+        {"staged", Role::scratch, {shape_.degree, blocks() * step_rows_, depth_}, type});
+  }
+
+  Plan finish(Code code) {
+    code.resident = {all_of(plan_, kA), all_of(plan_, kB)};
+    if (adds_up_) {
+      code.expected.push_back({{kC, {}}, true, Region{kPartial, {}}});
+      for (std::int64_t block = 0; block < (is_for_all_ ? ranks_ : 1); ++block)
+        promise(code.expected.back(), is_for_all_ ? constant(block) : own_rank(), own_rank(), 0);
+    } else {
+      for (std::int64_t d = moves_own_block() ? 0 : 1; d < ranks_; ++d) {
+        code.expected.push_back({{kC, {}}, false, Region{kPartial, {}}, maker_at(d)});
+        promise(code.expected.back(), own_rank(), maker_at(d), d);
+      }
+      if (!moves_own_block()) code.expected.push_back({slab(plan_, kC, 0, own_rank(), 1), false});
+    }
+    if (shape_.copies) {  // what tiles find beside each other
+      Expectation copied{{staged_, {}}, false, Region{kA, {}}, own_rank()};
+      for (std::int64_t step = 0; step < shape_.degree; ++step) {
+        for (std::int64_t d = first_block(); d < ranks_; ++d) {
+          const Transfer move = rows_of(constant(step), d);
+          copied.region.boxes.push_back(move.destination.boxes.front());
+          copied.of->boxes.push_back(move.source.boxes.front());
+        }
+      }
+      code.expected.push_back(std::move(copied));
+    }
+    plan_.codes = {std::move(code)};
+    plan_.code_of.assign(static_cast<std::size_t>(ranks_), 0);
+    return std::move(plan_);
+  }
+
+  /// The block for `taker`, step by step, where its maker has it at `distance`.
+  void promise(Expectation& expected, const Affine& taker, const Affine& maker,
+               std::int64_t distance) const {
+    for (std::int64_t step = 0; step < shape_.degree; ++step) {
+      const Affine at = constant(step);
+      expected.region.boxes.push_back(result(adds_up_ ? taker : maker, at).boxes.front());
+      expected.of->boxes.push_back(made(taker, distance, at).boxes.front());
+    }
+  }
+
+  /// The distance from which on steps take blocks.
+  std::int64_t first_block() const { return shape_.hetero ? 1 : 0; }
+  std::int64_t blocks() const { return ranks_ - first_block(); }
+  /// Where all ranks wait for the sum of a block, its own part of it must not come last.
+  bool is_own_first() const { return is_for_all_; }
+  /// Whether the own result, which is not added to anything, is made where others land.
+  bool moves_own_block() const { return !adds_up_ && !shape_.hetero && shape_.fused; }
+
+  /// Whom block `distance` of the own rank is for, and whose block stream `distance` brings.
+  Affine taker_at(std::int64_t distance) const {
+    return distance == 0 ? own_rank() : around(ranks_, shape_.pulls ? -distance : distance);
+  }
+  Affine maker_at(std::int64_t distance) const {
+    return distance == 0 ? own_rank() : around(ranks_, shape_.pulls ? distance : -distance);
+  }
+
+  /// Rows and columns of a block in the step that `at` says.
+  Box chunk(const Affine& block, const Affine& at) const {
+    const bool rows = shape_.by_rows;
+    return {{block, 1},
+            {rows ? scaled(at, step_rows_) : Affine{}, step_rows_},
+            {rows ? Affine{} : scaled(at, step_columns_), step_columns_}};
+  }
+  /// What products make for `taker`. Sums need it in the same place on all ranks.
+  Region made(const Affine& taker, std::int64_t distance, const Affine& at) const {
+    if (!shape_.copies) return {kPartial, {chunk(taker, at)}};
+    Region region = slab(plan_, kPartial, 0, at, 1);
+    region.boxes.front()[1] = {place_beside(taker, distance), step_rows_};
+    return region;
+  }
+  Affine place_beside(const Affine& taker, std::int64_t distance) const {
+    return adds_up_ ? scaled(taker, step_rows_) : constant((distance - first_block()) * step_rows_);
+  }
+  Region slot(const Affine& which, const Affine& at) const { return {slots_, {chunk(which, at)}}; }
+  Region result(const Affine& block, const Affine& at) const {
+    Box box = chunk(block, at);
+    if (adds_up_ && !is_for_all_) box.erase(box.begin());
+    return {kC, {std::move(box)}};
+  }
+
+  /// Number of the compute that makes block `distance` in a step.
+  Affine compute_of(std::int64_t distance, const Affine& step) const {
+    const std::int64_t each = shape_.fused ? 1 : blocks();
+    if (shape_.hetero && distance == 0) return constant(is_own_first() ? 0 : shape_.degree * each);
+    const std::int64_t place = shape_.fused ? 0 : distance > 0 ? distance - 1 : blocks() - 1;
+    return scaled(step, each, place + (shape_.hetero && is_own_first() ? 1 : 0));
+  }
+
+  /// A chunk to where it belongs, or to the slot that `which` says, once `made_by` is done.
+  Transfer transfer(const Affine& peer, const Region& from, const Affine& which, const Affine& at,
+                    const Affine& made_by) const {
+    const Affine maker = shape_.pulls ? peer : own_rank();
+    const Region to = adds_up_ ? slot(which, at) : result(maker, at);
+    return plan::after(shape_.pulls ? pull(peer, from, to) : push(peer, from, to),
+                       {.rank = maker, .compute = made_by});
+  }
+
+  /// All steps between ranks of a distance: those of other distances go on at the same time.
+  Stream transfers_over(std::int64_t distance) const {
+    const Affine peer = around(ranks_, distance);
+    Stream stream{(shape_.pulls ? "from rank + " : "to rank + ") + std::to_string(distance), {}};
+    repeat(stream, shape_.degree,
+           transfer(peer, made(shape_.pulls ? own_rank() : peer, distance, counting()),
+                    constant(distance - 1), counting(), compute_of(distance, counting())));
+    return stream;
+  }
+
+  Stream transfers_one_by_one() const {
+    const Affine peer = around(ranks_, 1, 1);
+    Stream stream{shape_.pulls ? "from the next ranks" : "to the next ranks", {}};
+    repeat(
+        stream, ranks_ - 1,
+        transfer(peer, made(shape_.pulls ? own_rank() : peer, 0, {}), counting(), {}, counting()));
+    return stream;
+  }
+
+  /// That slot `distance` of a step is there.
+  Dependency arrived(std::int64_t distance, const Affine& step) const {
+    return {.rank = shape_.pulls ? own_rank() : maker_at(distance),
+            .stream = shape_.one_by_one ? 0 : static_cast<std::int32_t>(distance - 1),
+            .transfer = shape_.one_by_one ? constant(distance - 1) : step};
+  }
+  /// That the own block is there, or its part in a step.
+  Transfer once_made(Transfer move, const Affine& step) const {
+    return plan::after(std::move(move), {.rank = own_rank(), .compute = compute_of(0, step)});
+  }
+
+  /// Whether the own block is added to sums of all others, because it is made after them.
+  bool adds_own_last() const { return shape_.hetero && !is_own_first(); }
+
+  /// Sums of a step wait for all that they need before they begin, so that a lowering may add it
+  /// up in one pass. Whole shards are added as they come: each beside the product of the next.
+  Stream sums() const {
+    Stream stream{"sums", {}};
+    const Affine at = counting();
+    const Region sum = result(own_rank(), at);
+    const Region own = made(own_rank(), 0, at);
+    std::vector<Item> step;
+    for (std::int64_t d = adds_own_last() ? 1 : 0; d < ranks_; ++d) {
+      const Region part = d == 0 ? own : slot(constant(d - 1), at);
+      Transfer add = step.empty() ? copy(part, sum) : accumulating(copy(part, sum));
+      if (shape_.one_by_one) {
+        add.after = {arrived(d, at)};
+      } else if (step.empty()) {
+        for (std::int64_t other = 1; other < ranks_; ++other)
+          add.after.push_back(arrived(other, at));
+        if (d == 0) add = once_made(std::move(add), at);
+      }
+      step.emplace_back(std::move(add));
+    }
+    repeat(stream, shape_.degree, std::move(step));
+    if (adds_own_last()) repeat(stream, shape_.degree, once_made(accumulating(copy(own, sum)), at));
+    return stream;
+  }
+
+  /// Finished sums to all others, in steps as well.
+  Stream sums_over(std::int64_t distance) const {
+    const Affine peer = around(ranks_, distance);
+    const Affine owner = shape_.pulls ? peer : own_rank();
+    Stream stream{
+        (shape_.pulls ? "sums from rank + " : "sums to rank + ") + std::to_string(distance), {}};
+    const Region sum = result(owner, counting());
+    repeat(stream, shape_.degree,
+           plan::after(shape_.pulls ? pull(peer, sum, sum) : push(peer, sum, sum), owner,
+                       scaled(counting(), ranks_, ranks_ - 1), after_transfers_));
+    return stream;
+  }
+
+  /// Of uniform steps, which make the own block as all others.
+  Stream own_results() const {
+    Stream stream{"own block", {}};
+    const Affine at = counting();
+    repeat(stream, shape_.degree,
+           once_made(copy(made(own_rank(), 0, at), result(own_rank(), at)), at));
+    return stream;
+  }
+
+  Transfer rows_of(const Affine& step, std::int64_t distance) const {
+    const Affine taker = taker_at(distance);
+    const Region from{kA, {{{taker, 1}, {scaled(step, step_rows_), step_rows_}, {{}, depth_}}}};
+    Region to = slab(plan_, staged_, 0, step, 1);
+    to.boxes.front()[1] = {place_beside(taker, distance), step_rows_};
+    return copy(from, to);
+  }
+  Stream rows_beside_each_other() const {
+    Stream stream{"rows", {}};
+    std::vector<Item> step;
+    for (std::int64_t d = first_block(); d < ranks_; ++d) step.emplace_back(rows_of(counting(), d));
+    repeat(stream, shape_.degree, std::move(step));
+    return stream;
+  }
+
+  /// made[block, m, n] = a[block, m, k] b[k, n], from `row` and `column` on.
+  void set_operands(Compute& product, std::int32_t to, const Affine& block, std::int64_t row,
+                    std::int64_t column, bool wraps) const {
+    product.operands = {
+        {kA, Use::read, {0, 1, 3}, {block, constant(row), {}}, wraps},
+        {kB, Use::read, {3, 2}, {{}, constant(column)}},
+        {to, Use::accumulate, {0, 1, 2}, {block, constant(row), constant(column)}, wraps}};
+  }
+  /// What is not added to anything is made where it belongs.
+  std::int32_t place_of_own() const { return adds_up_ ? kPartial : kC; }
+
+  Compute own_product() const {
+    Compute product = launched_product(arguments_, "own", 1, rows_, columns_, depth_, true);
+    set_operands(product, place_of_own(), own_rank(), 0, 0, false);
+    return product;
+  }
+
+  Compute fused_product(std::int64_t step) const {
+    const std::string name = "step " + std::to_string(step);
+    if (!shape_.copies) {
+      Compute product =
+          launched_product(arguments_, name, blocks(), step_rows_, step_columns_, depth_, false);
+      set_operands(product, kPartial, shape_.hetero ? around(ranks_, 1) : Affine{}, row_of(step),
+                   column_of(step), shape_.hetero);
+      return product;
+    }
+    Compute product =
+        launched_product(arguments_, name, 1, blocks() * step_rows_, columns_, depth_, false);
+    product.operands = {{staged_, Use::read, {0, 1, 3}, {constant(step), {}, {}}},
+                        {kB, Use::read, {3, 2}},
+                        {kPartial, Use::accumulate, {0, 1, 2}, {constant(step), {}, {}}}};
+    // The last of its copies.
+    product.after.push_back(
+        {.rank = own_rank(), .stream = staging_, .transfer = constant((step + 1) * blocks() - 1)});
+    return product;
+  }
+
+  Compute product_of_block(std::int64_t step, std::int64_t distance) const {
+    Compute product = launched_product(
+        arguments_, "step " + std::to_string(step) + " block +" + std::to_string(distance), 1,
+        step_rows_, step_columns_, depth_, false);
+    set_operands(product, distance > 0 ? kPartial : place_of_own(), taker_at(distance),
+                 row_of(step), column_of(step), false);
+    if (shape_.compute_streams > 1)
+      product.stream = "compute " + std::to_string(distance % shape_.compute_streams);
+    return product;
+  }
+
+  std::int64_t row_of(std::int64_t step) const { return shape_.by_rows ? step * step_rows_ : 0; }
+  std::int64_t column_of(std::int64_t step) const {
+    return shape_.by_rows ? 0 : step * step_columns_;
+  }
+
+  static constexpr std::int32_t kA = 0, kB = 1, kPartial = 2, kC = 3;
+  const TemplateArguments& arguments_;
+  SequenceShape shape_;
+  std::int64_t ranks_;
+  bool adds_up_, is_for_all_;
+  std::int64_t rows_, columns_, depth_;    // of a block
+  std::int64_t step_rows_, step_columns_;  // of a chunk
+  Plan plan_;
+  std::int32_t slots_ = -1, staged_ = -1;
+  std::int32_t after_transfers_ = -1, staging_ = -1;  // streams: sums or own results; rows
+};
+
+template <Results results, SequenceShape (*shape)(const TemplateArguments&)>
+Plan make_scattered(const TemplateArguments& arguments) {
+  return ScatterMaker(arguments, results, shape(arguments)).make();
+}
+
+}  // namespace
+
+TemplateInfo gemm_rs_sequence() {
+  return sequence_template(
+      "gemm-rs/sequence",
+      "launches of a product in steps, each followed by its part of a reduce-scatter",
+      sequence_parameters("push", "n"), make_scattered<Results::own_sum, sequence_shape>);
+}
+TemplateInfo gemm_rs_serial() {
+  return sequence_template("gemm-rs/serial", "one launch of the product, then a reduce-scatter",
+                           {transfer_parameter("push")},
+                           make_scattered<Results::own_sum, serial_shape>);
+}
+TemplateInfo gemm_rs_shards() {
+  return sequence_template(
+      "gemm-rs/shards", "products for one peer after the other, each added up there",
+      shards_parameters("push"), make_scattered<Results::own_sum, shards_shape>);
+}
+TemplateInfo gemm_ar_sequence() {
+  return sequence_template(
+      "gemm-ar/sequence",
+      "launches of a product in steps, each followed by its part of an all-reduce",
+      sequence_parameters("push", "n"), make_scattered<Results::all_sums, sequence_shape>);
+}
+TemplateInfo gemm_ar_serial() {
+  return sequence_template("gemm-ar/serial", "one launch of the product, then an all-reduce",
+                           {transfer_parameter("push")},
+                           make_scattered<Results::all_sums, serial_shape>);
+}
+TemplateInfo gemm_combine_sequence() {
+  return sequence_template("gemm-combine/sequence",
+                           "launches of an expert's product in steps, whose results go back to the "
+                           "ranks of their tokens",
+                           sequence_parameters("push", "n"),
+                           make_scattered<Results::returned, sequence_shape>);
+}
+TemplateInfo gemm_combine_serial() {
+  return sequence_template(
+      "gemm-combine/serial",
+      "one launch of an expert's product, then all results go back to the ranks of their tokens",
+      {transfer_parameter("push")}, make_scattered<Results::returned, serial_shape>);
+}
+TemplateInfo gemm_combine_shards() {
+  return sequence_template(
+      "gemm-combine/shards", "an expert's products for one peer after the other, each sent back",
+      shards_parameters("push"), make_scattered<Results::returned, shards_shape>);
+}
+
+}  // namespace hemiola::plan
