@@ -111,18 +111,21 @@ Time ClosedForm::product_time(const Launch& launch, int cus) {
   return times_[key] = time;
 }
 
-Time ClosedForm::least_time(const Launch& launch) const {
+Time ClosedForm::least_time(const Launch& launch, std::int64_t streams) const {
   const Time tile = machine::gemm_tile_time(model_, launch.tile, launch.shape.k, op_.type);
   const double spread =
       static_cast<double>(tiles_of(launch)) / static_cast<double>(model_.cu_count);
-  return time_of(static_cast<double>(tile.fs) * std::max(1.0, spread));
+  // Launches of other streams fill the units that those of one leave idle.
+  return time_of(static_cast<double>(tile.fs) *
+                 std::max(1.0 / static_cast<double>(streams), spread));
 }
 
 ClosedForm::Bound ClosedForm::bound(const Schedule& schedule) {
   const std::vector<Launch> launches = launches_of(op_, schedule);
   double products = 0, flop = 0, of_own = 0;
   for (const Launch& launch : launches) {
-    const double time = static_cast<double>(least_time(launch).fs * launch.count);
+    const double time = static_cast<double>(
+        least_time(launch, launch.own ? 1 : schedule.streams).fs * launch.count);
     products += time;
     flop += flop_of(launch) * static_cast<double>(launch.count);
     if (launch.own) of_own = time;
@@ -146,7 +149,7 @@ ClosedForm::Bound ClosedForm::bound(const Schedule& schedule) {
   };
   offer(links, By::links);
   if (division == Division::kernel) return best;  // its tiles begin and end when they like
-  const double last = static_cast<double>(least_time(launches.back()).fs);
+  const double last = static_cast<double>(least_time(launches.back(), 1).fs);
   offer(links + last, By::links_product);
   const double chunk = links / static_cast<double>(one_by_one ? op_.ranks - 1 : schedule.degree);
   offer(products + std::max(0.0, chunk - of_own), By::chunk_products);

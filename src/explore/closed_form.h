@@ -59,7 +59,7 @@ class ClosedForm {
   };
   Rates rates_of(plan::Fabric& fabric, int first_distance, int last_distance) const;
   Time product_time(const Launch& launch, int cus);
-  Time least_time(const Launch& launch) const;
+  Time least_time(const Launch& launch, std::int64_t streams) const;
   Time step_time(const Schedule& schedule, double bytes) const;
   double cost_of_copies(const Schedule& schedule) const;
 

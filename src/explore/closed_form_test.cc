@@ -55,7 +55,7 @@ TEST(ClosedForm, a_mesh_takes_one_link_for_each_peer_and_a_switch_one_port_for_a
   ClosedForm on_mesh(op, mesh, sim::Launch::stream), on_switch(op, switched, sim::Launch::stream);
   EXPECT_GT(on_mesh.bound(shards).time.fs, 3 * on_mesh.bound(steps).time.fs);
   EXPECT_LT(on_switch.bound(shards).time.fs, 2 * on_switch.bound(steps).time.fs);
-  EXPECT_GT(on_mesh.exchange(1e6, true), on_mesh.exchange(1e6, false));
+  EXPECT_GE(on_mesh.exchange(1e6, true), on_mesh.exchange(1e6, false));
 }
 
 }  // namespace

@@ -169,6 +169,22 @@ class Search {
       if (is_new) rest.push_back(i);
     }
     simulate(promising(rest, group_of, kFar), false);
+    simulate(variants_of_best(all), false);
+  }
+
+  /// The fastest one with more or fewer workgroups, with the other tiles, moved by the others.
+  std::vector<std::size_t> variants_of_best(const std::vector<std::size_t>& order) const {
+    const Candidate* best = nullptr;
+    for (const Candidate& candidate : candidates_) {
+      if (candidate.fluid.fs > 0 && (best == nullptr || candidate.fluid < best->fluid))
+        best = &candidate;
+    }
+    std::vector<std::size_t> variants;
+    for (const std::size_t i : order) {
+      if (best != nullptr && group_of(candidates_[i].schedule) == group_of(best->schedule))
+        variants.push_back(i);
+    }
+    return variants;
   }
 
   /// Of every family one of the most promising: that with the fewest steps among those whose

@@ -25,14 +25,17 @@ bool has(const std::vector<std::string>& list, const std::string& value) {
   return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
 }
 
+bool sums(OperatorKind kind) {
+  return kind == OperatorKind::gemm_rs || kind == OperatorKind::gemm_ar;
+}
+
 class Space {
  public:
   Space(const Operator& op, const machine::Machine& machine, const SpaceLimits& limits)
       : op_(op), machine_(machine), limits_(limits) {
     realizations_ = limits.realizations;
     if (realizations_.empty()) {
-      realizations_ = {"load-store"};
-      if (machine.model(0).dma_engines > 0) realizations_.push_back("copy-engine");
+      realizations_ = {"load-store", "copy-engine"};
       if (can_multicast()) realizations_.push_back("multicast");
     }
     check();
@@ -63,9 +66,6 @@ class Space {
 
   void check() const {
     for (const std::string& name : realizations_) {
-      if (name == "copy-engine" && machine_.model(0).dma_engines < 1)
-        throw Failure(fmt::format("the GPUs of {} have no copy engines", machine_.name),
-                      kRealization, "choose load-store, or a machine with gpu.dma.engines");
       if (name == "multicast" && !can_multicast())
         throw Failure(fmt::format("no switch of {} multicasts to all its GPUs", machine_.name),
                       kRealization, "choose load-store or copy-engine");
@@ -204,6 +204,8 @@ class Space {
       if (!divides(family, degree)) continue;
       for (const bool copies : {false, true}) {
         if (copies && !(by_rows && family.fused)) continue;
+        // What a plan promises of sums has one place on all ranks (docs/plans.md).
+        if (copies && family.hetero && sums(op_.kind)) continue;
         for (const std::int64_t streams : {1, 2, 4}) {
           if (streams > 1 && family.fused) continue;
           add_moved({.family = family, .degree = degree, .copies = copies, .streams = streams},
