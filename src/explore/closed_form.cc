@@ -61,34 +61,42 @@ std::string_view name_of(ClosedForm::By by) {
 
 ClosedForm::ClosedForm(const Operator& op, const machine::Machine& machine, sim::Launch launch)
     : op_(op), machine_(machine), model_(machine.model(0)), launch_(launch) {
+  all_ = rates(machine, false);
+  shift_ = rates(machine, true);
   plan::Fabric fabric(machine);
-  all_ = rates_of(fabric, 1, op.ranks - 1);
-  for (int distance = 1; distance < op.ranks; ++distance) {
-    const Rates one = rates_of(fabric, distance, distance);
-    shift_.wire += one.wire / (op.ranks - 1);
-    shift_.port += one.port / (op.ranks - 1);
-  }
   crossing_ = fabric.handover(fabric.way(0, 1));
 }
 
-ClosedForm::Rates ClosedForm::rates_of(plan::Fabric& fabric, int first, int last) const {
-  std::map<std::int32_t, std::pair<double, double>> busy;  // by trunk: wire, with ports
-  for (int from = 0; from < op_.ranks; ++from) {
-    for (int distance = first; distance <= last; ++distance) {
-      const plan::Way& way = fabric.way(from, (from + distance) % op_.ranks);
-      for (const plan::Way::Use& use : way.uses) {
-        auto& [wire, port] = busy[use.trunk];
-        wire += static_cast<double>(fabric.wire(way, use, kProbe).fs);
-        port += static_cast<double>(fabric.busy(way, use, kProbe).fs);
+ClosedForm::Rates ClosedForm::rates(const machine::Machine& machine, bool one_by_one) {
+  plan::Fabric fabric(machine);
+  const int ranks = machine.ranks();
+  const auto busiest = [&](int first, int last) {
+    std::map<std::int32_t, std::pair<double, double>> busy;  // by trunk: wire, with ports
+    for (int from = 0; from < ranks; ++from) {
+      for (int distance = first; distance <= last; ++distance) {
+        const plan::Way& way = fabric.way(from, (from + distance) % ranks);
+        for (const plan::Way::Use& use : way.uses) {
+          auto& [wire, port] = busy[use.trunk];
+          wire += static_cast<double>(fabric.wire(way, use, kProbe).fs);
+          port += static_cast<double>(fabric.busy(way, use, kProbe).fs);
+        }
       }
     }
+    Rates rates;
+    for (const auto& [trunk, times] : busy) {
+      rates.wire = std::max(rates.wire, times.first / kProbe);
+      rates.port = std::max(rates.port, times.second / kProbe);
+    }
+    return rates;
+  };
+  if (!one_by_one) return busiest(1, ranks - 1);
+  Rates mean;
+  for (int distance = 1; distance < ranks; ++distance) {
+    const Rates one = busiest(distance, distance);
+    mean.wire += one.wire / (ranks - 1);
+    mean.port += one.port / (ranks - 1);
   }
-  Rates rates;
-  for (const auto& [trunk, times] : busy) {
-    rates.wire = std::max(rates.wire, times.first / kProbe);
-    rates.port = std::max(rates.port, times.second / kProbe);
-  }
-  return rates;
+  return mean;
 }
 
 Time ClosedForm::exchange(double bytes, bool ports) const {

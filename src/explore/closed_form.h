@@ -50,14 +50,16 @@ class ClosedForm {
   /// Every rank sends so many bytes to every other, all at once: the busiest link, headers
   /// included. `ports`: GPUs take part as fast as they do, which the bound does not ask.
   Time exchange(double bytes, bool ports) const;
+  struct Rates {
+    double wire = 0, port = 0;  ///< femtoseconds per byte of each pair
+  };
+  /// Of every rank's bytes to all others at once; `one_by_one`: to one after the other, the mean.
+  static Rates rates(const machine::Machine& machine, bool one_by_one);
+
   /// Bytes of one block, which goes from each rank to each other.
   double block_bytes() const;
 
  private:
-  struct Rates {
-    double wire = 0, port = 0;  ///< femtoseconds per byte of each pair
-  };
-  Rates rates_of(plan::Fabric& fabric, int first_distance, int last_distance) const;
   Time product_time(const Launch& launch, int cus);
   Time least_time(const Launch& launch, std::int64_t streams) const;
   Time step_time(const Schedule& schedule, double bytes) const;

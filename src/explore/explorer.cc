@@ -64,6 +64,7 @@ class Search {
     sort_results();
     confirm();
     if (request_.losses != LossesOf::none) add_losses();
+    ask_rules();
     return std::move(found_);
   }
 
@@ -303,6 +304,32 @@ class Search {
     }
     for_each(request_.options.threads, chosen.size(),
              [&](std::size_t i) { study.add(found_.candidates[chosen[i]]); });
+  }
+
+  void ask_rules() {
+    const RuleMachine constants = RuleMachine::of(*machine_, found_.op.type);
+    found_.features = features_of(found_.op, constants);
+    const auto add = [&](const std::string& rule, const Pick& pick) {
+      found_.picks.push_back({rule, pick, regret_of(pick)});
+    };
+    for (const TreeRule& rule : shipped_rules()) add(rule.name(), rule.pick(found_.features));
+    add("analytic", analytic_pick(found_.op, constants));
+  }
+
+  std::optional<double> regret_of(const Pick& pick) const {
+    const auto over_best = [&](Time time) {
+      return as_double(time) / as_double(found_.best()) - 1;
+    };
+    if (pick.family.division == Division::serial)
+      return over_best(found_.serial.confirmed.value_or(found_.serial.time));
+    const Candidate* fastest = nullptr;
+    for (const Candidate& candidate : found_.candidates) {  // the fastest first
+      if (candidate.schedule.family != pick.family) continue;
+      if (fastest == nullptr) fastest = &candidate;
+      if (candidate.schedule.degree == pick.degree) return over_best(candidate.time());
+    }
+    if (fastest == nullptr) return std::nullopt;
+    return over_best(fastest->time());
   }
 
   study::Laboratory& laboratory_;

@@ -12,6 +12,7 @@
 
 #include "explore/closed_form.h"
 #include "explore/operator.h"
+#include "explore/rules.h"
 #include "explore/schedule.h"
 #include "study/experiment.h"
 
@@ -93,6 +94,15 @@ struct Candidate {
   Time time() const { return confirmed ? *confirmed : fluid; }
 };
 
+/// What a rule says, and what that costs.
+struct RulePick {
+  std::string rule;  ///< its name; "analytic": the closed form; "oracle": what the search found
+  Pick pick;
+  /// Time of the pick over the best, less 1: of its family's schedule with the same steps where one
+  /// was simulated, else of the family's fastest. Nothing where none of the family was.
+  std::optional<double> regret;
+};
+
 struct Exploration {
   Operator op;
   std::string machine;
@@ -102,8 +112,10 @@ struct Exploration {
   std::vector<Candidate> refused;                 ///< that turned out not to run
   std::int64_t space = 0;                         ///< schedules in all
   std::map<ClosedForm::By, std::int64_t> pruned;  ///< not simulated, as the bound is above the best
-  std::int64_t left_out = 0;  ///< not simulated, as there were enough that promised more
-  std::string not_confirmed;  ///< why sampled was not asked; empty: it was
+  std::int64_t left_out = 0;    ///< not simulated, as there were enough that promised more
+  Features features{};          ///< what rules decide by
+  std::vector<RulePick> picks;  ///< of all rules
+  std::string not_confirmed;    ///< why sampled was not asked; empty: it was
 
   Time ideal() const { return std::max(serial.collective, serial.product); }
   /// The fastest schedule, or null where serial is.

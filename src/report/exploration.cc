@@ -116,6 +116,17 @@ void print_space(std::ostream& out, const Exploration& found) {
     out << "# sampled did not confirm: " << found.not_confirmed << '\n';
 }
 
+void print_picks(std::ostream& out, const Exploration& found) {
+  for (const explore::RulePick& pick : found.picks) {
+    out << fmt::format("# rule {}: {}", pick.rule, pick.pick.family.text());
+    if (pick.pick.degree > 1) out << fmt::format(", {} steps", pick.pick.degree);
+    if (pick.regret)
+      out << fmt::format(", {:.1f} % slower than the best\n", 100 * *pick.regret);
+    else
+      out << ", of which nothing was simulated\n";
+  }
+}
+
 }  // namespace
 
 std::string command_of(const Exploration& found, const Candidate& candidate) {
@@ -139,6 +150,7 @@ void print_exploration(std::ostream& out, const Exploration& found) {
   } else {
     out << "# best: serial: nothing that overlaps is faster here\n";
   }
+  print_picks(out, found);
 }
 
 }  // namespace hemiola::report

@@ -77,6 +77,27 @@ std::string candidate_object(const Exploration& found, const Candidate& candidat
       attribution);
 }
 
+std::string picks_array(const Exploration& found) {
+  std::string text = "[";
+  for (const explore::RulePick& pick : found.picks) {
+    text += fmt::format("{}{{\"rule\": {}, \"family\": {}, \"degree\": {}, \"regret\": {}}}",
+                        text.size() > 1 ? ", " : "", json_string(pick.rule),
+                        json_string(pick.pick.family.text()), pick.pick.degree,
+                        pick.regret ? json_number(*pick.regret) : "null");
+  }
+  return text + "]";
+}
+
+std::string features_object(const explore::Features& features) {
+  std::string text = "{";
+  for (std::size_t i = 0; i < explore::kFeatures; ++i) {
+    text +=
+        fmt::format("{}\"{}\": {}", i > 0 ? ", " : "",
+                    explore::name_of(static_cast<explore::Feature>(i)), json_number(features[i]));
+  }
+  return text + "}";
+}
+
 std::string serial_object(const explore::Serial& serial) {
   return fmt::format(
       "{{{}, {}, {}, \"program\": {}, \"tile_m\": {}, \"tile_n\": {}, \"split_k\": {}, "
@@ -100,12 +121,13 @@ std::string exploration_json(const std::string& command, const Exploration& foun
       "{{\n  \"schema\": 1,\n  \"command\": {},\n  \"machine\": {},\n  \"launch\": \"{}\",\n"
       "  \"operator\": {},\n  \"serial\": {},\n  {},\n"
       "  \"best\": {},\n  \"space\": {},\n  \"pruned\": {}}},\n  \"left_out\": {},\n"
-      "  \"refused\": {},\n  \"not_confirmed\": {},\n  \"results\": [\n",
+      "  \"refused\": {},\n  \"features\": {},\n  \"rules\": {},\n  \"not_confirmed\": {},\n  "
+      "\"results\": [\n",
       json_string(command), json_string(found.machine),
       found.launch == sim::Launch::graph ? "graph" : "stream", operator_object(found.op),
       serial_object(found.serial), time_fields("ideal", found.ideal()),
       winner != nullptr ? json_string(winner->schedule.text()) : "\"serial\"", found.space, pruned,
-      found.left_out, found.refused.size(),
+      found.left_out, found.refused.size(), features_object(found.features), picks_array(found),
       found.not_confirmed.empty() ? "null" : json_string(found.not_confirmed));
   for (std::size_t i = 0; i < found.candidates.size(); ++i) {
     text += candidate_object(found, found.candidates[i]);

@@ -275,8 +275,11 @@ inline program::Bound built_in(const std::string& name, const machine::Machine& 
                                                         .parameters = parameters,
                                                         .machine = machine::share(machine),
                                                         .size = size});
+  const DataType type = program.fixed_type.value_or(DataType::float32);
   return program::bind(program, machine::share(machine),
-                       {.size = program.next_legal_size(size, DataType::float32)});
+                       {.size = program.fixed_size.count > 0 ? program.fixed_size
+                                                             : program.next_legal_size(size, type),
+                        .type = type});
 }
 
 inline Result run(const machine::Machine& machine, const std::vector<std::vector<Ops>>& bodies,

@@ -1,0 +1,243 @@
+#include "explore/rules.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core/embedded.h"
+#include "core/lists.h"
+#include "explore/closed_form.h"
+#include "machine/gemm_model.h"
+
+namespace hemiola::explore {
+namespace {
+
+constexpr std::array<std::string_view, kFeatures> kNames{
+    "ratio",       "op_to_byte",  "traffic",      "m_over_k", "m",     "n",    "k",    "waves",
+    "block_waves", "chunk_share", "launch_share", "one_link", "first", "sums", "ranks"};
+
+double fs_of_byte(Rate rate) {
+  return rate.is_ideal() ? 0 : 1e15 / static_cast<double>(rate.bytes_per_second);
+}
+
+double ceil_div(double a, double b) {
+  return std::ceil(a / b);
+}
+
+/// A product of `blocks` times rows x columns x depth.
+double product_time(const RuleMachine& machine, double bytes, double blocks, double rows,
+                    double columns, double depth, bool adds) {
+  double best = 0;
+  const double steps = depth * bytes / 128;
+  for (const Tile& tile : machine.tiles) {
+    if (tile.m == 0) break;
+    const double tm = std::min<double>(tile.m, rows), tn = std::min<double>(tile.n, columns);
+    const double tiles = blocks * ceil_div(rows, tm) * ceil_div(columns, tn);
+    const double waves = std::ceil(tiles / machine.units);
+    const double compute = 2 * tm * tn * depth / machine.flop_rate + steps * machine.step;
+    const double load =
+        steps * (tm + tn) * 128 * std::min(tiles, machine.units) * machine.l2_per_byte;
+    const double store = tm * tn * bytes * machine.store_per_byte * (adds ? 2 : 1);
+    const double time = waves * (std::max(compute, load) + store);
+    if (best == 0 || time < best) best = time;
+  }
+  const double flop = 2 * blocks * rows * columns * depth;
+  const double memory =
+      bytes * (blocks * rows * depth + columns * depth + blocks * rows * columns * (adds ? 2 : 1)) *
+      machine.hbm_per_byte;
+  return std::max({best, flop / machine.sustained, memory}) + machine.launch;
+}
+
+/// Blocks of a rank, and the bytes of one that goes to a peer.
+struct RuleBlock {
+  double rows, columns, depth, bytes;
+};
+
+RuleBlock block_of(const Operator& op) {
+  const double n = op.ranks, bytes = size_of(op.type);
+  const double m = static_cast<double>(op.gathers_b ? op.n : op.m);
+  const double columns = static_cast<double>(op.gathers_b ? op.m : op.n);
+  const double k = static_cast<double>(op.k);
+  switch (op.kind) {
+    case OperatorKind::ag_gemm:
+      return {m / n, columns / n, k, m / n * k * bytes};
+    case OperatorKind::gemm_rs:
+      return {m / n, columns, k / n, m / n * columns * bytes};
+    case OperatorKind::gemm_ar:
+      return {m / n, columns, k / n, 2 * m / n * columns * bytes};
+    case OperatorKind::a2a_gemm:
+      return {m / n / n, columns, k, m / n / n * k * bytes};
+    case OperatorKind::gemm_a2a:
+      return {m / n / n, columns, k, m / n / n * columns * bytes};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(Feature feature) {
+  return kNames[static_cast<std::size_t>(feature)];
+}
+
+RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
+  const machine::GpuModel& model = machine.model(0);
+  const ClosedForm::Rates all = ClosedForm::rates(machine, false);
+  const ClosedForm::Rates shift = ClosedForm::rates(machine, true);
+  RuleMachine rule;
+  rule.link_per_byte = all.port;
+  rule.shift_per_byte = shift.port;
+  plan::Fabric fabric(machine);
+  rule.chunk = static_cast<double>(fabric.handover(fabric.way(0, 1)).fs);
+  rule.units = static_cast<double>(model.cu_count);
+  constexpr std::int64_t kDepth = 4096;
+  const std::int64_t deep = machine::gemm_tile_time(model, {128, 128}, kDepth, type).fs;
+  const double clock = static_cast<double>(model.gemm_clock.hertz) / 1e15;  // cycles per fs
+  const double rate = static_cast<double>(machine::matrix_rate(model, type));
+  rule.flop_rate = rate * clock;
+  const double steps = static_cast<double>(kDepth * size_of(type)) / 128;
+  rule.step = std::max(
+      0.0, (static_cast<double>(deep) - 2.0 * 128 * 128 * kDepth / rule.flop_rate) / steps);
+  constexpr std::int64_t kFlop = 1'000'000'000'000;
+  rule.sustained =
+      static_cast<double>(kFlop) / static_cast<double>(std::max<std::int64_t>(
+                                       1, machine::gemm_sustained_time(model, kFlop, type).fs));
+  rule.l2_per_byte = fs_of_byte(model.gemm_l2_rate);
+  rule.store_per_byte =
+      static_cast<double>(machine::gemm_epilogue_time(model, {128, 128}, type).fs) /
+      (128.0 * 128 * size_of(type));
+  rule.hbm_per_byte = fs_of_byte(model.hbm_rate);
+  rule.launch = static_cast<double>(
+      (model.dispatch_latency + model.launch_end_latency + model.gemm_setup).fs);
+  rule.gap = static_cast<double>(model.launch_stream_interval.fs);
+  std::vector<Tile> tiles = model.gemm_tiles;
+  std::stable_sort(tiles.begin(), tiles.end(),
+                   [](const Tile& a, const Tile& b) { return a.m * a.n > b.m * b.n; });
+  // The largest, the one in the middle, and the smallest of those that are not thin.
+  std::vector<Tile> square;
+  for (const Tile& tile : tiles) {
+    if (tile.m <= 2 * tile.n && tile.n <= 2 * tile.m) square.push_back(tile);
+  }
+  if (square.empty()) square.push_back({128, 128});
+  rule.tiles = {square.front(), square[square.size() / 2], square.back()};
+  return rule;
+}
+
+Features features_of(const Operator& op, const RuleMachine& machine) {
+  const machine::GemmShape local = local_product(op);
+  const RuleBlock block = block_of(op);
+  const double m = static_cast<double>(local.m), n = static_cast<double>(local.n),
+               k = static_cast<double>(local.k), bytes = size_of(op.type);
+  const double traffic = bytes * (m * k + n * k + m * n);
+  const double product = product_time(machine, bytes, 1, m, n, k, false);
+  const double moved = block.bytes * machine.link_per_byte;
+  const Tile& tile = machine.tiles[0];
+  const auto waves = [&](double rows, double columns) {
+    return ceil_div(rows, tile.m) * ceil_div(columns, tile.n) / machine.units;
+  };
+  Features all{};
+  const auto set = [&all](Feature feature, double value) {
+    all[static_cast<std::size_t>(feature)] = value;
+  };
+  set(Feature::ratio, moved / product);
+  set(Feature::op_to_byte, 2 * m * n * k / traffic);
+  set(Feature::traffic, traffic / (1 << 20));
+  set(Feature::m_over_k, m / k);
+  set(Feature::m, m);
+  set(Feature::n, n);
+  set(Feature::k, k);
+  set(Feature::waves, waves(m, n));
+  set(Feature::block_waves, waves(block.rows, block.columns));
+  set(Feature::chunk_share, machine.chunk / std::max(1.0, moved));
+  set(Feature::launch_share, (machine.launch + machine.gap) / product);
+  set(Feature::one_link, machine.shift_per_byte * (op.ranks - 1) / machine.link_per_byte);
+  set(Feature::first, communicates_first(op.kind) ? 1 : 0);
+  set(Feature::sums, op.kind == OperatorKind::gemm_rs || op.kind == OperatorKind::gemm_ar ? 1 : 0);
+  set(Feature::ranks, op.ranks);
+  return all;
+}
+
+Pick analytic_pick(const Operator& op, const RuleMachine& machine) {
+  const RuleBlock block = block_of(op);
+  const double n = op.ranks, bytes = size_of(op.type);
+  const bool first = communicates_first(op.kind);
+  const auto product = [&](double blocks, double rows, double columns, double depth, bool adds) {
+    return product_time(machine, bytes, blocks, rows, columns, depth, adds);
+  };
+  const double moved = block.bytes * machine.link_per_byte;
+  const double whole = product(1, block.rows * n, block.columns, block.depth, false);
+  const double own = product(1, block.rows, block.columns, block.depth, false);
+  // A library's kernel has two launches as well.
+  Pick best{{Division::serial}, 1};
+  double least = moved + whole + machine.gap + 2 * machine.chunk;
+  const auto offer = [&](double time, const Family& family, std::int64_t degree) {
+    if (time < least) {
+      least = time;
+      best = {family, degree};
+    }
+  };
+  const auto pipeline = [&](std::int64_t steps, double chunk, double each, double own_time) {
+    const double more = static_cast<double>(steps - 1) * std::max(chunk, each);
+    return first ? std::max(chunk, own_time) + more + each
+                 : std::max(each + more + chunk, static_cast<double>(steps) * each + own_time);
+  };
+  const double shift = block.bytes * machine.shift_per_byte + machine.chunk;
+  offer(pipeline(op.ranks - 1, shift, own + machine.gap, own), {Division::shards}, 1);
+  for (const Division division : {Division::rows, Division::columns}) {
+    for (const std::int64_t degree : {2, 4, 8}) {
+      const double d = static_cast<double>(degree), chunk = moved / d + machine.chunk;
+      const bool by_rows = division == Division::rows;
+      const double rows = by_rows ? block.rows / d : block.rows;
+      const double columns = !by_rows && !first ? block.columns / d : block.columns;
+      const double depth = !by_rows && first ? block.depth / d : block.depth;
+      const bool adds = !by_rows && first;
+      const double uniform = product(n, rows, columns, depth, adds) + machine.gap;
+      const double others = product(n - 1, rows, columns, depth, adds) + machine.gap;
+      offer(pipeline(degree, chunk, uniform, 0), {division, false, true}, degree);
+      offer(pipeline(degree, chunk, others, own), {division, true, true}, degree);
+      // Products of blocks on four streams fill each other's waves.
+      const double four = product(4, rows, columns, depth, adds) + machine.gap;
+      offer(pipeline(degree, chunk, std::ceil(n / 4) * four, 0), {division, false, false}, degree);
+      offer(pipeline(degree, chunk, std::ceil((n - 1) / 4) * four, own), {division, true, false},
+            degree);
+    }
+  }
+  return best;
+}
+
+Family parse_family(std::string_view text, const SourceLocation& where) {
+  std::vector<std::string> names;
+  for (const Family& family : families()) {
+    names.push_back(family.text());
+    if (names.back() == text) return family;
+  }
+  throw Failure(fmt::format("'{}' is not a family of schedules", text), where,
+                fmt::format("there are: {}", fmt::join(names, ", ")));
+}
+
+const std::vector<TreeRule>& shipped_rules() {
+  static const std::vector<TreeRule> rules = [] {
+    constexpr std::string_view kFolder = "data/rules/";
+    std::vector<TreeRule> all;
+    for (const EmbeddedFile& file : embedded_files()) {
+      if (file.path.substr(0, kFolder.size()) == kFolder)
+        all.push_back(TreeRule::parse(file.content, std::string(file.path)));
+    }
+    return all;
+  }();
+  return rules;
+}
+
+Pick TreeRule::pick(const Features& features) const {
+  std::size_t at = 0;
+  while (nodes_[at].feature != Feature::count) {
+    const Node& node = nodes_[at];
+    const bool below = features[static_cast<std::size_t>(node.feature)] < node.threshold;
+    at = static_cast<std::size_t>(below ? node.below : node.above);
+  }
+  return nodes_[at].pick;
+}
+
+}  // namespace hemiola::explore

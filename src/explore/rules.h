@@ -1,0 +1,101 @@
+// Rules: which schedule to take, from static sizes and constants of the machine, in less than a
+// microsecond. For frameworks and runtimes that cannot simulate (docs/explore.md, rules).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "explore/operator.h"
+#include "explore/schedule.h"
+#include "machine/machine.h"
+
+namespace hemiola::explore {
+
+/// What rules know of a machine: asked once, used for many operators. Times are femtoseconds.
+struct RuleMachine {
+  double link_per_byte = 0;   ///< all peers at once: of a byte that goes to each of them
+  double shift_per_byte = 0;  ///< one peer after the other: of such a byte
+  double chunk = 0;           ///< of a transfer, whatever its size
+  double units = 1;           ///< compute units
+  double flop_rate = 1;       ///< flop per femtosecond of a unit at the clock of short loads
+  double sustained = 1;       ///< flop per femtosecond of the device under its power limit
+  double step = 0;            ///< of a unit, for each step of a product beside its flop
+  double l2_per_byte = 0;     ///< of all units together
+  double store_per_byte = 0;  ///< of results, out of one unit
+  double hbm_per_byte = 0;
+  double launch = 0, gap = 0;   ///< of a product, beside its tiles; between two of a stream
+  std::array<Tile, 3> tiles{};  ///< of kernels, the largest first
+
+  /// Of rank 0 and its ways to the others. Failure: ranks that do not reach each other.
+  static RuleMachine of(const machine::Machine& machine, DataType type);
+};
+
+/// What decides.
+enum class Feature : std::uint8_t {
+  ratio,       ///< communication over product, both alone
+  op_to_byte,  ///< flop over the bytes of A, B and C, of one GPU
+  traffic,     ///< these bytes, in MiB: MK + NK + MN
+  m_over_k,    ///< rows over depth of the product of one GPU
+  m,
+  n,
+  k,             ///< of that product
+  waves,         ///< its tiles (the largest) over compute units
+  block_waves,   ///< those of the product of one block
+  chunk_share,   ///< fixed cost of a transfer over the time of a block's
+  launch_share,  ///< cost of a launch over the time of the product
+  one_link,      ///< one peer at a time over all at once: 1 on a switch, n - 1 on a mesh
+  first,         ///< 1: communication comes first
+  sums,          ///< 1: partial sums are added
+  ranks,
+  count
+};
+constexpr std::size_t kFeatures = static_cast<std::size_t>(Feature::count);
+std::string_view name_of(Feature feature);  ///< "ratio", "op_to_byte", ...
+using Features = std::array<double, kFeatures>;
+Features features_of(const Operator& op, const RuleMachine& machine);
+
+struct Pick {
+  Family family;
+  std::int64_t degree = 1;  ///< steps; 1 where the family has none
+};
+
+/// A binary tree of thresholds, from a text that users may write or fit:
+///
+///     hemiola-rule 1
+///     name tree
+///     if ratio < 0.4 then 1 else 2          # node 0; a node's number is its place
+///     pick 1D hetero fused, 4 steps         # node 1
+///     pick serial                           # node 2
+class TreeRule {
+ public:
+  /// Failure with the line: an unknown feature or family, a node that is not there, a node that
+  /// comes before the one that names it (so that trees end), no node at all.
+  static TreeRule parse(std::string_view text, const std::string& file);
+
+  const std::string& name() const { return name_; }
+  Pick pick(const Features& features) const;
+
+ private:
+  struct Node {
+    Feature feature = Feature::count;  ///< count: a leaf
+    double threshold = 0;
+    std::int32_t below = 0, above = 0;
+    Pick pick{};
+  };
+  std::string name_;
+  std::vector<Node> nodes_;
+};
+
+/// The fastest by a closed form for every family and 2, 4, 8 steps.
+Pick analytic_pick(const Operator& op, const RuleMachine& machine);
+
+/// The trees that come with Hemiola (data/rules), in the order of their names.
+const std::vector<TreeRule>& shipped_rules();
+
+/// Family::text() back. Failure with all families.
+Family parse_family(std::string_view text, const SourceLocation& where);
+
+}  // namespace hemiola::explore
