@@ -32,7 +32,7 @@ struct ExploreOptions {
   std::string fluid = "60", top, threads = "1";
   std::string losses = "best";
   bool exhaustive = false;
-  std::string emit, json, report;
+  std::string emit, json, report, thresholds;
 };
 
 void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
@@ -42,7 +42,8 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
   };
   verb.add_option("OPERATOR", options.op, "ag-gemm, gemm-rs, gemm-ar, a2a-gemm or gemm-a2a")
       ->type_name("");
-  add("--gemm", options.gemm, "sizes of the product over all GPUs", "M,N,K");
+  add("--gemm", options.gemm, "sizes of the product over all GPUs; M may be a range, 64:65536:x2",
+      "M,N,K");
   add("--local", options.local, "sizes of the product of one GPU", "M,N,K");
   add("--gather", options.gather, "ag-gemm: which operand is gathered, a or b (FSDP)", "a|b");
   add("--dtype", options.dtype, "type of the elements", "TYPE");
@@ -70,6 +71,8 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
       "none|best|all");
   add("--emit", options.emit, "write the fastest schedule as a plan for run, check and compile",
       "FILE");
+  add("--thresholds", options.thresholds,
+      "of a range of M: write which family is the fastest from where on, as a rule", "FILE");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
@@ -91,6 +94,10 @@ class ExploreVerb {
 
   ExitCode run() {
     understand();
+    if (!rows_.empty()) return run_range();
+    if (!options_.thresholds.empty())
+      throw Failure("thresholds are those of several M", SourceLocation{.file = "--thresholds"},
+                    "for example --gemm 64:65536:x2,28672,8192");
     {
       Progress progress(session_);
       progress.doing("exploring " + explore::text_of(request_.op));
@@ -111,6 +118,7 @@ class ExploreVerb {
   void understand() {
     check_output("--emit", options_.emit);
     check_output("--json", options_.json);
+    check_output("--thresholds", options_.thresholds);
     check_output("--report", options_.report);
     if (!options_.report.empty()) report::page::require_rendering();
     explore::Operator& op = request_.op;
@@ -150,6 +158,24 @@ class ExploreVerb {
     request_.limits.transfers = words("--transfer", options_.transfer, {"push", "pull"});
   }
 
+  /// "1:65536:x2,N,K" or "64,N,K" apart: the values of M, and what follows.
+  std::vector<std::int64_t> rows_of_range() const {
+    const std::string& text = options_.gemm;
+    const std::string first = text.substr(0, text.find(','));
+    if (first.find(':') == std::string::npos) return {};
+    std::vector<std::int64_t> rows;
+    const SourceLocation where{.file = "--gemm"};
+    const std::vector<std::string> parts = split(first, ':');
+    constexpr std::int64_t kMost = std::int64_t{1} << 40;
+    if (parts.size() != 3 || parts[2].size() < 2 || parts[2][0] != 'x')
+      throw Failure("'" + first + "' is not a range of M", where, "for example 64:65536:x2");
+    const std::int64_t end = read_count(parts[1], 1, kMost, where);
+    const std::int64_t factor = read_count(parts[2].substr(1), 2, kMost, where);
+    for (std::int64_t m = read_count(parts[0], 1, end, where); m <= end; m *= factor)
+      rows.push_back(m);
+    return rows;
+  }
+
   void read_sizes(explore::Operator& op) {
     const bool is_local = !options_.local.empty();
     if (is_local == !options_.gemm.empty())
@@ -157,8 +183,11 @@ class ExploreVerb {
                     SourceLocation{.file = "--gemm"},
                     "--gemm M,N,K over all GPUs, or --local M,N,K of one");
     const char* option = is_local ? "--local" : "--gemm";
-    const std::vector<std::int64_t> sizes =
-        dimensions_value(option, is_local ? options_.local : options_.gemm);
+    std::string text = is_local ? options_.local : options_.gemm;
+    if (!is_local) rows_ = rows_of_range();
+    // The sizes of the largest M are those that are looked at first.
+    if (!rows_.empty()) text = std::to_string(rows_.back()) + text.substr(text.find(','));
+    const std::vector<std::int64_t> sizes = dimensions_value(option, text);
     if (sizes.size() != 3)
       throw Failure(std::to_string(sizes.size()) + " sizes are given, not M, N and K",
                     SourceLocation{.file = option}, "for example 8192,28672,8192");
@@ -167,8 +196,46 @@ class ExploreVerb {
     op.k = sizes[2];
     if (is_local)
       op = explore::from_local(op, {.file = option});
-    else
+    else if (rows_.empty())
       explore::check(op, {.file = option});
+  }
+
+  ExitCode run_range() {
+    for (const auto& [option, file] :
+         {std::pair("--emit", &options_.emit), std::pair("--report", &options_.report)}) {
+      if (!file->empty())
+        throw Failure(std::string(option) + " is of one M, not of several",
+                      SourceLocation{.file = option}, "give one M, or leave it out");
+    }
+    request_.losses = explore::LossesOf::none;
+    if (!request_.top) request_.top = 0;
+    explore::RangeOfRows range;
+    {
+      Progress progress(session_);
+      for (std::size_t i = 0; i < rows_.size(); ++i) {
+        explore::Operator op = request_.op;
+        op.m = rows_[i];
+        try {
+          explore::check(op, {.file = "--gemm"});
+        } catch (const Failure&) {
+          range.refused.push_back(op.m);
+          continue;
+        }
+        progress.doing("exploring " + explore::text_of(op));
+        progress.parts(static_cast<std::int64_t>(i), std::ssize(rows_), "values of M");
+        explore::Request one = request_;
+        one.op = op;
+        range.found.push_back(
+            explore::explore(session_.laboratory, one, {.watch = {.monitor = &session_.monitor}}));
+      }
+    }
+    if (range.found.empty()) explore::check(request_.op, {.file = "--gemm"});
+    report::print_range(std::cout, range);
+    if (!options_.json.empty())
+      write_file(options_.json, report::range_json(session_.command, range));
+    if (!options_.thresholds.empty())
+      write_file(options_.thresholds, explore::threshold_rule(range.found));
+    return ExitCode::done;
   }
 
   void collect_timelines() {
@@ -222,6 +289,7 @@ class ExploreVerb {
   explore::Request request_;
   explore::Exploration found_;
   report::ExplorationTimelines timelines_;
+  std::vector<std::int64_t> rows_;  ///< values of M; empty: one
 };
 
 }  // namespace

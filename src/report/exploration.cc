@@ -153,4 +153,33 @@ void print_exploration(std::ostream& out, const Exploration& found) {
   print_picks(out, found);
 }
 
+void print_range(std::ostream& out, const explore::RangeOfRows& range) {
+  if (range.found.empty()) return;
+  const Exploration& last = range.found.back();
+  out << fmt::format("# operator  {}, M from {} to {}; N = {}, K = {}, {} on {} GPUs\n",
+                     name_of(last.op.kind), range.found.front().op.m, last.op.m, last.op.n,
+                     last.op.k, name_of(last.op.type), last.op.ranks);
+  out << "# machine   " << last.machine << '\n';
+  out << "# launch    " << (last.launch == sim::Launch::graph ? "graph" : "stream") << "\n#\n";
+  Columns columns({kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
+  columns.add_heading({"M", "serial", "collective", "product", "best", "speedup", "schedule"});
+  columns.add_heading({"", "(us)", "(us)", "(us)", "(us)", "", ""});
+  for (const Exploration& found : range.found) {
+    const Candidate* winner = found.winner();
+    columns.add({std::to_string(found.op.m), table_us(found.serial.time),
+                 table_us(found.serial.collective), table_us(found.serial.product),
+                 table_us(found.best()),
+                 two_decimals(winner != nullptr ? found.speedup(*winner) : 1.0),
+                 winner != nullptr ? winner->schedule.text() : "serial"});
+  }
+  columns.print(out, "  ");
+  if (!range.refused.empty())
+    out << fmt::format("# not looked at, as M does not divide: {}\n",
+                       fmt::join(range.refused, ", "));
+  if (const auto from = explore::pays_from(range.found))
+    out << fmt::format("# overlap pays from M = {} on\n", *from);
+  else
+    out << "# overlap does not pay for the largest M\n";
+}
+
 }  // namespace hemiola::report

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "explore/explorer.h"
+#include "explore/thresholds.h"
 #include "report/page.h"
 #include "report/run_timeline.h"
 
@@ -13,6 +14,11 @@ namespace hemiola::report {
 /// The operator, serial, the fastest schedules and the best of each family, what the best loses,
 /// and what was left out.
 void print_exploration(std::ostream& out, const explore::Exploration& found);
+
+/// A row for each, and from which M on overlap pays.
+void print_range(std::ostream& out, const explore::RangeOfRows& range);
+/// One JSON object with an object of exploration_json() for each.
+std::string range_json(const std::string& command, const explore::RangeOfRows& range);
 
 /// One JSON object (docs/results.md): serial, and all schedules that were simulated.
 std::string exploration_json(const std::string& command, const explore::Exploration& found);

@@ -136,4 +136,16 @@ std::string exploration_json(const std::string& command, const Exploration& foun
   return text + "  ]\n}\n";
 }
 
+std::string range_json(const std::string& command, const explore::RangeOfRows& range) {
+  const auto from = explore::pays_from(range.found);
+  std::string text = fmt::format(
+      "{{\n\"schema\": 1,\n\"command\": {},\n\"pays_from_m\": {},\n\"explorations\": [\n",
+      json_string(command), from ? std::to_string(*from) : "null");
+  for (std::size_t i = 0; i < range.found.size(); ++i) {
+    text += exploration_json(command, range.found[i]);
+    if (i + 1 < range.found.size()) text += ",\n";
+  }
+  return text + "]\n}\n";
+}
+
 }  // namespace hemiola::report
