@@ -7,6 +7,7 @@
 #include "cli/notices.h"
 #include "core/lists.h"
 #include "explore/explorer.h"
+#include "explore/own_times.h"
 #include "plan/plan_json.h"
 #include "report/exploration.h"
 #include "study/job_run.h"
@@ -32,7 +33,7 @@ struct ExploreOptions {
   std::string fluid = "60", top, threads = "1";
   std::string losses = "best";
   bool exhaustive = false;
-  std::string emit, json, report, thresholds;
+  std::string emit, json, report, thresholds, measured;
 };
 
 void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
@@ -69,6 +70,10 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
       "of which schedules it is looked at where they lose: none, the best ones (of all, and of "
       "every family), all that are simulated",
       "none|best|all");
+  add("--measured", options.measured,
+      "your own times of products, collectives and schedules (CSV), which the models are made to "
+      "meet",
+      "FILE");
   add("--emit", options.emit, "write the fastest schedule as a plan for run, check and compile",
       "FILE");
   add("--thresholds", options.thresholds,
@@ -94,6 +99,7 @@ class ExploreVerb {
 
   ExitCode run() {
     understand();
+    if (!options_.measured.empty()) meet_measured();
     if (!rows_.empty()) return run_range();
     if (!options_.thresholds.empty())
       throw Failure("thresholds are those of several M", SourceLocation{.file = "--thresholds"},
@@ -109,6 +115,8 @@ class ExploreVerb {
       found_ = explore::explore(session_.laboratory, request_, watch);
       if (!options_.report.empty()) collect_timelines();
     }
+    found_.remarks = remarks_;
+    found_.measured_us = own_.schedules_us;
     report::print_exploration(std::cout, found_);
     write_files();
     return ExitCode::done;
@@ -156,6 +164,23 @@ class ExploreVerb {
                                          {"load-store", "bulk", "copy-engine", "multicast"});
     request_.limits.places = words("--place", options_.place, {"own", "co-located"});
     request_.limits.transfers = words("--transfer", options_.transfer, {"push", "pull"});
+  }
+
+  void meet_measured() {
+    own_ =
+        explore::read_own_times(read_file(options_.measured), options_.measured, request_.op.type);
+    Progress progress(session_);
+    progress.doing("fitting " + request_.machine.name + " to " + options_.measured);
+    explore::FittedMachine fitted =
+        explore::fit_machine(session_.laboratory, request_.machine, own_, request_.options);
+    for (const auto& setting : fitted.settings) request_.machine.settings.push_back(setting);
+    remarks_ = std::move(fitted.remarks);
+    if (!fitted.settings.empty()) {
+      std::string options = "the same machine elsewhere:";
+      for (const auto& [name, value] : fitted.settings)
+        options += " --set '" + name + "=" + value + "'";
+      remarks_.push_back(options);
+    }
   }
 
   /// "1:65536:x2,N,K" or "64,N,K" apart: the values of M, and what follows.
@@ -289,7 +314,9 @@ class ExploreVerb {
   explore::Request request_;
   explore::Exploration found_;
   report::ExplorationTimelines timelines_;
-  std::vector<std::int64_t> rows_;  ///< values of M; empty: one
+  explore::OwnTimes own_;
+  std::vector<std::string> remarks_;  ///< how the machine was made to meet what was measured
+  std::vector<std::int64_t> rows_;    ///< values of M; empty: one
 };
 
 }  // namespace

@@ -173,7 +173,8 @@ class Search {
     simulate(variants_of_best(all), false);
   }
 
-  /// The fastest one with more or fewer workgroups, with the other tiles, moved by the others.
+  /// The fastest one in the other direction, with more or fewer workgroups: of that the closed form
+  /// knows least.
   std::vector<std::size_t> variants_of_best(const std::vector<std::size_t>& order) const {
     const Candidate* best = nullptr;
     for (const Candidate& candidate : candidates_) {
@@ -182,8 +183,11 @@ class Search {
     }
     std::vector<std::size_t> variants;
     for (const std::size_t i : order) {
-      if (best != nullptr && group_of(candidates_[i].schedule) == group_of(best->schedule))
-        variants.push_back(i);
+      if (best == nullptr) continue;
+      Schedule other = candidates_[i].schedule;
+      other.workgroups = best->schedule.workgroups;
+      other.pulls = best->schedule.pulls;
+      if (other == best->schedule) variants.push_back(i);
     }
     return variants;
   }

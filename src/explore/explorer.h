@@ -115,7 +115,11 @@ struct Exploration {
   std::int64_t left_out = 0;    ///< not simulated, as there were enough that promised more
   Features features{};          ///< what rules decide by
   std::vector<RulePick> picks;  ///< of all rules
-  std::string not_confirmed;    ///< why sampled was not asked; empty: it was
+  // What the caller measured: how the machine was made to meet it, times of schedules by their
+  // text.
+  std::vector<std::string> remarks{};
+  std::map<std::string, double> measured_us{};
+  std::string not_confirmed;  ///< why sampled was not asked; empty: it was
 
   Time ideal() const { return std::max(serial.collective, serial.product); }
   /// The fastest schedule, or null where serial is.

@@ -86,6 +86,28 @@ void print_rows(std::ostream& out, const Exploration& found) {
   columns.print(out, "  ");
 }
 
+/// What was measured, the fastest first, beside what was simulated.
+void print_measured(std::ostream& out, const Exploration& found) {
+  if (found.measured_us.empty()) return;
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [schedule, us] : found.measured_us) order.emplace_back(us, schedule);
+  std::sort(order.begin(), order.end());
+  Columns columns({kLeft, kRight, kRight, kRight});
+  columns.add_heading({"schedule, measured order", "measured", "simulated", "error"});
+  columns.add_heading({"", "(us)", "(us)", "(%)"});
+  for (const auto& [us, schedule] : order) {
+    std::optional<Time> simulated;
+    if (schedule == "serial") simulated = found.serial.confirmed.value_or(found.serial.time);
+    for (const Candidate& candidate : found.candidates) {
+      if (candidate.schedule.text() == schedule) simulated = candidate.time();
+    }
+    columns.add({schedule, fmt::format("{:.3f}", us), simulated ? table_us(*simulated) : "-",
+                 simulated ? fmt::format("{:+.1f}", 100 * (simulated->us() / us - 1)) : "-"});
+  }
+  out << "#\n";
+  columns.print(out, "  ");
+}
+
 void print_losses(std::ostream& out, const Exploration& found) {
   if (found.candidates.empty() || !found.candidates.front().losses) return;
   const Candidate& best = found.candidates.front();
@@ -140,7 +162,9 @@ void print_exploration(std::ostream& out, const Exploration& found) {
   print_operator(out, found);
   print_serial(out, found);
   print_rows(out, found);
+  print_measured(out, found);
   out << "#\n";
+  for (const std::string& remark : found.remarks) out << "# measured: " << remark << '\n';
   print_losses(out, found);
   print_space(out, found);
   if (const Candidate* winner = found.winner()) {
