@@ -65,6 +65,8 @@ ClosedForm::ClosedForm(const Operator& op, const machine::Machine& machine, sim:
   shift_ = rates(machine, true);
   plan::Fabric fabric(machine);
   crossing_ = fabric.handover(fabric.way(0, 1));
+  crossing_of_line_ = fabric.crossing(fabric.way(0, 1));
+  load_ = fabric.load(0);
 }
 
 ClosedForm::Rates ClosedForm::rates(const machine::Machine& machine, bool one_by_one) {
@@ -177,10 +179,33 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
                   .fs) *
           each;
   } else if (schedule.workgroups > 0) {
-    // Each byte goes into and out of a compute unit.
-    fs = std::max(fs, peers * bytes * 2 * fs_per_byte(model_.noc_cu_rate) / schedule.workgroups);
+    // Streams share the workgroups evenly; each keeps so many lines under way.
+    const double streams = one_by_one ? 1 : op_.ranks - 1 + (schedule.copies ? 2 : 1);
+    const double moving = adds_up() ? schedule.workgroups / 2.0 : schedule.workgroups;
+    const double each = std::max(1.0, std::floor(moving / (adds_up() ? streams - 1 : streams)));
+    const double trip = 2 * static_cast<double>(crossing_of_line_.fs);
+    const std::int64_t lines = schedule.pulls ? model_.cu_max_outstanding : model_.cu_max_stores;
+    const double under_way = static_cast<double>(lines * model_.line_size.count);
+    double per_byte = trip / under_way;
+    if (schedule.pulls) per_byte = std::max(per_byte, fs_per_byte(model_.cu_peer_rate));
+    fs = std::max(fs, bytes * per_byte / each);
   }
   return time_of(fs) + crossing_;
+}
+
+bool ClosedForm::adds_up() const {
+  return op_.kind == OperatorKind::gemm_rs || op_.kind == OperatorKind::gemm_ar;
+}
+
+/// What the receivers of partial sums take to add those of a chunk of every rank.
+Time ClosedForm::sum_time(const Schedule& schedule, double bytes) const {
+  if (!adds_up()) return {};
+  const double workgroups = schedule.workgroups > 0 ? schedule.workgroups / 2.0 : 16;
+  const double latency = static_cast<double>((load_ + model_.hbm_latency).fs);
+  const double under_way =
+      static_cast<double>(model_.cu_max_outstanding * model_.line_size.count) * workgroups;
+  const double moved = bytes * (op_.ranks + 1);
+  return time_of(moved * std::max(latency / under_way, fs_per_byte(model_.hbm_rate)));
 }
 
 double ClosedForm::cost_of_copies(const Schedule& schedule) const {
@@ -230,11 +255,14 @@ Time ClosedForm::estimate(const Schedule& schedule) {
     }
     return products + time_of(cost_of_copies(schedule));
   }
+  const Time sum = sum_time(schedule, bytes);
+  Time added{};
   for (std::int64_t i = 0; i < steps; ++i) {
     products += product;
     moved = std::max(moved, products) + chunk;
+    added = std::max(added, moved) + sum;
   }
-  return std::max(moved, products + own) + time_of(cost_of_copies(schedule));
+  return std::max(std::max(moved, added), products + own) + time_of(cost_of_copies(schedule));
 }
 
 }  // namespace hemiola::explore

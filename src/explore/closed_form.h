@@ -64,13 +64,17 @@ class ClosedForm {
   Time least_time(const Launch& launch, std::int64_t streams) const;
   Time step_time(const Schedule& schedule, double bytes) const;
   double cost_of_copies(const Schedule& schedule) const;
+  bool adds_up() const;
+  Time sum_time(const Schedule& schedule, double bytes) const;
 
   const Operator& op_;
   const machine::Machine& machine_;
   const machine::GpuModel& model_;
   sim::Launch launch_;
-  Rates all_, shift_;  ///< to all peers at once; to one after the other, the mean of them
-  Time crossing_{};
+  Rates all_, shift_;        ///< to all peers at once; to one after the other, the mean of them
+  Time crossing_{};          ///< of a chunk, with the flag behind it
+  Time crossing_of_line_{};  ///< one way
+  Time load_{};              ///< from the own L2
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool, int, int, int>, Time> times_;
 };
 std::string_view name_of(ClosedForm::By by);  ///< "links, then products"

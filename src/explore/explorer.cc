@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kBatch = 8;
 /// A schedule whose estimate, corrected by what was learnt of its group (of its family), is so far
 /// above the best is not tried.
-constexpr double kFar = 1.08, kFarOfFamily = 1.15;
+constexpr double kFar = 1.03, kFarOfFamily = 1.15;
 constexpr double kNear = 1.05;  ///< estimates that differ by less are as good as each other
 constexpr int kDefaultTop = 3;
 /// Visits of requests to resources that may be simulated without being asked for.
