@@ -101,6 +101,15 @@ void check(const Operator& op, const SourceLocation& where) {
                   where, "are the sizes those of one operator?");
 }
 
+bool is_divided(const Operator& op) {
+  const std::int64_t n = op.ranks;
+  if (op.m < 1 || op.n < 1 || op.k < 1 || n < 2 || local_flop(op) > std::ldexp(1.0, 60))
+    return false;
+  if (is_of_experts(op.kind)) return op.m % (n * n) == 0;
+  if (op.m % n != 0) return false;
+  return op.kind == OperatorKind::ag_gemm ? op.n % n == 0 : op.k % n == 0;
+}
+
 Operator from_local(Operator local, const SourceLocation& where) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   if (local.m > kMost || local.n > kMost || local.k > kMost)

@@ -41,6 +41,9 @@ struct Operator {
 /// 2^60 flop of one rank, which no operator has.
 void check(const Operator& op, const SourceLocation& where);
 
+/// Whether check() takes it.
+bool is_divided(const Operator& op);
+
 /// The operator with these sizes on one GPU. Failure as check().
 Operator from_local(Operator local, const SourceLocation& where);
 

@@ -49,6 +49,8 @@ TEST(Operator, what_does_not_divide_is_refused_with_what_does) {
   const auto refusal = [](const Operator& op) {
     return test::message_of([&] { check(op, kHere); });
   };
+  EXPECT_FALSE(is_divided({.ranks = 8, .m = 100, .n = 512, .k = 256}));
+  EXPECT_TRUE(is_divided({.ranks = 8, .m = 104, .n = 512, .k = 256}));
   const std::string odd = refusal({.ranks = 8, .m = 100, .n = 512, .k = 256});
   EXPECT_THAT(odd, HasSubstr("M = 100 does not divide by 8"));
   EXPECT_THAT(odd, HasSubstr("96 and 104"));

@@ -109,6 +109,10 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
       static_cast<double>(machine::gemm_epilogue_time(model, {128, 128}, type).fs) /
       (128.0 * 128 * size_of(type));
   rule.hbm_per_byte = fs_of_byte(model.hbm_rate);
+  const double under_way = static_cast<double>(model.cu_max_outstanding * model.line_size.count) *
+                           std::max(1.0, rule.units / 8);
+  rule.sum_per_byte = std::max(
+      rule.hbm_per_byte, static_cast<double>((fabric.load(0) + model.hbm_latency).fs) / under_way);
   rule.launch = static_cast<double>(
       (model.dispatch_latency + model.launch_end_latency + model.gemm_setup).fs);
   rule.gap = static_cast<double>(model.launch_stream_interval.fs);
@@ -178,10 +182,15 @@ Pick analytic_pick(const Operator& op, const RuleMachine& machine) {
       best = {family, degree};
     }
   };
+  const bool adds_up = op.kind == OperatorKind::gemm_rs || op.kind == OperatorKind::gemm_ar;
+  const double block_sum =
+      adds_up ? block.rows * block.columns * bytes * (n + 1) * machine.sum_per_byte : 0;
   const auto pipeline = [&](std::int64_t steps, double chunk, double each, double own_time) {
-    const double more = static_cast<double>(steps - 1) * std::max(chunk, each);
-    return first ? std::max(chunk, own_time) + more + each
-                 : std::max(each + more + chunk, static_cast<double>(steps) * each + own_time);
+    const double sum = block_sum / static_cast<double>(steps);
+    const double more = static_cast<double>(steps - 1) * std::max({chunk, each, sum});
+    return first
+               ? std::max(chunk, own_time) + more + each
+               : std::max(each + more + chunk + sum, static_cast<double>(steps) * each + own_time);
   };
   const double shift = block.bytes * machine.shift_per_byte + machine.chunk;
   offer(pipeline(op.ranks - 1, shift, own + machine.gap, own), {Division::shards}, 1);

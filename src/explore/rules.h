@@ -26,6 +26,7 @@ struct RuleMachine {
   double l2_per_byte = 0;     ///< of all units together
   double store_per_byte = 0;  ///< of results, out of one unit
   double hbm_per_byte = 0;
+  double sum_per_byte = 0;      ///< read and added up by an eighth of the units
   double launch = 0, gap = 0;   ///< of a product, beside its tiles; between two of a stream
   std::array<Tile, 3> tiles{};  ///< of kernels, the largest first
 
