@@ -79,6 +79,7 @@ class SuiteCrew {
   }
 
   void run() {
+    if (options_.stop != nullptr && options_.stop->load()) throw Interrupted();
     running_ = std::min(static_cast<std::size_t>(options_.threads), to_do_.size());
     for (std::size_t i = 0; i < running_; ++i) members_.emplace_back(halt_);
     std::vector<std::thread> threads;
@@ -165,6 +166,7 @@ class SuiteCrew {
     request.machine.ranks = std::to_string(one.op.ranks);
     ExploreWatch watch{.watch = {.monitor = &member.monitor}};
     watch.on_progress = [&](std::int64_t done, std::int64_t all) {
+      member.monitor.leave_if_stopping();
       if (all > 0) member.share = static_cast<double>(done) / static_cast<double>(all);
     };
     return explore(laboratory_, request, watch);
