@@ -78,7 +78,7 @@ class Schedule:
         return self.time_fs / 1e9
 
     def to_program(self) -> Program:
-        """For ``hemiola.run`` and ``hemiola.check``."""
+        """For ``hemiola.run``."""
         return Program(self.program, self.parameters)
 
     @staticmethod
