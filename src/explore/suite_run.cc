@@ -65,7 +65,7 @@ class SuiteCrew {
  public:
   SuiteCrew(study::Laboratory& laboratory, const Suite& suite, const Request& request,
             SuiteDatabase& database, const SuiteRunOptions& options)
-      : laboratory_(laboratory),
+      : machine_(laboratory.machine(request.machine)),
         suite_(suite),
         request_(request),
         database_(database),
@@ -163,13 +163,15 @@ class SuiteCrew {
     Request request = request_;
     request.op = one.op;
     request.options.threads = 1;
-    request.machine.ranks = std::to_string(one.op.ranks);
+    request.machine = {.given = machine_, .ranks = std::to_string(one.op.ranks)};
+    study::Laboratory laboratory;
     ExploreWatch watch{.watch = {.monitor = &member.monitor}};
     watch.on_progress = [&](std::int64_t done, std::int64_t all) {
+      laboratory.forget();  // schedules share no programs, which are large
       member.monitor.leave_if_stopping();
       if (all > 0) member.share = static_cast<double>(done) / static_cast<double>(all);
     };
-    return explore(laboratory_, request, watch);
+    return explore(laboratory, request, watch);
   }
 
   void write_until_done() {
@@ -201,7 +203,7 @@ class SuiteCrew {
     progress_.share = std::min(1.0, done / static_cast<double>(to_do_.size()));
   }
 
-  study::Laboratory& laboratory_;
+  machine::SharedMachine machine_;
   const Suite& suite_;
   const Request& request_;
   SuiteDatabase& database_;

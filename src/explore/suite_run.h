@@ -30,10 +30,11 @@ struct SuiteRunOptions {
 SuiteDatabase::Head head_of(study::Laboratory& laboratory, const Suite& suite,
                             const Request& request, const std::string& version);
 
-/// Explores what the database has no row of yet: each scenario on the first of the machine's GPUs.
-/// One that cannot be explored is a row that says why. Rows do not depend on the number of threads,
-/// or on when a run before this one was ended. Interrupted, with all scenarios that are done
-/// written, after `stop`. Failure where the database cannot be written.
+/// Explores what the database has no row of yet on the machine that `laboratory` has: each scenario
+/// on the first of the machine's GPUs. One that cannot be explored is a row that says why. Rows do
+/// not depend on the number of threads, or on when a run before this one was ended. Interrupted,
+/// with all scenarios that are done written, after `stop`. Failure where the database cannot be
+/// written.
 void run_suite(study::Laboratory& laboratory, const Suite& suite, const Request& request,
                SuiteDatabase& database, const SuiteRunOptions& options);
 

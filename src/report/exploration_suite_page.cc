@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -45,7 +46,7 @@ page::HeatMap speedup_map(const std::vector<ScenarioRow>& rows) {
     map.rows.push_back(row.scenario.name);
     std::vector<std::optional<double>>& cells = map.values.emplace_back(map.columns.size());
     for (const ScheduleRow* schedule : fastest_of_families(row))
-      cells.at(columns.at(schedule->family)) = row.speedup_of(*schedule);
+      cells.at(columns.at(schedule->family)) = std::round(row.speedup_of(*schedule) * 100) / 100;
   }
   return map;
 }
