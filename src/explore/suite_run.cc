@@ -4,16 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <deque>
-#include <exception>
-#include <mutex>
 #include <new>
-#include <thread>
-#include <utility>
 
 #include "machine/gpu_model.h"
+#include "study/crew.h"
 #include "study/digest.h"
 #include "study/identity.h"
 #include "study/preparation.h"
@@ -60,11 +55,11 @@ study::Settings options_of(const Request& request) {
           {"losses", kLosses[static_cast<std::size_t>(request.losses)]}};
 }
 
-/// Threads that take one scenario after the other, and the thread that writes what they bring.
-class SuiteCrew {
+/// Scenarios in threads, and the thread that writes what they bring.
+class SuiteRun {
  public:
-  SuiteCrew(study::Laboratory& laboratory, const Suite& suite, const Request& request,
-            SuiteDatabase& database, const SuiteRunOptions& options)
+  SuiteRun(study::Laboratory& laboratory, const Suite& suite, const Request& request,
+           SuiteDatabase& database, const SuiteRunOptions& options)
       : machine_(laboratory.machine(request.machine)),
         suite_(suite),
         request_(request),
@@ -80,68 +75,34 @@ class SuiteCrew {
 
   void run() {
     if (options_.stop != nullptr && options_.stop->load()) throw Interrupted();
-    running_ = std::min(static_cast<std::size_t>(options_.threads), to_do_.size());
-    for (std::size_t i = 0; i < running_; ++i) members_.emplace_back(halt_);
-    std::vector<std::thread> threads;
-    for (Member& member : members_) threads.emplace_back([this, &member] { work(member); });
-    std::exception_ptr problem;
-    try {
-      write_until_done();
-    } catch (...) {
-      problem = std::current_exception();
-      halt_ = true;
-    }
-    for (std::thread& thread : threads) thread.join();
-    if (problem) std::rethrow_exception(problem);
-    if (problem_) std::rethrow_exception(problem_);
+    study::Crew<ScenarioRow> crew(options_.threads, to_do_.size());
+    for (std::size_t i = 0; i < crew.threads(); ++i) members_.emplace_back(crew.halt());
+    crew.run([this](std::size_t thread,
+                    std::size_t task) { return explored(members_[thread], to_do_[task]); },
+             [this](const std::vector<ScenarioRow>& rows, const std::vector<std::size_t>& at) {
+               take(rows, at);
+             },
+             options_.stop);
     if (progress_.done < progress_.all) throw Interrupted();
   }
 
  private:
+  /// Of a thread.
   struct Member {
     explicit Member(const std::atomic<bool>& halt) { monitor.stop = &halt; }
     Monitor monitor;
-    std::int64_t number = -1;      ///< of the scenario that it is at; -1: none
-    std::atomic<double> share{0};  ///< of it that is done
+    std::atomic<double> share{0};  ///< of its scenario that is done
   };
 
   const Scenario& scenario(std::int64_t number) const {
     return suite_.scenarios[static_cast<std::size_t>(number)];
   }
 
-  void work(Member& member) {
-    try {
-      while (!halt_) {
-        const std::size_t next = next_.fetch_add(1);
-        if (next >= to_do_.size()) break;
-        begin(member, to_do_[next]);
-        ScenarioRow row = explored(member, to_do_[next]);
-        const std::lock_guard lock(mutex_);
-        member.number = -1;
-        rows_.push_back(std::move(row));
-        brought_.notify_one();
-      }
-    } catch (const Interrupted&) {  // run() says so, once all have ended
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      problem_ = std::current_exception();
-      halt_ = true;
-    }
-    const std::lock_guard lock(mutex_);
-    --running_;
-    brought_.notify_one();
-  }
-
-  void begin(Member& member, std::int64_t number) {
-    const std::lock_guard lock(mutex_);
-    member.number = number;
-    member.share = 0;
-  }
-
   /// What a scenario throws becomes its row; not what is no fault of it.
-  ScenarioRow explored(Member& member, std::int64_t number) {
+  ScenarioRow explored(Member& member, std::int64_t number) const {
     const Scenario& one = scenario(number);
     ScenarioRow row{.number = number, .scenario = one};
+    member.share = 0;
     try {
       return row_of(number, one, found(member, one));
     } catch (const Failure& failure) {
@@ -159,7 +120,7 @@ class SuiteCrew {
     return row;
   }
 
-  Exploration found(Member& member, const Scenario& one) {
+  Exploration found(Member& member, const Scenario& one) const {
     Request request = request_;
     request.op = one.op;
     request.options.threads = 1;
@@ -174,33 +135,20 @@ class SuiteCrew {
     return explore(laboratory, request, watch);
   }
 
-  void write_until_done() {
-    constexpr auto kInterval = std::chrono::milliseconds(50);
-    std::unique_lock lock(mutex_);
-    while (running_ > 0 || !rows_.empty()) {
-      brought_.wait_for(lock, kInterval, [&] { return !rows_.empty() || running_ == 0; });
-      if (options_.stop != nullptr && options_.stop->load()) halt_ = true;
-      std::vector<ScenarioRow> rows;
-      rows.swap(rows_);
-      progress_.done += std::ssize(rows);
-      written_ += std::ssize(rows);
-      tell();
-      lock.unlock();
-      for (const ScenarioRow& row : rows) database_.write(row);
-      if (options_.on_progress) options_.on_progress(progress_);
-      lock.lock();
-    }
-  }
-
-  void tell() {
+  void take(const std::vector<ScenarioRow>& rows, const std::vector<std::size_t>& at) {
+    for (const ScenarioRow& row : rows) database_.write(row);
+    progress_.done += std::ssize(rows);
+    written_ += std::ssize(rows);
     double done = static_cast<double>(written_);
     progress_.doing.clear();
-    for (const Member& member : members_) {
-      if (member.number < 0) continue;
-      done += std::min(1.0, member.share.load());
-      if (progress_.doing.empty()) progress_.doing = "exploring " + scenario(member.number).name;
+    for (std::size_t thread = 0; thread < at.size(); ++thread) {
+      if (at[thread] == study::Crew<ScenarioRow>::kNone) continue;
+      done += std::min(1.0, members_[thread].share.load());
+      if (progress_.doing.empty())
+        progress_.doing = "exploring " + scenario(to_do_[at[thread]]).name;
     }
     progress_.share = std::min(1.0, done / static_cast<double>(to_do_.size()));
+    if (options_.on_progress) options_.on_progress(progress_);
   }
 
   machine::SharedMachine machine_;
@@ -209,17 +157,9 @@ class SuiteCrew {
   SuiteDatabase& database_;
   const SuiteRunOptions& options_;
   std::vector<std::int64_t> to_do_;  ///< numbers of scenarios
-  std::deque<Member> members_;
-  std::atomic<std::size_t> next_{0};
-  std::atomic<bool> halt_{false};
+  std::deque<Member> members_;       ///< by thread
   SuiteProgress progress_;
   std::int64_t written_ = 0;  ///< by this run
-
-  std::mutex mutex_;
-  std::condition_variable brought_;
-  std::vector<ScenarioRow> rows_;  ///< not written yet
-  std::size_t running_ = 0;        ///< threads
-  std::exception_ptr problem_;
 };
 
 ScheduleRow schedule_row(const Operator& op, const Candidate& candidate) {
@@ -300,7 +240,7 @@ SuiteDatabase::Head head_of(study::Laboratory& laboratory, const Suite& suite,
 
 void run_suite(study::Laboratory& laboratory, const Suite& suite, const Request& request,
                SuiteDatabase& database, const SuiteRunOptions& options) {
-  SuiteCrew(laboratory, suite, request, database, options).run();
+  SuiteRun(laboratory, suite, request, database, options).run();
 }
 
 }  // namespace hemiola::explore
