@@ -5,7 +5,8 @@
 >>> outcome.checked
 'full'
 
-``run`` proves and times a program, ``check`` proves it, ``sweep`` makes a table of many runs. ``Machine``,
+``run`` proves and times a program, ``check`` proves it, ``sweep`` makes a table of many runs, ``explore`` finds how to
+overlap a product with its collective. ``Machine``,
 ``Program`` and ``Plan`` are what they take; ``PlanBuilder`` writes plans. Sizes are bytes or text ("64MiB");
 times that come out are integers of femtoseconds (``_fs``), with ``_us`` beside them.
 """
@@ -13,13 +14,15 @@ times that come out are integers of femtoseconds (``_fs``), with ``_us`` beside 
 from ._core import __version__
 from ._errors import BadInput, Deadlock, Error, InternalError, WrongProgram
 from ._experiment import Laboratory, check, run, sweep
+from ._explore import Exploration, Operator, Scenario, Schedule, Serial, SuiteExploration, explore, explore_suite
 from ._machine import Job, Machine, Parameter, Program
 from ._results import Cause, Check, Diagnostic, LaunchUse, LinkUse, Outcome, Proof, ProofStep
 from ._table import Row, Table
 from .plan import Plan, PlanBuilder, Template, TemplateParameter, rank
 
 __all__ = [
-    "BadInput", "Cause", "Check", "Deadlock", "Diagnostic", "Error", "InternalError", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
-    "Outcome", "Parameter", "Plan", "PlanBuilder", "Program", "Proof", "ProofStep", "Row", "Table", "Template",
-    "TemplateParameter", "WrongProgram", "__version__", "check", "rank", "run", "sweep",
+    "BadInput", "Cause", "Check", "Deadlock", "Diagnostic", "Error", "Exploration", "InternalError", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
+    "Operator", "Outcome", "Parameter", "Plan", "PlanBuilder", "Program", "Proof", "ProofStep", "Row", "Scenario", "Schedule",
+    "Serial", "SuiteExploration", "Table", "Template", "TemplateParameter", "WrongProgram", "__version__", "check", "explore",
+    "explore_suite", "rank", "run", "sweep",
 ]  # fmt: skip

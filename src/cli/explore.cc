@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/cli.h"
+#include "cli/explore_suite.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
 #include "core/lists.h"
@@ -19,6 +20,7 @@ constexpr const char* kExploreExamples =
     "  hemiola explore ag-gemm --gemm 8192,28672,8192 --machine mi300x-8\n"
     "  hemiola explore gemm-rs --local 8192,8192,3584 --machine dgx-h100 --launch graph \\\n"
     "      --emit best.json --report best.html\n"
+    "  hemiola explore --suite overlap --machine mi300x-8 --out overlap.sqlite --threads 4\n"
     "M, N and K are those of C[M,N] = A[M,K] B[K,N] over all GPUs; with --local those of one.";
 
 struct ExploreOptions {
@@ -34,6 +36,7 @@ struct ExploreOptions {
   std::string losses = "best";
   bool exhaustive = false;
   std::string emit, json, report, thresholds, measured;
+  SuiteOptions suite;
 };
 
 void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
@@ -64,7 +67,8 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
       "so many of the fastest are confirmed by the engine sampled; 3 by default, where that is "
       "little work",
       "K");
-  add("--threads", options.threads, "schedules that are simulated at a time", "N");
+  add("--threads", options.threads, "schedules that are simulated at a time; of a suite scenarios",
+      "N");
   verb.add_flag("--exhaustive", options.exhaustive, "simulate every schedule");
   add("--losses", options.losses,
       "of which schedules it is looked at where they lose: none, the best ones (of all, and of "
@@ -80,6 +84,7 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
       "of a range of M: write which family is the fastest from where on, as a rule", "FILE");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
+  add_suite_options(verb, options.suite);
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
@@ -100,6 +105,10 @@ class ExploreVerb {
   ExitCode run() {
     understand();
     if (!options_.measured.empty()) meet_measured();
+    if (!options_.suite.suite.empty()) {
+      return explore_suite(session_, request_, options_.suite,
+                           {.json = options_.json, .report = options_.report});
+    }
     if (!rows_.empty()) return run_range();
     if (!options_.thresholds.empty())
       throw Failure("thresholds are those of several M", SourceLocation{.file = "--thresholds"},
@@ -129,6 +138,15 @@ class ExploreVerb {
     check_output("--thresholds", options_.thresholds);
     check_output("--report", options_.report);
     if (!options_.report.empty()) report::page::require_rendering();
+    if (options_.suite.suite.empty())
+      understand_operator();
+    else
+      understand_suite();
+    understand_search();
+  }
+
+  void understand_operator() {
+    refuse_suite_options(options_.suite);
     explore::Operator& op = request_.op;
     if (options_.op.empty())
       throw Failure("no operator is given", {}, "for example 'hemiola explore ag-gemm ...'");
@@ -141,6 +159,25 @@ class ExploreVerb {
     request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
     op.ranks = session_.laboratory.machine(request_.machine)->ranks();
     read_sizes(op);
+  }
+
+  /// Scenarios say what is explored.
+  void understand_suite() {
+    const std::pair<const char*, bool> given[] = {
+        {"OPERATOR", !options_.op.empty()},    {"--gemm", !options_.gemm.empty()},
+        {"--local", !options_.local.empty()},  {"--gather", options_.gather != "a"},
+        {"--dtype", options_.dtype != "bf16"}, {"--ranks", !options_.machine.ranks.empty()},
+        {"--emit", !options_.emit.empty()},    {"--thresholds", !options_.thresholds.empty()}};
+    for (const auto& [name, is_given] : given) {
+      if (is_given)
+        throw Failure("does not go with --suite", SourceLocation{.file = name},
+                      "the suite's scenarios say what is explored");
+    }
+    check_suite_options(options_.suite);
+    request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
+  }
+
+  void understand_search() {
     request_.options.launch =
         choice_value("--launch", options_.launch, {"stream", "graph"}) == "graph"
             ? sim::Launch::graph

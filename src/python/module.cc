@@ -8,6 +8,7 @@
 #include "hemiola/experiment.h"
 #include "hemiola/job.h"
 #include "hemiola/report.h"
+#include "python/explore.h"
 #include "python/interruptible.h"
 #include "python/to_python.h"
 
@@ -268,6 +269,7 @@ PYBIND11_MODULE(_core, module) {
   bind_program(module);
   bind_outcome(module);
   bind_laboratory(module);
+  bind_explore(module);
   module.def("parse_bytes", bytes_of);
   module.def("parse_time", femtoseconds_of);
   module.def("bytes_text", [](std::int64_t count) { return to_string(Bytes{count}); });

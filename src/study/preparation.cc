@@ -31,6 +31,16 @@ void check_skew(std::span<const Time> skew, int ranks, const SourceLocation& whe
                 where);
 }
 
+std::string error_text(const Failure& failure) {
+  std::string text;
+  for (const Diagnostic& item : failure.diagnostics().items()) {
+    if (item.severity != Severity::error) continue;
+    text += (text.empty() ? "" : "; ") + item.message;
+    if (!item.hint.empty()) text += " (" + item.hint + ")";
+  }
+  return text;
+}
+
 std::string weaker(const std::string& a, const std::string& b) {
   if (a.empty() || b == "skipped") return b;
   return a == "full" ? b : a;

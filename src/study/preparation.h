@@ -1,4 +1,4 @@
-// Sizes, starts and verdicts, as every study says them.
+// Sizes, starts, verdicts and errors, as every study says them.
 #pragma once
 
 #include <span>
@@ -19,6 +19,10 @@ std::string rounding_note(Bytes asked, Bytes taken, const std::string& program);
 /// Failure at `where` if later starts (sim::Options::skew) are listed for more ranks than there
 /// are.
 void check_skew(std::span<const Time> skew, int ranks, const SourceLocation& where);
+
+/// All errors with their hints, in one line. Places are left out: a database is the same from
+/// wherever a study was started.
+std::string error_text(const Failure& failure);
 
 /// What holds for both: "full" > "partial" > "skipped"; empty: nothing yet.
 std::string weaker(const std::string& a, const std::string& b);

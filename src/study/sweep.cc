@@ -15,6 +15,7 @@
 #include "program/built_in.h"
 #include "program/kernel.h"
 #include "program/program.h"
+#include "study/digest.h"
 #include "study/preparation.h"
 #include "study/yaml_file.h"
 
@@ -44,13 +45,6 @@ const std::vector<std::string> kAxes{"machine", "gpu", "set",  "ranks",  "progra
 bool is_file(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored);
-}
-
-/// FNV-1a, 64 bits: to notice that a file has changed, not to defend against anybody.
-std::string digest(std::string_view content) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : content) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return fmt::format("{:016x}", hash);
 }
 
 template <typename T>

@@ -1,23 +1,26 @@
 #include "study/sweep_database.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <optional>
 
+#include "study/sqlite.h"
+
 namespace hemiola::study {
 namespace {
 
+using sqlite::Statement;
+using sqlite::Transaction;
+
 constexpr const char* kDatabaseSchema = "hemiola-sweep/2";
 
-/// What is written is on the disk when write() returns as far as a killed process is concerned; a
-/// host that loses power may lose the last rows, not the file.
-constexpr const char* kPragmas = "PRAGMA synchronous = NORMAL";
-/// Others may read while a sweep is under way: locks are short.
-constexpr int kLongestLockMs = 10'000;
+sqlite::Words sweep_words() {
+  return {"a sweep", "another process has written a point that this one has run",
+          "one at a time writes to a file: --shard gives each its own"};
+}
 
 /// `ranks` is a number, or the text of a list.
 constexpr const char* kTables =
@@ -81,125 +84,9 @@ ExitCode code_of(SweepStatus status) {
   return ExitCode::internal;
 }
 
-/// A handle of SQLite, whose errors become Failures.
-class SweepDatabase::Connection {
- public:
-  Connection(std::string file, int flags) : file_(std::move(file)) {
-    if (sqlite3_open_v2(file_.c_str(), &handle_, flags, nullptr) != SQLITE_OK) {
-      const std::string problem = handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_);
-      sqlite3_close(handle_);
-      throw Failure("cannot be opened: " + problem, {.file = file_});
-    }
-    sqlite3_busy_timeout(handle_, kLongestLockMs);
-  }
-  ~Connection() { sqlite3_close(handle_); }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-
-  [[noreturn]] void fail(int code) const {
-    if (code == SQLITE_NOTADB)
-      throw Failure("is not a database", {.file = file_}, "give the file of a sweep, or a new one");
-    if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
-      throw Failure("is kept locked by another process", {.file = file_});
-    if (code == SQLITE_CONSTRAINT)
-      throw Failure("another process has written a point that this one has run", {.file = file_},
-                    "one at a time writes to a file: --shard gives each its own");
-    throw Failure(std::string("SQLite: ") + sqlite3_errmsg(handle_), {.file = file_});
-  }
-  void execute(const char* sql) const {
-    const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);
-    if (code != SQLITE_OK) fail(code);
-  }
-  sqlite3* handle() const { return handle_; }
-  const std::string& file() const { return file_; }
-
- private:
-  std::string file_;
-  sqlite3* handle_ = nullptr;
-};
-
 namespace {
 
-/// A prepared statement; parameters are bound, and columns read, from left to right.
-template <typename Connection>
-class Statement {
- public:
-  Statement(const Connection& connection, const std::string& sql) : connection_(connection) {
-    const int code = sqlite3_prepare_v2(connection.handle(), sql.c_str(), -1, &handle_, nullptr);
-    if (code != SQLITE_OK) connection.fail(code);
-  }
-  ~Statement() { sqlite3_finalize(handle_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  Statement& bind(const std::string& text) {
-    return checked(sqlite3_bind_text(handle_, ++bound_, text.data(), static_cast<int>(text.size()),
-                                     SQLITE_TRANSIENT));
-  }
-  Statement& bind(std::int64_t number) {
-    return checked(sqlite3_bind_int64(handle_, ++bound_, number));
-  }
-  Statement& bind(double number) { return checked(sqlite3_bind_double(handle_, ++bound_, number)); }
-  Statement& bind_null() { return checked(sqlite3_bind_null(handle_, ++bound_)); }
-
-  /// The next row; false at the end.
-  bool step() {
-    column_ = 0;
-    const int code = sqlite3_step(handle_);
-    if (code == SQLITE_ROW) return true;
-    if (code != SQLITE_DONE) connection_.fail(code);
-    return false;
-  }
-  void reset() {
-    sqlite3_reset(handle_);
-    bound_ = 0;
-  }
-
-  std::string text() {
-    const auto* bytes = sqlite3_column_text(handle_, column_);
-    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(handle_, column_));
-    ++column_;
-    return bytes == nullptr ? std::string()
-                            : std::string(reinterpret_cast<const char*>(bytes), size);
-  }
-  std::int64_t integer() { return sqlite3_column_int64(handle_, column_++); }
-  double real() { return sqlite3_column_double(handle_, column_++); }
-
- private:
-  Statement& checked(int code) {
-    if (code != SQLITE_OK) connection_.fail(code);
-    return *this;
-  }
-
-  const Connection& connection_;
-  sqlite3_stmt* handle_ = nullptr;
-  int bound_ = 0, column_ = 0;
-};
-
-/// All of what is done while it lives, or nothing unless commit() was called.
-template <typename Connection>
-class Transaction {
- public:
-  explicit Transaction(const Connection& connection) : connection_(connection) {
-    connection.execute("BEGIN IMMEDIATE");
-  }
-  ~Transaction() {
-    if (!committed_) sqlite3_exec(connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
-  }
-  Transaction(const Transaction&) = delete;
-  Transaction& operator=(const Transaction&) = delete;
-  void commit() {
-    connection_.execute("COMMIT");
-    committed_ = true;
-  }
-
- private:
-  const Connection& connection_;
-  bool committed_ = false;
-};
-
-template <typename Connection>
-void bind_row(Statement<Connection>& insert, const SweepRow& row) {
+void bind_row(Statement& insert, const SweepRow& row) {
   insert.bind(row.number).bind(row.machine).bind(row.gpu).bind(row.set).bind(row.ranks);
   insert.bind(row.program).bind(row.parameters).bind(row.dtype).bind(row.op);
   insert.bind(row.size.count).bind(row.engine).bind(row.launch).bind(row.skew);
@@ -215,8 +102,7 @@ void bind_row(Statement<Connection>& insert, const SweepRow& row) {
   insert.bind(row.counters).bind(row.attribution);
 }
 
-template <typename Connection>
-SweepRow read_row(Statement<Connection>& select, const std::string& file) {
+SweepRow read_row(Statement& select, const std::string& file) {
   SweepRow row;
   row.number = select.integer();
   for (std::string* text : {&row.machine, &row.gpu, &row.set, &row.ranks, &row.program,
@@ -252,14 +138,10 @@ SweepRow read_row(Statement<Connection>& select, const std::string& file) {
 
 SweepDatabase::SweepDatabase(const std::string& file, const Head& head)
     : file_(file),
-      connection_(std::make_unique<Connection>(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) {
-  connection_->execute(kPragmas);
+      connection_(std::make_unique<sqlite::Connection>(file, sqlite::Connection::Open::or_new,
+                                                       sweep_words())) {
   Transaction transaction(*connection_);
-  const bool fresh = [&] {
-    Statement tables(*connection_, "SELECT count(*) FROM sqlite_master");
-    return tables.step() && tables.integer() == 0;
-  }();
-  if (fresh) {
+  if (connection_->fresh()) {
     connection_->execute(kTables);
     head_ = head;
     write_head();
@@ -284,8 +166,9 @@ SweepDatabase::SweepDatabase(const std::string& file, const Head& head)
 }
 
 SweepDatabase::SweepDatabase(const std::string& file)
-    : file_(file), connection_(std::make_unique<Connection>(file, SQLITE_OPEN_READWRITE)) {
-  connection_->execute(kPragmas);
+    : file_(file),
+      connection_(std::make_unique<sqlite::Connection>(file, sqlite::Connection::Open::existing,
+                                                       sweep_words())) {
   read_head();
 }
 
@@ -294,15 +177,7 @@ SweepDatabase::SweepDatabase(SweepDatabase&&) noexcept = default;
 
 void SweepDatabase::read_head() {
   std::map<std::string, std::string> meta;
-  {
-    Statement tables(*connection_,
-                     "SELECT count(*) FROM sqlite_master WHERE name IN "
-                     "('meta', 'inputs', 'points')");
-    tables.step();
-    if (tables.integer() != 3)
-      throw Failure("is a database, but not of a sweep", {.file = file_},
-                    "give the file of a sweep, or a new one");
-  }
+  connection_->require_tables("'meta', 'inputs', 'points'", 3);
   for (Statement select(*connection_, "SELECT key, value FROM meta"); select.step();) {
     const std::string key = select.text();
     meta[key] = select.text();

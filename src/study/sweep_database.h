@@ -17,6 +17,10 @@
 
 namespace hemiola::study {
 
+namespace sqlite {
+class Connection;
+}
+
 /// How a point ended.
 enum class SweepStatus : std::uint8_t {
   done,
@@ -85,12 +89,11 @@ class SweepDatabase {
   void write(std::span<const SweepRow> rows);
 
  private:
-  class Connection;
   void read_head();
   void write_head();
 
   std::string file_;
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<sqlite::Connection> connection_;
   Head head_;
 };
 

@@ -41,17 +41,6 @@ SweepStatus status_of(ExitCode code) {
   }
 }
 
-/// Places are left out: a database is the same from wherever the sweep was started.
-std::string error_text(const Failure& failure) {
-  std::string text;
-  for (const Diagnostic& item : failure.diagnostics().items()) {
-    if (item.severity != Severity::error) continue;
-    text += (text.empty() ? "" : "; ") + item.message;
-    if (!item.hint.empty()) text += " (" + item.hint + ")";
-  }
-  return text;
-}
-
 void fail(SweepRow& row, SweepStatus status, std::string error) {
   row.status = status;
   row.error = std::move(error);

@@ -1,13 +1,11 @@
 // hemiola sweep as a user runs it: killed, resumed, split and joined.
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
-#include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 
+#include "database.h"
 #include "program.h"
 
 namespace hemiola::test {
@@ -20,61 +18,23 @@ constexpr const char* kSweep =
     "check: false\n";
 constexpr int kPoints = 32;
 
-/// All that is in a database, table by table in the order of their keys; "" if it cannot be read.
-std::string dump(const std::string& file) {
-  std::string text;
-  sqlite3* database = nullptr;
-  const auto add = [](void* all, int count, char** values, char**) {
-    for (int i = 0; i < count; ++i) {
-      *static_cast<std::string*>(all) += values[i] == nullptr ? "NULL" : values[i];
-      *static_cast<std::string*>(all) += '|';
-    }
-    *static_cast<std::string*>(all) += '\n';
-    return 0;
-  };
-  if (sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK) {
-    for (const char* sql :
-         {"SELECT sql FROM sqlite_master ORDER BY name", "SELECT * FROM meta ORDER BY key",
-          "SELECT * FROM inputs ORDER BY name", "SELECT * FROM points ORDER BY point"})
-      if (sqlite3_exec(database, sql, add, &text, nullptr) != SQLITE_OK) text.clear();
-  }
-  sqlite3_close(database);
-  return text;
+/// All that is in a database, table by table in the order of their keys.
+std::string dump_of_sweep(const std::string& file) {
+  return dump(file, {"SELECT * FROM meta ORDER BY key", "SELECT * FROM inputs ORDER BY name",
+                     "SELECT * FROM points ORDER BY point"});
 }
-
-/// Points in a database; 0 where there is none yet.
 int points(const std::string& file) {
-  int count = 0;
-  sqlite3* database = nullptr;
-  const auto read = [](void* number, int, char** values, char**) {
-    *static_cast<int*>(number) = std::stoi(values[0]);
-    return 0;
-  };
-  if (sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK) {
-    // A file that is being written is waited for: it is not one without points.
-    sqlite3_busy_timeout(database, 1000);
-    sqlite3_exec(database, "SELECT count(*) FROM points", read, &count, nullptr);
-  }
-  sqlite3_close(database);
-  return count;
+  return count_rows(file, "points");
 }
-
-/// Waits until it has more points, or for a minute; how many it has then.
 int wait_for_more(const std::string& file, int before) {
-  int now = before;
-  for (int i = 0; i < 20'000 && now <= before; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(3));
-    now = points(file);
-  }
-  EXPECT_GT(now, before) << "the sweep does not come on";
-  return now;
+  return wait_for_more_rows(file, "points", before);
 }
 
 TEST(Sweep, killed_again_and_again_it_ends_with_the_contents_of_one_that_was_not) {
   const Workplace place;
   place.write("sweep.yaml", kSweep);
   EXPECT_EQ(place.run("sweep sweep.yaml --out whole").code, 2) << "100 B are refused";
-  const std::string whole = dump(place.path("whole"));
+  const std::string whole = dump_of_sweep(place.path("whole"));
   ASSERT_EQ(points(place.path("whole")), kPoints);
   int killed = 0;
   for (int before = 0; killed < 3 && before < kPoints;) {
@@ -88,7 +48,7 @@ TEST(Sweep, killed_again_and_again_it_ends_with_the_contents_of_one_that_was_not
   const Outcome last = place.run("sweep sweep.yaml --out part --threads 2");
   EXPECT_EQ(last.code, 2) << "failures of points are said again";
   EXPECT_TRUE(contains(last.out, "refused: ")) << last.out;
-  EXPECT_EQ(dump(place.path("part")), whole);
+  EXPECT_EQ(dump_of_sweep(place.path("part")), whole);
   EXPECT_EQ(place.files(), "part sweep.yaml whole ");
 }
 
@@ -107,7 +67,7 @@ TEST(Sweep, interrupted_it_keeps_what_is_done_and_goes_on) {
   EXPECT_EQ(place.files(), "part sweep.yaml whole ");
   EXPECT_LT(points(place.path("part")), kPoints);
   place.run("sweep sweep.yaml --out part");
-  EXPECT_EQ(dump(place.path("part")), dump(place.path("whole")));
+  EXPECT_EQ(dump_of_sweep(place.path("part")), dump_of_sweep(place.path("whole")));
 }
 
 TEST(Sweep, split_and_joined_it_is_the_same_file) {
@@ -118,7 +78,7 @@ TEST(Sweep, split_and_joined_it_is_the_same_file) {
   EXPECT_TRUE(contains(first.out, "one: 16 of 32 points, shard 1/2")) << first.out;
   place.run("sweep sweep.yaml --shard 2/2 --out two");
   EXPECT_EQ(place.run("sweep --merge one two --out all").code, 2);
-  EXPECT_EQ(dump(place.path("all")), dump(place.path("whole")));
+  EXPECT_EQ(dump_of_sweep(place.path("all")), dump_of_sweep(place.path("whole")));
   EXPECT_TRUE(contains(place.run("sweep sweep.yaml --shard 2/2 --out one").err,
                        "one: error: holds shard 1/2 of this sweep, not 2/2"));
   EXPECT_TRUE(

@@ -1,4 +1,4 @@
-"""The Python lines of README.md and docs/python.md run as they stand, each document's in one program."""
+"""The Python lines of README.md, docs/python.md and docs/explore.md run as they stand, each document's in one program."""
 
 import contextlib
 import doctest
@@ -38,6 +38,10 @@ class Documents(unittest.TestCase):
 
     def test_the_readme(self):
         self.run_document("README.md")
+
+    def test_what_explore_finds(self):
+        names = self.run_document("docs/explore.md")
+        self.assertGreater(names["found"].speedup, 1)
 
     def test_the_manual(self):
         names = self.run_document("docs/python.md")

@@ -4,6 +4,7 @@
 #include "hemiola/check.h"
 #include "hemiola/error.h"
 #include "hemiola/experiment.h"
+#include "hemiola/explore.h"
 #include "hemiola/machine.h"
 #include "hemiola/plan.h"
 #include "hemiola/program.h"
@@ -36,7 +37,10 @@ int main() {
         run({.machine = machine, .program = plan, .size = KiB(64), .engine = Engine::reference});
     print_table(std::cout, outcome);
     print_attribution(std::cout, outcome);
-    return is_right(outcome) ? 0 : 1;
+    const Exploration found =
+        explore_operator(Machine::load("mi300x-8"),
+                         {.kind = "ag-gemm", .m = 512, .n = 1024, .k = 512}, {.degrees = {2}});
+    return is_right(outcome) && found.best() != nullptr ? 0 : 1;
   } catch (const Failure& failure) {
     std::cerr << failure.what() << '\n';
     return static_cast<int>(failure.code());

@@ -1,0 +1,279 @@
+"""explore and explore_suite."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional, Union
+
+from . import _core
+from ._errors import bad_input
+from ._machine import AnyMachine, Program, machine_of
+from ._optional import pandas
+
+_OPTIONS = ("launch", "warmup", "iterations", "degrees", "realizations", "places", "transfers", "fluid", "top", "exhaustive", "losses", "threads")
+
+
+def _options(options: dict[str, Any]) -> dict[str, Any]:
+    for name in options:
+        if name not in _OPTIONS:
+            raise TypeError(f"there is no argument '{name}'; the options are {', '.join(_OPTIONS)}")
+    return {name: list(value) if isinstance(value, (tuple, list)) else value for name, value in options.items()}
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A product and its collective. Sizes are global: C[m, n] = A[m, k] B[k, n] over all ranks together."""
+
+    kind: str  #: "ag-gemm", "gemm-rs", "gemm-ar", "a2a-gemm" or "gemm-a2a"
+    m: int
+    n: int
+    k: int
+    gather: str  #: ag-gemm: the operand that is gathered, "a" or "b"
+    dtype: str
+    ranks: int
+
+
+@dataclass(frozen=True)
+class Serial:
+    """The library's collective, then its product: what every speedup is against."""
+
+    program: str  #: of the collective
+    time_fs: int
+    collective_fs: int  #: alone
+    product_fs: int  #: alone
+    confirmed_fs: Optional[int]  #: by the engine "sampled"; None: it was not asked
+
+    @property
+    def time_us(self) -> float:
+        return self.time_fs / 1e9
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A way to overlap the operator that was simulated."""
+
+    text: str  #: "1D hetero fused, 8 steps, in place, push by copy engines, ..."
+    family: str  #: "1D hetero fused"
+    degree: int  #: steps
+    program: str  #: the built-in that it is, with ``parameters``
+    parameters: dict[str, str]
+    time_fs: int  #: ``confirmed_fs``, or else ``fluid_fs``
+    fluid_fs: int
+    confirmed_fs: Optional[int]  #: by the engine "sampled"; None: it was not asked
+    speedup: float  #: over serial, by the same engine
+    bound_fs: int  #: no simulation of it takes less
+    estimate_fs: int  #: by a closed form
+    buffers_bytes: int
+    extra_traffic_bytes: int
+    dil_product: Optional[float]  #: decomposition: pieces alone over the whole alone
+    dil_communication: Optional[float]
+    cil_product: Optional[float]  #: contention: overlapped over alone
+    cil_communication: Optional[float]
+    losses: dict[str, int] = field(repr=False)  #: fs beyond ideal by cause; empty: nobody has looked
+
+    @property
+    def time_us(self) -> float:
+        return self.time_fs / 1e9
+
+    def to_program(self) -> Program:
+        """For ``hemiola.run``."""
+        return Program(self.program, self.parameters)
+
+    @staticmethod
+    def from_dict(items: dict[str, Any]) -> "Schedule":
+        return Schedule(**{**items, "parameters": dict(items["parameters"])})
+
+    def to_dict(self) -> dict[str, Any]:
+        """A row of a table; losses are columns ``lost_..._fs``."""
+        row = dataclasses.asdict(self)
+        parameters, losses = row.pop("parameters"), row.pop("losses")
+        row.update({"time_us": self.time_us, "parameters": " ".join(f"{key}={value}" for key, value in parameters.items())})
+        row.update({f"lost_{cause}_fs": fs for cause, fs in losses.items()})
+        return row
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What :func:`hemiola.explore` found. Print it to see it."""
+
+    machine: str
+    operator: Operator
+    serial: Serial
+    schedules: list[Schedule]  #: that were simulated, the fastest first
+    space: int  #: schedules there are, serial among them
+
+    @property
+    def best(self) -> Union[Schedule, Serial]:
+        """The fastest schedule, or :attr:`serial` where nothing is faster."""
+        return self.schedules[0] if self.schedules and self.schedules[0].speedup > 1 else self.serial
+
+    @property
+    def speedup(self) -> float:
+        """Of the best over serial; 1 where serial is the best."""
+        return self.best.speedup if isinstance(self.best, Schedule) else 1.0
+
+    @property
+    def best_fs(self) -> int:
+        """Its time, by "sampled" where that was asked."""
+        return self.best.confirmed_fs or self.best.time_fs
+
+    @property
+    def ideal_fs(self) -> int:
+        """The longer of collective and product."""
+        return max(self.serial.collective_fs, self.serial.product_fs)
+
+    @staticmethod
+    def from_dict(items: dict[str, Any]) -> "Exploration":
+        return Exploration(
+            items["machine"], Operator(**items["operator"]), Serial(**items["serial"]),
+            [Schedule.from_dict(one) for one in items["schedules"]], items["space"],
+        )  # fmt: skip
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        return [schedule.to_dict() for schedule in self.schedules]
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a row for each schedule, the fastest first."""
+        return pandas().DataFrame(self.to_dicts())
+
+    def __str__(self) -> str:
+        op = self.operator
+        lines = [f"{op.kind} {op.m} x {op.n} x {op.k} {op.dtype} on {op.ranks} ranks of {self.machine}"]
+        lines.append(f"{(self.serial.confirmed_fs or self.serial.time_fs) / 1e9:12.3f} us  1.000  serial")
+        lines += [f"{one.time_us:12.3f} us  {one.speedup:5.3f}  {one.text}" for one in self.schedules[:8]]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One of a suite: an operator, and what was found or why nothing was."""
+
+    name: str
+    model: str
+    set: str  #: "fit", "unseen" or ""
+    operator: Operator
+    found: Optional[Exploration]
+    error: str  #: "" where something was found
+
+    def to_dict(self) -> dict[str, Any]:
+        """A row of a table."""
+        row = {"name": self.name, "model": self.model, "set": self.set, **dataclasses.asdict(self.operator), "error": self.error}
+        if self.found is not None:
+            best = self.found.best
+            row.update({
+                "serial_fs": self.found.serial.time_fs, "collective_fs": self.found.serial.collective_fs,
+                "product_fs": self.found.serial.product_fs, "best_fs": self.found.best_fs, "speedup": self.found.speedup,
+                "best": best.text if isinstance(best, Schedule) else "serial",
+                "best_family": best.family if isinstance(best, Schedule) else "serial",
+                "simulated": len(self.found.schedules) + 1, "space": self.found.space,
+            })  # fmt: skip
+        return row
+
+
+class SuiteExploration:
+    """What :func:`hemiola.explore_suite` found: a sequence of :class:`Scenario`, in the order of the suite."""
+
+    def __init__(self, scenarios: list[Scenario]):
+        self.scenarios = scenarios
+
+    def __len__(self) -> int:
+        return len(self.scenarios)
+
+    def __iter__(self) -> Iterator[Scenario]:
+        return iter(self.scenarios)
+
+    def __getitem__(self, index: Union[int, str]) -> Scenario:
+        """By number, or by name."""
+        if isinstance(index, int):
+            return self.scenarios[index]
+        for scenario in self.scenarios:
+            if scenario.name == index:
+                return scenario
+        raise KeyError(index)
+
+    @property
+    def explored(self) -> list[Scenario]:
+        return [scenario for scenario in self.scenarios if scenario.found is not None]
+
+    @property
+    def refused(self) -> list[Scenario]:
+        """Those that could not be explored: ``error`` says why."""
+        return [scenario for scenario in self.scenarios if scenario.found is None]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        return [scenario.to_dict() for scenario in self.scenarios]
+
+    def to_pandas(self, what: str = "scenarios") -> Any:
+        """A DataFrame: "scenarios", a row for each; "schedules", all that were simulated, with their scenario's
+        name; "families", the speedup of the fastest schedule of each family, scenarios by families."""
+        frame = pandas().DataFrame
+        if what == "scenarios":
+            return frame(self.to_dicts())
+        rows = [{"scenario": one.name, **row} for one in self.explored for row in one.found.to_dicts()]  # type: ignore[union-attr]
+        if what == "schedules":
+            return frame(rows)
+        if what == "families":
+            names = [one.name for one in self.explored]
+            return frame(rows).pivot_table(index="scenario", columns="family", values="speedup", aggfunc="max").reindex(names)
+        raise ValueError(f"'{what}' is none of scenarios, schedules, families")
+
+    def __repr__(self) -> str:
+        return f"<SuiteExploration of {len(self)} scenarios, {len(self.refused)} refused>"
+
+
+def explore(
+    operator: str,
+    gemm: Optional[Sequence[int]] = None,
+    machine: Optional[AnyMachine] = None,
+    *,
+    local: Optional[Sequence[int]] = None,
+    gather: str = "a",
+    dtype: str = "bf16",
+    **options: Any,
+) -> Exploration:
+    """Which schedule overlaps a product with its collective best, and whether it is worth it.
+
+    ``operator``: "ag-gemm", "gemm-rs", "gemm-ar", "a2a-gemm" or "gemm-a2a". ``gemm``: (M, N, K) over all GPUs;
+    or ``local``: those of one. ``gather="b"``: ag-gemm gathers B (weights) in place of A.
+
+    ``options``: ``launch`` ("stream" or "graph"), ``warmup``, ``iterations``, ``degrees`` (2, 4, 8, 16),
+    ``realizations``, ``places``, ``transfers`` (what may move data, where, how; all by default), ``fluid`` (schedules that are
+    simulated at most), ``top`` (so many of the fastest are confirmed by "sampled"), ``exhaustive``, ``losses``
+    ("none", "best" or "all"), ``threads``.
+    """
+    if machine is None:
+        raise bad_input("no machine is given", "for example machine='mi300x-8'")
+    if (gemm is None) == (local is None):
+        raise bad_input("no sizes are given" if gemm is None else "sizes are given twice", "gemm=(M, N, K), or local=")
+    if gather not in ("a", "b"):
+        raise bad_input(f"'{gather}' is no operand", "gather is 'a' or 'b'")
+    sizes = [int(size) for size in (gemm if gemm is not None else local) or ()]
+    return Exploration.from_dict(
+        _core.explore(machine_of(machine)._core, operator, sizes, local is not None, gather == "b", dtype, _options(options))
+    )
+
+
+def explore_suite(
+    suite: str = "overlap",
+    machine: Optional[AnyMachine] = None,
+    *,
+    database: Optional[str] = None,
+    **options: Any,
+) -> SuiteExploration:
+    """Explores all scenarios of a suite: "overlap" (docs/scenarios.md), or a YAML file like it.
+
+    A scenario of r ranks is explored on the first r GPUs of the machine; one that cannot be explored says why.
+    ``database``: a file where results are kept, as of ``hemiola explore --suite --out``: a call that was ended
+    goes on with it. ``options``: those of :func:`explore`; ``threads`` are scenarios at a time.
+    """
+    if machine is None:
+        raise bad_input("no machine is given", "for example machine='mi300x-8'")
+    scenarios = _core.explore_suite(machine_of(machine)._core, str(suite), database or "", _options(options))
+    return SuiteExploration([_scenario(items) for items in scenarios])
+
+
+def _scenario(items: dict[str, Any]) -> Scenario:
+    found = None if items["found"] is None else Exploration.from_dict(items["found"])
+    return Scenario(**{**items, "operator": Operator(**items["operator"]), "found": found})

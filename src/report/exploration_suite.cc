@@ -1,0 +1,189 @@
+#include "report/exploration_suite.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <ostream>
+
+#include "report/columns.h"
+#include "report/numbers.h"
+
+namespace hemiola::report {
+namespace {
+
+using explore::ScenarioRow;
+using explore::ScenarioStatus;
+using explore::ScheduleRow;
+
+void print_summary(std::ostream& out, const SuiteExploration& found) {
+  const SuiteSummary summary = summary_of(found.rows);
+  if (summary.done == 0) return;
+  std::vector<std::string> wins;
+  for (const auto& [family, count] : summary.wins)
+    wins.push_back(fmt::format("{} of {}", count, family));
+  if (summary.serial > 0) wins.push_back(fmt::format("{} of serial", summary.serial));
+  out << fmt::format("# fastest   {}\n", fmt::join(wins, ", "));
+  out << fmt::format("# speedup   {:.3f} in the geometric mean", summary.mean);
+  if (!summary.at.empty()) out << fmt::format(", {:.3f} at most: {}", summary.largest, summary.at);
+  out << '\n';
+}
+
+void print_rest(std::ostream& out, const SuiteExploration& found) {
+  for (const ScenarioRow& row : found.rows) {
+    if (row.status != ScenarioStatus::done)
+      out << fmt::format("# {}: {}: {}\n", row.scenario.name, name_of(row.status), row.error);
+  }
+}
+
+std::string times_object(const char* name, Time time) {
+  return fmt::format("\"{0}_fs\": {1}, \"{0}_ns\": {2}", name, time.fs, exact_ns(time));
+}
+
+std::string families_object(const ScenarioRow& row) {
+  std::string text = "{";
+  for (const ScheduleRow* schedule : fastest_of_families(row)) {
+    text +=
+        fmt::format("{}{}: {{\"schedule\": {}, {}, \"speedup\": {}}}", text.size() > 1 ? ", " : "",
+                    json_string(schedule->family), json_string(schedule->schedule),
+                    times_object("time", schedule->time), json_number(row.speedup_of(*schedule)));
+  }
+  return text + "}";
+}
+
+std::string scenario_object(const ScenarioRow& row) {
+  const explore::Operator& op = row.scenario.op;
+  std::string text = fmt::format(
+      "    {{\"name\": {}, \"model\": {}, \"set\": {}, \"operator\": \"{}\", \"gather\": {}, "
+      "\"m\": {}, \"n\": {}, \"k\": {}, \"dtype\": \"{}\", \"ranks\": {}, \"status\": \"{}\"",
+      json_string(row.scenario.name), json_string(row.scenario.model),
+      json_string(row.scenario.set), name_of(op.kind), op.gathers_b ? "\"b\"" : "\"a\"", op.m, op.n,
+      op.k, name_of(op.type), op.ranks, name_of(row.status));
+  if (row.status != ScenarioStatus::done)
+    return text + fmt::format(", \"error\": {}}}", json_string(row.error));
+  return text + fmt::format(
+                    ", \"serial_program\": {}, {}, {}, {}, \"serial_confirmed_fs\": {}, "
+                    "\"best\": {}, \"best_family\": {}, {}, \"speedup\": {}, \"simulated\": {}, "
+                    "\"space\": {}, \"families\": {}}}",
+                    json_string(row.serial_program), times_object("serial", row.serial),
+                    times_object("collective", row.collective),
+                    times_object("product", row.product),
+                    row.serial_confirmed ? std::to_string(row.serial_confirmed->fs) : "null",
+                    json_string(row.best), json_string(row.best_family),
+                    times_object("best", row.best_time), json_number(row.speedup), row.simulated,
+                    row.space, families_object(row));
+}
+
+}  // namespace
+
+std::string operator_text(const explore::Operator& op) {
+  return std::string(name_of(op.kind)) + (op.gathers_b ? " (b)" : "");
+}
+
+std::vector<const ScheduleRow*> fastest_of_families(const ScenarioRow& row) {
+  std::vector<const ScheduleRow*> best;
+  for (const ScheduleRow& schedule : row.schedules) {
+    const bool is_known = std::any_of(best.begin(), best.end(), [&](const ScheduleRow* other) {
+      return other->family == schedule.family;
+    });
+    if (!is_known) best.push_back(&schedule);
+  }
+  return best;
+}
+
+SuiteSummary summary_of(const std::vector<ScenarioRow>& rows) {
+  SuiteSummary summary;
+  std::map<std::string, std::int64_t> wins;
+  double logarithms = 0;
+  for (const ScenarioRow& row : rows) {
+    if (row.status != ScenarioStatus::done) continue;
+    ++summary.done;
+    if (row.best_family == "serial")
+      ++summary.serial;
+    else
+      ++wins[row.best_family];
+    logarithms += std::log(row.speedup);
+    if (row.speedup > summary.largest) {
+      summary.largest = row.speedup;
+      summary.at = row.scenario.name;
+    }
+  }
+  if (summary.done > 0) summary.mean = std::exp(logarithms / static_cast<double>(summary.done));
+  summary.wins.assign(wins.begin(), wins.end());
+  std::stable_sort(summary.wins.begin(), summary.wins.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return summary;
+}
+
+void print_suite(std::ostream& out, const SuiteExploration& found) {
+  out << fmt::format("# suite     {}: {} of {} scenarios in {}\n", found.suite, found.rows.size(),
+                     found.head.scenarios, found.file);
+  out << fmt::format("# machine   {}\n#\n", found.head.machine);
+  Columns columns({kLeft, kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
+  columns.add_heading(
+      {"scenario", "operator", "M", "N", "K", "serial", "best", "speedup", "best schedule"});
+  columns.add_heading({"", "", "", "", "", "(us)", "(us)", "", ""});
+  for (const ScenarioRow& row : found.rows) {
+    if (row.status != ScenarioStatus::done) continue;
+    const explore::Operator& op = row.scenario.op;
+    columns.add({row.scenario.name, operator_text(op), std::to_string(op.m), std::to_string(op.n),
+                 std::to_string(op.k), table_us(row.serial_of_best()), table_us(row.best_time),
+                 fmt::format("{:.3f}", row.speedup), row.best});
+  }
+  columns.print(out, "  ");
+  out << "#\n";
+  print_summary(out, found);
+  print_rest(out, found);
+}
+
+std::string suite_csv(const SuiteExploration& found) {
+  std::string text =
+      "scenario,name,model,set,operator,gather,m,n,k,dtype,ranks,status,serial_program,serial_ns,"
+      "collective_ns,product_ns,serial_confirmed_ns,best,best_family,best_ns,speedup,simulated,"
+      "space,error\n";
+  for (const ScenarioRow& row : found.rows) {
+    const explore::Operator& op = row.scenario.op;
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},", row.number,
+                        csv_cell(row.scenario.name), csv_cell(row.scenario.model), row.scenario.set,
+                        name_of(op.kind), op.gathers_b ? "b" : "a", op.m, op.n, op.k,
+                        name_of(op.type), op.ranks, name_of(row.status));
+    if (row.status != ScenarioStatus::done) {
+      text += ",,,,,,,,,,," + csv_cell(row.error) + '\n';
+      continue;
+    }
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},\n", row.serial_program,
+                        exact_ns(row.serial), exact_ns(row.collective), exact_ns(row.product),
+                        row.serial_confirmed ? exact_ns(*row.serial_confirmed) : "",
+                        csv_cell(row.best), csv_cell(row.best_family), exact_ns(row.best_time),
+                        json_number(row.speedup), row.simulated, row.space);
+  }
+  return text;
+}
+
+std::string suite_json(const std::string& command, const SuiteExploration& found) {
+  std::string options = "{";
+  for (const auto& [name, value] : found.head.options) {
+    options += fmt::format("{}{}: {}", options.size() > 1 ? ", " : "", json_string(name),
+                           json_string(value));
+  }
+  const SuiteSummary summary = summary_of(found.rows);
+  std::string wins = "{";
+  for (const auto& [family, count] : summary.wins)
+    wins += fmt::format("{}{}: {}", wins.size() > 1 ? ", " : "", json_string(family), count);
+  std::string text = fmt::format(
+      "{{\n  \"schema\": 1,\n  \"command\": {},\n  \"suite\": {},\n  \"machine\": {},\n"
+      "  \"options\": {}}},\n  \"scenarios\": [\n",
+      json_string(command), json_string(found.suite), json_string(found.head.machine), options);
+  for (std::size_t i = 0; i < found.rows.size(); ++i)
+    text += scenario_object(found.rows[i]) + (i + 1 < found.rows.size() ? ",\n" : "\n");
+  return text + fmt::format(
+                    "  ],\n  \"summary\": {{\"done\": {}, \"serial\": {}, \"wins\": {}}}, "
+                    "\"mean_speedup\": {}, \"largest_speedup\": {}, \"largest_at\": {}}}\n}}\n",
+                    summary.done, summary.serial, wins, json_number(summary.mean),
+                    json_number(summary.largest),
+                    summary.at.empty() ? "null" : json_string(summary.at));
+}
+
+}  // namespace hemiola::report
