@@ -129,6 +129,7 @@ class Search {
         batch.push_back(order[next]);
       }
       if (batch.empty()) return;
+      if (watch_.watch.monitor != nullptr) watch_.watch.monitor->leave_if_stopping();
       for_each(request_.options.threads, batch.size(),
                [&](std::size_t i) { trial_->simulate(candidates_[batch[i]]); });
       for (const std::size_t i : batch) {

@@ -27,7 +27,7 @@ constexpr const char* kSuiteTables =
     "  dtype TEXT NOT NULL, ranks INTEGER NOT NULL, status TEXT NOT NULL, error TEXT,\n"
     "  serial_program TEXT, serial_fs INTEGER, collective_fs INTEGER, product_fs INTEGER,\n"
     "  serial_confirmed_fs INTEGER, best TEXT, best_family TEXT, best_fs INTEGER, speedup REAL,\n"
-    "  simulated INTEGER, space INTEGER);"
+    "  simulated INTEGER, space INTEGER, features TEXT, picks TEXT);"
     "CREATE TABLE schedules (\n"
     "  scenario INTEGER NOT NULL, position INTEGER NOT NULL,\n"
     "  schedule TEXT NOT NULL, family TEXT NOT NULL, degree INTEGER NOT NULL,\n"
@@ -37,7 +37,7 @@ constexpr const char* kSuiteTables =
     "  cil_communication REAL, buffers_bytes INTEGER NOT NULL,\n"
     "  extra_traffic_bytes INTEGER NOT NULL, losses TEXT,\n"
     "  PRIMARY KEY (scenario, position)) WITHOUT ROWID;";
-constexpr int kScenarioResults = 11, kScenarioColumns = 24, kScheduleColumns = 19;
+constexpr int kScenarioResults = 13, kScenarioColumns = 26, kScheduleColumns = 19;
 
 std::string insert_into(const char* table, int columns) {
   std::string sql = fmt::format("INSERT INTO {} VALUES (?", table);
@@ -79,7 +79,7 @@ void bind_scenario(Statement& insert, const ScenarioRow& row) {
   insert.bind_null().bind(row.serial_program).bind(row.serial.fs).bind(row.collective.fs);
   insert.bind(row.product.fs).bind(fs_of(row.serial_confirmed)).bind(row.best);
   insert.bind(row.best_family).bind(row.best_time.fs).bind(row.speedup);
-  insert.bind(row.simulated).bind(row.space);
+  insert.bind(row.simulated).bind(row.space).bind(row.features).bind(row.picks);
 }
 
 void bind_schedule(Statement& insert, std::int64_t scenario, std::int64_t position,
@@ -140,6 +140,8 @@ ScenarioRow read_scenario(Statement& select, const std::string& file) {
   row.speedup = select.real();
   row.simulated = select.integer();
   row.space = select.integer();
+  row.features = select.text();
+  row.picks = select.text();
   return row;
 }
 

@@ -56,7 +56,8 @@ struct ScenarioRow {
   Time best_time{};
   double speedup = 0;
   std::int64_t simulated = 0, space = 0;  ///< schedules, serial among them
-  std::vector<ScheduleRow> schedules;     ///< the fastest first
+  std::string features, picks;  ///< JSON: what rules decide by; by rule what it says, its regret
+  std::vector<ScheduleRow> schedules;  ///< the fastest first
 
   /// Of serial over a schedule, by the engine that it was timed with last.
   double speedup_of(const ScheduleRow& schedule) const;

@@ -1,5 +1,7 @@
 #include "explore/suite_run.h"
 
+#include <nlohmann/json.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -222,6 +224,17 @@ ScenarioRow row_of(std::int64_t number, const Scenario& scenario, const Explorat
     row.best_family = winner->schedule.family.text();
     row.speedup = found.speedup(*winner);
   }
+  nlohmann::ordered_json features, picks;
+  for (std::size_t i = 0; i < kFeatures; ++i)
+    features[std::string(name_of(static_cast<Feature>(i)))] = found.features[i];
+  for (const RulePick& pick : found.picks) {
+    nlohmann::ordered_json& of_rule = picks[pick.rule];
+    of_rule["family"] = pick.pick.family.text();
+    of_rule["degree"] = pick.pick.degree;
+    of_rule["regret"] = pick.regret ? nlohmann::ordered_json(*pick.regret) : nullptr;
+  }
+  row.features = features.dump();
+  row.picks = picks.dump();
   for (const Candidate& candidate : found.candidates)
     row.schedules.push_back(schedule_row(found.op, candidate));
   return row;
