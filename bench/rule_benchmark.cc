@@ -16,22 +16,23 @@ const RuleMachine& constants() {
 
 /// Features of an operator, and the walk down a tree.
 void tree_pick(benchmark::State& state) {
-  const TreeRule& rule = shipped_rules().back();
+  const Rule& rule = shipped_rules().front();
   Operator op = kOperator;
   for (auto turn : state) {
     (void)turn;
     op.m = op.m == 8192 ? 4096 : 8192;
-    benchmark::DoNotOptimize(rule.pick(features_of(op, constants())));
+    benchmark::DoNotOptimize(rule.pick(op, constants()));
   }
 }
 BENCHMARK(tree_pick);
 
 void analytic(benchmark::State& state) {
+  const Rule rule = Rule::analytic();
   Operator op = kOperator;
   for (auto turn : state) {
     (void)turn;
     op.m = op.m == 8192 ? 4096 : 8192;
-    benchmark::DoNotOptimize(analytic_pick(op, constants()));
+    benchmark::DoNotOptimize(rule.pick(op, constants()));
   }
 }
 BENCHMARK(analytic);

@@ -317,8 +317,8 @@ class Search {
     const auto add = [&](const std::string& rule, const Pick& pick) {
       found_.picks.push_back({rule, pick, regret_of(pick)});
     };
-    for (const TreeRule& rule : shipped_rules()) add(rule.name(), rule.pick(found_.features));
-    add("analytic", analytic_pick(found_.op, constants));
+    for (const Rule& rule : shipped_rules()) add(rule.name(), rule.pick(found_.op, constants));
+    found_.analytic = analytic_times(found_.op, constants);
   }
 
   std::optional<double> regret_of(const Pick& pick) const {

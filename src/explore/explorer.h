@@ -112,8 +112,9 @@ struct Exploration {
   std::vector<Candidate> refused;                 ///< that turned out not to run
   std::int64_t space = 0;                         ///< schedules in all
   std::map<ClosedForm::By, std::int64_t> pruned;  ///< not simulated, as the bound is above the best
-  std::int64_t left_out = 0;    ///< not simulated, as there were enough that promised more
-  Features features{};          ///< what rules decide by
+  std::int64_t left_out = 0;  ///< not simulated, as there were enough that promised more
+  Features features{};        ///< what rules decide by
+  AnalyticTimes analytic{};
   std::vector<RulePick> picks;  ///< of all rules
   // What the caller measured: how the machine was made to meet it, times of schedules by their
   // text.

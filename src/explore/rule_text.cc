@@ -66,9 +66,11 @@ Feature feature_named(const std::string& word, const RuleReader& reader) {
 
 }  // namespace
 
-TreeRule TreeRule::parse(std::string_view text, const std::string& file) {
+Rule Rule::parse(std::string_view text, const std::string& file) {
   RuleReader reader(text, file);
-  TreeRule rule;
+  Rule rule = analytic();
+  rule.name_.clear();
+  bool has_factors = false;
   std::string line;
   if (!reader.next(line) || line != kRuleHeading)
     reader.fail("this is not a rule", fmt::format("its first line is '{}'", kRuleHeading));
@@ -79,6 +81,19 @@ TreeRule TreeRule::parse(std::string_view text, const std::string& file) {
     Node node;
     if (verb == "name") {
       words >> rule.name_;
+      continue;
+    }
+    if (verb == "factor") {
+      const std::size_t last = line.rfind(' ');
+      const std::size_t begin = line.find_first_not_of(' ', verb.size());
+      if (last == std::string::npos || last <= begin)
+        reader.fail("a factor is 'factor FAMILY NUMBER'", "factor serial 1.1");
+      const Family family = parse_family(line.substr(begin, last - begin), reader.where());
+      const double factor = reader.number(line.substr(last + 1));
+      if (!(factor > 0)) reader.fail("a factor is above zero");
+      const auto at = std::find(families().begin(), families().end(), family);
+      rule.factors_[static_cast<std::size_t>(at - families().begin())] = factor;
+      has_factors = true;
       continue;
     }
     if (verb == "pick") {
@@ -111,11 +126,12 @@ TreeRule TreeRule::parse(std::string_view text, const std::string& file) {
       node.below = later(below);
       node.above = later(above);
     } else {
-      reader.fail(fmt::format("'{}' is neither name, if nor pick", verb));
+      reader.fail(fmt::format("'{}' is neither name, if, pick nor factor", verb));
     }
     rule.nodes_.push_back(node);
   }
-  if (rule.nodes_.empty()) reader.fail("the rule has no node");
+  if (rule.nodes_.empty() && !has_factors) reader.fail("the rule has no node");
+  if (!rule.nodes_.empty() && has_factors) reader.fail("a tree has no factors");
   for (const Node& node : rule.nodes_) {
     if (node.feature == Feature::count) continue;
     const std::int32_t last = std::max(node.below, node.above);

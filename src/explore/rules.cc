@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "core/embedded.h"
 #include "core/lists.h"
@@ -163,25 +164,30 @@ Features features_of(const Operator& op, const RuleMachine& machine) {
   return all;
 }
 
-Pick analytic_pick(const Operator& op, const RuleMachine& machine) {
+AnalyticTimes analytic_times(const Operator& op, const RuleMachine& machine) {
   const RuleBlock block = block_of(op);
   const double n = op.ranks, bytes = size_of(op.type);
   const bool first = communicates_first(op.kind);
   const auto product = [&](double blocks, double rows, double columns, double depth, bool adds) {
     return product_time(machine, bytes, blocks, rows, columns, depth, adds);
   };
+  AnalyticTimes times;
+  times.time.fill(std::numeric_limits<double>::infinity());
+  times.degree.fill(1);
+  const auto offer = [&](double time, std::size_t family, std::int64_t degree) {
+    if (time >= times.time[family]) return;
+    times.time[family] = time;
+    times.degree[family] = degree;
+  };
+  // As families() has them.
+  constexpr std::size_t kSerial = 0, kShards = 1, kRows = 3, kColumns = 7;
+  constexpr std::size_t kUniformFused = 0, kUniformUnfused = 1, kHeteroFused = 2,
+                        kHeteroUnfused = 3;
   const double moved = block.bytes * machine.link_per_byte;
   const double whole = product(1, block.rows * n, block.columns, block.depth, false);
   const double own = product(1, block.rows, block.columns, block.depth, false);
-  // A library's kernel has two launches as well.
-  Pick best{{Division::serial}, 1};
-  double least = moved + whole + machine.gap + 2 * machine.chunk;
-  const auto offer = [&](double time, const Family& family, std::int64_t degree) {
-    if (time < least) {
-      least = time;
-      best = {family, degree};
-    }
-  };
+  // A library's kernel is launched as well.
+  offer(moved + whole + machine.gap + 2 * machine.chunk, kSerial, 1);
   const bool adds_up = op.kind == OperatorKind::gemm_rs || op.kind == OperatorKind::gemm_ar;
   const double block_sum =
       adds_up ? block.rows * block.columns * bytes * (n + 1) * machine.sum_per_byte : 0;
@@ -193,27 +199,28 @@ Pick analytic_pick(const Operator& op, const RuleMachine& machine) {
                : std::max(each + more + chunk + sum, static_cast<double>(steps) * each + own_time);
   };
   const double shift = block.bytes * machine.shift_per_byte + machine.chunk;
-  offer(pipeline(op.ranks - 1, shift, own + machine.gap, own), {Division::shards}, 1);
-  for (const Division division : {Division::rows, Division::columns}) {
+  offer(pipeline(op.ranks - 1, shift, own + machine.gap, own), kShards, 1);
+  for (const bool by_rows : {true, false}) {
+    const std::size_t of_division = by_rows ? kRows : kColumns;
     for (const std::int64_t degree : {2, 4, 8}) {
       const double d = static_cast<double>(degree), chunk = moved / d + machine.chunk;
-      const bool by_rows = division == Division::rows;
       const double rows = by_rows ? block.rows / d : block.rows;
       const double columns = !by_rows && !first ? block.columns / d : block.columns;
       const double depth = !by_rows && first ? block.depth / d : block.depth;
       const bool adds = !by_rows && first;
       const double uniform = product(n, rows, columns, depth, adds) + machine.gap;
       const double others = product(n - 1, rows, columns, depth, adds) + machine.gap;
-      offer(pipeline(degree, chunk, uniform, 0), {division, false, true}, degree);
-      offer(pipeline(degree, chunk, others, own), {division, true, true}, degree);
       // Products of blocks on four streams fill each other's waves.
       const double four = product(4, rows, columns, depth, adds) + machine.gap;
-      offer(pipeline(degree, chunk, std::ceil(n / 4) * four, 0), {division, false, false}, degree);
-      offer(pipeline(degree, chunk, std::ceil((n - 1) / 4) * four, own), {division, true, false},
+      offer(pipeline(degree, chunk, uniform, 0), of_division + kUniformFused, degree);
+      offer(pipeline(degree, chunk, others, own), of_division + kHeteroFused, degree);
+      offer(pipeline(degree, chunk, std::ceil(n / 4) * four, 0), of_division + kUniformUnfused,
             degree);
+      offer(pipeline(degree, chunk, std::ceil((n - 1) / 4) * four, own),
+            of_division + kHeteroUnfused, degree);
     }
   }
-  return best;
+  return times;
 }
 
 Family parse_family(std::string_view text, const SourceLocation& where) {
@@ -226,20 +233,38 @@ Family parse_family(std::string_view text, const SourceLocation& where) {
                 fmt::format("there are: {}", fmt::join(names, ", ")));
 }
 
-const std::vector<TreeRule>& shipped_rules() {
-  static const std::vector<TreeRule> rules = [] {
+const std::vector<Rule>& shipped_rules() {
+  static const std::vector<Rule> rules = [] {
     constexpr std::string_view kFolder = "data/rules/";
-    std::vector<TreeRule> all;
+    std::vector<Rule> all;
     for (const EmbeddedFile& file : embedded_files()) {
       if (file.path.substr(0, kFolder.size()) == kFolder)
-        all.push_back(TreeRule::parse(file.content, std::string(file.path)));
+        all.push_back(Rule::parse(file.content, std::string(file.path)));
     }
+    all.push_back(Rule::analytic());
     return all;
   }();
   return rules;
 }
 
-Pick TreeRule::pick(const Features& features) const {
+Rule Rule::analytic() {
+  Rule rule;
+  rule.name_ = "analytic";
+  rule.factors_.fill(1);
+  return rule;
+}
+
+Pick Rule::pick(const Operator& op, const RuleMachine& machine) const {
+  if (!nodes_.empty()) return pick(features_of(op, machine));
+  const AnalyticTimes times = analytic_times(op, machine);
+  std::size_t least = 0;
+  for (std::size_t i = 1; i < kFamilies; ++i) {
+    if (times.time[i] * factors_[i] < times.time[least] * factors_[least]) least = i;
+  }
+  return {families()[least], times.degree[least]};
+}
+
+Pick Rule::pick(const Features& features) const {
   std::size_t at = 0;
   while (nodes_[at].feature != Feature::count) {
     const Node& node = nodes_[at];

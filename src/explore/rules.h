@@ -63,20 +63,38 @@ struct Pick {
   std::int64_t degree = 1;  ///< steps; 1 where the family has none
 };
 
-/// A binary tree of thresholds, from a text that users may write or fit:
+/// By family, in the order of families(): what the closed form says that the fastest of it takes,
+/// in femtoseconds, and with how many steps. Of a family that it knows nothing of infinity.
+struct AnalyticTimes {
+  std::array<double, kFamilies> time{};
+  std::array<std::int64_t, kFamilies> degree{};
+};
+AnalyticTimes analytic_times(const Operator& op, const RuleMachine& machine);
+
+/// A text that users may write or fit. Either a binary tree of thresholds:
 ///
 ///     hemiola-rule 1
 ///     name tree
 ///     if ratio < 0.4 then 1 else 2          # node 0; a node's number is its place
 ///     pick 1D hetero fused, 4 steps         # node 1
 ///     pick serial                           # node 2
-class TreeRule {
+///
+/// or the family for which analytic_times() times a factor is the least; 1 for those without one:
+///
+///     hemiola-rule 1
+///     name fitted
+///     factor serial 1.1
+class Rule {
  public:
   /// Failure with the line: an unknown feature or family, a node that is not there, a node that
-  /// comes before the one that names it (so that trees end), no node at all.
-  static TreeRule parse(std::string_view text, const std::string& file);
+  /// comes before the one that names it (so that trees end), a tree with factors, nothing at all.
+  static Rule parse(std::string_view text, const std::string& file);
+  /// All factors 1.
+  static Rule analytic();
 
   const std::string& name() const { return name_; }
+  Pick pick(const Operator& op, const RuleMachine& machine) const;
+  /// Of a tree.
   Pick pick(const Features& features) const;
 
  private:
@@ -87,14 +105,12 @@ class TreeRule {
     Pick pick{};
   };
   std::string name_;
-  std::vector<Node> nodes_;
+  std::vector<Node> nodes_;  ///< empty: the least of the times
+  std::array<double, kFamilies> factors_{};
 };
 
-/// The fastest by a closed form for every family and 2, 4, 8 steps.
-Pick analytic_pick(const Operator& op, const RuleMachine& machine);
-
-/// The trees that come with Hemiola (data/rules), in the order of their names.
-const std::vector<TreeRule>& shipped_rules();
+/// The rules that come with Hemiola (data/rules), and analytic(), in the order of their names.
+const std::vector<Rule>& shipped_rules();
 
 /// Family::text() back. Failure with all families.
 Family parse_family(std::string_view text, const SourceLocation& where);

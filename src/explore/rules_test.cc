@@ -29,7 +29,7 @@ Features of(double ratio, double m) {
 }
 
 TEST(Rules, of_a_text_decide_by_thresholds) {
-  const TreeRule rule = TreeRule::parse(kTree, "tree.rule");
+  const Rule rule = Rule::parse(kTree, "tree.rule");
   EXPECT_EQ(rule.name(), "of-a-test");
   EXPECT_EQ(rule.pick(of(0.4, 0)).family.text(), "1D hetero fused");
   EXPECT_EQ(rule.pick(of(0.4, 0)).degree, 4);
@@ -40,7 +40,7 @@ TEST(Rules, of_a_text_decide_by_thresholds) {
 
 TEST(Rules, that_are_none_are_refused_with_their_line) {
   const auto refusal = [](const std::string& text) {
-    return test::message_of([&] { TreeRule::parse(text, "tree.rule"); });
+    return test::message_of([&] { Rule::parse(text, "tree.rule"); });
   };
   const std::string head = "hemiola-rule 1\n";
   EXPECT_THAT(refusal("pick serial\n"), HasSubstr("not a rule"));
@@ -53,6 +53,23 @@ TEST(Rules, that_are_none_are_refused_with_their_line) {
   EXPECT_THAT(refusal(head + "if m > 1 then 1 else 2\n"), HasSubstr("if FEATURE < NUMBER"));
   EXPECT_THAT(refusal(head + "pick 1D hetero fused, 4\n"), HasSubstr("number of steps"));
   EXPECT_THAT(refusal(head + "take serial\n"), HasSubstr("'take'"));
+  EXPECT_THAT(refusal(head + "factor serial 0\n"), HasSubstr("above zero"));
+  EXPECT_THAT(refusal(head + "factor serial\n"), HasSubstr("factor FAMILY NUMBER"));
+  EXPECT_THAT(refusal(head + "factor serial 1\npick serial\n"), HasSubstr("has no factors"));
+}
+
+TEST(Rules, of_factors_pick_the_least_of_the_times) {
+  const RuleMachine constants = RuleMachine::of(machine::load("mi300x-8"), DataType::bfloat16);
+  const Operator op{.ranks = 8, .m = 8192, .n = 28672, .k = 8192};
+  const std::string head = "hemiola-rule 1\nname f\n";
+  EXPECT_EQ(Rule::parse(head + "factor serial 0.01\n", "f").pick(op, constants).family.text(),
+            "serial");
+  const Rule shards = Rule::parse(head + "factor 2D hetero fused 0.001\n", "f");
+  EXPECT_EQ(shards.pick(op, constants).family.text(), "2D hetero fused");
+  EXPECT_GT(shards.pick(op, constants).degree, 1);
+  const AnalyticTimes times = analytic_times(op, constants);
+  EXPECT_LT(times.time[0], 1.3e12);  // serial: 1.1 ms
+  EXPECT_GT(times.time[0], 0.9e12);
 }
 
 TEST(Rules, that_are_shipped_pick_for_every_operator) {
@@ -68,11 +85,10 @@ TEST(Rules, that_are_shipped_pick_for_every_operator) {
       const Features features = features_of(op, constants);
       for (const double value : features) EXPECT_GE(value, 0);
       EXPECT_GE(shipped_rules().size(), 1U);
-      for (const TreeRule& rule : shipped_rules()) {
-        const Pick pick = rule.pick(features);
+      for (const Rule& rule : shipped_rules()) {
+        const Pick pick = rule.pick(op, constants);
         EXPECT_EQ(parse_family(pick.family.text(), {}), pick.family);
       }
-      analytic_pick(op, constants);
     }
     const double one_link = features_of({.ranks = 8, .m = 8192, .n = 8192, .k = 8192},
                                         constants)[static_cast<std::size_t>(Feature::one_link)];
@@ -94,14 +110,13 @@ TEST(Thresholds, are_a_rule_that_says_what_was_found) {
   const std::vector<Exploration> found{found_with(64, false), found_with(256, false),
                                        found_with(1024, true), found_with(4096, true)};
   EXPECT_EQ(pays_from(found), 1024);
-  const TreeRule rule = TreeRule::parse(threshold_rule(found), "thresholds");
+  const Rule rule = Rule::parse(threshold_rule(found), "thresholds");
   EXPECT_EQ(rule.pick(of(0, 64)).family.text(), "serial");
   EXPECT_EQ(rule.pick(of(0, 511)).family.text(), "serial");
   EXPECT_EQ(rule.pick(of(0, 512)).family.text(), "1D hetero fused");
   EXPECT_EQ(rule.pick(of(0, 512)).degree, 4);
   EXPECT_FALSE(pays_from({found_with(64, true), found_with(128, false)}));
-  EXPECT_EQ(TreeRule::parse(threshold_rule({found_with(64, true)}), "one").pick(of(0, 1)).degree,
-            4);
+  EXPECT_EQ(Rule::parse(threshold_rule({found_with(64, true)}), "one").pick(of(0, 1)).degree, 4);
 }
 
 }  // namespace

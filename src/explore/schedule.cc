@@ -58,13 +58,18 @@ std::string Family::text() const {
   return {};
 }
 
-std::vector<Family> families() {
-  std::vector<Family> all{{Division::serial}, {Division::shards}, {Division::kernel}};
-  for (const Division division : {Division::rows, Division::columns}) {
-    for (const bool hetero : {false, true}) {
-      for (const bool fused : {true, false}) all.push_back({division, hetero, fused});
+const std::array<Family, kFamilies>& families() {
+  static const std::array<Family, kFamilies> all = [] {
+    std::array<Family, kFamilies> made{
+        {{Division::serial}, {Division::shards}, {Division::kernel}}};
+    std::size_t at = 3;
+    for (const Division division : {Division::rows, Division::columns}) {
+      for (const bool hetero : {false, true}) {
+        for (const bool fused : {true, false}) made[at++] = {division, hetero, fused};
+      }
     }
-  }
+    return made;
+  }();
   return all;
 }
 

@@ -1,6 +1,8 @@
 // The space of schedules: which templates, in how many steps, moved by what hardware.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,8 +31,9 @@ struct Family {
   auto operator<=>(const Family&) const = default;
   std::string text() const;  ///< "1D hetero fused", "serial"
 };
-/// All eleven, serial first.
-std::vector<Family> families();
+constexpr std::size_t kFamilies = 11;
+/// All of them, serial first.
+const std::array<Family, kFamilies>& families();
 
 /// A tile of a product's kernel, in elements.
 using Tile = machine::MatrixTile;

@@ -1,5 +1,6 @@
 #include "explore/suite_run.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -232,6 +233,11 @@ ScenarioRow row_of(std::int64_t number, const Scenario& scenario, const Explorat
     of_rule["family"] = pick.pick.family.text();
     of_rule["degree"] = pick.pick.degree;
     of_rule["regret"] = pick.regret ? nlohmann::ordered_json(*pick.regret) : nullptr;
+  }
+  nlohmann::ordered_json& analytic = features["analytic"];
+  for (std::size_t i = 0; i < kFamilies; ++i) {
+    if (std::isfinite(found.analytic.time[i]))
+      analytic[families()[i].text()] = found.analytic.time[i];
   }
   row.features = features.dump();
   row.picks = picks.dump();

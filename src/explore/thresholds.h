@@ -19,7 +19,7 @@ struct RangeOfRows {
 std::optional<std::int64_t> pays_from(const std::vector<Exploration>& found);
 
 /// The rule that the table is: for each M the family that was the fastest, with thresholds halfway
-/// (in the logarithm) between neighbours that differ. A text for TreeRule::parse(); it holds for
+/// (in the logarithm) between neighbours that differ. A text for Rule::parse(); it holds for
 /// this N, K, ranks and machine, which its first lines say.
 std::string threshold_rule(const std::vector<Exploration>& found);
 

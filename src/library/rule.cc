@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +13,7 @@
 namespace explore = hemiola::explore;
 
 struct hemiola_rule {
-  std::optional<explore::TreeRule> tree;  ///< none: analytic
+  explore::Rule rule = explore::Rule::analytic();
   explore::RuleMachine machine;
   int ranks = 0;
   hemiola::DataType type = hemiola::DataType::bfloat16;
@@ -35,18 +34,17 @@ const char* text_of_family(const explore::Family& family) {
   return "serial";
 }
 
-std::optional<explore::TreeRule> tree_named(const std::string& name) {
-  if (name == "analytic") return std::nullopt;
-  for (const explore::TreeRule& rule : explore::shipped_rules()) {
+explore::Rule rule_named(const std::string& name) {
+  for (const explore::Rule& rule : explore::shipped_rules()) {
     if (rule.name() == name) return rule;
   }
-  return explore::TreeRule::parse(hemiola::read_file(name), name);
+  return explore::Rule::parse(hemiola::read_file(name), name);
 }
 
 std::unique_ptr<hemiola_rule> opened(const std::string& name, const std::string& machine, int ranks,
                                      const std::string& dtype) {
   auto rule = std::make_unique<hemiola_rule>();
-  rule->tree = tree_named(name);
+  rule->rule = rule_named(name);
   const auto type = hemiola::parse_data_type(dtype);
   if (!type) throw hemiola::Failure("'" + dtype + "' is not a data type");
   rule->type = *type;
@@ -89,9 +87,7 @@ int hemiola_rule_pick(const hemiola_rule* rule, const hemiola_operator* op, hemi
                                 .gathers_b = op->gathers_b != 0,
                                 .type = rule->type};
   if (!explore::is_divided(asked)) return -1;
-  const explore::Pick found = rule->tree
-                                  ? rule->tree->pick(explore::features_of(asked, rule->machine))
-                                  : explore::analytic_pick(asked, rule->machine);
+  const explore::Pick found = rule->rule.pick(asked, rule->machine);
   *pick = {text_of_family(found.family), found.degree};
   return 0;
 }

@@ -98,6 +98,16 @@ std::string features_object(const explore::Features& features) {
   return text + "}";
 }
 
+/// By family what the closed form of rules says, in femtoseconds.
+std::string analytic_object(const explore::AnalyticTimes& times) {
+  std::string text = "{";
+  for (std::size_t i = 0; i < explore::kFamilies; ++i) {
+    text += fmt::format("{}{}: {}", i > 0 ? ", " : "", json_string(explore::families()[i].text()),
+                        json_number(times.time[i]));
+  }
+  return text + "}";
+}
+
 std::string serial_object(const explore::Serial& serial) {
   return fmt::format(
       "{{{}, {}, {}, \"program\": {}, \"tile_m\": {}, \"tile_n\": {}, \"split_k\": {}, "
@@ -121,13 +131,15 @@ std::string exploration_json(const std::string& command, const Exploration& foun
       "{{\n  \"schema\": 1,\n  \"command\": {},\n  \"machine\": {},\n  \"launch\": \"{}\",\n"
       "  \"operator\": {},\n  \"serial\": {},\n  {},\n"
       "  \"best\": {},\n  \"space\": {},\n  \"pruned\": {}}},\n  \"left_out\": {},\n"
-      "  \"refused\": {},\n  \"features\": {},\n  \"rules\": {},\n  \"not_confirmed\": {},\n  "
+      "  \"refused\": {},\n  \"features\": {},\n  \"analytic\": {},\n  \"rules\": {},\n  "
+      "\"not_confirmed\": {},\n  "
       "\"results\": [\n",
       json_string(command), json_string(found.machine),
       found.launch == sim::Launch::graph ? "graph" : "stream", operator_object(found.op),
       serial_object(found.serial), time_fields("ideal", found.ideal()),
       winner != nullptr ? json_string(winner->schedule.text()) : "\"serial\"", found.space, pruned,
-      found.left_out, found.refused.size(), features_object(found.features), picks_array(found),
+      found.left_out, found.refused.size(), features_object(found.features),
+      analytic_object(found.analytic), picks_array(found),
       found.not_confirmed.empty() ? "null" : json_string(found.not_confirmed));
   for (std::size_t i = 0; i < found.candidates.size(); ++i) {
     text += candidate_object(found, found.candidates[i]);
