@@ -73,12 +73,13 @@ function(hemiola_layer name)
   endif()
 endfunction()
 
-# Embeds every .yaml, .csv and .rule file below the folders into a layer: see core/embedded.h.
+# Embeds every .yaml, .csv, .rule and .py file below the folders into a layer: see core/embedded.h.
 function(hemiola_embed layer)
   set(out ${CMAKE_CURRENT_BINARY_DIR}/embedded_${layer}.cc)
   set(files)
   foreach(folder ${ARGN})
-    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${folder}/*.yaml ${folder}/*.csv ${folder}/*.rule)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${folder}/*.yaml ${folder}/*.csv ${folder}/*.rule
+         ${folder}/*.py)
     list(APPEND files ${found})
   endforeach()
   add_custom_command(OUTPUT ${out}

@@ -1,4 +1,5 @@
 // hemiola explore: how to overlap a product with its collective, and whether it is worth it.
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -35,7 +36,7 @@ struct ExploreOptions {
   std::string fluid = "60", top, threads = "1";
   std::string losses = "best";
   bool exhaustive = false;
-  std::string emit, json, report, thresholds, measured;
+  std::string emit, json, report, thresholds, measured, bench;
   SuiteOptions suite;
 };
 
@@ -78,6 +79,11 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
       "your own times of products, collectives and schedules (CSV), which the models are made to "
       "meet",
       "FILE");
+  add("--bench", options.bench,
+      "write the fastest schedules (--top, or 5) and a program that times them with torchrun, "
+      "whose "
+      "times.csv --measured takes",
+      "DIR");
   add("--emit", options.emit, "write the fastest schedule as a plan for run, check and compile",
       "FILE");
   add("--thresholds", options.thresholds,
@@ -167,7 +173,8 @@ class ExploreVerb {
         {"OPERATOR", !options_.op.empty()},    {"--gemm", !options_.gemm.empty()},
         {"--local", !options_.local.empty()},  {"--gather", options_.gather != "a"},
         {"--dtype", options_.dtype != "bf16"}, {"--ranks", !options_.machine.ranks.empty()},
-        {"--emit", !options_.emit.empty()},    {"--thresholds", !options_.thresholds.empty()}};
+        {"--emit", !options_.emit.empty()},    {"--thresholds", !options_.thresholds.empty()},
+        {"--bench", !options_.bench.empty()}};
     for (const auto& [name, is_given] : given) {
       if (is_given)
         throw Failure("does not go with --suite", SourceLocation{.file = name},
@@ -264,7 +271,8 @@ class ExploreVerb {
 
   ExitCode run_range() {
     for (const auto& [option, file] :
-         {std::pair("--emit", &options_.emit), std::pair("--report", &options_.report)}) {
+         {std::pair("--emit", &options_.emit), std::pair("--report", &options_.report),
+          std::pair("--bench", &options_.bench)}) {
       if (!file->empty())
         throw Failure(std::string(option) + " is of one M, not of several",
                       SourceLocation{.file = option}, "give one M, or leave it out");
@@ -335,6 +343,7 @@ class ExploreVerb {
     if (!options_.report.empty())
       write_file(options_.report, report::page::render(report::exploration_page(
                                       session_.command, found_, timelines_)));
+    if (!options_.bench.empty()) write_bench();
     if (options_.emit.empty()) return;
     const explore::Candidate* winner = found_.winner();
     if (winner == nullptr) {
@@ -344,6 +353,18 @@ class ExploreVerb {
     }
     write_file(options_.emit,
                plan::write_plan(explore::plan_of(session_.laboratory, request_, winner->schedule)));
+  }
+
+  void write_bench() {
+    constexpr int kUsual = 5;
+    const auto top = static_cast<std::size_t>(request_.top.value_or(kUsual));
+    std::error_code error;
+    std::filesystem::create_directories(options_.bench, error);
+    if (error)
+      throw Failure("cannot be made: " + error.message(), SourceLocation{.file = options_.bench});
+    write_file(options_.bench + "/schedules.json",
+               report::bench_schedules(found_, top > 0 ? top : kUsual));
+    write_file(options_.bench + "/bench.py", std::string(report::bench_program()));
   }
 
   const ExploreOptions& options_;

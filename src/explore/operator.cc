@@ -37,6 +37,24 @@ bool divides_depth(OperatorKind kind) {
   return kind == OperatorKind::gemm_rs || kind == OperatorKind::gemm_ar;
 }
 
+/// As the templates of products name it; "" where they have none of it.
+std::string_view template_type(DataType type) {
+  switch (type) {
+    case DataType::float16:
+      return "float16";
+    case DataType::bfloat16:
+      return "bfloat16";
+    case DataType::float32:
+      return "float32";
+    case DataType::fp8_e4m3:
+      return "fp8_e4m3";
+    case DataType::fp8_e5m2:
+      return "fp8_e5m2";
+    default:
+      return "";
+  }
+}
+
 void require_divides(const char* what, std::int64_t value, std::int64_t parts,
                      const std::string& why, const SourceLocation& where) {
   if (value % parts == 0) return;
@@ -77,6 +95,9 @@ void check(const Operator& op, const SourceLocation& where) {
   const auto at_least_one = [&](const char* what, std::int64_t value) {
     if (value < 1) throw Failure(fmt::format("{} = {} is not a size", what, value), where);
   };
+  if (template_type(op.type).empty())
+    throw Failure(fmt::format("no schedule multiplies {}", name_of(op.type)), {.file = "--dtype"},
+                  "there are: bf16, half, float, fp8_e4m3, fp8_e5m2");
   at_least_one("M", op.m);
   at_least_one("N", op.n);
   at_least_one("K", op.k);
@@ -199,7 +220,7 @@ study::Settings template_sizes(const Operator& op) {
   return {{"m", std::to_string(transposed ? op.n : op.m)},
           {"n", std::to_string(transposed ? op.m : op.n)},
           {"k", std::to_string(op.k)},
-          {"dtype", std::string(name_of(op.type))}};
+          {"dtype", std::string(template_type(op.type))}};
 }
 
 std::string text_of(const Operator& op) {

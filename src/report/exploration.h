@@ -3,6 +3,7 @@
 
 #include <iosfwd>
 #include <string>
+#include <string_view>
 
 #include "explore/explorer.h"
 #include "explore/thresholds.h"
@@ -22,6 +23,11 @@ std::string range_json(const std::string& command, const explore::RangeOfRows& r
 
 /// One JSON object (docs/results.md): serial, and all schedules that were simulated.
 std::string exploration_json(const std::string& command, const explore::Exploration& found);
+
+/// What data/bench/bench.py reads beside it: the operator and the `top` fastest schedules.
+std::string bench_schedules(const explore::Exploration& found, std::size_t top);
+/// That program, for PyTorch.
+std::string_view bench_program();
 
 /// `hemiola run ...` for a schedule.
 std::string command_of(const explore::Exploration& found, const explore::Candidate& candidate);

@@ -150,5 +150,45 @@ TEST(ExploreSuite, refuses_bad_usage_with_code_2) {
          "suite.yaml: error: is not a database");
 }
 
+TEST(ExploreBench, has_the_schedules_and_a_program_for_them) {
+  const Workplace place;
+  const Outcome outcome = place.run(
+      "explore gemm-rs --gemm 256,512,256 --machine mi300x-8 --ranks 4 --degrees 2 "
+      "--losses none --top 3 --bench bench --quiet");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto asked = nlohmann::json::parse(place.read("bench/schedules.json"));
+  EXPECT_EQ(asked.at("operator").at("local").at("k"), 64);
+  EXPECT_EQ(asked.at("collective"), "reduce-scatter");
+  ASSERT_EQ(asked.at("schedules").size(), 3U);
+  EXPECT_EQ(asked.at("schedules").at(0).at("function"), "steps");
+  EXPECT_TRUE(contains(place.read("bench/bench.py"), "torch.distributed"));
+}
+
+TEST(ExploreRange, says_from_where_on_overlap_pays_and_writes_it_as_a_rule) {
+  const Workplace place;
+  const Outcome outcome = place.run(
+      "explore ag-gemm --gemm 30:1920:x4,1024,512 --machine mi300x-8 --ranks 4 "
+      "--degrees 2 --thresholds rows.rule --json range.json --quiet");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "M does not divide: 30")) << outcome.out;
+  EXPECT_TRUE(contains(place.read("rows.rule"), "hemiola-rule 1"));
+  const auto range = nlohmann::json::parse(place.read("range.json"));
+  EXPECT_EQ(range.at("explorations").size(), 3U);
+}
+
+TEST(ExploreMeasured, fits_the_machine_and_prints_both_times) {
+  const Workplace place;
+  place.write("times.csv",
+              "what,m,n,k,size_bytes,schedule,time_us\nproduct,1024,256,1024,,,20\n"
+              "schedule,,,,,serial,60\n");
+  const Outcome outcome = place.run(
+      "explore ag-gemm --local 1024,256,1024 --machine mi300x-8 --ranks 4 --degrees 2 "
+      "--losses none --measured times.csv --quiet");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "# measured: products take")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "--set 'gpu.gemm.clock=")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "60.000")) << outcome.out;
+}
+
 }  // namespace
 }  // namespace hemiola::test
