@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MEASURED = ROOT.parent / "shared" / "measured"
+MEASURED = pathlib.Path(os.environ.get("HEMIOLA_MEASURED", str(ROOT.parent / "shared" / "measured")))
 
 
 class Absent(Exception):

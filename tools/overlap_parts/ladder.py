@@ -1,0 +1,67 @@
+"""ConCCL's ladder (arXiv 2412.14335), and by how much products are slowed down (arXiv 2507.03114): the same jobs tell both."""
+import statistics
+
+from . import common
+from .pairs import PAIRS
+
+RUNGS = ["plain", "priority and partition", "copy engines"]
+PUBLISHED = [0.21, 0.42, 0.72]
+UNITS = 304  # compute units of one MI300X
+SHARE_OF_COLLECTIVE = 56  # of them, in the second rung: as many as RCCL has workgroups on this machine (docs/kernels.md)
+
+
+def collective(kind, size, by_engines):
+    launch = {"name": "collective", "size": size, "stream": "comm"}
+    if by_engines:
+        return {**launch, "run": f"{kind}/direct", "param": {"realization": "copy-engine"}}
+    return {**launch, "run": f"{kind}/nccl"}
+
+
+def job(pair, rung):
+    """Launches and streams. Without a priority the product comes first: its workgroups are there when the collective starts."""
+    _, (m, n, k), kind, size = pair
+    product = {"name": "product", "product": {"m": m, "n": n, "k": k}, "stream": "compute"}
+    moves = collective(kind, size, rung == 2)
+    if rung == 1:
+        streams = {"comm": {"priority": 1, "units": f"0-{SHARE_OF_COLLECTIVE - 1}"},
+                   "compute": {"units": f"{SHARE_OF_COLLECTIVE}-{UNITS - 1}"}}
+        return [moves, product], streams
+    return [product, moves], {}
+
+
+def simulate(pair, rung):
+    """Femtoseconds of both together, and the launches by name."""
+    result = common.run_job(*job(pair, rung))
+    return result["time_fs"], {launch["name"]: launch for launch in result["launches"]}
+
+
+def share_of_ideal(serial, longer, together):
+    return (serial / together - 1) / (serial / longer - 1)
+
+
+def run():
+    rows, shares, slowed = [], [[] for _ in RUNGS], [[] for _ in RUNGS]
+    for pair in PAIRS:
+        cells = []
+        for rung in range(len(RUNGS)):
+            together, launches = simulate(pair, rung)
+            product = launches["product"]
+            if rung == 0:
+                alone = [launches[name]["alone_fs"] for name in ("product", "collective")]
+                serial, longer = sum(alone), max(alone)
+            shares[rung].append(share_of_ideal(serial, longer, together))
+            slowed[rung].append((product["end_fs"] - product["begin_fs"]) / alone[0] - 1)
+            cells.append(common.percent(shares[rung][-1]))
+        common.say(f"{pair[0]}, {pair[2]} {pair[3]}: {cells}")
+        rows.append([pair[0], f"{pair[2]} {pair[3]}", *map(common.ms, alone), f"{serial / longer:.2f}", *cells,
+                     *(f"{100 * s[-1]:.1f} %" for s in slowed)])
+    common.table(["product", "collective", "product (ms)", "collective (ms)", "ideal", *RUNGS,
+                  *(f"product slowed: {r}" for r in RUNGS)], rows)
+    right = sum(a <= b <= c for a, b, c in zip(*shares))
+    common.table(["", *RUNGS], [
+        ["published, mean", *map(common.percent, PUBLISHED)],
+        ["simulated, mean", *(common.percent(statistics.mean(s)) for s in shares)],
+        ["simulated, median", *(common.percent(statistics.median(s)) for s in shares)],
+        ["product slowed by, mean", *(f"{100 * statistics.mean(s):.1f} %" for s in slowed)],
+        ["product slowed by, worst", *(f"{100 * max(s):.1f} %" for s in slowed)]])
+    print(f"The order of the rungs is right in {right} of {len(PAIRS)} pairs.\n")
