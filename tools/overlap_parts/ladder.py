@@ -32,7 +32,9 @@ def job(pair, rung):
 def simulate(pair, rung):
     """Femtoseconds of both together, and the launches by name."""
     result = common.run_job(*job(pair, rung))
-    return result["time_fs"], {launch["name"]: launch for launch in result["launches"]}
+    launches = {launch["name"]: launch for launch in result["launches"]}
+    begin, end = (choose(launch[at] for launch in launches.values()) for choose, at in ((min, "begin_fs"), (max, "end_fs")))
+    return end - begin, launches
 
 
 def share_of_ideal(serial, longer, together):
