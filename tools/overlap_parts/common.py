@@ -47,7 +47,8 @@ def result_of(arguments, files=None):
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (files or {}).items():
             pathlib.Path(folder, name).write_text(text)
-        words = [w.format(**{n.split(".")[0]: os.path.join(folder, n) for n in files or {}}) for w in arguments]
+        places = {"{" + name.split(".")[0] + "}": os.path.join(folder, name) for name in files or {}}
+        words = [places.get(word, word) for word in arguments]
         out = os.path.join(folder, "result.json")
         done = subprocess.run([binaries.hemiola, *words, "--quiet", "--json", out], capture_output=True, text=True)
         if done.returncode != 0:
