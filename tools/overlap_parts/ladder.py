@@ -7,6 +7,7 @@ from .pairs import PAIRS
 RUNGS = ["plain", "priority and partition", "copy engines"]
 PUBLISHED = ["21 %", "42 %", "72 %"]
 GPUS = 8
+THREADS = 256  # of a workgroup, of the library's products and of RCCL
 UNITS = 304  # compute units of one MI300X
 PARTITIONED = 2**30  # bytes up to which the second rung is simulated: the engine's times are those of the first (docs/overlap_study.md)
 SHARE_OF_COLLECTIVE = 56  # of them, in the second rung: as many as RCCL has workgroups on this machine (docs/kernels.md)
@@ -37,9 +38,9 @@ def job(pair, rung):
     return [product, moves], {}
 
 
-def simulate(pair, rung):
+def simulate(pair, rung, *settings):
     """Femtoseconds of both together, and the launches by name."""
-    result = common.run_job(*job(pair, rung))
+    result = common.run_job(*job(pair, rung), "mi300x-8", *settings)
     launches = {launch["name"]: launch for launch in result["launches"]}
     begin, end = (choose(launch[at] for launch in launches.values()) for choose, at in ((min, "begin_fs"), (max, "end_fs")))
     return end - begin, launches
@@ -47,6 +48,25 @@ def simulate(pair, rung):
 
 def share_of_ideal(serial, longer, together):
     return (serial / together - 1) / (serial / longer - 1)
+
+
+def with_one_workgroup_per_unit():
+    """Why the first two rungs miss: the same where products and collectives cannot be on one compute unit. After the first run."""
+    rows, shares = [], [[] for _ in RUNGS]
+    for pair in PAIRS:
+        if size_of(pair[3]) > PARTITIONED:
+            continue
+        launches = simulate(pair, 0)[1]
+        alone = [launches[name]["alone_fs"] for name in ("product", "collective")]
+        for rung in range(len(RUNGS)):
+            together, _ = simulate(pair, rung, "--set", f"gpu.cu.max_threads={THREADS}")
+            shares[rung].append(share_of_ideal(sum(alone), max(alone), together))
+        rows.append([pair[0], f"{pair[2]} {pair[3]}", *(common.percent(s[-1]) for s in shares)])
+        common.say(str(rows[-1]))
+    rows.append(["mean", "", *(common.percent(statistics.mean(s)) for s in shares)])
+    print("With one workgroup per compute unit:\n")
+    common.table(["product", "collective", *RUNGS], rows)
+    print(f"In the published order: {sum(a <= b <= c for a, b, c in zip(*shares))} of {len(shares[0])} pairs.\n")
 
 
 def run():
@@ -84,3 +104,4 @@ def run():
     right = sum(a <= b <= c for a, b, c in complete)
     print(f"All three rungs in the published order: {right} of {len(complete)} pairs; copy engines above plain: "
           f"{sum(a < c for a, c in wholes)} of {len(wholes)}.\n")
+    with_one_workgroup_per_unit()
