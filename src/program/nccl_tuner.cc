@@ -47,7 +47,7 @@ constexpr Generation kBlackwell{
 const Generation* known_generation(const std::string& gpu) {
   if (gpu == "v100") return &kVolta;
   if (gpu == "a100") return &kAmpere;
-  if (gpu == "h100" || gpu == "h200") return &kHopper;
+  if (gpu == "h100" || gpu == "h100-500w" || gpu == "h200") return &kHopper;
   if (gpu == "b200" || gpu == "gb200") return &kBlackwell;
   return nullptr;
 }
