@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/index.h"
@@ -60,6 +61,12 @@ class ProductWriter {
     parts_ = std::clamp<std::int64_t>(chosen.split_k, 1, steps());
     row_a_ = ceil_of(shape.k, per_chunk_);
     row_b_ = row_c_ = ceil_of(shape.n, per_chunk_);
+    // As in the model of products: a wave is a square.
+    const double tiles =
+        std::ceil(static_cast<double>(model.cu_count) / static_cast<double>(parts_));
+    const double side =
+        std::sqrt(tiles * static_cast<double>(tile_n_) / static_cast<double>(tile_m_));
+    group_ = std::clamp<std::int64_t>(std::llround(side), 1, tiles_m());
     workgroups_ = std::min(model.cu_count, tiles_m() * tiles_n() * parts_);
     program_ = start(fmt::format("product {}x{}x{}", shape.m, shape.n, shape.k), 1,
                      shape.m * row_c_ * kUnit);
@@ -94,11 +101,22 @@ class ProductWriter {
   /// Chunks of the sums of one part of a tile, which are float32.
   std::int64_t sums_of_part() const { return ceil_of(tile_m_ * tile_n_ * 4, kUnit); }
 
-  /// Tiles of a column of the result follow each other, so that workgroups of a wave share b. With
-  /// several parts (split-K) each sums over steps of its own, and the last one adds what the others
-  /// left in memory.
+  /// The tile that comes `number`-th: columns of `group_` rows after each other, so that the tiles
+  /// of a wave lie together, as square as they go in elements, and share rows of a and columns of
+  /// b.
+  std::pair<std::int64_t, std::int64_t> place_of(std::int64_t number) const {
+    const std::int64_t band = group_ * tiles_n();
+    const std::int64_t first = number / band * group_;
+    const std::int64_t rows = std::min(group_, tiles_m() - first);
+    const std::int64_t inside = number % band;
+    return {first + inside % rows, inside / rows};
+  }
+
+  /// With several parts (split-K) each sums over steps of its own, and the last one adds what the
+  /// others left in memory.
   void add_part(Body& body, std::int64_t tile, std::int64_t part) const {
-    const std::int64_t row = tile % tiles_m() * tile_m_, column = tile / tiles_m() * tile_n_;
+    const auto [tile_row, tile_column] = place_of(tile);
+    const std::int64_t row = tile_row * tile_m_, column = tile_column * tile_n_;
     const std::int64_t m = std::min<std::int64_t>(tile_m_, shape_.m - row);
     const std::int64_t n = std::min<std::int64_t>(tile_n_, shape_.n - column);
     const std::int64_t first = steps() * part / parts_;
@@ -171,6 +189,7 @@ class ProductWriter {
   std::int64_t row_a_ = 0, row_b_ = 0, row_c_ = 0;  ///< chunks
   std::int64_t workgroups_ = 1;
   std::int64_t parts_ = 1;  ///< split-K
+  std::int64_t group_ = 1;  ///< rows of tiles that a wave has
   std::int32_t a_ = 0, b_ = 0, c_ = 0, partial_ = -1;
   Program program_;
 };
