@@ -122,7 +122,6 @@ class ExploreVerb {
     {
       Progress progress(session_);
       progress.doing("exploring " + explore::text_of(request_.op));
-      Notices notices(session_);
       explore::ExploreWatch watch{.watch = {.monitor = &session_.monitor}};
       watch.on_progress = [&](std::int64_t done, std::int64_t all) {
         progress.parts(done, all, "schedules");
@@ -159,9 +158,7 @@ class ExploreVerb {
     op.kind = explore::operator_named(options_.op, {.file = "OPERATOR"});
     op.type = data_type_value(options_.dtype);
     op.gathers_b = choice_value("--gather", options_.gather, {"a", "b"}) == "b";
-    if (op.gathers_b && op.kind != explore::OperatorKind::ag_gemm)
-      throw Failure(options_.op + " gathers nothing", SourceLocation{.file = "--gather"},
-                    "leave it out, or explore ag-gemm");
+    if (op.gathers_b) explore::check_gathers_b(op.kind, {.file = "--gather"});
     request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
     op.ranks = session_.laboratory.machine(request_.machine)->ranks();
     read_sizes(op);
@@ -199,15 +196,12 @@ class ExploreVerb {
     if (!options_.top.empty())
       request_.top = static_cast<int>(count_value("--top", options_.top, 0, 1000));
     request_.exhaustive = options_.exhaustive;
-    const std::string losses = choice_value("--losses", options_.losses, {"none", "best", "all"});
-    request_.losses = losses == "none"  ? explore::LossesOf::none
-                      : losses == "all" ? explore::LossesOf::all
-                                        : explore::LossesOf::best;
+    request_.losses = explore::losses_of(options_.losses, {.file = "--losses"});
     request_.limits.degrees = dimensions_value("--degrees", options_.degrees);
-    request_.limits.realizations = words("--realization", options_.realization,
-                                         {"load-store", "bulk", "copy-engine", "multicast"});
-    request_.limits.places = words("--place", options_.place, {"own", "co-located"});
-    request_.limits.transfers = words("--transfer", options_.transfer, {"push", "pull"});
+    request_.limits.realizations =
+        words("--realization", options_.realization, explore::kRealizations);
+    request_.limits.places = words("--place", options_.place, explore::kPlaces);
+    request_.limits.transfers = words("--transfer", options_.transfer, explore::kTransfers);
   }
 
   void meet_measured() {
@@ -232,17 +226,7 @@ class ExploreVerb {
     const std::string& text = options_.gemm;
     const std::string first = text.substr(0, text.find(','));
     if (first.find(':') == std::string::npos) return {};
-    std::vector<std::int64_t> rows;
-    const SourceLocation where{.file = "--gemm"};
-    const std::vector<std::string> parts = split(first, ':');
-    constexpr std::int64_t kMost = std::int64_t{1} << 40;
-    if (parts.size() != 3 || parts[2].size() < 2 || parts[2][0] != 'x')
-      throw Failure("'" + first + "' is not a range of M", where, "for example 64:65536:x2");
-    const std::int64_t end = read_count(parts[1], 1, kMost, where);
-    const std::int64_t factor = read_count(parts[2].substr(1), 2, kMost, where);
-    for (std::int64_t m = read_count(parts[0], 1, end, where); m <= end; m *= factor)
-      rows.push_back(m);
-    return rows;
+    return read_range(first, std::int64_t{1} << 40, {.file = "--gemm"});
   }
 
   void read_sizes(explore::Operator& op) {

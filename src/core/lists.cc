@@ -13,6 +13,27 @@ std::string in_quotes(std::string_view text) {
   return "'" + std::string(text) + "'";
 }
 
+/// "A:B:xF", with A and B as `read_end` reads them: A, A F, A F F, ... up to B.
+template <typename ReadEnd>
+std::vector<std::int64_t> read_powers(std::string_view text, std::string_view of,
+                                      const std::string& example, const SourceLocation& where,
+                                      const ReadEnd& read_end) {
+  const std::string hint = "a range looks like " + example;
+  const std::vector<std::string> parts = split(text, ':');
+  if (parts.size() != 3 || parts[2].size() < 2 || parts[2].front() != 'x')
+    throw Failure(in_quotes(text) + " is not a range of " + std::string(of), where, hint);
+  const std::int64_t first = read_end(parts[0]), last = read_end(parts[1]);
+  const std::optional<std::int64_t> factor = parse_count(std::string_view(parts[2]).substr(1));
+  if (!factor || *factor < 2)
+    throw Failure(in_quotes(parts[2]) + " is not a factor of at least 2", where, hint);
+  if (last < first) throw Failure("the range ends before it starts", where, hint);
+  std::vector<std::int64_t> all;
+  for (std::int64_t value = first;; value *= *factor) {
+    all.push_back(value);
+    if (value > last / *factor) return all;  // the next one is beyond the end
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -53,25 +74,22 @@ Bytes read_size(std::string_view text, const SourceLocation& where) {
 }
 
 std::vector<Bytes> read_sizes(std::string_view text, const SourceLocation& where) {
-  const std::vector<std::string> parts = split(text, ':');
+  const auto size_of = [&](std::string_view part) { return read_size(part, where); };
   std::vector<Bytes> sizes;
-  if (parts.size() == 1) {
-    for (const std::string& part : split(text, ',')) sizes.push_back(read_size(part, where));
+  if (text.find(':') == std::string_view::npos) {
+    for (const std::string& part : split(text, ',')) sizes.push_back(size_of(part));
     return sizes;
   }
-  const std::string hint = "a range looks like 1KiB:1GiB:x2";
-  if (parts.size() != 3 || parts[2].size() < 2 || parts[2].front() != 'x')
-    throw Failure(in_quotes(text) + " is not a range of sizes", where, hint);
-  const Bytes first = read_size(parts[0], where);
-  const Bytes last = read_size(parts[1], where);
-  const std::optional<std::int64_t> factor = parse_count(std::string_view(parts[2]).substr(1));
-  if (!factor || *factor < 2)
-    throw Failure(in_quotes(parts[2]) + " is not a factor of at least 2", where, hint);
-  if (last < first) throw Failure("the range ends before it starts", where, hint);
-  for (std::int64_t size = first.count;; size *= *factor) {
+  for (const std::int64_t size : read_powers(text, "sizes", "1KiB:1GiB:x2", where,
+                                             [&](auto& part) { return size_of(part).count; }))
     sizes.push_back({size});
-    if (size > last.count / *factor) return sizes;  // the next one is beyond the end
-  }
+  return sizes;
+}
+
+std::vector<std::int64_t> read_range(std::string_view text, std::int64_t most,
+                                     const SourceLocation& where) {
+  return read_powers(text, "numbers", "64:65536:x2", where,
+                     [&](auto& part) { return read_count(part, 1, most, where); });
 }
 
 int read_rank_count(std::string_view text, const SourceLocation& where) {

@@ -20,6 +20,9 @@ std::optional<Bytes> parse_size(std::string_view text);
 Bytes read_size(std::string_view text, const SourceLocation& where);
 /// "A:B:xF": A, A F, A F F, ... up to B; or a list "1KiB,1MiB". Failure at `where`.
 std::vector<Bytes> read_sizes(std::string_view text, const SourceLocation& where);
+/// "A:B:xF" of whole numbers from 1 to `most`. Failure at `where`.
+std::vector<std::int64_t> read_range(std::string_view text, std::int64_t most,
+                                     const SourceLocation& where);
 
 /// The number of ranks of "8"; 0 for a list, which needs a machine to mean something. Failure at
 /// `where`.

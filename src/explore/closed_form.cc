@@ -20,10 +20,6 @@ std::int64_t tiles_of(const Launch& launch) {
          ((launch.shape.n + launch.tile.n - 1) / launch.tile.n);
 }
 
-double fs_per_byte(Rate rate) {
-  return rate.is_ideal() ? 0 : 1e15 / static_cast<double>(rate.bytes_per_second);
-}
-
 double flop_of(const Launch& launch) {
   return 2.0 * static_cast<double>(launch.shape.m) * static_cast<double>(launch.shape.n) *
          static_cast<double>(launch.shape.k);
@@ -31,26 +27,23 @@ double flop_of(const Launch& launch) {
 
 }  // namespace
 
-double Ideal::overlapped(double r) {
-  return 1 + std::min(r, 1 / r);
+double fs_per_byte(Rate rate) {
+  return rate.is_ideal() ? 0 : 1e15 / static_cast<double>(rate.bytes_per_second);
 }
 
-double Ideal::shards(double r, int ranks) {
-  // The product takes 1, a shard of it 1 / n; a shard over one link takes r, since the collective
-  // has n - 1 of them at once in r.
-  const double product = 1.0 / ranks;
-  return (1 + r) / ((ranks - 1) * std::max(product, r) + product);
-}
-
-double Ideal::uniform(double r, int degree) {
-  const double c = r / degree, g = 1.0 / degree;
-  return (1 + r) / (c + (degree - 1) * std::max(c, g) + g);
-}
-
-double Ideal::hetero(double r, int degree, int ranks) {
-  const double c = r / degree, own = 1.0 / ranks;
-  const double g = (1 - own) / degree;
-  return (1 + r) / (std::max(own, c) + (degree - 1) * std::max(c, g) + g);
+double Pipeline::time(bool communicates_first) const {
+  double moved = 0, computed = communicates_first ? own : 0, added = 0;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    if (communicates_first) {
+      moved += transfer;
+      computed = std::max(computed, moved) + product;
+    } else {
+      computed += product;
+      moved = std::max(moved, computed) + transfer;
+      added = std::max(added, moved) + sum;
+    }
+  }
+  return communicates_first ? computed : std::max(added, computed + own);
 }
 
 std::string_view name_of(ClosedForm::By by) {
@@ -60,18 +53,17 @@ std::string_view name_of(ClosedForm::By by) {
 }
 
 ClosedForm::ClosedForm(const Operator& op, const machine::Machine& machine, sim::Launch launch)
-    : op_(op), machine_(machine), model_(machine.model(0)), launch_(launch) {
-  all_ = rates(machine, false);
-  shift_ = rates(machine, true);
+    : op_(op), model_(machine.model(0)), launch_(launch) {
   plan::Fabric fabric(machine);
+  all_ = rates(fabric, false);
+  shift_ = rates(fabric, true);
   crossing_ = fabric.handover(fabric.way(0, 1));
   crossing_of_line_ = fabric.crossing(fabric.way(0, 1));
   load_ = fabric.load(0);
 }
 
-ClosedForm::Rates ClosedForm::rates(const machine::Machine& machine, bool one_by_one) {
-  plan::Fabric fabric(machine);
-  const int ranks = machine.ranks();
+ClosedForm::Rates ClosedForm::rates(plan::Fabric& fabric, bool one_by_one) {
+  const int ranks = fabric.ranks();
   const auto busiest = [&](int first, int last) {
     std::map<std::int32_t, std::pair<double, double>> busy;  // by trunk: wire, with ports
     for (int from = 0; from < ranks; ++from) {
@@ -99,15 +91,6 @@ ClosedForm::Rates ClosedForm::rates(const machine::Machine& machine, bool one_by
     mean.port += one.port / (ranks - 1);
   }
   return mean;
-}
-
-Time ClosedForm::exchange(double bytes, bool ports) const {
-  return time_of(bytes * (ports ? all_.port : all_.wire));
-}
-
-double ClosedForm::block_bytes() const {
-  const double size = static_cast<double>(collective_size(op_).count);
-  return size / op_.ranks;
 }
 
 Time ClosedForm::product_time(const Launch& launch, int cus) {
@@ -152,7 +135,9 @@ ClosedForm::Bound ClosedForm::bound(const Schedule& schedule) {
 
   const Division division = schedule.family.division;
   const bool one_by_one = division == Division::shards;
-  const double links = block_bytes() * (one_by_one ? shift_.wire * (op_.ranks - 1) : all_.wire);
+  const auto steps = static_cast<double>(steps_of(op_, schedule));
+  const double links = static_cast<double>(blocks_of(op_).bytes.count) *
+                       (one_by_one ? shift_.wire * steps : all_.wire);
   Bound best{time_of(products), By::products};
   const auto offer = [&](double fs, By by) {
     if (time_of(fs) > best.time) best = {time_of(fs), by};
@@ -161,8 +146,7 @@ ClosedForm::Bound ClosedForm::bound(const Schedule& schedule) {
   if (division == Division::kernel) return best;  // its tiles begin and end when they like
   const double last = static_cast<double>(least_time(launches.back(), 1).fs);
   offer(links + last, By::links_product);
-  const double chunk = links / static_cast<double>(one_by_one ? op_.ranks - 1 : schedule.degree);
-  offer(products + std::max(0.0, chunk - of_own), By::chunk_products);
+  offer(products + std::max(0.0, links / steps - of_own), By::chunk_products);
   return best;
 }
 
@@ -181,8 +165,9 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
   } else if (schedule.workgroups > 0) {
     // Streams share the workgroups evenly; each keeps so many lines under way.
     const double streams = one_by_one ? 1 : op_.ranks - 1 + (schedule.copies ? 2 : 1);
-    const double moving = adds_up() ? schedule.workgroups / 2.0 : schedule.workgroups;
-    const double each = std::max(1.0, std::floor(moving / (adds_up() ? streams - 1 : streams)));
+    const double moving = adds_up(op_.kind) ? schedule.workgroups / 2.0 : schedule.workgroups;
+    const double each =
+        std::max(1.0, std::floor(moving / (adds_up(op_.kind) ? streams - 1 : streams)));
     const double trip = 2 * static_cast<double>(crossing_of_line_.fs);
     const std::int64_t lines = schedule.pulls ? model_.cu_max_outstanding : model_.cu_max_stores;
     const double under_way = static_cast<double>(lines * model_.line_size.count);
@@ -193,13 +178,9 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
   return time_of(fs) + crossing_;
 }
 
-bool ClosedForm::adds_up() const {
-  return op_.kind == OperatorKind::gemm_rs || op_.kind == OperatorKind::gemm_ar;
-}
-
 /// What the receivers of partial sums take to add those of a chunk of every rank.
 Time ClosedForm::sum_time(const Schedule& schedule, double bytes) const {
-  if (!adds_up()) return {};
+  if (!adds_up(op_.kind)) return {};
   const double workgroups = schedule.workgroups > 0 ? schedule.workgroups / 2.0 : 16;
   const double latency = static_cast<double>((load_ + model_.hbm_latency).fs);
   const double under_way =
@@ -222,9 +203,7 @@ Time ClosedForm::estimate(const Schedule& schedule) {
   const int cus = takes_units ? std::max(1, units - schedule.workgroups) : 0;
   const Time gap =
       launch_ == sim::Launch::graph ? model_.launch_graph_interval : model_.launch_stream_interval;
-  const std::int64_t steps = schedule.family.division == Division::shards   ? op_.ranks - 1
-                             : schedule.family.division == Division::kernel ? 1
-                                                                            : schedule.degree;
+  const std::int64_t steps = steps_of(op_, schedule);
   Time own{}, of_steps{};
   for (Launch launch : launches) {
     if (launch.own) {
@@ -236,33 +215,21 @@ Time ClosedForm::estimate(const Schedule& schedule) {
     const std::int64_t count = (launch.count + together - 1) / together;
     of_steps += (product_time(launch, cus) + gap) * count;
   }
-  const Time product = {of_steps.fs / steps};
-  const double bytes = schedule.family.division == Division::shards
-                           ? block_bytes()
-                           : block_bytes() / static_cast<double>(steps);
+  const bool one_by_one = schedule.family.division == Division::shards;
+  const double bytes =
+      static_cast<double>(blocks_of(op_).bytes.count) / static_cast<double>(one_by_one ? 1 : steps);
   Time chunk = step_time(schedule, bytes);
   if (op_.kind == OperatorKind::gemm_ar) chunk = chunk * 2;
   if (schedule.family.division == Division::kernel) {
     const Time first = {chunk.fs / (op_.ranks - 1)};
     return std::max(chunk, of_steps) + first;
   }
-  Time products{}, moved{};
-  if (communicates_first(op_.kind)) {
-    products = own;
-    for (std::int64_t i = 0; i < steps; ++i) {
-      moved += chunk;
-      products = std::max(products, moved) + product;
-    }
-    return products + time_of(cost_of_copies(schedule));
-  }
-  const Time sum = sum_time(schedule, bytes);
-  Time added{};
-  for (std::int64_t i = 0; i < steps; ++i) {
-    products += product;
-    moved = std::max(moved, products) + chunk;
-    added = std::max(added, moved) + sum;
-  }
-  return std::max(std::max(moved, added), products + own) + time_of(cost_of_copies(schedule));
+  const Pipeline pipeline{.steps = steps,
+                          .transfer = static_cast<double>(chunk.fs),
+                          .product = static_cast<double>(of_steps.fs / steps),
+                          .own = static_cast<double>(own.fs),
+                          .sum = static_cast<double>(sum_time(schedule, bytes).fs)};
+  return time_of(pipeline.time(communicates_first(op_.kind))) + time_of(cost_of_copies(schedule));
 }
 
 }  // namespace hemiola::explore

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/time.h"
+#include "core/units.h"
 #include "explore/operator.h"
 #include "explore/schedule.h"
 #include "machine/machine.h"
@@ -15,18 +16,18 @@
 
 namespace hemiola::explore {
 
-/// Without contention: r = communication over product, both alone. FiCCO's own arithmetic
-/// (docs/explore.md), for ranks that send to one peer at a time or to all.
-struct Ideal {
-  static double overlapped(double r);  ///< serial over ideal: 1 + min(r, 1 / r)
-  /// serial over n shards, one link busy at a time: what arrives in (n - 1) c is computed on as it
-  /// comes.
-  static double shards(double r, int ranks);
-  /// serial over `degree` steps of which each takes all links.
-  static double uniform(double r, int degree);
-  /// The same with the own block first; of `ranks` blocks one is there.
-  static double hetero(double r, int degree, int ranks);
+/// The steps of a schedule without contention: nothing but data stands between a transfer and its
+/// product. Without losses this is FiCCO's own arithmetic (arXiv 2512.10236). In any unit of time.
+struct Pipeline {
+  std::int64_t steps = 1;
+  double transfer = 0, product = 0;  ///< of each step
+  double own = 0;                    ///< product of the own block: first, or after all others
+  double sum = 0;  ///< of the partial sums that each step brought, where products come first
+  double time(bool communicates_first) const;
 };
+
+/// 0 of an ideal rate.
+double fs_per_byte(Rate rate);
 
 class ClosedForm {
  public:
@@ -47,28 +48,22 @@ class ClosedForm {
   /// About what fluid says, without contention.
   Time estimate(const Schedule& schedule);
 
-  /// Every rank sends so many bytes to every other, all at once: the busiest link, headers
-  /// included. `ports`: GPUs take part as fast as they do, which the bound does not ask.
-  Time exchange(double bytes, bool ports) const;
   struct Rates {
-    double wire = 0, port = 0;  ///< femtoseconds per byte of each pair
+    double wire = 0;  ///< of the busiest link, headers included
+    double port = 0;  ///< the same, GPUs taking part as fast as they do; the bound does not ask it
   };
-  /// Of every rank's bytes to all others at once; `one_by_one`: to one after the other, the mean.
-  static Rates rates(const machine::Machine& machine, bool one_by_one);
-
-  /// Bytes of one block, which goes from each rank to each other.
-  double block_bytes() const;
+  /// Femtoseconds per byte that every rank sends to every other, to all at once; `one_by_one`: to
+  /// one after the other, the mean of them.
+  static Rates rates(plan::Fabric& fabric, bool one_by_one);
 
  private:
   Time product_time(const Launch& launch, int cus);
   Time least_time(const Launch& launch, std::int64_t streams) const;
   Time step_time(const Schedule& schedule, double bytes) const;
   double cost_of_copies(const Schedule& schedule) const;
-  bool adds_up() const;
   Time sum_time(const Schedule& schedule, double bytes) const;
 
   const Operator& op_;
-  const machine::Machine& machine_;
   const machine::GpuModel& model_;
   sim::Launch launch_;
   Rates all_, shift_;        ///< to all peers at once; to one after the other, the mean of them

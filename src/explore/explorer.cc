@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
-#include <set>
 #include <tuple>
 #include <utility>
 
+#include "explore/first_of_each.h"
 #include "explore/loss_study.h"
+#include "explore/serial_job.h"
 #include "explore/trial.h"
 #include "program/launch_programs.h"
 #include "study/job_run.h"
@@ -99,13 +100,12 @@ class Search {
   }
 
   sim::Result run_serial(sim::Engine engine) {
-    study::JobRequest job{.machine = request_.machine,
+    study::JobRequest job{.machine = {.given = machine_},
                           .file = "serial",
                           .text = found_.serial.job,
                           .check = false,
                           .alone = engine == sim::Engine::fluid,
                           .options = request_.options};
-    job.machine.given = machine_;
     job.options.engine = engine;
     job.options.threads = 1;
     return study::run_job(laboratory_, job, watch_.watch).result;
@@ -146,8 +146,8 @@ class Search {
   }
 
   /// First the most promising of every family, so that each can say why it loses; then that of
-  /// every group; then those of a group's others of which the closed form says that they are faster
-  /// than the group's first, in the order of what was learnt of that.
+  /// every group that may win; then of these groups one schedule of every mover, direction and
+  /// tile, in the order of what was learnt of the group; at last what is next to the best.
   void simulate_promising() {
     std::vector<std::size_t> all(candidates_.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
@@ -157,19 +157,13 @@ class Search {
     });
     if (request_.exhaustive) return simulate(all, true);
     simulate(of_families(all), true);
-    simulate(promising(first_of_each(all, group_of), family_of, kFarOfFamily), false);
-    // What hardware changes where products decide is what the closed form knows least of: one
-    // schedule of every mover and direction, of the groups that may win.
-    std::vector<std::size_t> rest;
-    std::set<std::tuple<Group, std::string, bool, int, int>> tried;
-    for (const std::size_t i : all) {
-      const Schedule& schedule = candidates_[i].schedule;
-      const bool is_new = tried
-                              .insert({group_of(schedule), schedule.realization, schedule.pulls,
-                                       schedule.tile.m, schedule.tile.n})
-                              .second;
-      if (is_new) rest.push_back(i);
-    }
+    simulate(promising(first_of(all, group_of), family_of, kFarOfFamily), false);
+    // What hardware changes where products decide is what the closed form knows least of.
+    const auto hardware_of = [](const Schedule& schedule) {
+      return std::tuple(group_of(schedule), schedule.realization, schedule.pulls, schedule.tile.m,
+                        schedule.tile.n);
+    };
+    const std::vector<std::size_t> rest = first_of(all, hardware_of);
     simulate(promising(rest, group_of, kFar), false);
     simulate(variants_of_best(all), false);
   }
@@ -197,7 +191,7 @@ class Search {
   /// estimates are near the best of the family.
   std::vector<std::size_t> of_families(const std::vector<std::size_t>& order) const {
     std::vector<std::size_t> chosen;
-    for (const std::size_t first : first_of_each(order, family_of)) {
+    for (const std::size_t first : first_of(order, family_of)) {
       const Candidate& best = candidates_[first];
       std::size_t least = first;
       for (const std::size_t i : order) {
@@ -247,14 +241,14 @@ class Search {
     return chosen;
   }
 
-  template <typename Key>
-  std::vector<std::size_t> first_of_each(const std::vector<std::size_t>& order,
-                                         Key (*key_of)(const Schedule&)) const {
+  /// Those in `order` whose key no earlier one has.
+  template <typename KeyOf>
+  std::vector<std::size_t> first_of(const std::vector<std::size_t>& order,
+                                    const KeyOf& key_of) const {
     std::vector<std::size_t> first;
-    std::set<Key> seen;
-    for (const std::size_t i : order) {
-      if (seen.insert(key_of(candidates_[i].schedule)).second) first.push_back(i);
-    }
+    for (const std::size_t at :
+         first_of_each(order, [&](std::size_t i) { return key_of(candidates_[i].schedule); }))
+      first.push_back(order[at]);
     return first;
   }
 
@@ -284,7 +278,7 @@ class Search {
     }
     if (!request_.top) {
       std::int64_t work = serial_hops_;
-      for (std::size_t i = 0; i < top; ++i) work += trial_->hops(all[i]);
+      for (std::size_t i = 0; i < top; ++i) work += all[i].line_hops;
       if (work > kLittleWork) {
         found_.not_confirmed = fmt::format(
             "{} schedules and serial are some {:.0f} million visits of cache lines; "
@@ -300,12 +294,11 @@ class Search {
   }
 
   void add_losses() {
-    LossStudy study(*trial_, found_.serial, found_.op, *machine_, request_.options.launch);
-    std::vector<std::size_t> chosen;
-    std::set<Family> seen;
-    for (std::size_t i = 0; i < found_.candidates.size(); ++i) {
-      const bool is_first = seen.insert(found_.candidates[i].schedule.family).second;
-      if (is_first || i < kShown || request_.losses == LossesOf::all) chosen.push_back(i);
+    LossStudy study(*trial_, found_.serial, found_.op, *machine_);
+    std::vector<std::size_t> chosen = found_.shown();
+    if (request_.losses == LossesOf::all) {
+      chosen.resize(found_.candidates.size());
+      std::iota(chosen.begin(), chosen.end(), std::size_t{0});
     }
     for_each(request_.options.threads, chosen.size(),
              [&](std::size_t i) { study.add(found_.candidates[chosen[i]]); });
@@ -314,10 +307,10 @@ class Search {
   void ask_rules() {
     const RuleMachine constants = RuleMachine::of(*machine_, found_.op.type);
     found_.features = features_of(found_.op, constants);
-    const auto add = [&](const std::string& rule, const Pick& pick) {
-      found_.picks.push_back({rule, pick, regret_of(pick)});
-    };
-    for (const Rule& rule : shipped_rules()) add(rule.name(), rule.pick(found_.op, constants));
+    for (const Rule& rule : shipped_rules()) {
+      const Pick pick = rule.pick(found_.op, constants);
+      found_.picks.push_back({rule.name(), pick, regret_of(pick)});
+    }
     found_.analytic = analytic_times(found_.op, constants);
   }
 
@@ -350,6 +343,18 @@ class Search {
 
 }  // namespace
 
+std::string_view name_of(LossesOf losses) {
+  constexpr std::string_view kNames[] = {"none", "best", "all"};
+  return kNames[static_cast<std::size_t>(losses)];
+}
+
+LossesOf losses_of(const std::string& word, const SourceLocation& where) {
+  for (const LossesOf losses : {LossesOf::none, LossesOf::best, LossesOf::all}) {
+    if (name_of(losses) == word) return losses;
+  }
+  throw Failure("'" + word + "' is none of them", where, "there are: none, best, all");
+}
+
 std::string_view name_of(Loss loss) {
   constexpr std::string_view kNames[] = {"last-wave", "launches", "clock",  "caches", "chunks",
                                          "exposed",   "units",    "memory", "links"};
@@ -375,21 +380,21 @@ double Exploration::speedup(const Candidate& candidate) const {
   return static_cast<double>(serial_for(candidate).fs) / static_cast<double>(candidate.time().fs);
 }
 
+std::vector<std::size_t> Exploration::fastest_of_families() const {
+  return first_of_each(candidates, [](const Candidate& one) { return one.schedule.family; });
+}
+
+std::vector<std::size_t> Exploration::shown() const {
+  std::vector<std::size_t> positions = fastest_of_families();
+  for (std::size_t i = 0; i < std::min(kShown, candidates.size()); ++i) positions.push_back(i);
+  std::sort(positions.begin(), positions.end());
+  positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+  return positions;
+}
+
 Exploration explore(study::Laboratory& laboratory, const Request& request,
                     const ExploreWatch& watch) {
   return Search(laboratory, request, watch).run();
-}
-
-std::string serial_job(const Operator& op) {
-  const machine::GemmShape product = local_product(op);
-  const std::string collective = fmt::format(
-      "  - {{name: collective, run: auto/nccl, param: {{collective: {}}}, size: {}B}}\n",
-      name_of(collective_of(op.kind)), collective_size(op).count);
-  const std::string gemm = fmt::format("  - {{name: product, product: {{m: {}, n: {}, k: {}}}}}\n",
-                                       product.m, product.n, product.k);
-  const bool first = communicates_first(op.kind);
-  return fmt::format("name: serial\ndtype: {}\nlaunches:\n{}{}", name_of(op.type),
-                     first ? collective : gemm, first ? gemm : collective);
 }
 
 }  // namespace hemiola::explore

@@ -24,6 +24,9 @@ enum class LossesOf : std::uint8_t {
   best,  ///< the fastest ones, and the fastest of every family
   all    ///< that were simulated
 };
+std::string_view name_of(LossesOf losses);  ///< "best"
+/// Failure at `where` for a word that is none of them.
+LossesOf losses_of(const std::string& word, const SourceLocation& where);
 /// So many of the fastest: those that the table shows.
 constexpr std::size_t kShown = 8;
 
@@ -90,13 +93,14 @@ struct Candidate {
   sim::Attribution attribution{};   ///< of the rank that ends last
   std::optional<Losses> losses{};
   Bytes buffers{}, extra_traffic{};
+  std::int64_t line_hops = 0;  ///< visits of requests to resources
   Time computing{}, moving{};  ///< while a launch of a product ran; while something was moved
   Time time() const { return confirmed ? *confirmed : fluid; }
 };
 
 /// What a rule says, and what that costs.
 struct RulePick {
-  std::string rule;  ///< its name; "analytic": the closed form; "oracle": what the search found
+  std::string rule;  ///< its name; "analytic": the closed form
   Pick pick;
   /// Time of the pick over the best, less 1: of its family's schedule with the same steps where one
   /// was simulated, else of the family's fastest. Nothing where none of the family was.
@@ -129,6 +133,11 @@ struct Exploration {
   /// The time of serial by the engine that `candidate` was timed with last.
   Time serial_for(const Candidate& candidate) const;
   double speedup(const Candidate& candidate) const;
+
+  /// Positions among the candidates: the fastest of each family, the fastest first.
+  std::vector<std::size_t> fastest_of_families() const;
+  /// The same with the kShown fastest of all: what the table shows.
+  std::vector<std::size_t> shown() const;
 };
 
 struct ExploreWatch {
@@ -143,8 +152,5 @@ Exploration explore(study::Laboratory& laboratory, const Request& request,
 
 /// The plan of a schedule, with the lowering that was simulated, for `run`, `check` and `compile`.
 plan::Plan plan_of(study::Laboratory& laboratory, const Request& request, const Schedule& schedule);
-
-/// Serial as a job file.
-std::string serial_job(const Operator& op);
 
 }  // namespace hemiola::explore

@@ -106,6 +106,20 @@ TEST(Explore, finds_what_exhaustive_search_finds) {
   }
 }
 
+TEST(Explore, ranks_may_be_any_of_the_machines) {
+  study::Laboratory laboratory;
+  const auto found = [&](const char* ranks) {
+    Request request = request_of({.m = 256, .n = 512, .k = 256}, "mi300x-8", ranks);
+    request.limits.degrees = {2};
+    request.losses = LossesOf::none;
+    return explore(laboratory, request);
+  };
+  const Exploration first = found("4"), every_other = found("0,2,4,6");
+  // All GPUs of a full mesh reach each other alike.
+  EXPECT_EQ(every_other.serial.time, first.serial.time);
+  EXPECT_EQ(every_other.best(), first.best());
+}
+
 TEST(Explore, is_the_same_with_several_threads) {
   study::Laboratory one, other;
   Request request = request_of(kGather, "mi300x-8", "4");

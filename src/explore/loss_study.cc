@@ -37,43 +37,37 @@ void offset(double& gain, double& loss) {
 /// Time with pieces as long as they are alone: nothing but data stands between them.
 double without_contention(const Operator& op, const Schedule& schedule, double products,
                           double communication) {
-  const bool one_by_one = schedule.family.division == Division::shards;
-  const std::int64_t steps = one_by_one ? op.ranks - 1 : schedule.degree;
-  const bool has_own = schedule.family.hetero || one_by_one;
-  const double own = has_own ? products / op.ranks : 0;
-  const double product = (products - own) / static_cast<double>(steps);
-  const double chunk = communication / static_cast<double>(steps);
-  const bool first = communicates_first(op.kind);
-  double computed = first ? own : 0, moved = 0;
-  for (std::int64_t i = 0; i < steps; ++i) {
-    if (first) {
-      moved += chunk;
-      computed = std::max(computed, moved) + product;
-    } else {
-      computed += product;
-      moved = std::max(moved, computed) + chunk;
-    }
-  }
-  return first ? computed : std::max(moved, computed + own);
+  const std::int64_t steps = steps_of(op, schedule);
+  const double own = schedule.family.has_own() ? products / op.ranks : 0;
+  const Pipeline pipeline{.steps = steps,
+                          .transfer = communication / static_cast<double>(steps),
+                          .product = (products - own) / static_cast<double>(steps),
+                          .own = own};
+  return pipeline.time(communicates_first(op.kind));
 }
 
 }  // namespace
 
-LossStudy::Alone LossStudy::products_of(const Schedule& schedule) {
-  Schedule pieces = schedule;
-  pieces.pulls = false;
-  const std::string key = "products of " + pieces.text() + std::to_string(pieces.own_tile.m) + "x" +
-                          std::to_string(pieces.own_tile.n);
+LossStudy::Alone LossStudy::alone(const std::string& key, const Schedule& schedule,
+                                  plan::Plan (*part_of)(const plan::Plan&),
+                                  Time (KernelTimes::*kernels)() const) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = known_.find(key); known != known_.end()) return known->second;
   }
   const plan::Plan plan = trial_.plan_of(schedule);
   KernelTimes times(plan);
-  const sim::Result result = trial_.run(schedule, only_computes(plan), &times);
-  const Alone alone{result.time, times.computing()};
+  const sim::Result result = trial_.run(schedule, part_of(plan), &times);
   const std::lock_guard lock(mutex_);
-  return known_[key] = alone;
+  return known_[key] = {result.time, (times.*kernels)()};
+}
+
+LossStudy::Alone LossStudy::products_of(const Schedule& schedule) {
+  Schedule pieces = schedule;
+  pieces.pulls = false;
+  const std::string key = "products of " + pieces.text() + std::to_string(pieces.own_tile.m) + "x" +
+                          std::to_string(pieces.own_tile.n);
+  return alone(key, schedule, only_computes, &KernelTimes::computing);
 }
 
 LossStudy::Alone LossStudy::communication_of(const Schedule& schedule) {
@@ -82,17 +76,7 @@ LossStudy::Alone LossStudy::communication_of(const Schedule& schedule) {
   moves.streams = 1;
   if (!moves.copies && communicates_first(op_.kind))
     moves.family.hetero = moves.family.fused = true;
-  const std::string key = "communication of " + moves.text();
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  }
-  const plan::Plan plan = trial_.plan_of(schedule);
-  KernelTimes times(plan);
-  const sim::Result result = trial_.run(schedule, only_transfers(plan), &times);
-  const Alone alone{result.time, times.moving()};
-  const std::lock_guard lock(mutex_);
-  return known_[key] = alone;
+  return alone("communication of " + moves.text(), schedule, only_transfers, &KernelTimes::moving);
 }
 
 void LossStudy::add(Candidate& candidate) {

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "explore/explorer.h"
+#include "explore/isolated.h"
 #include "explore/trial.h"
 
 namespace hemiola::explore {
 
 class LossStudy {
  public:
-  LossStudy(Trial& trial, const Serial& serial, const Operator& op, const machine::Machine& machine,
-            sim::Launch launch)
-      : trial_(trial), serial_(serial), op_(op), model_(machine.model(0)), launch_(launch) {}
+  LossStudy(Trial& trial, const Serial& serial, const Operator& op, const machine::Machine& machine)
+      : trial_(trial), serial_(serial), op_(op), model_(machine.model(0)) {}
 
   /// Candidate::losses of one that was simulated. Thread-safe. Pieces that several schedules have
   /// are simulated once.
@@ -26,6 +26,9 @@ class LossStudy {
     Time time{};     ///< of the run
     Time kernels{};  ///< during which a kernel of it ran
   };
+  /// A part of the schedule's plan, simulated once for all that have the same `key`.
+  Alone alone(const std::string& key, const Schedule& schedule,
+              plan::Plan (*part_of)(const plan::Plan&), Time (KernelTimes::*kernels)() const);
   Alone products_of(const Schedule& schedule);
   Alone communication_of(const Schedule& schedule);
   void divide(const Candidate& candidate, const Alone& products, const Alone& communication,
@@ -35,7 +38,6 @@ class LossStudy {
   const Serial& serial_;
   const Operator& op_;
   const machine::GpuModel& model_;
-  sim::Launch launch_;
   std::mutex mutex_;
   std::map<std::string, Alone> known_;
 };

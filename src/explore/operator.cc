@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/diagnostics.h"
-#include "core/index.h"
+#include "plan/template.h"
 
 namespace hemiola::explore {
 namespace {
@@ -32,38 +32,51 @@ const KindFacts& facts_of(OperatorKind kind) {
 bool is_of_experts(OperatorKind kind) {
   return kind == OperatorKind::a2a_gemm || kind == OperatorKind::gemm_a2a;
 }
-/// Whether ranks have a part of what is summed over.
-bool divides_depth(OperatorKind kind) {
-  return kind == OperatorKind::gemm_rs || kind == OperatorKind::gemm_ar;
+
+/// Types that products have, as the templates name them.
+const std::vector<std::string>& template_types() {
+  static const std::vector<std::string> types =
+      plan::find_template("ag-gemm/sequence")->parameter("dtype")->choices;
+  return types;
 }
 
-/// As the templates of products name it; "" where they have none of it.
+/// "" where the templates have none of it.
 std::string_view template_type(DataType type) {
-  switch (type) {
-    case DataType::float16:
-      return "float16";
-    case DataType::bfloat16:
-      return "bfloat16";
-    case DataType::float32:
-      return "float32";
-    case DataType::fp8_e4m3:
-      return "fp8_e4m3";
-    case DataType::fp8_e5m2:
-      return "fp8_e5m2";
-    default:
-      return "";
+  for (const std::string& name : template_types()) {
+    if (parse_data_type(name) == type) return name;
   }
+  return {};
 }
 
-void require_divides(const char* what, std::int64_t value, std::int64_t parts,
-                     const std::string& why, const SourceLocation& where) {
-  if (value % parts == 0) return;
-  const std::int64_t below = value / parts * parts;
-  throw Failure(
-      fmt::format("{} = {} does not divide by {}: {}", what, value, parts, why), where,
-      fmt::format("the next ones that do are {}{}",
-                  below > 0 ? std::to_string(below) + " and " : std::string(), below + parts));
+/// A size of which the ranks have equal parts, and what part of it each has.
+struct Divided {
+  const char* name;
+  std::int64_t size, parts;
+  const char* each;
+};
+
+std::array<Divided, 2> divided_sizes(const Operator& op) {
+  const std::int64_t n = op.ranks;
+  switch (op.kind) {
+    case OperatorKind::ag_gemm:
+      return {{{"M", op.m, n, "has as many rows"}, {"N", op.n, n, "has as many columns"}}};
+    case OperatorKind::gemm_rs:
+    case OperatorKind::gemm_ar:
+      return {{{"M", op.m, n, "gets as many rows"}, {"K", op.k, n, "sums over as many"}}};
+    case OperatorKind::a2a_gemm:
+    case OperatorKind::gemm_a2a:
+      return {{{"M", op.m, n * n, "has as many tokens for every one"},
+               {"K", op.k, 1, "has all of it"}}};
+  }
+  return {};
 }
+
+bool is_whole(const Divided& divided) {
+  return divided.size % divided.parts == 0;
+}
+
+/// Floating-point operations of one GPU that no operator has more of.
+const double kMostFlop = std::ldexp(1.0, 60);
 
 }  // namespace
 
@@ -75,6 +88,9 @@ Collective collective_of(OperatorKind kind) {
 }
 bool communicates_first(OperatorKind kind) {
   return facts_of(kind).communicates_first;
+}
+bool adds_up(OperatorKind kind) {
+  return kind == OperatorKind::gemm_rs || kind == OperatorKind::gemm_ar;
 }
 std::string_view template_family(OperatorKind kind) {
   return facts_of(kind).family;
@@ -96,26 +112,25 @@ void check(const Operator& op, const SourceLocation& where) {
     if (value < 1) throw Failure(fmt::format("{} = {} is not a size", what, value), where);
   };
   if (template_type(op.type).empty())
-    throw Failure(fmt::format("no schedule multiplies {}", name_of(op.type)), {.file = "--dtype"},
-                  "there are: bf16, half, float, fp8_e4m3, fp8_e5m2");
+    throw Failure(
+        fmt::format("no schedule multiplies {}", name_of(op.type)), {.file = "--dtype"},
+        fmt::format("for example bf16; there are: {}", fmt::join(template_types(), ", ")));
   at_least_one("M", op.m);
   at_least_one("N", op.n);
   at_least_one("K", op.k);
   if (op.ranks < 2)
     throw Failure("a collective is among 2 ranks at least", where, "choose more with --ranks");
-  const std::int64_t n = op.ranks;
-  const std::string ranks = std::to_string(n) + " ranks";
-  if (is_of_experts(op.kind)) {
-    require_divides("M", op.m, n * n, "each of " + ranks + " has as many tokens for every one",
-                    where);
-  } else if (op.kind == OperatorKind::ag_gemm) {
-    require_divides("M", op.m, n, "each of " + ranks + " has as many rows", where);
-    require_divides("N", op.n, n, "each of " + ranks + " has as many columns", where);
-  } else {
-    require_divides("M", op.m, n, "each of " + ranks + " gets as many rows", where);
-    require_divides("K", op.k, n, "each of " + ranks + " sums over as many", where);
+  for (const Divided& one : divided_sizes(op)) {
+    if (is_whole(one)) continue;
+    const std::int64_t below = one.size / one.parts * one.parts;
+    throw Failure(fmt::format("{} = {} does not divide by {}: each of {} ranks {}", one.name,
+                              one.size, one.parts, op.ranks, one.each),
+                  where,
+                  fmt::format("the next ones that do are {}{}",
+                              below > 0 ? std::to_string(below) + " and " : std::string(),
+                              below + one.parts));
   }
-  if (local_flop(op) > std::ldexp(1.0, 60))
+  if (local_flop(op) > kMostFlop)
     throw Failure(fmt::format("{} is more than 2^60 floating-point operations of one GPU, which "
                               "takes a quarter of an hour at a PFLOP/s",
                               text_of(op)),
@@ -123,12 +138,15 @@ void check(const Operator& op, const SourceLocation& where) {
 }
 
 bool is_divided(const Operator& op) {
-  const std::int64_t n = op.ranks;
-  if (op.m < 1 || op.n < 1 || op.k < 1 || n < 2 || local_flop(op) > std::ldexp(1.0, 60))
-    return false;
-  if (is_of_experts(op.kind)) return op.m % (n * n) == 0;
-  if (op.m % n != 0) return false;
-  return op.kind == OperatorKind::ag_gemm ? op.n % n == 0 : op.k % n == 0;
+  if (op.m < 1 || op.n < 1 || op.k < 1 || op.ranks < 2 || local_flop(op) > kMostFlop) return false;
+  const std::array<Divided, 2> sizes = divided_sizes(op);
+  return is_whole(sizes[0]) && is_whole(sizes[1]);
+}
+
+void check_gathers_b(OperatorKind kind, const SourceLocation& where) {
+  if (kind != OperatorKind::ag_gemm)
+    throw Failure(std::string(name_of(kind)) + " gathers nothing", where,
+                  "leave it out, or explore ag-gemm");
 }
 
 Operator from_local(Operator local, const SourceLocation& where) {
@@ -138,7 +156,7 @@ Operator from_local(Operator local, const SourceLocation& where) {
   const std::int64_t n = local.ranks;
   if (is_of_experts(local.kind) || local.gathers_b) local.m *= n;
   if (local.kind == OperatorKind::ag_gemm && !local.gathers_b) local.n *= n;
-  if (divides_depth(local.kind)) local.k *= n;
+  if (adds_up(local.kind)) local.k *= n;
   check(local, where);
   return local;
 }
@@ -147,7 +165,7 @@ machine::GemmShape local_product(const Operator& op) {
   machine::GemmShape shape{.m = op.m, .n = op.n, .k = op.k, .type = op.type};
   if (is_of_experts(op.kind) || op.gathers_b)
     shape.m /= op.ranks;
-  else if (divides_depth(op.kind))
+  else if (adds_up(op.kind))
     shape.k /= op.ranks;
   else
     shape.n /= op.ranks;

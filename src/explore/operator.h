@@ -41,7 +41,7 @@ struct Operator {
 /// 2^60 flop of one rank, which no operator has.
 void check(const Operator& op, const SourceLocation& where);
 
-/// Whether check() takes it.
+/// Whether check() takes its sizes. Makes no text: rules ask it of every operator.
 bool is_divided(const Operator& op);
 
 /// The operator with these sizes on one GPU. Failure as check().
@@ -55,8 +55,12 @@ Collective collective_of(OperatorKind kind);
 /// Of the collective, as nccl-tests counts it.
 Bytes collective_size(const Operator& op);
 bool communicates_first(OperatorKind kind);  ///< else the product comes first
+/// Whether every rank has a part of what is summed over, so that their partial sums are added.
+bool adds_up(OperatorKind kind);
+/// Failure at `where`: the operator gathers no operand, of which B could be chosen.
+void check_gathers_b(OperatorKind kind, const SourceLocation& where);
 
-/// "A [8192, 8192]: rows 0 to 1023 on rank 0, ...": a sentence for each tensor.
+/// "A [8192, 8192]: 1024 rows on each GPU; gathered, ...": a line for each tensor.
 std::vector<std::string> who_holds_what(const Operator& op);
 
 /// m, n, k and dtype as the templates of the operator take them. With gathered B the templates
@@ -65,7 +69,7 @@ study::Settings template_sizes(const Operator& op);
 /// "ag-gemm", "dispatch-gemm": what the names of its templates begin with.
 std::string_view template_family(OperatorKind kind);
 
-/// "ag-gemm 8192 x 28672 x 8192 bf16 on 8 ranks"
+/// "ag-gemm 8192 x 28672 x 8192 bfloat16 on 8 GPUs"
 std::string text_of(const Operator& op);
 
 }  // namespace hemiola::explore

@@ -8,7 +8,9 @@
 #include <optional>
 #include <set>
 
+#include "explore/serial_job.h"
 #include "study/job_run.h"
+#include "study/statistics.h"
 #include "study/table_text.h"
 
 namespace hemiola::explore {
@@ -57,10 +59,10 @@ class OwnRow {
   SourceLocation where_;
 };
 
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : std::sqrt(values[half - 1] * values[half]);
+/// Of factors: as much above as below, of an even number the geometric mean of the middle two.
+double median_factor(std::vector<double> factors) {
+  for (double& factor : factors) factor = std::log(factor);
+  return std::exp(study::median_of(std::move(factors)));
 }
 
 class Fit {
@@ -79,10 +81,10 @@ class Fit {
   }
 
  private:
-  double simulated_us(const std::string& launch) const {
+  double simulated_us(const std::string& text) const {
     study::JobRequest job{.machine = choice_,
                           .file = "measured",
-                          .text = launch,
+                          .text = text,
                           .check = false,
                           .alone = false,
                           .options = options_};
@@ -90,15 +92,10 @@ class Fit {
     return study::run_job(laboratory_, job).result.time.us();
   }
   double product_us(const OwnTimes::Product& product) const {
-    return simulated_us(fmt::format(
-        "dtype: {}\nlaunches:\n  - {{name: p, product: {{m: {}, n: {}, k: {}}}}}\n",
-        name_of(product.shape.type), product.shape.m, product.shape.n, product.shape.k));
+    return simulated_us(product_job(product.shape));
   }
   double collective_us(const OwnTimes::OwnCollective& one) const {
-    return simulated_us(
-        fmt::format("dtype: bf16\nlaunches:\n  - {{name: c, run: auto/nccl, param: {{collective: "
-                    "{}}}, size: {}B}}\n",
-                    name_of(one.collective), one.size.count));
+    return simulated_us(collective_job(one.collective, one.size, DataType::bfloat16));
   }
 
   /// Simulated over measured, of all.
@@ -106,12 +103,12 @@ class Fit {
     std::vector<double> ratios;
     for (const auto& product : times_.products)
       ratios.push_back(product_us(product) / product.time_us);
-    return median_of(std::move(ratios));
+    return median_factor(std::move(ratios));
   }
   double collective_ratio() const {
     std::vector<double> ratios;
     for (const auto& one : times_.collectives) ratios.push_back(collective_us(one) / one.time_us);
-    return median_of(std::move(ratios));
+    return median_factor(std::move(ratios));
   }
 
   void fit_products() {

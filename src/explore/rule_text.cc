@@ -12,8 +12,6 @@
 namespace hemiola::explore {
 namespace {
 
-constexpr std::string_view kRuleHeading = "hemiola-rule 1";
-
 class RuleReader {
  public:
   RuleReader(std::string_view text, const std::string& file)
@@ -66,14 +64,18 @@ Feature feature_named(const std::string& word, const RuleReader& reader) {
 
 }  // namespace
 
+std::string Pick::text() const {
+  return degree > 1 ? fmt::format("{}, {} steps", family.text(), degree) : family.text();
+}
+
 Rule Rule::parse(std::string_view text, const std::string& file) {
   RuleReader reader(text, file);
   Rule rule = analytic();
   rule.name_.clear();
   bool has_factors = false;
   std::string line;
-  if (!reader.next(line) || line != kRuleHeading)
-    reader.fail("this is not a rule", fmt::format("its first line is '{}'", kRuleHeading));
+  if (!reader.next(line) || line != kHeading)
+    reader.fail("this is not a rule", fmt::format("its first line is '{}'", kHeading));
   while (reader.next(line)) {
     std::istringstream words(line);
     std::string verb;

@@ -4,12 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "core/embedded.h"
-#include "core/lists.h"
 #include "explore/closed_form.h"
 #include "machine/gemm_model.h"
 
@@ -19,10 +17,6 @@ namespace {
 constexpr std::array<std::string_view, kFeatures> kNames{
     "ratio",       "op_to_byte",  "traffic",      "m_over_k", "m",     "n",    "k",    "waves",
     "block_waves", "chunk_share", "launch_share", "one_link", "first", "sums", "ranks"};
-
-double fs_of_byte(Rate rate) {
-  return rate.is_ideal() ? 0 : 1e15 / static_cast<double>(rate.bytes_per_second);
-}
 
 double ceil_div(double a, double b) {
   return std::ceil(a / b);
@@ -52,29 +46,17 @@ double product_time(const RuleMachine& machine, double bytes, double blocks, dou
   return std::max({best, flop / machine.sustained, memory}) + machine.launch;
 }
 
-/// Blocks of a rank, and the bytes of one that goes to a peer.
+/// As blocks_of(), for arithmetic.
 struct RuleBlock {
-  double rows, columns, depth, bytes;
+  double rows, columns, depth;
+  double bytes;  ///< that one rank sends to one other: in an all-reduce twice, sums and results
 };
 
 RuleBlock block_of(const Operator& op) {
-  const double n = op.ranks, bytes = size_of(op.type);
-  const double m = static_cast<double>(op.gathers_b ? op.n : op.m);
-  const double columns = static_cast<double>(op.gathers_b ? op.m : op.n);
-  const double k = static_cast<double>(op.k);
-  switch (op.kind) {
-    case OperatorKind::ag_gemm:
-      return {m / n, columns / n, k, m / n * k * bytes};
-    case OperatorKind::gemm_rs:
-      return {m / n, columns, k / n, m / n * columns * bytes};
-    case OperatorKind::gemm_ar:
-      return {m / n, columns, k / n, 2 * m / n * columns * bytes};
-    case OperatorKind::a2a_gemm:
-      return {m / n / n, columns, k, m / n / n * k * bytes};
-    case OperatorKind::gemm_a2a:
-      return {m / n / n, columns, k, m / n / n * columns * bytes};
-  }
-  return {};
+  const Blocks blocks = blocks_of(op);
+  const double times = op.kind == OperatorKind::gemm_ar ? 2 : 1;
+  return {static_cast<double>(blocks.rows), static_cast<double>(blocks.columns),
+          static_cast<double>(blocks.depth), times * static_cast<double>(blocks.bytes.count)};
 }
 
 }  // namespace
@@ -85,12 +67,12 @@ std::string_view name_of(Feature feature) {
 
 RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   const machine::GpuModel& model = machine.model(0);
-  const ClosedForm::Rates all = ClosedForm::rates(machine, false);
-  const ClosedForm::Rates shift = ClosedForm::rates(machine, true);
+  plan::Fabric fabric(machine);
+  const ClosedForm::Rates all = ClosedForm::rates(fabric, false);
+  const ClosedForm::Rates shift = ClosedForm::rates(fabric, true);
   RuleMachine rule;
   rule.link_per_byte = all.port;
   rule.shift_per_byte = shift.port;
-  plan::Fabric fabric(machine);
   rule.chunk = static_cast<double>(fabric.handover(fabric.way(0, 1)).fs);
   rule.units = static_cast<double>(model.cu_count);
   constexpr std::int64_t kDepth = 4096;
@@ -105,11 +87,11 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   rule.sustained =
       static_cast<double>(kFlop) / static_cast<double>(std::max<std::int64_t>(
                                        1, machine::gemm_sustained_time(model, kFlop, type).fs));
-  rule.l2_per_byte = fs_of_byte(model.gemm_l2_rate);
+  rule.l2_per_byte = fs_per_byte(model.gemm_l2_rate);
   rule.store_per_byte =
       static_cast<double>(machine::gemm_epilogue_time(model, {128, 128}, type).fs) /
       (128.0 * 128 * size_of(type));
-  rule.hbm_per_byte = fs_of_byte(model.hbm_rate);
+  rule.hbm_per_byte = fs_per_byte(model.hbm_rate);
   const double under_way = static_cast<double>(model.cu_max_outstanding * model.line_size.count) *
                            std::max(1.0, rule.units / 8);
   rule.sum_per_byte = std::max(
@@ -159,7 +141,7 @@ Features features_of(const Operator& op, const RuleMachine& machine) {
   set(Feature::launch_share, (machine.launch + machine.gap) / product);
   set(Feature::one_link, machine.shift_per_byte * (op.ranks - 1) / machine.link_per_byte);
   set(Feature::first, communicates_first(op.kind) ? 1 : 0);
-  set(Feature::sums, op.kind == OperatorKind::gemm_rs || op.kind == OperatorKind::gemm_ar ? 1 : 0);
+  set(Feature::sums, adds_up(op.kind) ? 1 : 0);
   set(Feature::ranks, op.ranks);
   return all;
 }
@@ -188,9 +170,8 @@ AnalyticTimes analytic_times(const Operator& op, const RuleMachine& machine) {
   const double own = product(1, block.rows, block.columns, block.depth, false);
   // A library's kernel is launched as well.
   offer(moved + whole + machine.gap + 2 * machine.chunk, kSerial, 1);
-  const bool adds_up = op.kind == OperatorKind::gemm_rs || op.kind == OperatorKind::gemm_ar;
   const double block_sum =
-      adds_up ? block.rows * block.columns * bytes * (n + 1) * machine.sum_per_byte : 0;
+      adds_up(op.kind) ? block.rows * block.columns * bytes * (n + 1) * machine.sum_per_byte : 0;
   const auto pipeline = [&](std::int64_t steps, double chunk, double each, double own_time) {
     const double sum = block_sum / static_cast<double>(steps);
     const double more = static_cast<double>(steps - 1) * std::max({chunk, each, sum});

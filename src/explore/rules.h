@@ -61,6 +61,9 @@ Features features_of(const Operator& op, const RuleMachine& machine);
 struct Pick {
   Family family;
   std::int64_t degree = 1;  ///< steps; 1 where the family has none
+
+  bool operator==(const Pick&) const = default;
+  std::string text() const;  ///< "1D hetero fused, 4 steps", as rules write it
 };
 
 /// By family, in the order of families(): what the closed form says that the fastest of it takes,
@@ -86,6 +89,8 @@ AnalyticTimes analytic_times(const Operator& op, const RuleMachine& machine);
 ///     factor serial 1.1
 class Rule {
  public:
+  static constexpr std::string_view kHeading = "hemiola-rule 1";
+
   /// Failure with the line: an unknown feature or family, a node that is not there, a node that
   /// comes before the one that names it (so that trees end), a tree with factors, nothing at all.
   static Rule parse(std::string_view text, const std::string& file);

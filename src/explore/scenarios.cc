@@ -85,9 +85,7 @@ class ScenarioReader : study::YamlFile {
     op.ranks = static_cast<int>(count(node, "ranks", 0, 2, kMostRanks));
     op.type = type(node);
     if (node["gather"]) {
-      if (op.kind != OperatorKind::ag_gemm)
-        fail(node["gather"], std::string(name_of(op.kind)) + " gathers nothing",
-             "leave it out, or take ag-gemm");
+      check_gathers_b(op.kind, at(node["gather"]));
       op.gathers_b = one_of(node, "gather", {"a", "b"}) == "b";
     }
     read_sizes(node, op);
@@ -144,12 +142,11 @@ std::vector<std::string> shipped_suites() {
 }
 
 Suite read_scenarios(const std::string& name_or_file) {
-  for (const EmbeddedFile& file : embedded_files()) {
-    if (suite_of(file.path) == name_or_file) {
-      Suite suite = parse_scenarios(file.content, std::string(file.path));
-      suite.file = name_or_file;
-      return suite;
-    }
+  const std::string path = std::string(kScenarioFolder) + name_or_file + std::string(kYaml);
+  if (const EmbeddedFile* shipped = find_embedded(path)) {
+    Suite suite = parse_scenarios(shipped->content, path);
+    suite.file = name_or_file;
+    return suite;
   }
   std::error_code ignored;
   const bool is_name = name_or_file.find_first_of("./") == std::string::npos;

@@ -10,32 +10,6 @@
 namespace hemiola::explore {
 namespace {
 
-bool is_sequence(Division division) {
-  return division == Division::rows || division == Division::columns;
-}
-
-/// Blocks of one rank and their sizes, as the templates cut them.
-struct Blocks {
-  std::int64_t rows = 0, columns = 0, depth = 0;  ///< of the product of one block
-};
-
-Blocks blocks_of(const Operator& op) {
-  const std::int64_t n = op.ranks;
-  const std::int64_t m = op.gathers_b ? op.n : op.m;
-  const std::int64_t columns = op.gathers_b ? op.m : op.n;
-  switch (op.kind) {
-    case OperatorKind::ag_gemm:
-      return {m / n, columns / n, op.k};
-    case OperatorKind::gemm_rs:
-    case OperatorKind::gemm_ar:
-      return {m / n, columns, op.k / n};
-    case OperatorKind::a2a_gemm:
-    case OperatorKind::gemm_a2a:
-      return {m / n / n, columns, op.k};
-  }
-  return {};
-}
-
 std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
@@ -76,7 +50,7 @@ const std::array<Family, kFamilies>& families() {
 std::string Schedule::text() const {
   if (family.division == Division::serial) return "serial";
   std::string text = family.text();
-  if (is_sequence(family.division)) text += fmt::format(", {} steps", degree);
+  if (family.in_steps()) text += fmt::format(", {} steps", degree);
   if (family.division == Division::rows && family.fused)
     text += copies ? ", by copies" : ", in place";
   if (streams > 1) text += fmt::format(", {} streams", streams);
@@ -84,6 +58,29 @@ std::string Schedule::text() const {
   text += fmt::format(", {} by {}", pulls ? "pull" : "push", realization);
   if (workgroups > 0) text += fmt::format(" ({} workgroups)", workgroups);
   return text + fmt::format(", tiles {}x{}", tile.m, tile.n);
+}
+
+Blocks blocks_of(const Operator& op) {
+  const std::int64_t n = op.ranks;
+  const std::int64_t m = op.gathers_b ? op.n : op.m;
+  const std::int64_t columns = op.gathers_b ? op.m : op.n;
+  const Bytes bytes{collective_size(op).count / n};
+  switch (op.kind) {
+    case OperatorKind::ag_gemm:
+      return {m / n, columns / n, op.k, bytes};
+    case OperatorKind::gemm_rs:
+    case OperatorKind::gemm_ar:
+      return {m / n, columns, op.k / n, bytes};
+    case OperatorKind::a2a_gemm:
+    case OperatorKind::gemm_a2a:
+      return {m / n / n, columns, op.k, bytes};
+  }
+  return {};
+}
+
+std::int64_t steps_of(const Operator& op, const Schedule& schedule) {
+  if (schedule.family.division == Division::shards) return op.ranks - 1;
+  return schedule.degree;
 }
 
 std::string template_of(const Operator& op, const Schedule& schedule) {
@@ -123,11 +120,11 @@ study::Settings parameters_of(const Operator& op, const Schedule& schedule,
   add("tile_m", schedule.tile.m);
   add("tile_n", schedule.tile.n);
   add("tile_k", std::max<std::int64_t>(1, 128 / size_of(op.type)));
-  if (family.division == Division::shards || (is_sequence(family.division) && family.hetero)) {
+  if (family.has_own()) {
     add("own_tile_m", schedule.own_tile.m);
     add("own_tile_n", schedule.own_tile.n);
   }
-  if (is_sequence(family.division)) {
+  if (family.in_steps()) {
     add("degree", schedule.degree);
     add("axis",
         family.division == Division::rows ? "m" : (communicates_first(op.kind) ? "k" : "n"));
@@ -137,11 +134,8 @@ study::Settings parameters_of(const Operator& op, const Schedule& schedule,
     if (schedule.streams > 1) add("streams", schedule.streams);
   }
   const plan::TemplateInfo* info = plan::find_template(template_of(op, schedule));
-  const bool has_transfer =
-      info != nullptr &&
-      std::any_of(info->parameters.begin(), info->parameters.end(),
-                  [](const plan::ParameterInfo& p) { return p.name == "transfer"; });
-  if (has_transfer) add("transfer", schedule.pulls ? "pull" : "push");
+  if (info != nullptr && info->parameter("transfer") != nullptr)
+    add("transfer", schedule.pulls ? "pull" : "push");
   all.insert(all.end(), schedule.more.begin(), schedule.more.end());
   add("realization", schedule.realization);
   if (schedule.workgroups > 0) add("workgroups", schedule.workgroups);

@@ -30,6 +30,10 @@ struct Family {
 
   auto operator<=>(const Family&) const = default;
   std::string text() const;  ///< "1D hetero fused", "serial"
+  /// Rows and columns: that in which blocks are cut.
+  bool in_steps() const { return division == Division::rows || division == Division::columns; }
+  /// The own block is a product of its own, which waits for no data.
+  bool has_own() const { return hetero || division == Division::shards; }
 };
 constexpr std::size_t kFamilies = 11;
 /// All of them, serial first.
@@ -55,18 +59,35 @@ struct Schedule {
   std::string text() const;
 };
 
+/// What one rank has of every other: the sizes of the product of one block, as the templates cut
+/// them, and what of it one rank sends to one other.
+struct Blocks {
+  std::int64_t rows = 0, columns = 0, depth = 0;
+  Bytes bytes{};
+};
+Blocks blocks_of(const Operator& op);
+
+/// Transfers that follow each other, each with its product: shards go to one peer after the other.
+std::int64_t steps_of(const Operator& op, const Schedule& schedule);
+
 /// The program that a schedule is (not of serial).
 std::string template_of(const Operator& op, const Schedule& schedule);
 /// All its parameters, sizes and lowering included.
 study::Settings parameters_of(const Operator& op, const Schedule& schedule,
                               const machine::Machine& machine);
 
+/// Words of SpaceLimits. All realizations but bulk are tried where nothing is said.
+inline const std::vector<std::string> kRealizations{"load-store", "bulk", "copy-engine",
+                                                    "multicast"};
+inline const std::vector<std::string> kPlaces{"own", "co-located"};
+inline const std::vector<std::string> kTransfers{"push", "pull"};
+
 /// What is tried; empty lists: all that the machine has.
 struct SpaceLimits {
   std::vector<std::int64_t> degrees{2, 4, 8, 16};
-  std::vector<std::string> realizations;  ///< load-store, copy-engine, ...
-  std::vector<std::string> places;        ///< own, co-located
-  std::vector<std::string> transfers;     ///< push, pull
+  std::vector<std::string> realizations;  ///< out of kRealizations
+  std::vector<std::string> places;        ///< out of kPlaces
+  std::vector<std::string> transfers;     ///< out of kTransfers
 };
 
 /// Every schedule but serial, in a fixed order. Degrees that do not divide what they should are

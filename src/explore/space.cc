@@ -25,10 +25,6 @@ bool has(const std::vector<std::string>& list, const std::string& value) {
   return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
 }
 
-bool sums(OperatorKind kind) {
-  return kind == OperatorKind::gemm_rs || kind == OperatorKind::gemm_ar;
-}
-
 class Space {
  public:
   Space(const Operator& op, const machine::Machine& machine, const SpaceLimits& limits)
@@ -153,9 +149,8 @@ class Space {
   void add_with_tiles(Schedule schedule) {
     // Sizes of launches depend on tiles by padding only: those of one row pad nothing.
     schedule.tile = schedule.own_tile = {1, 1};
-    const bool has_own = schedule.family.hetero || schedule.family.division == Division::shards;
     const std::vector<Tile> of_steps = tiles(schedule, false);
-    const Tile of_own = has_own ? tiles(schedule, true).front() : Tile{};
+    const Tile of_own = schedule.family.has_own() ? tiles(schedule, true).front() : Tile{};
     for (const Tile& tile : of_steps) {
       schedule.tile = tile;
       schedule.own_tile = of_own;
@@ -182,10 +177,7 @@ class Space {
     for (const std::int64_t split : {1, 2, 4}) {
       Schedule schedule{.family = family};
       if (split > 1) schedule.more = {{"split", std::to_string(split)}};
-      const bool has_split =
-          std::any_of(info->parameters.begin(), info->parameters.end(),
-                      [](const plan::ParameterInfo& p) { return p.name == "split"; });
-      if (split > 1 && !has_split) continue;
+      if (split > 1 && info->parameter("split") == nullptr) continue;
       if (op_.kind == OperatorKind::gemm_ar) {
         if (has(realizations_, "multicast") && can_multicast()) {
           schedule.realization = "multicast";
@@ -205,7 +197,7 @@ class Space {
       for (const bool copies : {false, true}) {
         if (copies && !(by_rows && family.fused)) continue;
         // What a plan promises of sums has one place on all ranks (docs/plans.md).
-        if (copies && family.hetero && sums(op_.kind)) continue;
+        if (copies && family.hetero && adds_up(op_.kind)) continue;
         for (const std::int64_t streams : {1, 2, 4}) {
           if (streams > 1 && family.fused) continue;
           add_moved({.family = family, .degree = degree, .copies = copies, .streams = streams},

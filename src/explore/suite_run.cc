@@ -1,14 +1,13 @@
 #include "explore/suite_run.h"
 
-#include <cmath>
-#include <nlohmann/json.hpp>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <new>
+#include <nlohmann/json.hpp>
 
 #include "machine/gpu_model.h"
 #include "study/crew.h"
@@ -44,7 +43,6 @@ study::Settings options_of(const Request& request) {
   const auto list = [](const auto& values) {
     return values.empty() ? std::string("all") : fmt::format("{}", fmt::join(values, ","));
   };
-  constexpr const char* kLosses[] = {"none", "best", "all"};
   return {{"launch", std::string(sim::name_of(request.options.launch))},
           {"warmup", std::to_string(request.options.warmup)},
           {"iterations", std::to_string(request.options.iterations)},
@@ -55,7 +53,7 @@ study::Settings options_of(const Request& request) {
           {"fluid", std::to_string(request.fluid)},
           {"top", request.top ? std::to_string(*request.top) : "where it is little work"},
           {"exhaustive", request.exhaustive ? "true" : "false"},
-          {"losses", kLosses[static_cast<std::size_t>(request.losses)]}};
+          {"losses", std::string(name_of(request.losses))}};
 }
 
 /// Scenarios in threads, and the thread that writes what they bring.

@@ -10,15 +10,7 @@ namespace {
 Pick best_pick(const Exploration& found) {
   const Candidate* winner = found.winner();
   if (winner == nullptr) return {{Division::serial}, 1};
-  const Division division = winner->schedule.family.division;
-  const bool in_steps = division == Division::rows || division == Division::columns;
-  return {winner->schedule.family, in_steps ? winner->schedule.degree : 1};
-}
-
-std::string pick_line(const Pick& pick) {
-  std::string line = "pick " + pick.family.text();
-  if (pick.degree > 1) line += fmt::format(", {} steps", pick.degree);
-  return line;
+  return {winner->schedule.family, winner->schedule.degree};
 }
 
 /// Rows of the product of one GPU, which is what rules know.
@@ -39,14 +31,12 @@ std::string threshold_rule(const std::vector<Exploration>& found) {
   std::vector<std::pair<double, Pick>> runs;  // from so many rows on
   for (std::size_t i = 0; i < found.size(); ++i) {
     const Pick pick = best_pick(found[i]);
-    const bool same = !runs.empty() && runs.back().second.family == pick.family &&
-                      runs.back().second.degree == pick.degree;
-    if (same) continue;
+    if (!runs.empty() && runs.back().second == pick) continue;
     const double from =
         i == 0 ? 0 : std::round(std::sqrt(rows_of(found[i - 1]) * rows_of(found[i])));
     runs.emplace_back(from, pick);
   }
-  std::string text = "hemiola-rule 1\nname thresholds\n";
+  std::string text = fmt::format("{}\nname thresholds\n", Rule::kHeading);
   if (!found.empty()) {
     const Operator& op = found.front().op;
     text += fmt::format("# {} with N = {}, K = {} ({}) on {} GPUs of {}\n", name_of(op.kind), op.n,
@@ -56,7 +46,7 @@ std::string threshold_rule(const std::vector<Exploration>& found) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (i + 1 < runs.size())
       text += fmt::format("if m < {} then {} else {}\n", runs[i + 1].first, 2 * i + 1, 2 * i + 2);
-    text += pick_line(runs[i].second) + "\n";
+    text += fmt::format("pick {}\n", runs[i].second.text());
   }
   return text;
 }

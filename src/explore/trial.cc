@@ -71,19 +71,16 @@ void Trial::simulate(Candidate& candidate) {
     candidate.buffers = buffers(plan);
     candidate.extra_traffic = extra_traffic(plan);
     KernelTimes times(plan);
+    // By name, so that the laboratory has the program for confirm(): making it is the dear part.
     study::Experiment experiment = experiment_of(candidate.schedule);
     experiment.options.trace = &times;
     const sim::Result result = run(experiment);
     candidate.fluid = result.time;
+    candidate.line_hops = result.line_hops;
     candidate.computing = times.computing();
     candidate.moving = times.moving();
-    if (!result.attribution.empty()) {
-      const auto latest = std::max_element(result.rank_end.begin(), result.rank_end.end());
-      candidate.attribution = result.attribution[static_cast<std::size_t>(
-          std::distance(result.rank_end.begin(), latest))];
-    }
-    const std::lock_guard lock(mutex_);
-    hops_[candidate.schedule.text()] = result.line_hops;
+    if (!result.attribution.empty())
+      candidate.attribution = result.attribution[sim::latest_rank(result)];
   } catch (const Failure& failure) {
     if (failure.code() == ExitCode::internal) throw;
     candidate.refused = failure.what();
@@ -96,12 +93,6 @@ void Trial::confirm(Candidate& candidate) {
   const sim::Result result = run(experiment);
   candidate.confirmed = result.time;
   candidate.confirmed_error = result.sampled.error;
-}
-
-std::int64_t Trial::hops(const Candidate& candidate) const {
-  const std::lock_guard lock(mutex_);
-  const auto known = hops_.find(candidate.schedule.text());
-  return known == hops_.end() ? 0 : known->second;
 }
 
 plan::Plan Trial::plan_of(const Schedule& schedule) {

@@ -5,10 +5,8 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
-#include <map>
-#include <mutex>
-#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "explore/explorer.h"
@@ -35,8 +33,6 @@ class Trial {
   void simulate(Candidate& candidate);
   /// By the engine sampled.
   void confirm(Candidate& candidate);
-  /// How often requests of a candidate visit a resource, as its simulation said.
-  std::int64_t hops(const Candidate& candidate) const;
 
   plan::Plan plan_of(const Schedule& schedule);
   /// A plan of this schedule's, changed, by fluid; kernels are told to `trace`.
@@ -51,8 +47,6 @@ class Trial {
   const Operator& op_;
   machine::SharedMachine machine_;
   const Monitor* monitor_;
-  mutable std::mutex mutex_;
-  std::map<std::string, std::int64_t> hops_;  ///< by Schedule::text()
 };
 
 }  // namespace hemiola::explore

@@ -10,16 +10,6 @@
 namespace hemiola {
 namespace {
 
-explore::LossesOf losses_of(const std::string& word) {
-  const std::pair<const char*, explore::LossesOf> words[] = {{"none", explore::LossesOf::none},
-                                                             {"best", explore::LossesOf::best},
-                                                             {"all", explore::LossesOf::all}};
-  for (const auto& [name, value] : words) {
-    if (word == name) return value;
-  }
-  throw Failure("'" + word + "' is none of them", {.file = "losses"}, "there are: none, best, all");
-}
-
 void require_words(const char* option, const std::vector<std::string>& given,
                    const std::vector<std::string>& known) {
   for (const std::string& word : given) {
@@ -29,10 +19,9 @@ void require_words(const char* option, const std::vector<std::string>& given,
 }
 
 explore::Request exploration_request(const Machine& machine, const ExploreOptions& options) {
-  require_words("realizations", options.realizations,
-                {"load-store", "bulk", "copy-engine", "multicast"});
-  require_words("places", options.places, {"own", "co-located"});
-  require_words("transfers", options.transfers, {"push", "pull"});
+  require_words("realizations", options.realizations, explore::kRealizations);
+  require_words("places", options.places, explore::kPlaces);
+  require_words("transfers", options.transfers, explore::kTransfers);
   explore::Request request;
   request.machine.given = machine.implementation().machine;
   request.options.launch = static_cast<sim::Launch>(options.launch);
@@ -46,7 +35,7 @@ explore::Request exploration_request(const Machine& machine, const ExploreOption
   request.fluid = std::max(1, options.fluid);
   request.top = options.top;
   request.exhaustive = options.exhaustive;
-  request.losses = losses_of(options.losses);
+  request.losses = explore::losses_of(options.losses, {.file = "losses"});
   return request;
 }
 
@@ -58,9 +47,7 @@ explore::Operator inner_operator(const OverlapOperator& op, int ranks) {
                           .k = op.k,
                           .gathers_b = op.gathers_b,
                           .type = op.type};
-  if (op.gathers_b && inner.kind != explore::OperatorKind::ag_gemm)
-    throw Failure(op.kind + " gathers nothing", {.file = "gather"},
-                  "leave it out, or explore ag-gemm");
+  if (op.gathers_b) explore::check_gathers_b(inner.kind, {.file = "gather"});
   if (op.local) return explore::from_local(inner, {.file = "gemm"});
   explore::check(inner, {.file = "gemm"});
   return inner;

@@ -238,15 +238,6 @@ Machine generate(const Generator& generator, const std::string& name, const Load
   return generator.build(name, sizes, options);
 }
 
-const EmbeddedFile* find_file(std::string_view name) {
-  for (const EmbeddedFile& file : embedded_files()) {
-    if (file.path ==
-        std::string(kMachineFolder) + std::string(name) + std::string(kMachineExtension))
-      return &file;
-  }
-  return nullptr;
-}
-
 Machine read_shipped(const EmbeddedFile& file, const std::string& name,
                      const LoadOptions& options) {
   Machine machine = from_infragraph(file.content, std::string(file.path), options);
@@ -271,7 +262,8 @@ std::optional<Machine> make_built_in(const std::string& name, const LoadOptions&
   for (const Generator& generator : kGenerators) {
     if (generator.name == base) return generate(generator, name, options);
   }
-  if (const EmbeddedFile* file = find_file(base)) return read_shipped(*file, name, options);
+  const std::string path = std::string(kMachineFolder) + base + std::string(kMachineExtension);
+  if (const EmbeddedFile* file = find_embedded(path)) return read_shipped(*file, name, options);
   return std::nullopt;
 }
 

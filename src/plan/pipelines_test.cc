@@ -172,10 +172,8 @@ std::vector<Parameters> shared_variants_of(const TemplateInfo& info) {
                                     {{"inner", "1"}}};
   std::vector<Parameters> known;
   for (Parameters variant : all) {
-    std::erase_if(variant, [&](const auto& value) {
-      return std::none_of(info.parameters.begin(), info.parameters.end(),
-                          [&](const ParameterInfo& p) { return p.name == value.first; });
-    });
+    std::erase_if(variant,
+                  [&](const auto& value) { return info.parameter(value.first) == nullptr; });
     if (variant.empty() && !known.empty()) continue;
     if (adds_up && variant == Parameters{{"steps", "hetero"}, {"placement", "copy"}}) continue;
     known.push_back(std::move(variant));

@@ -77,20 +77,95 @@ SequenceShape shards_shape(const TemplateArguments& arguments) {
           .pulls = arguments.word("transfer") == "pull"};
 }
 
-Compute launched_product(const TemplateArguments& arguments, std::string name, std::int64_t blocks,
-                         std::int64_t rows, std::int64_t columns, std::int64_t depth, bool own) {
+SequenceMaker::SequenceMaker(const TemplateArguments& arguments, const SequenceShape& shape,
+                             std::int64_t rows, std::int64_t length, const char* name_of_length)
+    : arguments_(arguments),
+      shape_(shape),
+      ranks_(arguments.ranks),
+      rows_(rows),
+      step_rows_(shape.by_rows ? divided(arguments, "rows of a block", rows, shape.degree) : rows),
+      step_length_(shape.by_rows ? length
+                                 : divided(arguments, name_of_length, length, shape.degree)) {}
+
+std::int64_t SequenceMaker::rows_of_rank(const TemplateArguments& arguments) {
+  return divided(arguments, "m", positive(arguments, "m"), arguments.ranks);
+}
+
+std::int64_t SequenceMaker::rows_of_pair(const TemplateArguments& arguments) {
+  return divided(arguments, "m / ranks", rows_of_rank(arguments), arguments.ranks);
+}
+
+Affine SequenceMaker::taker_at(std::int64_t distance) const {
+  return distance == 0 ? own_rank() : around(ranks_, shape_.pulls ? -distance : distance);
+}
+
+Affine SequenceMaker::sender_at(std::int64_t distance) const {
+  return distance == 0 ? own_rank() : around(ranks_, shape_.pulls ? distance : -distance);
+}
+
+Transfer SequenceMaker::moved(const Affine& peer, const Region& from, const Region& to) const {
+  return shape_.pulls ? pull(peer, from, to) : push(peer, from, to);
+}
+
+Stream SequenceMaker::stream_over(std::int64_t distance, const char* what) const {
+  return {
+      what + std::string(shape_.pulls ? "from rank + " : "to rank + ") + std::to_string(distance),
+      {}};
+}
+
+Stream SequenceMaker::stream_one_by_one() const {
+  return {shape_.pulls ? "from the next ranks" : "to the next ranks", {}};
+}
+
+Dependency SequenceMaker::arrived(std::int64_t distance, const Affine& step) const {
+  return {.rank = shape_.pulls ? own_rank() : sender_at(distance),
+          .stream = shape_.one_by_one ? 0 : static_cast<std::int32_t>(distance - 1),
+          .transfer = shape_.one_by_one ? constant(distance - 1) : step};
+}
+
+Box SequenceMaker::chunk(const Affine& block, const Affine& at) const {
+  const bool rows = shape_.by_rows;
+  return {{block, 1},
+          {rows ? scaled(at, step_rows_) : Affine{}, step_rows_},
+          {rows ? Affine{} : scaled(at, step_length_), step_length_}};
+}
+
+Region SequenceMaker::beside(std::int32_t tensor, const Affine& at, const Affine& row) const {
+  Region region = slab(plan_, tensor, 0, at, 1);
+  region.boxes.front()[1] = {row, step_rows_};
+  return region;
+}
+
+Compute SequenceMaker::launched_product(std::string name, std::int64_t blocks, std::int64_t rows,
+                                        std::int64_t columns, std::int64_t depth, bool own) const {
   const auto tile = [&](const char* of_own, const char* of_all, std::int64_t extent) {
-    const std::int64_t chosen = own ? arguments.number(of_own) : 0;
-    return std::min(chosen > 0 ? chosen : positive(arguments, of_all), extent);
+    const std::int64_t chosen = own ? arguments_.number(of_own) : 0;
+    return std::min(chosen > 0 ? chosen : positive(arguments_, of_all), extent);
   };
   Compute gemm{.name = std::move(name), .kernel = "gemm", .axes = {}, .operands = {}};
   gemm.axes = {{"block", blocks, 1, false},
                {"m", rows, tile("own_tile_m", "tile_m", rows), false},
                {"n", columns, tile("own_tile_n", "tile_n", columns), false},
-               {"k", depth, std::min(positive(arguments, "tile_k"), depth), true}};
+               {"k", depth, std::min(positive(arguments_, "tile_k"), depth), true}};
   gemm.stream = "compute";
   gemm.waits = Waits::launch;
   return gemm;
+}
+
+Compute SequenceMaker::launched_block(std::int64_t step, std::int64_t distance,
+                                      std::int64_t columns, std::int64_t depth) const {
+  Compute product =
+      launched_product("step " + std::to_string(step) + " block +" + std::to_string(distance), 1,
+                       step_rows_, columns, depth, false);
+  if (shape_.compute_streams > 1)
+    product.stream = "compute " + std::to_string(distance % shape_.compute_streams);
+  return product;
+}
+
+Plan SequenceMaker::run_by_all(Code code) {
+  plan_.codes = {std::move(code)};
+  plan_.code_of.assign(static_cast<std::size_t>(ranks_), 0);
+  return std::move(plan_);
 }
 
 TemplateInfo sequence_template(const char* name, const char* description,

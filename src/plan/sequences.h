@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/build.h"
 #include "plan/pipelines.h"
 
 namespace hemiola::plan {
@@ -45,10 +46,64 @@ SequenceShape serial_shape(const TemplateArguments& arguments);
 /// Whole blocks of one peer after the other.
 SequenceShape shards_shape(const TemplateArguments& arguments);
 
-/// A product as a launch, without operands: axes block, m, n, k with the tiles of the parameters,
-/// or with those for the block that stays where it is (`own`).
-Compute launched_product(const TemplateArguments& arguments, std::string name, std::int64_t blocks,
-                         std::int64_t rows, std::int64_t columns, std::int64_t depth, bool own);
+/// What makers of both directions share: a block of `rows` x `length` elements from each rank to
+/// each other, in chunks, where a distance between ranks stands for a stream of transfers.
+class SequenceMaker {
+ protected:
+  /// `length` of a row of a block, which steps by columns divide: "k" or "n".
+  SequenceMaker(const TemplateArguments& arguments, const SequenceShape& shape, std::int64_t rows,
+                std::int64_t length, const char* name_of_length);
+
+  /// m over ranks: rows of a rank.
+  static std::int64_t rows_of_rank(const TemplateArguments& arguments);
+  /// m over ranks twice: rows that each rank has for each other.
+  static std::int64_t rows_of_pair(const TemplateArguments& arguments);
+
+  /// The distance from which on steps take blocks, and how many they take.
+  std::int64_t first_block() const { return shape_.hetero ? 1 : 0; }
+  std::int64_t blocks() const { return ranks_ - first_block(); }
+  /// Whom the own rank sends to at a distance, and who sends to it.
+  Affine taker_at(std::int64_t distance) const;
+  Affine sender_at(std::int64_t distance) const;
+  /// Of a transfer with `peer`.
+  Affine sender_to(const Affine& peer) const { return shape_.pulls ? peer : own_rank(); }
+  Affine taker_from(const Affine& peer) const { return shape_.pulls ? own_rank() : peer; }
+  Transfer moved(const Affine& peer, const Region& from, const Region& to) const;
+
+  /// "to rank + 3", behind what is moved; "to the next ranks" of whole shards.
+  Stream stream_over(std::int64_t distance, const char* what = "") const;
+  Stream stream_one_by_one() const;
+  /// That what stream `distance` brings in a step is there.
+  Dependency arrived(std::int64_t distance, const Affine& step) const;
+
+  /// Rows and columns of a block in the step that `at` says; of the whole block without steps.
+  Box chunk(const Affine& block, const Affine& at) const;
+  /// Rows of a tensor [step, rows, ...] in which what a step needs lies together.
+  Region beside(std::int32_t tensor, const Affine& at, const Affine& row) const;
+  std::int64_t row_of(std::int64_t step) const { return shape_.by_rows ? step * step_rows_ : 0; }
+  /// Where in its rows a step begins.
+  std::int64_t begin_of(std::int64_t step) const {
+    return shape_.by_rows ? 0 : step * step_length_;
+  }
+
+  /// A product as a launch, without operands: axes block, m, n, k with the tiles of the parameters,
+  /// or with those for the block that stays where it is (`own`).
+  Compute launched_product(std::string name, std::int64_t blocks, std::int64_t rows,
+                           std::int64_t columns, std::int64_t depth, bool own) const;
+  /// That of an unfused step, on its stream.
+  Compute launched_block(std::int64_t step, std::int64_t distance, std::int64_t columns,
+                         std::int64_t depth) const;
+
+  /// The plan, in which all ranks run this.
+  Plan run_by_all(Code code);
+
+  const TemplateArguments& arguments_;
+  SequenceShape shape_;
+  std::int64_t ranks_;
+  std::int64_t rows_;                     // of a block
+  std::int64_t step_rows_, step_length_;  // of a chunk
+  Plan plan_;
+};
 
 TemplateInfo sequence_template(const char* name, const char* description,
                                std::vector<ParameterInfo> more,

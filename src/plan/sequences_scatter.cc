@@ -16,24 +16,18 @@ namespace {
 
 enum class Results : std::uint8_t { own_sum, all_sums, returned };
 
-class ScatterMaker {
+class ScatterMaker : SequenceMaker {
  public:
   ScatterMaker(const TemplateArguments& arguments, Results results, const SequenceShape& shape)
-      : arguments_(arguments),
-        shape_(shape),
-        ranks_(arguments.ranks),
+      : SequenceMaker(
+            arguments, shape,
+            results == Results::returned ? rows_of_pair(arguments) : rows_of_rank(arguments),
+            positive(arguments, "n"), "n"),
         adds_up_(results != Results::returned),
         is_for_all_(results == Results::all_sums),
-        rows_(adds_up_
-                  ? divided(arguments, "m", positive(arguments, "m"), ranks_)
-                  : divided(arguments, "m / ranks",
-                            divided(arguments, "m", positive(arguments, "m"), ranks_), ranks_)),
         columns_(positive(arguments, "n")),
         depth_(adds_up_ ? divided(arguments, "k", positive(arguments, "k"), ranks_)
-                        : positive(arguments, "k")),
-        step_rows_(shape.by_rows ? divided(arguments, "rows of a block", rows_, shape.degree)
-                                 : rows_),
-        step_columns_(shape.by_rows ? columns_ : divided(arguments, "n", columns_, shape.degree)) {
+                        : positive(arguments, "k")) {
     if (adds_up_ && shape.copies && shape.hetero)
       throw Failure("'" + arguments.name +
                         "' adds up what lies in the same place on all ranks, and blocks of all "
@@ -102,8 +96,8 @@ class ScatterMaker {
         promise(code.expected.back(), is_for_all_ ? constant(block) : own_rank(), own_rank(), 0);
     } else {
       for (std::int64_t d = moves_own_block() ? 0 : 1; d < ranks_; ++d) {
-        code.expected.push_back({{kC, {}}, false, Region{kPartial, {}}, maker_at(d)});
-        promise(code.expected.back(), own_rank(), maker_at(d), d);
+        code.expected.push_back({{kC, {}}, false, Region{kPartial, {}}, sender_at(d)});
+        promise(code.expected.back(), own_rank(), sender_at(d), d);
       }
       if (!moves_own_block()) code.expected.push_back({slab(plan_, kC, 0, own_rank(), 1), false});
     }
@@ -118,9 +112,7 @@ class ScatterMaker {
       }
       code.expected.push_back(std::move(copied));
     }
-    plan_.codes = {std::move(code)};
-    plan_.code_of.assign(static_cast<std::size_t>(ranks_), 0);
-    return std::move(plan_);
+    return run_by_all(std::move(code));
   }
 
   /// The block for `taker`, step by step, where its maker has it at `distance`.
@@ -133,35 +125,15 @@ class ScatterMaker {
     }
   }
 
-  /// The distance from which on steps take blocks.
-  std::int64_t first_block() const { return shape_.hetero ? 1 : 0; }
-  std::int64_t blocks() const { return ranks_ - first_block(); }
   /// Where all ranks wait for the sum of a block, its own part of it must not come last.
   bool is_own_first() const { return is_for_all_; }
   /// Whether the own result, which is not added to anything, is made where others land.
   bool moves_own_block() const { return !adds_up_ && !shape_.hetero && shape_.fused; }
 
-  /// Whom block `distance` of the own rank is for, and whose block stream `distance` brings.
-  Affine taker_at(std::int64_t distance) const {
-    return distance == 0 ? own_rank() : around(ranks_, shape_.pulls ? -distance : distance);
-  }
-  Affine maker_at(std::int64_t distance) const {
-    return distance == 0 ? own_rank() : around(ranks_, shape_.pulls ? distance : -distance);
-  }
-
-  /// Rows and columns of a block in the step that `at` says.
-  Box chunk(const Affine& block, const Affine& at) const {
-    const bool rows = shape_.by_rows;
-    return {{block, 1},
-            {rows ? scaled(at, step_rows_) : Affine{}, step_rows_},
-            {rows ? Affine{} : scaled(at, step_columns_), step_columns_}};
-  }
   /// What products make for `taker`. Sums need it in the same place on all ranks.
   Region made(const Affine& taker, std::int64_t distance, const Affine& at) const {
     if (!shape_.copies) return {kPartial, {chunk(taker, at)}};
-    Region region = slab(plan_, kPartial, 0, at, 1);
-    region.boxes.front()[1] = {place_beside(taker, distance), step_rows_};
-    return region;
+    return beside(kPartial, at, place_beside(taker, distance));
   }
   Affine place_beside(const Affine& taker, std::int64_t distance) const {
     return adds_up_ ? scaled(taker, step_rows_) : constant((distance - first_block()) * step_rows_);
@@ -184,37 +156,29 @@ class ScatterMaker {
   /// A chunk to where it belongs, or to the slot that `which` says, once `made_by` is done.
   Transfer transfer(const Affine& peer, const Region& from, const Affine& which, const Affine& at,
                     const Affine& made_by) const {
-    const Affine maker = shape_.pulls ? peer : own_rank();
+    const Affine maker = sender_to(peer);
     const Region to = adds_up_ ? slot(which, at) : result(maker, at);
-    return plan::after(shape_.pulls ? pull(peer, from, to) : push(peer, from, to),
-                       {.rank = maker, .compute = made_by});
+    return plan::after(moved(peer, from, to), {.rank = maker, .compute = made_by});
   }
 
   /// All steps between ranks of a distance: those of other distances go on at the same time.
   Stream transfers_over(std::int64_t distance) const {
     const Affine peer = around(ranks_, distance);
-    Stream stream{(shape_.pulls ? "from rank + " : "to rank + ") + std::to_string(distance), {}};
+    Stream stream = stream_over(distance);
     repeat(stream, shape_.degree,
-           transfer(peer, made(shape_.pulls ? own_rank() : peer, distance, counting()),
-                    constant(distance - 1), counting(), compute_of(distance, counting())));
+           transfer(peer, made(taker_from(peer), distance, counting()), constant(distance - 1),
+                    counting(), compute_of(distance, counting())));
     return stream;
   }
 
   Stream transfers_one_by_one() const {
     const Affine peer = around(ranks_, 1, 1);
-    Stream stream{shape_.pulls ? "from the next ranks" : "to the next ranks", {}};
-    repeat(
-        stream, ranks_ - 1,
-        transfer(peer, made(shape_.pulls ? own_rank() : peer, 0, {}), counting(), {}, counting()));
+    Stream stream = stream_one_by_one();
+    repeat(stream, ranks_ - 1,
+           transfer(peer, made(taker_from(peer), 0, {}), counting(), {}, counting()));
     return stream;
   }
 
-  /// That slot `distance` of a step is there.
-  Dependency arrived(std::int64_t distance, const Affine& step) const {
-    return {.rank = shape_.pulls ? own_rank() : maker_at(distance),
-            .stream = shape_.one_by_one ? 0 : static_cast<std::int32_t>(distance - 1),
-            .transfer = shape_.one_by_one ? constant(distance - 1) : step};
-  }
   /// That the own block is there, or its part in a step.
   Transfer once_made(Transfer move, const Affine& step) const {
     return plan::after(std::move(move), {.rank = own_rank(), .compute = compute_of(0, step)});
@@ -251,13 +215,12 @@ class ScatterMaker {
   /// Finished sums to all others, in steps as well.
   Stream sums_over(std::int64_t distance) const {
     const Affine peer = around(ranks_, distance);
-    const Affine owner = shape_.pulls ? peer : own_rank();
-    Stream stream{
-        (shape_.pulls ? "sums from rank + " : "sums to rank + ") + std::to_string(distance), {}};
+    const Affine owner = sender_to(peer);
+    Stream stream = stream_over(distance, "sums ");
     const Region sum = result(owner, counting());
     repeat(stream, shape_.degree,
-           plan::after(shape_.pulls ? pull(peer, sum, sum) : push(peer, sum, sum), owner,
-                       scaled(counting(), ranks_, ranks_ - 1), after_transfers_));
+           plan::after(moved(peer, sum, sum), owner, scaled(counting(), ranks_, ranks_ - 1),
+                       after_transfers_));
     return stream;
   }
 
@@ -273,9 +236,7 @@ class ScatterMaker {
   Transfer rows_of(const Affine& step, std::int64_t distance) const {
     const Affine taker = taker_at(distance);
     const Region from{kA, {{{taker, 1}, {scaled(step, step_rows_), step_rows_}, {{}, depth_}}}};
-    Region to = slab(plan_, staged_, 0, step, 1);
-    to.boxes.front()[1] = {place_beside(taker, distance), step_rows_};
-    return copy(from, to);
+    return copy(from, beside(staged_, step, place_beside(taker, distance)));
   }
   Stream rows_beside_each_other() const {
     Stream stream{"rows", {}};
@@ -297,7 +258,7 @@ class ScatterMaker {
   std::int32_t place_of_own() const { return adds_up_ ? kPartial : kC; }
 
   Compute own_product() const {
-    Compute product = launched_product(arguments_, "own", 1, rows_, columns_, depth_, true);
+    Compute product = launched_product("own", 1, rows_, columns_, depth_, true);
     set_operands(product, place_of_own(), own_rank(), 0, 0, false);
     return product;
   }
@@ -305,14 +266,12 @@ class ScatterMaker {
   Compute fused_product(std::int64_t step) const {
     const std::string name = "step " + std::to_string(step);
     if (!shape_.copies) {
-      Compute product =
-          launched_product(arguments_, name, blocks(), step_rows_, step_columns_, depth_, false);
+      Compute product = launched_product(name, blocks(), step_rows_, step_length_, depth_, false);
       set_operands(product, kPartial, shape_.hetero ? around(ranks_, 1) : Affine{}, row_of(step),
-                   column_of(step), shape_.hetero);
+                   begin_of(step), shape_.hetero);
       return product;
     }
-    Compute product =
-        launched_product(arguments_, name, 1, blocks() * step_rows_, columns_, depth_, false);
+    Compute product = launched_product(name, 1, blocks() * step_rows_, columns_, depth_, false);
     product.operands = {{staged_, Use::read, {0, 1, 3}, {constant(step), {}, {}}},
                         {kB, Use::read, {3, 2}},
                         {kPartial, Use::accumulate, {0, 1, 2}, {constant(step), {}, {}}}};
@@ -323,29 +282,15 @@ class ScatterMaker {
   }
 
   Compute product_of_block(std::int64_t step, std::int64_t distance) const {
-    Compute product = launched_product(
-        arguments_, "step " + std::to_string(step) + " block +" + std::to_string(distance), 1,
-        step_rows_, step_columns_, depth_, false);
+    Compute product = launched_block(step, distance, step_length_, depth_);
     set_operands(product, distance > 0 ? kPartial : place_of_own(), taker_at(distance),
-                 row_of(step), column_of(step), false);
-    if (shape_.compute_streams > 1)
-      product.stream = "compute " + std::to_string(distance % shape_.compute_streams);
+                 row_of(step), begin_of(step), false);
     return product;
   }
 
-  std::int64_t row_of(std::int64_t step) const { return shape_.by_rows ? step * step_rows_ : 0; }
-  std::int64_t column_of(std::int64_t step) const {
-    return shape_.by_rows ? 0 : step * step_columns_;
-  }
-
   static constexpr std::int32_t kA = 0, kB = 1, kPartial = 2, kC = 3;
-  const TemplateArguments& arguments_;
-  SequenceShape shape_;
-  std::int64_t ranks_;
   bool adds_up_, is_for_all_;
-  std::int64_t rows_, columns_, depth_;    // of a block
-  std::int64_t step_rows_, step_columns_;  // of a chunk
-  Plan plan_;
+  std::int64_t columns_, depth_;  // of the product of a block
   std::int32_t slots_ = -1, staged_ = -1;
   std::int32_t after_transfers_ = -1, staging_ = -1;  // streams: sums or own results; rows
 };

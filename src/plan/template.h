@@ -54,6 +54,8 @@ struct TemplateInfo {
   Plan (*make)(const TemplateArguments&) = nullptr;
   bool in_chunks = true;       ///< false: of elements, with the sizes as parameters
   bool needs_machine = false;  ///< derives its plan from the machine's links
+
+  const ParameterInfo* parameter(std::string_view name) const;  ///< null: it has none of that name
 };
 
 /// An empty plan with the names and ranks of the arguments, for a template to fill.

@@ -25,10 +25,8 @@ std::string join(const std::vector<std::string>& words) {
 void set_value(const TemplateInfo& info, Parameters& parameters, const std::string& name,
                const std::string& value) {
   const SourceLocation& where = kOption;
-  const auto known =
-      std::find_if(info.parameters.begin(), info.parameters.end(),
-                   [&](const ParameterInfo& parameter) { return parameter.name == name; });
-  if (known == info.parameters.end()) {
+  const ParameterInfo* known = info.parameter(name);
+  if (known == nullptr) {
     std::vector<std::string> names;
     for (const ParameterInfo& parameter : info.parameters) names.push_back(parameter.name);
     std::string hint = suggest(name, names);
@@ -50,11 +48,17 @@ void set_value(const TemplateInfo& info, Parameters& parameters, const std::stri
     throw Failure("parameter '" + name + "' of '" + info.name + "' cannot be '" + value + "'",
                   where, hint);
   }
-  const auto at = static_cast<std::size_t>(known - info.parameters.begin());
+  const auto at = static_cast<std::size_t>(known - info.parameters.data());
   parameters[at].second = value;
 }
 
 }  // namespace
+
+const ParameterInfo* TemplateInfo::parameter(std::string_view wanted) const {
+  const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                  [&](const ParameterInfo& p) { return p.name == wanted; });
+  return found == parameters.end() ? nullptr : &*found;
+}
 
 const std::string& TemplateArguments::word(std::string_view parameter) const {
   for (const auto& [name_, value] : parameters) {

@@ -195,11 +195,6 @@ std::vector<plan::ParameterInfo> lower_parameters_of(const plan::TemplateInfo& i
   return infos;
 }
 
-bool declares(const plan::TemplateInfo& info, const std::string& parameter) {
-  return std::any_of(info.parameters.begin(), info.parameters.end(),
-                     [&](const auto& p) { return p.name == parameter; });
-}
-
 [[noreturn]] void unknown_parameter(const std::string& of, const std::string& name,
                                     const std::vector<plan::ParameterInfo>& parameters) {
   std::vector<std::string> names;
@@ -250,7 +245,8 @@ std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadO
   plan::Parameters for_template, for_lowering;
   bool pushes = goes_through_nics(options.machine.get(), options.ranks);
   for (const auto& parameter : options.parameters) {
-    (declares(*info, parameter.first) ? for_template : for_lowering).push_back(parameter);
+    const bool is_of_template = info->parameter(parameter.first) != nullptr;
+    (is_of_template ? for_template : for_lowering).push_back(parameter);
     pushes = pushes || parameter == std::pair<std::string, std::string>{"protocol", "ll"};
   }
   // Before the plan is made: what its lowering takes can be told from its template.

@@ -9,6 +9,27 @@
 namespace hemiola::program::general {
 namespace {
 
+bool is_own(const Movement& movement, const Place& place) {
+  return place.group < 0 && place.rank == movement.rank;
+}
+
+/// By rank, stream, old index; empty: those of the stream stay as they are.
+using NewIndices = std::vector<std::vector<std::vector<std::int64_t>>>;
+
+/// Dependencies on movements that were joined.
+void renumber(Movements& movements, const NewIndices& new_index) {
+  for (auto& streams : movements) {
+    for (auto& stream : streams) {
+      for (Movement& movement : stream) {
+        for (Movement::After& after : movement.after) {
+          const auto& numbers = new_index[index(after.rank)][index(after.stream)];
+          if (!numbers.empty()) after.index = numbers[index(after.index)];
+        }
+      }
+    }
+  }
+}
+
 class Fuser {
  public:
   Fuser(const plan::Plan& plan, const LowerOptions& options, Movements& movements)
@@ -27,13 +48,10 @@ class Fuser {
       for (std::size_t s = 0; s < movements_[rank].size(); ++s)
         fuse_stream(static_cast<int>(rank), static_cast<std::int32_t>(s));
     }
+    renumber(movements_, new_index_);
     for (auto& streams : movements_) {
       for (auto& stream : streams) {
-        for (Movement& movement : stream) {
-          movement.level = -1;
-          for (Movement::After& after : movement.after)
-            after.index = new_index_[index(after.rank)][index(after.stream)][index(after.index)];
-        }
+        for (Movement& movement : stream) movement.level = -1;
       }
     }
   }
@@ -68,9 +86,6 @@ class Fuser {
   static bool overlaps_any(const Place& place, const std::vector<Place>& others) {
     return std::any_of(others.begin(), others.end(),
                        [&](const Place& other) { return overlaps(place, other); });
-  }
-  static bool is_own(const Movement& movement, const Place& place) {
-    return place.group < 0 && place.rank == movement.rank;
   }
 
   /// Makes `first` do what `second` does as well, where that is the same and worth it.
@@ -209,14 +224,12 @@ class Fuser {
   std::vector<bool> observed_;
   std::map<std::pair<MovementId, std::size_t>, Readers> readers_;
   std::vector<Readers> readers_of_last_;  // by destination of the movement that is being made
-  std::vector<std::vector<std::vector<std::int64_t>>> new_index_;  // by rank, stream, old index
+  NewIndices new_index_;
 };
 
 /// A movement between places of its own rank that is no work of a switch.
 bool is_local(const Movement& movement) {
-  const auto own = [&](const Place& place) {
-    return place.group < 0 && place.rank == movement.rank;
-  };
+  const auto own = [&](const Place& place) { return is_own(movement, place); };
   return std::all_of(movement.sources.begin(), movement.sources.end(), own) &&
          std::all_of(movement.destinations.begin(), movement.destinations.end(), own);
 }
@@ -260,12 +273,13 @@ void join_sums(Movements& movements) {
       }
     }
   }
-  std::map<std::pair<int, std::int32_t>, std::vector<std::int64_t>> new_index;  // where it changes
+  NewIndices new_index(movements.size());
   for (std::size_t rank = 0; rank < movements.size(); ++rank) {
+    new_index[rank].resize(movements[rank].size());
     for (std::size_t s = 0; s < movements[rank].size(); ++s) {
       auto& list = movements[rank][s];
       if (!adds_up_locally(list)) continue;
-      auto& numbers = new_index[{static_cast<int>(rank), static_cast<std::int32_t>(s)}];
+      auto& numbers = new_index[rank][s];
       std::vector<Movement> joined;
       MovementId last{static_cast<int>(rank), static_cast<std::int32_t>(s), -1};
       for (Movement& movement : list) {
@@ -277,16 +291,7 @@ void join_sums(Movements& movements) {
       list = std::move(joined);
     }
   }
-  for (auto& streams : movements) {
-    for (auto& stream : streams) {
-      for (Movement& movement : stream) {
-        for (Movement::After& after : movement.after) {
-          const auto numbers = new_index.find({after.rank, after.stream});
-          if (numbers != new_index.end()) after.index = numbers->second[index(after.index)];
-        }
-      }
-    }
-  }
+  renumber(movements, new_index);
 }
 
 void fuse(const plan::Plan& plan, const LowerOptions& options, Movements& movements) {

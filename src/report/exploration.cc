@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <ostream>
-#include <set>
 #include <vector>
 
 #include "report/columns.h"
+#include "report/exploration_fields.h"
 #include "report/numbers.h"
 
 namespace hemiola::report {
@@ -30,7 +30,7 @@ void print_operator(std::ostream& out, const Exploration& found) {
   for (const std::string& tensor : explore::who_holds_what(found.op))
     out << "#           " << tensor << '\n';
   out << "# machine   " << found.machine << '\n';
-  out << "# launch    " << (found.launch == sim::Launch::graph ? "graph" : "stream") << '\n';
+  out << "# launch    " << name_of(found.launch) << '\n';
 }
 
 void print_serial(std::ostream& out, const Exploration& found) {
@@ -46,26 +46,19 @@ void print_serial(std::ostream& out, const Exploration& found) {
 }
 
 std::vector<std::string> row_of(const Exploration& found, const Candidate& candidate) {
-  const auto number = [](const std::optional<double>& value) {
-    return value ? two_decimals(*value) : std::string("-");
-  };
-  const explore::Losses none{};
-  const explore::Losses& lost = candidate.losses ? *candidate.losses : none;
-  const std::int64_t exposed =
-      candidate.losses
-          ? std::max<std::int64_t>(0, candidate.fluid.fs - candidate.losses->products.fs)
-          : 0;
+  const explore::Losses lost = candidate.losses.value_or(explore::Losses{});
+  const std::int64_t exposed = std::max<std::int64_t>(0, candidate.fluid.fs - lost.products.fs);
   return {candidate.schedule.text(),
           table_us(candidate.time()),
           two_decimals(found.speedup(candidate)),
           percent(found.ideal(), candidate.time()),
-          number(lost.dil_product),
-          number(lost.dil_communication),
-          number(lost.cil_product),
-          number(lost.cil_communication),
+          ratio_cell(lost.dil_product),
+          ratio_cell(lost.dil_communication),
+          ratio_cell(lost.cil_product),
+          ratio_cell(lost.cil_communication),
           candidate.losses ? table_us({exposed}) : "-",
-          fmt::format("{:.1f}", static_cast<double>(candidate.extra_traffic.count) / 1048576),
-          fmt::format("{:.1f}", static_cast<double>(candidate.buffers.count) / 1048576),
+          mebibytes(candidate.extra_traffic),
+          mebibytes(candidate.buffers),
           candidate.confirmed ? "sampled" : "fluid"};
 }
 
@@ -76,13 +69,7 @@ void print_rows(std::ostream& out, const Exploration& found) {
                        "exposed", "extra", "buffers", "engine"});
   columns.add_heading(
       {"", "(us)", "", "", "product", "comm", "product", "comm", "(us)", "(MiB)", "(MiB)", ""});
-  std::set<explore::Family> seen;
-  std::size_t rows = 0;
-  for (const Candidate& candidate : found.candidates) {
-    const bool is_first = seen.insert(candidate.schedule.family).second;
-    if (rows++ >= explore::kShown && !is_first) continue;
-    columns.add(row_of(found, candidate));
-  }
+  for (const std::size_t i : found.shown()) columns.add(row_of(found, found.candidates[i]));
   columns.print(out, "  ");
 }
 
@@ -140,8 +127,7 @@ void print_space(std::ostream& out, const Exploration& found) {
 
 void print_picks(std::ostream& out, const Exploration& found) {
   for (const explore::RulePick& pick : found.picks) {
-    out << fmt::format("# rule {}: {}", pick.rule, pick.pick.family.text());
-    if (pick.pick.degree > 1) out << fmt::format(", {} steps", pick.pick.degree);
+    out << fmt::format("# rule {}: {}", pick.rule, pick.pick.text());
     if (pick.regret)
       out << fmt::format(", {:.1f} % slower than the best\n", 100 * *pick.regret);
     else
@@ -184,7 +170,7 @@ void print_range(std::ostream& out, const explore::RangeOfRows& range) {
                      name_of(last.op.kind), range.found.front().op.m, last.op.m, last.op.n,
                      last.op.k, name_of(last.op.type), last.op.ranks);
   out << "# machine   " << last.machine << '\n';
-  out << "# launch    " << (last.launch == sim::Launch::graph ? "graph" : "stream") << "\n#\n";
+  out << "# launch    " << name_of(last.launch) << "\n#\n";
   Columns columns({kRight, kRight, kRight, kRight, kRight, kRight, kLeft});
   columns.add_heading({"M", "serial", "collective", "product", "best", "speedup", "schedule"});
   columns.add_heading({"", "(us)", "(us)", "(us)", "(us)", "", ""});

@@ -1,11 +1,13 @@
 // What `explore --bench` writes: the schedules that a program for PyTorch times.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "core/embedded.h"
+#include "explore/first_of_each.h"
 #include "report/exploration.h"
+#include "report/exploration_fields.h"
 #include "report/numbers.h"
 
 namespace hemiola::report {
@@ -18,25 +20,19 @@ using explore::Exploration;
 }  // namespace
 
 std::string bench_schedules(const Exploration& found, std::size_t top) {
-  const explore::Operator& op = found.op;
-  const machine::GemmShape local = explore::local_product(op);
   std::string text = fmt::format(
-      "{{\n  \"schema\": 1,\n  \"operator\": {{\"kind\": {}, \"gather\": {}, \"m\": {}, \"n\": {}, "
-      "\"k\": {}, \"dtype\": {}, \"ranks\": {}, \"local\": {{\"m\": {}, \"n\": {}, \"k\": {}}}, "
-      "\"collective_size_bytes\": {}}},\n  \"collective\": {},\n  \"machine\": {},\n"
+      "{{\n  \"schema\": 1,\n  \"operator\": {},\n  \"collective\": {},\n  \"machine\": {},\n"
       "  \"schedules\": [\n",
-      json_string(name_of(op.kind)), op.gathers_b ? "\"b\"" : "\"a\"", op.m, op.n, op.k,
-      json_string(name_of(op.type)), op.ranks, local.m, local.n, local.k,
-      explore::collective_size(op).count, json_string(name_of(collective_of(op.kind))),
+      operator_object(found.op), json_string(name_of(collective_of(found.op.kind))),
       json_string(found.machine));
   // Those that differ in more than who moves the data, which a program for PyTorch does not choose.
   std::vector<const Candidate*> chosen;
-  for (const Candidate& candidate : found.candidates) {
-    const explore::Schedule& one = candidate.schedule;
-    const bool is_new = std::none_of(chosen.begin(), chosen.end(), [&](const Candidate* other) {
-      return other->schedule.family == one.family && other->schedule.degree == one.degree;
-    });
-    if (is_new && one.family.division != Division::kernel && chosen.size() < top)
+  const auto steps_of = [](const Candidate& candidate) {
+    return std::pair(candidate.schedule.family, candidate.schedule.degree);
+  };
+  for (const std::size_t i : explore::first_of_each(found.candidates, steps_of)) {
+    const Candidate& candidate = found.candidates[i];
+    if (candidate.schedule.family.division != Division::kernel && chosen.size() < top)
       chosen.push_back(&candidate);
   }
   for (const Candidate* candidate : chosen) {
@@ -54,9 +50,7 @@ std::string bench_schedules(const Exploration& found, std::size_t top) {
 }
 
 std::string_view bench_program() {
-  for (const EmbeddedFile& file : embedded_files()) {
-    if (file.path == "data/bench/bench.py") return file.content;
-  }
+  if (const EmbeddedFile* file = find_embedded("data/bench/bench.py")) return file->content;
   throw Failure("this build has no data/bench/bench.py", {}, "", ExitCode::internal);
 }
 

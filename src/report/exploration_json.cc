@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "report/exploration.h"
+#include "report/exploration_fields.h"
 #include "report/numbers.h"
 
 namespace hemiola::report {
@@ -12,10 +13,6 @@ namespace {
 using explore::Candidate;
 using explore::Exploration;
 
-std::string time_fields(const char* name, Time time) {
-  return fmt::format("\"{0}_fs\": {1}, \"{0}_ns\": {2}", name, time.fs, exact_ns(time));
-}
-
 std::string text_object(const study::Settings& settings) {
   std::string text = "{";
   for (const auto& [name, value] : settings) {
@@ -23,17 +20,6 @@ std::string text_object(const study::Settings& settings) {
         fmt::format("{}{}: {}", text.size() > 1 ? ", " : "", json_string(name), json_string(value));
   }
   return text + "}";
-}
-
-std::string operator_object(const explore::Operator& op) {
-  const machine::GemmShape local = explore::local_product(op);
-  return fmt::format(
-      "{{\"kind\": {}, \"gather\": {}, \"m\": {}, \"n\": {}, \"k\": {}, \"dtype\": {}, "
-      "\"ranks\": {}, \"local\": {{\"m\": {}, \"n\": {}, \"k\": {}}}, "
-      "\"collective_size_bytes\": {}}}",
-      json_string(name_of(op.kind)), op.gathers_b ? "\"b\"" : "\"a\"", op.m, op.n, op.k,
-      json_string(name_of(op.type)), op.ranks, local.m, local.n, local.k,
-      explore::collective_size(op).count);
 }
 
 std::string losses_object(const explore::Losses& losses) {
@@ -134,9 +120,8 @@ std::string exploration_json(const std::string& command, const Exploration& foun
       "  \"refused\": {},\n  \"features\": {},\n  \"analytic\": {},\n  \"rules\": {},\n  "
       "\"not_confirmed\": {},\n  "
       "\"results\": [\n",
-      json_string(command), json_string(found.machine),
-      found.launch == sim::Launch::graph ? "graph" : "stream", operator_object(found.op),
-      serial_object(found.serial), time_fields("ideal", found.ideal()),
+      json_string(command), json_string(found.machine), name_of(found.launch),
+      operator_object(found.op), serial_object(found.serial), time_fields("ideal", found.ideal()),
       winner != nullptr ? json_string(winner->schedule.text()) : "\"serial\"", found.space, pruned,
       found.left_out, found.refused.size(), features_object(found.features),
       analytic_object(found.analytic), picks_array(found),

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "report/exploration.h"
+#include "report/exploration_fields.h"
 #include "report/numbers.h"
 
 namespace hemiola::report {
@@ -13,17 +13,6 @@ namespace {
 
 using explore::Candidate;
 using explore::Exploration;
-
-std::vector<const Candidate*> best_of_families(const Exploration& found) {
-  std::vector<const Candidate*> best;
-  for (const Candidate& candidate : found.candidates) {
-    const bool is_known = std::any_of(best.begin(), best.end(), [&](const Candidate* other) {
-      return other->schedule.family == candidate.schedule.family;
-    });
-    if (!is_known) best.push_back(&candidate);
-  }
-  return best;
-}
 
 page::Bars speedups(const Exploration& found, const std::vector<const Candidate*>& best) {
   page::Bars bars{.heading = "Speedup over serial",
@@ -43,7 +32,7 @@ page::Bars speedups(const Exploration& found, const std::vector<const Candidate*
 }
 
 /// Losses that are gains (below zero) are left out of stacked bars.
-page::Bars losses(const Exploration& found, const std::vector<const Candidate*>& best) {
+page::Bars losses(const std::vector<const Candidate*>& best) {
   page::Bars bars{.heading = "What each loses against ideal",
                   .note =
                       "Microseconds beyond the longer of collective and product, by cause. A "
@@ -60,7 +49,6 @@ page::Bars losses(const Exploration& found, const std::vector<const Candidate*>&
     }
     bars.rows.push_back(std::move(row));
   }
-  (void)found;
   return bars;
 }
 
@@ -78,21 +66,14 @@ page::Table table(const Exploration& found) {
                                 {"buffers (MiB)", true},
                                 {"engine", false}},
                     .rows = {}};
-  const auto number = [](const std::optional<double>& value) {
-    return value ? fmt::format("{:.2f}", *value) : std::string("-");
-  };
   for (const Candidate& candidate : found.candidates) {
-    const std::optional<explore::Losses>& lost = candidate.losses;
-    table.rows.push_back(
-        {candidate.schedule.text(), table_us(candidate.time()),
-         fmt::format("{:.3f}", found.speedup(candidate)),
-         number(lost ? lost->dil_product : std::nullopt),
-         number(lost ? lost->dil_communication : std::nullopt),
-         number(lost ? lost->cil_product : std::nullopt),
-         number(lost ? lost->cil_communication : std::nullopt),
-         fmt::format("{:.1f}", static_cast<double>(candidate.extra_traffic.count) / 1048576),
-         fmt::format("{:.1f}", static_cast<double>(candidate.buffers.count) / 1048576),
-         candidate.confirmed ? "sampled" : "fluid"});
+    const explore::Losses lost = candidate.losses.value_or(explore::Losses{});
+    table.rows.push_back({candidate.schedule.text(), table_us(candidate.time()),
+                          fmt::format("{:.3f}", found.speedup(candidate)),
+                          ratio_cell(lost.dil_product), ratio_cell(lost.dil_communication),
+                          ratio_cell(lost.cil_product), ratio_cell(lost.cil_communication),
+                          mebibytes(candidate.extra_traffic), mebibytes(candidate.buffers),
+                          candidate.confirmed ? "sampled" : "fluid"});
   }
   return table;
 }
@@ -111,7 +92,7 @@ page::Page exploration_page(const std::string& command, const Exploration& found
   const Candidate* winner = found.winner();
   page::Page page{.title = explore::text_of(found.op), .subtitle = command};
   page.facts = {{"machine", found.machine},
-                {"launch", found.launch == sim::Launch::graph ? "graph" : "stream"},
+                {"launch", std::string(name_of(found.launch))},
                 {"serial", table_us(found.serial.time) + " us"},
                 {"collective", table_us(found.serial.collective) + " us"},
                 {"product", table_us(found.serial.product) + " us"},
@@ -128,9 +109,10 @@ page::Page exploration_page(const std::string& command, const Exploration& found
     words.push_back("Nothing that overlaps is faster than serial here.");
   }
   page.blocks.push_back(page::Text{"The operator", std::move(words)});
-  const std::vector<const Candidate*> best = best_of_families(found);
+  std::vector<const Candidate*> best;
+  for (const std::size_t i : found.fastest_of_families()) best.push_back(&found.candidates[i]);
   page.blocks.push_back(speedups(found, best));
-  page::Bars lost = losses(found, best);
+  page::Bars lost = losses(best);
   if (!lost.rows.empty()) page.blocks.push_back(std::move(lost));
   page.blocks.push_back(table(found));
   page::Timelines all{.heading = "What happens when",

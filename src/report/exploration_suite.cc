@@ -8,7 +8,9 @@
 #include <map>
 #include <ostream>
 
+#include "explore/first_of_each.h"
 #include "report/columns.h"
+#include "report/exploration_fields.h"
 #include "report/numbers.h"
 
 namespace hemiola::report {
@@ -38,17 +40,13 @@ void print_rest(std::ostream& out, const SuiteExploration& found) {
   }
 }
 
-std::string times_object(const char* name, Time time) {
-  return fmt::format("\"{0}_fs\": {1}, \"{0}_ns\": {2}", name, time.fs, exact_ns(time));
-}
-
 std::string families_object(const ScenarioRow& row) {
   std::string text = "{";
   for (const ScheduleRow* schedule : fastest_of_families(row)) {
     text +=
         fmt::format("{}{}: {{\"schedule\": {}, {}, \"speedup\": {}}}", text.size() > 1 ? ", " : "",
                     json_string(schedule->family), json_string(schedule->schedule),
-                    times_object("time", schedule->time), json_number(row.speedup_of(*schedule)));
+                    time_fields("time", schedule->time), json_number(row.speedup_of(*schedule)));
   }
   return text + "}";
 }
@@ -67,12 +65,11 @@ std::string scenario_object(const ScenarioRow& row) {
                     ", \"serial_program\": {}, {}, {}, {}, \"serial_confirmed_fs\": {}, "
                     "\"best\": {}, \"best_family\": {}, {}, \"speedup\": {}, \"simulated\": {}, "
                     "\"space\": {}, \"families\": {}}}",
-                    json_string(row.serial_program), times_object("serial", row.serial),
-                    times_object("collective", row.collective),
-                    times_object("product", row.product),
+                    json_string(row.serial_program), time_fields("serial", row.serial),
+                    time_fields("collective", row.collective), time_fields("product", row.product),
                     row.serial_confirmed ? std::to_string(row.serial_confirmed->fs) : "null",
                     json_string(row.best), json_string(row.best_family),
-                    times_object("best", row.best_time), json_number(row.speedup), row.simulated,
+                    time_fields("best", row.best_time), json_number(row.speedup), row.simulated,
                     row.space, families_object(row));
 }
 
@@ -83,13 +80,10 @@ std::string operator_text(const explore::Operator& op) {
 }
 
 std::vector<const ScheduleRow*> fastest_of_families(const ScenarioRow& row) {
+  const auto family_of = [](const ScheduleRow& schedule) { return schedule.family; };
   std::vector<const ScheduleRow*> best;
-  for (const ScheduleRow& schedule : row.schedules) {
-    const bool is_known = std::any_of(best.begin(), best.end(), [&](const ScheduleRow* other) {
-      return other->family == schedule.family;
-    });
-    if (!is_known) best.push_back(&schedule);
-  }
+  for (const std::size_t i : explore::first_of_each(row.schedules, family_of))
+    best.push_back(&row.schedules[i]);
   return best;
 }
 

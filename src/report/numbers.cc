@@ -51,20 +51,6 @@ std::string csv_cell(const std::string& text) {
   return quoted + '"';
 }
 
-std::size_t latest_rank(const sim::Result& result) {
-  if (!result.rank_end.empty()) {
-    return static_cast<std::size_t>(
-        std::max_element(result.rank_end.begin(), result.rank_end.end()) - result.rank_end.begin());
-  }
-  const auto finished = static_cast<std::size_t>(sim::Reason::finished);
-  const auto less = [&](const sim::Attribution& a, const sim::Attribution& b) {
-    return a[finished] < b[finished];
-  };
-  return static_cast<std::size_t>(
-      std::min_element(result.attribution.begin(), result.attribution.end(), less) -
-      result.attribution.begin());
-}
-
 std::vector<sim::Reason> by_share(const sim::Attribution& attribution) {
   std::vector<sim::Reason> reasons;
   for (std::size_t i = 0; i < sim::kReasons; ++i) {

@@ -27,10 +27,6 @@ std::string json_string(std::string_view text);
 /// Quoted where CSV (RFC 4180) needs it.
 std::string csv_cell(const std::string& text);
 
-/// The rank that ends last (the lowest of several): the one whose attribution explains the time.
-/// The result must have at least one rank.
-std::size_t latest_rank(const sim::Result& result);
-
 /// The reasons of an attribution that took time, largest first, equal ones in the order of the
 /// enum.
 std::vector<sim::Reason> by_share(const sim::Attribution& attribution);

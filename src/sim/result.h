@@ -143,4 +143,8 @@ struct Result {
   std::map<std::string, std::string> settings;
 };
 
+/// The rank that ends last (the lowest of several): the one whose attribution explains the time.
+/// The result must have at least one rank.
+std::size_t latest_rank(const Result& result);
+
 }  // namespace hemiola::sim

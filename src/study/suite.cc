@@ -208,9 +208,7 @@ Suite parse_suite(std::string_view yaml, const std::string& file) {
 
 std::string_view shipped_table(const std::string& name) {
   const std::string path = std::string(kFolder) + name;
-  for (const EmbeddedFile& file : embedded_files()) {
-    if (file.path == path) return file.content;
-  }
+  if (const EmbeddedFile* file = find_embedded(path)) return file->content;
   throw Failure("there is no table " + path);
 }
 

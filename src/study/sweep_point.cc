@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -65,13 +64,11 @@ void or_say_why(std::span<SweepRow> rows, const Action& action) {
   }
 }
 
-/// Reason to fs, of the lowest rank that ends last; reasons that took none are left out.
+/// Reason to fs, of the rank that ends last; reasons that took none are left out.
 std::string attribution_text(const sim::Result& result) {
-  const auto latest = std::max_element(result.rank_end.begin(), result.rank_end.end());
   nlohmann::ordered_json reasons = nlohmann::ordered_json::object();
-  if (latest != result.rank_end.end()) {
-    const sim::Attribution& fs =
-        result.attribution[static_cast<std::size_t>(latest - result.rank_end.begin())];
+  if (!result.rank_end.empty()) {
+    const sim::Attribution& fs = result.attribution[sim::latest_rank(result)];
     for (std::size_t i = 0; i < sim::kReasons; ++i) {
       if (fs[i] != 0) reasons[std::string(sim::name_of(static_cast<sim::Reason>(i)))] = fs[i];
     }

@@ -145,6 +145,11 @@ TEST(ExploreSuite, refuses_bad_usage_with_code_2) {
   expect("--ranks 4 --suite suite.yaml --out x --machine mi300x-8",
          "--ranks: error: does not go with --suite");
   expect("ag-gemm --gemm 512,1024,512 --machine mi300x-8 --out x", "--out: error: goes with");
+  expect("ag-gemm --gemm 64:x2,1024,512 --machine mi300x-8",
+         "--gemm: error: '64:x2' is not a range");
+  expect("ag-gemm --gemm 64:32:x2,1024,512 --machine mi300x-8", "the range ends before it starts");
+  expect("ag-gemm --gemm 3:1099511627776:x1099511627776,1024,512 --machine mi300x-8",
+         "M = 3 does not divide by 8");
   EXPECT_EQ(place.files(), "suite.yaml ") << "nothing was created";
   expect("--suite suite.yaml --out suite.yaml --machine mi300x-8",
          "suite.yaml: error: is not a database");

@@ -1,0 +1,32 @@
+#include "report/exploration_fields.h"
+
+#include <fmt/format.h>
+
+#include "report/numbers.h"
+
+namespace hemiola::report {
+
+std::string time_fields(const char* name, Time time) {
+  return fmt::format("\"{0}_fs\": {1}, \"{0}_ns\": {2}", name, time.fs, exact_ns(time));
+}
+
+std::string operator_object(const explore::Operator& op) {
+  const machine::GemmShape local = explore::local_product(op);
+  return fmt::format(
+      "{{\"kind\": {}, \"gather\": {}, \"m\": {}, \"n\": {}, \"k\": {}, \"dtype\": {}, "
+      "\"ranks\": {}, \"local\": {{\"m\": {}, \"n\": {}, \"k\": {}}}, "
+      "\"collective_size_bytes\": {}}}",
+      json_string(name_of(op.kind)), op.gathers_b ? "\"b\"" : "\"a\"", op.m, op.n, op.k,
+      json_string(name_of(op.type)), op.ranks, local.m, local.n, local.k,
+      explore::collective_size(op).count);
+}
+
+std::string mebibytes(Bytes bytes) {
+  return fmt::format("{:.1f}", static_cast<double>(bytes.count) / (1 << 20));
+}
+
+std::string ratio_cell(const std::optional<double>& ratio) {
+  return ratio ? fmt::format("{:.2f}", *ratio) : "-";
+}
+
+}  // namespace hemiola::report
