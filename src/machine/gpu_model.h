@@ -44,6 +44,7 @@ struct GpuModel {
   std::int64_t cu_wavefront_size = 32;  ///< cu.wavefront_size: threads
   std::int64_t cu_max_threads = 2048;   ///< cu.max_threads: resident threads per CU
   std::int64_t cu_max_workgroups = 32;  ///< cu.max_workgroups: resident workgroups per CU
+  Bytes cu_registers{};                 ///< cu.registers: of all resident threads of a CU
   Time cu_issue_interval{1};            ///< cu.issue_interval: between two requests of one CU
   std::int64_t cu_max_outstanding = 0;  ///< cu.max_outstanding: loads in flight per CU
   /// cu.max_stores: posted stores in flight per CU, until acknowledged

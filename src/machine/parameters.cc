@@ -229,6 +229,7 @@ constexpr std::array kParameters{
     count<&M::cu_wavefront_size, 128>("cu.wavefront_size", "threads of a wavefront (warp)"),
     count<&M::cu_max_threads, 65536>("cu.max_threads", "resident threads per compute unit"),
     count<&M::cu_max_workgroups>("cu.max_workgroups", "resident workgroups per compute unit"),
+    bytes<&M::cu_registers>("cu.registers", "registers of a compute unit, 0 unlimited"),
     time<&M::cu_issue_interval>("cu.issue_interval", "between two requests of one compute unit"),
     limit<&M::cu_max_outstanding>("cu.max_outstanding",
                                   "loads in flight per compute unit, 0 unlimited"),

@@ -55,7 +55,7 @@ Program ring(const KernelArguments& arguments, Collective collective, const Nccl
     kernel.large_code = nccl_large_code(choice.protocol);
     if (choice.protocol == Protocol::ll) nccl_ll_accesses(kernel, collective, arguments.type);
   }
-  add_nccl_prologue(program);
+  finish_nccl_kernels(program);
   return program;
 }
 
@@ -141,7 +141,7 @@ Program nvls(const KernelArguments& arguments, const NcclChoice& choice) {
   Program program = writer.finish("ncclDevKernel_AllReduce_NVLS", choice.threads, 8);
   program.kernels.front().posts_apart = true;
   program.kernels.front().large_code = 1;  // a workgroup here is one of a block's roles
-  add_nccl_prologue(program);
+  finish_nccl_kernels(program);
   return program;
 }
 
@@ -214,7 +214,7 @@ Program all_to_all(const KernelArguments& arguments) {
   kernel.large_code = simple ? 1 : 0;  // half a block: it sends or it receives
   if (choice.protocol == Protocol::ll)
     nccl_ll_accesses(kernel, Collective::all_to_all, arguments.type);
-  add_nccl_prologue(program);
+  finish_nccl_kernels(program);
   return finished(std::move(program), arguments);
 }
 
@@ -250,8 +250,9 @@ void nccl_ll_accesses(Kernel& kernel, Collective collective, DataType type) {
   kernel.load_bytes = std::max(element, 4);
 }
 
-void add_nccl_prologue(Program& program) {
+void finish_nccl_kernels(Program& program) {
   std::int64_t workgroups = 0;
+  for (Kernel& kernel : program.kernels) kernel.fills_unit = true;
   for (const Kernel& kernel : program.kernels)
     workgroups = std::max(workgroups, static_cast<std::int64_t>(kernel.bodies.size()));
   const auto buffer = static_cast<std::int32_t>(program.buffers.size());

@@ -57,8 +57,9 @@ bool nccl_pulls(const KernelArguments& arguments);
 /// The widths at which kernels of protocol LL access the user's buffers (src/device/prims_ll.h).
 void nccl_ll_accesses(Kernel& kernel, Collective collective, DataType type);
 
-/// Every workgroup first loads what it is to do: communicator, channel, work.
-void add_nccl_prologue(Program& program);
+/// What kernels of NCCL have in common: every workgroup first loads what it is to do (communicator,
+/// channel, work), and shares its compute unit with nobody (docs/model.md, residency).
+void finish_nccl_kernels(Program& program);
 
 /// Iterations whose loads are in flight together: reduceCopy of common_kernel.h; LL loops line by
 /// line (prims_ll.h); LL128 has 8 words of 8 B per thread, 4 accesses (prims_ll128.h).

@@ -186,7 +186,7 @@ class TreeWriter : public ProgramWriter {
       program_.code_of.push_back(rank);
     }
     program_.finish();
-    add_nccl_prologue(program_);
+    finish_nccl_kernels(program_);
     return std::move(program_);
   }
 

@@ -143,6 +143,19 @@ std::int64_t Program::slot_bytes() const {
   return memory_size(fifo.step.count, kAccess.at(static_cast<std::size_t>(protocol)));
 }
 
+namespace {
+
+std::int64_t largest_tile(const Program& program, const Kernel& kernel) {
+  std::int64_t largest = 0;
+  const std::set<std::int32_t> bodies(kernel.bodies.begin(), kernel.bodies.end());
+  for (const std::int32_t body : bodies)
+    for (const Op& op : program.bodies.at(static_cast<std::size_t>(body)).ops)
+      largest = std::max(largest, op.product.m * op.product.n);
+  return largest;
+}
+
+}  // namespace
+
 int Program::workgroups(int rank) const {
   std::size_t total = 0;
   const auto code = static_cast<std::size_t>(code_of.at(static_cast<std::size_t>(rank)));
@@ -184,6 +197,7 @@ void Program::finish() {
   for (std::int32_t i = 0; i < outbound; ++i)
     semaphores.push_back({.name = "credit of connection " + std::to_string(i)});
   mark_shared(*this);
+  for (Kernel& kernel : kernels) kernel.largest_tile = largest_tile(*this, kernel);
 }
 
 }  // namespace hemiola::program

@@ -259,6 +259,11 @@ struct Kernel {
   /// A loop of a few instructions, as microbenchmarks are: starting an operation costs nothing
   /// (sync.op_overhead is that of a library's code around it).
   bool bare = false;
+  /// It leaves no registers of a compute unit to others, as communication kernels of NCCL and RCCL
+  /// do.
+  bool fills_unit = false;
+  /// Accumulators of the largest tile of a matrix product among its operations; set by finish().
+  std::int64_t largest_tile = 0;
   std::vector<std::int32_t> bodies{};  ///< one entry per workgroup: index into Program::bodies
   /// By workgroup, the block of threads that it is a part of, 0, 1, ...: parts of a block do
   /// different things side by side (send and receive) on one compute unit. Empty: each is one.

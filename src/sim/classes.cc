@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "program/occupancy.h"
 #include "sim/class_signature.h"
 #include "sim/host_calls.h"
 
@@ -162,13 +163,13 @@ Colour Refinement::colour_of_kernel(const program::Kernel& kernel, std::size_t w
        {static_cast<std::int64_t>(kernel.grain), static_cast<std::int64_t>(kernel.unroll),
         static_cast<std::int64_t>(kernel.load_bytes), static_cast<std::int64_t>(kernel.store_bytes),
         static_cast<std::int64_t>(kernel.stages), static_cast<std::int64_t>(kernel.posts_apart),
-        static_cast<std::int64_t>(kernel.large_code), static_cast<std::int64_t>(kernel.bare)})
+        static_cast<std::int64_t>(kernel.large_code), static_cast<std::int64_t>(kernel.bare),
+        static_cast<std::int64_t>(kernel.fills_unit), kernel.largest_tile})
     colour = mix(colour, static_cast<std::uint64_t>(value));
   const std::size_t first = kernel.block_of(workgroup);
   colour = mix(colour, kernel.parts_from(first));
-  const std::int64_t each = std::clamp<std::int64_t>(
-      model.cu_max_threads / std::max<std::int64_t>(1, kernel.threads_in_block(first)), 1,
-      model.cu_max_workgroups);
+  const std::int64_t each =
+      program::blocks_per_unit(program::occupancy_of_block(kernel, first, model), model);
   if (kernel.block_count() > model.cu_count * each) colour = mix(colour, workgroup + 1);
   return colour;
 }

@@ -395,9 +395,9 @@ class Cores {
   const std::string& name_of_kernel(const KernelRun& kernel) const;
   void start_kernel(std::int32_t run, std::int64_t now);
   void dispatch(std::int32_t run, std::int64_t now);
-  std::int32_t find_cu(RankState& rank, const machine::GpuModel& model,
-                       const program::StreamOptions& stream, std::int64_t threads,
-                       std::int32_t workgroups) const;
+  /// -1: none has room.
+  std::int32_t find_cu(const RankState& rank, const machine::GpuModel& model,
+                       const program::StreamOptions& stream, const program::Occupancy& block) const;
   void start_workgroup(KernelRun& run, std::int32_t group, std::int32_t cu, std::int64_t now);
   void workgroup_done(std::int32_t group, const Spent& spent, std::int64_t now);
   void kernel_maybe_done(std::int32_t run, const Spent& spent, std::int64_t now);

@@ -32,12 +32,8 @@ void Cores::make_groups(int rank) {
       kernels_.back().stream = static_cast<std::int32_t>(s);
       kernels_.back().kernel = item.index;
       kernels_.back().frame = item.frame;
+      kernels_.back().products = kernel.largest_tile > 0;
       for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
-        const std::vector<program::Op>& ops = program_.bodies()[index(kernel.bodies[w])].ops;
-        kernels_.back().products = kernels_.back().products ||
-                                   std::any_of(ops.begin(), ops.end(), [](const program::Op& op) {
-                                     return op.product.m > 0;
-                                   });
         kernels_.back().groups.push_back(static_cast<std::int32_t>(groups_.size()));
         groups_.emplace_back();
         Workgroup& group = groups_.back();
@@ -48,6 +44,7 @@ void Cores::make_groups(int rank) {
         group.index = number++;
         group.body = kernel.bodies[w];
         group.threads = kernel.threads_in(w);
+        group.occupancy = program::occupancy_of(kernel, w, machine_.model(rank));
         group.first_wave = static_cast<std::int32_t>(waves_.size());
         group.waves = static_cast<std::int32_t>((group.threads + wavefront - 1) / wavefront);
         group.movers = group.waves - (kernel.posts_apart && group.waves > 1 ? 1 : 0);
@@ -238,8 +235,7 @@ void Cores::start_kernel(std::int32_t run, std::int64_t now) {
   dispatch(run, now);
 }
 
-// Workgroups go to CUs in order, round robin over those with room, one per dispatch interval; the
-// parts of a block together.
+// Blocks go to CUs one per dispatch interval, the parts of a block together.
 void Cores::dispatch(std::int32_t run, std::int64_t now) {
   KernelRun& kernel = kernels_[index(run)];
   RankState& state = ranks_[index(kernel.rank)];
@@ -247,8 +243,8 @@ void Cores::dispatch(std::int32_t run, std::int64_t now) {
   const machine::GpuModel& model = machine_.model(kernel.rank);
   const program::Kernel& code = program_.kernels()[index(kernel.kernel)];
   const auto parts = static_cast<std::int32_t>(code.parts_from(index(kernel.next)));
-  const std::int32_t cu =
-      find_cu(state, model, options_of(kernel), code.threads_in_block(index(kernel.next)), parts);
+  const std::int32_t cu = find_cu(state, model, options_of(kernel),
+                                  program::occupancy_of_block(code, index(kernel.next), model));
   if (cu < 0) {
     state.blocked_kernels.push_back(run);
     if (monitors_) make_room(kernel.rank, now);
@@ -273,20 +269,23 @@ program::StreamOptions Cores::options_of(const KernelRun& kernel) const {
   return program_.code(kernel.rank).option(index(kernel.stream));
 }
 
-std::int32_t Cores::find_cu(RankState& state, const machine::GpuModel& model,
-                            const program::StreamOptions& stream, std::int64_t threads,
-                            std::int32_t workgroups) const {
+// Of the CUs with room the one with the fewest threads, as NVIDIA's dispatcher was found to do
+// (docs/model.md); round robin among equals.
+std::int32_t Cores::find_cu(const RankState& state, const machine::GpuModel& model,
+                            const program::StreamOptions& stream,
+                            const program::Occupancy& block) const {
   const auto count = static_cast<std::int32_t>(model.cu_count);
   const std::int32_t last = stream.units > 0 ? stream.first_unit + stream.units : count;
+  std::int32_t best = -1;
   for (std::int32_t i = 0; i < count; ++i) {
     const std::int32_t cu = (state.next_cu + i) % count;
     if (cu < stream.first_unit || cu >= last) continue;
-    const Cu& c = state.cus[index(cu)];
-    const bool fits = c.workgroups == 0 || (c.threads + threads <= model.cu_max_threads &&
-                                            c.workgroups + workgroups <= model.cu_max_workgroups);
-    if (fits) return cu;
+    const program::Occupancy& used = state.cus[index(cu)].used;
+    if (best >= 0 && used.threads >= state.cus[index(best)].used.threads) continue;
+    if (program::has_room(used, block, model)) best = cu;
+    if (used.workgroups == 0) break;
   }
-  return -1;
+  return best;
 }
 
 void Cores::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu, std::int64_t now) {
@@ -294,8 +293,7 @@ void Cores::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu, st
   group.cu = cu;
   group.began = now;
   Cu& place = ranks_[index(run.rank)].cus[index(cu)];
-  place.threads += group.threads;
-  ++place.workgroups;
+  place.used += group.occupancy;
   if (place.launch != run.launch) place.l1.clear();  // others may have stored since
   place.launch = run.launch;
   const machine::GpuModel& model = machine_.model(run.rank);
@@ -315,9 +313,7 @@ void Cores::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu, st
 void Cores::workgroup_done(std::int32_t id, const Spent& spent, std::int64_t now) {
   const Workgroup& group = groups_[index(id)];
   RankState& state = ranks_[index(group.rank)];
-  Cu& cu = state.cus[index(group.cu)];
-  cu.threads -= group.threads;
-  --cu.workgroups;
+  state.cus[index(group.cu)].used -= group.occupancy;
   KernelRun& run = kernels_[index(group.kernel)];
   ++run.done;
   end_walk(groups_[index(id)].cursor, group.rank);

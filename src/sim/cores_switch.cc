@@ -76,9 +76,9 @@ std::deque<std::int32_t>::iterator Cores::first_to_get_room(RankState& state, in
       continue;
     if (is_outranked(state, stream.priority)) continue;
     const program::Kernel& code = program_.kernels()[index(kernel.kernel)];
-    const auto parts = static_cast<std::int32_t>(code.parts_from(index(kernel.next)));
-    if (find_cu(state, machine_.model(rank), stream, code.threads_in_block(index(kernel.next)),
-                parts) >= 0)
+    const machine::GpuModel& model = machine_.model(rank);
+    if (find_cu(state, model, stream,
+                program::occupancy_of_block(code, index(kernel.next), model)) >= 0)
       best = it;
   }
   return best;
@@ -129,9 +129,7 @@ void Cores::state_moved(std::int32_t id, const Spent& spent, std::int64_t now) {
   if (group.place == Place::leaving) {
     group.place = Place::out;
     --state.leaving;
-    Cu& cu = state.cus[index(group.cu)];
-    cu.threads -= group.threads;
-    --cu.workgroups;
+    state.cus[index(group.cu)].used -= group.occupancy;
     if (group.wanted) state.wanted.push_back(id);
     give_room(group.rank, spent, true, now);
     make_room(group.rank, now);
@@ -164,11 +162,10 @@ bool Cores::switch_in(std::int32_t id, std::int64_t now) {
   Workgroup& group = groups_[index(id)];
   RankState& state = ranks_[index(group.rank)];
   const std::int32_t cu = find_cu(state, machine_.model(group.rank),
-                                  options_of(kernels_[index(group.kernel)]), group.threads, 1);
+                                  options_of(kernels_[index(group.kernel)]), group.occupancy);
   if (cu < 0) return false;
   group.cu = cu;
-  state.cus[index(cu)].threads += group.threads;
-  ++state.cus[index(cu)].workgroups;
+  state.cus[index(cu)].used += group.occupancy;
   group.place = Place::returning;
   ++tally().counters.switched_in;
   move_state(id, Intent::state_load, now);

@@ -1,6 +1,7 @@
 // The fluid engine: agents and events.
 
 #include "sim/fluid.h"
+#include "program/occupancy.h"
 
 #include <algorithm>
 #include <limits>
@@ -42,7 +43,7 @@ void Fluid::make_agents() {
     RankState& state = ranks_.emplace_back();
     state.units_free.assign(index(model.cu_count), 0);
     matrix_units_.push_back(shares_.add_resource({model.cu_count * kSecond}, Reason::compute));
-    state.threads_free = model.cu_count * model.cu_max_threads;
+    state.room = model.cu_count * kRoomOfUnit;
     for (const program::Stream& items :
          program_.codes()[index(program_.code_of()[index(rank)])].streams) {
       Stream& stream = state.streams.emplace_back();
@@ -78,17 +79,14 @@ void Fluid::make_agents() {
     walker.cu = static_cast<std::int32_t>(agents.first.workgroup % model.cu_count);
     const std::size_t block = kernel.block_of(index(agents.first.workgroup));
     walker.parts = static_cast<std::int64_t>(kernel.parts_from(block));
-    const std::int64_t each = std::clamp<std::int64_t>(
-        model.cu_max_threads / std::max<std::int64_t>(1, kernel.threads_in_block(block)), 1,
-        model.cu_max_workgroups);
+    const std::int64_t each =
+        program::blocks_per_unit(program::occupancy_of_block(kernel, block, model), model);
+    walker.room = kRoomOfUnit / (each * walker.parts) * walker.per_rank;
     walker.sharing = std::clamp<std::int64_t>(
         (kernel.block_count() + model.cu_count - 1) / model.cu_count, 1, each);
     Kernel& run = stream.kernels[index(agents.first.item)];
     run.agents.push_back(walker.number);
-    const auto& ops = program_.bodies()[index(agents.first.body)].ops;
-    run.products = run.products || std::any_of(ops.begin(), ops.end(), [](const program::Op& op) {
-                     return op.product.m > 0;
-                   });
+    run.products = kernel.largest_tile > 0;
   }
 }
 

@@ -30,6 +30,9 @@
 
 namespace hemiola::sim {
 
+/// A compute unit, of which resident workgroups take parts.
+inline constexpr std::int64_t kRoomOfUnit = 1 << 20;
+
 class Fluid {
  public:
   Fluid(const machine::Machine& machine, const program::Bound& program, const Options& options,
@@ -90,6 +93,7 @@ class Fluid {
     Agent agent{};
     std::int32_t rank_class = 0;
     std::int64_t members = 1, per_rank = 1;
+    std::int64_t room = 0;  ///< of compute units, taken on each rank; kRoomOfUnit: one of them
     std::unique_ptr<program::Cursor> cursor;
     program::Primitive present;  ///< where it is, if `loaded`
     bool loaded = false;
@@ -180,7 +184,7 @@ class Fluid {
     bool products = false;
   };
   struct Stream : StreamPlace {
-    std::int64_t threads_used = 0;         ///< by its workgroups, of those of compute units
+    std::int64_t room_used = 0;            ///< of compute units, by its workgroups
     std::vector<Kernel> kernels;           ///< by item
     std::vector<std::int32_t> copy_agent;  ///< by item, or -1
   };
@@ -191,7 +195,7 @@ class Fluid {
     PowerBudget power;
     std::int32_t power_share = -1;       ///< resource of tiles
     std::int64_t tiles_of_products = 0;  ///< under way
-    std::int64_t threads_free = 0;
+    std::int64_t room = 0;               ///< of compute units, that nobody has taken
     std::vector<std::pair<std::int32_t, std::int32_t>> blocked;  ///< kernels (stream, item)
     std::int32_t streams_done = 0, repetition = 0;
     std::int64_t launched = 0, started = 0, end = -1, warm_end = 0;
@@ -251,7 +255,6 @@ class Fluid {
   void give_room(const Walker& walker);
   /// One of those for whose end the kernel of an agent waits.
   void part_over(const Walker& walker, std::int64_t time, const Attribution& spent);
-  std::int64_t room(const Walker& walker) const;  ///< threads that its workgroups take of CUs
   /// Of a workgroup: among all of its rank, as the other engines count.
   int number_in_rank(const Agent& agent) const;
   /// To the trace, if there is one.

@@ -205,17 +205,17 @@ bool Fluid::begin_move(std::int32_t number) {
   if (walker.batches > 1 && walker.batch.fs > 0)
     limit(least, static_cast<__int128>(primitive.bytes) * kSecond /
                      (static_cast<__int128>(walker.batch.fs) * (walker.batches - 1)));
-  std::int64_t stores = 0, back = 0;
+  __int128 kept = 0;  // store slots times the time for which a store has its own
   const std::int64_t line = model.line_size.count;
   for (const Span& span : primitive.dst) {
     if (span.rank < 0) continue;
-    stores += (memory_of(span, primitive.bytes) + line - 1) / line;
-    back = std::max(back, ways_.store(walker.agent.rank, span.rank).fs +
-                              ways_.acknowledgement(walker.agent.rank, span.rank).fs);
+    kept += static_cast<__int128>(memory_of(span, primitive.bytes) + line - 1) / line *
+            (ways_.store(walker.agent.rank, span.rank).fs +
+             ways_.acknowledgement(walker.agent.rank, span.rank).fs);
   }
-  if (model.cu_max_stores > 0 && stores > 0 && back > 0)
+  if (model.cu_max_stores > 0 && kept > 0)
     limit(least, static_cast<__int128>(primitive.bytes) * kSecond * model.cu_max_stores /
-                     (static_cast<__int128>(back) * stores * walker.sharing));
+                     (kept * walker.sharing));
   walker.limit = least;
   walker.leaves = runs_ahead(walker) ? std::min(primitive.bytes, ahead_of(walker)) : 0;
   walker.began = walker.time;

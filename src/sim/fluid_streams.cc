@@ -213,21 +213,13 @@ void Fluid::start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t no
   dispatch(rank, stream, static_cast<std::int32_t>(item), now);
 }
 
-std::int64_t Fluid::room(const Walker& walker) const {
-  const machine::GpuModel& model = machine_.model(walker.agent.rank);
-  const std::int64_t threads = walker.waves * model.cu_wavefront_size;
-  const std::int64_t each = std::clamp<std::int64_t>(
-      model.cu_max_threads / std::max<std::int64_t>(1, threads), 1, model.cu_max_workgroups);
-  return model.cu_max_threads / each * walker.per_rank;
-}
-
 /// Whether a stream that may use a part of the compute units only has room in it.
 bool Fluid::has_part(std::int32_t rank, std::int32_t number, const Walker& walker) const {
   const int first = fold_.first_rank(rank);
   const std::int32_t units = program_.code(first).option(index(number)).units;
   if (units == 0) return true;
-  const std::int64_t used = ranks_[index(rank)].streams[index(number)].threads_used;
-  return used == 0 || used + room(walker) <= units * machine_.model(first).cu_max_threads;
+  const std::int64_t used = ranks_[index(rank)].streams[index(number)].room_used;
+  return used == 0 || used + walker.room <= units * kRoomOfUnit;
 }
 
 /// Kernels that wait, those of the highest priority first.
@@ -257,18 +249,17 @@ void Fluid::dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, 
   RankState& state = ranks_[index(rank)];
   Kernel& kernel = state.streams[index(stream)].kernels[index(item)];
   const machine::GpuModel& model = machine_.model(fold_.first_rank(rank));
-  const std::int64_t all = model.cu_count * model.cu_max_threads;
+  const std::int64_t all = model.cu_count * kRoomOfUnit;
   const std::int64_t interval = std::max<std::int64_t>(1, model.dispatch_interval.fs);
   while (kernel.next < kernel.agents.size()) {
     const std::int32_t agent = kernel.agents[kernel.next];
     Walker& walker = walkers_[index(agent)];
-    if ((state.threads_free < room(walker) && state.threads_free < all) ||
-        !has_part(rank, stream, walker)) {
+    if ((state.room < walker.room && state.room < all) || !has_part(rank, stream, walker)) {
       state.blocked.emplace_back(stream, item);
       return;
     }
-    state.threads_free -= room(walker);
-    state.streams[index(stream)].threads_used += room(walker);
+    state.room -= walker.room;
+    state.streams[index(stream)].room_used += walker.room;
     ++kernel.next;
     const std::int64_t number = program_.kernels()[index(walker.agent.kernel)].block_number(
         index(fold_.agents()[index(agent)].last_workgroup));
@@ -303,8 +294,8 @@ void Fluid::agent_over(std::int32_t number) {
   if (options_.trace != nullptr)
     options_.trace->workgroup(walker.agent.rank, walker.agent.stream, number_in_rank(walker.agent),
                               {walker.dispatched}, {walker.time});
-  state.threads_free += room(walker);
-  state.streams[index(walker.agent.stream)].threads_used -= room(walker);
+  state.room += walker.room;
+  state.streams[index(walker.agent.stream)].room_used -= walker.room;
   give_room(walker);
   const bool stores = walker.acknowledged > walker.time;
   part_over(walker, stores ? walker.acknowledged : walker.time,

@@ -257,6 +257,60 @@ TEST(Jobs, give_room_by_priority_and_keep_to_parts_of_the_compute_units) {
   EXPECT_GT(narrow.first, wide.first);
 }
 
+TEST(Jobs, have_a_librarys_collective_wait_for_the_compute_units_of_a_product) {
+  const auto both = [](bool registers) {
+    machine::Machine some = *dgx();
+    if (!registers) some.models.at(0).cu_registers = {0};
+    const machine::SharedMachine machine = machine::share(std::move(some));
+    auto job = std::make_shared<Job>();
+    job->name = "job";
+    Launch first;
+    first.name = "product";
+    first.program = std::make_shared<const program::Program>(
+        program::product_program({2048, 2048, 256}, DataType::bfloat16, machine->model(0)));
+    first.options = {first.program->fixed_size, DataType::bfloat16, ReduceOp::sum};
+    first.ranks = ranks(0, 2);
+    first.alone = true;
+    first.stream = "compute";
+    Launch gather = launch("gather", "all-gather/nccl", KiB(64), ranks(0, 2), {{"channels", "8"}});
+    gather.at = {4'000'000'000};  // when the product has begun
+    job->launches = {first, gather};
+    return program::link(std::move(job), machine);
+  };
+  const Bound bound = both(true);
+  expect_equal_engines(bound);
+  const Result apart = run(bound), together = run(both(false));
+  // All units have a workgroup of the product until it ends.
+  EXPECT_GE(apart.launches[1].end, apart.launches[0].end);
+  EXPECT_LT(together.launches[1].end, apart.launches[1].end);
+  EXPECT_GT(run(bound, Engine::fluid).launches[1].end,
+            run(both(false), Engine::fluid).launches[1].end);
+}
+
+TEST(Jobs, start_side_by_side_on_parts_of_the_compute_units) {
+  const auto of = [](bool with_other) {
+    std::vector<Launch> launches;
+    for (const char* name : {"left", "right"}) {
+      if (name[0] == 'r' && !with_other) continue;
+      Launch one;
+      one.name = one.stream = name;
+      one.program = std::make_shared<const program::Program>(
+          program::work_program({.flop = 10'000'000'000, .workgroups = 60}, dgx()->model(0)));
+      one.options.size = one.program->fixed_size;
+      one.ranks = {0};
+      one.alone = true;
+      launches.push_back(std::move(one));
+    }
+    const Bound bound = linked(std::move(launches), {{"left", {.first_unit = 0, .units = 60}},
+                                                     {"right", {.first_unit = 60, .units = 60}}});
+    expect_equal_engines(bound);
+    return run(bound).launches[0].end.fs;
+  };
+  // Each workgroup has a compute unit of its own, whoever was placed last.
+  EXPECT_NEAR(static_cast<double>(of(true)), static_cast<double>(of(false)),
+              0.02 * static_cast<double>(of(false)));
+}
+
 TEST(Jobs, copy_and_wait_until_a_time) {
   std::vector<Launch> launches;
   Launch copy;

@@ -77,10 +77,11 @@ void add_body(Digest& digest, const Bound& program, int rank, std::int32_t body)
 }
 
 void add_kernel(Digest& digest, const Bound& program, int rank, const program::Kernel& kernel) {
-  for (const std::int64_t part : {std::int64_t{kernel.grain}, std::int64_t{kernel.unroll},
-                                  std::int64_t{kernel.load_bytes}, std::int64_t{kernel.store_bytes},
-                                  std::int64_t{kernel.stages}, std::int64_t{kernel.posts_apart},
-                                  std::int64_t{kernel.large_code}, std::int64_t{kernel.bare}})
+  for (const std::int64_t part :
+       {std::int64_t{kernel.grain}, std::int64_t{kernel.unroll}, std::int64_t{kernel.load_bytes},
+        std::int64_t{kernel.store_bytes}, std::int64_t{kernel.stages},
+        std::int64_t{kernel.posts_apart}, std::int64_t{kernel.large_code},
+        std::int64_t{kernel.bare}, std::int64_t{kernel.fills_unit}, kernel.largest_tile})
     digest.add(part);
   for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
     digest.add(kernel.threads_in(w)).add(kernel.block_number(w));

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/modulo.h"
+#include "program/occupancy.h"
 #include "program/primitive.h"
 #include "sim/fabric.h"
 #include "sim/l2.h"
@@ -193,10 +194,9 @@ struct Cu {
   std::int64_t issue_interval = 1;             ///< fs
   std::int64_t peer_in = 0, peer_out = 0;      ///< when the next load, store to a peer may leave
   std::deque<Queued> queue;
-  Issuing head;            ///< of the first in the queue
-  bool head_made = false;  ///< it is that
-  std::int64_t threads = 0;
-  std::int64_t workgroups = 0;
+  Issuing head;             ///< of the first in the queue
+  bool head_made = false;   ///< it is that
+  program::Occupancy used;  ///< by resident workgroups
   Tags l1;
   std::int64_t launch = 0;  ///< of the workgroup that came last
   std::int16_t rank = 0, number = 0;

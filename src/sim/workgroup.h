@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/time.h"
+#include "program/occupancy.h"
 #include "program/primitive.h"
 #include "sim/spent.h"
 #include "sim/trace.h"
@@ -84,6 +85,7 @@ struct Workgroup {
   std::int32_t cu = -1;
   std::int64_t began = 0;  ///< its dispatch
   std::int32_t first_wave = 0, waves = 0, finished = 0, threads = 0;
+  program::Occupancy occupancy;      ///< of its compute unit, while it is resident
   bool fetched = false;              ///< its code was asked for
   std::int64_t code_ready = 0;       ///< when the last piece that was fetched is there
   int code_pieces = 0;               ///< still to be fetched

@@ -144,9 +144,9 @@ void Identifier::add(const program::Body& body) {
 
 void Identifier::add(const program::Kernel& kernel) {
   const auto& [name, threads, threads_of, grain, unroll, load_bytes, store_bytes, stages,
-               posts_apart, large_code, bare, bodies, blocks] = kernel;
+               posts_apart, large_code, bare, fills_unit, largest_tile, bodies, blocks] = kernel;
   all(name, threads, threads_of, grain, unroll, load_bytes, store_bytes, stages, posts_apart,
-      large_code, bare, bodies, blocks);
+      large_code, bare, fills_unit, largest_tile, bodies, blocks);
 }
 
 void Identifier::add(const program::StreamItem& item) {
@@ -202,6 +202,7 @@ void add_models(Identifier& identifier, const machine::Machine& machine) {
   for (const std::int32_t number : machine.gpu_models) {
     const machine::GpuModel& model = machine.models[static_cast<std::size_t>(number)];
     identifier.all(number, model.cu_count, model.cu_max_threads, model.cu_max_workgroups,
+                   model.cu_registers, model.sync_thread_state,
                    model.sync_wait == machine::WaitPolicy::syncmon);
   }
 }

@@ -10,6 +10,7 @@
 #include "core/index.h"
 #include "machine/machine.h"
 #include "program/job.h"
+#include "program/occupancy.h"
 
 namespace hemiola::verify {
 namespace {
@@ -28,9 +29,8 @@ std::int64_t units_needed(const Bound& bound, int own, const machine::GpuModel& 
       if (item.kind != program::StreamItem::Kind::kernel) continue;
       const program::Kernel& kernel = bound.kernels()[index(item.index)];
       if (kernel.bodies.empty()) continue;
-      const std::int64_t each = std::clamp<std::int64_t>(
-          model.cu_max_threads / std::max<std::int64_t>(1, kernel.threads_in_block(0)), 1,
-          model.cu_max_workgroups);
+      const std::int64_t each =
+          program::blocks_per_unit(program::occupancy_of_block(kernel, 0, model), model);
       most = std::max(most, (kernel.block_count() + each - 1) / each);
     }
   }

@@ -67,16 +67,16 @@ TEST(CheckJob, proves_launches_that_have_room_beside_each_other) {
 }
 
 TEST(CheckJob, finds_launches_that_can_starve_each_other) {
-  const Proof proof = proof_of({with_workgroups("a", "200"), with_workgroups("b", "200")});
+  const Proof proof = proof_of({with_workgroups("a", "100"), with_workgroups("b", "100")});
   EXPECT_EQ(proof.verdict, Verdict::deadlock) << proof.summary;
   EXPECT_THAT(proof.summary, HasSubstr("'a', 'b'"));
   EXPECT_THAT(proof.summary, HasSubstr("200 compute units of the 132"));
 }
 
 TEST(CheckJob, proves_them_where_one_comes_after_the_other) {
-  Launch second = with_workgroups("b", "200");
+  Launch second = with_workgroups("b", "100");
   second.after = {0};
-  EXPECT_EQ(proof_of({with_workgroups("a", "200"), second}).verdict, Verdict::proven);
+  EXPECT_EQ(proof_of({with_workgroups("a", "100"), second}).verdict, Verdict::proven);
 }
 
 TEST(CheckJob, finds_memory_that_launches_use_in_no_order) {

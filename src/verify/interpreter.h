@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/monitor.h"
+#include "program/occupancy.h"
 #include "program/primitive.h"
 #include "verify/fold.h"
 #include "verify/memory.h"
@@ -30,8 +31,9 @@ struct Workgroup {
   int number = 0;       ///< among the workgroups of its rank, for messages
   Actor in_clocks = 0;  ///< its actor in clocks, where those that learn from each other are near
   std::int32_t threads = 1;
-  std::int32_t parts = 1;   ///< of its block, from this one on
-  std::int32_t grain = 16;  ///< data bytes that a thread moves at a time
+  program::Occupancy occupancy;  ///< of its compute unit; with a machine
+  std::int32_t parts = 1;        ///< of its block, from this one on
+  std::int32_t grain = 16;       ///< data bytes that a thread moves at a time
   std::int32_t stream = 0;
   program::Cursor cursor;
   program::Primitive current;
@@ -129,8 +131,7 @@ class Interpreter {
     bool waits_for_event = false;
   };
   struct ComputeUnit {
-    std::int64_t threads = 0;
-    std::int64_t workgroups = 0;
+    program::Occupancy used;  ///< by resident workgroups
   };
   struct Rank {
     std::vector<Stream> streams;

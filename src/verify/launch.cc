@@ -1,5 +1,6 @@
 // Streams of ranks, and places of workgroups on compute units.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "machine/machine.h"
@@ -37,6 +38,8 @@ void Interpreter::create_workgroups() {
           Workgroup& workgroup = workgroups_.emplace_back(program_, rank, kernel.bodies[w]);
           workgroup.number = number++;
           workgroup.threads = std::max(kernel.threads_in(w), 1);
+          if (!state.compute_units.empty())
+            workgroup.occupancy = program::occupancy_of(kernel, w, program_.machine()->model(rank));
           workgroup.parts = static_cast<std::int32_t>(kernel.parts_from(w));
           workgroup.grain = std::max(kernel.grain, 1);
           workgroup.stream = static_cast<std::int32_t>(state.streams.size() - 1);
@@ -162,18 +165,15 @@ bool Interpreter::place(int rank, std::span<Workgroup> block) {
   if (units.empty()) return true;
   const machine::GpuModel& model = program_.machine()->model(rank);
   if (model.sync_wait == machine::WaitPolicy::syncmon) return true;
-  std::int64_t threads = 0;
-  for (const Workgroup& workgroup : block) threads += workgroup.threads;
-  const auto best = std::min_element(
-      units.begin(), units.end(),
-      [](const ComputeUnit& a, const ComputeUnit& b) { return a.threads < b.threads; });
-  const bool room =
-      (model.cu_max_threads == 0 || best->threads + threads <= model.cu_max_threads) &&
-      (model.cu_max_workgroups == 0 ||
-       best->workgroups + std::ssize(block) <= model.cu_max_workgroups);
-  if (!room) return false;
-  best->threads += threads;
-  best->workgroups += std::ssize(block);
+  program::Occupancy all;
+  for (const Workgroup& workgroup : block) all += workgroup.occupancy;
+  const auto best =
+      std::min_element(units.begin(), units.end(), [&](const ComputeUnit& a, const ComputeUnit& b) {
+        return std::tuple(!program::has_room(a.used, all, model), a.used.threads) <
+               std::tuple(!program::has_room(b.used, all, model), b.used.threads);
+      });
+  if (!program::has_room(best->used, all, model)) return false;
+  best->used += all;
   for (Workgroup& workgroup : block)
     workgroup.compute_unit = static_cast<std::int32_t>(best - units.begin());
   return true;
@@ -186,9 +186,7 @@ void Interpreter::end(Actor actor) {
   self.clock.join(std::exchange(self.after_fence, {}));
   Rank& state = ranks_[static_cast<std::size_t>(self.rank)];
   if (self.compute_unit >= 0) {
-    ComputeUnit& unit = state.compute_units[static_cast<std::size_t>(self.compute_unit)];
-    unit.threads -= self.threads;
-    --unit.workgroups;
+    state.compute_units[static_cast<std::size_t>(self.compute_unit)].used -= self.occupancy;
     self.compute_unit = -1;
   }
   Stream& stream = state.streams[static_cast<std::size_t>(self.stream)];

@@ -7,9 +7,7 @@ from .pairs import PAIRS
 RUNGS = ["plain", "priority and partition", "copy engines"]
 PUBLISHED = ["21 %", "42 %", "72 %"]
 GPUS = 8
-THREADS = 256  # of a workgroup, of the library's products and of RCCL
 UNITS = 304  # compute units of one MI300X
-PARTITIONED = 2**30  # bytes up to which the second rung is simulated: the engine's times are those of the first (docs/overlap_study.md)
 SHARE_OF_COLLECTIVE = 56  # of them, in the second rung: as many as RCCL has workgroups on this machine (docs/kernels.md)
 
 
@@ -38,9 +36,9 @@ def job(pair, rung):
     return [product, moves], {}
 
 
-def simulate(pair, rung, *settings):
+def simulate(pair, rung):
     """Femtoseconds of both together, and the launches by name."""
-    result = common.run_job(*job(pair, rung), "mi300x-8", *settings)
+    result = common.run_job(*job(pair, rung), "mi300x-8")
     launches = {launch["name"]: launch for launch in result["launches"]}
     begin, end = (choose(launch[at] for launch in launches.values()) for choose, at in ((min, "begin_fs"), (max, "end_fs")))
     return end - begin, launches
@@ -50,34 +48,11 @@ def share_of_ideal(serial, longer, together):
     return (serial / together - 1) / (serial / longer - 1)
 
 
-def with_one_workgroup_per_unit():
-    """Why the first two rungs miss: the same where products and collectives cannot be on one compute unit. After the first run."""
-    rows, shares, slowed = [], [[] for _ in RUNGS], [[] for _ in RUNGS]
-    for pair in PAIRS:
-        launches = simulate(pair, 0)[1]
-        alone = [launches[name]["alone_fs"] for name in ("product", "collective")]
-        for rung in range(len(RUNGS)):
-            together, launches = simulate(pair, rung, "--set", f"gpu.cu.max_threads={THREADS}")
-            product = launches["product"]
-            shares[rung].append(share_of_ideal(sum(alone), max(alone), together))
-            slowed[rung].append((product["end_fs"] - product["begin_fs"]) / alone[0] - 1)
-        rows.append([pair[0], f"{pair[2]} {pair[3]}", *(common.percent(s[-1]) for s in shares), *(f"{100 * s[-1]:.1f} %" for s in slowed)])
-        common.say(str(rows[-1]))
-    rows.append(["mean", "", *(common.percent(statistics.mean(s)) for s in shares), *(f"{100 * statistics.mean(s):.1f} %" for s in slowed)])
-    print("With one workgroup per compute unit:\n")
-    common.table(["product", "collective", *RUNGS, *(f"product slowed: {r}" for r in RUNGS)], rows)
-    print(f"In the published order: {sum(a <= b <= c for a, b, c in zip(*shares))} of {len(shares[0])} pairs.\n")
-
-
 def run():
-    rows, shares, slowed, wholes, complete = [], [[] for _ in RUNGS], [[] for _ in RUNGS], [], []
+    rows, shares, slowed = [], [[] for _ in RUNGS], [[] for _ in RUNGS]
     for pair in PAIRS:
         cells, slower = [], []
         for rung in range(len(RUNGS)):
-            if rung == 1 and size_of(pair[3]) > PARTITIONED:
-                cells.append("-")
-                slower.append("-")
-                continue
             together, launches = simulate(pair, rung)
             product = launches["product"]
             if rung == 0:
@@ -87,9 +62,6 @@ def run():
             slowed[rung].append((product["end_fs"] - product["begin_fs"]) / alone[0] - 1)
             cells.append(common.percent(shares[rung][-1]))
             slower.append(f"{100 * slowed[rung][-1]:.1f} %")
-        wholes.append((shares[0][-1], shares[2][-1]))
-        if "-" not in cells:
-            complete.append([share[-1] for share in shares])
         common.say(f"{pair[0]}, {pair[2]} {pair[3]}: {cells} {slower}")
         rows.append([pair[0], f"{pair[2]} {pair[3]}", *map(common.ms, alone), f"{serial / longer:.2f}", *cells, *slower])
     common.table(["product", "collective", "product (ms)", "collective (ms)", "ideal", *RUNGS,
@@ -101,7 +73,4 @@ def run():
         ["pairs", *map(len, shares)],
         ["product slowed by, mean", *(f"{100 * statistics.mean(s):.1f} %" for s in slowed)],
         ["product slowed by, worst", *(f"{100 * max(s):.1f} %" for s in slowed)]])
-    right = sum(a <= b <= c for a, b, c in complete)
-    print(f"All three rungs in the published order: {right} of {len(complete)} pairs; copy engines above plain: "
-          f"{sum(a < c for a, c in wholes)} of {len(wholes)}.\n")
-    with_one_workgroup_per_unit()
+    print(f"In the published order: {sum(a <= b <= c for a, b, c in zip(*shares))} of {len(PAIRS)} pairs.\n")
