@@ -60,21 +60,26 @@ def compare(results, expected, rank):
     return worst
 
 
+def give_call(rt, schedule, t, seed, poison):
+    """Gives a call with random inputs to the streams, and waits for nothing: (inputs, copies of the results that are there after it)."""
+    if poison:
+        rt.poison()
+    held = give_inputs(rt, schedule.inputs(rt, t), seed)
+    results = {}
+    for name, tensor in schedule.run(rt, t).items():
+        results[name] = torch.empty_like(tensor)
+        rt.main.copy(results[name], tensor)
+    return held, results
+
+
 def check(rt, schedule, t, calls=1, poison=False, seed=0):
-    """`calls` calls in a row with inputs of their own, without a reset in between; returns the largest error.
+    """`calls` calls in a row with inputs of their own, without a reset or a wait in between; returns the largest error.
 
     `t` is what `schedule.setup(rt)` returned. poison: everything but the inputs is NaN before every call. Mismatch: a wrong result.
     """
-    worst = 0.0
-    for call in range(calls):
-        if poison:
-            rt.poison()
-        held = give_inputs(rt, schedule.inputs(rt, t), seed_of(seed, call, rt.rank))
-        everybody = rt.exchange(held)
-        results = schedule.run(rt, t)
-        rt.synchronize()
-        worst = max(worst, compare(results, schedule.reference(rt.rank, everybody), rt.rank))
-    return worst
+    given = [give_call(rt, schedule, t, seed_of(seed, call, rt.rank), poison) for call in range(calls)]
+    rt.synchronize()
+    return max(compare(results, schedule.reference(rt.rank, rt.exchange(held)), rt.rank) for held, results in given)
 
 
 def main(schedule):
@@ -104,33 +109,43 @@ def load_file(path):
     return module
 
 
+def load_schedule(path):
+    """An emitted file, or a plan file."""
+    from ._plan import load_plan
+    return load_plan(path) if path.endswith(".json") else load_file(path)
+
+
+def _delay(text):
+    rank, stream, number, *seconds = text.split(",")
+    return int(rank), int(stream), int(number), float(seconds[0]) if seconds else 0.2
+
+
 def _member(rank, arguments, folder):
     torch.set_num_threads(1)
-    from ._plan import load_plan
     from ._shared import SharedRuntime
-    delay = None
-    if arguments.delay:
-        place = arguments.delay.split(",")
-        delay = (int(place[0]), int(place[1]), int(place[2]), float(place[3]) if len(place) > 3 else 0.2)
-    rt = SharedRuntime(folder, rank, arguments.ranks, delay=delay, permute=arguments.permute, patience=arguments.patience)
-    schedule = load_plan(arguments.file) if arguments.file.endswith(".json") else load_file(arguments.file)
-    t = schedule.setup(rt)
-    worst = check(rt, schedule, t, calls=arguments.calls, poison=arguments.poison)
-    worst = rt.slowest(worst)
-    if rank == 0:
-        print(f"{arguments.file}: {arguments.calls} calls on {arguments.ranks} processes equal the reference (largest error {worst:.1e})",
-              flush=True)
+    rt = SharedRuntime(folder, rank, arguments.ranks, delay=arguments.delay, permute=arguments.permute, patience=arguments.patience)
+    for number, file in enumerate(arguments.files):
+        schedule = load_schedule(file)
+        if schedule.RANKS != arguments.ranks:
+            raise SystemExit(f"{file} is for {schedule.RANKS} ranks, not {arguments.ranks}")
+        if schedule.reference is None:
+            raise SystemExit(f"{file}: no reference is known for this plan, so there is nothing to compare with")
+        with rt.scope(str(number)):
+            worst = rt.slowest(check(rt, schedule, schedule.setup(rt), calls=arguments.calls, poison=arguments.poison))
+        if rank == 0:
+            print(f"{file}: {arguments.calls} calls on {arguments.ranks} processes equal the reference (largest error {worst:.1e})",
+                  flush=True)
     rt.close()
 
 
 def _parse(arguments):
     parser = argparse.ArgumentParser(prog="python -m hemiola_rt", description="Runs a schedule on processes of this machine, without GPUs, "
                                      "and compares every call with the reference.")
-    parser.add_argument("file", help="what 'hemiola compile --plan' wrote, or a plan (.json)")
+    parser.add_argument("files", nargs="+", help="what 'hemiola compile --plan' wrote, or plans (.json)")
     parser.add_argument("--ranks", type=int, help="processes; by default as many ranks as the plan has")
     parser.add_argument("--calls", type=int, default=2, help="in a row, without a reset (2)")
     parser.add_argument("--poison", action="store_true", help="what has not arrived is NaN")
-    parser.add_argument("--delay", metavar="RANK,STREAM,NUMBER[,SECONDS]", help="one movement of data comes late")
+    parser.add_argument("--delay", type=_delay, metavar="RANK,STREAM,NUMBER[,SECONDS]", help="one movement of data comes late")
     parser.add_argument("--permute", type=int, metavar="SEED", help="movements of data come in another order")
     parser.add_argument("--patience", type=float, default=60, help="seconds after which a wait is an error (60)")
     return parser.parse_args(arguments)
@@ -142,8 +157,7 @@ def run_processes(arguments):
     import tempfile
     arguments = _parse(arguments)
     if arguments.ranks is None:
-        from ._plan import load_plan
-        arguments.ranks = (load_plan(arguments.file) if arguments.file.endswith(".json") else load_file(arguments.file)).RANKS
+        arguments.ranks = load_schedule(arguments.files[0]).RANKS
     context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         members = [context.Process(target=_member, args=(rank, arguments, folder)) for rank in range(arguments.ranks)]

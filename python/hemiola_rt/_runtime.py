@@ -17,6 +17,7 @@ call
 """
 
 import abc
+import contextlib
 import math
 
 
@@ -104,13 +105,37 @@ class Runtime(abc.ABC):
 
     def __init__(self):
         self.call = -1
-        self._streams, self._slots, self._tensors = [], 0, {}
+        self._streams, self._slots, self._tensors, self._scope = [], 0, {}, ""
+
+    @contextlib.contextmanager
+    def scope(self, name):
+        """For several schedules on one world, one after the other: names of tensors are of this scope, and its tensors and streams are
+        given back at its end. All ranks enter the same scopes in the same order."""
+        before = self._scope, len(self._streams), set(self._tensors)
+        self._scope = f"{self._scope}{name}/"
+        try:
+            yield self
+            self.synchronize()
+            self.host_barrier()
+        finally:
+            for stream in self._streams[before[1]:]:
+                self._forget_stream(stream)
+            del self._streams[before[1]:]
+            for forgotten in set(self._tensors) - before[2]:
+                self._forget_tensor(self._tensors.pop(forgotten))
+            self._scope = before[0]
+
+    def _forget_stream(self, stream):
+        """Nothing is given to it any more."""
+
+    def _forget_tensor(self, tensor):
+        """Nobody uses it any more."""
 
     # What a schedule allocates, once, on all ranks in the same order.
 
     def symmetric(self, name, shape, dtype):
         """A tensor that peers reach. ValueError: the name is taken."""
-        return self._named(name, self._allocate_symmetric(name, tuple(shape), dtype))
+        return self._named(name, self._allocate_symmetric(self._scope + name, tuple(shape), dtype))
 
     def local(self, name, shape, dtype):
         """A tensor of this rank alone. ValueError: the name is taken."""
@@ -142,8 +167,8 @@ class Runtime(abc.ABC):
     # A call.
 
     def fill(self, target, source):
-        """Puts an input where a call looks for it, in the order of the caller's stream; None: it is there."""
-        if source is not None:
+        """Puts an input where a call looks for it, in the order of the caller's stream; None, or the place itself: it is there."""
+        if source is not None and source is not target:
             self.main.copy(target, source)
 
     def place(self, inputs, given):
@@ -216,8 +241,8 @@ class Runtime(abc.ABC):
         """Gives back what the world shares. All ranks have to."""
 
     def _named(self, name, tensor):
-        if name in self._tensors:
+        if self._scope + name in self._tensors:
             raise ValueError(f"there is a tensor '{name}' already; a world has one of each name")
-        self._tensors[name] = tensor
+        self._tensors[self._scope + name] = tensor
         return tensor
 

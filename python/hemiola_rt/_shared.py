@@ -18,7 +18,31 @@ from ._queues import QueueRuntime, QueueStream
 
 _SLOTS = 1 << 16
 _FAILED = _SLOTS - 1
-_PAUSE = 20e-6
+_FIRST_PAUSE, _LAST_PAUSE = 20e-6, 1e-3  # between two looks at what is waited for
+
+
+class ThreadStream(QueueStream):
+    """A queue whose thread sleeps while nothing is in it."""
+
+    def __init__(self, runtime, name):
+        super().__init__(runtime, name)
+        self.is_over, self.given = False, threading.Condition()
+
+    def give(self, run, **more):
+        with self.given:
+            super().give(run, **more)
+            self.given.notify()
+
+    def end(self):
+        with self.given:
+            self.is_over = True
+            self.given.notify()
+
+    def next(self):
+        """The next operation, which stays in the queue until it is done; None: there will be none."""
+        with self.given:
+            self.given.wait_for(lambda: self.operations or self.is_over)
+            return self.operations[0] if self.operations else None
 
 
 class SharedRuntime(QueueRuntime):
@@ -32,6 +56,7 @@ class SharedRuntime(QueueRuntime):
 
     def __init__(self, folder, rank, ranks, delay=None, permute=None, patience=60.0, owns_folder=False):
         super().__init__(rank, ranks)
+        self.main = ThreadStream(self, self.main.name)
         self.folder, self.patience, self.failure = folder, patience, None
         self._delay, self._permute, self._owns_folder = delay, permute, owns_folder
         self._maps, self._names, self._peers = [], {}, {}
@@ -44,7 +69,7 @@ class SharedRuntime(QueueRuntime):
     # Memory.
 
     def _file(self, name, rank):
-        return os.path.join(self.folder, f"{name}.{rank}")
+        return os.path.join(self.folder, f"{name.replace('/', '.')}.{rank}")
 
     def _map(self, name, rank, size, create):
         path = self._file(name, rank)
@@ -99,24 +124,32 @@ class SharedRuntime(QueueRuntime):
     # Threads.
 
     def _make_stream(self, number):
-        stream = QueueStream(self, f"stream {number}")
+        stream = ThreadStream(self, f"stream {number}")
         self._start(stream, number)
         return stream
 
     def _start(self, stream, number):
-        stream.executed = 0
         thread = threading.Thread(target=self._work, args=(stream, number), daemon=True)
         self._threads.append(thread)
         thread.start()
+
+    def _forget_stream(self, stream):
+        stream.end()
+
+    def _forget_tensor(self, tensor):
+        name = self._names.pop(tensor.data_ptr(), None)
+        if name is not None:
+            for peer in range(self.ranks):
+                self._peers.pop((name, peer), None)
+            os.remove(self._file(name, self.rank))
 
     def _work(self, stream, number):
         moved = 0
         chance = random.Random(None if self._permute is None else f"{self._permute}/{self.rank}/{number}")
         while True:
-            if not stream.operations:
-                time.sleep(_PAUSE)
-                continue
-            operation = stream.operations[0]
+            operation = stream.next()
+            if operation is None:
+                return
             try:
                 if operation.moves:
                     if self._permute is not None:
@@ -139,7 +172,7 @@ class SharedRuntime(QueueRuntime):
                 self.write_signal(peer, _FAILED, 1)
 
     def _until(self, ready, what):
-        end = time.monotonic() + self.patience
+        end, pause = time.monotonic() + self.patience, _FIRST_PAUSE
         while not ready():
             if self.failure is not None:
                 raise self.failure
@@ -147,7 +180,8 @@ class SharedRuntime(QueueRuntime):
                 raise RuntimeError(f"rank {self.rank}: another rank failed during {what}")
             if time.monotonic() > end:
                 raise RuntimeError(f"rank {self.rank}: no end after {self.patience:g} s of {what}")
-            time.sleep(_PAUSE)
+            time.sleep(pause)
+            pause = min(2 * pause, _LAST_PAUSE)
 
     # The host's.
 

@@ -160,6 +160,9 @@ class SymmetricRuntime(Runtime):
             return tensor
         return self._handles[tensor.data_ptr()].get_buffer(rank, tuple(tensor.shape), tensor.dtype)
 
+    def _forget_tensor(self, tensor):
+        self._handles.pop(tensor.data_ptr(), None)
+
     def signal_address(self, slot):
         """Of the own signal, in bytes."""
         return self._signal_tensor.data_ptr() + 4 * slot

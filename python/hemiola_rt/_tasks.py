@@ -158,7 +158,8 @@ class Tasks:
                 points.add(self.places[on][self._number(computes, compute) if known else evaluate(compute, rank, counters)])
             else:
                 points.add((on, dependency.get("stream", 0), evaluate(dependency["transfer"], rank, counters)))
-        return sorted(points)
+        # From the own rank backwards, so that ranks that do the same list it alike.
+        return sorted(points, key=lambda point: ((rank - point[0]) % self.plan.ranks, point))
 
     def _makers(self, region, rank, counters, on):
         for number, compute in enumerate(self.plan.code_of[on].get("computes", [])):

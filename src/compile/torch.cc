@@ -43,6 +43,26 @@ class Writer {
     calls_ = calls_of(plan, names_, options.file);
   }
 
+  TorchFile file() const {
+    TorchFile made{
+        .text = text(), .streams_of_copies = calls_.copies, .streams_of_products = calls_.launches};
+    for (const Statement& statement : calls_.by_rank.front()) {
+      const auto calls = [&](const char* what) {
+        return statement.text.find(what) != statement.text.npos;
+      };
+      if (calls(".wait"))
+        ++made.waits;
+      else if (calls(".signal("))
+        ++made.signals;
+      else if (calls("mm("))
+        ++made.products;
+      else if (!calls(".record("))
+        ++made.copies;
+    }
+    return made;
+  }
+
+ private:
   std::string text() const {
     const std::string reference = reference_of(plan_, names_);
     return header() + "\n\n" + setup() + "\n\n" + inputs() + "\n\n" + run() + "\n\n" +
@@ -50,7 +70,6 @@ class Writer {
            "\n\nif __name__ == \"__main__\":\n    hemiola_rt.main(sys.modules[__name__])\n";
   }
 
- private:
   [[noreturn]] void refuse(const std::string& what, const std::string& hint) const {
     throw Failure(what, {.file = options_.file}, hint);
   }
@@ -229,8 +248,8 @@ class Writer {
 
 }  // namespace
 
-std::string torch_of(const plan::Plan& plan, const TorchOptions& options) {
-  return Writer(plan, options).text();
+TorchFile torch_of(const plan::Plan& plan, const TorchOptions& options) {
+  return Writer(plan, options).file();
 }
 
 }  // namespace hemiola::compile

@@ -22,7 +22,9 @@ void add_term(std::string& text, std::int64_t factor, const std::string& name) {
   const std::string term = name.empty() ? std::to_string(size)
                            : size == 1  ? name
                                         : fmt::format("{} * {}", size, name);
-  if (text.empty())
+  if (text.starts_with('-') && factor > 0)
+    text = term + " - " + text.substr(1);
+  else if (text.empty())
     text = factor < 0 ? "-" + term : term;
   else
     text += (factor < 0 ? " - " : " + ") + term;
@@ -92,8 +94,9 @@ std::string Number::turning_text(const std::vector<LoopCounter>& counters) const
 std::string Number::text(const std::vector<LoopCounter>& counters, std::int64_t divided_by) const {
   if (!table.empty()) return fmt::format("({})[rank]", fmt::join(table, ", "));
   std::string sum;
-  if (modulus > 0)
-    add_term(sum, scale / divided_by, turning_text(counters));
+  const std::string turning = turning_text(counters);
+  if (modulus > 0)  // % binds as * does, from the left
+    sum = scale == divided_by ? turning : fmt::format("{} * {}", turning, scale / divided_by);
   else
     add_term(sum, slope / divided_by, "rank");
   std::int64_t constant = outer;

@@ -75,6 +75,11 @@ LoopCounter counter_of(const Node& loop, const std::vector<LoopCounter>& counter
   return {free_name(counters, kSteps), 0};
 }
 
+/// In brackets unless it is one name or number.
+std::string factor_text(const std::string& text) {
+  return text.find(' ') == text.npos ? text : '(' + text + ')';
+}
+
 std::string slice_text(const Number& begin, std::int64_t extent,
                        const std::vector<LoopCounter>& counters) {
   const bool is_plain = begin.modulus == 0 && begin.slope == 0 && begin.table.empty() &&
@@ -85,11 +90,10 @@ std::string slice_text(const Number& begin, std::int64_t extent,
     const std::string text = begin.text(counters);
     return fmt::format("{}:{} + {}", text, text, extent);
   }
-  std::string which = begin.text(counters, extent);
-  const std::string next = which + " + 1";
-  if (which.find(" + ") != std::string::npos || which.find(" - ") != std::string::npos)
-    which = '(' + which + ')';
-  return fmt::format("{} * {}:{} * ({})", extent, which, extent, next);
+  Number end = begin;
+  end.outer += extent;
+  return fmt::format("{} * {}:{} * {}", extent, factor_text(begin.text(counters, extent)), extent,
+                     factor_text(end.text(counters, extent)));
 }
 
 std::string line_of(const Node& node, const std::vector<LoopCounter>& counters) {
@@ -160,7 +164,10 @@ void name_peers(const Node& loop, const std::vector<LoopCounter>& counters, Line
     for (const std::string& line : lines) uses += count_in(line, text);
     const std::string name = uses < 2 ? "" : free_peer(names, lines);
     if (name.empty()) continue;
-    for (std::string& line : lines) replace_all(line, text, name);
+    for (std::string& line : lines) {
+      replace_all(line, " (" + text + ")", " " + name);
+      replace_all(line, text, name);
+    }
     names.push_back(fmt::format("{} = {}", name, text));
   }
   lines.insert(lines.begin(), names.begin(), names.end());

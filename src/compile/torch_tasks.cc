@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "plan/area.h"
 #include "plan/launches.h"
@@ -104,11 +105,16 @@ class TaskMaker {
         Indices at = task.at;
         at.rank = rank;
         for (const plan::Dependency& dependency : after) add_points(task, dependency, at);
-        std::sort(task.after.begin(), task.after.end());
+        // From the own rank backwards, so that ranks that do the same list it alike.
+        std::sort(task.after.begin(), task.after.end(), [&](const Point& a, const Point& b) {
+          return std::tuple(distance(rank, a.rank), a) < std::tuple(distance(rank, b.rank), b);
+        });
         task.after.erase(std::unique(task.after.begin(), task.after.end()), task.after.end());
       }
     }
   }
+
+  int distance(int own, int other) const { return (own - other + plan_.ranks) % plan_.ranks; }
 
   void add_points(Task& task, const plan::Dependency& dependency, const Indices& at) const {
     const auto rank = static_cast<int>(dependency.rank(at));

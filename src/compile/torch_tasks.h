@@ -24,7 +24,8 @@ struct Task {
   const plan::Transfer* transfer = nullptr;
   Indices at{};
   std::int32_t compute = -1;  ///< in the code of the rank; -1: a transfer
-  std::vector<Point> after;   ///< beside the order of the actor; sorted, each once
+  std::vector<Point> after;   ///< beside the order of the actor; by rank, the own one first and
+                              ///< then backwards, by actor and by position, each once
 };
 
 struct RankTasks {
