@@ -31,8 +31,9 @@ std::string torch_type(DataType type) {
   }
 }
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+template <class Numbers>
+std::string tuple_text(const Numbers& numbers) {
+  return fmt::format("({}{})", fmt::join(numbers, ", "), numbers.size() == 1 ? "," : "");
 }
 
 class Writer {
@@ -89,17 +90,15 @@ class Writer {
   }
   std::string header() const {
     std::string text = fmt::format(
-        "\"\"\"{} on {} ranks as PyTorch: copies between peers on streams, products by "
-        "torch.mm.\n\n"
+        "\"\"\"{} on {} ranks as PyTorch: copies between peers on streams{}.\n\n"
         "Written by Hemiola {} from {} (plan {}):\n\n    {}\n\n"
-        "    torchrun --nproc-per-node {} FILE      # GPUs of a node: checks itself, prints its "
-        "times\n"
-        "    python -m hemiola_rt FILE {}     # the same on processes of this machine, without "
-        "GPUs\n\n"
+        "    torchrun --nproc-per-node {} FILE  # GPUs of a node: checks itself, prints its times\n"
+        "    python -m hemiola_rt FILE {}     # processes of this machine, without GPUs: checks "
+        "it\n\n"
         "Of each rank:\n\n",
-        plan_.name, plan_.ranks, options_.version, options_.file,
-        study::digest(plan::write_plan(plan_)), options_.command, plan_.ranks,
-        std::string(std::to_string(plan_.ranks).size(), ' '));
+        plan_.name, plan_.ranks, calls_.launches > 0 ? ", products by torch.mm" : "",
+        options_.version, options_.file, study::digest(plan::write_plan(plan_)), options_.command,
+        plan_.ranks, std::string(std::to_string(plan_.ranks).size(), ' '));
     std::size_t width = 0;
     for (const std::string& name : names_) width = std::max(width, name.size());
     for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
@@ -135,7 +134,7 @@ class Writer {
     for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
       const plan::Tensor& one = plan_.tensors[i];
       text += fmt::format("    t.{} = rt.{}(\"{}\", {}, {})\n", names_[i],
-                          is_shared(i) ? "symmetric" : "local", names_[i], shape_text(one.shape),
+                          is_shared(i) ? "symmetric" : "local", names_[i], tuple_text(one.shape),
                           torch_type(*one.type));
     }
     for (std::size_t i = 0; i < plan_.tensors.size(); ++i)
@@ -163,7 +162,7 @@ class Writer {
     if (!plan_.groups.empty()) {
       std::vector<std::string> groups;
       for (const std::vector<int>& group : plan_.groups)
-        groups.push_back(fmt::format("rt.group(({},))", fmt::join(group, ", ")));
+        groups.push_back(fmt::format("rt.group({})", tuple_text(group)));
       text += fmt::format("    t.groups = [{}]\n", fmt::join(groups, ", "));
     }
     return text;
@@ -177,8 +176,8 @@ class Writer {
     for (const std::vector<int>& group : groups) {
       const std::size_t indent = groups.size() > 1 ? 8 : 4;
       if (groups.size() > 1)
-        text += fmt::format("    {} rank in ({},):\n", &group == &groups.front() ? "if" : "elif",
-                            fmt::join(group, ", "));
+        text += fmt::format("    {} rank in {}:\n", &group == &groups.front() ? "if" : "elif",
+                            tuple_text(group));
       const std::string lines = python_of(with_loops(joined_ranks(by_rank, group)), indent);
       text += lines.empty() ? std::string(indent, ' ') + "pass\n" : lines;
     }

@@ -199,13 +199,35 @@ Lines lines_of(const std::vector<Node>& nodes, std::vector<LoopCounter>& counter
   return lines;
 }
 
+constexpr std::size_t kWidth = 120;
+
+/// A call that is too long has each argument on a line of its own.
+std::string folded(const std::string& line) {
+  const std::size_t open = line.find('(', line.find('.'));
+  if (line.size() <= kWidth || open == line.npos || !line.ends_with(')')) return line;
+  const std::string indent(line.find_first_not_of(' ') + 4, ' ');
+  std::string text = line.substr(0, open + 1) + '\n' + indent;
+  int depth = 0;
+  for (std::size_t i = open + 1; i + 1 < line.size(); ++i) {
+    const char c = line[i];
+    depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
+    if (depth == 0 && c == ',') {
+      text += ",\n" + indent;
+      ++i;  // its blank
+    } else {
+      text += c;
+    }
+  }
+  return text + ')';
+}
+
 }  // namespace
 
 std::string python_of(const std::vector<Node>& nodes, std::size_t indent) {
   std::vector<LoopCounter> counters;
   std::string text;
   for (const std::string& line : lines_of(nodes, counters))
-    text += std::string(indent, ' ') + line + '\n';
+    text += folded(std::string(indent, ' ') + line) + '\n';
   return text;
 }
 

@@ -1,47 +1,15 @@
-"""What the tests of schedules share: plans, the command line, ranks in one process in chosen orders, ranks as processes."""
+"""What tests of schedules share: ranks in one process in chosen orders, and ranks as processes."""
 
-import os
 import subprocess
 import sys
-import tempfile
 import types
 
 import torch
 
-import hemiola_rt
 from hemiola_rt import _check
 from hemiola_rt._interleaved import InterleavedWorld, at_random, in_turn, prefer, starve
 
-BINARY = os.environ.get("HEMIOLA_BINARY", "hemiola")
 torch.set_num_threads(1)
-
-SHAPE = ["m=128", "n=64", "k=64", "tile_m=16", "tile_n=16", "tile_k=16"]
-RANKS = 4
-
-
-def hemiola(*arguments, code=0):
-    """What the command line prints; of an error what it says."""
-    done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout if code == 0 else done.stderr
-
-
-def options(parameters):
-    return [word for parameter in parameters for word in ("--param", parameter)]
-
-
-def make_plan(folder, name, template, *parameters, dtype="float32", shape=SHAPE, ranks=RANKS):
-    """A plan file of a template with products."""
-    path = os.path.join(folder, f"{name}.json")
-    hemiola("plan", "make", template, "--ranks", str(ranks), *options([*shape, f"dtype={dtype}", *parameters]), "-o", path)
-    return path
-
-
-def compiled(plan):
-    """The file that the command line makes of a plan."""
-    path = plan.replace(".json", ".py")
-    hemiola("compile", "--plan", plan, "-o", path)
-    return path
 
 
 def module_of(text, name="schedule"):
@@ -88,7 +56,3 @@ def run_processes(*arguments, code=0):
     done = subprocess.run([sys.executable, "-m", "hemiola_rt", *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
-
-
-def temporary_folder():
-    return tempfile.TemporaryDirectory(prefix="hemiola-torch-")
