@@ -131,7 +131,7 @@ def _member(rank, arguments, folder):
         if schedule.reference is None:
             raise SystemExit(f"{file}: no reference is known for this plan, so there is nothing to compare with")
         with rt.scope(str(number)):
-            worst = rt.slowest(check(rt, schedule, schedule.setup(rt), calls=arguments.calls, poison=arguments.poison))
+            worst = rt.slowest([check(rt, schedule, schedule.setup(rt), calls=arguments.calls, poison=arguments.poison)])[0]
         if rank == 0:
             print(f"{file}: {arguments.calls} calls on {arguments.ranks} processes equal the reference (largest error {worst:.1e})",
                   flush=True)

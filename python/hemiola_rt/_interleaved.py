@@ -46,8 +46,8 @@ class InterleavedRuntime(QueueRuntime):
     def exchange(self, held):
         raise NotImplementedError("the world has what all ranks hold")
 
-    def slowest(self, seconds):
-        return seconds
+    def slowest(self, numbers):
+        return numbers
 
     def _time_once(self, run):
         raise NotImplementedError("there is no time in a world of one process")

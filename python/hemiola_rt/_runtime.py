@@ -212,19 +212,17 @@ class Runtime(abc.ABC):
         """{name: tensor} of every rank, by rank, on this device. Shapes are the same on all ranks. Waits."""
 
     @abc.abstractmethod
-    def slowest(self, seconds):
-        """The largest number that any rank gives. Waits."""
+    def slowest(self, numbers):
+        """Of a list of numbers, one after the other, the largest that any rank gives. Waits."""
 
     def time(self, run, repeat=20, warm_up=5):
         """Seconds that a call takes: by repetition, of the slowest rank each."""
         times = []
-        for turn in range(warm_up + repeat):
+        for _ in range(warm_up + repeat):
             self.synchronize()
             self.host_barrier()
-            seconds = self.slowest(self._time_once(run))
-            if turn >= warm_up:
-                times.append(seconds)
-        return times
+            times.append(self._time_once(run))
+        return self.slowest(times)[warm_up:]
 
     def poison(self):
         """NaN into everything that this rank holds (integers: their least number): who uses what has not arrived is then seen."""

@@ -3,6 +3,7 @@
 For tests of the very file that runs on GPUs. Its times mean nothing.
 """
 
+import atexit
 import ctypes
 import io
 import mmap
@@ -51,20 +52,22 @@ class SharedRuntime(QueueRuntime):
     folder: where the mapped files stand; empty at the start, in memory (/dev/shm) at best.
     delay: (rank, stream, number, seconds): before the number-th movement of data of that stream (-1: the caller's), counted from 0 over
     all calls, its thread sleeps. permute: a seed; before every movement a thread sleeps for up to two milliseconds.
-    owns_folder: `close` removes it. patience: seconds after which a wait is an error (RuntimeError, which names what is waited for).
+    owns_folder: it is removed at the end of the process of rank 0. patience: seconds after which a wait is an error (RuntimeError, which names what is waited for).
     """
 
     def __init__(self, folder, rank, ranks, delay=None, permute=None, patience=60.0, owns_folder=False):
         super().__init__(rank, ranks)
         self.main = ThreadStream(self, self.main.name)
         self.folder, self.patience, self.failure = folder, patience, None
-        self._delay, self._permute, self._owns_folder = delay, permute, owns_folder
+        self._delay, self._permute = delay, permute
         self._maps, self._names, self._peers = [], {}, {}
         self._exchanges, self._host_meetings, self._threads = 0, 0, []
         self._host_meeting = self.signals((ranks,), 1)
         self._own_signals = self._signal_map(rank, create=True)
         self._signal_maps = {rank: self._own_signals}
         self._start(self.main, -1)
+        if owns_folder and rank == 0:
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
     # Memory.
 
@@ -213,8 +216,9 @@ class SharedRuntime(QueueRuntime):
         os.remove(path)
         return everybody
 
-    def slowest(self, seconds):
-        return max(float(of["seconds"]) for of in self.exchange({"seconds": torch.tensor(seconds, dtype=torch.float64)}))
+    def slowest(self, numbers):
+        everybody = self.exchange({"numbers": torch.tensor(numbers, dtype=torch.float64)})
+        return torch.stack([of["numbers"] for of in everybody]).amax(0).tolist()
 
     def _time_once(self, run):
         start = time.perf_counter()
@@ -225,5 +229,3 @@ class SharedRuntime(QueueRuntime):
     def close(self):
         self.synchronize()
         self.host_barrier()
-        if self._owns_folder and self.rank == 0:
-            shutil.rmtree(self.folder, ignore_errors=True)
