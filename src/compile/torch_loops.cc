@@ -68,11 +68,13 @@ Node loop_of(const std::vector<Node>& nodes, std::size_t at, std::size_t period,
   return loop;
 }
 
-/// Two short lines are read faster than a loop.
+/// A few lines that stand there twice are read faster than a loop.
 bool is_worth_it(const std::vector<Node>& nodes, std::size_t at, std::size_t period,
                  std::size_t turns) {
-  const bool is_line = period == 1 && !nodes[at].is_loop();
-  return turns >= (is_line ? 3 : 2);
+  const bool has_loop = std::any_of(nodes.begin() + static_cast<std::ptrdiff_t>(at),
+                                    nodes.begin() + static_cast<std::ptrdiff_t>(at + period),
+                                    [](const Node& node) { return node.is_loop(); });
+  return turns >= (has_loop || period >= 3 ? 2 : 3);
 }
 
 bool is_product(const Node& node) {

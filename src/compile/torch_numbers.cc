@@ -82,7 +82,7 @@ std::string Number::turning_text(const std::vector<LoopCounter>& counters) const
   if (modulus == 0 || !table.empty()) return {};
   std::string sum = "rank";
   std::int64_t constant = inner;
-  for (std::size_t i = 0; i < inner_strides.size(); ++i) {
+  for (std::size_t i = 0; i < std::min(inner_strides.size(), counters.size()); ++i) {
     const std::int64_t stride = nearest(inner_strides[i], modulus);
     constant -= stride * counters[i].first;
     add_term(sum, stride, counters[i].name);

@@ -35,8 +35,8 @@ struct Number {
   /// Python. `divided_by`: the expression of value / divided_by, which is whole (divides()).
   std::string text(const std::vector<LoopCounter>& counters, std::int64_t divided_by = 1) const;
   bool divides(std::int64_t by) const;
-  /// What stands in the brackets of `rank` and the loops, without what is constant: "(rank + d) %
-  /// 4"; empty with modulus 0.
+  /// What turns of it, with these outermost loops around it: "(rank + d) % 4". Empty with modulus
+  /// 0.
   std::string turning_text(const std::vector<LoopCounter>& counters) const;
   /// Of a residue, the one nearest to zero.
   static std::int64_t nearest(std::int64_t value, std::int64_t modulus);

@@ -148,15 +148,25 @@ std::string free_peer(const Lines& names, const Lines& lines) {
   return {};
 }
 
+/// Whether a number turns with the innermost of so many loops and with none in it. Around it is
+/// another loop that names what does not.
+bool turns_here(const Number& number, std::size_t loops) {
+  if (number.modulus == 0 || !number.table.empty()) return false;
+  for (std::size_t i = loops; i < number.inner_strides.size(); ++i)
+    if (Number::nearest(number.inner_strides[i], number.modulus) != 0) return false;
+  return loops == 1 || Number::nearest(number.inner_strides[loops - 1], number.modulus) != 0;
+}
+
 /// Gives names to ranks that stand in the lines of a loop several times.
 void name_peers(const Node& loop, const std::vector<LoopCounter>& counters, Lines& lines) {
   Lines turning;
-  for (const Node& node : loop.body) {
-    for (const Number& number : node.numbers) {
-      const std::string text = number.turning_text(counters);
-      if (text.size() > 4 && std::find(turning.begin(), turning.end(), text) == turning.end())
-        turning.push_back(text);
-    }
+  std::vector<const Number*> numbers;
+  collect(loop.body, numbers);
+  for (const Number* number : numbers) {
+    const std::string text = number->turning_text(counters);
+    if (text.size() > 4 && turns_here(*number, counters.size()) &&
+        std::find(turning.begin(), turning.end(), text) == turning.end())
+      turning.push_back(text);
   }
   Lines names;
   for (const std::string& text : turning) {

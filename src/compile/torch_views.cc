@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <optional>
 #include <set>
 
 namespace hemiola::compile {
@@ -144,7 +145,8 @@ class ProductMaker {
     const plan::Tensor& tensor = plan_.tensors[static_cast<std::size_t>(operand.tensor)];
     plan::Rect rect;
     std::vector<bool> kept;
-    bool beyond = false;  // the last block
+    bool beyond = false;                // the last block
+    std::optional<std::size_t> around;  // an axis beyond whose end it goes
     std::vector<Part> order;
     for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
       const std::int32_t axis = operand.axes[i];
@@ -159,13 +161,13 @@ class ProductMaker {
       rect.end.push_back(begin + extent);
       kept.push_back(part != Part::nothing);
       if (part != Part::nothing) order.push_back(part);
-      const bool goes_around = begin + extent > tensor.shape[i];
       if (operand.wraps && i == 0 && has_blocks(part))
         beyond = true;
-      else if (goes_around)
-        refuse(fmt::format("goes around the end of axis {} of '{}'", i, tensor.name));
+      else if (begin + extent > tensor.shape[i])
+        around = i;
     }
     check_order(order, first, second, tensor.name);
+    if (around) refuse(fmt::format("goes around the end of axis {} of '{}'", *around, tensor.name));
     const std::string& name = names_[static_cast<std::size_t>(operand.tensor)];
     if (!beyond) return view_of("t." + name, tensor, rect, kept);
     return wrapped(name, tensor, rect, kept);
