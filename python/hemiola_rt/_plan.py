@@ -5,6 +5,7 @@ import types
 import torch
 
 from . import _products
+from ._expressions import evaluate
 from ._reference import reference_of
 from ._tasks import Copy, Order, Plan, PlanError, Tasks, operand_pieces
 
@@ -144,7 +145,6 @@ class PlanSchedule:
             tensor = t.tensors[region["tensor"]] if owner is None else t.at[region["tensor"]][owner]
             return [_view(tensor, box.begin, box.extent) for box in self._plan.boxes(region, rt.rank, counters)]
 
-        from ._expressions import evaluate
         if item["op"] == "collective":
             source, target = views(item["source"], None), views(item["destination"], None)
             if len(source) != 1 or len(target) != 1:

@@ -28,7 +28,7 @@ class Event:
 
 
 class Group:
-    """Ranks that do collectives together, and the signals by which they meet: a row for those that are there, one for those that have read."""
+    """Ranks that do collectives together, and signals by which they meet: a row for those that are there, one for those that have read."""
 
     def __init__(self, ranks, signals):
         self.ranks, self.signals, self.count = tuple(ranks), signals, 0

@@ -52,7 +52,11 @@ class SharedRuntime(QueueRuntime):
     folder: where the mapped files stand; empty at the start, in memory (/dev/shm) at best.
     delay: (rank, stream, number, seconds): before the number-th movement of data of that stream (-1: the caller's), counted from 0 over
     all calls, its thread sleeps. permute: a seed; before every movement a thread sleeps for up to two milliseconds.
-    owns_folder: it is removed at the end of the process of rank 0. patience: seconds after which a wait is an error (RuntimeError, which names what is waited for).
+    owns_folder: it is removed at the end of the process of rank 0.
+    patience: seconds after which a wait is an error (RuntimeError, which names what is waited for).
+
+    Order: a copy is complete before the store of the signal behind it, and who sees the signal sees the copy. That rests on the order of
+    stores of x86, and elsewhere on the locks that Python takes between two operations.
     """
 
     def __init__(self, folder, rank, ranks, delay=None, permute=None, patience=60.0, owns_folder=False):
@@ -60,7 +64,7 @@ class SharedRuntime(QueueRuntime):
         self.main = ThreadStream(self, self.main.name)
         self.folder, self.patience, self.failure = folder, patience, None
         self._delay, self._permute = delay, permute
-        self._maps, self._names, self._peers = [], {}, {}
+        self._names, self._peers, self._own_signals = {}, {}, None
         self._exchanges, self._host_meetings, self._threads = 0, 0, []
         self._host_meeting = self.signals((ranks,), 1)
         self._own_signals = self._signal_map(rank, create=True)
@@ -82,9 +86,7 @@ class SharedRuntime(QueueRuntime):
             os.rename(path + ".new", path)
         self._until(lambda: os.path.exists(path), f"rank {rank} to allocate '{name}'")
         with open(path, "r+b") as file:
-            mapped = mmap.mmap(file.fileno(), size)
-        self._maps.append(mapped)
-        return mapped
+            return mmap.mmap(file.fileno(), size)
 
     def _signal_map(self, rank, create=False):
         return (ctypes.c_uint32 * _SLOTS).from_buffer(self._map("signals", rank, 4 * _SLOTS, create))
@@ -179,7 +181,7 @@ class SharedRuntime(QueueRuntime):
         while not ready():
             if self.failure is not None:
                 raise self.failure
-            if hasattr(self, "_own_signals") and self._own_signals[_FAILED] != 0:
+            if self._own_signals is not None and self._own_signals[_FAILED] != 0:
                 raise RuntimeError(f"rank {self.rank}: another rank failed during {what}")
             if time.monotonic() > end:
                 raise RuntimeError(f"rank {self.rank}: no end after {self.patience:g} s of {what}")

@@ -9,7 +9,6 @@ A call can be captured into a CUDA graph only once: the value that a wait awaits
 """
 
 import os
-import time
 
 from . import _products
 from ._driver import Driver
@@ -217,7 +216,7 @@ class SymmetricRuntime(Runtime):
         return begin.elapsed_time(end) / 1e3
 
     def describe(self):
-        return {**super().describe(), "device": self.torch.cuda.get_device_name(), "time": time.strftime("%Y-%m-%d")}
+        return {**super().describe(), "device": self.torch.cuda.get_device_name()}
 
     def close(self):
         self.synchronize()

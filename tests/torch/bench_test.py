@@ -26,8 +26,8 @@ class Started(unittest.TestCase):
             for operator in ("ag-gemm", "gemm-ar"):
                 with self.subTest(operator):
                     bench = os.path.join(folder, operator)
-                    explore = ("explore", operator, "--gemm", "128,128,128", "--machine", "mi300x-8", "--ranks", str(plans.RANKS), "--degrees",
-                               "2", "--losses", "none", "--top", "2", "--quiet", "--fluid", "12")
+                    explore = ("explore", operator, "--gemm", "128,128,128", "--machine", "mi300x-8", "--ranks", str(plans.RANKS),
+                               "--degrees", "2", "--losses", "none", "--top", "2", "--quiet", "--fluid", "12")
                     plans.hemiola(*explore, "--bench", bench)
                     said = start(os.path.join(bench, "bench.py"))
                     self.assertIn("us  serial", said)

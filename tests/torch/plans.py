@@ -61,19 +61,27 @@ def gather_kinds():
     yield from fused_kinds("ag-gemm", "k", (RANKS, 2 * RANKS))
 
 
+def tries_all():
+    """Whether tools/test_long runs, which has time."""
+    return os.environ.get("HEMIOLA_LONG_TESTS", "0") not in ("", "0")
+
+
 def other_kinds():
-    """The mirrors, pushed and pulled; by copies beside each other; on several streams."""
+    """The mirrors, by copies beside each other and on several streams too. A usual run pushes 1D and pulls 2D; a long one does both."""
     for family, columns in (("gemm-rs", "n"), ("gemm-ar", "n"), ("dispatch-gemm", "k"), ("gemm-combine", "n")):
         for transfer in ("push", "pull"):
             way = (f"transfer={transfer}",)
-            kinds = [(f"{family} serial", f"{family}/serial", way), *fused_kinds(family, columns, (RANKS,), way)]
-            if family != "gemm-ar":
-                kinds.append((f"{family} shards", f"{family}/shards", way))
-            kinds.append((f"{family} by copies", f"{family}/sequence", ("placement=copy", *way)))
-            kinds.append((f"{family} on streams", f"{family}/sequence", ("products=unfused", "streams=2", *way)))
+            kinds = [kind for kind in fused_kinds(family, columns, (RANKS,), way)
+                     if tries_all() or (transfer == "push") == ("1D" in kind[0])]
+            if transfer == "push" or tries_all():
+                kinds.append((f"{family} serial", f"{family}/serial", way))
+                kinds.append((f"{family} by copies", f"{family}/sequence", ("placement=copy", *way)))
+            if transfer == "pull" or tries_all():
+                kinds.append((f"{family} on streams", f"{family}/sequence", ("products=unfused", "streams=2", *way)))
+                if family != "gemm-ar":
+                    kinds.append((f"{family} shards", f"{family}/shards", way))
             yield from ((f"{name} {transfer}", template, parameters) for name, template, parameters in kinds)
-    for transfer in ("push", "pull"):
-        yield f"ag-gemm by copies {transfer}", "ag-gemm/sequence", ("placement=copy", "steps=hetero", f"transfer={transfer}")
+    yield "ag-gemm by copies pull", "ag-gemm/sequence", ("placement=copy", "steps=hetero", "transfer=pull")
     yield "ag-gemm push", "ag-gemm/sequence", ("transfer=push",)
     yield "ag-gemm shards push", "ag-gemm/shards", ("transfer=push",)
     yield "ag-gemm on streams", "ag-gemm/sequence", ("products=unfused", "streams=2")
@@ -83,14 +91,11 @@ def other_kinds():
 MUTATED = {name: (template, parameters) for name, template, parameters in
            [*(kind for kind in gather_kinds() if not kind[0].endswith(f" {2 * RANKS}")),
             ("ag-gemm push", "ag-gemm/sequence", ("transfer=push",)),
-            *(kind for kind in other_kinds() if kind[0] in (
-                "gemm-rs 1D uniform fused 4 push", "gemm-rs shards pull", "gemm-ar 1D uniform fused 4 push",
-                "dispatch-gemm 1D hetero fused 4 push", "gemm-combine 1D uniform fused 4 pull"))]}
-
-
-def tries_all():
-    """Whether tools/test_long runs, which has time."""
-    return os.environ.get("HEMIOLA_LONG_TESTS", "0") not in ("", "0")
+            ("gemm-rs 1D uniform fused 4 push", "gemm-rs/sequence", ("transfer=push",)),
+            ("gemm-rs shards pull", "gemm-rs/shards", ("transfer=pull",)),
+            ("gemm-ar 1D uniform fused 4 push", "gemm-ar/sequence", ("transfer=push",)),
+            ("dispatch-gemm 1D hetero fused 4 push", "dispatch-gemm/sequence", ("steps=hetero", "transfer=push")),
+            ("gemm-combine 1D uniform fused 4 pull", "gemm-combine/sequence", ("transfer=pull",))]}
 
 
 COLLECTIVES = ("all-gather/ring", "all-gather/direct", "all-gather/double-ring", "all-reduce/ring", "all-reduce/two-shot",

@@ -113,7 +113,8 @@ class Streams(unittest.TestCase):
 
 class Plans(unittest.TestCase):
     def test_that_are_none_are_refused(self):
-        for text in ("{", "{}", '{"hemiola_plan": 1, "mesh": [{"axis": "r", "size": 1}], "tensors": [{"name": "a", "shape": [1]}], "codes": []}'):
+        chunks = '{"hemiola_plan": 1, "mesh": [{"axis": "r", "size": 1}], "tensors": [{"name": "a", "shape": [1]}], "codes": []}'
+        for text in ("{", "{}", chunks):
             self.assertRaises(PlanError, load_plan, text)
 
 
@@ -181,8 +182,8 @@ class FakeGpus:
         self.torch = types.SimpleNamespace(
             uint32="uint32", float32="float32", version=types.SimpleNamespace(hip="6.2" if is_rocm else None), device=lambda *a: a,
             zeros=lambda shape, dtype, device: FakeTensor(log, "local", shape, dtype, next(self.addresses)),
-            cuda=types.SimpleNamespace(is_available=lambda: True, set_device=lambda d: None, current_device=lambda: 0, Stream=Stream, stream=on,
-                                       current_stream=lambda: Stream("the caller's"), synchronize=lambda: None))
+            cuda=types.SimpleNamespace(is_available=lambda: True, set_device=lambda d: None, current_device=lambda: 0,
+                                       Stream=Stream, stream=on, current_stream=lambda: Stream("the caller's"), synchronize=lambda: None))
         self.dist = types.SimpleNamespace(is_initialized=lambda: True, get_rank=lambda: 0, get_world_size=lambda: 2, barrier=lambda: None,
                                           group=types.SimpleNamespace(WORLD="world"), new_group=lambda ranks: ("group", ranks))
         self.names = iter(("signals", "a", "c"))
@@ -247,7 +248,8 @@ class SymmetricMemory(unittest.TestCase):
                  ("copy_", "a@1", "a", "non_blocking"), ("stream_write_value32", "signals@1", 0, 4),
                  ("cuStreamWaitValue32_v2", 77, rt.signal_address(1), 4, 0), ("wait_stream", "the caller's", "side"), ("barrier", 0)]
         self.assertEqual(log[:8], first)
-        self.assertEqual(log[12:14], [("stream_write_value32", "signals@1", 0, 8), ("cuStreamWaitValue32_v2", 77, rt.signal_address(1), 8, 0)])
+        self.assertEqual(log[12:14], [("stream_write_value32", "signals@1", 0, 8),
+                                      ("cuStreamWaitValue32_v2", 77, rt.signal_address(1), 8, 0)])
 
     def test_on_rocm_is_signalled_and_awaited_by_hip(self):
         gpus = FakeGpus(True)

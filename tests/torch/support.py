@@ -53,6 +53,6 @@ def orders_of(schedule, ranks=(0, 1), seeds=3):
 
 def run_processes(*arguments, code=0):
     """`python -m hemiola_rt`: what it printed."""
-    done = subprocess.run([sys.executable, "-m", "hemiola_rt", *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "hemiola_rt", "--patience", "600", *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
