@@ -130,8 +130,13 @@ def _member(rank, arguments, folder):
             raise SystemExit(f"{file} is for {schedule.RANKS} ranks, not {arguments.ranks}")
         if schedule.reference is None:
             raise SystemExit(f"{file}: no reference is known for this plan, so there is nothing to compare with")
-        with rt.scope(str(number)):
-            worst = rt.slowest([check(rt, schedule, schedule.setup(rt), calls=arguments.calls, poison=arguments.poison)])[0]
+        try:
+            with rt.scope(str(number)):
+                worst = rt.slowest([check(rt, schedule, schedule.setup(rt), calls=arguments.calls, poison=arguments.poison)])[0]
+        except RuntimeError as error:  # a wrong result, or a wait without an end
+            rt.fail(error)
+            print(f"{file}: {error}", file=sys.stderr, flush=True)
+            raise SystemExit(1) from None
         if rank == 0:
             print(f"{file}: {arguments.calls} calls on {arguments.ranks} processes equal the reference (largest error {worst:.1e})",
                   flush=True)
@@ -156,8 +161,13 @@ def run_processes(arguments):
     import multiprocessing
     import tempfile
     arguments = _parse(arguments)
-    if arguments.ranks is None:
-        arguments.ranks = load_schedule(arguments.files[0]).RANKS
+    for file in arguments.files:
+        try:
+            ranks = load_schedule(file).RANKS
+        except (OSError, ValueError, SyntaxError, AttributeError) as error:
+            print(f"{file}: error: {error}", file=sys.stderr)
+            return 2
+        arguments.ranks = arguments.ranks or ranks
     context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         members = [context.Process(target=_member, args=(rank, arguments, folder)) for rank in range(arguments.ranks)]

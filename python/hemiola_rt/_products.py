@@ -17,9 +17,10 @@ def multiply(a, b, out, adds):
     """out = a b, or out += a b with `adds`; a [rows, k] or [blocks, rows, k], b [k, n], out as a, with n in the place of k.
 
     One launch: `torch.mm` (`addmm_`) where the blocks lie behind each other, else `torch.bmm` (`baddbmm_`) with the same b for all.
-    Half on a CPU is multiplied as float, because PyTorch before 2.2 has no such product there.
+    Half and bfloat16 on a CPU are multiplied as float: GPUs sum in float too, and PyTorch 1.13 has no such product there (half) or sums in
+    the type itself (bfloat16).
     """
-    if a.dtype == torch.float16 and not a.is_cuda:
+    if a.dtype in (torch.float16, torch.bfloat16) and not a.is_cuda:
         product = torch.matmul(a.float(), b.float())
         out.copy_(out.float() + product if adds else product)
         return

@@ -166,11 +166,12 @@ class SharedRuntime(QueueRuntime):
                     self._until(operation.ready, f"{stream.name}: {operation.text}")
                 operation.run()
             except Exception as error:  # handed to whoever synchronizes
-                self._fail(error)
+                self.fail(error)
                 return
             stream.operations.popleft()
 
-    def _fail(self, error):
+    def fail(self, error):
+        """Ends the waits of all ranks with an error."""
         self.failure = self.failure or error
         for peer in range(self.ranks):
             if peer == self.rank or os.path.exists(self._file("signals", peer)):

@@ -8,9 +8,8 @@ namespace hemiola::cli {
 namespace {
 
 constexpr const char* kCompileExamples =
-    "  hemiola explore ag-gemm --gemm 8192,28672,8192 --machine dgx-h100 --emit best.json\n"
-    "  hemiola compile --plan best.json -o overlap.py      # torchrun --nproc-per-node 8 "
-    "overlap.py\n"
+    "  hemiola explore ag-gemm --gemm 8192,28672,8192 --machine dgx-h100 --bench bench\n"
+    "  hemiola compile --plan bench/plan-1.json -o overlap.py  # torchrun --nproc-per-node 8 ...\n"
     "\n"
     "  hemiola plan make ag-gemm/sequence --ranks 4 --param m=256 --param n=128 --param k=64 \\\n"
     "      --param steps=hetero -o small.json\n"

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int64_t kMostTasks = 1'000'000;
 constexpr const char* kNeedsKernel =
-    "compile it with a kernel, or take a plan of launches that wait in front ('hemiola plan make "
-    "ag-gemm/sequence')";
+    "compile it with a kernel, or take a plan whose products wait in front: 'hemiola explore "
+    "--bench DIR' writes the fastest of them";
 
 class TaskMaker {
  public:

@@ -15,7 +15,7 @@ def start(file, ranks=plans.RANKS, code=0):
     world = {**os.environ, "WORLD_SIZE": str(ranks), "MASTER_PORT": str(20000 + os.getpid() % 10000), "PYTHONPATH": path}
     members = [subprocess.Popen([sys.executable, file], env={**world, "RANK": str(rank), "LOCAL_RANK": str(rank)}, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True) for rank in range(ranks)]
-    said = [member.communicate(timeout=200)[0] for member in members]
+    said = [member.communicate(timeout=800)[0] for member in members]
     assert all(member.returncode == code for member in members), "\n".join(said)
     return "\n".join(said)
 
@@ -23,7 +23,7 @@ def start(file, ranks=plans.RANKS, code=0):
 class Started(unittest.TestCase):
     def test_benches_check_and_time_schedules_of_all_operators(self):
         with plans.temporary_folder() as folder:
-            for operator in ("ag-gemm", "gemm-ar"):
+            for operator in ("ag-gemm", "gemm-ar") if plans.tries_all() else ("gemm-ar",):
                 with self.subTest(operator):
                     bench = os.path.join(folder, operator)
                     explore = ("explore", operator, "--gemm", "128,128,128", "--machine", "mi300x-8", "--ranks", str(plans.RANKS),

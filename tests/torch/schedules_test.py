@@ -64,6 +64,11 @@ class Schedules(unittest.TestCase):
                 plan = plans.make_plan(self.folder.name, f"{dtype}-{template.replace('/', '-')}", template, *parameters, dtype=dtype)
                 support.run_in_order(support.module_of(plans.read(plans.compiled(plan))), lambda world: at_random(1))
 
+    def test_multiply_bfloat16_with_sums_in_float(self):
+        sizes = ["m=32", "n=32", "k=2048", "tile_m=8", "tile_n=8", "tile_k=16"]
+        plan = plans.make_plan(self.folder.name, "deep", "ag-gemm/shards", dtype="bfloat16", sizes=sizes)
+        self.assertLess(support.run_in_order(load_plan(plan), lambda world: at_random(1)), 5e-3)
+
     def test_of_plan_files_give_the_same_calls_as_the_compiled_ones(self):
         for name, file in self.files.items():
             with self.subTest(name):
