@@ -143,7 +143,7 @@ function(hemiola_program name folder)
   endif()
   add_executable(${name}_cli ${sources})
   set_target_properties(${name}_cli PROPERTIES OUTPUT_NAME ${name})
-  target_link_libraries(${name}_cli PRIVATE hemiola_report hemiola_warnings hemiola_quick_build CLI11::CLI11 Threads::Threads)
+  target_link_libraries(${name}_cli PRIVATE hemiola_report hemiola_compile hemiola_warnings hemiola_quick_build CLI11::CLI11 Threads::Threads)
   target_compile_definitions(${name}_cli PRIVATE HEMIOLA_VERSION="${PROJECT_VERSION}" HEMIOLA_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
     HEMIOLA_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
 endfunction()

@@ -28,18 +28,20 @@ message(STATUS "Python module for ${Python_EXECUTABLE} ${Python_VERSION}, pybind
 
 set(HEMIOLA_PYTHON_TREE ${CMAKE_BINARY_DIR}/python)
 file(GLOB sources CONFIGURE_DEPENDS src/python/*.cc)
-file(GLOB package CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/hemiola/*)
+file(GLOB package CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/hemiola/* ${PROJECT_SOURCE_DIR}/python/hemiola_rt/*)
 pybind11_add_module(hemiola_python NO_EXTRAS ${sources})
 set_target_properties(hemiola_python PROPERTIES OUTPUT_NAME _core LIBRARY_OUTPUT_DIRECTORY ${HEMIOLA_PYTHON_TREE}/hemiola)
 target_include_directories(hemiola_python PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(hemiola_python PRIVATE hemiola_library hemiola_warnings hemiola_quick_build)
 target_compile_definitions(hemiola_python PRIVATE HEMIOLA_VERSION="${PROJECT_VERSION}")
 
-# Beside the module: the package's own files.
+# Beside the module: the package's own files, and hemiola_rt, which emitted files call (docs/compile_plan.md).
 foreach(file ${package})
   get_filename_component(name ${file} NAME)
   if(NOT name MATCHES "__pycache__")
-    configure_file(${file} ${HEMIOLA_PYTHON_TREE}/hemiola/${name} COPYONLY)
+    get_filename_component(folder ${file} DIRECTORY)
+    get_filename_component(folder ${folder} NAME)
+    configure_file(${file} ${HEMIOLA_PYTHON_TREE}/${folder}/${name} COPYONLY)
   endif()
 endforeach()
 

@@ -7,6 +7,7 @@
 #include "cli/explore_suite.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
+#include "compile/torch_runtime.h"
 #include "core/lists.h"
 #include "explore/explorer.h"
 #include "explore/own_times.h"
@@ -346,8 +347,13 @@ class ExploreVerb {
     std::filesystem::create_directories(options_.bench, error);
     if (error)
       throw Failure("cannot be made: " + error.message(), SourceLocation{.file = options_.bench});
-    write_file(options_.bench + "/schedules.json",
-               report::bench_schedules(found_, top > 0 ? top : kUsual));
+    const auto chosen = report::bench_candidates(found_, top > 0 ? top : kUsual);
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+      write_file(
+          options_.bench + '/' + report::bench_plan_file(i),
+          plan::write_plan(explore::plan_of(session_.laboratory, request_, chosen[i]->schedule)));
+    write_file(options_.bench + "/schedules.json", report::bench_schedules(found_, chosen));
+    compile::write_runtime(options_.bench);
     write_file(options_.bench + "/bench.py", std::string(report::bench_program()));
   }
 

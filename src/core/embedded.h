@@ -1,4 +1,4 @@
-// Files of data/ that are built into the library.
+// Files of data/ and of python/hemiola_rt that are built into the library.
 #pragma once
 
 #include <span>

@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "explore/explorer.h"
 #include "explore/thresholds.h"
@@ -24,8 +25,15 @@ std::string range_json(const std::string& command, const explore::RangeOfRows& r
 /// One JSON object (docs/results.md): serial, and all schedules that were simulated.
 std::string exploration_json(const std::string& command, const explore::Exploration& found);
 
-/// What data/bench/bench.py reads beside it: the operator and the `top` fastest schedules.
-std::string bench_schedules(const explore::Exploration& found, std::size_t top);
+/// The schedules that data/bench/bench.py times: the `top` fastest, of each family and number of
+/// steps one. They point into `found`.
+std::vector<const explore::Candidate*> bench_candidates(const explore::Exploration& found,
+                                                        std::size_t top);
+/// "plan-1.json": the file of the plan of one of them, from 0.
+std::string bench_plan_file(std::size_t number);
+/// What the program reads beside it and the plans: the operator, and which schedule each plan is.
+std::string bench_schedules(const explore::Exploration& found,
+                            const std::vector<const explore::Candidate*>& chosen);
 /// That program, for PyTorch.
 std::string_view bench_program();
 

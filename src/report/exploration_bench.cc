@@ -11,21 +11,14 @@
 #include "report/numbers.h"
 
 namespace hemiola::report {
-namespace {
 
 using explore::Candidate;
 using explore::Division;
 using explore::Exploration;
 
-}  // namespace
-
-std::string bench_schedules(const Exploration& found, std::size_t top) {
-  std::string text = fmt::format(
-      "{{\n  \"schema\": 1,\n  \"operator\": {},\n  \"collective\": {},\n  \"machine\": {},\n"
-      "  \"schedules\": [\n",
-      operator_object(found.op), json_string(name_of(collective_of(found.op.kind))),
-      json_string(found.machine));
-  // Those that differ in more than who moves the data, which a program for PyTorch does not choose.
+std::vector<const Candidate*> bench_candidates(const Exploration& found, std::size_t top) {
+  // Those that differ in more than who moves the data, which a program for PyTorch does not choose,
+  // and need no kernel of their own.
   std::vector<const Candidate*> chosen;
   const auto steps_of = [](const Candidate& candidate) {
     return std::pair(candidate.schedule.family, candidate.schedule.degree);
@@ -35,17 +28,23 @@ std::string bench_schedules(const Exploration& found, std::size_t top) {
     if (candidate.schedule.family.division != Division::kernel && chosen.size() < top)
       chosen.push_back(&candidate);
   }
-  for (const Candidate* candidate : chosen) {
-    const explore::Schedule& schedule = candidate->schedule;
-    text += fmt::format(
-        "    {{\"text\": {}, \"function\": \"{}\", \"division\": \"{}\", \"degree\": {}, "
-        "\"hetero\": {}, \"fused\": {}, \"streams\": {}, \"simulated_us\": {}}}{}\n",
-        json_string(schedule.text()),
-        schedule.family.division == Division::shards ? "shards" : "steps",
-        schedule.family.division == Division::columns ? "2D" : "1D", schedule.degree,
-        schedule.family.hetero, schedule.family.fused, schedule.streams,
-        json_number(candidate->time().us()), candidate != chosen.back() ? "," : "");
-  }
+  return chosen;
+}
+
+std::string bench_plan_file(std::size_t number) {
+  return fmt::format("plan-{}.json", number + 1);
+}
+
+std::string bench_schedules(const Exploration& found, const std::vector<const Candidate*>& chosen) {
+  std::string text = fmt::format(
+      "{{\n  \"schema\": 2,\n  \"operator\": {},\n  \"collective\": {},\n  \"machine\": {},\n"
+      "  \"schedules\": [\n",
+      operator_object(found.op), json_string(name_of(collective_of(found.op.kind))),
+      json_string(found.machine));
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    text += fmt::format("    {{\"text\": {}, \"plan\": \"{}\", \"simulated_us\": {}}}{}\n",
+                        json_string(chosen[i]->schedule.text()), bench_plan_file(i),
+                        json_number(chosen[i]->time().us()), i + 1 < chosen.size() ? "," : "");
   return text + "  ]\n}\n";
 }
 

@@ -1,0 +1,182 @@
+"""Runs a schedule (what an emitted file or `load_plan` has: setup, inputs, run, reference) and compares it with its reference."""
+
+import argparse
+import importlib.util
+import os
+import statistics
+import sys
+
+import torch
+
+# Relative to the largest value: what rounding to the type leaves of sums that were added in another order.
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5, torch.float16: 5e-3, torch.bfloat16: 3e-2}
+
+
+class Mismatch(RuntimeError):
+    """A result is not what the reference says."""
+
+
+def random_like(view, seed):
+    """Values for an input: normal, or small integers."""
+    chance = torch.Generator().manual_seed(seed)
+    if view.is_floating_point():
+        made = torch.randn(view.shape, generator=chance, dtype=torch.float32)
+    else:
+        made = torch.randint(0, 3, view.shape, generator=chance)
+    return made.to(dtype=view.dtype, device=view.device)
+
+
+def seed_of(seed, call, rank):
+    """Another one for each call and rank, so that what an earlier call left is seen."""
+    return (seed * 1009 + call) * 4099 + rank
+
+
+def give_inputs(rt, inputs, seed):
+    """Fills what a rank holds at the start; returns copies of it."""
+    held = {}
+    for number, (name, view) in enumerate(inputs.items()):
+        held[name] = random_like(view, seed * 31 + number)
+        rt.fill(view, held[name])
+    return held
+
+
+def compare(results, expected, rank):
+    """Largest error of the results relative to the largest expected value. Mismatch: beyond the tolerance of its type."""
+    worst = 0.0
+    for name, value in expected.items():
+        result = results[name]
+        if tuple(result.shape) != tuple(value.shape):
+            value = value.reshape(result.shape)
+        if not result.is_floating_point():
+            if not torch.equal(result.cpu(), value.to(result.dtype).cpu()):
+                raise Mismatch(f"rank {rank}: '{name}' is not the reference")
+            continue
+        value = value.to(torch.float64)
+        error = ((result.to(torch.float64) - value).abs().max() / value.abs().max().clamp(min=1e-30)).item()
+        if not error <= TOLERANCE[result.dtype]:
+            what = "holds values that had not arrived" if error != error else f"is {error:.3g} off"
+            raise Mismatch(f"rank {rank}: '{name}' {what}")
+        worst = max(worst, error)
+    return worst
+
+
+def give_call(rt, schedule, t, seed, poison):
+    """Gives a call with random inputs to the streams, and waits for nothing: (inputs, copies of the results that are there after it)."""
+    if poison:
+        rt.poison()
+    held = give_inputs(rt, schedule.inputs(rt, t), seed)
+    results = {}
+    for name, tensor in schedule.run(rt, t).items():
+        results[name] = torch.empty_like(tensor)
+        rt.main.copy(results[name], tensor)
+    return held, results
+
+
+def check(rt, schedule, t, calls=1, poison=False, seed=0):
+    """`calls` calls in a row with inputs of their own, without a reset or a wait in between; returns the largest error.
+
+    `t` is what `schedule.setup(rt)` returned. poison: everything but the inputs is NaN before every call. Mismatch: a wrong result.
+    """
+    given = [give_call(rt, schedule, t, seed_of(seed, call, rt.rank), poison) for call in range(calls)]
+    rt.synchronize()
+    return max(compare(results, schedule.reference(rt.rank, rt.exchange(held)), rt.rank) for held, results in given)
+
+
+def main(schedule):
+    """What an emitted file does when torchrun, or `python -m hemiola_rt`, starts it: checks itself, then prints its times."""
+    from . import connect
+    rt = connect()
+    if rt.ranks != schedule.RANKS:
+        raise SystemExit(f"{rt.ranks} ranks are running; the plan is for {schedule.RANKS}")
+    t = schedule.setup(rt)
+    if schedule.reference is None:
+        give_inputs(rt, schedule.inputs(rt, t), seed_of(0, 0, rt.rank))
+        said = "not compared: no reference is known for this plan"
+    else:
+        said = f"equal to the reference (largest error {check(rt, schedule, t, calls=2, poison=True):.1e})"
+    times = rt.time(lambda: schedule.run(rt, t))
+    if rt.rank == 0:
+        print(f"{rt.ranks} ranks, {rt.device}: {said}; {statistics.median(times) * 1e6:.1f} us "
+              f"(median of {len(times)}, {min(times) * 1e6:.1f} to {max(times) * 1e6:.1f})")
+    rt.close()
+
+
+def load_file(path):
+    """An emitted file as a module."""
+    spec = importlib.util.spec_from_file_location("hemiola_schedule", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def load_schedule(path):
+    """An emitted file, or a plan file."""
+    from ._plan import load_plan
+    return load_plan(path) if path.endswith(".json") else load_file(path)
+
+
+def _delay(text):
+    rank, stream, number, *seconds = text.split(",")
+    return int(rank), int(stream), int(number), float(seconds[0]) if seconds else 0.2
+
+
+def _member(rank, arguments, folder):
+    torch.set_num_threads(1)
+    from ._shared import SharedRuntime
+    rt = SharedRuntime(folder, rank, arguments.ranks, delay=arguments.delay, permute=arguments.permute, patience=arguments.patience)
+    for number, file in enumerate(arguments.files):
+        schedule = load_schedule(file)
+        if schedule.RANKS != arguments.ranks:
+            raise SystemExit(f"{file} is for {schedule.RANKS} ranks, not {arguments.ranks}")
+        if schedule.reference is None:
+            raise SystemExit(f"{file}: no reference is known for this plan, so there is nothing to compare with")
+        try:
+            with rt.scope(str(number)):
+                worst = rt.slowest([check(rt, schedule, schedule.setup(rt), calls=arguments.calls, poison=arguments.poison)])[0]
+        except RuntimeError as error:  # a wrong result, or a wait without an end
+            rt.fail(error)
+            print(f"{file}: {error}", file=sys.stderr, flush=True)
+            raise SystemExit(1) from None
+        if rank == 0:
+            print(f"{file}: {arguments.calls} calls on {arguments.ranks} processes equal the reference (largest error {worst:.1e})",
+                  flush=True)
+    rt.close()
+
+
+def _parse(arguments):
+    parser = argparse.ArgumentParser(prog="python -m hemiola_rt", description="Runs a schedule on processes of this machine, without GPUs, "
+                                     "and compares every call with the reference.")
+    parser.add_argument("files", nargs="+", help="what 'hemiola compile --plan' wrote, or plans (.json)")
+    parser.add_argument("--ranks", type=int, help="processes; by default as many ranks as the plan has")
+    parser.add_argument("--calls", type=int, default=2, help="in a row, without a reset (2)")
+    parser.add_argument("--poison", action="store_true", help="what has not arrived is NaN")
+    parser.add_argument("--delay", type=_delay, metavar="RANK,STREAM,NUMBER[,SECONDS]", help="one movement of data comes late")
+    parser.add_argument("--permute", type=int, metavar="SEED", help="movements of data come in another order")
+    parser.add_argument("--patience", type=float, default=60, help="seconds after which a wait is an error (60)")
+    return parser.parse_args(arguments)
+
+
+def run_processes(arguments):
+    """`python -m hemiola_rt FILE ...`; returns the exit code."""
+    import multiprocessing
+    import tempfile
+    arguments = _parse(arguments)
+    for file in arguments.files:
+        try:
+            ranks = load_schedule(file).RANKS
+        except (OSError, ValueError, SyntaxError, AttributeError) as error:
+            print(f"{file}: error: {error}", file=sys.stderr)
+            return 2
+        arguments.ranks = arguments.ranks or ranks
+    context = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+        members = [context.Process(target=_member, args=(rank, arguments, folder)) for rank in range(arguments.ranks)]
+        for member in members:
+            member.start()
+        for member in members:
+            member.join()
+    return 0 if all(member.exitcode == 0 for member in members) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(run_processes(sys.argv[1:]))

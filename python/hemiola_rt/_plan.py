@@ -1,0 +1,212 @@
+"""Plan files as schedules: what `hemiola compile --plan` writes as text, given call by call."""
+
+import types
+
+import torch
+
+from . import _products
+from ._expressions import evaluate
+from ._reference import reference_of
+from ._tasks import Copy, Order, Plan, PlanError, Tasks, operand_pieces
+
+_TYPES = {"float": torch.float32, "half": torch.float16, "bfloat16": torch.bfloat16, "double": torch.float64, "float16": torch.float16,
+          "float32": torch.float32, "float64": torch.float64, "int8": torch.int8, "uint8": torch.uint8, "int32": torch.int32,
+          "int64": torch.int64}
+for _name, _type in (("fp8_e4m3", "float8_e4m3fn"), ("fp8_e5m2", "float8_e5m2")):
+    if hasattr(torch, _type):
+        _TYPES[_name] = getattr(torch, _type)
+
+
+def load_plan(plan):
+    """A schedule of a plan: a path, or the JSON text itself. Another shape is another plan (`hemiola plan make`), and no compiler is asked.
+
+    The plan has to be right: `hemiola check` proves it. PlanError: what PyTorch has no calls for without a kernel, or a damaged plan.
+    """
+    text = plan
+    if not plan.lstrip().startswith("{"):
+        with open(plan, encoding="utf-8") as file:
+            text = file.read()
+    return PlanSchedule(Plan(text))
+
+
+def _view(tensor, begin, extent, kept=None):
+    """A box of a tensor, where axes of one element are indexed and so gone, but for those that are kept."""
+    index = []
+    for i, (first, count) in enumerate(zip(begin, extent)):
+        index.append(first if count == 1 and not (kept and kept[i]) else slice(first, first + count))
+    return tensor[tuple(index)]
+
+
+class PlanSchedule:
+    """What an emitted file has: RANKS, setup(rt), inputs(rt, t), run(rt, t, **given), reference(rank, held)."""
+
+    def __init__(self, plan):
+        self._plan = plan
+        self.RANKS = plan.ranks
+        for tensor in plan.tensors.values():
+            if tensor.get("dtype", "chunk") == "chunk":
+                raise PlanError("is a plan of chunks; 'hemiola plan make NAME --shape ... --dtype ...' puts it on a tensor")
+            if tensor["dtype"] not in _TYPES:
+                raise PlanError(f"tensor '{tensor['name']}' is of {tensor['dtype']}, which this PyTorch lacks")
+            if "strides" in tensor:
+                raise PlanError(f"tensor '{tensor['name']}' has strides")
+        tasks = Tasks(plan)
+        self._copies, self._order = tasks.copies, Order(tasks).of
+        self._launches = [len(actors) - copies for actors, copies in zip(tasks.actors, tasks.copies)]
+        self._steps = {"arrived": 0, "made": 0}
+        for order in self._order:
+            for issue in order:
+                if issue.signals:
+                    kind = self._kind(issue.point)[0]
+                    self._steps[kind] = max(self._steps[kind], issue.point[2] + 1)
+        self._shared = self._reached_by_peers()
+        self.reference = reference_of(plan)
+
+    def _kind(self, point):
+        """Of which signals, and the stream among them."""
+        copies = self._copies[point[0]]
+        return ("arrived", point[1]) if point[1] < copies else ("made", point[1] - copies)
+
+    def _reached_by_peers(self):
+        shared = set()
+        for order in self._order:
+            for issue in order:
+                if isinstance(issue.task, Copy):
+                    item = issue.task.item
+                    if item["op"] in ("pull", "collective"):
+                        shared.add(item["source"]["tensor"])
+                    if item["op"] == "push":
+                        shared.add(item["destination"]["tensor"])
+                        if "operand" in item:
+                            shared.add(item["operand"]["tensor"])
+        return shared
+
+    def setup(self, rt):
+        """What a rank holds, and its streams. Once, on all ranks."""
+        t = types.SimpleNamespace(tensors={}, at={}, groups=[], arrived=None, made=None)
+        for name, tensor in self._plan.tensors.items():
+            allocate = rt.symmetric if name in self._shared else rt.local
+            t.tensors[name] = allocate(name, tensor["shape"], _TYPES[tensor["dtype"]])
+        for name in self._plan.tensors:
+            if name in self._shared:
+                t.at[name] = [rt.peer(t.tensors[name], rank) for rank in range(self.RANKS)]
+        copies, launches = max(self._copies), max(self._launches)
+        t.copies = rt.streams(copies)
+        t.compute = rt.streams(launches, main_first=True)
+        if self._steps["arrived"]:
+            t.arrived = rt.signals((self.RANKS, copies), self._steps["arrived"])
+        if self._steps["made"]:
+            t.made = rt.signals((self.RANKS, launches), self._steps["made"])
+        t.groups = [rt.group(group) for group in self._plan.root.get("groups", [])]
+        return t
+
+    def inputs(self, rt, t):
+        """By name, what the caller has to fill before a call."""
+        held = self._plan.residents(rt.rank)
+        names = [name for name, _ in held]
+        return {name if names.count(name) == 1 else f"{name} at {','.join(map(str, box.begin))}":
+                _view(t.tensors[name], box.begin, box.extent) for name, box in held}
+
+    def run(self, rt, t, **given):
+        """One call. `given`: inputs by name, copied to their places; what is not given is there. Returns the outputs."""
+        events = {}
+        rt.place(self.inputs(rt, t), given)
+        rt.begin()
+        for issue in self._order[rt.rank]:
+            stream = self._stream(t, issue.point)
+            for kind, on in issue.waits:
+                if kind == "signal":
+                    stream.wait_signal(self._signal(t, on), step=on[2])
+                else:
+                    stream.wait(self._stream(t, on) if kind == "stream" else events[on])
+            if isinstance(issue.task, Copy):
+                self._move(rt, t, stream, issue.task)
+            else:
+                self._multiply(rt, t, stream, issue.task)
+            if issue.records:
+                events[issue.point] = stream.record()
+            for to in issue.signals:
+                stream.signal(self._signal(t, issue.point), to=to, step=issue.point[2])
+        rt.end()
+        return {name: t.tensors[name] for name, tensor in self._plan.tensors.items() if tensor["role"] == "output"}
+
+    def _stream(self, t, point):
+        copies = self._copies[point[0]]
+        return t.copies[point[1]] if point[1] < copies else t.compute[point[1] - copies]
+
+    def _signal(self, t, point):
+        kind, stream = self._kind(point)
+        return getattr(t, kind)[point[0], stream]
+
+    def _move(self, rt, t, stream, task):
+        item, counters = task.item, task.counters
+
+        def views(region, owner):
+            tensor = t.tensors[region["tensor"]] if owner is None else t.at[region["tensor"]][owner]
+            return [_view(tensor, box.begin, box.extent) for box in self._plan.boxes(region, rt.rank, counters)]
+
+        if item["op"] == "collective":
+            source, target = views(item["source"], None), views(item["destination"], None)
+            if len(source) != 1 or len(target) != 1:
+                raise PlanError("a library's collective takes one box")
+            stream.collective(item["collective"], target[0], source[0], t.groups[item["group"]], item.get("reduce", "sum"))
+            return
+        peer = evaluate(item["peer"], rt.rank, counters) if "peer" in item else None
+        sources = views(item["source"], peer if item["op"] == "pull" else None)
+        targets = views(item["destination"], peer if item["op"] == "push" else None)
+        operands = views(item["operand"], peer if item["op"] == "push" else None) if "operand" in item else targets
+        if [s.numel() for s in sources] != [s.numel() for s in targets]:
+            raise PlanError("regions have boxes of other sizes, which is no one copy each")
+        for source, target, operand in zip(sources, targets, operands):
+            if "reduce" not in item:
+                stream.copy(target, source)
+            elif operand is target:
+                stream.accumulate(target, source, operator=item["reduce"])
+            else:
+                stream.reduce(target, source, operand, operator=item["reduce"])
+
+    def _multiply(self, rt, t, stream, task):
+        plan, compute = self._plan, self._plan.code_of[rt.rank]["computes"][task.compute]
+        if compute["kernel"] != "gemm":
+            raise PlanError(f"compute '{compute['name']}' runs kernel '{compute['kernel']}', which PyTorch has no call for")
+        result = next(operand for operand in compute["operands"] if operand["use"] != "read")
+        left, right = [operand for operand in compute["operands"] if operand["use"] == "read"]
+        rows, columns, depth = _parts(compute, left, right, result)
+        views, around = [], None
+        for operand, kept in ((left, rows + depth), (right, depth + columns), (result, rows + columns)):
+            pieces = operand_pieces(plan, compute, operand, rt.rank)
+            views.append((t.tensors[operand["tensor"]], pieces, kept))
+            if operand.get("wraps") and len(rows) == 2 and operand is not right:
+                around = (pieces[0][1], pieces[0][2], plan.tensors[operand["tensor"]]["shape"][0])
+        call = stream.addmm if result["use"] == "add" else stream.mm
+        for block in _products.around(*around) if around else [None]:
+            made = []
+            for number, (tensor, pieces, kept) in enumerate(views):
+                begin, extent = [p[1] for p in pieces], [p[2] for p in pieces]
+                if block is not None and number != 1:
+                    begin[0], extent[0] = block
+                made.append(_view(tensor, begin, extent, [p[0] in kept for p in pieces]))
+            call(made[0], made[1], out=made[2])
+
+
+def _parts(compute, left, right, result):
+    """Names of the axes that are rows, columns and depth; of each but the rows, of which there may be two, one axis."""
+    parts = {"rows": [], "columns": [], "depth": []}
+    extents = {axis["name"]: axis["extent"] for axis in compute["axes"]}
+    for name in extents:
+        in_left, in_right, in_result = (name in operand["axes"] for operand in (left, right, result))
+        if in_left and in_right and not in_result:
+            parts["depth"].append(name)
+        elif in_left and in_result and not in_right:
+            parts["rows"].append(name)
+        elif in_right and in_result and not in_left:
+            parts["columns"].append(name)
+        elif extents[name] > 1:
+            raise PlanError(f"compute '{compute['name']}' has an axis '{name}' that is no row, column or depth of a product")
+    for kind, names in parts.items():
+        for name in list(names):
+            if len(names) > 1 and extents[name] == 1:
+                names.remove(name)
+        if not 1 <= len(names) <= (2 if kind == "rows" else 1):
+            raise PlanError(f"compute '{compute['name']}' is no product of two matrices")
+    return parts["rows"], parts["columns"], parts["depth"]

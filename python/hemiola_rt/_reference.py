@@ -1,0 +1,71 @@
+"""What the results of known plans have to be: the formulas of src/compile/torch_reference.cc."""
+
+import torch
+
+_FORMULAS = {
+    "ag-gemm": ("a", lambda rank, held, wide: torch.stack([of["a"] for of in held]).to(wide) @ held[rank]["b"].to(wide)),
+    "dispatch-gemm": ("x", lambda rank, held, wide: torch.stack([of["x"][rank] for of in held]).to(wide) @ held[rank]["b"].to(wide)),
+    "gemm-rs": ("a", lambda rank, held, wide: sum(of["a"][rank].to(wide) @ of["b"].to(wide) for of in held)),
+    "gemm-ar": ("a", lambda rank, held, wide: sum(of["a"].to(wide) @ of["b"].to(wide) for of in held)),
+    "gemm-combine": ("a", lambda rank, held, wide: torch.stack([of["a"][rank].to(wide) @ of["b"].to(wide) for of in held])),
+}
+
+
+def reference_of(plan):
+    """reference(rank, held) of an emitted file, for operators with products and for collectives; None: it is not known."""
+    root = plan.root
+    narrow = all(tensor["dtype"] in ("half", "float16", "bfloat16") for tensor in plan.tensors.values())
+    wide = torch.float32 if narrow else torch.float64
+    if root.get("collective", "custom") != "custom":
+        return _collective(plan, root["collective"], wide)
+    left, formula = _FORMULAS.get(root["name"].partition("/")[0], (None, None))
+    if formula is None or left not in plan.tensors or "b" not in plan.tensors or "c" not in plan.tensors:
+        return None
+    return lambda rank, held: {"c": formula(rank, held, wide)}
+
+
+def _collective(plan, collective, wide):
+    if any("resident" in code or "expected" in code for code in plan.root["codes"]):
+        return None
+    inputs = [name for name, tensor in plan.tensors.items() if tensor["role"] == "input"]
+    outputs = [name for name, tensor in plan.tensors.items() if tensor["role"] == "output"]
+    if len(inputs) != 1 or len(outputs) != 1:
+        return None
+    source, target, ranks, axis, root = inputs[0], outputs[0], plan.ranks, _axis_of_chunks(plan), plan.root.get("root", 0)
+
+    def total(held):
+        return sum(of[source].to(wide) for of in held)
+
+    formulas = {
+        "all-reduce": lambda rank, held: total(held),
+        "reduce-scatter": lambda rank, held: total(held).chunk(ranks, axis)[rank],
+        "all-gather": lambda rank, held: torch.cat([of[source] for of in held], axis),
+        "all-to-all": lambda rank, held: torch.cat([of[source].chunk(ranks, axis)[rank] for of in held], axis),
+        "broadcast": lambda rank, held: held[root][source],
+        "reduce": lambda rank, held: total(held) if rank == root else None,
+    }
+    formula = formulas.get(collective)
+    if formula is None:
+        return None
+
+    def reference(rank, held):
+        value = formula(rank, held)
+        return {} if value is None else {target: value}
+    return reference
+
+
+def _axis_of_chunks(plan):
+    """The axis along which the plan cuts its tensors."""
+    def regions(items):
+        for item in items:
+            if "loop" in item:
+                yield from regions(item["items"])
+            else:
+                yield item["source"]
+    for stream in plan.code_of[0]["streams"]:
+        for region in regions(stream["items"]):
+            for box in plan.boxes(region, 0, (0, 0)):
+                for axis, (extent, size) in enumerate(zip(box.extent, plan.tensors[region["tensor"]]["shape"])):
+                    if extent != size:
+                        return axis
+    return 0

@@ -1,0 +1,21 @@
+// hemiola compile without a kernel: a plan as plain PyTorch.
+#pragma once
+
+#include <string>
+
+#include "cli/cli.h"
+
+namespace hemiola::cli {
+
+struct CompilePlanOptions {
+  std::string plan;      ///< file
+  std::string output;    ///< file
+  bool runtime = false;  ///< hemiola_rt beside it
+  bool no_check = false;
+};
+
+/// Writes the file, and says what is in it. A plan that is proven wrong is not compiled: the proof
+/// is printed, and its exit code returned.
+ExitCode compile_plan(Session& session, const CompilePlanOptions& options);
+
+}  // namespace hemiola::cli

@@ -1,0 +1,254 @@
+#include "compile/torch.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "compile/torch_calls.h"
+#include "compile/torch_reference.h"
+#include "compile/torch_statements.h"
+#include "compile/torch_views.h"
+#include "plan/area.h"
+#include "plan/plan_json.h"
+#include "study/digest.h"
+
+namespace hemiola::compile {
+namespace {
+
+/// Empty: PyTorch has none.
+std::string torch_type(DataType type) {
+  switch (type) {
+    case DataType::uint32:
+      return {};
+    case DataType::fp8_e4m3:
+      return "torch.float8_e4m3fn";
+    case DataType::fp8_e5m2:
+      return "torch.float8_e5m2";
+    default:
+      return fmt::format("torch.{}", name_of(type));
+  }
+}
+
+template <class Numbers>
+std::string tuple_text(const Numbers& numbers) {
+  return fmt::format("({}{})", fmt::join(numbers, ", "), numbers.size() == 1 ? "," : "");
+}
+
+class Writer {
+ public:
+  Writer(const plan::Plan& plan, const TorchOptions& options)
+      : plan_(plan), options_(options), names_(python_names(plan)) {
+    check_tensors();
+    calls_ = calls_of(plan, names_, options.file);
+  }
+
+  TorchFile file() const {
+    TorchFile made{
+        .text = text(), .streams_of_copies = calls_.copies, .streams_of_products = calls_.launches};
+    for (const Statement& statement : calls_.by_rank.front()) {
+      const auto calls = [&](const char* what) {
+        return statement.text.find(what) != statement.text.npos;
+      };
+      if (calls(".wait"))
+        ++made.waits;
+      else if (calls(".signal("))
+        ++made.signals;
+      else if (calls("mm("))
+        ++made.products;
+      else if (!calls(".record("))
+        ++made.copies;
+    }
+    return made;
+  }
+
+ private:
+  std::string text() const {
+    const std::string reference = reference_of(plan_, names_);
+    return header() + "\n\n" + setup() + "\n\n" + inputs() + "\n\n" + run() + "\n\n" +
+           (reference.empty() ? "reference = None  # of this plan none is known\n" : reference) +
+           "\n\nif __name__ == \"__main__\":\n    hemiola_rt.main(sys.modules[__name__])\n";
+  }
+
+  [[noreturn]] void refuse(const std::string& what, const std::string& hint) const {
+    throw Failure(what, {.file = options_.file}, hint);
+  }
+
+  void check_tensors() const {
+    if (!plan_.of_elements())
+      refuse("is a plan of chunks, whose size is not said",
+             "'hemiola plan make NAME --shape ... --dtype ... -o plan.json' puts it on a tensor");
+    for (const plan::Tensor& one : plan_.tensors) {
+      if (torch_type(*one.type).empty())
+        refuse(fmt::format("tensor '{}' is of {}, which PyTorch has no arithmetic for", one.name,
+                           name_of(*one.type)),
+               "int32 has the same size");
+      if (one.layout() != plan::Tensor(one.name, one.role, one.shape, one.type).layout())
+        refuse(fmt::format("tensor '{}' has strides", one.name), "dense tensors compile");
+    }
+  }
+  std::string header() const {
+    std::string text = fmt::format(
+        "\"\"\"{} on {} ranks as PyTorch: copies between peers on streams{}.\n\n"
+        "Written by Hemiola {} from {} (plan {}):\n\n    {}\n\n"
+        "    torchrun --nproc-per-node {} FILE  # GPUs of a node: checks itself, prints its times\n"
+        "    python -m hemiola_rt FILE {}     # processes of this machine, without GPUs: checks "
+        "it\n\n"
+        "Of each rank:\n\n",
+        plan_.name, plan_.ranks, calls_.launches > 0 ? ", products by torch.mm" : "",
+        options_.version, options_.file, study::digest(plan::write_plan(plan_)), options_.command,
+        plan_.ranks, std::string(std::to_string(plan_.ranks).size(), ' '));
+    std::size_t width = 0;
+    for (const std::string& name : names_) width = std::max(width, name.size());
+    for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
+      const plan::Tensor& one = plan_.tensors[i];
+      text += fmt::format("    {:<{}}  [{}] {}, {}{}\n", names_[i], width,
+                          fmt::join(one.shape, ", "), name_of(*one.type), name_of(one.role),
+                          is_shared(i) ? ", peers reach it" : "");
+    }
+    return text +
+           "\nA wait below is one that the plan states. hemiola_rt says what its words "
+           "mean.\n\"\"\"\n\n"
+           "import sys\nimport types\n\nimport torch\n\nimport hemiola_rt\n\n" +
+           fmt::format("RANKS = {}\nPLAN = \"{}\"\n", plan_.ranks,
+                       study::digest(plan::write_plan(plan_))) +
+           fmt::format("WIDE = {}  # of the reference\n",
+                       is_wide() ? "torch.float64" : "torch.float32");
+  }
+
+  bool is_wide() const {
+    return std::any_of(plan_.tensors.begin(), plan_.tensors.end(), [](const auto& one) {
+      return *one.type != DataType::float16 && *one.type != DataType::bfloat16;
+    });
+  }
+  bool is_shared(std::size_t index) const {
+    return calls_.shared.count(static_cast<std::int32_t>(index)) > 0;
+  }
+
+  std::string setup() const {
+    std::string text =
+        "def setup(rt):\n"
+        "    \"\"\"What a rank holds, and its streams. Once, on all ranks.\"\"\"\n"
+        "    t = types.SimpleNamespace()\n";
+    for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
+      const plan::Tensor& one = plan_.tensors[i];
+      text += fmt::format("    t.{} = rt.{}(\"{}\", {}, {})\n", names_[i],
+                          is_shared(i) ? "symmetric" : "local", names_[i], tuple_text(one.shape),
+                          torch_type(*one.type));
+    }
+    for (std::size_t i = 0; i < plan_.tensors.size(); ++i)
+      if (is_shared(i))
+        text += fmt::format("    t.{}_at = [rt.peer(t.{}, r) for r in range(RANKS)]\n", names_[i],
+                            names_[i]);
+    return text + streams() + "    return t\n";
+  }
+
+  std::string streams() const {
+    std::vector<std::string> of_copies;
+    for (const plan::Stream& stream : plan_.codes.front().streams) of_copies.push_back(stream.name);
+    std::string text;
+    if (calls_.copies > 0)
+      text += fmt::format("    t.copies = rt.streams({})  # {}\n", calls_.copies,
+                          fmt::join(of_copies, ", "));
+    if (calls_.launches > 0)
+      text += fmt::format("    t.compute = rt.streams({}, main_first=True)\n", calls_.launches);
+    if (calls_.steps_of_copies > 0)
+      text += fmt::format("    t.arrived = rt.signals((RANKS, {}), steps={})\n", calls_.copies,
+                          calls_.steps_of_copies);
+    if (calls_.steps_of_launches > 0)
+      text += fmt::format("    t.made = rt.signals((RANKS, {}), steps={})\n", calls_.launches,
+                          calls_.steps_of_launches);
+    if (!plan_.groups.empty()) {
+      std::vector<std::string> groups;
+      for (const std::vector<int>& group : plan_.groups)
+        groups.push_back(fmt::format("rt.group({})", tuple_text(group)));
+      text += fmt::format("    t.groups = [{}]\n", fmt::join(groups, ", "));
+    }
+    return text;
+  }
+
+  /// Statements of all ranks; of ranks that do the same once, behind `if` where there are several
+  /// kinds.
+  std::string body(const std::vector<std::vector<Statement>>& by_rank) const {
+    const std::vector<std::vector<int>> groups = alike_ranks(by_rank);
+    std::string text;
+    for (const std::vector<int>& group : groups) {
+      const std::size_t indent = groups.size() > 1 ? 8 : 4;
+      if (groups.size() > 1)
+        text += fmt::format("    {} rank in {}:\n", &group == &groups.front() ? "if" : "elif",
+                            tuple_text(group));
+      const std::string lines = python_of(with_loops(joined_ranks(by_rank, group)), indent);
+      text += lines.empty() ? std::string(indent, ' ') + "pass\n" : lines;
+    }
+    return text;
+  }
+
+  std::string inputs() const {
+    std::vector<std::vector<Statement>> by_rank;
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      Statement all{"return {{"};
+      const std::vector<plan::Area> residents = plan::residents(plan_, rank);
+      for (const plan::Area& area : residents) {
+        const auto index = static_cast<std::size_t>(area.tensor);
+        for (std::size_t i = 0; i < area.rects.size(); ++i) {
+          const bool is_one =
+              area.rects.size() == 1 &&
+              std::count_if(residents.begin(), residents.end(), [&](const plan::Area& other) {
+                return other.tensor == area.tensor;
+              }) == 1;
+          if (all.text.back() != '{') all.add(", ");
+          all.add(is_one ? fmt::format("\"{}\": ", names_[index])
+                         : fmt::format("\"{} at {}\": ", names_[index],
+                                       fmt::join(area.rects[i].begin, ",")));
+          all.add(view_of("t." + names_[index], plan_.tensors[index], area.rects[i]));
+        }
+      }
+      by_rank.push_back({all.add("}}")});
+    }
+    return "def inputs(rt, t):\n"
+           "    \"\"\"By name, what the caller has to fill before a call.\"\"\"\n" +
+           rank_line(by_rank) + body(by_rank);
+  }
+
+  std::string rank_line(const std::vector<std::vector<Statement>>& by_rank) const {
+    const bool needs =
+        alike_ranks(by_rank).size() > 1 || body(by_rank).find("rank") != std::string::npos;
+    return needs ? "    rank = rt.rank\n" : "";
+  }
+
+  std::string run() const {
+    std::string text =
+        "def run(rt, t, **given):\n"
+        "    \"\"\"One call. `given`: inputs by name, copied to their places; what is not given is "
+        "there. Returns the outputs.\"\"\"\n";
+    const std::string steps = body(calls_.by_rank);
+    if (steps.find("rank") != std::string::npos) text += "    rank = rt.rank\n";
+    if (steps.find("copies[") != std::string::npos)
+      text += steps.find("compute[") != std::string::npos
+                  ? "    copies, compute = t.copies, t.compute\n"
+                  : "    copies = t.copies\n";
+    else
+      text += "    compute = t.compute\n";
+    if (calls_.uses_events) text += "    events = {}\n";
+    text += "    rt.place(inputs(rt, t), given)\n    rt.begin()\n" + steps + "    rt.end()\n";
+    std::vector<std::string> outputs;
+    for (std::size_t i = 0; i < plan_.tensors.size(); ++i)
+      if (plan_.tensors[i].role == plan::Role::output)
+        outputs.push_back(fmt::format("\"{}\": t.{}", names_[i], names_[i]));
+    return text + fmt::format("    return {{{}}}\n", fmt::join(outputs, ", "));
+  }
+
+  const plan::Plan& plan_;
+  const TorchOptions& options_;
+  std::vector<std::string> names_;
+  TorchCalls calls_;
+};
+
+}  // namespace
+
+TorchFile torch_of(const plan::Plan& plan, const TorchOptions& options) {
+  return Writer(plan, options).file();
+}
+
+}  // namespace hemiola::compile

@@ -1,0 +1,36 @@
+// Plans as plain PyTorch: what `hemiola compile --plan PLAN` writes without a kernel
+// (docs/compile_plan.md). One entrance: torch_of().
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "plan/plan.h"
+
+namespace hemiola::compile {
+
+struct TorchOptions {
+  std::string file;     ///< the plan's, as messages and the header call it
+  std::string command;  ///< what the header says that it was written by
+  std::string version;  ///< of Hemiola
+};
+
+/// What was written, and how much of what a rank does in a call (the first rank, loops unrolled).
+struct TorchFile {
+  std::string text;
+  std::int64_t streams_of_copies = 0, streams_of_products = 0;
+  std::int64_t copies = 0;  ///< reductions and collectives too
+  std::int64_t products = 0, waits = 0, signals = 0;
+};
+
+/// A Python file that needs PyTorch and hemiola_rt: setup(rt), inputs(rt, t), run(rt, t), reference
+/// and a main for torchrun. The same plan and options give the same bytes. The plan is valid and
+/// proven: what it does not order, the file does not order either.
+///
+/// Failure at `options.file`, with what has no counterpart by its name: plans of chunks; data types
+/// that PyTorch lacks or does not multiply; computes that need a kernel or are no products;
+/// multicast and reduction by the switch; collectives of a library whose regions differ by rank;
+/// regions of several boxes that do not pair up; strides.
+TorchFile torch_of(const plan::Plan& plan, const TorchOptions& options);
+
+}  // namespace hemiola::compile

@@ -1,0 +1,229 @@
+#include "compile/torch_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "compile/torch_order.h"
+#include "compile/torch_tasks.h"
+#include "compile/torch_views.h"
+#include "plan/area.h"
+
+namespace hemiola::compile {
+namespace {
+
+bool is_float(DataType type) {
+  return type == DataType::float16 || type == DataType::bfloat16 || type == DataType::float32 ||
+         type == DataType::float64;
+}
+bool is_fp8(DataType type) {
+  return type == DataType::fp8_e4m3 || type == DataType::fp8_e5m2;
+}
+
+class CallMaker {
+ public:
+  CallMaker(const plan::Plan& plan, const std::vector<std::string>& names, const std::string& file)
+      : plan_(plan), names_(names), file_(file), tasks_(tasks_of(plan, file)) {}
+
+  TorchCalls make() {
+    const std::vector<std::vector<Issue>> orders = order_of(tasks_, file_);
+    for (const std::vector<Issue>& order : orders) made_.by_rank.push_back(statements(order));
+    for (const RankTasks& tasks : tasks_) {
+      made_.copies = std::max<std::int64_t>(made_.copies, tasks.copies);
+      made_.launches = std::max(made_.launches, std::ssize(tasks.actors) - tasks.copies);
+    }
+    return std::move(made_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what, const std::string& hint) const {
+    throw Failure(what, {.file = file_}, hint);
+  }
+
+  std::int32_t copies_of(const Point& point) const {
+    return tasks_[static_cast<std::size_t>(point.rank)].copies;
+  }
+  bool is_copy(const Point& point) const { return point.actor < copies_of(point); }
+
+  Statement actor(const Point& point) const {
+    return is_copy(point) ? Statement{"copies[{}]", {point.actor}}
+                          : Statement{"compute[{}]", {point.actor - copies_of(point)}};
+  }
+  /// "t.arrived[rank, stream]": that a task is complete.
+  Statement signal_of(const Point& point) const {
+    return is_copy(point)
+               ? Statement{"t.arrived[{}, {}]", {point.rank, point.actor}}
+               : Statement{"t.made[{}, {}]", {point.rank, point.actor - copies_of(point)}};
+  }
+  static Statement event_of(const Point& point) {
+    return {"events[{}, {}]", {point.actor, point.position}};
+  }
+
+  std::vector<Statement> statements(const std::vector<Issue>& order) {
+    std::vector<Statement> all;
+    for (const Issue& issue : order) {
+      for (const Wait& wait : issue.waits) all.push_back(waited(issue.task, wait));
+      const Task& task = tasks_[static_cast<std::size_t>(issue.task.rank)].at(issue.task);
+      if (task.transfer != nullptr)
+        add_transfer(all, issue.task, task);
+      else
+        add_product(all, issue.task, task);
+      if (issue.records) {
+        made_.uses_events = true;
+        all.push_back(event_of(issue.task).add(" = ").add(actor(issue.task)).add(".record()"));
+      }
+      for (const int to : issue.signals_to)
+        all.push_back(actor(issue.task)
+                          .add(".signal(")
+                          .add(signal_of(issue.task))
+                          .add(", to={}, step={})", {to, issue.task.position}));
+      if (!issue.signals_to.empty()) {
+        std::int64_t& steps = is_copy(issue.task) ? made_.steps_of_copies : made_.steps_of_launches;
+        steps = std::max(steps, issue.task.position + 1);
+      }
+    }
+    return all;
+  }
+
+  Statement waited(const Point& task, const Wait& wait) const {
+    Statement line = actor(task);
+    switch (wait.kind) {
+      case Wait::Kind::stream:
+        return line.add(".wait(").add(actor(wait.on)).add(")");
+      case Wait::Kind::event:
+        return line.add(".wait(").add(event_of(wait.on)).add(")");
+      case Wait::Kind::signal:
+        break;
+    }
+    return line.add(".wait_signal(").add(signal_of(wait.on)).add(", step={})", {wait.on.position});
+  }
+
+  void add_product(std::vector<Statement>& all, const Point& point, const Task& task) const {
+    const plan::Compute& compute =
+        plan_.code(point.rank).computes[static_cast<std::size_t>(task.compute)];
+    for (const plan::ComputeOperand& operand : compute.operands)
+      check_arithmetic(operand.tensor, "compute '" + compute.name + "'", true);
+    all.push_back(
+        product_of(plan_, names_, compute, point.rank, point.actor - copies_of(point), file_));
+  }
+
+  /// A region of a rank, box by box; of another one than the own one through what it shares.
+  std::vector<Statement> views(const plan::Region& region, const Indices& at, bool is_remote,
+                               std::int64_t owner) {
+    const plan::Area area = plan::evaluate(region, at);
+    const auto index = static_cast<std::size_t>(area.tensor);
+    std::vector<Statement> all;
+    for (const plan::Rect& rect : area.rects) {
+      Statement view = view_of("", plan_.tensors[index], rect);
+      Statement whole{"t." + names_[index]};
+      if (is_remote) whole.add("_at[{}]", {owner});
+      all.push_back(whole.add(view));
+    }
+    if (is_remote) made_.shared.insert(area.tensor);
+    return all;
+  }
+
+  std::string place_of(const Point& point) const {
+    return fmt::format("rank {}, stream '{}', transfer {}", point.rank,
+                       plan_.code(point.rank).streams[static_cast<std::size_t>(point.actor)].name,
+                       point.position);
+  }
+
+  void add_transfer(std::vector<Statement>& all, const Point& point, const Task& task) {
+    const plan::Transfer& transfer = *task.transfer;
+    Indices at = task.at;
+    at.rank = point.rank;
+    if (transfer.reduce != ReduceOp::none)
+      check_arithmetic(transfer.destination.tensor, place_of(point), false);
+    if (transfer.kind == plan::TransferKind::collective) {
+      all.push_back(collective(point, transfer, at));
+      return;
+    }
+    const std::int64_t peer = transfer.peer(at);
+    const bool pushes = transfer.kind == plan::TransferKind::push;
+    const bool pulls = transfer.kind == plan::TransferKind::pull;
+    const auto sources = views(transfer.source, at, pulls, peer);
+    const auto targets = views(transfer.destination, at, pushes, peer);
+    check_pairs(point, transfer.source, transfer.destination);
+    const bool reduces = transfer.reduce != ReduceOp::none;
+    std::vector<Statement> operands;
+    if (reduces && transfer.operand != transfer.destination) {
+      check_pairs(point, transfer.operand, transfer.destination);
+      operands = views(transfer.operand, at, pushes, peer);
+    }
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      Statement line = actor(point);
+      line.add(!reduces ? ".copy(" : operands.empty() ? ".accumulate(" : ".reduce(");
+      line.add(targets[i]).add(", ").add(sources[i]);
+      if (!operands.empty()) line.add(", ").add(operands[i]);
+      if (reduces && transfer.reduce != ReduceOp::sum)
+        line.add(fmt::format(", operator=\"{}\"", name_of(transfer.reduce)));
+      all.push_back(line.add(")"));
+    }
+  }
+
+  void check_pairs(const Point& point, const plan::Region& a, const plan::Region& b) const {
+    bool pair = a.boxes.size() == b.boxes.size();
+    for (std::size_t i = 0; pair && i < a.boxes.size(); ++i)
+      pair = plan::Region{a.tensor, {a.boxes[i]}}.elements() ==
+             plan::Region{b.tensor, {b.boxes[i]}}.elements();
+    if (!pair)
+      refuse(place_of(point) + ": its regions have boxes of other sizes, which is no one copy each",
+             "cut both regions into the same boxes");
+  }
+
+  Statement collective(const Point& point, const plan::Transfer& transfer, const Indices& at) {
+    static constexpr Collective kKnown[] = {Collective::all_reduce, Collective::all_gather,
+                                            Collective::reduce_scatter, Collective::all_to_all};
+    if (std::find(std::begin(kKnown), std::end(kKnown), transfer.collective) == std::end(kKnown))
+      refuse(fmt::format("{}: a library's {} is not emitted", place_of(point),
+                         name_of(transfer.collective)),
+             "all-reduce, all-gather, reduce-scatter and all-to-all are");
+    const auto& members = plan_.groups[static_cast<std::size_t>(transfer.group)];
+    for (const int member : members) {
+      Indices there = at;
+      there.rank = member;
+      if (!(plan::evaluate(transfer.source, there) == plan::evaluate(transfer.source, at)))
+        refuse(place_of(point) +
+                   ": its source differs by rank, which a library's collective does "
+                   "not take",
+               "let all members name the same region");
+    }
+    const auto sources = views(transfer.source, at, false, 0);
+    const auto targets = views(transfer.destination, at, false, 0);
+    if (sources.size() != 1 || targets.size() != 1)
+      refuse(place_of(point) + ": a library's collective takes one box", "leave split out");
+    made_.shared.insert(transfer.source.tensor);
+    Statement line = actor(point);
+    line.add(fmt::format(".collective(\"{}\", ", name_of(transfer.collective)));
+    line.add(targets.front()).add(", ").add(sources.front());
+    line.add(", t.groups[{}]", {transfer.group});
+    if (transfer.reduce != ReduceOp::sum && transfer.reduce != ReduceOp::none)
+      line.add(fmt::format(", operator=\"{}\"", name_of(transfer.reduce)));
+    return line.add(")");
+  }
+
+  void check_arithmetic(std::int32_t index, const std::string& what, bool is_product) const {
+    const DataType type = *plan_.tensors[static_cast<std::size_t>(index)].type;
+    if (is_product ? !is_float(type) : is_fp8(type))
+      refuse(fmt::format("{} works on {}, for which PyTorch has no {}", what, name_of(type),
+                         is_product ? "torch.mm on GPUs" : "sums"),
+             "float, half and bfloat16 compile");
+  }
+
+  const plan::Plan& plan_;
+  const std::vector<std::string>& names_;
+  const std::string& file_;
+  std::vector<RankTasks> tasks_;
+  TorchCalls made_;
+};
+
+}  // namespace
+
+TorchCalls calls_of(const plan::Plan& plan, const std::vector<std::string>& names,
+                    const std::string& file) {
+  return CallMaker(plan, names, file).make();
+}
+
+}  // namespace hemiola::compile

@@ -1,0 +1,28 @@
+// The statements of every rank: calls of hemiola_rt, with what they need of it.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compile/torch_statements.h"
+#include "plan/plan.h"
+
+namespace hemiola::compile {
+
+struct TorchCalls {
+  std::vector<std::vector<Statement>> by_rank;
+  std::set<std::int32_t> shared;  ///< tensors that peers reach
+  std::int64_t copies = 0;        ///< the most streams of transfers of a rank
+  std::int64_t launches = 0;      ///< the most streams of launches
+  std::int64_t steps_of_copies = 0, steps_of_launches = 0;  ///< that signals tell; 0: none does
+  bool uses_events = false;
+};
+
+/// `names` are those of the tensors, all of which have a data type of PyTorch. Failure at `file`:
+/// see torch_of().
+TorchCalls calls_of(const plan::Plan& plan, const std::vector<std::string>& names,
+                    const std::string& file);
+
+}  // namespace hemiola::compile

@@ -1,0 +1,147 @@
+#include "compile/torch_reference.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "plan/area.h"
+
+namespace hemiola::compile {
+namespace {
+
+/// Of a family of templates: which tensors it has, and how c follows from what all ranks hold.
+struct Formula {
+  std::string_view family;
+  std::string_view left;  ///< of the product, beside b
+  bool own_block_only;    ///< of `left` a rank holds its own block
+  std::string_view text;
+};
+
+constexpr std::array kFormulas{
+    Formula{"ag-gemm/", "a", true,
+            "    a = torch.stack([of[\"a\"] for of in held])  # gathered\n"
+            "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"},
+    Formula{
+        "dispatch-gemm/", "x", false,
+        "    x = torch.stack([of[\"x\"][rank] for of in held])  # tokens for this rank's expert\n"
+        "    return {\"c\": x.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"},
+    Formula{
+        "gemm-rs/", "a", false,
+        "    return {\"c\": sum(of[\"a\"][rank].to(WIDE) @ of[\"b\"].to(WIDE) for of in held)}\n"},
+    Formula{"gemm-ar/", "a", false,
+            "    return {\"c\": sum(of[\"a\"].to(WIDE) @ of[\"b\"].to(WIDE) for of in held)}\n"},
+    Formula{"gemm-combine/", "a", false,
+            "    # Results of all experts for this rank's tokens.\n"
+            "    return {\"c\": torch.stack([of[\"a\"][rank].to(WIDE) @ of[\"b\"].to(WIDE) for of "
+            "in held])}\n"}};
+
+const plan::Tensor* tensor_named(const plan::Plan& plan, std::string_view name, plan::Role role) {
+  for (const plan::Tensor& tensor : plan.tensors)
+    if (tensor.name == name && tensor.role == role) return &tensor;
+  return nullptr;
+}
+
+/// Whether every rank starts with its block of the tensor, or with all of it, and nothing else.
+bool holds(const plan::Plan& plan, std::string_view name, bool own_block_only) {
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    std::int64_t held = 0;
+    for (const plan::Area& area : plan::residents(plan, rank)) {
+      if (plan.tensors[static_cast<std::size_t>(area.tensor)].name != name) continue;
+      for (const plan::Rect& rect : area.rects) {
+        if (own_block_only && (rect.begin[0] != rank || rect.end[0] != rank + 1)) return false;
+        held += rect.elements();
+      }
+    }
+    const std::int64_t all = tensor_named(plan, name, plan::Role::input)->elements();
+    if (held != (own_block_only ? all / plan.ranks : all)) return false;
+  }
+  return true;
+}
+
+std::string_view formula_of(const plan::Plan& plan) {
+  for (const Formula& formula : kFormulas) {
+    if (!plan.name.starts_with(formula.family)) continue;
+    const plan::Tensor* left = tensor_named(plan, formula.left, plan::Role::input);
+    const plan::Tensor* right = tensor_named(plan, "b", plan::Role::input);
+    const plan::Tensor* result = tensor_named(plan, "c", plan::Role::output);
+    if (left == nullptr || right == nullptr || result == nullptr || left->shape.size() != 3 ||
+        left->shape[0] != plan.ranks || right->shape.size() != 2 ||
+        left->shape[2] != right->shape[0] || result->shape.back() != right->shape[1] ||
+        !holds(plan, formula.left, formula.own_block_only) || !holds(plan, "b", false))
+      continue;
+    return formula.text;
+  }
+  return {};
+}
+
+/// The axis along which the plan cuts its tensors; that of chunks.
+std::size_t axis_of_chunks(const plan::Plan& plan) {
+  std::optional<std::size_t> axis;
+  for (const plan::Stream& stream : plan.codes.front().streams) {
+    plan::for_each_transfer(stream, 0, [&](const plan::Transfer& transfer, const Indices&) {
+      const auto& shape = plan.tensors[static_cast<std::size_t>(transfer.source.tensor)].shape;
+      for (std::size_t i = 0; i < shape.size() && !axis; ++i)
+        if (transfer.source.boxes.front()[i].extent != shape[i]) axis = i;
+    });
+  }
+  return axis.value_or(0);
+}
+
+std::string collective_text(const plan::Plan& plan, const std::vector<std::string>& names) {
+  std::string input, output;
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    std::string* place = plan.tensors[i].role == plan::Role::input    ? &input
+                         : plan.tensors[i].role == plan::Role::output ? &output
+                                                                      : nullptr;
+    if (place == nullptr) continue;
+    if (!place->empty()) return {};
+    *place = names[i];
+  }
+  const bool is_usual = std::all_of(plan.codes.begin(), plan.codes.end(), [](const auto& code) {
+    return !code.resident && code.expected.empty();
+  });
+  if (input.empty() || output.empty() || !is_usual) return {};
+  const std::size_t axis = axis_of_chunks(plan);
+  const std::string sum = fmt::format("sum(of[\"{}\"].to(WIDE) for of in held)", input);
+  const auto returned = [&](const std::string& value) {
+    return fmt::format("    return {{\"{}\": {}}}\n", output, value);
+  };
+  switch (plan.collective) {
+    case Collective::all_reduce:
+      return returned(sum);
+    case Collective::reduce_scatter:
+      return returned(fmt::format("{}.chunk(RANKS, {})[rank]", sum, axis));
+    case Collective::all_gather:
+      return returned(fmt::format("torch.cat([of[\"{}\"] for of in held], {})", input, axis));
+    case Collective::all_to_all:
+      return returned(fmt::format(
+          "torch.cat([of[\"{}\"].chunk(RANKS, {})[rank] for of in held], {})", input, axis, axis));
+    case Collective::broadcast:
+      return returned(fmt::format("held[{}][\"{}\"]", plan.root, input));
+    case Collective::reduce:
+      return fmt::format("    return {{\"{}\": {}}} if rank == {} else {{}}\n", output, sum,
+                         plan.root);
+    case Collective::send_recv:
+    case Collective::custom:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string reference_of(const plan::Plan& plan, const std::vector<std::string>& names) {
+  const std::string text = plan.collective == Collective::custom ? std::string(formula_of(plan))
+                                                                 : collective_text(plan, names);
+  if (text.empty()) return {};
+  return "def reference(rank, held):\n"
+         "    \"\"\"What `rank` has to hold at the end, in one piece; held[r] is what rank r was "
+         "given.\"\"\"\n" +
+         text;
+}
+
+}  // namespace hemiola::compile

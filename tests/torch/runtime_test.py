@@ -1,0 +1,269 @@
+"""hemiola_rt by itself: expressions, signals, streams, errors; the calls that its GPU back end makes, against a fake PyTorch."""
+
+import contextlib
+import tempfile
+import types
+import unittest
+
+import torch
+
+from hemiola_rt import InterleavedWorld, SharedRuntime, around, load_plan
+from hemiola_rt._driver import Driver
+from hemiola_rt._expressions import evaluate
+from hemiola_rt._interleaved import Stuck, in_turn
+from hemiola_rt._plan import PlanError
+from hemiola_rt._products import multiply
+from hemiola_rt._runtime import Signals
+from hemiola_rt._symmetric import SymmetricRuntime
+
+
+class Expressions(unittest.TestCase):
+    def test_mean_what_plans_mean(self):
+        self.assertEqual(evaluate("(rank + i + 1) % 8 * 2 + 1", 6, (1, 0)), 1)
+        self.assertEqual(evaluate("(rank - 1) % 4", 0), 3)
+        self.assertEqual(evaluate(-3, 0), -3)
+        self.assertEqual(evaluate("i * 3 + j", 0, (2, 1)), 7)
+
+    def test_are_nothing_else(self):
+        for text in ("i", "rank ** 2", "__import__('os')", "rank / 2"):
+            with self.assertRaises(ValueError, msg=text):
+                evaluate(text, 0)
+
+
+class SignalValues(unittest.TestCase):
+    def test_grow_from_call_to_call_and_need_no_reset(self):
+        signals = Signals(10, (4, 3), 8)
+        self.assertEqual(signals[1, 2].slot, 15)
+        values = [signals[0, 0].value(call, step) for call in range(3) for step in range(8)]
+        self.assertEqual(values, list(range(1, 25)))
+
+    def test_have_bounds(self):
+        signals = Signals(0, (2,), 4)
+        for wrong in (lambda: signals[2], lambda: signals[0, 0], lambda: signals[0].value(0, 4)):
+            self.assertRaises(IndexError, wrong)
+
+    def test_are_compared_around_the_end_of_32_bits(self):
+        rt = InterleavedWorld(1).members[0]
+        rt.write_signal(0, 7, 3)
+        self.assertTrue(rt.signal_reached(7, 0xFFFFFFFE))
+        self.assertFalse(rt.signal_reached(7, 4))
+
+
+class Products(unittest.TestCase):
+    def test_of_blocks_are_those_of_one_matrix(self):
+        a, b = torch.randn(3, 4, 5), torch.randn(5, 6)
+        for left, out in ((a, torch.zeros(3, 4, 6)), (a[:, 1:3], torch.zeros(3, 4, 6)[:, 1:3])):
+            multiply(left, b, out, False)
+            torch.testing.assert_close(out, left @ b)
+            multiply(left, b, out, True)
+            torch.testing.assert_close(out, 2 * (left @ b))
+
+    def test_go_around_the_last_block(self):
+        self.assertEqual(around(3, 3, 4), [(3, 1), (0, 2)])
+        self.assertEqual(around(1, 3, 4), [(1, 3)])
+
+
+class Streams(unittest.TestCase):
+    def test_wait_for_what_another_one_had_been_given(self):
+        world = InterleavedWorld(1)
+        rt = world.members[0]
+        first, second = rt.streams(2)
+        a, b = rt.local("a", (2,), torch.float32), rt.local("b", (2,), torch.float32)
+        rt.begin()
+        first.copy(a, torch.ones(2))
+        second.wait(first)
+        second.copy(b, a)
+        first.copy(a, torch.full((2,), 5.0))
+        rt.end()
+        world.execute(lambda ready: ready[-1])
+        self.assertEqual(b.tolist(), [1, 1])
+
+    def test_that_wait_for_nobody_are_named(self):
+        world = InterleavedWorld(2)
+        for rt in world.members:
+            signals, stream = rt.signals((1,), 1), rt.streams(1)[0]
+            rt.begin()
+            stream.wait_signal(signals[0], step=0)
+            rt.end()
+        with self.assertRaisesRegex(Stuck, "rank 0, stream 0: a wait for signal"):
+            world.execute(in_turn)
+
+    def test_tensors_have_one_name_each_in_a_scope(self):
+        rt = InterleavedWorld(1).members[0]
+        rt.local("a", (1,), torch.float32)
+        self.assertRaises(ValueError, rt.local, "a", (1,), torch.float32)
+        with rt.scope("another"):
+            rt.local("a", (1,), torch.float32)
+
+    def test_names_that_are_no_inputs_are_refused(self):
+        rt = InterleavedWorld(1).members[0]
+        with self.assertRaisesRegex(TypeError, "'q' is no input of this schedule; there are a"):
+            rt.place({"a": torch.zeros(1)}, {"q": torch.zeros(1)})
+
+    def test_of_a_process_that_wait_too_long_say_for_what(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rt = SharedRuntime(folder, 0, 1, patience=0.1)
+            signals, stream = rt.signals((1,), 1), rt.streams(1)[0]
+            rt.begin()
+            stream.wait_signal(signals[0], step=0)
+            rt.end()
+            with self.assertRaisesRegex(RuntimeError, "no end after 0.1 s of"):
+                rt.synchronize()
+
+
+class Plans(unittest.TestCase):
+    def test_that_are_none_are_refused(self):
+        chunks = '{"hemiola_plan": 1, "mesh": [{"axis": "r", "size": 1}], "tensors": [{"name": "a", "shape": [1]}], "codes": []}'
+        for text in ("{", "{}", chunks):
+            self.assertRaises(PlanError, load_plan, text)
+
+
+class FakeTensor:
+    """Memory of a fake GPU: an address and a shape."""
+
+    def __init__(self, log, name, shape, dtype, address):
+        self.log, self.name, self.shape, self.dtype, self.address = log, name, tuple(shape), dtype, address
+
+    def data_ptr(self):
+        return self.address
+
+    def zero_(self):
+        return self
+
+    def copy_(self, source, non_blocking=False):
+        self.log.append(("copy_", self.name, source.name, "non_blocking" if non_blocking else "blocking"))
+
+
+class FakeHandle:
+    """What `rendezvous` returns: the methods that PyTorch documents, and no other."""
+
+    def __init__(self, log, tensor):
+        self.log, self.tensor = log, tensor
+
+    def get_buffer(self, rank, sizes, dtype, storage_offset=0):
+        self.log.append(("get_buffer", rank, tuple(sizes)))
+        return FakeTensor(self.log, f"{self.tensor.name}@{rank}", sizes, dtype, self.tensor.address + 1000 * (rank + 1))
+
+    def barrier(self, channel=0, timeout_ms=0):
+        self.log.append(("barrier", channel))
+
+    def stream_write_value32(self, tensor, offset, val):
+        assert tensor.dtype == "uint32" and len(tensor.shape) == 1, "PyTorch takes flat tensors of uint32"
+        self.log.append(("stream_write_value32", tensor.name, offset, val))
+
+
+class FakeGpus:
+    """torch, torch.distributed, its symmetric memory and a driver that write down what they are asked."""
+
+    def __init__(self, is_rocm):
+        self.log, self.addresses, self.stack = [], iter(range(1 << 20, 1 << 30, 1 << 20)), ["the caller's"]
+        log = self.log
+
+        class Stream:
+            def __init__(self, name="side"):
+                self.name, self.cuda_stream = name, 77
+
+            def record_event(self):
+                log.append(("record_event", self.name))
+                return f"event of {self.name}"
+
+            def wait_event(self, event):
+                log.append(("wait_event", self.name, event))
+
+            def wait_stream(self, other):
+                log.append(("wait_stream", self.name, other.name))
+
+        @contextlib.contextmanager
+        def on(stream):
+            self.stack.append(stream.name)
+            yield
+            self.stack.pop()
+
+        self.torch = types.SimpleNamespace(
+            uint32="uint32", float32="float32", version=types.SimpleNamespace(hip="6.2" if is_rocm else None), device=lambda *a: a,
+            zeros=lambda shape, dtype, device: FakeTensor(log, "local", shape, dtype, next(self.addresses)),
+            cuda=types.SimpleNamespace(is_available=lambda: True, set_device=lambda d: None, current_device=lambda: 0,
+                                       Stream=Stream, stream=on, current_stream=lambda: Stream("the caller's"), synchronize=lambda: None))
+        self.dist = types.SimpleNamespace(is_initialized=lambda: True, get_rank=lambda: 0, get_world_size=lambda: 2, barrier=lambda: None,
+                                          group=types.SimpleNamespace(WORLD="world"), new_group=lambda ranks: ("group", ranks))
+        self.names = iter(("signals", "a", "c"))
+        self.memory = types.SimpleNamespace(empty=self.empty, rendezvous=self.rendezvous)
+
+        def entry(name):
+            def call(*arguments):
+                log.append((name, *(argument.value for argument in arguments)))
+                return 0
+            return call
+
+        class Library:
+            def __getattr__(self, name):
+                return entry(name)
+
+        self.loaded = []
+        self.driver = Driver(is_rocm, load=lambda name: self.loaded.append(name) or Library())
+
+    def empty(self, *size, dtype=None, device=None):
+        self.log.append(("empty", size, dtype))
+        return FakeTensor(self.log, next(self.names), size, dtype, next(self.addresses))
+
+    def rendezvous(self, tensor, group):
+        self.log.append(("rendezvous", tensor.name, group))
+        return FakeHandle(self.log, tensor)
+
+    def runtime(self):
+        return SymmetricRuntime(self.torch, self.dist, self.memory, self.driver)
+
+
+class SymmetricMemory(unittest.TestCase):
+    """Not executed on GPUs anywhere in these tests: what is called, in which order, is what is looked at."""
+
+    def test_is_allocated_and_met_in_the_order_that_pytorch_asks_for(self):
+        gpus = FakeGpus(False)
+        rt = gpus.runtime()
+        a = rt.symmetric("a", (4, 8), "float32")
+        self.assertIs(rt.peer(a, 0), a)
+        self.assertEqual(rt.peer(a, 1).name, "a@1")
+        self.assertEqual(gpus.log[:2], [("empty", (1 << 14,), "uint32"), ("rendezvous", "signals", "world")])
+        self.assertEqual(gpus.log[-3:], [("empty", (4, 8), "float32"), ("rendezvous", "a", "world"), ("get_buffer", 1, (4, 8))])
+
+    def call(self, gpus):
+        rt = gpus.runtime()
+        a = rt.symmetric("a", (4, 8), "float32")
+        peer = rt.peer(a, 1)
+        stream, arrived = rt.streams(1)[0], rt.signals((2, 1), steps=4)
+        del gpus.log[:]
+        for _ in range(2):
+            rt.begin()
+            stream.copy(peer, a)
+            stream.signal(arrived[0, 0], to=1, step=3)
+            rt.main.wait_signal(arrived[1, 0], step=3)
+            rt.end()
+        return rt, gpus.log
+
+    def test_on_cuda_is_signalled_by_pytorch_and_awaited_by_the_driver(self):
+        gpus = FakeGpus(False)
+        rt, log = self.call(gpus)
+        self.assertEqual(gpus.loaded, ["libcuda.so.1"])
+        first = [("barrier", 0), ("record_event", "the caller's"), ("wait_event", "side", "event of the caller's"),
+                 ("copy_", "a@1", "a", "non_blocking"), ("stream_write_value32", "signals@1", 0, 4),
+                 ("cuStreamWaitValue32_v2", 77, rt.signal_address(1), 4, 0), ("wait_stream", "the caller's", "side"), ("barrier", 0)]
+        self.assertEqual(log[:8], first)
+        self.assertEqual(log[12:14], [("stream_write_value32", "signals@1", 0, 8),
+                                      ("cuStreamWaitValue32_v2", 77, rt.signal_address(1), 8, 0)])
+
+    def test_on_rocm_is_signalled_and_awaited_by_hip(self):
+        gpus = FakeGpus(True)
+        rt, log = self.call(gpus)
+        self.assertEqual(gpus.loaded, ["libamdhip64.so"])
+        address = rt._peer_signals[1].data_ptr()
+        self.assertEqual(log[4:6], [("hipStreamWriteValue32", 77, address, 4, 0),
+                                    ("hipStreamWaitValue32", 77, rt.signal_address(1), 4, 0, 0xFFFFFFFF)])
+
+    def test_driver_that_fails_is_named(self):
+        driver = Driver(False, load=lambda name: types.SimpleNamespace(cuStreamWaitValue32_v2=lambda *a: 801))
+        with self.assertRaisesRegex(RuntimeError, "cuStreamWaitValue32_v2 failed with 801"):
+            driver.wait_value(1, 2, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,127 @@
+"""Schedules that the command line compiled, executed and compared with their references.
+
+As processes over shared mappings (`python -m hemiola_rt`) with NaN in everything that has not arrived, movements in another order, one
+of them late, two calls without a reset; and as ranks of one process in the orders that find missing waits. `load_plan` executes the same.
+"""
+
+import inspect
+import unittest
+
+import plans
+import support
+from hemiola_rt import load_plan
+from hemiola_rt._interleaved import InterleavedWorld, at_random
+
+GATHER, OTHER = list(plans.gather_kinds()), list(plans.other_kinds())
+
+
+class Schedules(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = plans.temporary_folder()
+        cls.plans = {}
+        for name, template, parameters in [*GATHER, *OTHER]:
+            cls.plans[name] = plans.make_plan(cls.folder.name, name.replace(" ", "-"), template, *parameters)
+        for template in plans.COLLECTIVES:
+            cls.plans[template] = plans.make_collective(cls.folder.name, template.replace("/", "-"), template)
+        cls.files = {name: plans.compiled(plan) for name, plan in cls.plans.items()}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_files(self, files, *options):
+        said = support.run_processes(*files, *options)
+        self.assertEqual(said.count("equal the reference"), len(files), said)
+
+    def test_of_ag_gemm_run_as_processes_and_equal_the_reference(self):
+        files = [self.files[name] for name, _, _ in GATHER]
+        self.assertEqual(len(files), 18)
+        self.run_files(files, "--poison", "--calls", "2", "--permute", "1", "--delay", "1,0,1,0.05")
+
+    def test_of_the_other_operators_run_as_processes_and_equal_the_reference(self):
+        self.run_files([self.files[name] for name, _, _ in OTHER], "--poison", "--calls", "2")
+
+    def test_of_the_other_operators_take_a_late_chunk(self):
+        names = [name for name, _, _ in OTHER if "2D hetero unfused" in name or "shards" in name]
+        self.run_files([self.files[name] for name in names], "--poison", "--permute", "2", "--delay", "2,0,0,0.05")
+
+    def test_of_collectives_run_as_processes_and_equal_the_reference(self):
+        self.run_files([self.files[name] for name in plans.COLLECTIVES], "--poison", "--permute", "3")
+
+    def test_are_right_in_orders_that_find_missing_waits(self):
+        for name, file in self.files.items():
+            with self.subTest(name):
+                schedule = support.module_of(plans.read(file), file)
+                orders = support.orders_of(schedule, ranks=(0,), seeds=1)
+                # The mutants are found by these orders, so that all of them are tried on all that has mutants.
+                for order in orders if plans.tries_all() or name in plans.MUTATED else (orders[3], orders[-1]):
+                    support.run_in_order(schedule, order)
+
+    def test_multiply_half_and_bfloat16_within_their_tolerance(self):
+        for dtype in ("float16", "bfloat16"):
+            for template, parameters in (("ag-gemm/sequence", ("axis=k",)), ("gemm-rs/sequence", ())):
+                plan = plans.make_plan(self.folder.name, f"{dtype}-{template.replace('/', '-')}", template, *parameters, dtype=dtype)
+                support.run_in_order(support.module_of(plans.read(plans.compiled(plan))), lambda world: at_random(1))
+
+    def test_multiply_bfloat16_with_sums_in_float(self):
+        sizes = ["m=32", "n=32", "k=2048", "tile_m=8", "tile_n=8", "tile_k=16"]
+        plan = plans.make_plan(self.folder.name, "deep", "ag-gemm/shards", dtype="bfloat16", sizes=sizes)
+        self.assertLess(support.run_in_order(load_plan(plan), lambda world: at_random(1)), 5e-3)
+
+    def test_of_plan_files_give_the_same_calls_as_the_compiled_ones(self):
+        for name, file in self.files.items():
+            with self.subTest(name):
+                self.assertEqual(calls_of(support.module_of(plans.read(file), file)), calls_of(load_plan(self.plans[name])))
+
+    def test_of_plan_files_take_another_shape_without_a_compiler(self):
+        sizes = ["m=256", "n=32", "k=96", "tile_m=16", "tile_n=16", "tile_k=16"]
+        plan = plans.make_plan(self.folder.name, "larger", "ag-gemm/sequence", "steps=hetero", sizes=sizes)
+        schedule = load_plan(plans.read(plan))
+        self.assertLess(support.run_in_order(schedule, lambda world: at_random(2)), 1e-5)
+        self.run_files([plan], "--poison")
+
+
+def calls_of(schedule):
+    """What every rank gives to its streams in one call, as text."""
+    world = InterleavedWorld(schedule.RANKS)
+    states = [schedule.setup(rt) for rt in world.members]
+    calls = []
+    for rt, t in zip(world.members, states):
+        for stream in rt.all_streams():
+            record(stream, rt, calls)
+        schedule.run(rt, t)
+    return calls
+
+
+def record(stream, rt, calls):
+    """Writes down what a stream is given, with tensors as their memory and shape."""
+    def place(value):
+        if hasattr(value, "storage_offset"):
+            for other in rt.world.members:
+                for name, tensor in other._tensors.items():
+                    if tensor.storage().data_ptr() == value.storage().data_ptr():
+                        return name, other.rank, value.storage_offset(), tuple(value.shape), value.stride()
+        if hasattr(value, "slot"):
+            return "signal", value.slot
+        if hasattr(value, "name"):
+            return value.name
+        return type(value).__name__ if type(value).__module__.startswith("hemiola") else value
+
+    def recorded(method):
+        original = getattr(stream, method)
+        signature = inspect.signature(original)
+
+        def call(*arguments, **named):
+            given = signature.bind(*arguments, **named)
+            given.apply_defaults()
+            calls.append((rt.rank, stream.name, method, *((name, place(value)) for name, value in given.arguments.items())))
+            return original(*arguments, **named)
+        return call
+
+    for method in ("copy", "reduce", "mm", "addmm", "collective", "wait", "signal", "wait_signal"):
+        setattr(stream, method, recorded(method))
+
+
+if __name__ == "__main__":
+    unittest.main()
