@@ -126,6 +126,7 @@ enum class OpKind : std::uint8_t {
   put_signal,
   put_signal_flush,
   get,
+  swap,  ///< of copy engines: src[0] to dst[0] and src[1] to dst[1], which are each other's places
   load,  ///< the first `bytes` of slice `slice` of memory of fixed size, into registers. With a
          ///< `count` so many, each once the one before has returned (a pointer chase): from one to
          ///< the next are `unit` bytes, and behind the end of the memory comes its start
@@ -200,6 +201,8 @@ struct Op {
   std::vector<std::pair<std::int64_t, std::int64_t>> targets{};
   bool bypass_l1 = false;  ///< load: served by the L2 or what is behind it (ld.global.cg)
   bool relaxed = false;    ///< dep_signal: only loads are over; stores may still be on their way
+  bool batched = false;  ///< put, get, copy, swap of copy engines: what follows is in the same
+                         ///< submission, and may begin before this ends
   bool staged = false;  ///< moves over Channel::any: the first destination is only written where a
                         ///< NIC takes it to the others
   ConnectionRef send_to{};    ///< send, recv_*_send
@@ -298,8 +301,8 @@ struct Kernel {
 /// An item of a stream, started when the one before it is done.
 struct StreamItem {
   /// engine: a body that the rank's copy engines do in order, without a workgroup: put, get and
-  /// copy are DMA transfers, a signal follows the transfers before it, a wait holds up what
-  /// follows.
+  /// copy (to one place, or to several at once) and swap are DMA transfers, a signal follows the
+  /// transfers before it, a wait holds up what follows.
   /// until: nothing before so long after the start of the repetition.
   /// launch_begin, launch_end: what is between belongs to the launch of the frame; they take no
   /// time.
@@ -316,6 +319,8 @@ struct StreamItem {
   std::int32_t index = 0;  ///< kernel, event or body
   Time duration{};         ///< host function, until
   std::int32_t frame = 0;  ///< of a job: Bound::frame()
+  /// engine: its commands are in the queue before it is its turn, behind a poll that its turn ends.
+  bool prelaunched = false;
 };
 using Stream = std::vector<StreamItem>;
 

@@ -20,6 +20,12 @@
 
 namespace hemiola::verify {
 
+/// Memory that a copy reads or writes.
+struct Touched {
+  Region region;
+  bool written = false;
+};
+
 /// One workgroup of one kernel launch, which is known by its index in Interpreter::workgroups.
 struct Workgroup {
   Workgroup(const program::Bound& program, int rank, std::int32_t body)
@@ -40,6 +46,8 @@ struct Workgroup {
   std::vector<std::pair<program::Span, std::int64_t>> loads;
   std::size_t next_load = 0;
   bool copies = false;  ///< a queue of copies of the rank's copy engines
+  bool in_batch = false;  ///< of these: the copy before was in the same submission
+  std::vector<Touched> batch;  ///< what the copies of the present submission touch
 
   enum class State : std::uint8_t { unborn, ready, blocked, ended } state = State::unborn;
   std::int32_t compute_unit = -1;
@@ -191,6 +199,8 @@ class Interpreter {
   bool execute_move(Workgroup& self, Actor actor);
   bool execute_post(Workgroup& self, Actor actor);
   bool packets_there(Workgroup& self, Actor actor);
+  bool is_alone_in_batch(Workgroup& self, Actor actor);
+  void exchange(const Workgroup& self, const AccessRecord& access);
   bool spans_exist(Workgroup& self, Actor actor);
   void load(const program::Primitive& primitive, AccessRecord access, const Clock& clock);
   void store(const program::Primitive& primitive, AccessRecord access, const Clock& clock);

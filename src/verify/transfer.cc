@@ -126,8 +126,56 @@ bool Interpreter::packets_there(Workgroup& self, Actor actor) {
   return true;
 }
 
+/// Copies of one submission are in no order: none may write what another one touches. Else a fault.
+bool Interpreter::is_alone_in_batch(Workgroup& self, Actor actor) {
+  if (!std::exchange(self.in_batch, self.current.batched)) self.batch.clear();
+  const std::size_t before = self.batch.size();
+  const auto add = [&](const Span& span, bool written) {
+    for (const Part& part : parts(span, self.current.bytes))
+      self.batch.push_back({part.region, written});
+  };
+  for (const Span& span : self.current.src) add(span, false);
+  for (const Span& span : self.current.dst) add(span, true);
+  for (std::size_t i = 0; i < before; ++i) {
+    for (std::size_t j = before; j < self.batch.size(); ++j) {
+      const auto& [a, a_written] = self.batch[i];
+      const auto& [b, b_written] = self.batch[j];
+      if (!(a_written || b_written) || a.rank != b.rank || a.buffer != b.buffer ||
+          a.begin >= b.end || b.begin >= a.end)
+        continue;
+      fail(actor, self.current.op,
+           std::string(b_written ? "writes" : "reads") + " bytes [" +
+               std::to_string(std::max(a.begin, b.begin)) + ", " +
+               std::to_string(std::min(a.end, b.end)) + ") of " +
+               program_.buffers()[static_cast<std::size_t>(a.buffer)].name + " of rank " +
+               std::to_string(a.rank) + ", which a copy of the same submission " +
+               (a_written ? "writes" : "reads") + ": these are in no order");
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Two places change their contents: both are loaded, then each is stored where the other was.
+void Interpreter::exchange(const Workgroup& self, const AccessRecord& access) {
+  std::vector<Primitive> ways(2);
+  std::vector<std::vector<Piece>> contents(2);
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    ways[way] = self.current;
+    ways[way].src = {self.current.src[way]};
+    ways[way].dst = {self.current.dst[way]};
+    load(ways[way], access, self.clock);
+    contents[way] = std::exchange(sum_, {});
+  }
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    sum_ = std::move(contents[way]);
+    store(ways[way], access, self.clock);
+  }
+}
+
 bool Interpreter::execute_move(Workgroup& self, Actor actor) {
   if (!spans_exist(self, actor)) return true;
+  if (self.copies && !is_alone_in_batch(self, actor)) return true;
   if (!packets_there(self, actor)) return false;
   if (reads_resident(actor)) return true;
   if (reduces_otherwise(self, actor)) return true;
@@ -139,6 +187,10 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
   access.repetition = repetition_;
   access.width = width_of(self.current, self.grain);
   access.threads = self.current.posted ? 0 : self.threads;  // no thread is behind it before a sync
+  if (self.current.exchanges) {
+    exchange(self, access);
+    return true;
+  }
   load(self.current, access, self.clock);
   const program::Body& body = program_.bodies()[static_cast<std::size_t>(self.body)];
   if (body.ops[static_cast<std::size_t>(self.current.op)].kind == program::OpKind::compute &&
