@@ -397,8 +397,12 @@ void check_general(const plan::Plan& plan, const LowerOptions& options) {
     throw Failure(fmt::format("plan '{}' {}", plan.name, what), option, hint);
   };
   if (options.piece.count != 0) refuse("does not move data in pieces", "leave piece out");
-  // Two tensors of one memory would hide conflicts; a plan in place names only one of them.
-  if (options.in_place && !plan::is_in_place(plan))
+  // Two tensors of one memory hide conflicts, unless the plan is known to have none; a plan in place
+  // names only one of them. What is in the way of copy engines, bind() and check() find out.
+  const bool swaps = options.copies.command == CopyCommand::swap;
+  const bool by_engines =
+      options.realization == Realization::copy_engine && (plan.in_place_safe || swaps);
+  if (options.in_place && !plan::is_in_place(plan) && (!by_engines || plan.of_elements()))
     refuse("cannot run in place", "leave in_place out");
   if (options.realization == Realization::multicast && plan.groups.empty())
     refuse("has no groups, so nothing can go through the switch", "choose realization=load-store");
@@ -435,9 +439,11 @@ bool uses_groups(const Movements& movements) {
 
 /// The movements as they will be done, and units of packets by rank; empty without any. What
 /// crosses NICs adds a tensor to the plan.
-Movements prepare(plan::Plan& plan, const LowerOptions& options,
+Movements prepare(plan::Plan& plan, const Program& program, const LowerOptions& options,
                   std::vector<std::int64_t>& packets) {
   Movements movements = movements_of(plan, options);
+  if (options.realization == Realization::copy_engine)
+    arrange_copies(plan, program, options, movements);
   const auto find_levels = [&] {
     cut_into_strips(movements);
     tiles_of(plan, movements, symmetry_of(plan, movements));
@@ -467,7 +473,7 @@ Program lower_general(const plan::Plan& original, const LowerOptions& options, P
   check_general(original, options);
   plan::Plan plan = original;
   std::vector<std::int64_t> packets;
-  Movements movements = prepare(plan, options, packets);
+  Movements movements = prepare(plan, program, options, packets);
   if (plan.tensors.size() > program.buffers.size())
     program.buffers.push_back({.name = plan.tensors.back().name});
   const Symmetry symmetry = symmetry_of(plan, movements);
