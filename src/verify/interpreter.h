@@ -20,10 +20,12 @@
 
 namespace hemiola::verify {
 
-/// Memory that a copy reads or writes.
+/// Memory that a copy reads or writes, in rows of one buffer from the first to the last.
 struct Touched {
-  Region region;
+  std::vector<Region> rows;
   bool written = false;
+  /// The first bytes that both have.
+  std::optional<Region> common(const Touched& other) const;
 };
 
 /// One workgroup of one kernel launch, which is known by its index in Interpreter::workgroups.

@@ -1,5 +1,7 @@
 // Moves of workgroups and copies of proxies: loads, sums, stores, and the packets they wait for.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "verify/interpreter.h"
 
@@ -128,32 +130,44 @@ bool Interpreter::packets_there(Workgroup& self, Actor actor) {
 
 /// Copies of one submission are in no order: none may write what another one touches. Else a fault.
 bool Interpreter::is_alone_in_batch(Workgroup& self, Actor actor) {
-  if (!std::exchange(self.in_batch, self.current.batched)) self.batch.clear();
+  const Primitive& copy = self.current;
+  const bool begins = !std::exchange(self.in_batch, copy.batched);
+  if (begins) self.batch.clear();
+  if (begins && !copy.batched) return true;
   const std::size_t before = self.batch.size();
   const auto add = [&](const Span& span, bool written) {
-    for (const Part& part : parts(span, self.current.bytes))
-      self.batch.push_back({part.region, written});
+    Touched& touched = self.batch.emplace_back();
+    touched.written = written;
+    for (const Part& part : parts(span, copy.bytes)) touched.rows.push_back(part.region);
   };
-  for (const Span& span : self.current.src) add(span, false);
-  for (const Span& span : self.current.dst) add(span, true);
+  for (const Span& span : copy.src) add(span, false);
+  for (const Span& span : copy.dst) add(span, true);
   for (std::size_t i = 0; i < before; ++i) {
     for (std::size_t j = before; j < self.batch.size(); ++j) {
-      const auto& [a, a_written] = self.batch[i];
-      const auto& [b, b_written] = self.batch[j];
-      if (!(a_written || b_written) || a.rank != b.rank || a.buffer != b.buffer ||
-          a.begin >= b.end || b.begin >= a.end)
-        continue;
-      fail(actor, self.current.op,
-           std::string(b_written ? "writes" : "reads") + " bytes [" +
-               std::to_string(std::max(a.begin, b.begin)) + ", " +
-               std::to_string(std::min(a.end, b.end)) + ") of " +
-               program_.buffers()[static_cast<std::size_t>(a.buffer)].name + " of rank " +
-               std::to_string(a.rank) + ", which a copy of the same submission " +
-               (a_written ? "writes" : "reads") + ": these are in no order");
+      const Touched& a = self.batch[i];
+      const Touched& b = self.batch[j];
+      const std::optional<Region> both = a.written || b.written ? a.common(b) : std::nullopt;
+      if (!both) continue;
+      fail(actor, copy.op,
+           std::string(b.written ? "writes" : "reads") + " bytes [" + std::to_string(both->begin) +
+               ", " + std::to_string(both->end) + ") of " +
+               program_.buffers()[static_cast<std::size_t>(both->buffer)].name + " of rank " +
+               std::to_string(both->rank) + ", which a copy of the same submission " +
+               (a.written ? "writes" : "reads") + ": these are in no order");
       return false;
     }
   }
   return true;
+}
+
+std::optional<Region> Touched::common(const Touched& other) const {
+  for (auto a = rows.begin(), b = other.rows.begin(); a != rows.end() && b != other.rows.end();) {
+    if (a->rank != b->rank || a->buffer != b->buffer) return std::nullopt;
+    const std::int64_t begin = std::max(a->begin, b->begin), end = std::min(a->end, b->end);
+    if (begin < end) return Region{a->rank, a->buffer, a->access, begin, end};
+    a->end <= b->end ? ++a : ++b;
+  }
+  return std::nullopt;
 }
 
 /// Two places change their contents: both are loaded, then each is stored where the other was.
