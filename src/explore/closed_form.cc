@@ -159,7 +159,8 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
     const double each = std::ceil(peers / engines);
     fs = std::max(fs, each * bytes * fs_per_byte(model_.dma_rate));
     Time around = model_.dma_sync_latency;
-    if (!schedule.prelaunch) around = around + model_.dma_control_latency + model_.dma_schedule_latency;
+    if (!schedule.prelaunch)
+      around = around + model_.dma_control_latency + model_.dma_schedule_latency;
     fs += static_cast<double>(around.fs) * each;
   } else if (schedule.workgroups > 0) {
     // Streams share the workgroups evenly; each keeps so many lines under way.

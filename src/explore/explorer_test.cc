@@ -34,8 +34,7 @@ TEST(Space, every_schedule_is_a_plan_with_the_launches_it_says) {
       study::Settings of_template = parameters_of(op, schedule, machine);
       std::erase_if(of_template, [](const auto& setting) {
         return setting.first == "realization" || setting.first == "workgroups" ||
-               setting.first == "prelaunch" ||
-               setting.first == "compute_workgroups";
+               setting.first == "prelaunch" || setting.first == "compute_workgroups";
       });
       const plan::Plan plan = plan::make(template_of(op, schedule), 8, of_template, &machine);
       seen.insert(schedule.family);

@@ -170,9 +170,8 @@ class Checker {
   void check_command(const Op& op) {
     if (op.kind == OpKind::copy && (op.src.size() != 1 || op.dst.empty() || op.dst.size() > 2))
       op_error("a copy engine copies from one place to one or two others");
-    if (op.kind == OpKind::swap &&
-        !(op.src.size() == 2 && op.dst.size() == 2 && op.src[0] == op.dst[1] &&
-          op.src[1] == op.dst[0]))
+    if (op.kind == OpKind::swap && !(op.src.size() == 2 && op.dst.size() == 2 &&
+                                     op.src[0] == op.dst[1] && op.src[1] == op.dst[0]))
       op_error("a swap does not say which two places it is of");
     if (bound_.machine() == nullptr || program_.ranks > bound_.machine()->ranks()) return;
     const bool asks = op.dst.size() > 1 || !has_engines();

@@ -37,8 +37,7 @@ Program frame_of(const plan::Plan& plan, const LowerOptions& options) {
     if (tensor.role == plan::Role::transit) buffer.chunks = {0};  // lives in the connections
     program.buffers.push_back(std::move(buffer));
   }
-  if (options.in_place)
-    share_memory(program, plan, options.copies.command == CopyCommand::swap);
+  if (options.in_place) share_memory(program, plan, options.copies.command == CopyCommand::swap);
   return program;
 }
 
@@ -148,10 +147,10 @@ void check_copies(const plan::Plan& plan, const LowerOptions& options) {
                     kOption, "give in_place=1 as well");
     return;
   }
-  const std::string word = copies.prelaunch                              ? "prelaunch"
-                           : copies.batch != 1                           ? "batch"
-                           : copies.queues != CopyQueues::stream         ? "queues"
-                                                                         : "command";
+  const std::string word = copies.prelaunch                      ? "prelaunch"
+                           : copies.batch != 1                   ? "batch"
+                           : copies.queues != CopyQueues::stream ? "queues"
+                                                                 : "command";
   throw Failure(fmt::format("'{}' is said of copy engines, which move nothing here", word), kOption,
                 options.sync == Sync::own
                     ? "give realization=copy-engine as well"

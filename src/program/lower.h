@@ -101,9 +101,9 @@ struct LowerOptions {
 ///
 /// Their programs have one body per workgroup index (and, in a chain, per distinct role), shared by
 /// all ranks that have it. Every other valid plan, and these two with another realization, is
-/// lowered transfer by transfer, with a body for every workgroup of every rank, or of the first ranks
-/// where a rotation makes the others of them (docs/plans.md).
-/// Failure: options that the plan cannot take; a plan that waits for itself.
+/// lowered transfer by transfer, with a body for every workgroup of every rank, or of the first
+/// ranks where a rotation makes the others of them (docs/plans.md). Failure: options that the plan
+/// cannot take; a plan that waits for itself.
 Program lower(const plan::Plan& plan, const LowerOptions& options = {});
 
 /// Slots and steps of NCCL's connections.

@@ -210,10 +210,10 @@ class Arranger {
   }
 
   bool can_share(const Movement& a, const Movement& b) const {
-    return is_plain_copy(a) && is_plain_copy(b) &&
-           same(a.sources.front(), b.sources.front()) && a.sources.front().rank == a.rank &&
-           peer_of(a) != a.rank && peer_of(b) != b.rank && peer_of(a) != peer_of(b) &&
-           !crosses_network(a) && !crosses_network(b) && wait_alike(a, b);
+    return is_plain_copy(a) && is_plain_copy(b) && same(a.sources.front(), b.sources.front()) &&
+           a.sources.front().rank == a.rank && peer_of(a) != a.rank && peer_of(b) != b.rank &&
+           peer_of(a) != peer_of(b) && !crosses_network(a) && !crosses_network(b) &&
+           wait_alike(a, b);
   }
 
   void broadcast() {

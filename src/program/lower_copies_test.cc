@@ -11,8 +11,8 @@
 namespace hemiola::program {
 namespace {
 
-using ::testing::HasSubstr;
 using hemiola::test::message_of;
+using ::testing::HasSubstr;
 
 LowerOptions engines(CopyOptions copies, bool in_place = false) {
   LowerOptions options{.realization = Realization::copy_engine, .copies = copies};
@@ -24,7 +24,9 @@ LowerOptions engines(CopyOptions copies, bool in_place = false) {
 /// Of the queues of a rank that copy something: the operations that do.
 std::vector<std::vector<Op>> copies_of(const Program& program, int rank) {
   std::vector<std::vector<Op>> queues;
-  for (const Stream& stream : program.codes[static_cast<std::size_t>(program.code_of[static_cast<std::size_t>(rank)])].streams) {
+  for (const Stream& stream :
+       program.codes[static_cast<std::size_t>(program.code_of[static_cast<std::size_t>(rank)])]
+           .streams) {
     for (const StreamItem& item : stream) {
       std::vector<Op> ops = program.bodies[static_cast<std::size_t>(item.index)].ops;
       std::erase_if(ops, [](const Op& op) { return op.src.empty(); });
@@ -118,9 +120,9 @@ TEST(LowerCopies, refuses_words_that_fit_nothing) {
               HasSubstr("input and output are one memory"));
   EXPECT_THAT(refused(exchange, engines({.command = CopyCommand::broadcast})),
               HasSubstr("copies one place to two other GPUs"));
-  EXPECT_THAT(refused(plan::make("all-gather/direct", 2),
-                      engines({.command = CopyCommand::broadcast})),
-              HasSubstr("copies one place to two other GPUs"));
+  EXPECT_THAT(
+      refused(plan::make("all-gather/direct", 2), engines({.command = CopyCommand::broadcast})),
+      HasSubstr("copies one place to two other GPUs"));
   EXPECT_THAT(refused(exchange, engines({}, true)), HasSubstr("cannot run in place"));
 }
 

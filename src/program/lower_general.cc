@@ -397,8 +397,8 @@ void check_general(const plan::Plan& plan, const LowerOptions& options) {
     throw Failure(fmt::format("plan '{}' {}", plan.name, what), option, hint);
   };
   if (options.piece.count != 0) refuse("does not move data in pieces", "leave piece out");
-  // Two tensors of one memory hide conflicts, unless the plan is known to have none; a plan in place
-  // names only one of them. What is in the way of copy engines, bind() and check() find out.
+  // Two tensors of one memory hide conflicts, unless the plan is known to have none; a plan in
+  // place names only one of them. What is in the way of copy engines, bind() and check() find out.
   const bool swaps = options.copies.command == CopyCommand::swap;
   const bool by_engines =
       options.realization == Realization::copy_engine && (plan.in_place_safe || swaps);

@@ -51,9 +51,9 @@ struct Span {
 };
 
 enum class PrimitiveKind : std::uint8_t {
-  move,     ///< dst... = reduce(src...), or, with `exchanges`, dst[i] = src[i]: every thread t moves the bytes 16 (t + k T), k = 0, 1, ...
-            ///< Without sources: stores what a compute made, or clears; without destinations: only
-            ///< loads, which nobody waits for where it is `posted`
+  move,  ///< dst... = reduce(src...), or, with `exchanges`, dst[i] = src[i]: every thread t moves
+         ///< the bytes 16 (t + k T), k = 0, 1, ... Without sources: stores what a compute made, or
+         ///< clears; without destinations: only loads, which nobody waits for where it is `posted`
   signal,   ///< add `value` to a semaphore; `release`: after a fence over the workgroup's earlier
             ///< stores; without: earlier loads have returned, earlier stores may still be on their
             ///< way
@@ -105,7 +105,7 @@ struct PrimitiveFields {
   bool batched = false;  ///< move by a copy engine: the next is in the same submission; the two are
                          ///< in no order
   bool posted = false;   ///< move without destinations, compute: the next sync joins it
-  bool movers = false;  ///< sync: not of a wavefront that only signals (Kernel::posts_apart)
+  bool movers = false;   ///< sync: not of a wavefront that only signals (Kernel::posts_apart)
   DataType type = DataType::float32;  ///< of the elements that are reduced or multiplied
   std::int32_t op = 0;                ///< index in the body, for messages and tracks
   std::int32_t barrier_id = 0;

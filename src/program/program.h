@@ -201,8 +201,8 @@ struct Op {
   std::vector<std::pair<std::int64_t, std::int64_t>> targets{};
   bool bypass_l1 = false;  ///< load: served by the L2 or what is behind it (ld.global.cg)
   bool relaxed = false;    ///< dep_signal: only loads are over; stores may still be on their way
-  bool batched = false;  ///< put, get, copy, swap of copy engines: what follows is in the same
-                         ///< submission, and may begin before this ends
+  bool batched = false;    ///< put, get, copy, swap of copy engines: what follows is in the same
+                           ///< submission, and may begin before this ends
   bool staged = false;  ///< moves over Channel::any: the first destination is only written where a
                         ///< NIC takes it to the others
   ConnectionRef send_to{};    ///< send, recv_*_send

@@ -67,18 +67,19 @@ TEST_F(CopyPhases, sum_to_the_time_of_a_copy) {
                                                     {"gpu.dma.control_latency", "1 fs"},
                                                     {"gpu.dma.schedule_latency", "1 fs"},
                                                     {"gpu.dma.sync_latency", "1 fs"}});
-  EXPECT_EQ(one - time_of(bare, {{{put_to(1)}}}), c.gpu.dma_control_latency.fs +
-                                                      c.gpu.dma_schedule_latency.fs +
-                                                      c.gpu.dma_sync_latency.fs - 3);
+  EXPECT_EQ(
+      one - time_of(bare, {{{put_to(1)}}}),
+      c.gpu.dma_control_latency.fs + c.gpu.dma_schedule_latency.fs + c.gpu.dma_sync_latency.fs - 3);
 }
 
 TEST_F(CopyPhases, of_prelaunched_commands_are_a_poll_the_copy_and_sync) {
-  EXPECT_EQ(time_of(machine, {{{put_to(1)}, true}}),
-            one - c.gpu.dma_control_latency.fs - c.gpu.dma_schedule_latency.fs +
-                c.gpu.sync_poll_interval.fs);
+  EXPECT_EQ(time_of(machine, {{{put_to(1)}, true}}), one - c.gpu.dma_control_latency.fs -
+                                                         c.gpu.dma_schedule_latency.fs +
+                                                         c.gpu.sync_poll_interval.fs);
 }
 
-TEST_F(CopyPhases, of_a_batch_come_once_and_its_copies_follow_each_other_at_the_rate_of_the_engine) {
+TEST_F(CopyPhases,
+       of_a_batch_come_once_and_its_copies_follow_each_other_at_the_rate_of_the_engine) {
   EXPECT_EQ(time_of(machine, {{{batched(put_to(1)), batched(put_to(1, 1)), put_to(1, 2)}}}),
             one + 2 * burst);
   EXPECT_EQ(time_of(machine, {{{put_to(1), put_to(1, 1), put_to(1, 2)}}}), 3 * one);
@@ -99,7 +100,8 @@ TEST_F(CopyPhases, of_a_swap_are_those_of_one_copy_with_twice_the_bytes_in_the_e
 
 TEST_F(CopyPhases, end_a_batch_before_the_flag_that_follows_it) {
   Op open = batched(put_to(1));  // a signal comes next: nothing is left to wait for
-  EXPECT_EQ(time_of(machine, {{{open, signal(0, 1)}}}), time_of(machine, {{{put_to(1), signal(0, 1)}}}));
+  EXPECT_EQ(time_of(machine, {{{open, signal(0, 1)}}}),
+            time_of(machine, {{{put_to(1), signal(0, 1)}}}));
   EXPECT_EQ(time_of(machine, {{{open}}}), one);
 }
 
@@ -165,8 +167,9 @@ TEST_F(CopyPhases, are_not_below_the_bound) {
 
 TEST(CopyEngines, that_a_machine_has_not_are_refused) {
   const machine::Machine none = distinct("ring:2", {{"gpu.dma.engines", "0"}});
-  EXPECT_NE(hemiola::test::message_of([&] { queues_of(none, {{{put_to(1)}}}); })
-                .find("have no copy engines"),
+  EXPECT_NE(hemiola::test::message_of([&] {
+              queues_of(none, {{{put_to(1)}}});
+            }).find("have no copy engines"),
             std::string::npos);
   EXPECT_NO_THROW(queues_of(none, {{{signal(0, 1)}}})) << "a front end's write needs none";
 }

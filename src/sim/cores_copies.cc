@@ -124,7 +124,8 @@ void Cores::submit(std::int32_t id, std::int64_t now) {
   std::int64_t handed_over = now + 1;
   descriptor.start_latency = queue.prelaunched ? 0 : model.dma_schedule_latency.fs;
   if (!queue.prelaunched && options_.one_host) {
-    handed_over = by_host(now, std::max<std::int64_t>(1, model.dma_control_latency.fs), queue.spent);
+    handed_over =
+        by_host(now, std::max<std::int64_t>(1, model.dma_control_latency.fs), queue.spent);
   } else {
     queue.spent.charge(Reason::dma, 1);
     if (!queue.prelaunched) descriptor.start_latency += model.dma_control_latency.fs;

@@ -284,8 +284,7 @@ std::uint32_t Cores::tag_of_burst(const Descriptor& descriptor, std::int32_t id,
   };
   const auto ranks = static_cast<std::uint32_t>(program_.ranks());
   // Which engine of the rank it is, that of its pair: see engine_for().
-  const std::uint32_t peer =
-      descriptor.rank == rank ? from(target) : ranks + from(descriptor.rank);
+  const std::uint32_t peer = descriptor.rank == rank ? from(target) : ranks + from(descriptor.rank);
   const auto engine = static_cast<std::uint32_t>(
       engines_[index(id)].pipelined ? fabric_.layout[index(descriptor.rank)]->engines
                                     : id - first_engine_[index(descriptor.rank)]);

@@ -92,8 +92,8 @@ struct CopyQueue {
   bool copied = false;       ///< something, in this turn
   std::unique_ptr<program::Cursor> cursor;
   program::Primitive primitive;
-  bool held = false;            ///< the primitive has still to be done: it ended a submission
-  std::vector<CopyLeg> legs{};  ///< of the present submission, so far
+  bool held = false;                 ///< the primitive has still to be done: it ended a submission
+  std::vector<CopyLeg> legs{};       ///< of the present submission, so far
   SpanId span = 0, released_by = 0;  ///< of a trace: its last copy; the flag before its next one
   Spent spent{};
 };

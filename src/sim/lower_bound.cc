@@ -151,8 +151,7 @@ void BoundWalk::add_rank(int rank) {
   for (const program::Stream& stream :
        program_.codes()[index(program_.code_of()[index(rank)])].streams) {
     for (const program::StreamItem& item : stream) {
-      if (item.kind == program::StreamItem::Kind::engine)
-        add_queue(rank, item, start_of(rank));
+      if (item.kind == program::StreamItem::Kind::engine) add_queue(rank, item, start_of(rank));
       if (item.kind != program::StreamItem::Kind::kernel) continue;
       const program::Kernel& kernel = program_.kernels()[index(item.index)];
       for (std::size_t w = 0; w < kernel.bodies.size(); ++w)

@@ -55,16 +55,27 @@ void add(Digest& digest, const std::vector<Span>& spans) {
 }
 
 void add(Digest& digest, const Primitive& primitive) {
-  for (const std::int64_t part :
-       {static_cast<std::int64_t>(primitive.kind), static_cast<std::int64_t>(primitive.reduce),
-        std::int64_t{primitive.release}, std::int64_t{primitive.acquire},
-        std::int64_t{primitive.system_scope}, std::int64_t{primitive.consume},
-        std::int64_t{primitive.swap}, std::int64_t{primitive.remote},
-        std::int64_t{primitive.exchanges}, std::int64_t{primitive.batched},
-        std::int64_t{primitive.posted}, std::int64_t{primitive.movers}, std::int64_t{primitive.op},
-        std::int64_t{primitive.barrier_id}, std::int64_t{primitive.workgroups}, primitive.bytes,
-        primitive.flop, primitive.product.m, primitive.product.n, primitive.product.k,
-        primitive.duration.fs})
+  for (const std::int64_t part : {static_cast<std::int64_t>(primitive.kind),
+                                  static_cast<std::int64_t>(primitive.reduce),
+                                  std::int64_t{primitive.release},
+                                  std::int64_t{primitive.acquire},
+                                  std::int64_t{primitive.system_scope},
+                                  std::int64_t{primitive.consume},
+                                  std::int64_t{primitive.swap},
+                                  std::int64_t{primitive.remote},
+                                  std::int64_t{primitive.exchanges},
+                                  std::int64_t{primitive.batched},
+                                  std::int64_t{primitive.posted},
+                                  std::int64_t{primitive.movers},
+                                  std::int64_t{primitive.op},
+                                  std::int64_t{primitive.barrier_id},
+                                  std::int64_t{primitive.workgroups},
+                                  primitive.bytes,
+                                  primitive.flop,
+                                  primitive.product.m,
+                                  primitive.product.n,
+                                  primitive.product.k,
+                                  primitive.duration.fs})
     digest.add(part);
   add(digest, primitive.src);
   add(digest, primitive.dst);

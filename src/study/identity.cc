@@ -133,8 +133,8 @@ void Identifier::add(const program::Op& op) {
                workgroups, count, unit, unit_chunks, pieces, flop, product, bytes, duration, values,
                made, where] = op;
   all(kind, channel, reduce, src, dst, semaphores, target, targets, bypass_l1, relaxed, batched,
-      staged, send_to, recv_from, more_from, more_to, slice, slices, barrier_id, workgroups, count, unit,
-      unit_chunks, pieces, flop, product, bytes, duration, values, made, where);
+      staged, send_to, recv_from, more_from, more_to, slice, slices, barrier_id, workgroups, count,
+      unit, unit_chunks, pieces, flop, product, bytes, duration, values, made, where);
 }
 
 void Identifier::add(const program::Body& body) {

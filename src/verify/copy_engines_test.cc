@@ -30,9 +30,9 @@ program::Program lowered(const std::string& name, int ranks, CopyOptions copies,
 }
 
 program::Bound bound(const program::Program& program) {
-  return program::bind(program, nullptr,
-                       {.size = program.next_legal_size({256}, DataType::float32),
-                        .type = DataType::float32});
+  return program::bind(
+      program, nullptr,
+      {.size = program.next_legal_size({256}, DataType::float32), .type = DataType::float32});
 }
 
 struct Case {
@@ -93,22 +93,20 @@ TEST(CopyEngines, that_miss_a_destination_of_a_broadcast_are_found_out) {
 
 TEST(CopyEngines, that_swap_what_another_swaps_are_found_out) {
   // Two queues swap one place with two others.
-  const program::Bound wrong = bound(with_changed(
-      lowered("all-to-all/direct", 4, {.command = CopyCommand::swap, .queues = CopyQueues::peer},
-              true),
-      OpKind::swap, [](Op& op) {
-        op.src[0].chunk.constant += 1;
-        op.dst[1] = op.src[0];
-      }));
+  const program::Bound wrong =
+      bound(with_changed(lowered("all-to-all/direct", 4,
+                                 {.command = CopyCommand::swap, .queues = CopyQueues::peer}, true),
+                         OpKind::swap, [](Op& op) {
+                           op.src[0].chunk.constant += 1;
+                           op.dst[1] = op.src[0];
+                         }));
   EXPECT_FALSE(is_right(check(wrong)));
 }
 
 TEST(CopyEngines, that_need_an_order_within_a_submission_are_found_out) {
   const program::Program right = lowered("all-gather/direct", 3, {.batch = 0}, false);
   const auto changed = [&](bool together) {
-    return bound(with_changed(right, OpKind::put, [&](Op& op) {
-      op.batched = together;
-    }));
+    return bound(with_changed(right, OpKind::put, [&](Op& op) { op.batched = together; }));
   };
   EXPECT_TRUE(is_right(check(changed(false))));
   program::Program twice = right;

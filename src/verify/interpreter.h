@@ -47,8 +47,8 @@ struct Workgroup {
   program::ComputeSteps tile;  ///< whose loads are `loads`, from `next_load` on
   std::vector<std::pair<program::Span, std::int64_t>> loads;
   std::size_t next_load = 0;
-  bool copies = false;  ///< a queue of copies of the rank's copy engines
-  bool in_batch = false;  ///< of these: the copy before was in the same submission
+  bool copies = false;         ///< a queue of copies of the rank's copy engines
+  bool in_batch = false;       ///< of these: the copy before was in the same submission
   std::vector<Touched> batch;  ///< what the copies of the present submission touch
 
   enum class State : std::uint8_t { unborn, ready, blocked, ended } state = State::unborn;
