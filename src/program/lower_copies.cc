@@ -16,12 +16,12 @@
 namespace hemiola::program::general {
 namespace {
 
-/// Segments of memory in chunks, where buffers that share memory are one.
-struct Memory {
+/// A place in chunks, where buffers that share memory are one.
+struct AliasedPlace {
   int rank = 0;
   std::int32_t buffer = 0;
   std::vector<std::pair<std::int64_t, std::int64_t>> segments;
-  auto operator<=>(const Memory&) const = default;
+  auto operator<=>(const AliasedPlace&) const = default;
 };
 
 class Arranger {
@@ -38,8 +38,8 @@ class Arranger {
   }
 
  private:
-  Memory memory(const Place& place) const {
-    Memory memory{place.rank, place.area.tensor, {}};
+  AliasedPlace memory(const Place& place) const {
+    AliasedPlace memory{place.rank, place.area.tensor, {}};
     std::int64_t first = 0;
     const Buffer* buffer = &program_.buffers[index(memory.buffer)];
     if (buffer->alias >= 0) {
@@ -162,7 +162,7 @@ class Arranger {
   }
 
   void swap() {
-    std::map<std::pair<Memory, Memory>, MovementId> copies;  // from, to
+    std::map<std::pair<AliasedPlace, AliasedPlace>, MovementId> copies;  // from, to
     each([&](const MovementId& id, const Movement& movement) {
       if (is_plain_copy(movement) && peer_of(movement) != movement.rank)
         copies[{memory(movement.sources.front()), memory(movement.destinations.front())}] = id;
