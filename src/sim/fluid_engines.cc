@@ -13,7 +13,7 @@
 namespace hemiola::sim {
 
 std::int32_t Fluid::make_descriptor(std::int32_t number, bool queue) {
-  const Walker& walker = walkers_[index(number)];
+  Walker& walker = walkers_[index(number)];
   const program::Primitive& primitive = walker.present;
   const std::int32_t id = descriptors_.take();
   Descriptor& descriptor = descriptors_[index(id)];
