@@ -189,8 +189,9 @@ class Arranger {
       const Movement& other = at(movements_, id);
       Movement& kept = at(movements_, stands_for.at(id));
       kept.swaps = true;
-      kept.sources.push_back(other.sources.front());
+      // Both by the name of what the copies write: what they read is the same memory.
       kept.destinations.push_back(other.destinations.front());
+      kept.sources = {kept.destinations[1], kept.destinations[0]};
       kept.after.insert(kept.after.end(), other.after.begin(), other.after.end());
     }
     remove(gone, stands_for);
