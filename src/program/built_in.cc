@@ -152,7 +152,10 @@ std::vector<LowerParameter> lower_parameters() {
         "copy-engine: copies in one submission, on one engine and with one completion; all: as "
         "many as follow each other"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.copies.batch = v == "all" ? 0 : positive(n, v, 4096);
+         const auto number = parse_count(v);
+         if (v != "all" && (!number || *number < 1 || *number > 4096))
+           bad_value(n, v, "it is a number from 1 to 4096, or all");
+         o.copies.batch = v == "all" ? 0 : static_cast<int>(*number);
        }},
       {any,
        {"prelaunch",

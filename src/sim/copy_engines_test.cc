@@ -34,8 +34,9 @@ struct Queue {
 };
 
 program::Bound queues_of(const machine::Machine& machine, const std::vector<Queue>& queues) {
-  program::Bound program = make(machine, std::vector<std::vector<Ops>>(static_cast<std::size_t>(machine.ranks())),
-                                {.chunk_bytes = kChunk, .chunks = 4});
+  program::Bound program =
+      make(machine, std::vector<std::vector<Ops>>(static_cast<std::size_t>(machine.ranks())),
+           {.chunk_bytes = kChunk, .chunks = 4});
   return program::changed(program, [&](auto& p) {
     for (const Queue& queue : queues) {
       p.codes[0].streams.push_back({{.kind = StreamItem::Kind::engine,
