@@ -1,12 +1,15 @@
 // Broadcasts, swaps and batches of copy engines: right ones are proven and run, wrong ones are not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "machine/machine.h"
 #include "plan/template.h"
 #include "program/lower.h"
+#include "program/plan_fixtures.h"
 #include "verify/execute.h"
 #include "verify/test_support.h"
 #include "verify/verify.h"
@@ -64,6 +67,36 @@ TEST(CopyEngines, do_what_the_collective_means) {
       EXPECT_EQ(run.outcome, Outcome::right) << one.name << ": " << run.summary;
     }
   }
+}
+
+/// The plan by copy engines; none where they cannot do it (they do not add), or a word fits
+/// nothing.
+std::optional<program::Bound> by_engines(const plan::Plan& plan, const CopyOptions& copies) {
+  program::LowerOptions options{.realization = program::Realization::copy_engine, .copies = copies};
+  try {
+    return bound(program::lower(plan, options));
+  } catch (const Failure&) {
+    return std::nullopt;
+  }
+}
+
+TEST(CopyEngines, of_any_plan_are_in_the_order_that_it_needs) {
+  int done = 0;
+  EXPECT_TRUE(rc::check([&] {
+    const plan::Plan plan = program::fixtures::RandomPlan(*rc::gen::arbitrary<unsigned>()).make();
+    plan::validate(plan);
+    const CopyOptions copies{
+        .command = *rc::gen::element(CopyCommand::copy, CopyCommand::broadcast),
+        .queues = *rc::gen::element(CopyQueues::stream, CopyQueues::peer),
+        .batch = *rc::gen::element(1, 2, 0),
+        .prelaunch = *rc::gen::arbitrary<bool>()};
+    const std::optional<program::Bound> program = by_engines(plan, copies);
+    if (!program) return;
+    ++done;
+    const Proof proof = check(*program);
+    if (!is_right(proof)) RC_FAIL(proof.summary);
+  }));
+  EXPECT_GT(done, 0);
 }
 
 /// Changes the first operation of this kind.
