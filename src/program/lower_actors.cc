@@ -234,57 +234,8 @@ class ActorWriter {
       if (item.tile != nullptr) compute(*item.tile);
       signal(static_cast<std::int32_t>(i));
     }
-    if (self.kind == Actor::Kind::engine) batch();
+    if (self.kind == Actor::Kind::engine) batch_copies(body_, options_.copies.batch);
     return std::move(body_);
-  }
-
-  static bool is_copy(const Op& op) {
-    return op.kind == OpKind::put || op.kind == OpKind::get || op.kind == OpKind::copy ||
-           op.kind == OpKind::swap;
-  }
-
-  /// So many copies without a signal in between are one submission, which waits for all that any of
-  /// them waits for: nothing of that can depend on the copies before it, of which nobody is told.
-  void batch() {
-    if (options_.copies.batch != 1) gather_waits();
-    std::int64_t together = 1;
-    for (std::size_t i = 0; i + 1 < body_.ops.size(); ++i) {
-      const bool follow = is_copy(body_.ops[i]) && is_copy(body_.ops[i + 1]);
-      body_.ops[i].batched = follow && fits(together);
-      together = body_.ops[i].batched ? together + 1 : 1;
-    }
-  }
-
-  bool fits(std::int64_t together) const {
-    return options_.copies.batch == 0 || together < options_.copies.batch;
-  }
-
-  void gather_waits() {
-    std::vector<Op> ops;
-    std::size_t first = 0;  // copy of the present submission
-    std::int64_t together = 0;
-    for (std::size_t i = 0; i < body_.ops.size();) {
-      if (is_copy(body_.ops[i])) {
-        if (together == 0 || !fits(together)) {
-          first = ops.size();
-          together = 0;
-        }
-        ++together;
-        ops.push_back(std::move(body_.ops[i++]));
-        continue;
-      }
-      const bool waits = body_.ops[i].kind == OpKind::dep_wait && together > 0 && fits(together);
-      if (!waits) {
-        together = 0;
-        ops.push_back(std::move(body_.ops[i++]));
-        continue;
-      }
-      for (bool over = false; i < body_.ops.size() && !over; ++i) {  // up to its sync
-        over = body_.ops[i].kind == OpKind::sync;
-        ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(first++), std::move(body_.ops[i]));
-      }
-    }
-    body_.ops = std::move(ops);
   }
 
   OperandWriter operands() const {

@@ -1,4 +1,4 @@
-// What copy engines are told: copies to two places, swaps, queues by peer.
+// What copy engines are told: copies to two places, swaps, queues by peer, batches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -334,10 +334,56 @@ class Arranger {
   Movements& movements_;
 };
 
+bool is_copy(const Op& op) {
+  return op.kind == OpKind::put || op.kind == OpKind::get || op.kind == OpKind::copy ||
+         op.kind == OpKind::swap;
+}
+
+/// A submission waits for all that any of its copies waits for: nothing of that can depend on the
+/// copies before it, of which nobody is told.
+template <class Fits>
+std::vector<Op> with_waits_first(std::vector<Op> before, Fits&& fits) {
+  std::vector<Op> ops;
+  std::size_t first = 0;  // copy of the present submission
+  std::int64_t together = 0;
+  for (std::size_t i = 0; i < before.size();) {
+    if (is_copy(before[i])) {
+      if (together == 0 || !fits(together)) {
+        first = ops.size();
+        together = 0;
+      }
+      ++together;
+      ops.push_back(std::move(before[i++]));
+    } else if (before[i].kind == OpKind::dep_wait && together > 0 && fits(together)) {
+      for (bool over = false; i < before.size() && !over; ++i) {  // up to its sync
+        over = before[i].kind == OpKind::sync;
+        ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(first++), std::move(before[i]));
+      }
+    } else {
+      together = 0;
+      ops.push_back(std::move(before[i++]));
+    }
+  }
+  return ops;
+}
+
 }  // namespace
+
+void batch_copies(Body& body, int batch) {
+  if (batch == 1) return;
+  const auto fits = [&](std::int64_t together) { return batch == 0 || together < batch; };
+  body.ops = with_waits_first(std::move(body.ops), fits);
+  std::int64_t together = 1;
+  for (std::size_t i = 0; i + 1 < body.ops.size(); ++i) {
+    const bool follow = is_copy(body.ops[i]) && is_copy(body.ops[i + 1]);
+    body.ops[i].batched = follow && fits(together);
+    together = body.ops[i].batched ? together + 1 : 1;
+  }
+}
 
 void arrange_copies(plan::Plan& plan, const Program& program, const LowerOptions& options,
                     Movements& movements) {
+  if (options.realization != Realization::copy_engine) return;
   Arranger(plan, program, options, movements).arrange();
 }
 

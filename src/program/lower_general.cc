@@ -15,7 +15,6 @@
 
 namespace hemiola::program {
 namespace {
-
 using namespace general;
 
 // Beside a kernel that computes, few; else what it takes to fill the links of a GPU: 32 KiB that a
@@ -397,12 +396,11 @@ void check_general(const plan::Plan& plan, const LowerOptions& options) {
     throw Failure(fmt::format("plan '{}' {}", plan.name, what), option, hint);
   };
   if (options.piece.count != 0) refuse("does not move data in pieces", "leave piece out");
-  // Two tensors of one memory hide conflicts, unless the plan is known to have none; a plan in
-  // place names only one of them. What is in the way of copy engines, bind() and check() find out.
-  const bool swaps = options.copies.command == CopyCommand::swap;
-  const bool by_engines =
-      options.realization == Realization::copy_engine && (plan.in_place_safe || swaps);
-  if (options.in_place && !plan::is_in_place(plan) && (!by_engines || plan.of_elements()))
+  // Two tensors of one memory would hide conflicts; a plan in place names only one of them, and
+  // copies of a safe one, or swaps, have none.
+  const bool safe = options.realization == Realization::copy_engine && !plan.of_elements() &&
+                    (plan.in_place_safe || options.copies.command == CopyCommand::swap);
+  if (options.in_place && !plan::is_in_place(plan) && !safe)
     refuse("cannot run in place", "leave in_place out");
   if (options.realization == Realization::multicast && plan.groups.empty())
     refuse("has no groups, so nothing can go through the switch", "choose realization=load-store");
@@ -442,8 +440,7 @@ bool uses_groups(const Movements& movements) {
 Movements prepare(plan::Plan& plan, const Program& program, const LowerOptions& options,
                   std::vector<std::int64_t>& packets) {
   Movements movements = movements_of(plan, options);
-  if (options.realization == Realization::copy_engine)
-    arrange_copies(plan, program, options, movements);
+  arrange_copies(plan, program, options, movements);
   const auto find_levels = [&] {
     cut_into_strips(movements);
     tiles_of(plan, movements, symmetry_of(plan, movements));

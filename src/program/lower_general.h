@@ -89,6 +89,9 @@ Movements movements_of(const plan::Plan& plan, const LowerOptions& options);
 void arrange_copies(plan::Plan& plan, const Program& program, const LowerOptions& options,
                     Movements& movements);
 
+/// So many copies (0: any number) of a queue without a signal in between become one submission.
+void batch_copies(Body& body, int batch);
+
 /// Rewrites what crosses a NIC: pulls become pushes of whoever holds the data, and sums beyond a
 /// NIC are made by their owner, through memory that is added to the plan as its last tensor. Every
 /// rank gets two more streams: one that only posts whole messages, by one workgroup, and one that

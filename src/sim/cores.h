@@ -411,8 +411,7 @@ class Cores {
   void delivered(const Request& request, std::int64_t now);
   void finish(std::int32_t engine, std::int32_t descriptor, std::int64_t time);
   void posted_done(std::int32_t group, const Spent& spent, std::int64_t now);
-  std::uint32_t tag_of_burst(const Descriptor& descriptor, std::int32_t engine, int rank,
-                             int target) const;
+  std::uint32_t tag_of_burst(const Descriptor& from, std::int32_t engine, int rank, int to) const;
   void turn_to_destination(Request& request);
   void look_up_burst(std::int32_t id, std::int64_t ready);
   void pass_empty(Request& request, std::int64_t now);
@@ -431,7 +430,6 @@ class Cores {
   void queue_flag(const CopyQueue& queue, program::SemaphoreId id, std::int64_t now);
   bool queue_may_go_on(std::int32_t queue);
   void wake_queues(SemaphoreState& semaphore, const Spent& cause, SpanId by, std::int64_t now);
-  void queue_copied(std::int32_t queue, const Spent& spent, std::int64_t now);
 
   // --- cores_trace.cc: what a trace writer is told, where there is one
   bool tracing() const { return options_.trace != nullptr; }

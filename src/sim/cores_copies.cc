@@ -206,10 +206,4 @@ void Cores::wake_queues(SemaphoreState& semaphore, const Spent& cause, SpanId by
   }
 }
 
-void Cores::queue_copied(std::int32_t id, const Spent& spent, std::int64_t now) {
-  CopyQueue& queue = queues_[index(id)];
-  queue.spent = spent;
-  next_of_queue(id, now);
-}
-
 }  // namespace hemiola::sim

@@ -424,8 +424,10 @@ void Cores::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_
     }
   }
   if (descriptor.queue < 0) return;
-  queues_[index(descriptor.queue)].span = descriptor.flow.span;
-  queue_copied(descriptor.queue, spent, now);
+  CopyQueue& queue = queues_[index(descriptor.queue)];
+  queue.span = descriptor.flow.span;
+  queue.spent = spent;
+  next_of_queue(descriptor.queue, now);
 }
 
 void Cores::posted_done(std::int32_t id, const Spent& spent, std::int64_t now) {

@@ -139,11 +139,10 @@ class ProgramExecution {
             workgroup.item = i;
             ++host.workgroups.back();
           };
+          const auto index = static_cast<std::size_t>(items[i].index);
           if (items[i].kind == StreamItem::Kind::engine) add(items[i].index);
           if (items[i].kind != StreamItem::Kind::kernel) continue;
-          for (const std::int32_t body :
-               program_.kernels()[static_cast<std::size_t>(items[i].index)].bodies)
-            add(body);
+          for (const std::int32_t body : program_.kernels()[index].bodies) add(body);
         }
       }
     }
@@ -285,7 +284,7 @@ class ProgramExecution {
     if (!settle(thread, self)) return false;
     switch (primitive.kind) {
       case PrimitiveKind::move:
-        if (primitive.exchanges) return exchange(primitive);
+        if (primitive.exchanges) return data_.exchange(primitive) || outside();
         if (program_.program().computation != nullptr && (primitive.posted || primitive.made >= 0))
           return primitive.posted ? load_operand(self) : store_results(self);
         return move(thread, primitive);
@@ -415,20 +414,6 @@ class ProgramExecution {
       self.posted[number] = queue.posted.fetch_add(1, std::memory_order_acq_rel) + 1;
     }
     crew_->advance();
-  }
-
-  /// Two places of plain memory change their contents.
-  bool exchange(const Primitive& primitive) {
-    std::vector<std::vector<float>> contents(primitive.src.size());
-    for (std::size_t i = 0; i < contents.size(); ++i) {
-      if (!data_.exists(primitive.src[i], primitive.bytes) ||
-          !data_.exists(primitive.dst[i], primitive.bytes))
-        return outside();
-      data_.read(primitive.src[i], primitive.bytes, contents[i]);
-    }
-    for (std::size_t i = 0; i < contents.size(); ++i)
-      data_.write(primitive.dst[i], primitive.bytes, contents[i].data());
-    return true;
   }
 
   /// Sources are reduced element by element, and the result is stored everywhere.

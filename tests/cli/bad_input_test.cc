@@ -78,11 +78,6 @@ std::vector<BadInput> usage_rows() {
        "",
        2,
        {"command=broadcast has two destinations"}},
-      {"no_such_command",
-       with_machine("all-gather/direct") + "--param realization=copy-engine --param command=bcast",
-       "",
-       2,
-       {"parameter 'command' cannot be 'bcast'"}},
       {"copy_engines_that_a_machine_has_not",
        with_machine("all-gather/direct") +
            "--set gpu.dma.engines=0 --param realization=copy-engine",
