@@ -33,6 +33,7 @@ struct ExploreOptions {
   std::vector<std::string> realizations{};  ///< "load-store", "bulk", "copy-engine", "multicast"
   std::vector<std::string> places{};        ///< "own", "co-located"
   std::vector<std::string> transfers{};     ///< "push", "pull"
+  std::vector<std::string> copies{};        ///< "in-time", "prelaunched": of copy engines
   int fluid = 60;                           ///< schedules that are simulated at most
   /// So many of the fastest are confirmed by the engine `sampled`. Nothing: three, where that is
   /// little work.

@@ -33,7 +33,7 @@ struct ExploreOptions {
   std::string launch = "stream";
   std::string warmup = "1", iterations = "1";
   std::string degrees = "2,4,8,16";
-  std::string realization, place, transfer;
+  std::string realization, place, transfer, copies;
   std::string fluid = "60", top, threads = "1";
   std::string losses = "best";
   bool exhaustive = false;
@@ -64,6 +64,10 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
   add("--place", options.place, "where workgroups communicate: own, co-located; both by default",
       "LIST");
   add("--transfer", options.transfer, "push, pull; both by default", "LIST");
+  add("--copies", options.copies,
+      "when copy engines get their commands: in-time, or prelaunched, behind a poll; both by "
+      "default",
+      "LIST");
   add("--fluid", options.fluid, "schedules that fluid simulates at most", "N");
   add("--top", options.top,
       "so many of the fastest are confirmed by the engine sampled; 3 by default, where that is "
@@ -203,6 +207,7 @@ class ExploreVerb {
         words("--realization", options_.realization, explore::kRealizations);
     request_.limits.places = words("--place", options_.place, explore::kPlaces);
     request_.limits.transfers = words("--transfer", options_.transfer, explore::kTransfers);
+    request_.limits.copies = words("--copies", options_.copies, explore::kCopies);
   }
 
   void meet_measured() {

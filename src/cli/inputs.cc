@@ -80,7 +80,7 @@ void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iter
   add("--warmup", options.warmup, "repetitions before the measured ones", "N");
   add("--iterations", options.iterations, iterations, "N");
   verb.add_flag("--one-host", options.one_host,
-                "one host thread calls the library for all ranks in turn");
+                "one host thread calls the library and starts copies for all ranks in turn");
   verb.add_flag("--no-fold", options.no_fold, "simulate every rank, even if they behave alike");
 }
 

@@ -158,10 +158,10 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
     const double engines = static_cast<double>(std::max<std::int64_t>(1, model_.dma_engines));
     const double each = std::ceil(peers / engines);
     fs = std::max(fs, each * bytes * fs_per_byte(model_.dma_rate));
-    fs += static_cast<double>(
-              (model_.dma_control_latency + model_.dma_schedule_latency + model_.dma_sync_latency)
-                  .fs) *
-          each;
+    Time around = model_.dma_sync_latency;
+    if (!schedule.prelaunch)
+      around = around + model_.dma_control_latency + model_.dma_schedule_latency;
+    fs += static_cast<double>(around.fs) * each;
   } else if (schedule.workgroups > 0) {
     // Streams share the workgroups evenly; each keeps so many lines under way.
     const double streams = one_by_one ? 1 : op_.ranks - 1 + (schedule.copies ? 2 : 1);

@@ -80,6 +80,8 @@ class Search {
       candidates_.push_back(std::move(candidate));
     }
     found_.space = std::ssize(candidates_) + 1;
+    if (request_.limits.realizations.empty() && !has_copy_engines(*machine_))
+      found_.not_tried = "copy engines: the GPUs have none (gpu.dma.engines is 0)";
   }
 
   void time_serial() {
@@ -168,8 +170,8 @@ class Search {
     simulate(variants_of_best(all), false);
   }
 
-  /// The fastest one in the other direction, with more or fewer workgroups: of that the closed form
-  /// knows least.
+  /// The fastest one in the other direction, with more or fewer workgroups, its commands in time:
+  /// of that the closed form knows least.
   std::vector<std::size_t> variants_of_best(const std::vector<std::size_t>& order) const {
     const Candidate* best = nullptr;
     for (const Candidate& candidate : candidates_) {
@@ -182,6 +184,7 @@ class Search {
       Schedule other = candidates_[i].schedule;
       other.workgroups = best->schedule.workgroups;
       other.pulls = best->schedule.pulls;
+      other.prelaunch = best->schedule.prelaunch;
       if (other == best->schedule) variants.push_back(i);
     }
     return variants;

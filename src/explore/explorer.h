@@ -124,6 +124,7 @@ struct Exploration {
   // text.
   std::vector<std::string> remarks{};
   std::map<std::string, double> measured_us{};
+  std::string not_tried{};    ///< what the machine has not got; empty: everything was
   std::string not_confirmed;  ///< why sampled was not asked; empty: it was
 
   Time ideal() const { return std::max(serial.collective, serial.product); }

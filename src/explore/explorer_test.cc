@@ -25,6 +25,33 @@ Request request_of(const Operator& op, const char* machine, const char* ranks = 
 
 const Operator kGather{.m = 1024, .n = 2048, .k = 1024};
 
+TEST(Space, has_copies_in_time_and_prelaunched_or_what_is_asked_for) {
+  const machine::Machine machine = machine::load("mi300x-8");
+  const Operator op{.kind = OperatorKind::ag_gemm, .ranks = 8, .m = 1024, .n = 1024, .k = 512};
+  const auto count = [&](const SpaceLimits& limits, bool prelaunch) {
+    const std::vector<Schedule> all = space_of(op, machine, limits);
+    return std::count_if(all.begin(), all.end(), [&](const Schedule& schedule) {
+      return schedule.realization == "copy-engine" && schedule.prelaunch == prelaunch;
+    });
+  };
+  EXPECT_GT(count({}, true), 0);
+  EXPECT_EQ(count({}, true), count({}, false));
+  EXPECT_EQ(count({.copies = {"in-time"}}, true), 0);
+  EXPECT_EQ(count({.copies = {"prelaunched"}}, false), 0);
+}
+
+TEST(Space, has_no_copies_by_engines_where_there_are_none) {
+  machine::Machine machine = machine::load("mi300x-8");
+  for (machine::GpuModel& model : machine.models) model.dma_engines = 0;
+  const Operator op{.kind = OperatorKind::ag_gemm, .ranks = 8, .m = 1024, .n = 1024, .k = 512};
+  for (const Schedule& schedule : space_of(op, machine, {}))
+    EXPECT_NE(schedule.realization, "copy-engine") << schedule.text();
+  EXPECT_NE(test::message_of([&] {
+              space_of(op, machine, {.realizations = {"copy-engine"}});
+            }).find("have no copy engines"),
+            std::string::npos);
+}
+
 TEST(Space, every_schedule_is_a_plan_with_the_launches_it_says) {
   const machine::Machine machine = machine::load("mi300x-8");
   for (const OperatorKind kind : {OperatorKind::ag_gemm, OperatorKind::a2a_gemm}) {
@@ -34,7 +61,7 @@ TEST(Space, every_schedule_is_a_plan_with_the_launches_it_says) {
       study::Settings of_template = parameters_of(op, schedule, machine);
       std::erase_if(of_template, [](const auto& setting) {
         return setting.first == "realization" || setting.first == "workgroups" ||
-               setting.first == "compute_workgroups";
+               setting.first == "prelaunch" || setting.first == "compute_workgroups";
       });
       const plan::Plan plan = plan::make(template_of(op, schedule), 8, of_template, &machine);
       seen.insert(schedule.family);

@@ -57,6 +57,7 @@ std::string Schedule::text() const {
   for (const auto& [name, value] : more) text += fmt::format(", {}={}", name, value);
   text += fmt::format(", {} by {}", pulls ? "pull" : "push", realization);
   if (workgroups > 0) text += fmt::format(" ({} workgroups)", workgroups);
+  if (prelaunch) text += " (prelaunched)";
   return text + fmt::format(", tiles {}x{}", tile.m, tile.n);
 }
 
@@ -139,6 +140,7 @@ study::Settings parameters_of(const Operator& op, const Schedule& schedule,
   all.insert(all.end(), schedule.more.begin(), schedule.more.end());
   add("realization", schedule.realization);
   if (schedule.workgroups > 0) add("workgroups", schedule.workgroups);
+  if (schedule.prelaunch) add("prelaunch", 1);
   if (family.division == Division::kernel) {
     // A persistent kernel has a workgroup on every compute unit that nobody else needs.
     const bool beside =

@@ -50,6 +50,7 @@ struct Schedule {
   bool pulls = false;       ///< receivers load; else senders store, or their engines copy
   std::string realization = "load-store";
   int workgroups = 0;        ///< that communicate, per rank; 0: copy engines
+  bool prelaunch = false;    ///< commands of copy engines are in their queues before
   std::int64_t streams = 1;  ///< of unfused products
   Tile tile{}, own_tile{};   ///< of the products, of that of the own block
   study::Settings more;      ///< what else its template takes: "split", "4"
@@ -81,6 +82,8 @@ inline const std::vector<std::string> kRealizations{"load-store", "bulk", "copy-
                                                     "multicast"};
 inline const std::vector<std::string> kPlaces{"own", "co-located"};
 inline const std::vector<std::string> kTransfers{"push", "pull"};
+/// How copy engines get their commands: a host's when it is time, or long before.
+inline const std::vector<std::string> kCopies{"in-time", "prelaunched"};
 
 /// What is tried; empty lists: all that the machine has.
 struct SpaceLimits {
@@ -88,7 +91,11 @@ struct SpaceLimits {
   std::vector<std::string> realizations;  ///< out of kRealizations
   std::vector<std::string> places;        ///< out of kPlaces
   std::vector<std::string> transfers;     ///< out of kTransfers
+  std::vector<std::string> copies{};      ///< out of kCopies
 };
+
+/// Whether all GPUs have copy engines; where not, no schedule by default asks for them.
+bool has_copy_engines(const machine::Machine& machine);
 
 /// Every schedule but serial, in a fixed order. Degrees that do not divide what they should are
 /// left out. Failure at --realization for what the machine does not have, and where nothing is

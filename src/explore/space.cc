@@ -19,6 +19,7 @@ const SourceLocation kRealization{.file = "--realization"};
 struct Mover {
   std::string realization;
   int workgroups = 0;
+  bool prelaunch = false;
 };
 
 bool has(const std::vector<std::string>& list, const std::string& value) {
@@ -31,7 +32,8 @@ class Space {
       : op_(op), machine_(machine), limits_(limits) {
     realizations_ = limits.realizations;
     if (realizations_.empty()) {
-      realizations_ = {"load-store", "copy-engine"};
+      realizations_ = {"load-store"};
+      if (has_copy_engines(machine)) realizations_.push_back("copy-engine");
       if (can_multicast()) realizations_.push_back("multicast");
     }
     check();
@@ -65,6 +67,10 @@ class Space {
       if (name == "multicast" && !can_multicast())
         throw Failure(fmt::format("no switch of {} multicasts to all its GPUs", machine_.name),
                       kRealization, "choose load-store or copy-engine");
+      if (name == "copy-engine" && !has_copy_engines(machine_))
+        throw Failure(fmt::format("the GPUs of {} have no copy engines (gpu.dma.engines is 0)",
+                                  machine_.name),
+                      kRealization, "choose load-store or bulk");
     }
   }
 
@@ -79,7 +85,11 @@ class Space {
     for (const std::string& name : realizations_) {
       if (name == "multicast" && !computes_in_kernel) continue;
       if (name == "copy-engine") {
-        if (has(limits_.places, "own")) all.push_back({name, 0});
+        for (const bool prelaunch : {false, true}) {
+          if (has(limits_.places, "own") &&
+              has(limits_.copies, prelaunch ? "prelaunched" : "in-time"))
+            all.push_back({name, 0, prelaunch});
+        }
         continue;
       }
       const auto units = static_cast<int>(machine_.model(0).cu_count);
@@ -164,6 +174,7 @@ class Space {
         schedule.pulls = pulls;
         schedule.realization = mover.realization;
         schedule.workgroups = mover.workgroups;
+        schedule.prelaunch = mover.prelaunch;
         add_with_tiles(schedule);
       }
     }
@@ -226,6 +237,12 @@ class Space {
 };
 
 }  // namespace
+
+bool has_copy_engines(const machine::Machine& machine) {
+  for (int rank = 0; rank < machine.ranks(); ++rank)
+    if (machine.model(rank).dma_engines == 0) return false;
+  return true;
+}
 
 std::vector<Schedule> space_of(const Operator& op, const machine::Machine& machine,
                                const SpaceLimits& limits) {

@@ -50,6 +50,7 @@ study::Settings options_of(const Request& request) {
           {"realization", list(limits.realizations)},
           {"place", list(limits.places)},
           {"transfer", list(limits.transfers)},
+          {"copies", list(limits.copies)},
           {"fluid", std::to_string(request.fluid)},
           {"top", request.top ? std::to_string(*request.top) : "where it is little work"},
           {"exhaustive", request.exhaustive ? "true" : "false"},

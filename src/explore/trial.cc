@@ -16,7 +16,7 @@ study::Settings lowering_of(const study::Settings& parameters, bool computes) {
     // Without a kernel of products there is none that communication could be part of.
     const bool is_place = !computes && setting.second == "co-located";
     if ((setting.first == "realization" && !is_place) || setting.first == "workgroups" ||
-        (computes && setting.first == "compute_workgroups"))
+        setting.first == "prelaunch" || (computes && setting.first == "compute_workgroups"))
       lowering.push_back(setting);
   }
   return lowering;

@@ -22,6 +22,7 @@ explore::Request exploration_request(const Machine& machine, const ExploreOption
   require_words("realizations", options.realizations, explore::kRealizations);
   require_words("places", options.places, explore::kPlaces);
   require_words("transfers", options.transfers, explore::kTransfers);
+  require_words("copies", options.copies, explore::kCopies);
   explore::Request request;
   request.machine.given = machine.implementation().machine;
   request.options.launch = static_cast<sim::Launch>(options.launch);
@@ -31,7 +32,8 @@ explore::Request exploration_request(const Machine& machine, const ExploreOption
   request.limits = {.degrees = options.degrees,
                     .realizations = options.realizations,
                     .places = options.places,
-                    .transfers = options.transfers};
+                    .transfers = options.transfers,
+                    .copies = options.copies};
   request.fluid = std::max(1, options.fluid);
   request.top = options.top;
   request.exhaustive = options.exhaustive;

@@ -124,14 +124,21 @@ struct GpuModel {
   Bytes hbm_interleave{256};  ///< hbm.interleave: bytes of one channel before the next
 
   // Copy engines.
-  std::int64_t dma_engines = 1;      ///< dma.engines
+  std::int64_t dma_engines = 1;      ///< dma.engines: 0 none
   Rate dma_rate{};                   ///< dma.rate: one engine
   Bytes dma_burst{4096};             ///< dma.burst: its request unit
   Bytes dma_max_payload{256};        ///< dma.max_payload: packet payload on the wire for its bursts
   std::int64_t dma_outstanding = 0;  ///< dma.outstanding: bursts in flight per engine
-  Time dma_control_latency{1};       ///< dma.control_latency: doorbell to descriptor fetched
-  Time dma_schedule_latency{1};      ///< dma.schedule_latency: descriptor to first burst
+  /// dma.control_latency: a host thread makes the commands of a submission and puts them in a queue
+  Time dma_control_latency{1};
+  /// dma.schedule_latency: doorbell to first burst of the first command
+  Time dma_schedule_latency{1};
   Time dma_sync_latency{1};  ///< dma.sync_latency: last acknowledgement to completion visible
+  /// dma.completion_time: what a host thread that waits for many submissions takes to see that one
+  /// more of them is complete
+  Time dma_completion_time{0};
+  /// dma.row_time: of one engine, for each row of a strided copy, besides its bytes
+  Time dma_row_time{0};
 
   /// cu.code_fetch: until the code of an operation is there that its workgroup has not done before,
   /// in kernels larger than the instruction caches

@@ -311,14 +311,20 @@ constexpr std::array kParameters{
                                 "per switch of a channel between reads and writes"),
     bytes<&M::hbm_interleave, 1>("hbm.interleave", "bytes of one channel before the next"),
 
-    count<&M::dma_engines, 256>("dma.engines", "copy engines"),
+    Parameter{"dma.engines", "count", "copy engines, 0 none", get<&M::dma_engines>,
+              set_count<&M::dma_engines, 0, 256>, "a whole number from 0 to 256"},
     rate<&M::dma_rate>("dma.rate", "one copy engine"),
     bytes<&M::dma_burst, 1>("dma.burst", "request unit of a copy engine"),
     bytes<&M::dma_max_payload, 1>("dma.max_payload", "packet payload on the wire for its bursts"),
     limit<&M::dma_outstanding>("dma.outstanding", "bursts in flight per engine, 0 unlimited"),
-    time<&M::dma_control_latency>("dma.control_latency", "doorbell to descriptor fetched"),
-    time<&M::dma_schedule_latency>("dma.schedule_latency", "descriptor to first burst"),
+    time<&M::dma_control_latency>("dma.control_latency",
+                                  "a host thread makes and enqueues the commands of a submission"),
+    time<&M::dma_schedule_latency>("dma.schedule_latency",
+                                   "doorbell to first burst of a submission"),
     time<&M::dma_sync_latency>("dma.sync_latency", "last acknowledgement to completion visible"),
+    time<&M::dma_completion_time, 0>(
+        "dma.completion_time", "one host thread for all GPUs: to see one more submission complete"),
+    time<&M::dma_row_time, 0>("dma.row_time", "for each row of a strided copy, besides its bytes"),
 
     time<&M::cu_code_fetch>("cu.code_fetch",
                             "until the code of a kind of operation is fetched, large kernels"),

@@ -145,6 +145,9 @@ class Checker {
         case OpKind::put:
         case OpKind::get:
         case OpKind::copy:
+        case OpKind::swap:
+          check_command(op);
+          break;
         case OpKind::sync:
         case OpKind::signal:
         case OpKind::relaxed_signal:
@@ -161,6 +164,35 @@ class Checker {
                    "reductions need workgroups: choose realization=load-store or bulk");
       }
     }
+  }
+
+  /// A copy engine's copy goes from one place to one other, or to two; a swap has two places.
+  void check_command(const Op& op) {
+    if (op.kind == OpKind::copy && (op.src.size() != 1 || op.dst.empty() || op.dst.size() > 2))
+      op_error("a copy engine copies from one place to one or two others");
+    if (op.kind == OpKind::swap && !(op.src.size() == 2 && op.dst.size() == 2 &&
+                                     op.src[0] == op.dst[1] && op.src[1] == op.dst[0]))
+      op_error("a swap does not say which two places it is of");
+    if (bound_.machine() == nullptr || program_.ranks > bound_.machine()->ranks()) return;
+    const bool asks = op.dst.size() > 1 || !has_engines();
+    if (!asks) return;
+    const bool is_local = std::all_of(op.dst.begin(), op.dst.end(), [&](const Operand& operand) {
+      return !is_network(operand.rank(at_));
+    });
+    if (op.dst.size() > 1 && !is_local)
+      op_error("a copy engine does not reach beyond a NIC",
+               "broadcasts and swaps are for the GPUs of a node: choose command=copy");
+    if (is_local) require_copy_engines(*bound_.machine(), static_cast<int>(at_.rank));
+  }
+
+  bool has_engines() const {
+    return bound_.machine()->model(static_cast<int>(at_.rank)).dma_engines > 0;
+  }
+
+  bool is_network(std::int64_t peer) const {
+    return peer >= 0 && peer < program_.ranks && peer != at_.rank &&
+           bound_.machine()->reach(static_cast<int>(at_.rank), static_cast<int>(peer)) ==
+               Reach::network;
   }
 
   void check_body(int rank, std::int32_t body) {
@@ -424,6 +456,8 @@ class Checker {
           op_->channel == Channel::any && program_.protocol == Protocol::simple
               ? "between nodes data can only be pushed: choose transfer=push and gather=push"
               : "use port channels between nodes, or a machine with one load/store domain");
+    } else if (reach != Reach::network && op_->channel == Channel::port) {
+      require_copy_engines(*bound_.machine(), static_cast<int>(at_.rank));
     }
     return true;
   }
@@ -443,6 +477,13 @@ class Checker {
 };
 
 }  // namespace
+
+void require_copy_engines(const machine::Machine& machine, int rank) {
+  if (rank >= machine.ranks() || machine.model(rank).dma_engines > 0) return;
+  throw Failure(
+      fmt::format("the GPUs of {} have no copy engines (gpu.dma.engines is 0)", machine.name),
+      kOption, "let workgroups move the data, as --param realization=load-store does");
+}
 
 void check_bound(const Bound& bound) {
   Checker(bound).check_all();

@@ -10,6 +10,9 @@ namespace hemiola::program {
 /// all that is wrong (at most a dozen errors), each at its operation.
 void check_bound(const Bound& bound);
 
+/// Failure where a rank's GPU has no copy engines; ranks beyond the machine are let pass.
+void require_copy_engines(const machine::Machine& machine, int rank);
+
 /// Whether all ranks of the program load and store each other's memory, without a look at every
 /// pair where they are many and a switch joins them. False where that is not plain to see. True
 /// without a machine.

@@ -11,6 +11,7 @@
 #include "core/units.h"
 #include "machine/machine.h"
 #include "plan/in_place.h"
+#include "program/bind_check.h"
 #include "program/kernel.h"
 #include "program/lower.h"
 
@@ -126,6 +127,44 @@ std::vector<LowerParameter> lower_parameters() {
         "that compute; groups through the switch"},
        [](LowerOptions& o, const std::string& n, const std::string& v) {
          o.realization = choice_named(n, v, Realization::multicast);
+       }},
+      {any,
+       {"command",
+        "copy",
+        {"copy", "broadcast", "swap"},
+        "copy-engine: what engines are told; broadcast: one place to two others; swap (all-to-all "
+        "in place): both ways at once"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.copies.command = choice_named(n, v, CopyCommand::swap);
+       }},
+      {any,
+       {"queues",
+        "stream",
+        {"stream", "peer"},
+        "copy-engine: copies of a stream one after the other, or those to all peers at once"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.copies.queues = choice_named(n, v, CopyQueues::peer);
+       }},
+      {any,
+       {"batch",
+        "1",
+        {},
+        "copy-engine: copies in one submission, on one engine and with one completion; all: as "
+        "many as follow each other"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         const auto number = parse_count(v);
+         if (v != "all" && (!number || *number < 1 || *number > 4096))
+           bad_value(n, v, "it is a number from 1 to 4096, or all");
+         o.copies.batch = v == "all" ? 0 : static_cast<int>(*number);
+       }},
+      {any,
+       {"prelaunch",
+        "0",
+        {"0", "1"},
+        "copy-engine: commands are in the queues before, behind a poll that ends when it is their "
+        "turn"},
+       [](LowerOptions& o, const std::string& n, const std::string& v) {
+         o.copies.prelaunch = yes_or_no(n, v);
        }},
       {any,
        {"sync",
@@ -362,6 +401,9 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
     unknown_parameter(plan.name, parameter, infos);
   }
   check_switches(plan, options);
+  if (options.realization == Realization::copy_engine && machine != nullptr) {
+    for (int rank = 0; rank < plan.ranks; ++rank) require_copy_engines(*machine, rank);
+  }
   Program program = lower(plan, options);
   if (shape == chain && options.workgroups == 0 && options.sync == Sync::own &&
       options.realization == Realization::load_store)

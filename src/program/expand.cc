@@ -83,6 +83,8 @@ bool Cursor::expand(const Op& op, Primitive& out) {
       return op.channel == Channel::port ? expand_posts(op, out) : expand_pairs(op, out);
     case OpKind::get:
       return expand_pairs(op, out);
+    case OpKind::swap:
+      return expand_swap(op, out);
     case OpKind::load:
       return expand_load(op, out);
     case OpKind::clear:
@@ -208,11 +210,29 @@ bool Cursor::expand_pairs(const Op& op, Primitive& out) {
     out.kind = far ? PrimitiveKind::post : PrimitiveKind::move;
     out.release = out.remote = far;
     posted_ = posted_ || far;
+    out.batched = op.batched;
     out.bytes = from.bytes;
     out.src.push_back(span(op.src[pair], from));
     out.dst.push_back(span(op.dst[pair], region(op, op.dst[pair], index)));
     return true;
   }
+}
+
+/// One move for each region of the two places, both ways.
+bool Cursor::expand_swap(const Op& op, Primitive& out) {
+  const std::int64_t count = regions(op, op.src.front());
+  while (part_ < count) {
+    const std::int64_t index = part_++;
+    out.bytes = region(op, op.src.front(), index).bytes;
+    if (out.bytes == 0) continue;
+    out.kind = PrimitiveKind::move;
+    out.exchanges = true;
+    out.batched = op.batched;
+    for (const Operand& place : op.src) out.src.push_back(span(place, region(op, place, index)));
+    for (const Operand& place : op.dst) out.dst.push_back(span(place, region(op, place, index)));
+    return true;
+  }
+  return false;
 }
 
 /// A relaxed wait, then what the access that ended it added.
@@ -297,6 +317,7 @@ bool Cursor::expand_move(const Op& op, Primitive& out) {
     if (out.bytes == 0) continue;
     out.kind = PrimitiveKind::move;
     out.reduce = reduction(op);
+    out.batched = op.batched;
     for (const Operand& source : op.src) out.src.push_back(span(source, region(op, source, index)));
     const bool through_nic = std::any_of(op.dst.begin(), op.dst.end(), [&](const Operand& target) {
       return behind_nic(op, target);

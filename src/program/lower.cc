@@ -37,7 +37,7 @@ Program frame_of(const plan::Plan& plan, const LowerOptions& options) {
     if (tensor.role == plan::Role::transit) buffer.chunks = {0};  // lives in the connections
     program.buffers.push_back(std::move(buffer));
   }
-  if (options.in_place) share_memory(program, plan);
+  if (options.in_place) share_memory(program, plan, options.copies.command == CopyCommand::swap);
   return program;
 }
 
@@ -66,8 +66,8 @@ bool is_cut_evenly(const plan::Plan& plan, const plan::Stream& stream) {
 
 }  // namespace
 
-void share_memory(Program& program, const plan::Plan& plan) {
-  if (!plan.in_place_safe) {
+void share_memory(Program& program, const plan::Plan& plan, bool swaps) {
+  if (!plan.in_place_safe && !swaps) {
     throw Failure(
         fmt::format("'{}' cannot run in place: it writes outputs that peers still read as inputs",
                     plan.name),
@@ -103,6 +103,16 @@ std::string_view name_of(Sync sync) {
   return kNames.at(static_cast<std::size_t>(sync));
 }
 
+std::string_view name_of(CopyCommand command) {
+  constexpr std::array<std::string_view, 3> kNames{"copy", "broadcast", "swap"};
+  return kNames.at(static_cast<std::size_t>(command));
+}
+
+std::string_view name_of(CopyQueues queues) {
+  constexpr std::array<std::string_view, 2> kNames{"stream", "peer"};
+  return kNames.at(static_cast<std::size_t>(queues));
+}
+
 bool is_exchange(const plan::Plan& plan) {
   if (!is_simple(plan) || plan.codes.size() != 1 || is_chain(plan)) return false;
   if (plan.codes.front().streams.size() != 1) return false;
@@ -121,6 +131,32 @@ bool crosses_network(const plan::Plan& plan, const LowerOptions& options) {
   return false;
 }
 
+/// What is said of copy engines fits the plan, as far as that can be told before it is lowered.
+void check_copies(const plan::Plan& plan, const LowerOptions& options) {
+  const CopyOptions& copies = options.copies;
+  const bool engines = options.realization == Realization::copy_engine && options.sync == Sync::own;
+  if (copies == CopyOptions{} || engines) {
+    if (!engines || copies.command != CopyCommand::swap) return;
+    if (plan.collective != Collective::all_to_all)
+      throw Failure(fmt::format("command=swap changes what two places hold, which '{}' has no use "
+                                "for: it is an algorithm for {}",
+                                plan.name, name_of(plan.collective)),
+                    kOption, "swaps are for all-to-all; choose command=copy or broadcast");
+    if (!options.in_place)
+      throw Failure("command=swap changes what two places hold: input and output are one memory",
+                    kOption, "give in_place=1 as well");
+    return;
+  }
+  const std::string word = copies.prelaunch                      ? "prelaunch"
+                           : copies.batch != 1                   ? "batch"
+                           : copies.queues != CopyQueues::stream ? "queues"
+                                                                 : "command";
+  throw Failure(fmt::format("'{}' is said of copy engines, which move nothing here", word), kOption,
+                options.sync == Sync::own
+                    ? "give realization=copy-engine as well"
+                    : fmt::format("sync={} leaves all data to workgroups", name_of(options.sync)));
+}
+
 bool general_does(const LowerOptions& options) {
   return options.protocol == Protocol::simple && !options.in_place;
 }
@@ -133,6 +169,7 @@ Program lower(const plan::Plan& plan, const LowerOptions& wanted) {
   if (options.workgroups < 0 || options.threads < 0) {
     throw Failure("numbers of workgroups and threads are not negative", kOption);
   }
+  check_copies(plan, options);
   const bool general = options.realization != Realization::load_store;
   const bool over_nics = general_does(options) && crosses_network(plan, options);
   Program program;

@@ -37,6 +37,31 @@ enum class Sync : std::uint8_t {
 };
 std::string_view name_of(Sync sync);
 
+/// What a copy engine is told (docs/plans.md, copy engines).
+enum class CopyCommand : std::uint8_t {
+  copy,       ///< from one place to one other
+  broadcast,  ///< the same to two others, where two copies in a row have one source
+  swap        ///< two places change their contents: a copy each way, in place
+};
+std::string_view name_of(CopyCommand command);
+
+/// Which copies of a rank follow each other.
+enum class CopyQueues : std::uint8_t {
+  stream,  ///< those of a stream of the plan
+  peer     ///< those of a stream with one peer: all peers at once
+};
+std::string_view name_of(CopyQueues queues);
+
+/// How copies are given to copy engines; all at its default where others move data.
+struct CopyOptions {
+  CopyCommand command = CopyCommand::copy;
+  CopyQueues queues = CopyQueues::stream;
+  /// Copies in one submission, at most; 0: as many as follow each other without a wait or a signal.
+  int batch = 1;
+  bool prelaunch = false;  ///< StreamItem::prelaunched
+  bool operator==(const CopyOptions&) const = default;
+};
+
 /// Values of 0 (and an empty `barrier`) mean the default that docs/plans.md states.
 struct LowerOptions {
   Protocol protocol = Protocol::simple;
@@ -44,6 +69,7 @@ struct LowerOptions {
   int compute_workgroups = 0;  ///< per rank, of plans that compute
   Realization realization = Realization::load_store;
   Sync sync = Sync::own;
+  CopyOptions copies;
   int threads = 0;  ///< per workgroup
   int stages = 0;   ///< of plans that compute: Kernel::stages
   /// Plans that go the general way: chunks and slices are multiples of so many bytes.
@@ -75,9 +101,9 @@ struct LowerOptions {
 ///
 /// Their programs have one body per workgroup index (and, in a chain, per distinct role), shared by
 /// all ranks that have it. Every other valid plan, and these two with another realization, is
-/// lowered transfer by transfer, with a body for every workgroup of every rank, or of the first ranks
-/// where a rotation makes the others of them (docs/plans.md).
-/// Failure: options that the plan cannot take; a plan that waits for itself.
+/// lowered transfer by transfer, with a body for every workgroup of every rank, or of the first
+/// ranks where a rotation makes the others of them (docs/plans.md). Failure: options that the plan
+/// cannot take; a plan that waits for itself.
 Program lower(const plan::Plan& plan, const LowerOptions& options = {});
 
 /// Slots and steps of NCCL's connections.

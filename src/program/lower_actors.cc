@@ -178,7 +178,9 @@ class ActorWriter {
           computation.bodies.push_back(body);
           break;
         case Actor::Kind::engine:
-          code.streams.push_back({{.kind = StreamItem::Kind::engine, .index = body}});
+          code.streams.push_back({{.kind = StreamItem::Kind::engine,
+                                   .index = body,
+                                   .prelaunched = options_.copies.prelaunch}});
           break;
       }
     }
@@ -232,6 +234,7 @@ class ActorWriter {
       if (item.tile != nullptr) compute(*item.tile);
       signal(static_cast<std::int32_t>(i));
     }
+    if (self.kind == Actor::Kind::engine) batch_copies(body_, options_.copies.batch);
     return std::move(body_);
   }
 
@@ -421,6 +424,10 @@ class ActorWriter {
       std::stable_partition(op.src.begin(), op.src.end(),
                             [](const Operand& source) { return !is_packet(source.access); });
     }
+    if (movement.swaps) {
+      op.kind = OpKind::swap;
+      return add(std::move(op));
+    }
     if (movement.reduces()) {
       op.kind = arrives || leaves ? (pushes ? OpKind::reduce_send_packets : OpKind::reduce_packets)
                 : pulls           ? (pushes ? OpKind::read_reduce_send : OpKind::read_reduce)
@@ -433,7 +440,9 @@ class ActorWriter {
               : pushes ? OpKind::put
                        : OpKind::copy;
     const bool one_by_one = actors_[index(actor_)].kind == Actor::Kind::engine;
-    if (movement.destinations.size() == 1 || !one_by_one) {
+    const bool broadcasts = options_.copies.command == CopyCommand::broadcast;
+    if (movement.destinations.size() == 1 || !one_by_one ||
+        (broadcasts && movement.destinations.size() == 2)) {
       if (movement.destinations.size() > 1 && !(arrives && leaves)) op.kind = OpKind::copy;
       return add(std::move(op));
     }

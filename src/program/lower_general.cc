@@ -15,7 +15,6 @@
 
 namespace hemiola::program {
 namespace {
-
 using namespace general;
 
 // Beside a kernel that computes, few; else what it takes to fill the links of a GPU: 32 KiB that a
@@ -397,8 +396,11 @@ void check_general(const plan::Plan& plan, const LowerOptions& options) {
     throw Failure(fmt::format("plan '{}' {}", plan.name, what), option, hint);
   };
   if (options.piece.count != 0) refuse("does not move data in pieces", "leave piece out");
-  // Two tensors of one memory would hide conflicts; a plan in place names only one of them.
-  if (options.in_place && !plan::is_in_place(plan))
+  // Two tensors of one memory would hide conflicts; a plan in place names only one of them, and
+  // copies of a safe one, or swaps, have none.
+  const bool safe = options.realization == Realization::copy_engine && !plan.of_elements() &&
+                    (plan.in_place_safe || options.copies.command == CopyCommand::swap);
+  if (options.in_place && !plan::is_in_place(plan) && !safe)
     refuse("cannot run in place", "leave in_place out");
   if (options.realization == Realization::multicast && plan.groups.empty())
     refuse("has no groups, so nothing can go through the switch", "choose realization=load-store");
@@ -435,9 +437,10 @@ bool uses_groups(const Movements& movements) {
 
 /// The movements as they will be done, and units of packets by rank; empty without any. What
 /// crosses NICs adds a tensor to the plan.
-Movements prepare(plan::Plan& plan, const LowerOptions& options,
+Movements prepare(plan::Plan& plan, const Program& program, const LowerOptions& options,
                   std::vector<std::int64_t>& packets) {
   Movements movements = movements_of(plan, options);
+  arrange_copies(plan, program, options, movements);
   const auto find_levels = [&] {
     cut_into_strips(movements);
     tiles_of(plan, movements, symmetry_of(plan, movements));
@@ -467,7 +470,7 @@ Program lower_general(const plan::Plan& original, const LowerOptions& options, P
   check_general(original, options);
   plan::Plan plan = original;
   std::vector<std::int64_t> packets;
-  Movements movements = prepare(plan, options, packets);
+  Movements movements = prepare(plan, program, options, packets);
   if (plan.tensors.size() > program.buffers.size())
     program.buffers.push_back({.name = plan.tensors.back().name});
   const Symmetry symmetry = symmetry_of(plan, movements);

@@ -59,6 +59,7 @@ struct Movement {
   std::vector<Place> destinations;
   /// The first destination is memory of its own that nobody reads: only there where a NIC needs it.
   bool staged = false;
+  bool swaps = false;  ///< two sources, two destinations, each of one to that of the same number
   struct After {
     int rank = 0;
     std::int32_t stream = 0;
@@ -72,7 +73,7 @@ struct Movement {
   std::vector<Strip> strips;  ///< sources, then destinations
   std::int64_t level = -1;    ///< when it runs if every movement takes one step
 
-  bool reduces() const { return sources.size() > 1; }
+  bool reduces() const { return sources.size() > 1 && !swaps; }
 };
 /// Whether one writes what the other reads or writes.
 bool conflict(const Movement& a, const Movement& b);
@@ -82,6 +83,14 @@ using Movements = std::vector<std::vector<std::vector<Movement>>>;  ///< by rank
 /// collectives as exchanges between a meeting of all members and another. Behind the streams of a
 /// code come those of its launches that wait for transfers (lower_launches.h).
 Movements movements_of(const plan::Plan& plan, const LowerOptions& options);
+
+/// Rewrites what copy engines do (lower_copies.cc): queues by peer, each a stream of its own, which
+/// the plan gets as well; broadcasts and swaps. Failure for words that fit nothing in the plan.
+void arrange_copies(plan::Plan& plan, const Program& program, const LowerOptions& options,
+                    Movements& movements);
+
+/// So many copies (0: any number) of a queue without a signal in between become one submission.
+void batch_copies(Body& body, int batch);
 
 /// Rewrites what crosses a NIC: pulls become pushes of whoever holds the data, and sums beyond a
 /// NIC are made by their owner, through memory that is added to the plan as its last tensor. Every

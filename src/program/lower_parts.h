@@ -36,8 +36,8 @@ Affine seen_from(const Affine& value, std::int64_t distance, std::int64_t step, 
 Operand operand_at(const plan::Region& region, const Affine& rank);
 
 /// Input and output share memory as in nccl-tests: the smaller one is this rank's part of the
-/// larger. Failure for a plan that is not safe in place.
-void share_memory(Program& program, const plan::Plan& plan);
+/// larger. Failure for a plan that is not safe in place, which those that only swap are.
+void share_memory(Program& program, const plan::Plan& plan, bool swaps = false);
 
 /// Whether source and destination of a local copy are the same memory on all ranks (in place).
 bool is_in_place(const Program& program, const plan::Transfer& copy);

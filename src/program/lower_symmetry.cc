@@ -120,7 +120,8 @@ class SymmetryFinder {
   }
 
   bool alike(const Movement& here, const Movement& there) {
-    if (here.staged != there.staged || here.sources.size() != there.sources.size() ||
+    if (here.staged != there.staged || here.swaps != there.swaps ||
+        here.sources.size() != there.sources.size() ||
         here.destinations.size() != there.destinations.size() ||
         here.strips.size() != there.strips.size() || dependencies(here) != dependencies(there) ||
         launches(here) != launches(there))

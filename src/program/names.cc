@@ -27,6 +27,7 @@ constexpr std::array kOpNames = std::to_array<std::string_view>({
     "put_signal",
     "put_signal_flush",
     "get",
+    "swap",
     "load",
     "copy",
     "reduce",

@@ -51,9 +51,9 @@ struct Span {
 };
 
 enum class PrimitiveKind : std::uint8_t {
-  move,     ///< dst... = reduce(src...): every thread t moves the bytes 16 (t + k T), k = 0, 1, ...
-            ///< Without sources: stores what a compute made, or clears; without destinations: only
-            ///< loads, which nobody waits for where it is `posted`
+  move,  ///< dst... = reduce(src...), or, with `exchanges`, dst[i] = src[i]: every thread t moves
+         ///< the bytes 16 (t + k T), k = 0, 1, ... Without sources: stores what a compute made, or
+         ///< clears; without destinations: only loads, which nobody waits for where it is `posted`
   signal,   ///< add `value` to a semaphore; `release`: after a fence over the workgroup's earlier
             ///< stores; without: earlier loads have returned, earlier stores may still be on their
             ///< way
@@ -100,8 +100,12 @@ struct PrimitiveFields {
   bool swap = false;    ///< wait: the access that finds the value adds 1 to it; the signal behind
                         ///< such a wait: that addition, which takes no time of its own
   bool remote = false;  ///< post: crosses a NIC (else a copy engine does it)
-  bool posted = false;  ///< move without destinations, compute: the next sync joins it
-  bool movers = false;  ///< sync: not of a wavefront that only signals (Kernel::posts_apart)
+  bool exchanges = false;  ///< move: of two sources to two destinations, each to its own; both are
+                           ///< loaded before either is stored to
+  bool batched = false;  ///< move by a copy engine: the next is in the same submission; the two are
+                         ///< in no order
+  bool posted = false;   ///< move without destinations, compute: the next sync joins it
+  bool movers = false;   ///< sync: not of a wavefront that only signals (Kernel::posts_apart)
   DataType type = DataType::float32;  ///< of the elements that are reduced or multiplied
   std::int32_t op = 0;                ///< index in the body, for messages and tracks
   std::int32_t barrier_id = 0;
@@ -259,6 +263,7 @@ class Cursor {
   bool expand_signal(const Op& op, Primitive& out);
   bool expand_dependency(const Op& op, Primitive& out);
   bool expand_pairs(const Op& op, Primitive& out);
+  bool expand_swap(const Op& op, Primitive& out);
   bool expand_load(const Op& op, Primitive& out);
   bool expand_compare_swap(const Op& op, Primitive& out);
   bool expand_posts(const Op& op, Primitive& out);

@@ -111,13 +111,13 @@ bool Op::operator==(const Op& other) const {
   return kind == other.kind && channel == other.channel && reduce == other.reduce &&
          src == other.src && dst == other.dst && semaphores == other.semaphores &&
          target == other.target && targets == other.targets && relaxed == other.relaxed &&
-         bypass_l1 == other.bypass_l1 && staged == other.staged && send_to == other.send_to &&
-         recv_from == other.recv_from && more_from == other.more_from && more_to == other.more_to &&
-         slice == other.slice && slices == other.slices && barrier_id == other.barrier_id &&
-         workgroups == other.workgroups && count == other.count && unit == other.unit &&
-         unit_chunks == other.unit_chunks && pieces == other.pieces && flop == other.flop &&
-         product == other.product && bytes == other.bytes && duration == other.duration &&
-         values == other.values && made == other.made;
+         bypass_l1 == other.bypass_l1 && staged == other.staged && batched == other.batched &&
+         send_to == other.send_to && recv_from == other.recv_from && more_from == other.more_from &&
+         more_to == other.more_to && slice == other.slice && slices == other.slices &&
+         barrier_id == other.barrier_id && workgroups == other.workgroups && count == other.count &&
+         unit == other.unit && unit_chunks == other.unit_chunks && pieces == other.pieces &&
+         flop == other.flop && product == other.product && bytes == other.bytes &&
+         duration == other.duration && values == other.values && made == other.made;
 }
 
 Bytes Program::next_legal_size(Bytes wanted, DataType element) const {

@@ -113,8 +113,7 @@ enum class OpKind : std::uint8_t {
   dep_wait,     ///< wait until a workgroup's progress semaphore reached `target` (MSCCL depid/deps)
   dep_signal,   ///< advance the own progress semaphore
   compare_swap,  ///< spin until a semaphore has the value of a dep_wait, and add 1 in the same
-                 ///< access
-                 ///< (atomicCAS); relaxed
+                 ///< access (atomicCAS); relaxed
   // Between ranks.
   signal,
   wait,
@@ -126,6 +125,7 @@ enum class OpKind : std::uint8_t {
   put_signal,
   put_signal_flush,
   get,
+  swap,  ///< of copy engines: src[0] to dst[0] and src[1] to dst[1], which are each other's places
   load,  ///< the first `bytes` of slice `slice` of memory of fixed size, into registers. With a
          ///< `count` so many, each once the one before has returned (a pointer chase): from one to
          ///< the next are `unit` bytes, and behind the end of the memory comes its start
@@ -200,8 +200,9 @@ struct Op {
   std::vector<std::pair<std::int64_t, std::int64_t>> targets{};
   bool bypass_l1 = false;  ///< load: served by the L2 or what is behind it (ld.global.cg)
   bool relaxed = false;    ///< dep_signal: only loads are over; stores may still be on their way
-  bool staged = false;  ///< moves over Channel::any: the first destination is only written where a
-                        ///< NIC takes it to the others
+  bool batched = false;  ///< by copy engines: the next copy is in the same submission, in no order
+  bool staged = false;   ///< moves over Channel::any: the first destination is only written where a
+                         ///< NIC takes it to the others
   ConnectionRef send_to{};    ///< send, recv_*_send
   ConnectionRef recv_from{};  ///< recv*
   /// Nodes of a tree: what arrives through these is reduced with the rest (recv_reduce_*), and what
@@ -231,7 +232,7 @@ struct Op {
   bool operator==(const Op&) const;  ///< all but `where`
 };
 
-/// The operations of one workgroup; shared by every workgroup and rank that names it.
+/// The operations of a workgroup or queue of copies; shared by all that name it.
 struct Body {
   std::vector<Op> ops{};
 };
@@ -302,12 +303,10 @@ struct Kernel {
 
 /// An item of a stream, started when the one before it is done.
 struct StreamItem {
-  /// engine: a body that the rank's copy engines do in order, without a workgroup: put, get and
-  /// copy are DMA transfers, a signal follows the transfers before it, a wait holds up what
-  /// follows.
+  /// engine: a body that the rank's copy engines do in order: put, get, copy (to one place or two)
+  /// and swap are DMA transfers, a signal follows those before it, a wait holds up what follows.
   /// until: nothing before so long after the start of the repetition.
-  /// launch_begin, launch_end: what is between belongs to the launch of the frame; they take no
-  /// time.
+  /// launch_begin, launch_end: around what belongs to the launch of the frame.
   enum class Kind : std::uint8_t {
     kernel,
     event_record,
@@ -318,9 +317,10 @@ struct StreamItem {
     launch_begin,
     launch_end
   } kind = Kind::kernel;
-  std::int32_t index = 0;  ///< kernel, event or body
-  Time duration{};         ///< host function, until
-  std::int32_t frame = 0;  ///< of a job: Bound::frame()
+  std::int32_t index = 0;    ///< kernel, event or body
+  Time duration{};           ///< host function, until
+  std::int32_t frame = 0;    ///< of a job: Bound::frame()
+  bool prelaunched = false;  ///< engine: its commands are in the queue before, behind a poll
 };
 using Stream = std::vector<StreamItem>;
 

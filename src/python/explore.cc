@@ -28,6 +28,7 @@ ExploreOptions explore_options(const py::dict& given) {
   take("realizations", options.realizations);
   take("places", options.places);
   take("transfers", options.transfers);
+  take("copies", options.copies);
   take("fluid", options.fluid);
   take("top", options.top);
   take("exhaustive", options.exhaustive);

@@ -121,6 +121,7 @@ void print_space(std::ostream& out, const Exploration& found) {
     out << fmt::format("# {} cannot be run: {}: {}\n", found.refused.size(),
                        found.refused.front().schedule.text(), found.refused.front().refused);
   }
+  if (!found.not_tried.empty()) out << "# not tried: " << found.not_tried << '\n';
   if (!found.not_confirmed.empty())
     out << "# sampled did not confirm: " << found.not_confirmed << '\n';
 }

@@ -78,6 +78,7 @@ Colour Signatures::colour_of(const Op& op) const {
                                  op.target,
                                  op.bypass_l1,
                                  op.relaxed,
+                                 op.batched,
                                  op.staged,
                                  op.slices,
                                  op.barrier_id,

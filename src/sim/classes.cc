@@ -194,7 +194,7 @@ void Refinement::add_ranks() {
                     item.frame};
         if (item.kind == program::StreamItem::Kind::engine) {
           fold_.members_.push_back(agent);
-          agents_.push_back(place);
+          agents_.push_back(mix(place, item.prelaunched));
         } else if (item.kind == program::StreamItem::Kind::kernel) {
           const program::Kernel& kernel = program_.kernels()[index(item.index)];
           agent.kernel = item.index;

@@ -411,7 +411,7 @@ class Cores {
   void delivered(const Request& request, std::int64_t now);
   void finish(std::int32_t engine, std::int32_t descriptor, std::int64_t time);
   void posted_done(std::int32_t group, const Spent& spent, std::int64_t now);
-  std::uint32_t tag_of_burst(const Descriptor& descriptor, std::int32_t engine, int rank) const;
+  std::uint32_t tag_of_burst(const Descriptor& from, std::int32_t engine, int rank, int to) const;
   void turn_to_destination(Request& request);
   void look_up_burst(std::int32_t id, std::int64_t ready);
   void pass_empty(Request& request, std::int64_t now);
@@ -424,11 +424,12 @@ class Cores {
   void make_queue(int rank, std::int32_t stream, const program::StreamItem& item);
   void start_queue(std::int32_t queue, std::int64_t now, const Spent& spent);
   void next_of_queue(std::int32_t queue, std::int64_t now);
-  void queue_copy(std::int32_t queue, std::int64_t now);
+  void submit(std::int32_t queue, std::int64_t now);
+  void queue_post(std::int32_t queue, std::int64_t now);
+  std::int64_t by_host(std::int64_t now, std::int64_t time, Spent& spent);
   void queue_flag(const CopyQueue& queue, program::SemaphoreId id, std::int64_t now);
   bool queue_may_go_on(std::int32_t queue);
   void wake_queues(SemaphoreState& semaphore, const Spent& cause, SpanId by, std::int64_t now);
-  void queue_copied(std::int32_t queue, const Spent& spent, std::int64_t now);
 
   // --- cores_trace.cc: what a trace writer is told, where there is one
   bool tracing() const { return options_.trace != nullptr; }
@@ -478,6 +479,7 @@ class Cores {
   std::vector<std::int32_t> nic_engine_;    ///< by node: its engine, or -1
   Pool<Descriptor> descriptors_;
   std::deque<CopyQueue> queues_;
+  std::int64_t host_free_ = 0;  ///< Options::one_host: of its thread, as far as copies keep it busy
   std::int64_t line_size_ = 128;
   std::int64_t sector_ = 32;
   int line_shift_ = 7, sector_shift_ = 5;  ///< both are powers of two

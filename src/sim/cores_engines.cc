@@ -10,7 +10,35 @@
 #include "sim/cores.h"
 
 namespace hemiola::sim {
-namespace {}  // namespace
+namespace {
+
+/// The bytes of the leg that an engine is at; none: all bursts are under way.
+bool has_more(const EngineRun& engine, const Descriptor& descriptor) {
+  if (!descriptor.legs.empty()) return engine.leg < descriptor.legs.size();
+  return engine.offset < std::max<std::int64_t>(descriptor.bytes, 1);  // an empty message, too
+}
+
+/// Behind a burst of `bytes`: the same place of the next leg of the command, or further on.
+void pass_burst(EngineRun& engine, const Descriptor& descriptor, std::int64_t bytes) {
+  const auto beside = [&](std::size_t leg) {
+    return leg < descriptor.legs.size() && descriptor.legs[leg].beside;
+  };
+  if (beside(engine.leg + 1)) {
+    ++engine.leg;
+    return;
+  }
+  engine.offset += bytes;
+  if (descriptor.legs.empty()) return;
+  const bool over = engine.offset >= descriptor.legs[engine.leg].bytes;
+  if (over) {
+    ++engine.leg;
+    engine.offset = 0;
+    return;
+  }
+  while (beside(engine.leg)) --engine.leg;
+}
+
+}  // namespace
 
 void Cores::make_engines() {
   for (int rank = 0; rank < fold_.period; ++rank) {
@@ -26,6 +54,7 @@ void Cores::make_engines() {
       engine.outstanding_limit = model.dma_outstanding;
       engine.start_latency = model.dma_control_latency.fs + model.dma_schedule_latency.fs;
       engine.end_latency = std::max<std::int64_t>(1, model.dma_sync_latency.fs);
+      engine.row_time = model.dma_row_time.fs;
       engine.name = "DMA engine " + std::to_string(e);
       engines_.push_back(std::move(engine));
     }
@@ -142,6 +171,7 @@ void Cores::engine_start(std::int32_t id, std::int64_t now) {
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
   if (!engine.active) engine.spent = descriptor.spent;
   engine.active = true;
+  engine.leg = 0;
   engine.offset = 0;
   descriptor.began = now;
   if (tracing()) descriptor.flow.span = ++spans_;
@@ -153,22 +183,22 @@ void Cores::engine_start(std::int32_t id, std::int64_t now) {
     engine_inject(id, now);
     return;
   }
-  engine.spent.charge(engine.reason, engine.start_latency);
+  const std::int64_t latency =
+      descriptor.start_latency < 0 ? engine.start_latency : descriptor.start_latency;
+  engine.spent.charge(engine.reason, latency);
   if (descriptor.bytes > 0) {
-    push(now + engine.start_latency, kEngine, id, -1);
+    push(now + latency, kEngine, id, -1);
     return;
   }
   descriptor.spent = engine.spent;
-  finish(id, descriptor_id, now + engine.start_latency);
+  finish(id, descriptor_id, now + latency);
 }
 
 void Cores::engine_inject(std::int32_t id, std::int64_t now) {
   EngineRun& engine = engines_[index(id)];
   const std::int32_t descriptor_id = engine.queue.front();
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
-  // A message without data is one packet all the same.
-  const std::int64_t bytes = std::max<std::int64_t>(descriptor.bytes, 1);
-  while (engine.offset < bytes) {
+  while (has_more(engine, descriptor)) {
     if (engine.outstanding_limit != 0 && engine.in_flight >= engine.outstanding_limit) return;
     inject_burst(id, descriptor_id, now);
   }
@@ -185,25 +215,30 @@ void Cores::engine_inject(std::int32_t id, std::int64_t now) {
 void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
   EngineRun& engine = engines_[index(id)];
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
+  const CopyLeg* const leg = descriptor.legs.empty() ? nullptr : &descriptor.legs[engine.leg];
+  const program::Span& src = leg != nullptr ? leg->src : descriptor.src;
+  const program::Span& dst = leg != nullptr ? leg->dst : descriptor.dst;
+  const std::int64_t bytes = leg != nullptr ? leg->bytes : descriptor.bytes;
+  const std::int32_t target = leg != nullptr ? dst.rank : descriptor.target;
   // Where the data are: a pull's are at the peer.
-  const int rank = descriptor.bytes > 0 ? descriptor.src.rank : descriptor.rank;
+  const int rank = bytes > 0 ? src.rank : descriptor.rank;
   const std::int32_t request_id = allocate(false);
   Request& request = requests_[index(request_id)];
   request.intent = Intent::burst;
   request.cu = 0;
   request.source = static_cast<std::int16_t>(rank);
-  request.target = static_cast<std::int16_t>(descriptor.target);
+  request.target = static_cast<std::int16_t>(target);
   Detail& burst = add_detail(request);
   burst.engine = id;
   burst.descriptor = descriptor_id;
-  const bool empty = descriptor.bytes == 0;
-  const std::int64_t run = descriptor.src.run;  // a row of both sides
-  const std::int64_t rest_of_row =
-      run > 0 ? run - (descriptor.src.skip + engine.offset) % run : descriptor.bytes;
+  const bool empty = bytes == 0;
+  const std::int64_t run = src.run;  // a row of both sides
+  const std::int64_t in_row = run > 0 ? (src.skip + engine.offset) % run : 0;
+  const std::int64_t rest_of_row = run > 0 ? run - in_row : bytes;
   request.bytes = static_cast<std::int32_t>(
-      empty ? sector_ : std::min({engine.burst, descriptor.bytes - engine.offset, rest_of_row}));
-  request.line = empty ? -1 : line_of(addresses_.of(descriptor.src, engine.offset));
-  burst.destination = empty ? -1 : line_of(addresses_.of(descriptor.dst, engine.offset));
+      empty ? sector_ : std::min({engine.burst, bytes - engine.offset, rest_of_row}));
+  request.line = empty ? -1 : line_of(addresses_.of(src, engine.offset));
+  burst.destination = empty ? -1 : line_of(addresses_.of(dst, engine.offset));
   request.slice = static_cast<std::int16_t>(empty ? 0 : slice_of(rank, request.line));
   burst.destination_slice =
       static_cast<std::int16_t>(empty ? 0 : slice_of(request.target, burst.destination));
@@ -227,24 +262,29 @@ void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64
   ++engine.in_flight;
   ++descriptor.unacknowledged;
   ++descriptor.packets;
-  engine.offset += request.bytes;
-  if (engine.offset >= descriptor.bytes) burst.packets = descriptor.packets;
+  if (engine.offset + request.bytes >= bytes) burst.packets = descriptor.packets;
+  if (run > 0 && in_row == 0 && engine.row_time > 0 && (leg == nullptr || !leg->beside)) {
+    Server& server = fabric_.servers[index(engine.server)];
+    server.free = std::max(server.free, now) + engine.row_time;
+    server.busy += engine.row_time;
+  }
+  pass_burst(engine, descriptor, request.bytes);
   const std::int64_t departure = serve(engine.server, request, now);
   request.stage = Stage::in;
   request.follow({}, 0);
-  push(departure, kLegEnd, request_id, 0, tag_of_burst(descriptor, id, rank));
+  push(departure, kLegEnd, request_id, 0, tag_of_burst(descriptor, id, rank, target));
 }
 
 // The order tag with which an engine's reads come to the slices of a rank: one for each engine, in
 // numbers that are equal on ranks that behave alike.
-std::uint32_t Cores::tag_of_burst(const Descriptor& descriptor, std::int32_t id, int rank) const {
+std::uint32_t Cores::tag_of_burst(const Descriptor& descriptor, std::int32_t id, int rank,
+                                  int target) const {
   const auto from = [&](int other) {
     return static_cast<std::uint32_t>((other - rank + program_.ranks()) % program_.ranks());
   };
   const auto ranks = static_cast<std::uint32_t>(program_.ranks());
   // Which engine of the rank it is, that of its pair: see engine_for().
-  const std::uint32_t peer =
-      descriptor.rank == rank ? from(descriptor.target) : ranks + from(descriptor.rank);
+  const std::uint32_t peer = descriptor.rank == rank ? from(target) : ranks + from(descriptor.rank);
   const auto engine = static_cast<std::uint32_t>(
       engines_[index(id)].pipelined ? fabric_.layout[index(descriptor.rank)]->engines
                                     : id - first_engine_[index(descriptor.rank)]);
@@ -343,7 +383,7 @@ void Cores::burst_done(std::int32_t request_id, std::int64_t now) {
     return;
   }
   engine.spent = spent;
-  if (engine.offset < descriptor.bytes) {
+  if (has_more(engine, descriptor)) {
     engine_inject(id, now);
     return;
   }
@@ -384,8 +424,10 @@ void Cores::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_
     }
   }
   if (descriptor.queue < 0) return;
-  queues_[index(descriptor.queue)].span = descriptor.flow.span;
-  queue_copied(descriptor.queue, spent, now);
+  CopyQueue& queue = queues_[index(descriptor.queue)];
+  queue.span = descriptor.flow.span;
+  queue.spent = spent;
+  next_of_queue(descriptor.queue, now);
 }
 
 void Cores::posted_done(std::int32_t id, const Spent& spent, std::int64_t now) {

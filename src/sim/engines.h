@@ -18,11 +18,25 @@ namespace hemiola::sim {
 /// Packets that a NIC keeps in flight: enough for 400 Gb/s x 20 us (assumed).
 constexpr std::int64_t kNicOutstanding = 256;
 
+/// A part of what an engine is given at once: `bytes` from one place to another.
+struct CopyLeg {
+  program::Span src, dst;
+  std::int64_t bytes = 0;
+  /// Of the same command as the leg before: their bursts take turns (the two destinations of a
+  /// broadcast, the two ways of a swap).
+  bool beside = false;
+};
+
 struct Descriptor {
   std::int32_t rank = 0;                    ///< that posted it,
   std::int32_t workgroup = -1, queue = -1;  ///< by one of these
   program::Span src, dst;
   std::int64_t bytes = 0;
+  /// Several commands, or one that is not from one place to one other: all of it, the first of
+  /// which is `src`, `dst`, `bytes` as well. The engine begins one command when all bursts of that
+  /// before are under way, and ends when all are acknowledged.
+  std::vector<CopyLeg> legs{};
+  std::int64_t start_latency = -1;  ///< before the first burst; -1: the engine's own
   std::vector<program::SemaphoreId> semaphores;
   bool remote = false;
   bool injected = false;     ///< all of it is under way
@@ -42,16 +56,23 @@ struct EngineRun {
   std::int32_t server = 0;
   std::int64_t burst = 0, packet = 0, outstanding_limit = 0;
   std::int64_t start_latency = 0, end_latency = 0;
+  std::int64_t row_time = 0;  ///< for each row of a strided copy
   Reason reason = Reason::dma;
   std::string name;
   std::deque<std::int32_t> queue;  ///< descriptors
   bool active = false;
   bool pipelined = false;   ///< a NIC
-  std::int64_t offset = 0;  ///< of the descriptor in front
+  std::size_t leg = 0;      ///< of the descriptor in front
+  std::int64_t offset = 0;  ///< in the leg
   std::int64_t in_flight = 0;
   std::unordered_map<std::uint64_t, std::int64_t> messages{};  ///< by (from, to): sent so far
   Spent spent{};
 };
+
+/// Whether some rank gives copies to its engines itself, by a host stream.
+bool has_queues(const program::Bound& program);
+/// Appends what a copy of a queue moves: a leg for each destination.
+void add_legs(std::vector<CopyLeg>& legs, const program::Primitive& copy);
 
 /// Messages from one rank to another, where they come: their flags are written in their order.
 struct Flow {
@@ -67,8 +88,12 @@ struct Flow {
 /// Copies that a host stream gives to the copy engines of its rank.
 struct CopyQueue {
   std::int32_t rank = 0, stream = 0, body = 0, frame = 0;
+  bool prelaunched = false;  ///< program::StreamItem
+  bool copied = false;       ///< something, in this turn
   std::unique_ptr<program::Cursor> cursor;
   program::Primitive primitive;
+  bool held = false;                 ///< the primitive has still to be done: it ended a submission
+  std::vector<CopyLeg> legs{};       ///< of the present submission, so far
   SpanId span = 0, released_by = 0;  ///< of a trace: its last copy; the flag before its next one
   Spent spent{};
 };

@@ -19,6 +19,7 @@
 #include "machine/machine.h"
 #include "program/primitive.h"
 #include "sim/classes.h"
+#include "sim/engines.h"
 #include "sim/fluid_shares.h"
 #include "sim/fluid_ways.h"
 #include "sim/launches.h"
@@ -135,6 +136,9 @@ class Fluid {
     std::vector<bool> seen;
     // Descriptors.
     std::int64_t posted = 0, posted_done = 0;
+    // Copies of a queue: those of the present submission so far; whether there were some.
+    std::vector<CopyLeg> legs;
+    bool copied = false;
     // Computes.
     std::deque<ProductStep> steps;
     std::int32_t first_step = 0;
@@ -158,6 +162,10 @@ class Fluid {
     std::int64_t bytes = 0, members = 1;
     std::int64_t began = 0;
     bool remote = false, queue = false;
+    std::vector<CopyLeg> legs;  ///< of a queue; one command after the other
+    std::size_t leg = 0;        ///< the first of the present command
+    std::int64_t run = 0;       ///< bytes of a row
+    std::int64_t start = -1;    ///< latency before the first byte; -1: the engine's own
     std::vector<program::SemaphoreId> semaphores;
     Attribution spent{};
   };
@@ -169,7 +177,7 @@ class Fluid {
     std::vector<int> under_way{};  ///< ranks to which they go
     std::int64_t free = 0;
     bool waits = false;  ///< the next goes to one of these
-    std::int64_t burst = 0, packet = 0, outstanding = 0, start = 0, end = 0;
+    std::int64_t burst = 0, packet = 0, outstanding = 0, start = 0, end = 0, row = 0;
     Rate rate{};
     Reason reason = Reason::dma;
     Attribution spent{};
@@ -353,6 +361,8 @@ class Fluid {
   void begin_transfer(std::int32_t engine, std::int64_t now);
   void send_messages(std::int32_t nic, std::int64_t now);
   void start_transfer_flow(std::int32_t engine, std::int32_t descriptor, const Attribution& spent);
+  std::int64_t by_host(std::int64_t now, std::int64_t time, Attribution& spent);
+  std::int64_t rate_limit(const Engine& engine, std::int64_t run, std::int64_t back) const;
   void transferred(std::int32_t engine, std::int32_t descriptor, const Attribution& spent,
                    std::int64_t now);
   void descriptor_done(std::int32_t descriptor, std::int64_t now);
@@ -374,6 +384,7 @@ class Fluid {
   Pool<Signal> signals_;
   Pool<Descriptor> descriptors_;
   Pool<Behind> behind_;
+  std::int64_t host_free_ = 0;  ///< Options::one_host: of its thread
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> engine_of_;
   std::deque<Engine> engines_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

@@ -102,8 +102,10 @@ void Fluid::advance(std::int32_t number) {
         walker.blocked = Blocked::steps;
         return;
       }
-      if (is_now(number)) agent_over(number);
-      return;
+      if (!is_now(number)) return;
+      if (walker.legs.empty()) return agent_over(number);
+      walker.blocked = Blocked::flush;
+      return queue_copy(number);
     }
     if (walker.op_began < 0) walker.op_began = walker.time;
     const bool copies = walker.agent.kernel < 0;
@@ -209,11 +211,22 @@ bool Fluid::interpret(std::int32_t number) {
   return true;
 }
 
-// A queue does one copy after the other; its flags go out behind them.
+// A queue does one submission of copies after the other; its flags go out behind them.
 bool Fluid::interpret_copy(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
   const Primitive& primitive = walker.present;
   if (!is_now(number)) return false;
+  const bool copies = primitive.kind == PrimitiveKind::move && !primitive.remote;
+  if (copies && walker.stage == 0) {
+    add_legs(walker.legs, primitive);
+    if (primitive.batched) return true;
+  }
+  if (!walker.legs.empty()) {
+    walker.stage = copies ? 1 : 0;
+    walker.blocked = Blocked::flush;
+    queue_copy(number);
+    return false;
+  }
   switch (primitive.kind) {
     case PrimitiveKind::move:
     case PrimitiveKind::post:

@@ -148,7 +148,12 @@ void Counter::count(const Primitive& primitive) {
   switch (primitive.kind) {
     case PrimitiveKind::move:
       if (queue_) {
-        count_descriptor(primitive, true);
+        Primitive leg = primitive;
+        for (std::size_t d = 0; d < primitive.dst.size(); ++d) {
+          leg.src = {primitive.src[primitive.exchanges ? d : 0]};
+          leg.dst = {primitive.dst[d]};
+          count_descriptor(leg, true);
+        }
       } else {
         count_move(primitive);
       }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "sim/engines.h"
@@ -12,14 +13,30 @@
 namespace hemiola::sim {
 
 std::int32_t Fluid::make_descriptor(std::int32_t number, bool queue) {
-  const Walker& walker = walkers_[index(number)];
+  Walker& walker = walkers_[index(number)];
   const program::Primitive& primitive = walker.present;
   const std::int32_t id = descriptors_.take();
   Descriptor& descriptor = descriptors_[index(id)];
   descriptor.agent = number;
   descriptor.rank = walker.agent.rank;
   descriptor.members = walker.members;
+  descriptor.legs = std::exchange(walker.legs, {});
+  descriptor.leg = 0;
+  descriptor.start = -1;
+  if (!descriptor.legs.empty()) {
+    const CopyLeg& first = descriptor.legs.front();
+    descriptor.bytes = first.bytes;
+    descriptor.run = first.src.run;
+    descriptor.remote = false;
+    descriptor.queue = true;
+    descriptor.from = first.src.rank;
+    descriptor.to = first.dst.rank;
+    descriptor.semaphores.clear();
+    descriptor.spent = walker.spent;
+    return id;
+  }
   descriptor.bytes = primitive.bytes;
+  descriptor.run = primitive.src.empty() ? 0 : primitive.src.front().run;
   if (!queue && !primitive.src.empty() && primitive.src.front().access != program::Access::plain)
     descriptor.bytes *= 2;
   descriptor.remote = primitive.remote;
@@ -52,8 +69,34 @@ void Fluid::post(Walker& walker, std::int32_t number) {
 void Fluid::queue_copy(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
   const std::int32_t id = make_descriptor(number, true);
-  charge(descriptors_[index(id)].spent, Reason::dma, 1);
-  push(walker.time + 1, Kind::proxy, id);
+  Descriptor& descriptor = descriptors_[index(id)];
+  if (descriptor.legs.empty()) {  // beyond a NIC
+    charge(descriptor.spent, Reason::dma, 1);
+    return push(walker.time + 1, Kind::proxy, id);
+  }
+  walker.copied = true;
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  const auto& streams =
+      program_.codes()[index(program_.code_of()[index(walker.agent.rank)])].streams;
+  const bool prelaunched =
+      streams[index(walker.agent.stream)][index(walker.agent.item)].prelaunched;
+  descriptor.start = prelaunched ? 0 : model.dma_schedule_latency.fs;
+  std::int64_t handed_over = walker.time + 1;
+  if (!prelaunched && options_.one_host) {
+    const std::int64_t each = std::max<std::int64_t>(1, model.dma_control_latency.fs);
+    handed_over = by_host(walker.time, each * walker.members, descriptor.spent);
+  } else {
+    charge(descriptor.spent, Reason::dma, 1);
+    if (!prelaunched) descriptor.start += model.dma_control_latency.fs;
+  }
+  push(handed_over, Kind::proxy, id);
+}
+
+// The one host thread works for `time`, as soon as it may: when it is through.
+std::int64_t Fluid::by_host(std::int64_t now, std::int64_t time, Attribution& spent) {
+  host_free_ = std::max(now, host_free_) + time;
+  charge(spent, Reason::dma, host_free_ - now);
+  return host_free_;
 }
 
 // One copy engine per destination, so that a signal stays behind the data it announces; one NIC of
@@ -97,6 +140,7 @@ std::int32_t Fluid::engine_for(const Descriptor& descriptor) {
     engine.outstanding = model.dma_outstanding;
     engine.start = model.dma_control_latency.fs + model.dma_schedule_latency.fs;
     engine.end = std::max<std::int64_t>(1, model.dma_sync_latency.fs);
+    engine.row = model.dma_row_time.fs;
     engine.rate = model.dma_rate;
   }
   return found->second;
@@ -114,9 +158,11 @@ void Fluid::to_engine(std::int32_t id, std::int64_t now) {
 
 void Fluid::start_transfer(std::int32_t number, std::int64_t now) {
   Engine& engine = engines_[index(number)];
-  descriptors_[index(engine.queue.front())].began = now;
-  charge(engine.spent, engine.reason, engine.start);
-  push(now + engine.start, Kind::transfer, number);
+  Descriptor& descriptor = descriptors_[index(engine.queue.front())];
+  descriptor.began = now;
+  const std::int64_t start = descriptor.start < 0 ? engine.start : descriptor.start;
+  charge(engine.spent, engine.reason, start);
+  push(now + start, Kind::transfer, number);
 }
 
 void Fluid::begin_transfer(std::int32_t number, std::int64_t now) {
@@ -152,31 +198,51 @@ void Fluid::send_messages(std::int32_t number, std::int64_t now) {
   }
 }
 
+/// What an engine moves at most, of rows of `run` bytes (0: no rows), with acknowledgements back
+/// after `back`; 0: no limit.
+std::int64_t Fluid::rate_limit(const Engine& engine, std::int64_t run, std::int64_t back) const {
+  std::int64_t limit = engine.rate.bytes_per_second;
+  const auto at_most = [&](std::int64_t bytes, std::int64_t fs) {
+    const auto most = static_cast<std::int64_t>(static_cast<__int128>(bytes) * kSecond / fs);
+    limit = limit == 0 ? most : std::min(limit, most);
+  };
+  if (engine.outstanding > 0) at_most(engine.outstanding * engine.burst, back);
+  if (run > 0 && engine.row > 0) at_most(run, engine.rate.time_for(run).fs + engine.row);
+  return limit;
+}
+
+/// The present command of a descriptor.
 void Fluid::start_transfer_flow(std::int32_t number, std::int32_t id, const Attribution& spent) {
   const Engine& engine = engines_[index(number)];
-  const Descriptor& descriptor = descriptors_[index(id)];
-  const std::int64_t bytes =
-      descriptor.bytes > 0 ? descriptor.bytes : machine_.model(descriptor.rank).sector_size.count;
-  const std::int64_t bursts = (bytes + engine.burst - 1) / engine.burst;
+  Descriptor& descriptor = descriptors_[index(id)];
   demands_.clear();
-  if (descriptor.bytes > 0) {
-    ways_.at_memory(descriptor.from, bytes, false, bytes, descriptor.members, demands_);
-    ways_.at_memory(descriptor.to, bytes, false, bytes, descriptor.members, demands_);
-  }
   std::int64_t back = 1;
-  if (descriptor.from != descriptor.to) {
-    ways_.over_links(descriptor.from, descriptor.to, bytes, bursts, engine.packet, false, bytes,
-                     descriptor.members, demands_);
-    back = ways_.links(descriptor.from, descriptor.to).fs +
-           ways_.acknowledgement(descriptor.from, descriptor.to).fs;
+  const auto add = [&](int from, int to, std::int64_t bytes, std::int64_t total) {
+    const std::int64_t bursts = (bytes + engine.burst - 1) / engine.burst;
+    if (descriptor.bytes > 0) {
+      ways_.at_memory(from, bytes, false, total, descriptor.members, demands_);
+      ways_.at_memory(to, bytes, false, total, descriptor.members, demands_);
+    }
+    if (from == to) return;
+    ways_.over_links(from, to, bytes, bursts, engine.packet, false, total, descriptor.members,
+                     demands_);
+    back = std::max(back, ways_.links(from, to).fs + ways_.acknowledgement(from, to).fs);
+  };
+  std::int64_t total =
+      descriptor.bytes > 0 ? descriptor.bytes : machine_.model(descriptor.rank).sector_size.count;
+  if (descriptor.legs.empty()) {
+    add(descriptor.from, descriptor.to, total, total);
+  } else {
+    std::size_t end = descriptor.leg + 1;
+    while (end < descriptor.legs.size() && descriptor.legs[end].beside) ++end;
+    const std::span<const CopyLeg> command(descriptor.legs.data() + descriptor.leg,
+                                           end - descriptor.leg);
+    total = command.front().bytes * std::ssize(command);
+    for (const CopyLeg& leg : command) add(leg.src.rank, leg.dst.rank, leg.bytes, total);
+    descriptor.leg = end;
   }
-  std::int64_t limit = engine.rate.bytes_per_second;
-  if (engine.outstanding > 0) {
-    const auto most = static_cast<std::int64_t>(static_cast<__int128>(engine.outstanding) *
-                                                engine.burst * kSecond / back);
-    limit = limit == 0 ? most : std::min(limit, most);
-  }
-  start_flow(FlowKind::transfer, number, id, bytes, limit, engine.reason, spent);
+  start_flow(FlowKind::transfer, number, id, total, rate_limit(engine, descriptor.run, back),
+             engine.reason, spent);
 }
 
 // The last burst has left.
@@ -185,16 +251,25 @@ void Fluid::transferred(std::int32_t number, std::int32_t id, const Attribution&
   Engine& engine = engines_[index(number)];
   Descriptor& descriptor = descriptors_[index(id)];
   descriptor.spent = spent;
+  if (descriptor.leg < descriptor.legs.size()) return start_transfer_flow(number, id, spent);
+  int from = descriptor.from, to = descriptor.to;
+  for (const CopyLeg& leg : descriptor.legs) {  // the farthest is acknowledged last
+    if (leg.src.rank == leg.dst.rank ||
+        (from != to && ways_.links(leg.src.rank, leg.dst.rank).fs <= ways_.links(from, to).fs))
+      continue;
+    from = leg.src.rank;
+    to = leg.dst.rank;
+  }
   std::int64_t there = now, done = now;
   Attribution done_spent = spent, there_spent = spent;
   if (descriptor.bytes > 0 || engine.nic) {
-    Latency way = ways_.on_chip(descriptor.from, 0);
-    way.add(Reason::l2, machine_.model(descriptor.from).l2_latency.fs);
-    if (descriptor.from != descriptor.to) way += ways_.links(descriptor.from, descriptor.to);
+    Latency way = ways_.on_chip(from, 0);
+    way.add(Reason::l2, machine_.model(from).l2_latency.fs);
+    if (from != to) way += ways_.links(from, to);
     charge(there_spent, way);
     there += way.fs;
     done_spent = there_spent;
-    const Latency& back = ways_.acknowledgement(descriptor.from, descriptor.to);
+    const Latency& back = ways_.acknowledgement(from, to);
     charge(done_spent, back);
     done = there + back.fs;
   }

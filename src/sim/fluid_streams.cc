@@ -98,6 +98,13 @@ void Fluid::start_item(std::int32_t rank, std::int32_t number, std::int64_t now,
       begin_walk(walker);
       walker.spent = spent;
       walker.time = now;
+      walker.copied = false;
+      if (item.prelaunched) {  // the poll that its turn ends
+        const std::int64_t interval =
+            std::max<std::int64_t>(1, machine_.model(walker.agent.rank).sync_poll_interval.fs);
+        charge(walker.spent, Reason::poll, interval);
+        walker.time += interval;
+      }
       wake(agent);
       return;
     }
@@ -283,6 +290,12 @@ void Fluid::agent_over(std::int32_t number) {
   walker.blocked = Blocked::over;
   end_walk(walker);
   RankState& state = ranks_[index(walker.rank_class)];
+  if (walker.agent.kernel < 0 && options_.one_host && walker.copied) {
+    const std::int64_t each = machine_.model(walker.agent.rank).dma_completion_time.fs;
+    const std::int64_t seen = by_host(walker.time, each * walker.members, walker.spent);
+    push(seen, Kind::finished, walker.rank_class, walker.agent.stream, &walker.spent);
+    return;
+  }
   if (walker.agent.kernel < 0) {
     item_done(walker.rank_class, walker.agent.stream, walker.time, walker.spent);
     return;

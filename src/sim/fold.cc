@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/engines.h"
 #include "sim/host_calls.h"
 
 namespace hemiola::sim {
@@ -127,6 +128,7 @@ std::string hindrance(const machine::Machine& machine, const program::Bound& pro
   if (!options.skew.empty() && (index(program.ranks()) > options.skew.size() ||
                                 std::any_of(options.skew.begin(), options.skew.end(), late)))
     return "ranks start at different times";
+  if (options.one_host && has_queues(program)) return "one host thread gives copies to all ranks";
   if (call_time(machine, program, options, program.ranks() - 1, 0) > 0)
     return "one host thread launches rank after rank";
   return {};

@@ -13,12 +13,7 @@ std::string Line::refuses(const machine::Machine& machine, const program::Bound&
     const auto forwards = [](const machine::GpuModel& model) { return model.forwards; };
     if (std::any_of(machine.models.begin(), machine.models.end(), forwards)) return "multicast";
   }
-  for (const program::RankCode& code : program.codes()) {
-    for (const program::Stream& stream : code.streams) {
-      for (const program::StreamItem& item : stream)
-        if (item.kind == program::StreamItem::Kind::engine) return "queues of copy engines";
-    }
-  }
+  if (has_queues(program)) return "queues of copy engines";
   for (const machine::Node& node : machine.nodes) {
     if (watched && node.switch_model.queue > 0) return "finite queues";
   }

@@ -121,7 +121,7 @@ bool BoundWalk::start(Host& host, const program::StreamItem& item) {
     }
     case program::StreamItem::Kind::engine:
       host.first = agents_.size();
-      add_queue(host.rank, item.index, item.frame, host.time);
+      add_queue(host.rank, item, host.time);
       host.last = agents_.size();
       break;
     case program::StreamItem::Kind::host:
@@ -151,8 +151,7 @@ void BoundWalk::add_rank(int rank) {
   for (const program::Stream& stream :
        program_.codes()[index(program_.code_of()[index(rank)])].streams) {
     for (const program::StreamItem& item : stream) {
-      if (item.kind == program::StreamItem::Kind::engine)
-        add_queue(rank, item.index, 0, start_of(rank));
+      if (item.kind == program::StreamItem::Kind::engine) add_queue(rank, item, start_of(rank));
       if (item.kind != program::StreamItem::Kind::kernel) continue;
       const program::Kernel& kernel = program_.kernels()[index(item.index)];
       for (std::size_t w = 0; w < kernel.bodies.size(); ++w)
@@ -164,7 +163,8 @@ void BoundWalk::add_rank(int rank) {
 void BoundWalk::add_class(const AgentClass& agents) {
   const sim::Agent& first = agents.first;
   if (first.kernel < 0) {
-    add_queue(first.rank, first.body, 0, start_of(first.rank));
+    add_queue(first.rank, program_.code(first.rank).streams[index(first.stream)][index(first.item)],
+              start_of(first.rank));
   } else {
     add_workgroup(first.rank, program_.kernels()[index(first.kernel)], index(first.workgroup), 0,
                   start_of(first.rank));
@@ -172,11 +172,12 @@ void BoundWalk::add_class(const AgentClass& agents) {
   agents_.back().members = agents.members;
 }
 
-void BoundWalk::add_queue(int rank, std::int32_t body, std::int32_t frame, std::int64_t start) {
+void BoundWalk::add_queue(int rank, const program::StreamItem& item, std::int64_t start) {
   Agent agent;
   agent.rank = rank;
   agent.copies = true;
-  agent.cursor = std::make_unique<program::Cursor>(program_, rank, body, frame);
+  agent.prelaunched = item.prelaunched;
+  agent.cursor = std::make_unique<program::Cursor>(program_, rank, item.index, item.frame);
   agent.lead = agent.rest = start;
   agents_.push_back(std::move(agent));
 }

@@ -310,9 +310,12 @@ struct WalkedAgent {
   std::unique_ptr<program::Cursor> cursor;
   program::Primitive primitive;
   bool loaded = false, done = false;
-  bool copies = false;       ///< a copy queue
-  bool bare = false;         ///< Kernel::bare
-  std::int64_t members = 1;  ///< of its class
+  bool copies = false;         ///< a copy queue
+  bool prelaunched = false;    ///< ... whose commands are there before it is its turn
+  bool in_batch = false;       ///< ... in the middle of a submission
+  std::int64_t batch_way = 0;  ///< the longest way of its copies so far
+  bool bare = false;           ///< Kernel::bare
+  std::int64_t members = 1;    ///< of its class
   std::int64_t waves = 1, grain = 16, unroll = 1;
   std::int32_t last_op = -1;
   std::int64_t lead = 0, rest = 0;  ///< time of the lead wavefront, of the others

@@ -119,15 +119,25 @@ bool BoundWalk::interpret_copy(Agent& agent) {
   const Primitive& p = agent.primitive;
   const machine::GpuModel& model = machine_.model(agent.rank);
   switch (p.kind) {
-    case PrimitiveKind::move:
+    case PrimitiveKind::move: {
+      // Copies of a submission may all be under way at a time: the farthest counts.
+      if (!agent.in_batch && !agent.prelaunched)
+        agent.lead += model.dma_control_latency.fs + model.dma_schedule_latency.fs;
+      for (std::size_t d = 0; d < p.dst.size(); ++d) {
+        const int from = p.src[p.exchanges ? d : 0].rank, to = p.dst[d].rank;
+        if (from != to) traffic_.add(from, to, p.bytes, 1);
+        moved_bytes_ += p.bytes;
+        agent.batch_way = std::max(agent.batch_way, latencies_.links(from, to, 1));
+      }
+      agent.in_batch = p.batched;
+      if (!p.batched) agent.lead += std::exchange(agent.batch_way, 0) + model.dma_sync_latency.fs;
+      return true;
+    }
     case PrimitiveKind::post: {
       const int from = p.bytes > 0 ? p.src.front().rank : agent.rank;
       const int to = p.bytes > 0 ? p.dst.front().rank : p.semaphores.front().rank;
       if (from != to) traffic_.add(from, to, std::max<std::int64_t>(1, p.bytes), 1);
       moved_bytes_ += p.bytes;
-      if (!p.remote)
-        agent.lead += model.dma_control_latency.fs + model.dma_schedule_latency.fs +
-                      model.dma_sync_latency.fs;
       agent.lead += latencies_.links(from, to, 1);
       for (const program::SemaphoreId id : p.semaphores) arrive(agent, id, 1, agent.lead);
       return true;

@@ -52,7 +52,7 @@ class BoundWalk {
   bool start(Host& host, const program::StreamItem& item);
   void add_rank(int rank);
   void add_class(const AgentClass& agents);
-  void add_queue(int rank, std::int32_t body, std::int32_t frame, std::int64_t start);
+  void add_queue(int rank, const program::StreamItem& item, std::int64_t start);
   void add_workgroup(int rank, const program::Kernel& kernel, std::size_t w, std::int32_t frame,
                      std::int64_t start);
 

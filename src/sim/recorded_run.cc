@@ -55,15 +55,27 @@ void add(Digest& digest, const std::vector<Span>& spans) {
 }
 
 void add(Digest& digest, const Primitive& primitive) {
-  for (const std::int64_t part :
-       {static_cast<std::int64_t>(primitive.kind), static_cast<std::int64_t>(primitive.reduce),
-        std::int64_t{primitive.release}, std::int64_t{primitive.acquire},
-        std::int64_t{primitive.system_scope}, std::int64_t{primitive.consume},
-        std::int64_t{primitive.swap}, std::int64_t{primitive.remote},
-        std::int64_t{primitive.posted}, std::int64_t{primitive.movers}, std::int64_t{primitive.op},
-        std::int64_t{primitive.barrier_id}, std::int64_t{primitive.workgroups}, primitive.bytes,
-        primitive.flop, primitive.product.m, primitive.product.n, primitive.product.k,
-        primitive.duration.fs})
+  for (const std::int64_t part : {static_cast<std::int64_t>(primitive.kind),
+                                  static_cast<std::int64_t>(primitive.reduce),
+                                  std::int64_t{primitive.release},
+                                  std::int64_t{primitive.acquire},
+                                  std::int64_t{primitive.system_scope},
+                                  std::int64_t{primitive.consume},
+                                  std::int64_t{primitive.swap},
+                                  std::int64_t{primitive.remote},
+                                  std::int64_t{primitive.exchanges},
+                                  std::int64_t{primitive.batched},
+                                  std::int64_t{primitive.posted},
+                                  std::int64_t{primitive.movers},
+                                  std::int64_t{primitive.op},
+                                  std::int64_t{primitive.barrier_id},
+                                  std::int64_t{primitive.workgroups},
+                                  primitive.bytes,
+                                  primitive.flop,
+                                  primitive.product.m,
+                                  primitive.product.n,
+                                  primitive.product.k,
+                                  primitive.duration.fs})
     digest.add(part);
   add(digest, primitive.src);
   add(digest, primitive.dst);
@@ -98,7 +110,7 @@ void add_rank(Digest& digest, const Bound& program, int rank) {
   for (const program::Stream& stream : code.streams) {
     digest.add(std::ssize(stream));
     for (const program::StreamItem& item : stream) {
-      digest.add(static_cast<std::int64_t>(item.kind)).add(item.duration.fs);
+      digest.add(static_cast<std::int64_t>(item.kind)).add(item.duration.fs).add(item.prelaunched);
       if (item.kind == program::StreamItem::Kind::kernel)
         add_kernel(digest, program, rank, program.kernels()[index(item.index)]);
       else if (item.kind == program::StreamItem::Kind::engine)

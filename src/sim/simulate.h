@@ -41,8 +41,9 @@ struct Options {
   int warmup = 0;          ///< with iterations: repetitions before the measured ones
   int iterations = 0;      ///< > 0: the time is the period over these; 0: one cold run
   std::vector<Time> skew;  ///< start of rank i; missing ones 0
-  /// One host thread calls the library for all ranks in turn (host_calls.h), where otherwise each
-  /// rank has its own.
+  /// One host thread calls the library for all ranks in turn (host_calls.h), gives copies to their
+  /// engines and sees them complete, where otherwise each rank has its own, and each queue of
+  /// copies.
   bool one_host = false;
   TraceSink* trace = nullptr;
   /// One of ranks that behave alike is simulated: the same result (fold.h). Fluid: one member of

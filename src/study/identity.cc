@@ -129,12 +129,12 @@ void Identifier::add(const program::MatrixProduct& product) {
 
 void Identifier::add(const program::Op& op) {
   const auto& [kind, channel, reduce, src, dst, semaphores, target, targets, bypass_l1, relaxed,
-               staged, send_to, recv_from, more_from, more_to, slice, slices, barrier_id,
+               batched, staged, send_to, recv_from, more_from, more_to, slice, slices, barrier_id,
                workgroups, count, unit, unit_chunks, pieces, flop, product, bytes, duration, values,
                made, where] = op;
-  all(kind, channel, reduce, src, dst, semaphores, target, targets, bypass_l1, relaxed, staged,
-      send_to, recv_from, more_from, more_to, slice, slices, barrier_id, workgroups, count, unit,
-      unit_chunks, pieces, flop, product, bytes, duration, values, made, where);
+  all(kind, channel, reduce, src, dst, semaphores, target, targets, bypass_l1, relaxed, batched,
+      staged, send_to, recv_from, more_from, more_to, slice, slices, barrier_id, workgroups, count,
+      unit, unit_chunks, pieces, flop, product, bytes, duration, values, made, where);
 }
 
 void Identifier::add(const program::Body& body) {
@@ -150,8 +150,8 @@ void Identifier::add(const program::Kernel& kernel) {
 }
 
 void Identifier::add(const program::StreamItem& item) {
-  const auto& [kind, index, duration, frame] = item;
-  all(kind, index, duration, frame);
+  const auto& [kind, index, duration, frame, prelaunched] = item;
+  all(kind, index, duration, frame, prelaunched);
 }
 
 void Identifier::add(const program::RankCode& code) {

@@ -131,16 +131,18 @@ class ProgramExecution {
           host.workgroups.push_back(0);
           if (items[i].kind == StreamItem::Kind::event_record)
             events_.try_emplace({rank, items[i].index}, 0);
-          if (items[i].kind != StreamItem::Kind::kernel) continue;
-          for (const std::int32_t body :
-               program_.kernels()[static_cast<std::size_t>(items[i].index)].bodies) {
+          const auto add = [&](std::int32_t body) {
             Workgroup& workgroup =
                 *workgroups_.emplace_back(std::make_unique<Workgroup>(program_, rank, body));
             workgroup.number = number++;
             workgroup.host = hosts_.size() - 1;
             workgroup.item = i;
             ++host.workgroups.back();
-          }
+          };
+          const auto index = static_cast<std::size_t>(items[i].index);
+          if (items[i].kind == StreamItem::Kind::engine) add(items[i].index);
+          if (items[i].kind != StreamItem::Kind::kernel) continue;
+          for (const std::int32_t body : program_.kernels()[index].bodies) add(body);
         }
       }
     }
@@ -282,6 +284,7 @@ class ProgramExecution {
     if (!settle(thread, self)) return false;
     switch (primitive.kind) {
       case PrimitiveKind::move:
+        if (primitive.exchanges) return data_.exchange(primitive) || outside();
         if (program_.program().computation != nullptr && (primitive.posted || primitive.made >= 0))
           return primitive.posted ? load_operand(self) : store_results(self);
         return move(thread, primitive);

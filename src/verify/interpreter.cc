@@ -129,6 +129,7 @@ void Interpreter::advance_workgroup(Actor actor) {
 /// One primitive; false if it has to wait, in which case something will wake the workgroup.
 bool Interpreter::execute(Actor actor) {
   Workgroup& self = workgroups_[static_cast<std::size_t>(actor)];
+  if (self.current.kind != PrimitiveKind::move) self.in_batch = false;  // it ends a submission
   if (self.current.kind == PrimitiveKind::wait) return execute_wait(self, actor);
   if (self.current.kind == PrimitiveKind::signal) return execute_signal(self, actor);
   const bool ahead = std::exchange(forced_, false);

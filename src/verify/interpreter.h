@@ -21,6 +21,14 @@
 
 namespace hemiola::verify {
 
+/// Memory that a copy reads or writes, in rows of one buffer from the first to the last.
+struct Touched {
+  std::vector<Region> rows;
+  bool written = false;
+  /// The first bytes that both have.
+  std::optional<Region> common(const Touched& other) const;
+};
+
 /// One workgroup of one kernel launch, which is known by its index in Interpreter::workgroups.
 struct Workgroup {
   Workgroup(const program::Bound& program, int rank, std::int32_t body)
@@ -41,7 +49,9 @@ struct Workgroup {
   program::ComputeSteps tile;  ///< whose loads are `loads`, from `next_load` on
   std::vector<std::pair<program::Span, std::int64_t>> loads;
   std::size_t next_load = 0;
-  bool copies = false;  ///< a queue of copies of the rank's copy engines
+  bool copies = false;         ///< a queue of copies of the rank's copy engines
+  bool in_batch = false;       ///< of these: the copy before was in the same submission
+  std::vector<Touched> batch;  ///< what the copies of the present submission touch
 
   enum class State : std::uint8_t { unborn, ready, blocked, ended } state = State::unborn;
   std::int32_t compute_unit = -1;
@@ -192,6 +202,8 @@ class Interpreter {
   bool execute_move(Workgroup& self, Actor actor);
   bool execute_post(Workgroup& self, Actor actor);
   bool packets_there(Workgroup& self, Actor actor);
+  bool is_alone_in_batch(Workgroup& self, Actor actor);
+  void exchange(const Workgroup& self, const AccessRecord& access);
   bool spans_exist(Workgroup& self, Actor actor);
   void load(const program::Primitive& primitive, AccessRecord access, const Clock& clock);
   void store(const program::Primitive& primitive, AccessRecord access, const Clock& clock);

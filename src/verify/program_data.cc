@@ -172,6 +172,17 @@ void ProgramData::read(const program::Span& span, std::int64_t bytes,
   });
 }
 
+bool ProgramData::exchange(const program::Primitive& swap) {
+  std::vector<std::vector<float>> contents(swap.src.size());
+  for (std::size_t i = 0; i < contents.size(); ++i) {
+    if (!exists(swap.src[i], swap.bytes) || !exists(swap.dst[i], swap.bytes)) return false;
+    read(swap.src[i], swap.bytes, contents[i]);
+  }
+  for (std::size_t i = 0; i < contents.size(); ++i)
+    write(swap.dst[i], swap.bytes, contents[i].data());
+  return true;
+}
+
 void ProgramData::write(const program::Span& span, std::int64_t bytes, const float* from) {
   float* plain = memory(span.rank, span.buffer).plain.get();
   span.each_part(0, bytes, [&](std::int64_t at, std::int64_t data, std::int64_t count) {

@@ -54,6 +54,8 @@ class ProgramData {
   bool exists(const program::Span& span, std::int64_t bytes) const;
   void read(const program::Span& span, std::int64_t bytes, std::vector<float>& to) const;
   void write(const program::Span& span, std::int64_t bytes, const float* from);
+  /// Two places of plain memory change their contents; false where one is not there.
+  bool exchange(const program::Primitive& swap);
   /// Multiplies or adds up what was loaded, source by source, and adds that to `results`, m x n.
   static void compute(program::Computation::Kind kind, const program::MatrixProduct& values,
                       const std::vector<std::vector<float>>& loaded, std::vector<float>& results);

@@ -1,5 +1,7 @@
 // Moves of workgroups and copies of proxies: loads, sums, stores, and the packets they wait for.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "verify/interpreter.h"
 
@@ -126,8 +128,68 @@ bool Interpreter::packets_there(Workgroup& self, Actor actor) {
   return true;
 }
 
+/// Copies of one submission are in no order: none may write what another one touches. Else a fault.
+bool Interpreter::is_alone_in_batch(Workgroup& self, Actor actor) {
+  const Primitive& copy = self.current;
+  const bool begins = !std::exchange(self.in_batch, copy.batched);
+  if (begins) self.batch.clear();
+  if (begins && !copy.batched) return true;
+  const std::size_t before = self.batch.size();
+  const auto add = [&](const Span& span, bool written) {
+    Touched& touched = self.batch.emplace_back();
+    touched.written = written;
+    for (const Part& part : parts(span, copy.bytes)) touched.rows.push_back(part.region);
+  };
+  for (const Span& span : copy.src) add(span, false);
+  for (const Span& span : copy.dst) add(span, true);
+  for (std::size_t i = 0; i < before; ++i) {
+    for (std::size_t j = before; j < self.batch.size(); ++j) {
+      const Touched& a = self.batch[i];
+      const Touched& b = self.batch[j];
+      const std::optional<Region> both = a.written || b.written ? a.common(b) : std::nullopt;
+      if (!both) continue;
+      fail(actor, copy.op,
+           std::string(b.written ? "writes" : "reads") + " bytes [" + std::to_string(both->begin) +
+               ", " + std::to_string(both->end) + ") of " +
+               program_.buffers()[static_cast<std::size_t>(both->buffer)].name + " of rank " +
+               std::to_string(both->rank) + ", which a copy of the same submission " +
+               (a.written ? "writes" : "reads") + ": these are in no order");
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<Region> Touched::common(const Touched& other) const {
+  for (auto a = rows.begin(), b = other.rows.begin(); a != rows.end() && b != other.rows.end();) {
+    if (a->rank != b->rank || a->buffer != b->buffer) return std::nullopt;
+    const std::int64_t begin = std::max(a->begin, b->begin), end = std::min(a->end, b->end);
+    if (begin < end) return Region{a->rank, a->buffer, a->access, begin, end};
+    a->end <= b->end ? ++a : ++b;
+  }
+  return std::nullopt;
+}
+
+/// Two places change their contents: both are loaded, then each is stored where the other was.
+void Interpreter::exchange(const Workgroup& self, const AccessRecord& access) {
+  std::vector<Primitive> ways(2);
+  std::vector<std::vector<Piece>> contents(2);
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    ways[way] = self.current;
+    ways[way].src = {self.current.src[way]};
+    ways[way].dst = {self.current.dst[way]};
+    load(ways[way], access, self.clock);
+    contents[way] = std::exchange(sum_, {});
+  }
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    sum_ = std::move(contents[way]);
+    store(ways[way], access, self.clock);
+  }
+}
+
 bool Interpreter::execute_move(Workgroup& self, Actor actor) {
   if (!spans_exist(self, actor)) return true;
+  if (self.copies && !is_alone_in_batch(self, actor)) return true;
   if (!packets_there(self, actor)) return false;
   if (reads_resident(actor)) return true;
   if (reduces_otherwise(self, actor)) return true;
@@ -139,6 +201,10 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
   access.repetition = repetition_;
   access.width = width_of(self.current, self.grain);
   access.threads = self.current.posted ? 0 : self.threads;  // no thread is behind it before a sync
+  if (self.current.exchanges) {
+    exchange(self, access);
+    return true;
+  }
   load(self.current, access, self.clock);
   const program::Body& body = program_.bodies()[static_cast<std::size_t>(self.body)];
   if (body.ops[static_cast<std::size_t>(self.current.op)].kind == program::OpKind::compute &&
