@@ -57,6 +57,7 @@ std::unique_ptr<CLI::App> make_parser(Session& session) {
   add_replay(*app, session);
   add_diff(*app, session);
   add_explore(*app, session);
+  add_compile(*app, session);
   add_strict(*app, session);
   return app;
 }
