@@ -222,7 +222,7 @@ void AxisSplitter::place_scalar(std::vector<SplitAxis>& axes, const Term& stride
   best->sum = algebra_.add(best->sum, algebra_.multiply({{best_quotient}}, {{varying}}));
 }
 
-void AxisSplitter::place(std::vector<SplitAxis>& axes, const Expr& offset) {
+void AxisSplitter::place(std::vector<SplitAxis>& axes, const Expr& offset, Expr& rest) {
   struct Piece {
     Term stride, varying;
   };
@@ -276,7 +276,7 @@ void AxisSplitter::place(std::vector<SplitAxis>& axes, const Expr& offset) {
     if (best != nullptr)
       best->sum = algebra_.add(best->sum, {{best_quotient}});
     else
-      axes.push_back({.stride = term, .sum = Algebra::number(1)});
+      rest.terms.push_back(term);
   }
 }
 
@@ -299,12 +299,12 @@ void AxisSplitter::classify(SplitAxis& axis) {
       axis.strange.terms.push_back(term);
     else if (traits.has_range && varying.factors.size() > 1)
       axis.strange.terms.push_back(term);
+    else if (traits.has_range)
+      axis.is_derived = true;
     else if (is_tile(varying))
       axis.tiles.terms.push_back(term);
     else if (!traits.loops.empty() && !traits.has_carried)
       axis.loops.terms.push_back(term);
-    else if (traits.has_range)
-      axis.is_derived = true;
     else
       axis.strange.terms.push_back(term);
   }
@@ -347,7 +347,7 @@ SplitAccess AxisSplitter::split(const RawAccess& access) {
   bool wraps = false;
   if (access.mechanism == Mechanism::pointer) {
     const Expr whole = unwrap(offset, sizes, wraps);
-    place(result.axes, whole);
+    place(result.axes, whole, result.offset);
     std::stable_sort(
         result.axes.begin(), result.axes.end(), [](const SplitAxis& a, const SplitAxis& b) {
           return (a.dimension < 0 ? 99 : a.dimension) < (b.dimension < 0 ? 99 : b.dimension);
@@ -365,7 +365,7 @@ SplitAccess AxisSplitter::split(const RawAccess& access) {
     }
     // What is in the base: a batch, a head.
     std::vector<SplitAxis> outer;
-    place(outer, unwrap(offset, sizes, wraps));
+    place(outer, unwrap(offset, sizes, wraps), result.offset);
     for (SplitAxis& axis : outer) result.axes.push_back(std::move(axis));
   }
   for (SplitAxis& axis : result.axes) {

@@ -19,6 +19,8 @@ struct SplitAxis {
   std::vector<AtomId> ranges;
   Expr extent;  ///< of the block along it; 0: one element
   int dimension = -1;
+  /// Loops whose counter as a whole is in the index, and what its first value adds to it.
+  std::vector<std::pair<int, Expr>> begins;
   std::optional<Expr> size;
   bool wraps = false;
   bool is_derived = false;
@@ -27,6 +29,7 @@ struct SplitAxis {
 struct SplitAccess {
   std::optional<AtomId> base;  ///< the parameter, or the loaded address
   std::vector<SplitAxis> axes;
+  Expr offset;          ///< elements that no axis has a stride for, the same everywhere
   std::string unknown;  ///< why there is no base
   int puzzle = -1;      ///< of Trace::puzzles, that explains it
 };
@@ -47,7 +50,7 @@ class AxisSplitter {
   };
   std::optional<AtomId> find_base(const Expr& address, Expr& offset);
   Expr unwrap(const Expr& e, std::vector<std::pair<Expr, Expr>>& sizes, bool& wraps);
-  void place(std::vector<SplitAxis>& axes, const Expr& offset);
+  void place(std::vector<SplitAxis>& axes, const Expr& offset, Expr& rest);
   void place_scalar(std::vector<SplitAxis>& axes, const Term& stride, const Term& varying);
   bool is_compared(const SplitAxis& axis, const Term& quotient, const Term& varying);
   void classify(SplitAxis& axis);

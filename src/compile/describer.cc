@@ -269,6 +269,8 @@ Description Describer::run() {
   split_accesses();
   parameters();
   loops();
+  find_problem_loops();
+  take_begins_of_loops();
   tile_axes();
   accesses();
   finish_axes();

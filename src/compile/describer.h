@@ -37,10 +37,12 @@ class Describer {
   std::string operand_name(const SplitAccess& split, bool& is_loaded) const;
   // describer_axes.cc
   void find_tile_loops();
+  void find_problem_loops();
+  void take_begins_of_loops();
+  void take_begin(SplitAxis& axis, const RawLoop& loop, const std::vector<Expr>& stored);
   void tile_axes();
   bool coordinate_of(const Expr& tiles, Expr& coordinate, Expr& block) const;
-  int register_axis(const Expr& coordinate, const Expr& block, const std::optional<Expr>& size,
-                    const SplitAxis* from);
+  int register_axis(const Expr& coordinate, const Expr& block, const std::optional<Expr>& size);
   void finish_axes();
   void name_axis(TileAxis& axis, std::set<std::string>& used) const;
   std::string tiles_of(const TileAxis& axis, const std::optional<Expr>& size,

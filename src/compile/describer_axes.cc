@@ -47,7 +47,7 @@ bool Describer::coordinate_of(const Expr& tiles, Expr& coordinate, Expr& block) 
 }
 
 int Describer::register_axis(const Expr& coordinate, const Expr& block,
-                             const std::optional<Expr>& size, const SplitAxis* from) {
+                             const std::optional<Expr>& size) {
   for (std::size_t i = 0; i < d_.axes.size(); ++i) {
     if (d_.axes[i].value != coordinate) continue;
     if (!facts_[i].size && size) {
@@ -57,17 +57,98 @@ int Describer::register_axis(const Expr& coordinate, const Expr& block,
     return static_cast<int>(i);
   }
   TileAxis axis{.value = coordinate};
-  for (const Term& term : coordinate.terms) {
-    (void)term;
-  }
   for (int program = 0; program < 3; ++program) {
     const AtomId id = algebra_.program(program).terms[0].factors[0];
     if (algebra_.mentions(coordinate, id)) axis.program_axes.push_back(program);
   }
   d_.axes.push_back(std::move(axis));
   facts_.push_back({.block = block, .size = size});
-  (void)from;
   return static_cast<int>(d_.axes.size()) - 1;
+}
+
+/// A loop that begins where the program's tile is, as that of causal attention does, goes along its
+/// own axis: what it begins with is no tile of that axis.
+void Describer::take_begins_of_loops() {
+  std::vector<Expr> stored;
+  for (const SplitDescription& s : splits_) {
+    if (s.raw->action == Action::load) continue;
+    for (const SplitAxis& axis : s.split.axes) {
+      Expr coordinate, block;
+      if (coordinate_of(axis.tiles, coordinate, block)) stored.push_back(coordinate);
+    }
+  }
+  for (SplitDescription& s : splits_) {
+    for (SplitAxis& axis : s.split.axes) {
+      const Traits traits = algebra_.traits(axis.loops);
+      for (const int id : traits.loops) {
+        const bool stores =
+            std::any_of(trace_.accesses.begin(), trace_.accesses.end(), [&](const RawAccess& a) {
+              return a.action != Action::load && std::count(a.loops.begin(), a.loops.end(), id) > 0;
+            });
+        if (!stores && trace_.loops.at(id).has_range) take_begin(axis, trace_.loops.at(id), stored);
+      }
+    }
+  }
+}
+
+void Describer::take_begin(SplitAxis& axis, const RawLoop& loop, const std::vector<Expr>& stored) {
+  const AtomId counter = algebra_.iteration(loop.id).terms[0].factors[0];
+  Expr steps, times;
+  for (const Term& term : axis.loops.terms) {
+    Term part;
+    if (Algebra::divide(term, {1, {counter}}, part)) steps = algebra_.add(steps, {{part}});
+  }
+  if (steps.is_zero() || loop.step.terms.size() != 1 ||
+      !algebra_.divide(steps, loop.step.terms[0], times))
+    return;
+  const Expr begin = algebra_.multiply(times, loop.begin);
+  Expr moved;
+  for (const Term& term : begin.terms) {
+    const Traits traits = algebra_.traits({{term}});
+    if (traits.has_program) moved.terms.push_back(term);
+  }
+  Expr coordinate, block;
+  if (moved.is_zero() || !coordinate_of(moved, coordinate, block)) return;
+  const bool is_stored = std::find(stored.begin(), stored.end(), coordinate) != stored.end();
+  const bool is_chosen =
+      moved.terms.size() == 1 &&
+      std::any_of(moved.terms[0].factors.begin(), moved.terms[0].factors.end(), [&](AtomId id) {
+        const std::string& name = algebra_.atom(id).name;
+        return name == "where" || name == "min" || name == "max";
+      });
+  const Expr rest = algebra_.subtract(axis.tiles, moved);
+  if (!(is_stored || is_chosen) ||
+      rest.terms.size() + moved.terms.size() != axis.tiles.terms.size())
+    return;
+  axis.tiles = rest;
+  axis.begins.emplace_back(loop.id, begin);
+}
+
+/// Loops whose iterations are products of their own: those inside have sizes that were loaded.
+void Describer::find_problem_loops() {
+  for (LoopDescription& loop : d_.loops) {
+    if (loop.in_helper || loop.is_persistent) continue;
+    const auto is_in = [&](const std::vector<int>& loops) {
+      return std::count(loops.begin(), loops.end(), loop.id) > 0;
+    };
+    const bool has_product =
+        std::any_of(trace_.dots.begin(), trace_.dots.end(),
+                    [&](const RawDot& dot) { return is_in(dot.loops) && dot.loops.size() > 1; });
+    const bool has_sizes =
+        std::any_of(trace_.loops.begin(), trace_.loops.end(), [&](const auto& inner) {
+          return is_in(inner.second.outer) && inner.second.has_range &&
+                 algebra_.traits(inner.second.end).has_load;
+        });
+    const bool stores =
+        std::any_of(trace_.accesses.begin(), trace_.accesses.end(),
+                    [&](const RawAccess& a) { return a.action != Action::load && is_in(a.loops); });
+    const std::vector<int>& outer = trace_.loops.at(loop.id).outer;
+    const bool is_nested =
+        std::any_of(d_.loops.begin(), d_.loops.end(), [&](const LoopDescription& l) {
+          return l.is_over_problems && std::count(outer.begin(), outer.end(), l.id) > 0;
+        });
+    loop.is_over_problems = has_product && has_sizes && stores && !is_nested;
+  }
 }
 
 void Describer::tile_axes() {
@@ -92,7 +173,7 @@ void Describer::tile_axes() {
         Expr coordinate, block;
         if (from->tiles.is_zero() || !coordinate_of(from->tiles, coordinate, block)) continue;
         // Where a loop goes on inside of the tile, the axis is as long as the loop goes.
-        register_axis(coordinate, block, from->size, from);
+        register_axis(coordinate, block, from->size);
       }
     }
   }
@@ -183,6 +264,20 @@ void Describer::finish_axes() {
       axis.why_not = "it has fewer than four tiles";
     axis.can_be_cut = axis.why_not.empty();
   }
+  for (const LoopDescription& loop : d_.loops) {
+    if (!loop.is_over_problems) continue;
+    TileAxis axis{.coordinate = loop.variable,
+                  .is_variable = true,
+                  .value = algebra_.iteration(loop.id),
+                  .block = "1",
+                  .size = loop.end,
+                  .tiles = loop.end,
+                  .is_problem = true,
+                  .can_be_cut = !loop.end.empty()};
+    if (!axis.can_be_cut) axis.why_not = "how many problems there are is not known";
+    axis.name = "problems";
+    d_.axes.push_back(std::move(axis));
+  }
 }
 
 namespace {
@@ -260,29 +355,6 @@ void Describer::scheduler() {
 
 void Describer::family() {
   const bool has_dot = !trace_.dots.empty();
-  for (const AccessDescription& access : d_.accesses) {
-    if (!access.is_loaded_address) continue;
-  }
-  // Loops whose iterations have sizes or addresses of their own, with products inside.
-  for (LoopDescription& loop : d_.loops) {
-    if (loop.in_helper || loop.is_persistent) continue;
-    const bool has_product =
-        std::any_of(trace_.dots.begin(), trace_.dots.end(), [&](const RawDot& dot) {
-          return std::count(dot.loops.begin(), dot.loops.end(), loop.id) > 0 &&
-                 dot.loops.size() > 1;
-        });
-    bool sizes = false;
-    for (const auto& [id, inner] : trace_.loops) {
-      const bool inside = std::count(inner.outer.begin(), inner.outer.end(), loop.id) > 0;
-      if (inside && inner.has_range && algebra_.traits(inner.end).has_load) sizes = true;
-    }
-    const bool stores =
-        std::any_of(d_.accesses.begin(), d_.accesses.end(), [&](const AccessDescription& a) {
-          return a.action != Action::load &&
-                 std::count(a.loops.begin(), a.loops.end(), loop.id) > 0;
-        });
-    loop.is_over_problems = has_product && sizes && stores;
-  }
   const bool over_problems =
       std::any_of(d_.loops.begin(), d_.loops.end(),
                   [](const LoopDescription& l) { return l.is_over_problems; });

@@ -53,6 +53,7 @@ struct TileAxis {
   std::string tiles;              ///< how many: "tl.cdiv(M, BLOCK_SIZE_M)", "tl.num_programs(0)"
   std::vector<int> program_axes;  ///< axes of the grid that it is computed from
   std::optional<Span> assigned;   ///< the statement that gives the variable its value
+  bool is_problem = false;        ///< its tiles are whole problems of a grouped product
   bool splits_reduction = false;  ///< programs along it sum up to one output: split-K
   bool can_be_cut = false;        ///< into ranges of tiles, one per chunk
   std::string why_not;
@@ -89,6 +90,8 @@ struct AxisIndex {
   struct LoopPart {
     int loop = 0;      ///< LoopDescription::id
     std::string step;  ///< elements per iteration
+    std::string
+        begin;  ///< elements before the first iteration, where that depends on the tile; else empty
   };
   IndexKind kind = IndexKind::unknown;
   std::string stride;  ///< in elements; empty: that of a descriptor which the host made

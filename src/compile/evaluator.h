@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -56,9 +57,13 @@ class Evaluator {
                      const std::function<Flow()>& otherwise);
   Flow for_statement(const Node& node);
   Flow while_statement(const Node& node);
+  void suppose(const Expr& condition, bool holds);
+  std::optional<bool> known(const Expr& condition) const;
+  Expr under_facts(const Expr& e);
   void assign(const Node& target, const Ref& value, const Node& statement);
   void augmented(const Node& node);
   void bind_name(std::string_view name, const Ref& value, const Node* statement);
+  void note_merged(const Environment& a, const Environment& b);
   Ref merge(const Expr& condition, const Ref& a, const Ref& b);
   Environment merge(const Expr& condition, const Environment& a, const Environment& b);
 
@@ -131,7 +136,8 @@ class Evaluator {
   std::vector<const Function*> calls_;
   std::vector<const Node*> statements_;  ///< of the kernel itself, outermost first
   std::vector<int> loops_;
-  int conditions_ = 0;  ///< ifs around that are not decided
+  std::map<AtomId, bool> facts_;  ///< conditions that hold, or not, where the evaluator is
+  int conditions_ = 0;            ///< ifs around that are not decided
   int muted_ = 0;
   int steps_ = 0;
   int depth_ = 0;

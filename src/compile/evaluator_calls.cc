@@ -302,8 +302,15 @@ Ref Evaluator::reduction(std::string_view name, const Arguments& given, const No
   const bool is_scan = name.starts_with("cum") || name == "associative_scan";
   if (!is_silent() && !is_scan) {
     const Traits traits = traits_of(*input);
-    trace_.reductions.push_back(
-        {{&source(), &node}, std::string(name), traits.loads, axis, loops_});
+    trace_.reductions.push_back({{&source(), &node},
+                                 std::string(name),
+                                 traits.loads,
+                                 axis,
+                                 axis >= 0 && axis < static_cast<int>(shape.size())
+                                     ? shape[static_cast<std::size_t>(axis)]
+                                 : shape.size() == 1 ? shape[0]
+                                                     : Expr(),
+                                 loops_});
   }
   if (!is_scan) {
     if (axis >= 0 && axis < static_cast<int>(shape.size()))

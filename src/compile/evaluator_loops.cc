@@ -153,7 +153,10 @@ void Evaluator::run_loop(const Node& node, LoopPlan& plan, const std::function<v
       continue;
     }
     const Traits traits = traits_of(*carried.after);
-    if (is_number(carried.before) && (traits.has_data || !traits.loads.empty())) {
+    const bool is_data = is_number(carried.after) && algebra_.is_data(carried.after->number);
+    const bool is_block =
+        is_number(carried.after) && !carried.after->shape.empty() && !traits.loads.empty();
+    if (is_number(carried.before) && (is_data || is_block)) {
       std::vector<Expr> shape =
           is_number(carried.after) ? carried.after->shape : carried.before->shape;
       frame_->names[carried.name] = data_of({carried.before, carried.after}, std::move(shape));

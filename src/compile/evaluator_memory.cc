@@ -16,6 +16,8 @@ Ref Evaluator::record(RawAccess access, const Ref& value, const Node& node) {
     access.value_loads = traits.loads;
     access.value_has_dot = traits.has_dot;
   }
+  access.address = under_facts(access.address);
+  for (Expr& offset : access.offsets) offset = under_facts(offset);
   std::vector<Expr> shape = access.shape;
   const int id = access.id;
   const bool is_load = access.action == Action::load;

@@ -131,24 +131,60 @@ void Evaluator::augmented(const Node& node) {
   bind_name(text_of(*left), binary(op, evaluate(*left), more, node), &node);
 }
 
+/// Remembers what follows from a condition: of `a and b` both parts, of `not a` the opposite.
+void Evaluator::suppose(const Expr& condition, bool holds) {
+  if (condition.terms.size() != 1 || condition.terms[0].factors.size() != 1) return;
+  const AtomId id = condition.terms[0].factors[0];
+  const Atom atom = algebra_.atom(id);
+  facts_[id] = holds;
+  if (atom.kind != AtomKind::function) return;
+  if (atom.name == "not") suppose(atom.args[0], !holds);
+  if ((atom.name == "and" && holds) || (atom.name == "or" && !holds)) {
+    for (const Expr& arg : atom.args) suppose(arg, holds);
+  }
+  if (atom.name == "==" || atom.name == "!=") {
+    const Expr opposite = algebra_.function(atom.name == "==" ? "!=" : "==", atom.args);
+    facts_[opposite.terms[0].factors[0]] = !holds;
+  }
+}
+
+std::optional<bool> Evaluator::known(const Expr& condition) const {
+  if (condition.is_constant()) return condition.constant() != 0;
+  if (condition.terms.size() != 1 || condition.terms[0].factors.size() != 1) return std::nullopt;
+  const auto found = facts_.find(condition.terms[0].factors[0]);
+  return found == facts_.end() ? std::nullopt : std::optional<bool>(found->second);
+}
+
+/// An address where the conditions around it are taken into account.
+Expr Evaluator::under_facts(const Expr& e) {
+  if (facts_.empty()) return e;
+  return algebra_.decide(e, facts_);
+}
+
 Flow Evaluator::choose_branch(const Node& condition, const Node* then,
                               const std::function<Flow()>& otherwise) {
   const Ref decided = evaluate(condition);
-  if (is_number(decided) && decided->shape.empty() && decided->number.is_constant())
-    return decided->number.constant() != 0 ? (then == nullptr ? Flow::on : block(*then))
-                                           : otherwise();
   if (decided && decided->type == Value::Type::nothing) return otherwise();
   if (decided && decided->type == Value::Type::text && decided->text.empty()) return otherwise();
   const Expr by = is_number(decided) ? decided->number : opaque("a condition", condition)->number;
+  if (const std::optional<bool> holds = known(by))
+    return *holds ? (then == nullptr ? Flow::on : block(*then)) : otherwise();
   ++conditions_;
+  const std::map<AtomId, bool> facts = facts_;
   const Environment before = frame_->names;
+  suppose(by, true);
   const Flow first = then == nullptr ? Flow::on : block(*then);
+  facts_ = facts;
   Environment after_first = std::move(frame_->names);
   frame_->names = before;
+  suppose(by, false);
   const Flow second = otherwise();
+  facts_ = facts;
   --conditions_;
   if (first == Flow::on && second == Flow::on) {
-    frame_->names = merge(by, after_first, frame_->names);
+    const Environment after_second = std::move(frame_->names);
+    frame_->names = merge(by, after_first, after_second);
+    note_merged(after_first, after_second);
     return Flow::on;
   }
   if (first == Flow::on) {
@@ -157,6 +193,23 @@ Flow Evaluator::choose_branch(const Node& condition, const Node* then,
   }
   if (second == Flow::on) return Flow::on;
   return first == second ? first : Flow::left;
+}
+
+/// What both branches gave a value is assigned by the if statement as a whole.
+void Evaluator::note_merged(const Environment& a, const Environment& b) {
+  if (is_silent() || frame_->path != 0 || statements_.empty()) return;
+  for (const auto& [name, value] : frame_->names) {
+    const auto first = a.find(name), second = b.find(name);
+    if (first == a.end() || second == b.end() || first->second == second->second ||
+        !is_number(value))
+      continue;
+    trace_.assignments.push_back({.name = name,
+                                  .statement = statements_.back(),
+                                  .path = 0,
+                                  .value = value->number,
+                                  .rank = static_cast<int>(value->shape.size()),
+                                  .statements = statements_});
+  }
 }
 
 /// The part of an if statement from child `from` on: 0 is the if itself, others are elif and else

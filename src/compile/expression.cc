@@ -473,6 +473,23 @@ Expr Algebra::replace(const Expr& e, AtomId id, const Expr& by) {
       e, [&](AtomId found) { return found == id ? std::optional<Expr>(by) : std::nullopt; }, done);
 }
 
+Expr Algebra::decide(const Expr& e, const std::map<AtomId, bool>& facts) {
+  std::map<AtomId, Expr> done;
+  return transform(
+      e,
+      [&](AtomId id) -> std::optional<Expr> {
+        const Atom a = atom(id);
+        if (a.kind != AtomKind::function || a.name != "where") return std::nullopt;
+        const Expr& condition = a.args[0];
+        if (condition.terms.size() != 1 || condition.terms[0].factors.size() != 1)
+          return std::nullopt;
+        const auto known = facts.find(condition.terms[0].factors[0]);
+        if (known == facts.end()) return std::nullopt;
+        return decide(a.args[known->second ? 1 : 2], facts);
+      },
+      done);
+}
+
 bool Algebra::is_data(const Expr& e) const {
   return !e.is_zero() && std::all_of(e.terms.begin(), e.terms.end(), [&](const Term& term) {
     return std::any_of(term.factors.begin(), term.factors.end(),

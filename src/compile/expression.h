@@ -122,6 +122,8 @@ class Algebra {
   Expr flat(const Expr& e);
   /// Every occurrence of atom `id` replaced, also inside arguments.
   Expr replace(const Expr& e, AtomId id, const Expr& by);
+  /// where(c, a, b) of conditions that are known, decided.
+  Expr decide(const Expr& e, const std::map<AtomId, bool>& facts);
   bool mentions(const Expr& e, AtomId id) const;
   /// Not zero, and nothing but data.
   bool is_data(const Expr& e) const;

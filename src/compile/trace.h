@@ -91,6 +91,7 @@ struct RawReduction {
   std::string function;    ///< "sum", "max"
   std::vector<int> loads;  ///< what is reduced was computed from
   int axis = -1;           ///< -1: all, or not known
+  Expr extent;             ///< of the block along it; 0: not known
   std::vector<int> loops;
 };
 
