@@ -293,7 +293,8 @@ void AxisSplitter::classify(SplitAxis& axis) {
       continue;
     else if (traits.has_opaque)
       axis.strange.terms.push_back(term);
-    else if (traits.has_load || (traits.has_data && !traits.loads.empty()))
+    else if ((traits.has_load && !(traits.has_program && traits.has_carried)) ||
+             (traits.has_data && !traits.loads.empty()))
       axis.indirect.terms.push_back(term);
     else if (traits.has_data)
       axis.strange.terms.push_back(term);

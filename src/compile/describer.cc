@@ -177,8 +177,13 @@ AxisIndex Describer::index_of(const RawAccess& raw, const SplitAxis& axis) {
         const bool known = std::any_of(index.loops.begin(), index.loops.end(),
                                        [&](const auto& l) { return l.loop == loop; });
         if (!known && !tile_loops_.contains(loop))
-          index.loops.push_back({loop, step.is_zero() ? "" : text(step)});
+          index.loops.push_back({loop, step.is_zero() ? "" : text(step), ""});
       }
+    }
+  }
+  for (const auto& [loop, first] : axis.begins) {
+    for (AxisIndex::LoopPart& part : index.loops) {
+      if (part.loop == loop) part.begin = text(first);
     }
   }
   const Traits of_indirect = algebra_.traits(axis.indirect);
@@ -220,6 +225,7 @@ void Describer::accesses() {
     access.operand = operand_name(s.split, access.is_loaded_address);
     if (!raw.statements.empty()) access.statement = span_of(source_, *raw.statements.back());
     access.unknown = s.split.unknown;
+    if (!s.split.offset.is_zero()) access.offset = text(s.split.offset);
     for (const SplitAxis& axis : s.split.axes) {
       access.axes.push_back(index_of(raw, axis));
       if (access.unknown.empty()) access.unknown = access.axes.back().unknown;
@@ -237,6 +243,19 @@ void Describer::name_loops() {
         const bool along = std::any_of(axis.loops.begin(), axis.loops.end(),
                                        [&](const auto& part) { return part.loop == loop.id; });
         if (along && is_identifier(axis.size) && loop.axis.empty()) loop.axis = axis.size;
+      }
+    }
+    // The same axis of the same tensor has its size where another access masks it.
+    for (const AccessDescription& access : d_.accesses) {
+      for (const AxisIndex& axis : access.axes) {
+        const bool along = std::any_of(axis.loops.begin(), axis.loops.end(),
+                                       [&](const auto& part) { return part.loop == loop.id; });
+        for (const AccessDescription& other : d_.accesses) {
+          if (!along || !loop.axis.empty() || other.operand != access.operand) continue;
+          for (const AxisIndex& same : other.axes) {
+            if (same.stride == axis.stride && is_identifier(same.size)) loop.axis = same.size;
+          }
+        }
       }
     }
     if (!loop.axis.empty()) continue;

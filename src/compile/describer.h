@@ -56,6 +56,7 @@ class Describer {
   void reductions();
   void sites();
   void unknowns();
+  void check_outputs();
   const Node* suite_statement(const std::vector<const Node*>& chain) const;
   const Node* tile_suite() const;
   Site site_before(const std::string& operand, const Node& statement) const;

@@ -294,6 +294,7 @@ void Describer::scheduler() {
   Scheduler& s = d_.scheduler;
   if (d_.axes.empty()) return;
   Steps steps;
+  const bool by_problem = std::any_of(d_.axes.begin(), d_.axes.end(), [](const TileAxis& a) { return a.is_problem; });
   const auto look = [&](const auto& self, const Expr& e, int depth) -> void {
     if (depth > 10) return;
     for (const Term& term : e.terms) {
@@ -312,9 +313,9 @@ void Describer::scheduler() {
                 continue;
               steps.groups = true;
               for (const Expr& arg : group.args) {
-                if (algebra_.traits(arg).is_uniform() && arg.terms.size() == 1 &&
-                    steps.group.empty())
-                  steps.group = text(arg);
+                if (!algebra_.traits(arg).is_uniform() || arg.terms.size() != 1) continue;
+                const std::string size = text(arg);
+                if (steps.group.empty() || (is_identifier(size) && !is_identifier(steps.group))) steps.group = size;
               }
             }
           }
@@ -331,7 +332,10 @@ void Describer::scheduler() {
     }
   };
   for (const TileAxis& axis : d_.axes) {
-    if (axis.can_be_cut) look(look, axis.value, 0);
+    // The tiles of a problem are dealt out like those of one product, after the problems.
+    const bool of_problem = by_problem && algebra_.traits(axis.value).has_program;
+    if (axis.can_be_cut || of_problem) look(look, axis.value, 0);
+    s.is_persistent |= of_problem && algebra_.traits(axis.value).has_carried;
   }
   s.order = steps.groups    ? Scheduler::Order::grouped
             : steps.other   ? Scheduler::Order::other

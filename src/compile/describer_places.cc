@@ -116,7 +116,7 @@ void Describer::dispatch() {
     found.indentation = indentation_of(*slice.front());
   }
   // The variable that numbers tiles.
-  if (d_.scheduler.is_persistent) {
+  if (d_.scheduler.loop >= 0) {
     const RawLoop& loop = trace_.loops.at(d_.scheduler.loop);
     found.tile_id = loop.variable;
     found.tile_id_assigned = span_of(*loop.statement.source, *loop.statement.node);
@@ -174,8 +174,17 @@ void Describer::reductions() {
       }
       return nullptr;
     };
-    const AxisIndex* left = inner_axis(dot.left_access, dot.left_transposed, true);
-    const AxisIndex* right = inner_axis(dot.right_access, dot.right_transposed, false);
+    // An operand that one of several loads of one tensor gave is as good as one load.
+    const auto only = [&](int id, const std::vector<int>& loads) {
+      if (id >= 0 || loads.empty()) return id;
+      std::set<std::string> names;
+      for (const AccessDescription& access : d_.accesses) {
+        if (std::count(loads.begin(), loads.end(), access.id) > 0) names.insert(access.operand);
+      }
+      return names.size() == 1 ? loads.front() : -1;
+    };
+    const AxisIndex* left = inner_axis(only(dot.left_access, dot.left), dot.left_transposed, true);
+    const AxisIndex* right = inner_axis(only(dot.right_access, dot.right), dot.right_transposed, false);
     for (const AxisIndex* axis : {left, right}) {
       if (axis == nullptr) continue;
       for (const AxisIndex::LoopPart& part : axis->loops) {
@@ -200,16 +209,22 @@ void Describer::reductions() {
       return names.empty() ? "?" : "(from " + all + ")";
     };
     reduction.operands = {name(dot.left_access, dot.left), name(dot.right_access, dot.right)};
-    d_.reductions.push_back(std::move(reduction));
+    const bool known = std::any_of(
+        d_.reductions.begin(), d_.reductions.end(), [&](const ReductionDescription& r) {
+          return r.call.begin == reduction.call.begin && r.call.file == reduction.call.file &&
+                 r.operands == reduction.operands;
+        });
+    if (!known) d_.reductions.push_back(std::move(reduction));
   }
   for (const RawReduction& raw : trace_.reductions) {
     ReductionDescription reduction{.function = "tl." + raw.function,
                                    .call = span_of(*raw.call.source, *raw.call.node)};
     // Along the dimension of the block that the loads it was computed from have in common.
+    const std::string extent = raw.extent.is_zero() ? "" : text(raw.extent);
     for (const AccessDescription& access : d_.accesses) {
       if (std::count(raw.loads.begin(), raw.loads.end(), access.id) == 0) continue;
       for (const AxisIndex& axis : access.axes) {
-        if (axis.range.empty() || (raw.axis >= 0 && axis.dimension != raw.axis)) continue;
+        if (axis.range.empty() || (!extent.empty() && axis.range != extent)) continue;
         if (reduction.axis.empty())
           reduction.axis = is_identifier(axis.size) ? axis.size : axis.range;
         if (!axis.loops.empty() && reduction.loop < 0) reduction.loop = axis.loops.front().loop;
@@ -247,6 +262,7 @@ void Describer::operands() {
       if (!axis.tiles.empty() &&
           (name.empty() || !d_.axes[static_cast<std::size_t>(axis.tiles[0].axis)].splits_reduction))
         name = d_.axes[static_cast<std::size_t>(axis.tiles[0].axis)].name;
+      if (name.empty()) name = is_identifier(axis.size) ? axis.size : is_identifier(axis.range) ? axis.range : "";
       at->axes.push_back(name);
     }
   }
@@ -319,7 +335,7 @@ void Describer::sites() {
       if (innermost != nullptr && innermost != statement) {
         Site inner = site_before(operand.name, *innermost);
         inner.is_inside_loop = std::any_of(first->loops.begin(), first->loops.end(),
-                                           [&](int loop) { return !tile_loops_.contains(loop); });
+                                           [&](int loop) { return !tile_loops_.contains(loop) && trace_.loops.at(loop).in_kernel; });
         inner.is_conditional = first->conditional;
         d_.waits.push_back(std::move(inner));
       }
@@ -339,6 +355,34 @@ void Describer::say_unknown(std::string what, const Span& span, std::string hint
     return u.span.begin == span.begin && u.what == what;
   });
   if (!known) d_.unknown.push_back({std::move(what), span, std::move(hint)});
+}
+
+/// What the kernel is for has to be made of tiles that can be cut: every store of as many dimensions as any has.
+void Describer::check_outputs() {
+  const bool by_problem = std::any_of(d_.axes.begin(), d_.axes.end(), [](const TileAxis& a) { return a.is_problem && a.can_be_cut; });
+  if (by_problem) return;
+  const auto dimensions = [](const AccessDescription& access) {
+    return std::count_if(access.axes.begin(), access.axes.end(), [](const AxisIndex& a) { return !a.range.empty(); });
+  };
+  std::ptrdiff_t most = 0;
+  for (const AccessDescription& access : d_.accesses) {
+    if (access.action != Action::load) most = std::max(most, dimensions(access));
+  }
+  for (const AccessDescription& access : d_.accesses) {
+    if (access.action == Action::load || dimensions(access) < most || !access.unknown.empty()) continue;
+    bool can_be_cut = false;
+    std::string why = "none of its indices depends on a program id";
+    for (const AxisIndex& axis : access.axes) {
+      for (const AxisIndex::TilePart& part : axis.tiles) {
+        const TileAxis& tile = d_.axes[static_cast<std::size_t>(part.axis)];
+        can_be_cut |= tile.can_be_cut;
+        if (!tile.can_be_cut) why = tile.name + ": " + tile.why_not;
+      }
+    }
+    if (!can_be_cut)
+      say_unknown("no axis of '" + access.operand + "' can be cut into chunks: " + why, access.call,
+                  "'# @sy.pid_map M=pid_m N=pid_n' in the kernel says which variables are tile coordinates");
+  }
 }
 
 void Describer::unknowns() {
@@ -375,7 +419,9 @@ void Describer::unknowns() {
     say_unknown(
         "no index depends on a program id: there are no tiles", d_.definition,
         "'# @sy.pid_map M=pid_m N=pid_n' in the kernel says which variables are tile coordinates");
-  else if (!any_cut)
+  else if (any_cut)
+    check_outputs();
+  else
     say_unknown(
         "no axis can be cut into chunks: " + d_.axes.front().name + ": " + d_.axes.front().why_not,
         d_.axes.front().assigned.value_or(d_.definition),

@@ -79,7 +79,8 @@ Ref Evaluator::call(const Node& node) {
       return opaque("'" + name + "' is called, which is not known before the kernel is launched",
                     node);
     }
-    return builtin(name, given, node);
+    // A name of the module for something of Triton's: `exp = tl.exp`.
+    return builtin(value->type == Value::Type::other && !value->text.empty() ? value->text : name, given, node);
   }
   if (callee->kind == Kind::attribute) {
     const Node* object = callee->child(Field::object);

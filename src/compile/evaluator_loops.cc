@@ -161,7 +161,13 @@ void Evaluator::run_loop(const Node& node, LoopPlan& plan, const std::function<v
           is_number(carried.after) ? carried.after->shape : carried.before->shape;
       frame_->names[carried.name] = data_of({carried.before, carried.after}, std::move(shape));
     } else {
-      for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = carried.atoms[i];
+      // From values that were loaded: what they are is not in the text either.
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        Atom atom = algebra_.atom(carried.atoms[i].terms[0].factors[0]);
+        const std::vector<Expr> ends = parts_of(*carried.after);
+        if (i < ends.size()) atom.loads = algebra_.traits(ends[i]).loads;
+        parts[i] = algebra_.make(std::move(atom));
+      }
       frame_->names[carried.name] = with_parts(carried.before, parts);
     }
   }

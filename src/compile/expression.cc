@@ -68,6 +68,7 @@ void Algebra::inherit(Atom& atom) const {
     case AtomKind::trips:
     case AtomKind::carried:
       atom.has_carried = true;
+      atom.has_load = !atom.loads.empty();
       break;
     case AtomKind::opaque:
       atom.has_opaque = true;

@@ -107,7 +107,14 @@ class ModuleReader {
     const Node* right = node.child(Field::right);
     if (left == nullptr || right == nullptr || left->kind != Kind::identifier) return;
     const std::string name(source_.text(*left));
-    if (!module_.constants.emplace(name, right).second) assigned_again_.push_back(name);
+    const auto [known, is_new] = module_.constants.emplace(name, right);
+    if (is_new) return;
+    // Where one branch says None, the other one says what the name stands for.
+    if (right->kind == Kind::none) return;
+    if (known->second->kind == Kind::none)
+      known->second = right;
+    else
+      assigned_again_.push_back(name);
   }
 
   static std::string without_blanks(std::string_view text) {

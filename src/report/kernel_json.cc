@@ -37,6 +37,7 @@ Json axes_of(const Description& d) {
                    {"tiles", axis.tiles},
                    {"program_axes", axis.program_axes},
                    {"assigned", json_of(axis.assigned)},
+                   {"is_problem", axis.is_problem},
                    {"splits_reduction", axis.splits_reduction},
                    {"can_be_cut", axis.can_be_cut},
                    {"why_not", axis.why_not},
@@ -69,7 +70,7 @@ Json index_of(const Description& d, const compile::AxisIndex& axis) {
   for (const auto& part : axis.tiles)
     tiles.push_back(
         {{"axis", d.axes[static_cast<std::size_t>(part.axis)].name}, {"block", part.block}});
-  for (const auto& part : axis.loops) loops.push_back({{"loop", part.loop}, {"step", part.step}});
+  for (const auto& part : axis.loops) loops.push_back({{"loop", part.loop}, {"step", part.step}, {"begin", part.begin}});
   return {{"kind", word_of(axis.kind)},
           {"stride", axis.stride},
           {"index", axis.index},
@@ -101,6 +102,7 @@ Json accesses_of(const Description& d) {
                    {"statement", json_of(access.statement)},
                    {"loops", access.loops},
                    {"conditional", access.conditional},
+                   {"offset", access.offset},
                    {"value_from", access.value_from},
                    {"unknown", access.unknown}});
   }

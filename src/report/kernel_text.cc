@@ -37,6 +37,12 @@ std::string loop_name(const Description& d, int id) {
                                 : loop->variable;
 }
 
+/// Expressions of a page's width are no help to people; JSON has them whole.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kMost = 60;
+  return text.size() <= kMost ? text : text.substr(0, kMost - 3) + "...";
+}
+
 std::string index_text(const Description& d, const AxisIndex& axis) {
   std::vector<std::string> parts;
   for (const AxisIndex::TilePart& part : axis.tiles) {
@@ -50,14 +56,15 @@ std::string index_text(const Description& d, const AxisIndex& axis) {
         part.step == "1" || part.step.empty() ? name : fmt::format("{} x {}", name, part.step));
   }
   if (!axis.indirect.empty()) parts.emplace_back("loaded index");
+  if (!axis.offset.empty()) parts.push_back(shortened(axis.offset));
   if (!axis.range.empty()) parts.push_back("0:" + axis.range);
   if (axis.kind == IndexKind::unknown) parts.emplace_back("?");
-  if (parts.empty()) parts.push_back(axis.offset.empty() ? "0" : axis.offset);
+  if (parts.empty()) parts.emplace_back("0");
   std::string text = fmt::format("{}", fmt::join(parts, " + "));
   if (axis.is_derived) text = "part of " + text;
   if (axis.wraps) text += " % " + axis.size;
   std::vector<std::string> notes;
-  if (!axis.stride.empty() && axis.stride != "1") notes.push_back("stride " + axis.stride);
+  if (!axis.stride.empty() && axis.stride != "1") notes.push_back("stride " + shortened(axis.stride));
   if (!axis.size.empty() && !axis.wraps) notes.push_back("of " + axis.size);
   return notes.empty() ? text : fmt::format("{} ({})", text, fmt::join(notes, ", "));
 }
@@ -72,8 +79,8 @@ void print_axes(std::ostream& out, const Description& d) {
     if (axis.splits_reduction) cut += ", splits the reduction";
     if (axis.provenance == compile::Provenance::annotated) cut += ", annotated";
     const std::string at = axis.assigned ? fmt::format(" (line {})", axis.assigned->line) : "";
-    table.add({axis.name, axis.coordinate + at, axis.block, axis.size.empty() ? "?" : axis.size,
-               axis.tiles.empty() ? "?" : axis.tiles, cut});
+    table.add({axis.name, shortened(axis.coordinate) + at, axis.block, axis.size.empty() ? "?" : axis.size,
+               axis.tiles.empty() ? "?" : shortened(axis.tiles), cut});
   }
   table.print(out, "  ");
 }
@@ -88,7 +95,7 @@ void print_loops(std::ostream& out, const Description& d) {
                        : loop.axis.empty()     ? ""
                                                : "along " + loop.axis;
     const std::string range =
-        loop.end.empty() ? "?" : fmt::format("{} to {} by {}", loop.begin, loop.end, loop.step);
+        loop.end.empty() ? "?" : fmt::format("{} to {} by {}", shortened(loop.begin), shortened(loop.end), shortened(loop.step));
     const bool is_here = loop.statement.file == d.file;
     table.add({is_here ? lines(loop.statement) : place(d, loop.statement),
                (loop.variable.empty() ? "" : loop.variable + ": ") + range, what});
