@@ -93,7 +93,7 @@ std::optional<AtomId> AxisSplitter::find_base(const Expr& address, Expr& offset)
     best_score = score;
   }
   if (!best) return best;
-  offset = algebra_.subtract(address, algebra_.of(*best));
+  offset = algebra_.difference(address, algebra_.of(*best));
   return best;
 }
 

@@ -32,6 +32,8 @@ std::vector<KernelName> kernels_of(const Module& module);
 /// @triton.jit, has several kernels where none is named, or not the one that is; and for names that
 /// the kernel does not have.
 Description describe(const DescribeRequest& request);
+/// The same of a module that was read; `request.file` and `request.helpers` are not looked at.
+Description describe(Library& library, const Module& module, const DescribeRequest& request);
 
 /// The kernel that a request means. Failure as above.
 const Function& choose_kernel(const Module& module, const std::string& name);

@@ -308,7 +308,10 @@ Description Describer::run() {
 
 Description describe(const DescribeRequest& request) {
   Library library(request.helpers);
-  const Module& module = library.load(request.file);
+  return describe(library, library.load(request.file), request);
+}
+
+Description describe(Library& library, const Module& module, const DescribeRequest& request) {
   const Function& kernel = choose_kernel(module, request.kernel);
   std::vector<std::string> names;
   for (const Parameter& parameter : kernel.parameters) names.push_back(parameter.name);

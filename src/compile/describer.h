@@ -41,6 +41,7 @@ class Describer {
   void take_begins_of_loops();
   void take_begin(SplitAxis& axis, const RawLoop& loop, const std::vector<Expr>& stored);
   void tile_axes();
+  bool is_strided(const SplitAxis& axis, const Expr& block) const;
   bool coordinate_of(const Expr& tiles, Expr& coordinate, Expr& block) const;
   int register_axis(const Expr& coordinate, const Expr& block, const std::optional<Expr>& size);
   void finish_axes();
@@ -79,7 +80,7 @@ class Describer {
   struct AxisFacts {
     Expr block;
     std::optional<Expr> size;
-    bool is_on_reduction = false;
+    bool is_strided = false;
   };
   std::vector<AxisFacts> facts_;
 };

@@ -136,8 +136,9 @@ void Describer::find_problem_loops() {
                     [&](const RawDot& dot) { return is_in(dot.loops) && dot.loops.size() > 1; });
     const bool has_sizes =
         std::any_of(trace_.loops.begin(), trace_.loops.end(), [&](const auto& inner) {
-          return is_in(inner.second.outer) && inner.second.has_range &&
-                 algebra_.traits(inner.second.end).has_load;
+          return is_in(inner.second.outer) &&
+                 (inner.second.has_range ? algebra_.traits(inner.second.end).has_load
+                                         : inner.second.is_while);
         });
     const bool stores =
         std::any_of(trace_.accesses.begin(), trace_.accesses.end(),
@@ -147,8 +148,18 @@ void Describer::find_problem_loops() {
         std::any_of(d_.loops.begin(), d_.loops.end(), [&](const LoopDescription& l) {
           return l.is_over_problems && std::count(outer.begin(), outer.end(), l.id) > 0;
         });
-    loop.is_over_problems = has_product && has_sizes && stores && !is_nested;
+    loop.is_over_problems =
+        trace_.loops.at(loop.id).has_range && has_product && has_sizes && stores && !is_nested;
   }
+}
+
+/// Whether a loop leaves out the blocks of other tiles: then there are not as many tiles as blocks.
+bool Describer::is_strided(const SplitAxis& axis, const Expr& block) const {
+  return std::any_of(axis.loops.terms.begin(), axis.loops.terms.end(), [&](const Term& term) {
+    Term rest;
+    if (block.terms.size() != 1 || !Algebra::divide(term, block.terms[0], rest)) return false;
+    return rest.coefficient > 1 || rest.factors.size() > 1;
+  });
 }
 
 void Describer::tile_axes() {
@@ -173,7 +184,8 @@ void Describer::tile_axes() {
         Expr coordinate, block;
         if (from->tiles.is_zero() || !coordinate_of(from->tiles, coordinate, block)) continue;
         // Where a loop goes on inside of the tile, the axis is as long as the loop goes.
-        register_axis(coordinate, block, from->size);
+        const int index = register_axis(coordinate, block, from->size);
+        facts_[static_cast<std::size_t>(index)].is_strided |= is_strided(axis, block);
       }
     }
   }
@@ -240,7 +252,7 @@ void Describer::finish_axes() {
       axis.is_variable = true;
       axis.assigned = span_of(source_, *made.statement);
     }
-    axis.tiles = tiles_of(axis, facts.size, facts.block);
+    axis.tiles = tiles_of(axis, facts.is_strided ? std::nullopt : facts.size, facts.block);
     name_axis(axis, used);
     const Traits traits = algebra_.traits(axis.value);
     bool negative = false, product = false;
@@ -294,7 +306,8 @@ void Describer::scheduler() {
   Scheduler& s = d_.scheduler;
   if (d_.axes.empty()) return;
   Steps steps;
-  const bool by_problem = std::any_of(d_.axes.begin(), d_.axes.end(), [](const TileAxis& a) { return a.is_problem; });
+  const bool by_problem =
+      std::any_of(d_.axes.begin(), d_.axes.end(), [](const TileAxis& a) { return a.is_problem; });
   const auto look = [&](const auto& self, const Expr& e, int depth) -> void {
     if (depth > 10) return;
     for (const Term& term : e.terms) {
@@ -315,7 +328,8 @@ void Describer::scheduler() {
               for (const Expr& arg : group.args) {
                 if (!algebra_.traits(arg).is_uniform() || arg.terms.size() != 1) continue;
                 const std::string size = text(arg);
-                if (steps.group.empty() || (is_identifier(size) && !is_identifier(steps.group))) steps.group = size;
+                if (steps.group.empty() || (is_identifier(size) && !is_identifier(steps.group)))
+                  steps.group = size;
               }
             }
           }
@@ -350,7 +364,7 @@ void Describer::scheduler() {
       s.loop = loop;
     }
   }
-  if (s.is_persistent) {
+  if (s.loop >= 0) {
     const RawLoop& loop = trace_.loops.at(s.loop);
     s.tiles = text(loop.end);
     s.workers = text(loop.step);

@@ -184,7 +184,8 @@ void Describer::reductions() {
       return names.size() == 1 ? loads.front() : -1;
     };
     const AxisIndex* left = inner_axis(only(dot.left_access, dot.left), dot.left_transposed, true);
-    const AxisIndex* right = inner_axis(only(dot.right_access, dot.right), dot.right_transposed, false);
+    const AxisIndex* right =
+        inner_axis(only(dot.right_access, dot.right), dot.right_transposed, false);
     for (const AxisIndex* axis : {left, right}) {
       if (axis == nullptr) continue;
       for (const AxisIndex::LoopPart& part : axis->loops) {
@@ -209,8 +210,8 @@ void Describer::reductions() {
       return names.empty() ? "?" : "(from " + all + ")";
     };
     reduction.operands = {name(dot.left_access, dot.left), name(dot.right_access, dot.right)};
-    const bool known = std::any_of(
-        d_.reductions.begin(), d_.reductions.end(), [&](const ReductionDescription& r) {
+    const bool known =
+        std::any_of(d_.reductions.begin(), d_.reductions.end(), [&](const ReductionDescription& r) {
           return r.call.begin == reduction.call.begin && r.call.file == reduction.call.file &&
                  r.operands == reduction.operands;
         });
@@ -262,7 +263,8 @@ void Describer::operands() {
       if (!axis.tiles.empty() &&
           (name.empty() || !d_.axes[static_cast<std::size_t>(axis.tiles[0].axis)].splits_reduction))
         name = d_.axes[static_cast<std::size_t>(axis.tiles[0].axis)].name;
-      if (name.empty()) name = is_identifier(axis.size) ? axis.size : is_identifier(axis.range) ? axis.range : "";
+      if (name.empty())
+        name = is_identifier(axis.size) ? axis.size : is_identifier(axis.range) ? axis.range : "";
       at->axes.push_back(name);
     }
   }
@@ -334,8 +336,9 @@ void Describer::sites() {
       }
       if (innermost != nullptr && innermost != statement) {
         Site inner = site_before(operand.name, *innermost);
-        inner.is_inside_loop = std::any_of(first->loops.begin(), first->loops.end(),
-                                           [&](int loop) { return !tile_loops_.contains(loop) && trace_.loops.at(loop).in_kernel; });
+        inner.is_inside_loop = std::any_of(first->loops.begin(), first->loops.end(), [&](int loop) {
+          return !tile_loops_.contains(loop) && trace_.loops.at(loop).in_kernel;
+        });
         inner.is_conditional = first->conditional;
         d_.waits.push_back(std::move(inner));
       }
@@ -357,19 +360,24 @@ void Describer::say_unknown(std::string what, const Span& span, std::string hint
   if (!known) d_.unknown.push_back({std::move(what), span, std::move(hint)});
 }
 
-/// What the kernel is for has to be made of tiles that can be cut: every store of as many dimensions as any has.
+/// What the kernel is for has to be made of tiles that can be cut: every store of as many
+/// dimensions as any has.
 void Describer::check_outputs() {
-  const bool by_problem = std::any_of(d_.axes.begin(), d_.axes.end(), [](const TileAxis& a) { return a.is_problem && a.can_be_cut; });
+  const bool by_problem = std::any_of(d_.axes.begin(), d_.axes.end(), [](const TileAxis& a) {
+    return a.is_problem && a.can_be_cut;
+  });
   if (by_problem) return;
   const auto dimensions = [](const AccessDescription& access) {
-    return std::count_if(access.axes.begin(), access.axes.end(), [](const AxisIndex& a) { return !a.range.empty(); });
+    return std::count_if(access.axes.begin(), access.axes.end(),
+                         [](const AxisIndex& a) { return !a.range.empty(); });
   };
   std::ptrdiff_t most = 0;
   for (const AccessDescription& access : d_.accesses) {
     if (access.action != Action::load) most = std::max(most, dimensions(access));
   }
   for (const AccessDescription& access : d_.accesses) {
-    if (access.action == Action::load || dimensions(access) < most || !access.unknown.empty()) continue;
+    if (access.action == Action::load || dimensions(access) < most || !access.unknown.empty())
+      continue;
     bool can_be_cut = false;
     std::string why = "none of its indices depends on a program id";
     for (const AxisIndex& axis : access.axes) {
@@ -381,7 +389,8 @@ void Describer::check_outputs() {
     }
     if (!can_be_cut)
       say_unknown("no axis of '" + access.operand + "' can be cut into chunks: " + why, access.call,
-                  "'# @sy.pid_map M=pid_m N=pid_n' in the kernel says which variables are tile coordinates");
+                  "'# @sy.pid_map M=pid_m N=pid_n' in the kernel says which variables are tile "
+                  "coordinates");
   }
 }
 

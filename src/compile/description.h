@@ -121,7 +121,7 @@ struct AccessDescription {
   Span statement;               ///< the innermost statement of the kernel itself that it is in
   std::vector<int> loops;       ///< outermost first
   bool conditional = false;     ///< under an if that is not decided by constants
-  std::string offset;  ///< elements that no axis has a stride for
+  std::string offset;           ///< elements that no axis has a stride for
   std::vector<int> value_from;  ///< of a store: loads that the value depends on
   std::string unknown;          ///< why it is not understood; empty: it is
 };

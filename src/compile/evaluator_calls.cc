@@ -80,7 +80,8 @@ Ref Evaluator::call(const Node& node) {
                     node);
     }
     // A name of the module for something of Triton's: `exp = tl.exp`.
-    return builtin(value->type == Value::Type::other && !value->text.empty() ? value->text : name, given, node);
+    return builtin(value->type == Value::Type::other && !value->text.empty() ? value->text : name,
+                   given, node);
   }
   if (callee->kind == Kind::attribute) {
     const Node* object = callee->child(Field::object);

@@ -128,7 +128,7 @@ void Evaluator::first_pass(const Node& node, LoopPlan& plan, const std::function
       if (algebra_.is_data(ends[i]) || algebra_.is_data(begins[i]))
         all_known = all_known && ends[i] == begins[i];
       else
-        step = algebra_.subtract(ends[i], algebra_.add(begins[i], carried.atoms[i]));
+        step = algebra_.difference(ends[i], algebra_.add(begins[i], carried.atoms[i]));
       const Traits traits = algebra_.traits(step);
       const bool varies = std::binary_search(traits.loops.begin(), traits.loops.end(), plan.loop);
       all_known = all_known && is_known(step) && !varies;

@@ -164,16 +164,26 @@ Expr Algebra::too_long(const Expr& a, const Expr& b) {
 Expr Algebra::add(const Expr& a, const Expr& b) {
   if (a.is_zero()) return b;
   if (b.is_zero()) return a;
+  return sum(a, b, false);
+}
+
+Expr Algebra::difference(const Expr& a, const Expr& b) {
+  return sum(a, scale(b, -1), true);
+}
+
+Expr Algebra::sum(const Expr& a, const Expr& b, bool is_exact) {
   if (a.terms.size() + b.terms.size() > kLongest) return too_long(a, b);
-  std::map<std::vector<AtomId>, std::int64_t> sum;
+  std::map<std::vector<AtomId>, std::int64_t> terms;
   for (const Expr* e : {&a, &b}) {
     for (const Term& term : e->terms) {
-      std::int64_t& to = sum[term.factors];
+      std::int64_t& to = terms[term.factors];
       if (__builtin_add_overflow(to, term.coefficient, &to))
         return opaque("a number is too large", -1);
+      // Two data that come from the same loads are not the same data.
+      if (to == 0 && !is_exact && is_data({{term}})) to = 1;
     }
   }
-  return with_little_data(rejoin(normal(std::move(sum))));
+  return with_little_data(rejoin(normal(std::move(terms))));
 }
 
 /// Data that was computed is one thing beside what an address is made of.

@@ -103,6 +103,8 @@ class Algebra {
 
   Expr add(const Expr& a, const Expr& b);
   Expr subtract(const Expr& a, const Expr& b);
+  /// a - b of two states of one value: data that is in both is the same, which it is not elsewhere.
+  Expr difference(const Expr& a, const Expr& b);
   Expr multiply(const Expr& a, const Expr& b);
   Expr scale(const Expr& a, std::int64_t by) const;
   Expr floor_divide(const Expr& a, const Expr& b);
@@ -146,6 +148,7 @@ class Algebra {
   static constexpr std::size_t kMostData = 4;  ///< terms of a sum that are data
 
   Expr normal(std::map<std::vector<AtomId>, std::int64_t>&& sum) const;
+  Expr sum(const Expr& a, const Expr& b, bool is_exact);
   Expr too_long(const Expr& a, const Expr& b);
   Expr with_little_data(Expr e);
   void inherit(Atom& atom) const;

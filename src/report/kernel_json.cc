@@ -70,7 +70,8 @@ Json index_of(const Description& d, const compile::AxisIndex& axis) {
   for (const auto& part : axis.tiles)
     tiles.push_back(
         {{"axis", d.axes[static_cast<std::size_t>(part.axis)].name}, {"block", part.block}});
-  for (const auto& part : axis.loops) loops.push_back({{"loop", part.loop}, {"step", part.step}, {"begin", part.begin}});
+  for (const auto& part : axis.loops)
+    loops.push_back({{"loop", part.loop}, {"step", part.step}, {"begin", part.begin}});
   return {{"kind", word_of(axis.kind)},
           {"stride", axis.stride},
           {"index", axis.index},

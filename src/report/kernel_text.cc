@@ -64,7 +64,8 @@ std::string index_text(const Description& d, const AxisIndex& axis) {
   if (axis.is_derived) text = "part of " + text;
   if (axis.wraps) text += " % " + axis.size;
   std::vector<std::string> notes;
-  if (!axis.stride.empty() && axis.stride != "1") notes.push_back("stride " + shortened(axis.stride));
+  if (!axis.stride.empty() && axis.stride != "1")
+    notes.push_back("stride " + shortened(axis.stride));
   if (!axis.size.empty() && !axis.wraps) notes.push_back("of " + axis.size);
   return notes.empty() ? text : fmt::format("{} ({})", text, fmt::join(notes, ", "));
 }
@@ -79,7 +80,8 @@ void print_axes(std::ostream& out, const Description& d) {
     if (axis.splits_reduction) cut += ", splits the reduction";
     if (axis.provenance == compile::Provenance::annotated) cut += ", annotated";
     const std::string at = axis.assigned ? fmt::format(" (line {})", axis.assigned->line) : "";
-    table.add({axis.name, shortened(axis.coordinate) + at, axis.block, axis.size.empty() ? "?" : axis.size,
+    table.add({axis.name, shortened(axis.coordinate) + at, axis.block,
+               axis.size.empty() ? "?" : axis.size,
                axis.tiles.empty() ? "?" : shortened(axis.tiles), cut});
   }
   table.print(out, "  ");
@@ -94,8 +96,10 @@ void print_loops(std::ostream& out, const Description& d) {
                        : loop.is_over_problems ? "problems"
                        : loop.axis.empty()     ? ""
                                                : "along " + loop.axis;
-    const std::string range =
-        loop.end.empty() ? "?" : fmt::format("{} to {} by {}", shortened(loop.begin), shortened(loop.end), shortened(loop.step));
+    const std::string range = loop.end.empty()
+                                  ? "?"
+                                  : fmt::format("{} to {} by {}", shortened(loop.begin),
+                                                shortened(loop.end), shortened(loop.step));
     const bool is_here = loop.statement.file == d.file;
     table.add({is_here ? lines(loop.statement) : place(d, loop.statement),
                (loop.variable.empty() ? "" : loop.variable + ": ") + range, what});
