@@ -98,7 +98,7 @@ std::optional<AtomId> AxisSplitter::find_base(const Expr& address, Expr& offset)
 }
 
 /// Indices that begin again or stop at the end of an axis, as if they went on.
-Expr AxisSplitter::unwrap(const Expr& e, std::vector<std::pair<Expr, Expr>>& sizes, bool& wraps) {
+Expr AxisSplitter::unwrap(const Expr& e, Limits& limits) {
   std::set<std::string>
       divided;  // indices whose // is there too: those are taken apart, not wrapped
   const auto note = [&](const auto& self, const Expr& in) -> void {
@@ -125,8 +125,8 @@ Expr AxisSplitter::unwrap(const Expr& e, std::vector<std::pair<Expr, Expr>>& siz
           break;
         if (atom.name == "%" && atom.has_range && !divided.contains(algebra_.text(atom.args[0])) &&
             algebra_.traits(atom.args[0]).has_range) {
-          sizes.emplace_back(algebra_.flat(atom.args[0]), atom.args[1]);
-          wraps = true;
+          limits.sizes.emplace_back(algebra_.flat(atom.args[0]), atom.args[1]);
+          limits.wrapped.push_back(algebra_.flat(atom.args[0]));
           factor = atom.args[0];
         } else if ((atom.name == "min" || atom.name == "max") && atom.args.size() == 2) {
           const bool first = !algebra_.traits(atom.args[0]).is_uniform(),
@@ -135,9 +135,10 @@ Expr AxisSplitter::unwrap(const Expr& e, std::vector<std::pair<Expr, Expr>>& siz
               algebra_.traits(atom.args[0]).has_range || algebra_.traits(atom.args[1]).has_range;
           if (first == second || !ranged) break;
           if (atom.name == "min")
-            sizes.emplace_back(algebra_.flat(atom.args[first ? 0 : 1]),
-                               algebra_.add(atom.args[first ? 1 : 0], Algebra::number(1)));
+            limits.sizes.emplace_back(algebra_.flat(atom.args[first ? 0 : 1]),
+                                      algebra_.add(atom.args[first ? 1 : 0], Algebra::number(1)));
           factor = atom.args[first ? 0 : 1];
+          limits.clamped.push_back(algebra_.flat(factor));
         } else if (atom.name == "where" && atom.has_range) {
           const Traits a = algebra_.traits(atom.args[1]), b = algebra_.traits(atom.args[2]);
           if (a.has_range && b.is_uniform())
@@ -146,6 +147,7 @@ Expr AxisSplitter::unwrap(const Expr& e, std::vector<std::pair<Expr, Expr>>& siz
             factor = atom.args[2];
           else
             break;
+          limits.clamped.push_back(algebra_.flat(factor));
         } else {
           break;
         }
@@ -344,10 +346,9 @@ SplitAccess AxisSplitter::split(const RawAccess& access) {
     }
     return result;
   }
-  std::vector<std::pair<Expr, Expr>> sizes;
-  bool wraps = false;
+  Limits limits;
   if (access.mechanism == Mechanism::pointer) {
-    const Expr whole = unwrap(offset, sizes, wraps);
+    const Expr whole = unwrap(offset, limits);
     place(result.axes, whole, result.offset);
     std::stable_sort(
         result.axes.begin(), result.axes.end(), [](const SplitAxis& a, const SplitAxis& b) {
@@ -356,7 +357,7 @@ SplitAccess AxisSplitter::split(const RawAccess& access) {
   } else {
     for (std::size_t i = 0; i < access.offsets.size(); ++i) {
       SplitAxis axis{.has_stride = i < access.strides.size(),
-                     .sum = unwrap(access.offsets[i], sizes, wraps)};
+                     .sum = unwrap(access.offsets[i], limits)};
       if (axis.has_stride && access.strides[i].terms.size() == 1)
         axis.stride = access.strides[i].terms[0];
       if (i < access.sizes.size()) axis.size = access.sizes[i];
@@ -366,16 +367,18 @@ SplitAccess AxisSplitter::split(const RawAccess& access) {
     }
     // What is in the base: a batch, a head.
     std::vector<SplitAxis> outer;
-    place(outer, unwrap(offset, sizes, wraps), result.offset);
+    place(outer, unwrap(offset, limits), result.offset);
     for (SplitAxis& axis : outer) result.axes.push_back(std::move(axis));
   }
   for (SplitAxis& axis : result.axes) {
     classify(axis);
-    find_size(axis, sizes);
-    if (wraps) {
-      const Expr whole = algebra_.flat(axis.sum);
-      for (const auto& [index, size] : sizes) axis.wraps |= index == whole;
-    }
+    find_size(axis, limits.sizes);
+    const Expr whole = algebra_.flat(axis.sum);
+    const auto is_among = [&](const std::vector<Expr>& indices) {
+      return std::find(indices.begin(), indices.end(), whole) != indices.end();
+    };
+    axis.wraps = is_among(limits.wrapped);
+    axis.clamps = is_among(limits.clamped);
   }
   return result;
 }

@@ -22,7 +22,7 @@ struct SplitAxis {
   /// Loops whose counter as a whole is in the index, and what its first value adds to it.
   std::vector<std::pair<int, Expr>> begins;
   std::optional<Expr> size;
-  bool wraps = false;
+  bool wraps = false, clamps = false;
   bool is_derived = false;
 };
 
@@ -44,12 +44,13 @@ class AxisSplitter {
   bool is_tile(const Term& term) const;
 
  private:
-  struct Wrap {
-    Expr size;
-    bool wraps = false, is_derived = false;
+  /// What unwrap() took away from indices.
+  struct Limits {
+    std::vector<std::pair<Expr, Expr>> sizes;  ///< flat index, size
+    std::vector<Expr> wrapped, clamped;        ///< flat indices
   };
   std::optional<AtomId> find_base(const Expr& address, Expr& offset);
-  Expr unwrap(const Expr& e, std::vector<std::pair<Expr, Expr>>& sizes, bool& wraps);
+  Expr unwrap(const Expr& e, Limits& limits);
   void place(std::vector<SplitAxis>& axes, const Expr& offset, Expr& rest);
   void place_scalar(std::vector<SplitAxis>& axes, const Term& stride, const Term& varying);
   bool is_compared(const SplitAxis& axis, const Term& quotient, const Term& varying);

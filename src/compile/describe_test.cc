@@ -11,7 +11,7 @@ const std::string kBody =
     "    o = p * B + tl.arange(0, B)\n"
     "    tl.store(x + o, tl.load(x + o, mask=o < n), mask=o < n)\n";
 
-TEST(ChoosingAKernel, NamesThoseThatThereAre) {
+TEST(ChoosingAKernel, names_those_that_there_are) {
   HEMIOLA_NEEDS_PYTHON_READER();
   const std::string two =
       kImports + "@triton.jit\ndef one" + kBody + "\n@triton.jit\ndef two" + kBody;
@@ -23,7 +23,7 @@ TEST(ChoosingAKernel, NamesThoseThatThereAre) {
   EXPECT_EQ(failure_of(two, {.kernel = "two"}), "");
 }
 
-TEST(ChoosingAKernel, HelpersAreNotMeant) {
+TEST(ChoosingAKernel, helpers_are_not_meant) {
   HEMIOLA_NEEDS_PYTHON_READER();
   const std::string text = kImports +
                            "@triton.jit\ndef helper(a):\n    return a\n\n@triton.jit\ndef main" +
@@ -31,14 +31,14 @@ TEST(ChoosingAKernel, HelpersAreNotMeant) {
   EXPECT_EQ(described(text).kernel, "main");
 }
 
-TEST(ChoosingAKernel, SaysWhenThereIsNone) {
+TEST(ChoosingAKernel, says_when_there_is_none) {
   HEMIOLA_NEEDS_PYTHON_READER();
   EXPECT_NE(
       failure_of("def f(x):\n    return x\n").find("no function is decorated with @triton.jit"),
       std::string::npos);
 }
 
-TEST(ReadingPython, SaysWhereItIsNot) {
+TEST(ReadingPython, says_where_it_is_not) {
   HEMIOLA_NEEDS_PYTHON_READER();
   EXPECT_NE(failure_of("import triton\ndef f(:\n    pass\n").find("kernel.py:2:"),
             std::string::npos);
@@ -47,7 +47,7 @@ TEST(ReadingPython, SaysWhereItIsNot) {
   EXPECT_NE(failure_of("x = " + deep + "1" + std::string(2000, ')') + "\n"), "");
 }
 
-TEST(Annotations, OverrideNamesAndTheRegion) {
+TEST(Annotations, override_names_and_the_region) {
   HEMIOLA_NEEDS_PYTHON_READER();
   const Description d = described(kImports +
                                   "@triton.jit\ndef k(x, n, B: tl.constexpr):\n"
@@ -69,7 +69,7 @@ TEST(Annotations, OverrideNamesAndTheRegion) {
   EXPECT_EQ(d.signals[0].statement.line, 13);
 }
 
-TEST(Annotations, HaveMessagesWithAPlace) {
+TEST(Annotations, have_messages_with_a_place) {
   HEMIOLA_NEEDS_PYTHON_READER();
   const auto with = [&](const std::string& comment) {
     return failure_of(kImports + "@triton.jit\ndef k(x, n, B: tl.constexpr):\n    # " + comment +
@@ -86,7 +86,7 @@ TEST(Annotations, HaveMessagesWithAPlace) {
   EXPECT_EQ(with("@sy.tile_id"), "");
 }
 
-TEST(Configurations, OfAComprehensionAreWrittenOut) {
+TEST(Configurations, of_a_comprehension_are_written_out) {
   HEMIOLA_NEEDS_PYTHON_READER();
   const Description d = described(kImports +
                                   "BLOCKS = [64, 128]\n"
@@ -105,7 +105,7 @@ TEST(Configurations, OfAComprehensionAreWrittenOut) {
   EXPECT_EQ(d.tuning.wrappers, std::vector<std::string>{"wrapper"});
 }
 
-TEST(Configurations, ThatAreComputedAreSaidToBe) {
+TEST(Configurations, that_are_computed_are_said_to_be) {
   HEMIOLA_NEEDS_PYTHON_READER();
   const Description d = described(
       kImports + "@triton.autotune(configs=load('x'), key=[])\n@triton.jit\ndef k" + kBody);
@@ -113,7 +113,7 @@ TEST(Configurations, ThatAreComputedAreSaidToBe) {
   EXPECT_EQ(d.tuning.unknown, "they come from a call of 'load' (kernel.py:4)");
 }
 
-TEST(Places, AreExactInBytes) {
+TEST(Places, are_exact_in_bytes) {
   HEMIOLA_NEEDS_PYTHON_READER();
   const std::string text = example_text("gemm_persistent");
   Library library;
@@ -131,7 +131,7 @@ TEST(Places, AreExactInBytes) {
   EXPECT_EQ(text.substr(d.dispatch.tile_id_assigned->begin, 11), "for tile_id");
 }
 
-TEST(Places, OfAStatementThatSharesItsLineCannotBeUsed) {
+TEST(Places, of_a_statement_that_shares_its_line_cannot_be_used) {
   HEMIOLA_NEEDS_PYTHON_READER();
   const Description d =
       described(kImports +
@@ -142,13 +142,13 @@ TEST(Places, OfAStatementThatSharesItsLineCannotBeUsed) {
   EXPECT_FALSE(d.signals.at(0).is_own_line);
 }
 
-TEST(Examples, AreUnderstood) {
+TEST(Examples, are_understood) {
   HEMIOLA_NEEDS_PYTHON_READER();
   for (const std::string& name : example_kernels())
     EXPECT_TRUE(described(example_text(name)).is_understood) << name;
 }
 
-TEST(Requests, NameParametersThatThereAre) {
+TEST(Requests, name_parameters_that_there_are) {
   HEMIOLA_NEEDS_PYTHON_READER();
   const std::string text = kImports + "@triton.jit\ndef k" + kBody;
   EXPECT_NE(failure_of(text, {.bind = {{"a", "y"}}}), "");

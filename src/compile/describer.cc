@@ -145,6 +145,7 @@ AxisIndex Describer::index_of(const RawAccess& raw, const SplitAxis& axis) {
   AxisIndex index{.stride = axis.has_stride ? algebra_.text(axis.stride) : "",
                   .dimension = axis.dimension,
                   .wraps = axis.wraps,
+                  .clamps = axis.clamps,
                   .is_derived = axis.is_derived};
   Expr without_range;
   for (const Term& term : axis.sum.terms) {
@@ -152,7 +153,6 @@ AxisIndex Describer::index_of(const RawAccess& raw, const SplitAxis& axis) {
         term.factors.size() == 1 && algebra_.atom(term.factors[0]).kind == AtomKind::range;
     if (!is_range) without_range.terms.push_back(term);
   }
-  index.index = text(without_range);
   if (!axis.extent.is_zero()) index.range = text(axis.extent);
   if (axis.size) index.size = text(*axis.size);
   if (!axis.uniform.is_zero()) index.offset = text(axis.uniform);
@@ -165,9 +165,17 @@ AxisIndex Describer::index_of(const RawAccess& raw, const SplitAxis& axis) {
   Expr coordinate, block;
   if (!from->tiles.is_zero() && coordinate_of(from->tiles, coordinate, block)) {
     for (std::size_t i = 0; i < d_.axes.size(); ++i) {
-      if (d_.axes[i].value == coordinate) index.tiles.push_back({static_cast<int>(i), text(block)});
+      if (d_.axes[i].value != coordinate) continue;
+      index.tiles.push_back({static_cast<int>(i), text(block)});
+      // What the kernel calls it says more than what it is computed from.
+      if (from == &axis && d_.axes[i].is_variable) {
+        const Expr named =
+            algebra_.multiply(algebra_.parameter(d_.axes[i].coordinate, false), block);
+        without_range = algebra_.add(algebra_.difference(without_range, axis.tiles), named);
+      }
     }
   }
+  index.index = text(without_range);
   for (const Term& term : axis.loops.terms) {
     for (const AtomId id : term.factors) {
       for (const int loop : algebra_.atom(id).loops) {
@@ -279,10 +287,19 @@ Description Describer::run() {
       kernel_.decorators.empty() ? kernel_.node->begin : kernel_.decorators.front()->begin - 1;
   d_.definition = span_of(source_, begin, kernel_.node->end);
   d_.body = span_of(source_, kernel_.body());
-  for (const RawAccess& access : trace_.accesses) {
-    if (access.call.node == nullptr) continue;
-    algebra_.load_names[access.id] =
-        std::string(access.call.source->text(*access.call.node)).substr(0, 40);
+  for (const RawAccess& access : trace_.accesses)
+    algebra_.load_names[access.id] = std::string(access.call.source->text(*access.call.node));
+  // What was loaded has the name of the variable that it was put into.
+  for (const RawAssignment& made : trace_.assignments) {
+    if (made.path != 0 || made.value.terms.size() != 1 || made.value.terms[0].factors.size() != 1)
+      continue;
+    const Atom& atom = algebra_.atom(made.value.terms[0].factors[0]);
+    if (atom.kind == AtomKind::loaded && made.value.terms[0].coefficient == 1)
+      algebra_.load_names[atom.number] = made.name;
+  }
+  for (const auto& [id, loop] : trace_.loops) {
+    if (loop.has_range && is_identifier(loop.variable))
+      counters_[id] = {algebra_.parameter(loop.variable, false), loop.begin, loop.step};
   }
   find_tile_loops();
   split_accesses();
@@ -291,8 +308,8 @@ Description Describer::run() {
   find_problem_loops();
   take_begins_of_loops();
   tile_axes();
-  accesses();
   finish_axes();
+  accesses();
   name_loops();
   scheduler();
   reductions();

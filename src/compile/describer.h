@@ -65,7 +65,11 @@ class Describer {
   int indentation_of(const Node& statement) const;
   void say_unknown(std::string what, const Span& span, std::string hint);
 
-  std::string text(const Expr& e) const { return algebra_.text(e); }
+  /// As Python that can stand where the expression is needed: with the variables of loops, not with
+  /// their counters.
+  std::string text(const Expr& e) const {
+    return algebra_.text(algebra_.with_variables(e, counters_));
+  }
   static bool is_identifier(const std::string& text);
 
   const DescribeRequest& request_;
@@ -75,6 +79,7 @@ class Describer {
   Trace& trace_;
   Algebra& algebra_;
   Description d_;
+  std::map<int, Algebra::Counter> counters_;
   std::set<int> tile_loops_;
   std::vector<SplitDescription> splits_;
   struct AxisFacts {

@@ -104,6 +104,7 @@ struct AxisIndex {
   std::string offset;         ///< what is added that is the same everywhere; empty: 0
   std::string size;           ///< elements of the axis, where a mask, a shape or a modulus tells
   bool wraps = false;         ///< indices beyond the size begin again: % size
+  bool clamps = false;        ///< indices beyond the size stand for another element that is there
   bool is_derived = false;    ///< // or % of an index: an element's number taken apart
   std::string unknown;        ///< why the kind is unknown
 };

@@ -484,6 +484,42 @@ Expr Algebra::replace(const Expr& e, AtomId id, const Expr& by) {
       e, [&](AtomId found) { return found == id ? std::optional<Expr>(by) : std::nullopt; }, done);
 }
 
+Expr Algebra::with_variables(const Expr& e, const std::map<int, Counter>& loops) {
+  Expr all;
+  for (const Term& term : e.terms) {
+    // One counter times its step is the variable less what it begins with.
+    const auto counter = std::find_if(term.factors.begin(), term.factors.end(), [&](AtomId id) {
+      return atom(id).kind == AtomKind::iteration && loops.contains(atom(id).number);
+    });
+    if (counter != term.factors.end()) {
+      const Counter& loop = loops.at(atom(*counter).number);
+      Term rest, times;
+      divide(term, {1, {*counter}}, rest);
+      const bool is_whole = loop.step.terms.size() == 1 && divide(rest, loop.step.terms[0], times);
+      const Expr moved = subtract(loop.variable, with_variables(loop.begin, loops));
+      const Expr product =
+          is_whole ? multiply({{times}}, moved)
+                   : multiply({{rest}}, floor_divide(moved, with_variables(loop.step, loops)));
+      all =
+          add(all, is_whole || term.factors.size() == 1 ? product : with_variables(product, loops));
+      continue;
+    }
+    Expr product = number(term.coefficient);
+    for (const AtomId id : term.factors) {
+      const Atom before = atom(id);
+      if (before.loops.empty() || before.args.empty()) {
+        product = multiply(product, of(id));
+        continue;
+      }
+      std::vector<Expr> args;
+      for (const Expr& arg : before.args) args.push_back(with_variables(arg, loops));
+      product = multiply(product, remake(before, std::move(args)));
+    }
+    all = add(all, product);
+  }
+  return all;
+}
+
 Expr Algebra::decide(const Expr& e, const std::map<AtomId, bool>& facts) {
   std::map<AtomId, Expr> done;
   return transform(

@@ -126,6 +126,12 @@ class Algebra {
   Expr replace(const Expr& e, AtomId id, const Expr& by);
   /// where(c, a, b) of conditions that are known, decided.
   Expr decide(const Expr& e, const std::map<AtomId, bool>& facts);
+  /// Counters of loops as what people write: of loop `first`, whose variable goes from `begin` by
+  /// `step`, the counter is (variable - begin) // step.
+  struct Counter {
+    Expr variable, begin, step;
+  };
+  Expr with_variables(const Expr& e, const std::map<int, Counter>& loops);
   bool mentions(const Expr& e, AtomId id) const;
   /// Not zero, and nothing but data.
   bool is_data(const Expr& e) const;

@@ -55,7 +55,7 @@ std::string damaged(const std::string& text, std::mt19937& random) {
   return all;
 }
 
-TEST(DamagedKernels, AreDescribedOrRefused) {
+TEST(DamagedKernels, are_described_or_refused) {
   HEMIOLA_NEEDS_PYTHON_READER();
   std::mt19937 random(20);
   int refused = 0, described_ones = 0;
@@ -75,7 +75,7 @@ TEST(DamagedKernels, AreDescribedOrRefused) {
   EXPECT_GT(described_ones, cases);
 }
 
-TEST(DamagedKernels, ThatAreCutOffAreDescribedOrRefused) {
+TEST(DamagedKernels, that_are_cut_off_are_described_or_refused) {
   HEMIOLA_NEEDS_PYTHON_READER();
   const std::string text = example_text("attention");
   for (std::size_t length = 0; length < text.size(); length += 97)

@@ -83,6 +83,7 @@ Json index_of(const Description& d, const compile::AxisIndex& axis) {
           {"offset", axis.offset},
           {"size", axis.size},
           {"wraps", axis.wraps},
+          {"clamps", axis.clamps},
           {"is_derived", axis.is_derived},
           {"unknown", axis.unknown}};
 }
