@@ -182,7 +182,10 @@ class Annotator {
       check_variable(found, variables);
       TileAxis* axis = nullptr;
       for (TileAxis& known : d_.axes) {
-        if (known.coordinate == variables) axis = &known;
+        const bool is_it =
+            known.coordinate == variables ||
+            std::find(known.aliases.begin(), known.aliases.end(), variables) != known.aliases.end();
+        if (is_it && axis == nullptr) axis = &known;
       }
       if (axis == nullptr) axis = &axis_named(name);
       rename(axis->name, name);

@@ -249,6 +249,7 @@ void Describer::finish_axes() {
     for (const RawAssignment& made : trace_.assignments) {
       if (made.path != 0 || made.rank != 0 || made.value != axis.value) continue;
       axis.coordinate = made.name;
+      axis.aliases.push_back(made.name);
       axis.is_variable = true;
       axis.assigned = span_of(source_, *made.statement);
     }

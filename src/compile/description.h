@@ -47,15 +47,16 @@ struct TileAxis {
   std::string
       coordinate;  ///< the tile's number: a variable of the kernel ("pid_m") or an expression
   bool is_variable = false;
-  Expr value;                     ///< the coordinate, in the algebra of the trace
-  std::string block;              ///< elements that one tile has: "BLOCK_SIZE_M", "1"
-  std::string size;               ///< elements; empty: not in the text of the kernel
-  std::string tiles;              ///< how many: "tl.cdiv(M, BLOCK_SIZE_M)", "tl.num_programs(0)"
-  std::vector<int> program_axes;  ///< axes of the grid that it is computed from
-  std::optional<Span> assigned;   ///< the statement that gives the variable its value
-  bool is_problem = false;        ///< its tiles are whole problems of a grouped product
-  bool splits_reduction = false;  ///< programs along it sum up to one output: split-K
-  bool can_be_cut = false;        ///< into ranges of tiles, one per chunk
+  std::vector<std::string> aliases;  ///< all variables of the kernel that have its value
+  Expr value;                        ///< the coordinate, in the algebra of the trace
+  std::string block;                 ///< elements that one tile has: "BLOCK_SIZE_M", "1"
+  std::string size;                  ///< elements; empty: not in the text of the kernel
+  std::string tiles;                 ///< how many: "tl.cdiv(M, BLOCK_SIZE_M)", "tl.num_programs(0)"
+  std::vector<int> program_axes;     ///< axes of the grid that it is computed from
+  std::optional<Span> assigned;      ///< the statement that gives the variable its value
+  bool is_problem = false;           ///< its tiles are whole problems of a grouped product
+  bool splits_reduction = false;     ///< programs along it sum up to one output: split-K
+  bool can_be_cut = false;           ///< into ranges of tiles, one per chunk
   std::string why_not;
   Provenance provenance = Provenance::inferred;
 };

@@ -48,14 +48,15 @@ std::vector<KernelName> kernels_of(const Module& module) {
       kernels.push_back(
           {.name = function->name, .line = module.source.line(function->node->begin)});
   }
-  for (KernelName& kernel : kernels) {
-    for (const auto& other : module.functions) {
-      if (!other->is_jit || other->name == kernel.name) continue;
-      std::set<std::string, std::less<>> names;
-      collect_names(module.source, other->body(), names);
-      kernel.is_helper |= names.contains(kernel.name);
-    }
+  std::set<std::string, std::less<>> called;
+  for (const auto& function : module.functions) {
+    if (!function->is_jit) continue;
+    std::set<std::string, std::less<>> names;
+    collect_names(module.source, function->body(), names);
+    names.erase(function->name);
+    called.merge(names);
   }
+  for (KernelName& kernel : kernels) kernel.is_helper = called.contains(kernel.name);
   return kernels;
 }
 
