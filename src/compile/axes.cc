@@ -282,34 +282,33 @@ void AxisSplitter::place(std::vector<SplitAxis>& axes, const Expr& offset, Expr&
   }
 }
 
+Expr* AxisSplitter::part_of(SplitAxis& axis, const Term& varying) const {
+  const Traits traits = algebra_.traits({{varying}});
+  const bool is_found = (traits.has_load && !(traits.has_program && traits.has_carried)) ||
+                        (traits.has_data && !traits.loads.empty());
+  if (traits.has_opaque) return &axis.strange;
+  if (is_found) return &axis.indirect;
+  if (traits.has_data || (traits.has_range && varying.factors.size() > 1)) return &axis.strange;
+  if (traits.has_range) return nullptr;  // a number of elements, taken apart
+  if (is_tile(varying)) return &axis.tiles;
+  return !traits.loops.empty() && !traits.has_carried ? &axis.loops : &axis.strange;
+}
+
 void AxisSplitter::classify(SplitAxis& axis) {
   for (const Term& term : axis.sum.terms) {
     Term uniform, varying;
     divide_factors(term, uniform, varying);
-    const Traits traits = algebra_.traits({{varying}});
+    if (varying.factors.empty()) {
+      axis.uniform.terms.push_back(term);
+      continue;
+    }
     const bool is_range =
         varying.factors.size() == 1 && algebra_.atom(varying.factors[0]).kind == AtomKind::range;
-    if (varying.factors.empty())
-      axis.uniform.terms.push_back(term);
-    else if (is_range)
-      continue;
-    else if (traits.has_opaque)
-      axis.strange.terms.push_back(term);
-    else if ((traits.has_load && !(traits.has_program && traits.has_carried)) ||
-             (traits.has_data && !traits.loads.empty()))
-      axis.indirect.terms.push_back(term);
-    else if (traits.has_data)
-      axis.strange.terms.push_back(term);
-    else if (traits.has_range && varying.factors.size() > 1)
-      axis.strange.terms.push_back(term);
-    else if (traits.has_range)
-      axis.is_derived = true;
-    else if (is_tile(varying))
-      axis.tiles.terms.push_back(term);
-    else if (!traits.loops.empty() && !traits.has_carried)
-      axis.loops.terms.push_back(term);
+    if (is_range) continue;
+    if (Expr* part = part_of(axis, varying))
+      part->terms.push_back(term);
     else
-      axis.strange.terms.push_back(term);
+      axis.is_derived = true;
   }
 }
 

@@ -54,6 +54,8 @@ class AxisSplitter {
   void place(std::vector<SplitAxis>& axes, const Expr& offset, Expr& rest);
   void place_scalar(std::vector<SplitAxis>& axes, const Term& stride, const Term& varying);
   bool is_compared(const SplitAxis& axis, const Term& quotient, const Term& varying);
+  /// Which part of the index a term belongs to. Null: an index that // and % take apart.
+  Expr* part_of(SplitAxis& axis, const Term& varying) const;
   void classify(SplitAxis& axis);
   void find_size(SplitAxis& axis, const std::vector<std::pair<Expr, Expr>>& sizes);
   bool is_stride_like(const Term& t) const;

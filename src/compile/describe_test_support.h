@@ -14,14 +14,15 @@ namespace hemiola::compile {
 inline const std::string kTriton = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n";
 
 /// The description of the only kernel of a text.
-inline Description described(const std::string& text, DescribeRequest request = {}) {
+inline Description described(const std::string& text, const DescribeRequest& request = {}) {
   Library library;
   return describe(library, library.add("kernel.py", text), request);
 }
 
 /// Of a kernel's definition, "def k(...):\n    ...".
-inline Description described_kernel(const std::string& definition, DescribeRequest request = {}) {
-  return described(kTriton + definition, std::move(request));
+inline Description described_kernel(const std::string& definition,
+                                    const DescribeRequest& request = {}) {
+  return described(kTriton + definition, request);
 }
 
 /// What describing it fails with, rendered; empty: it does not.

@@ -52,7 +52,7 @@ Arguments Evaluator::arguments(const Node& node) {
       if (name != nullptr && value != nullptr)
         given.named[std::string(text_of(*name))] = evaluate(*value);
     } else if (child->kind == Kind::list_splat || child->kind == Kind::dictionary_splat) {
-      const Ref value = child->children.empty() ? other("") : evaluate(*child->children.front());
+      Ref value = child->children.empty() ? other("") : evaluate(*child->children.front());
       if (child->kind == Kind::list_splat && value->type == Value::Type::tuple)
         given.positional.insert(given.positional.end(), value->items.begin(), value->items.end());
       else
@@ -69,7 +69,7 @@ Ref Evaluator::call(const Node& node) {
   if (callee == nullptr) return opaque("a call", node);
   const std::string name(last_name(source(), node));
   if (callee->kind == Kind::identifier) {
-    const Ref value = this->name(*callee);
+    Ref value = this->name(*callee);
     const Arguments given = arguments(node);
     if (value->type == Value::Type::function) return inlined(*value->function, given, node);
     if (frame_->names.contains(name)) {  // a function that is a parameter
@@ -91,7 +91,7 @@ Ref Evaluator::call(const Node& node) {
     const bool is_module = root != nullptr && root->kind == Kind::identifier &&
                            !frame_->names.contains(text_of(*root));
     if (is_module) {
-      const Ref value = attribute(*callee);
+      Ref value = attribute(*callee);
       const Arguments given = arguments(node);
       if (value->type == Value::Type::function) return inlined(*value->function, given, node);
       return builtin(name, given, node);
@@ -99,7 +99,7 @@ Ref Evaluator::call(const Node& node) {
     const Ref self = object == nullptr ? other("") : evaluate(*object);
     return method(self, name, arguments(node), node);
   }
-  const Ref value = evaluate(*callee);
+  Ref value = evaluate(*callee);
   const Arguments given = arguments(node);
   if (value->type == Value::Type::function) return inlined(*value->function, given, node);
   return opaque("a call of what is no name", node);
@@ -157,12 +157,11 @@ Ref Evaluator::method(const Ref& object, std::string_view name, const Arguments&
 }
 
 Ref Evaluator::builtin(std::string_view name, const Arguments& given, const Node& node) {
-  const Ref first = given.positional.empty()
-                        ? (given.named.contains("input") ? given.named.at("input")
-                           : given.named.contains("x")   ? given.named.at("x")
-                                                         : nullptr)
-                        : given.positional[0];
-  const Ref second = given.positional.size() > 1 ? given.positional[1] : nullptr;
+  Ref first = given.positional.empty() ? (given.named.contains("input") ? given.named.at("input")
+                                          : given.named.contains("x")   ? given.named.at("x")
+                                                                        : nullptr)
+                                       : given.positional[0];
+  Ref second = given.positional.size() > 1 ? given.positional[1] : nullptr;
   if (name == "program_id" || name == "num_programs") {
     const Ref axis = given.get("axis", 0);
     const Expr value = axis ? number_of(axis, node) : Expr();
@@ -292,7 +291,7 @@ Ref Evaluator::minimum_of(std::string_view name, const Arguments& given, const N
 }
 
 Ref Evaluator::reduction(std::string_view name, const Arguments& given, const Node& node) {
-  const Ref input = given.get("input", 0);
+  Ref input = given.get("input", 0);
   if (!input) return opaque("an argument is missing", node);
   const Ref along = given.get("axis", 1);
   int axis = -1;
@@ -358,7 +357,7 @@ Ref Evaluator::dot(const Arguments& given, const Node& node) {
 }
 
 Ref Evaluator::shape_change(std::string_view name, const Arguments& given, const Node& node) {
-  const Ref input = given.positional.empty() ? given.get("input", 0) : given.positional[0];
+  Ref input = given.positional.empty() ? given.get("input", 0) : given.positional[0];
   if (!is_number(input)) return input ? input : opaque("an argument is missing", node);
   const std::size_t rank = input->shape.size();
   if (name == "trans" || name == "permute") {

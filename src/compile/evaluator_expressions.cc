@@ -54,13 +54,13 @@ Ref Evaluator::evaluate_inner(const Node& node) {
       return conditional(node);
     case Kind::binary_operator: {
       if (node.children.size() != 2) return opaque("an operator", node);
-      const Ref a = evaluate(*node.children[0]);
-      const Ref b = evaluate(*node.children[1]);
+      Ref a = evaluate(*node.children[0]);
+      Ref b = evaluate(*node.children[1]);
       return binary(source().between(node, 0), a, b, node);
     }
     case Kind::unary_operator: {
       if (node.children.size() != 1) return opaque("an operator", node);
-      const Ref a = evaluate(*node.children[0]);
+      Ref a = evaluate(*node.children[0]);
       if (!is_number(a)) return opaque("this is not a number", node);
       const std::string_view op = text_of(node).substr(0, 1);
       if (op == "+") return a;
@@ -74,7 +74,7 @@ Ref Evaluator::evaluate_inner(const Node& node) {
       const Node* target = node.child(Field::name);
       const Node* value = node.child(Field::value);
       if (target == nullptr || value == nullptr) return opaque("an assignment", node);
-      const Ref result = evaluate(*value);
+      Ref result = evaluate(*value);
       assign(*target, result, node);
       return result;
     }
@@ -142,7 +142,7 @@ Ref Evaluator::attribute(const Node& node) {
     }
     return other(std::string(name));
   }
-  const Ref value = evaluate(*object);
+  Ref value = evaluate(*object);
   if (name == "T" && is_number(value))
     return shape_change("trans", Arguments{.positional = {value}}, node);
   if (name == "shape" && is_number(value)) {
@@ -157,7 +157,7 @@ Ref Evaluator::attribute(const Node& node) {
 Ref Evaluator::subscript(const Node& node) {
   const Node* object = node.child(Field::value);
   if (object == nullptr) return opaque("a subscript", node);
-  const Ref value = evaluate(*object);
+  Ref value = evaluate(*object);
   std::vector<const Node*> indices;
   for (const Node* child : node.children) {
     if (child->field != Field::subscript) continue;
@@ -309,7 +309,7 @@ Ref Evaluator::comparison(const Node& node) {
 Ref Evaluator::logical(const Node& node) {
   if (node.kind == Kind::not_operator) {
     if (node.children.empty()) return opaque("a condition", node);
-    const Ref value = evaluate(*node.children.front());
+    Ref value = evaluate(*node.children.front());
     if (value->type == Value::Type::nothing) return number(Algebra::number(1));
     if (!is_number(value)) return opaque("a condition", node);
     if (value->number.is_constant())
@@ -318,13 +318,13 @@ Ref Evaluator::logical(const Node& node) {
   }
   if (node.children.size() != 2) return opaque("a condition", node);
   const std::string op = source().between(node, 0);
-  const Ref first = evaluate(*node.children[0]);
+  Ref first = evaluate(*node.children[0]);
   if (is_number(first) && first->number.is_constant()) {
     const bool holds = first->number.constant() != 0;
     if (holds != (op == "and")) return first;
     return evaluate(*node.children[1]);
   }
-  const Ref second = evaluate(*node.children[1]);
+  Ref second = evaluate(*node.children[1]);
   if (!is_number(first) || !is_number(second)) return opaque("a condition", node);
   if (second->number.is_constant() && (second->number.constant() != 0) == (op == "and"))
     return first;
@@ -335,12 +335,12 @@ Ref Evaluator::logical(const Node& node) {
 
 Ref Evaluator::conditional(const Node& node) {
   if (node.children.size() != 3) return opaque("a choice", node);
-  const Ref condition = evaluate(*node.children[1]);
+  Ref condition = evaluate(*node.children[1]);
   if (is_number(condition) && condition->number.is_constant())
     return evaluate(*node.children[condition->number.constant() != 0 ? 0 : 2]);
   if (condition->type == Value::Type::nothing) return evaluate(*node.children[2]);
-  const Ref a = evaluate(*node.children[0]);
-  const Ref b = evaluate(*node.children[2]);
+  Ref a = evaluate(*node.children[0]);
+  Ref b = evaluate(*node.children[2]);
   return merge(number_of(condition, node), a, b);
 }
 

@@ -63,7 +63,7 @@ TEST(Compile, bad_input_is_one_message_with_a_place_and_writes_nothing) {
       {"two.py --describe --kernel first --target rocm", "'rocm'"},
       {"two.py", "--describe shows what is in the kernel"},
       {"--describe", "no kernel is given"},
-      {"damaged.py --describe", "damaged.py:4:"},
+      {"damaged.py --describe", "damaged.py:3:1: error: not Python"},
       {"plain.py --describe", "no function is decorated with @triton.jit"},
       {"empty.py --describe", "empty.py"},
       {"missing.py --describe", "missing.py"},
