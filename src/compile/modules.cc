@@ -186,7 +186,7 @@ std::unique_ptr<Function> read_function(const Module& module, const Node& defini
   return function;
 }
 
-Library::Library(std::vector<std::string> helpers) {
+Library::Library(const std::vector<std::string>& helpers) {
   for (const std::string& file : helpers) helpers_.push_back(&load(file));
 }
 

@@ -67,7 +67,7 @@ class Library {
  public:
   /// Files that were given are looked into for names that are imported from modules that are not
   /// found.
-  explicit Library(std::vector<std::string> helpers = {});
+  explicit Library(const std::vector<std::string>& helpers = {});
 
   /// Failure for what cannot be read or is not Python.
   const Module& load(const std::string& file);

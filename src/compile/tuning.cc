@@ -120,7 +120,6 @@ class ConfigurationReader {
       case Kind::true_:
       case Kind::false_:
       case Kind::none:
-        return Constant{std::string(source.text(node)), std::nullopt};
       case Kind::unary_operator:
         return Constant{std::string(source.text(node)), std::nullopt};
       case Kind::parenthesized_expression:
