@@ -1,48 +1,140 @@
-// hemiola compile: plans as programs for GPUs.
+// hemiola compile: what is in a Triton kernel, for people and for what transforms it; plans as
+// PyTorch.
+#include <iostream>
 #include <memory>
 
 #include "cli/cli.h"
 #include "cli/compile_plan.h"
+#include "cli/inputs.h"
+#include "cli/values.h"
+#include "compile/describe.h"
+#include "core/text.h"
+#include "report/kernel_description.h"
 
 namespace hemiola::cli {
 namespace {
 
 constexpr const char* kCompileExamples =
-    "  hemiola explore ag-gemm --gemm 8192,28672,8192 --machine dgx-h100 --bench bench\n"
-    "  hemiola compile --plan bench/plan-1.json -o overlap.py  # torchrun --nproc-per-node 8 ...\n"
+    "  hemiola compile examples/kernels/gemm_grouped.py --describe\n"
+    "  hemiola compile attention.py --describe --kernel attention_forward --constexpr STAGE=3 \\\n"
+    "      --bind k=k_ptr --role k=consumer --json attention.json\n"
     "\n"
     "  hemiola plan make ag-gemm/sequence --ranks 4 --param m=256 --param n=128 --param k=64 \\\n"
     "      --param steps=hetero -o small.json\n"
     "  hemiola compile --plan small.json -o small.py       # python -m hemiola_rt small.py "
     "--poison";
 
+struct CompileOptions {
+  std::string kernel_file, kernel;
+  std::vector<std::string> bind, role, constants, helpers;
+  std::string target = "cuda", json;
+  bool describe = false;
+  CompilePlanOptions plan;
+};
+
+/// "NAME=VALUE" of a repeatable option.
+std::map<std::string, std::string> pairs_of(const char* option,
+                                            const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> pairs;
+  for (const std::string& text : texts) {
+    const std::size_t at = text.find('=');
+    if (at == std::string::npos || at == 0 || at + 1 == text.size())
+      throw Failure("'" + text + "' is not NAME=VALUE", SourceLocation{.file = option});
+    if (!pairs.emplace(text.substr(0, at), text.substr(at + 1)).second)
+      throw Failure("'" + text.substr(0, at) + "' is given twice", SourceLocation{.file = option});
+  }
+  return pairs;
+}
+
+compile::DescribeRequest request_of(const CompileOptions& options) {
+  compile::DescribeRequest request{
+      .file = options.kernel_file, .kernel = options.kernel, .helpers = options.helpers};
+  request.bind = pairs_of("--bind", options.bind);
+  for (const auto& [name, value] : pairs_of("--role", options.role)) {
+    const std::string role = choice_value("--role", value, {"consumer", "producer"});
+    request.roles[name] = role == "consumer" ? compile::Role::consumer : compile::Role::producer;
+  }
+  request.constants = pairs_of("--constexpr", options.constants);
+  request.target = choice_value("--target", options.target, {"cuda", "hip"}) == "hip"
+                       ? compile::Target::hip
+                       : compile::Target::cuda;
+  return request;
+}
+
+ExitCode describe_kernel(const CompileOptions& options, const Session& session) {
+  const compile::DescribeRequest request = request_of(options);
+  check_output("--json", options.json);
+  const compile::Description description = compile::describe(request);
+  report::print_kernel(std::cout, description);
+  if (!options.json.empty())
+    write_file(options.json, report::kernel_json(session.command, description));
+  return ExitCode::done;
+}
+
+ExitCode compile_verb(const CompileOptions& options, Session& session) {
+  const bool has_plan = !options.plan.plan.empty() || !options.plan.output.empty();
+  if (!has_plan && options.kernel_file.empty())
+    throw Failure("no kernel is given", {},
+                  "'hemiola compile KERNEL.py --describe' shows what is in one");
+  if (!has_plan && !options.describe)
+    throw Failure("nothing is asked for", {}, "--describe shows what is in the kernel");
+  if (!has_plan) return describe_kernel(options, session);
+  if (options.describe || !options.kernel_file.empty())
+    throw Failure("a kernel and a plan are not fused yet", {.file = "--plan"},
+                  "--describe shows what is in a kernel, --plan without one writes PyTorch");
+  for (const auto& [name, value] :
+       {std::pair("--plan", &options.plan.plan), std::pair("--output", &options.plan.output)}) {
+    if (value->empty())
+      throw Failure("is missing", {.file = name},
+                    "for example hemiola compile --plan best.json -o overlap.py");
+  }
+  return compile_plan(session, options.plan);
+}
+
 }  // namespace
 
 void add_compile(CLI::App& app, Session& session) {
-  auto options = std::make_shared<CompilePlanOptions>();
-  CLI::App* verb = add_verb(app, "compile",
-                            "Writes a plan as plain PyTorch: products on streams, copies between "
-                            "peers, waits as the plan\n"
-                            "states them. The file calls hemiola_rt (docs/compile_plan.md).",
-                            kCompileExamples);
-  verb->add_option("--plan", options->plan,
+  CLI::App* verb =
+      add_verb(app, "compile",
+               "Describes a Triton kernel (tiles, operands, places for waits and signals: "
+               "docs/compile.md), or "
+               "writes a\nplan as plain PyTorch, which calls hemiola_rt (docs/compile_plan.md).",
+               kCompileExamples);
+  const auto options = std::make_shared<CompileOptions>();
+  verb->add_option("KERNEL", options->kernel_file, "a Python file with a @triton.jit kernel")
+      ->type_name("");
+  const auto add_list = [&](const char* name, std::vector<std::string>& values,
+                            const char* description, const char* type) {
+    verb->add_option(name, values, description)
+        ->type_name(type)
+        ->take_all()
+        ->allow_extra_args(false);
+  };
+  verb->add_flag("--describe", options->describe, "print what was found in the kernel");
+  verb->add_option("--kernel", options->kernel, "which kernel of the file")->type_name("NAME");
+  add_list("--bind", options->bind, "the plan's name of an operand, and the parameter that it is",
+           "NAME=PARAMETER");
+  add_list("--role", options->role,
+           "an operand that chunks arrive in (consumer) or leave from (producer)", "NAME=ROLE");
+  add_list("--constexpr", options->constants, "the value of a parameter: decides conditions",
+           "NAME=VALUE");
+  add_list("--helper", options->helpers,
+           "a file to look into for functions that imports do not lead to", "FILE");
+  verb->add_option("--target", options->target, "what the kernel is for: cuda or hip")
+      ->type_name("NAME")
+      ->capture_default_str();
+  verb->add_option("--json", options->json, "write one JSON object")->type_name("FILE");
+  verb->add_option("--plan", options->plan.plan,
                    "a plan whose products are launches, or that only moves")
       ->type_name("FILE");
-  verb->add_option("-o,--output", options->output, "the Python file to write")->type_name("FILE");
-  verb->add_flag("--runtime", options->runtime,
+  verb->add_option("-o,--output", options->plan.output, "the Python file to write")
+      ->type_name("FILE");
+  verb->add_flag("--runtime", options->plan.runtime,
                  "also write the package hemiola_rt beside it, for machines without Hemiola");
-  verb->add_flag("--no-check", options->no_check, "do not prove the plan first");
+  verb->add_flag("--no-check", options->plan.no_check, "do not prove the plan first");
   verb->add_flag("--quiet", session.quiet, "no notes and no progress");
   verb->callback([options, &session] {
-    session.action = [options, &session] {
-      for (const auto& [name, value] :
-           {std::pair("--plan", &options->plan), std::pair("--output", &options->output)}) {
-        if (value->empty())
-          throw Failure("is missing", {.file = name},
-                        "for example hemiola compile --plan best.json -o overlap.py");
-      }
-      return compile_plan(session, *options);
-    };
+    session.action = [options, &session] { return compile_verb(*options, session); };
   });
 }
 

@@ -1,10 +1,129 @@
-// hemiola compile --plan: what it writes, says and refuses. tests/torch executes what it writes.
+// hemiola compile: what it prints, writes and refuses. tests/torch executes what is written of
+// plans.
 #include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
 
 #include "program.h"
 
 namespace hemiola::test {
 namespace {
+
+const std::string kKernels = HEMIOLA_SOURCE_DIR "/examples/kernels/";
+constexpr const char* kTwoKernels =
+    "import triton\n"
+    "import triton.language as tl\n"
+    "\n"
+    "@triton.jit\n"
+    "def first(x, B: tl.constexpr):\n"
+    "    tl.store(x + tl.program_id(0) * B + tl.arange(0, B), 0)\n"
+    "\n"
+    "@triton.jit\n"
+    "def second(x, B: tl.constexpr):\n"
+    "    tl.store(x + tl.program_id(0) * B + tl.arange(0, B), 1)\n";
+
+#if HEMIOLA_KERNELS
+
+TEST(Compile, describes_a_kernel_and_writes_the_same_bytes_each_time) {
+  const Workplace place;
+  const std::string command =
+      "compile " + kKernels + "gemm.py --describe --bind a=a_ptr --role a=consumer --json ";
+  const Outcome first = place.run(command + "one.json"), second = place.run(command + "two.json");
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(first.out, second.out);
+  EXPECT_NE(first.out.find("a_ptr  [M, K]  read     by pointers  consumer, is 'a' of the plan"),
+            std::string::npos)
+      << first.out;
+  auto one = nlohmann::json::parse(place.read("one.json"));
+  auto two = nlohmann::json::parse(place.read("two.json"));
+  EXPECT_EQ(one["understood"], true);
+  EXPECT_EQ(one["axes"][0]["tiles"], "tl.cdiv(M, BLOCK_M)");
+  one.erase("command");
+  two.erase("command");
+  EXPECT_EQ(one, two);
+}
+
+TEST(Compile, bad_input_is_one_message_with_a_place_and_writes_nothing) {
+  const Workplace place;
+  place.write("two.py", kTwoKernels);
+  place.write("damaged.py", "import triton\n\n@triton.jit\ndef f(x:\n    return x\n");
+  place.write("plain.py", "def f(x):\n    return x\n");
+  place.write("empty.py", "");
+  const std::string before = place.files();
+  const struct {
+    const char* arguments;
+    const char* message;
+  } cases[] = {
+      {"two.py --describe", "two.py:5:1: error: it has 2 kernels: first, second"},
+      {"two.py --describe --kernel secnd", "hint: did you mean 'second'?"},
+      {"two.py --describe --kernel first --bind a=y", "kernel 'first' has no parameter 'y'"},
+      {"two.py --describe --kernel first --constexpr B",
+       "--constexpr: error: 'B' is not NAME=VALUE"},
+      {"two.py --describe --kernel first --role x=reader", "'reader'"},
+      {"two.py --describe --kernel first --target rocm", "'rocm'"},
+      {"two.py", "--describe shows what is in the kernel"},
+      {"--describe", "no kernel is given"},
+      {"damaged.py --describe", "damaged.py:3:1: error: not Python"},
+      {"plain.py --describe", "no function is decorated with @triton.jit"},
+      {"empty.py --describe", "empty.py"},
+      {"missing.py --describe", "missing.py"},
+      {"two.py --describe --kernle first", "--kernel"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Outcome outcome = place.run(std::string("compile --json out.json ") + arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments << outcome.out << outcome.err;
+    EXPECT_NE(outcome.err.find(message), std::string::npos) << arguments << ": " << outcome.err;
+    EXPECT_EQ(outcome.err.find("error:"), outcome.err.rfind("error:")) << outcome.err;
+    EXPECT_EQ(outcome.out, "") << arguments;
+    EXPECT_EQ(place.files(), before) << arguments;
+  }
+}
+
+TEST(Compile, a_kernel_that_is_not_understood_is_described_with_the_reason) {
+  const Workplace place;
+  place.write(
+      "k.py",
+      "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x, F, B: tl.constexpr):\n"
+      "    o = F(tl.program_id(0)) * B + tl.arange(0, B)\n    tl.store(x + o, 0)\n");
+  const Outcome outcome = place.run("compile k.py --describe");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("k.py:7:5: tl.store of 'x': 'F' is called, which is not known before "
+                             "the kernel is launched"),
+            std::string::npos)
+      << outcome.out;
+}
+
+TEST(Compile, helpers_come_from_imports_and_from_files_that_are_given) {
+  const Workplace place;
+  place.write(
+      "tiles.py",
+      "import triton\nimport triton.language as tl\n\n@triton.jit\ndef offsets(B: tl.constexpr):\n"
+      "    return tl.program_id(0) * B + tl.arange(0, B)\n");
+  const std::string body =
+      "@triton.jit\ndef k(x, n, B: tl.constexpr):\n    o = offsets(B)\n    tl.store(x + o, 0, "
+      "mask=o < n)\n";
+  const std::string head = "import triton\nimport triton.language as tl\n";
+  place.write("imports.py", head + "from tiles import offsets\n\n" + body);
+  place.write("elsewhere.py", head + "from somewhere.else_where import offsets\n\n" + body);
+  const std::string found = "n     tl.program_id(0)  B      n     tl.cdiv(n, B)  yes";
+  EXPECT_NE(place.run("compile imports.py --describe").out.find(found), std::string::npos);
+  EXPECT_EQ(place.run("compile elsewhere.py --describe").out.find(found), std::string::npos);
+  const Outcome given = place.run("compile elsewhere.py --describe --helper tiles.py");
+  EXPECT_NE(given.out.find(found), std::string::npos) << given.out << given.err;
+}
+
+#else
+
+TEST(Compile, says_that_this_build_cannot_read_kernels) {
+  const Workplace place;
+  place.write("two.py", kTwoKernels);
+  const Outcome outcome = place.run("compile two.py --describe --kernel first");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("kernels cannot be read"), std::string::npos) << outcome.err;
+}
+
+#endif
 
 constexpr const char* kMake =
     "plan make ag-gemm/sequence --ranks 4 --param m=128 --param n=64 --param k=64 -o plan.json";

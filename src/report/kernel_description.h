@@ -1,0 +1,19 @@
+// What `compile --describe` prints of a Triton kernel.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+#include "compile/description.h"
+
+namespace hemiola::report {
+
+/// For people: the kernel, its tile axes, operands, accesses, reductions, places for waits and
+/// signals, configurations, and what is not understood. Expressions are Python.
+void print_kernel(std::ostream& out, const compile::Description& description);
+
+/// One object with all of it; offsets are in bytes (docs/compile.md).
+std::string kernel_json(std::string_view command, const compile::Description& description);
+
+}  // namespace hemiola::report
