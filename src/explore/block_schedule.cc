@@ -47,23 +47,13 @@ class BlockSpace {
 
   void add_moved(BlockSchedule schedule) {
     if (!allows(limits_.places, "own")) return;
-    const std::int64_t rows = rows_of_step(schedule.degree);
-    const auto tiles = [&](const Operator& op, std::int64_t shares) {
-      machine::GemmShape shape = local_product(op);
-      const std::int64_t together =
-          shares == 1 ? block_.tokens / block_.ranks / block_.sequences : rows;
-      shape.m = shares == 1 ? block_.tokens / block_.ranks
-                            : shape.m / block_.ranks * (block_.ranks - (schedule.hetero ? 1 : 0)) /
-                                  schedule.degree;
-      return best_tiles(machine_.model(0), shape, together);
-    };
     const Operator first = first_operator(block_), last = last_operator(block_);
     if (schedule.hetero) {
-      schedule.own_first = tiles(first, 1).front();
-      schedule.own_last = tiles(last, 1).front();
+      schedule.own_first = tiles_of_own(first);
+      schedule.own_last = tiles_of_own(last);
     }
-    for (const Tile& in : tiles(first, 0)) {
-      for (const Tile& out : tiles(last, 0)) {
+    for (const Tile& in : tiles_of_step(first, schedule)) {
+      for (const Tile& out : tiles_of_step(last, schedule)) {
         schedule.first = in;
         schedule.last = out;
         add_directions(schedule);
@@ -71,10 +61,22 @@ class BlockSpace {
     }
   }
 
-  /// Rows that a step has of one sequence of one rank.
-  std::int64_t rows_of_step(std::int64_t degree) const {
-    const std::int64_t rows = block_.tokens / block_.ranks / block_.sequences;
-    return degree <= block_.sequences ? rows : rows / (degree / block_.sequences);
+  /// Rows of one sequence that a rank has.
+  std::int64_t rows_of_rank() const { return block_.tokens / block_.ranks / block_.sequences; }
+
+  Tile tiles_of_own(const Operator& op) const {
+    machine::GemmShape shape = local_product(op);
+    shape.m /= block_.ranks;
+    return best_tiles(machine_.model(0), shape, rows_of_rank()).front();
+  }
+
+  std::vector<Tile> tiles_of_step(const Operator& op, const BlockSchedule& schedule) const {
+    machine::GemmShape shape = local_product(op);
+    const int blocks = block_.ranks - (schedule.hetero ? 1 : 0);
+    shape.m = shape.m / block_.ranks * blocks / schedule.degree;
+    const std::int64_t cuts =
+        schedule.degree <= block_.sequences ? 1 : schedule.degree / block_.sequences;
+    return best_tiles(machine_.model(0), shape, rows_of_rank() / cuts);
   }
 
   void add_directions(BlockSchedule schedule) {
@@ -148,6 +150,7 @@ study::Settings parameters_of(const Block& block, const BlockSchedule& schedule)
 }
 
 bool divides(const Block& block, std::int64_t degree) {
+  if (degree < 1) return false;
   if (degree <= block.sequences) return block.sequences % degree == 0;
   return degree % block.sequences == 0 &&
          block.tokens / block.ranks / block.sequences % (degree / block.sequences) == 0;
