@@ -99,7 +99,7 @@ class BlockSearch {
                   .machine = {.given = machine_},
                   .options = request_.options,
                   .limits = request_.limits,
-                  .fluid = request_.fluid,
+                  .fluid = std::max(1, request_.fluid / 3),
                   .top = 0,
                   .losses = LossesOf::none};
     const Exploration found = explore(laboratory_, alone, {.watch = watch_.watch});
