@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -17,9 +18,9 @@
 namespace hemiola::explore {
 namespace {
 
-/// Of one mover: who gets a chance whatever was found of others.
-std::pair<bool, std::string> kind_of(const BlockSchedule& schedule) {
-  return {schedule.hetero, schedule.realization};
+/// What is a line of its own in the table.
+std::tuple<std::int64_t, bool, std::string> key_of(const BlockSchedule& schedule) {
+  return {schedule.degree, schedule.hetero, schedule.realization};
 }
 
 double over(Time a, Time b) {
@@ -68,7 +69,7 @@ class BlockSearch {
                               .file = "block",
                               .text = job.job,
                               .check = false,
-                              .alone = engine == sim::Engine::fluid,
+                              .alone = job.parts.empty(),
                               .options = request_.options};
     request.options.engine = engine;
     request.options.threads = 1;
@@ -78,75 +79,100 @@ class BlockSearch {
       return;
     }
     job.time = result.time;
+    if (!job.parts.empty()) return;
     for (const sim::LaunchResult& launch : result.launches)
       job.parts.push_back({launch.name, launch.program, launch.alone});
   }
 
+  /// What each part takes alone is known already: only all together are simulated.
   void time_apart() {
-    const auto parts = parts_of(found_.block.kind);
-    const Operator first = first_operator(found_.block), last = last_operator(found_.block);
-    found_.apart.job = job_of("apart", found_.block.type,
-                              best_alone(first, {parts[0], parts[1]}, found_.apart_first) +
-                                  middle_launch(found_.block) +
-                                  best_alone(last, {parts[3], parts[4]}, found_.apart_last));
-    run_job(found_.apart, sim::Engine::fluid);
+    BlockJob& apart = found_.apart;
+    std::string launches = add_best_alone(first_operator(found_.block), 0, found_.apart_first);
+    apart.parts.push_back(found_.serial.parts[2]);
+    launches += middle_launch(found_.block);
+    launches += add_best_alone(last_operator(found_.block), 3, found_.apart_last);
+    apart.job = job_of("apart", found_.block.type, launches);
+    run_job(apart, sim::Engine::fluid);
   }
 
-  /// The launches of the operator's best schedule: one, or where that is serial two.
-  std::string best_alone(const Operator& op, const std::array<std::string_view, 2>& names,
-                         std::string& schedule) {
-    Request alone{.op = op,
-                  .machine = {.given = machine_},
-                  .options = request_.options,
-                  .limits = request_.limits,
-                  .fluid = std::max(1, request_.fluid / 3),
-                  .top = 0,
-                  .losses = LossesOf::none};
-    const Exploration found = explore(laboratory_, alone, {.watch = watch_.watch});
+  /// The launches of the operator's best schedule, which are parts of `apart` then: one, or, where
+  /// that is serial, the two of serial from `part` on.
+  std::string add_best_alone(const Operator& op, std::size_t part, std::string& schedule) {
+    const bool gathers = communicates_first(op.kind);
+    const auto names = parts_of(found_.block.kind);
+    const Exploration found = explore(laboratory_,
+                                      {.op = op,
+                                       .machine = {.given = machine_},
+                                       .options = request_.options,
+                                       .limits = request_.limits,
+                                       .fluid = std::max(1, request_.fluid / 4),
+                                       .top = 0,
+                                       .losses = LossesOf::none},
+                                      {.watch = watch_.watch});
     const Candidate* best = found.winner();
     if (best == nullptr) {
       schedule = "serial";
-      const bool first = communicates_first(op.kind);
-      const std::string collective =
-          collective_launch(names[first ? 0 : 1], collective_of(op.kind), collective_size(op));
-      const std::string product = product_launch(names[first ? 1 : 0], local_product(op));
-      return first ? collective + product : product + collective;
+      for (const std::size_t i : {part, part + 1})
+        found_.apart.parts.push_back(found_.serial.parts[i]);
+      const std::string collective = collective_launch(names[gathers ? part : part + 1],
+                                                       collective_of(op.kind), collective_size(op));
+      const std::string product =
+          product_launch(names[gathers ? part + 1 : part], local_product(op));
+      return gathers ? collective + product : product + collective;
     }
     schedule = best->schedule.text();
+    const std::string_view name = names[gathers ? part + 1 : part];
     const TemplatePlan plan{template_of(op, best->schedule), best->parameters};
+    found_.apart.parts.push_back({std::string(name), plan.name, best->fluid});
     std::string parameters;
-    for (const auto& [name, value] : plan.parameters)
-      parameters += fmt::format("{}{}: {}", parameters.empty() ? "" : ", ", name, value);
-    return fmt::format("  - {{name: {}, run: {}, param: {{{}}}, size: {}B}}\n",
-                       names[communicates_first(op.kind) ? 1 : 0], plan.name, parameters,
-                       plans_->size_of(plan).count);
+    for (const auto& [parameter, value] : plan.parameters)
+      parameters += fmt::format("{}{}: {}", parameters.empty() ? "" : ", ", parameter, value);
+    return fmt::format("  - {{name: {}, run: {}, param: {{{}}}, size: {}B}}\n", name, plan.name,
+                       parameters, plans_->size_of(plan).count);
   }
 
   // --- Chains.
 
-  /// First every number of steps, uniform and hetero, of every mover, with what is usual; then what
-  /// the fastest of every mover leaves open: directions, workgroups, tiles.
+  /// First every number of steps of every mover, with own rows at the ends, as what is usual; the
+  /// fastest of each mover with uniform steps; then what it leaves open: directions, workgroups and
+  /// tiles, one of them at a time, and what was the best in one with what was in another.
   void simulate_chains() {
     std::vector<std::size_t> all(candidates_.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
     if (request_.exhaustive) return simulate(all);
-    const auto first_of = [&](const auto& key_of) {
-      return first_of_each(candidates_,
-                           [&](const BlockCandidate& one) { return key_of(one.schedule); });
-    };
-    simulate(first_of(
-        [](const BlockSchedule& s) { return std::tuple(s.degree, s.hetero, s.realization); }));
-    // Twice, so that what was the best in one way meets what was in another.
-    for (int round = 0; round < 2; ++round) {
-      for (const std::size_t best : fastest_of_movers()) {
-        std::vector<std::size_t> variants;
-        for (const std::size_t i : all) {
-          if (differs_in_one(candidates_[i].schedule, candidates_[best].schedule))
-            variants.push_back(i);
-        }
-        simulate(variants);
+    std::vector<std::size_t> usual;
+    for (const std::size_t i : first_of_each(
+             candidates_, [](const BlockCandidate& one) { return key_of(one.schedule); })) {
+      if (candidates_[i].schedule.hetero) usual.push_back(i);
+    }
+    simulate(usual);
+    simulate(like_the_fastest([](BlockSchedule a, const BlockSchedule& b) {
+      a.hetero = b.hetero;
+      a.first = b.first;
+      a.last = b.last;
+      a.own_first = b.own_first;
+      a.own_last = b.own_last;
+      return a == b;
+    }));
+    for (int round = 0; round < 2; ++round) simulate(like_the_fastest(differs_in_one));
+  }
+
+  /// What is like the fastest of some mover, the fastest mover first. Of uniform steps, whose tiles
+  /// are others, the first one.
+  std::vector<std::size_t> like_the_fastest(bool (*alike)(BlockSchedule,
+                                                          const BlockSchedule&)) const {
+    std::vector<std::size_t> chosen;
+    for (const std::size_t best : fastest_of_movers()) {
+      std::set<bool> seen;
+      for (std::size_t i = 0; i < candidates_.size(); ++i) {
+        const BlockSchedule& one = candidates_[i].schedule;
+        const BlockSchedule& fastest = candidates_[best].schedule;
+        if (!alike(one, fastest)) continue;
+        if (one.hetero != fastest.hetero && !seen.insert(one.hetero).second) continue;
+        chosen.push_back(i);
       }
     }
+    return chosen;
   }
 
   /// In directions, in workgroups, or in tiles, but in nothing else.
@@ -161,17 +187,19 @@ class BlockSearch {
     return ways == 1 && a == b;
   }
 
+  /// The fastest one first.
   std::vector<std::size_t> fastest_of_movers() const {
     std::map<std::string, std::size_t> fastest;
+    const auto time_of = [&](std::size_t i) { return candidates_[i].measured.fluid; };
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      const BlockCandidate& one = candidates_[i];
-      if (one.measured.fluid.fs == 0) continue;
-      const auto [known, is_new] = fastest.try_emplace(one.schedule.realization, i);
-      if (!is_new && one.measured.fluid < candidates_[known->second].measured.fluid)
-        known->second = i;
+      if (time_of(i).fs == 0) continue;
+      const auto [known, is_new] = fastest.try_emplace(candidates_[i].schedule.realization, i);
+      if (!is_new && time_of(i) < time_of(known->second)) known->second = i;
     }
     std::vector<std::size_t> all;
     for (const auto& [realization, i] : fastest) all.push_back(i);
+    std::stable_sort(all.begin(), all.end(),
+                     [&](std::size_t a, std::size_t b) { return time_of(a) < time_of(b); });
     return all;
   }
 
@@ -315,10 +343,8 @@ double BlockExploration::speedup(const BlockCandidate& candidate) const {
 
 std::vector<std::size_t> BlockExploration::shown() const {
   std::vector<std::size_t> positions =
-      first_of_each(candidates, [](const BlockCandidate& one) { return kind_of(one.schedule); });
-  for (std::size_t i = 0; i < std::min(kShown, candidates.size()); ++i) positions.push_back(i);
-  std::sort(positions.begin(), positions.end());
-  positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+      first_of_each(candidates, [](const BlockCandidate& one) { return key_of(one.schedule); });
+  positions.resize(std::min(positions.size(), kShown));
   return positions;
 }
 

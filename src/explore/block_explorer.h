@@ -77,7 +77,7 @@ struct BlockExploration {
   /// The fastest chain; null where serial or `apart` is as fast.
   const BlockCandidate* winner() const;
   double speedup(const BlockCandidate& candidate) const;  ///< over serial, by the same engine
-  /// Positions of the fastest and of the fastest uniform and hetero ones of each mover.
+  /// Positions of the fastest of each number of steps, own rows and mover: what the table shows.
   std::vector<std::size_t> shown() const;
 };
 

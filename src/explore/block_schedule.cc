@@ -93,11 +93,13 @@ class BlockSpace {
             continue;
           schedule.realization = name;
           if (name == std::string("copy-engine")) {
+            // Who of the two ends copies is the same to what leaves after a product.
+            if (scatter && directions().size() > 1) continue;
             schedule.workgroups = 0;
             schedules_.push_back(schedule);
             continue;
           }
-          for (const int each : {1, 2, 4}) {
+          for (const int each : {2, 1, 4}) {  // what is usual first
             schedule.workgroups = streams * each;
             if (schedule.workgroups * 2 <= units) schedules_.push_back(schedule);
           }

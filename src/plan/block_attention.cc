@@ -43,7 +43,7 @@ class AttentionMaker final : public BlockMaker {
   AttentionMaker(const TemplateArguments& arguments, const Heads& heads, bool in_steps)
       : BlockMaker(arguments, positive(arguments, "sequences"),
                    {heads.groups, heads.each + 2, heads.dimension},
-                   {heads.groups, heads.each, heads.dimension}, in_steps),
+                   {heads.groups, heads.each * heads.dimension}, in_steps),
         heads_(heads) {}
 
   void add_steps() override {
@@ -67,18 +67,20 @@ class AttentionMaker final : public BlockMaker {
             {"n", heads_.dimension, std::min(wide, heads_.dimension), false}};
   }
   std::vector<ComputeAxis> sums_of_output() const override {
-    return {
-        {"group", heads_.groups, 1, true},
-        {"head", heads_.each, 1, true},
-        {"k", heads_.dimension, std::min(positive(arguments_, "tile_k"), heads_.dimension), true}};
+    const std::int64_t columns = heads_.each * heads_.dimension;
+    return {{"group", heads_.groups, 1, true},
+            {"k", columns, std::min(positive(arguments_, "tile_k"), columns), true}};
   }
 
-  /// Of all queries of a piece, with all keys of their sequences.
+  /// Of all queries of a piece, with all keys of their sequences. The heads of a group, which read
+  /// the same keys, are in one tile.
   void add_attention(const Piece& piece) {
-    Compute compute = launch("attention", piece, "attention", positive(arguments_, "tile_q"));
+    const std::int64_t tile_rows =
+        std::max<std::int64_t>(1, positive(arguments_, "tile_q") / heads_.each);
+    Compute compute = launch("attention", piece, "attention", tile_rows);
     compute.axes.insert(compute.axes.end(),
                         {{"group", heads_.groups, 1, false},
-                         {"head", heads_.each, 1, false},
+                         {"head", heads_.each, heads_.each, false},
                          {"place", 1, 1, false},
                          {"kv_block", ranks_, 1, true},
                          {"kv", rows(), std::min(positive(arguments_, "tile_kv"), rows()), true}});
@@ -91,7 +93,7 @@ class AttentionMaker final : public BlockMaker {
     };
     compute.operands = {operand(kMiddle, Use::read, piece, {kGroup, kHead, -1}),
                         all_rows(heads_.each), all_rows(heads_.each + 1),
-                        operand(kInner, Use::accumulate, piece, {kGroup, kHead, -1})};
+                        operand(kInner, Use::accumulate, piece, {kGroup, -1})};
     // Two products of 2 flop per element of a head; with a mask half of the pairs are left.
     compute.flop_per_point = (arguments_.word("causal") == "yes" ? 2 : 4) * heads_.dimension;
     add(std::move(compute));
@@ -109,7 +111,8 @@ std::vector<ParameterInfo> attention_parameters(bool in_steps) {
        size_parameter("head", "128", "elements of a head"),
        size_parameter("sequences", "1", "that the rows belong to, each as long as the others"),
        {"causal", "yes", {"yes", "no"}, "queries meet keys before them only: half of the flop"},
-       size_parameter("tile_q", "128", "queries of a tile of attention"),
+       size_parameter("tile_q", "128",
+                      "queries of a tile of attention, of all heads that share a key"),
        size_parameter("tile_kv", "128", "keys and values of a tile of attention")},
       in_steps);
 }
