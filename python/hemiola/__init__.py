@@ -15,14 +15,15 @@ from ._core import __version__
 from ._errors import BadInput, Deadlock, Error, InternalError, WrongProgram
 from ._experiment import Laboratory, check, run, sweep
 from ._explore import Exploration, Operator, Scenario, Schedule, Serial, SuiteExploration, explore, explore_suite
+from ._explore_block import BlockExploration, Chain, Operators, explore_block
 from ._machine import Job, Machine, Parameter, Program
 from ._results import Cause, Check, Diagnostic, LaunchUse, LinkUse, Outcome, Proof, ProofStep
 from ._table import Row, Table
 from .plan import Plan, PlanBuilder, Template, TemplateParameter, rank
 
 __all__ = [
-    "BadInput", "Cause", "Check", "Deadlock", "Diagnostic", "Error", "Exploration", "InternalError", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
-    "Operator", "Outcome", "Parameter", "Plan", "PlanBuilder", "Program", "Proof", "ProofStep", "Row", "Scenario", "Schedule",
+    "BadInput", "BlockExploration", "Cause", "Chain", "Check", "Deadlock", "Diagnostic", "Error", "Exploration", "InternalError", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
+    "Operator", "Operators", "Outcome", "Parameter", "Plan", "PlanBuilder", "Program", "Proof", "ProofStep", "Row", "Scenario", "Schedule",
     "Serial", "SuiteExploration", "Table", "Template", "TemplateParameter", "WrongProgram", "__version__", "check", "explore",
-    "explore_suite", "rank", "run", "sweep",
+    "explore_block", "explore_suite", "rank", "run", "sweep",
 ]  # fmt: skip

@@ -4,16 +4,17 @@
 #include <memory>
 
 #include "cli/cli.h"
+#include "cli/explore_block.h"
 #include "cli/explore_suite.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
+#include "cli/timelines.h"
 #include "compile/torch_runtime.h"
 #include "core/lists.h"
 #include "explore/explorer.h"
 #include "explore/own_times.h"
 #include "plan/plan_json.h"
 #include "report/exploration.h"
-#include "study/job_run.h"
 
 namespace hemiola::cli {
 namespace {
@@ -23,6 +24,8 @@ constexpr const char* kExploreExamples =
     "  hemiola explore gemm-rs --local 8192,8192,3584 --machine dgx-h100 --launch graph \\\n"
     "      --emit best.json --report best.html\n"
     "  hemiola explore --suite overlap --machine mi300x-8 --out overlap.sqlite --threads 4\n"
+    "  hemiola explore --block mlp --tokens 8192 --hidden 8192 --intermediate 28672 \\\n"
+    "      --machine dgx-h100\n"
     "M, N and K are those of C[M,N] = A[M,K] B[K,N] over all GPUs; with --local those of one.";
 
 struct ExploreOptions {
@@ -38,6 +41,7 @@ struct ExploreOptions {
   std::string losses = "best";
   bool exhaustive = false;
   std::string emit, json, report, thresholds, measured, bench;
+  BlockOptions block;
   SuiteOptions suite;
 };
 
@@ -95,6 +99,7 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
       "of a range of M: write which family is the fastest from where on, as a rule", "FILE");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
+  add_block_options(verb, options.block);
   add_suite_options(verb, options.suite);
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
@@ -116,6 +121,11 @@ class ExploreVerb {
   ExitCode run() {
     understand();
     if (!options_.measured.empty()) meet_measured();
+    if (!options_.block.block.empty()) {
+      return explore_block(
+          session_, request_, options_.block,
+          {.emit = options_.emit, .json = options_.json, .report = options_.report});
+    }
     if (!options_.suite.suite.empty()) {
       return explore_suite(session_, request_, options_.suite,
                            {.json = options_.json, .report = options_.report});
@@ -148,10 +158,12 @@ class ExploreVerb {
     check_output("--thresholds", options_.thresholds);
     check_output("--report", options_.report);
     if (!options_.report.empty()) report::page::require_rendering();
-    if (options_.suite.suite.empty())
-      understand_operator();
-    else
-      understand_suite();
+    if (!options_.block.block.empty()) {
+      understand_block();
+    } else {
+      refuse_block_options(options_.block);
+      options_.suite.suite.empty() ? understand_operator() : understand_suite();
+    }
     understand_search();
   }
 
@@ -169,6 +181,26 @@ class ExploreVerb {
     read_sizes(op);
   }
 
+  void understand_block() {
+    refuse_suite_options(options_.suite);
+    const std::pair<const char*, bool> given[] = {
+        {"--suite", !options_.suite.suite.empty()}, {"OPERATOR", !options_.op.empty()},
+        {"--gemm", !options_.gemm.empty()},         {"--local", !options_.local.empty()},
+        {"--gather", options_.gather != "a"},       {"--thresholds", !options_.thresholds.empty()},
+        {"--bench", !options_.bench.empty()},       {"--measured", !options_.measured.empty()}};
+    refuse_with(given, "--block", "--tokens, --hidden and what follows say what is explored");
+    request_.op.type = data_type_value(options_.dtype);
+    request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
+  }
+
+  template <std::size_t count>
+  static void refuse_with(const std::pair<const char*, bool> (&given)[count],
+                          const std::string& option, const std::string& hint) {
+    for (const auto& [name, is_given] : given) {
+      if (is_given) throw Failure("does not go with " + option, SourceLocation{.file = name}, hint);
+    }
+  }
+
   /// Scenarios say what is explored.
   void understand_suite() {
     const std::pair<const char*, bool> given[] = {
@@ -177,11 +209,7 @@ class ExploreVerb {
         {"--dtype", options_.dtype != "bf16"}, {"--ranks", !options_.machine.ranks.empty()},
         {"--emit", !options_.emit.empty()},    {"--thresholds", !options_.thresholds.empty()},
         {"--bench", !options_.bench.empty()}};
-    for (const auto& [name, is_given] : given) {
-      if (is_given)
-        throw Failure("does not go with --suite", SourceLocation{.file = name},
-                      "the suite's scenarios say what is explored");
-    }
+    refuse_with(given, "--suite", "the suite's scenarios say what is explored");
     check_suite_options(options_.suite);
     request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
   }
@@ -299,32 +327,13 @@ class ExploreVerb {
   }
 
   void collect_timelines() {
-    const machine::SharedMachine machine = session_.laboratory.machine(request_.machine);
-    const study::Watch watch{.monitor = &session_.monitor};
-    if (const explore::Candidate* winner = found_.winner()) {
-      report::RunTimeline timeline(*machine);
-      study::Experiment experiment{.machine = request_.machine,
-                                   .subject = std::make_shared<const plan::Plan>(explore::plan_of(
-                                       session_.laboratory, request_, winner->schedule)),
-                                   .type = request_.op.type,
-                                   .check = false};
-      experiment.options.engine = sim::Engine::fluid;
-      experiment.options.launch = request_.options.launch;
-      experiment.options.trace = &timeline;
-      session_.laboratory.run(experiment, watch);
-      timelines_.winner = timeline.panels();
-    }
-    report::RunTimeline timeline(*machine);
-    study::JobRequest job{.machine = request_.machine,
-                          .file = "serial",
-                          .text = found_.serial.job,
-                          .check = false,
-                          .alone = false};
-    job.options.engine = sim::Engine::fluid;
-    job.options.launch = request_.options.launch;
-    job.options.trace = &timeline;
-    study::run_job(session_.laboratory, job, watch);
-    timelines_.serial = timeline.panels();
+    const sim::Launch launch = request_.options.launch;
+    if (const explore::Candidate* winner = found_.winner())
+      timelines_.winner =
+          timeline_of_plan(session_, request_.machine,
+                           explore::plan_of(session_.laboratory, request_, winner->schedule),
+                           request_.op.type, launch);
+    timelines_.serial = timeline_of_job(session_, request_.machine, found_.serial.job, launch);
   }
 
   void write_files() {

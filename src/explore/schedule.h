@@ -103,6 +103,12 @@ bool has_copy_engines(const machine::Machine& machine);
 std::vector<Schedule> space_of(const Operator& op, const machine::Machine& machine,
                                const SpaceLimits& limits);
 
+/// The two best tiles of a product by the device's model of products, the best first: the second
+/// gets a chance where the first one's waves do not suit those beside it. `rows` of the shape lie
+/// together: no tile goes beyond them.
+std::vector<Tile> best_tiles(const machine::GpuModel& model, const machine::GemmShape& shape,
+                             std::int64_t rows);
+
 /// A product that a schedule launches, so often.
 struct Launch {
   machine::GemmShape shape;  ///< rows of all blocks together, padded to whole tiles of each

@@ -111,8 +111,7 @@ class Space {
     return pulls;
   }
 
-  /// The best tiles of a schedule's products, by the model of products: two, so that the second
-  /// gets a chance where the first one's waves do not suit those beside it.
+  /// The best tiles of a schedule's products.
   std::vector<Tile> tiles(const Schedule& schedule, bool own) {
     const std::vector<Launch> launches = launches_of(op_, schedule);
     for (const Launch& launch : launches) {
@@ -136,23 +135,7 @@ class Space {
     const auto key = std::tuple(shape.m, shape.n, shape.k, shape.accumulate, rows);
     const auto known = tiles_.find(key);
     if (known != tiles_.end()) return known->second;
-    std::vector<std::pair<Time, Tile>> timed;
-    for (const Tile& tile : machine_.model(0).gemm_tiles) {
-      machine::GemmShape padded = shape;
-      const std::int64_t height = std::min<std::int64_t>(tile.m, rows);
-      padded.m = shape.m / rows * ((rows + height - 1) / height * height);
-      const machine::GemmEstimate estimate =
-          machine::estimate_gemm(machine_.model(0), padded, {.split_k = 1, .tile = tile});
-      timed.emplace_back(estimate.time, tile);
-    }
-    std::stable_sort(timed.begin(), timed.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<Tile> best;
-    for (const auto& [time, tile] : timed) {
-      if (best.size() < 2) best.push_back(tile);
-    }
-    if (best.empty()) best.push_back({128, 128});
-    return tiles_[key] = best;
+    return tiles_[key] = explore::best_tiles(machine_.model(0), shape, rows);
   }
 
   /// The schedule with each of the tiles.
@@ -242,6 +225,27 @@ bool has_copy_engines(const machine::Machine& machine) {
   for (int rank = 0; rank < machine.ranks(); ++rank)
     if (machine.model(rank).dma_engines == 0) return false;
   return true;
+}
+
+std::vector<Tile> best_tiles(const machine::GpuModel& model, const machine::GemmShape& shape,
+                             std::int64_t rows) {
+  std::vector<std::pair<Time, Tile>> timed;
+  for (const Tile& tile : model.gemm_tiles) {
+    machine::GemmShape padded = shape;
+    const std::int64_t height = std::min<std::int64_t>(tile.m, rows);
+    padded.m = shape.m / rows * ((rows + height - 1) / height * height);
+    const machine::GemmEstimate estimate =
+        machine::estimate_gemm(model, padded, {.split_k = 1, .tile = tile});
+    timed.emplace_back(estimate.time, tile);
+  }
+  std::stable_sort(timed.begin(), timed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Tile> best;
+  for (const auto& [time, tile] : timed) {
+    if (best.size() < 2) best.push_back(tile);
+  }
+  if (best.empty()) best.push_back({128, 128});
+  return best;
 }
 
 std::vector<Schedule> space_of(const Operator& op, const machine::Machine& machine,

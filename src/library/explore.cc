@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "explore/suite_run.h"
+#include "library/exploring.h"
 #include "library/implementations.h"
 #include "library/watching.h"
 
@@ -16,29 +17,6 @@ void require_words(const char* option, const std::vector<std::string>& given,
     if (std::find(known.begin(), known.end(), word) == known.end())
       throw Failure("'" + word + "' is none of them", {.file = option}, suggest(word, known));
   }
-}
-
-explore::Request exploration_request(const Machine& machine, const ExploreOptions& options) {
-  require_words("realizations", options.realizations, explore::kRealizations);
-  require_words("places", options.places, explore::kPlaces);
-  require_words("transfers", options.transfers, explore::kTransfers);
-  require_words("copies", options.copies, explore::kCopies);
-  explore::Request request;
-  request.machine.given = machine.implementation().machine;
-  request.options.launch = static_cast<sim::Launch>(options.launch);
-  request.options.warmup = options.iterations > 0 ? std::max(0, options.warmup) : 0;
-  request.options.iterations = std::max(0, options.iterations);
-  request.options.threads = std::max(1, options.threads);
-  request.limits = {.degrees = options.degrees,
-                    .realizations = options.realizations,
-                    .places = options.places,
-                    .transfers = options.transfers,
-                    .copies = options.copies};
-  request.fluid = std::max(1, options.fluid);
-  request.top = options.top;
-  request.exhaustive = options.exhaustive;
-  request.losses = explore::losses_of(options.losses, {.file = "losses"});
-  return request;
 }
 
 explore::Operator inner_operator(const OverlapOperator& op, int ranks) {
@@ -114,6 +92,29 @@ ExploredScenario public_scenario(const std::string& machine, const explore::Scen
 }
 
 }  // namespace
+
+explore::Request exploration_request(const Machine& machine, const ExploreOptions& options) {
+  require_words("realizations", options.realizations, explore::kRealizations);
+  require_words("places", options.places, explore::kPlaces);
+  require_words("transfers", options.transfers, explore::kTransfers);
+  require_words("copies", options.copies, explore::kCopies);
+  explore::Request request;
+  request.machine.given = machine.implementation().machine;
+  request.options.launch = static_cast<sim::Launch>(options.launch);
+  request.options.warmup = options.iterations > 0 ? std::max(0, options.warmup) : 0;
+  request.options.iterations = std::max(0, options.iterations);
+  request.options.threads = std::max(1, options.threads);
+  request.limits = {.degrees = options.degrees,
+                    .realizations = options.realizations,
+                    .places = options.places,
+                    .transfers = options.transfers,
+                    .copies = options.copies};
+  request.fluid = std::max(1, options.fluid);
+  request.top = options.top;
+  request.exhaustive = options.exhaustive;
+  request.losses = explore::losses_of(options.losses, {.file = "losses"});
+  return request;
+}
 
 const ExploredSchedule* Exploration::best() const {
   return schedules.empty() || schedules.front().speedup <= 1 ? nullptr : &schedules.front();

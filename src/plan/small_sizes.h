@@ -14,6 +14,8 @@ inline Parameters small_sizes(const TemplateInfo& info, int ranks) {
   Parameters sizes;
   const bool is_exchange =
       info.name.starts_with("dispatch-gemm") || info.name.starts_with("gemm-combine");
+  // Of a block every rank has some of all heads, and two heads of queries share a key.
+  const bool is_block = info.name.starts_with("block-");
   for (const auto& [name, size] :
        std::vector<std::pair<std::string, int>>{{"m", 4 * ranks * (is_exchange ? ranks : 1)},
                                                 {"n", 4 * ranks},
@@ -21,7 +23,14 @@ inline Parameters small_sizes(const TemplateInfo& info, int ranks) {
                                                 {"tile_m", 2},
                                                 {"tile_n", 2},
                                                 {"tile_k", 2},
-                                                {"heads", 2},
+                                                {"h", 4},
+                                                {"f", 2 * ranks},
+                                                {"in_tile_m", 2},
+                                                {"in_tile_n", 2},
+                                                {"out_tile_m", 2},
+                                                {"out_tile_n", 2},
+                                                {"heads", is_block ? 2 * ranks : 2},
+                                                {"kv_heads", ranks},
                                                 {"sequence", 4 * ranks},
                                                 {"head", 2},
                                                 {"tile_q", 2},

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "core/index.h"
@@ -171,17 +172,28 @@ class TileMaker {
     return borders;
   }
 
-  /// The last axis that is not reduced are its columns, those before it rows (of all batches); the
-  /// depth is what its flop leave.
+  /// Whether the same operands follow both axes.
+  static bool go_together(const Compute& compute, std::size_t a, std::size_t b) {
+    return std::all_of(compute.operands.begin(), compute.operands.end(), [&](const auto& operand) {
+      const auto follows = [&](std::size_t axis) {
+        const auto& axes = operand.axes;
+        return std::find(axes.begin(), axes.end(), static_cast<std::int32_t>(axis)) != axes.end();
+      };
+      return follows(a) == follows(b);
+    });
+  }
+
+  /// The last axis that is not reduced, and those that the same operands follow, are its columns,
+  /// the others rows (of all batches); the depth is what its flop leave.
   static MatrixProduct product_of(const Compute& compute, const plan::Rect& box,
                                   std::int64_t flop) {
-    std::int64_t rows = 1, columns = 0;
+    std::int64_t rows = 1, columns = 1;
+    std::optional<std::size_t> last;
     for (std::size_t a = compute.axes.size(); a-- > 0;) {
       if (compute.axes[a].reduced) continue;
-      std::int64_t& extent = columns == 0 ? columns : rows;
-      extent = std::max<std::int64_t>(extent, 1) * (box.end[a] - box.begin[a]);
+      if (!last) last = a;
+      (go_together(compute, a, *last) ? columns : rows) *= box.end[a] - box.begin[a];
     }
-    columns = std::max<std::int64_t>(columns, 1);
     return {rows, columns, std::max<std::int64_t>(flop / (2 * rows * columns), 1)};
   }
 

@@ -156,6 +156,19 @@ std::int64_t largest_tile(const Program& program, const Kernel& kernel) {
 
 }  // namespace
 
+std::size_t Kernel::block_of(std::size_t workgroup) const {
+  while (workgroup > 0 && workgroup < blocks.size() && blocks[workgroup - 1] == blocks[workgroup])
+    --workgroup;
+  return workgroup;
+}
+
+std::int64_t Kernel::threads_in_block(std::size_t workgroup) const {
+  const std::size_t first = block_of(workgroup);
+  std::int64_t sum = 0;
+  for (std::size_t part = 0; part < parts_from(first); ++part) sum += threads_in(first + part);
+  return sum;
+}
+
 int Program::workgroups(int rank) const {
   std::size_t total = 0;
   const auto code = static_cast<std::size_t>(code_of.at(static_cast<std::size_t>(rank)));

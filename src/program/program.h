@@ -281,18 +281,8 @@ struct Kernel {
     return blocks.empty() ? static_cast<std::int64_t>(workgroup) : blocks[workgroup];
   }
   /// The first workgroup of a block.
-  std::size_t block_of(std::size_t workgroup) const {
-    while (workgroup > 0 && workgroup < blocks.size() && blocks[workgroup - 1] == blocks[workgroup])
-      --workgroup;
-    return workgroup;
-  }
-  std::int64_t threads_in_block(std::size_t workgroup) const {
-    const std::size_t first = block_of(workgroup);
-    std::int64_t threads = 0;
-    for (std::size_t part = 0; part < parts_from(first); ++part)
-      threads += threads_in(first + part);
-    return threads;
-  }
+  std::size_t block_of(std::size_t workgroup) const;
+  std::int64_t threads_in_block(std::size_t workgroup) const;
   std::int64_t block_count() const {
     return bodies.empty() ? 0 : block_number(bodies.size() - 1) + 1;
   }

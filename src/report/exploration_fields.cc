@@ -21,6 +21,31 @@ std::string operator_object(const explore::Operator& op) {
       explore::collective_size(op).count);
 }
 
+std::string settings_object(const study::Settings& settings) {
+  std::string text = "{";
+  for (const auto& [name, value] : settings) {
+    text +=
+        fmt::format("{}{}: {}", text.size() > 1 ? ", " : "", json_string(name), json_string(value));
+  }
+  return text + "}";
+}
+
+std::string attribution_object(const sim::Attribution& attribution) {
+  std::string text = "{";
+  for (const sim::Reason reason : by_share(attribution)) {
+    text += fmt::format("{}\"{}\": {}", text.size() > 1 ? ", " : "", sim::name_of(reason),
+                        attribution[static_cast<std::size_t>(reason)]);
+  }
+  return text + "}";
+}
+
+void add_panels(page::Timelines& all, const char* name, const RunTimeline::Panels& panels) {
+  for (page::Timelines::Panel panel : panels.panels) {
+    panel.name = std::string(name) + ": " + panel.name;
+    all.panels.push_back(std::move(panel));
+  }
+}
+
 std::string mebibytes(Bytes bytes) {
   return fmt::format("{:.1f}", static_cast<double>(bytes.count) / (1 << 20));
 }

@@ -13,15 +13,6 @@ namespace {
 using explore::Candidate;
 using explore::Exploration;
 
-std::string text_object(const study::Settings& settings) {
-  std::string text = "{";
-  for (const auto& [name, value] : settings) {
-    text +=
-        fmt::format("{}{}: {}", text.size() > 1 ? ", " : "", json_string(name), json_string(value));
-  }
-  return text + "}";
-}
-
 std::string losses_object(const explore::Losses& losses) {
   std::string parts = "{";
   for (std::size_t i = 0; i < explore::kLosses; ++i) {
@@ -40,19 +31,13 @@ std::string losses_object(const explore::Losses& losses) {
 
 std::string candidate_object(const Exploration& found, const Candidate& candidate) {
   const explore::Schedule& schedule = candidate.schedule;
-  std::string attribution = "{";
-  for (const sim::Reason reason : by_share(candidate.attribution)) {
-    attribution +=
-        fmt::format("{}\"{}\": {}", attribution.size() > 1 ? ", " : "", sim::name_of(reason),
-                    candidate.attribution[static_cast<std::size_t>(reason)]);
-  }
   return fmt::format(
       "    {{\"schedule\": {}, \"family\": {}, \"degree\": {}, \"program\": {}, "
       "\"parameters\": {}, \"engine\": \"{}\", {}, {}, \"confirmed_fs\": {}, "
       "\"speedup\": {}, {}, \"bound_by\": {}, {}, \"buffers_bytes\": {}, "
-      "\"extra_traffic_bytes\": {}, \"losses\": {}, \"attribution\": {}}}}}",
+      "\"extra_traffic_bytes\": {}, \"losses\": {}, \"attribution\": {}}}",
       json_string(schedule.text()), json_string(schedule.family.text()), schedule.degree,
-      json_string(explore::template_of(found.op, schedule)), text_object(candidate.parameters),
+      json_string(explore::template_of(found.op, schedule)), settings_object(candidate.parameters),
       candidate.confirmed ? "sampled" : "fluid", time_fields("time", candidate.time()),
       time_fields("fluid", candidate.fluid),
       candidate.confirmed ? std::to_string(candidate.confirmed->fs) : "null",
@@ -60,7 +45,7 @@ std::string candidate_object(const Exploration& found, const Candidate& candidat
       json_string(explore::name_of(candidate.bound.by)),
       time_fields("estimate", candidate.estimate), candidate.buffers.count,
       candidate.extra_traffic.count, candidate.losses ? losses_object(*candidate.losses) : "null",
-      attribution);
+      attribution_object(candidate.attribution));
 }
 
 std::string picks_array(const Exploration& found) {

@@ -78,13 +78,6 @@ page::Table table(const Exploration& found) {
   return table;
 }
 
-void add_panels(page::Timelines& all, const char* name, const RunTimeline::Panels& panels) {
-  for (page::Timelines::Panel panel : panels.panels) {
-    panel.name = std::string(name) + ": " + panel.name;
-    all.panels.push_back(std::move(panel));
-  }
-}
-
 }  // namespace
 
 page::Page exploration_page(const std::string& command, const Exploration& found,

@@ -45,11 +45,14 @@ bool Order::happens_before(Event before, Event now) {
 bool Order::search(Event before, Event now) {
   ++searches_;
   frontier_.assign(1, now);
+  const auto is_after = [&](Event reached) {
+    return (reached.actor == before.actor && reached.number >= before.number) ||
+           knows(reached.actor, before, reached.number);
+  };
+  if (is_after(now)) return true;
   while (!frontier_.empty()) {
     const Event reached = frontier_.back();
     frontier_.pop_back();
-    if (reached.actor == before.actor && reached.number >= before.number) return true;
-    if (knows(reached.actor, before, reached.number)) return true;
     Actor& actor = actors_[static_cast<std::size_t>(reached.actor)];
     if (actor.search != searches_) {
       actor.search = searches_;
@@ -58,6 +61,8 @@ bool Order::search(Event before, Event now) {
     for (; actor.explored < actor.facts.size(); ++actor.explored) {
       const Fact& fact = actor.facts[actor.explored];
       if (fact.at > reached.number) break;
+      // Looked at before anything behind it is: a launch may have thousands of tiles in its past.
+      if (is_after(fact.event)) return true;
       frontier_.push_back(fact.event);
     }
   }

@@ -1,0 +1,77 @@
+// Plans of templates simulated: made, lowered, bound and timed; whole, or a part of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "core/data_type.h"
+#include "core/monitor.h"
+#include "core/time.h"
+#include "core/units.h"
+#include "plan/plan.h"
+#include "sim/simulate.h"
+#include "study/experiment.h"
+
+namespace hemiola::explore {
+
+/// Calls `task` for 0 .. count-1 in so many threads. The first failure (by index) is thrown again,
+/// once all have ended.
+void for_each(int threads, std::size_t count, const std::function<void(std::size_t)>& task);
+
+/// A template with its parameters, those of the lowering among them.
+struct TemplatePlan {
+  std::string name;
+  study::Settings parameters;
+};
+
+/// By the engine fluid.
+struct Measured {
+  Time fluid{};                    ///< 0: it was refused
+  std::string refused;             ///< why it cannot be run; empty: it can
+  sim::Attribution attribution{};  ///< of the rank that ends last
+  Bytes buffers{}, extra_traffic{};
+  std::int64_t line_hops = 0;  ///< visits of requests to resources
+  Time computing{}, moving{};  ///< while a launch of a compute ran; while something was moved
+};
+/// By the engine sampled.
+struct Confirmed {
+  Time time{};
+  double error = 0;  ///< what sampled says of itself
+};
+
+/// All of it is thread-safe.
+class PlanTrial {
+ public:
+  /// Of the options launch, warmup and iterations are asked. `stop` of the monitor ends it.
+  PlanTrial(study::Laboratory& laboratory, const sim::Options& options, DataType type,
+            machine::SharedMachine machine, const Monitor* monitor)
+      : laboratory_(laboratory),
+        options_(options),
+        type_(type),
+        machine_(std::move(machine)),
+        monitor_(monitor) {}
+
+  Measured simulate(const TemplatePlan& plan);
+  Confirmed confirm(const TemplatePlan& plan);
+  /// Its own lowering proposed with it.
+  plan::Plan plan_of(const TemplatePlan& plan);
+  /// `changed` lowered as the plan is, by fluid; kernels are told to `trace`.
+  sim::Result run(const TemplatePlan& plan, plan::Plan changed, sim::TraceSink* trace);
+  /// The size that its program has (a plan of elements has one).
+  Bytes size_of(const TemplatePlan& plan);
+
+ private:
+  study::Experiment experiment_of(const TemplatePlan& plan) const;
+  sim::Result run(const study::Experiment& experiment);
+
+  study::Laboratory& laboratory_;
+  sim::Options options_;
+  DataType type_;
+  machine::SharedMachine machine_;
+  const Monitor* monitor_;
+};
+
+}  // namespace hemiola::explore
