@@ -14,7 +14,7 @@ constexpr std::size_t kLongestBody = 256;
 using Growths = std::vector<Number::Growth>;
 
 /// Whether `later` is the same node but for numbers that have grown; adds by how much.
-bool grows(const Node& node, const Node& later, Growths& growths) {
+bool grows(const Emitted& node, const Emitted& later, Growths& growths) {
   if (node.text != later.text || node.turns != later.turns ||
       node.numbers.size() != later.numbers.size() || node.body.size() != later.body.size())
     return false;
@@ -28,7 +28,8 @@ bool grows(const Node& node, const Node& later, Growths& growths) {
   return true;
 }
 
-std::optional<Growths> growth_of(const std::vector<Node>& nodes, std::size_t at, std::size_t by) {
+std::optional<Growths> growth_of(const std::vector<Emitted>& nodes, std::size_t at,
+                                 std::size_t by) {
   Growths growths;
   for (std::size_t i = at; i < at + by; ++i)
     if (!grows(nodes[i], nodes[i + by], growths)) return std::nullopt;
@@ -36,7 +37,7 @@ std::optional<Growths> growth_of(const std::vector<Node>& nodes, std::size_t at,
 }
 
 /// How often the `period` nodes from `at` on stand there, each time grown by the same.
-std::size_t repetitions(const std::vector<Node>& nodes, std::size_t at, std::size_t period) {
+std::size_t repetitions(const std::vector<Emitted>& nodes, std::size_t at, std::size_t period) {
   if (at + 2 * period > nodes.size()) return 1;
   const std::optional<Growths> first = growth_of(nodes, at, period);
   if (!first) return 1;
@@ -47,19 +48,19 @@ std::size_t repetitions(const std::vector<Node>& nodes, std::size_t at, std::siz
   return turns;
 }
 
-void add_strides(Node& node, const Growths& growths, std::size_t& next) {
+void add_strides(Emitted& node, const Growths& growths, std::size_t& next) {
   for (Number& number : node.numbers) {
     const Number::Growth growth = growths[next++];
     number.inner_strides.insert(number.inner_strides.begin(), growth.inner);
     number.outer_strides.insert(number.outer_strides.begin(), growth.outer);
   }
-  for (Node& inner : node.body) add_strides(inner, growths, next);
+  for (Emitted& inner : node.body) add_strides(inner, growths, next);
 }
 
-Node loop_of(const std::vector<Node>& nodes, std::size_t at, std::size_t period,
-             std::size_t turns) {
+Emitted loop_of(const std::vector<Emitted>& nodes, std::size_t at, std::size_t period,
+                std::size_t turns) {
   const Growths growths = *growth_of(nodes, at, period);
-  Node loop{.turns = static_cast<std::int64_t>(turns)};
+  Emitted loop{.turns = static_cast<std::int64_t>(turns)};
   std::size_t next = 0;
   for (std::size_t i = at; i < at + period; ++i) {
     loop.body.push_back(nodes[i]);
@@ -69,21 +70,21 @@ Node loop_of(const std::vector<Node>& nodes, std::size_t at, std::size_t period,
 }
 
 /// A few lines that stand there twice are read faster than a loop.
-bool is_worth_it(const std::vector<Node>& nodes, std::size_t at, std::size_t period,
+bool is_worth_it(const std::vector<Emitted>& nodes, std::size_t at, std::size_t period,
                  std::size_t turns) {
   const bool has_loop = std::any_of(nodes.begin() + static_cast<std::ptrdiff_t>(at),
                                     nodes.begin() + static_cast<std::ptrdiff_t>(at + period),
-                                    [](const Node& node) { return node.is_loop(); });
+                                    [](const Emitted& node) { return node.is_loop(); });
   return turns >= (has_loop || period >= 3 ? 2 : 3);
 }
 
-bool is_product(const Node& node) {
+bool is_product(const Emitted& node) {
   return node.text.find(".mm(") != node.text.npos || node.text.find(".addmm(") != node.text.npos;
 }
 
 /// Whether a loop had better begin a few nodes later, so that its products stand behind what they
 /// wait for and the first one, which waits for nothing, stands alone.
-bool begins_later(const std::vector<Node>& nodes, std::size_t at, std::size_t period,
+bool begins_later(const std::vector<Emitted>& nodes, std::size_t at, std::size_t period,
                   std::size_t turns) {
   if (!is_product(nodes[at])) return false;
   std::size_t first = at + 1;
@@ -91,8 +92,8 @@ bool begins_later(const std::vector<Node>& nodes, std::size_t at, std::size_t pe
   return first < at + period && repetitions(nodes, first, period) >= turns;
 }
 
-bool make_loops(std::vector<Node>& nodes, std::size_t period) {
-  std::vector<Node> made;
+bool make_loops(std::vector<Emitted>& nodes, std::size_t period) {
+  std::vector<Emitted> made;
   bool changed = false;
   for (std::size_t at = 0; at < nodes.size();) {
     const std::size_t turns = repetitions(nodes, at, period);
@@ -110,7 +111,7 @@ bool make_loops(std::vector<Node>& nodes, std::size_t period) {
 
 }  // namespace
 
-std::vector<Node> with_loops(std::vector<Node> nodes) {
+std::vector<Emitted> with_loops(std::vector<Emitted> nodes) {
   for (std::size_t period = 1; period <= std::min(kLongestBody, nodes.size() / 2);)
     period = make_loops(nodes, period) ? 1 : period + 1;
   return nodes;
@@ -129,13 +130,13 @@ std::vector<std::vector<int>> alike_ranks(const std::vector<std::vector<Statemen
   return groups;
 }
 
-std::vector<Node> joined_ranks(const std::vector<std::vector<Statement>>& by_rank,
-                               const std::vector<int>& ranks) {
-  std::vector<Node> nodes;
+std::vector<Emitted> joined_ranks(const std::vector<std::vector<Statement>>& by_rank,
+                                  const std::vector<int>& ranks) {
+  std::vector<Emitted> nodes;
   const auto of = static_cast<int>(by_rank.size());
   const std::vector<Statement>& first = by_rank[static_cast<std::size_t>(ranks.front())];
   for (std::size_t i = 0; i < first.size(); ++i) {
-    Node node{.text = first[i].text};
+    Emitted node{.text = first[i].text};
     for (std::size_t number = 0; number < first[i].numbers.size(); ++number) {
       std::vector<std::int64_t> values;
       for (const int rank : ranks)

@@ -19,8 +19,8 @@ constexpr std::array kPeers{"peer", "other", "third"};
 using Lines = std::vector<std::string>;
 
 /// What a loop, whose counter is the `level`-th around them, does to the numbers in it.
-void collect(const std::vector<Node>& body, std::vector<const Number*>& numbers) {
-  for (const Node& node : body) {
+void collect(const std::vector<Emitted>& body, std::vector<const Number*>& numbers) {
+  for (const Emitted& node : body) {
     for (const Number& number : node.numbers) numbers.push_back(&number);
     collect(node.body, numbers);
   }
@@ -38,8 +38,8 @@ std::string free_name(const std::vector<LoopCounter>& counters,
 }
 
 /// Whether it does the same on one stream after the other, the first of them first.
-bool counts_streams(const Node& loop, std::size_t level) {
-  for (const Node& node : loop.body) {
+bool counts_streams(const Emitted& loop, std::size_t level) {
+  for (const Emitted& node : loop.body) {
     std::size_t at = 0;
     for (const Number& number : node.numbers) {
       at = node.text.find('{', at);
@@ -53,7 +53,7 @@ bool counts_streams(const Node& loop, std::size_t level) {
 }
 
 /// So that most expressions have no constant.
-LoopCounter counter_of(const Node& loop, const std::vector<LoopCounter>& counters) {
+LoopCounter counter_of(const Emitted& loop, const std::vector<LoopCounter>& counters) {
   const std::size_t level = counters.size();
   std::vector<const Number*> numbers;
   collect(loop.body, numbers);
@@ -96,7 +96,7 @@ std::string slice_text(const Number& begin, std::int64_t extent,
                      factor_text(end.text(counters, extent)));
 }
 
-std::string line_of(const Node& node, const std::vector<LoopCounter>& counters) {
+std::string line_of(const Emitted& node, const std::vector<LoopCounter>& counters) {
   std::string line;
   std::size_t next = 0;
   for (std::size_t i = 0; i < node.text.size(); ++i) {
@@ -134,7 +134,7 @@ std::size_t count_in(const std::string& text, const std::string& word) {
 }
 
 /// Lines of a body; a loop's inner lines begin with spaces.
-Lines lines_of(const std::vector<Node>& nodes, std::vector<LoopCounter>& counters);
+Lines lines_of(const std::vector<Emitted>& nodes, std::vector<LoopCounter>& counters);
 
 /// A name that neither these lines nor loops in them give to anything; empty: there is none.
 std::string free_peer(const Lines& names, const Lines& lines) {
@@ -158,7 +158,7 @@ bool turns_here(const Number& number, std::size_t loops) {
 }
 
 /// Gives names to ranks that stand in the lines of a loop several times.
-void name_peers(const Node& loop, const std::vector<LoopCounter>& counters, Lines& lines) {
+void name_peers(const Emitted& loop, const std::vector<LoopCounter>& counters, Lines& lines) {
   Lines turning;
   std::vector<const Number*> numbers;
   collect(loop.body, numbers);
@@ -183,9 +183,9 @@ void name_peers(const Node& loop, const std::vector<LoopCounter>& counters, Line
   lines.insert(lines.begin(), names.begin(), names.end());
 }
 
-Lines lines_of(const std::vector<Node>& nodes, std::vector<LoopCounter>& counters) {
+Lines lines_of(const std::vector<Emitted>& nodes, std::vector<LoopCounter>& counters) {
   Lines lines;
-  for (const Node& node : nodes) {
+  for (const Emitted& node : nodes) {
     if (!node.is_loop()) {
       const std::string text = line_of(node, counters);
       for (std::size_t begin = 0; begin <= text.size();) {
@@ -233,7 +233,7 @@ std::string folded(const std::string& line) {
 
 }  // namespace
 
-std::string python_of(const std::vector<Node>& nodes, std::size_t indent) {
+std::string python_of(const std::vector<Emitted>& nodes, std::size_t indent) {
   std::vector<LoopCounter> counters;
   std::string text;
   for (const std::string& line : lines_of(nodes, counters))

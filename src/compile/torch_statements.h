@@ -25,11 +25,11 @@ struct Statement {
 };
 
 /// A line, or a loop over lines and loops.
-struct Node {
+struct Emitted {
   std::string text;  ///< empty: a loop
   std::vector<Number> numbers{};
   std::int64_t turns = 0;
-  std::vector<Node> body{};
+  std::vector<Emitted> body{};
 
   bool is_loop() const { return text.empty(); }
 };
@@ -38,13 +38,13 @@ struct Node {
 std::vector<std::vector<int>> alike_ranks(const std::vector<std::vector<Statement>>& by_rank);
 
 /// The statements of these ranks of a plan with so many, as expressions in the rank.
-std::vector<Node> joined_ranks(const std::vector<std::vector<Statement>>& by_rank,
-                               const std::vector<int>& ranks);
+std::vector<Emitted> joined_ranks(const std::vector<std::vector<Statement>>& by_rank,
+                                  const std::vector<int>& ranks);
 
 /// What repeats as loops; the same statements in the same order.
-std::vector<Node> with_loops(std::vector<Node> nodes);
+std::vector<Emitted> with_loops(std::vector<Emitted> nodes);
 
 /// Python, each line behind so many spaces and with its end.
-std::string python_of(const std::vector<Node>& nodes, std::size_t indent);
+std::string python_of(const std::vector<Emitted>& nodes, std::size_t indent);
 
 }  // namespace hemiola::compile
