@@ -180,8 +180,7 @@ class Checker {
       at.round_size = at.round_size || is_guess;
       return laboratory_.program(at, machine_);
     };
-    study::SharedProgram program =
-        load(sizes.empty() ? MiB(1) : sizes.front(), sizes.empty());
+    study::SharedProgram program = load(sizes.empty() ? MiB(1) : sizes.front(), sizes.empty());
     notices_.show(program->warnings);
     asked_for_ = !sizes.empty();
     if (sizes.empty()) {

@@ -29,7 +29,9 @@ Cursor::Cursor(const Bound& bound, int rank, std::int32_t body, std::int32_t fra
   networks_.fill({-1, false});
 }
 
-bool Cursor::next(Primitive& out) { return advance(out, nullptr); }
+bool Cursor::next(Primitive& out) {
+  return advance(out, nullptr);
+}
 
 bool Cursor::next(Primitive& out, ComputeSteps& steps) {
   steps.clear();

@@ -15,7 +15,8 @@ bool Line::is_alone(Wave& wave, std::int32_t first) const {
   const RankState& rank = ranks_[index(group.rank)];
   const KernelRun& run = kernels_[index(group.kernel)];
   const Cu& cu = rank.cus[index(group.cu)];
-  if (cu.used.workgroups != 1 || !cu.queue.empty() || cu.load_room + 1 != cu.load_slots) return false;
+  if (cu.used.workgroups != 1 || !cu.queue.empty() || cu.load_room + 1 != cu.load_slots)
+    return false;
   if (rank.streams.size() != 1 || run.next < std::ssize(run.groups) || !group.steps.empty())
     return false;
   for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {

@@ -38,8 +38,7 @@ TEST(Help, every_verb_shows_two_worked_examples) {
 TEST(Help, names_nothing_that_does_not_exist) {
   const Workplace place;
   const std::string help = place.run("--help").out;
-  for (const char* verb : {"tune", "later"})
-    EXPECT_FALSE(contains(help, verb)) << help;
+  for (const char* verb : {"tune", "later"}) EXPECT_FALSE(contains(help, verb)) << help;
   EXPECT_TRUE(contains(help, "5 a limit that was asked for is exceeded")) << help;
 }
 
