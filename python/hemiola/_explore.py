@@ -50,8 +50,32 @@ class Serial:
         return self.time_fs / 1e9
 
 
+class Timed:
+    """What schedules of operators and of blocks have in common."""
+
+    time_fs: int
+    program: str
+    parameters: dict[str, str]
+
+    @property
+    def time_us(self) -> float:
+        return self.time_fs / 1e9
+
+    def to_program(self) -> Program:
+        """For ``hemiola.run``."""
+        return Program(self.program, self.parameters)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A row of a table; losses are columns ``lost_..._fs``."""
+        row = dataclasses.asdict(self)
+        parameters, losses = row.pop("parameters"), row.pop("losses")
+        row.update({"time_us": self.time_us, "parameters": " ".join(f"{key}={value}" for key, value in parameters.items())})
+        row.update({f"lost_{cause}_fs": fs for cause, fs in losses.items()})
+        return row
+
+
 @dataclass(frozen=True)
-class Schedule:
+class Schedule(Timed):
     """A way to overlap the operator that was simulated."""
 
     text: str  #: "1D hetero fused, 8 steps, in place, push by copy engines, ..."
@@ -73,25 +97,10 @@ class Schedule:
     cil_communication: Optional[float]
     losses: dict[str, int] = field(repr=False)  #: fs beyond ideal by cause; empty: nobody has looked
 
-    @property
-    def time_us(self) -> float:
-        return self.time_fs / 1e9
-
-    def to_program(self) -> Program:
-        """For ``hemiola.run``."""
-        return Program(self.program, self.parameters)
-
     @staticmethod
     def from_dict(items: dict[str, Any]) -> "Schedule":
         return Schedule(**{**items, "parameters": dict(items["parameters"])})
 
-    def to_dict(self) -> dict[str, Any]:
-        """A row of a table; losses are columns ``lost_..._fs``."""
-        row = dataclasses.asdict(self)
-        parameters, losses = row.pop("parameters"), row.pop("losses")
-        row.update({"time_us": self.time_us, "parameters": " ".join(f"{key}={value}" for key, value in parameters.items())})
-        row.update({f"lost_{cause}_fs": fs for cause, fs in losses.items()})
-        return row
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
 from . import _core
 from ._errors import bad_input
-from ._explore import _options
-from ._machine import AnyMachine, Program, machine_of
+from ._explore import Timed, _options
+from ._machine import AnyMachine, machine_of
 from ._optional import pandas
 
 _SIZES = {
@@ -33,7 +32,7 @@ class Operators:
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(Timed):
     """Steps that flow through the block without a barrier between operators."""
 
     text: str
@@ -52,21 +51,6 @@ class Chain:
     cil_compute: Optional[float]  #: contention: overlapped over alone
     losses: dict[str, int] = field(repr=False)  #: fs beyond ideal by cause; empty: nobody has looked
 
-    @property
-    def time_us(self) -> float:
-        return self.time_fs / 1e9
-
-    def to_program(self) -> Program:
-        """For ``hemiola.run``."""
-        return Program(self.program, self.parameters)
-
-    def to_dict(self) -> dict[str, Any]:
-        """A row of a table; losses are columns ``lost_..._fs``."""
-        row = dataclasses.asdict(self)
-        parameters, losses = row.pop("parameters"), row.pop("losses")
-        row.update({"time_us": self.time_us, "parameters": " ".join(f"{key}={value}" for key, value in parameters.items())})
-        row.update({f"lost_{cause}_fs": fs for cause, fs in losses.items()})
-        return row
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,21 @@ std::int64_t floor_of(std::int64_t a, std::int64_t b) {
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
+/// Of atoms and of expressions.
+template <typename Into, typename From>
+void join_traits(Into& into, const From& from) {
+  into.has_program |= from.has_program;
+  into.has_range |= from.has_range;
+  into.has_load |= from.has_load;
+  into.has_opaque |= from.has_opaque;
+  into.has_data |= from.has_data;
+  into.has_carried |= from.has_carried;
+  into.has_dot |= from.has_dot;
+  into.has_exp |= from.has_exp;
+  join(into.loops, from.loops);
+  join(into.loads, from.loads);
+}
+
 }  // namespace
 
 Expr Algebra::number(std::int64_t value) {
@@ -75,19 +90,7 @@ void Algebra::inherit(Atom& atom) const {
     default:
       break;
   }
-  for (const Expr& arg : atom.args) {
-    const Traits inside = traits(arg);
-    atom.has_program |= inside.has_program;
-    atom.has_range |= inside.has_range;
-    atom.has_load |= inside.has_load;
-    atom.has_opaque |= inside.has_opaque;
-    atom.has_data |= inside.has_data;
-    atom.has_carried |= inside.has_carried;
-    atom.has_dot |= inside.has_dot;
-    atom.has_exp |= inside.has_exp;
-    join(atom.loops, inside.loops);
-    join(atom.loads, inside.loads);
-  }
+  for (const Expr& arg : atom.args) join_traits(atom, traits(arg));
 }
 
 Expr Algebra::make(Atom atom) {
@@ -124,19 +127,7 @@ Expr Algebra::data(std::vector<int> loads, bool dot, bool exp) {
 Traits Algebra::traits(const Expr& e) const {
   Traits all;
   for (const Term& term : e.terms) {
-    for (const AtomId factor : term.factors) {
-      const Atom& a = atom(factor);
-      all.has_program |= a.has_program;
-      all.has_range |= a.has_range;
-      all.has_load |= a.has_load;
-      all.has_opaque |= a.has_opaque;
-      all.has_data |= a.has_data;
-      all.has_carried |= a.has_carried;
-      all.has_dot |= a.has_dot;
-      all.has_exp |= a.has_exp;
-      join(all.loops, a.loops);
-      join(all.loads, a.loads);
-    }
+    for (const AtomId factor : term.factors) join_traits(all, atom(factor));
   }
   return all;
 }

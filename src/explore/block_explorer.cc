@@ -13,7 +13,6 @@
 #include "explore/first_of_each.h"
 #include "explore/isolated.h"
 #include "explore/serial_job.h"
-#include "study/job_run.h"
 
 namespace hemiola::explore {
 namespace {
@@ -33,18 +32,18 @@ class BlockSearch {
       : laboratory_(laboratory), request_(request), watch_(watch) {}
 
   BlockExploration run() {
-    machine_ = laboratory_.machine(request_.machine);
-    if (machine_ == nullptr)
-      throw Failure("no machine is given", SourceLocation{.file = "--machine"},
-                    "for example --machine mi300x-8");
+    machine_ = machine_to_explore(laboratory_, request_.machine);
     Block& block = found_.block = request_.block;
     block.ranks = machine_->ranks();
     check(block);
     found_.machine = machine_->name;
     found_.launch = request_.options.launch;
     plans_.emplace(laboratory_, request_.options, block.type, machine_, watch_.watch.monitor);
-    for (BlockSchedule& schedule : space_of(block, *machine_, request_.limits))
-      candidates_.push_back({.schedule = schedule, .parameters = parameters_of(block, schedule)});
+    for (const BlockSchedule& schedule : space_of(block, *machine_, request_.limits)) {
+      BlockCandidate& candidate = candidates_.emplace_back();
+      candidate.schedule = schedule;
+      candidate.parameters = parameters_of(block, schedule);
+    }
     found_.space = std::ssize(candidates_);
     time_serial();
     time_apart();
@@ -65,15 +64,9 @@ class BlockSearch {
 
   /// Times of the job and, by fluid, of its parts.
   void run_job(BlockJob& job, sim::Engine engine) {
-    study::JobRequest request{.machine = {.given = machine_},
-                              .file = "block",
-                              .text = job.job,
-                              .check = false,
-                              .alone = job.parts.empty(),
-                              .options = request_.options};
-    request.options.engine = engine;
-    request.options.threads = 1;
-    const sim::Result result = study::run_job(laboratory_, request, watch_.watch).result;
+    const sim::Result result =
+        run_text(laboratory_, machine_, {"block", job.job, job.parts.empty()}, request_.options,
+                 engine, watch_.watch);
     if (engine == sim::Engine::sampled) {
       job.confirmed = result.time;
       return;
@@ -190,7 +183,7 @@ class BlockSearch {
   /// The fastest one first.
   std::vector<std::size_t> fastest_of_movers() const {
     std::map<std::string, std::size_t> fastest;
-    const auto time_of = [&](std::size_t i) { return candidates_[i].measured.fluid; };
+    const auto time_of = [&](std::size_t i) { return candidates_[i].fluid; };
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       if (time_of(i).fs == 0) continue;
       const auto [known, is_new] = fastest.try_emplace(candidates_[i].schedule.realization, i);
@@ -207,7 +200,7 @@ class BlockSearch {
   void simulate(const std::vector<std::size_t>& order) {
     std::vector<std::size_t> chosen;
     for (const std::size_t i : order) {
-      const Measured& known = candidates_[i].measured;
+      const Measured& known = candidates_[i];
       if (known.fluid.fs > 0 || !known.refused.empty()) continue;
       if (!request_.exhaustive && simulated_ + std::ssize(chosen) >= request_.fluid) break;
       chosen.push_back(i);
@@ -215,7 +208,8 @@ class BlockSearch {
     if (watch_.watch.monitor != nullptr) watch_.watch.monitor->leave_if_stopping();
     for_each(request_.options.threads, chosen.size(), [&](std::size_t i) {
       BlockCandidate& candidate = candidates_[chosen[i]];
-      candidate.measured = plans_->simulate({template_of(found_.block), candidate.parameters});
+      static_cast<Measured&>(candidate) =
+          plans_->simulate({template_of(found_.block), candidate.parameters});
     });
     simulated_ += std::ssize(chosen);
     if (watch_.on_progress)
@@ -225,15 +219,14 @@ class BlockSearch {
 
   void sort_results() {
     for (BlockCandidate& candidate : candidates_) {
-      if (candidate.measured.fluid.fs > 0)
+      if (candidate.fluid.fs > 0)
         found_.candidates.push_back(std::move(candidate));
-      else if (!candidate.measured.refused.empty())
+      else if (!candidate.refused.empty())
         found_.refused.push_back(std::move(candidate));
     }
-    std::stable_sort(found_.candidates.begin(), found_.candidates.end(),
-                     [](const BlockCandidate& a, const BlockCandidate& b) {
-                       return a.measured.fluid < b.measured.fluid;
-                     });
+    std::stable_sort(
+        found_.candidates.begin(), found_.candidates.end(),
+        [](const BlockCandidate& a, const BlockCandidate& b) { return a.fluid < b.fluid; });
   }
 
   void confirm() {
@@ -272,13 +265,13 @@ class BlockSearch {
     losses.communication = plans_->run(of, only_transfers(plan), nullptr).time;
     losses.dil_compute = over(losses.computes, found_.compute());
     losses.dil_communication = over(losses.communication, found_.communication());
-    losses.cil_compute = over(candidate.measured.computing, times.computing());
+    losses.cil_compute = over(candidate.computing, times.computing());
     const std::int64_t ideal = found_.ideal().fs;
     const std::int64_t longer = std::max(losses.computes, losses.communication).fs;
     const std::int64_t apart = std::max(longer, without_contention(candidate.schedule, losses));
     losses.decomposition = longer - ideal;
     losses.exposed = apart - longer;
-    losses.contention = candidate.measured.fluid.fs - apart;
+    losses.contention = candidate.fluid.fs - apart;
     candidate.losses = losses;
   }
 

@@ -2,9 +2,12 @@
 // chains that flow through.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "explore/block_schedule.h"
@@ -47,15 +50,21 @@ struct BlockLosses {
   std::int64_t decomposition = 0;  ///< smaller pieces, of the longer of both
   std::int64_t exposed = 0;        ///< filling and draining
   std::int64_t contention = 0;     ///< what is shared
+
+  using Part = std::pair<std::string_view, std::int64_t>;
+  /// By name: their sum is the time beyond ideal.
+  std::array<Part, 3> parts() const {
+    return {Part{"decomposition", decomposition}, Part{"exposed", exposed},
+            Part{"contention", contention}};
+  }
 };
 
-struct BlockCandidate {
+struct BlockCandidate : Measured {
   BlockSchedule schedule;
   study::Settings parameters;  ///< of its template and lowering
-  Measured measured;
   std::optional<Time> confirmed{};
   std::optional<BlockLosses> losses{};
-  Time time() const { return confirmed ? *confirmed : measured.fluid; }
+  Time time() const { return confirmed ? *confirmed : fluid; }
 };
 
 struct BlockExploration {

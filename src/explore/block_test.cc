@@ -73,17 +73,17 @@ TEST(ExploreBlock, finds_chains_whose_losses_sum_to_what_is_lost) {
     request.losses = LossesOf::all;
     const BlockExploration found = explore_block(laboratory, request);
     ASSERT_FALSE(found.candidates.empty());
-    EXPECT_TRUE(found.refused.empty()) << found.refused.front().measured.refused;
+    EXPECT_TRUE(found.refused.empty()) << found.refused.front().refused;
     ASSERT_EQ(found.serial.parts.size(), 5U);
     EXPECT_GT(found.serial.time, found.ideal());
     EXPECT_GT(found.apart.time, found.ideal());
     for (const BlockCandidate& one : found.candidates) {
       ASSERT_TRUE(one.losses);
       EXPECT_EQ(one.losses->decomposition + one.losses->exposed + one.losses->contention,
-                (one.measured.fluid - found.ideal()).fs)
+                (one.fluid - found.ideal()).fs)
           << one.schedule.text();
       EXPECT_GE(one.losses->exposed, 0);
-      EXPECT_GE(one.measured.fluid, one.losses->computes) << one.schedule.text();
+      EXPECT_GE(one.fluid, one.losses->computes) << one.schedule.text();
     }
   }
 }
@@ -98,7 +98,7 @@ TEST(ExploreBlock, is_the_same_with_several_threads) {
   ASSERT_EQ(first.candidates.size(), second.candidates.size());
   for (std::size_t i = 0; i < first.candidates.size(); ++i) {
     EXPECT_EQ(first.candidates[i].schedule, second.candidates[i].schedule);
-    EXPECT_EQ(first.candidates[i].measured.fluid, second.candidates[i].measured.fluid);
+    EXPECT_EQ(first.candidates[i].fluid, second.candidates[i].fluid);
   }
 }
 

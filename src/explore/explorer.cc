@@ -49,10 +49,7 @@ class Search {
       : laboratory_(laboratory), request_(request), watch_(watch) {}
 
   Exploration run() {
-    machine_ = laboratory_.machine(request_.machine);
-    if (machine_ == nullptr)
-      throw Failure("no machine is given", SourceLocation{.file = "--machine"},
-                    "for example --machine mi300x-8");
+    machine_ = machine_to_explore(laboratory_, request_.machine);
     found_.op = request_.op;
     found_.op.ranks = machine_->ranks();
     check(found_.op, {.file = "--gemm"});
@@ -73,7 +70,8 @@ class Search {
   void bound_all() {
     ClosedForm closed_form(found_.op, *machine_, request_.options.launch);
     for (Schedule& schedule : space_of(found_.op, *machine_, request_.limits)) {
-      Candidate candidate{.schedule = std::move(schedule)};
+      Candidate candidate;
+      candidate.schedule = std::move(schedule);
       candidate.parameters = parameters_of(found_.op, candidate.schedule, *machine_);
       candidate.bound = closed_form.bound(candidate.schedule);
       candidate.estimate = closed_form.estimate(candidate.schedule);
@@ -102,15 +100,9 @@ class Search {
   }
 
   sim::Result run_serial(sim::Engine engine) {
-    study::JobRequest job{.machine = {.given = machine_},
-                          .file = "serial",
-                          .text = found_.serial.job,
-                          .check = false,
-                          .alone = engine == sim::Engine::fluid,
-                          .options = request_.options};
-    job.options.engine = engine;
-    job.options.threads = 1;
-    return study::run_job(laboratory_, job, watch_.watch).result;
+    return run_text(laboratory_, machine_,
+                    {"serial", found_.serial.job, engine == sim::Engine::fluid}, request_.options,
+                    engine, watch_.watch);
   }
 
   bool is_done(std::size_t i) const {

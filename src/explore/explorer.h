@@ -12,6 +12,7 @@
 
 #include "explore/closed_form.h"
 #include "explore/operator.h"
+#include "explore/plan_trial.h"
 #include "explore/rules.h"
 #include "explore/schedule.h"
 #include "study/experiment.h"
@@ -81,20 +82,14 @@ struct Losses {
   std::array<std::int64_t, kLosses> parts{};  ///< femtoseconds
 };
 
-struct Candidate {
+struct Candidate : Measured {
   Schedule schedule;
   study::Settings parameters;  ///< of its template and lowering
   ClosedForm::Bound bound;
   Time estimate{};
-  Time fluid{};                     ///< 0: was not simulated
   std::optional<Time> confirmed{};  ///< by sampled
   double confirmed_error = 0;       ///< what sampled says of itself
-  std::string refused;              ///< why it cannot be run; empty: it can
-  sim::Attribution attribution{};   ///< of the rank that ends last
   std::optional<Losses> losses{};
-  Bytes buffers{}, extra_traffic{};
-  std::int64_t line_hops = 0;  ///< visits of requests to resources
-  Time computing{}, moving{};  ///< while a launch of a product ran; while something was moved
   Time time() const { return confirmed ? *confirmed : fluid; }
 };
 

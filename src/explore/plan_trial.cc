@@ -51,6 +51,15 @@ void for_each(int threads, std::size_t count, const std::function<void(std::size
   }
 }
 
+machine::SharedMachine machine_to_explore(study::Laboratory& laboratory,
+                                          const study::MachineChoice& choice) {
+  machine::SharedMachine machine = laboratory.machine(choice);
+  if (machine == nullptr)
+    throw Failure("no machine is given", SourceLocation{.file = "--machine"},
+                  "for example --machine mi300x-8");
+  return machine;
+}
+
 study::Experiment PlanTrial::experiment_of(const TemplatePlan& plan) const {
   study::Experiment experiment{.subject = plan.name,
                                .parameters = plan.parameters,

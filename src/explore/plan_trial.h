@@ -21,6 +21,10 @@ namespace hemiola::explore {
 /// once all have ended.
 void for_each(int threads, std::size_t count, const std::function<void(std::size_t)>& task);
 
+/// Failure where none is given.
+machine::SharedMachine machine_to_explore(study::Laboratory& laboratory,
+                                          const study::MachineChoice& choice);
+
 /// A template with its parameters, those of the lowering among them.
 struct TemplatePlan {
   std::string name;
@@ -29,7 +33,7 @@ struct TemplatePlan {
 
 /// By the engine fluid.
 struct Measured {
-  Time fluid{};                    ///< 0: it was refused
+  Time fluid{};                    ///< 0: it was refused, or not simulated
   std::string refused;             ///< why it cannot be run; empty: it can
   sim::Attribution attribution{};  ///< of the rank that ends last
   Bytes buffers{}, extra_traffic{};

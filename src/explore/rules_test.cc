@@ -100,8 +100,9 @@ TEST(Rules, that_are_shipped_pick_for_every_operator) {
 Exploration found_with(std::int64_t m, bool overlaps) {
   Exploration found{.op = {.ranks = 8, .m = m, .n = 1024, .k = 1024}, .machine = "test"};
   found.serial.time = Time::from_us(100);
-  Candidate candidate{.schedule = {.family = {Division::rows, true, true}, .degree = 4},
-                      .fluid = Time::from_us(overlaps ? 80 : 120)};
+  Candidate candidate;
+  candidate.schedule = {.family = {Division::rows, true, true}, .degree = 4};
+  candidate.fluid = Time::from_us(overlaps ? 80 : 120);
   found.candidates.push_back(candidate);
   return found;
 }

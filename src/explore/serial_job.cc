@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "study/job_run.h"
+
 namespace hemiola::explore {
 
 std::string collective_launch(std::string_view name, Collective collective, Bytes size) {
@@ -16,6 +18,20 @@ std::string product_launch(std::string_view name, const machine::GemmShape& shap
 
 std::string job_of(std::string_view name, DataType type, const std::string& launches) {
   return fmt::format("name: {}\ndtype: {}\nlaunches:\n{}", name, name_of(type), launches);
+}
+
+sim::Result run_text(study::Laboratory& laboratory, const machine::SharedMachine& machine,
+                     const JobText& job, const sim::Options& options, sim::Engine engine,
+                     const study::Watch& watch) {
+  study::JobRequest request{.machine = {.given = machine},
+                            .file = job.name,
+                            .text = job.text,
+                            .check = false,
+                            .alone = job.alone,
+                            .options = options};
+  request.options.engine = engine;
+  request.options.threads = 1;
+  return study::run_job(laboratory, request, watch).result;
 }
 
 std::string collective_job(Collective collective, Bytes size, DataType type) {

@@ -1,19 +1,9 @@
 #include "explore/trial.h"
 
-#include <utility>
-
 namespace hemiola::explore {
 
 void Trial::simulate(Candidate& candidate) {
-  Measured measured = plans_.simulate(template_plan(candidate.schedule));
-  candidate.fluid = measured.fluid;
-  candidate.refused = std::move(measured.refused);
-  candidate.attribution = measured.attribution;
-  candidate.buffers = measured.buffers;
-  candidate.extra_traffic = measured.extra_traffic;
-  candidate.line_hops = measured.line_hops;
-  candidate.computing = measured.computing;
-  candidate.moving = measured.moving;
+  static_cast<Measured&>(candidate) = plans_.simulate(template_plan(candidate.schedule));
 }
 
 void Trial::confirm(Candidate& candidate) {

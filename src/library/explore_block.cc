@@ -41,11 +41,11 @@ ExploredChain public_chain(const explore::BlockExploration& found,
                       .program = explore::template_of(found.block),
                       .parameters = one.parameters,
                       .time = one.time(),
-                      .fluid = one.measured.fluid,
+                      .fluid = one.fluid,
                       .confirmed = one.confirmed,
                       .speedup = found.speedup(one),
-                      .buffers = one.measured.buffers,
-                      .extra_traffic = one.measured.extra_traffic,
+                      .buffers = one.buffers,
+                      .extra_traffic = one.extra_traffic,
                       .losses = {}};
   if (!one.losses) return chain;
   chain.dil_compute = one.losses->dil_compute;

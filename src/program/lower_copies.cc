@@ -301,15 +301,17 @@ class Arranger {
     for (std::size_t rank = 0; rank < movements_.size(); ++rank) {
       for (std::size_t s = 0; s < peers[rank].size(); ++s) {
         auto& stream = movements_[rank][s];
+        std::vector<std::size_t> queues;
+        for (std::size_t i = 0; i < stream.size(); ++i)
+          queues.push_back(queue_of(id_of(static_cast<int>(rank), s, i), peers));
         for (std::size_t later = 1; later < stream.size(); ++later) {
-          const MovementId id = id_of(static_cast<int>(rank), s, later);
           for (std::size_t earlier = 0; earlier < later; ++earlier) {
-            const MovementId before = id_of(static_cast<int>(rank), s, earlier);
-            if (queue_of(id, peers) == queue_of(before, peers)) continue;
+            if (queues[later] == queues[earlier]) continue;
             // Without places it is a meeting, which all that stands around it goes by.
             if (!stream[earlier].destinations.empty() && !stream[later].destinations.empty() &&
                 !conflict(stream[earlier], stream[later]))
               continue;
+            const MovementId before = id_of(static_cast<int>(rank), s, earlier);
             stream[later].after.push_back({before.rank, before.stream, before.index});
           }
         }

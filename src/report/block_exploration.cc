@@ -67,15 +67,14 @@ std::vector<std::string> row_of_chain(const BlockExploration& found, const Block
                                fmt::format("{:.2f}", found.speedup(one)),
                                percent(found.ideal(), one.time())};
   if (one.losses) {
-    const std::int64_t exposed =
-        std::max<std::int64_t>(0, (one.measured.fluid - one.losses->computes).fs);
+    const std::int64_t exposed = std::max<std::int64_t>(0, (one.fluid - one.losses->computes).fs);
     row.insert(row.end(),
                {ratio_cell(one.losses->dil_compute), ratio_cell(one.losses->dil_communication),
                 ratio_cell(one.losses->cil_compute), table_us({exposed})});
   } else {
     row.insert(row.end(), 4, "-");
   }
-  row.push_back(mebibytes(one.measured.buffers));
+  row.push_back(mebibytes(one.buffers));
   row.emplace_back(one.confirmed ? "sampled" : "fluid");
   return row;
 }
@@ -96,10 +95,8 @@ void print_losses(std::ostream& out, const BlockExploration& found) {
   if (found.candidates.empty() || !found.candidates.front().losses) return;
   const BlockCandidate& best = found.candidates.front();
   out << fmt::format("# where {} us are lost against ideal (fluid; {}):\n",
-                     table_us(best.measured.fluid - found.ideal()), best.schedule.text());
-  for (const auto& [name, part] : {std::pair("decomposition", best.losses->decomposition),
-                                   std::pair("exposed", best.losses->exposed),
-                                   std::pair("contention", best.losses->contention)})
+                     table_us(best.fluid - found.ideal()), best.schedule.text());
+  for (const auto& [name, part] : best.losses->parts())
     out << fmt::format("#   {:<13} {:>12.3f} us\n", name, static_cast<double>(part) / 1e9);
 }
 
@@ -119,8 +116,7 @@ void print_block_exploration(std::ostream& out, const BlockExploration& found) {
   out << fmt::format("# {} chains: {} simulated\n", found.space, found.candidates.size());
   if (!found.refused.empty())
     out << fmt::format("# {} cannot be run: {}: {}\n", found.refused.size(),
-                       found.refused.front().schedule.text(),
-                       found.refused.front().measured.refused);
+                       found.refused.front().schedule.text(), found.refused.front().refused);
   if (const BlockCandidate* winner = found.winner()) {
     out << fmt::format("# best: {}: {} us, {:.2f} x serial\n#   {}\n", winner->schedule.text(),
                        table_us(winner->time()), found.speedup(*winner),

@@ -61,10 +61,10 @@ std::string chain_object(const BlockExploration& found, const BlockCandidate& on
       json_string(one.schedule.text()), one.schedule.hetero ? "hetero" : "uniform",
       one.schedule.degree, json_string(explore::template_of(found.block)),
       settings_object(one.parameters), one.confirmed ? "sampled" : "fluid",
-      time_fields("time", one.time()), time_fields("fluid", one.measured.fluid),
-      confirmed_field(one.confirmed), json_number(found.speedup(one)), one.measured.buffers.count,
-      one.measured.extra_traffic.count, one.losses ? losses_object(*one.losses) : "null",
-      attribution_object(one.measured.attribution));
+      time_fields("time", one.time()), time_fields("fluid", one.fluid),
+      confirmed_field(one.confirmed), json_number(found.speedup(one)), one.buffers.count,
+      one.extra_traffic.count, one.losses ? losses_object(*one.losses) : "null",
+      attribution_object(one.attribution));
 }
 
 }  // namespace

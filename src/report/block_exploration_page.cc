@@ -15,10 +15,6 @@ using explore::BlockCandidate;
 using explore::BlockExploration;
 using explore::BlockJob;
 
-double us_of(std::int64_t fs) {
-  return static_cast<double>(fs) / 1e9;
-}
-
 double over(Time a, Time b) {
   return static_cast<double>(a.fs) / static_cast<double>(std::max<std::int64_t>(1, b.fs));
 }
@@ -48,14 +44,12 @@ page::Bars operators(const BlockExploration& found) {
   for (const auto& [name, job] :
        {std::pair("serial", &found.serial), std::pair("apart", &found.apart)}) {
     page::Bars::Row row{.label = name, .parts = {}};
-    for (const BlockJob::Part& part : job->parts)
-      row.parts.push_back({part.name, us_of(part.alone.fs)});
+    for (const BlockJob::Part& part : job->parts) row.parts.push_back({part.name, part.alone.us()});
     bars.rows.push_back(std::move(row));
   }
   return bars;
 }
 
-/// Losses that are gains (below zero) are left out of stacked bars.
 page::Bars losses(const BlockExploration& found) {
   page::Bars bars{.heading = "What each chain loses against ideal",
                   .note = "Microseconds beyond the longer of compute and communication.",
@@ -64,11 +58,7 @@ page::Bars losses(const BlockExploration& found) {
     const BlockCandidate& one = found.candidates[i];
     if (!one.losses) continue;
     page::Bars::Row row{.label = one.schedule.text(), .parts = {}};
-    for (const auto& [name, part] : {std::pair("decomposition", one.losses->decomposition),
-                                     std::pair("exposed", one.losses->exposed),
-                                     std::pair("contention", one.losses->contention)}) {
-      if (part > 0) row.parts.push_back({name, us_of(part)});
-    }
+    for (const auto& [name, part] : one.losses->parts()) add_loss(row, name, part);
     bars.rows.push_back(std::move(row));
   }
   return bars;
@@ -95,7 +85,7 @@ page::Table table(const BlockExploration& found) {
                   ratio_cell(one.losses->cil_compute)});
     else
       row.insert(row.end(), 3, "-");
-    row.push_back(mebibytes(one.measured.buffers));
+    row.push_back(mebibytes(one.buffers));
     row.emplace_back(one.confirmed ? "sampled" : "fluid");
     table.rows.push_back(std::move(row));
   }
@@ -133,12 +123,7 @@ page::Page block_exploration_page(const std::string& command, const BlockExplora
   page::Bars lost = losses(found);
   if (!lost.rows.empty()) page.blocks.push_back(std::move(lost));
   page.blocks.push_back(table(found));
-  page::Timelines all{.heading = "What happens when",
-                      .note = "The fastest chain, then serial, as fluid simulated them.",
-                      .panels = {}};
-  add_panels(all, "best", timelines.winner);
-  add_panels(all, "serial", timelines.serial);
-  if (!all.panels.empty()) page.blocks.push_back(std::move(all));
+  add_timelines(page, "chain", timelines);
   return page;
 }
 

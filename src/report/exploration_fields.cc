@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "report/numbers.h"
 
 namespace hemiola::report {
@@ -39,11 +41,30 @@ std::string attribution_object(const sim::Attribution& attribution) {
   return text + "}";
 }
 
+namespace {
+
+/// "best: GPU 0": the panels of one run among those of others.
 void add_panels(page::Timelines& all, const char* name, const RunTimeline::Panels& panels) {
   for (page::Timelines::Panel panel : panels.panels) {
     panel.name = std::string(name) + ": " + panel.name;
     all.panels.push_back(std::move(panel));
   }
+}
+
+}  // namespace
+
+void add_timelines(page::Page& page, const char* what, const ExplorationTimelines& timelines) {
+  page::Timelines all{
+      .heading = "What happens when",
+      .note = fmt::format("The fastest {}, then serial, as fluid simulated them.", what),
+      .panels = {}};
+  add_panels(all, "best", timelines.winner);
+  add_panels(all, "serial", timelines.serial);
+  if (!all.panels.empty()) page.blocks.push_back(std::move(all));
+}
+
+void add_loss(page::Bars::Row& row, std::string_view name, std::int64_t fs) {
+  if (fs > 0) row.parts.push_back({std::string(name), static_cast<double>(fs) / 1e9});
 }
 
 std::string mebibytes(Bytes bytes) {

@@ -3,10 +3,12 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/time.h"
 #include "core/units.h"
 #include "explore/operator.h"
+#include "report/exploration.h"
 #include "report/page.h"
 #include "report/run_timeline.h"
 #include "sim/simulate.h"
@@ -25,8 +27,10 @@ std::string settings_object(const study::Settings& settings);
 /// Reasons with their femtoseconds, the longest first.
 std::string attribution_object(const sim::Attribution& attribution);
 
-/// "best: GPU 0": the panels of one run among those of others.
-void add_panels(page::Timelines& all, const char* name, const RunTimeline::Panels& panels);
+/// Timelines of the fastest `what` ("schedule"), then of serial; nothing where there are none.
+void add_timelines(page::Page& page, const char* what, const ExplorationTimelines& timelines);
+/// A part of a stacked bar, in microseconds. Losses that are gains (below zero) are left out.
+void add_loss(page::Bars::Row& row, std::string_view name, std::int64_t fs);
 
 /// With one decimal.
 std::string mebibytes(Bytes bytes);

@@ -31,7 +31,6 @@ page::Bars speedups(const Exploration& found, const std::vector<const Candidate*
   return bars;
 }
 
-/// Losses that are gains (below zero) are left out of stacked bars.
 page::Bars losses(const std::vector<const Candidate*>& best) {
   page::Bars bars{.heading = "What each loses against ideal",
                   .note =
@@ -41,12 +40,8 @@ page::Bars losses(const std::vector<const Candidate*>& best) {
   for (const Candidate* candidate : best) {
     if (!candidate->losses) continue;
     page::Bars::Row row{.label = candidate->schedule.family.text(), .parts = {}};
-    for (std::size_t i = 0; i < explore::kLosses; ++i) {
-      const std::int64_t part = candidate->losses->parts[i];
-      if (part > 0)
-        row.parts.push_back({std::string(explore::name_of(static_cast<explore::Loss>(i))),
-                             static_cast<double>(part) / 1e9});
-    }
+    for (std::size_t i = 0; i < explore::kLosses; ++i)
+      add_loss(row, explore::name_of(static_cast<explore::Loss>(i)), candidate->losses->parts[i]);
     bars.rows.push_back(std::move(row));
   }
   return bars;
@@ -108,12 +103,7 @@ page::Page exploration_page(const std::string& command, const Exploration& found
   page::Bars lost = losses(best);
   if (!lost.rows.empty()) page.blocks.push_back(std::move(lost));
   page.blocks.push_back(table(found));
-  page::Timelines all{.heading = "What happens when",
-                      .note = "The fastest schedule, then serial, as fluid simulated them.",
-                      .panels = {}};
-  add_panels(all, "best", timelines.winner);
-  add_panels(all, "serial", timelines.serial);
-  if (!all.panels.empty()) page.blocks.push_back(std::move(all));
+  add_timelines(page, "schedule", timelines);
   return page;
 }
 

@@ -32,7 +32,6 @@ void Cores::make_groups(int rank) {
       kernels_.back().stream = static_cast<std::int32_t>(s);
       kernels_.back().kernel = item.index;
       kernels_.back().frame = item.frame;
-      kernels_.back().products = kernel.largest_tile > 0;
       for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
         kernels_.back().groups.push_back(static_cast<std::int32_t>(groups_.size()));
         groups_.emplace_back();
@@ -269,23 +268,16 @@ program::StreamOptions Cores::options_of(const KernelRun& kernel) const {
   return program_.code(kernel.rank).option(index(kernel.stream));
 }
 
-// Of the CUs with room the one with the fewest threads, as NVIDIA's dispatcher was found to do
-// (docs/model.md); round robin among equals.
 std::int32_t Cores::find_cu(const RankState& state, const machine::GpuModel& model,
                             const program::StreamOptions& stream,
                             const program::Occupancy& block) const {
   const auto count = static_cast<std::int32_t>(model.cu_count);
-  const std::int32_t last = stream.units > 0 ? stream.first_unit + stream.units : count;
-  std::int32_t best = -1;
-  for (std::int32_t i = 0; i < count; ++i) {
-    const std::int32_t cu = (state.next_cu + i) % count;
-    if (cu < stream.first_unit || cu >= last) continue;
-    const program::Occupancy& used = state.cus[index(cu)].used;
-    if (best >= 0 && used.threads >= state.cus[index(best)].used.threads) continue;
-    if (program::has_room(used, block, model)) best = cu;
-    if (used.workgroups == 0) break;
-  }
-  return best;
+  const auto used = [&](std::int32_t cu) -> const program::Occupancy& {
+    return state.cus[index(cu)].used;
+  };
+  const std::int32_t last =
+      stream.units > 0 ? std::min(count, stream.first_unit + stream.units) : count;
+  return program::find_unit(stream.first_unit, last, state.next_cu, used, block, model);
 }
 
 void Cores::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu, std::int64_t now) {
@@ -297,8 +289,9 @@ void Cores::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu, st
   if (place.launch != run.launch) place.l1.clear();  // others may have stored since
   place.launch = run.launch;
   const machine::GpuModel& model = machine_.model(run.rank);
-  const std::int64_t latency = std::max<std::int64_t>(
-      1, model.dispatch_latency.fs + (run.products ? model.gemm_setup.fs : 0));
+  const bool is_product = program_.kernels()[index(run.kernel)].largest_tile > 0;
+  const std::int64_t latency =
+      std::max<std::int64_t>(1, model.dispatch_latency.fs + (is_product ? model.gemm_setup.fs : 0));
   Spent spent = run.spent;
   spent.charge(Reason::dispatch, latency);
   for (std::int32_t w = 0; w < group.waves; ++w) {

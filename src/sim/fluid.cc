@@ -86,7 +86,6 @@ void Fluid::make_agents() {
         (kernel.block_count() + model.cu_count - 1) / model.cu_count, 1, each);
     Kernel& run = stream.kernels[index(agents.first.item)];
     run.agents.push_back(walker.number);
-    run.products = kernel.largest_tile > 0;
   }
 }
 

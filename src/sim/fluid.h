@@ -189,7 +189,6 @@ class Fluid {
     std::int64_t began = 0;  ///< start of the kernel
     std::int64_t end = 0;    ///< of the last agent and its stores
     Attribution spent{}, end_spent{};
-    bool products = false;
   };
   struct Stream : StreamPlace {
     std::int64_t room_used = 0;            ///< of compute units, by its workgroups

@@ -268,11 +268,12 @@ void Fluid::dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, 
     state.room -= walker.room;
     state.streams[index(stream)].room_used += walker.room;
     ++kernel.next;
-    const std::int64_t number = program_.kernels()[index(walker.agent.kernel)].block_number(
-        index(fold_.agents()[index(agent)].last_workgroup));
+    const program::Kernel& code = program_.kernels()[index(walker.agent.kernel)];
+    const std::int64_t number =
+        code.block_number(index(fold_.agents()[index(agent)].last_workgroup));
     const std::int64_t at = std::max(now, kernel.began + interval * number);
     const std::int64_t latency = std::max<std::int64_t>(
-        1, model.dispatch_latency.fs + (kernel.products ? model.gemm_setup.fs : 0));
+        1, model.dispatch_latency.fs + (code.largest_tile > 0 ? model.gemm_setup.fs : 0));
     walker.spent = kernel.spent;
     walker.time = std::accumulate(walker.spent.begin(), walker.spent.end(), std::int64_t{0});
     charge(walker.spent, Reason::dispatch, at + latency - walker.time);

@@ -22,7 +22,6 @@ struct KernelRun {
   std::int64_t stores = 0;   ///< not acknowledged
   bool ended = false;        ///< the stream has been told
   bool dispatching = false;  ///< its next workgroup goes after the dispatch interval
-  bool products = false;     ///< it computes matrix products
   std::int64_t launch = 0;   ///< the rank's how-many-th
   std::int64_t began = 0;
   std::vector<std::int32_t> groups;

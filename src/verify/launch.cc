@@ -1,6 +1,5 @@
 // Streams of ranks, and places of workgroups on compute units.
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "machine/machine.h"
@@ -167,15 +166,14 @@ bool Interpreter::place(int rank, std::span<Workgroup> block) {
   if (model.sync_wait == machine::WaitPolicy::syncmon) return true;
   program::Occupancy all;
   for (const Workgroup& workgroup : block) all += workgroup.occupancy;
-  const auto best =
-      std::min_element(units.begin(), units.end(), [&](const ComputeUnit& a, const ComputeUnit& b) {
-        return std::tuple(!program::has_room(a.used, all, model), a.used.threads) <
-               std::tuple(!program::has_room(b.used, all, model), b.used.threads);
-      });
-  if (!program::has_room(best->used, all, model)) return false;
-  best->used += all;
-  for (Workgroup& workgroup : block)
-    workgroup.compute_unit = static_cast<std::int32_t>(best - units.begin());
+  const auto used = [&](std::int32_t unit) -> const program::Occupancy& {
+    return units[static_cast<std::size_t>(unit)].used;
+  };
+  const std::int32_t unit =
+      program::find_unit(0, static_cast<std::int32_t>(units.size()), 0, used, all, model);
+  if (unit < 0) return false;
+  units[static_cast<std::size_t>(unit)].used += all;
+  for (Workgroup& workgroup : block) workgroup.compute_unit = unit;
   return true;
 }
 
