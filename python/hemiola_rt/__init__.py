@@ -22,9 +22,10 @@ from ._products import around
 from ._runtime import Runtime, Signal, Signals, Stream
 from ._shared import SharedRuntime
 from ._symmetric import SymmetricRuntime
+from ._work import TileAxis, Work, has_bulk_stores
 
-__all__ = ["InterleavedWorld", "Mismatch", "Runtime", "SharedRuntime", "Signal", "Signals", "Stream", "SymmetricRuntime", "around",
-           "check", "connect", "load_plan", "main"]
+__all__ = ["InterleavedWorld", "Mismatch", "Runtime", "SharedRuntime", "Signal", "Signals", "Stream", "SymmetricRuntime", "TileAxis",
+           "Work", "around", "check", "connect", "has_bulk_stores", "load_plan", "main"]
 
 
 def connect():

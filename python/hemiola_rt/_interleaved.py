@@ -4,15 +4,50 @@ An order is a function of the list of streams whose next operation may run; it r
 that find a missing wait: the stream that brings data comes last of all, or the one that uses them first of all.
 """
 
+import ctypes
 import random
 
 import torch
 
-from ._queues import QueueRuntime
+from . import _interpreter
+from ._queues import QueueRuntime, QueueStream
+
+
+_SLOTS = 1 << 14
 
 
 class Stuck(RuntimeError):
     """No operation can run, and there are some."""
+
+
+class KernelOperation:
+    """A kernel that waits for signals itself. It runs from one look at a signal to the next, and again once anything has happened."""
+
+    moves = False
+
+    def __init__(self, world, text, launch):
+        self.world, self.text, self.launch, self.turn, self.seen = world, text, launch, None, -1
+
+    def ready(self):
+        return self.seen != self.world.events
+
+    def run(self):
+        """Whether it is over."""
+        self.turn = self.turn or _interpreter.Turn(self.launch)
+        is_over = self.turn.go_on()
+        if self.turn.has_moved:
+            self.world.events += 1
+        else:
+            self.seen = self.world.events
+        return is_over
+
+
+class InterleavedStream(QueueStream):
+    """A queue whose kernels are interrupted."""
+
+    def launch(self, work, **tensors):
+        call = self.runtime.call
+        self.operations.append(KernelOperation(self.runtime.world, f"kernel {work.kernel.__name__}", lambda: work.launch(call, tensors)))
 
 
 class InterleavedRuntime(QueueRuntime):
@@ -21,13 +56,24 @@ class InterleavedRuntime(QueueRuntime):
     def __init__(self, world, rank, ranks):
         super().__init__(rank, ranks)
         self.world = world
-        self.values = {}
+        self.values = (ctypes.c_uint32 * _SLOTS)()
+
+        self.main = InterleavedStream(self, self.main.name)
+
+    def _make_stream(self, number):
+        return InterleavedStream(self, f"stream {number}")
 
     def write_signal(self, peer, slot, value):
         self.world.members[peer].values[slot] = value
 
     def signal_value(self, slot):
-        return self.values.get(slot, 0)
+        return self.values[slot]
+
+    def signal_words(self):
+        return torch.frombuffer(self.values, dtype=torch.int32)
+
+    def signal_addresses(self):
+        return torch.tensor([ctypes.addressof(member.values) for member in self.world.members], dtype=torch.int64)
 
     def _allocate_symmetric(self, name, shape, dtype):
         return self.world.memory_of(name, shape, dtype)[self.rank]
@@ -57,7 +103,7 @@ class InterleavedWorld:
     """`members`: a runtime for each rank."""
 
     def __init__(self, ranks):
-        self.memory = {}
+        self.memory, self.events = {}, 0  # `events`: how much has happened
         self.members = [InterleavedRuntime(self, rank, ranks) for rank in range(ranks)]
 
     def memory_of(self, name, shape, dtype):
@@ -74,14 +120,27 @@ class InterleavedWorld:
     def execute(self, choose):
         """Until nothing is left. Stuck: the rest waits for what nobody does."""
         streams = self.streams()
-        while True:
-            ready = [s for s in streams if s.operations and (s.operations[0].ready is None or s.operations[0].ready())]
-            if not ready:
-                break
-            choose(ready).operations.popleft().run()
+        try:
+            while True:
+                ready = [s for s in streams if s.operations and (s.operations[0].ready is None or s.operations[0].ready())]
+                if not ready:
+                    break
+                self._go_on(choose(ready))
+        finally:
+            for stream in streams:
+                if stream.operations and getattr(stream.operations[0], "turn", None) is not None:
+                    stream.operations[0].turn.give_up()
         left = [f"rank {s.runtime.rank}, {s.name}: {s.operations[0].text}" for s in streams if s.operations]
         if left:
             raise Stuck("; ".join(left))
+
+    def _go_on(self, stream):
+        operation = stream.operations[0]
+        over = operation.run()
+        if isinstance(operation, KernelOperation) and not over:
+            return
+        stream.operations.popleft()
+        self.events += 1
 
 
 def in_turn(ready):

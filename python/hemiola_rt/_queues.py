@@ -58,6 +58,13 @@ class QueueStream(Stream):
     def addmm(self, a, b, out):
         self.give(lambda: _products.multiply(a, b, out, True), text=f"a product added to {tuple(out.shape)}")
 
+    def zero(self, target):
+        self.give(target.zero_, text="zeros")
+
+    def launch(self, work, **tensors):
+        call = self.runtime.call
+        self.give(lambda: work.launch(call, tensors), text=f"kernel {work.kernel.__name__}")
+
     def poison(self, target):
         worst = float("nan") if target.is_floating_point() else torch.iinfo(target.dtype).min
         self.give(lambda: target.fill_(worst))

@@ -74,6 +74,14 @@ class Stream(abc.ABC):
         """out += a b; shapes as `mm`."""
 
     @abc.abstractmethod
+    def zero(self, target):
+        """target = 0."""
+
+    @abc.abstractmethod
+    def launch(self, work, **tensors):
+        """Starts the kernel of `work` (`Work`), which waits for its chunks itself and tells of its parts. tensors: by its parameters."""
+
+    @abc.abstractmethod
     def collective(self, name, target, source, group, operator="sum"):
         """A library's collective of a `group` of the runtime; all its members have to call it, in the same order.
 
@@ -159,6 +167,18 @@ class Runtime(abc.ABC):
             made.append(self._make_stream(len(self._streams)))
             self._streams.append(made[-1])
         return made
+
+    @abc.abstractmethod
+    def signal_words(self):
+        """The own signals, for kernels: an int32 tensor, by slot."""
+
+    @abc.abstractmethod
+    def signal_addresses(self):
+        """Where the signals of each rank are, for kernels: an int64 tensor on this device, by rank."""
+
+    def processors(self):
+        """How many programs a persistent kernel has here."""
+        return 1
 
     @abc.abstractmethod
     def group(self, ranks):

@@ -126,6 +126,15 @@ class SharedRuntime(QueueRuntime):
     def signal_value(self, slot):
         return self._own_signals[slot]
 
+    def signal_words(self):
+        return torch.frombuffer(self._own_signals, dtype=torch.int32)
+
+    def signal_addresses(self):
+        for peer in range(self.ranks):
+            if peer not in self._signal_maps:
+                self._signal_maps[peer] = self._signal_map(peer)
+        return torch.tensor([ctypes.addressof(self._signal_maps[peer]) for peer in range(self.ranks)], dtype=torch.int64)
+
     # Threads.
 
     def _make_stream(self, number):

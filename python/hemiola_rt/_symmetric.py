@@ -50,6 +50,14 @@ class GpuStream(Stream):
         with self._here():
             _products.multiply(a, b, out, True)
 
+    def zero(self, target):
+        with self._here():
+            target.zero_()
+
+    def launch(self, work, **tensors):
+        with self._here():
+            work.launch(self.runtime.call, tensors)
+
     def poison(self, target):
         torch = self.runtime.torch
         with self._here():
@@ -165,6 +173,15 @@ class SymmetricRuntime(Runtime):
     def signal_address(self, slot):
         """Of the own signal, in bytes."""
         return self._signal_tensor.data_ptr() + 4 * slot
+
+    def signal_words(self):
+        return self._signal_tensor.view(self.torch.int32)
+
+    def signal_addresses(self):
+        return self.torch.tensor([signals.data_ptr() for signals in self._peer_signals], dtype=self.torch.int64, device=self.device)
+
+    def processors(self):
+        return self.torch.cuda.get_device_properties(self.device).multi_processor_count
 
     def write_signal(self, stream, peer, slot, value):
         """On a stream, after all that it was given."""

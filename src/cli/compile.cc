@@ -79,16 +79,18 @@ ExitCode compile_verb(const CompileOptions& options, Session& session) {
   if (!has_plan && !options.describe)
     throw Failure("nothing is asked for", {}, "--describe shows what is in the kernel");
   if (!has_plan) return describe_kernel(options, session);
-  if (options.describe || !options.kernel_file.empty())
-    throw Failure("a kernel and a plan are not fused yet", {.file = "--plan"},
-                  "--describe shows what is in a kernel, --plan without one writes PyTorch");
+  if (options.describe)
+    throw Failure("describes a kernel and takes no plan", {.file = "--describe"},
+                  "without it the kernel and the plan are fused");
   for (const auto& [name, value] :
        {std::pair("--plan", &options.plan.plan), std::pair("--output", &options.plan.output)}) {
     if (value->empty())
       throw Failure("is missing", {.file = name},
                     "for example hemiola compile --plan best.json -o overlap.py");
   }
-  return compile_plan(session, options.plan);
+  if (options.kernel_file.empty()) return compile_plan(session, options.plan, nullptr);
+  const compile::DescribeRequest request = request_of(options);
+  return compile_plan(session, options.plan, &request);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "cli/compile_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <iostream>
@@ -8,6 +9,7 @@
 
 #include "cli/inputs.h"
 #include "cli/notices.h"
+#include "compile/fused_kernel.h"
 #include "compile/torch.h"
 #include "compile/torch_runtime.h"
 #include "core/text.h"
@@ -46,13 +48,79 @@ ExitCode proven(Session& session, const std::string& name, const plan::Plan& pla
   return code;
 }
 
+/// A kernel and what it is called with, for as long as the file is made.
+struct FusedKernel {
+  FusedKernel(const compile::DescribeRequest& request, const plan::Plan& plan,
+              const std::string& plan_file)
+      : library(request.helpers),
+        module(library.load(request.file)),
+        description(description_of(library, module, request)),
+        fusion(compile::fuse(description, plan,
+                             {.plan_file = plan_file, .constants = request.constants})),
+        text(compile::fused_text(library, compile::choose_kernel(module, request.kernel), fusion)) {
+  }
+
+  /// Numbers are values that the file passes on; only where they decide what the kernel does, they
+  /// are followed.
+  static compile::Description description_of(compile::Library& library,
+                                             const compile::Module& module,
+                                             const compile::DescribeRequest& request) {
+    compile::DescribeRequest open = request;
+    std::erase_if(open.constants, [](const auto& one) {
+      return compile::number_in(one.second) && one.second != "True" && one.second != "False";
+    });
+    compile::Description description = compile::describe(library, module, open);
+    return description.is_understood ? std::move(description)
+                                     : compile::describe(library, module, request);
+  }
+
+  compile::Library library;
+  const compile::Module& module;
+  compile::Description description;
+  compile::Fusion fusion;
+  compile::FusedText text;
+};
+
+/// What was fused: tiles, waves, waits, signals, configurations that were dropped.
+std::string fused_summary(const compile::Fusion& fusion, const std::string& output,
+                          const plan::Plan& plan) {
+  std::size_t waves = 0, waiting = 0, parts = 0;
+  std::int64_t tiles = 0;
+  if (!fusion.ranks.empty()) {
+    const compile::FusedRank& first = fusion.ranks.front();
+    waves = first.waves.size();
+    parts = first.parts.size();
+    for (const compile::FusedWave& wave : first.waves) waiting += wave.needs.empty() ? 0 : 1;
+  }
+  std::vector<std::string> axes;
+  for (std::size_t i = 0; i < fusion.axes.size(); ++i) {
+    const std::int64_t block = fusion.configs.front().tiles[i];
+    const std::int64_t along = (fusion.axes[i].extent + block - 1) / block;
+    tiles = (i == 0 ? 1 : tiles) * along;
+    axes.push_back(fmt::format("{} of {}", along, fusion.axes[i].name));
+  }
+  std::string text = fmt::format(
+      "{}: {} on {} ranks in kernel {}; of a rank {} tiles ({}) in {} waves, of which {} wait, and "
+      "{} "
+      "parts that others wait for; configuration {}\n",
+      output, plan.name, plan.ranks, fusion.kernel->kernel, tiles, fmt::join(axes, " x "), waves,
+      waiting, parts, fusion.configs.front().name);
+  for (const std::string& one : fusion.dropped) text += "dropped: " + one + '\n';
+  return text;
+}
+
 }  // namespace
 
-ExitCode compile_plan(Session& session, const CompilePlanOptions& options) {
+ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
+                      const compile::DescribeRequest* kernel) {
   check_output("--output", options.output);
   const plan::Plan plan = plan_to_compile(options.plan);
-  const compile::TorchFile made = compile::torch_of(
-      plan, {.file = options.plan, .command = session.command, .version = HEMIOLA_VERSION});
+  std::optional<FusedKernel> fused;
+  if (kernel != nullptr) fused.emplace(*kernel, plan, options.plan);
+  compile::TorchOptions torch{
+      .file = options.plan, .command = session.command, .version = HEMIOLA_VERSION};
+  if (fused) torch.kernel = {&fused->fusion, &fused->text, kernel->file};
+  const compile::TorchFile made = compile::torch_of(plan, torch);
   if (!options.no_check) {
     const ExitCode code = proven(session, options.plan, plan);
     if (code != ExitCode::done) return code;
@@ -60,6 +128,10 @@ ExitCode compile_plan(Session& session, const CompilePlanOptions& options) {
   write_file(options.output, made.text);
   if (options.runtime)
     compile::write_runtime(std::filesystem::path(options.output).parent_path().string());
+  if (fused) {
+    std::cout << fused_summary(fused->fusion, options.output, plan);
+    return ExitCode::done;
+  }
   std::cout << fmt::format(
       "{}: {} on {} ranks as PyTorch; of a rank {} copies on {} streams, {} products on {}, {} "
       "waits, {} signals\n",

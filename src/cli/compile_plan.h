@@ -1,9 +1,10 @@
-// hemiola compile without a kernel: a plan as plain PyTorch.
+// hemiola compile --plan: a plan as plain PyTorch, or fused into a kernel.
 #pragma once
 
 #include <string>
 
 #include "cli/cli.h"
+#include "compile/describe.h"
 
 namespace hemiola::cli {
 
@@ -15,7 +16,8 @@ struct CompilePlanOptions {
 };
 
 /// Writes the file, and says what is in it. A plan that is proven wrong is not compiled: the proof
-/// is printed, and its exit code returned.
-ExitCode compile_plan(Session& session, const CompilePlanOptions& options);
+/// is printed, and its exit code returned. With `kernel` its compute becomes that kernel.
+ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
+                      const compile::DescribeRequest* kernel);
 
 }  // namespace hemiola::cli

@@ -245,7 +245,7 @@ void Describer::finish_axes() {
     const AxisFacts& facts = facts_[i];
     axis.block = text(facts.block);
     if (facts.size) axis.size = text(*facts.size);
-    axis.coordinate = text(axis.value);
+    axis.coordinate = axis.formula = text(axis.value);
     for (const RawAssignment& made : trace_.assignments) {
       if (made.path != 0 || made.rank != 0 || made.value != axis.value) continue;
       axis.coordinate = made.name;

@@ -7,12 +7,6 @@
 namespace hemiola::compile {
 namespace {
 
-void names_in(const Source& source, const Node& node, std::set<std::string>& names) {
-  if (node.kind == Kind::identifier && node.field != Field::attribute && node.field != Field::name)
-    names.emplace(source.text(node));
-  for (const Node* child : node.children) names_in(source, *child, names);
-}
-
 void targets_of(const Source& source, const Node& node, std::set<std::string>& names) {
   const auto add = [&](const auto& self, const Node& target) -> void {
     if (target.kind == Kind::identifier) names.emplace(source.text(target));

@@ -49,6 +49,7 @@ struct TileAxis {
   bool is_variable = false;
   std::vector<std::string> aliases;  ///< all variables of the kernel that have its value
   Expr value;                        ///< the coordinate, in the algebra of the trace
+  std::string formula;               ///< the same as Python, in program ids or the tile's number
   std::string block;                 ///< elements that one tile has: "BLOCK_SIZE_M", "1"
   std::string size;                  ///< elements; empty: not in the text of the kernel
   std::string tiles;                 ///< how many: "tl.cdiv(M, BLOCK_SIZE_M)", "tl.num_programs(0)"

@@ -345,4 +345,10 @@ Source::Source(std::string file, std::string text)
   TreeReader(*this).read();
 }
 
+void names_in(const Source& source, const Node& node, std::set<std::string>& names) {
+  if (node.kind == Kind::identifier && node.field != Field::attribute && node.field != Field::name)
+    names.emplace(source.text(node));
+  for (const Node* child : node.children) names_in(source, *child, names);
+}
+
 }  // namespace hemiola::compile

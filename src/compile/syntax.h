@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -182,5 +183,8 @@ class Source {
   std::vector<std::uint32_t> lines_;  ///< where lines begin
   const Node* root_ = nullptr;
 };
+
+/// Adds every name that stands for something: no attributes, and no names of keyword arguments.
+void names_in(const Source& source, const Node& node, std::set<std::string>& names);
 
 }  // namespace hemiola::compile

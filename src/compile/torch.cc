@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "compile/fused_kernel.h"
 #include "compile/torch_calls.h"
 #include "compile/torch_reference.h"
 #include "compile/torch_statements.h"
@@ -41,7 +42,7 @@ class Writer {
   Writer(const plan::Plan& plan, const TorchOptions& options)
       : plan_(plan), options_(options), names_(python_names(plan)) {
     check_tensors();
-    calls_ = calls_of(plan, names_, options.file);
+    calls_ = calls_of(plan, names_, options.file, options.kernel.fusion);
   }
 
   TorchFile file() const {
@@ -55,7 +56,7 @@ class Writer {
         ++made.waits;
       else if (calls(".signal("))
         ++made.signals;
-      else if (calls("mm("))
+      else if (calls("mm(") || calls(".launch("))
         ++made.products;
       else if (!calls(".record("))
         ++made.copies;
@@ -65,8 +66,8 @@ class Writer {
 
  private:
   std::string text() const {
-    const std::string reference = reference_of(plan_, names_);
-    return header() + "\n\n" + setup() + "\n\n" + inputs() + "\n\n" + run() + "\n\n" +
+    const std::string reference = reference_of(plan_, names_, softmax_scale());
+    return header() + "\n\n" + kernel() + setup() + "\n\n" + inputs() + "\n\n" + run() + "\n\n" +
            (reference.empty() ? "reference = None  # of this plan none is known\n" : reference) +
            "\n\nif __name__ == \"__main__\":\n    hemiola_rt.main(sys.modules[__name__])\n";
   }
@@ -90,13 +91,19 @@ class Writer {
   }
   std::string header() const {
     std::string text = fmt::format(
-        "\"\"\"{} on {} ranks as PyTorch: copies between peers on streams{}.\n\n"
+        "\"\"\"{} on {} ranks{}: copies between peers on streams{}.\n\n"
         "Written by Hemiola {} from {} (plan {}):\n\n    {}\n\n"
         "    torchrun --nproc-per-node {} FILE  # GPUs of a node: checks itself, prints its times\n"
         "    python -m hemiola_rt FILE {}     # processes of this machine, without GPUs: checks "
         "it\n\n"
         "Of each rank:\n\n",
-        plan_.name, plan_.ranks, calls_.launches > 0 ? ", products by torch.mm" : "",
+        plan_.name, plan_.ranks,
+        has_kernel()
+            ? fmt::format(", fused into the kernel {} of {}", fused().text->kernel, fused().file)
+            : " as PyTorch",
+        has_kernel()          ? ", which the kernel waits for and signals, tile by tile"
+        : calls_.launches > 0 ? ", products by torch.mm"
+                              : "",
         options_.version, options_.file, study::digest(plan::write_plan(plan_)), options_.command,
         plan_.ranks, std::string(std::to_string(plan_.ranks).size(), ' '));
     std::size_t width = 0;
@@ -108,18 +115,116 @@ class Writer {
                           is_shared(i) ? ", peers reach it" : "");
     }
     return text +
+           (has_kernel()
+                ? "\nLines of the kernel that were added or changed end with '# hemiola'; the "
+                  "others are as they were.\n"
+                : "") +
            "\nA wait below is one that the plan states. hemiola_rt says what its words "
            "mean.\n\"\"\"\n\n"
-           "import sys\nimport types\n\nimport torch\n\nimport hemiola_rt\n\n" +
+           "import sys\nimport types\n\nimport torch\n" +
+           (has_kernel() ? "import triton\nimport triton.language as tl\n" + fused().text->imports
+                         : "") +
+           "\nimport hemiola_rt\n\n" +
            fmt::format("RANKS = {}\nPLAN = \"{}\"\n", plan_.ranks,
                        study::digest(plan::write_plan(plan_))) +
            fmt::format("WIDE = {}  # of the reference\n",
                        is_wide() ? "torch.float64" : "torch.float32");
   }
 
+  /// Of a kernel that looks at all keys: what its scores are multiplied by.
+  std::string softmax_scale() const {
+    if (!has_kernel() || fused().fusion->kernel->family != Family::attention) return {};
+    for (const auto& [name, value] : fused().fusion->configs.front().values) {
+      const bool is_causal = name.find("causal") != name.npos || name.find("CAUSAL") != name.npos;
+      if (is_causal && value != "False" && value != "0") return {};
+    }
+    for (const FusedArgument& one : fused().fusion->arguments) {
+      if (one.parameter.find("scale") != one.parameter.npos)
+        return "VALUES[\"" + one.parameter + "\"]";
+    }
+    return {};
+  }
+
+  bool has_kernel() const { return options_.kernel.fusion != nullptr; }
+  const TorchKernel& fused() const { return options_.kernel; }
+
+  /// The kernel, the order of its tiles, and what it is called with.
+  std::string kernel() const {
+    if (!has_kernel()) return {};
+    const Fusion& fusion = *fused().fusion;
+    std::string text =
+        fused().text->functions + "\n\n" + fused().text->coordinates + "\n\nAXES = {";
+    for (std::size_t i = 0; i < fusion.axes.size(); ++i)
+      text += fmt::format("{}\"{}\": {}", i > 0 ? ", " : "", fusion.axes[i].name,
+                          fusion.axes[i].extent);
+    text += "}  # elements along the axes of tiles\nVALUES = {";
+    for (const FusedArgument& one : fusion.arguments)
+      text += fmt::format("{}\"{}\": {}", &one == &fusion.arguments.front() ? "" : ", ",
+                          one.parameter, one.value);
+    text += "}\nCONFIGS = [\n";
+    for (const FusedConfig& config : fusion.configs) {
+      text += "    {";
+      for (const auto& [name, value] : config.values)
+        text += fmt::format("\"{}\": {}, ", name, value);
+      if (!config.warps.empty()) text += fmt::format("\"num_warps\": {}, ", config.warps);
+      if (!config.stages.empty()) text += fmt::format("\"num_stages\": {}, ", config.stages);
+      if (text.ends_with(", ")) text.resize(text.size() - 2);
+      text += "},\n";
+    }
+    text += "]  # any of them: setup(rt, CONFIGS[1])\n";
+    for (const std::string& one : fusion.dropped) text += "# not among them: " + one + '\n';
+    return text + "\n\n";
+  }
+
+  /// "t.work": what the kernel is told of the plan.
+  std::string work() const {
+    const Fusion& fusion = *fused().fusion;
+    std::vector<std::string> tiles;
+    std::vector<std::string> sizes;
+    for (std::size_t i = 0; i < fusion.axes.size(); ++i) {
+      const TileAxis& axis = fusion.kernel->axes[i];
+      const int of = axis.program_axes.empty() ? 0 : axis.program_axes.front();
+      const bool is_parameter =
+          std::any_of(fusion.kernel->parameters.begin(), fusion.kernel->parameters.end(),
+                      [&](const KernelParameter& one) { return one.name == axis.size; });
+      tiles.push_back(fmt::format(
+          "        \"{}\": hemiola_rt.TileAxis(AXES[\"{}\"], block={}, size={}, grid={}),\n",
+          axis.name, axis.name, axis.splits_reduction ? "1" : "lambda " + block_text(axis.block),
+          is_parameter && !axis.splits_reduction ? '"' + axis.size + '"' : "None",
+          fusion.kernel->scheduler.is_persistent ? 0 : of));
+    }
+    std::string text = fmt::format(
+        "    t.work = hemiola_rt.Work(rt, {}, coordinates, {{\n{}    }}, VALUES, config{}{})\n",
+        fused().text->kernel, fmt::join(tiles, ""),
+        fusion.workers.empty() ? "" : fmt::format(", workers=\"{}\"", fusion.workers),
+        fusion.kernel->scheduler.is_persistent
+            ? fmt::format(", tile=\"{}\"", fusion.kernel->dispatch.tile_id)
+            : "");
+    if (fusion.waits_in_loop())
+      text += fmt::format("    t.work.loop({}, block=lambda {})\n", fusion.loop.extent,
+                          block_text(fusion.loop.step));
+    text += body(calls_.work);
+    return text + (fusion.signals() ? "    t.work.ready(t.done)\n" : "    t.work.ready()\n");
+  }
+
+  /// "v: v["BLOCK_M"]" of an expression in parameters.
+  std::string block_text(const std::string& block) const {
+    const Formula formula(block);
+    return formula.names().empty()
+               ? fmt::format("{}: {}", "**_", block)
+               : fmt::format("{}, **_: {}", fmt::join(formula.names(), ", "), block);
+  }
+
   bool is_wide() const {
     return std::any_of(plan_.tensors.begin(), plan_.tensors.end(), [](const auto& one) {
       return *one.type != DataType::float16 && *one.type != DataType::bfloat16;
+    });
+  }
+  bool is_transposed(std::size_t index) const {
+    if (!has_kernel()) return false;
+    const std::vector<FusedOperand>& all = fused().fusion->operands;
+    return std::any_of(all.begin(), all.end(), [&](const FusedOperand& one) {
+      return one.tensor == static_cast<std::int32_t>(index) && one.is_transposed;
     });
   }
   bool is_shared(std::size_t index) const {
@@ -128,20 +233,28 @@ class Writer {
 
   std::string setup() const {
     std::string text =
-        "def setup(rt):\n"
+        std::string(has_kernel() ? "def setup(rt, config=CONFIGS[0]):\n" : "def setup(rt):\n") +
         "    \"\"\"What a rank holds, and its streams. Once, on all ranks.\"\"\"\n"
         "    t = types.SimpleNamespace()\n";
     for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
       const plan::Tensor& one = plan_.tensors[i];
-      text += fmt::format("    t.{} = rt.{}(\"{}\", {}, {})\n", names_[i],
-                          is_shared(i) ? "symmetric" : "local", names_[i], tuple_text(one.shape),
-                          torch_type(*one.type));
+      const bool turns = is_transposed(i);
+      text += fmt::format(
+          "    t.{} = rt.{}(\"{}\", {}, {}){}\n", names_[i], is_shared(i) ? "symmetric" : "local",
+          names_[i],
+          turns ? tuple_text(std::vector{one.shape[1], one.shape[0]}) : tuple_text(one.shape),
+          torch_type(*one.type), turns ? ".t()  # as the kernel reads it" : "");
     }
     for (std::size_t i = 0; i < plan_.tensors.size(); ++i)
       if (is_shared(i))
         text += fmt::format("    t.{}_at = [rt.peer(t.{}, r) for r in range(RANKS)]\n", names_[i],
                             names_[i]);
-    return text + streams() + "    return t\n";
+    text += streams();
+    if (has_kernel()) {
+      const std::string more = work();
+      text += (more.find("rank") != more.npos ? "    rank = rt.rank\n" : "") + more;
+    }
+    return text + "    return t\n";
   }
 
   std::string streams() const {
@@ -159,6 +272,12 @@ class Writer {
     if (calls_.steps_of_launches > 0)
       text += fmt::format("    t.made = rt.signals((RANKS, {}), steps={})\n", calls_.launches,
                           calls_.steps_of_launches);
+    if (has_kernel()) {
+      std::size_t parts = 0;
+      for (const FusedRank& rank : fused().fusion->ranks)
+        parts = std::max(parts, rank.parts.size());
+      if (parts > 0) text += fmt::format("    t.done = rt.signals((RANKS, {}), steps=1)\n", parts);
+    }
     if (!plan_.groups.empty()) {
       std::vector<std::string> groups;
       for (const std::vector<int>& group : plan_.groups)

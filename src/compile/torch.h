@@ -9,10 +9,21 @@
 
 namespace hemiola::compile {
 
+struct Fusion;
+struct FusedText;
+
+/// A kernel that the computes of a plan were fused into.
+struct TorchKernel {
+  const Fusion* fusion = nullptr;
+  const FusedText* text = nullptr;
+  std::string file;  ///< where the kernel stood, as the header calls it
+};
+
 struct TorchOptions {
   std::string file;     ///< the plan's, as messages and the header call it
   std::string command;  ///< what the header says that it was written by
   std::string version;  ///< of Hemiola
+  TorchKernel kernel{};
 };
 
 /// What was written, and how much of what a rank does in a call (the first rank, loops unrolled).

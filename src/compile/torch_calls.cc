@@ -23,12 +23,20 @@ bool is_fp8(DataType type) {
 
 class CallMaker {
  public:
-  CallMaker(const plan::Plan& plan, const std::vector<std::string>& names, const std::string& file)
-      : plan_(plan), names_(names), file_(file), tasks_(tasks_of(plan, file)) {}
+  CallMaker(const plan::Plan& plan, const std::vector<std::string>& names, const std::string& file,
+            const Fusion* fusion)
+      : plan_(plan),
+        names_(names),
+        file_(file),
+        fusion_(fusion),
+        tasks_(tasks_of(plan, file, fusion)) {}
 
   TorchCalls make() {
     const std::vector<std::vector<Issue>> orders = order_of(tasks_, file_);
     for (const std::vector<Issue>& order : orders) made_.by_rank.push_back(statements(order));
+    if (fusion_ != nullptr) {
+      for (int rank = 0; rank < plan_.ranks; ++rank) made_.work.push_back(work_of(rank));
+    }
     for (const RankTasks& tasks : tasks_) {
       made_.copies = std::max<std::int64_t>(made_.copies, tasks.copies);
       made_.launches = std::max(made_.launches, std::ssize(tasks.actors) - tasks.copies);
@@ -93,13 +101,77 @@ class CallMaker {
         return line.add(".wait(").add(actor(wait.on)).add(")");
       case Wait::Kind::event:
         return line.add(".wait(").add(event_of(wait.on)).add(")");
+      case Wait::Kind::part:
+        return line.add(".wait_signal(t.done[{}, {}], step=0)", {wait.on.rank, wait.on.position});
       case Wait::Kind::signal:
         break;
     }
     return line.add(".wait_signal(").add(signal_of(wait.on)).add(", step={})", {wait.on.position});
   }
 
+  /// The launch of the fused kernel; what else it is called with is known to `t.work`.
+  Statement launch_of(const Point& point) const {
+    Statement line = actor(point).add(".launch(t.work");
+    for (const FusedOperand& operand : fusion_->operands)
+      line.add(fmt::format(", {}=t.{}", operand.parameter,
+                           names_[static_cast<std::size_t>(operand.tensor)]));
+    return line.add(")");
+  }
+
+  /// ", after=[(t.arrived[0, 1], 3)]"
+  Statement after_of(const std::vector<Point>& needs) const {
+    if (needs.empty()) return {};
+    Statement line{", after=["};
+    for (const Point& need : needs) {
+      if (&need != &needs.front()) line.add(", ");
+      line.add("(").add(signal_of(need)).add(", {})", {need.position});
+    }
+    return line.add("]");
+  }
+
+  /// "t.work.wave(...)" and "t.work.part(...)" of a rank.
+  std::vector<Statement> work_of(int rank) const {
+    const FusedRank& of_rank = fusion_->ranks[static_cast<std::size_t>(rank)];
+    std::vector<Statement> all;
+    for (const FusedWave& wave : of_rank.waves) {
+      Statement line{"t.work.wave({{"};
+      bool is_first = true;
+      for (std::size_t i = 0; i < fusion_->axes.size(); ++i) {
+        const std::int64_t extent = wave.box.end[i] - wave.box.begin[i];
+        if (extent == fusion_->axes[i].extent) continue;
+        line.add(fmt::format("{}\"{}\": ({{}}, {})", is_first ? "" : ", ", fusion_->axes[i].name,
+                             extent),
+                 {wave.box.begin[i]});
+        is_first = false;
+      }
+      line.add("}}").add(after_of(wave.needs));
+      if (wave.part >= 0) line.add(", part={}", {wave.part});
+      all.push_back(line.add(")"));
+    }
+    for (const FusedPiece& piece : of_rank.pieces)
+      all.push_back(
+          Statement{fmt::format("t.work.turns({{}}, {}", piece.end - piece.begin), {piece.begin}}
+              .add(after_of(piece.needs))
+              .add(")"));
+    for (std::size_t i = 0; i < of_rank.parts.size(); ++i) {
+      Statement line{"t.work.part({}, to=[", {static_cast<std::int64_t>(i)}};
+      for (std::size_t j = 0; j < of_rank.parts[i].told.size(); ++j)
+        line.add(j == 0 ? "{}" : ", {}", {of_rank.parts[i].told[j]});
+      all.push_back(line.add("])"));
+    }
+    return all;
+  }
+
   void add_product(std::vector<Statement>& all, const Point& point, const Task& task) const {
+    if (fusion_ != nullptr) {
+      for (const FusedOperand& operand : fusion_->operands) {
+        if (operand.is_added_to)
+          all.push_back(actor(point).add(
+              fmt::format(".zero(t.{})", names_[static_cast<std::size_t>(operand.tensor)])));
+      }
+      all.push_back(launch_of(point));
+      return;
+    }
     const plan::Compute& compute =
         plan_.code(point.rank).computes[static_cast<std::size_t>(task.compute)];
     for (const plan::ComputeOperand& operand : compute.operands)
@@ -215,6 +287,7 @@ class CallMaker {
   const plan::Plan& plan_;
   const std::vector<std::string>& names_;
   const std::string& file_;
+  const Fusion* fusion_;
   std::vector<RankTasks> tasks_;
   TorchCalls made_;
 };
@@ -222,8 +295,8 @@ class CallMaker {
 }  // namespace
 
 TorchCalls calls_of(const plan::Plan& plan, const std::vector<std::string>& names,
-                    const std::string& file) {
-  return CallMaker(plan, names, file).make();
+                    const std::string& file, const Fusion* fusion) {
+  return CallMaker(plan, names, file, fusion).make();
 }
 
 }  // namespace hemiola::compile

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compile/fusion.h"
 #include "compile/torch_statements.h"
 #include "plan/plan.h"
 
@@ -13,6 +14,8 @@ namespace hemiola::compile {
 
 struct TorchCalls {
   std::vector<std::vector<Statement>> by_rank;
+  /// With a kernel: the order of its tiles and who is told of them (Work in hemiola_rt).
+  std::vector<std::vector<Statement>> work;
   std::set<std::int32_t> shared;  ///< tensors that peers reach
   std::int64_t copies = 0;        ///< the most streams of transfers of a rank
   std::int64_t launches = 0;      ///< the most streams of launches
@@ -23,6 +26,6 @@ struct TorchCalls {
 /// `names` are those of the tensors, all of which have a data type of PyTorch. Failure at `file`:
 /// see torch_of().
 TorchCalls calls_of(const plan::Plan& plan, const std::vector<std::string>& names,
-                    const std::string& file);
+                    const std::string& file, const Fusion* fusion = nullptr);
 
 }  // namespace hemiola::compile

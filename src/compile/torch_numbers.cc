@@ -88,7 +88,8 @@ std::string Number::turning_text(const std::vector<LoopCounter>& counters) const
     add_term(sum, stride, counters[i].name);
   }
   add_term(sum, nearest(constant, modulus), "");
-  return sum == "rank" ? sum : fmt::format("({}) % {}", sum, modulus);
+  if (sum == "rank") return turns_with_all ? sum : fmt::format("rank % {}", modulus);
+  return fmt::format("({}) % {}", sum, modulus);
 }
 
 std::string Number::text(const std::vector<LoopCounter>& counters, std::int64_t divided_by) const {
@@ -116,7 +117,10 @@ Number number_of(const std::vector<std::int64_t>& values, const std::vector<int>
   if (std::ssize(ranks) == of) {
     for (std::int64_t modulus = of; modulus > 1; --modulus) {
       if (of % modulus != 0) continue;
-      if (const auto number = turning(values, ranks, modulus)) return *number;
+      auto number = turning(values, ranks, modulus);
+      if (!number) continue;
+      number->turns_with_all = modulus == of;
+      return *number;
     }
   }
   const std::int64_t apart = ranks[1] - ranks[0];

@@ -20,6 +20,8 @@ struct LoopCounter {
 /// no such form fits, `table` has the value of each rank of the plan, and the rest means nothing.
 struct Number {
   std::int64_t modulus = 0, slope = 0, scale = 1;
+  bool turns_with_all =
+      true;  ///< the modulus is the number of ranks, so that rank % modulus is rank
   std::int64_t inner = 0, outer = 0;
   std::vector<std::int64_t> inner_strides{}, outer_strides{};
   std::vector<std::int64_t> table{};

@@ -23,6 +23,8 @@ TEST(TorchNumbers, are_constants_or_turn_with_the_rank_or_grow_with_it) {
   EXPECT_EQ(expression({16, 24, 0, 8}), "(rank + 2) % 4 * 8");
   EXPECT_EQ(expression({5, 13, 21, 29}), "rank * 8 + 5");
   EXPECT_EQ(expression({1, 0, 1, 0}), "(rank + 1) % 2");
+  EXPECT_EQ(expression({0, 1, 0, 1}), "rank % 2");
+  EXPECT_EQ(expression({8, 24, 8, 24}), "rank % 2 * 16 + 8");
 }
 
 TEST(TorchNumbers, that_follow_no_rule_are_a_table) {

@@ -102,6 +102,7 @@ class Phases {
   void learn_needs(const Point& point) {
     if (is_launch(point)) return;
     std::int64_t& needs = figure_at(needs_, point);
+    if (!task(point).parts.empty()) needs = std::max<std::int64_t>(needs, 0);
     for (const Point& earlier : before(point)) needs = std::max(needs, figure_at(needs_, earlier));
   }
   void pass_on_wanted(const Point& point) {
@@ -167,6 +168,7 @@ class Orderer {
     // By waiting actor: how far what it waited for has come.
     std::map<std::tuple<std::int32_t, int, std::int32_t>, std::int64_t> known;
     std::set<Point> events;
+    std::set<std::pair<std::int32_t, PartWait>> known_parts;  // by waiting actor
     for (Issue& issue : order) {
       for (const Point& on : all.at(issue.task).after) {
         const bool is_own = on.rank == rank;
@@ -184,6 +186,11 @@ class Orderer {
                                          : Wait::Kind::event,
                                on});
       }
+      for (const PartWait& part : all.at(issue.task).parts) {
+        if (known_parts.insert({issue.task.actor, part}).second)
+          issue.waits.push_back({Wait::Kind::part, {part.rank, 0, part.part}});
+      }
+      for (const Point& on : all.at(issue.task).inside) signals_[on].insert(rank);
       for (const Wait& wait : issue.waits) {
         if (wait.kind == Wait::Kind::event) events.insert(wait.on);
         if (wait.kind == Wait::Kind::signal) signals_[wait.on].insert(rank);

@@ -14,7 +14,8 @@ struct Wait {
   enum class Kind : std::uint8_t {
     stream,  ///< for all that a stream of the same rank has been given by now
     event,   ///< for a task of the same rank, behind which more was given already
-    signal   ///< for a task of another rank
+    signal,  ///< for a task of another rank
+    part     ///< for a part of a kernel of any rank: `on.position` is its number
   };
   Kind kind = Kind::stream;
   Point on;
@@ -25,7 +26,8 @@ struct Issue {
   Point task;
   std::vector<Wait> waits;
   bool records = false;           ///< an event behind it, which a later wait names
-  std::vector<int> signals_to{};  ///< ranks that wait for it, from the next one on
+  std::vector<int> signals_to{};  ///< ranks that wait for it, or whose kernels do, from the own
+                                  ///< one on
 };
 
 /// By rank, in the order of the host. A transfer that a launch of any rank needs stands in front of

@@ -14,30 +14,46 @@ namespace hemiola::compile {
 namespace {
 
 /// Of a family of templates: which tensors it has, and how c follows from what all ranks hold.
-struct Formula {
+struct OperatorReference {
   std::string_view family;
-  std::string_view left;  ///< of the product, beside b
-  bool own_block_only;    ///< of `left` a rank holds its own block
+  std::string_view left;   ///< of the product, beside b
+  std::size_t dimensions;  ///< of `left`
+  bool own_block_only;     ///< of `left` a rank holds its own block of the first axis
   std::string_view text;
 };
 
-constexpr std::array kFormulas{
-    Formula{"ag-gemm/", "a", true,
-            "    a = torch.stack([of[\"a\"] for of in held])  # gathered\n"
-            "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"},
-    Formula{
-        "dispatch-gemm/", "x", false,
+constexpr std::array kReferences{
+    OperatorReference{"ag-gemm/", "a", 3, true,
+                      "    a = torch.stack([of[\"a\"] for of in held])  # gathered\n"
+                      "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"},
+    OperatorReference{"ag-gemm/", "a", 2, true,
+                      "    a = torch.cat([of[\"a\"] for of in held])  # gathered\n"
+                      "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"},
+    OperatorReference{
+        "dispatch-gemm/", "x", 3, false,
         "    x = torch.stack([of[\"x\"][rank] for of in held])  # tokens for this rank's expert\n"
         "    return {\"c\": x.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"},
-    Formula{
-        "gemm-rs/", "a", false,
+    OperatorReference{
+        "gemm-rs/", "a", 3, false,
         "    return {\"c\": sum(of[\"a\"][rank].to(WIDE) @ of[\"b\"].to(WIDE) for of in held)}\n"},
-    Formula{"gemm-ar/", "a", false,
-            "    return {\"c\": sum(of[\"a\"].to(WIDE) @ of[\"b\"].to(WIDE) for of in held)}\n"},
-    Formula{"gemm-combine/", "a", false,
-            "    # Results of all experts for this rank's tokens.\n"
-            "    return {\"c\": torch.stack([of[\"a\"][rank].to(WIDE) @ of[\"b\"].to(WIDE) for of "
-            "in held])}\n"}};
+    OperatorReference{"gemm-rs/", "a", 2, false,
+                      "    return {\"c\": sum(of[\"a\"].chunk(RANKS)[rank].to(WIDE) @ "
+                      "of[\"b\"].to(WIDE) for of in held)}\n"},
+    OperatorReference{
+        "gemm-ar/", "a", 3, false,
+        "    return {\"c\": sum(of[\"a\"].to(WIDE) @ of[\"b\"].to(WIDE) for of in held)}\n"},
+    OperatorReference{
+        "gemm-ar/", "a", 2, false,
+        "    return {\"c\": sum(of[\"a\"].to(WIDE) @ of[\"b\"].to(WIDE) for of in held)}\n"},
+    OperatorReference{"a2a-gemm/", "x", 2, false,
+                      "    # Of all ranks the rows for this one, beside each other.\n"
+                      "    a = torch.cat([of[\"x\"].chunk(RANKS)[rank] for of in held], 1)\n"
+                      "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"},
+    OperatorReference{
+        "gemm-combine/", "a", 3, false,
+        "    # Results of all experts for this rank's tokens.\n"
+        "    return {\"c\": torch.stack([of[\"a\"][rank].to(WIDE) @ of[\"b\"].to(WIDE) "
+        "for of in held])}\n"}};
 
 const plan::Tensor* tensor_named(const plan::Plan& plan, std::string_view name, plan::Role role) {
   for (const plan::Tensor& tensor : plan.tensors)
@@ -47,30 +63,33 @@ const plan::Tensor* tensor_named(const plan::Plan& plan, std::string_view name, 
 
 /// Whether every rank starts with its block of the tensor, or with all of it, and nothing else.
 bool holds(const plan::Plan& plan, std::string_view name, bool own_block_only) {
+  const plan::Tensor& tensor = *tensor_named(plan, name, plan::Role::input);
+  const std::int64_t block = tensor.shape[0] / plan.ranks;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     std::int64_t held = 0;
     for (const plan::Area& area : plan::residents(plan, rank)) {
       if (plan.tensors[static_cast<std::size_t>(area.tensor)].name != name) continue;
       for (const plan::Rect& rect : area.rects) {
-        if (own_block_only && (rect.begin[0] != rank || rect.end[0] != rank + 1)) return false;
+        if (own_block_only && (rect.begin[0] != rank * block || rect.end[0] != (rank + 1) * block))
+          return false;
         held += rect.elements();
       }
     }
-    const std::int64_t all = tensor_named(plan, name, plan::Role::input)->elements();
+    const std::int64_t all = tensor.elements();
     if (held != (own_block_only ? all / plan.ranks : all)) return false;
   }
   return true;
 }
 
 std::string_view formula_of(const plan::Plan& plan) {
-  for (const Formula& formula : kFormulas) {
+  for (const OperatorReference& formula : kReferences) {
     if (!plan.name.starts_with(formula.family)) continue;
     const plan::Tensor* left = tensor_named(plan, formula.left, plan::Role::input);
     const plan::Tensor* right = tensor_named(plan, "b", plan::Role::input);
     const plan::Tensor* result = tensor_named(plan, "c", plan::Role::output);
-    if (left == nullptr || right == nullptr || result == nullptr || left->shape.size() != 3 ||
-        left->shape[0] != plan.ranks || right->shape.size() != 2 ||
-        left->shape[2] != right->shape[0] || result->shape.back() != right->shape[1] ||
+    if (left == nullptr || right == nullptr || result == nullptr ||
+        left->shape.size() != formula.dimensions || left->shape[0] % plan.ranks != 0 ||
+        right->shape.size() != 2 || result->shape.back() != right->shape[1] ||
         !holds(plan, formula.left, formula.own_block_only) || !holds(plan, "b", false))
       continue;
     return formula.text;
@@ -132,11 +151,29 @@ std::string collective_text(const plan::Plan& plan, const std::vector<std::strin
   return {};
 }
 
+/// Queries of the own part of the sequence, keys and values of all of it.
+std::string attention_text(const plan::Plan& plan, const std::string& softmax_scale) {
+  const bool is_it = plan.name.find("ring-attention/") != plan.name.npos && !softmax_scale.empty();
+  if (!is_it) return {};
+  for (const char* name : {"q", "k", "v"}) {
+    const plan::Tensor* tensor = tensor_named(plan, name, plan::Role::input);
+    if (tensor == nullptr || tensor->shape.size() != 3) return {};
+  }
+  return "    k, v = (torch.cat([of[name] for of in held], 1).to(WIDE) for name in (\"k\", "
+         "\"v\"))\n"
+         "    weights = torch.softmax(held[rank][\"q\"].to(WIDE) @ k.transpose(1, 2) * " +
+         softmax_scale +
+         ", -1)\n"
+         "    return {\"o\": weights @ v}\n";
+}
+
 }  // namespace
 
-std::string reference_of(const plan::Plan& plan, const std::vector<std::string>& names) {
-  const std::string text = plan.collective == Collective::custom ? std::string(formula_of(plan))
-                                                                 : collective_text(plan, names);
+std::string reference_of(const plan::Plan& plan, const std::vector<std::string>& names,
+                         const std::string& softmax_scale) {
+  std::string text = plan.collective == Collective::custom ? std::string(formula_of(plan))
+                                                           : collective_text(plan, names);
+  if (text.empty()) text = attention_text(plan, softmax_scale);
   if (text.empty()) return {};
   return "def reference(rank, held):\n"
          "    \"\"\"What `rank` has to hold at the end, in one piece; held[r] is what rank r was "

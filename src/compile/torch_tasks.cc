@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "compile/fusion.h"
 #include "plan/area.h"
 #include "plan/launches.h"
 #include "plan/tiles.h"
@@ -19,7 +20,8 @@ constexpr const char* kNeedsKernel =
 
 class TaskMaker {
  public:
-  TaskMaker(const plan::Plan& plan, const std::string& file) : plan_(plan), file_(file) {}
+  TaskMaker(const plan::Plan& plan, const std::string& file, const Fusion* fusion)
+      : plan_(plan), file_(file), fusion_(fusion) {}
 
   std::vector<RankTasks> make() {
     check_size();
@@ -79,6 +81,10 @@ class TaskMaker {
       });
       tasks.actors.push_back(std::move(actor));
     }
+    if (fusion_ != nullptr) {
+      add_kernel(rank, tasks);
+      return tasks;
+    }
     for (const plan::Compute& compute : code.computes) check_compute(compute);
     const plan::LaunchOrder order(code);
     tasks.launches = order.sorted();
@@ -93,6 +99,29 @@ class TaskMaker {
       }
     }
     return tasks;
+  }
+
+  /// One launch, which waits for nothing in front of it.
+  void add_kernel(int rank, RankTasks& tasks) const {
+    const Point place{rank, tasks.copies, 0};
+    Task kernel{.compute = fusion_->compute};
+    for (const FusedWave& wave : fusion_->ranks[static_cast<std::size_t>(rank)].waves)
+      kernel.inside.insert(kernel.inside.end(), wave.needs.begin(), wave.needs.end());
+    for (const FusedPiece& piece : fusion_->ranks[static_cast<std::size_t>(rank)].pieces)
+      kernel.inside.insert(kernel.inside.end(), piece.needs.begin(), piece.needs.end());
+    std::sort(kernel.inside.begin(), kernel.inside.end());
+    kernel.inside.erase(std::unique(kernel.inside.begin(), kernel.inside.end()),
+                        kernel.inside.end());
+    tasks.actors.push_back({std::move(kernel)});
+    tasks.launches = {fusion_->compute};
+    tasks.places_of_launches.assign(static_cast<std::size_t>(fusion_->compute) + 1, place);
+    for (const auto& [transfer, parts] : fusion_->part_waits) {
+      if (transfer.rank != rank) continue;
+      tasks
+          .actors[static_cast<std::size_t>(transfer.actor)]
+                 [static_cast<std::size_t>(transfer.position)]
+          .parts = parts;
+    }
   }
 
   void add_order(int rank) {
@@ -119,6 +148,7 @@ class TaskMaker {
   void add_points(Task& task, const plan::Dependency& dependency, const Indices& at) const {
     const auto rank = static_cast<int>(dependency.rank(at));
     const std::vector<Point>& launches = all_[static_cast<std::size_t>(rank)].places_of_launches;
+    if (fusion_ != nullptr && !dependency.on_transfer()) return;  // a part of the kernel
     if (dependency.on_transfer()) {
       task.after.push_back({rank, dependency.stream, dependency.transfer(at)});
     } else if (dependency.compute) {
@@ -139,13 +169,15 @@ class TaskMaker {
 
   const plan::Plan& plan_;
   const std::string& file_;
+  const Fusion* fusion_;
   std::vector<RankTasks> all_;
 };
 
 }  // namespace
 
-std::vector<RankTasks> tasks_of(const plan::Plan& plan, const std::string& file) {
-  return TaskMaker(plan, file).make();
+std::vector<RankTasks> tasks_of(const plan::Plan& plan, const std::string& file,
+                                const Fusion* fusion) {
+  return TaskMaker(plan, file, fusion).make();
 }
 
 }  // namespace hemiola::compile

@@ -10,6 +10,8 @@
 
 namespace hemiola::compile {
 
+struct Fusion;
+
 /// Where a task stands. An *actor* does its tasks in order: first the streams of transfers of the
 /// rank's code by number, then its streams of launches.
 struct Point {
@@ -20,12 +22,21 @@ struct Point {
 };
 
 /// A transfer with the counters of its loops, or a launch.
+/// A part of the tiles of a rank's kernel (fusion.h).
+struct PartWait {
+  int rank = 0;
+  std::int32_t part = 0;
+  auto operator<=>(const PartWait&) const = default;
+};
+
 struct Task {
   const plan::Transfer* transfer = nullptr;
   Indices at{};
-  std::int32_t compute = -1;  ///< in the code of the rank; -1: a transfer
-  std::vector<Point> after;   ///< beside the order of the actor; by rank, the own one first and
-                              ///< then backwards, by actor and by position, each once
+  std::int32_t compute = -1;      ///< in the code of the rank; -1: a transfer
+  std::vector<Point> after;       ///< beside the order of the actor; by rank, the own one first and
+                                  ///< then backwards, by actor and by position, each once
+  std::vector<Point> inside;      ///< of a kernel: transfers that its tiles wait for
+  std::vector<PartWait> parts{};  ///< of a transfer: parts of kernels that it waits for
 };
 
 struct RankTasks {
@@ -38,9 +49,11 @@ struct RankTasks {
   }
 };
 
-/// By rank. The plan outlives it. Failure at `file` for what PyTorch has no counterpart of without
-/// a kernel: computes that wait inside their kernel or are not products, multicast and reduction by
-/// the switch; and for more than a million tasks.
-std::vector<RankTasks> tasks_of(const plan::Plan& plan, const std::string& file);
+/// By rank. The plan outlives it. With `fusion` its compute is the fused kernel, a launch. Failure
+/// at `file` for what PyTorch has no counterpart of without a kernel: computes that wait inside
+/// their kernel or are not products, multicast and reduction by the switch; and for more than a
+/// million tasks.
+std::vector<RankTasks> tasks_of(const plan::Plan& plan, const std::string& file,
+                                const Fusion* fusion = nullptr);
 
 }  // namespace hemiola::compile

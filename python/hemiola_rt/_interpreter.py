@@ -1,0 +1,114 @@
+"""Triton's interpreter on memory that others write meanwhile: kernels on CPUs, for tests.
+
+The interpreter copies the storage of every argument to the host and back behind the kernel. On a CPU that is a copy of memory onto
+itself, which would undo what another process or thread wrote during it. It runs the programs of a grid one after the other, and a kernel
+that waits looks again and again; a `Turn` lets others run in between.
+"""
+
+import os
+import threading
+
+import torch
+
+_turns = threading.local()  # .turn: of the thread of a kernel
+
+
+def is_interpreted():
+    """Whether kernels run in Triton's interpreter."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+class _Scope:
+    def restore(self):
+        """The language stays as interpreted kernels need it: several may be under way."""
+
+
+def prepare():
+    """Lets interpreted kernels work on tensors of CPUs in place, several at a time, and, with a PyTorch before 2.0, work at all."""
+    from triton.runtime import interpreter
+    if not hasattr(torch.Tensor, "untyped_storage"):
+        torch.Tensor.untyped_storage = lambda tensor: tensor.storage()._storage
+    if interpreter.GridExecutor._restore_args_dev is _nothing:
+        return
+    interpreter.GridExecutor._restore_args_dev = _nothing
+    patch, patched, language = interpreter._patch_lang, set(), interpreter.tl
+
+    def patch_once(function):
+        known = frozenset(id(value) for value in function.__globals__.values() if value is language or value is language.core)
+        if known not in patched:
+            patched.add(known)
+            patch(function)
+        return _Scope()
+
+    interpreter._patch_lang = patch_once
+    builder = interpreter.interpreter_builder
+    change = builder.create_atomic_rmw
+
+    def atomic(operation, pointer, value, mask, order, scope):
+        turn = getattr(_turns, "turn", None)
+        if turn is None or "ACQUIRE" not in str(order).upper() or "RELEASE" in str(order).upper():
+            return change(operation, pointer, value, mask, order, scope)
+        turn.look(builder)
+        return change(operation, pointer, value, mask, order, scope)
+
+    builder.create_atomic_rmw = atomic
+    load = builder.create_masked_load
+
+    def loaded(*arguments, **named):
+        # Between two looks at the same signal nothing is loaded: the kernel has gone on.
+        turn = getattr(_turns, "turn", None)
+        if turn is not None:
+            turn.has_moved = True
+        return load(*arguments, **named)
+
+    builder.create_masked_load = loaded
+
+
+def _nothing(*_):
+    """Instead of copying arguments back."""
+
+
+class Turn:
+    """A kernel in a thread of its own, which runs only while somebody waits in `go_on()`, from one look at a signal to the next."""
+
+    def __init__(self, run):
+        self._run, self._error, self._given_up = run, None, False
+        self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
+        self.is_over, self.has_moved = False, True
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def go_on(self):
+        """Until it looks at a signal, or is over. `has_moved`: it did more than to look at the same one again. Raises what it raised."""
+        self.has_moved = False
+        self._go.release()
+        self._back.acquire()
+        if self._error is not None:
+            raise self._error
+        return self.is_over
+
+    def give_up(self):
+        """It never goes on."""
+        self._given_up = True
+        self._go.release()
+        self._thread.join()
+
+    def _work(self):
+        self._go.acquire()
+        _turns.turn = self
+        try:
+            if not self._given_up:
+                self._run()
+        except Exception as error:  # handed to whoever waits
+            self._error = error
+        self.is_over = self.has_moved = True
+        self._back.release()
+
+    def look(self, builder):
+        """Before a look at a signal: others run. The interpreter's place in the grid is kept."""
+        place = builder.grid_idx, builder.grid_dim
+        self._back.release()
+        self._go.acquire()
+        if self._given_up:
+            raise RuntimeError("given up")
+        builder.grid_idx, builder.grid_dim = place

@@ -1,0 +1,228 @@
+"""What a fused kernel is told of its plan: in which order it takes tiles, what each waits for, and who is told when it is done.
+
+    t.work = hemiola_rt.Work(rt, kernel, coordinates, axes, VALUES, config)
+    t.work.wave({"M": (0, 64)}, part=0)                                 # tiles of rows 0:64: there from the start
+    t.work.wave({"M": (64, 64)}, after=[(t.arrived[1, 0], 2)], part=1)  # these wait for step 2 of a signal
+    t.work.part(0, to=[1])                                              # who waits for the tiles of part 0
+    t.work.ready(t.done)
+    compute[0].launch(t.work, a_ptr=t.a, ...)
+
+Tiles are numbered as the kernel's own programs number them. A table of rows, one for each place in the order of arrival, says which tile
+is taken there; inside a wave tiles are in the order in which the kernel would take them if the wave were all there is.
+"""
+
+import math
+
+import torch
+
+from . import _interpreter
+
+
+class TileAxis:
+    """An axis along which programs divide the work.
+
+    extent: elements. block: elements of a tile, a number or a function of the kernel's parameters. size: the parameter that is the
+    extent, None where none is. grid: the axis of the kernel's own grid that its programs lie along.
+    """
+
+    def __init__(self, extent, block, size=None, grid=0):
+        self.extent, self.block, self.size, self.grid = extent, block, size, grid
+
+    def tile(self, values):
+        return self.block(**values) if callable(self.block) else self.block
+
+
+class _Programs:
+    """What stands for `triton.language` in `coordinates`: all programs of a grid at once."""
+
+    def __init__(self, grid):
+        self.grid = grid
+        self.numbers = torch.arange(math.prod(grid), dtype=torch.int64)
+
+    def program_id(self, axis):
+        return self.numbers // math.prod(self.grid[:axis]) % self.grid[axis]
+
+    def num_programs(self, axis):
+        return self.grid[axis]
+
+    @staticmethod
+    def cdiv(a, b):
+        return -(-a // b)
+
+    @staticmethod
+    def minimum(a, b):
+        return torch.minimum(torch.as_tensor(a), torch.as_tensor(b)) if _is_block(a, b) else min(a, b)
+
+    @staticmethod
+    def maximum(a, b):
+        return torch.maximum(torch.as_tensor(a), torch.as_tensor(b)) if _is_block(a, b) else max(a, b)
+
+    @staticmethod
+    def where(condition, a, b):
+        if _is_block(condition, a, b):
+            return torch.where(torch.as_tensor(condition), torch.as_tensor(a), torch.as_tensor(b))
+        return a if condition else b
+
+
+def _is_block(*values):
+    return any(isinstance(value, torch.Tensor) for value in values)
+
+
+class Work:
+    """The tables of one kernel of one rank. `coordinates(tl, **values)` is where its programs lie, by axis.
+
+    workers: the parameter that says how many programs a persistent kernel has. tile: the variable of its loop.
+    """
+
+    def __init__(self, rt, kernel, coordinates, axes, values, config, workers=None, tile=None):
+        self.rt, self.kernel, self.coordinates, self.axes = rt, kernel, coordinates, axes
+        self.options = {name: config[name] for name in ("num_warps", "num_stages") if name in config}
+        self.values = {**values, **{name: value for name, value in config.items() if name not in self.options}}
+        self.workers, self.tile = workers, tile
+        self._blocks = {name: axis.tile(self.values) for name, axis in axes.items()}
+        self._waves, self._parts, self._turns, self._loop = [], {}, [], None
+        self.launches = 0
+        if _interpreter.is_interpreted():
+            _interpreter.prepare()
+
+    def wave(self, box, after=(), part=-1):
+        """Tiles of the elements `box` ({axis: (first, count)}; the others whole) come next. after: (signal, step) that they wait for."""
+        self._waves.append((box, tuple(after), part))
+
+    def loop(self, extent, block):
+        """The kernel has a loop over `extent` elements, `block` in a turn (a function of its parameters), whose turns wait."""
+        self._loop = extent, block(**self.values)
+
+    def turns(self, first, count, after=()):
+        """Turns of these elements come next."""
+        self._turns.append((first, count, tuple(after)))
+
+    def part(self, number, to):
+        """These ranks are told when all tiles of a part are stored."""
+        self._parts[number] = tuple(to)
+
+    def ready(self, done=None):
+        """Makes the tables. done: signals by (rank, part). ValueError: waves are not whole tiles, or not every tile once."""
+        extents = {name: axis.extent for name, axis in self.axes.items()}
+        whole = self._tiles_of(extents)
+        number_at = torch.full((math.prod(whole.values()),), -1, dtype=torch.int64)
+        places = self._places(extents, whole, {name: 0 for name in self.axes}, whole)
+        number_at[places] = torch.arange(len(places))
+        if (number_at < 0).any():
+            raise ValueError("the kernel's programs do not take every tile")
+        rows, needs, begins = [], [], {}
+        counts = {number: 0 for number in self._parts}
+        for box, after, part in self._waves:
+            numbers = self._numbers(box, extents, whole, number_at)
+            begin, end = self._needs_of(after, needs, begins)
+            row = torch.empty((len(numbers), 4), dtype=torch.int64)
+            row[:, 0], row[:, 1], row[:, 2], row[:, 3] = numbers, begin, end, part
+            rows.append(row)
+            if part >= 0:
+                counts[part] += len(numbers)
+        rows = torch.cat(rows)
+        if len(rows) != len(number_at) or (torch.bincount(rows[:, 0], minlength=len(number_at)) != 1).any():
+            raise ValueError("the waves do not have every tile once")
+        self.tiles = len(rows)
+        self._tables(rows, self._loop_rows(needs, begins), needs, counts, done)
+        return self
+
+    @staticmethod
+    def _needs_of(after, needs, begins):
+        """First and last of `needs`, which has each list of them once. What waits for nothing begins where no needs do."""
+        needed = tuple((signal.slot, signal.steps, step + 1) for signal, step in after)
+        if needed not in begins:
+            begins[needed] = len(needs) if needed else -1
+            needs.extend(needed)
+        return begins[needed], begins[needed] + len(needed)
+
+    def _loop_rows(self, needs, begins):
+        """By place of a turn: which one it is, first and last need."""
+        if self._loop is None:
+            return []
+        extent, block = self._loop
+        rows = []
+        for first, count, after in self._turns:
+            if first % block != 0 or (count % block != 0 and first + count != extent):
+                raise ValueError(f"turns of {block} elements of the loop straddle the chunk {first}:{first + count}")
+            needed = self._needs_of(after, needs, begins)
+            rows.extend((turn, *needed) for turn in range(first // block, -(-(first + count) // block)))
+        if sorted(row[0] for row in rows) != list(range(-(-extent // block))):
+            raise ValueError("the loop does not have every turn once")
+        return rows
+
+    def _tiles_of(self, extents):
+        return {name: -(-extent // self._blocks[name]) for name, extent in extents.items()}
+
+    def _places(self, extents, tiles, firsts, whole):
+        """Where the kernel's programs lie in the space of all tiles, if these extents were all there is and stood at `firsts`."""
+        grid = [1, 1, 1]
+        values = dict(self.values)
+        for name, axis in self.axes.items():
+            grid[axis.grid] *= tiles[name]
+            if axis.size is not None:
+                values[axis.size] = extents[name]
+        programs = _Programs(grid)
+        if self.tile is not None:
+            values[self.tile] = programs.numbers
+        at = self.coordinates(programs, **values)
+        places = torch.zeros_like(programs.numbers)
+        for name in self.axes:
+            places = places * whole[name] + firsts[name] + at[name]
+        return places
+
+    def _numbers(self, box, extents, whole, number_at):
+        """Of the tiles of a wave, the kernel's own numbers, in the order in which it would take them."""
+        inside = {name: box.get(name, (0, extent)) for name, extent in extents.items()}
+        firsts, counts = {}, {}
+        for name, (first, count) in inside.items():
+            block = self._blocks[name]
+            if first % block != 0 or (count % block != 0 and first + count != extents[name]):
+                raise ValueError(f"tiles of {block} elements along {name} straddle the chunk {first}:{first + count}")
+            firsts[name], counts[name] = first // block, -(-count // block)
+        own = {name: count for name, (first, count) in inside.items()}
+        if all(own[name] == extents[name] or axis.size is not None for name, axis in self.axes.items()):
+            return number_at[self._places(own, counts, firsts, whole)]
+        # The kernel's order of all tiles, of which these are some.
+        places, taken = torch.zeros((), dtype=torch.int64), 1
+        grids = torch.meshgrid([torch.arange(firsts[name], firsts[name] + counts[name]) for name in self.axes], indexing="ij")
+        for name, at in zip(self.axes, grids):
+            places, taken = places * whole[name] + at, taken * counts[name]
+        return number_at[places.reshape(-1)].sort().values
+
+    def _tables(self, rows, turns, needs, counts, done):
+        rt = self.rt
+        parts, tells = [], []
+        for number in sorted(self._parts):
+            slot = done[rt.rank, number].slot
+            parts.append((counts[number], len(tells), len(tells) + len(self._parts[number])))
+            tells.extend((rank, slot) for rank in self._parts[number])
+
+        def table(values):
+            made = torch.as_tensor(values, dtype=torch.int32).reshape(-1)
+            return (made if len(made) > 0 else torch.zeros(1, dtype=torch.int32)).to(rt.device)
+
+        self.arguments = {"hm_rows": table(rows), "hm_turns": table(turns), "hm_needs": table(needs), "hm_signals": rt.signal_words(), "hm_parts": table(parts),
+                          "hm_tells": table(tells), "hm_counters": table([0] * len(parts)), "hm_peers": rt.signal_addresses()}
+        grid = [1, 1, 1]
+        for name, axis in self.axes.items():
+            grid[axis.grid] *= -(-axis.extent // self._blocks[name])
+        last = max(axis.grid for axis in self.axes.values())
+        self.arguments.update({f"hm_grid_{axis}": grid[axis] for axis in range(last)})
+
+    def launch(self, call, tensors):
+        """Starts the kernel on the current stream, in call number `call`."""
+        programs = self.tiles
+        arguments = {**self.values, **self.arguments, **tensors, "hm_call": call, "hm_round": self.launches}
+        if self.tile is not None:
+            programs = min(self.tiles, self.rt.processors())
+            if self.workers is not None:
+                arguments[self.workers] = programs
+        used = {name: value for name, value in arguments.items() if name in self.kernel.arg_names}
+        self.launches += 1
+        self.kernel[(programs,)](**used, **self.options)
+
+
+def has_bulk_stores():
+    """Whether stores by descriptors are TMA's here, whose completion is waited for: not in Triton's interpreter, and not on AMD GPUs."""
+    return not _interpreter.is_interpreted() and torch.version.hip is None

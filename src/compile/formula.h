@@ -1,0 +1,70 @@
+// Whole numbers that a text of Python says, once its names have values: sizes, blocks, coordinates
+// of tiles, heuristics.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hemiola::compile {
+
+/// By name. `tl.program_id(0)` and `tl.num_programs(0)` are names as they stand there.
+using Names = std::map<std::string, std::int64_t, std::less<>>;
+
+/// An expression of + - * // % comparisons, and, or, not, conditions, min, max, cdiv, where. Floor
+/// division and remainder are Python's. `args["M"]` is the name M.
+class Formula {
+ public:
+  /// Any text; one that is no such expression has no value.
+  explicit Formula(std::string_view text);
+
+  bool is_known() const { return !steps_.empty(); }
+  /// In the order in which values() wants them.
+  const std::vector<std::string>& names() const { return names_; }
+  /// Nothing: a name has no value, something is divided by zero, or the text is no such expression.
+  std::optional<std::int64_t> value(const Names& values) const;
+  std::optional<std::int64_t> value(const std::vector<std::int64_t>& values) const;
+
+ private:
+  friend class FormulaReader;
+
+  enum class Operation : std::uint8_t {
+    number,
+    name,
+    add,
+    subtract,
+    multiply,
+    divide,
+    modulo,
+    divide_up,
+    minimum,
+    maximum,
+    negate,
+    less,
+    less_equal,
+    greater,
+    greater_equal,
+    equal,
+    unequal,
+    both,
+    either,
+    no,
+    choose,  ///< condition, then, else
+    power
+  };
+  struct Step {
+    Operation operation = Operation::number;
+    std::int64_t number = 0;  ///< or the index of the name
+  };
+
+  std::vector<Step> steps_;  ///< operands before what is done with them
+  std::vector<std::string> names_;
+};
+
+/// Value of a text without names of its own beyond these; nothing where it has none.
+std::optional<std::int64_t> number_in(std::string_view text, const Names& names = {});
+
+}  // namespace hemiola::compile

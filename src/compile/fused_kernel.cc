@@ -1,0 +1,492 @@
+#include "compile/fused_kernel.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "compile/kernel_needs.h"
+
+namespace hemiola::compile {
+namespace {
+
+constexpr const char* kPrefix = "hm_";
+
+constexpr const char* kWaitFunction = R"(@triton.jit
+def hm_wait(needs, begin, end, signals, call):
+    """Waits for needs [begin, end), each a slot of `signals`, its steps per call and the step of this call."""
+    for i in range(begin, end):
+        need = needs + 3 * i
+        value = call * tl.load(need + 1) + tl.load(need + 2)
+        signal = signals + tl.load(need)
+        # Copies that come before the signal are seen after it: acquire, and sys since they are not this GPU's.
+        while tl.atomic_add(signal, 0, sem="acquire", scope="sys") - value < 0:
+            pass
+    tl.debug_barrier()  # all threads are behind the one that looked
+)";
+
+constexpr const char* kDoneFunction = R"(@triton.jit
+def hm_done(part, parts, tells, counters, peers, round, call):
+    """Counts a tile of a part; the last one tells the ranks that wait for it. parts: tiles, begin and end in `tells` of each."""
+    if part >= 0:
+        {}tl.debug_barrier()  # the stores of all threads are before the count
+        row = parts + 3 * part
+        # acq_rel: the last tile takes over what the others have released.
+        before = tl.atomic_add(counters + part, 1, sem="acq_rel", scope="gpu")
+        if before == tl.load(row) * (round + 1) - 1:
+            for i in range(tl.load(row + 1), tl.load(row + 2)):
+                tell = tells + 2 * i
+                signal = tl.load(peers + tl.load(tell)).to(tl.pointer_type(tl.int32)) + tl.load(tell + 1)
+                tl.atomic_xchg(signal, call + 1, sem="release", scope="sys")
+)";
+
+constexpr const char* kBulkWait = R"(if BULK:  # stores by TMA are complete, not only read
+            tl.inline_asm_elementwise(
+                "cp.async.bulk.wait_group 0; mov.u32 $0, 0;", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
+        )";
+
+SourceLocation where_of(const Span& span) {
+  return {.file = span.file, .line = span.line, .column = span.column};
+}
+
+class KernelEditor {
+ public:
+  KernelEditor(Library& library, const Function& kernel, Fusion& fusion)
+      : library_(library),
+        kernel_(kernel),
+        source_(kernel.module->source),
+        fusion_(fusion),
+        description_(*fusion.kernel),
+        waits_(fusion.waits()),
+        waits_in_loop_(fusion.waits_in_loop()),
+        signals_(fusion.signals()) {}
+
+  FusedText text() {
+    FusedText made{
+        .imports = {}, .functions = {}, .coordinates = coordinates(), .kernel = kernel_.name};
+    parameters();
+    tiles();
+    if (waits_) made.waits = add_wait();
+    if (waits_in_loop_) made.waits += add_loop_wait();
+    if (signals_) made.signals = add_signals();
+    mark_changes();
+    const KernelNeeds needs(library_, kernel_, kPrefix);
+    made.imports = needs.imports();
+    made.functions = needs.constants();
+    if (!made.functions.empty()) made.functions += "\n\n";
+    if (waits_ || waits_in_loop_) made.functions += std::string(kWaitFunction) + "\n\n";
+    if (signals_) made.functions += done_function() + "\n\n";
+    made.functions += needs.helpers();
+    made.functions += signals_
+                          ? R"(@triton.jit(do_not_specialize=["hm_call", "hm_round"])  # hemiola)"
+                          : R"(@triton.jit(do_not_specialize=["hm_call"])  # hemiola)";
+    // With the end of its last line, behind which a signal may stand.
+    const std::uint32_t end = source_.line_end(kernel_.node->end - 1);
+    made.functions += '\n' + edits_.applied(source_.text(), kernel_.node->begin, end);
+    if (!made.functions.ends_with('\n')) made.functions += '\n';
+    return made;
+  }
+
+ private:
+  bool is_persistent() const { return description_.scheduler.is_persistent; }
+
+  [[noreturn]] void refuse(const std::string& what, const Source& source, const Node& node,
+                           const std::string& hint = {}) const {
+    throw Failure(what, source.where(node.begin), hint);
+  }
+
+  std::string done_function() const {
+    const bool by_tma = std::any_of(description_.accesses.begin(), description_.accesses.end(),
+                                    [](const AccessDescription& access) {
+                                      return access.action != Action::load &&
+                                             access.mechanism == Mechanism::descriptor;
+                                    });
+    std::string made(kDoneFunction);
+    made.replace(made.find("{}"), 2, by_tma ? kBulkWait : "");
+    return by_tma ? "BULK = tl.constexpr(hemiola_rt.has_bulk_stores())\n\n\n" + made : made;
+  }
+
+  std::vector<std::pair<std::string, std::string>> added_parameters() const {
+    std::vector<std::pair<std::string, std::string>> added{
+        {"hm_rows", "by place in the order: tile, first and last need, part"},
+        {"hm_call", "number of the call"}};
+    if (waits_in_loop_)
+      added.emplace_back("hm_turns", "by place in the loop: turn, first and last need");
+    if (waits_ || waits_in_loop_) {
+      added.emplace_back("hm_needs", "signals that tiles wait for");
+      added.emplace_back("hm_signals", "this rank's signals");
+    }
+    if (signals_) {
+      added.emplace_back("hm_parts", "tiles that are told of together");
+      added.emplace_back("hm_tells", "ranks and signals to tell");
+      added.emplace_back("hm_counters", "tiles done in all launches, by part");
+      added.emplace_back("hm_round", "number of this launch of the kernel");
+      added.emplace_back("hm_peers", "addresses of the signals of all ranks");
+    }
+    for (int axis = 0; axis < grid_axes() - 1; ++axis)
+      added.emplace_back(fmt::format("hm_grid_{}", axis),
+                         fmt::format("programs along axis {} of the kernel's own grid", axis));
+    return added;
+  }
+
+  /// Other text for a node; its line says what stood there.
+  void change(const Node& node, const std::string& text) {
+    if (source_.text(node) == text) return;
+    edits_.replace(node.begin, node.end, text);
+    std::string& was = changed_[source_.line_begin(node.begin)];
+    const std::string old(source_.text(node));
+    if (was.find(old) == was.npos) was += (was.empty() ? "" : ", ") + old;
+  }
+
+  void mark_changes() {
+    for (const auto& [line, was] : changed_) {
+      std::uint32_t end = source_.line_end(line);
+      while (end > line && (source_.text()[end - 1] == '\n' || source_.text()[end - 1] == '\r'))
+        --end;
+      if (source_.text()[end - 1] != '\\') edits_.insert(end, "  # hemiola: was " + was);
+    }
+  }
+
+  /// How many axes the kernel's own grid has.
+  int grid_axes() const {
+    int axes = 1;
+    if (is_persistent()) return axes;
+    for (const TileAxis& axis : description_.axes) {
+      for (const int one : axis.program_axes) axes = std::max(axes, one + 1);
+    }
+    return axes;
+  }
+
+  void parameters() {
+    const Node* list = kernel_.node->child(Field::parameters);
+    if (list == nullptr || list->children.empty())
+      refuse("kernel '" + kernel_.name + "' has no parameters", source_, *kernel_.node);
+    const Node& first = *list->children.front();
+    const std::uint32_t line = source_.line_begin(first.begin);
+    const std::string_view before = source_.text().substr(line, first.begin - line);
+    const bool has_lines = before.find_first_not_of(" \t") == std::string_view::npos;
+    std::string text;
+    for (const auto& [name, meaning] : added_parameters())
+      text +=
+          has_lines ? fmt::format("{},  # hemiola: {}\n{}", name, meaning, before) : name + ", ";
+    edits_.insert(first.begin, text);
+  }
+
+  /// Programs, or turns of a persistent loop, stand for places in the order of arrival.
+  void tiles() {
+    if (is_persistent()) {
+      loop_tiles();
+      return;
+    }
+    const Node* first = first_statement(kernel_.body());
+    const std::string indent = indent_of(*first);
+    edits_.insert(
+        source_.line_begin(first->begin),
+        indent +
+            "hm_row = hm_rows + 4 * tl.program_id(0)  # hemiola: its place in the order of "
+            "arrival\n" +
+            indent +
+            "hm_tile = tl.load(hm_row)  # hemiola: the program of the kernel's own grid there\n");
+    std::vector<const Node*> calls;
+    find_all(kernel_.body(), Kind::call, calls);
+    for (const Node* call : calls) {
+      const std::string_view name = last_name(source_, *call);
+      if (name != "program_id" && name != "num_programs") continue;
+      const int axis = axis_of(*call);
+      if (axis >= 3) refuse("the axis of the grid is not written out", source_, *call);
+      change(*call, name == "program_id" ? program_text(axis) : programs_text(axis, *call));
+    }
+  }
+
+  int axis_of(const Node& call) const {
+    const Node* arguments = call.child(Field::arguments);
+    if (arguments == nullptr || arguments->children.size() != 1) return 3;
+    const Node* value = arguments->children.front();
+    if (value->kind == Kind::keyword_argument) value = value->child(Field::value);
+    return value == nullptr ? 3 : static_cast<int>(number_in(source_.text(*value)).value_or(3));
+  }
+
+  std::string program_text(int axis) const {
+    const int axes = grid_axes();
+    if (axis >= axes) return "0";
+    std::string inner = "hm_grid_0";
+    for (int i = 1; i < axis; ++i) inner += fmt::format(" * hm_grid_{}", i);
+    std::string text = axis == 0   ? "hm_tile"
+                       : axis == 1 ? "hm_tile // " + inner
+                                   : "hm_tile // (" + inner + ")";
+    if (axis + 1 < axes) text += fmt::format(" % hm_grid_{}", axis);
+    return axes == 1 ? text : '(' + text + ')';
+  }
+  std::string programs_text(int axis, const Node& call) const {
+    if (axis + 1 < grid_axes()) return fmt::format("hm_grid_{}", axis);
+    if (axis == 0) return "tl.num_programs(0)";
+    refuse("the number of programs along axis " + std::to_string(axis) + " is used", source_, call);
+  }
+
+  /// The node of a loop of the kernel itself.
+  const Node* loop_node(int id) const {
+    const LoopDescription* loop = description_.loop(id);
+    if (loop == nullptr) return nullptr;
+    for (const Kind kind : {Kind::for_statement, Kind::while_statement}) {
+      std::vector<const Node*> found;
+      find_all(kernel_.body(), kind, found);
+      for (const Node* one : found) {
+        if (one->begin == loop->statement.begin) return one;
+      }
+    }
+    return nullptr;
+  }
+
+  void loop_tiles() {
+    const Node* loop = loop_node(description_.scheduler.loop);
+    const std::string& id = description_.dispatch.tile_id;
+    const Node* body = loop == nullptr ? nullptr : loop->child(Field::body);
+    if (body == nullptr || body->children.empty() || id.empty())
+      throw Failure("the loop over tiles is not in the kernel itself",
+                    where_of(description_.definition));
+    if (!description_.dispatch.repeated.empty())
+      throw Failure(
+          "coordinates are computed a second time further down, for a tile that lags behind",
+          where_of(description_.dispatch.repeated.front()),
+          "a kernel that stores a tile in the turn that computes it can be fused");
+    const Node* first = body->children.front();
+    const std::string indent = indent_of(*first);
+    edits_.insert(source_.line_begin(first->begin),
+                  indent + "hm_row = hm_rows + 4 * " + id +
+                      "  # hemiola: the turn's place in the order of arrival\n" + indent +
+                      "hm_tile = tl.load(hm_row)  # hemiola: the kernel's own tile there\n");
+    if (waits_)
+      edits_.insert(
+          source_.line_begin(loop->begin),
+          indent_of(*loop) + "hm_known = -1  # hemiola: needs that this program has waited for\n");
+    for (const Node* statement : body->children) use_tile(*statement, id);
+  }
+
+  /// The tile's own number wherever the loop's variable is used, but where it goes on.
+  void use_tile(const Node& node, const std::string& id) {
+    const Node* left = node.child(Field::left);
+    const bool gives = (node.kind == Kind::assignment || node.kind == Kind::augmented_assignment) &&
+                       left != nullptr && source_.text(*left) == id;
+    if (gives) return;
+    if (node.kind == Kind::identifier && node.field != Field::attribute &&
+        node.field != Field::name && source_.text(node) == id) {
+      change(node, "hm_tile");
+      return;
+    }
+    for (const Node* child : node.children) use_tile(*child, id);
+  }
+
+  const Node* first_statement(const Node& body) const {
+    const Node* first = body.children.front();
+    const bool is_docstring = first->kind == Kind::expression_statement &&
+                              first->children.size() == 1 &&
+                              first->children.front()->kind == Kind::string;
+    if (is_docstring && body.children.size() > 1) first = body.children[1];
+    indent_of(*first);
+    return first;
+  }
+
+  /// Blanks before a statement. Failure where something else stands before it.
+  std::string indent_of(const Node& statement) const {
+    const std::uint32_t line = source_.line_begin(statement.begin);
+    const std::string_view before = source_.text().substr(line, statement.begin - line);
+    if (before.find_first_not_of(" \t") != std::string_view::npos)
+      refuse("a line has to go in front of this statement, which shares its own", source_,
+             statement, "one statement per line");
+    return std::string(before);
+  }
+
+  std::string indent_at(std::uint32_t begin) const {
+    const std::uint32_t line = source_.line_begin(begin);
+    return std::string(source_.text().substr(line, begin - line));
+  }
+
+  /// Before the first load of what arrives.
+  int add_wait() {
+    const Site* earliest = nullptr;
+    for (const Site& site : description_.waits) {
+      const bool arrives = std::any_of(
+          fusion_.operands.begin(), fusion_.operands.end(),
+          [&](const FusedOperand& one) { return one.parameter == site.operand && one.arrives; });
+      if (arrives && !site.is_inside_loop &&
+          (earliest == nullptr || site.offset < earliest->offset))
+        earliest = &site;
+    }
+    if (earliest == nullptr || !earliest->is_own_line)
+      throw Failure("there is no place for a wait in front of the loads of what arrives",
+                    where_of(earliest == nullptr ? description_.definition : earliest->statement));
+    const std::string indent = indent_at(earliest->statement.begin);
+    std::string text;
+    if (is_persistent()) {
+      text = indent + "hm_need = tl.load(hm_row + 1)  # hemiola\n" + indent +
+             "if hm_need != hm_known:  # hemiola: once per wave\n" + indent +
+             "    hm_wait(hm_needs, hm_need, tl.load(hm_row + 2), hm_signals, hm_call)  # hemiola: "
+             "until its chunks are "
+             "there\n" +
+             indent + "hm_known = hm_need  # hemiola\n";
+    } else {
+      text = indent +
+             "hm_wait(hm_needs, tl.load(hm_row + 1), tl.load(hm_row + 2), hm_signals, hm_call)  # "
+             "hemiola: until its "
+             "chunks are there\n";
+    }
+    edits_.insert(earliest->offset, text);
+    return 1;
+  }
+
+  /// In every turn of the loop along which chunks arrive, which takes turns in their order where it
+  /// can.
+  int add_loop_wait() {
+    const LoopDescription& description = *description_.loop(fusion_.loop.loop);
+    const Node* loop = loop_node(fusion_.loop.loop);
+    const Node* body = loop == nullptr ? nullptr : loop->child(Field::body);
+    const Node* variable = loop == nullptr ? nullptr : loop->child(Field::left);
+    if (body == nullptr || variable == nullptr || loop->kind != Kind::for_statement)
+      throw Failure("chunks arrive along this loop, which is no for loop of the kernel itself",
+                    where_of(description.statement));
+    if (fusion_.loop.reorders && carries_addresses(*body)) keep_order();
+    const bool reorders = fusion_.loop.reorders;
+    const std::string indent = indent_of(*body->children.front());
+    const std::string step = description.step == "1" ? "" : description.step;
+    std::string text = indent + "hm_place = hm_turns + 3 * " +
+                       (step.empty() ? "{}" : "({} // " + step + ")") +
+                       "  # hemiola: the turn's place in the order of arrival\n";
+    text.replace(text.find("{}"), 2, reorders ? "hm_turn" : description.variable);
+    if (reorders) {
+      change(*variable, "hm_turn");
+      text += indent + description.variable + " = tl.load(hm_place)" +
+              (step.empty() ? "" : " * " + step) + "  # hemiola: the kernel's own turn there\n";
+    }
+    text +=
+        indent + "hm_chunk = tl.load(hm_place + 1)  # hemiola\n" + indent +
+        "if hm_chunk != hm_there:  # hemiola: once per chunk\n" + indent +
+        "    hm_wait(hm_needs, hm_chunk, tl.load(hm_place + 2), hm_signals, hm_call)  # hemiola: "
+        "until it is there\n" +
+        indent + "hm_there = hm_chunk  # hemiola\n";
+    edits_.insert(source_.line_begin(body->children.front()->begin), text);
+    edits_.insert(
+        source_.line_begin(loop->begin),
+        indent_of(*loop) + "hm_there = -1  # hemiola: needs that this loop has waited for\n");
+    return 1;
+  }
+
+  void keep_order() {
+    fusion_.loop.reorders = false;
+    for (FusedRank& rank : fusion_.ranks)
+      std::sort(rank.pieces.begin(), rank.pieces.end(),
+                [](const FusedPiece& a, const FusedPiece& b) { return a.begin < b.begin; });
+  }
+
+  /// Whether a variable that addresses are made of goes on from turn to turn.
+  bool carries_addresses(const Node& body) const {
+    std::set<std::string> carried, used;
+    std::vector<const Node*> found;
+    find_all(body, Kind::augmented_assignment, found);
+    for (const Node* one : found) names_in(source_, *one->child(Field::left), carried);
+    found.clear();
+    find_all(body, Kind::assignment, found);
+    for (const Node* one : found) {
+      std::set<std::string> left, right;
+      names_in(source_, *one->child(Field::left), left);
+      if (const Node* value = one->child(Field::right)) names_in(source_, *value, right);
+      for (const std::string& name : left)
+        if (right.contains(name)) carried.insert(name);
+    }
+    found.clear();
+    find_all(body, Kind::call, found);
+    for (const Node* call : found) {
+      const std::string_view name = last_name(source_, *call);
+      if (name == "load" || name == "store" || name == "advance") names_in(source_, *call, used);
+    }
+    return std::any_of(carried.begin(), carried.end(),
+                       [&](const std::string& name) { return used.contains(name); });
+  }
+
+  /// Behind the last store of what others wait for.
+  int add_signals() {
+    const Site* last = nullptr;
+    for (const Site& site : description_.signals) {
+      const bool leaves = std::any_of(
+          fusion_.operands.begin(), fusion_.operands.end(),
+          [&](const FusedOperand& one) { return one.parameter == site.operand && one.leaves; });
+      if (leaves && (last == nullptr || site.offset > last->offset)) last = &site;
+    }
+    if (last == nullptr || !last->is_own_line)
+      throw Failure("there is no place for a signal behind the stores of what leaves",
+                    where_of(last == nullptr ? description_.definition : last->statement));
+    check_returns(last->offset);
+    std::string text = indent_at(last->statement.begin) +
+                       "hm_done(tl.load(hm_row + 3), hm_parts, hm_tells, hm_counters, hm_peers, "
+                       "hm_round, hm_call)  # "
+                       "hemiola: the tile is stored\n";
+    // The last line of a file may have no end.
+    if (last->offset > 0 && source_.text()[last->offset - 1] != '\n') text = '\n' + text;
+    edits_.insert(last->offset, text);
+    return 1;
+  }
+
+  /// A program that ends before it signals would let others wait for ever.
+  void check_returns(std::uint32_t signal) const {
+    std::vector<const Node*> returns;
+    find_all(kernel_.body(), Kind::return_statement, returns);
+    for (const Node* one : returns) {
+      if (one->begin < signal)
+        refuse("the kernel can end here before it has stored its tile, which others wait for",
+               source_, *one, "put what follows under a condition instead");
+    }
+  }
+
+  std::string coordinates() const {
+    std::set<std::string> names;
+    std::string lines;
+    for (const TileAxis& axis : description_.axes) {
+      const Formula formula(axis.formula);
+      for (const std::string& name : formula.names())
+        if (!name.starts_with("tl.")) names.insert(name);
+      lines += fmt::format("        \"{}\": {},\n", axis.name, axis.formula);
+    }
+    std::string parameters = "tl";
+    for (const std::string& name : names) parameters += ", " + name;
+    return "def coordinates(" + parameters +
+           ", **others):\n"
+           "    \"\"\"By axis, the tile that each of the kernel's own programs takes: what its "
+           "text says, for all of them at once.\"\"\"\n"
+           "    min, max = tl.minimum, tl.maximum\n"
+           "    return {\n" +
+           lines + "    }\n";
+  }
+
+  Library& library_;
+  const Function& kernel_;
+  const Source& source_;
+  Fusion& fusion_;
+  const Description& description_;
+  bool waits_, waits_in_loop_, signals_;
+  Edits edits_;
+  std::map<std::uint32_t, std::string> changed_;  ///< by the line's begin: what stood there
+};
+
+}  // namespace
+
+std::string Edits::applied(std::string_view text, std::uint32_t begin, std::uint32_t end) const {
+  std::vector<const Edit*> order;
+  for (const Edit& edit : all_)
+    if (edit.begin >= begin && edit.end <= end) order.push_back(&edit);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Edit* a, const Edit* b) { return a->begin < b->begin; });
+  std::string made;
+  std::uint32_t at = begin;
+  for (const Edit* edit : order) {
+    made += text.substr(at, edit->begin - at);
+    made += edit->text;
+    at = edit->end;
+  }
+  return made += text.substr(at, end - at);
+}
+
+FusedText fused_text(Library& library, const Function& kernel, Fusion& fusion) {
+  return KernelEditor(library, kernel, fusion).text();
+}
+
+}  // namespace hemiola::compile

@@ -1,0 +1,134 @@
+// A kernel and a plan as one: which operand is which tensor, what every parameter of the kernel is,
+// which tiles wait for which transfers, and which transfers wait for which tiles. Nothing here is
+// text of Python yet: fused_kernel.h edits the kernel, torch.h writes the file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compile/describe.h"
+#include "compile/formula.h"
+#include "compile/torch_tasks.h"
+#include "plan/area.h"
+#include "plan/plan.h"
+
+namespace hemiola::compile {
+
+/// An axis along which the kernel's programs divide the work.
+struct FusedAxis {
+  std::string name;           ///< of the kernel: "M"
+  std::int32_t compute = -1;  ///< axis of the plan's compute; -1: the plan has none (one element)
+  std::int64_t extent = 1;    ///< elements; of split-K: parts
+  bool splits_reduction = false;
+};
+
+/// An operand of the kernel that is a tensor of the plan.
+struct FusedOperand {
+  std::string parameter;
+  std::int32_t tensor = 0;     ///< of the plan
+  std::int32_t operand = 0;    ///< of the plan's compute
+  bool is_transposed = false;  ///< the kernel wants the last two axes of its memory the other way
+  bool arrives = false;        ///< transfers write what tiles read of it
+  bool leaves = false;         ///< transfers wait for what tiles write of it
+  bool is_added_to = false;    ///< the kernel adds to what is there: it begins as zeros
+};
+
+/// One way to call the kernel: values of its tl.constexpr parameters.
+struct FusedConfig {
+  std::string name;                           ///< "BLOCK_M=128, BLOCK_N=128, 4 warps"
+  std::map<std::string, std::string> values;  ///< by parameter: Python
+  std::string warps, stages;                  ///< empty: Triton's default
+  std::vector<std::int64_t> tiles;            ///< elements of a tile, by fused axis
+  std::int64_t turn = 0;                      ///< elements of a turn of the fused loop
+};
+
+/// A loop of the kernel along which chunks arrive while it runs: keys and values of attention, the
+/// depth of a product.
+struct FusedLoop {
+  int loop = -1;              ///< LoopDescription::id; -1: there is none
+  std::int32_t compute = -1;  ///< axis of the plan's compute
+  std::int64_t extent = 0;    ///< elements
+  std::string step;           ///< elements of a turn: Python, in the kernel's parameters
+  bool reorders = false;      ///< turns come in the order of arrival, else in the kernel's own
+};
+
+/// Turns of the fused loop that wait for the same transfers.
+struct FusedPiece {
+  std::int64_t begin = 0, end = 0;  ///< elements
+  std::vector<Point> needs;
+  std::int64_t arrives = 0;
+};
+
+/// A parameter that has the same value in all calls and configurations.
+struct FusedArgument {
+  std::string parameter;
+  std::string value;  ///< Python
+};
+
+/// Tiles that wait for the same transfers and that the same transfers wait for.
+struct FusedWave {
+  plan::Rect box;              ///< elements, by fused axis
+  std::vector<Point> needs;    ///< of each stream of transfers the last that the tiles need
+  std::int32_t part = -1;      ///< of FusedRank::parts; -1: nobody waits for these tiles
+  std::int64_t arrives = 0;    ///< step (plan/waves.h) at which all needs are there
+  std::int64_t is_wanted = 0;  ///< step at which the first transfer could take them
+};
+
+/// Tiles that are complete together for somebody.
+struct FusedPart {
+  std::vector<int> told;  ///< ranks that wait for it, the own one first, then from it on
+};
+
+struct FusedRank {
+  std::vector<FusedWave> waves;    ///< in the order in which the kernel takes them
+  std::vector<FusedPiece> pieces;  ///< of the fused loop, likewise
+  std::vector<FusedPart> parts;
+};
+
+struct Fusion {
+  const Description* kernel = nullptr;
+  std::int32_t compute = 0;  ///< of every rank's code
+  std::vector<FusedAxis> axes;
+  FusedLoop loop;
+  std::vector<FusedOperand> operands;
+  std::vector<FusedArgument> arguments;
+  std::vector<FusedConfig> configs;
+  std::vector<std::string> dropped;  ///< configurations that do not fit, each with the reason
+  std::string workers;  ///< of a persistent kernel: the parameter that says how many there are
+  std::vector<FusedRank> ranks;
+  std::map<Point, std::vector<PartWait>> part_waits;  ///< by transfer
+
+  bool waits() const;  ///< any tile for any transfer, before its loop
+  bool waits_in_loop() const;
+  bool signals() const;  ///< any transfer for any tile
+};
+
+struct FuseRequest {
+  std::string plan_file;  ///< what messages about the plan begin with
+  ParameterValues constants;
+};
+
+/// `kernel` is understood. Failure with the place in the kernel or at `plan_file` where they do not
+/// fit together: several kernels, tensors that the kernel does not touch, axes that cannot be
+/// paired, parameters without a value, tiles that straddle chunks (with the sizes that fit).
+Fusion fuse(const Description& kernel, const plan::Plan& plan, const FuseRequest& request);
+
+/// The compute that a kernel would run, the same in every rank's code. Failure: there is none, or
+/// there are several.
+std::int32_t compute_to_fuse(const plan::Plan& plan, const std::string& plan_file);
+
+/// Where chunks end.
+struct ChunkEnds {
+  std::vector<std::vector<std::int64_t>> axes;  ///< by fused axis
+  std::vector<std::int64_t> loop;               ///< along the fused loop
+};
+/// Which tiles of every rank wait for what, and who waits for them (fusion_waves.cc). A loop along
+/// which chunks do not arrive one by one, for all tiles alike, is none of the fusion any more.
+ChunkEnds find_waves(const plan::Plan& plan, Fusion& fusion);
+
+/// That programs take every tile of every wave exactly once in each configuration: the order of
+/// the kernel followed with numbers (fusion_order.cc). Failure with the wave and the tile.
+void prove_order(const Fusion& fusion);
+
+}  // namespace hemiola::compile

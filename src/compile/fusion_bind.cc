@@ -1,0 +1,324 @@
+#include "compile/fusion_bind.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <set>
+
+#include "plan/launches.h"
+
+namespace hemiola::compile {
+namespace {
+
+SourceLocation location_of(const Span& span) {
+  return {.file = span.file, .line = span.line, .column = span.column};
+}
+
+/// "a" of "a_ptr", "A", "a_desc".
+std::string plain_name(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const std::string_view end : {"_ptr", "_desc", "_descriptor", "_pointer", "ptr"}) {
+    if (name.size() > end.size() && name.ends_with(end)) name.resize(name.size() - end.size());
+  }
+  return name;
+}
+
+}  // namespace
+
+void Pairer::refuse(const std::string& what, const std::string& hint) const {
+  throw Failure(fmt::format("kernel '{}' and plan '{}': {}", kernel_.kernel, plan_.name, what),
+                location_of(kernel_.definition), hint);
+}
+
+const plan::Tensor& Pairer::tensor_of(std::int32_t operand) const {
+  return plan_.tensors[static_cast<std::size_t>(
+      compute_.operands[static_cast<std::size_t>(operand)].tensor)];
+}
+
+bool Pairer::is_parameter(const std::string& text) const {
+  return std::any_of(kernel_.parameters.begin(), kernel_.parameters.end(),
+                     [&](const KernelParameter& one) { return one.name == text; });
+}
+
+bool Pairer::is_paired(const OperandDescription& operand) const {
+  return std::any_of(made_.pairs.begin(), made_.pairs.end(),
+                     [&](const OperandPair& pair) { return pair.kernel == &operand; });
+}
+bool Pairer::is_paired(std::int32_t operand) const {
+  return std::any_of(made_.pairs.begin(), made_.pairs.end(),
+                     [&](const OperandPair& pair) { return pair.operand == operand; });
+}
+
+bool Pairer::pair_with(std::int32_t operand, const OperandDescription* found) {
+  if (found == nullptr) return false;
+  made_.pairs.push_back({.kernel = found, .operand = operand, .kernel_axis = {}});
+  return true;
+}
+
+/// Operands of the kernel that are written, or only read, and have no tensor yet.
+std::vector<const OperandDescription*> Pairer::open_operands(bool made) const {
+  std::vector<const OperandDescription*> open;
+  for (const OperandDescription& operand : kernel_.operands) {
+    const bool is_made = operand.is_written || operand.is_added_to;
+    if (is_made == made && !is_paired(operand) && is_parameter(operand.name))
+      open.push_back(&operand);
+  }
+  return open;
+}
+
+void Pairer::pair_by_names() {
+  for (const bool by_plain_name : {false, true}) {
+    for (std::int32_t i = 0; i < std::ssize(compute_.operands); ++i) {
+      if (is_paired(i)) continue;
+      const std::string& tensor = tensor_of(i).name;
+      const bool made = plan::makes(compute_.operands[static_cast<std::size_t>(i)].use);
+      for (const OperandDescription* one : open_operands(made)) {
+        const bool is_it =
+            by_plain_name ? one->bound_as.empty() && plain_name(one->name) == plain_name(tensor)
+                          : one->bound_as == tensor;
+        if (is_it && pair_with(i, one)) break;
+      }
+    }
+  }
+}
+
+/// In order: the factors of a product as tl.dot has them, other operands as parameters stand.
+void Pairer::pair_the_rest() {
+  for (const bool made : {true, false}) {
+    std::vector<const OperandDescription*> open = open_operands(made);
+    std::erase_if(open, [](const auto* one) { return !one->bound_as.empty(); });
+    std::vector<std::int32_t> wanted;
+    for (std::int32_t i = 0; i < std::ssize(compute_.operands); ++i) {
+      if (!is_paired(i) && made == plan::makes(compute_.operands[static_cast<std::size_t>(i)].use))
+        wanted.push_back(i);
+    }
+    if (!made && !kernel_.reductions.empty()) {
+      const std::vector<std::string>& order = kernel_.reductions.front().operands;
+      std::stable_sort(open.begin(), open.end(), [&](const auto* a, const auto* b) {
+        return std::find(order.begin(), order.end(), a->name) <
+               std::find(order.begin(), order.end(), b->name);
+      });
+    }
+    if (open.size() < wanted.size() || (open.size() > wanted.size() && wanted.size() > 1)) continue;
+    for (std::size_t i = 0; i < wanted.size(); ++i) pair_with(wanted[i], open[i]);
+  }
+}
+
+void Pairer::pair_operands() {
+  for (const OperandDescription& one : kernel_.operands) {
+    if (one.bound_as.empty()) continue;
+    const bool is_there = std::any_of(
+        compute_.operands.begin(), compute_.operands.end(), [&](const plan::ComputeOperand& two) {
+          return plan_.tensors[static_cast<std::size_t>(two.tensor)].name == one.bound_as;
+        });
+    if (!is_there)
+      throw Failure(fmt::format("compute '{}' of plan '{}' has no tensor '{}'", compute_.name,
+                                plan_.name, one.bound_as),
+                    {.file = "--bind"});
+  }
+  pair_by_names();
+  pair_the_rest();
+  std::vector<std::string> open;
+  for (const OperandDescription& one : kernel_.operands)
+    if (!is_paired(one)) open.push_back(one.name);
+  for (std::int32_t i = 0; i < std::ssize(compute_.operands); ++i) {
+    if (is_paired(i)) continue;
+    const bool made = plan::makes(compute_.operands[static_cast<std::size_t>(i)].use);
+    refuse(fmt::format("the kernel {} no operand that could be tensor '{}'",
+                       made ? "writes" : "reads", tensor_of(i).name),
+           open.empty() ? "the plan is of another operator"
+                        : fmt::format("--bind {}=PARAMETER says which one it is; left are {}",
+                                      tensor_of(i).name, fmt::join(open, ", ")));
+  }
+}
+
+const AxisIndex& Pairer::index_of(const OperandPair& pair, std::size_t kernel_axis) const {
+  const int first = pair.kernel->accesses.front();
+  const auto found =
+      std::find_if(kernel_.accesses.begin(), kernel_.accesses.end(),
+                   [&](const AccessDescription& access) { return access.id == first; });
+  return found->axes[kernel_axis];
+}
+
+const std::string& Pairer::axis_name(const OperandPair& pair, std::size_t kernel_axis) const {
+  return pair.kernel->axes[kernel_axis];
+}
+
+bool Pairer::try_axes(std::size_t next, const std::vector<std::size_t>& chosen) {
+  OperandPair& pair = made_.pairs[next];
+  const plan::ComputeOperand& operand = compute_.operands[static_cast<std::size_t>(pair.operand)];
+  const auto axes_before = made_.compute_axis;
+  const auto whole_before = whole_;
+  bool fits = true;
+  for (std::size_t i = 0; fits && i < chosen.size(); ++i) {
+    const std::string& name = axis_name(pair, chosen[i]);
+    const std::int32_t axis = operand.axes[i];
+    const std::int64_t extent = tensor_of(pair.operand).shape[i];
+    const bool is_tiled = !index_of(pair, chosen[i]).tiles.empty();
+    if (axis < 0) {
+      fits = !is_tiled && !made_.compute_axis.contains(name) &&
+             (name.empty() || whole_.emplace(name, extent).first->second == extent);
+      continue;
+    }
+    if (name.empty()) continue;
+    fits = !whole_.contains(name) && made_.compute_axis.emplace(name, axis).first->second == axis &&
+           std::none_of(made_.compute_axis.begin(), made_.compute_axis.end(),
+                        [&](const auto& one) { return one.second == axis && one.first != name; });
+  }
+  if (fits) {
+    pair.kernel_axis = chosen;
+    if (pair_axes(next + 1)) return true;
+  }
+  made_.compute_axis = axes_before;
+  whole_ = whole_before;
+  return false;
+}
+
+/// Axes of this pair and of those behind it, so that each name of the kernel is one axis.
+bool Pairer::pair_axes(std::size_t next) {
+  if (next == made_.pairs.size()) return true;
+  const OperandPair& pair = made_.pairs[next];
+  const std::size_t wanted = tensor_of(pair.operand).shape.size(), there = pair.kernel->axes.size();
+  if (wanted > there) return false;
+  std::vector<std::size_t> order(there);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::vector<std::size_t>> ways;
+  do {
+    ways.emplace_back(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(wanted));
+  } while (std::next_permutation(order.begin(), order.end()));
+  ways.erase(std::unique(ways.begin(), ways.end()), ways.end());
+  // Names that are alike first: heads are "h" of the plan rather than the batch.
+  std::stable_sort(ways.begin(), ways.end(), [&](const auto& a, const auto& b) {
+    return like_names(pair, a) > like_names(pair, b);
+  });
+  return std::any_of(ways.begin(), ways.end(),
+                     [&](const auto& chosen) { return try_axes(next, chosen); });
+}
+
+/// How many axes are called alike by the kernel and by the compute.
+int Pairer::like_names(const OperandPair& pair, const std::vector<std::size_t>& chosen) const {
+  const plan::ComputeOperand& operand = compute_.operands[static_cast<std::size_t>(pair.operand)];
+  int alike = 0;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    if (operand.axes[i] < 0) continue;
+    const std::string kernels = plain_name(axis_name(pair, chosen[i]));
+    alike +=
+        kernels.starts_with(compute_.axes[static_cast<std::size_t>(operand.axes[i])].name) ? 1 : 0;
+  }
+  return alike;
+}
+
+void Pairer::say(const std::string& parameter, std::int64_t value, const Span& where) {
+  if (!is_parameter(parameter)) return;
+  const auto given = request_.constants.find(parameter);
+  const auto known = given == request_.constants.end()
+                         ? made_.sizes.emplace(parameter, value).first->second
+                         : number_in(given->second).value_or(value);
+  made_.sizes[parameter] = known;
+  if (known == value) return;
+  throw Failure(fmt::format("parameter '{}' of kernel '{}' would have to be {} and {}: the kernel "
+                            "takes two things for equal that differ in plan '{}'",
+                            parameter, kernel_.kernel, known, value, plan_.name),
+                location_of(where));
+}
+
+bool Pairer::is_moved(std::int32_t tensor) const {
+  bool moved = false;
+  for (const plan::Code& code : plan_.codes) {
+    for (const plan::Stream& stream : code.streams)
+      plan::for_each_transfer(stream, 0, [&](const plan::Transfer& transfer, const Indices&) {
+        moved = moved || transfer.source.tensor == tensor || transfer.destination.tensor == tensor;
+      });
+  }
+  return moved;
+}
+
+void Pairer::find_sizes() {
+  for (const OperandPair& pair : made_.pairs) {
+    const plan::Tensor& tensor = tensor_of(pair.operand);
+    std::vector<std::int64_t> extents(pair.kernel->axes.size(), 1);
+    for (std::size_t i = 0; i < pair.kernel_axis.size(); ++i)
+      extents[pair.kernel_axis[i]] = tensor.shape[i];
+    for (const int id : pair.kernel->accesses) {
+      for (const AccessDescription& access : kernel_.accesses) {
+        if (access.id != id || access.axes.size() != extents.size()) continue;
+        for (std::size_t i = 0; i < extents.size(); ++i)
+          say(access.axes[i].size, extents[i], access.call);
+      }
+    }
+  }
+  for (const TileAxis& axis : kernel_.axes) {
+    const auto known = made_.compute_axis.find(axis.name);
+    const std::int64_t extent = known == made_.compute_axis.end()
+                                    ? 1
+                                    : compute_.axes[static_cast<std::size_t>(known->second)].extent;
+    if (axis.splits_reduction) continue;
+    say(axis.size, extent, kernel_.definition);
+    if (axis.block == "1") say(axis.tiles, extent, kernel_.definition);
+  }
+  // Where a loop goes over an axis whose size no mask tells.
+  for (const LoopDescription& loop : kernel_.loops) {
+    const auto known = made_.compute_axis.find(loop.axis);
+    if (known == made_.compute_axis.end() || made_.sizes.contains(loop.axis)) continue;
+    say(loop.axis, compute_.axes[static_cast<std::size_t>(known->second)].extent, loop.statement);
+  }
+}
+
+void Pairer::find_strides(const OperandPair& pair) {
+  const plan::Tensor& tensor = tensor_of(pair.operand);
+  const std::vector<std::int64_t> layout = tensor.layout();
+  std::vector<std::int64_t> swapped = layout;
+  if (layout.size() == 2) swapped = {1, tensor.shape[0]};
+  // 0: as the plan's tensor lies, 1: the other way around.
+  bool fits[2] = {true, layout.size() == 2};
+  std::string wrong;
+  for (std::size_t i = 0; i < pair.kernel_axis.size(); ++i) {
+    const AxisIndex& index = index_of(pair, pair.kernel_axis[i]);
+    if (index.stride.empty() || (is_parameter(index.stride) && !made_.sizes.contains(index.stride)))
+      continue;
+    const std::optional<std::int64_t> stride = number_in(index.stride, made_.sizes);
+    for (const bool other : {false, true}) {
+      if (stride == (other ? swapped : layout)[i] || tensor.shape[i] == 1) continue;
+      fits[other ? 1 : 0] = false;
+      if (!other) wrong = index.stride;
+    }
+  }
+  const std::int32_t number = compute_.operands[static_cast<std::size_t>(pair.operand)].tensor;
+  const bool turns = !fits[0] && fits[1] && tensor.role == plan::Role::input && !is_moved(number);
+  if (!fits[0] && !turns)
+    refuse(fmt::format("operand '{}' has stride {} where tensor '{}' lies in rows",
+                       pair.kernel->name, wrong, tensor.name),
+           "a kernel that takes its strides as parameters fits any tensor");
+  made_.is_transposed.push_back(turns);
+  for (std::size_t i = 0; i < pair.kernel->axes.size(); ++i) {
+    const auto at = std::find(pair.kernel_axis.begin(), pair.kernel_axis.end(), i);
+    const std::int64_t stride =
+        at == pair.kernel_axis.end()
+            ? tensor.span()
+            : (turns ? swapped : layout)[static_cast<std::size_t>(at - pair.kernel_axis.begin())];
+    const std::string& text = index_of(pair, i).stride;
+    if (!made_.sizes.contains(text)) say(text, stride, kernel_.definition);
+  }
+}
+
+Pairing Pairer::pair() {
+  pair_operands();
+  if (!pair_axes(0)) {
+    std::vector<std::string> both;
+    for (const OperandPair& pair : made_.pairs)
+      both.push_back(fmt::format("{} [{}] and {} [{}]", pair.kernel->name,
+                                 fmt::join(pair.kernel->axes, ", "), tensor_of(pair.operand).name,
+                                 fmt::join(tensor_of(pair.operand).shape, ", ")));
+    refuse(fmt::format("their axes cannot be paired: {}", fmt::join(both, "; ")),
+           "--bind TENSOR=PARAMETER says which operand is which tensor; "
+           "'# @sy.pid_map M=pid_m' in the kernel says what its tile coordinates are");
+  }
+  find_sizes();
+  for (const OperandPair& pair : made_.pairs) find_strides(pair);
+  return std::move(made_);
+}
+
+}  // namespace hemiola::compile

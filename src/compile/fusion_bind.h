@@ -1,0 +1,67 @@
+// Which operand of a kernel is which tensor of a compute, and what its sizes and strides are. Only
+// sources of the fusion include this.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compile/fusion.h"
+
+namespace hemiola::compile {
+
+/// An operand of the kernel beside the one of the compute.
+struct OperandPair {
+  const OperandDescription* kernel = nullptr;
+  std::int32_t operand = 0;              ///< of the compute
+  std::vector<std::size_t> kernel_axis;  ///< by axis of the plan's tensor: axis of the kernel's
+};
+
+/// What fuse() knows once operands and axes are paired.
+struct Pairing {
+  std::vector<OperandPair> pairs;
+  std::map<std::string, std::int32_t> compute_axis;  ///< by the kernel's name of an axis
+  Names sizes;                      ///< values of parameters: sizes, strides, numbers of tiles
+  std::vector<bool> is_transposed;  ///< by pair: the last two axes lie the other way in memory
+};
+
+class Pairer {
+ public:
+  Pairer(const Description& kernel, const plan::Plan& plan, const plan::Compute& compute,
+         const FuseRequest& request)
+      : kernel_(kernel), plan_(plan), compute_(compute), request_(request) {}
+
+  /// Failure: see fuse().
+  Pairing pair();
+
+ private:
+  void pair_operands();
+  bool pair_with(std::int32_t operand, const OperandDescription* found);
+  bool is_paired(const OperandDescription& operand) const;
+  bool is_paired(std::int32_t operand) const;
+  void pair_by_names();
+  void pair_the_rest();
+  std::vector<const OperandDescription*> open_operands(bool made) const;
+  bool pair_axes(std::size_t next);
+  int like_names(const OperandPair& pair, const std::vector<std::size_t>& chosen) const;
+  bool try_axes(std::size_t next, const std::vector<std::size_t>& chosen);
+  void find_sizes();
+  void find_strides(const OperandPair& pair);
+  void say(const std::string& parameter, std::int64_t value, const Span& where);
+  const AxisIndex& index_of(const OperandPair& pair, std::size_t kernel_axis) const;
+  const std::string& axis_name(const OperandPair& pair, std::size_t kernel_axis) const;
+  bool is_parameter(const std::string& text) const;
+  const plan::Tensor& tensor_of(std::int32_t operand) const;
+  bool is_moved(std::int32_t tensor) const;
+  [[noreturn]] void refuse(const std::string& what, const std::string& hint) const;
+
+  const Description& kernel_;
+  const plan::Plan& plan_;
+  const plan::Compute& compute_;
+  const FuseRequest& request_;
+  Pairing made_;
+  std::map<std::string, std::int64_t> whole_;  ///< by name: extent of axes that are no tiles'
+};
+
+}  // namespace hemiola::compile

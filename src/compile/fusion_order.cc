@@ -1,0 +1,142 @@
+// The order of a kernel's tiles followed with numbers: every tile once, in all and in each wave.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "compile/fusion.h"
+
+namespace hemiola::compile {
+namespace {
+
+constexpr std::int64_t kMostTiles = 1 << 22;
+
+class OrderProver {
+ public:
+  explicit OrderProver(const Fusion& fusion) : fusion_(fusion), kernel_(*fusion.kernel) {
+    for (const TileAxis& axis : kernel_.axes) formulas_.emplace_back(axis.formula);
+  }
+
+  void prove() {
+    for (std::size_t i = 0; i < kernel_.axes.size(); ++i) {
+      if (formulas_[i].is_known()) continue;
+      throw Failure(
+          fmt::format("the tiles of axis {} are numbered in a way that is not followed: {}",
+                      kernel_.axes[i].name, kernel_.axes[i].formula),
+          location(i));
+    }
+    for (const FusedConfig& config : fusion_.configs) {
+      std::vector<std::int64_t> all;
+      for (const FusedAxis& axis : fusion_.axes) all.push_back(axis.extent);
+      follow(config, all, "all tiles");
+      std::set<std::vector<std::int64_t>> done{all};
+      for (const FusedRank& rank : fusion_.ranks) {
+        for (const FusedWave& wave : rank.waves) {
+          std::vector<std::int64_t> extents;
+          for (std::size_t i = 0; i < fusion_.axes.size(); ++i)
+            extents.push_back(wave.box.end[i] - wave.box.begin[i]);
+          if (can_be_local(extents) && done.insert(extents).second)
+            follow(config, extents, "the tiles of a chunk");
+        }
+      }
+    }
+  }
+
+ private:
+  [[noreturn]] void refuse_formula(std::size_t axis, const Names& names) const {
+    std::vector<std::string> missing;
+    for (const std::string& name : formulas_[axis].names())
+      if (!names.contains(name)) missing.push_back(name);
+    throw Failure(fmt::format("where tiles lie along {} cannot be computed{}{}: {}",
+                              kernel_.axes[axis].name, missing.empty() ? "" : " without ",
+                              fmt::join(missing, ", "), kernel_.axes[axis].formula),
+                  location(axis), "--constexpr NAME=VALUE gives what is missing");
+  }
+
+  SourceLocation location(std::size_t axis) const {
+    const Span& span = kernel_.axes[axis].assigned.value_or(kernel_.definition);
+    return {.file = span.file, .line = span.line, .column = span.column};
+  }
+
+  /// Whether the kernel's own order can be had for so many elements: their number is a parameter.
+  bool can_be_local(const std::vector<std::int64_t>& extents) const {
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+      const std::string& size = kernel_.axes[i].size;
+      const bool is_parameter =
+          std::any_of(kernel_.parameters.begin(), kernel_.parameters.end(),
+                      [&](const KernelParameter& one) { return one.name == size; });
+      if (extents[i] != fusion_.axes[i].extent && !is_parameter) return false;
+    }
+    return true;
+  }
+
+  void follow(const FusedConfig& config, const std::vector<std::int64_t>& extents,
+              const std::string& what) const {
+    Names names;
+    for (const FusedArgument& argument : fusion_.arguments) {
+      if (const auto value = number_in(argument.value)) names[argument.parameter] = *value;
+    }
+    for (const auto& [name, value] : config.values) {
+      if (const auto number = number_in(value)) names[name] = *number;
+    }
+    std::vector<std::int64_t> tiles;
+    std::int64_t grid[3] = {1, 1, 1};
+    std::int64_t count = 1;
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+      const TileAxis& axis = kernel_.axes[i];
+      if (names.contains(axis.size) && !axis.splits_reduction) names[axis.size] = extents[i];
+      tiles.push_back((extents[i] + config.tiles[i] - 1) / config.tiles[i]);
+      count *= tiles.back();
+      grid[grid_axis(i)] *= tiles.back();
+    }
+    if (count > kMostTiles)
+      throw Failure(fmt::format("the kernel has {} tiles, more than {}", count, kMostTiles), {},
+                    "larger blocks: --constexpr " + kernel_.axes.front().block + "=...");
+    for (int axis = 0; axis < 3; ++axis)
+      names[fmt::format("tl.num_programs({})", axis)] = grid[axis];
+    std::vector<std::int64_t> values;
+    std::vector<char> seen(static_cast<std::size_t>(count), 0);
+    for (std::int64_t id = 0; id < count; ++id) {
+      names["tl.program_id(0)"] = id % grid[0];
+      names["tl.program_id(1)"] = id / grid[0] % grid[1];
+      names["tl.program_id(2)"] = id / grid[0] / grid[1];
+      if (kernel_.scheduler.is_persistent) names[kernel_.dispatch.tile_id] = id;
+      std::int64_t place = 0;
+      for (std::size_t i = 0; i < tiles.size(); ++i) {
+        const std::optional<std::int64_t> at = formulas_[i].value(names);
+        if (!at) refuse_formula(i, names);
+        if (*at < 0 || *at >= tiles[i])
+          throw Failure(
+              fmt::format("configuration '{}': of {} ({} of them) number {} would be tile "
+                          "{} of axis {}, which has {}",
+                          config.name, what, count, id, *at, kernel_.axes[i].name, tiles[i]),
+              location(i));
+        place = place * tiles[i] + *at;
+      }
+      char& is_seen = seen[static_cast<std::size_t>(place)];
+      if (is_seen != 0)
+        throw Failure(fmt::format("configuration '{}': of {} two are the same", config.name, what),
+                      location(0));
+      is_seen = 1;
+    }
+  }
+
+  std::size_t grid_axis(std::size_t axis) const {
+    const std::vector<int>& of = kernel_.axes[axis].program_axes;
+    return of.empty() || kernel_.scheduler.is_persistent ? 0U
+                                                         : static_cast<std::size_t>(of.front());
+  }
+
+  const Fusion& fusion_;
+  const Description& kernel_;
+  std::vector<Formula> formulas_;
+};
+
+}  // namespace
+
+void prove_order(const Fusion& fusion) {
+  OrderProver(fusion).prove();
+}
+
+}  // namespace hemiola::compile

@@ -1,0 +1,97 @@
+"""Kernels with plans in them, as texts: parsed, and unchanged where nothing was put in. Nothing is executed."""
+
+import ast
+import os
+import re
+import tempfile
+import unittest
+
+import kinds
+
+
+class Emission(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def fuse(self, kernel, constants, template, *more):
+        plan = kinds.make_plan(self.folder.name, template)
+        return kinds.read(kinds.fused(self.folder.name, kernel, constants, plan, *more))
+
+    def refused(self, kernel, plan, *more):
+        path = os.path.join(self.folder.name, "refused.py")
+        said = kinds.hemiola("compile", kernel, "--plan", plan, *more, "-o", path, code=2)
+        self.assertFalse(os.path.exists(path))
+        return said
+
+    def kernel(self, name):
+        return os.path.join(kinds.KERNELS, f"{name}.py")
+
+    def test_every_kernel_fits_every_plan_and_python_accepts_it(self):
+        for kernel, constants, template in kinds.kinds():
+            with self.subTest(kernel=kernel, plan=template):
+                ast.parse(self.fuse(kernel, constants, template))
+
+    def test_lines_of_the_kernel_that_are_not_marked_are_as_they_were(self):
+        for kernel, constants, template in kinds.kinds():
+            with self.subTest(kernel=kernel, plan=template):
+                before = self.body_of(kinds.read(self.kernel(kernel)), kernel)
+                after = self.body_of(self.fuse(kernel, constants, template), kernel)
+                kept = [line for line in after if "# hemiola" not in line]
+                gone = [line for line in before if line not in kept]
+                self.assertEqual(kept, [line for line in before if line not in gone])
+                marked = "\n".join(line for line in after if "# hemiola: was" in line)
+                for line in gone:
+                    self.assertRegex(line, r"program_id|tile_id|for start_n in")
+                    self.assertIn(line.split("=")[0].strip() if "program_id" in line else "hm_", marked)
+
+    @staticmethod
+    def body_of(text, kernel):
+        found = re.search(rf"^def {kernel}\(.*?(?=^\S)", text[text.index(f"def {kernel}("):] + "\nend", re.S | re.M)
+        return found[0].rstrip().split("\n")
+
+    def test_a_wave_waits_once_and_a_part_signals_once(self):
+        consumer = self.fuse("gemm_persistent", kinds.PRODUCTS["gemm_persistent"], "ag-gemm/swizzle")
+        self.assertEqual(consumer.count("hm_wait("), 2)  # its definition, and the one place
+        self.assertNotIn("hm_done", consumer)
+        producer = self.fuse("gemm_persistent", kinds.PRODUCTS["gemm_persistent"], "gemm-rs/direct")
+        self.assertEqual(producer.count("hm_done("), 2)
+        self.assertNotIn("hm_wait", producer)
+
+    def test_stores_by_tma_are_complete_before_they_are_counted(self):
+        text = self.fuse("gemm_tma", kinds.PRODUCTS["gemm_tma"], "gemm-rs/direct")
+        self.assertLess(text.index("cp.async.bulk.wait_group 0"), text.index("tl.atomic_add(counters"))
+        self.assertNotIn("cp.async", self.fuse("gemm", (), "gemm-rs/direct"))
+
+    def test_the_same_input_gives_the_same_bytes(self):
+        self.assertEqual(self.fuse("gemm", (), "ag-gemm/ring"), self.fuse("gemm", (), "ag-gemm/ring"))
+
+    def test_configurations_that_straddle_chunks_are_dropped_by_name(self):
+        plan = kinds.make_plan(self.folder.name, "ag-gemm/swizzle", ranks=4)
+        said = kinds.hemiola("compile", self.kernel("gemm_grouped"), "--plan", plan, "-o", os.path.join(self.folder.name, "x.py"),
+                             "--constexpr", "BLOCK_M=32")
+        self.assertNotIn("dropped", said)
+        said = self.refused(self.kernel("gemm_grouped"), plan)
+        self.assertIn("no configuration of kernel 'gemm_grouped' fits the chunks", said)
+        self.assertIn("blocks that fit are BLOCK_M: 16, 32", said)
+
+    def test_what_does_not_fit_together_is_refused_with_its_place(self):
+        gather = kinds.make_plan(self.folder.name, "ag-gemm/swizzle")
+        self.assertIn("kernel 'attention' is no product", self.refused(self.kernel("attention"), gather, "--bind", "a=q_ptr", "--bind", "b=k_ptr"))
+        rings = kinds.make_plan(self.folder.name, "ring-attention/ring")
+        self.assertIn("parameter 'scale' of kernel 'attention' has no value",
+                      self.refused(self.kernel("attention"), rings, "--constexpr", "CAUSAL=False"))
+        self.assertIn("attention.py:15:5", self.refused(self.kernel("attention"), rings, "--constexpr", "CAUSAL=False"))
+        launches = os.path.join(self.folder.name, "launches.json")
+        kinds.hemiola("plan", "make", "ag-gemm/serial", "--ranks", "2", "--param", "m=64", "--param", "n=64", "--param", "k=64", "-o", launches)
+        self.assertIn("compute 'step 0' is a launch", self.refused(self.kernel("gemm"), launches))
+        self.assertIn("cannot be cut", self.refused(self.kernel("moe_grouped_gemm"), gather))
+        self.assertIn("--bind", self.refused(self.kernel("gemm"), gather, "--bind", "x=a_ptr"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,58 @@
+"""Kernels and plans that are fused: examples/kernels with the templates whose tiles wait inside their kernel. No PyTorch is needed here."""
+
+import os
+import subprocess
+
+BINARY = os.environ.get("HEMIOLA_BINARY", "hemiola")
+KERNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "kernels")
+PRODUCTS = {"gemm": (), "gemm_grouped": ("GROUP_M=2",), "gemm_persistent": ("GROUP_M=2",), "gemm_split_k": ("SPLIT_K=2",),
+            "gemm_tma": ("GROUP_M=2",)}
+ATTENTION = {"attention": ("CAUSAL=False", "scale=0.25")}
+PRODUCT_PLANS = ("ag-gemm/swizzle", "ag-gemm/ring", "ag-gemm/double-ring", "gemm-rs/direct", "gemm-rs/ring", "gemm-rs/collective",
+                 "gemm-ar/partitioned", "a2a-gemm/direct")
+ATTENTION_PLANS = ("ring-attention/ring", "ring-attention/swizzle", "double-ring-attention/ring")
+
+
+def hemiola(*arguments, code=0):
+    """What the command line prints; of a failure what it says."""
+    done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout if code == 0 else done.stderr
+
+
+def kinds():
+    """(kernel, its constants, template) of everything that is fused."""
+    for kernels, plans in ((PRODUCTS, PRODUCT_PLANS), (ATTENTION, ATTENTION_PLANS)):
+        for kernel, constants in kernels.items():
+            for plan in plans:
+                yield kernel, constants, plan
+
+
+def ranks_of(template):
+    """Two levels take four."""
+    return 4 if template.startswith("double") or template.endswith("double-ring") else 2
+
+
+def make_plan(folder, template, *parameters, ranks=None, dtype="float16"):
+    """A small plan file."""
+    path = os.path.join(folder, template.replace("/", "-") + "-".join(("", *parameters)) + ".json")
+    ranks = ranks or ranks_of(template)
+    sizes = ("heads=2", "sequence=128", "head=16") if "attention" in template else (f"m={32 * ranks}", f"n={32 * ranks}", f"k={32 * ranks}")
+    given = [word for parameter in (*sizes, *parameters, f"dtype={dtype}") for word in ("--param", parameter)]
+    if not os.path.exists(path):
+        hemiola("plan", "make", template, "--ranks", str(ranks), *given, "-o", path)
+    return path
+
+
+def fused(folder, kernel, constants, plan, *more, name=None):
+    """The file that the command line makes of a kernel and a plan."""
+    path = os.path.join(folder, name or f"{kernel}-{os.path.basename(plan)[:-5]}.py")
+    blocks = ("BLOCK_M=16", "BLOCK_N=16") + (() if kernel == "attention" else ("BLOCK_K=16",))
+    given = [word for constant in (*constants, *blocks) for word in ("--constexpr", constant)]
+    hemiola("compile", os.path.join(KERNELS, f"{kernel}.py"), "--plan", plan, *given, *more, "-o", path)
+    return path
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
