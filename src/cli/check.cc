@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/check_kernel.h"
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
@@ -22,7 +23,9 @@ namespace {
 
 constexpr const char* kCheckExamples =
     "  hemiola check all-reduce/ring --machine dgx-h100 --size 16MiB --param protocol=ll\n"
-    "  hemiola check plan.json --data --seed 7 --rounds 10";
+    "  hemiola check plan.json --data --seed 7 --rounds 10\n"
+    "  hemiola check fused.py       # the order of memory in a Triton kernel "
+    "(docs/kernel_rules.md)";
 
 struct CheckOptions {
   MachineOptions machine;
@@ -33,6 +36,7 @@ struct CheckOptions {
   int rounds = 0;  ///< 0: as many as calls
   std::string json;
   bool warnings_as_errors = false;
+  CheckKernelOptions kernel;
 };
 
 /// Without a machine, --ranks is the number of ranks of a built-in.
@@ -285,8 +289,26 @@ void add_check(CLI::App& app, Session& session) {
   verb->add_flag("--warnings-as-errors", options->warnings_as_errors,
                  "exit code 3 where there are warnings");
   verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
+  verb->add_option("--kernel", options->kernel.kernel, "of a Python file: which kernel (all)")
+      ->type_name("NAME");
+  const auto add_list = [&](const char* name, std::vector<std::string>& values, const char* text,
+                            const char* type) {
+    verb->add_option(name, values, text)->type_name(type)->take_all()->allow_extra_args(false);
+  };
+  add_list("--constexpr", options->kernel.constants, "of a kernel: the value of a parameter",
+           "NAME=VALUE");
+  add_list("--helper", options->kernel.helpers, "of a kernel: a file with functions that it calls",
+           "FILE");
+  verb->add_option("--target", options->kernel.target, "of a kernel: cuda or hip")
+      ->type_name("NAME")
+      ->capture_default_str();
   verb->callback([options, &session] {
-    session.action = [options, &session] { return Checker(*options, session).run(); };
+    session.action = [options, &session] {
+      const std::string& program = options->program.program;
+      if (!is_kernel_file(program)) return Checker(*options, session).run();
+      if (!options->json.empty()) check_output("--json", options->json);
+      return check_kernel(program, options->kernel, options->json, session);
+    };
   });
 }
 

@@ -32,20 +32,6 @@ struct CompileOptions {
   CompilePlanOptions plan;
 };
 
-/// "NAME=VALUE" of a repeatable option.
-std::map<std::string, std::string> pairs_of(const char* option,
-                                            const std::vector<std::string>& texts) {
-  std::map<std::string, std::string> pairs;
-  for (const std::string& text : texts) {
-    const std::size_t at = text.find('=');
-    if (at == std::string::npos || at == 0 || at + 1 == text.size())
-      throw Failure("'" + text + "' is not NAME=VALUE", SourceLocation{.file = option});
-    if (!pairs.emplace(text.substr(0, at), text.substr(at + 1)).second)
-      throw Failure("'" + text.substr(0, at) + "' is given twice", SourceLocation{.file = option});
-  }
-  return pairs;
-}
-
 compile::DescribeRequest request_of(const CompileOptions& options) {
   compile::DescribeRequest request{
       .file = options.kernel_file, .kernel = options.kernel, .helpers = options.helpers};

@@ -121,6 +121,7 @@ ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
       .file = options.plan, .command = session.command, .version = HEMIOLA_VERSION};
   if (fused) torch.kernel = {&fused->fusion, &fused->text, kernel->file};
   const compile::TorchFile made = compile::torch_of(plan, torch);
+  if (fused) compile::check_fused_text(options.output, made.text, fused->text, fused->fusion);
   if (!options.no_check) {
     const ExitCode code = proven(session, options.plan, plan);
     if (code != ExitCode::done) return code;

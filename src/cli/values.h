@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,5 +56,9 @@ Settings parameter_values(const std::vector<std::string>& texts);
 std::vector<Settings> setting_combinations(const std::vector<std::string>& texts);
 /// Of a verb that makes no table: Failure for several combinations.
 Settings one_setting(const std::vector<std::string>& texts);
+
+/// "NAME=VALUE" of a repeatable option, by name. Failure: no name or value, or a name twice.
+std::map<std::string, std::string> pairs_of(const char* option,
+                                            const std::vector<std::string>& texts);
 
 }  // namespace hemiola::cli

@@ -22,6 +22,12 @@ struct FusedText {
 /// for the program's number, statements that share a line with the place of a wait.
 FusedText fused_text(Library& library, const Function& kernel, Fusion& fusion);
 
+/// That an emitted file is Python in which the kernel keeps the rules of `check_rules`, waits
+/// before it loads what arrives, and counts behind the stores of what leaves. Judged from the text
+/// alone. Failure with the place in `file` otherwise.
+void check_fused_text(const std::string& file, const std::string& text, const FusedText& kernel,
+                      const Fusion& fusion);
+
 /// Replacements of bytes of a text; inserted text has begin == end.
 class Edits {
  public:

@@ -43,6 +43,7 @@ class Fuser {
     configurations();
     arguments();
     prove_order(made_);
+    prove_progress(plan_, made_, request_.plan_file);
     return std::move(made_);
   }
 

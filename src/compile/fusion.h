@@ -131,4 +131,8 @@ ChunkEnds find_waves(const plan::Plan& plan, Fusion& fusion);
 /// the kernel followed with numbers (fusion_order.cc). Failure with the wave and the tile.
 void prove_order(const Fusion& fusion);
 
+/// That no tile waits for what later tiles of its kernel are needed for, however few programs take
+/// them (fusion_progress.cc). Failure (exit code 4) with the rank and the wave.
+void prove_progress(const plan::Plan& plan, const Fusion& fusion, const std::string& plan_file);
+
 }  // namespace hemiola::compile

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "compile/description.h"
+#include "compile/rules.h"
 
 namespace hemiola::report {
 
@@ -15,5 +16,9 @@ void print_kernel(std::ostream& out, const compile::Description& description);
 
 /// One object with all of it; offsets are in bytes (docs/compile.md).
 std::string kernel_json(std::string_view command, const compile::Description& description);
+
+/// One JSON object: what kernels of a file wait for and tell, and the rules they break.
+std::string rules_json(std::string_view command, const std::string& file,
+                       const std::vector<compile::RuleReport>& reports);
 
 }  // namespace hemiola::report

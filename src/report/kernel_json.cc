@@ -226,4 +226,39 @@ std::string kernel_json(std::string_view command, const Description& d) {
   return all.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string rules_json(std::string_view command, const std::string& file,
+                       const std::vector<compile::RuleReport>& reports) {
+  Json root;
+  root["schema"] = 1;
+  root["command"] = command;
+  root["file"] = file;
+  root["kernels"] = Json::array();
+  for (const compile::RuleReport& report : reports) {
+    Json one;
+    one["kernel"] = report.kernel;
+    one["events"] = Json::array();
+    for (const compile::MemoryEvent& event : report.events) {
+      Json json;
+      json["kind"] = compile::name_of(event.kind);
+      json["operand"] = event.operand;
+      if (!event.sem.empty()) json["sem"] = event.sem;
+      if (!event.scope.empty()) json["scope"] = event.scope;
+      json["remote"] = event.is_remote;
+      json["at"] = json_of(event.span);
+      one["events"].push_back(std::move(json));
+    }
+    one["violations"] = Json::array();
+    for (const compile::Violation& violation : report.violations) {
+      Json json;
+      json["rule"] = violation.rule;
+      json["message"] = violation.what;
+      json["hint"] = violation.hint;
+      json["at"] = json_of(violation.span);
+      one["violations"].push_back(std::move(json));
+    }
+    root["kernels"].push_back(std::move(one));
+  }
+  return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace hemiola::report

@@ -1,0 +1,24 @@
+// hemiola check KERNEL.py: the order of memory in a Triton kernel.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/cli.h"
+
+namespace hemiola::cli {
+
+struct CheckKernelOptions {
+  std::string kernel;  ///< empty: all that are no helpers
+  std::vector<std::string> constants, helpers;
+  std::string target = "cuda";
+};
+
+/// Whether `check` is given a kernel.
+bool is_kernel_file(const std::string& name);
+
+/// Says what each kernel of the file waits for and tells, and which rules it breaks: exit code 3.
+ExitCode check_kernel(const std::string& file, const CheckKernelOptions& options,
+                      const std::string& json, Session& session);
+
+}  // namespace hemiola::cli
