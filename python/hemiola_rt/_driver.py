@@ -12,6 +12,20 @@ GREATER_OR_EQUAL = 0  # CU_STREAM_WAIT_VALUE_GEQ and hipStreamWaitValueGte
 ALL_BITS = 0xFFFFFFFF
 
 
+UNIFIED_MEMORY = 4  # CU_MEMORYTYPE_UNIFIED: the address says which memory it is
+HIP_MEMCPY_DEFAULT = 4
+
+
+class RowsCopy(ctypes.Structure):
+    """CUDA_MEMCPY2D of the CUDA Driver API, "Memory Management"."""
+
+    _fields_ = [("src_x", ctypes.c_size_t), ("src_y", ctypes.c_size_t), ("src_memory_type", ctypes.c_uint), ("src_host", ctypes.c_void_p),
+                ("src_device", ctypes.c_uint64), ("src_array", ctypes.c_void_p), ("src_pitch", ctypes.c_size_t),
+                ("dst_x", ctypes.c_size_t), ("dst_y", ctypes.c_size_t), ("dst_memory_type", ctypes.c_uint), ("dst_host", ctypes.c_void_p),
+                ("dst_device", ctypes.c_uint64), ("dst_array", ctypes.c_void_p), ("dst_pitch", ctypes.c_size_t),
+                ("width", ctypes.c_size_t), ("height", ctypes.c_size_t)]
+
+
 class Driver:
     """The driver's library. OSError: there is none. RuntimeError: a call failed; its message has the call and the driver's number."""
 
@@ -31,6 +45,17 @@ class Driver:
     def write_value(self, stream, address, value):
         """Stores `value` once all before it in `stream` is complete and visible to the whole system. Of ROCm."""
         self._call("hipStreamWriteValue32", ctypes.c_void_p(stream), ctypes.c_void_p(address), ctypes.c_uint32(value), ctypes.c_uint(0))
+
+    def copy_rows(self, stream, target, target_pitch, source, source_pitch, width, rows):
+        """Copies `rows` rows of `width` bytes, whose beginnings are so many bytes apart, by a copy engine, in the order of `stream`."""
+        if self.is_rocm:
+            self._call("hipMemcpy2DAsync", ctypes.c_void_p(target), ctypes.c_size_t(target_pitch), ctypes.c_void_p(source),
+                       ctypes.c_size_t(source_pitch), ctypes.c_size_t(width), ctypes.c_size_t(rows), ctypes.c_int(HIP_MEMCPY_DEFAULT),
+                       ctypes.c_void_p(stream))
+            return
+        copy = RowsCopy(src_memory_type=UNIFIED_MEMORY, src_device=source, src_pitch=source_pitch, dst_memory_type=UNIFIED_MEMORY,
+                        dst_device=target, dst_pitch=target_pitch, width=width, height=rows)
+        self._call("cuMemcpy2DAsync_v2", ctypes.byref(copy), ctypes.c_void_p(stream))
 
     def _call(self, name, *arguments):
         code = getattr(self.library, name)(*arguments)

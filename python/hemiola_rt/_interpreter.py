@@ -46,10 +46,14 @@ def prepare():
 
     def atomic(operation, pointer, value, mask, order, scope):
         turn = getattr(_turns, "turn", None)
-        if turn is None or "ACQUIRE" not in str(order).upper() or "RELEASE" in str(order).upper():
-            return change(operation, pointer, value, mask, order, scope)
-        turn.look(builder)
-        return change(operation, pointer, value, mask, order, scope)
+        is_scalar = pointer.data.size == 1
+        if turn is not None and is_scalar and "XCHG" not in str(operation).upper():
+            turn.pause(builder)
+        old = change(operation, pointer, value, mask, order, scope)
+        if turn is not None and is_scalar and "XCHG" in str(operation).upper():
+            turn.has_moved = True
+            turn.pause(builder)
+        return old
 
     builder.create_atomic_rmw = atomic
     load = builder.create_masked_load
@@ -69,7 +73,7 @@ def _nothing(*_):
 
 
 class Turn:
-    """A kernel in a thread of its own, which runs only while somebody waits in `go_on()`, from one look at a signal to the next."""
+    """A kernel in a thread of its own, which runs only while somebody waits in `go_on()`, from one signal to the next."""
 
     def __init__(self, run):
         self._run, self._error, self._given_up = run, None, False
@@ -104,8 +108,8 @@ class Turn:
         self.is_over = self.has_moved = True
         self._back.release()
 
-    def look(self, builder):
-        """Before a look at a signal: others run. The interpreter's place in the grid is kept."""
+    def pause(self, builder):
+        """Before a look at a signal or a count, and behind a signal: others run. The interpreter's place in the grid is kept."""
         place = builder.grid_idx, builder.grid_dim
         self._back.release()
         self._go.acquire()

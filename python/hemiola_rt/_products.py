@@ -47,6 +47,23 @@ def around(first, count, ranks):
     return pieces
 
 
+def rows_of(shape, *strides):
+    """How tensors of a shape with these strides (in elements) lie as rows: (rows, elements of a row, distance of rows in each).
+
+    None: in all of them they are one piece (a copy engine needs no rows), or in one they are no rows at equal distances.
+    """
+    axes = [(extent, [stride[axis] for stride in strides]) for axis, extent in enumerate(shape) if extent != 1]
+    width = 1
+    while axes and all(distance == width for distance in axes[-1][1]):
+        width *= axes.pop()[0]
+    if not axes:
+        return None
+    rows, distances = axes.pop()
+    while axes and all(outer == rows * distance for outer, distance in zip(axes[-1][1], distances)):
+        rows *= axes.pop()[0]
+    return None if axes else (rows, width, distances)
+
+
 REDUCTIONS = {"sum": torch.add, "max": torch.maximum, "min": torch.minimum, "prod": torch.mul}
 
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "compile/fusion.h"
@@ -24,6 +25,30 @@ class ProgressProver {
     for (int rank = 0; rank < plan.ranks; ++rank) {
       add_waves(rank);
       add_transfers(rank);
+    }
+  }
+
+  /// What runs on compute units is nothing that a kernel needs while it waits on all of them.
+  void prove_room(const std::string& plan_file) {
+    for (const FusedStep& origin : by_units_) {
+      std::vector<FusedStep> open{origin};
+      std::set<FusedStep> seen;
+      while (!open.empty()) {
+        const FusedStep step = open.back();
+        open.pop_back();
+        if (step.stream < 0)
+          throw Failure(
+              fmt::format(
+                  "rank {}'s tiles wait for transfer {} of stream {} of rank {}, a reduction or "
+                  "a library's collective: it runs on compute units, and programs that wait may "
+                  "hold all of them",
+                  step.rank, origin.number, origin.stream, origin.rank),
+              {.file = plan_file},
+              "let tiles wait for copies, or compute what is reduced in launches",
+              ExitCode::deadlock);
+        for (const FusedStep& later : after_[step])
+          if (seen.insert(later).second) open.push_back(later);
+      }
     }
   }
 
@@ -83,6 +108,9 @@ class ProgressProver {
           [&](const plan::Transfer& transfer, const Indices& at) {
             const FusedStep step{rank, s, position};
             waits_.try_emplace(step, 0);
+            if (transfer.reduce != ReduceOp::none ||
+                transfer.kind == plan::TransferKind::collective)
+              by_units_.insert(step);
             if (position > 0) order({rank, s, position - 1}, step);
             for (const plan::Dependency& dependency : transfer.after) {
               if (dependency.on_transfer())
@@ -108,6 +136,7 @@ class ProgressProver {
 
   const plan::Plan& plan_;
   const Fusion& fusion_;
+  std::set<FusedStep> by_units_;
   std::map<FusedStep, int> waits_;
   std::map<FusedStep, std::vector<FusedStep>> after_;
 };
@@ -115,7 +144,9 @@ class ProgressProver {
 }  // namespace
 
 void prove_progress(const plan::Plan& plan, const Fusion& fusion, const std::string& plan_file) {
-  ProgressProver(plan, fusion).prove(plan_file);
+  ProgressProver prover(plan, fusion);
+  prover.prove(plan_file);
+  prover.prove_room(plan_file);
 }
 
 }  // namespace hemiola::compile

@@ -9,6 +9,7 @@ import torch
 
 from hemiola_rt import InterleavedWorld, SharedRuntime, around, load_plan
 from hemiola_rt._driver import Driver
+from hemiola_rt._products import rows_of
 from hemiola_rt._expressions import evaluate
 from hemiola_rt._interleaved import Stuck, in_turn
 from hemiola_rt._plan import PlanError
@@ -118,14 +119,31 @@ class Plans(unittest.TestCase):
             self.assertRaises(PlanError, load_plan, text)
 
 
+class Rows(unittest.TestCase):
+    def test_of_strided_tensors_are_found(self):
+        self.assertIsNone(rows_of((4, 8), (8, 1), (8, 1)))  # one piece
+        self.assertEqual(rows_of((4, 8), (16, 1), (8, 1)), (4, 8, [16, 8]))
+        self.assertEqual(rows_of((2, 3, 5), (90, 5, 1), (30, 5, 1)), (2, 15, [90, 30]))  # heads of keys
+        self.assertEqual(rows_of((2, 3, 5), (30, 10, 1), (15, 5, 1)), (6, 5, [10, 5]))
+        self.assertEqual(rows_of((4, 1), (8, 1), (1, 1)), (4, 1, [8, 1]))
+        self.assertIsNone(rows_of((2, 3, 5), (90, 10, 1), (15, 5, 1)))  # two distances
+
+
 class FakeTensor:
     """Memory of a fake GPU: an address and a shape."""
 
     def __init__(self, log, name, shape, dtype, address):
         self.log, self.name, self.shape, self.dtype, self.address = log, name, tuple(shape), dtype, address
+        self.pitch = self.shape[-1]  # elements from row to row
 
     def data_ptr(self):
         return self.address
+
+    def stride(self):
+        return (self.pitch, 1)
+
+    def element_size(self):
+        return 4
 
     def zero_(self):
         return self
@@ -258,6 +276,39 @@ class SymmetricMemory(unittest.TestCase):
         address = rt._peer_signals[1].data_ptr()
         self.assertEqual(log[4:6], [("hipStreamWriteValue32", 77, address, 4, 0),
                                     ("hipStreamWaitValue32", 77, rt.signal_address(1), 4, 0, 0xFFFFFFFF)])
+
+    def test_rows_are_copied_by_copy_engines(self):
+        for is_rocm in (False, True):
+            gpus = FakeGpus(is_rocm)
+            rt = gpus.runtime()
+            a = rt.symmetric("a", (4, 8), "float32")
+            peer, stream = rt.peer(a, 1), rt.streams(1)[0]
+            peer.pitch = 16
+            copies = []
+            gpus.driver._call = lambda name, *arguments, copies=copies: copies.append((name, arguments))
+            stream.copy(peer, a)
+            (name, arguments), = copies
+            if is_rocm:
+                self.assertEqual((name, [argument.value for argument in arguments]),
+                                 ("hipMemcpy2DAsync", [peer.data_ptr(), 64, a.data_ptr(), 32, 32, 4, 4, 77]))
+            else:
+                copy = arguments[0]._obj
+                self.assertEqual(name, "cuMemcpy2DAsync_v2")
+                self.assertEqual((copy.dst_device, copy.dst_pitch, copy.src_device, copy.src_pitch, copy.width, copy.height),
+                                 (peer.data_ptr(), 64, a.data_ptr(), 32, 32, 4))
+
+    def test_kernels_start_on_the_stream_with_signals_of_the_own_rank_and_addresses_of_all(self):
+        gpus = FakeGpus(False)
+        gpus.torch.int32, gpus.torch.int64 = "int32", "int64"
+        gpus.torch.tensor = lambda values, dtype, device: (values, dtype)
+        rt = gpus.runtime()
+        rt._signal_tensor.view = lambda dtype: ("signals as", dtype)
+        work = types.SimpleNamespace(launch=lambda call, tensors: gpus.log.append(("launch", gpus.stack[-1], call, tensors)))
+        rt.begin()
+        rt.streams(1)[0].launch(work, a_ptr="a")
+        self.assertEqual(gpus.log[-1], ("launch", "side", 0, {"a_ptr": "a"}))
+        self.assertEqual(rt.signal_words(), ("signals as", "int32"))
+        self.assertEqual(rt.signal_addresses(), ([signals.data_ptr() for signals in rt._peer_signals], "int64"))
 
     def test_driver_that_fails_is_named(self):
         driver = Driver(False, load=lambda name: types.SimpleNamespace(cuStreamWaitValue32_v2=lambda *a: 801))

@@ -1,0 +1,65 @@
+"""Of emitted files with one thing wrong at least 99 in 100 are found: by the rules (`hemiola check`), by the tables that hemiola_rt makes, or
+by executing them in the orders that find missing waits."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import kinds
+import mutation
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "torch"))
+import support  # noqa: E402
+
+FILES = [("gemm_persistent", "ag-gemm/ring"), ("gemm", "gemm-rs/direct"), ("gemm_grouped", "gemm-ar/partitioned"),
+         ("attention", "ring-attention/swizzle"), ("gemm_tma", "ag-gemm/swizzle"), ("gemm_persistent", "gemm-rs/ring")]
+MORE = [("gemm", "a2a-gemm/direct"), ("gemm_split_k", "gemm-rs/direct"), ("attention", "ring-attention/ring"), ("gemm_tma", "gemm-rs/ring"),
+        ("gemm_persistent", "gemm-ar/partitioned"), ("gemm_grouped", "gemm-rs/direct"), ("gemm_split_k", "ag-gemm/ring"), ("gemm_persistent", "a2a-gemm/direct"),
+        ("gemm_grouped", "gemm-rs/ring"), ("gemm_tma", "a2a-gemm/direct")]
+
+
+def is_right(text, orders):
+    try:
+        schedule = support.module_of(text)
+        for order in orders:
+            support.run_in_order(schedule, order)
+    except Exception:  # a wrong result, tables that cannot be made, a wait without an end, or what is no call
+        return False
+    return True
+
+
+class Mutants(unittest.TestCase):
+    def breaks_a_rule(self, text):
+        path = os.path.join(self.folder, "mutant.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        done = subprocess.run([kinds.BINARY, "check", path], capture_output=True, text=True, check=False)
+        self.assertIn(done.returncode, (0, 2, 3), done.stdout + done.stderr)
+        return done.returncode != 0
+
+    def test_are_found(self):
+        every = 1 if os.environ.get("HEMIOLA_LONG_TESTS", "0") not in ("", "0") else 8
+        made, by_rule, alive = 0, 0, []
+        with tempfile.TemporaryDirectory() as folder:
+            self.folder = folder
+            for kernel, template in FILES + (MORE if every == 1 else []):
+                constants = {**kinds.PRODUCTS, **kinds.ATTENTION}[kernel]
+                text = kinds.read(kinds.fused(folder, kernel, constants, kinds.make_plan(folder, template)))
+                orders = support.orders_of(support.module_of(text), ranks=(0,), seeds=2)
+                self.assertTrue(is_right(text, orders), f"{kernel} {template}")
+                for number, (what, mutant) in enumerate(mutation.mutants(text)):
+                    if number % every != 0:
+                        continue
+                    made += 1
+                    if self.breaks_a_rule(mutant):
+                        by_rule += 1
+                    elif is_right(mutant, orders):
+                        alive.append(f"{kernel} {template}: {what}")
+        print(f"{made - len(alive)} of {made} mutants found, {by_rule} of them by the rules; not:", *alive, sep="\n  ")
+        self.assertLessEqual(len(alive), made / 100)
+
+
+if __name__ == "__main__":
+    unittest.main()

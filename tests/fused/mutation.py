@@ -1,0 +1,71 @@
+"""Emitted files with one thing wrong: without a wait, a signal, a count, a barrier or an order of memory, with another chunk or step."""
+
+import re
+
+ORDERS = {'sem="acquire"': ('sem="relaxed"', 'sem="release"'), 'sem="acq_rel"': ('sem="release"', 'sem="acquire"', 'sem="relaxed"'),
+          'sem="release"': ('sem="relaxed"', 'sem="acquire"'), 'scope="sys"': ('scope="gpu"', 'scope="cta"'), 'scope="gpu"': ('scope="cta"',)}
+CHANGES = [  # in the functions that wait and count
+    (r"- value < 0", "- value < -2"), (r"\(round \+ 1\) - 1", "(round + 1) - 2"), (r"\(round \+ 1\) - 1", "round"),
+    (r"call \+ 1, sem", "call, sem"), (r"\+ tl\.load\(need \+ 2\)", ""), (r"signals \+ tl\.load\(need\)", "signals"),
+    (r"counters \+ part", "counters"), (r"tl\.load\(peers \+ tl\.load\(tell\)\)", "tl.load(peers)"), (r" \+ tl\.load\(tell \+ 1\)", ""),
+    (r"range\(begin, end\)", "range(begin, end - 1)"), (r"2 \* i", "2 * 0"), (r"3 \* part", "0"),
+    (r"hm_rows \+ 4 \* ", "hm_rows + 0 * "), (r"tl\.load\(hm_row \+ 1\)", "-1"), (r"tl\.load\(hm_row \+ 2\)", "tl.load(hm_row + 1)"),
+    (r"hm_turns \+ 3 \* ", "hm_turns + 0 * "), (r"tl\.load\(hm_place \+ 1\)", "-1"), (r"tl\.load\(hm_place \+ 2\)", "tl.load(hm_place + 1)"),
+    (r"hm_done\(tl\.load\(hm_row \+ 3\)", "hm_done(0"), (r"hm_tile = tl\.load\(hm_row\)", "hm_tile = 0"),
+]
+DELETED = re.compile(r"hm_wait\(|hm_done\(tl|tl\.debug_barrier\(\)|tl\.atomic_|\.wave\(|\.part\(|\.turns\(|\.wait\(|\.wait_signal\(|\.signal\(|"
+                     r"rt\.begin\(\)|rt\.end\(\)|\.zero\(")
+
+
+SEVERAL = [(r"3 \* i", "3 * begin")]  # of which a wave that waits for one transfer knows nothing
+
+
+def mutants(text):
+    """(what is wrong, text) of each, and no text twice. Waiting or telling more often than need be is not wrong."""
+    made = {text}
+    for what, mutant in _all(text):
+        if mutant not in made:
+            made.add(mutant)
+            yield what, mutant
+
+
+def _all(text):
+    lines = text.split("\n")
+    end = next(number for number, line in enumerate(lines) if line.startswith("def inputs"))
+    run = next(number for number, line in enumerate(lines) if line.startswith("def run"))
+    for number, line in enumerate(lines):
+        if line.lstrip().startswith(("#", '"', "def ", "@")) or end <= number < run:
+            continue
+
+        def with_line(new, number=number):
+            return "\n".join([*lines[:number], new, *lines[number + 1:]])
+
+        spaces = line[:len(line) - len(line.lstrip())]
+        place = f"{number + 1}: {line.strip()}"
+        if DELETED.search(line):
+            if line.rstrip().endswith(":"):
+                yield f"{place}: never", with_line(f"{spaces}if True:")
+            else:
+                yield f"{place}: gone", with_line(f"{spaces}pass")
+        for order, others in ORDERS.items():
+            if order in line:
+                for other in others:
+                    yield f"{place}: {other}", with_line(line.replace(order, other))
+        ours = "# hemiola" in line or any(word in line for word in ("needs", "signals", "counters", "peers", "tell", "value", "row"))
+        for what, other in CHANGES + (SEVERAL if re.search(r"after=\[\(.*\), \(", text) else []):
+            if ours and re.search(what, line):
+                yield f"{place}: {other}", with_line(re.sub(what, lambda _, other=other: other, line))
+        yield from _numbers(place, line, with_line)
+
+
+def _numbers(place, line, with_line):
+    """Other chunks, ranks, steps and parts of the calls that say what waits for what."""
+    if not re.search(r"t\.work\.(wave|turns|part)\(|\.wait_signal\(|\.signal\(|\.copy\(|\.accumulate\(|\.reduce\(", line):
+        return
+    for found in re.finditer(r"(?<![\w.])\d+(?!\w)", line):
+        for other in (int(found[0]) + 1, int(found[0]) - 1, 0):
+            if other >= 0 and str(other) != found[0]:
+                yield f"{place}: {found[0]} as {other} at {found.start()}", with_line(line[:found.start()] + str(other) + line[found.end():])
+    without = re.sub(r", after=\[.*?\]", "", line)
+    if without != line:
+        yield f"{place}: no wait", with_line(without)
