@@ -23,9 +23,7 @@ namespace {
 
 constexpr const char* kCheckExamples =
     "  hemiola check all-reduce/ring --machine dgx-h100 --size 16MiB --param protocol=ll\n"
-    "  hemiola check plan.json --data --seed 7 --rounds 10\n"
-    "  hemiola check fused.py       # the order of memory in a Triton kernel "
-    "(docs/kernel_rules.md)";
+    "  hemiola check fused.py    # the order of memory in a Triton kernel (docs/kernel_rules.md)";
 
 struct CheckOptions {
   MachineOptions machine;

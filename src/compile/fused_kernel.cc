@@ -195,7 +195,16 @@ class KernelEditor {
       if (name != "program_id" && name != "num_programs") continue;
       const int axis = axis_of(*call);
       if (axis >= 3) refuse("the axis of the grid is not written out", source_, *call);
-      change(*call, name == "program_id" ? program_text(axis) : programs_text(axis, *call));
+      std::string text = name == "program_id" ? program_text(axis) : programs_text(axis, *call);
+      // A function of somebody's own for it gives 64 bits.
+      const Node* callee = call->child(Field::function);
+      const std::string_view object =
+          source_.text(*callee).substr(0, source_.text(*callee).rfind('.'));
+      const auto import = kernel_.module->imports.find(object);
+      const bool is_language = object == "tl" || import == kernel_.module->imports.end() ||
+                               import->second.module.starts_with("triton");
+      if (!is_language) text = (text[0] == '(' ? text : '(' + text + ')') + ".to(tl.int64)";
+      change(*call, text);
     }
   }
 

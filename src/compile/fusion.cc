@@ -42,6 +42,7 @@ class Fuser {
     ends_ = find_waves(plan_, made_);
     configurations();
     arguments();
+    choose_grid(made_);
     prove_order(made_);
     prove_progress(plan_, made_, request_.plan_file);
     return std::move(made_);
@@ -72,9 +73,6 @@ class Fuser {
                            kernel_.kernel,
                            axis.is_problem ? ": its tiles are whole problems, found at run time"
                                            : ": " + axis.why_not),
-               axis.assigned.value_or(kernel_.definition));
-      if (axis.program_axes.size() > 1)
-        refuse(fmt::format("axis {} is computed from several program ids", axis.name),
                axis.assigned.value_or(kernel_.definition));
     }
   }
@@ -390,6 +388,13 @@ class Fuser {
                            : "blocks that fit are " + fmt::format("{}", fmt::join(fitting, "; "));
   }
 
+  bool is_only_read(const std::string& name) const {
+    return std::any_of(kernel_.operands.begin(), kernel_.operands.end(),
+                       [&](const OperandDescription& one) {
+                         return one.name == name && !one.is_written && !one.is_added_to;
+                       });
+  }
+
   void arguments() {
     for (const KernelParameter& one : kernel_.parameters) {
       const bool is_tensor =
@@ -403,6 +408,8 @@ class Fuser {
         made_.arguments.push_back({one.name, given->second});
       else if (size != pairing_.sizes.end())
         made_.arguments.push_back({one.name, std::to_string(size->second)});
+      else if (is_only_read(one.name))
+        made_.extras.push_back(one.name);
       else if (one.use == KernelParameter::Use::operand)
         refuse(fmt::format("plan '{}' has no tensor for operand '{}' of kernel '{}'", plan_.name,
                            one.name, kernel_.kernel),

@@ -21,6 +21,7 @@ struct FusedAxis {
   std::int32_t compute = -1;  ///< axis of the plan's compute; -1: the plan has none (one element)
   std::int64_t extent = 1;    ///< elements; of split-K: parts
   bool splits_reduction = false;
+  int grid = 0;  ///< axis of the kernel's own grid that its tiles lie along
 };
 
 /// An operand of the kernel that is a tensor of the plan.
@@ -93,6 +94,7 @@ struct Fusion {
   FusedLoop loop;
   std::vector<FusedOperand> operands;
   std::vector<FusedArgument> arguments;
+  std::vector<std::string> extras;  ///< tensors that the kernel reads and the plan does not have
   std::vector<FusedConfig> configs;
   std::vector<std::string> dropped;  ///< configurations that do not fit, each with the reason
   std::string workers;  ///< of a persistent kernel: the parameter that says how many there are
@@ -126,6 +128,10 @@ struct ChunkEnds {
 /// Which tiles of every rank wait for what, and who waits for them (fusion_waves.cc). A loop along
 /// which chunks do not arrive one by one, for all tiles alike, is none of the fusion any more.
 ChunkEnds find_waves(const plan::Plan& plan, Fusion& fusion);
+
+/// Chooses `grid` of axes whose coordinate comes from several program ids: the first way in which
+/// every tile is taken once.
+void choose_grid(Fusion& fusion);
 
 /// That programs take every tile of every wave exactly once in each configuration: the order of
 /// the kernel followed with numbers (fusion_order.cc). Failure with the wave and the tile.

@@ -267,6 +267,49 @@ void Pairer::find_sizes() {
   }
 }
 
+/// Sizes and strides that are found, and numbers that the user gives.
+Names Pairer::known_numbers() const {
+  Names names = made_.sizes;
+  for (const auto& [name, value] : request_.constants) {
+    if (const auto number = number_in(value)) names.emplace(name, *number);
+  }
+  return names;
+}
+
+/// A parameter that no size tells, from a stride that it is a factor of: N * K is 4096.
+bool Pairer::solve_stride(const std::string& text, std::int64_t stride) {
+  const Formula formula(text);
+  Names names = known_numbers();
+  std::string unknown;
+  for (const std::string& name : formula.names()) {
+    if (names.contains(name)) continue;
+    if (!unknown.empty() || !is_parameter(name)) return false;
+    unknown = name;
+  }
+  if (unknown.empty() || unknown == text) return false;
+  names[unknown] = 1;
+  const std::optional<std::int64_t> one = formula.value(names);
+  names[unknown] = 2;
+  const std::optional<std::int64_t> two = formula.value(names);
+  if (!one || !two || *one < 1 || *two != 2 * *one || stride % *one != 0) return false;
+  say(unknown, stride / *one, kernel_.definition);
+  return true;
+}
+
+void Pairer::solve_strides() {
+  for (bool found = true; found;) {
+    found = false;
+    for (const OperandPair& pair : made_.pairs) {
+      const plan::Tensor& tensor = tensor_of(pair.operand);
+      const std::vector<std::int64_t> layout = tensor.layout();
+      for (std::size_t i = 0; i < pair.kernel_axis.size(); ++i) {
+        if (tensor.shape[i] > 1)
+          found |= solve_stride(index_of(pair, pair.kernel_axis[i]).stride, layout[i]);
+      }
+    }
+  }
+}
+
 void Pairer::find_strides(const OperandPair& pair) {
   const plan::Tensor& tensor = tensor_of(pair.operand);
   const std::vector<std::int64_t> layout = tensor.layout();
@@ -279,7 +322,7 @@ void Pairer::find_strides(const OperandPair& pair) {
     const AxisIndex& index = index_of(pair, pair.kernel_axis[i]);
     if (index.stride.empty() || (is_parameter(index.stride) && !made_.sizes.contains(index.stride)))
       continue;
-    const std::optional<std::int64_t> stride = number_in(index.stride, made_.sizes);
+    const std::optional<std::int64_t> stride = number_in(index.stride, known_numbers());
     for (const bool other : {false, true}) {
       if (stride == (other ? swapped : layout)[i] || tensor.shape[i] == 1) continue;
       fits[other ? 1 : 0] = false;
@@ -317,6 +360,7 @@ Pairing Pairer::pair() {
            "'# @sy.pid_map M=pid_m' in the kernel says what its tile coordinates are");
   }
   find_sizes();
+  solve_strides();
   for (const OperandPair& pair : made_.pairs) find_strides(pair);
   return std::move(made_);
 }

@@ -47,7 +47,10 @@ class Pairer {
   int like_names(const OperandPair& pair, const std::vector<std::size_t>& chosen) const;
   bool try_axes(std::size_t next, const std::vector<std::size_t>& chosen);
   void find_sizes();
+  void solve_strides();
+  bool solve_stride(const std::string& text, std::int64_t stride);
   void find_strides(const OperandPair& pair);
+  Names known_numbers() const;
   void say(const std::string& parameter, std::int64_t value, const Span& where);
   const AxisIndex& index_of(const OperandPair& pair, std::size_t kernel_axis) const;
   const std::string& axis_name(const OperandPair& pair, std::size_t kernel_axis) const;

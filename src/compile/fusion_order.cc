@@ -88,7 +88,7 @@ class OrderProver {
       if (names.contains(axis.size) && !axis.splits_reduction) names[axis.size] = extents[i];
       tiles.push_back((extents[i] + config.tiles[i] - 1) / config.tiles[i]);
       count *= tiles.back();
-      grid[grid_axis(i)] *= tiles.back();
+      grid[fusion_.axes[i].grid] *= tiles.back();
     }
     if (count > kMostTiles)
       throw Failure(fmt::format("the kernel has {} tiles, more than {}", count, kMostTiles), {},
@@ -122,18 +122,34 @@ class OrderProver {
     }
   }
 
-  std::size_t grid_axis(std::size_t axis) const {
-    const std::vector<int>& of = kernel_.axes[axis].program_axes;
-    return of.empty() || kernel_.scheduler.is_persistent ? 0U
-                                                         : static_cast<std::size_t>(of.front());
-  }
-
   const Fusion& fusion_;
   const Description& kernel_;
   std::vector<Formula> formulas_;
 };
 
 }  // namespace
+
+void choose_grid(Fusion& fusion) {
+  std::vector<std::size_t> place(fusion.axes.size(), 0);
+  const auto choices = [&](std::size_t axis) {
+    const std::vector<int>& of = fusion.kernel->axes[axis].program_axes;
+    return fusion.kernel->scheduler.is_persistent || of.empty() ? std::vector<int>{0} : of;
+  };
+  const auto choose = [&] {
+    for (std::size_t i = 0; i < place.size(); ++i) fusion.axes[i].grid = choices(i)[place[i]];
+  };
+  while (true) {
+    choose();
+    std::size_t next = 0;
+    try {
+      prove_order(fusion);
+      return;
+    } catch (const Failure&) {  // another way, if there is one
+      while (next < place.size() && ++place[next] == choices(next).size()) place[next++] = 0;
+    }
+    if (next == place.size()) return choose();  // prove_order() says what is wrong
+  }
+}
 
 void prove_order(const Fusion& fusion) {
   OrderProver(fusion).prove();

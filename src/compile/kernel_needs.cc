@@ -18,6 +18,16 @@ const Node* program_number_in(const Source& source, const Node& node) {
   return found == calls.end() ? nullptr : *found;
 }
 
+/// What asks for the program's number is other text in the end.
+void names_but_programs(const Source& source, const Node& node, std::set<std::string>& names) {
+  if (node.kind == Kind::call) {
+    const std::string_view name = last_name(source, node);
+    if (name == "program_id" || name == "num_programs") return;
+  }
+  if (node.children.empty()) names_in(source, node, names);
+  for (const Node* child : node.children) names_but_programs(source, *child, names);
+}
+
 /// Whether a module is there wherever the kernel runs.
 bool is_everywhere(const std::string& module) {
   static constexpr std::array kRoots{"triton", "torch", "math", "typing"};
@@ -48,8 +58,10 @@ KernelNeeds::KernelNeeds(Library& library, const Function& kernel, std::string p
 void KernelNeeds::collect(const Function& function) {
   const Source& source = function.module->source;
   std::set<std::string> names;
-  names_in(source, *function.node, names);
-  if (&function != &kernel_) {
+  if (&function == &kernel_) {
+    names_but_programs(source, *function.node, names);
+  } else {
+    names_in(source, *function.node, names);
     for (const Node* decorator : function.decorators) names_in(source, *decorator, names);
     if (const Node* asks = program_number_in(source, function.body()))
       throw Failure("helper '" + function.name + "' asks for the program's number",

@@ -180,6 +180,8 @@ class EventReader {
     if (is_block(source, node)) return add(Event::store, source, node);  // a reduction of data
     add(name == "atomic_poll" || spins_ ? Event::poll : Event::signal, source, node);
     MemoryEvent& event = events_.back();
+    // Sums and extremes of one element are data unless something says otherwise (Judge).
+    event.may_be_data = name != "atomic_xchg" && name != "atomic_cas";
     const Node* arguments = node.child(Field::arguments);
     // Positions: pointer, value, mask, sem, scope; atomic_cas has two values and no mask.
     std::vector<const Node*> positional;
@@ -191,6 +193,7 @@ class EventReader {
         continue;
       }
       const std::string_view key = source.text(*argument->child(Field::name));
+      if (key == "sem" || key == "scope") event.may_be_data = false;
       if (key == "sem") event.sem = word(source, *argument->child(Field::value));
       if (key == "scope") event.scope = word(source, *argument->child(Field::value));
     }
@@ -301,14 +304,18 @@ class Judge {
     if (!known) report_.violations.push_back({rule, std::move(what), std::move(hint), span});
   }
 
-  /// A store of one element is a flag only if somebody looks at it.
+  /// A store or a sum of one element is a flag only if somebody looks at it.
   void forget_data_stores() {
     std::set<std::string> looked_at;
     for (const MemoryEvent& event : events_) {
-      if (event.kind == Event::poll || event.kind == Event::plain_poll ||
-          event.kind == Event::signal)
+      if (event.kind == Event::poll || event.kind == Event::plain_poll)
         looked_at.insert(event.operand);
     }
+    std::erase_if(events_, [&](const MemoryEvent& event) {
+      return event.kind == Event::signal && event.may_be_data && !looked_at.contains(event.operand);
+    });
+    for (const MemoryEvent& event : events_)
+      if (event.kind == Event::signal) looked_at.insert(event.operand);
     std::erase_if(events_, [&](const MemoryEvent& event) {
       return event.kind == Event::plain_signal &&
              (event.operand.empty() || !looked_at.contains(event.operand));

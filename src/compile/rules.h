@@ -33,10 +33,11 @@ struct MemoryEvent {
     plain_signal  ///< told by a store, to where others look
   };
   Kind kind = Kind::load;
-  std::string operand;     ///< parameter of the kernel; empty: an address that was loaded
-  std::string sem;         ///< "acquire", "release", "acq_rel", "relaxed"; "?": not in the text
-  std::string scope;       ///< "cta", "gpu", "sys"; "?"
-  bool is_remote = false;  ///< through an address that was loaded from a table: a peer's
+  std::string operand;       ///< parameter of the kernel; empty: an address that was loaded
+  std::string sem;           ///< "acquire", "release", "acq_rel", "relaxed"; "?": not in the text
+  std::string scope;         ///< "cta", "gpu", "sys"; "?"
+  bool is_remote = false;    ///< through an address that was loaded from a table: a peer's
+  bool may_be_data = false;  ///< of a signal: an atomic sum without an order or a scope
   Span span;
 };
 

@@ -127,6 +127,12 @@ TEST_F(Rules, do_not_take_plain_loads_and_stores_for_flags) {
   EXPECT_THAT(broken(std::string(kLoad) + kStore + "    tl.store(c + i, 1.0)\n"), IsEmpty());
 }
 
+TEST_F(Rules, take_sums_of_one_element_that_nobody_waits_for_as_data) {
+  EXPECT_THAT(broken(std::string(kLoad) + kStore + "    tl.atomic_add(flag, 1.0)\n"), IsEmpty());
+  EXPECT_THAT(broken(std::string(kLoad) + kStore + "    tl.atomic_add(flag, 1, sem=\"relaxed\")\n"),
+              ElementsAre("signal-release", "signal-barrier"));
+}
+
 TEST_F(Rules, take_reductions_of_data_for_stores) {
   EXPECT_THAT(broken(std::string(kLoad) +
                      "    tl.atomic_add(c + i * 64 + tl.arange(0, 64), x, sem=\"relaxed\")\n" +

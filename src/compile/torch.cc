@@ -183,7 +183,6 @@ class Writer {
     std::vector<std::string> sizes;
     for (std::size_t i = 0; i < fusion.axes.size(); ++i) {
       const TileAxis& axis = fusion.kernel->axes[i];
-      const int of = axis.program_axes.empty() ? 0 : axis.program_axes.front();
       const bool is_parameter =
           std::any_of(fusion.kernel->parameters.begin(), fusion.kernel->parameters.end(),
                       [&](const KernelParameter& one) { return one.name == axis.size; });
@@ -191,7 +190,7 @@ class Writer {
           "        \"{}\": hemiola_rt.TileAxis(AXES[\"{}\"], block={}, size={}, grid={}),\n",
           axis.name, axis.name, axis.splits_reduction ? "1" : "lambda " + block_text(axis.block),
           is_parameter && !axis.splits_reduction ? '"' + axis.size + '"' : "None",
-          fusion.kernel->scheduler.is_persistent ? 0 : of));
+          fusion.axes[i].grid));
     }
     std::string text = fmt::format(
         "    t.work = hemiola_rt.Work(rt, {}, coordinates, {{\n{}    }}, VALUES, config{}{})\n",
@@ -350,6 +349,11 @@ class Writer {
     else
       text += "    compute = t.compute\n";
     if (calls_.uses_events) text += "    events = {}\n";
+    if (has_kernel()) {
+      for (const std::string& extra : fused().fusion->extras)
+        text += fmt::format("    {} = given.pop(\"{}\")  # the kernel's own: the plan has none\n",
+                            extra, extra);
+    }
     text += "    rt.place(inputs(rt, t), given)\n    rt.begin()\n" + steps + "    rt.end()\n";
     std::vector<std::string> outputs;
     for (std::size_t i = 0; i < plan_.tensors.size(); ++i)

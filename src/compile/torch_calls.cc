@@ -115,6 +115,7 @@ class CallMaker {
     for (const FusedOperand& operand : fusion_->operands)
       line.add(fmt::format(", {}=t.{}", operand.parameter,
                            names_[static_cast<std::size_t>(operand.tensor)]));
+    for (const std::string& extra : fusion_->extras) line.add(fmt::format(", {}={}", extra, extra));
     return line.add(")");
   }
 
