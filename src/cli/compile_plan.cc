@@ -85,7 +85,7 @@ struct FusedKernel {
 std::string fused_summary(const compile::Fusion& fusion, const std::string& output,
                           const plan::Plan& plan) {
   std::size_t waves = 0, waiting = 0, parts = 0;
-  std::int64_t tiles = 0;
+  std::int64_t tiles = 1;
   if (!fusion.ranks.empty()) {
     const compile::FusedRank& first = fusion.ranks.front();
     waves = first.waves.size();
@@ -94,9 +94,10 @@ std::string fused_summary(const compile::Fusion& fusion, const std::string& outp
   }
   std::vector<std::string> axes;
   for (std::size_t i = 0; i < fusion.axes.size(); ++i) {
+    if (fusion.axes[i].is_derived) continue;
     const std::int64_t block = fusion.configs.front().tiles[i];
     const std::int64_t along = (fusion.axes[i].extent + block - 1) / block;
-    tiles = (i == 0 ? 1 : tiles) * along;
+    tiles *= along;
     axes.push_back(fmt::format("{} of {}", along, fusion.axes[i].name));
   }
   std::string text = fmt::format(

@@ -449,7 +449,9 @@ class KernelEditor {
   std::string coordinates() const {
     std::set<std::string> names;
     std::string lines;
-    for (const TileAxis& axis : description_.axes) {
+    for (std::size_t i = 0; i < description_.axes.size(); ++i) {
+      const TileAxis& axis = description_.axes[i];
+      if (fusion_.axes[i].is_derived) continue;
       const Formula formula(axis.formula);
       for (const std::string& name : formula.names())
         if (!name.starts_with("tl.")) names.insert(name);

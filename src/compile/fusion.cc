@@ -42,7 +42,7 @@ class Fuser {
     ends_ = find_waves(plan_, made_);
     configurations();
     arguments();
-    choose_grid(made_);
+    choose_space(made_);
     prove_order(made_);
     prove_progress(plan_, made_, request_.plan_file);
     return std::move(made_);

@@ -21,7 +21,8 @@ struct FusedAxis {
   std::int32_t compute = -1;  ///< axis of the plan's compute; -1: the plan has none (one element)
   std::int64_t extent = 1;    ///< elements; of split-K: parts
   bool splits_reduction = false;
-  int grid = 0;  ///< axis of the kernel's own grid that its tiles lie along
+  int grid = 0;             ///< axis of the kernel's own grid that its tiles lie along
+  bool is_derived = false;  ///< the others tell where a tile lies along it: the group of a head
 };
 
 /// An operand of the kernel that is a tensor of the plan.
@@ -129,9 +130,10 @@ struct ChunkEnds {
 /// which chunks do not arrive one by one, for all tiles alike, is none of the fusion any more.
 ChunkEnds find_waves(const plan::Plan& plan, Fusion& fusion);
 
-/// Chooses `grid` of axes whose coordinate comes from several program ids: the first way in which
-/// every tile is taken once.
-void choose_grid(Fusion& fusion);
+/// Chooses `grid` of axes whose coordinate comes from several program ids, and which axes are
+/// derived from others: the first way, with as few of these as can be, in which every tile is taken
+/// once. Along derived axes nothing is cut.
+void choose_space(Fusion& fusion);
 
 /// That programs take every tile of every wave exactly once in each configuration: the order of
 /// the kernel followed with numbers (fusion_order.cc). Failure with the wave and the tile.

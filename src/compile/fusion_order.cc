@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "compile/fusion.h"
@@ -11,6 +12,7 @@ namespace hemiola::compile {
 namespace {
 
 constexpr std::int64_t kMostTiles = 1 << 22;
+constexpr std::size_t kMostDerived = 8;
 
 class OrderProver {
  public:
@@ -20,7 +22,7 @@ class OrderProver {
 
   void prove() {
     for (std::size_t i = 0; i < kernel_.axes.size(); ++i) {
-      if (formulas_[i].is_known()) continue;
+      if (formulas_[i].is_known() || fusion_.axes[i].is_derived) continue;
       throw Failure(
           fmt::format("the tiles of axis {} are numbered in a way that is not followed: {}",
                       kernel_.axes[i].name, kernel_.axes[i].formula),
@@ -86,7 +88,8 @@ class OrderProver {
     for (std::size_t i = 0; i < extents.size(); ++i) {
       const TileAxis& axis = kernel_.axes[i];
       if (names.contains(axis.size) && !axis.splits_reduction) names[axis.size] = extents[i];
-      tiles.push_back((extents[i] + config.tiles[i] - 1) / config.tiles[i]);
+      const bool is_derived = fusion_.axes[i].is_derived;
+      tiles.push_back(is_derived ? 1 : (extents[i] + config.tiles[i] - 1) / config.tiles[i]);
       count *= tiles.back();
       grid[fusion_.axes[i].grid] *= tiles.back();
     }
@@ -104,6 +107,7 @@ class OrderProver {
       if (kernel_.scheduler.is_persistent) names[kernel_.dispatch.tile_id] = id;
       std::int64_t place = 0;
       for (std::size_t i = 0; i < tiles.size(); ++i) {
+        if (fusion_.axes[i].is_derived) continue;
         const std::optional<std::int64_t> at = formulas_[i].value(names);
         if (!at) refuse_formula(i, names);
         if (*at < 0 || *at >= tiles[i])
@@ -127,28 +131,55 @@ class OrderProver {
   std::vector<Formula> formulas_;
 };
 
-}  // namespace
-
-void choose_grid(Fusion& fusion) {
+/// Tries the ways in which axes lie along the grid.
+bool choose_grid(Fusion& fusion) {
   std::vector<std::size_t> place(fusion.axes.size(), 0);
   const auto choices = [&](std::size_t axis) {
     const std::vector<int>& of = fusion.kernel->axes[axis].program_axes;
-    return fusion.kernel->scheduler.is_persistent || of.empty() ? std::vector<int>{0} : of;
-  };
-  const auto choose = [&] {
-    for (std::size_t i = 0; i < place.size(); ++i) fusion.axes[i].grid = choices(i)[place[i]];
+    const bool is_one = fusion.kernel->scheduler.is_persistent || fusion.axes[axis].is_derived;
+    return is_one || of.empty() ? std::vector<int>{0} : of;
   };
   while (true) {
-    choose();
-    std::size_t next = 0;
+    for (std::size_t i = 0; i < place.size(); ++i) fusion.axes[i].grid = choices(i)[place[i]];
     try {
       prove_order(fusion);
-      return;
+      return true;
     } catch (const Failure&) {  // another way, if there is one
-      while (next < place.size() && ++place[next] == choices(next).size()) place[next++] = 0;
     }
-    if (next == place.size()) return choose();  // prove_order() says what is wrong
+    std::size_t next = 0;
+    while (next < place.size() && ++place[next] == choices(next).size()) place[next++] = 0;
+    if (next == place.size()) return false;
   }
+}
+
+bool is_cut(const Fusion& fusion, std::size_t axis) {
+  return std::any_of(fusion.ranks.begin(), fusion.ranks.end(), [&](const FusedRank& rank) {
+    return std::any_of(rank.waves.begin(), rank.waves.end(), [&](const FusedWave& wave) {
+      return wave.box.end[axis] - wave.box.begin[axis] != fusion.axes[axis].extent;
+    });
+  });
+}
+
+}  // namespace
+
+void choose_space(Fusion& fusion) {
+  std::vector<std::size_t> free;  // axes that may be derived
+  for (std::size_t i = 0; i < fusion.axes.size(); ++i)
+    if (!is_cut(fusion, i) && !fusion.axes[i].splits_reduction) free.push_back(i);
+  if (free.size() > kMostDerived) free.resize(kMostDerived);
+  const auto derive = [&](std::size_t set) {
+    for (FusedAxis& axis : fusion.axes) axis.is_derived = false;
+    for (std::size_t i = 0; i < free.size(); ++i)
+      fusion.axes[free[i]].is_derived = (set >> i & 1U) != 0;
+  };
+  for (std::size_t count = 0; count < free.size() + 1 && count < fusion.axes.size(); ++count) {
+    for (std::size_t set = 0; set < std::size_t{1} << free.size(); ++set) {
+      if (static_cast<std::size_t>(std::popcount(set)) != count) continue;
+      derive(set);
+      if (choose_grid(fusion)) return;
+    }
+  }
+  derive(0);  // prove_order() says what is wrong
 }
 
 void prove_order(const Fusion& fusion) {

@@ -154,9 +154,10 @@ class Writer {
     const Fusion& fusion = *fused().fusion;
     std::string text =
         fused().text->functions + "\n\n" + fused().text->coordinates + "\n\nAXES = {";
-    for (std::size_t i = 0; i < fusion.axes.size(); ++i)
-      text += fmt::format("{}\"{}\": {}", i > 0 ? ", " : "", fusion.axes[i].name,
-                          fusion.axes[i].extent);
+    for (const FusedAxis& axis : fusion.axes) {
+      if (axis.is_derived) continue;
+      text += fmt::format("{}\"{}\": {}", text.ends_with('{') ? "" : ", ", axis.name, axis.extent);
+    }
     text += "}  # elements along the axes of tiles\nVALUES = {";
     for (const FusedArgument& one : fusion.arguments)
       text += fmt::format("{}\"{}\": {}", &one == &fusion.arguments.front() ? "" : ", ",
@@ -182,6 +183,7 @@ class Writer {
     std::vector<std::string> tiles;
     std::vector<std::string> sizes;
     for (std::size_t i = 0; i < fusion.axes.size(); ++i) {
+      if (fusion.axes[i].is_derived) continue;
       const TileAxis& axis = fusion.kernel->axes[i];
       const bool is_parameter =
           std::any_of(fusion.kernel->parameters.begin(), fusion.kernel->parameters.end(),
