@@ -2,5 +2,5 @@
 # What is in each of the kernels.
 cd "$(dirname "$0")" || exit 2
 for kernel in *.py; do
-  "$HEMIOLA" compile "$kernel" --describe || exit
+  "${HEMIOLA:-hemiola}" compile "$kernel" --describe || exit
 done

@@ -58,8 +58,6 @@ class FormulaReader {
         return node.children.size() == 1 && read(*node.children.front()) && step(Operation::no);
       case Kind::binary_operator:
       case Kind::boolean_operator:
-        return node.children.size() == 2 && read(*node.children[0]) && read(*node.children[1]) &&
-               infix(source_.between(node, 0));
       case Kind::comparison_operator:
         return node.children.size() == 2 && read(*node.children[0]) && read(*node.children[1]) &&
                infix(source_.between(node, 0));

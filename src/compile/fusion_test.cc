@@ -114,7 +114,7 @@ TEST_F(Fusions, are_judged_again_as_text) {
   const FusedText text = fused_text(one.library, *one.module.find("gemm_persistent"), one.fusion);
   const std::string file = "import triton\nimport triton.language as tl\n" + text.functions;
   EXPECT_NO_THROW(check_fused_text("fused.py", file, text, one.fusion));
-  const auto without = [&](std::string line, const std::string& instead) {
+  const auto without = [&](const std::string& line, const std::string& instead) {
     std::string changed = file;
     changed.replace(changed.find(line), line.size(), instead);
     return changed;

@@ -2,7 +2,9 @@
 #include <random>
 
 #include "compile/describe_test_support.h"
+#include "compile/fused_kernel.h"
 #include "core/long_tests_test_support.h"
+#include "plan/template.h"
 
 namespace hemiola::compile {
 namespace {
@@ -73,6 +75,43 @@ TEST(DamagedKernels, are_described_or_refused) {
   // Both happen, or the damage is not of the kind that is meant.
   EXPECT_GT(refused, cases);
   EXPECT_GT(described_ones, cases);
+}
+
+TEST(DamagedKernels, are_fused_into_python_or_refused) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  std::mt19937 random(21);
+  const plan::Parameters sizes{{"m", "64"}, {"n", "32"}, {"k", "32"}};
+  const plan::Plan plans[] = {plan::make("ag-gemm/swizzle", 2, sizes),
+                              plan::make("gemm-rs/direct", 2, sizes)};
+  int refused = 0, fused = 0;
+  const int cases = some_or_all(40, 4000);
+  for (const char* name : {"gemm", "gemm_grouped", "gemm_persistent", "gemm_split_k", "gemm_tma"}) {
+    const std::string text = example_text(name);
+    for (int i = 0; i < cases; ++i) {
+      Library library;
+      std::string made;
+      try {
+        const Module& module = library.add("kernel.py", damaged(text, random));
+        const Description description = describe(library, module, {.kernel = name});
+        const ParameterValues constants{{"BLOCK_M", "16"}, {"BLOCK_N", "16"}, {"BLOCK_K", "16"}};
+        ParameterValues known;
+        for (const KernelParameter& one : description.parameters) {
+          if (constants.contains(one.name)) known.insert(*constants.find(one.name));
+          if (one.name == "SPLIT_K") known[one.name] = "2";
+        }
+        Fusion fusion =
+            fuse(description, plans[i % 2], {.plan_file = "plan.json", .constants = known});
+        made = fused_text(library, choose_kernel(module, name), fusion).functions;
+      } catch (const Failure&) {
+        ++refused;
+        continue;
+      }
+      ++fused;
+      EXPECT_NO_THROW(Source("fused.py", made)) << made;
+    }
+  }
+  EXPECT_GT(refused, cases);
+  EXPECT_GT(fused, cases / 2);
 }
 
 TEST(DamagedKernels, that_are_cut_off_are_described_or_refused) {

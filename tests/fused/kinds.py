@@ -35,8 +35,8 @@ def ranks_of(template):
 
 def make_plan(folder, template, *parameters, ranks=None, dtype="float16"):
     """A small plan file."""
-    path = os.path.join(folder, template.replace("/", "-") + "-".join(("", *parameters)) + ".json")
     ranks = ranks or ranks_of(template)
+    path = os.path.join(folder, "-".join((*template.split("/"), *parameters, f"{ranks}x{dtype}")) + ".json")
     sizes = ("heads=2", "sequence=128", "head=16") if "attention" in template else (f"m={32 * ranks}", f"n={32 * ranks}", f"k={32 * ranks}")
     given = [word for parameter in (*sizes, *parameters, f"dtype={dtype}") for word in ("--param", parameter)]
     if not os.path.exists(path):
