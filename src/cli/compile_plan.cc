@@ -66,6 +66,7 @@ struct FusedKernel {
                                              const compile::Module& module,
                                              const compile::DescribeRequest& request) {
     compile::DescribeRequest open = request;
+    compile::check_constants(compile::choose_kernel(module, request.kernel), request.constants);
     std::erase_if(open.constants, [](const auto& one) {
       return compile::number_in(one.second) && one.second != "True" && one.second != "False";
     });
@@ -106,6 +107,11 @@ std::string fused_summary(const compile::Fusion& fusion, const std::string& outp
       "parts that others wait for; configuration {}\n",
       output, plan.name, plan.ranks, fusion.kernel->kernel, tiles, fmt::join(axes, " x "), waves,
       waiting, parts, fusion.configs.front().name);
+  if (fusion.waits_in_loop() && !fusion.ranks.empty())
+    text += fmt::format("turns of its loop over {} wait for {} chunks{}\n",
+                        fusion.kernel->loop(fusion.loop.loop)->axis,
+                        fusion.ranks.front().pieces.size() - 1,
+                        fusion.loop.reorders ? ", in the order in which these arrive" : "");
   for (const std::string& one : fusion.dropped) text += "dropped: " + one + '\n';
   return text;
 }

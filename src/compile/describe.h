@@ -35,6 +35,9 @@ Description describe(const DescribeRequest& request);
 /// The same of a module that was read; `request.file` and `request.helpers` are not looked at.
 Description describe(Library& library, const Module& module, const DescribeRequest& request);
 
+/// Failure at --constexpr for a name that the kernel does not have, or for what is no value.
+void check_constants(const Function& kernel, const ParameterValues& constants);
+
 /// The kernel that a request means. Failure as above.
 const Function& choose_kernel(const Module& module, const std::string& name);
 

@@ -1,6 +1,8 @@
 #include "compile/describer.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 #include "core/lists.h"
 
@@ -323,6 +325,41 @@ Description Describer::run() {
   return std::move(d_);
 }
 
+namespace {
+
+void check_parameter(const Function& kernel, const std::string& name, const char* option) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : kernel.parameters) names.push_back(parameter.name);
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  std::string hint = suggest(name, names);
+  if (hint.empty()) hint = "its parameters are: " + joined(names);
+  throw Failure("kernel '" + kernel.name + "' has no parameter '" + name + "'", {.file = option},
+                hint);
+}
+
+/// What Python has for a value that stands by itself: a number, True, None, "text", tl.float16.
+void check_literal(const std::string& name, const std::string& value) {
+  const bool is_word = value == "True" || value == "False" || value == "None";
+  const bool is_text =
+      value.size() > 1 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0];
+  const bool is_type = value.starts_with("tl.") || value.starts_with("torch.");
+  char* end = nullptr;
+  const double number = std::strtod(value.c_str(), &end);
+  const bool is_number = !value.empty() && *end == '\0' && std::abs(number) < 9e18;
+  if (is_word || is_text || is_type || is_number) return;
+  throw Failure("'" + value + "' of " + name + " is no value", {.file = "--constexpr"},
+                "a number of at most 64 bits, True, False, None, \"text\" or tl.float16");
+}
+
+}  // namespace
+
+void check_constants(const Function& kernel, const ParameterValues& constants) {
+  for (const auto& [name, value] : constants) {
+    check_parameter(kernel, name, "--constexpr");
+    check_literal(name, value);
+  }
+}
+
 Description describe(const DescribeRequest& request) {
   Library library(request.helpers);
   return describe(library, library.load(request.file), request);
@@ -330,19 +367,10 @@ Description describe(const DescribeRequest& request) {
 
 Description describe(Library& library, const Module& module, const DescribeRequest& request) {
   const Function& kernel = choose_kernel(module, request.kernel);
-  std::vector<std::string> names;
-  for (const Parameter& parameter : kernel.parameters) names.push_back(parameter.name);
-  const auto check = [&](const std::string& name, const char* option) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) return;
-    std::string hint = suggest(name, names);
-    if (hint.empty()) hint = "its parameters are: " + joined(names);
-    throw Failure("kernel '" + kernel.name + "' has no parameter '" + name + "'", {.file = option},
-                  hint);
-  };
-  for (const auto& [name, value] : request.constants) check(name, "--constexpr");
-  for (const auto& [plan, parameter] : request.bind) check(parameter, "--bind");
+  check_constants(kernel, request.constants);
+  for (const auto& [plan, parameter] : request.bind) check_parameter(kernel, parameter, "--bind");
   for (const auto& [name, role] : request.roles) {
-    if (!request.bind.contains(name)) check(name, "--role");
+    if (!request.bind.contains(name)) check_parameter(kernel, name, "--role");
   }
   const std::unique_ptr<Trace> trace = follow(library, kernel, request.constants);
   return Describer(request, library, kernel, *trace).run();

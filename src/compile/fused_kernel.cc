@@ -67,9 +67,9 @@ class KernelEditor {
         .imports = {}, .functions = {}, .coordinates = coordinates(), .kernel = kernel_.name};
     parameters();
     tiles();
-    if (waits_) made.waits = add_wait();
-    if (waits_in_loop_) made.waits += add_loop_wait();
-    if (signals_) made.signals = add_signals();
+    if (waits_) add_wait();
+    if (waits_in_loop_) add_loop_wait();
+    if (signals_) add_signals();
     mark_changes();
     const KernelNeeds needs(library_, kernel_, kPrefix);
     made.imports = needs.imports();
@@ -312,7 +312,7 @@ class KernelEditor {
   }
 
   /// Before the first load of what arrives.
-  int add_wait() {
+  void add_wait() {
     const Site* earliest = nullptr;
     for (const Site& site : description_.waits) {
       const bool arrives = std::any_of(
@@ -341,12 +341,11 @@ class KernelEditor {
              "chunks are there\n";
     }
     edits_.insert(earliest->offset, text);
-    return 1;
   }
 
   /// In every turn of the loop along which chunks arrive, which takes turns in their order where it
   /// can.
-  int add_loop_wait() {
+  void add_loop_wait() {
     const LoopDescription& description = *description_.loop(fusion_.loop.loop);
     const Node* loop = loop_node(fusion_.loop.loop);
     const Node* body = loop == nullptr ? nullptr : loop->child(Field::body);
@@ -377,7 +376,6 @@ class KernelEditor {
     edits_.insert(
         source_.line_begin(loop->begin),
         indent_of(*loop) + "hm_there = -1  # hemiola: needs that this loop has waited for\n");
-    return 1;
   }
 
   void keep_order() {
@@ -413,7 +411,7 @@ class KernelEditor {
   }
 
   /// Behind the last store of what others wait for.
-  int add_signals() {
+  void add_signals() {
     const Site* last = nullptr;
     for (const Site& site : description_.signals) {
       const bool leaves = std::any_of(
@@ -432,7 +430,6 @@ class KernelEditor {
     // The last line of a file may have no end.
     if (last->offset > 0 && source_.text()[last->offset - 1] != '\n') text = '\n' + text;
     edits_.insert(last->offset, text);
-    return 1;
   }
 
   /// A program that ends before it signals would let others wait for ever.

@@ -14,7 +14,6 @@ struct FusedText {
   std::string functions;    ///< constants, waits and signals, helpers as they were, the kernel
   std::string coordinates;  ///< the order of the kernel's tiles, for the host
   std::string kernel;       ///< its name
-  int waits = 0, signals = 0;
 };
 
 /// A loop whose addresses go on from turn to turn keeps its order: `fusion` is changed so. Failure,

@@ -263,7 +263,8 @@ class Fuser {
     for (const auto& [name, value] : one.constants)
       if (parameter(name) != nullptr) take(name, value);
     for (const auto& [name, value] : request_.constants)
-      if (parameter(name)->use == KernelParameter::Use::constant) take(name, value);
+      if (parameter(name) != nullptr && parameter(name)->use == KernelParameter::Use::constant)
+        take(name, value);
     std::vector<const KernelParameter*> open;
     for (const KernelParameter& one_parameter : kernel_.parameters) {
       if (one_parameter.use != KernelParameter::Use::constant ||
@@ -309,7 +310,8 @@ class Fuser {
     for (std::size_t i = 0; i < kernel_.axes.size(); ++i) {
       const std::optional<std::int64_t> block = number_in(kernel_.axes[i].block, names);
       if (!block || *block < 1) {
-        why = fmt::format("a tile has '{}' elements along {}", kernel_.axes[i].block,
+        why = fmt::format("a tile has {} elements along {}",
+                          block ? std::to_string(*block) : "'" + kernel_.axes[i].block + "'",
                           kernel_.axes[i].name);
         return false;
       }

@@ -13,6 +13,7 @@ import mutation
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "torch"))
 import support  # noqa: E402
+from hemiola_rt._interleaved import InterleavedStream, InterleavedWorld  # noqa: E402
 
 FILES = [("gemm_persistent", "ag-gemm/ring"), ("gemm", "gemm-rs/direct"), ("gemm_grouped", "gemm-ar/partitioned"),
          ("attention", "ring-attention/swizzle"), ("gemm_tma", "ag-gemm/swizzle"), ("gemm_persistent", "gemm-rs/ring")]
@@ -39,6 +40,46 @@ def is_right(text, orders):
     return os.waitpid(child, 0)[1] == 0
 
 
+def meaning(text):
+    """What tiles and copies of each rank wait for, as numbers of signals in the order in which they are told. None: it has none.
+
+    A wait for a step that nobody is told of is one for the next that somebody is, and tells as much.
+    """
+    told, asked = {}, []
+
+    class Recorder(InterleavedStream):
+        def signal(self, signal, to, step):
+            told.setdefault((to, signal.slot), []).append(signal.value(0, step))
+
+        def wait_signal(self, signal, step):
+            asked.append((self.runtime.rank, self.name, signal.slot, signal.value(0, step)))
+
+    def number(rank, slot, value):
+        values = told.get((rank, slot), [])
+        return rank, slot, next((i for i, known in enumerate(values) if known >= value), None)
+
+    try:
+        schedule = support.module_of(text)
+        world = InterleavedWorld(schedule.RANKS)
+        waits = []
+        for rt in world.members:
+            rt._make_stream = lambda number, rt=rt: Recorder(rt, f"stream {number}")
+            t = schedule.setup(rt)
+            schedule.run(rt, t)
+            tables = t.work.arguments
+            needs = tables["hm_needs"].tolist()
+            for name, width in (("hm_rows", 4), ("hm_turns", 3)):
+                table = tables[name].tolist()
+                for i in range(0, len(table) - width + 1, width):
+                    wanted = [needs[3 * n:3 * n + 3] for n in range(table[i + 1], table[i + 2])]
+                    waits.append((rt.rank, name, table[i], table[i + 3:i + width], wanted))
+        return ([(rank, name, tile, part, [number(rank, slot, value) for slot, _, value in wanted]) for rank, name, tile, part, wanted in waits],
+                [(rank, name, number(rank, slot, value)) for rank, name, slot, value in asked],
+                {key: len(values) for key, values in told.items()})
+    except Exception:  # it is no schedule
+        return None
+
+
 class Mutants(unittest.TestCase):
     def breaks_a_rule(self, text):
         path = os.path.join(self.folder, "mutant.py")
@@ -58,8 +99,11 @@ class Mutants(unittest.TestCase):
                 text = kinds.read(kinds.fused(folder, kernel, constants, kinds.make_plan(folder, template)))
                 orders = support.orders_of(support.module_of(text), ranks=(0,), seeds=2)
                 self.assertTrue(is_right(text, orders), f"{kernel} {template}")
+                right = meaning(text)
+                self.assertIsNotNone(right)
                 for number, (what, mutant) in enumerate(mutation.mutants(text)):
-                    if number % every != 0:
+                    is_number = " as " in what and ("after=[" in what or "signal(" in what)
+                    if number % every != 0 or (is_number and meaning(mutant) == right):
                         continue
                     made += 1
                     if self.breaks_a_rule(mutant):
