@@ -108,10 +108,10 @@ std::string fused_summary(const compile::Fusion& fusion, const std::string& outp
       output, plan.name, plan.ranks, fusion.kernel->kernel, tiles, fmt::join(axes, " x "), waves,
       waiting, parts, fusion.configs.front().name);
   if (fusion.waits_in_loop() && !fusion.ranks.empty())
-    text += fmt::format("turns of its loop over {} wait for {} chunks{}\n",
-                        fusion.kernel->loop(fusion.loop.loop)->axis,
-                        fusion.ranks.front().pieces.size() - 1,
-                        fusion.loop.reorders ? ", in the order in which these arrive" : "");
+    text +=
+        fmt::format("turns of its loop over {} wait for what arrives in {} pieces{}\n",
+                    fusion.kernel->loop(fusion.loop.loop)->axis, fusion.ranks.front().pieces.size(),
+                    fusion.loop.reorders ? ", and come in its order" : "");
   for (const std::string& one : fusion.dropped) text += "dropped: " + one + '\n';
   return text;
 }
