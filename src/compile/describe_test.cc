@@ -4,6 +4,16 @@
 namespace hemiola::compile {
 namespace {
 
+TEST(Describe, takes_a_where_without_its_three_arguments_for_no_choice) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  const Description description = described_kernel(
+      "def k(a, c, N, B: tl.constexpr):\n"
+      "    i = tl.program_id(0) * B + tl.arange(0, B)\n"
+      "    j = tl.where(i, N)\n"
+      "    tl.store(c + i, tl.load(a + j))\n");
+  EXPECT_FALSE(description.accesses.empty());
+}
+
 const std::string kImports = "import triton\nimport triton.language as tl\n\n";
 const std::string kBody =
     "(x, n, B: tl.constexpr):\n"

@@ -299,6 +299,8 @@ Expr Algebra::rejoin(Expr e) {
 }
 
 Expr Algebra::function(const std::string& name, std::vector<Expr> args, bool commutes) {
+  // Who looks for a choice takes its three arguments for granted.
+  if (name == "where" && args.size() != 3) return function("where_", std::move(args), commutes);
   Traits all;
   std::vector<int> loads;
   for (const Expr& arg : args) {
