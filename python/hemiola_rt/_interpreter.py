@@ -46,11 +46,12 @@ def prepare():
 
     def atomic(operation, pointer, value, mask, order, scope):
         turn = getattr(_turns, "turn", None)
-        is_scalar = pointer.data.size == 1
-        if turn is not None and is_scalar and "XCHG" not in str(operation).upper():
+        is_of_signal = turn is not None and pointer.data.size == 1
+        tells = "XCHG" in str(operation).upper()
+        if is_of_signal and not tells:
             turn.pause(builder)
         old = change(operation, pointer, value, mask, order, scope)
-        if turn is not None and is_scalar and "XCHG" in str(operation).upper():
+        if is_of_signal and tells:
             turn.has_moved = True
             turn.pause(builder)
         return old

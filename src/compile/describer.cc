@@ -376,6 +376,12 @@ Description describe(Library& library, const Module& module, const DescribeReque
   return Describer(request, library, kernel, *trace).run();
 }
 
+const KernelParameter* Description::parameter(std::string_view name) const {
+  const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                  [&](const KernelParameter& one) { return one.name == name; });
+  return found == parameters.end() ? nullptr : &*found;
+}
+
 const TileAxis* Description::axis(std::string_view name) const {
   for (const TileAxis& found : axes) {
     if (found.name == name) return &found;

@@ -22,6 +22,8 @@ struct Span {
   std::uint32_t begin = 0, end = 0;
   int line = 0, column = 0;  ///< of `begin`, 1-based, in bytes
   int last_line = 0;         ///< of the last byte
+
+  SourceLocation where() const { return {.file = file, .line = line, .column = column}; }
 };
 
 enum class Provenance : std::uint8_t { inferred, annotated };
@@ -246,6 +248,7 @@ struct Description {
   /// The scheduler is found, every access has its operand and its axes, and some axis can be cut.
   bool is_understood = false;
 
+  const KernelParameter* parameter(std::string_view name) const;  ///< null: there is none
   const TileAxis* axis(std::string_view name) const;
   const LoopDescription* loop(int id) const;
 };

@@ -12,8 +12,7 @@ namespace {
 using Event = MemoryEvent::Kind;
 
 [[noreturn]] void refuse_text(const Span& span, const std::string& what) {
-  throw Failure("the emitted kernel is wrong: " + what,
-                {.file = span.file, .line = span.line, .column = span.column},
+  throw Failure("the emitted kernel is wrong: " + what, span.where(),
                 "this is a defect of Hemiola; nothing was written");
 }
 

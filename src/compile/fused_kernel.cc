@@ -46,10 +46,6 @@ constexpr const char* kBulkWait = R"(if BULK:  # stores by TMA are complete, not
                 "cp.async.bulk.wait_group 0; mov.u32 $0, 0;", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
         )";
 
-SourceLocation where_of(const Span& span) {
-  return {.file = span.file, .line = span.line, .column = span.column};
-}
-
 class KernelEditor {
  public:
   KernelEditor(Library& library, const Function& kernel, Fusion& fusion)
@@ -191,8 +187,8 @@ class KernelEditor {
     std::vector<const Node*> calls;
     find_all(kernel_.body(), Kind::call, calls);
     for (const Node* call : calls) {
+      if (!asks_for_program(source_, *call)) continue;
       const std::string_view name = last_name(source_, *call);
-      if (name != "program_id" && name != "num_programs") continue;
       const int axis = axis_of(*call);
       if (axis >= 3) refuse("the axis of the grid is not written out", source_, *call);
       std::string text = name == "program_id" ? program_text(axis) : programs_text(axis, *call);
@@ -253,11 +249,11 @@ class KernelEditor {
     const Node* body = loop == nullptr ? nullptr : loop->child(Field::body);
     if (body == nullptr || body->children.empty() || id.empty())
       throw Failure("the loop over tiles is not in the kernel itself",
-                    where_of(description_.definition));
+                    description_.definition.where());
     if (!description_.dispatch.repeated.empty())
       throw Failure(
           "coordinates are computed a second time further down, for a tile that lags behind",
-          where_of(description_.dispatch.repeated.front()),
+          description_.dispatch.repeated.front().where(),
           "a kernel that stores a tile in the turn that computes it can be fused");
     const Node* first = body->children.front();
     const std::string indent = indent_of(*first);
@@ -324,7 +320,7 @@ class KernelEditor {
     }
     if (earliest == nullptr || !earliest->is_own_line)
       throw Failure("there is no place for a wait in front of the loads of what arrives",
-                    where_of(earliest == nullptr ? description_.definition : earliest->statement));
+                    (earliest == nullptr ? description_.definition : earliest->statement).where());
     const std::string indent = indent_at(earliest->statement.begin);
     std::string text;
     if (is_persistent()) {
@@ -352,7 +348,7 @@ class KernelEditor {
     const Node* variable = loop == nullptr ? nullptr : loop->child(Field::left);
     if (body == nullptr || variable == nullptr || loop->kind != Kind::for_statement)
       throw Failure("chunks arrive along this loop, which is no for loop of the kernel itself",
-                    where_of(description.statement));
+                    description.statement.where());
     if (fusion_.loop.reorders && carries_addresses(*body)) keep_order();
     const bool reorders = fusion_.loop.reorders;
     const std::string indent = indent_of(*body->children.front());
@@ -421,7 +417,7 @@ class KernelEditor {
     }
     if (last == nullptr || !last->is_own_line)
       throw Failure("there is no place for a signal behind the stores of what leaves",
-                    where_of(last == nullptr ? description_.definition : last->statement));
+                    (last == nullptr ? description_.definition : last->statement).where());
     check_returns(last->offset);
     std::string text = indent_at(last->statement.begin) +
                        "hm_done(tl.load(hm_row + 3), hm_parts, hm_tells, hm_counters, hm_peers, "

@@ -13,10 +13,6 @@
 namespace hemiola::compile {
 namespace {
 
-SourceLocation place_of(const Span& span) {
-  return {.file = span.file, .line = span.line, .column = span.column};
-}
-
 class Fuser {
  public:
   Fuser(const Description& kernel, const plan::Plan& plan, const FuseRequest& request)
@@ -24,9 +20,9 @@ class Fuser {
 
   Fusion fuse() {
     check_kernel();
-    check_family();
     made_.kernel = &kernel_;
     made_.compute = compute_to_fuse(plan_, request_.plan_file);
+    check_family();
     pairing_ = Pairer(kernel_, plan_, compute(), request_).pair();
     for (std::size_t i = 0; i < pairing_.pairs.size(); ++i) {
       const OperandPair& pair = pairing_.pairs[i];
@@ -55,7 +51,7 @@ class Fuser {
 
   [[noreturn]] void refuse(const std::string& what, const Span& where,
                            const std::string& hint = {}) const {
-    throw Failure(what, place_of(where), hint);
+    throw Failure(what, where.where(), hint);
   }
 
   void check_kernel() const {
@@ -79,9 +75,7 @@ class Fuser {
 
   /// Two operators may have operands of like shapes.
   void check_family() const {
-    const plan::Compute& one =
-        plan_.codes.front()
-            .computes[static_cast<std::size_t>(compute_to_fuse(plan_, request_.plan_file))];
+    const plan::Compute& one = compute();
     const bool is_product = one.kernel == "gemm", is_attention = one.kernel == "attention";
     const bool fits = (!is_product || kernel_.family == Family::product) &&
                       (!is_attention || kernel_.family == Family::attention);
@@ -149,13 +143,6 @@ class Fuser {
                     .reorders = kernel_.family == Family::attention && is_whole};
       return;
     }
-  }
-
-  const KernelParameter* parameter(const std::string& name) const {
-    for (const KernelParameter& one : kernel_.parameters) {
-      if (one.name == name) return &one;
-    }
-    return nullptr;
   }
 
   /// The largest power of two up to what the plan says that chunks are whole tiles of.
@@ -226,12 +213,12 @@ class Fuser {
 
   void configurations() {
     if (kernel_.scheduler.is_persistent) {
-      if (parameter(kernel_.scheduler.workers) == nullptr &&
+      if (kernel_.parameter(kernel_.scheduler.workers) == nullptr &&
           !kernel_.scheduler.workers.starts_with("tl.num_programs"))
         refuse("how many programs the persistent kernel has is '" + kernel_.scheduler.workers +
                    "', which is no parameter",
                kernel_.definition);
-      if (parameter(kernel_.scheduler.workers) != nullptr)
+      if (kernel_.parameter(kernel_.scheduler.workers) != nullptr)
         made_.workers = kernel_.scheduler.workers;
     }
     std::vector<Configuration> tried = kernel_.tuning.configurations;
@@ -261,9 +248,10 @@ class Fuser {
       if (const auto number = number_in(value)) names[name] = *number;
     };
     for (const auto& [name, value] : one.constants)
-      if (parameter(name) != nullptr) take(name, value);
+      if (kernel_.parameter(name) != nullptr) take(name, value);
     for (const auto& [name, value] : request_.constants)
-      if (parameter(name) != nullptr && parameter(name)->use == KernelParameter::Use::constant)
+      if (kernel_.parameter(name) != nullptr &&
+          kernel_.parameter(name)->use == KernelParameter::Use::constant)
         take(name, value);
     std::vector<const KernelParameter*> open;
     for (const KernelParameter& one_parameter : kernel_.parameters) {
@@ -291,7 +279,7 @@ class Fuser {
       else
         throw Failure(
             fmt::format("parameter '{}' of kernel '{}' has no value", left->name, kernel_.kernel),
-            place_of(left->span), "--constexpr " + left->name + "=VALUE");
+            left->span.where(), "--constexpr " + left->name + "=VALUE");
     }
     for (const auto& [name, value] : config.values) {
       const bool is_block = one.constants.contains(name) || one.constants.empty();

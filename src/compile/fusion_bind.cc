@@ -13,10 +13,6 @@
 namespace hemiola::compile {
 namespace {
 
-SourceLocation location_of(const Span& span) {
-  return {.file = span.file, .line = span.line, .column = span.column};
-}
-
 /// "a" of "a_ptr", "A", "a_desc".
 std::string plain_name(std::string name) {
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -30,7 +26,7 @@ std::string plain_name(std::string name) {
 
 void Pairer::refuse(const std::string& what, const std::string& hint) const {
   throw Failure(fmt::format("kernel '{}' and plan '{}': {}", kernel_.kernel, plan_.name, what),
-                location_of(kernel_.definition), hint);
+                kernel_.definition.where(), hint);
 }
 
 const plan::Tensor& Pairer::tensor_of(std::int32_t operand) const {
@@ -39,8 +35,7 @@ const plan::Tensor& Pairer::tensor_of(std::int32_t operand) const {
 }
 
 bool Pairer::is_parameter(const std::string& text) const {
-  return std::any_of(kernel_.parameters.begin(), kernel_.parameters.end(),
-                     [&](const KernelParameter& one) { return one.name == text; });
+  return kernel_.parameter(text) != nullptr;
 }
 
 bool Pairer::is_paired(const OperandDescription& operand) const {
@@ -52,10 +47,8 @@ bool Pairer::is_paired(std::int32_t operand) const {
                      [&](const OperandPair& pair) { return pair.operand == operand; });
 }
 
-bool Pairer::pair_with(std::int32_t operand, const OperandDescription* found) {
-  if (found == nullptr) return false;
-  made_.pairs.push_back({.kernel = found, .operand = operand, .kernel_axis = {}});
-  return true;
+void Pairer::pair_with(std::int32_t operand, const OperandDescription& found) {
+  made_.pairs.push_back({.kernel = &found, .operand = operand, .kernel_axis = {}});
 }
 
 /// Operands of the kernel that are written, or only read, and have no tensor yet.
@@ -79,7 +72,9 @@ void Pairer::pair_by_names() {
         const bool is_it =
             by_plain_name ? one->bound_as.empty() && plain_name(one->name) == plain_name(tensor)
                           : one->bound_as == tensor;
-        if (is_it && pair_with(i, one)) break;
+        if (!is_it) continue;
+        pair_with(i, *one);
+        break;
       }
     }
   }
@@ -103,7 +98,7 @@ void Pairer::pair_the_rest() {
       });
     }
     if (open.size() < wanted.size() || (open.size() > wanted.size() && wanted.size() > 1)) continue;
-    for (std::size_t i = 0; i < wanted.size(); ++i) pair_with(wanted[i], open[i]);
+    for (std::size_t i = 0; i < wanted.size(); ++i) pair_with(wanted[i], *open[i]);
   }
 }
 
@@ -222,7 +217,7 @@ void Pairer::say(const std::string& parameter, std::int64_t value, const Span& w
   throw Failure(fmt::format("parameter '{}' of kernel '{}' would have to be {} and {}: the kernel "
                             "takes two things for equal that differ in plan '{}'",
                             parameter, kernel_.kernel, known, value, plan_.name),
-                location_of(where));
+                where.where());
 }
 
 bool Pairer::is_moved(std::int32_t tensor) const {

@@ -37,7 +37,7 @@ class Pairer {
 
  private:
   void pair_operands();
-  bool pair_with(std::int32_t operand, const OperandDescription* found);
+  void pair_with(std::int32_t operand, const OperandDescription& found);
   bool is_paired(const OperandDescription& operand) const;
   bool is_paired(std::int32_t operand) const;
   void pair_by_names();

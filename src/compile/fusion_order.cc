@@ -57,8 +57,7 @@ class OrderProver {
   }
 
   SourceLocation location(std::size_t axis) const {
-    const Span& span = kernel_.axes[axis].assigned.value_or(kernel_.definition);
-    return {.file = span.file, .line = span.line, .column = span.column};
+    return kernel_.axes[axis].assigned.value_or(kernel_.definition).where();
   }
 
   /// Whether the kernel's own order can be had for so many elements: their number is a parameter.

@@ -12,18 +12,14 @@ const Node* program_number_in(const Source& source, const Node& node) {
   std::vector<const Node*> calls;
   find_all(node, Kind::call, calls);
   const auto found = std::find_if(calls.begin(), calls.end(), [&](const Node* call) {
-    const std::string_view name = last_name(source, *call);
-    return name == "program_id" || name == "num_programs";
+    return asks_for_program(source, *call);
   });
   return found == calls.end() ? nullptr : *found;
 }
 
 /// What asks for the program's number is other text in the end.
 void names_but_programs(const Source& source, const Node& node, std::set<std::string>& names) {
-  if (node.kind == Kind::call) {
-    const std::string_view name = last_name(source, node);
-    if (name == "program_id" || name == "num_programs") return;
-  }
+  if (node.kind == Kind::call && asks_for_program(source, node)) return;
   if (node.children.empty()) names_in(source, node, names);
   for (const Node* child : node.children) names_but_programs(source, *child, names);
 }
@@ -48,6 +44,11 @@ std::string verbatim(const Function& function) {
 void find_all(const Node& node, Kind kind, std::vector<const Node*>& found) {
   if (node.kind == kind) found.push_back(&node);
   for (const Node* child : node.children) find_all(*child, kind, found);
+}
+
+bool asks_for_program(const Source& source, const Node& call) {
+  const std::string_view name = last_name(source, call);
+  return name == "program_id" || name == "num_programs";
 }
 
 KernelNeeds::KernelNeeds(Library& library, const Function& kernel, std::string prefix)

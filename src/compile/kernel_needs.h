@@ -13,6 +13,9 @@ namespace hemiola::compile {
 /// All nodes of a kind in a node, in the order of the text.
 void find_all(const Node& node, Kind kind, std::vector<const Node*>& found);
 
+/// Whether a call asks for the program's number, or for how many there are.
+bool asks_for_program(const Source& source, const Node& call);
+
 class KernelNeeds {
  public:
   /// Failure: a helper asks for the program's number; a name begins with `prefix`; a module is

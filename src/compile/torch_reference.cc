@@ -20,6 +20,7 @@ struct OperatorReference {
   std::size_t dimensions;  ///< of `left`
   bool own_block_only;     ///< of `left` a rank holds its own block of the first axis
   std::string_view text;
+  bool depth_is_split = false;  ///< each rank has a part of the depth of `left`
 };
 
 constexpr std::array kReferences{
@@ -48,7 +49,8 @@ constexpr std::array kReferences{
     OperatorReference{"a2a-gemm/", "x", 2, false,
                       "    # Of all ranks the rows for this one, beside each other.\n"
                       "    a = torch.cat([of[\"x\"].chunk(RANKS)[rank] for of in held], 1)\n"
-                      "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"},
+                      "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n",
+                      true},
     OperatorReference{
         "gemm-combine/", "a", 3, false,
         "    # Results of all experts for this rank's tokens.\n"
@@ -81,6 +83,15 @@ bool holds(const plan::Plan& plan, std::string_view name, bool own_block_only) {
   return true;
 }
 
+/// Whether `left` has blocks of its first axis for all ranks, and the depth of `right`.
+bool has_shapes_of(const OperatorReference& formula, const plan::Tensor& left,
+                   const plan::Tensor& right, int ranks) {
+  if (left.shape.size() != formula.dimensions || right.shape.size() != 2) return false;
+  const bool has_blocks =
+      formula.dimensions == 3 ? left.shape[0] == ranks : left.shape[0] % ranks == 0;
+  return has_blocks && left.shape.back() * (formula.depth_is_split ? ranks : 1) == right.shape[0];
+}
+
 std::string_view formula_of(const plan::Plan& plan) {
   for (const OperatorReference& formula : kReferences) {
     if (!plan.name.starts_with(formula.family)) continue;
@@ -88,8 +99,8 @@ std::string_view formula_of(const plan::Plan& plan) {
     const plan::Tensor* right = tensor_named(plan, "b", plan::Role::input);
     const plan::Tensor* result = tensor_named(plan, "c", plan::Role::output);
     if (left == nullptr || right == nullptr || result == nullptr ||
-        left->shape.size() != formula.dimensions || left->shape[0] % plan.ranks != 0 ||
-        right->shape.size() != 2 || result->shape.back() != right->shape[1] ||
+        !has_shapes_of(formula, *left, *right, plan.ranks) ||
+        result->shape.back() != right->shape[1] ||
         !holds(plan, formula.left, formula.own_block_only) || !holds(plan, "b", false))
       continue;
     return formula.text;

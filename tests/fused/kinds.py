@@ -1,9 +1,11 @@
 """Kernels and plans that are fused: examples/kernels with the templates whose tiles wait inside their kernel. No PyTorch is needed here."""
 
 import os
-import subprocess
+import sys
 
-BINARY = os.environ.get("HEMIOLA_BINARY", "hemiola")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "torch"))
+from plans import BINARY, hemiola, read, tries_all  # noqa: E402, F401
+
 KERNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "kernels")
 PRODUCTS = {"gemm": (), "gemm_grouped": ("GROUP_M=2",), "gemm_persistent": ("GROUP_M=2",), "gemm_split_k": ("SPLIT_K=2",),
             "gemm_tma": ("GROUP_M=2",)}
@@ -11,13 +13,6 @@ ATTENTION = {"attention": ("CAUSAL=False", "scale=0.25")}
 PRODUCT_PLANS = ("ag-gemm/swizzle", "ag-gemm/ring", "ag-gemm/double-ring", "gemm-rs/direct", "gemm-rs/ring", "gemm-rs/collective",
                  "gemm-ar/partitioned", "a2a-gemm/direct")
 ATTENTION_PLANS = ("ring-attention/ring", "ring-attention/swizzle", "double-ring-attention/ring")
-
-
-def hemiola(*arguments, code=0):
-    """What the command line prints; of a failure what it says."""
-    done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout if code == 0 else done.stderr
 
 
 def kinds():
@@ -51,8 +46,3 @@ def fused(folder, kernel, constants, plan, *more, name=None):
     given = [word for constant in (*constants, *blocks) for word in ("--constexpr", constant)]
     hemiola("compile", os.path.join(KERNELS, f"{kernel}.py"), "--plan", plan, *given, *more, "-o", path)
     return path
-
-
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()

@@ -5,15 +5,11 @@ them late, two calls without a reset; and as ranks of one process in the orders 
 whenever they look at a signal.
 """
 
-import os
-import sys
 import tempfile
 import unittest
 
 import kinds
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "torch"))
-import support  # noqa: E402
+import support
 
 
 class Runs(unittest.TestCase):
@@ -29,23 +25,19 @@ class Runs(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def run_files(self, files, *options):
-        said = support.run_processes(*files, *options)
-        self.assertEqual(said.count("equal the reference"), len(files), said)
-
     @staticmethod
     def some(orders):
         """A usual run tries every third one, a long one (HEMIOLA_LONG_TESTS) all."""
-        return orders if os.environ.get("HEMIOLA_LONG_TESTS", "0") not in ("", "0") else orders[1::3]
+        return orders if kinds.tries_all() else orders[1::3]
 
     def of_ranks(self, ranks):
         return [file for (_, template), file in self.files.items() if kinds.ranks_of(template) == ranks]
 
     def test_as_processes_with_movements_late_and_in_another_order(self):
-        self.run_files(self.of_ranks(2), "--poison", "--permute", "1", "--delay", "1,0,0,0.1")
+        support.run_equal(self, self.of_ranks(2), "--poison", "--permute", "1", "--delay", "1,0,0,0.1")
 
     def test_as_processes_with_two_levels_of_rings(self):
-        self.run_files(self.of_ranks(4), "--poison", "--permute", "2")
+        support.run_equal(self, self.of_ranks(4), "--poison", "--permute", "2")
 
     def test_in_orders_that_find_missing_waits(self):
         for kind, file in self.files.items():

@@ -30,24 +30,20 @@ class Schedules(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def run_files(self, files, *options):
-        said = support.run_processes(*files, *options)
-        self.assertEqual(said.count("equal the reference"), len(files), said)
-
     def test_of_ag_gemm_run_as_processes_and_equal_the_reference(self):
         files = [self.files[name] for name, _, _ in GATHER]
         self.assertEqual(len(files), 18)
-        self.run_files(files, "--poison", "--calls", "2", "--permute", "1", "--delay", "1,0,1,0.05")
+        support.run_equal(self, files, "--poison", "--calls", "2", "--permute", "1", "--delay", "1,0,1,0.05")
 
     def test_of_the_other_operators_run_as_processes_and_equal_the_reference(self):
-        self.run_files([self.files[name] for name, _, _ in OTHER], "--poison", "--calls", "2")
+        support.run_equal(self, [self.files[name] for name, _, _ in OTHER], "--poison", "--calls", "2")
 
     def test_of_the_other_operators_take_a_late_chunk(self):
         names = [name for name, _, _ in OTHER if "2D hetero unfused" in name or "shards" in name]
-        self.run_files([self.files[name] for name in names], "--poison", "--permute", "2", "--delay", "2,0,0,0.05")
+        support.run_equal(self, [self.files[name] for name in names], "--poison", "--permute", "2", "--delay", "2,0,0,0.05")
 
     def test_of_collectives_run_as_processes_and_equal_the_reference(self):
-        self.run_files([self.files[name] for name in plans.COLLECTIVES], "--poison", "--permute", "3")
+        support.run_equal(self, [self.files[name] for name in plans.COLLECTIVES], "--poison", "--permute", "3")
 
     def test_are_right_in_orders_that_find_missing_waits(self):
         for name, file in self.files.items():
@@ -79,7 +75,7 @@ class Schedules(unittest.TestCase):
         plan = plans.make_plan(self.folder.name, "larger", "ag-gemm/sequence", "steps=hetero", sizes=sizes)
         schedule = load_plan(plans.read(plan))
         self.assertLess(support.run_in_order(schedule, lambda world: at_random(2)), 1e-5)
-        self.run_files([plan], "--poison")
+        support.run_equal(self, [plan], "--poison")
 
 
 def calls_of(schedule):

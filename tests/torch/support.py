@@ -51,6 +51,12 @@ def orders_of(schedule, ranks=(0, 1), seeds=3):
     return made
 
 
+def run_equal(case, files, *options):
+    """`python -m hemiola_rt` runs all files, and each equals its reference."""
+    said = run_processes(*files, *options)
+    case.assertEqual(said.count("equal the reference"), len(files), said)
+
+
 def run_processes(*arguments, code=0):
     """`python -m hemiola_rt`: what it printed."""
     done = subprocess.run([sys.executable, "-m", "hemiola_rt", "--patience", "600", *arguments], capture_output=True, text=True, check=False)
