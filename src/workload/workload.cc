@@ -1,0 +1,223 @@
+#include "workload/workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace hemiola::workload {
+namespace {
+
+auto key_of(const Compute& c) {
+  const machine::GemmShape& p = c.product;
+  return std::tuple(c.kind, p.m, p.n, p.k, p.batch, p.type, p.output, p.accumulate, c.batch,
+                    c.heads, c.kv_heads, c.queries, c.keys, c.head_dim, c.causal, c.backward,
+                    c.type, c.flop, c.read, c.written);
+}
+auto key_of(const CollectiveCall& c) { return std::tuple(c.kind, c.family, c.bytes, c.type); }
+auto key_of(const Message& m) { return std::tuple(m.family, m.from_first, m.bytes, m.tag); }
+
+using ComputeKey = decltype(key_of(Compute{}));
+using CallKey = decltype(key_of(CollectiveCall{}));
+using MessageKey = decltype(key_of(Message{}));
+
+template <class Known, class Key, class Value>
+std::int32_t once(Known& known, const Key& key, std::vector<Value>& values, const Value& value) {
+  const auto [at, is_new] = known.emplace(key, static_cast<std::int32_t>(values.size()));
+  if (is_new) values.push_back(value);
+  return at->second;
+}
+
+class Checker {
+ public:
+  explicit Checker(const Workload& workload) : workload_(workload) {}
+
+  void run() {
+    check_families();
+    check_classes();
+    for (const RankClass& one : workload_.classes) check_trace(one);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message, const std::string& file = {}) const {
+    throw Failure(message, {.file = file.empty() ? workload_.source : file});
+  }
+
+  void check_families() {
+    member_of_.resize(workload_.families.size());
+    for (std::size_t f = 0; f < workload_.families.size(); ++f) {
+      const GroupFamily& family = workload_.families[f];
+      std::vector<bool>& member = member_of_[f];
+      member.resize(static_cast<std::size_t>(workload_.ranks));
+      for (const auto& group : family.groups) {
+        if (group.empty()) fail(fmt::format("a group of '{}' has no rank", family.name));
+        for (const int rank : group) {
+          if (rank < 0 || rank >= workload_.ranks)
+            fail(fmt::format("group '{}' has rank {}, but there are ranks 0 to {}", family.name,
+                             rank, workload_.ranks - 1));
+          if (member[static_cast<std::size_t>(rank)])
+            fail(fmt::format("rank {} is twice in the groups of '{}'", rank, family.name));
+          member[static_cast<std::size_t>(rank)] = true;
+        }
+      }
+    }
+  }
+
+  void check_classes() const {
+    std::vector<bool> seen(static_cast<std::size_t>(workload_.ranks));
+    for (const RankClass& one : workload_.classes) {
+      for (const int rank : one.ranks) {
+        if (rank < 0 || rank >= workload_.ranks || seen[static_cast<std::size_t>(rank)])
+          fail(fmt::format("rank {} of '{}' is not there, or does two things", rank, one.name));
+        seen[static_cast<std::size_t>(rank)] = true;
+      }
+    }
+    const auto missing = std::find(seen.begin(), seen.end(), false);
+    if (missing != seen.end())
+      fail(fmt::format("nothing says what rank {} does", missing - seen.begin()));
+  }
+
+  void check_trace(const RankClass& one) const {
+    const Trace& trace = *one.trace;
+    const auto is_index = [](std::int32_t index, const auto& values) {
+      return index >= 0 && static_cast<std::size_t>(index) < values.size();
+    };
+    for (const Node& node : trace.nodes) {
+      const auto where = [&] {
+        return fmt::format("node {} '{}'", node.id, workload_.names[node.name]);
+      };
+      if (node.stream >= workload_.streams.size()) fail(where() + ": no such stream", trace.source);
+      for (std::uint32_t d = 0; d < node.dependencies; ++d) {
+        const std::uint32_t other = trace.dependencies[node.first_dependency + d];
+        if (other >= trace.nodes.size()) fail(where() + ": no such dependency", trace.source);
+        if (&trace.nodes[other] == &node)
+          throw Failure(where() + " waits for itself", {.file = trace.source}, {},
+                        ExitCode::deadlock);
+      }
+      std::int32_t family = -1;
+      switch (node.kind) {
+        case NodeKind::nothing:
+        case NodeKind::host:
+          break;
+        case NodeKind::compute:
+        case NodeKind::memory:
+          // Without a shape it takes the time that was recorded.
+          if (node.work != -1 && !is_index(node.work, workload_.computes))
+            fail(where() + ": no such compute", trace.source);
+          break;
+        case NodeKind::collective:
+          if (!is_index(node.work, workload_.collectives))
+            fail(where() + ": no such collective", trace.source);
+          family = workload_.collectives[static_cast<std::size_t>(node.work)].family;
+          break;
+        case NodeKind::send:
+        case NodeKind::receive:
+          if (!is_index(node.work, workload_.messages))
+            fail(where() + ": no such message", trace.source);
+          family = workload_.messages[static_cast<std::size_t>(node.work)].family;
+          break;
+      }
+      if (family < 0) continue;
+      for (const int rank : one.ranks) {
+        if (!member_of_[static_cast<std::size_t>(family)][static_cast<std::size_t>(rank)])
+          fail(fmt::format("{}: rank {} is in no group of '{}'", where(), rank,
+                           workload_.families[static_cast<std::size_t>(family)].name),
+               trace.source);
+      }
+    }
+  }
+
+  const Workload& workload_;
+  std::vector<std::vector<bool>> member_of_;
+};
+
+}  // namespace
+
+std::string_view name_of(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::nothing:
+      return "nothing";
+    case NodeKind::host:
+      return "host";
+    case NodeKind::compute:
+      return "compute";
+    case NodeKind::memory:
+      return "memory";
+    case NodeKind::collective:
+      return "collective";
+    case NodeKind::send:
+      return "send";
+    case NodeKind::receive:
+      return "receive";
+  }
+  return "";
+}
+
+std::int64_t Workload::nodes() const {
+  std::int64_t all = 0;
+  for (const RankClass& one : classes)
+    all += static_cast<std::int64_t>(one.trace->nodes.size() * one.ranks.size());
+  return all;
+}
+
+struct WorkloadBuilder::Known {
+  Workload workload;
+  std::unordered_map<std::string, std::uint32_t> names;
+  std::map<std::vector<std::vector<int>>, std::int32_t> families;
+  std::map<ComputeKey, std::int32_t> computes;
+  std::map<CallKey, std::int32_t> collectives;
+  std::map<MessageKey, std::int32_t> messages;
+};
+
+WorkloadBuilder::WorkloadBuilder(std::string name, int ranks) : known_(std::make_unique<Known>()) {
+  known_->workload.name = std::move(name);
+  known_->workload.ranks = ranks;
+}
+WorkloadBuilder::~WorkloadBuilder() = default;
+
+std::uint32_t WorkloadBuilder::name(std::string_view text) {
+  std::vector<std::string>& names = known_->workload.names;
+  const auto [at, is_new] =
+      known_->names.emplace(std::string(text), static_cast<std::uint32_t>(names.size()));
+  if (is_new) names.emplace_back(text);
+  return at->second;
+}
+
+std::uint16_t WorkloadBuilder::stream(std::string_view name, bool in_order) {
+  std::vector<Stream>& streams = known_->workload.streams;
+  for (std::size_t s = 0; s < streams.size(); ++s) {
+    if (streams[s].name == name) return static_cast<std::uint16_t>(s);
+  }
+  streams.push_back({std::string(name), in_order});
+  return static_cast<std::uint16_t>(streams.size() - 1);
+}
+
+std::int32_t WorkloadBuilder::family(std::string_view name, std::vector<std::vector<int>> groups) {
+  std::vector<GroupFamily>& families = known_->workload.families;
+  const auto [at, is_new] =
+      known_->families.emplace(groups, static_cast<std::int32_t>(families.size()));
+  if (is_new) families.push_back({std::string(name), std::move(groups)});
+  return at->second;
+}
+
+std::int32_t WorkloadBuilder::compute(const Compute& compute) {
+  return once(known_->computes, key_of(compute), known_->workload.computes, compute);
+}
+std::int32_t WorkloadBuilder::collective(const CollectiveCall& call) {
+  return once(known_->collectives, key_of(call), known_->workload.collectives, call);
+}
+std::int32_t WorkloadBuilder::message(const Message& message) {
+  return once(known_->messages, key_of(message), known_->workload.messages, message);
+}
+Workload& WorkloadBuilder::workload() { return known_->workload; }
+
+Workload WorkloadBuilder::take() {
+  check(known_->workload);
+  return std::move(known_->workload);
+}
+
+void check(const Workload& workload) { Checker(workload).run(); }
+
+}  // namespace hemiola::workload

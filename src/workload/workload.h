@@ -1,0 +1,167 @@
+// Workloads: what each rank of a training or inference job computes and communicates, read from
+// traces or generated from a model. docs/workloads.md is the manual.
+//
+// A workload is not linked into one program: a scheduler above the engines takes its nodes as
+// launches (schedule.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/data_type.h"
+#include "core/diagnostics.h"
+#include "core/time.h"
+#include "machine/gemm_model.h"
+
+namespace hemiola::workload {
+
+/// What a kernel does, on one GPU. Kinds that have no shape are known by their bytes and flop.
+struct Compute {
+  enum class Kind : std::uint8_t {
+    product,    ///< a matrix product: `product`
+    attention,  ///< of a head dimension at a time, without a matrix of scores in memory
+    other       ///< bytes and flop
+  };
+  Kind kind = Kind::other;
+  machine::GemmShape product{};
+  /// Of attention: `batch` x `heads` times `queries` x `keys` x `head_dim`; backward does 2.5 times
+  /// the flop.
+  std::int64_t batch = 1, heads = 0, kv_heads = 0, queries = 0, keys = 0, head_dim = 0;
+  bool causal = false, backward = false;
+  DataType type = DataType::bfloat16;
+  /// Of all kinds. 0: not known.
+  std::int64_t flop = 0;
+  std::int64_t read = 0, written = 0;  ///< bytes
+};
+
+/// Groups of ranks that communicate with each other, e.g. all tensor-parallel groups. No rank is in
+/// two of them. A group lists its ranks in the order of its communicator.
+struct GroupFamily {
+  std::string name;  ///< "tp", "dp"; of a trace the name of its process group
+  std::vector<std::vector<int>> groups;
+};
+
+/// A collective that each rank calls together with the others of its group in the family.
+struct CollectiveCall {
+  Collective kind = Collective::all_reduce;  ///< none of send_recv, custom
+  std::int32_t family = 0;                   ///< of Workload::families
+  std::int64_t bytes = 0;                    ///< what nccl-tests calls size; at least 1
+  DataType type = DataType::bfloat16;
+};
+
+/// From one rank to another: groups of the family are pairs.
+struct Message {
+  std::int32_t family = 0;
+  bool from_first = true;  ///< the first rank of each pair sends, the second receives; or else
+  std::int64_t bytes = 0;  ///< at least 1
+  std::int32_t tag = 0;
+};
+
+enum class NodeKind : std::uint8_t {
+  nothing,     ///< takes no time: metadata, joins
+  host,        ///< the CPU's
+  compute,     ///< a kernel
+  memory,      ///< a copy between memories; `work` counts in computes (kind other)
+  collective,  ///< a call; `work` counts in collectives
+  send,        ///< `work` counts in messages
+  receive
+};
+std::string_view name_of(NodeKind kind);
+
+struct Node {
+  std::uint64_t id = 0;    ///< in its file, for messages
+  std::uint32_t name = 0;  ///< of Workload::names
+  NodeKind kind = NodeKind::nothing;
+  std::uint16_t stream = 0;            ///< of Workload::streams
+  std::int32_t work = -1;              ///< of computes, collectives or messages, by `kind`
+  std::uint32_t first_dependency = 0;  ///< of Trace::dependencies
+  std::uint32_t dependencies = 0;
+  /// What the CPU needs before it hands the node to the GPU. It does so in the order of the nodes
+  /// and runs ahead. 0 for all nodes: the CPU is not modelled.
+  Time host{};
+  Time recorded_begin{};  ///< since the start of the trace
+  Time recorded{};        ///< duration in the trace; 0: not known
+};
+
+/// What a rank does. Nodes are in the order in which the CPU launches them.
+struct Trace {
+  std::string source;  ///< file
+  std::vector<Node> nodes;
+  std::vector<std::uint32_t> dependencies;  ///< indices of nodes that are over before
+};
+
+struct Stream {
+  std::string name;
+  /// Nodes run in their order, one after the other, as on a CUDA stream. Otherwise one after the
+  /// other, whichever is ready first.
+  bool in_order = true;
+};
+
+/// Ranks that do the same, each with the ranks of its own groups.
+struct RankClass {
+  std::string name;  ///< "stage 0"
+  std::shared_ptr<const Trace> trace;
+  std::vector<int> ranks;
+};
+
+/// What is known of a model's iteration beside its nodes; all of one iteration.
+struct ModelFacts {
+  std::string model;            ///< "llama-70b"
+  std::string phase = "train";  ///< "train", "prefill", "decode"
+  std::int64_t tokens = 0;      ///< that all ranks together process, or generate
+  double flop = 0;              ///< of the model: without what is computed twice, all ranks
+  DataType type = DataType::bfloat16;
+  /// By class, in the order of Workload::classes: what lies in each GPU's memory, by name.
+  std::vector<std::map<std::string, std::int64_t>> memory;
+};
+
+struct Workload {
+  std::string name;
+  std::string source;  ///< file or folder; empty: generated
+  int ranks = 0;
+  std::vector<std::string> names;
+  std::vector<Stream> streams;
+  std::vector<GroupFamily> families;
+  std::vector<Compute> computes;
+  std::vector<CollectiveCall> collectives;
+  std::vector<Message> messages;
+  std::vector<RankClass> classes;  ///< every rank is in one of them
+  std::optional<ModelFacts> facts{};
+  std::vector<Diagnostic> notices{};  ///< what a reader left out or took for granted
+
+  std::int64_t nodes() const;  ///< of all ranks
+};
+
+/// Adds to a workload what it has once: equal works and names get the same index.
+class WorkloadBuilder {
+ public:
+  explicit WorkloadBuilder(std::string name, int ranks);
+  ~WorkloadBuilder();
+
+  std::uint32_t name(std::string_view text);
+  std::uint16_t stream(std::string_view name, bool in_order = true);
+  /// Families with the same groups are one, whatever they are called.
+  std::int32_t family(std::string_view name, std::vector<std::vector<int>> groups);
+  std::int32_t compute(const Compute& compute);
+  std::int32_t collective(const CollectiveCall& call);
+  std::int32_t message(const Message& message);
+  Workload& workload();
+
+  /// Failure as check().
+  Workload take();
+
+ private:
+  struct Known;
+  std::unique_ptr<Known> known_;
+};
+
+/// Failure for what no scheduler can run: indices out of range, ranks in no class or two, groups
+/// with ranks that are not there, a node that depends on itself, members of a class without a group.
+void check(const Workload& workload);
+
+}  // namespace hemiola::workload
