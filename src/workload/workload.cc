@@ -20,7 +20,7 @@ auto key_of(const CollectiveCall& c) { return std::tuple(c.kind, c.family, c.byt
 auto key_of(const Message& m) { return std::tuple(m.family, m.from_first, m.bytes, m.tag); }
 
 using ComputeKey = decltype(key_of(Compute{}));
-using CallKey = decltype(key_of(CollectiveCall{}));
+using CollectiveKey = decltype(key_of(CollectiveCall{}));
 using MessageKey = decltype(key_of(Message{}));
 
 template <class Known, class Key, class Value>
@@ -167,7 +167,7 @@ struct WorkloadBuilder::Known {
   std::unordered_map<std::string, std::uint32_t> names;
   std::map<std::vector<std::vector<int>>, std::int32_t> families;
   std::map<ComputeKey, std::int32_t> computes;
-  std::map<CallKey, std::int32_t> collectives;
+  std::map<CollectiveKey, std::int32_t> collectives;
   std::map<MessageKey, std::int32_t> messages;
 };
 

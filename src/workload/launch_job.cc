@@ -1,0 +1,132 @@
+#include "workload/launch_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "core/index.h"
+#include "program/launch_programs.h"
+
+namespace hemiola::workload {
+namespace {
+
+/// Share of the matrix units' rate that attention reaches: FlashAttention-2 says 50 to 73 % of an
+/// A100 (arXiv:2307.08691, abstract).
+constexpr std::int64_t kAttentionPermille = 620;
+
+std::string_view words_of(const LaunchKind& kind, const Workload& workload) {
+  if (kind.kind != NodeKind::collective) return "message";
+  return name_of(workload.collectives[index(kind.work)].kind);
+}
+
+}  // namespace
+
+struct LaunchPrograms::Caches {
+  std::map<std::pair<std::int32_t, const machine::GpuModel*>, Made> kernels;
+  std::map<std::tuple<NodeKind, std::int32_t, std::uint64_t>, Made> calls;
+  std::map<std::vector<int>, machine::SharedMachine> machines;
+};
+
+LaunchPrograms::LaunchPrograms(const Workload& workload, machine::SharedMachine machine,
+                               study::Laboratory& laboratory, const CostOptions& options)
+    : workload_(workload),
+      machine_(std::move(machine)),
+      laboratory_(laboratory),
+      options_(options),
+      caches_(std::make_unique<Caches>()) {}
+LaunchPrograms::~LaunchPrograms() = default;
+
+program::Work LaunchPrograms::work_of(const Compute& compute,
+                                      const machine::GpuModel& model) const {
+  program::Work work{.read = {compute.read}, .written = {compute.written}, .flop = compute.flop};
+  switch (compute.kind) {
+    case Compute::Kind::product: {
+      if (options_.roofline) break;
+      // Of several products at once: as long as the model of products says.
+      const machine::GemmEstimate estimate = machine::estimate_gemm(model, compute.product);
+      work.flop = 0;
+      work.duration = estimate.time - estimate.launch;
+      break;
+    }
+    case Compute::Kind::attention:
+      if (!options_.roofline) work.flop = work.flop * 1000 / kAttentionPermille;
+      break;
+    case Compute::Kind::other:
+      break;
+  }
+  return work;
+}
+
+LaunchPrograms::Made LaunchPrograms::kernel(std::int32_t compute, int rank) {
+  const machine::GpuModel& model = machine_->model(rank);
+  Made& known = caches_->kernels[{compute, &model}];
+  if (known.program != nullptr) return known;
+  const Compute& one = workload_.computes[index(compute)];
+  if (one.kind == Compute::Kind::product && one.product.batch == 1 && !options_.roofline) {
+    known.program = std::make_shared<const program::Program>(program::product_program(
+        {one.product.m, one.product.n, one.product.k}, one.product.type, model));
+  } else {
+    known.program =
+        std::make_shared<const program::Program>(program::work_program(work_of(one, model), model));
+  }
+  known.options.size = known.program->fixed_size;
+  if (known.program->fixed_type) known.options.type = *known.program->fixed_type;
+  return known;
+}
+
+const CollectiveRule* LaunchPrograms::rule_for(Collective kind, int ranks,
+                                               std::int64_t bytes) const {
+  const CollectiveRule* found = nullptr;
+  for (const CollectiveRule& rule : options_.rules) {
+    if (rule.kind == kind && (rule.ranks == 0 || rule.ranks == ranks) && bytes >= rule.least)
+      found = &rule;
+  }
+  return found;
+}
+
+LaunchPrograms::Made LaunchPrograms::call(const LaunchKind& kind, const std::vector<int>& group) {
+  machine::SharedMachine& ranks = caches_->machines[group];
+  if (ranks == nullptr) ranks = machine::select_ranks(machine_, group);
+  Made& known = caches_->calls[{kind.kind, kind.work, machine_->ways_between(group)}];
+  if (known.program != nullptr) return known;
+  // A message is what NCCL's broadcast of two ranks is: from the first to the second, over as many
+  // channels.
+  Collective collective = Collective::broadcast;
+  DataType type = DataType::bfloat16;
+  std::int64_t bytes = 0;
+  if (kind.kind == NodeKind::collective) {
+    const CollectiveCall& call = workload_.collectives[index(kind.work)];
+    collective = call.kind;
+    type = call.type;
+    bytes = call.bytes;
+  } else {
+    bytes = workload_.messages[index(kind.work)].bytes;
+    type = DataType::uint8;
+  }
+  study::Experiment experiment{.machine = {.given = ranks},
+                               .subject = std::string("auto/nccl"),
+                               .parameters = {{"collective", std::string(name_of(collective))}},
+                               .size = Bytes{bytes},
+                               .type = type};
+  if (const auto* rule = rule_for(collective, static_cast<int>(group.size()), bytes);
+      rule != nullptr && kind.kind == NodeKind::collective) {
+    experiment.subject = rule->program;
+    experiment.parameters = rule->parameters;
+  }
+  try {
+    const study::SharedProgram program = laboratory_.program(experiment, ranks);
+    known.options = {.size = program->next_legal_size({bytes}, type), .type = type};
+    known.program = program;
+  } catch (const Failure& failure) {
+    const Diagnostic& first = failure.diagnostics().items().front();
+    throw Failure(fmt::format("a {} of {} B in groups of {} ranks cannot be run: {}",
+                              words_of(kind, workload_), bytes, group.size(), first.message),
+                  {.file = workload_.source}, first.hint);
+  }
+  return known;
+}
+
+}  // namespace hemiola::workload

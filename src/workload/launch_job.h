@@ -1,0 +1,45 @@
+// Launches of a workload as a job that is linked and simulated. Private to the costs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "program/job.h"
+#include "program/launch_programs.h"
+#include "study/experiment.h"
+#include "workload/costs.h"
+#include "workload/simulated_costs.h"
+
+namespace hemiola::workload {
+
+/// Programs of works, each made once.
+class LaunchPrograms {
+ public:
+  LaunchPrograms(const Workload& workload, machine::SharedMachine machine,
+                 study::Laboratory& laboratory, const CostOptions& options);
+  ~LaunchPrograms();
+
+  struct Made {
+    std::shared_ptr<const program::Program> program;
+    program::BindOptions options{};
+  };
+  /// Of a kernel on the GPU of `rank`.
+  Made kernel(std::int32_t compute, int rank);
+  /// Of a collective, or of a message, in a group. Failure where no program takes it, with what
+  /// the library says.
+  Made call(const LaunchKind& kind, const std::vector<int>& group);
+
+ private:
+  struct Caches;
+  program::Work work_of(const Compute& compute, const machine::GpuModel& model) const;
+  const CollectiveRule* rule_for(Collective kind, int ranks, std::int64_t bytes) const;
+
+  const Workload& workload_;
+  machine::SharedMachine machine_;
+  study::Laboratory& laboratory_;
+  const CostOptions& options_;
+  std::unique_ptr<Caches> caches_;
+};
+
+}  // namespace hemiola::workload

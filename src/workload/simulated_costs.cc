@@ -1,0 +1,332 @@
+#include "workload/simulated_costs.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "core/index.h"
+#include "sim/simulate.h"
+#include "workload/launch_job.h"
+#include "workload/stand_in.h"
+
+namespace hemiola::workload {
+namespace {
+
+struct Alone {
+  Time first{};    ///< from the beginning of its stream to its end, where nothing was before
+  Time next{};     ///< behind another one
+  Time latency{};  ///< of the first
+};
+
+/// A launch with the groups that are simulated, as positions among the ranks that are.
+struct Part {
+  LaunchKind kind;
+  std::vector<std::vector<int>> groups;
+};
+
+sim::Engine engine_of(Level level) {
+  switch (level) {
+    case Level::sampled:
+      return sim::Engine::sampled;
+    case Level::line:
+      return sim::Engine::line;
+    case Level::estimate:
+    case Level::fluid:
+      break;
+  }
+  return sim::Engine::fluid;
+}
+
+}  // namespace
+
+std::string_view name_of(Level level) {
+  switch (level) {
+    case Level::estimate:
+      return "estimate";
+    case Level::fluid:
+      return "fluid";
+    case Level::sampled:
+      return "sampled";
+    case Level::line:
+      return "line";
+  }
+  return "";
+}
+
+struct SimulatedCosts::Implementation {
+  Implementation(const Workload& workload, const Places& places, machine::SharedMachine machine,
+                 study::Laboratory& laboratory, CostOptions options)
+      : workload_(workload),
+        places_(places),
+        machine_(std::move(machine)),
+        laboratory_(laboratory),
+        options_(std::move(options)),
+        programs_(workload, machine_, laboratory, options_) {}
+
+  /// The ranks that are simulated for the sake of a class's first one, and the launches on them.
+  struct Scene {
+    std::vector<int> ranks;  ///< of the machine, ascending
+    std::vector<Part> parts;
+  };
+
+  Scene scene_of(std::int32_t rank_class, const std::vector<LaunchKind>& kinds) const {
+    const int rank = workload_.classes[index(rank_class)].ranks.front();
+    std::set<int> ranks{rank};
+    std::vector<Part> parts;
+    for (const LaunchKind& kind : kinds) {
+      Part part{.kind = kind};
+      if (kind.kind != NodeKind::compute && kind.kind != NodeKind::memory) {
+        const Place& place = places_.place(kind.place);
+        for (const std::size_t g : groups_for(*machine_, place, rank)) {
+          part.groups.push_back(place.groups[g]);
+          ranks.insert(place.groups[g].begin(), place.groups[g].end());
+        }
+      }
+      parts.push_back(std::move(part));
+    }
+    // Kernels run on all of these ranks that do the same.
+    for (Part& part : parts) {
+      if (!part.groups.empty()) continue;
+      for (const int one : ranks) {
+        if (places_.class_of(one) == rank_class) part.groups.push_back({one});
+      }
+    }
+    Scene scene{.ranks = {ranks.begin(), ranks.end()}, .parts = std::move(parts)};
+    for (Part& part : scene.parts) {
+      for (auto& group : part.groups) {
+        for (int& one : group)
+          one = static_cast<int>(std::lower_bound(scene.ranks.begin(), scene.ranks.end(), one) -
+                                 scene.ranks.begin());
+      }
+    }
+    return scene;
+  }
+
+  /// Equal for scenes that take the same time.
+  using SceneKey = std::vector<std::int64_t>;
+  SceneKey key_of(const Scene& scene) {
+    SceneKey key{static_cast<std::int64_t>(scene.ranks.size())};
+    for (const Part& part : scene.parts) {
+      key.push_back(static_cast<std::int64_t>(part.kind.kind));
+      key.push_back(part.kind.work);
+      key.push_back(static_cast<std::int64_t>(part.groups.size()));
+      for (const auto& group : part.groups) {
+        key.insert(key.end(), group.begin(), group.end());
+        std::vector<int> real;
+        for (const int position : group) real.push_back(scene.ranks[index(position)]);
+        key.push_back(static_cast<std::int64_t>(ways_of(real)));
+      }
+    }
+    return key;
+  }
+
+  std::uint64_t ways_of(const std::vector<int>& ranks) {
+    const auto [at, is_new] = ways_.emplace(ranks, 0);
+    if (is_new) at->second = machine_->ways_between(ranks);
+    return at->second;
+  }
+
+  /// Each part on a stream of its own, `times` times one after the other. The launch of part p's
+  /// first group that comes r-th is p * times + r of the result.
+  sim::Result simulate(const Scene& scene, int times, sim::Engine engine) {
+    if (options_.monitor != nullptr) options_.monitor->leave_if_stopping();
+    auto job = std::make_shared<program::Job>();
+    job->name = "launches of " + workload_.name;
+    job->source = workload_.source;
+    std::vector<std::size_t> own;
+    for (std::size_t p = 0; p < scene.parts.size(); ++p) {
+      const Part& part = scene.parts[p];
+      const bool is_kernel =
+          part.kind.kind == NodeKind::compute || part.kind.kind == NodeKind::memory;
+      const std::string stream = "stream " + std::to_string(p);
+      for (int t = 0; t < times; ++t) {
+        for (std::size_t g = 0; g < part.groups.size(); ++g) {
+          std::vector<int> real;
+          for (const int position : part.groups[g]) real.push_back(scene.ranks[index(position)]);
+          const LaunchPrograms::Made made =
+              is_kernel ? programs_.kernel(part.kind.work, real.front())
+                        : programs_.call(part.kind, real);
+          const std::string name = stream + " " + std::to_string(t) + " " + std::to_string(g);
+          if (is_kernel && g > 0 &&
+              job->launches.back().program == made.program) {  // one launch of all these ranks
+            job->launches.back().ranks.push_back(part.groups[g].front());
+            continue;
+          }
+          if (g == 0) own.push_back(job->launches.size());
+          job->launches.push_back({.name = name,
+                                   .program = made.program,
+                                   .options = made.options,
+                                   .ranks = part.groups[g],
+                                   .alone = is_kernel,
+                                   .stream = stream,
+                                   .communicator = stream});
+        }
+      }
+    }
+    const machine::SharedMachine ranks = machine::select_ranks(machine_, scene.ranks);
+    const program::Bound bound = program::link(std::move(job), ranks);
+    sim::Result result =
+        laboratory_.simulate(bound, {.engine = engine, .launch = options_.launch});
+    ++simulations_;
+    std::vector<sim::LaunchResult> launches;
+    for (const std::size_t l : own) launches.push_back(result.launches[l]);
+    result.launches = std::move(launches);
+    return result;
+  }
+
+  Level level_of(const LaunchKind& kind) const {
+    if (kind.kind != NodeKind::collective) return options_.level;
+    const auto known = options_.detail.find(workload_.collectives[index(kind.work)].kind);
+    return known == options_.detail.end() ? options_.level : known->second;
+  }
+
+  const Alone& alone(std::int32_t rank_class, const LaunchKind& kind) {
+    const auto quick = quick_.find(kind);
+    if (quick != quick_.end()) return *quick->second;
+    const Scene scene = scene_of(rank_class, {kind});
+    const SceneKey key = key_of(scene);
+    auto known = alone_.find(key);
+    if (known == alone_.end()) known = alone_.emplace(key, time_of(scene)).first;
+    quick_[kind] = &known->second;
+    return known->second;
+  }
+
+  Alone time_of(const Scene& scene) {
+    Alone found;
+    const Level level = level_of(scene.parts.front().kind);
+    if (level == Level::estimate) {
+      found = estimate(scene);
+    } else {
+      const sim::Result result = simulate(scene, 2, engine_of(level));
+      const sim::LaunchResult& first = result.launches[0];
+      const sim::LaunchResult& second = result.launches[1];
+      found.next = second.end - first.end;
+      found.first = first.end - first.begin;
+      found.latency = std::max(Time{}, first.end - found.next);
+    }
+    found.next = std::max(found.next, Time{1});
+    return found;
+  }
+
+  /// Products by their model, everything else by the bound that no engine is below.
+  Alone estimate(const Scene& scene) {
+    const Part& part = scene.parts.front();
+    const int rank = scene.ranks[index(part.groups.front().front())];
+    Alone found;
+    if (part.kind.kind == NodeKind::compute || part.kind.kind == NodeKind::memory) {
+      const Compute& compute = workload_.computes[index(part.kind.work)];
+      if (compute.kind == Compute::Kind::product && !options_.roofline) {
+        found.next = found.first =
+            machine::estimate_gemm(machine_->model(rank), compute.product).time;
+        return found;
+      }
+    }
+    std::vector<int> real;
+    for (const int position : part.groups.front()) real.push_back(scene.ranks[index(position)]);
+    const bool is_kernel = part.kind.kind == NodeKind::compute || part.kind.kind == NodeKind::memory;
+    const LaunchPrograms::Made made =
+        is_kernel ? programs_.kernel(part.kind.work, rank) : programs_.call(part.kind, real);
+    const machine::SharedMachine ranks = machine::select_ranks(machine_, real);
+    const program::Bound bound = program::bind(*made.program, ranks, made.options);
+    found.next = found.first = sim::lower_bound(bound, {.launch = options_.launch}).time();
+    return found;
+  }
+
+  // --- Situations.
+
+  std::vector<std::int64_t> speeds(std::int32_t rank_class, const std::vector<LaunchKind>& kinds) {
+    std::vector<std::int64_t> result(kinds.size(), kFullSpeed);
+    if (kinds.size() < 2 || !options_.contention) return result;
+    const Scene scene = scene_of(rank_class, kinds);
+    const SceneKey key = key_of(scene);
+    const auto known = speeds_.find(key);
+    if (known != speeds_.end()) return known->second;
+    const sim::Result run = simulate(scene, 1, sim::Engine::fluid);
+    // All begin at once. The launch that ends first had its speed all the time; of the others it is
+    // known what they had left then, because it is known how fast they are without it.
+    std::vector<std::size_t> order(kinds.size());
+    for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+    const auto length = [&](std::size_t k) { return run.launches[k].end - run.launches[k].begin; };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return length(a) < length(b); });
+    const std::int64_t together = std::max<std::int64_t>(1, length(order.front()).fs);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const std::size_t k = order[i];
+      const std::int64_t whole = alone_in_fluid(rank_class, kinds[k]).fs;
+      std::int64_t later = 0;  // at full speed, what it does after the first has ended
+      std::int64_t from = together;
+      for (std::size_t gone = 1; gone <= i; ++gone) {
+        const std::int64_t until = length(order[gone]).fs;
+        later += done_without(rank_class, kinds, order, gone, k, until - from);
+        from = until;
+      }
+      const auto speed = static_cast<__int128>(whole - later) * kFullSpeed / together;
+      // What disturbs another one that much is not known from phases alone.
+      result[k] = static_cast<std::int64_t>(
+          std::clamp<__int128>(speed, kFullSpeed / 50, kFullSpeed));
+    }
+    return speeds_[key] = result;
+  }
+
+  /// What kind `k` does in `time`, in fs at full speed, when the first `gone` of the order are over.
+  std::int64_t done_without(std::int32_t rank_class, const std::vector<LaunchKind>& kinds,
+                            const std::vector<std::size_t>& order, std::size_t gone, std::size_t k,
+                            std::int64_t time) {
+    std::vector<std::size_t> rest(order.begin() + static_cast<std::ptrdiff_t>(gone), order.end());
+    std::sort(rest.begin(), rest.end());
+    std::vector<LaunchKind> left;
+    std::size_t mine = 0;
+    for (const std::size_t r : rest) {
+      if (r == k) mine = left.size();
+      left.push_back(kinds[r]);
+    }
+    const std::int64_t speed = left.size() < 2 ? kFullSpeed : speeds(rank_class, left)[mine];
+    return static_cast<std::int64_t>(static_cast<__int128>(time) * speed / kFullSpeed);
+  }
+
+  /// From its begin to its end, where nothing was before it: as a situation's launches are.
+  Time alone_in_fluid(std::int32_t rank_class, const LaunchKind& kind) {
+    if (level_of(kind) == Level::fluid) return alone(rank_class, kind).first;
+    Time& known = fluid_[kind];
+    if (known.fs == 0) {
+      const sim::Result run = simulate(scene_of(rank_class, {kind}), 1, sim::Engine::fluid);
+      known = run.launches.front().end - run.launches.front().begin;
+    }
+    return known;
+  }
+
+  const Workload& workload_;
+  const Places& places_;
+  machine::SharedMachine machine_;
+  study::Laboratory& laboratory_;
+  CostOptions options_;
+  LaunchPrograms programs_;
+  std::map<std::vector<int>, std::uint64_t> ways_;
+  std::map<LaunchKind, const Alone*> quick_;
+  std::map<SceneKey, Alone> alone_;
+  std::map<SceneKey, std::vector<std::int64_t>> speeds_;
+  std::map<LaunchKind, Time> fluid_;
+  std::int64_t simulations_ = 0;
+};
+
+SimulatedCosts::SimulatedCosts(const Workload& workload, const Places& places,
+                               machine::SharedMachine machine, study::Laboratory& laboratory,
+                               CostOptions options)
+    : self_(std::make_unique<Implementation>(workload, places, std::move(machine), laboratory,
+                                             std::move(options))) {}
+SimulatedCosts::~SimulatedCosts() = default;
+
+Time SimulatedCosts::alone(const LaunchKind& kind) {
+  return self_->alone(self_->places_.place(kind.place).classes.front(), kind).next;
+}
+Time SimulatedCosts::latency(const LaunchKind& kind) {
+  return self_->alone(self_->places_.place(kind.place).classes.front(), kind).latency;
+}
+std::vector<std::int64_t> SimulatedCosts::speeds(std::int32_t rank_class,
+                                                 const std::vector<LaunchKind>& together) {
+  return self_->speeds(rank_class, together);
+}
+std::int64_t SimulatedCosts::simulations() const { return self_->simulations_; }
+
+}  // namespace hemiola::workload

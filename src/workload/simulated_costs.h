@@ -1,0 +1,66 @@
+// Costs of launches by simulation: each distinct launch and each distinct situation once, as a job
+// (program/job.h) of some ranks that stand for all.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/monitor.h"
+#include "machine/machine.h"
+#include "program/job.h"
+#include "study/experiment.h"
+#include "workload/costs.h"
+#include "workload/places.h"
+#include "workload/workload.h"
+
+namespace hemiola::workload {
+
+/// How exactly something is timed.
+enum class Level : std::uint8_t { estimate, fluid, sampled, line };
+std::string_view name_of(Level level);
+
+/// The program that a collective runs, from so many bytes on, in groups of so many ranks.
+struct CollectiveRule {
+  Collective kind = Collective::all_reduce;
+  int ranks = 0;            ///< 0: any
+  std::int64_t least = 0;   ///< bytes
+  std::string program;      ///< "all-reduce/ring", or a file
+  study::Settings parameters{};
+};
+
+struct CostOptions {
+  Level level = Level::fluid;
+  std::map<Collective, Level> detail{};  ///< of collectives that are timed otherwise
+  /// The last one that fits is taken; none: what the library chooses (`auto/nccl`).
+  std::vector<CollectiveRule> rules{};
+  sim::Launch launch = sim::Launch::stream;
+  bool roofline = false;  ///< kernels by their bytes and flop alone, not by their shapes
+  /// Launches that are under way together have the speeds that they have alone.
+  bool contention = true;
+  const Monitor* monitor = nullptr;
+};
+
+class SimulatedCosts : public Costs {
+ public:
+  /// What is given by reference outlives this. Places of kinds count in `places`.
+  SimulatedCosts(const Workload& workload, const Places& places, machine::SharedMachine machine,
+                 study::Laboratory& laboratory, CostOptions options = {});
+  ~SimulatedCosts() override;
+
+  Time alone(const LaunchKind& kind) override;
+  Time latency(const LaunchKind& kind) override;
+  std::vector<std::int64_t> speeds(std::int32_t rank_class,
+                                   const std::vector<LaunchKind>& together) override;
+
+  /// How many simulations were made, of launches alone and of situations.
+  std::int64_t simulations() const;
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> self_;
+};
+
+}  // namespace hemiola::workload
