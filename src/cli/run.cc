@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/inputs.h"
+#include "cli/iteration.h"
 #include "cli/notices.h"
 #include "core/text.h"
 #include "report/page.h"
@@ -12,6 +13,7 @@
 #include "study/job_run.h"
 #include "study/profile_file.h"
 #include "study/run_tables.h"
+#include "workload/trace_reader.h"
 
 namespace hemiola::cli {
 namespace {
@@ -19,7 +21,8 @@ namespace {
 constexpr const char* kRunExamples =
     "  hemiola run all-reduce/ring --machine dgx-h100 --sizes 1KiB:1GiB:x2 --csv ring.csv\n"
     "  hemiola run plan.json --machine dgx-h100 --size 16MiB --set gpu.l2.size=25MiB,50MiB \\\n"
-    "      --json result.json";
+    "      --json result.json\n"
+    "  hemiola run trace.%d.et --machine dgx-h100 --report iteration.html";
 
 /// The options of `run` as they were typed.
 struct RunOptions {
@@ -32,6 +35,10 @@ struct RunOptions {
   std::string json, csv, trace, trace_lines, record, report;
   std::string record_rank = "0", record_at = "ingress";
   bool no_check = false;
+  // Of traces.
+  IterationOptions iteration;
+  bool engine_given = false, lenient = false;
+  std::string groups, replicate;
 };
 
 void add_options(CLI::App& verb, RunOptions& options, Session& session) {
@@ -55,7 +62,42 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   add("--record-rank", options.record_rank, "of which rank, or ranks", "R,...");
   add("--record-at", options.record_at, "ingress of that GPU, or the port of whoever sends",
       "ingress|port");
+  add_iteration_options(verb, options.iteration);
+  verb.add_flag("--lenient", options.lenient,
+                "of a trace: what can be left out of a damaged one is, and counted");
+  verb.add_option("--groups", options.groups, "of a trace: its process groups, if not beside it")
+      ->type_name("FILE");
+  verb.add_option("--replicate", options.replicate,
+                  "of a trace of one rank: so many ranks do the same")
+      ->type_name("N");
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
+}
+
+/// A trace of a workload (docs/traces.md) has calls of its own.
+ExitCode run_trace(const RunOptions& options, Session& session) {
+  ProgramOptions of_programs = options.program;
+  of_programs.sizes.clear();  // a file, here
+  refuse_options_of_programs(of_programs);
+  if (!options.record.empty())
+    throw Failure("a workload is not recorded", {.file = "--record"},
+                  "record a program that is alone");
+  workload::TraceRequest request{.path = options.program.program,
+                                 .lenient = options.lenient,
+                                 .sizes = options.program.sizes,
+                                 .groups = options.groups};
+  if (!options.replicate.empty())
+    request.replicate =
+        static_cast<int>(count_value("--replicate", options.replicate, 1, 1 << 20));
+  IterationOptions iteration = options.iteration;
+  if (options.engine_given) iteration.engine = options.engine.engine;
+  iteration.launch = options.engine.launch;
+  iteration.json = options.json;
+  iteration.csv = options.csv;
+  iteration.trace = options.trace;
+  iteration.report = options.report;
+  return run_iteration_verb(
+      std::make_shared<const workload::Workload>(workload::read_workload(request)),
+      options.machine, iteration, session);
 }
 
 /// The same, understood.
@@ -315,8 +357,12 @@ void add_run(CLI::App& app, Session& session) {
       add_verb(app, "run", "how long a program takes on a machine, and why", kRunExamples);
   const auto options = std::make_shared<RunOptions>();
   add_options(*verb, *options, session);
-  verb->callback([options, &session] {
-    session.action = [options, &session] { return Runner(*options, session).run(); };
+  verb->callback([options, verb, &session] {
+    options->engine_given = verb->count("--engine") > 0;
+    session.action = [options, &session] {
+      if (workload::is_trace(options->program.program)) return run_trace(*options, session);
+      return Runner(*options, session).run();
+    };
   });
 }
 

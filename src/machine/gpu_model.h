@@ -116,6 +116,7 @@ struct GpuModel {
   std::int64_t msc_ways = 16;     ///< msc.ways
   Rate msc_rate{};                ///< msc.rate: whole device
   Time msc_latency{1};            ///< msc.latency
+  Bytes hbm_size{1};              ///< hbm.size: what a job may fill
   std::int64_t hbm_channels = 1;  ///< hbm.channels
   Rate hbm_rate{};                ///< hbm.rate: whole device, data-sheet peak
   std::int64_t hbm_efficiency_permille = 1000;  ///< hbm.efficiency_permille: refresh and row misses

@@ -301,6 +301,7 @@ constexpr std::array kParameters{
     count<&M::msc_ways>("msc.ways", "associativity of the memory-side cache"),
     rate<&M::msc_rate>("msc.rate", "memory-side cache, whole device"),
     time<&M::msc_latency>("msc.latency", "memory-side cache, beyond the L2 miss"),
+    bytes<&M::hbm_size, 1>("hbm.size", "memory, whole device: workloads warn beyond it"),
     count<&M::hbm_channels>("hbm.channels", "memory channels"),
     rate<&M::hbm_rate>("hbm.rate", "memory, whole device, data-sheet peak"),
     Parameter{"hbm.efficiency_permille", "count", "what refresh and row misses leave of hbm.rate",

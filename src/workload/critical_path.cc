@@ -4,7 +4,7 @@
 
 namespace hemiola::workload {
 
-std::vector<PathStep> critical_path(const Workload& workload, const Schedule& schedule) {
+std::vector<PathStep> critical_path(const Workload& workload, const ScheduleResult& schedule) {
   std::vector<PathStep> path;
   PathStep at;
   Time latest{-1};

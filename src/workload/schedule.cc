@@ -66,7 +66,7 @@ class Scheduler {
     for (std::size_t c = 0; c < running_.size(); ++c) prepare(c);
   }
 
-  Schedule run() {
+  ScheduleResult run() {
     for (std::size_t c = 0; c < running_.size(); ++c) {
       const auto number = static_cast<std::int32_t>(c);
       for (std::uint32_t n = 0; n < running_[c].open.size(); ++n) {
@@ -404,7 +404,7 @@ class Scheduler {
 
   // --- The end.
 
-  Schedule take() {
+  ScheduleResult take() {
     std::vector<Stuck> stuck;
     for (const auto& [key, gathering] : gatherings_) {
       Stuck one{.members = gathering.members, .missing = {}};
@@ -442,7 +442,7 @@ class Scheduler {
   Progress progress_;
   bool has_cpu_ = false;
   Time now_{};
-  Schedule result_;
+  ScheduleResult result_;
   std::vector<Running> running_;
   std::vector<Member> initial_;
   std::vector<std::pair<std::int32_t, std::uint16_t>> waiting_;  ///< streams to look at
@@ -455,7 +455,7 @@ class Scheduler {
 
 }  // namespace
 
-Schedule schedule(const Workload& workload, Places& places, Costs& costs,
+ScheduleResult schedule(const Workload& workload, Places& places, Costs& costs,
                   const ScheduleOptions& options) {
   return Scheduler(workload, places, costs, options).run();
 }

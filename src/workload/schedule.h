@@ -30,7 +30,7 @@ struct NodeTimes {
   /// What `ready` hung on: a node of the same class that ended then, kNoNode where it was the CPU,
   /// or nothing.
   std::uint32_t cause = kNoNode;
-  std::uint32_t meeting = kNoNode;  ///< of Schedule::meetings; of computes none
+  std::uint32_t meeting = kNoNode;  ///< of ScheduleResult::meetings; of computes none
 };
 
 /// The ranks that a collective or message brought together, and who came last.
@@ -70,7 +70,7 @@ struct ClassTime {
   Time waiting() const;
 };
 
-struct Schedule {
+struct ScheduleResult {
   Time time{};
   std::vector<ClassTime> classes;             ///< as Workload::classes
   std::vector<std::vector<NodeTimes>> nodes;  ///< by class
@@ -96,7 +96,7 @@ struct ScheduleOptions {
 
 /// The workload passed check(); `places` are its, and costs know them. Failure with exit code 3: calls that meet and are not the same.
 /// Failure with exit code 4: nodes that never begin, with who waits for whom. Interrupted.
-Schedule schedule(const Workload& workload, Places& places, Costs& costs,
+ScheduleResult schedule(const Workload& workload, Places& places, Costs& costs,
                   const ScheduleOptions& options = {});
 
 /// The chain of nodes that the end hangs on, in order; each began when the one before ended, or
@@ -105,6 +105,6 @@ struct PathStep {
   std::int32_t rank_class = 0;
   std::uint32_t node = 0;
 };
-std::vector<PathStep> critical_path(const Workload& workload, const Schedule& schedule);
+std::vector<PathStep> critical_path(const Workload& workload, const ScheduleResult& schedule);
 
 }  // namespace hemiola::workload

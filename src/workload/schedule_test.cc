@@ -37,7 +37,7 @@ TEST(Schedule, RunsAStreamsNodesOneAfterTheOtherAndStreamsAtOnce) {
   trace.compute("second", 20);
   trace.call("reduce", all, 15, {first});
   trace.finish({0, 1});
-  const Schedule result = run(builder.take());
+  const ScheduleResult result = run(builder.take());
   EXPECT_EQ(result.time, us(30));
   EXPECT_EQ(result.nodes[0][2].begin, us(10));
   EXPECT_EQ(result.nodes[0][2].end, us(25));
@@ -55,7 +55,7 @@ TEST(Schedule, SaysWhatCommunicationIsExposedAndForWhom) {
   const auto reduce = trace.call("reduce", all, 15, {first});
   trace.compute("second", 20, {reduce});
   trace.finish({0, 1});
-  const Schedule result = run(builder.take());
+  const ScheduleResult result = run(builder.take());
   EXPECT_EQ(result.time, us(45));
   const CallKey key{NodeKind::collective, Collective::all_reduce, all};
   EXPECT_EQ(result.classes[0].calls.at(key).exposed, us(15));
@@ -73,7 +73,7 @@ TEST(Schedule, ACollectiveWaitsForItsLastRankAndChargesTheOthersWithWaiting) {
     trace.finish({rank});
   }
   const Workload workload = builder.take();
-  const Schedule result = run(workload);
+  const ScheduleResult result = run(workload);
   EXPECT_EQ(result.time, us(45));
   EXPECT_EQ(result.classes[0].waiting(), us(30));
   EXPECT_EQ(result.classes[1].waiting(), us(0));
@@ -93,7 +93,7 @@ TEST(Schedule, LaunchesBesideEachOtherGoAtTheSpeedOfTheirSituation) {
   trace.compute("product", 30);
   trace.call("reduce", all, 10);
   trace.finish({0, 1});
-  const Schedule result = run(builder.take(), kFullSpeed / 2);
+  const ScheduleResult result = run(builder.take(), kFullSpeed / 2);
   // Both at half speed until the collective ends after 20 us; 20 us of the product are left.
   EXPECT_EQ(result.nodes[0][1].end, us(20));
   EXPECT_EQ(result.time, us(40));
@@ -114,7 +114,7 @@ TEST(Schedule, MessagesGoFromStageToStage) {
   TraceWriter second(builder);
   for (int i = 0; i < 3; ++i) second.compute("forward", 10, {second.receive(pairs, 2)});
   second.finish({2, 3});
-  const Schedule result = run(builder.take());
+  const ScheduleResult result = run(builder.take());
   EXPECT_EQ(result.time, us(10 + 2 + 10 + 10 + 10));
   EXPECT_EQ(result.classes[1].waiting(), us(10));
   EXPECT_EQ(result.classes[1].exposed(), us(2));
@@ -143,7 +143,7 @@ TEST(Schedule, TheCpuRunsAheadAndIsWaitedForWhereItIsSlow) {
     trace.node(node).host = us(4);
   }
   trace.finish({0});
-  const Schedule result = run(builder.take());
+  const ScheduleResult result = run(builder.take());
   // Launched at 4, 8, 12 and 16 us: the first ends at 14, the second at 15, the third at 16.
   EXPECT_EQ(result.nodes[0][0].begin, us(4));
   EXPECT_EQ(result.nodes[0][2].end, us(16));
@@ -161,7 +161,7 @@ TEST(Schedule, TheCpuWaitsWhereItSynchronises) {
   const auto next = trace.compute("kernel", 10);
   trace.node(next).host = us(1);
   trace.finish({0});
-  const Schedule result = run(builder.take());
+  const ScheduleResult result = run(builder.take());
   EXPECT_EQ(result.nodes[0][1].end, us(13));
   EXPECT_EQ(result.time, us(24));
 }
@@ -257,7 +257,7 @@ Workload random_workload(std::uint64_t seed) {
 TEST(Schedule, ReasonsSumToTheTimeAndThePathExplainsIt) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const Workload workload = random_workload(seed);
-    const Schedule result = run(workload, kFullSpeed - static_cast<std::int64_t>(seed) * 1000);
+    const ScheduleResult result = run(workload, kFullSpeed - static_cast<std::int64_t>(seed) * 1000);
     for (const ClassTime& times : result.classes) {
       const Time sum = times.compute + times.memory + times.host + times.idle + times.exposed() +
                        times.waiting();

@@ -88,7 +88,7 @@ class TraceWriter {
   Trace trace_;
 };
 
-inline Schedule run(const Workload& workload, std::int64_t speed = kFullSpeed,
+inline ScheduleResult run(const Workload& workload, std::int64_t speed = kFullSpeed,
                     const ScheduleOptions& options = {}) {
   Places places(workload);
   FixedCosts costs(workload, speed);

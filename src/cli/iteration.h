@@ -1,0 +1,41 @@
+// Options of verbs that run workloads, and the run itself.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/cli.h"
+#include "cli/inputs.h"
+#include "workload/iteration.h"
+
+namespace hemiola::cli {
+
+struct IterationOptions {
+  std::string engine = "fluid";
+  std::string launch = "stream";
+  std::vector<std::string> detail;   ///< "all-reduce=line"
+  std::string collectives;           ///< file: kind, group size, bytes to program
+  std::string compute = "automatic";
+  std::string scale_compute = "1";
+  std::vector<std::string> without;  ///< collectives, or "messages"
+  bool no_contention = false;
+  std::string json, csv, trace, report;
+};
+
+/// Those that a verb does not have anyhow: `run` has engine, launch and outputs.
+void add_iteration_options(CLI::App& verb, IterationOptions& options);
+/// Engine, launch and outputs.
+void add_iteration_basics(CLI::App& verb, IterationOptions& options);
+
+/// Runs it, prints, writes files. Failure as workload::run_iteration().
+ExitCode run_iteration_verb(std::shared_ptr<const workload::Workload> workload,
+                            const MachineOptions& machine, const IterationOptions& options,
+                            Session& session);
+/// The costs and the schedule that the options ask for.
+workload::IterationRequest iteration_request(std::shared_ptr<const workload::Workload> workload,
+                                             const MachineOptions& machine,
+                                             const IterationOptions& options, Session& session);
+
+}  // namespace hemiola::cli

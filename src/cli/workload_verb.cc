@@ -1,0 +1,127 @@
+// hemiola workload: iterations of models, made, run, searched.
+#include <iostream>
+#include <memory>
+
+#include "cli/cli.h"
+#include "cli/iteration.h"
+#include "cli/model_options.h"
+#include "cli/notices.h"
+#include "core/text.h"
+#include "report/iteration.h"
+#include "report/workload_search.h"
+#include "workload/search.h"
+
+namespace hemiola::cli {
+namespace {
+
+constexpr const char* kMakeExamples =
+    "  hemiola workload make llama-70b --tp 8 --dp 2 --global-batch 32 --machine dgx-h100:2\n"
+    "  hemiola workload make config.json --tp 8 --phase decode --micro-batch 64 --context 4096 \\\n"
+    "      --machine dgx-h100 --report decode.html";
+constexpr const char* kSearchExamples =
+    "  hemiola workload search llama-70b --machine dgx-h100:8 --global-batch 512\n"
+    "  hemiola workload search mixtral-8x7b --machine dgx-h100:2 --global-batch 64 --top 5";
+
+struct MakeOptions {
+  ModelOptions model;
+  MachineOptions machine;
+  IterationOptions iteration;
+  std::string out;
+};
+
+ExitCode make(const MakeOptions& options, Session& session) {
+  const auto workload =
+      std::make_shared<const workload::Workload>(make_workload(make_request(options.model)));
+  if (options.machine.machine.empty()) {
+    Notices notices(session);
+    notices.show(workload->notices);
+    report::print_workload(std::cout, *workload);
+    return ExitCode::done;
+  }
+  MachineOptions machine = options.machine;
+  if (machine.ranks.empty()) machine.ranks = std::to_string(workload->ranks);
+  return run_iteration_verb(workload, machine, options.iteration, session);
+}
+
+void add_make(CLI::App& parent, Session& session) {
+  CLI::App* verb = add_verb(parent, "make",
+                            "one iteration of a model; with --machine it is run", kMakeExamples);
+  const auto options = std::make_shared<MakeOptions>();
+  add_model_options(*verb, options->model);
+  add_machine_options(*verb, options->machine);
+  add_iteration_basics(*verb, options->iteration);
+  add_iteration_options(*verb, options->iteration);
+  verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
+  verb->callback([options, &session] {
+    session.action = [options, &session] { return make(*options, session); };
+  });
+}
+
+struct SearchOptions {
+  ModelOptions model;
+  MachineOptions machine;
+  IterationOptions iteration;
+  std::string top = "10", memory;
+};
+
+ExitCode search(const SearchOptions& options, Session& session) {
+  check_output("--json", options.iteration.json);
+  workload::SearchRequest request{.make = make_request(options.model)};
+  const workload::IterationRequest iteration =
+      iteration_request(nullptr, options.machine, options.iteration, session);
+  request.machine = iteration.machine;
+  request.costs = iteration.costs;
+  request.schedule = iteration.schedule;
+  if (!options.memory.empty()) {
+    const auto bytes = parse_bytes(options.memory);
+    if (!bytes) throw Failure("'" + options.memory + "' is no size", {.file = "--memory"}, "80GB");
+    request.memory = bytes->count;
+  }
+  workload::SearchOutcome outcome;
+  {
+    Progress progress(session);
+    progress.doing("searching");
+    outcome = workload::search(session.laboratory, request, [&](const std::string& what, double share) {
+      progress.show(what, share);
+    });
+  }
+  const auto top = static_cast<std::size_t>(count_value("--top", options.top, 1, 1 << 20));
+  report::print_search(std::cout, outcome, top);
+  if (!options.iteration.json.empty())
+    write_file(options.iteration.json, report::search_json(session.command, outcome));
+  return ExitCode::done;
+}
+
+void add_search(CLI::App& parent, Session& session) {
+  CLI::App* verb = add_verb(
+      parent, "search", "parallelisms of a model that fit into memory, the fastest first",
+      kSearchExamples);
+  const auto options = std::make_shared<SearchOptions>();
+  add_model_options(*verb, options->model);
+  add_machine_options(*verb, options->machine);
+  verb->add_option("--engine", options->iteration.engine,
+                   "how launches are timed: estimate|fluid|sampled|line")
+      ->type_name("ENGINE")
+      ->capture_default_str();
+  add_iteration_options(*verb, options->iteration);
+  verb->add_option("--top", options->top, "rows of the table")->type_name("N")->capture_default_str();
+  verb->add_option("--memory", options->memory, "of a GPU; that of its device model by default")
+      ->type_name("SIZE");
+  verb->add_option("--json", options->iteration.json, "write one JSON object")->type_name("FILE");
+  verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
+  verb->callback([options, &session] {
+    session.action = [options, &session] { return search(*options, session); };
+  });
+}
+
+}  // namespace
+
+void add_workload(CLI::App& app, Session& session) {
+  CLI::App* verb = add_verb(app, "workload", "iterations of training and inference",
+                            std::string(kMakeExamples) + "\n" + kSearchExamples);
+  verb->require_subcommand(1);
+  add_make(*verb, session);
+  add_search(*verb, session);
+}
+
+}  // namespace hemiola::cli

@@ -1,0 +1,189 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+
+#include "report/columns.h"
+#include "report/iteration.h"
+#include "report/numbers.h"
+
+namespace hemiola::report {
+namespace {
+
+using workload::CallKey;
+using workload::CallRow;
+using workload::ClassTime;
+using workload::IterationOutcome;
+using workload::NodeKind;
+using workload::Workload;
+
+std::vector<Align> one_name_then_numbers(std::size_t columns) {
+  std::vector<Align> alignment(columns, kRight);
+  alignment.front() = kLeft;
+  return alignment;
+}
+
+std::string gigabytes(std::int64_t bytes) {
+  return fmt::format("{:.2f} GB", static_cast<double>(bytes) * 1e-9);
+}
+
+void print_head(std::ostream& out, const IterationRun& run, const IterationOutcome& outcome) {
+  const Workload& workload = *outcome.workload;
+  std::size_t most = 0;
+  for (const auto& one : workload.classes) most = std::max(most, one.trace->nodes.size());
+  out << fmt::format("# workload  {}: {} ranks in {} {}, up to {} nodes each\n", workload.name,
+                     workload.ranks, workload.classes.size(),
+                     workload.classes.size() == 1 ? "class" : "classes", most);
+  out << fmt::format("# machine   {}\n", outcome.machine->name);
+  const Time all =
+      outcome.sources.products + outcome.sources.roofline + outcome.sources.recorded;
+  out << fmt::format(
+      "# kernels   {} % of their time by the models of products and attention, {} % by bytes and "
+      "flop, {} % as recorded\n",
+      percent(outcome.sources.products, all), percent(outcome.sources.roofline, all),
+      percent(outcome.sources.recorded, all));
+  if (outcome.sources.unknown > 0)
+    out << fmt::format("#           {} kernels say neither shape, bytes, flop nor time: they take "
+                       "none\n",
+                       outcome.sources.unknown);
+  out << fmt::format("# calls     by {}; {} simulations, {} situations of launches beside others\n",
+                     run.engine, outcome.simulations, outcome.result.situations);
+  out << "#\n";
+  out << fmt::format("# time      {} ms\n", table_ms(outcome.result.time));
+  if (outcome.recorded.fs > 0)
+    out << fmt::format("# recorded  {} ms, simulated {:+.1f} %\n", table_ms(outcome.recorded),
+                       100 * (static_cast<double>(outcome.result.time.fs) /
+                                  static_cast<double>(outcome.recorded.fs) -
+                              1));
+  if (!workload.facts) return;
+  const double tokens = outcome.tokens_per_second_and_gpu();
+  out << fmt::format("#           {:.1f} tokens/s per GPU, {:.1f} in all", tokens,
+                     tokens * workload.ranks);
+  if (workload.facts->phase == "decode") out << ", time per token as above";
+  if (workload.facts->phase == "prefill") out << ", time to the first token as above";
+  out << fmt::format("; {:.1f} % of peak flop (MFU)\n", 100 * outcome.model_flop_utilisation());
+}
+
+void print_classes(std::ostream& out, const IterationOutcome& outcome) {
+  Columns table(one_name_then_numbers(11));
+  table.add_heading({"class", "ranks", "end(ms)", "compute", "exposed", "copies", "waiting", "host",
+                     "idle", "hidden(ms)", "slowed(ms)"});
+  const Time whole = outcome.result.time;
+  for (std::size_t c = 0; c < outcome.result.classes.size(); ++c) {
+    const ClassTime& times = outcome.result.classes[c];
+    const auto& one = outcome.workload->classes[c];
+    table.add({one.name, std::to_string(one.ranks.size()), table_ms(times.end),
+               percent(times.compute, whole), percent(times.exposed(), whole),
+               percent(times.memory, whole), percent(times.waiting(), whole),
+               percent(times.host, whole), percent(times.idle, whole), table_ms(times.hidden),
+               table_ms(times.slowed)});
+  }
+  out << "#\n# where the time goes, in % of the whole, by ranks that do the same\n";
+  table.print(out, "  ");
+}
+
+void print_calls(std::ostream& out, const IterationOutcome& outcome) {
+  const Workload& workload = *outcome.workload;
+  if (outcome.calls.empty()) return;
+  // Exposed and waiting: of the class that has most of it.
+  std::map<CallKey, std::pair<Time, Time>> worst;
+  for (const ClassTime& times : outcome.result.classes) {
+    for (const auto& [key, call] : times.calls) {
+      auto& [exposed, waiting] = worst[key];
+      exposed = std::max(exposed, call.exposed);
+      waiting = std::max(waiting, call.waiting);
+    }
+  }
+  Columns table(one_name_then_numbers(7));
+  table.add_heading(
+      {"communication", "ranks", "groups", "calls", "size", "alone(us)", "busbw(GB/s)"});
+  constexpr std::size_t kMost = 24;
+  for (std::size_t r = 0; r < std::min(kMost, outcome.calls.size()); ++r) {
+    const CallRow& row = outcome.calls[r];
+    const bool is_call = row.kind == NodeKind::collective;
+    const auto work = static_cast<std::size_t>(row.work);
+    const std::int64_t bytes =
+        is_call ? workload.collectives[work].bytes : workload.messages[work].bytes;
+    const Collective kind = is_call ? workload.collectives[work].kind : Collective::send_recv;
+    const std::int32_t family =
+        is_call ? workload.collectives[work].family : workload.messages[work].family;
+    const double rate = static_cast<double>(bytes) / (static_cast<double>(row.alone.fs) * 1e-15) *
+                        1e-9 * bus_factor(kind, row.group);
+    table.add({call_name(workload, {row.kind, kind, family}), std::to_string(row.group),
+               std::to_string(row.groups), std::to_string(row.calls), to_string(Bytes{bytes}),
+               table_us(row.alone), table_rate(rate)});
+  }
+  out << "#\n# communication: what each distinct call takes alone\n";
+  table.print(out, "  ");
+  if (outcome.calls.size() > kMost)
+    out << fmt::format("# and {} more, which take less in all\n", outcome.calls.size() - kMost);
+  Columns exposed(one_name_then_numbers(3));
+  exposed.add_heading({"communication", "exposed(ms)", "waiting(ms)"});
+  for (const auto& [key, times] : worst)
+    exposed.add({call_name(workload, key), table_ms(times.first), table_ms(times.second)});
+  out << "#\n# exposed: nothing is computed meanwhile; waiting: a peer has not come; of the ranks "
+         "that have most\n";
+  exposed.print(out, "  ");
+}
+
+void print_memory(std::ostream& out, const IterationOutcome& outcome) {
+  if (!outcome.workload->facts) return;
+  const auto& memory = outcome.workload->facts->memory;
+  for (std::size_t c = 0; c < memory.size(); ++c) {
+    std::int64_t all = 0;
+    std::string parts;
+    for (const auto& [name, bytes] : memory[c]) {
+      all += bytes;
+      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name, gigabytes(bytes));
+    }
+    if (c == 0) out << "#\n";
+    out << fmt::format("# memory    {}: {} ({})\n", outcome.workload->classes[c].name,
+                       gigabytes(all), parts);
+  }
+}
+
+void print_path(std::ostream& out, const IterationOutcome& outcome) {
+  const Workload& workload = *outcome.workload;
+  std::map<std::string, Time> by_name;
+  Time all{};
+  for (const workload::PathStep& step : outcome.path) {
+    const auto c = static_cast<std::size_t>(step.rank_class);
+    const workload::Node& node = workload.classes[c].trace->nodes[step.node];
+    const workload::NodeTimes& times = outcome.result.nodes[c][step.node];
+    Time& sum = by_name[workload.names[node.name]];
+    sum = sum + (times.end - times.begin);
+    all = all + (times.end - times.begin);
+  }
+  std::vector<std::pair<std::int64_t, std::string>> sorted;
+  for (const auto& [name, time] : by_name) sorted.emplace_back(-time.fs, name);
+  std::sort(sorted.begin(), sorted.end());
+  out << fmt::format("#\n# critical path: {} nodes, {} % of the time; the rest is the CPU's\n",
+                     outcome.path.size(), percent(all, outcome.result.time));
+  constexpr std::size_t kMost = 12;
+  for (std::size_t i = 0; i < std::min(kMost, sorted.size()); ++i)
+    out << fmt::format("#   {:>5} %  {}\n",
+                       percent(Time{-sorted[i].first}, outcome.result.time), sorted[i].second);
+}
+
+}  // namespace
+
+std::string call_name(const Workload& workload, const CallKey& key) {
+  const std::string& family = workload.families[static_cast<std::size_t>(key.family)].name;
+  if (key.kind == NodeKind::collective) return fmt::format("{} {}", name_of(key.collective), family);
+  return fmt::format("{} {}", name_of(key.kind), family);
+}
+
+std::string table_ms(Time time) {
+  return fmt::format("{:.3f}", static_cast<double>(time.fs) * 1e-12);
+}
+
+void print_iteration(std::ostream& out, const IterationRun& run, const IterationOutcome& outcome) {
+  print_head(out, run, outcome);
+  print_classes(out, outcome);
+  print_calls(out, outcome);
+  print_path(out, outcome);
+  print_memory(out, outcome);
+}
+
+}  // namespace hemiola::report

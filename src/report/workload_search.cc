@@ -1,0 +1,144 @@
+#include "report/workload_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+
+#include "report/columns.h"
+#include "report/iteration.h"
+#include "report/numbers.h"
+
+namespace hemiola::report {
+namespace {
+
+using workload::SearchOutcome;
+using workload::SearchRow;
+using workload::Workload;
+
+double giga(double value) {
+  return value * 1e-9;
+}
+
+/// By kind and group, what a rank of each class calls in one iteration.
+void print_volume(std::ostream& out, const Workload& workload) {
+  std::map<workload::CallKey, std::pair<std::int64_t, double>> volume;
+  for (const auto& one : workload.classes) {
+    std::map<workload::CallKey, std::pair<std::int64_t, double>> own;
+    for (const workload::Node& node : one.trace->nodes) {
+      const auto work = static_cast<std::size_t>(node.work);
+      if (node.kind == workload::NodeKind::collective) {
+        const auto& call = workload.collectives[work];
+        auto& [calls, bytes] = own[{node.kind, call.kind, call.family}];
+        ++calls;
+        bytes += static_cast<double>(call.bytes);
+      } else if (node.kind == workload::NodeKind::send) {
+        const auto& message = workload.messages[work];
+        auto& [calls, bytes] = own[{node.kind, Collective::send_recv, message.family}];
+        ++calls;
+        bytes += static_cast<double>(message.bytes);
+      }
+    }
+    for (const auto& [key, sum] : own) volume[key] = std::max(volume[key], sum);
+  }
+  if (volume.empty()) return;
+  Columns table({kLeft, kRight, kRight, kRight});
+  table.add_heading({"communication", "ranks", "calls", "GB per rank"});
+  for (const auto& [key, sum] : volume) {
+    const auto& groups = workload.families[static_cast<std::size_t>(key.family)].groups;
+    table.add({call_name(workload, key), std::to_string(groups.front().size()),
+               std::to_string(sum.first), fmt::format("{:.3f}", giga(sum.second))});
+  }
+  out << "#\n# of the ranks that call most, in one iteration\n";
+  table.print(out, "  ");
+}
+
+}  // namespace
+
+void print_workload(std::ostream& out, const Workload& workload) {
+  out << fmt::format("# workload  {}: {} ranks\n", workload.name, workload.ranks);
+  for (const auto& one : workload.classes)
+    out << fmt::format("#           {}: {} ranks, {} nodes\n", one.name, one.ranks.size(),
+                       one.trace->nodes.size());
+  if (workload.facts) {
+    out << fmt::format("# iteration {} tokens, {:.3f} Pflop of the model\n",
+                       workload.facts->tokens, workload.facts->flop * 1e-15);
+    for (std::size_t c = 0; c < workload.facts->memory.size(); ++c) {
+      double all = 0;
+      std::string parts;
+      for (const auto& [name, bytes] : workload.facts->memory[c]) {
+        all += static_cast<double>(bytes);
+        parts += fmt::format("{}{} {:.2f} GB", parts.empty() ? "" : ", ", name,
+                             giga(static_cast<double>(bytes)));
+      }
+      out << fmt::format("# memory    {}: {:.2f} GB ({})\n", workload.classes[c].name, giga(all),
+                         parts);
+    }
+  }
+  print_volume(out, workload);
+  out << "#\n# --machine NAME runs it\n";
+}
+
+void print_search(std::ostream& out, const SearchOutcome& outcome, std::size_t top) {
+  std::size_t run = 0;
+  std::map<std::string, std::size_t> refused;
+  for (const SearchRow& row : outcome.rows) {
+    if (row.refused.empty()) {
+      ++run;
+    } else {
+      ++refused[row.refused];
+    }
+  }
+  out << fmt::format("# model     {}\n# machine   {}: {} GPUs of {:.1f} GB\n", outcome.model,
+                     outcome.machine, outcome.ranks, giga(static_cast<double>(outcome.memory)));
+  out << fmt::format("# searched  {} parallelisms, {} fit and were run\n#\n", outcome.rows.size(),
+                     run);
+  Columns table(std::vector<Align>(9, kRight));
+  table.add_heading({"tp", "pp", "dp", "ep", "memory(GB)", "time(ms)", "tokens/s/GPU", "MFU(%)",
+                     "to the best"});
+  for (std::size_t r = 0; r < std::min(top, run); ++r) {
+    const SearchRow& row = outcome.rows[r];
+    const auto& p = row.parallelism;
+    table.add({std::to_string(p.tp), std::to_string(p.pp), std::to_string(p.dp),
+               std::to_string(p.ep), fmt::format("{:.1f}", giga(static_cast<double>(row.memory))),
+               table_ms(row.time), fmt::format("{:.1f}", row.tokens_per_second_and_gpu),
+               fmt::format("{:.1f}", 100 * row.model_flop_utilisation),
+               fmt::format("{:.3f}", row.tokens_per_second_and_gpu /
+                                         outcome.rows.front().tokens_per_second_and_gpu)});
+  }
+  table.print(out, "  ");
+  if (refused.empty()) return;
+  out << "#\n# refused:\n";
+  constexpr std::size_t kMost = 8;
+  std::vector<std::pair<std::size_t, std::string>> sorted;
+  for (const auto& [why, count] : refused) sorted.emplace_back(count, why);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (std::size_t i = 0; i < std::min(kMost, sorted.size()); ++i)
+    out << fmt::format("#   {:>3}  {}\n", sorted[i].first, sorted[i].second);
+  if (sorted.size() > kMost)
+    out << fmt::format("#        and for {} more reasons (--json has them all)\n",
+                       sorted.size() - kMost);
+}
+
+std::string search_json(const std::string& command, const SearchOutcome& outcome) {
+  std::string rows;
+  for (const SearchRow& row : outcome.rows) {
+    const auto& p = row.parallelism;
+    rows += fmt::format(
+        "{}\n    {{\"tp\": {}, \"pp\": {}, \"dp\": {}, \"ep\": {}, \"cp\": {}, \"zero\": {}, "
+        "\"memory_bytes\": {}, \"time_fs\": {}, \"tokens_per_s_per_gpu\": {}, \"mfu\": {}, "
+        "\"refused\": {}}}",
+        rows.empty() ? "" : ",", p.tp, p.pp, p.dp, p.ep, p.cp, p.zero, row.memory, row.time.fs,
+        json_number(row.tokens_per_second_and_gpu), json_number(row.model_flop_utilisation),
+        row.refused.empty() ? "null" : json_string(row.refused));
+  }
+  return fmt::format(
+      "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n  \"program\": "
+      "{},\n  \"ranks\": {},\n  \"memory_bytes\": {},\n  \"results\": [{}\n  ]\n}}\n",
+      json_string(command), json_string(outcome.machine), json_string(outcome.model),
+      outcome.ranks, outcome.memory, rows);
+}
+
+}  // namespace hemiola::report

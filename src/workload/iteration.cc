@@ -1,0 +1,146 @@
+#include "workload/iteration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "core/index.h"
+
+namespace hemiola::workload {
+namespace {
+
+void check_ranks(const Workload& workload, const machine::Machine& machine) {
+  if (machine.ranks() == workload.ranks) return;
+  const SourceLocation where{.file = workload.source.empty() ? "--machine" : workload.source};
+  if (machine.ranks() < workload.ranks)
+    throw Failure(fmt::format("{} has {} ranks, but {} has {} GPUs", workload.name, workload.ranks,
+                              machine.name, machine.ranks()),
+                  where, "choose a larger machine: NAME:N is N nodes of it");
+  throw Failure(fmt::format("{} has {} ranks, and {} has {} GPUs", workload.name, workload.ranks,
+                            machine.name, machine.ranks()),
+                where, fmt::format("say which GPUs they are: --ranks {}", workload.ranks));
+}
+
+ComputeSources sources_of(const Workload& workload, const ScheduleResult& result) {
+  ComputeSources sources;
+  for (std::size_t c = 0; c < workload.classes.size(); ++c) {
+    const RankClass& one = workload.classes[c];
+    const auto ranks = static_cast<std::int64_t>(one.ranks.size());
+    for (std::size_t n = 0; n < one.trace->nodes.size(); ++n) {
+      const Node& node = one.trace->nodes[n];
+      if (node.kind != NodeKind::compute) continue;
+      const NodeTimes& times = result.nodes[c][n];
+      const Time all{(times.end - times.begin).fs * ranks};
+      if (node.work >= 0) {
+        const Compute& compute = workload.computes[index(node.work)];
+        Time& sum =
+            compute.kind == Compute::Kind::other ? sources.roofline : sources.products;
+        sum = sum + all;
+      } else if (node.recorded.fs > 0) {
+        sources.recorded = sources.recorded + all;
+      } else {
+        sources.unknown += ranks;
+      }
+    }
+  }
+  return sources;
+}
+
+std::vector<CallRow> calls_of(const Workload& workload, Places& places, Costs& costs,
+                              const ScheduleResult& result) {
+  std::map<std::pair<NodeKind, std::int32_t>, CallRow> rows;
+  for (std::size_t c = 0; c < workload.classes.size(); ++c) {
+    const RankClass& one = workload.classes[c];
+    for (std::size_t n = 0; n < one.trace->nodes.size(); ++n) {
+      const Node& node = one.trace->nodes[n];
+      if (node.kind != NodeKind::collective && node.kind != NodeKind::send) continue;
+      if (result.nodes[c][n].meeting == kNoNode) continue;  // left out
+      CallRow& row = rows[{node.kind, node.work}];
+      row.kind = node.kind;
+      row.work = node.work;
+      const auto number = static_cast<std::int32_t>(c);
+      const std::int32_t family = node.kind == NodeKind::collective
+                                      ? workload.collectives[index(node.work)].family
+                                      : workload.messages[index(node.work)].family;
+      const auto& groups = workload.families[index(family)].groups;
+      row.groups = static_cast<int>(groups.size());
+      row.group = static_cast<int>(groups.front().size());
+      // A class has a share of each call: its ranks of those of a group.
+      row.calls += static_cast<std::int64_t>(one.ranks.size());
+      const std::int32_t place =
+          node.kind == NodeKind::collective
+              ? places.of_collective(number, family)
+              : places.of_message(number, workload.messages[index(node.work)], true);
+      row.alone = costs.alone({.kind = node.kind, .work = node.work, .place = place});
+    }
+  }
+  std::vector<CallRow> sorted;
+  for (auto& [key, row] : rows) {
+    if (row.kind == NodeKind::collective) row.calls /= row.group;
+    sorted.push_back(row);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const CallRow& a, const CallRow& b) {
+    return a.alone.fs / 1000 * a.calls > b.alone.fs / 1000 * b.calls;
+  });
+  return sorted;
+}
+
+Time recorded_time(const Workload& workload) {
+  Time begin{std::numeric_limits<std::int64_t>::max()}, end{};
+  bool is_known = false;
+  for (const RankClass& one : workload.classes) {
+    for (const Node& node : one.trace->nodes) {
+      if (node.recorded.fs == 0) continue;
+      is_known = true;
+      begin = std::min(begin, node.recorded_begin);
+      end = std::max(end, node.recorded_begin + node.recorded);
+    }
+  }
+  return is_known && end > begin ? end - begin : Time{};
+}
+
+}  // namespace
+
+double IterationOutcome::tokens_per_second_and_gpu() const {
+  if (!workload->facts || result.time.fs == 0) return 0;
+  return static_cast<double>(workload->facts->tokens) / (static_cast<double>(result.time.fs) * 1e-15) /
+         workload->ranks;
+}
+
+double IterationOutcome::model_flop_utilisation() const {
+  if (!workload->facts || result.time.fs == 0) return 0;
+  const machine::GpuModel& model = machine->model(0);
+  const double peak = static_cast<double>(machine::matrix_rate(model, workload->facts->type)) *
+                      static_cast<double>(model.cu_count) *
+                      static_cast<double>(model.cu_clock.hertz);
+  if (peak <= 0) return 0;
+  return workload->facts->flop / (static_cast<double>(result.time.fs) * 1e-15) / workload->ranks /
+         peak;
+}
+
+IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationRequest& request) {
+  IterationOutcome outcome;
+  outcome.workload = request.workload;
+  outcome.machine = laboratory.machine(request.machine);
+  if (outcome.machine == nullptr)
+    throw Failure("a workload runs on a machine", {.file = "--machine"},
+                  "for example --machine dgx-h100");
+  check_ranks(*request.workload, *outcome.machine);
+  outcome.notices = study::notices_of(outcome.machine->warnings);
+  outcome.notices.insert(outcome.notices.end(), request.workload->notices.begin(),
+                         request.workload->notices.end());
+  Places places(*request.workload);
+  SimulatedCosts costs(*request.workload, places, outcome.machine, laboratory, request.costs);
+  outcome.result = schedule(*request.workload, places, costs, request.schedule);
+  outcome.sources = sources_of(*request.workload, outcome.result);
+  outcome.calls = calls_of(*request.workload, places, costs, outcome.result);
+  outcome.path = critical_path(*request.workload, outcome.result);
+  outcome.recorded = recorded_time(*request.workload);
+  outcome.simulations = costs.simulations();
+  return outcome;
+}
+
+}  // namespace hemiola::workload

@@ -1,0 +1,61 @@
+// One iteration of a workload on a machine: the whole of `hemiola run TRACE`.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "study/experiment.h"
+#include "workload/schedule.h"
+#include "workload/simulated_costs.h"
+#include "workload/workload.h"
+
+namespace hemiola::workload {
+
+struct IterationRequest {
+  std::shared_ptr<const Workload> workload;
+  study::MachineChoice machine{};  ///< as many ranks as the workload has
+  CostOptions costs{};
+  ScheduleOptions schedule{};
+};
+
+/// How much of the kernels' time, over all ranks, is known from where.
+struct ComputeSources {
+  Time products{};    ///< the models of products and attention
+  Time roofline{};    ///< bytes and flop
+  Time recorded{};    ///< of the trace
+  std::int64_t unknown = 0;  ///< kernels, of all ranks, of which nothing is known: no time
+};
+
+/// A distinct collective or message: how often each rank calls it, and what it takes.
+struct CallRow {
+  NodeKind kind = NodeKind::collective;
+  std::int32_t work = -1;
+  std::int64_t calls = 0;  ///< of all groups
+  int group = 0;           ///< ranks
+  int groups = 0;
+  Time alone{};
+};
+
+struct IterationOutcome {
+  std::shared_ptr<const Workload> workload;
+  machine::SharedMachine machine;
+  ScheduleResult result;
+  ComputeSources sources;
+  std::vector<CallRow> calls;  ///< the longest in all first
+  std::vector<PathStep> path;  ///< critical
+  Time recorded{};             ///< of the trace: from its first node to its last; 0: not known
+  std::int64_t simulations = 0;
+  study::Notices notices{};
+
+  // Of ModelFacts; 0 where there are none.
+  double tokens_per_second_and_gpu() const;
+  /// Model flop per second over what the matrix units can do in the model's type.
+  double model_flop_utilisation() const;
+};
+
+/// Failure: ranks that the machine does not have, or more of them than the workload has and none
+/// chosen; what schedule() and the costs refuse. Interrupted.
+IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationRequest& request);
+
+}  // namespace hemiola::workload
