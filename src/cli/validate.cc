@@ -11,9 +11,11 @@
 #include "cli/notices.h"
 #include "core/lists.h"
 #include "core/text.h"
+#include "report/iteration_validation.h"
 #include "report/validation.h"
 #include "study/judge.h"
 #include "study/micro.h"
+#include "workload/iteration_table.h"
 
 namespace hemiola::cli {
 namespace {
@@ -22,7 +24,8 @@ constexpr const char* kValidateExamples =
     "  hemiola validate times.csv --machine dgx-h100 --program all-reduce/two-shot --launch graph "
     "\\\n"
     "      --where num_gpus=4 --calibrate two_gpus.csv --json errors.json\n"
-    "  hemiola validate --only h100-vllm      # the suite that is shipped, or a part of it";
+    "  hemiola validate --only h100-vllm      # the suite that is shipped, or a part of it\n"
+    "  hemiola validate iterations.csv --machine a100-4nic --calibrate others.csv";
 
 /// The options as they were typed.
 struct ValidateOptions {
@@ -124,6 +127,49 @@ struct Judged {
            });
   }
 };
+
+/// A table of iterations of training has rows that say their model and parallelism.
+ExitCode validate_iterations(const ValidateOptions& options, const std::string& text,
+                             Session& session) {
+  check_output("--json", options.json);
+  const auto refuse = [](bool given, const char* option) {
+    if (given)
+      throw Failure("does not fit here", SourceLocation{.file = option},
+                    "the rows of a table of iterations say what they ran");
+  };
+  refuse(!options.program.empty(), "--program");
+  refuse(!options.parameters.empty(), "--param");
+  refuse(!options.machine.ranks.empty(), "--ranks");
+  refuse(!options.size.empty(), "--size");
+  refuse(!options.sizes.empty(), "--sizes");
+  refuse(!options.csv.empty(), "--csv");
+  Notices notices(session);
+  workload::IterationValidationRequest request{
+      .table = workload::read_iterations(text, options.table)};
+  if (options.calibrate.empty()) {
+    notices.note("no --calibrate is given: the regression is fitted to the table itself");
+    request.calibrate = request.table;
+  } else {
+    request.calibrate =
+        workload::read_iterations(read_file(options.calibrate), options.calibrate);
+  }
+  request.machine = machine_choice(options.machine, one_setting(options.machine.set));
+  request.costs.monitor = &session.monitor;
+  workload::IterationValidation found;
+  {
+    Progress progress(session);
+    progress.doing("simulating iterations");
+    found = workload::validate_iterations(
+        session.laboratory, request, [&](std::size_t done, std::size_t all) {
+          progress.show("simulating iterations",
+                        static_cast<double>(done) / static_cast<double>(all));
+        });
+  }
+  report::print_iteration_validation(std::cout, found);
+  if (!options.json.empty())
+    write_file(options.json, report::iteration_validation_json(session.command, found));
+  return ExitCode::done;
+}
 
 class ValidateRunner {
  public:
@@ -352,7 +398,13 @@ void add_validate(CLI::App& app, Session& session) {
   const auto options = std::make_shared<ValidateOptions>();
   add_options(*verb, *options, session);
   verb->callback([options, &session] {
-    session.action = [options, &session] { return ValidateRunner(*options, session).run(); };
+    session.action = [options, &session] {
+      if (!options->table.empty()) {
+        const std::string text = read_file(options->table);
+        if (workload::is_iteration_table(text)) return validate_iterations(*options, text, session);
+      }
+      return ValidateRunner(*options, session).run();
+    };
   });
 }
 

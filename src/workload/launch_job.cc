@@ -24,6 +24,11 @@ std::string_view words_of(const LaunchKind& kind, const Workload& workload) {
 
 }  // namespace
 
+std::int64_t flop_of_units(const Compute& compute) {
+  if (compute.kind != Compute::Kind::attention) return compute.flop;
+  return static_cast<std::int64_t>(static_cast<__int128>(compute.flop) * 1000 / kAttentionPermille);
+}
+
 struct LaunchPrograms::Caches {
   std::map<std::pair<std::int32_t, const machine::GpuModel*>, Made> kernels;
   std::map<std::tuple<NodeKind, std::int32_t, std::uint64_t>, Made> calls;
@@ -52,7 +57,7 @@ program::Work LaunchPrograms::work_of(const Compute& compute,
       break;
     }
     case Compute::Kind::attention:
-      if (!options_.roofline) work.flop = work.flop * 1000 / kAttentionPermille;
+      if (!options_.roofline) work.flop = flop_of_units(compute);
       break;
     case Compute::Kind::other:
       break;

@@ -13,6 +13,10 @@
 
 namespace hemiola::workload {
 
+/// The flop of the matrix units' full rate that take as long as the kernel's at the share of it
+/// that such kernels reach.
+std::int64_t flop_of_units(const Compute& compute);
+
 /// Programs of works, each made once.
 class LaunchPrograms {
  public:

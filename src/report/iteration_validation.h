@@ -1,0 +1,17 @@
+// Measured beside simulated iterations.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "workload/iteration_table.h"
+
+namespace hemiola::report {
+
+/// A line per row, then errors and the order of pairs.
+void print_iteration_validation(std::ostream& out, const workload::IterationValidation& found);
+/// The frame of the design: `rows[]`, `summary` with the regime "iteration".
+std::string iteration_validation_json(const std::string& command,
+                                      const workload::IterationValidation& found);
+
+}  // namespace hemiola::report

@@ -1,0 +1,185 @@
+#include "workload/job_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "core/index.h"
+#include "core/units.h"
+#include "workload/launch_job.h"
+
+namespace hemiola::workload {
+namespace {
+
+constexpr std::size_t kMostLaunches = 10'000;
+
+class JobWriter {
+ public:
+  JobWriter(const Workload& workload, Places& places, const ScheduleResult& order)
+      : workload_(workload), places_(places), order_(order) {}
+
+  std::string write() {
+    collect();
+    std::string text = fmt::format("name: \"{}\"\nlaunches:\n", workload_.name);
+    for (const One& one : launches_) text += line_of(one);
+    return text;
+  }
+
+ private:
+  /// A launch: a node, or the nodes that met.
+  struct One {
+    Time begin{};
+    std::vector<std::pair<std::int32_t, std::uint32_t>> members;  ///< class, node
+    std::string name;
+  };
+
+  const Node& node_of(const std::pair<std::int32_t, std::uint32_t>& member) const {
+    return workload_.classes[index(member.first)].trace->nodes[member.second];
+  }
+
+  bool is_launch(const Node& node, const NodeTimes& times) const {
+    if (node.kind == NodeKind::nothing || node.kind == NodeKind::host) return false;
+    if (node.kind == NodeKind::compute || node.kind == NodeKind::memory)
+      return times.end > times.begin;
+    return times.meeting != kNoNode;
+  }
+
+  void collect() {
+    std::map<std::uint32_t, std::size_t> meetings;
+    for (std::size_t c = 0; c < workload_.classes.size(); ++c) {
+      const auto& nodes = workload_.classes[c].trace->nodes;
+      for (std::uint32_t n = 0; n < nodes.size(); ++n) {
+        const NodeTimes& times = order_.nodes[c][n];
+        if (!is_launch(nodes[n], times)) continue;
+        const std::pair member{static_cast<std::int32_t>(c), n};
+        if (times.meeting != kNoNode) {
+          const auto [at, is_new] = meetings.emplace(times.meeting, launches_.size());
+          if (!is_new) {
+            launches_[at->second].members.push_back(member);
+            continue;
+          }
+        }
+        launches_.push_back({.begin = times.begin, .members = {member}});
+      }
+    }
+    if (launches_.size() > kMostLaunches)
+      throw Failure(fmt::format("{} has {} launches, and a job is simulated in one go",
+                                workload_.name, launches_.size()),
+                    {.file = workload_.source},
+                    fmt::format("up to {} are written", kMostLaunches));
+    std::stable_sort(launches_.begin(), launches_.end(), [](const One& a, const One& b) {
+      return std::tuple(a.begin, a.members.front()) < std::tuple(b.begin, b.members.front());
+    });
+    for (std::size_t l = 0; l < launches_.size(); ++l) {
+      launches_[l].name =
+          fmt::format("{} {}", l, workload_.names[node_of(launches_[l].members.front()).name]);
+      std::replace(launches_[l].name.begin(), launches_[l].name.end(), '"', '\'');
+      for (const auto& member : launches_[l].members) by_node_[member] = l;
+    }
+  }
+
+  /// Launches that a node waits for, through nodes that are none.
+  void add_causes(std::int32_t number, std::uint32_t node, std::set<std::size_t>& causes) const {
+    const Trace& trace = *workload_.classes[index(number)].trace;
+    const Node& one = trace.nodes[node];
+    for (std::uint32_t d = 0; d < one.dependencies; ++d) {
+      const std::uint32_t before = trace.dependencies[one.first_dependency + d];
+      const auto known = by_node_.find({number, before});
+      if (known != by_node_.end()) {
+        causes.insert(known->second);
+      } else {
+        add_causes(number, before, causes);
+      }
+    }
+  }
+
+  std::string line_of(const One& one) const {
+    const auto& [number, n] = one.members.front();
+    const Node& node = node_of(one.members.front());
+    std::set<std::size_t> causes;
+    for (const auto& member : one.members) add_causes(member.first, member.second, causes);
+    std::string after;
+    for (const std::size_t cause : causes)
+      after += fmt::format("{}\"{}\"", after.empty() ? "" : ", ", launches_[cause].name);
+    return fmt::format("  - {{name: \"{}\", {}, stream: \"{}\"{}}}\n", one.name,
+                       what_of(number, n, node), stream_of(number, node),
+                       after.empty() ? "" : ", after: [" + after + "]");
+  }
+
+  std::int32_t place_of(std::int32_t number, const Node& node) const {
+    if (node.kind == NodeKind::collective)
+      return places_.of_collective(number, workload_.collectives[index(node.work)].family);
+    return places_.of_message(number, workload_.messages[index(node.work)],
+                              node.kind == NodeKind::send);
+  }
+
+  std::string stream_of(std::int32_t number, const Node& node) const {
+    if (node.kind == NodeKind::send || node.kind == NodeKind::receive)
+      return fmt::format("messages {}", place_of(number, node));
+    return workload_.streams[node.stream].name;
+  }
+
+  std::string what_of(std::int32_t number, std::uint32_t n, const Node& node) const {
+    if (node.kind == NodeKind::compute || node.kind == NodeKind::memory) {
+      const std::string ranks = fmt::format(
+          "ranks: [{}]", fmt::join(workload_.classes[index(number)].ranks, ", "));
+      if (node.work < 0)
+        return fmt::format("compute: {{time: {}}}, {}", to_string(node.recorded), ranks);
+      const NodeTimes& times = order_.nodes[index(number)][n];
+      return kernel_of(workload_.computes[index(node.work)], times) + ", " + ranks;
+    }
+    const Place& place = places_.place(place_of(number, node));
+    std::string groups;
+    for (const auto& group : place.groups)
+      groups += fmt::format("{}[{}]", groups.empty() ? "" : ", ", fmt::join(group, ", "));
+    Collective kind = Collective::broadcast;
+    std::int64_t bytes = 0;
+    std::string_view type = "uint8";
+    if (node.kind == NodeKind::collective) {
+      const CollectiveCall& call = workload_.collectives[index(node.work)];
+      kind = call.kind;
+      bytes = call.bytes;
+      type = name_of(call.type);
+    } else {
+      bytes = workload_.messages[index(node.work)].bytes;
+    }
+    return fmt::format(
+        "run: auto/nccl, param: {{collective: {}}}, size: {}B, dtype: {}, groups: [{}]",
+        name_of(kind), bytes, type, groups);
+  }
+
+  static std::string kernel_of(const Compute& compute, const NodeTimes& times) {
+    if (compute.kind == Compute::Kind::product && compute.product.batch == 1)
+      return fmt::format("product: {{m: {}, n: {}, k: {}}}, dtype: {}", compute.product.m,
+                         compute.product.n, compute.product.k, name_of(compute.product.type));
+    // Several products at once take what the model says.
+    if (compute.kind == Compute::Kind::product)
+      return fmt::format("compute: {{time: {}}}", to_string(times.end - times.begin));
+    std::string parts;
+    if (compute.read > 0) parts += fmt::format("read: {}B", compute.read);
+    if (compute.written > 0)
+      parts += fmt::format("{}write: {}B", parts.empty() ? "" : ", ", compute.written);
+    if (compute.flop > 0)
+      parts += fmt::format("{}flop: {}", parts.empty() ? "" : ", ", flop_of_units(compute));
+    return fmt::format("compute: {{{}}}", parts);
+  }
+
+  const Workload& workload_;
+  Places& places_;
+  const ScheduleResult& order_;
+  std::vector<One> launches_;
+  std::map<std::pair<std::int32_t, std::uint32_t>, std::size_t> by_node_;
+};
+
+}  // namespace
+
+std::string job_text(const Workload& workload, Places& places, const ScheduleResult& order) {
+  return JobWriter(workload, places, order).write();
+}
+
+}  // namespace hemiola::workload
