@@ -79,7 +79,10 @@ struct MakeRequest {
   std::int64_t gradient_bucket = 0;
   /// In the last micro batch, while layers before are computed; or else after the last pass.
   bool overlap_gradients = true;
-  /// Of ZeRO 3: layers whose parameters are gathered ahead of the one that is computed.
+  /// ZeRO 1 and 2: parameters are gathered layer by layer before the first forward pass needs them;
+  /// or else all of them after the optimizer.
+  bool overlap_parameters = false;
+  /// Layers whose parameters are gathered ahead of the one that is computed.
   int prefetch = 1;
   /// The all-reduce (reduce-scatter) of a gradient of inputs runs beside the product that computes
   /// the gradient of the weight; or else before it.
