@@ -117,13 +117,17 @@ ExitCode run_iteration_verb(std::shared_ptr<const workload::Workload> workload,
   check_output("--trace", options.trace);
   check_output("--report", options.report);
   if (!options.report.empty()) report::page::require_rendering();
-  const workload::IterationRequest request =
+  workload::IterationRequest request =
       iteration_request(std::move(workload), machine, options, session);
   Notices notices(session);
   workload::IterationOutcome outcome;
   {
     Progress progress(session);
     progress.doing("running " + request.workload->name);
+    request.costs.on_simulation = [&](const std::string& what) {
+      progress.doing("simulating " + what);
+      if (getenv("HM_DEBUG")) fprintf(stderr, "%.2f %s\n", double(clock())/CLOCKS_PER_SEC, what.c_str());
+    };
     outcome = workload::run_iteration(session.laboratory, request);
   }
   notices.show(outcome.notices);

@@ -98,6 +98,14 @@ bool set_time(GpuModel& model, std::string_view text) {
   return true;
 }
 
+/// That of the whole memory: no size of an address, nothing is laid out by it.
+bool set_hbm_size(GpuModel& model, std::string_view text) {
+  const auto value = parse_bytes(text);
+  if (!value || !within(value->count, 1, std::int64_t{1} << 50)) return false;
+  model.hbm_size = *value;
+  return true;
+}
+
 /// Rate 0 stands for "ideal" inside, so that a written zero must be caught here.
 template <auto member>
 bool set_rate(GpuModel& model, std::string_view text) {
@@ -301,7 +309,8 @@ constexpr std::array kParameters{
     count<&M::msc_ways>("msc.ways", "associativity of the memory-side cache"),
     rate<&M::msc_rate>("msc.rate", "memory-side cache, whole device"),
     time<&M::msc_latency>("msc.latency", "memory-side cache, beyond the L2 miss"),
-    bytes<&M::hbm_size, 1>("hbm.size", "memory, whole device: workloads warn beyond it"),
+    Parameter{"hbm.size", "bytes", "memory, whole device: workloads warn beyond it",
+              get<&M::hbm_size>, set_hbm_size, "a size such as 80 GiB (at most 1 PiB)"},
     count<&M::hbm_channels>("hbm.channels", "memory channels"),
     rate<&M::hbm_rate>("hbm.rate", "memory, whole device, data-sheet peak"),
     Parameter{"hbm.efficiency_permille", "count", "what refresh and row misses leave of hbm.rate",

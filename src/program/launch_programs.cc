@@ -217,7 +217,8 @@ Program work_program(const Work& work, const machine::GpuModel& model) {
     throw Failure("a compute without bytes, flop and time has nothing to do");
   const std::int64_t workgroups = work.workgroups > 0 ? work.workgroups : model.cu_count;
   // Every workgroup has whole pieces: what each reads and writes is rounded up to that.
-  const std::int64_t steps = std::max<std::int64_t>(1, ceil_of(most, kPiece * workgroups));
+  std::int64_t steps = std::max<std::int64_t>(1, ceil_of(most, kPiece * workgroups));
+  if (work.most_steps > 0) steps = std::min(steps, work.most_steps);
   const auto share = [&](Bytes bytes) {
     return ceil_of(ceil_of(bytes.count, workgroups * steps), kUnit);
   };

@@ -16,6 +16,9 @@ struct Work {
   std::int64_t flop = 0;        ///< at the rate of the matrix units
   Time duration{};              ///< at least, on each compute unit that it has
   std::int32_t workgroups = 0;  ///< 0: one for each compute unit of the device
+  /// Into how many pieces a workgroup cuts its share at most; 0: pieces of 16 KiB. Coarser pieces
+  /// are less work for the engine `fluid`, to which they are the same.
+  std::int64_t most_steps = 0;
 };
 
 /// The kernel that the library is taken to choose: the fastest by the device's product model

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -16,6 +17,14 @@ namespace {
 /// Share of the matrix units' rate that attention reaches: FlashAttention-2 says 50 to 73 % of an
 /// A100 (arXiv:2307.08691, abstract).
 constexpr std::int64_t kAttentionPermille = 620;
+/// Of kernels that are known by their bytes: enough for what is beside them to come and go.
+constexpr std::int64_t kMostSteps = 16;
+
+std::vector<int> all_of(const machine::Machine& machine) {
+  std::vector<int> ranks(static_cast<std::size_t>(machine.ranks()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
 
 std::string_view words_of(const LaunchKind& kind, const Workload& workload) {
   if (kind.kind != NodeKind::collective) return "message";
@@ -29,9 +38,14 @@ std::int64_t flop_of_units(const Compute& compute) {
   return static_cast<std::int64_t>(static_cast<__int128>(compute.flop) * 1000 / kAttentionPermille);
 }
 
+std::int64_t bytes_of(const Workload& workload, const LaunchKind& kind) {
+  return kind.kind == NodeKind::collective ? workload.collectives[index(kind.work)].bytes
+                                           : workload.messages[index(kind.work)].bytes;
+}
+
 struct LaunchPrograms::Caches {
   std::map<std::pair<std::int32_t, const machine::GpuModel*>, Made> kernels;
-  std::map<std::tuple<NodeKind, std::int32_t, std::uint64_t>, Made> calls;
+  std::map<std::tuple<Collective, DataType, std::int64_t, std::uint64_t>, Made> calls;
   std::map<std::vector<int>, machine::SharedMachine> machines;
 };
 
@@ -46,7 +60,10 @@ LaunchPrograms::~LaunchPrograms() = default;
 
 program::Work LaunchPrograms::work_of(const Compute& compute,
                                       const machine::GpuModel& model) const {
-  program::Work work{.read = {compute.read}, .written = {compute.written}, .flop = compute.flop};
+  program::Work work{.read = {compute.read},
+                     .written = {compute.written},
+                     .flop = compute.flop,
+                     .most_steps = kMostSteps};
   switch (compute.kind) {
     case Compute::Kind::product: {
       if (options_.roofline) break;
@@ -92,25 +109,21 @@ const CollectiveRule* LaunchPrograms::rule_for(Collective kind, int ranks,
   return found;
 }
 
-LaunchPrograms::Made LaunchPrograms::call(const LaunchKind& kind, const std::vector<int>& group) {
-  machine::SharedMachine& ranks = caches_->machines[group];
-  if (ranks == nullptr) ranks = machine::select_ranks(machine_, group);
-  Made& known = caches_->calls[{kind.kind, kind.work, machine_->ways_between(group)}];
-  if (known.program != nullptr) return known;
+LaunchPrograms::Made LaunchPrograms::call(const LaunchKind& kind, std::int64_t bytes,
+                                          const std::vector<int>& group) {
   // A message is what NCCL's broadcast of two ranks is: from the first to the second, over as many
   // channels.
   Collective collective = Collective::broadcast;
-  DataType type = DataType::bfloat16;
-  std::int64_t bytes = 0;
+  DataType type = DataType::uint8;
   if (kind.kind == NodeKind::collective) {
     const CollectiveCall& call = workload_.collectives[index(kind.work)];
     collective = call.kind;
     type = call.type;
-    bytes = call.bytes;
-  } else {
-    bytes = workload_.messages[index(kind.work)].bytes;
-    type = DataType::uint8;
   }
+  machine::SharedMachine& ranks = caches_->machines[group];
+  if (ranks == nullptr) ranks = machine::select_ranks(machine_, group);
+  Made& known = caches_->calls[{collective, type, bytes, ranks->ways_between(all_of(*ranks))}];
+  if (known.program != nullptr) return known;
   study::Experiment experiment{.machine = {.given = ranks},
                                .subject = std::string("auto/nccl"),
                                .parameters = {{"collective", std::string(name_of(collective))}},

@@ -17,6 +17,9 @@ namespace hemiola::workload {
 /// that such kernels reach.
 std::int64_t flop_of_units(const Compute& compute);
 
+/// Of a collective, or of a message.
+std::int64_t bytes_of(const Workload& workload, const LaunchKind& kind);
+
 /// Programs of works, each made once.
 class LaunchPrograms {
  public:
@@ -30,9 +33,9 @@ class LaunchPrograms {
   };
   /// Of a kernel on the GPU of `rank`.
   Made kernel(std::int32_t compute, int rank);
-  /// Of a collective, or of a message, in a group. Failure where no program takes it, with what
-  /// the library says.
-  Made call(const LaunchKind& kind, const std::vector<int>& group);
+  /// Of a collective, or of a message, of so many bytes in a group. Failure where no program takes
+  /// it, with what the library says.
+  Made call(const LaunchKind& kind, std::int64_t bytes, const std::vector<int>& group);
 
  private:
   struct Caches;

@@ -1,11 +1,14 @@
 #include "workload/simulated_costs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "core/index.h"
+#include "core/units.h"
 #include "sim/simulate.h"
 #include "workload/launch_job.h"
 #include "workload/stand_in.h"
@@ -22,8 +25,23 @@ struct Alone {
 /// A launch with the groups that are simulated, as positions among the ranks that are.
 struct Part {
   LaunchKind kind;
+  std::int64_t bytes = 0;  ///< of a collective or message, as it is simulated
   std::vector<std::vector<int>> groups;
 };
+
+bool is_kernel(const LaunchKind& kind) {
+  return kind.kind == NodeKind::compute || kind.kind == NodeKind::memory;
+}
+
+/// In a situation a call counts without its phase and its length, so those that are long, and those
+/// that are about as long as each other, are one.
+std::int64_t bytes_in_situation(std::int64_t bytes) {
+  constexpr std::int64_t kLeast = 64 << 10, kMost = 64 << 20;
+  if (bytes <= kLeast) return bytes;
+  std::int64_t power = kLeast;
+  while (power * 2 <= std::min(bytes, kMost)) power *= 2;
+  return power;
+}
 
 sim::Engine engine_of(Level level) {
   switch (level) {
@@ -64,19 +82,20 @@ struct SimulatedCosts::Implementation {
         options_(std::move(options)),
         programs_(workload, machine_, laboratory, options_) {}
 
-  /// The ranks that are simulated for the sake of a class's first one, and the launches on them.
+  /// The ranks that are simulated for the sake of one, and the launches on them.
   struct Scene {
     std::vector<int> ranks;  ///< of the machine, ascending
     std::vector<Part> parts;
   };
 
-  Scene scene_of(std::int32_t rank_class, const std::vector<LaunchKind>& kinds) const {
-    const int rank = workload_.classes[index(rank_class)].ranks.front();
+  Scene scene_of(int rank, const std::vector<LaunchKind>& kinds, bool is_situation) const {
     std::set<int> ranks{rank};
     std::vector<Part> parts;
     for (const LaunchKind& kind : kinds) {
       Part part{.kind = kind};
-      if (kind.kind != NodeKind::compute && kind.kind != NodeKind::memory) {
+      if (!is_kernel(kind)) {
+        part.bytes = bytes_of(workload_, kind);
+        if (is_situation) part.bytes = bytes_in_situation(part.bytes);
         const Place& place = places_.place(kind.place);
         for (const std::size_t g : groups_for(*machine_, place, rank)) {
           part.groups.push_back(place.groups[g]);
@@ -89,7 +108,7 @@ struct SimulatedCosts::Implementation {
     for (Part& part : parts) {
       if (!part.groups.empty()) continue;
       for (const int one : ranks) {
-        if (places_.class_of(one) == rank_class) part.groups.push_back({one});
+        if (places_.class_of(one) == places_.class_of(rank)) part.groups.push_back({one});
       }
     }
     Scene scene{.ranks = {ranks.begin(), ranks.end()}, .parts = std::move(parts)};
@@ -109,7 +128,7 @@ struct SimulatedCosts::Implementation {
     SceneKey key{static_cast<std::int64_t>(scene.ranks.size())};
     for (const Part& part : scene.parts) {
       key.push_back(static_cast<std::int64_t>(part.kind.kind));
-      key.push_back(part.kind.work);
+      key.push_back(is_kernel(part.kind) ? part.kind.work : program_number(part));
       key.push_back(static_cast<std::int64_t>(part.groups.size()));
       for (const auto& group : part.groups) {
         key.insert(key.end(), group.begin(), group.end());
@@ -121,34 +140,65 @@ struct SimulatedCosts::Implementation {
     return key;
   }
 
+  /// Of collectives and messages that run the same: equal.
+  std::int64_t program_number(const Part& part) {
+    std::tuple<Collective, DataType, std::int64_t> key{Collective::send_recv, DataType::uint8,
+                                                       part.bytes};
+    if (part.kind.kind == NodeKind::collective) {
+      const CollectiveCall& call = workload_.collectives[index(part.kind.work)];
+      std::get<0>(key) = call.kind;
+      std::get<1>(key) = call.type;
+    }
+    return numbers_.emplace(key, static_cast<std::int64_t>(numbers_.size())).first->second;
+  }
+
   std::uint64_t ways_of(const std::vector<int>& ranks) {
     const auto [at, is_new] = ways_.emplace(ranks, 0);
     if (is_new) at->second = machine_->ways_between(ranks);
     return at->second;
   }
 
+  std::string text_of(const Scene& scene) const {
+    std::string text;
+    for (const Part& part : scene.parts)
+      text += (text.empty() ? "" : " beside ") + text_of(part.kind);
+    return text + " on " + std::to_string(scene.ranks.size()) + " GPUs";
+  }
+  std::string text_of(const LaunchKind& kind) const {
+    if (kind.kind == NodeKind::collective) {
+      const CollectiveCall& call = workload_.collectives[index(kind.work)];
+      return std::string(name_of(call.kind)) + " of " + to_string(Bytes{call.bytes});
+    }
+    if (kind.kind == NodeKind::send)
+      return "message of " + to_string(Bytes{workload_.messages[index(kind.work)].bytes});
+    const Compute& compute = workload_.computes[index(kind.work)];
+    if (compute.kind == Compute::Kind::product)
+      return fmt::format("product {}x{}x{}", compute.product.m, compute.product.n,
+                         compute.product.k);
+    return compute.kind == Compute::Kind::attention ? "attention" : "kernel";
+  }
+
   /// Each part on a stream of its own, `times` times one after the other. The launch of part p's
   /// first group that comes r-th is p * times + r of the result.
   sim::Result simulate(const Scene& scene, int times, sim::Engine engine) {
     if (options_.monitor != nullptr) options_.monitor->leave_if_stopping();
+    if (options_.on_simulation) options_.on_simulation(text_of(scene));
     auto job = std::make_shared<program::Job>();
     job->name = "launches of " + workload_.name;
     job->source = workload_.source;
     std::vector<std::size_t> own;
     for (std::size_t p = 0; p < scene.parts.size(); ++p) {
       const Part& part = scene.parts[p];
-      const bool is_kernel =
-          part.kind.kind == NodeKind::compute || part.kind.kind == NodeKind::memory;
       const std::string stream = "stream " + std::to_string(p);
       for (int t = 0; t < times; ++t) {
         for (std::size_t g = 0; g < part.groups.size(); ++g) {
           std::vector<int> real;
           for (const int position : part.groups[g]) real.push_back(scene.ranks[index(position)]);
           const LaunchPrograms::Made made =
-              is_kernel ? programs_.kernel(part.kind.work, real.front())
-                        : programs_.call(part.kind, real);
+              is_kernel(part.kind) ? programs_.kernel(part.kind.work, real.front())
+                                   : programs_.call(part.kind, part.bytes, real);
           const std::string name = stream + " " + std::to_string(t) + " " + std::to_string(g);
-          if (is_kernel && g > 0 &&
+          if (is_kernel(part.kind) && g > 0 &&
               job->launches.back().program == made.program) {  // one launch of all these ranks
             job->launches.back().ranks.push_back(part.groups[g].front());
             continue;
@@ -158,7 +208,7 @@ struct SimulatedCosts::Implementation {
                                    .program = made.program,
                                    .options = made.options,
                                    .ranks = part.groups[g],
-                                   .alone = is_kernel,
+                                   .alone = is_kernel(part.kind),
                                    .stream = stream,
                                    .communicator = stream});
         }
@@ -181,15 +231,38 @@ struct SimulatedCosts::Implementation {
     return known == options_.detail.end() ? options_.level : known->second;
   }
 
-  const Alone& alone(std::int32_t rank_class, const LaunchKind& kind) {
+  /// Of groups that are not alike on the machine the slowest counts: all of them go on together.
+  const Alone& alone(const LaunchKind& kind) {
     const auto quick = quick_.find(kind);
-    if (quick != quick_.end()) return *quick->second;
-    const Scene scene = scene_of(rank_class, {kind});
+    if (quick != quick_.end()) return quick->second;
+    Alone worst;
+    for (const int rank : stand_ins(kind)) {
+      const Alone& one = alone_for(rank, kind);
+      if (one.next > worst.next) worst = one;
+    }
+    return quick_[kind] = worst;
+  }
+
+  const Alone& alone_for(int rank, const LaunchKind& kind) {
+    const Scene scene = scene_of(rank, {kind}, false);
     const SceneKey key = key_of(scene);
     auto known = alone_.find(key);
     if (known == alone_.end()) known = alone_.emplace(key, time_of(scene)).first;
-    quick_[kind] = &known->second;
     return known->second;
+  }
+
+  /// A rank for each way in which groups of the place are connected, or each model of GPU.
+  std::vector<int> stand_ins(const LaunchKind& kind) {
+    std::set<std::uint64_t> seen;
+    std::vector<int> ranks;
+    for (const auto& group : places_.place(kind.place).groups) {
+      const std::uint64_t ways =
+          group.size() > 1
+              ? ways_of(group)
+              : static_cast<std::uint64_t>(machine_->gpu_models[index(group.front())]);
+      if (seen.insert(ways).second) ranks.push_back(group.front());
+    }
+    return ranks;
   }
 
   Alone time_of(const Scene& scene) {
@@ -214,7 +287,7 @@ struct SimulatedCosts::Implementation {
     const Part& part = scene.parts.front();
     const int rank = scene.ranks[index(part.groups.front().front())];
     Alone found;
-    if (part.kind.kind == NodeKind::compute || part.kind.kind == NodeKind::memory) {
+    if (is_kernel(part.kind)) {
       const Compute& compute = workload_.computes[index(part.kind.work)];
       if (compute.kind == Compute::Kind::product && !options_.roofline) {
         found.next = found.first =
@@ -224,9 +297,9 @@ struct SimulatedCosts::Implementation {
     }
     std::vector<int> real;
     for (const int position : part.groups.front()) real.push_back(scene.ranks[index(position)]);
-    const bool is_kernel = part.kind.kind == NodeKind::compute || part.kind.kind == NodeKind::memory;
     const LaunchPrograms::Made made =
-        is_kernel ? programs_.kernel(part.kind.work, rank) : programs_.call(part.kind, real);
+        is_kernel(part.kind) ? programs_.kernel(part.kind.work, rank)
+                             : programs_.call(part.kind, part.bytes, real);
     const machine::SharedMachine ranks = machine::select_ranks(machine_, real);
     const program::Bound bound = program::bind(*made.program, ranks, made.options);
     found.next = found.first = sim::lower_bound(bound, {.launch = options_.launch}).time();
@@ -238,7 +311,8 @@ struct SimulatedCosts::Implementation {
   std::vector<std::int64_t> speeds(std::int32_t rank_class, const std::vector<LaunchKind>& kinds) {
     std::vector<std::int64_t> result(kinds.size(), kFullSpeed);
     if (kinds.size() < 2 || !options_.contention) return result;
-    const Scene scene = scene_of(rank_class, kinds);
+    const int rank = workload_.classes[index(rank_class)].ranks.front();
+    const Scene scene = scene_of(rank, kinds, true);
     const SceneKey key = key_of(scene);
     const auto known = speeds_.find(key);
     if (known != speeds_.end()) return known->second;
@@ -253,7 +327,7 @@ struct SimulatedCosts::Implementation {
     const std::int64_t together = std::max<std::int64_t>(1, length(order.front()).fs);
     for (std::size_t i = 0; i < order.size(); ++i) {
       const std::size_t k = order[i];
-      const std::int64_t whole = alone_in_fluid(rank_class, kinds[k]).fs;
+      const std::int64_t whole = alone_in_situation(rank, kinds[k]).fs;
       std::int64_t later = 0;  // at full speed, what it does after the first has ended
       std::int64_t from = together;
       for (std::size_t gone = 1; gone <= i; ++gone) {
@@ -286,11 +360,16 @@ struct SimulatedCosts::Implementation {
   }
 
   /// From its begin to its end, where nothing was before it: as a situation's launches are.
-  Time alone_in_fluid(std::int32_t rank_class, const LaunchKind& kind) {
-    if (level_of(kind) == Level::fluid) return alone(rank_class, kind).first;
-    Time& known = fluid_[kind];
+  Time alone_in_situation(int rank, const LaunchKind& kind) {
+    const Scene scene = scene_of(rank, {kind}, true);
+    const SceneKey key = key_of(scene);
+    if (level_of(kind) == Level::fluid) {
+      const auto known = alone_.find(key);
+      if (known != alone_.end()) return known->second.first;
+    }
+    Time& known = situation_[key];
     if (known.fs == 0) {
-      const sim::Result run = simulate(scene_of(rank_class, {kind}), 1, sim::Engine::fluid);
+      const sim::Result run = simulate(scene, 1, sim::Engine::fluid);
       known = run.launches.front().end - run.launches.front().begin;
     }
     return known;
@@ -303,10 +382,11 @@ struct SimulatedCosts::Implementation {
   CostOptions options_;
   LaunchPrograms programs_;
   std::map<std::vector<int>, std::uint64_t> ways_;
-  std::map<LaunchKind, const Alone*> quick_;
+  std::map<LaunchKind, Alone> quick_;
   std::map<SceneKey, Alone> alone_;
   std::map<SceneKey, std::vector<std::int64_t>> speeds_;
-  std::map<LaunchKind, Time> fluid_;
+  std::map<SceneKey, Time> situation_;
+  std::map<std::tuple<Collective, DataType, std::int64_t>, std::int64_t> numbers_;
   std::int64_t simulations_ = 0;
 };
 
@@ -318,10 +398,10 @@ SimulatedCosts::SimulatedCosts(const Workload& workload, const Places& places,
 SimulatedCosts::~SimulatedCosts() = default;
 
 Time SimulatedCosts::alone(const LaunchKind& kind) {
-  return self_->alone(self_->places_.place(kind.place).classes.front(), kind).next;
+  return self_->alone(kind).next;
 }
 Time SimulatedCosts::latency(const LaunchKind& kind) {
-  return self_->alone(self_->places_.place(kind.place).classes.front(), kind).latency;
+  return self_->alone(kind).latency;
 }
 std::vector<std::int64_t> SimulatedCosts::speeds(std::int32_t rank_class,
                                                  const std::vector<LaunchKind>& together) {

@@ -2,6 +2,7 @@
 // (program/job.h) of some ranks that stand for all.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -41,6 +42,8 @@ struct CostOptions {
   /// Launches that are under way together have the speeds that they have alone.
   bool contention = true;
   const Monitor* monitor = nullptr;
+  /// Told what is simulated next: "product 8192x4096x1024 beside all-reduce of 64 MiB".
+  std::function<void(const std::string&)> on_simulation{};
 };
 
 class SimulatedCosts : public Costs {
