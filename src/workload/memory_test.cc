@@ -164,7 +164,9 @@ TEST(SearchSpace, EveryFactorisationIsThereWithAReasonOrItsMemory) {
       of_candidate.parallelism = by;
       EXPECT_NO_THROW(make_workload(of_candidate));
     }
-    if (by.tp == 16) EXPECT_EQ(one.refused, "8 heads of keys and values cannot be divided by 16");
+    if (by.tp == 16) {
+      EXPECT_EQ(one.refused, "8 heads of keys and values cannot be divided by 16");
+    }
   }
   EXPECT_GT(fits, 6);
 }
