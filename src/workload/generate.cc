@@ -83,9 +83,8 @@ class StageWriter {
   }
 
   std::vector<GatheredPart> parts_of(int chunk) const {
-    const std::size_t at = static_cast<std::size_t>(chunk * request_.parallelism.pp + stage_);
     const std::int64_t first = first_layer(request_, chunk, stage_);
-    const std::int64_t count = layers_of_stages(request_)[at];
+    const std::int64_t count = layer_count_of(request_, chunk, stage_);
     std::vector<GatheredPart> parts;
     if (holds_embedding(chunk, stage_))
       parts.push_back({&common_.embedding, &common_.embedding_unit});
