@@ -24,8 +24,8 @@ TEST(GenerateCheck, IllegalCombinationsNameTheLegalValues) {
             "  hint: one of 1, 2, 4, 8");
   EXPECT_EQ(refusal({.model = load_model("llama-3-405b"), .parallelism = {.pp = 16}}),
             "--pp: error: 126 layers cannot be divided by 16 stages\n"
-            "  hint: one of 1, 2, 3, 6, 7, 9, 14, 18, 21, 42, 63, 126; or say how many layers "
-            "each has with --stage-layers");
+            "  hint: one of 1, 2, 3, 6, 7, 9, 14, 18, 21, 42, 63, 126; or stages with "
+            "different numbers of layers");
   EXPECT_EQ(refusal({.model = llama, .parallelism = {.dp = 4}, .global_batch = 6}),
             "--global-batch: error: 6 sequences cannot be divided into micro batches of 1 on 4 "
             "data-parallel ranks\n  hint: a multiple of 4");
@@ -93,13 +93,27 @@ TEST(GenerateCheck, StagesMayHaveDifferentNumbersOfLayers) {
   EXPECT_EQ(generated::nodes_named(workload, 1, "attention"), 32 * 4);
 }
 
+TEST(GenerateCheck, UnevenStagesDifferByOneLayer) {
+  MakeRequest request{.model = load_model("llama-3-405b"),
+                      .parallelism = {.tp = 8, .pp = 16},
+                      .uneven_stages = true};
+  const Workload workload = make_workload(request);
+  std::vector<std::int64_t> layers;
+  for (int stage = 0; stage < 16; ++stage)
+    layers.push_back(generated::nodes_named(workload, stage, "attention") / 16);
+  // As Llama 3: a layer fewer on the first stage, and one fewer on the last.
+  EXPECT_EQ(layers, (std::vector<std::int64_t>{7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 7}));
+  request.parallelism.pp = 127;
+  EXPECT_EQ(refusal(request), "--pp: error: 127 is out of range\n  hint: 1 to 126");
+}
+
 template <class Value>
 Value one_of(std::initializer_list<Value> values) {
   return *rc::gen::elementOf(std::vector<Value>(values));
 }
 
 Model random_model() {
-  Model model = tiny_gpt(one_of({4, 8, 12}));
+  Model model = tiny_gpt(one_of({4, 7, 8, 12}));
   model.kv_heads = one_of({2, 4, 8});
   model.gated = one_of({false, true});
   model.tied_embeddings = one_of({false, true});
@@ -141,6 +155,7 @@ MakeRequest random_request() {
   request.phase = one_of({Phase::train, Phase::train, Phase::prefill, Phase::decode});
   request.micro_batch = one_of({1, 2, 4});
   request.global_batch = request.micro_batch * by.dp * *rc::gen::inRange(1, 9);
+  request.uneven_stages = one_of({false, true});
   request.recompute = one_of({Recompute::none, Recompute::selective, Recompute::full});
   request.schedule = one_of({Schedule::gpipe, Schedule::one_forward_one_backward,
                              Schedule::interleaved, Schedule::zero_bubble});

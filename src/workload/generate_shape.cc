@@ -149,8 +149,14 @@ ParameterCount head_count(const Model& model, const RankShape& shape, bool own_t
 
 std::vector<std::int64_t> layers_of_stages(const MakeRequest& request) {
   if (!request.stage_layers.empty()) return request.stage_layers;
-  const std::int64_t parts = std::int64_t{request.parallelism.pp} * request.chunks;
-  return std::vector<std::int64_t>(static_cast<std::size_t>(parts), request.model.layers / parts);
+  const auto parts =
+      static_cast<std::size_t>(std::int64_t{request.parallelism.pp} * request.chunks);
+  const auto count = static_cast<std::int64_t>(parts);
+  std::vector<std::int64_t> layers(parts, request.model.layers / count);
+  // The last part gets its one before the first: there the pipeline fills and empties.
+  for (std::int64_t i = 0; i < request.model.layers % count; ++i)
+    ++layers[static_cast<std::size_t>((i + 1) % count)];
+  return layers;
 }
 
 std::int64_t layer_count_of(const MakeRequest& request, int chunk, int stage) {
