@@ -18,7 +18,7 @@ constexpr std::int64_t kBucketParameters = 40'000'000;        ///< of Megatron-L
 constexpr std::int64_t kBucketParametersOfARank = 1'000'000;  ///< for each data-parallel rank
 
 /// What is the same for all stages.
-struct Common {
+struct StageCommon {
   const MakeRequest& request;
   const RankShape& shape;
   const Streams& streams;
@@ -31,14 +31,14 @@ struct Common {
 };
 
 /// A part of a pass whose parameters are gathered together.
-struct Part {
+struct GatheredPart {
   const PassSteps* steps = nullptr;
   const ParameterGathers::Unit* unit = nullptr;
 };
 
 class StageWriter {
  public:
-  StageWriter(WorkloadBuilder& builder, const Common& common, int stage)
+  StageWriter(WorkloadBuilder& builder, const StageCommon& common, int stage)
       : builder_(builder),
         common_(common),
         request_(common.request),
@@ -82,11 +82,10 @@ class StageWriter {
                                               scatters ? "reduce-scatter" : "all-reduce"))};
   }
 
-  std::vector<Part> parts_of(int chunk) const {
-    const std::size_t at = static_cast<std::size_t>(chunk * request_.parallelism.pp + stage_);
+  std::vector<GatheredPart> parts_of(int chunk) const {
     const std::int64_t first = first_layer(request_, chunk, stage_);
-    const std::int64_t count = layers_of_stages(request_)[at];
-    std::vector<Part> parts;
+    const std::int64_t count = layer_count_of(request_, chunk, stage_);
+    std::vector<GatheredPart> parts;
     if (holds_embedding(chunk, stage_))
       parts.push_back({&common_.embedding, &common_.embedding_unit});
     for (std::int64_t layer = first; layer < first + count; ++layer) {
@@ -99,7 +98,7 @@ class StageWriter {
     return parts;
   }
 
-  const std::vector<Part>& parts(const Pass& pass) const {
+  const std::vector<GatheredPart>& parts(const Pass& pass) const {
     return parts_[static_cast<std::size_t>(pass.chunk)];
   }
 
@@ -112,9 +111,9 @@ class StageWriter {
   void plan_gathers(const std::vector<Pass>& passes) {
     for (const Pass& pass : passes) {
       if (!gathers(pass)) continue;
-      const std::vector<Part>& of_pass = parts(pass);
+      const std::vector<GatheredPart>& of_pass = parts(pass);
       if (pass.kind == PassKind::forward) {
-        for (const Part& part : of_pass) gathers_.plan(*part.unit);
+        for (const GatheredPart& part : of_pass) gathers_.plan(*part.unit);
       } else {
         for (auto part = of_pass.rbegin(); part != of_pass.rend(); ++part)
           gathers_.plan(*part->unit);
@@ -126,7 +125,7 @@ class StageWriter {
   void reserve(const std::vector<Pass>& passes) {
     std::size_t nodes = 64;
     for (const Pass& pass : passes) {
-      for (const Part& part : parts(pass))
+      for (const GatheredPart& part : parts(pass))
         nodes += 2 + (pass.kind == PassKind::forward ? part.steps->forward.size()
                                                      : part.steps->backward.size());
     }
@@ -138,7 +137,7 @@ class StageWriter {
     const bool gathered = gathers(pass);
     if (pass.kind == PassKind::forward) {
       receive(pass);
-      for (const Part& part : parts(pass)) {
+      for (const GatheredPart& part : parts(pass)) {
         if (gathered) gathers_.use(writer_);
         writer_.run(part.steps->forward, StepPart::all, nullptr);
       }
@@ -149,7 +148,7 @@ class StageWriter {
     const bool last = pass.micro_batch + 1 == micro_batches;
     GradientBuckets* buckets = last || !is_reduced_once() ? &buckets_ : nullptr;
     configure_buckets(pass.chunk);
-    const std::vector<Part>& of_pass = parts(pass);
+    const std::vector<GatheredPart>& of_pass = parts(pass);
     for (auto part = of_pass.rbegin(); part != of_pass.rend(); ++part) {
       if (gathered) gathers_.use(writer_);
       writer_.run(part->steps->backward, step_part(pass.kind), buckets);
@@ -219,17 +218,17 @@ class StageWriter {
   }
 
   WorkloadBuilder& builder_;
-  const Common& common_;
+  const StageCommon& common_;
   const MakeRequest& request_;
   int stage_;
   Trace trace_;
   TraceWriter writer_;
   GradientBuckets buckets_;
   ParameterGathers gathers_;
-  std::vector<std::vector<Part>> parts_;  ///< by chunk
+  std::vector<std::vector<GatheredPart>> parts_;  ///< by chunk
 };
 
-ParameterGathers::Unit unit_of(WorkloadBuilder& builder, const Common& common,
+ParameterGathers::Unit unit_of(WorkloadBuilder& builder, const StageCommon& common,
                                const ParameterCount& count) {
   ParameterGathers::Unit unit{.name = builder.name("parameters all-gather")};
   const auto add = [&](std::int64_t elements, std::int32_t family, int ranks) {
@@ -245,7 +244,7 @@ ParameterGathers::Unit unit_of(WorkloadBuilder& builder, const Common& common,
   return unit;
 }
 
-void fill(WorkloadBuilder& builder, Common& common) {
+void fill_common(WorkloadBuilder& builder, StageCommon& common) {
   const Model& model = common.request.model;
   const Parallelism& by = common.request.parallelism;
   StepWriter steps(builder, common.request, common.shape, common.streams, common.families);
@@ -296,8 +295,8 @@ Workload make_workload(const MakeRequest& given) {
   WorkloadBuilder builder(name_of_job(request), static_cast<int>(request.parallelism.ranks()));
   const Streams streams = add_streams(builder);
   const Families families = add_families(builder, request);
-  Common common{.request = request, .shape = shape, .streams = streams, .families = families};
-  fill(builder, common);
+  StageCommon common{.request = request, .shape = shape, .streams = streams, .families = families};
+  fill_common(builder, common);
   for (int stage = 0; stage < request.parallelism.pp; ++stage) {
     RankClass one;
     one.name = fmt::format("stage {}", stage);

@@ -73,6 +73,10 @@ struct MakeRequest {
   int chunks = 1;  ///< of layers on each stage; `interleaved` needs 2 at least
   /// Layers of chunk c of stage s at [c PP + s]. Empty: the same number everywhere.
   std::vector<std::int64_t> stage_layers{};
+  /// Without `stage_layers`: numbers of layers that do not divide are spread, so that chunks differ
+  /// by one layer, first those that hold neither the embedding nor the logits get more. Llama 3
+  /// 405B has 126 layers on 16 stages so (arXiv:2407.21783).
+  bool uneven_stages = false;
 
   /// Gradients are communicated in buckets of so many bytes at least. 0: as Megatron-LM, 40 million
   /// parameters (or a million for each data-parallel rank) if `overlap_gradients`, else all.

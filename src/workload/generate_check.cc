@@ -127,18 +127,25 @@ class RequestChecker {
       fail("--pp", "the interleaved schedule needs several stages", "2 or more");
     if (!request_.stage_layers.empty()) {
       check_stage_layers(parts);
+    } else if (request_.uneven_stages) {
+      in_range("--pp", parts, 1, model_.layers);
     } else if (model_.layers % parts != 0) {
-      std::vector<std::string> legal;
-      for (std::int64_t pp = 1; pp * request_.chunks <= model_.layers; ++pp) {
-        if (model_.layers % (pp * request_.chunks) == 0 && legal.size() < kMostHinted)
-          legal.push_back(std::to_string(pp));
-      }
-      fail("--pp",
-           fmt::format("{} layers cannot be divided by {} stages{}", model_.layers, by_.pp,
-                       request_.chunks > 1 ? fmt::format(" of {} chunks", request_.chunks) : ""),
-           fmt::format("{}; or say how many layers each has with --stage-layers",
-                       legal.empty() ? "fewer chunks" : "one of " + joined(legal)));
+      refuse_stages();
     }
+  }
+
+  [[noreturn]] void refuse_stages() const {
+    std::vector<std::string> legal;
+    for (std::int64_t pp = 1; pp * request_.chunks <= model_.layers; ++pp) {
+      if (model_.layers % (pp * request_.chunks) == 0 && legal.size() < kMostHinted)
+        legal.push_back(std::to_string(pp));
+    }
+    const std::string chunks =
+        request_.chunks > 1 ? fmt::format(" of {} chunks", request_.chunks) : "";
+    fail("--pp",
+         fmt::format("{} layers cannot be divided by {} stages{}", model_.layers, by_.pp, chunks),
+         fmt::format("{}; or stages with different numbers of layers",
+                     legal.empty() ? "fewer chunks" : "one of " + joined(legal)));
   }
 
   void check_stage_layers(std::int64_t parts) const {

@@ -8,9 +8,9 @@ namespace {
 using RankGroups = std::vector<std::vector<int>>;
 
 /// Walks over coordinates; `data` is cp + CP x dp.
-class Grid {
+class RankGrid {
  public:
-  explicit Grid(const Parallelism& by) : by_(by), data_(by.cp * by.dp) {}
+  explicit RankGrid(const Parallelism& by) : by_(by), data_(by.cp * by.dp) {}
 
   int rank(int tp, int data, int pp) const { return tp + by_.tp * (data + data_ * pp); }
 
@@ -100,7 +100,7 @@ Streams add_streams(WorkloadBuilder& builder) {
 
 Families add_families(WorkloadBuilder& builder, const MakeRequest& request) {
   const Parallelism& by = request.parallelism;
-  const Grid grid(by);
+  const RankGrid grid(by);
   const int data = by.cp * by.dp;
   const bool trains = request.phase == Phase::train;
   FamilyAdder add(builder);

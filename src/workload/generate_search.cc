@@ -9,12 +9,12 @@
 namespace hemiola::workload {
 namespace {
 
-std::string gib(std::int64_t bytes) {
+std::string in_gib(std::int64_t bytes) {
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
 }
 
 /// The fullest stage; `worst` is what takes most of it.
-std::int64_t fullest(const MakeRequest& request, std::string& worst) {
+std::int64_t fullest_stage(const MakeRequest& request, std::string& worst) {
   std::int64_t most = 0;
   for (const auto& stage : memory_of(request)) {
     std::int64_t sum = 0;
@@ -28,15 +28,16 @@ std::int64_t fullest(const MakeRequest& request, std::string& worst) {
   return most;
 }
 
-Candidate judged(MakeRequest request, const Parallelism& parallelism, std::int64_t memory) {
+Candidate judge_candidate(MakeRequest request, const Parallelism& parallelism,
+                          std::int64_t memory) {
   request.parallelism = parallelism;
   Candidate candidate{.parallelism = parallelism};
   try {
     std::string worst;
-    candidate.memory = fullest(request, worst);
+    candidate.memory = fullest_stage(request, worst);
     if (candidate.memory > memory)
-      candidate.refused = fmt::format("needs {} of {}, most of it for {}", gib(candidate.memory),
-                                      gib(memory), worst);
+      candidate.refused = fmt::format("needs {} of {}, most of it for {}", in_gib(candidate.memory),
+                                      in_gib(memory), worst);
   } catch (const Failure& failure) {
     const Diagnostic& problem = failure.diagnostics().items().front();
     candidate.refused = problem.message;
@@ -63,7 +64,8 @@ std::vector<Candidate> search_space(const MakeRequest& request, int ranks, std::
       by.dp = left / by.pp;
       const int most = completed.model.is_mixture() ? by.dp * by.cp : 1;
       for (by.ep = 1; by.ep <= most; ++by.ep) {
-        if (by.dp * by.cp % by.ep == 0) candidates.push_back(judged(completed, by, memory));
+        if (by.dp * by.cp % by.ep == 0)
+          candidates.push_back(judge_candidate(completed, by, memory));
       }
     }
   }

@@ -149,8 +149,19 @@ ParameterCount head_count(const Model& model, const RankShape& shape, bool own_t
 
 std::vector<std::int64_t> layers_of_stages(const MakeRequest& request) {
   if (!request.stage_layers.empty()) return request.stage_layers;
-  const std::int64_t parts = std::int64_t{request.parallelism.pp} * request.chunks;
-  return std::vector<std::int64_t>(static_cast<std::size_t>(parts), request.model.layers / parts);
+  const auto parts =
+      static_cast<std::size_t>(std::int64_t{request.parallelism.pp} * request.chunks);
+  const auto count = static_cast<std::int64_t>(parts);
+  std::vector<std::int64_t> layers(parts, request.model.layers / count);
+  // The last part gets its one before the first: there the pipeline fills and empties.
+  for (std::int64_t i = 0; i < request.model.layers % count; ++i)
+    ++layers[static_cast<std::size_t>((i + 1) % count)];
+  return layers;
+}
+
+std::int64_t layer_count_of(const MakeRequest& request, int chunk, int stage) {
+  const int part = chunk * request.parallelism.pp + stage;
+  return layers_of_stages(request)[static_cast<std::size_t>(part)];
 }
 
 std::int64_t first_layer(const MakeRequest& request, int chunk, int stage) {
@@ -163,12 +174,11 @@ std::int64_t first_layer(const MakeRequest& request, int chunk, int stage) {
 
 ParameterCount stage_count(const MakeRequest& request, const RankShape& shape, int stage) {
   const Model& model = request.model;
-  const std::vector<std::int64_t> layers = layers_of_stages(request);
   ParameterCount count;
   for (int chunk = 0; chunk < request.chunks; ++chunk) {
     const std::int64_t first = first_layer(request, chunk, stage);
-    const std::size_t part = static_cast<std::size_t>(chunk * request.parallelism.pp + stage);
-    for (std::int64_t layer = first; layer < first + layers[part]; ++layer)
+    const std::int64_t end = first + layer_count_of(request, chunk, stage);
+    for (std::int64_t layer = first; layer < end; ++layer)
       count += layer_count(model, shape, model.is_mixture_layer(layer));
     if (holds_embedding(chunk, stage)) count += embedding_count(model, shape);
     if (holds_head(request, chunk, stage))

@@ -82,6 +82,7 @@ constexpr std::int64_t padded(std::int64_t count, std::int64_t ranks) {
 
 /// Layers of each chunk of each stage, at [chunk x PP + stage].
 std::vector<std::int64_t> layers_of_stages(const MakeRequest& request);
+std::int64_t layer_count_of(const MakeRequest& request, int chunk, int stage);
 /// Layers before the chunk's first one.
 std::int64_t first_layer(const MakeRequest& request, int chunk, int stage);
 

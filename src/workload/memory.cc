@@ -94,9 +94,9 @@ class StageMemory {
  private:
   std::int64_t layers_of(int chunk, bool mixture) const {
     const std::int64_t first = first_layer(request_, chunk, stage_);
-    const std::size_t part = static_cast<std::size_t>(chunk * request_.parallelism.pp + stage_);
+    const std::int64_t end = first + layer_count_of(request_, chunk, stage_);
     std::int64_t count = 0;
-    for (std::int64_t layer = first; layer < first + layers_of_stages(request_)[part]; ++layer)
+    for (std::int64_t layer = first; layer < end; ++layer)
       count += model_.is_mixture_layer(layer) == mixture ? 1 : 0;
     return count;
   }
