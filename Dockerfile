@@ -9,6 +9,7 @@ FROM debian:12-slim
 RUN apt-get update -q \
     && apt-get install -q -y --no-install-recommends \
        libfmt9 libyaml-cpp0.7 libpugixml1v5 zlib1g libprotobuf32 libsqlite3-0 \
+       libarchive13 libsimdjson14 \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /opt/hemiola /opt/hemiola
 COPY --from=build /hemiola/examples /opt/hemiola/examples

@@ -130,7 +130,7 @@ function(hemiola_library name)
   target_include_directories(${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${name} PRIVATE fmt::fmt ZLIB::ZLIB ${HEMIOLA_YAML} pugixml::pugixml protobuf::libprotobuf
-    SQLite::SQLite3 Threads::Threads ${HEMIOLA_TREE_SITTER_LIBRARY})
+    SQLite::SQLite3 LibArchive::LibArchive simdjson::simdjson Threads::Threads ${HEMIOLA_TREE_SITTER_LIBRARY})
 endfunction()
 
 # The command line: all .cc files of a folder but its tests.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/diagnostics.h"
+#include "workload/groups.h"
 
 namespace hemiola::workload {
 
@@ -16,7 +17,7 @@ void ChakraMessages::fail(const std::string& problem) const {
 }
 
 std::string ChakraMessages::last() const {
-  return has_read_node_ ? fmt::format("node {} '{}'", last_id_, last_name_) : "its beginning";
+  return has_read_node_ ? fmt::format("node {} '{}'", last_id_, shorten(last_name_)) : "its beginning";
 }
 
 std::string_view ChakraMessages::next() {

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "workload/chakra_attributes.h"
 #include "workload/chakra_extension.h"
 #include "workload/chakra_messages.h"
+#include "workload/pytorch_shapes.h"
 
 namespace hemiola::workload {
 namespace {
@@ -44,6 +47,13 @@ class ChakraReader {
     if (version.size() < 16 && !version.empty() && version != "0.0.4" &&
         !version.starts_with("1.0"))
       tally_.add(fmt::format("taken as version 0.0.4: '{}'", version), "the file's beginning");
+    // A converter of PyTorch's traces keeps their schema, "1.0.1" or "1.1.0-chakra.0.0.4". Its
+    // control dependencies are callers; it adds data dependencies for the order of execution.
+    for (const chakra::AttributeProto& attribute : metadata.attr()) {
+      if (attribute.name() != "schema") continue;
+      const std::string schema = text_of(attribute).value_or("");
+      from_pytorch_ = !schema.empty() && schema[0] >= '0' && schema[0] <= '9';
+    }
     extension_ = read_extension(metadata, assembly_, groups_, trace_.file);
   }
 
@@ -89,8 +99,12 @@ class ChakraReader {
   void set_dependencies(Node& node) {
     node.first_dependency = static_cast<std::uint32_t>(trace_.waits_for.size());
     for (const std::uint64_t id : message_->data_deps()) trace_.waits_for.push_back(id);
-    // What we write as control dependencies is the order of streams, for others.
-    if (!extension_) {
+    if (from_pytorch_) {
+      const auto index = static_cast<std::uint32_t>(trace_.nodes.size());
+      for (const std::uint64_t id : message_->ctrl_deps()) trace_.callers.emplace_back(index, id);
+      if (message_->ctrl_deps_size() > 0)
+        tally_.add("left out: who called a node, which says nothing about when it runs", at().text());
+    } else if (!extension_) {  // which has the order of streams there, for others
       for (const std::uint64_t id : message_->ctrl_deps()) trace_.waits_for.push_back(id);
     }
     if (trace_.waits_for.size() > std::numeric_limits<std::uint32_t>::max())
@@ -187,6 +201,8 @@ class ChakraReader {
   }
 
   void set_host(Node& node) {
+    if (is_product_operator(message_->name()))
+      product_operators_.emplace(message_->id(), operator_of(message_->name()));
     node.kind = NodeKind::host;
     node.stream = stream(host_, "host");
   }
@@ -214,9 +230,32 @@ class ChakraReader {
         return;
       }
     }
+    if (const std::optional<Compute> product = find_product_of_node()) {
+      node.work = assembly_.compute(*product);
+      return;
+    }
     const std::int64_t flop = amount(Attribute::num_ops);
     const std::int64_t bytes = amount(Attribute::tensor_size);
     if (flop > 0 || bytes > 0) node.work = assembly_.compute({.flop = flop, .read = bytes});
+  }
+
+  /// The product that a node is, or that the operator which launched it is: a kernel has the shapes
+  /// of its operator.
+  std::optional<Compute> find_product_of_node() const {
+    if (!message_->has_inputs() || message_->inputs().shapes().empty()) return std::nullopt;
+    std::string_view name = message_->name();
+    if (!is_product_operator(name)) {
+      if (!is_product_kernel(name)) return std::nullopt;
+      name = {};
+      for (const std::uint64_t id : message_->ctrl_deps()) {
+        const auto caller = product_operators_.find(id);
+        if (caller != product_operators_.end()) name = caller->second;
+      }
+      if (name.empty()) return std::nullopt;
+    }
+    const auto shapes = parse_shapes(message_->inputs().shapes());
+    if (!shapes) return std::nullopt;
+    return product_of(name, *shapes, parse_types(message_->inputs().types()));
   }
 
   void set_message(Node& node, bool is_send) {
@@ -358,9 +397,11 @@ class ChakraReader {
   ProcessGroups& groups_;
   FileTrace trace_;
   Tally tally_;
+  bool from_pytorch_ = false;
   std::optional<ChakraExtension> extension_;  ///< of a workload that we wrote
   std::optional<std::uint16_t> own_stream_;   ///< of the node, if the file says so
   std::optional<std::uint16_t> host_, compute_, memory_, send_, receive_;
+  std::map<std::uint64_t, std::string> product_operators_;  ///< of the host, by id
   const chakra::Node* message_ = nullptr;  ///< that is being read
   const ChakraAttributes* attributes_ = nullptr;
 };

@@ -21,7 +21,13 @@ constexpr std::string_view kAllRanks = "all ranks";
 
 }  // namespace
 
-std::string NodeOfFile::text() const { return fmt::format("node {} '{}'", id, name); }
+std::string NodeOfFile::text() const { return fmt::format("node {} '{}'", id, shorten(name)); }
+
+std::string shorten(std::string_view name) {
+  constexpr std::size_t kLongest = 80;
+  if (name.size() <= kLongest) return std::string(name);
+  return std::string(name.substr(0, kLongest - 3)) + "...";
+}
 
 void NodeOfFile::fail(const std::string& problem, const std::string& hint, ExitCode code) const {
   throw Failure(text() + problem, {.file = *file}, hint, code);

@@ -30,6 +30,9 @@ std::vector<ProcessGroup> read_group_file(const std::string& path);
 /// inside another text such as a Python list. Nothing if there is none.
 std::optional<std::vector<ProcessGroup>> parse_process_groups(std::string_view text);
 
+/// Names of kernels can be very long: cut for messages.
+std::string shorten(std::string_view name);
+
 /// A node that communicates, for messages. Refers to what it is given.
 struct NodeOfFile {
   const std::string* file = nullptr;
@@ -69,6 +72,7 @@ class ProcessGroups {
   void begin_file(int rank, int world);
   /// Failure: the name is known with other ranks; a rank is negative or there twice.
   void define(const ProcessGroup& group, const std::string& file);
+  bool knows(std::string_view name) const { return find(name) != nullptr; }
 
   /// The group of a name; "" is all ranks, and so is "0" where no group has that name. Failure:
   /// there is no such group, the file's rank is not in it, it has a rank that does not exist.
@@ -85,6 +89,7 @@ class ProcessGroups {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   int world() const { return world_; }
+  bool replicated() const { return replicated_; }
 
  private:
   const ProcessGroup* find(std::string_view name) const;

@@ -132,6 +132,12 @@ std::int32_t TraceAssembly::compute(const Compute& compute) {
   return index;
 }
 
+void TraceAssembly::miss(const NodeOfFile& node, std::uint64_t id, Tally& tally) const {
+  const std::string problem = fmt::format(" depends on node {}, which is not there", id);
+  if (!lenient_) node.fail(problem, "--lenient leaves such dependencies out");
+  tally.add("ignored: a dependency on a node that is not there", node.text() + problem);
+}
+
 Trace TraceAssembly::finish(FileTrace&& file, Tally& tally) const {
   const std::vector<std::string>& names = builder_.workload().names;
   const auto describe = [&](const Node& node) {
@@ -152,9 +158,7 @@ Trace TraceAssembly::finish(FileTrace&& file, Tally& tally) const {
       const std::uint64_t id = file.waits_for[node.first_dependency + d];
       const std::uint32_t other = ids.find(id);
       if (other == IdIndex::kNone) {
-        const std::string problem = fmt::format(" waits for node {}, which is not there", id);
-        if (!lenient_) describe(node).fail(problem, "--lenient leaves such dependencies out");
-        tally.add("ignored: a node waits for one that is not there", describe(node).text() + problem);
+        miss(describe(node), id, tally);
         continue;
       }
       if (other == i) {
@@ -173,6 +177,9 @@ Trace TraceAssembly::finish(FileTrace&& file, Tally& tally) const {
     }
     node.first_dependency = first;
     node.dependencies = static_cast<std::uint32_t>(trace.dependencies.size()) - first;
+  }
+  for (const auto& [index, id] : file.callers) {
+    if (ids.find(id) == IdIndex::kNone) miss(describe(file.nodes[index]), id, tally);
   }
   file.waits_for = {};
   const std::vector<std::uint32_t> order =

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/diagnostics.h"
@@ -35,6 +36,8 @@ struct FileTrace {
   std::string file;
   std::vector<Node> nodes;
   std::vector<std::uint64_t> waits_for;
+  /// Who called a node, which says nothing about when it runs: has to be there, and no more.
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> callers;  ///< index of the node, id
 };
 
 class TraceAssembly {
@@ -63,9 +66,10 @@ class TraceAssembly {
   WorkloadBuilder& builder() { return builder_; }
 
  private:
+  void miss(const NodeOfFile& node, std::uint64_t id, Tally& tally) const;
+
   WorkloadBuilder& builder_;
   bool lenient_;
-  std::unordered_map<std::string, std::uint32_t> names_;
   std::unordered_multimap<std::uint64_t, std::int32_t> computes_;  ///< by a digest
   std::unordered_multimap<std::uint64_t, std::size_t> classes_;    ///< by a digest of the trace
 };

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "workload/groups.h"
+#include "workload/kineto_events.h"
+#include "workload/trace_archive.h"
 
 namespace hemiola::workload {
 namespace {
@@ -44,7 +46,7 @@ bool is_group_file(const TraceFile& file) {
 std::string short_name(const std::string& path) {
   fs::path name = fs::path(path).filename();
   if (name.empty()) name = fs::path(path).parent_path().filename();
-  for (const char* ending : {".gz", ".tgz", ".zip", ".tar", ".json", ".et"}) {
+  for (const char* ending : {".gz", ".tgz", ".zip", ".tar", ".json", ".trace", ".pt", ".et"}) {
     if (name.extension() == ending && !name.stem().empty()) name = name.stem();
   }
   return name.string();
@@ -73,6 +75,21 @@ TraceFiles single(TraceFile file, const std::vector<TraceFile>& others) {
   return found;
 }
 
+/// The ranks that Kineto traces say themselves, if all do, and these are all ranks up to the last.
+std::optional<std::vector<int>> ranks_by_content(const std::vector<TraceFile>& files) {
+  std::vector<int> ranks;
+  std::vector<bool> seen(files.size());
+  for (const TraceFile& file : files) {
+    const std::optional<std::int64_t> rank = kineto_rank(file.start(kTraceStart));
+    if (!rank || *rank < 0 || *rank >= static_cast<std::int64_t>(files.size()) ||
+        seen[static_cast<std::size_t>(*rank)])
+      return std::nullopt;
+    seen[static_cast<std::size_t>(*rank)] = true;
+    ranks.push_back(static_cast<int>(*rank));
+  }
+  return ranks;
+}
+
 /// Those of `files` that are traces, in the order of their ranks.
 TraceFiles pick(const std::vector<TraceFile>& files, const std::string& whole) {
   TraceFiles found;
@@ -98,7 +115,8 @@ TraceFiles pick(const std::vector<TraceFile>& files, const std::string& whole) {
     return found;
   }
   found.name = short_name(whole);
-  const std::optional<std::vector<int>> ranks = ranks_by_name(names);
+  const std::optional<std::vector<int>> said = ranks_by_content(traces);
+  const std::optional<std::vector<int>> ranks = said ? said : ranks_by_name(names);
   if (!ranks)
     throw Failure(fmt::format("nothing tells which rank each of the {} traces is of", traces.size()),
                   {.file = whole}, "names of files tell it by a number: trace.0.et, trace.1.et, ...");
@@ -201,12 +219,18 @@ TraceFiles find_traces(const std::string& path) {
   const std::size_t mark = path.rfind("%d");
   if (!fs::exists(path, error) && mark != std::string::npos) return by_pattern(path, mark);
   if (!fs::exists(path, error)) return by_prefix(path);
+  const TraceFile file{path};
+  if (is_archive(file.start(kTraceStart))) {
+    TraceFiles found = pick(files_of_archive(path), path);
+    found.name = short_name(path);
+    return found;
+  }
   std::vector<TraceFile> others;
   const fs::path folder = fs::path(path).parent_path();
   std::optional<int> rank;
   const std::string beside = without_rank(short_name(path), rank) + ".json";
   if (fs::exists(folder / beside, error)) others.push_back({(folder / beside).string()});
-  return single({path}, others);
+  return single(file, others);
 }
 
 }  // namespace hemiola::workload

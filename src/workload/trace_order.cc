@@ -7,6 +7,7 @@
 #include <queue>
 
 #include "core/diagnostics.h"
+#include "workload/groups.h"
 
 namespace hemiola::workload {
 namespace {
@@ -47,10 +48,10 @@ bool is_ordered(const std::vector<Node>& nodes, const Indices& dependencies) {
   std::string text;
   for (std::size_t i = 0; i < std::min(way.size(), kShown); ++i) {
     const Node& node = nodes[way[i]];
-    text += fmt::format("{} '{}' for ", node.id, names[node.name]);
+    text += fmt::format("{} '{}' for ", node.id, shorten(names[node.name]));
   }
   if (way.size() > kShown) text += fmt::format("... ({} nodes) for ", way.size());
-  text += fmt::format("{} '{}'", nodes[at].id, names[nodes[at].name]);
+  text += fmt::format("{} '{}'", nodes[at].id, shorten(names[nodes[at].name]));
   throw Failure("nodes wait for each other: " + text, {.file = file}, {}, ExitCode::deadlock);
 }
 

@@ -9,8 +9,10 @@
 
 #include "workload/chakra_reader.h"
 #include "workload/groups.h"
+#include "workload/kineto_reader.h"
 #include "workload/trace_assembly.h"
 #include "workload/trace_files.h"
+#include "workload/trace_sizes.h"
 
 namespace hemiola::workload {
 namespace {
@@ -32,25 +34,62 @@ void define_groups(const TraceRequest& request, const TraceFiles& files, Process
   }
 }
 
-Trace read_one(const TraceFile& file, TraceAssembly& assembly, ProcessGroups& groups, int rank,
-               std::string& class_name) {
-  const std::string content = file.content();
-  groups.begin_file(rank, 0);
-  switch (trace_format(content)) {
-    case TraceFormat::pytorch:
-    case TraceFormat::kineto:
-      throw Failure("is a trace that cannot be read yet", {.file = file.name});
-    case TraceFormat::chakra:
-      break;
-    case TraceFormat::unknown: {
-      const Format format = recognise(content);
-      if (format != Format::binary)
-        throw Failure(fmt::format("is {}, not a trace", describe(format)), {.file = file.name},
-                      "Chakra, PyTorch and Kineto traces can be read: docs/traces.md");
-    }
+class TraceReader {
+ public:
+  TraceReader(const TraceRequest& request, const TraceFiles& files, WorkloadBuilder& builder,
+              int ranks)
+      : assembly_(builder, request.lenient),
+        groups_(builder, ranks, request.replicate.has_value()) {
+    if (!request.sizes.empty()) sizes_ = CallSizes(request.sizes);
+    define_groups(request, files, groups_, builder.workload().notices);
   }
-  return read_chakra(file.name, content, assembly, groups, class_name);
-}
+
+  void read(const TraceFile& file, int rank, const std::vector<int>& ranks) {
+    std::string content = file.content();
+    std::string class_name;
+    Trace trace;
+    switch (trace_format(content)) {
+      case TraceFormat::pytorch:
+        throw Failure("is a trace that cannot be read yet", {.file = file.name});
+      case TraceFormat::kineto: {
+        const KinetoFile kineto(file.name, std::move(content));
+        groups_.begin_file(kineto_rank_of(kineto, rank), world_of(kineto));
+        trace = read_kineto(file.name, kineto.events(), assembly_, groups_, sizes_);
+        break;
+      }
+      case TraceFormat::unknown:
+        if (recognise(content) != Format::binary)
+          throw Failure(fmt::format("is {}, not a trace", describe(recognise(content))),
+                        {.file = file.name},
+                        "Chakra, PyTorch and Kineto traces can be read: docs/traces.md");
+        [[fallthrough]];
+      case TraceFormat::chakra:
+        groups_.begin_file(rank, 0);
+        trace = read_chakra(file.name, content, assembly_, groups_, class_name);
+    }
+    rank_ = groups_.rank();
+    assembly_.add_ranks(std::move(trace), ranks, class_name);
+  }
+
+  int last_rank() const { return rank_; }
+
+ private:
+  /// Where the files do not come in the order of ranks, there is one that says its own.
+  int kineto_rank_of(const KinetoFile& file, int rank) const {
+    const auto said = file.events().rank;
+    return said && groups_.replicated() && *said >= 0 && *said < (1 << 24) ? static_cast<int>(*said)
+                                                                         : rank;
+  }
+  static int world_of(const KinetoFile& file) {
+    const std::int64_t world = file.events().world.value_or(0);
+    return world > 0 && world <= (1 << 24) ? static_cast<int>(world) : 0;
+  }
+
+  TraceAssembly assembly_;
+  ProcessGroups groups_;
+  CallSizes sizes_;
+  int rank_ = 0;
+};
 
 }  // namespace
 
@@ -66,16 +105,11 @@ Workload read_workload(const TraceRequest& request) {
   WorkloadBuilder builder(request.name.empty() ? files.name : request.name, ranks);
   Workload& workload = builder.workload();
   workload.source = request.path;
-  TraceAssembly assembly(builder, request.lenient);
-  ProcessGroups groups(builder, ranks, request.replicate.has_value());
-  define_groups(request, files, groups, workload.notices);
+  TraceReader reader(request, files, builder, ranks);
   for (std::size_t i = 0; i < files.ranks.size(); ++i) {
     const int rank =
         request.replicate ? files.rank_of_single.value_or(0) : static_cast<int>(i);
-    std::string class_name;
-    Trace trace = read_one(files.ranks[i], assembly, groups, rank, class_name);
-    assembly.add_ranks(std::move(trace),
-                       request.replicate ? all_ranks(ranks) : std::vector{rank}, class_name);
+    reader.read(files.ranks[i], rank, request.replicate ? all_ranks(ranks) : std::vector{rank});
   }
   if (!request.name.empty()) workload.name = request.name;
   if (request.replicate)
@@ -83,7 +117,7 @@ Workload read_workload(const TraceRequest& request) {
         {Severity::note,
          fmt::format("all {} ranks do what this trace of rank {} does, with process groups of the same "
                      "size and stride",
-                     ranks, files.rank_of_single.value_or(0)),
+                     ranks, reader.last_rank()),
          {.file = files.ranks.front().name},
          {}});
   return builder.take();
