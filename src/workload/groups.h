@@ -1,0 +1,110 @@
+// Process groups of traces: who communicates with whom, by the names that nodes use.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/diagnostics.h"
+#include "workload/workload.h"
+
+namespace hemiola::workload {
+
+struct ProcessGroup {
+  std::string name;
+  std::vector<int> ranks;  ///< in the order of the communicator; empty: all
+  int size = 0;            ///< that is said beside `ranks`; 0: nothing
+};
+
+/// Groups of a text `{"1": [0, 1], "2": [2, 3]}`, as ASTRA-sim takes it; numbered ones in the order
+/// of their numbers, before others. Nothing if the text is something else.
+std::optional<std::vector<ProcessGroup>> parse_group_file(std::string_view text);
+/// The same of a file; Failure if it is something else.
+std::vector<ProcessGroup> read_group_file(const std::string& path);
+
+/// Groups of PyTorch's `[{"pg_name": "0", "ranks": [0, 1], "group_size": 2, ...}]`, which may stand
+/// inside another text such as a Python list. Nothing if there is none.
+std::optional<std::vector<ProcessGroup>> parse_process_groups(std::string_view text);
+
+/// A node that communicates, for messages. Refers to what it is given.
+struct NodeOfFile {
+  const std::string* file = nullptr;
+  std::uint64_t id = 0;
+  std::string_view name;
+
+  std::string text() const;  ///< "node 8 'all-gather'"
+  [[noreturn]] void fail(const std::string& problem, const std::string& hint = {},
+                         ExitCode code = ExitCode::bad_input) const;
+};
+
+/// A process group as the file's rank sees it.
+struct GroupOfRank {
+  std::int32_t family = -1;
+  int size = 0;  ///< ranks of the group
+};
+
+/// Makes families of the groups that nodes use.
+///
+/// Every name is a family. Files may use one name for different groups, if these have no rank in
+/// common: then they are groups of one family.
+///
+/// With `replicated` there is one trace, and all ranks do the same: a group of its rank becomes a
+/// partition of the ranks into groups of the same size and stride, and a group of all ranks of the
+/// trace becomes one of all ranks.
+class ProcessGroups {
+ public:
+  ProcessGroups(WorkloadBuilder& builder, int ranks, bool replicated);
+
+  /// Groups that hold for all files. Failure as define().
+  void define_for_all(const std::vector<ProcessGroup>& groups, const std::string& file);
+  /// A family of a workload that we wrote: names of groups that are defined, in order.
+  void define_family(const std::string& family, const std::vector<std::string>& groups);
+
+  /// From here on it is about another file: what `define()` said holds no more. `world` is the
+  /// number of ranks that the traced job had; 0: not known.
+  void begin_file(int rank, int world);
+  /// Failure: the name is known with other ranks; a rank is negative or there twice.
+  void define(const ProcessGroup& group, const std::string& file);
+
+  /// The group of a name; "" is all ranks, and so is "0" where no group has that name. Failure:
+  /// there is no such group, the file's rank is not in it, it has a rank that does not exist.
+  GroupOfRank group(std::string_view name, const NodeOfFile& node);
+  /// A message of or to the file's rank. Its family is the group `name` if define_family() says so
+  /// and this group is the two, and else is made for them: "0 to 1".
+  Message message(int from, int to, std::string_view name, const NodeOfFile& node);
+  /// The rank that forms the group with the file's rank; nothing if the group is no pair.
+  std::optional<int> other_of_pair(std::string_view name, const NodeOfFile& node);
+
+  /// Where the collectives of a family run, one after the other: "group tp".
+  std::uint16_t stream(std::int32_t family);
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  int world() const { return world_; }
+
+ private:
+  const ProcessGroup* find(std::string_view name) const;
+  std::vector<int> ranks_of(std::string_view name, const NodeOfFile& node) const;
+  std::vector<std::vector<int>> partition(const std::string& name, const std::vector<int>& ranks,
+                                          const NodeOfFile& node) const;
+  std::int32_t add(const std::string& name, std::vector<std::vector<int>> groups);
+  std::int32_t join(const std::string& name, const std::vector<int>& ranks, const NodeOfFile& node);
+
+  WorkloadBuilder& builder_;
+  int ranks_;
+  bool replicated_;
+  int rank_ = 0;
+  int world_ = 0;
+  std::map<std::string, ProcessGroup, std::less<>> of_all_, of_file_;
+  std::map<std::string, std::int32_t, std::less<>> written_;   ///< group to family
+  std::map<std::string, std::int32_t, std::less<>> families_;  ///< by name
+  std::map<std::string, GroupOfRank, std::less<>> used_;       ///< by name, in this file
+  std::map<std::pair<int, int>, std::int32_t> pairs_;
+  std::vector<std::optional<std::uint16_t>> streams_;  ///< by family
+};
+
+}  // namespace hemiola::workload

@@ -1,0 +1,73 @@
+// From what a reader found in a file, whatever its format, to a trace that can be scheduled.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/diagnostics.h"
+#include "workload/groups.h"
+#include "workload/workload.h"
+
+namespace hemiola::workload {
+
+/// What many nodes have in common, said once: how often, and the first.
+class Tally {
+ public:
+  void add(std::string_view what, const std::string& first, std::int64_t count = 1);
+  /// A notice for each: "{what}: {count} times, the first at {first}".
+  void report(std::vector<Diagnostic>& notices, const std::string& file) const;
+
+ private:
+  struct Entry {
+    std::int64_t count = 0;
+    std::string first;
+  };
+  std::map<std::string, Entry, std::less<>> entries_;
+};
+
+/// A file's nodes in its order. Their dependencies are ids of nodes: those of a node are
+/// `dependencies` entries of `waits_for` from `first_dependency` on.
+struct FileTrace {
+  std::string file;
+  std::vector<Node> nodes;
+  std::vector<std::uint64_t> waits_for;
+};
+
+class TraceAssembly {
+ public:
+  TraceAssembly(WorkloadBuilder& builder, bool lenient);
+
+  /// As those of the builder, but quick for what was asked for before.
+  std::uint32_t name(std::string_view text);
+  std::int32_t compute(const Compute& compute);
+
+  /// Makes the trace of it: dependencies by index, each once, sorted; nodes in the order of the file,
+  /// except that a node stands behind those that it waits for.
+  ///
+  /// Failure: an id that is there twice; a dependency on a node that is not there (lenient: it is
+  /// left out); with ExitCode::deadlock a node that waits for itself (lenient: it does not), nodes
+  /// that wait for each other.
+  Trace finish(FileTrace&& file, Tally& tally) const;
+
+  /// Ranks of equal traces become one class. `name`: of the class; empty: "rank 3".
+  void add_ranks(Trace&& trace, const std::vector<int>& ranks, const std::string& name);
+
+  /// Of a workload that we wrote, whose files name streams by number; set by the first file.
+  std::vector<std::uint16_t> written_streams;
+
+  bool lenient() const { return lenient_; }
+  WorkloadBuilder& builder() { return builder_; }
+
+ private:
+  WorkloadBuilder& builder_;
+  bool lenient_;
+  std::unordered_map<std::string, std::uint32_t> names_;
+  std::unordered_multimap<std::uint64_t, std::int32_t> computes_;  ///< by a digest
+  std::unordered_multimap<std::uint64_t, std::size_t> classes_;    ///< by a digest of the trace
+};
+
+}  // namespace hemiola::workload

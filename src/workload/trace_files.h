@@ -1,0 +1,43 @@
+// Which files a path stands for, and which rank each is of.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/text.h"
+
+namespace hemiola::workload {
+
+/// On disk, or a member of an archive.
+struct TraceFile {
+  std::string name;  ///< as the user would call it: "folder/a.0.et", "a.tgz:a.0.et"
+  std::shared_ptr<const std::string> member{};  ///< expanded; null: `name` is on disk
+
+  std::string content() const;               ///< the whole file, expanded
+  std::string start(std::size_t most) const;  ///< its first bytes, expanded; empty if unreadable
+};
+
+struct TraceFiles {
+  std::vector<TraceFile> ranks;  ///< in their order
+  /// Of ranks by the files' names, the number in them; of a single file only what its name says.
+  std::optional<int> rank_of_single;
+  std::optional<TraceFile> groups;  ///< process groups beside them
+  std::string name;                 ///< of all: without folder and ending
+};
+
+/// Failure: nothing is there; a folder without a trace; a set of ranks with one missing.
+TraceFiles find_traces(const std::string& path);
+
+/// The format of a trace by its first bytes; `unknown` for what is none.
+enum class TraceFormat : std::uint8_t { chakra, pytorch, kineto, unknown };
+TraceFormat trace_format(std::string_view start);
+
+/// The ranks that names give: the numbers in the only place where all names differ. Nothing if
+/// there is no such place. Failure if a number from 0 to the largest is missing or there twice.
+std::optional<std::vector<int>> ranks_by_name(const std::vector<std::string>& names);
+
+}  // namespace hemiola::workload

@@ -1,0 +1,20 @@
+// Order of nodes that wait for each other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workload/workload.h"
+
+namespace hemiola::workload {
+
+/// The indices of `nodes` in an order in which each stands behind its dependencies (indices), and
+/// otherwise as they are: of those that may come next, the first. Empty: they are so already.
+/// Failure (deadlock) with the nodes of a cycle, if there is one.
+std::vector<std::uint32_t> order_nodes(const std::vector<Node>& nodes,
+                                       const std::vector<std::uint32_t>& dependencies,
+                                       const std::vector<std::string>& names,
+                                       const std::string& file);
+
+}  // namespace hemiola::workload
