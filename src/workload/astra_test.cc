@@ -1,0 +1,2 @@
+#include "workload/astra.h"
+#include <gtest/gtest.h>
