@@ -82,8 +82,8 @@ class Simulation {
   astra::Ranks ranks_;
 };
 
-/// All ranks do the same with all others, so that what one does says what each of them does, as long
-/// as no message waits for another one.
+/// All ranks do the same with all others, so that what one does says what each of them does, as
+/// long as no message waits for another one.
 bool all_are_alike(const Workload& workload, const AstraConfiguration& configuration) {
   if (workload.classes.size() != 1) return false;
   const auto everybody = [&](std::int32_t family) {
@@ -130,9 +130,9 @@ void check_configuration(const Workload& workload, const AstraConfiguration& con
   if (configuration.network.dimensions.empty())
     throw Failure("the network of the ASTRA-sim configuration has no dimension");
   if (npus != workload.ranks)
-    throw Failure(fmt::format("the workload has {} ranks, and the network {} NPUs", workload.ranks,
-                              npus),
-                  {.file = workload.source}, "change 'npus_count' in the network's file");
+    throw Failure(
+        fmt::format("the workload has {} ranks, and the network {} NPUs", workload.ranks, npus),
+        {.file = workload.source}, "change 'npus_count' in the network's file");
   if (configuration.aware && configuration.network.dimensions.size() > 1)
     throw Failure("the congestion-aware network of ASTRA-sim has one dimension, not " +
                       std::to_string(configuration.network.dimensions.size()),
