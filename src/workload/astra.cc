@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <set>
 
 #include "core/index.h"
 #include "core/lenient.h"
 #include "workload/astra_calendar.h"
 #include "workload/astra_fabric.h"
 #include "workload/astra_notices.h"
+#include "workload/astra_plan.h"
 #include "workload/astra_ranks.h"
 
 namespace hemiola::workload {
@@ -30,13 +31,15 @@ class Simulation {
         ranks_(workload, configuration, folded, calendar_, fabric_) {}
 
   /// False: a message has waited for another one, and was not to.
-  bool run(bool may_wait, const Monitor* monitor) {
+  bool run(bool may_wait, Monitor* monitor) {
     ranks_.begin();
     Event event;
     while (calendar_.next(event)) {
       handle(event);
       if (!may_wait && fabric_.has_waited()) return false;
-      if (monitor != nullptr && calendar_.handled() % kPatience == 0) monitor->leave_if_stopping();
+      if (monitor == nullptr || calendar_.handled() % kPatience != 0) continue;
+      monitor->time_fs.store(Time::from_ns(calendar_.now()).fs, std::memory_order_relaxed);
+      monitor->leave_if_stopping();
     }
     if (!ranks_.done()) ranks_.fail_deadlock();
     return true;
@@ -137,6 +140,15 @@ void check_configuration(const Workload& workload, const AstraConfiguration& con
     throw Failure("the congestion-aware network of ASTRA-sim has one dimension, not " +
                       std::to_string(configuration.network.dimensions.size()),
                   {}, "the unaware one takes several");
+  // What cannot be run is refused before anything runs.
+  for (const CollectiveCall& call : workload.collectives) {
+    if (configuration.system.replay || call.kind == Collective::broadcast) continue;
+    std::set<std::size_t> sizes;
+    for (const auto& group : workload.families[index(call.family)].groups)
+      sizes.insert(group.size());
+    for (const std::size_t size : sizes)
+      astra::make_plan(call, static_cast<std::int64_t>(size), configuration);
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 
 #include "core/failure_test_support.h"
@@ -127,6 +128,15 @@ TEST(Astra, TwoDimensionsTakeWhatAstraSimSays) {
   EXPECT_EQ(test::message_of([&] { run_astra(workload, configuration); }),
             "error: the congestion-aware network of ASTRA-sim has one dimension, not 2\n"
             "  hint: the unaware one takes several");
+}
+
+TEST(Astra, ARunCanBeStopped) {
+  std::atomic<bool> stop = true;
+  Monitor monitor{.stop = &stop};
+  const Workload workload = one_collective(Collective::all_reduce, 64, kMiB);
+  EXPECT_THROW(run_astra(workload, astra_ring(64), {.fold = false, .monitor = &monitor}),
+               Interrupted);
+  EXPECT_GT(monitor.time_fs.load(), 0);
 }
 
 class AstraLlama : public testing::Test {
