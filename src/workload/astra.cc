@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <set>
 
 #include "core/index.h"
 #include "core/lenient.h"
 #include "workload/astra_calendar.h"
 #include "workload/astra_fabric.h"
 #include "workload/astra_notices.h"
+#include "workload/astra_plan.h"
 #include "workload/astra_ranks.h"
 
 namespace hemiola::workload {
@@ -30,13 +31,15 @@ class Simulation {
         ranks_(workload, configuration, folded, calendar_, fabric_) {}
 
   /// False: a message has waited for another one, and was not to.
-  bool run(bool may_wait, const Monitor* monitor) {
+  bool run(bool may_wait, Monitor* monitor) {
     ranks_.begin();
     Event event;
     while (calendar_.next(event)) {
       handle(event);
       if (!may_wait && fabric_.has_waited()) return false;
-      if (monitor != nullptr && calendar_.handled() % kPatience == 0) monitor->leave_if_stopping();
+      if (monitor == nullptr || calendar_.handled() % kPatience != 0) continue;
+      monitor->time_fs.store(Time::from_ns(calendar_.now()).fs, std::memory_order_relaxed);
+      monitor->leave_if_stopping();
     }
     if (!ranks_.done()) ranks_.fail_deadlock();
     return true;
@@ -82,8 +85,8 @@ class Simulation {
   astra::Ranks ranks_;
 };
 
-/// All ranks do the same with all others, so that what one does says what each of them does, as long
-/// as no message waits for another one.
+/// All ranks do the same with all others, so that what one does says what each of them does, as
+/// long as no message waits for another one.
 bool all_are_alike(const Workload& workload, const AstraConfiguration& configuration) {
   if (workload.classes.size() != 1) return false;
   const auto everybody = [&](std::int32_t family) {
@@ -130,13 +133,22 @@ void check_configuration(const Workload& workload, const AstraConfiguration& con
   if (configuration.network.dimensions.empty())
     throw Failure("the network of the ASTRA-sim configuration has no dimension");
   if (npus != workload.ranks)
-    throw Failure(fmt::format("the workload has {} ranks, and the network {} NPUs", workload.ranks,
-                              npus),
-                  {.file = workload.source}, "change 'npus_count' in the network's file");
+    throw Failure(
+        fmt::format("the workload has {} ranks, and the network {} NPUs", workload.ranks, npus),
+        {.file = workload.source}, "change 'npus_count' in the network's file");
   if (configuration.aware && configuration.network.dimensions.size() > 1)
     throw Failure("the congestion-aware network of ASTRA-sim has one dimension, not " +
                       std::to_string(configuration.network.dimensions.size()),
                   {}, "the unaware one takes several");
+  // What cannot be run is refused before anything runs.
+  for (const CollectiveCall& call : workload.collectives) {
+    if (configuration.system.replay || call.kind == Collective::broadcast) continue;
+    std::set<std::size_t> sizes;
+    for (const auto& group : workload.families[index(call.family)].groups)
+      sizes.insert(group.size());
+    for (const std::size_t size : sizes)
+      astra::make_plan(call, static_cast<std::int64_t>(size), configuration);
+  }
 }
 
 }  // namespace

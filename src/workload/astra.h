@@ -49,7 +49,7 @@ struct AstraResult {
 struct AstraOptions {
   /// One rank may stand for all where all do the same and no message waits for another one.
   bool fold = true;
-  const Monitor* monitor = nullptr;
+  Monitor* monitor = nullptr;
 };
 
 /// Failure for what ASTRA-sim cannot run: a workload of another number of ranks than the network's,

@@ -71,9 +71,9 @@ class Calendar {
 
   std::int64_t now_ = 0;
   std::int64_t handled_ = 0;
-  Lists events_;                                         ///< a bucket for each time
-  std::unordered_map<std::int64_t, std::uint32_t> buckets_;  ///< by time
-  std::vector<Recent> recent_ = std::vector<Recent>(64);     ///< of them, by time modulo 64
+  Lists events_;                                               ///< a bucket for each time
+  std::unordered_map<std::int64_t, std::uint32_t> buckets_;    ///< by time
+  std::vector<Recent> recent_ = std::vector<Recent>(64);       ///< of them, by time modulo 64
   std::vector<std::pair<std::int64_t, std::uint32_t>> times_;  ///< heap, earliest first
   std::uint32_t current_ = kNone;
   Lists of_ranks_;

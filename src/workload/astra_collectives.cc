@@ -242,6 +242,7 @@ Unfinished Collectives::unfinished(std::uint32_t rank, std::int32_t call) const 
     if (begun[m] < begun[place.member])
       result.absent.push_back(whole ? static_cast<int>(m) : (*result.group)[m]);
   }
+  std::sort(result.absent.begin(), result.absent.end());
   return result;
 }
 

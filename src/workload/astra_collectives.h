@@ -1,5 +1,5 @@
-// Collectives of the ASTRA-sim model as they run: chunks that wait for a dimension, and the messages
-// of those that have it.
+// Collectives of the ASTRA-sim model as they run: chunks that wait for a dimension, and the
+// messages of those that have it.
 #pragma once
 
 #include <array>
@@ -57,7 +57,15 @@ class Collectives {
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   /// Of trees.
-  enum class Step : std::uint8_t { begin, two_children, one_child, to_parent, from_parent, down, end };
+  enum class Step : std::uint8_t {
+    begin,
+    two_children,
+    one_child,
+    to_parent,
+    from_parent,
+    down,
+    end
+  };
 
   /// A chunk at a rank.
   struct Stream {
@@ -81,16 +89,16 @@ class Collectives {
   /// A collective of one group.
   struct Instance {
     std::shared_ptr<const Plan> plan;
-    Calls* calls = nullptr;                 ///< it is one of
+    Calls* calls = nullptr;  ///< it is one of
     const std::vector<int>* group = nullptr;
-    bool whole = false;                     ///< of all ranks: members are ranks
-    std::uint32_t members = 0;              ///< that are simulated
-    std::vector<std::uint32_t> streams;     ///< by chunk and member; kNone: not begun, or over
-    std::vector<std::int32_t> expected;     ///< by stream, pass and source: awaited less arrived
+    bool whole = false;                      ///< of all ranks: members are ranks
+    std::uint32_t members = 0;               ///< that are simulated
+    std::vector<std::uint32_t> streams;      ///< by chunk and member; kNone: not begun, or over
+    std::vector<std::int32_t> expected;      ///< by stream, pass and source: awaited less arrived
     std::vector<std::int32_t> first_source;  ///< of a pass, among those of a stream
-    std::int32_t sources = 0;               ///< of a stream
-    std::vector<std::uint32_t> nodes;       ///< by member
-    std::vector<std::int64_t> chunks_left;  ///< by member
+    std::int32_t sources = 0;                ///< of a stream
+    std::vector<std::uint32_t> nodes;        ///< by member
+    std::vector<std::int64_t> chunks_left;   ///< by member
     std::int64_t streams_left = 0;
   };
   /// What a rank has for one dimension: the chunks that have it, then those that wait.

@@ -39,13 +39,13 @@ struct AstraSystem {
   /// localBWAware: an all-reduce over several dimensions is reduce-scatters, one all-reduce and
   /// all-gathers. Otherwise it is one all-reduce after the other.
   bool local_bandwidth_aware = false;
-  std::int64_t chunks = 1;                ///< of a collective, one after the other
-  std::int64_t active_chunks = 1;         ///< of them at once in a dimension
-  std::int64_t endpoint_delay_ns = 10;    ///< of each message, at both ends
-  double local_memory_bandwidth = 0;      ///< 10^9 B/s; 0: not known
-  double peak_tflops = 0;                 ///< 0: not known
-  bool roofline = false;                  ///< kernels take what their flop and bytes say
-  bool replay = false;                    ///< all nodes take what was recorded
+  std::int64_t chunks = 1;              ///< of a collective, one after the other
+  std::int64_t active_chunks = 1;       ///< of them at once in a dimension
+  std::int64_t endpoint_delay_ns = 10;  ///< of each message, at both ends
+  double local_memory_bandwidth = 0;    ///< 10^9 B/s; 0: not known
+  double peak_tflops = 0;               ///< 0: not known
+  bool roofline = false;                ///< kernels take what their flop and bytes say
+  bool replay = false;                  ///< all nodes take what was recorded
 };
 
 struct AstraNetwork {

@@ -1,6 +1,7 @@
 // What ranks wait for in the ASTRA-sim model when nothing can happen any more.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "core/index.h"
@@ -62,7 +63,7 @@ void Ranks::fail_deadlock() const {
     const Rank& rank = ranks_[r];
     if (rank.left == 0) continue;
     stuck.push_back(static_cast<int>(r));
-    for (const std::uint32_t node : rank.under_way) {
+    for (const auto& [node, issued] : rank.under_way) {
       const Node& what = node_of(r, node);
       std::string why;
       if (what.kind == NodeKind::collective) {
@@ -76,8 +77,7 @@ void Ranks::fail_deadlock() const {
       } else if (what.kind == NodeKind::receive) {
         const Message& message = workload_.messages[index(what.work)];
         why = fmt::format("rank {} sends it no message of {} with tag {}",
-                          peer_of(r, message, false), to_string(Bytes{message.bytes}),
-                          message.tag);
+                          peer_of(r, message, false), to_string(Bytes{message.bytes}), message.tag);
       }
       waits[{where(r, node), why}].push_back(static_cast<int>(r));
     }
@@ -89,8 +89,7 @@ void Ranks::fail_deadlock() const {
     std::string names;
     for (std::size_t i = 1; i < cycle.size(); ++i)
       names += fmt::format("{}{}", i > 1 ? ", that for " : "", where(r, cycle[i]));
-    waits[{where(r, cycle.front()),
-           fmt::format("it waits for {}, and that for it", names)}]
+    waits[{where(r, cycle.front()), fmt::format("it waits for {}, and that for it", names)}]
         .push_back(static_cast<int>(r));
   }
   Diagnostics list;

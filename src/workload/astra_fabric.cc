@@ -56,8 +56,7 @@ std::int64_t Fabric::unaware_ns(std::int32_t from, std::int32_t to, std::int64_t
   // Only the first dimension in which they differ counts.
   for (const AstraNetwork::Dimension& dimension : network_.dimensions) {
     const std::int32_t here = from % dimension.npus, there = to % dimension.npus;
-    if (here != there)
-      return unloaded_ns(dimension, links_between(dimension, here, there), bytes);
+    if (here != there) return unloaded_ns(dimension, links_between(dimension, here, there), bytes);
     from /= dimension.npus;
     to /= dimension.npus;
   }
@@ -117,9 +116,8 @@ void Fabric::cross(std::uint32_t number, std::uint32_t way) {
   const AstraNetwork::Dimension& only = network_.dimensions.front();
   Link& link = links_[number];
   link.busy = true;
-  link.free_at =
-      calendar_.now() +
-      static_cast<std::int64_t>(static_cast<double>(ways_[way].bytes) / bytes_per_ns(only));
+  link.free_at = calendar_.now() + static_cast<std::int64_t>(static_cast<double>(ways_[way].bytes) /
+                                                             bytes_per_ns(only));
   calendar_.enter(calendar_.now() + unloaded_ns(only, 1, ways_[way].bytes), {EventKind::hop, way});
   calendar_.enter(link.free_at, {EventKind::link_free, number});
 }

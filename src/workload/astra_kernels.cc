@@ -32,8 +32,8 @@ KernelWork of_attention(const Compute& c) {
 KernelWork work_of(const Compute& compute) {
   KernelWork work{compute.flop, compute.read + compute.written};
   if (compute.kind == Compute::Kind::other || (work.flop > 0 && work.bytes > 0)) return work;
-  const KernelWork shape = compute.kind == Compute::Kind::product ? of_product(compute.product)
-                                                                  : of_attention(compute);
+  const KernelWork shape =
+      compute.kind == Compute::Kind::product ? of_product(compute.product) : of_attention(compute);
   if (work.flop == 0) work.flop = shape.flop;
   if (work.bytes == 0) work.bytes = shape.bytes;
   return work;

@@ -16,8 +16,8 @@ struct KernelWork {
 /// What the compute says; of products and attention that do not say it, what their shape says.
 KernelWork work_of(const Compute& compute);
 
-/// Rounded down. `bytes` is not 0. Without flop it is the time of the bytes, where ASTRA-sim divides
-/// 0 by 0.
+/// Rounded down. `bytes` is not 0. Without flop it is the time of the bytes, where ASTRA-sim
+/// divides 0 by 0.
 std::int64_t roofline_ns(const KernelWork& work, const AstraSystem& system);
 
 }  // namespace hemiola::workload::astra

@@ -13,10 +13,10 @@ int Ranks::peer_of(std::uint32_t rank, const Message& message, bool sender) cons
   const std::vector<int>& pair = workload_.families[index(message.family)].groups[place.group];
   const bool is_first = pair.front() == static_cast<int>(rank);
   if (pair.size() != 2 || is_first != (message.from_first == sender))
-    throw Failure(fmt::format("rank {} is not the one that {} a message of '{}'", rank,
-                              sender ? "sends" : "receives",
-                              workload_.families[index(message.family)].name),
-                  {.file = workload_.source});
+    throw Failure(
+        fmt::format("rank {} is not the one that {} a message of '{}'", rank,
+                    sender ? "sends" : "receives", workload_.families[index(message.family)].name),
+        {.file = workload_.source});
   return is_first ? pair.back() : pair.front();
 }
 
@@ -97,8 +97,7 @@ void Ranks::begin_access(std::size_t number, std::uint32_t rank, std::uint32_t n
   calendar_.enter_of_rank(rank, end, {EventKind::over, rank, node});
   if (memory.kind == AstraMemory::Kind::per_npu) return;
   memories_[number].busy = true;
-  calendar_.enter_of_rank(rank, end,
-                          {EventKind::memory_free, static_cast<std::uint32_t>(number)});
+  calendar_.enter_of_rank(rank, end, {EventKind::memory_free, static_cast<std::uint32_t>(number)});
 }
 
 void Ranks::memory_free(std::uint32_t number) {

@@ -97,8 +97,8 @@ AstraMemory read_astra_memory(std::string_view text, const std::string& file,
                               Diagnostics& notices) {
   const astra::JsonText json(text, file);
   const astra::JsonMember root = json.root();
-  root.value.allow_keys({"memory-type", "num-nodes", "num-npus-per-node", "remote-mem-latency",
-                         "remote-mem-bw"});
+  root.value.allow_keys(
+      {"memory-type", "num-nodes", "num-npus-per-node", "remote-mem-latency", "remote-mem-bw"});
   AstraMemory memory;
   const std::string kind =
       astra::JsonMember{root.value.at("memory-type"), root.json.at("memory-type")}.one_of(

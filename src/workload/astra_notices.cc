@@ -30,9 +30,8 @@ class Notices {
     const AstraSystem& system = configuration_.system;
     host_times_ += node.host.fs > 0 ? 1 : 0;
     const bool shaped = node.kind == NodeKind::compute && system.roofline && node.work >= 0;
-    const bool broadcast =
-        node.kind == NodeKind::collective &&
-        workload_.collectives[index(node.work)].kind == Collective::broadcast;
+    const bool broadcast = node.kind == NodeKind::collective &&
+                           workload_.collectives[index(node.work)].kind == Collective::broadcast;
     const bool replayed = node.kind == NodeKind::host || broadcast ||
                           (node.kind == NodeKind::compute && !(shaped && !system.replay)) ||
                           (system.replay && node.kind != NodeKind::nothing);
@@ -50,7 +49,8 @@ class Notices {
 
   void say(std::int64_t count, std::string_view one, std::string_view what) {
     if (count > 0)
-      list_.warning(fmt::format("{} {}: {}", count, count == 1 ? std::string(one) : fmt::format("{}s", one), what),
+      list_.warning(fmt::format("{} {}: {}", count,
+                                count == 1 ? std::string(one) : fmt::format("{}s", one), what),
                     {.file = workload_.source});
   }
 

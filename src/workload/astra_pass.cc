@@ -66,9 +66,7 @@ class Tree {
  private:
   /// From 1 to ranks - 1 within the tree.
   std::int32_t number(std::int32_t place) const { return pass_.highest_root ? place + 1 : place; }
-  std::int32_t place(std::int32_t number) const {
-    return pass_.highest_root ? number - 1 : number;
-  }
+  std::int32_t place(std::int32_t number) const { return pass_.highest_root ? number - 1 : number; }
   std::int32_t root() const { return pass_.highest_root ? pass_.ranks : 0; }
 
   const Pass& pass_;
@@ -97,10 +95,9 @@ void Collectives::prepare(std::uint32_t stream) {
   Stream& one = streams_[stream];
   const Pass& pass = pass_of(one);
   const std::int64_t number = one.prepared++;
-  const bool reduce = pass.reduces != Pass::Reduces::never &&
-                      number % pass.cycle >= pass.unreduced &&
-                      (pass.reduces == Pass::Reduces::in_every_cycle ||
-                       number / pass.cycle % 2 == 0);
+  const bool reduce =
+      pass.reduces != Pass::Reduces::never && number % pass.cycle >= pass.unreduced &&
+      (pass.reduces == Pass::Reduces::in_every_cycle || number / pass.cycle % 2 == 0);
   const bool by_number = index(number) < pass.sizes.size();
   to_endpoint(stream, by_number ? pass.sizes[index(number)] : pass.bytes, reduce);
 }
@@ -156,8 +153,7 @@ bool Collectives::send_next(std::uint32_t stream) {
 
 void Collectives::end_if_over(std::uint32_t stream) {
   const Pass& pass = pass_of(streams_[stream]);
-  if (streams_[stream].sent == pass.sends && streams_[stream].free == pass.window)
-    advance(stream);
+  if (streams_[stream].sent == pass.sends && streams_[stream].free == pass.window) advance(stream);
 }
 
 void Collectives::begin_tree(std::uint32_t stream) {

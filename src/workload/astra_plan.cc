@@ -191,8 +191,8 @@ class Planner {
 
   void need_power_of_two(std::int32_t ranks, std::string_view algorithm) const {
     if (std::has_single_bit(index(ranks))) return;
-    throw Failure(fmt::format("{} of ASTRA-sim needs a power of two of ranks, not {}", algorithm,
-                              ranks));
+    throw Failure(
+        fmt::format("{} of ASTRA-sim needs a power of two of ranks, not {}", algorithm, ranks));
   }
 
   const CollectiveCall& call_;

@@ -1,5 +1,5 @@
-// What a collective is in the ASTRA-sim model: chunks, each in a row of passes over a dimension, and
-// in each pass the messages that a rank sends.
+// What a collective is in the ASTRA-sim model: chunks, each in a row of passes over a dimension,
+// and in each pass the messages that a rank sends.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace hemiola::workload::astra {
 
-/// One chunk over the ranks of one dimension. Ring, direct and halving-doubling share one pattern: a
-/// rank prepares `window` messages at once, sends each when it is prepared, and prepares the next
+/// One chunk over the ranks of one dimension. Ring, direct and halving-doubling share one pattern:
+/// a rank prepares `window` messages at once, sends each when it is prepared, and prepares the next
 /// one for each that it receives. They differ in to whom, how much, and what is reduced.
 struct Pass {
   AstraAlgorithm::Kind algorithm = AstraAlgorithm::Kind::ring;
@@ -49,8 +49,8 @@ struct Plan {
   }
 };
 
-/// What ASTRA-sim has to be told for the collective among so many ranks: nccl-tests' size, but of an
-/// all-gather the part of a rank.
+/// What ASTRA-sim has to be told for the collective among so many ranks: nccl-tests' size, but of
+/// an all-gather the part of a rank.
 std::int64_t astra_size(const CollectiveCall& call, std::int64_t ranks);
 
 /// Of a group of `ranks`. Failure where ASTRA-sim has no algorithm for it, or stops.

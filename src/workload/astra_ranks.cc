@@ -47,7 +47,9 @@ Order::Order(const Workload& workload, const Trace& trace) {
     const Node& node = trace.nodes[n];
     for (std::uint32_t d = 0; d < node.dependencies; ++d)
       edges.emplace_back(trace.dependencies[node.first_dependency + d], n);
-    if (!workload.streams[node.stream].in_order) continue;
+    // ASTRA-sim knows no streams. Who writes a trace for it writes their order as dependencies.
+    const Stream& stream = workload.streams[node.stream];
+    if (!stream.in_order || stream.assumed) continue;
     if (before[node.stream] != kNone) edges.emplace_back(before[node.stream], n);
     before[node.stream] = n;
   }
@@ -71,8 +73,7 @@ Ranks::Ranks(const Workload& workload, const AstraConfiguration& configuration, 
       collectives_(workload, configuration, folded, calendar, fabric, *this),
       ranks_(folded ? 1 : index(workload.ranks)) {
   for (const RankClass& what : workload.classes) {
-    const Order& order =
-        orders_.try_emplace(what.trace.get(), workload, *what.trace).first->second;
+    const Order& order = orders_.try_emplace(what.trace.get(), workload, *what.trace).first->second;
     for (const int number : what.ranks) {
       if (index(number) >= ranks_.size()) continue;
       Rank& rank = ranks_[index(number)];
@@ -90,7 +91,7 @@ Ranks::Ranks(const Workload& workload, const AstraConfiguration& configuration, 
   memories_.resize(memory.kind == AstraMemory::Kind::per_node ? index(memory.nodes) : 1);
 }
 
-Ranks::Resource Ranks::resource_of(const Node& node) const {
+Ranks::Resource Ranks::resource_of(const Node& node) {
   switch (node.kind) {
     case NodeKind::host:
       return kHost;
@@ -119,7 +120,6 @@ void Ranks::begin() {
 
 void Ranks::issue_ready(std::uint32_t number) {
   Rank& rank = ranks_[number];
-  if (rank.left == 0 && rank.what == nullptr) return;
   do {
     for (const std::uint32_t node : std::exchange(rank.late, {})) make_ready(rank, node);
     issue_pass(number);
@@ -157,8 +157,7 @@ void Ranks::issue(std::uint32_t number, std::uint32_t node) {
   }
   const Resource resource = resource_of(what);
   if (resource < kUnlimited) rank.busy[resource] = true;
-  rank.under_way.push_back(node);
-  rank.issued.push_back(calendar_.now());
+  rank.under_way.emplace(node, calendar_.now());
   if (communicates(what.kind) && rank.communications++ == 0) rank.since = calendar_.now();
   if (configuration_.system.replay || what.kind == NodeKind::host) return replay(number, node);
   switch (what.kind) {
@@ -209,14 +208,12 @@ void Ranks::release(std::uint32_t number, std::uint32_t node) {
   const Node& what = node_of(number, node);
   const Resource resource = resource_of(what);
   if (resource < kUnlimited) rank.busy[resource] = false;
-  const auto at = std::find(rank.under_way.begin(), rank.under_way.end(), node);
-  const auto issued = rank.issued.begin() + (at - rank.under_way.begin());
+  const auto at = rank.under_way.find(node);
   if (communicates(what.kind)) {
-    count_work(rank, what, calendar_.now() - *issued);
+    count_work(rank, what, calendar_.now() - at->second);
     if (--rank.communications == 0) rank.times.communication_ns += calendar_.now() - rank.since;
   }
   rank.under_way.erase(at);
-  rank.issued.erase(issued);
   rank.waiting[node] = kOver;
   --rank.left;
 }
@@ -241,17 +238,14 @@ void Ranks::over(std::uint32_t number, std::uint32_t node) {
 }
 
 void Ranks::count_work(Rank& rank, const Node& node, std::int64_t time) {
-  auto at = std::find_if(rank.works.begin(), rank.works.end(), [&](const AstraWork& work) {
-    return work.kind == node.kind && work.work == node.work;
-  });
-  if (at == rank.works.end()) {
-    rank.works.push_back({.kind = node.kind, .work = node.work, .shortest_ns = time});
-    at = rank.works.end() - 1;
-  }
-  ++at->count;
-  at->time_ns += time;
-  at->shortest_ns = std::min(at->shortest_ns, time);
-  at->longest_ns = std::max(at->longest_ns, time);
+  const auto [at, is_new] = rank.works.try_emplace(
+      {node.kind, node.work},
+      AstraWork{.kind = node.kind, .work = node.work, .shortest_ns = time, .longest_ns = time});
+  AstraWork& work = at->second;
+  ++work.count;
+  work.time_ns += time;
+  work.shortest_ns = std::min(work.shortest_ns, time);
+  work.longest_ns = std::max(work.longest_ns, time);
 }
 
 AstraResult Ranks::result() const {
@@ -262,11 +256,7 @@ AstraResult Ranks::result() const {
     times.exposed_ns = times.finish_ns - times.compute_ns;
     result.ranks.push_back(times);
     result.time_ns = std::max(result.time_ns, times.finish_ns);
-    std::vector<AstraWork> works = rank.works;
-    std::sort(works.begin(), works.end(), [](const AstraWork& a, const AstraWork& b) {
-      return std::pair(a.kind, a.work) < std::pair(b.kind, b.work);
-    });
-    for (AstraWork& work : works) {
+    for (auto [key, work] : rank.works) {
       work.rank = static_cast<int>(r);
       if (work.kind == NodeKind::collective) {
         const CollectiveCall& call = workload_.collectives[index(work.work)];

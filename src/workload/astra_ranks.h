@@ -1,5 +1,5 @@
-// Ranks of the ASTRA-sim model: nodes that become ready, the resources that they take, and what they
-// take of them.
+// Ranks of the ASTRA-sim model: nodes that become ready, the resources that they take, and what
+// they take of them.
 //
 // A rank has at most one node of the CPU, one kernel, and one communication or access of remote
 // memory under way; receives are not limited. Of nodes that are ready, the lowest id goes first.
@@ -26,9 +26,9 @@ namespace hemiola::workload::astra {
 struct Order {
   explicit Order(const Workload& workload, const Trace& trace);
 
-  std::vector<std::uint32_t> nodes;         ///< by rising id
-  std::vector<std::uint32_t> ranking;       ///< of a node in `nodes`
-  std::vector<std::uint32_t> dependencies;  ///< how many a node has, streams included
+  std::vector<std::uint32_t> nodes;                  ///< by rising id
+  std::vector<std::uint32_t> ranking;                ///< of a node in `nodes`
+  std::vector<std::uint32_t> dependencies;           ///< how many a node has, streams included
   std::vector<std::uint32_t> first_child, children;  ///< of node n: from first_child[n] on
 };
 
@@ -63,12 +63,12 @@ class Ranks : public Collectives::Listener {
     std::array<std::vector<std::uint32_t>, kResources> ready;
     std::vector<std::uint32_t> late;  ///< ready too, but not before something else is over
     std::array<bool, kUnlimited> busy{};
-    std::vector<std::uint32_t> under_way;        ///< nodes
-    std::vector<std::int64_t> issued;            ///< by node under way: when, in step with it
+    std::unordered_map<std::uint32_t, std::int64_t>
+        under_way;                               ///< nodes, and when they were issued
     std::size_t left = 0;                        ///< nodes that are not over
     std::int64_t communications = 0, since = 0;  ///< under way, and since when at least one is
     AstraRank times;
-    std::vector<AstraWork> works;
+    std::map<std::pair<NodeKind, std::int32_t>, AstraWork> works;
   };
   struct Parcel {
     std::uint32_t from = 0, node = 0;  ///< the send
@@ -89,8 +89,8 @@ class Ranks : public Collectives::Listener {
   const Node& node_of(std::uint32_t rank, std::uint32_t node) const {
     return ranks_[rank].what->trace->nodes[node];
   }
-  Resource resource_of(const Node& node) const;
-  void make_ready(Rank& rank, std::uint32_t node);
+  static Resource resource_of(const Node& node);
+  static void make_ready(Rank& rank, std::uint32_t node);
   void issue_ready(std::uint32_t rank);
   void issue_pass(std::uint32_t rank);
   void issue(std::uint32_t rank, std::uint32_t node);
@@ -102,7 +102,7 @@ class Ranks : public Collectives::Listener {
   void begin_access(std::size_t memory, std::uint32_t rank, std::uint32_t node);
   std::size_t box_of(std::uint32_t from, std::uint32_t to, const Message& message);
   int peer_of(std::uint32_t rank, const Message& message, bool sender) const;
-  void count_work(Rank& rank, const Node& node, std::int64_t time);
+  static void count_work(Rank& rank, const Node& node, std::int64_t time);
   void release(std::uint32_t rank, std::uint32_t node);
   void free_children(std::uint32_t rank, std::uint32_t node, bool at_once);
   std::string where(std::uint32_t rank, std::uint32_t node) const;
@@ -115,7 +115,8 @@ class Ranks : public Collectives::Listener {
   std::map<const Trace*, Order> orders_;
   std::vector<Rank> ranks_;
   std::size_t unfinished_ = 0;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t, std::int64_t>, std::size_t> boxes_of_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t, std::int64_t>, std::size_t>
+      boxes_of_;
   std::vector<Box> boxes_;
   std::vector<Parcel> parcels_;
   std::vector<std::uint32_t> unused_parcels_;

@@ -20,8 +20,8 @@ constexpr std::array<std::string_view, 4> kAlgorithmKeys{
     "all-to-all-implementation"};
 
 /// ASTRA-sim does not read these, or reads them and does nothing with them.
-constexpr std::array<std::string_view, 3> kIgnoredKeys{
-    "boost-mode", "intra-dimension-scheduling", "inter-dimension-scheduling"};
+constexpr std::array<std::string_view, 3> kIgnoredKeys{"boost-mode", "intra-dimension-scheduling",
+                                                       "inter-dimension-scheduling"};
 /// These make ASTRA-sim write something that we do not write.
 constexpr std::array<std::string_view, 3> kOutputKeys{"trace-enabled", "track-local-mem",
                                                       "local-mem-trace-filename"};
@@ -72,9 +72,8 @@ class SystemReader {
     read_order();
     read_algorithms();
     if (const auto value = root_.member("collective-optimization"))
-      system_.local_bandwidth_aware =
-          value->one_of({"baseline", "localBWAware"}) == "localBWAware";
-    system_.chunks = root_.integer("preferred-dataset-splits", 1, 1, kMost);
+      system_.local_bandwidth_aware = value->one_of({"baseline", "localBWAware"}) == "localBWAware";
+    system_.chunks = root_.integer("preferred-dataset-splits", 1, 1, kMostChunks);
     system_.active_chunks = root_.integer("active-chunks-per-dimension", 1, 1, kMost);
     system_.endpoint_delay_ns = root_.integer("endpoint-delay", 10, 0, kMost);
     system_.local_memory_bandwidth = root_.real("local-mem-bw", 0);
@@ -127,8 +126,8 @@ class SystemReader {
       for (const JsonValue& item : root_.value.items(key))
         system_.algorithms[c].push_back(algorithm_of(item));
       if (const auto value = root_.member(key + "-custom"))
-        warn_leniently(notices_, Leniency::ignored, "an algorithm that an execution trace describes",
-                       value->value.where(),
+        warn_leniently(notices_, Leniency::ignored,
+                       "an algorithm that an execution trace describes", value->value.where(),
                        fmt::format("the collective is done as '{}' says", key));
     }
     if (const auto value = root_.member("per-node-custom-implementation"))
@@ -168,6 +167,7 @@ class SystemReader {
   }
 
   static constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  static constexpr std::int64_t kMostChunks = 1'000'000;
   astra::JsonMember root_;
   Diagnostics& notices_;
   AstraSystem system_;

@@ -32,8 +32,7 @@ inline workload::Workload one_collective(Collective kind, int ranks, std::int64_
     late.nodes.push_back(plain.nodes.front());
     late.dependencies = {0};
     late.nodes.back().dependencies = 1;
-    builder.workload().classes.push_back(
-        {"late", std::make_shared<const Trace>(late), {delayed}});
+    builder.workload().classes.push_back({"late", std::make_shared<const Trace>(late), {delayed}});
     all.erase(all.begin() + delayed);
   }
   builder.workload().classes.push_back({"all", std::make_shared<const Trace>(plain), all});
@@ -59,6 +58,11 @@ inline workload::AstraConfiguration astra_switch(int npus) {
   one.system.local_memory_bandwidth = 3350;
   one.network.dimensions = {{workload::AstraNetwork::Topology::switched, npus, 400.0, 936.25}};
   return one;
+}
+
+/// Of a message over links of 50 x 2^30 B/s and 500 ns that nobody else uses.
+inline std::int64_t astra_link_ns(std::int64_t bytes, int links = 1) {
+  return static_cast<std::int64_t>(links * 500 + static_cast<double>(bytes) / 53.6870912);
 }
 
 }  // namespace hemiola::test
