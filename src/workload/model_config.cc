@@ -118,8 +118,13 @@ void ConfigReader::llama() {
   model_.tied_embeddings = truth_or("tie_word_embeddings", false);
   model_.dropout = false;
   model_.biases = Biases::none;
-  // Llama's configuration has both; nothing in between is known to exist.
-  if (truth_or("attention_bias", false)) model_.biases = Biases::all;
+  const bool in_mlp = truth_or("mlp_bias", false);
+  if (truth_or("attention_bias", false)) {
+    model_.biases = in_mlp ? Biases::all : Biases::qkv;
+    if (!in_mlp) notice("attention_bias", "ignored: the bias of the output of attention");
+  } else if (in_mlp) {
+    notice("mlp_bias", "ignored: biases of the MLP");
+  }
 }
 
 void ConfigReader::mistral() {

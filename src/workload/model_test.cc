@@ -221,6 +221,35 @@ TEST(Model, ConfigurationsOfOtherFamilies) {
   EXPECT_EQ(deepseek.notices.size(), 1U);
 }
 
+TEST(Model, ConfigurationsOfMistralAndQwen3) {
+  const std::string sizes =
+      R"("hidden_size": 4096, "max_position_embeddings": 32768, "num_hidden_layers": )";
+  const Model mistral = parse_model(
+      R"({"model_type": "mistral", "num_attention_heads": 32, "num_key_value_heads": 8,
+          "intermediate_size": 14336, "vocab_size": 32000, )" +
+          sizes + "32}",
+      "config.json");
+  EXPECT_EQ(parameters(mistral), parameters(load_model("mistral-7b")));
+  const Model qwen3 = parse_model(
+      R"({"model_type": "qwen3_moe", "num_attention_heads": 64, "num_key_value_heads": 4,
+          "head_dim": 128, "intermediate_size": 12288, "vocab_size": 151936, "num_experts": 128,
+          "num_experts_per_tok": 8, "moe_intermediate_size": 1536, )" +
+          sizes + "94}",
+      "config.json");
+  EXPECT_EQ(parameters(qwen3), parameters(load_model("qwen3-235b")));
+}
+
+TEST(Model, BiasesThatAreNotTakenAreNamed) {
+  std::string config = kLlamaConfig;
+  config.insert(config.find('{') + 1, R"("attention_bias": true, )");
+  const Model read = parse_model(config, "config.json");
+  EXPECT_EQ(read.biases, Biases::qkv);
+  ASSERT_EQ(read.notices.size(), 1U);
+  EXPECT_EQ(read.notices[0].message, "ignored: the bias of the output of attention");
+  config.insert(config.find('{') + 1, R"("mlp_bias": true, )");
+  EXPECT_EQ(parse_model(config, "config.json").biases, Biases::all);
+}
+
 TEST(Model, DamagedFilesEndInOneMessage) {
   const std::string config = kLlamaConfig;
   for (std::size_t length = 1; length < config.size(); length += 7) {
