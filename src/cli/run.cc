@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/astra.h"
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/iteration.h"
@@ -13,6 +14,7 @@
 #include "study/job_run.h"
 #include "study/profile_file.h"
 #include "study/run_tables.h"
+#include "workload/fold.h"
 #include "workload/trace_reader.h"
 
 namespace hemiola::cli {
@@ -39,6 +41,7 @@ struct RunOptions {
   IterationOptions iteration;
   bool engine_given = false, lenient = false;
   std::string groups, replicate;
+  std::vector<std::string> astra;
 };
 
 void add_options(CLI::App& verb, RunOptions& options, Session& session) {
@@ -63,6 +66,9 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   add("--record-at", options.record_at, "ingress of that GPU, or the port of whoever sends",
       "ingress|port");
   add_iteration_options(verb, options.iteration);
+  verb.add_option("--astra", options.astra,
+                  "inputs of ASTRA-sim 2.x: its own model, and ours beside it (docs/astra.md)")
+      ->type_name("workload=PREFIX system=FILE network=FILE [memory=FILE] [groups=FILE] ...");
   verb.add_flag("--lenient", options.lenient,
                 "of a trace: what can be left out of a damaged one is, and counted");
   verb.add_option("--groups", options.groups, "of a trace: its process groups, if not beside it")
@@ -71,6 +77,17 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
                   "of a trace of one rank: so many ranks do the same")
       ->type_name("N");
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
+}
+
+IterationOptions iteration_options(const RunOptions& options) {
+  IterationOptions iteration = options.iteration;
+  if (options.engine_given) iteration.engine = options.engine.engine;
+  iteration.launch = options.engine.launch;
+  iteration.json = options.json;
+  iteration.csv = options.csv;
+  iteration.trace = options.trace;
+  iteration.report = options.report;
+  return iteration;
 }
 
 /// A trace of a workload (docs/traces.md) has calls of its own.
@@ -88,16 +105,20 @@ ExitCode run_trace(const RunOptions& options, Session& session) {
   if (!options.replicate.empty())
     request.replicate =
         static_cast<int>(count_value("--replicate", options.replicate, 1, 1 << 20));
-  IterationOptions iteration = options.iteration;
-  if (options.engine_given) iteration.engine = options.engine.engine;
-  iteration.launch = options.engine.launch;
-  iteration.json = options.json;
-  iteration.csv = options.csv;
-  iteration.trace = options.trace;
-  iteration.report = options.report;
-  return run_iteration_verb(
-      std::make_shared<const workload::Workload>(workload::read_workload(request)),
-      options.machine, iteration, session);
+  return run_iteration_verb(std::make_shared<const workload::Workload>(
+                                workload::fold(workload::read_workload(request))),
+                            options.machine, iteration_options(options), session);
+}
+
+ExitCode run_astra(const RunOptions& options, Session& session) {
+  IterationOptions iteration = iteration_options(options);
+  const bool only = iteration.engine == "astra";
+  if (only) iteration.engine = "fluid";
+  return run_astra_verb({.files = options.astra,
+                         .workload = options.program.program,
+                         .lenient = options.lenient,
+                         .only = only},
+                        options.machine, iteration, session);
 }
 
 /// The same, understood.
@@ -360,6 +381,8 @@ void add_run(CLI::App& app, Session& session) {
   verb->callback([options, verb, &session] {
     options->engine_given = verb->count("--engine") > 0;
     session.action = [options, &session] {
+      if (!options->astra.empty() || options->engine.engine == "astra")
+        return run_astra(*options, session);
       if (workload::is_trace(options->program.program)) return run_trace(*options, session);
       return Runner(*options, session).run();
     };

@@ -14,7 +14,7 @@ namespace {
 
 using test::astra_link_ns;
 using test::astra_ring;
-using test::message_of;
+using hemiola::test::message_of;
 using test::one_collective;
 using Kind = AstraAlgorithm::Kind;
 using Topology = AstraNetwork::Topology;

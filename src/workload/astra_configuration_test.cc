@@ -11,7 +11,7 @@
 namespace hemiola::workload {
 namespace {
 
-using test::message_of;
+using hemiola::test::message_of;
 using Kind = AstraAlgorithm::Kind;
 
 AstraSystem system_of(std::string_view text) {

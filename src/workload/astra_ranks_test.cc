@@ -14,7 +14,7 @@ namespace {
 
 using test::astra_link_ns;
 using test::astra_ring;
-using test::message_of;
+using hemiola::test::message_of;
 using Topology = AstraNetwork::Topology;
 
 /// A workload in the making: nodes of a rank, in the order of their ids from 1 on.

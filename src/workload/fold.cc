@@ -13,11 +13,24 @@
 namespace hemiola::workload {
 namespace {
 
+/// Numbers that are joined to sets.
+class Joined {
+ public:
+  explicit Joined(std::size_t count) : to_(count) { std::iota(to_.begin(), to_.end(), 0); }
+  std::int32_t root(std::int32_t number) const {
+    while (to_[index(number)] != number) number = to_[index(number)];
+    return number;
+  }
+  void join(std::int32_t a, std::int32_t b) { to_[index(root(a))] = root(b); }
+
+ private:
+  std::vector<std::int32_t> to_;
+};
+
 class Folder {
  public:
-  explicit Folder(Workload& workload) : workload_(workload), joined_(workload.families.size()) {
-    std::iota(joined_.begin(), joined_.end(), 0);
-  }
+  explicit Folder(Workload& workload)
+      : workload_(workload), families_of_(workload.families.size()), streams_of_(workload.streams.size()) {}
 
   /// Whether something was folded.
   bool run() {
@@ -40,15 +53,24 @@ class Folder {
     }
   }
 
-  /// Families of a trace in the order in which its nodes name them first.
-  std::vector<std::int32_t> slots_of(const Trace& trace) const {
-    std::vector<std::int32_t> slots;
+  /// Families and streams of a trace in the order in which its nodes name them first.
+  struct Slots {
+    std::vector<std::int32_t> families, streams;
+  };
+  Slots slots_of(const Trace& trace) const {
+    Slots slots;
+    const auto add = [](std::vector<std::int32_t>& list, std::int32_t number) {
+      if (number >= 0 && std::find(list.begin(), list.end(), number) == list.end())
+        list.push_back(number);
+    };
     for (const Node& node : trace.nodes) {
-      const std::int32_t family = family_of(node);
-      if (family >= 0 && std::find(slots.begin(), slots.end(), family) == slots.end())
-        slots.push_back(family);
+      add(slots.families, family_of(node));
+      add(slots.streams, node.stream);
     }
     return slots;
+  }
+  static std::int64_t slot(const std::vector<std::int32_t>& list, std::int32_t number) {
+    return std::find(list.begin(), list.end(), number) - list.begin();
   }
 
   template <class Value>
@@ -59,13 +81,14 @@ class Folder {
   /// Equal for traces that are equal but for their groups.
   std::string text_of(const RankClass& one) const {
     const Trace& trace = *one.trace;
-    const std::vector<std::int32_t> slots = slots_of(trace);
+    const Slots slots = slots_of(trace);
     std::string text;
     text.reserve(trace.nodes.size() * 64);
     for (const Node& node : trace.nodes) {
       put(text, node.name);
       put(text, node.kind);
-      put(text, node.stream);
+      put(text, slot(slots.streams, node.stream));
+      put(text, workload_.streams[node.stream].in_order);
       put(text, node.host.fs);
       put(text, node.recorded.fs);
       put(text, node.dependencies);
@@ -76,7 +99,7 @@ class Folder {
         put(text, node.work);
         continue;
       }
-      put(text, std::find(slots.begin(), slots.end(), family) - slots.begin());
+      put(text, slot(slots.families, family));
       put(text, workload_.families[index(family)].groups.front().size());
       if (node.kind == NodeKind::collective) {
         const CollectiveCall& call = workload_.collectives[index(node.work)];
@@ -98,26 +121,23 @@ class Folder {
       by_text_[text_of(workload_.classes[c])].push_back(c);
   }
 
-  std::int32_t root_of(std::int32_t family) {
-    while (joined_[index(family)] != family) family = joined_[index(family)];
-    return family;
-  }
-
   void join_slots(const std::vector<std::size_t>& members) {
-    const std::vector<std::int32_t> first = slots_of(*workload_.classes[members.front()].trace);
+    const Slots first = slots_of(*workload_.classes[members.front()].trace);
     for (const std::size_t c : members) {
-      const std::vector<std::int32_t> slots = slots_of(*workload_.classes[c].trace);
-      for (std::size_t s = 0; s < slots.size(); ++s)
-        joined_[index(root_of(slots[s]))] = root_of(first[s]);
+      const Slots slots = slots_of(*workload_.classes[c].trace);
+      for (std::size_t s = 0; s < slots.families.size(); ++s)
+        families_of_.join(slots.families[s], first.families[s]);
+      for (std::size_t s = 0; s < slots.streams.size(); ++s)
+        streams_of_.join(slots.streams[s], first.streams[s]);
     }
   }
 
   /// False where groups that would be joined overlap, or where a rank would lose the difference
-  /// between two of its groups.
+  /// between two of its groups or streams.
   bool make_families() {
     number_.assign(workload_.families.size(), -1);
     for (std::size_t f = 0; f < workload_.families.size(); ++f) {
-      const std::int32_t root = root_of(static_cast<std::int32_t>(f));
+      const std::int32_t root = families_of_.root(static_cast<std::int32_t>(f));
       std::int32_t& number = number_[index(root)];
       if (number < 0) {
         number = static_cast<std::int32_t>(families_.size());
@@ -138,11 +158,13 @@ class Folder {
       }
     }
     for (const auto& [text, members] : by_text_) {
-      const std::vector<std::int32_t> slots =
-          slots_of(*workload_.classes[members.front()].trace);
-      std::set<std::int32_t> numbers;
-      for (const std::int32_t slot : slots) {
-        if (!numbers.insert(number_[index(slot)]).second) return false;
+      const Slots slots = slots_of(*workload_.classes[members.front()].trace);
+      std::set<std::int32_t> families, streams;
+      for (const std::int32_t family : slots.families) {
+        if (!families.insert(number_[index(family)]).second) return false;
+      }
+      for (const std::int32_t stream : slots.streams) {
+        if (!streams.insert(streams_of_.root(stream)).second) return false;
       }
     }
     return true;
@@ -181,6 +203,7 @@ class Folder {
       RankClass one = workload_.classes[members->front()];
       auto trace = std::make_shared<Trace>(*one.trace);
       for (Node& node : trace->nodes) {
+        node.stream = static_cast<std::uint16_t>(streams_of_.root(node.stream));
         if (node.kind == NodeKind::collective) node.work = call_of[index(node.work)];
         if (node.kind == NodeKind::send || node.kind == NodeKind::receive)
           node.work = message_of[index(node.work)];
@@ -203,7 +226,7 @@ class Folder {
 
   Workload& workload_;
   std::map<std::string, std::vector<std::size_t>> by_text_;
-  std::vector<std::int32_t> joined_;  ///< families that are one
+  Joined families_of_, streams_of_;   ///< those that are one
   std::vector<std::int32_t> number_;  ///< by family, of families_
   std::vector<GroupFamily> families_;
 };

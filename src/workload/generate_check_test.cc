@@ -8,10 +8,12 @@
 namespace hemiola::workload {
 namespace {
 
+using hemiola::test::message_of;
+
 using generated::tiny_gpt;
 
 std::string refusal(const MakeRequest& request) {
-  return hemiola::test::message_of([&] { make_workload(request); });
+  return message_of([&] { make_workload(request); });
 }
 
 TEST(GenerateCheck, IllegalCombinationsNameTheLegalValues) {

@@ -245,6 +245,7 @@ std::uint16_t ProcessGroups::stream(std::int32_t family) {
       throw Failure("there are more than 65,535 process groups");
     known = builder_.stream("group " +
                             workload.families[static_cast<std::size_t>(family)].name);
+    builder_.workload().streams[*known].assumed = true;  // a trace file says nothing of streams
   }
   return *known;
 }

@@ -20,6 +20,7 @@ constexpr std::int64_t kAttentionPermille = 620;
 /// Of kernels that are known by their bytes: enough for what is beside them to come and go.
 constexpr std::int64_t kMostSteps = 16;
 
+std::int64_t other_permille() { static const std::int64_t v = getenv("HM_OTHER") ? atoi(getenv("HM_OTHER")) : 1000; return v; }
 std::vector<int> all_of(const machine::Machine& machine) {
   std::vector<int> ranks(static_cast<std::size_t>(machine.ranks()));
   std::iota(ranks.begin(), ranks.end(), 0);
@@ -77,6 +78,8 @@ program::Work LaunchPrograms::work_of(const Compute& compute,
       if (!options_.roofline) work.flop = flop_of_units(compute);
       break;
     case Compute::Kind::other:
+      work.read = {work.read.count * 1000 / other_permille()};
+      work.written = {work.written.count * 1000 / other_permille()};
       break;
   }
   return work;

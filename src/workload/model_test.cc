@@ -10,6 +10,8 @@
 namespace hemiola::workload {
 namespace {
 
+using hemiola::test::message_of;
+
 constexpr const char* kTinyModel =
     "name: tiny\nlayers: 2\nhidden: 64\nheads: 4\nactivation: gelu\nvocabulary: 100\n"
     "sequence: 32\nnorm: layer\n";
@@ -113,7 +115,7 @@ TEST(Model, APlainStructWithFourSizesIsAGptOfMegatron) {
 
 TEST(Model, BadFilesAreRefusedWithTheirLine) {
   const auto said = [](const std::string& yaml) {
-    return test::message_of([&] { parse_model(yaml, "m.yaml"); });
+    return message_of([&] { parse_model(yaml, "m.yaml"); });
   };
   EXPECT_EQ(said(std::string(kTinyModel) + "kv_head: 2\n"),
             "m.yaml:9: error: unknown key 'kv_head'\n  hint: did you mean 'kv_heads'?");
@@ -132,7 +134,7 @@ TEST(Model, BadFilesAreRefusedWithTheirLine) {
 }
 
 TEST(Model, ANameThatIsNotThereSuggestsANearOne) {
-  EXPECT_EQ(test::message_of([] { load_model("llama-3-80b"); }),
+  EXPECT_EQ(message_of([] { load_model("llama-3-80b"); }),
             "--model: error: there is no model and no file 'llama-3-80b'\n"
             "  hint: did you mean 'llama-3-70b'?");
 }
@@ -155,7 +157,7 @@ TEST(Model, ArchitecturesNameTheModelWhereThereIsNoType) {
 
 TEST(Model, AMissingKeyOfAConfigurationIsNamed) {
   const auto said = [](const std::string& json) {
-    return test::message_of([&] { parse_model(json, "config.json"); });
+    return message_of([&] { parse_model(json, "config.json"); });
   };
   EXPECT_EQ(said(without_line(kLlamaConfig, "intermediate_size")),
             "config.json:1:1: error: the key 'intermediate_size' is missing (at /)\n"

@@ -38,7 +38,8 @@ struct Running {
   const Trace* trace = nullptr;
   std::vector<std::int32_t> open;  ///< by node: dependencies that are not over; -1: it is over
   std::vector<std::uint32_t> first_follower, followers;
-  std::vector<std::uint8_t> busy;  ///< by stream
+  std::vector<std::uint8_t> busy;   ///< by stream
+  std::vector<std::uint32_t> last;  ///< by stream: the node that was over last
   /// By stream that is not in order: what is ready, the earliest first.
   std::vector<std::set<std::pair<std::int64_t, std::uint32_t>>> ready;
   Account account;
@@ -114,6 +115,7 @@ class Scheduler {
     const std::vector<Node>& nodes = one.trace->nodes;
     result_.nodes[c].resize(nodes.size());
     one.busy.resize(workload_.streams.size());
+    one.last.resize(workload_.streams.size(), kNoNode);
     one.ready.resize(workload_.streams.size());
     one.left = static_cast<std::int64_t>(nodes.size());
     one.open.resize(nodes.size());
@@ -367,6 +369,7 @@ class Scheduler {
     --one.left;
     const Node& node = node_of(member);
     one.busy[node.stream] = 0;
+    one.last[node.stream] = member.node;
     if (!workload_.streams[node.stream].in_order)
       waiting_.push_back({member.rank_class, node.stream});
     over_.push_back(member);
@@ -397,7 +400,12 @@ class Scheduler {
       if (one.busy[stream] != 0 || ready.empty()) continue;
       const std::uint32_t node = ready.begin()->second;
       ready.erase(ready.begin());
-      launch({number, node});
+      const Member member{number, node};
+      if (times_of(member).ready < now_) {  // it waited for the stream
+        times_of(member).ready = now_;
+        times_of(member).cause = one.last[stream];
+      }
+      launch(member);
     }
     progress_.settle(now_);
   }

@@ -1,0 +1,154 @@
+// The scheduler above the engines beside the linked simulation of the same launches.
+#include "workload/iteration.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/failure_test_support.h"
+#include "study/job_run.h"
+#include "workload/job_text.h"
+#include "workload/schedule_test_support.h"
+
+namespace hemiola::workload {
+namespace {
+
+using hemiola::test::message_of;
+
+class RealTrace {
+ public:
+  RealTrace(WorkloadBuilder& builder, std::int32_t family) : builder_(builder), family_(family), trace_(builder) {}
+
+  std::uint32_t product(std::int64_t m, std::int64_t n, std::int64_t k,
+                        const std::vector<std::uint32_t>& after = {}) {
+    Compute compute{.kind = Compute::Kind::product};
+    compute.product = {.m = m, .n = n, .k = k};
+    return trace_.add("product", NodeKind::compute, builder_.stream("compute"),
+                      builder_.compute(compute), after);
+  }
+  std::uint32_t kernel(std::int64_t bytes, const std::vector<std::uint32_t>& after = {}) {
+    return trace_.add("kernel", NodeKind::compute, builder_.stream("compute"),
+                      builder_.compute({.read = bytes, .written = bytes}), after);
+  }
+  std::uint32_t call(Collective kind, std::int64_t bytes,
+                     const std::vector<std::uint32_t>& after = {}) {
+    return trace_.call("call", family_, bytes, after, "comm", kind);
+  }
+  void finish(std::vector<int> ranks) { trace_.finish(std::move(ranks)); }
+
+ private:
+  WorkloadBuilder& builder_;
+  std::int32_t family_;
+  test::TraceWriter trace_;
+};
+
+struct Both {
+  double scheduled = 0, linked = 0;
+  double error() const { return scheduled / linked - 1; }
+};
+
+Both both(Workload made, const std::string& machine) {
+  study::Laboratory laboratory;
+  const auto workload = std::make_shared<const Workload>(std::move(made));
+  study::MachineChoice choice{.name = machine, .ranks = std::to_string(workload->ranks)};
+  const IterationOutcome outcome =
+      run_iteration(laboratory, {.workload = workload, .machine = choice});
+  Places places(*workload);
+  const std::string text = job_text(*workload, places, outcome.result);
+  study::JobRequest request{.machine = choice, .file = "<job>", .text = text, .check = false, .alone = false};
+  request.options.engine = sim::Engine::fluid;
+  const study::Outcome linked = study::run_job(laboratory, request);
+  return {static_cast<double>(outcome.result.time.fs), static_cast<double>(linked.result.time.fs)};
+}
+
+/// Four ranks of one class; `write` fills the trace.
+template <class Write>
+Workload four(const Write& write) {
+  WorkloadBuilder builder("four", 4);
+  RealTrace trace(builder, builder.family("all", {{0, 1, 2, 3}}));
+  write(trace);
+  trace.finish({0, 1, 2, 3});
+  return builder.take();
+}
+
+TEST(Iteration, WithoutOverlapTheTimeIsThatOfTheLinkedJobToAThousandth) {
+  const Workload serial = four([](RealTrace& trace) {
+    std::uint32_t last = trace.product(2048, 2048, 1024);
+    for (int layer = 0; layer < 3; ++layer) {
+      last = trace.call(Collective::all_reduce, 8 << 20, {last});
+      last = trace.kernel(16 << 20, {last});
+      last = trace.product(4096, 1024, 2048, {last});
+    }
+  });
+  for (const char* machine : {"dgx-h100", "mi300x-8"})
+    EXPECT_LT(std::abs(both(serial, machine).error()), 0.001) << machine;
+}
+
+TEST(Iteration, WithOverlapItIsNearTheLinkedJob) {
+  std::vector<double> errors;
+  const auto compare = [&](const Workload& workload, const char* machine) {
+    errors.push_back(std::abs(both(workload, machine).error()));
+    EXPECT_LT(errors.back(), 0.15) << workload.name << " on " << machine;
+  };
+  for (const char* machine : {"dgx-h100", "mi300x-8"}) {
+    for (const std::int64_t bytes : {8 << 20, 64 << 20}) {
+      // Gradients beside the backward pass.
+      compare(four([&](RealTrace& trace) {
+                for (int layer = 0; layer < 4; ++layer) {
+                  const auto product = trace.product(4096, 2048, 2048);
+                  trace.call(Collective::all_reduce, bytes, {product});
+                }
+              }),
+              machine);
+      // Parameters gathered ahead.
+      compare(four([&](RealTrace& trace) {
+                std::vector<std::uint32_t> gathers;
+                for (int layer = 0; layer < 4; ++layer)
+                  gathers.push_back(trace.call(Collective::all_gather, bytes));
+                for (int layer = 0; layer < 4; ++layer)
+                  trace.product(4096, 2048, 4096, {gathers[static_cast<std::size_t>(layer)]});
+              }),
+              machine);
+      // A kernel that takes all of the memory's rate.
+      compare(four([&](RealTrace& trace) {
+                trace.call(Collective::reduce_scatter, bytes);
+                for (int i = 0; i < 4; ++i) trace.kernel(32 << 20);
+              }),
+              machine);
+    }
+  }
+  std::sort(errors.begin(), errors.end());
+  EXPECT_LT(errors[errors.size() / 2], 0.05);
+}
+
+TEST(Iteration, AMachineOfAnotherSizeIsRefused) {
+  const auto workload = std::make_shared<const Workload>(
+      four([](RealTrace& trace) { trace.product(128, 128, 128); }));
+  study::Laboratory laboratory;
+  EXPECT_EQ(message_of([&] {
+              run_iteration(laboratory, {.workload = workload, .machine = {.name = "dgx-h100"}});
+            }),
+            "--machine: error: four has 4 ranks, and dgx-h100 has 8 GPUs\n"
+            "  hint: say which GPUs they are: --ranks 4");
+}
+
+TEST(Iteration, FasterLinksAndFewerCallsAreFaster) {
+  const auto workload = std::make_shared<const Workload>(four([](RealTrace& trace) {
+    const auto product = trace.product(1024, 1024, 1024);
+    trace.call(Collective::all_reduce, 64 << 20, {product});
+  }));
+  study::Laboratory laboratory;
+  const auto time = [&](const study::Settings& settings, const ScheduleOptions& schedule) {
+    return run_iteration(laboratory, {.workload = workload,
+                                      .machine = {.name = "dgx-h100", .settings = settings, .ranks = "4"},
+                                      .schedule = schedule})
+        .result.time;
+  };
+  const Time whole = time({}, {});
+  EXPECT_GT(time({{"link.nvlink4.bandwidth", "12.5 GB/s"}}, {}), whole);
+  EXPECT_LT(time({}, {.without = {Collective::all_reduce}}), whole);
+  EXPECT_LT(time({}, {.compute_permille = 500}), whole);
+}
+
+}  // namespace
+}  // namespace hemiola::workload
