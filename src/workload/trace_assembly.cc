@@ -44,7 +44,8 @@ class IdIndex {
   std::uint32_t twice() const { return twice_; }
 
   std::uint32_t find(std::uint64_t id) const {
-    if (list_.empty()) return id < least_ || id - least_ >= table_.size() ? kNone : table_[id - least_];
+    if (list_.empty())
+      return id < least_ || id - least_ >= table_.size() ? kNone : table_[id - least_];
     const auto at = std::lower_bound(list_.begin(), list_.end(), std::pair(id, std::uint32_t{0}));
     return at == list_.end() || at->first != id ? kNone : at->second;
   }
@@ -88,7 +89,9 @@ std::uint64_t digest_of(const Compute& c) {
       .value();
 }
 
-bool is_simple(const Compute& c) { return c.kind == Compute::Kind::other; }
+bool is_simple(const Compute& c) {
+  return c.kind == Compute::Kind::other;
+}
 
 }  // namespace
 
@@ -97,16 +100,16 @@ void Tally::add(std::string_view what, const std::string& first, std::int64_t co
   if (at != entries_.end()) {
     at->second.count += count;
   } else {
-    entries_.emplace(what, Entry{count, first});
+    entries_.emplace(what, Entry{count, first, file_});
   }
 }
 
-void Tally::report(std::vector<Diagnostic>& notices, const std::string& file) const {
+void Tally::report(std::vector<Diagnostic>& notices) const {
   for (const auto& [what, entry] : entries_) {
     notices.push_back({Severity::warning,
-                       fmt::format("{}: {} time{}, the first at {}", what, entry.count,
+                       fmt::format("{}: {} time{}, the first is {}", what, entry.count,
                                    entry.count == 1 ? "" : "s", entry.first),
-                       {.file = file},
+                       {.file = entry.file},
                        {}});
   }
 }
@@ -114,7 +117,9 @@ void Tally::report(std::vector<Diagnostic>& notices, const std::string& file) co
 TraceAssembly::TraceAssembly(WorkloadBuilder& builder, bool lenient)
     : builder_(builder), lenient_(lenient) {}
 
-std::uint32_t TraceAssembly::name(std::string_view text) { return builder_.name(text); }
+std::uint32_t TraceAssembly::name(std::string_view text) {
+  return builder_.name(text);
+}
 
 std::int32_t TraceAssembly::compute(const Compute& compute) {
   if (!is_simple(compute)) return builder_.compute(compute);
@@ -173,7 +178,8 @@ Trace TraceAssembly::finish(FileTrace&& file, Tally& tally) const {
     if (node.dependencies > 1) {
       const auto own = trace.dependencies.begin() + first;
       std::sort(own, trace.dependencies.end());
-      trace.dependencies.erase(std::unique(own, trace.dependencies.end()), trace.dependencies.end());
+      trace.dependencies.erase(std::unique(own, trace.dependencies.end()),
+                               trace.dependencies.end());
     }
     node.first_dependency = first;
     node.dependencies = static_cast<std::uint32_t>(trace.dependencies.size()) - first;
@@ -196,6 +202,7 @@ Trace TraceAssembly::finish(FileTrace&& file, Tally& tally) const {
     const auto first = static_cast<std::uint32_t>(dependencies.size());
     for (std::uint32_t d = 0; d < node.dependencies; ++d)
       dependencies.push_back(place[trace.dependencies[node.first_dependency + d]]);
+    std::sort(dependencies.begin() + first, dependencies.end());
     node.first_dependency = first;
     trace.nodes.push_back(node);
   }
@@ -221,6 +228,16 @@ void TraceAssembly::add_ranks(Trace&& trace, const std::vector<int>& ranks,
     own = ranks.size() == 1 ? fmt::format("rank {}", ranks.front())
                             : fmt::format("ranks {}, ...", ranks.front());
   classes.push_back({own, std::make_shared<const Trace>(std::move(trace)), ranks});
+}
+
+void TraceAssembly::sort_classes() {
+  const auto place = [&](const RankClass& one) {
+    return std::find(written_classes.begin(), written_classes.end(), one.name);
+  };
+  std::vector<RankClass>& classes = builder_.workload().classes;
+  std::stable_sort(classes.begin(), classes.end(),
+                   [&](const RankClass& a, const RankClass& b) { return place(a) < place(b); });
+  classes_.clear();
 }
 
 }  // namespace hemiola::workload
