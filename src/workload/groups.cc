@@ -59,6 +59,15 @@ const ProcessGroup* ProcessGroups::find(std::string_view name) const {
   return nullptr;
 }
 
+bool ProcessGroups::is_same(const std::vector<int>& a, const std::vector<int>& b) const {
+  if (a == b) return true;
+  if (a.empty() == b.empty()) return false;
+  // One says "all", the other lists them.
+  const std::vector<int>& list = a.empty() ? b : a;
+  if (replicated_) return world_ == 0 || static_cast<int>(list.size()) == world_;
+  return static_cast<int>(list.size()) == ranks_;
+}
+
 void ProcessGroups::define(const ProcessGroup& group, const std::string& file) {
   const std::set<int> distinct(group.ranks.begin(), group.ranks.end());
   if (distinct.size() != group.ranks.size() || (!distinct.empty() && *distinct.begin() < 0))
@@ -68,7 +77,7 @@ void ProcessGroups::define(const ProcessGroup& group, const std::string& file) {
   const ProcessGroup* known = find(group.name);
   if (known == nullptr) {
     of_file_.emplace(group.name, group);
-  } else if (known->ranks != group.ranks) {
+  } else if (!is_same(known->ranks, group.ranks)) {
     const auto text = [](const std::vector<int>& ranks) {
       return ranks.empty() ? std::string(kAllRanks) : list_ranks(ranks);
     };

@@ -97,6 +97,7 @@ class ProcessGroups {
 
  private:
   const ProcessGroup* find(std::string_view name) const;
+  bool is_same(const std::vector<int>& a, const std::vector<int>& b) const;
   std::vector<int> ranks_of(std::string_view name, const NodeOfFile& node) const;
   std::vector<std::vector<int>> partition(const std::string& name, const std::vector<int>& ranks,
                                           const NodeOfFile& node) const;

@@ -77,20 +77,15 @@ std::uint64_t digest_of(const Trace& trace) {
 }
 
 std::uint64_t digest_of(const Compute& c) {
-  return Digest()
-      .add(static_cast<std::int64_t>(c.kind))
-      .add(c.product.m)
-      .add(c.product.n)
-      .add(c.product.k)
-      .add(c.product.batch)
-      .add(c.flop)
-      .add(c.read)
-      .add(c.written)
-      .value();
+  return Digest().add(c.flop).add(c.read).add(c.written).value();
 }
 
+/// Of bytes and flop, and of nothing else.
 bool is_simple(const Compute& c) {
-  return c.kind == Compute::Kind::other;
+  const machine::GemmShape& p = c.product;
+  return c.kind == Compute::Kind::other && p.m == 0 && p.n == 0 && p.k == 0 && p.batch == 1 &&
+         c.batch == 1 && c.heads == 0 && c.kv_heads == 0 && c.queries == 0 && c.keys == 0 &&
+         c.head_dim == 0 && !c.causal && !c.backward;
 }
 
 }  // namespace
@@ -118,23 +113,31 @@ TraceAssembly::TraceAssembly(WorkloadBuilder& builder, bool lenient)
     : builder_(builder), lenient_(lenient) {}
 
 std::uint32_t TraceAssembly::name(std::string_view text) {
-  return builder_.name(text);
+  std::vector<std::string>& names = builder_.workload().names;
+  return names_.find(
+      std::hash<std::string_view>()(text),
+      [&](std::uint32_t index) { return names[index] == text; },
+      [&] {
+        names.emplace_back(text);
+        return static_cast<std::uint32_t>(names.size() - 1);
+      });
 }
 
 std::int32_t TraceAssembly::compute(const Compute& compute) {
+  std::vector<Compute>& known = builder_.workload().computes;
   if (!is_simple(compute)) return builder_.compute(compute);
-  const std::uint64_t digest = digest_of(compute);
-  const std::vector<Compute>& known = builder_.workload().computes;
-  const auto [begin, end] = computes_.equal_range(digest);
-  for (auto at = begin; at != end; ++at) {
-    const Compute& other = known[static_cast<std::size_t>(at->second)];
-    if (is_simple(other) && other.flop == compute.flop && other.read == compute.read &&
-        other.written == compute.written && other.type == compute.type)
-      return at->second;
-  }
-  const std::int32_t index = builder_.compute(compute);
-  computes_.emplace(digest, index);
-  return index;
+  const std::uint32_t index = computes_.find(
+      digest_of(compute),
+      [&](std::uint32_t at) {
+        const Compute& other = known[at];
+        return is_simple(other) && other.flop == compute.flop && other.read == compute.read &&
+               other.written == compute.written && other.type == compute.type;
+      },
+      [&] {
+        known.push_back(compute);
+        return static_cast<std::uint32_t>(known.size() - 1);
+      });
+  return static_cast<std::int32_t>(index);
 }
 
 void TraceAssembly::miss(const NodeOfFile& node, std::uint64_t id, Tally& tally) const {

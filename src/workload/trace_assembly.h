@@ -11,6 +11,7 @@
 
 #include "core/diagnostics.h"
 #include "workload/groups.h"
+#include "workload/trace_index.h"
 #include "workload/workload.h"
 
 namespace hemiola::workload {
@@ -46,7 +47,7 @@ class TraceAssembly {
  public:
   TraceAssembly(WorkloadBuilder& builder, bool lenient);
 
-  /// As those of the builder, but quick for what was asked for before.
+  /// As those of the builder, which does not know of these: nobody else may ask it for names.
   std::uint32_t name(std::string_view text);
   std::int32_t compute(const Compute& compute);
 
@@ -75,8 +76,8 @@ class TraceAssembly {
 
   WorkloadBuilder& builder_;
   bool lenient_;
-  std::unordered_multimap<std::uint64_t, std::int32_t> computes_;  ///< by a digest
-  std::unordered_multimap<std::uint64_t, std::size_t> classes_;    ///< by a digest of the trace
+  OnceIndex names_, computes_;  ///< of the workload; computes without a shape
+  std::unordered_multimap<std::uint64_t, std::size_t> classes_;  ///< by a digest of the trace
 };
 
 }  // namespace hemiola::workload

@@ -211,14 +211,23 @@ std::string TraceFile::start(std::size_t most) const {
   // Reads plain files too.
   const gzFile file = gzopen(name.c_str(), "rb");
   if (file == nullptr) return {};
-  std::string text(most, '\0');
-  const int count = gzread(file, text.data(), static_cast<unsigned>(most));
+  constexpr std::size_t kPart = std::size_t{1} << 16;
+  std::string text;
+  while (text.size() < most) {
+    const std::size_t known = text.size();
+    const std::size_t part = std::min(kPart, most - known);
+    text.resize(known + part);
+    const int count = gzread(file, text.data() + known, static_cast<unsigned>(part));
+    text.resize(known + (count > 0 ? static_cast<std::size_t>(count) : 0));
+    if (count < static_cast<int>(part)) break;
+  }
   gzclose_r(file);
-  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
   return text;
 }
 
-TraceFormat trace_format(std::string_view start) {
+TraceFormat trace_format(std::string_view content) {
+  // Whoever has read the whole file: it may be long.
+  const std::string_view start = content.substr(0, kTraceStart);
   switch (recognise(start)) {
     case Format::kineto_trace:
       return TraceFormat::kineto;

@@ -37,7 +37,7 @@ bool has_traces(const std::string& path);
 
 /// The format of a trace by its first bytes; `unknown` for what is none.
 enum class TraceFormat : std::uint8_t { chakra, pytorch, kineto, unknown };
-TraceFormat trace_format(std::string_view start);
+TraceFormat trace_format(std::string_view content);
 
 /// The ranks that names give: the numbers in the only place where all names differ. Nothing if
 /// there is no such place. Failure if a number from 0 to the largest is missing or there twice.

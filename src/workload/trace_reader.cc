@@ -114,6 +114,11 @@ Workload read_workload(const TraceRequest& request) {
   if (request.replicate && *request.replicate < 1)
     throw Failure(fmt::format("--replicate {}: there is at least one rank", *request.replicate),
                   kOption);
+  constexpr int kMostRanks = 1 << 20;
+  if (request.replicate && *request.replicate > kMostRanks)
+    throw Failure(
+        fmt::format("--replicate {}: there are {} ranks at most", *request.replicate, kMostRanks),
+        kOption);
   const int ranks = request.replicate.value_or(static_cast<int>(files.ranks.size()));
   WorkloadBuilder builder(request.name.empty() ? files.name : request.name, ranks);
   Workload& workload = builder.workload();
