@@ -31,10 +31,10 @@ enum class Format {
   nccl_topology,  ///< <system ...>
   nccl_graph,     ///< <graphs ...>
   infragraph,     ///< JSON or YAML with devices / instances / components
-  chakra_et,      ///< known, not read yet
+  chakra_et,      ///< Chakra or PyTorch execution trace, protobuf or JSON
   astra_network,  ///< ASTRA-sim network .yml: known, not read yet
   astra_system,   ///< ASTRA-sim system .json: known, not read yet
-  kineto_trace,   ///< known, not read yet
+  kineto_trace,   ///< of the PyTorch profiler
   json,           ///< JSON of no known kind
   yaml,
   xml,

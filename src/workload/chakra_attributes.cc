@@ -9,11 +9,25 @@ namespace {
 
 using chakra::AttributeProto;
 
-constexpr std::array<std::string_view, static_cast<std::size_t>(ChakraAttribute::count)> kChakraNames{
-    "is_cpu_op",      "comm_type",     "comm_size",       "comm_src",      "comm_dst",
-    "comm_tag",       "pg_name",       "involved_dim",    "num_ops",       "tensor_size",
-    "hemiola.bytes",  "hemiola.type",  "hemiola.kind",    "hemiola.stream", "hemiola.host_fs",
-    "hemiola.begin_fs", "hemiola.duration_fs", "hemiola.compute"};
+constexpr std::array<std::string_view, static_cast<std::size_t>(ChakraAttribute::count)>
+    kChakraNames{"is_cpu_op",
+                 "comm_type",
+                 "comm_size",
+                 "comm_src",
+                 "comm_dst",
+                 "comm_tag",
+                 "pg_name",
+                 "involved_dim",
+                 "num_ops",
+                 "tensor_size",
+                 "hemiola.bytes",
+                 "hemiola.type",
+                 "hemiola.kind",
+                 "hemiola.stream",
+                 "hemiola.host_fs",
+                 "hemiola.begin_fs",
+                 "hemiola.duration_fs",
+                 "hemiola.compute"};
 
 std::optional<std::int64_t> whole_number(double value) {
   // 2^63 itself does not fit.
@@ -26,11 +40,21 @@ std::optional<std::int64_t> whole_number(std::uint64_t value) {
     return std::nullopt;
   return static_cast<std::int64_t>(value);
 }
-std::optional<std::int64_t> whole_number(std::int64_t value) { return value; }
-std::optional<std::int64_t> whole_number(std::uint32_t value) { return value; }
-std::optional<std::int64_t> whole_number(std::int32_t value) { return value; }
-std::optional<std::int64_t> whole_number(bool value) { return value ? 1 : 0; }
-std::optional<std::int64_t> whole_number(float value) { return whole_number(static_cast<double>(value)); }
+std::optional<std::int64_t> whole_number(std::int64_t value) {
+  return value;
+}
+std::optional<std::int64_t> whole_number(std::uint32_t value) {
+  return value;
+}
+std::optional<std::int64_t> whole_number(std::int32_t value) {
+  return value;
+}
+std::optional<std::int64_t> whole_number(bool value) {
+  return value ? 1 : 0;
+}
+std::optional<std::int64_t> whole_number(float value) {
+  return whole_number(static_cast<double>(value));
+}
 std::optional<std::int64_t> whole_number(const std::string& text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

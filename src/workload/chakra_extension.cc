@@ -15,9 +15,8 @@ constexpr std::string_view kClass = "hemiola.class";
 constexpr std::string_view kWorkload = "hemiola.workload";
 
 ExtensionJson json_of(const ModelFacts& facts) {
-  return {{"model", facts.model}, {"phase", facts.phase},
-          {"tokens", facts.tokens}, {"flop", facts.flop},
-          {"type", name_of(facts.type)}, {"memory", facts.memory}};
+  return {{"model", facts.model}, {"phase", facts.phase},        {"tokens", facts.tokens},
+          {"flop", facts.flop},   {"type", name_of(facts.type)}, {"memory", facts.memory}};
 }
 
 ModelFacts facts_of(const ExtensionJson& json) {
@@ -38,13 +37,14 @@ void take_workload(const std::string& text, TraceAssembly& assembly, ProcessGrou
     Workload& workload = assembly.builder().workload();
     workload.name = json.at("name").get<std::string>();
     for (const ExtensionJson& stream : json.at("streams")) {
-      const std::uint16_t number = assembly.builder().stream(stream.at(0).get<std::string>(),
-                                                             stream.at(1).get<bool>());
+      const std::uint16_t number =
+          assembly.builder().stream(stream.at(0).get<std::string>(), stream.at(1).get<bool>());
       assembly.written_streams.push_back(number);
     }
     for (const ExtensionJson& family : json.at("families"))
       groups.define_family(family.at(0).get<std::string>(),
                            family.at(1).get<std::vector<std::string>>());
+    assembly.written_classes = json.at("classes").get<std::vector<std::string>>();
     const auto facts = json.find("facts");
     if (facts != json.end()) workload.facts = facts_of(*facts);
   } catch (const ExtensionJson::exception&) {
@@ -94,7 +94,10 @@ void write_extension(chakra::GlobalMetadata& metadata, const Workload& workload,
   const auto names = group_names(workload);
   for (std::size_t f = 0; f < workload.families.size(); ++f)
     families.push_back({workload.families[f].name, names[f]});
-  ExtensionJson json{{"name", workload.name}, {"streams", streams}, {"families", families}};
+  ExtensionJson classes = ExtensionJson::array();
+  for (const RankClass& one : workload.classes) classes.push_back(one.name);
+  ExtensionJson json{
+      {"name", workload.name}, {"streams", streams}, {"families", families}, {"classes", classes}};
   if (workload.facts) json["facts"] = json_of(*workload.facts);
   add(kWorkload, json.dump(-1, ' ', false, ExtensionJson::error_handler_t::replace));
 }

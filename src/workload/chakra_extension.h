@@ -1,12 +1,13 @@
 // What a workload has and Chakra has no name for, as attributes whose names begin with "hemiola.".
 //
 // Of a file: `hemiola.class`, the name of the rank's class; and in the file of the first rank
-// `hemiola.workload`, an object in JSON: the workload's name, its streams, families and facts.
+// `hemiola.workload`, an object in JSON: the workload's name, its streams, families, names of
+// classes, and facts.
 //
 // Of a node: its `hemiola.stream` by number; times that are no whole microseconds
 // (`hemiola.begin_fs`, `hemiola.duration_fs`) and `hemiola.host_fs`; `hemiola.kind` where the type
-// does not tell; `hemiola.compute`, all numbers of a kernel; `hemiola.bytes` and `hemiola.type` of a
-// collective.
+// does not tell; `hemiola.compute`, all numbers of a kernel; `hemiola.bytes` and `hemiola.type` of
+// a collective.
 #pragma once
 
 #include <optional>

@@ -17,7 +17,8 @@ void ChakraMessages::fail(const std::string& problem) const {
 }
 
 std::string ChakraMessages::last() const {
-  return has_read_node_ ? fmt::format("node {} '{}'", last_id_, shorten(last_name_)) : "its beginning";
+  return has_read_node_ ? fmt::format("node {} '{}'", last_id_, shorten(last_name_))
+                        : "its beginning";
 }
 
 std::string_view ChakraMessages::next() {
@@ -40,8 +41,7 @@ std::string_view ChakraMessages::next() {
 
 void ChakraMessages::read(chakra::GlobalMetadata& metadata) {
   const std::string_view message = next();
-  const bool is_read =
-      metadata.ParseFromArray(message.data(), static_cast<int>(message.size()));
+  const bool is_read = metadata.ParseFromArray(message.data(), static_cast<int>(message.size()));
   // Numbers that metadata does not have are those of a node.
   if (!is_read || !metadata.GetReflection()->GetUnknownFields(metadata).empty())
     fail("is no Chakra trace: its first message is no GlobalMetadata");

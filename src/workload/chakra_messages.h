@@ -20,7 +20,7 @@ class ChakraMessages {
   bool read(chakra::Node& node);
 
  private:
-  std::string_view next();  ///< the bytes of the next message
+  std::string_view next();   ///< the bytes of the next message
   std::string last() const;  ///< what was read before
   [[noreturn]] void fail(const std::string& problem) const;
 

@@ -20,8 +20,8 @@ using Attribute = ChakraAttribute;
 class ChakraReader {
  public:
   ChakraReader(const std::string& file, std::string_view content, TraceAssembly& assembly,
-               ProcessGroups& groups)
-      : messages_(file, content), assembly_(assembly), groups_(groups) {
+               ProcessGroups& groups, Tally& tally)
+      : messages_(file, content), assembly_(assembly), groups_(groups), tally_(tally) {
     trace_.file = file;
   }
 
@@ -33,9 +33,7 @@ class ChakraReader {
     while (messages_.read(message)) add(message);
     if (!extension_) set_begins();
     if (extension_) class_name = extension_->class_name;
-    Trace trace = assembly_.finish(std::move(trace_), tally_);
-    tally_.report(assembly_.builder().workload().notices, trace.source);
-    return trace;
+    return assembly_.finish(std::move(trace_), tally_);
   }
 
  private:
@@ -70,8 +68,8 @@ class ChakraReader {
       node.recorded_begin.fs = static_cast<std::int64_t>(message.start_time_micros());
     }
     own_stream_ = written_stream();
-    node.stream = own_stream_.value_or(0);
     set_work(node);
+    if (node.kind == NodeKind::nothing) node.stream = stream(host_, "host");
     if (extension_) extend_node(node, message, attributes, at());
     set_dependencies(node);
     trace_.nodes.push_back(node);
@@ -103,14 +101,14 @@ class ChakraReader {
       const auto index = static_cast<std::uint32_t>(trace_.nodes.size());
       for (const std::uint64_t id : message_->ctrl_deps()) trace_.callers.emplace_back(index, id);
       if (message_->ctrl_deps_size() > 0)
-        tally_.add("left out: who called a node, which says nothing about when it runs", at().text());
+        tally_.add("left out: who called a node, which says nothing about when it runs",
+                   at().text());
     } else if (!extension_) {  // which has the order of streams there, for others
       for (const std::uint64_t id : message_->ctrl_deps()) trace_.waits_for.push_back(id);
     }
     if (trace_.waits_for.size() > std::numeric_limits<std::uint32_t>::max())
       at().fail(" is beyond the 4,294,967,295 dependencies that a trace can have");
-    node.dependencies =
-        static_cast<std::uint32_t>(trace_.waits_for.size()) - node.first_dependency;
+    node.dependencies = static_cast<std::uint32_t>(trace_.waits_for.size()) - node.first_dependency;
   }
 
   void set_work(Node& node) {
@@ -266,7 +264,8 @@ class ChakraReader {
     const int from = peer(Attribute::comm_src, is_send, group);
     const int to = peer(Attribute::comm_dst, !is_send, group);
     if ((is_send ? from : to) != own)
-      at().fail(fmt::format(" is a message from rank {} to {} in the trace of rank {}", from, to, own));
+      at().fail(
+          fmt::format(" is a message from rank {} to {} in the trace of rank {}", from, to, own));
     Message message = groups_.message(from, to, group, at());
     message.bytes = size();
     const std::int64_t tag = integer(Attribute::comm_tag).value_or(0);
@@ -312,9 +311,10 @@ class ChakraReader {
     if (!dimensions) at().fail(": its involved_dim is no list of true and false");
     for (const std::int64_t one : *dimensions) {
       if (one == 0)
-        at().fail(" is in some dimensions of the network only (involved_dim): which ranks these "
-                  "are, nothing says",
-                  "name process groups (pg_name) instead");
+        at().fail(
+            " is in some dimensions of the network only (involved_dim): which ranks these "
+            "are, nothing says",
+            "name process groups (pg_name) instead");
     }
   }
 
@@ -384,9 +384,10 @@ class ChakraReader {
       const std::uint64_t since = micros_of(node) == 0 ? 0 : micros_of(node) - first;
       if (since > kMost) {
         NodeOfFile{&trace_.file, node.id, assembly_.builder().workload().names[node.name]}.fail(
-            fmt::format(" begins {} us after the first one, which is beyond the 9,223 s that a time "
-                        "can be",
-                        since));
+            fmt::format(
+                " begins {} us after the first one, which is beyond the 9,223 s that a time "
+                "can be",
+                since));
       }
       node.recorded_begin = Time::from_us(static_cast<std::int64_t>(since));
     }
@@ -396,21 +397,21 @@ class ChakraReader {
   TraceAssembly& assembly_;
   ProcessGroups& groups_;
   FileTrace trace_;
-  Tally tally_;
+  Tally& tally_;
   bool from_pytorch_ = false;
   std::optional<ChakraExtension> extension_;  ///< of a workload that we wrote
   std::optional<std::uint16_t> own_stream_;   ///< of the node, if the file says so
   std::optional<std::uint16_t> host_, compute_, memory_, send_, receive_;
   std::map<std::uint64_t, std::string> product_operators_;  ///< of the host, by id
-  const chakra::Node* message_ = nullptr;  ///< that is being read
+  const chakra::Node* message_ = nullptr;                   ///< that is being read
   const ChakraAttributes* attributes_ = nullptr;
 };
 
 }  // namespace
 
 Trace read_chakra(const std::string& file, std::string_view content, TraceAssembly& assembly,
-                  ProcessGroups& groups, std::string& class_name) {
-  return ChakraReader(file, content, assembly, groups).read(class_name);
+                  ProcessGroups& groups, Tally& tally, std::string& class_name) {
+  return ChakraReader(file, content, assembly, groups, tally).read(class_name);
 }
 
 }  // namespace hemiola::workload

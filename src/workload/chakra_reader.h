@@ -17,6 +17,6 @@ namespace hemiola::workload {
 /// file that is cut short or damaged, an unknown type, a collective without a size, a group that
 /// nothing defines; see TraceAssembly::finish() too.
 Trace read_chakra(const std::string& file, std::string_view content, TraceAssembly& assembly,
-                  ProcessGroups& groups, std::string& class_name);
+                  ProcessGroups& groups, Tally& tally, std::string& class_name);
 
 }  // namespace hemiola::workload

@@ -13,15 +13,23 @@ namespace {
 std::string list_ranks(const std::vector<int>& ranks) {
   constexpr std::size_t kShown = 8;
   if (ranks.size() <= kShown) return fmt::format("{}", fmt::join(ranks, ", "));
-  return fmt::format("{}, ... {}",
-                     fmt::join(ranks.begin(), ranks.begin() + kShown - 1, ", "), ranks.back());
+  return fmt::format("{}, ... {}", fmt::join(ranks.begin(), ranks.begin() + kShown - 1, ", "),
+                     ranks.back());
 }
 
 constexpr std::string_view kAllRanks = "all ranks";
 
+/// "there are traces of ranks 0 to 7"
+std::string describe_ranks(int ranks) {
+  return ranks == 1 ? "there is a trace of rank 0"
+                    : fmt::format("there are traces of ranks 0 to {}", ranks - 1);
+}
+
 }  // namespace
 
-std::string NodeOfFile::text() const { return fmt::format("node {} '{}'", id, shorten(name)); }
+std::string NodeOfFile::text() const {
+  return fmt::format("node {} '{}'", id, shorten(name));
+}
 
 std::string shorten(std::string_view name) {
   constexpr std::size_t kLongest = 80;
@@ -51,6 +59,15 @@ const ProcessGroup* ProcessGroups::find(std::string_view name) const {
   return nullptr;
 }
 
+bool ProcessGroups::is_same(const std::vector<int>& a, const std::vector<int>& b) const {
+  if (a == b) return true;
+  if (a.empty() == b.empty()) return false;
+  // One says "all", the other lists them.
+  const std::vector<int>& list = a.empty() ? b : a;
+  if (replicated_) return world_ == 0 || static_cast<int>(list.size()) == world_;
+  return static_cast<int>(list.size()) == ranks_;
+}
+
 void ProcessGroups::define(const ProcessGroup& group, const std::string& file) {
   const std::set<int> distinct(group.ranks.begin(), group.ranks.end());
   if (distinct.size() != group.ranks.size() || (!distinct.empty() && *distinct.begin() < 0))
@@ -60,7 +77,7 @@ void ProcessGroups::define(const ProcessGroup& group, const std::string& file) {
   const ProcessGroup* known = find(group.name);
   if (known == nullptr) {
     of_file_.emplace(group.name, group);
-  } else if (known->ranks != group.ranks) {
+  } else if (!is_same(known->ranks, group.ranks)) {
     const auto text = [](const std::vector<int>& ranks) {
       return ranks.empty() ? std::string(kAllRanks) : list_ranks(ranks);
     };
@@ -106,8 +123,8 @@ std::vector<int> ProcessGroups::ranks_of(std::string_view name, const NodeOfFile
   if (group != nullptr && !group->ranks.empty()) return group->ranks;
   const int size = group == nullptr || group->size == 0 ? world_ : group->size;
   if (size > 0 && size != ranks_ && !replicated_)
-    node.fail(fmt::format(" communicates in a group of all {} ranks, but there {} for {}", size,
-                          ranks_ == 1 ? "is a trace" : "are traces", ranks_),
+    node.fail(fmt::format(" communicates in a group of all {} ranks, but {}", size,
+                          describe_ranks(ranks_)),
               fmt::format("--replicate {} makes the others from it", size));
   std::vector<int> all;
   for (int rank = 0; rank < ranks_; ++rank) all.push_back(rank);
@@ -118,8 +135,9 @@ std::vector<std::vector<int>> ProcessGroups::partition(const std::string& name,
                                                        const std::vector<int>& ranks,
                                                        const NodeOfFile& node) const {
   const auto fail = [&](const std::string& why) {
-    node.fail(fmt::format(" is in process group '{}' of ranks {}, {}", name, list_ranks(ranks), why),
-              "give the traces of all ranks");
+    node.fail(
+        fmt::format(" is in process group '{}' of ranks {}, {}", name, list_ranks(ranks), why),
+        "give the traces of all ranks");
   };
   const auto size = static_cast<int>(ranks.size());
   if (size == ranks_ || size == world_) {
@@ -159,9 +177,10 @@ std::int32_t ProcessGroups::join(const std::string& name, const std::vector<int>
     if (other == ranks) return known->second;
     for (const int rank : ranks) {
       if (std::find(other.begin(), other.end(), rank) != other.end())
-        node.fail(fmt::format(" is in process group '{}' of ranks {}, which another file says has "
-                              "ranks {}",
-                              name, list_ranks(ranks), list_ranks(other)));
+        node.fail(
+            fmt::format(" is in process group '{}' of ranks {}, which another file says has "
+                        "ranks {}",
+                        name, list_ranks(ranks), list_ranks(other)));
     }
   }
   groups.push_back(ranks);
@@ -179,13 +198,13 @@ GroupOfRank ProcessGroups::group(std::string_view name, const NodeOfFile& node) 
     family = written->second;
   } else if (replicated_) {
     const auto known = families_.find(known_as);
-    family = known != families_.end() ? known->second
-                                      : add(known_as, partition(known_as, ranks, node));
+    family =
+        known != families_.end() ? known->second : add(known_as, partition(known_as, ranks, node));
   } else {
     for (const int rank : ranks) {
       if (rank >= ranks_)
-        node.fail(fmt::format(" is in process group '{}' with rank {}, but there {} for {} only",
-                              known_as, rank, ranks_ == 1 ? "is a trace" : "are traces", ranks_),
+        node.fail(fmt::format(" is in process group '{}' with rank {}, but {} only", known_as, rank,
+                              describe_ranks(ranks_)),
                   "give the traces of all ranks, or --replicate and their number");
     }
     family = join(known_as, ranks, node);
@@ -204,8 +223,8 @@ GroupOfRank ProcessGroups::group(std::string_view name, const NodeOfFile& node) 
 Message ProcessGroups::message(int from, int to, std::string_view name, const NodeOfFile& node) {
   for (const int rank : {from, to}) {
     if (rank < 0 || rank >= ranks_)
-      node.fail(fmt::format(" is a message from rank {} to {}, but there {} for {} only", from, to,
-                            ranks_ == 1 ? "is a trace" : "are traces", ranks_),
+      node.fail(fmt::format(" is a message from rank {} to {}, but {} only", from, to,
+                            describe_ranks(ranks_)),
                 "give the traces of all ranks");
   }
   if (from == to) node.fail(fmt::format(" is a message from rank {} to itself", from));
@@ -229,7 +248,15 @@ Message ProcessGroups::message(int from, int to, std::string_view name, const No
   return message;
 }
 
-std::optional<int> ProcessGroups::other_of_pair(std::string_view name, const NodeOfFile& node) {
+std::optional<int> ProcessGroups::rank_at(std::string_view name, std::int64_t place,
+                                          const NodeOfFile& node) const {
+  const std::vector<int> ranks = ranks_of(name, node);
+  if (place < 0 || place >= static_cast<std::int64_t>(ranks.size())) return std::nullopt;
+  return ranks[static_cast<std::size_t>(place)];
+}
+
+std::optional<int> ProcessGroups::other_of_pair(std::string_view name,
+                                                const NodeOfFile& node) const {
   const std::vector<int> ranks = ranks_of(name, node);
   if (ranks.size() != 2) return std::nullopt;
   if (ranks[0] == rank_) return ranks[1];
@@ -243,8 +270,7 @@ std::uint16_t ProcessGroups::stream(std::int32_t family) {
     const Workload& workload = builder_.workload();
     if (workload.streams.size() >= std::numeric_limits<std::uint16_t>::max())
       throw Failure("there are more than 65,535 process groups");
-    known = builder_.stream("group " +
-                            workload.families[static_cast<std::size_t>(family)].name);
+    known = builder_.stream("group " + workload.families[static_cast<std::size_t>(family)].name);
     builder_.workload().streams[*known].assumed = true;  // a trace file says nothing of streams
   }
   return *known;

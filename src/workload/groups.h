@@ -18,6 +18,7 @@ struct ProcessGroup {
   std::string name;
   std::vector<int> ranks;  ///< in the order of the communicator; empty: all
   int size = 0;            ///< that is said beside `ranks`; 0: nothing
+  std::string alias{};     ///< what older traces call it: "82149104"
 };
 
 /// Groups of a text `{"1": [0, 1], "2": [2, 3]}`, as ASTRA-sim takes it; numbered ones in the order
@@ -80,8 +81,11 @@ class ProcessGroups {
   /// A message of or to the file's rank. Its family is the group `name` if define_family() says so
   /// and this group is the two, and else is made for them: "0 to 1".
   Message message(int from, int to, std::string_view name, const NodeOfFile& node);
+  /// The rank at a place in a group.
+  std::optional<int> rank_at(std::string_view name, std::int64_t place,
+                             const NodeOfFile& node) const;
   /// The rank that forms the group with the file's rank; nothing if the group is no pair.
-  std::optional<int> other_of_pair(std::string_view name, const NodeOfFile& node);
+  std::optional<int> other_of_pair(std::string_view name, const NodeOfFile& node) const;
 
   /// Where the collectives of a family run, one after the other: "group tp".
   std::uint16_t stream(std::int32_t family);
@@ -93,6 +97,7 @@ class ProcessGroups {
 
  private:
   const ProcessGroup* find(std::string_view name) const;
+  bool is_same(const std::vector<int>& a, const std::vector<int>& b) const;
   std::vector<int> ranks_of(std::string_view name, const NodeOfFile& node) const;
   std::vector<std::vector<int>> partition(const std::string& name, const std::vector<int>& ranks,
                                           const NodeOfFile& node) const;

@@ -51,11 +51,13 @@ std::optional<ProcessGroup> group_of_json(const GroupJson& value) {
   if (name == value.end() || !name->is_string() || ranks == value.end()) return std::nullopt;
   std::optional<std::vector<int>> list = ranks_of_json(*ranks);
   if (!list) return std::nullopt;
-  ProcessGroup group{name->get<std::string>(), std::move(*list), 0};
+  ProcessGroup group{name->get<std::string>(), std::move(*list)};
   for (const char* key : {"group_size", "pg_size"}) {
     const auto size = value.find(key);
     if (size != value.end()) group.size = rank_of_json(*size).value_or(0);
   }
+  const auto alias = value.find("backend_id");
+  if (alias != value.end() && alias->is_number_integer()) group.alias = alias->dump();
   return group;
 }
 
@@ -68,7 +70,7 @@ std::optional<std::vector<ProcessGroup>> parse_group_file(std::string_view text)
   for (const auto& [name, list] : json.items()) {
     std::optional<std::vector<int>> ranks = ranks_of_json(list);
     if (!ranks || ranks->empty()) return std::nullopt;
-    groups.push_back({name, std::move(*ranks), 0});
+    groups.push_back({name, std::move(*ranks)});
   }
   std::stable_sort(groups.begin(), groups.end(), is_before);
   return groups;

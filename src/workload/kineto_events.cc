@@ -4,52 +4,16 @@
 #include <simdjson.h>
 
 #include <array>
-#include <charconv>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <utility>
 
 #include "core/diagnostics.h"
-#include "core/text.h"
+#include "workload/trace_json.h"
 
 namespace hemiola::workload {
 namespace {
 
 namespace json = simdjson::ondemand;
-
-/// Nanoseconds of a number of microseconds as written, e.g. "4458677009853.422".
-std::optional<std::int64_t> nanoseconds_of(std::string_view text) {
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '\r' || text.back() == '\t'))
-    text.remove_suffix(1);
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 1000 - 1;
-  std::int64_t whole = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, whole);
-  if (error != std::errc{} || whole < 0 || whole > kMost) return std::nullopt;
-  if (at == end) return whole * 1000;
-  if (*at != '.') {
-    double value = 0;
-    const auto [stop, problem] = std::from_chars(text.data(), end, value);
-    if (problem != std::errc{} || stop != end || !(value >= 0 && value < 9e15)) return std::nullopt;
-    return static_cast<std::int64_t>(std::llround(value * 1000));
-  }
-  std::int64_t fraction = 0, unit = 100;
-  for (const char* digit = at + 1; digit != end; ++digit) {
-    if (*digit < '0' || *digit > '9') return std::nullopt;
-    fraction += unit * (*digit - '0');
-    unit /= 10;
-  }
-  return whole * 1000 + fraction;
-}
-
-std::optional<std::int64_t> integer_of_token(std::string_view text) {
-  if (!text.empty() && text.front() == '"') text.remove_prefix(1);
-  std::int64_t number = 0;
-  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || at == text.data()) return std::nullopt;
-  return number;
-}
 
 enum class Category : std::uint8_t { other, kernel, copy, set, runtime, host, annotation };
 
@@ -80,8 +44,10 @@ class KinetoParser {
   void read(json::parser& parser) {
     content_.reserve(content_.size() + simdjson::SIMDJSON_PADDING);
     json::document document;
+    bool is_open = false;
     try {
       document = parser.iterate(content_.data(), content_.size(), content_.capacity());
+      is_open = true;
       bool found = false;
       for (auto field : document.get_object()) {
         const std::string_view key = field.unescaped_key();
@@ -93,14 +59,10 @@ class KinetoParser {
         }
       }
       if (!found) throw Failure("has no traceEvents", {.file = file_});
-    } catch (const simdjson::simdjson_error& error) {
+    } catch (const simdjson::simdjson_error&) {
       const char* at = nullptr;
-      const bool has_place = document.current_location().get(at) == simdjson::SUCCESS &&
-                             at >= content_.data() && at <= content_.data() + content_.size();
-      const std::size_t offset = has_place ? static_cast<std::size_t>(at - content_.data()) : 0;
-      const std::string problem = fmt::format("is no trace in JSON: {}", error.what());
-      throw Failure(problem, has_place ? locate(file_, content_, offset)
-                                       : SourceLocation{.file = file_});
+      if (!is_open || document.current_location().get(at) != simdjson::SUCCESS) at = nullptr;
+      fail_with_json(file_, content_, at);
     }
   }
 
@@ -119,7 +81,8 @@ class KinetoParser {
       if (key == "pg_config") {
         json::array groups;
         if (field.value().get_array().get(groups) != simdjson::SUCCESS) continue;
-        if (const auto found = parse_process_groups(groups.raw_json().value())) events_.groups = *found;
+        if (const auto found = parse_process_groups(groups.raw_json().value()))
+          events_.groups = *found;
       }
     }
   }
@@ -144,7 +107,8 @@ class KinetoParser {
         raw.duration = token(field.value());
       } else if (key == "args") {
         json::object arguments;
-        if (field.value().get_object().get(arguments) == simdjson::SUCCESS) read_arguments(arguments, raw);
+        if (field.value().get_object().get(arguments) == simdjson::SUCCESS)
+          read_arguments(arguments, raw);
       }
     }
     if (raw.phase == "X") add(raw);
@@ -190,8 +154,9 @@ class KinetoParser {
   std::int64_t time(std::string_view written, const RawEvent& raw) const {
     const std::optional<std::int64_t> nanoseconds = nanoseconds_of(written);
     if (!nanoseconds)
-      throw Failure(fmt::format("event '{}' has no time and duration in microseconds", shorten(raw.name)),
-                    {.file = file_});
+      throw Failure(
+          fmt::format("event '{}' has no time and duration in microseconds", shorten(raw.name)),
+          {.file = file_});
     return *nanoseconds;
   }
 
@@ -228,8 +193,8 @@ class KinetoParser {
         return;
       }
       case Category::runtime:
-        events_.runtime.push_back({raw.name, begin, duration, thread(raw.thread),
-                                   raw.correlation.value_or(-1)});
+        events_.runtime.push_back(
+            {raw.name, begin, duration, thread(raw.thread), raw.correlation.value_or(-1)});
         return;
       default:
         break;
@@ -265,7 +230,9 @@ KinetoFile::KinetoFile(const std::string& file, std::string content)
   KinetoParser(file, parsed_->content, parsed_->events).read(parsed_->parser);
 }
 KinetoFile::~KinetoFile() = default;
-const KinetoEvents& KinetoFile::events() const { return parsed_->events; }
+const KinetoEvents& KinetoFile::events() const {
+  return parsed_->events;
+}
 
 std::optional<std::int64_t> kineto_rank(std::string_view start) {
   const std::size_t job = start.find("\"distributedInfo\"");

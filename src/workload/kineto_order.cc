@@ -13,7 +13,9 @@ namespace {
 constexpr std::int64_t kRounding = 2000;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-bool is_wait_of_host(std::string_view name) { return name.find("Synchronize") != std::string_view::npos; }
+bool is_wait_of_host(std::string_view name) {
+  return name.find("Synchronize") != std::string_view::npos;
+}
 bool is_wait_of_stream(std::string_view name) {
   return name.find("StreamWaitEvent") != std::string_view::npos;
 }
@@ -33,7 +35,9 @@ class KinetoOrderer {
   }
 
  private:
-  const GpuEvent& gpu(std::int32_t index) const { return events_.gpu[static_cast<std::size_t>(index)]; }
+  const GpuEvent& gpu(std::int32_t index) const {
+    return events_.gpu[static_cast<std::size_t>(index)];
+  }
   const RuntimeEvent& runtime(std::int32_t index) const {
     return events_.runtime[static_cast<std::size_t>(index)];
   }
@@ -47,9 +51,8 @@ class KinetoOrderer {
     for (std::size_t e = 0; e < events_.gpu.size(); ++e)
       streams_[events_.gpu[e].stream].push_back(static_cast<std::int32_t>(e));
     for (auto& [stream, list] : streams_) {
-      std::stable_sort(list.begin(), list.end(), [&](std::int32_t a, std::int32_t b) {
-        return gpu(a).begin < gpu(b).begin;
-      });
+      std::stable_sort(list.begin(), list.end(),
+                       [&](std::int32_t a, std::int32_t b) { return gpu(a).begin < gpu(b).begin; });
     }
   }
 
@@ -98,7 +101,8 @@ class KinetoOrderer {
   /// Calls and events by time; a call before the events of the same moment.
   void merge() {
     std::vector<std::int32_t> gpu_order;
-    for (const auto& [stream, list] : streams_) gpu_order.insert(gpu_order.end(), list.begin(), list.end());
+    for (const auto& [stream, list] : streams_)
+      gpu_order.insert(gpu_order.end(), list.begin(), list.end());
     std::stable_sort(gpu_order.begin(), gpu_order.end(), [&](std::int32_t a, std::int32_t b) {
       const std::int64_t one = moment_[static_cast<std::size_t>(a)];
       const std::int64_t other = moment_[static_cast<std::size_t>(b)];
@@ -158,10 +162,12 @@ class KinetoOrderer {
   /// What the host did since its last step, up to `end`.
   void add_host(std::int32_t call, std::int64_t end) {
     for (const std::int32_t event : blocking_) {
-      if (placed_[static_cast<std::size_t>(event)]) pending_.push_back(step_of_[static_cast<std::size_t>(event)]);
+      if (placed_[static_cast<std::size_t>(event)])
+        pending_.push_back(step_of_[static_cast<std::size_t>(event)]);
     }
     blocking_.clear();
-    KinetoStep step{.runtime = call, .begin = free_, .duration = std::max(std::int64_t{0}, end - free_)};
+    KinetoStep step{
+        .runtime = call, .begin = free_, .duration = std::max(std::int64_t{0}, end - free_)};
     step.waits_for = std::move(pending_);
     pending_.clear();
     free_ = std::max(free_, end);
@@ -261,7 +267,8 @@ class KinetoOrderer {
   }
 
   /// NCCL's stream waits for the stream that is current where it is called.
-  void wait_for_current(std::int32_t thread, const GpuEvent& event, std::vector<std::uint32_t>& waits) {
+  void wait_for_current(std::int32_t thread, const GpuEvent& event,
+                        std::vector<std::uint32_t>& waits) {
     const auto own = current_.find(thread);
     const std::optional<std::int64_t> stream =
         own != current_.end() ? std::optional(own->second) : last_current_;
@@ -276,11 +283,11 @@ class KinetoOrderer {
   const std::vector<bool>& communicates_;
   KinetoOrder order_;
   std::map<std::int64_t, std::vector<std::int32_t>> streams_;
-  std::vector<std::int64_t> moment_;                  ///< by event
-  std::vector<std::int32_t> calls_;                   ///< that matter, in their order
-  std::vector<std::vector<std::int32_t>> launched_;   ///< by call
-  std::vector<std::uint32_t> step_of_;                ///< by event
-  std::vector<bool> placed_;                          ///< by event
+  std::vector<std::int64_t> moment_;                 ///< by event
+  std::vector<std::int32_t> calls_;                  ///< that matter, in their order
+  std::vector<std::vector<std::int32_t>> launched_;  ///< by call
+  std::vector<std::uint32_t> step_of_;               ///< by event
+  std::vector<bool> placed_;                         ///< by event
   std::unordered_map<std::int32_t, std::uint32_t> step_of_call_;
   std::map<std::int64_t, std::vector<std::uint32_t>> done_;  ///< steps of each stream so far
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> known_waits_;
@@ -289,7 +296,7 @@ class KinetoOrderer {
   std::map<std::int32_t, bool> waiting_threads_;  ///< after a cudaStreamWaitEvent
   std::int64_t first_ = 0;                        ///< the first time of all
   std::int64_t free_ = 0;                         ///< until when the host has its steps
-  std::vector<std::uint32_t> pending_;  ///< what the host's next step waits for
+  std::vector<std::uint32_t> pending_;            ///< what the host's next step waits for
   std::vector<std::int32_t> blocking_;  ///< events of the last call, which waited for them
 };
 

@@ -18,7 +18,8 @@ namespace hemiola::workload {
 namespace {
 
 bool is_communication(std::string_view kernel) {
-  for (const std::string_view part : {"ncclKernel", "ncclDevKernel", "ncclDev", "rcclDev", "mscclKernel"}) {
+  for (const std::string_view part :
+       {"ncclKernel", "ncclDevKernel", "ncclDev", "rcclDev", "mscclKernel"}) {
     if (kernel.find(part) != std::string_view::npos) return true;
   }
   return false;
@@ -27,8 +28,11 @@ bool is_communication(std::string_view kernel) {
 class KinetoReader {
  public:
   KinetoReader(const std::string& file, const KinetoEvents& events, TraceAssembly& assembly,
-               ProcessGroups& groups, const CallSizes& sizes)
-      : events_(events), assembly_(assembly), calls_(assembly, groups, sizes, tally_) {
+               ProcessGroups& groups, const CallSizes& sizes, Tally& tally)
+      : events_(events),
+        assembly_(assembly),
+        tally_(tally),
+        calls_(assembly, groups, sizes, tally) {
     trace_.file = file;
     for (const ProcessGroup& group : events.groups) {
       if (!groups.knows(group.name)) groups.define(group, file);
@@ -47,14 +51,16 @@ class KinetoReader {
     for (const KinetoStep& step : order.steps) add(step, communicates);
     calls_.finish();
     note(order);
-    Trace trace = assembly_.finish(std::move(trace_), tally_);
-    tally_.report(assembly_.builder().workload().notices, trace.source);
-    return trace;
+    return assembly_.finish(std::move(trace_), tally_);
   }
 
  private:
-  const GpuEvent& gpu(std::int32_t index) const { return events_.gpu[static_cast<std::size_t>(index)]; }
-  const HostEvent& host(std::int32_t index) const { return events_.host[static_cast<std::size_t>(index)]; }
+  const GpuEvent& gpu(std::int32_t index) const {
+    return events_.gpu[static_cast<std::size_t>(index)];
+  }
+  const HostEvent& host(std::int32_t index) const {
+    return events_.host[static_cast<std::size_t>(index)];
+  }
   const KinetoArguments& arguments(std::int32_t index) const {
     return events_.arguments[static_cast<std::size_t>(index)];
   }
@@ -63,8 +69,8 @@ class KinetoReader {
   void check_device() const {
     for (const GpuEvent& event : events_.gpu) {
       if (event.device != events_.gpu.front().device)
-        throw Failure(fmt::format("is a trace of several GPUs: {} and {}", events_.gpu.front().device,
-                                  event.device),
+        throw Failure(fmt::format("is a trace of several GPUs: {} and {}",
+                                  events_.gpu.front().device, event.device),
                       {.file = trace_.file}, "a rank has one GPU");
     }
     if (events_.gpu.empty())
@@ -90,8 +96,8 @@ class KinetoReader {
       if (is_new) continue;
       const bool is_named = is_product_kernel(gpu(known->second).name);
       const bool would_be = is_product_kernel(events_.gpu[e].name);
-      if ((would_be && !is_named) ||
-          (would_be == is_named && !is_named && events_.gpu[e].duration > gpu(known->second).duration))
+      if ((would_be && !is_named) || (would_be == is_named && !is_named &&
+                                      events_.gpu[e].duration > gpu(known->second).duration))
         known->second = index;
     }
     for (const auto& [op, kernel] : kernel_of) product_of_kernel_.emplace(kernel, op);
@@ -146,7 +152,8 @@ class KinetoReader {
   std::uint16_t stream(std::int64_t number) {
     const auto [known, is_new] = streams_.try_emplace(number, std::uint16_t{0});
     if (is_new) {
-      if (assembly_.builder().workload().streams.size() >= std::numeric_limits<std::uint16_t>::max())
+      if (assembly_.builder().workload().streams.size() >=
+          std::numeric_limits<std::uint16_t>::max())
         throw Failure("there are more than 65,535 streams", {.file = trace_.file});
       known->second = assembly_.builder().stream(fmt::format("stream {}", number));
     }
@@ -189,12 +196,10 @@ class KinetoReader {
       call = call_by_shapes(host(surroundings->call));
     } else {
       call.name = std::string(event.name.substr(0, event.name.find('(')));
-    }
-    // A kernel of this name may do anything; without the call around it nothing tells which.
-    if (torch_call_kind(call.name) == TorchCallKind::unknown && assembly_.lenient()) {
-      tally_.add("ignored: a call of which nothing tells the kind takes the time that was recorded",
-                 at(event.name).text());
-      return;
+      if (call.name.find("SendRecv") != std::string::npos)
+        tally_.add(
+            "taken as an all-to-all: a kernel that sends and receives, of which nothing tells more",
+            at(event.name).text());
     }
     calls_.set(node, call, at(event.name));
   }
@@ -240,9 +245,10 @@ class KinetoReader {
     if (order.late > 0)
       assembly_.builder().workload().notices.push_back(
           {Severity::warning,
-           fmt::format("{} kernels and copies began later than anything in the trace explains, by {} "
-                       "in all: they begin when what they wait for is over",
-                       order.late, to_string(time(order.lateness, {}))),
+           fmt::format(
+               "{} kernels and copies began later than anything in the trace explains, by {} "
+               "in all: they begin when what they wait for is over",
+               order.late, to_string(time(order.lateness, {}))),
            {.file = trace_.file},
            {}});
     if (!order.has_stream_waits && streams_.size() > 1)
@@ -255,7 +261,7 @@ class KinetoReader {
 
   const KinetoEvents& events_;
   TraceAssembly& assembly_;
-  Tally tally_;
+  Tally& tally_;
   TorchCalls calls_;
   FileTrace trace_;
   KinetoLaunches launches_;
@@ -267,8 +273,8 @@ class KinetoReader {
 }  // namespace
 
 Trace read_kineto(const std::string& file, const KinetoEvents& events, TraceAssembly& assembly,
-                  ProcessGroups& groups, const CallSizes& sizes) {
-  return KinetoReader(file, events, assembly, groups, sizes).read();
+                  ProcessGroups& groups, const CallSizes& sizes, Tally& tally) {
+  return KinetoReader(file, events, assembly, groups, sizes, tally).read();
 }
 
 }  // namespace hemiola::workload

@@ -16,6 +16,6 @@ namespace hemiola::workload {
 /// Failure: calls without a size, which are not in `sizes` either; more than one GPU; a group
 /// without ranks.
 Trace read_kineto(const std::string& file, const KinetoEvents& events, TraceAssembly& assembly,
-                  ProcessGroups& groups, const CallSizes& sizes);
+                  ProcessGroups& groups, const CallSizes& sizes, Tally& tally);
 
 }  // namespace hemiola::workload

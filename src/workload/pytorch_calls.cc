@@ -35,7 +35,7 @@ constexpr std::array<CallName, 13> kCallNames{{
     {"barrier", TorchCallKind::barrier},
     {"scatter", TorchCallKind::scatter},
     {"gather", TorchCallKind::gather},
-    {"sendrecv", TorchCallKind::unknown},  // a kernel's name: either, or an all-to-all
+    {"sendrecv", TorchCallKind::all_to_all},  // a kernel's name
     {"send", TorchCallKind::send},
     {"recv", TorchCallKind::receive},
     {"reduce", TorchCallKind::reduce},

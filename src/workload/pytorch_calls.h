@@ -52,9 +52,9 @@ class TorchCalls {
   /// `sizes` may be empty.
   TorchCalls(TraceAssembly& assembly, ProcessGroups& groups, const CallSizes& sizes, Tally& tally);
 
-  /// Kind and work of the node. Of a call without a size (lenient), or that moves nothing (lenient):
-  /// a kernel that takes the time that was recorded. Failure: a kind that is not known, a group
-  /// without ranks.
+  /// Kind and work of the node. Of a call without a size (lenient), or that moves nothing
+  /// (lenient): a kernel that takes the time that was recorded. Failure: a kind that is not known,
+  /// a group without ranks.
   void set(Node& node, const TorchCall& call, const NodeOfFile& at);
 
   /// Failure if calls were without a size: says how many, and the first.

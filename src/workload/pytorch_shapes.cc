@@ -15,22 +15,38 @@ struct TorchType {
 };
 // By the names of C++ (shapes of operators) and of ATen (arguments of collectives), in lower case.
 constexpr std::array<TorchType, 32> kTorchTypes{{
-    {"float", DataType::float32},         {"float32", DataType::float32},
-    {"double", DataType::float64},        {"float64", DataType::float64},
-    {"half", DataType::float16},          {"float16", DataType::float16},
-    {"bfloat16", DataType::bfloat16},     {"float8_e4m3fn", DataType::fp8_e4m3},
-    {"float8_e4m3fnuz", DataType::fp8_e4m3}, {"float8_e5m2", DataType::fp8_e5m2},
-    {"float8_e5m2fnuz", DataType::fp8_e5m2}, {"long", DataType::int64},
-    {"long int", DataType::int64},        {"int64", DataType::int64},
-    {"int", DataType::int32},             {"int32", DataType::int32},
-    {"unsigned int", DataType::uint32},   {"uint32", DataType::uint32},
-    {"unsigned char", DataType::uint8},   {"byte", DataType::uint8},
-    {"uint8", DataType::uint8},           {"signed char", DataType::int8},
-    {"char", DataType::int8},             {"int8", DataType::int8},
-    {"bool", DataType::uint8},            {"short", DataType::float16},
-    {"short int", DataType::float16},     {"int16", DataType::float16},
-    {"unsigned long", DataType::int64},   {"uint64", DataType::int64},
-    {"complexfloat", DataType::float64},  {"complex<float>", DataType::float64},
+    {"float", DataType::float32},
+    {"float32", DataType::float32},
+    {"double", DataType::float64},
+    {"float64", DataType::float64},
+    {"half", DataType::float16},
+    {"float16", DataType::float16},
+    {"bfloat16", DataType::bfloat16},
+    {"float8_e4m3fn", DataType::fp8_e4m3},
+    {"float8_e4m3fnuz", DataType::fp8_e4m3},
+    {"float8_e5m2", DataType::fp8_e5m2},
+    {"float8_e5m2fnuz", DataType::fp8_e5m2},
+    {"long", DataType::int64},
+    {"long int", DataType::int64},
+    {"int64", DataType::int64},
+    {"int", DataType::int32},
+    {"int32", DataType::int32},
+    {"unsigned int", DataType::uint32},
+    {"uint32", DataType::uint32},
+    {"unsigned char", DataType::uint8},
+    {"byte", DataType::uint8},
+    {"uint8", DataType::uint8},
+    {"signed char", DataType::int8},
+    {"char", DataType::int8},
+    {"int8", DataType::int8},
+    {"bool", DataType::uint8},
+    {"short", DataType::float16},
+    {"short int", DataType::float16},
+    {"int16", DataType::float16},
+    {"unsigned long", DataType::int64},
+    {"uint64", DataType::int64},
+    {"complexfloat", DataType::float64},
+    {"complex<float>", DataType::float64},
 }};
 
 std::string lower(std::string_view text) {
@@ -60,7 +76,8 @@ class ShapeText {
 
  private:
   void skip() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == ',' || text_[at_] == '\n')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == ',' || text_[at_] == '\n'))
+      ++at_;
   }
   bool take(char wanted) {
     skip();
@@ -121,8 +138,8 @@ std::optional<machine::GemmShape> multiply(const TensorShape& a, const TensorSha
 
 struct ProductOperator {
   std::string_view name;
-  std::size_t a, b;         ///< arguments
-  bool transposed = false;  ///< b is n x k
+  std::size_t a, b;          ///< arguments
+  bool transposed = false;   ///< b is n x k
   bool accumulates = false;  ///< argument 0 is added
 };
 constexpr std::array<ProductOperator, 9> kProducts{{
@@ -148,8 +165,7 @@ const ProductOperator* find_product(std::string_view name) {
 }  // namespace
 
 std::optional<DataType> torch_type(std::string_view name) {
-  if (name.starts_with("Tensor(") && name.ends_with(")"))
-    name = name.substr(7, name.size() - 8);
+  if (name.starts_with("Tensor(") && name.ends_with(")")) name = name.substr(7, name.size() - 8);
   if (name.starts_with("c10::")) name.remove_prefix(5);
   const std::string plain = lower(name);
   for (const TorchType& one : kTorchTypes) {
@@ -158,7 +174,9 @@ std::optional<DataType> torch_type(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<ArgumentShapes> parse_shapes(std::string_view text) { return ShapeText(text).read(); }
+std::optional<ArgumentShapes> parse_shapes(std::string_view text) {
+  return ShapeText(text).read();
+}
 
 std::vector<std::string> parse_types(std::string_view text) {
   std::vector<std::string> types;
@@ -187,11 +205,14 @@ std::string_view operator_of(std::string_view name) {
   const std::size_t open = name.rfind('(');
   if (open == std::string_view::npos || open + 2 >= name.size()) return name;
   const std::string_view number = name.substr(open + 1, name.size() - open - 2);
-  const bool is_number = std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_number =
+      std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
   return is_number ? name.substr(0, open) : name;
 }
 
-bool is_product_operator(std::string_view name) { return find_product(name) != nullptr; }
+bool is_product_operator(std::string_view name) {
+  return find_product(name) != nullptr;
+}
 
 std::optional<Compute> product_of(std::string_view name, const ArgumentShapes& shapes,
                                   const std::vector<std::string>& types) {
@@ -219,12 +240,11 @@ std::optional<Compute> product_of(std::string_view name, const ArgumentShapes& s
 
 bool is_product_kernel(std::string_view name) {
   const std::string plain = lower(name);
-  constexpr std::array<std::string_view, 7> kParts{"gemm",  "gemv", "cutlass", "xmma",
+  constexpr std::array<std::string_view, 7> kParts{"gemm",  "gemv",  "cutlass", "xmma",
                                                    "cijk_", "nvjet", "matmul"};
   return plain.find("splitkreduce") == std::string::npos &&
-         std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) {
-           return plain.find(part) != std::string::npos;
-         });
+         std::any_of(kParts.begin(), kParts.end(),
+                     [&](std::string_view part) { return plain.find(part) != std::string::npos; });
 }
 
 }  // namespace hemiola::workload

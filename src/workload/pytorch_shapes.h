@@ -12,8 +12,8 @@
 
 namespace hemiola::workload {
 
-/// "float", "Float", "c10::BFloat16", "BFloat16", "Tensor(float)", "long int", "Long", ... Types that
-/// Hemiola does not have are taken as those of the same size.
+/// "float", "Float", "c10::BFloat16", "BFloat16", "Tensor(float)", "long int", "Long", ... Types
+/// that Hemiola does not have are taken as those of the same size.
 std::optional<DataType> torch_type(std::string_view name);
 
 using TensorShape = std::vector<std::int64_t>;
@@ -21,8 +21,8 @@ using TensorShape = std::vector<std::int64_t>;
 /// none for what is no tensor, or has no dimension.
 using ArgumentShapes = std::vector<std::vector<TensorShape>>;
 
-/// Of a text as "[[512, 1024], [], [[3], [4]]]"; lists that lie deeper are taken apart. Nothing if it
-/// is no such list.
+/// Of a text as "[[512, 1024], [], [[3], [4]]]"; lists that lie deeper are taken apart. Nothing if
+/// it is no such list.
 std::optional<ArgumentShapes> parse_shapes(std::string_view text);
 /// Of a text as "['Tensor(float)', 'Int']" or "["float", "Scalar"]".
 std::vector<std::string> parse_types(std::string_view text);

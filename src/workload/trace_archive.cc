@@ -22,8 +22,9 @@ constexpr std::size_t kMostExpanded = std::size_t{4} << 30;
 
 [[noreturn]] void fail_to_unpack(const std::string& path, archive* handle) {
   const char* reason = handle == nullptr ? nullptr : archive_error_string(handle);
-  throw Failure(fmt::format("is a damaged archive: {}", reason == nullptr ? "no reason known" : reason),
-                {.file = path}, "pack the files again, or give them unpacked");
+  throw Failure(
+      fmt::format("is a damaged archive: {}", reason == nullptr ? "no reason known" : reason),
+      {.file = path}, "pack the files again, or give them unpacked");
 }
 
 Archive open_archive(const std::string& path, std::string_view content, bool raw) {
@@ -85,7 +86,8 @@ std::vector<TraceFile> files_of_archive(const std::string& path) {
     if (is_gzip_member(content)) {
       const std::string whole = path + ":" + own;
       const Archive inner = open_archive(whole, content, true);
-      if (archive_read_next_header(inner.get(), &entry) != ARCHIVE_OK) fail_to_unpack(whole, inner.get());
+      if (archive_read_next_header(inner.get(), &entry) != ARCHIVE_OK)
+        fail_to_unpack(whole, inner.get());
       content = read_member(whole, inner.get(), kMostExpanded - expanded);
     }
     expanded += content.size();

@@ -44,7 +44,8 @@ class IdIndex {
   std::uint32_t twice() const { return twice_; }
 
   std::uint32_t find(std::uint64_t id) const {
-    if (list_.empty()) return id < least_ || id - least_ >= table_.size() ? kNone : table_[id - least_];
+    if (list_.empty())
+      return id < least_ || id - least_ >= table_.size() ? kNone : table_[id - least_];
     const auto at = std::lower_bound(list_.begin(), list_.end(), std::pair(id, std::uint32_t{0}));
     return at == list_.end() || at->first != id ? kNone : at->second;
   }
@@ -76,19 +77,16 @@ std::uint64_t digest_of(const Trace& trace) {
 }
 
 std::uint64_t digest_of(const Compute& c) {
-  return Digest()
-      .add(static_cast<std::int64_t>(c.kind))
-      .add(c.product.m)
-      .add(c.product.n)
-      .add(c.product.k)
-      .add(c.product.batch)
-      .add(c.flop)
-      .add(c.read)
-      .add(c.written)
-      .value();
+  return Digest().add(c.flop).add(c.read).add(c.written).value();
 }
 
-bool is_simple(const Compute& c) { return c.kind == Compute::Kind::other; }
+/// Of bytes and flop, and of nothing else.
+bool is_simple(const Compute& c) {
+  const machine::GemmShape& p = c.product;
+  return c.kind == Compute::Kind::other && p.m == 0 && p.n == 0 && p.k == 0 && p.batch == 1 &&
+         c.batch == 1 && c.heads == 0 && c.kv_heads == 0 && c.queries == 0 && c.keys == 0 &&
+         c.head_dim == 0 && !c.causal && !c.backward;
+}
 
 }  // namespace
 
@@ -97,16 +95,16 @@ void Tally::add(std::string_view what, const std::string& first, std::int64_t co
   if (at != entries_.end()) {
     at->second.count += count;
   } else {
-    entries_.emplace(what, Entry{count, first});
+    entries_.emplace(what, Entry{count, first, file_});
   }
 }
 
-void Tally::report(std::vector<Diagnostic>& notices, const std::string& file) const {
+void Tally::report(std::vector<Diagnostic>& notices) const {
   for (const auto& [what, entry] : entries_) {
     notices.push_back({Severity::warning,
-                       fmt::format("{}: {} time{}, the first at {}", what, entry.count,
+                       fmt::format("{}: {} time{}, the first is {}", what, entry.count,
                                    entry.count == 1 ? "" : "s", entry.first),
-                       {.file = file},
+                       {.file = entry.file},
                        {}});
   }
 }
@@ -114,22 +112,32 @@ void Tally::report(std::vector<Diagnostic>& notices, const std::string& file) co
 TraceAssembly::TraceAssembly(WorkloadBuilder& builder, bool lenient)
     : builder_(builder), lenient_(lenient) {}
 
-std::uint32_t TraceAssembly::name(std::string_view text) { return builder_.name(text); }
+std::uint32_t TraceAssembly::name(std::string_view text) {
+  std::vector<std::string>& names = builder_.workload().names;
+  return names_.find(
+      std::hash<std::string_view>()(text),
+      [&](std::uint32_t index) { return names[index] == text; },
+      [&] {
+        names.emplace_back(text);
+        return static_cast<std::uint32_t>(names.size() - 1);
+      });
+}
 
 std::int32_t TraceAssembly::compute(const Compute& compute) {
+  std::vector<Compute>& known = builder_.workload().computes;
   if (!is_simple(compute)) return builder_.compute(compute);
-  const std::uint64_t digest = digest_of(compute);
-  const std::vector<Compute>& known = builder_.workload().computes;
-  const auto [begin, end] = computes_.equal_range(digest);
-  for (auto at = begin; at != end; ++at) {
-    const Compute& other = known[static_cast<std::size_t>(at->second)];
-    if (is_simple(other) && other.flop == compute.flop && other.read == compute.read &&
-        other.written == compute.written && other.type == compute.type)
-      return at->second;
-  }
-  const std::int32_t index = builder_.compute(compute);
-  computes_.emplace(digest, index);
-  return index;
+  const std::uint32_t index = computes_.find(
+      digest_of(compute),
+      [&](std::uint32_t at) {
+        const Compute& other = known[at];
+        return is_simple(other) && other.flop == compute.flop && other.read == compute.read &&
+               other.written == compute.written && other.type == compute.type;
+      },
+      [&] {
+        known.push_back(compute);
+        return static_cast<std::uint32_t>(known.size() - 1);
+      });
+  return static_cast<std::int32_t>(index);
 }
 
 void TraceAssembly::miss(const NodeOfFile& node, std::uint64_t id, Tally& tally) const {
@@ -173,7 +181,8 @@ Trace TraceAssembly::finish(FileTrace&& file, Tally& tally) const {
     if (node.dependencies > 1) {
       const auto own = trace.dependencies.begin() + first;
       std::sort(own, trace.dependencies.end());
-      trace.dependencies.erase(std::unique(own, trace.dependencies.end()), trace.dependencies.end());
+      trace.dependencies.erase(std::unique(own, trace.dependencies.end()),
+                               trace.dependencies.end());
     }
     node.first_dependency = first;
     node.dependencies = static_cast<std::uint32_t>(trace.dependencies.size()) - first;
@@ -196,6 +205,7 @@ Trace TraceAssembly::finish(FileTrace&& file, Tally& tally) const {
     const auto first = static_cast<std::uint32_t>(dependencies.size());
     for (std::uint32_t d = 0; d < node.dependencies; ++d)
       dependencies.push_back(place[trace.dependencies[node.first_dependency + d]]);
+    std::sort(dependencies.begin() + first, dependencies.end());
     node.first_dependency = first;
     trace.nodes.push_back(node);
   }
@@ -221,6 +231,16 @@ void TraceAssembly::add_ranks(Trace&& trace, const std::vector<int>& ranks,
     own = ranks.size() == 1 ? fmt::format("rank {}", ranks.front())
                             : fmt::format("ranks {}, ...", ranks.front());
   classes.push_back({own, std::make_shared<const Trace>(std::move(trace)), ranks});
+}
+
+void TraceAssembly::sort_classes() {
+  const auto place = [&](const RankClass& one) {
+    return std::find(written_classes.begin(), written_classes.end(), one.name);
+  };
+  std::vector<RankClass>& classes = builder_.workload().classes;
+  std::stable_sort(classes.begin(), classes.end(),
+                   [&](const RankClass& a, const RankClass& b) { return place(a) < place(b); });
+  classes_.clear();
 }
 
 }  // namespace hemiola::workload

@@ -11,22 +11,25 @@
 
 #include "core/diagnostics.h"
 #include "workload/groups.h"
+#include "workload/trace_index.h"
 #include "workload/workload.h"
 
 namespace hemiola::workload {
 
-/// What many nodes have in common, said once: how often, and the first.
+/// What many nodes of all files have in common, said once: how often, and the first.
 class Tally {
  public:
+  void begin_file(const std::string& file) { file_ = file; }
   void add(std::string_view what, const std::string& first, std::int64_t count = 1);
-  /// A notice for each: "{what}: {count} times, the first at {first}".
-  void report(std::vector<Diagnostic>& notices, const std::string& file) const;
+  /// A notice for each, at the file of the first: "{what}: {count} times, the first is {first}".
+  void report(std::vector<Diagnostic>& notices) const;
 
  private:
   struct Entry {
     std::int64_t count = 0;
-    std::string first;
+    std::string first, file;
   };
+  std::string file_;
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
@@ -44,12 +47,12 @@ class TraceAssembly {
  public:
   TraceAssembly(WorkloadBuilder& builder, bool lenient);
 
-  /// As those of the builder, but quick for what was asked for before.
+  /// As those of the builder, which does not know of these: nobody else may ask it for names.
   std::uint32_t name(std::string_view text);
   std::int32_t compute(const Compute& compute);
 
-  /// Makes the trace of it: dependencies by index, each once, sorted; nodes in the order of the file,
-  /// except that a node stands behind those that it waits for.
+  /// Makes the trace of it: dependencies by index, each once, sorted; nodes in the order of the
+  /// file, except that a node stands behind those that it waits for.
   ///
   /// Failure: an id that is there twice; a dependency on a node that is not there (lenient: it is
   /// left out); with ExitCode::deadlock a node that waits for itself (lenient: it does not), nodes
@@ -61,6 +64,9 @@ class TraceAssembly {
 
   /// Of a workload that we wrote, whose files name streams by number; set by the first file.
   std::vector<std::uint16_t> written_streams;
+  std::vector<std::string> written_classes;  ///< names, in their order
+  /// Classes in that order.
+  void sort_classes();
 
   bool lenient() const { return lenient_; }
   WorkloadBuilder& builder() { return builder_; }
@@ -70,8 +76,8 @@ class TraceAssembly {
 
   WorkloadBuilder& builder_;
   bool lenient_;
-  std::unordered_multimap<std::uint64_t, std::int32_t> computes_;  ///< by a digest
-  std::unordered_multimap<std::uint64_t, std::size_t> classes_;    ///< by a digest of the trace
+  OnceIndex names_, computes_;  ///< of the workload; computes without a shape
+  std::unordered_multimap<std::uint64_t, std::size_t> classes_;  ///< by a digest of the trace
 };
 
 }  // namespace hemiola::workload

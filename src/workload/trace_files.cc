@@ -21,7 +21,9 @@ namespace fs = std::filesystem;
 constexpr std::size_t kTraceStart = std::size_t{1} << 16;  // bytes that tell the format
 
 /// Not those that file managers and archivers leave.
-bool is_hidden(const std::string& path) { return fs::path(path).filename().string().starts_with('.'); }
+bool is_hidden(const std::string& path) {
+  return fs::path(path).filename().string().starts_with('.');
+}
 
 std::vector<std::string> files_in(const fs::path& folder) {
   std::vector<std::string> files;
@@ -56,6 +58,8 @@ std::string short_name(const std::string& path) {
 std::string without_rank(const std::string& name, std::optional<int>& rank) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string::npos || dot == 0) return name;
+  // Not the end of a version.
+  if (name[dot - 1] >= '0' && name[dot - 1] <= '9') return name;
   int number = 0;
   const char* end = name.data() + name.size();
   const auto [at, error] = std::from_chars(name.data() + dot + 1, end, number);
@@ -101,8 +105,9 @@ TraceFiles pick(const std::vector<TraceFile>& files, const std::string& whole) {
       names.push_back(file.name);
     } else if (is_group_file(file)) {
       if (found.groups)
-        throw Failure("two files say which process groups there are: this one and " + found.groups->name,
-                      {.file = file.name}, "name the one that holds with --comm-group");
+        throw Failure(
+            "two files say which process groups there are: this one and " + found.groups->name,
+            {.file = file.name}, "name the one that holds with --comm-group");
       found.groups = file;
     }
   }
@@ -118,17 +123,21 @@ TraceFiles pick(const std::vector<TraceFile>& files, const std::string& whole) {
   const std::optional<std::vector<int>> said = ranks_by_content(traces);
   const std::optional<std::vector<int>> ranks = said ? said : ranks_by_name(names);
   if (!ranks)
-    throw Failure(fmt::format("nothing tells which rank each of the {} traces is of", traces.size()),
-                  {.file = whole}, "names of files tell it by a number: trace.0.et, trace.1.et, ...");
+    throw Failure(
+        fmt::format("nothing tells which rank each of the {} traces is of", traces.size()),
+        {.file = whole}, "names of files tell it by a number: trace.0.et, trace.1.et, ...");
   found.ranks.resize(traces.size());
   for (std::size_t i = 0; i < traces.size(); ++i)
     found.ranks[static_cast<std::size_t>((*ranks)[i])] = std::move(traces[i]);
   return found;
 }
 
-/// Files `before` + number + `after`, all from 0 on.
-TraceFiles numbered(const fs::path& folder, const std::string& before,
-                    const std::vector<std::string>& endings, const std::string& whole) {
+const std::vector<std::string> kEndings{".et", ".et.gz", ".json", ".json.gz"};
+
+/// Files `before` + number + ending, by number.
+std::vector<std::pair<int, std::string>> ranked_files(const fs::path& folder,
+                                                      const std::string& before,
+                                                      const std::vector<std::string>& endings) {
   std::vector<std::pair<int, std::string>> ranked;
   for (const std::string& file : files_in(folder.empty() ? "." : folder)) {
     const std::string name = fs::path(file).filename().string();
@@ -140,19 +149,29 @@ TraceFiles numbered(const fs::path& folder, const std::string& before,
     if (std::find(endings.begin(), endings.end(), std::string(at, end)) == endings.end()) continue;
     ranked.emplace_back(rank, (folder / name).string());
   }
-  if (ranked.empty()) throw Failure("no such file, and no files of ranks that begin with it", {.file = whole});
   std::sort(ranked.begin(), ranked.end());
+  return ranked;
+}
+
+/// The same, all from 0 on.
+TraceFiles numbered(const fs::path& folder, const std::string& before,
+                    const std::vector<std::string>& endings, const std::string& whole) {
+  const auto ranked = ranked_files(folder, before, endings);
+  if (ranked.empty())
+    throw Failure("no such file, and no files of ranks that begin with it", {.file = whole});
   TraceFiles found;
   for (const auto& [rank, file] : ranked) {
     const auto expected = static_cast<int>(found.ranks.size());
     if (rank < expected)
-      throw Failure(fmt::format("rank {} has two files: this one and {}", rank, found.ranks.back().name),
-                    {.file = file});
+      throw Failure(
+          fmt::format("rank {} has two files: this one and {}", rank, found.ranks.back().name),
+          {.file = file});
     if (rank > expected)
-      throw Failure(fmt::format("the file of rank {} is missing: there are {} files, up to that of rank {}",
-                                expected, ranked.size(), ranked.back().first),
-                    {.file = ranked.back().second},
-                    "give the traces of all ranks, or one file and --replicate");
+      throw Failure(
+          fmt::format("the file of rank {} is missing: there are {} files, up to that of rank {}",
+                      expected, ranked.size(), ranked.back().first),
+          {.file = ranked.back().second},
+          "give the traces of all ranks, or one file and --replicate");
     found.ranks.push_back({file});
   }
   return found;
@@ -160,8 +179,8 @@ TraceFiles numbered(const fs::path& folder, const std::string& before,
 
 TraceFiles by_prefix(const std::string& path) {
   const fs::path prefix(path);
-  TraceFiles found = numbered(prefix.parent_path(), prefix.filename().string() + ".",
-                              {".et", ".et.gz", ".json", ".json.gz"}, path);
+  TraceFiles found =
+      numbered(prefix.parent_path(), prefix.filename().string() + ".", kEndings, path);
   found.name = prefix.filename().string();
   const TraceFile groups{path + ".json"};
   if (fs::exists(groups.name) && is_group_file(groups)) found.groups = groups;
@@ -183,21 +202,32 @@ TraceFiles by_pattern(const std::string& path, std::size_t mark) {
 
 }  // namespace
 
-std::string TraceFile::content() const { return member ? *member : read_file(name); }
+std::string TraceFile::content() const {
+  return member ? *member : read_file(name);
+}
 
 std::string TraceFile::start(std::size_t most) const {
   if (member) return member->substr(0, most);
   // Reads plain files too.
   const gzFile file = gzopen(name.c_str(), "rb");
   if (file == nullptr) return {};
-  std::string text(most, '\0');
-  const int count = gzread(file, text.data(), static_cast<unsigned>(most));
+  constexpr std::size_t kPart = std::size_t{1} << 16;
+  std::string text;
+  while (text.size() < most) {
+    const std::size_t known = text.size();
+    const std::size_t part = std::min(kPart, most - known);
+    text.resize(known + part);
+    const int count = gzread(file, text.data() + known, static_cast<unsigned>(part));
+    text.resize(known + (count > 0 ? static_cast<std::size_t>(count) : 0));
+    if (count < static_cast<int>(part)) break;
+  }
   gzclose_r(file);
-  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
   return text;
 }
 
-TraceFormat trace_format(std::string_view start) {
+TraceFormat trace_format(std::string_view content) {
+  // Whoever has read the whole file: it may be long.
+  const std::string_view start = content.substr(0, kTraceStart);
   switch (recognise(start)) {
     case Format::kineto_trace:
       return TraceFormat::kineto;
@@ -231,6 +261,34 @@ TraceFiles find_traces(const std::string& path) {
   const std::string beside = without_rank(short_name(path), rank) + ".json";
   if (fs::exists(folder / beside, error)) others.push_back({(folder / beside).string()});
   return single(file, others);
+}
+
+bool has_traces(const std::string& path) {
+  std::error_code error;
+  const auto is_one = [](const TraceFile& file) {
+    return trace_format(file.start(kTraceStart)) != TraceFormat::unknown;
+  };
+  try {
+    if (fs::is_directory(path, error)) {
+      const std::vector<std::string> files = files_in(path);
+      return std::any_of(files.begin(), files.end(),
+                         [&](const std::string& file) { return is_one({file}); });
+    }
+    if (fs::exists(path, error)) {
+      if (!fs::is_regular_file(path, error)) return false;
+      const TraceFile file{path};
+      if (!is_archive(file.start(kTraceStart))) return is_one(file);
+      const std::vector<TraceFile> members = files_of_archive(path);
+      return std::any_of(members.begin(), members.end(), is_one);
+    }
+    const std::size_t mark = path.rfind("%d");
+    const fs::path before(mark == std::string::npos ? path + "." : path.substr(0, mark));
+    return !ranked_files(before.parent_path(), before.filename().string(),
+                         mark == std::string::npos ? kEndings : std::vector{path.substr(mark + 2)})
+                .empty();
+  } catch (const Failure&) {
+    return false;
+  }
 }
 
 }  // namespace hemiola::workload

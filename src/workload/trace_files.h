@@ -17,7 +17,7 @@ struct TraceFile {
   std::string name;  ///< as the user would call it: "folder/a.0.et", "a.tgz:a.0.et"
   std::shared_ptr<const std::string> member{};  ///< expanded; null: `name` is on disk
 
-  std::string content() const;               ///< the whole file, expanded
+  std::string content() const;                ///< the whole file, expanded
   std::string start(std::size_t most) const;  ///< its first bytes, expanded; empty if unreadable
 };
 
@@ -32,9 +32,12 @@ struct TraceFiles {
 /// Failure: nothing is there; a folder without a trace; a set of ranks with one missing.
 TraceFiles find_traces(const std::string& path);
 
+/// Whether find_traces() would find something, be it incomplete.
+bool has_traces(const std::string& path);
+
 /// The format of a trace by its first bytes; `unknown` for what is none.
 enum class TraceFormat : std::uint8_t { chakra, pytorch, kineto, unknown };
-TraceFormat trace_format(std::string_view start);
+TraceFormat trace_format(std::string_view content);
 
 /// The ranks that names give: the numbers in the only place where all names differ. Nothing if
 /// there is no such place. Failure if a number from 0 to the largest is missing or there twice.

@@ -58,8 +58,8 @@ std::optional<std::vector<int>> ranks_by_name(const std::vector<std::string>& na
   std::size_t places = 0;
   for (const std::string& name : names) {
     const std::size_t slash = name.find_last_of("/:");
-    split.push_back(split_numbers(
-        std::string_view(name).substr(slash == std::string::npos ? 0 : slash + 1)));
+    split.push_back(
+        split_numbers(std::string_view(name).substr(slash == std::string::npos ? 0 : slash + 1)));
     places = std::max(places, split.back().numbers.size());
   }
   std::optional<std::vector<std::int64_t>> numbers;
@@ -73,16 +73,18 @@ std::optional<std::vector<int>> ranks_by_name(const std::vector<std::string>& na
   if (!numbers) return std::nullopt;
   std::vector<bool> seen(names.size());
   for (const std::int64_t number : *numbers) {
-    if (number < static_cast<std::int64_t>(names.size())) seen[static_cast<std::size_t>(number)] = true;
+    if (number < static_cast<std::int64_t>(names.size()))
+      seen[static_cast<std::size_t>(number)] = true;
   }
   const auto missing = std::find(seen.begin(), seen.end(), false);
   if (missing != seen.end()) {
     const auto last = std::max_element(numbers->begin(), numbers->end()) - numbers->begin();
-    throw Failure(fmt::format("the file of rank {} is missing: there are {} files, up to that of rank {}",
-                              missing - seen.begin(), names.size(),
-                              (*numbers)[static_cast<std::size_t>(last)]),
-                  {.file = names[static_cast<std::size_t>(last)]},
-                  "give the traces of all ranks, or one file and --replicate");
+    throw Failure(
+        fmt::format("the file of rank {} is missing: there are {} files, up to that of rank {}",
+                    missing - seen.begin(), names.size(),
+                    (*numbers)[static_cast<std::size_t>(last)]),
+        {.file = names[static_cast<std::size_t>(last)]},
+        "give the traces of all ranks, or one file and --replicate");
   }
   return std::vector<int>(numbers->begin(), numbers->end());
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "workload/chakra_reader.h"
 #include "workload/groups.h"
 #include "workload/kineto_reader.h"
+#include "workload/pytorch_reader.h"
 #include "workload/trace_assembly.h"
 #include "workload/trace_files.h"
 #include "workload/trace_sizes.h"
@@ -29,8 +29,10 @@ void define_groups(const TraceRequest& request, const TraceFiles& files, Process
     groups.define_for_all(read_group_file(request.groups), request.groups);
   } else if (files.groups) {
     groups.define_for_all(*parse_group_file(files.groups->content()), files.groups->name);
-    notices.push_back({Severity::note, "process groups were taken from the file beside the traces",
-                       {.file = files.groups->name}, {}});
+    notices.push_back({Severity::note,
+                       "process groups were taken from the file beside the traces",
+                       {.file = files.groups->name},
+                       {}});
   }
 }
 
@@ -48,13 +50,18 @@ class TraceReader {
     std::string content = file.content();
     std::string class_name;
     Trace trace;
+    tally_.begin_file(file.name);
     switch (trace_format(content)) {
-      case TraceFormat::pytorch:
-        throw Failure("is a trace that cannot be read yet", {.file = file.name});
+      case TraceFormat::pytorch: {
+        const TorchFile torch(file.name, std::move(content));
+        groups_.begin_file(rank, 0);
+        trace = read_pytorch(file.name, torch.nodes(), assembly_, groups_, sizes_, tally_);
+        break;
+      }
       case TraceFormat::kineto: {
         const KinetoFile kineto(file.name, std::move(content));
         groups_.begin_file(kineto_rank_of(kineto, rank), world_of(kineto));
-        trace = read_kineto(file.name, kineto.events(), assembly_, groups_, sizes_);
+        trace = read_kineto(file.name, kineto.events(), assembly_, groups_, sizes_, tally_);
         break;
       }
       case TraceFormat::unknown:
@@ -65,12 +72,16 @@ class TraceReader {
         [[fallthrough]];
       case TraceFormat::chakra:
         groups_.begin_file(rank, 0);
-        trace = read_chakra(file.name, content, assembly_, groups_, class_name);
+        trace = read_chakra(file.name, content, assembly_, groups_, tally_, class_name);
     }
     rank_ = groups_.rank();
     assembly_.add_ranks(std::move(trace), ranks, class_name);
   }
 
+  void finish(std::vector<Diagnostic>& notices) {
+    assembly_.sort_classes();
+    tally_.report(notices);
+  }
   int last_rank() const { return rank_; }
 
  private:
@@ -78,7 +89,7 @@ class TraceReader {
   int kineto_rank_of(const KinetoFile& file, int rank) const {
     const auto said = file.events().rank;
     return said && groups_.replicated() && *said >= 0 && *said < (1 << 24) ? static_cast<int>(*said)
-                                                                         : rank;
+                                                                           : rank;
   }
   static int world_of(const KinetoFile& file) {
     const std::int64_t world = file.events().world.value_or(0);
@@ -88,6 +99,7 @@ class TraceReader {
   TraceAssembly assembly_;
   ProcessGroups groups_;
   CallSizes sizes_;
+  Tally tally_;
   int rank_ = 0;
 };
 
@@ -100,41 +112,38 @@ Workload read_workload(const TraceRequest& request) {
                               files.ranks.size()),
                   {.file = request.path});
   if (request.replicate && *request.replicate < 1)
-    throw Failure(fmt::format("--replicate {}: there is at least one rank", *request.replicate), kOption);
+    throw Failure(fmt::format("--replicate {}: there is at least one rank", *request.replicate),
+                  kOption);
+  constexpr int kMostRanks = 1 << 20;
+  if (request.replicate && *request.replicate > kMostRanks)
+    throw Failure(
+        fmt::format("--replicate {}: there are {} ranks at most", *request.replicate, kMostRanks),
+        kOption);
   const int ranks = request.replicate.value_or(static_cast<int>(files.ranks.size()));
   WorkloadBuilder builder(request.name.empty() ? files.name : request.name, ranks);
   Workload& workload = builder.workload();
   workload.source = request.path;
   TraceReader reader(request, files, builder, ranks);
   for (std::size_t i = 0; i < files.ranks.size(); ++i) {
-    const int rank =
-        request.replicate ? files.rank_of_single.value_or(0) : static_cast<int>(i);
+    const int rank = request.replicate ? files.rank_of_single.value_or(0) : static_cast<int>(i);
     reader.read(files.ranks[i], rank, request.replicate ? all_ranks(ranks) : std::vector{rank});
   }
+  reader.finish(workload.notices);
   if (!request.name.empty()) workload.name = request.name;
   if (request.replicate)
     workload.notices.push_back(
         {Severity::note,
-         fmt::format("all {} ranks do what this trace of rank {} does, with process groups of the same "
-                     "size and stride",
-                     ranks, reader.last_rank()),
+         fmt::format(
+             "all {} ranks do what this trace of rank {} does, with process groups of the same "
+             "size and stride",
+             ranks, reader.last_rank()),
          {.file = files.ranks.front().name},
          {}});
   return builder.take();
 }
 
 bool is_trace(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  constexpr std::size_t kLooked = std::size_t{1} << 16;
-  if (fs::is_regular_file(path, error))
-    return trace_format(TraceFile{path}.start(kLooked)) != TraceFormat::unknown;
-  if (fs::exists(path, error) && !fs::is_directory(path, error)) return false;
-  try {
-    return !find_traces(path).ranks.empty();
-  } catch (const Failure&) {
-    return false;
-  }
+  return has_traces(path);
 }
 
 }  // namespace hemiola::workload

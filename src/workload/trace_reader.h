@@ -10,8 +10,8 @@
 namespace hemiola::workload {
 
 struct TraceRequest {
-  /// A file; a folder or an archive (.tgz, .tar.gz, .zip, .gz) of files, one for each rank; a prefix
-  /// of `PREFIX.<rank>.et`; or a pattern, `t.%d.et`. Formats are recognised by content.
+  /// A file; a folder or an archive (.tgz, .tar.gz, .zip, .gz) of files, one for each rank; a
+  /// prefix of `PREFIX.<rank>.et`; or a pattern, `t.%d.et`. Formats are recognised by content.
   std::string path;
   /// Leaves out, or takes as something similar, what would be refused; each kind is a notice.
   bool lenient = false;

@@ -39,8 +39,9 @@ CallSizes::CallSizes(const std::string& path) {
     const std::size_t separator = separator_of(line);
     const std::string_view name =
         separator == std::string_view::npos ? line : trim_size(line.substr(0, separator));
-    const std::string_view size =
-        separator == std::string_view::npos ? std::string_view() : trim_size(line.substr(separator + 1));
+    const std::string_view size = separator == std::string_view::npos
+                                      ? std::string_view()
+                                      : trim_size(line.substr(separator + 1));
     const bool is_head = number == 1 && (size == "bytes" || size == "size");
     if (is_head) continue;
     std::optional<std::int64_t> bytes = parse_count(size);
@@ -48,16 +49,16 @@ CallSizes::CallSizes(const std::string& path) {
       if (const std::optional<Bytes> with_unit = parse_bytes(size)) bytes = with_unit->count;
     }
     if (name.empty() || !bytes || *bytes < 1)
-      throw Failure(fmt::format("'{}' is no name with a size", line), {.file = path, .line = number},
-                    "a line is a name or number and bytes: 'nccl:all_reduce: 64 MiB' or '3,1048576'");
+      throw Failure(
+          fmt::format("'{}' is no name with a size", line), {.file = path, .line = number},
+          "a line is a name or number and bytes: 'nccl:all_reduce: 64 MiB' or '3,1048576'");
     const std::optional<std::int64_t> call = parse_count(name);
     const bool is_new = call ? by_number_.emplace(*call, *bytes).second
                              : by_name_.emplace(std::string(name), *bytes).second;
     if (!is_new)
       throw Failure(fmt::format("'{}' has two sizes", name), {.file = path, .line = number});
   }
-  if (by_name_.empty() && by_number_.empty())
-    throw Failure("has no size in it", {.file = path});
+  if (by_name_.empty() && by_number_.empty()) throw Failure("has no size in it", {.file = path});
 }
 
 std::optional<std::int64_t> CallSizes::find(std::int64_t number, std::string_view name) const {

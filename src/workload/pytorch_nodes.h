@@ -1,0 +1,56 @@
+// The nodes of a PyTorch execution trace, as its ExecutionTraceObserver writes them (pytorch,
+// torch/csrc/profiler/standalone/execution_trace_observer.cpp): schemas 1.0.1
+// to 1.1.1-chakra.0.0.4, also with what Chakra's trace linker adds (times, kernels).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hemiola::workload {
+
+/// Texts refer to the file's content; those of inputs and outputs are JSON.
+struct TorchNode {
+  std::uint64_t id = 0;
+  std::string_view name;
+  std::uint64_t parent = 0;
+  std::string_view values, shapes, types;           ///< of the inputs
+  std::string_view output_values, output_shapes{};  ///< of the outputs
+  std::string_view kernel_backend;                  ///< "triton"
+  // Of record_param_comms, from schema 1.1.0 on.
+  std::string_view collective, type, group;
+  std::optional<std::int64_t> sent, received, first, stride, group_size;
+  // Of a linked trace. Times are nanoseconds; -1: not said.
+  bool is_on_gpu = false;
+  std::int64_t begin = -1, duration = -1;
+  std::int64_t stream = 0;
+  std::vector<std::uint64_t> waits_for;
+};
+
+class TorchFile {
+ public:
+  /// `content`: of the file. Failure with line and column for what is no such JSON, and for a node
+  /// without id, name or parent.
+  TorchFile(const std::string& file, std::string content);
+  ~TorchFile();
+  /// In the order of their ids, which is that of their begins.
+  const std::vector<TorchNode>& nodes() const;
+
+ private:
+  struct Parsed;
+  std::unique_ptr<Parsed> parsed_;
+};
+
+/// A tensor as traces write it: [tensor, storage, offset, elements, bytes of an element, device].
+struct TorchTensor {
+  std::int64_t tensor = 0, storage = 0, elements = 0, element_bytes = 0;
+  bool is_on_gpu = false;
+  std::int64_t bytes() const;
+};
+/// All tensors in the values of inputs or outputs, in lists too.
+std::vector<TorchTensor> tensors_of(std::string_view values);
+
+}  // namespace hemiola::workload
