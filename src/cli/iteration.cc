@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "report/iteration.h"
 #include "workload/collective_rules.h"
+#include "workload/job_text.h"
 
 namespace hemiola::cli {
 namespace {
@@ -62,6 +63,9 @@ void add_iteration_options(CLI::App& verb, IterationOptions& options) {
   verb.add_option("--without", options.without,
                   "of a workload: calls of this kind take no time: all-reduce, messages")
       ->type_name("KIND ...");
+  verb.add_option("--job", options.job,
+                  "of a workload: write its launches as a job, to be simulated in one go")
+      ->type_name("FILE");
   verb.add_flag("--no-contention", options.no_contention,
                 "of a workload: launches beside each other are as fast as alone");
 }
@@ -116,6 +120,7 @@ ExitCode run_iteration_verb(std::shared_ptr<const workload::Workload> workload,
   check_output("--csv", options.csv);
   check_output("--trace", options.trace);
   check_output("--report", options.report);
+  check_output("--job", options.job);
   if (!options.report.empty()) report::page::require_rendering();
   workload::IterationRequest request =
       iteration_request(std::move(workload), machine, options, session);
@@ -126,7 +131,6 @@ ExitCode run_iteration_verb(std::shared_ptr<const workload::Workload> workload,
     progress.doing("running " + request.workload->name);
     request.costs.on_simulation = [&](const std::string& what) {
       progress.doing("simulating " + what);
-      if (getenv("HM_DEBUG")) fprintf(stderr, "%.2f %s\n", double(clock())/CLOCKS_PER_SEC, what.c_str());
     };
     outcome = workload::run_iteration(session.laboratory, request);
   }
@@ -136,6 +140,10 @@ ExitCode run_iteration_verb(std::shared_ptr<const workload::Workload> workload,
   if (!options.json.empty()) write_file(options.json, report::iteration_json(run, outcome));
   if (!options.csv.empty()) write_file(options.csv, report::iteration_csv(outcome));
   if (!options.trace.empty()) write_file(options.trace, report::iteration_trace(outcome));
+  if (!options.job.empty()) {
+    workload::Places places(*outcome.workload);
+    write_file(options.job, workload::job_text(*outcome.workload, places, outcome.result));
+  }
   if (!options.report.empty())
     write_file(options.report, report::page::render(report::iteration_page(run, outcome)));
   return ExitCode::done;

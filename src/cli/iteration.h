@@ -22,6 +22,7 @@ struct IterationOptions {
   std::vector<std::string> without;  ///< collectives, or "messages"
   bool no_contention = false;
   std::string json, csv, trace, report;
+  std::string job;  ///< file: the launches as a job
 };
 
 /// Those that a verb does not have anyhow: `run` has engine, launch and outputs.

@@ -300,13 +300,14 @@ class JobReader : YamlFile {
   }
 
   SharedProgram compute(const YAML::Node& node) {
-    allow_keys(node, {"read", "write", "flop", "time", "workgroups"});
+    allow_keys(node, {"read", "write", "flop", "time", "workgroups", "pieces"});
     program::Work work;
     if (node["read"]) work.read = read_size(node["read"].Scalar(), at(node["read"]));
     if (node["write"]) work.written = read_size(node["write"].Scalar(), at(node["write"]));
     if (node["flop"]) work.flop = flop_of(node["flop"]);
     if (node["time"]) work.duration = read_time(node["time"].Scalar(), at(node["time"]));
     work.workgroups = static_cast<std::int32_t>(count(node, "workgroups", 0, 1, 1 << 20));
+    work.most_steps = count(node, "pieces", 0, 1, 1 << 20);
     return work_of(work, {.ranks = {0}});
   }
 
@@ -325,8 +326,9 @@ class JobReader : YamlFile {
 
   SharedProgram work_of(const program::Work& work, const Launch& launch) {
     const machine::GpuModel& model = machine_->model(launch.ranks.front());
-    return once(fmt::format("work {} {} {} {} {} {}", work.read.count, work.written.count,
-                            work.flop, work.duration.fs, work.workgroups, model.name),
+    return once(fmt::format("work {} {} {} {} {} {} {}", work.read.count, work.written.count,
+                            work.flop, work.duration.fs, work.workgroups, work.most_steps,
+                            model.name),
                 [&] { return program::work_program(work, model); });
   }
 

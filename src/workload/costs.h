@@ -33,8 +33,9 @@ constexpr std::int64_t kFullSpeed = 1'000'000;
 class Costs {
  public:
   virtual ~Costs() = default;
-  /// What a launch adds to its stream when it follows another one. At least 1 fs.
-  virtual Time alone(const LaunchKind& kind) = 0;
+  /// From its begin to its end. `behind`: another launch of its stream ended at its begin, so that
+  /// the host and the dispatcher were ahead. At least 1 fs.
+  virtual Time alone(const LaunchKind& kind, bool behind) = 0;
   /// From the host's call to its start where the stream is empty.
   virtual Time latency(const LaunchKind& kind) = 0;
   /// The speeds of launches that are under way together on the ranks of a class, in their order;

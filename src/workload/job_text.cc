@@ -161,12 +161,16 @@ class JobWriter {
     if (compute.kind == Compute::Kind::product)
       return fmt::format("compute: {{time: {}}}", to_string(times.end - times.begin));
     std::string parts;
-    if (compute.read > 0) parts += fmt::format("read: {}B", compute.read);
+    const bool is_other = compute.kind == Compute::Kind::other;
+    const auto bytes = [&](std::int64_t count) {
+      return is_other ? bytes_of_copy(count).count : count;
+    };
+    if (compute.read > 0) parts += fmt::format("read: {}B", bytes(compute.read));
     if (compute.written > 0)
-      parts += fmt::format("{}write: {}B", parts.empty() ? "" : ", ", compute.written);
+      parts += fmt::format("{}write: {}B", parts.empty() ? "" : ", ", bytes(compute.written));
     if (compute.flop > 0)
       parts += fmt::format("{}flop: {}", parts.empty() ? "" : ", ", flop_of_units(compute));
-    return fmt::format("compute: {{{}}}", parts);
+    return fmt::format("compute: {{{}, pieces: {}}}", parts, kPiecesOfKernel);
   }
 
   const Workload& workload_;

@@ -17,10 +17,12 @@ namespace {
 /// Share of the matrix units' rate that attention reaches: FlashAttention-2 says 50 to 73 % of an
 /// A100 (arXiv:2307.08691, abstract).
 constexpr std::int64_t kAttentionPermille = 620;
-/// Of kernels that are known by their bytes: enough for what is beside them to come and go.
-constexpr std::int64_t kMostSteps = 16;
 
-std::int64_t other_permille() { static const std::int64_t v = getenv("HM_OTHER") ? atoi(getenv("HM_OTHER")) : 1000; return v; }
+/// Share of a copy's rate that kernels reach that are known by their bytes: norms, softmax, dropout,
+/// optimizers. Fitted, with gemm.sustained_clock of an A100, to measured iterations of training
+/// (docs/fidelity.md).
+constexpr std::int64_t kKernelPermille = 800;
+
 std::vector<int> all_of(const machine::Machine& machine) {
   std::vector<int> ranks(static_cast<std::size_t>(machine.ranks()));
   std::iota(ranks.begin(), ranks.end(), 0);
@@ -33,6 +35,10 @@ std::string_view words_of(const LaunchKind& kind, const Workload& workload) {
 }
 
 }  // namespace
+
+Bytes bytes_of_copy(std::int64_t bytes) {
+  return {static_cast<std::int64_t>(static_cast<__int128>(bytes) * 1000 / kKernelPermille)};
+}
 
 std::int64_t flop_of_units(const Compute& compute) {
   if (compute.kind != Compute::Kind::attention) return compute.flop;
@@ -64,7 +70,7 @@ program::Work LaunchPrograms::work_of(const Compute& compute,
   program::Work work{.read = {compute.read},
                      .written = {compute.written},
                      .flop = compute.flop,
-                     .most_steps = kMostSteps};
+                     .most_steps = kPiecesOfKernel};
   switch (compute.kind) {
     case Compute::Kind::product: {
       if (options_.roofline) break;
@@ -78,8 +84,9 @@ program::Work LaunchPrograms::work_of(const Compute& compute,
       if (!options_.roofline) work.flop = flop_of_units(compute);
       break;
     case Compute::Kind::other:
-      work.read = {work.read.count * 1000 / other_permille()};
-      work.written = {work.written.count * 1000 / other_permille()};
+      if (options_.roofline) break;
+      work.read = bytes_of_copy(compute.read);
+      work.written = bytes_of_copy(compute.written);
       break;
   }
   return work;

@@ -7,6 +7,7 @@
 
 #include "program/job.h"
 #include "program/launch_programs.h"
+#include "core/units.h"
 #include "study/experiment.h"
 #include "workload/costs.h"
 #include "workload/simulated_costs.h"
@@ -16,6 +17,13 @@ namespace hemiola::workload {
 /// The flop of the matrix units' full rate that take as long as the kernel's at the share of it
 /// that such kernels reach.
 std::int64_t flop_of_units(const Compute& compute);
+
+/// What a copy moves in the time in which a kernel reads (or writes) so much.
+Bytes bytes_of_copy(std::int64_t bytes);
+
+/// Of kernels that are known by their bytes: into so many pieces a workgroup cuts its share. Enough
+/// for what is beside them to come and go.
+constexpr std::int64_t kPiecesOfKernel = 16;
 
 /// Of a collective, or of a message.
 std::int64_t bytes_of(const Workload& workload, const LaunchKind& kind);

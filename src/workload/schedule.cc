@@ -40,6 +40,7 @@ struct Running {
   std::vector<std::uint32_t> first_follower, followers;
   std::vector<std::uint8_t> busy;   ///< by stream
   std::vector<std::uint32_t> last;  ///< by stream: the node that was over last
+  std::vector<Time> free_since;     ///< by stream: when it was; -1: never
   /// By stream that is not in order: what is ready, the earliest first.
   std::vector<std::set<std::pair<std::int64_t, std::uint32_t>>> ready;
   Account account;
@@ -116,6 +117,7 @@ class Scheduler {
     result_.nodes[c].resize(nodes.size());
     one.busy.resize(workload_.streams.size());
     one.last.resize(workload_.streams.size(), kNoNode);
+    one.free_since.resize(workload_.streams.size(), Time{-1});
     one.ready.resize(workload_.streams.size());
     one.left = static_cast<std::int64_t>(nodes.size());
     one.open.resize(nodes.size());
@@ -327,7 +329,10 @@ class Scheduler {
   // --- Launches.
 
   void start(const LaunchKind& kind, std::vector<Member> members) {
-    Time alone = kind.fixed.fs > 0 ? kind.fixed : costs_.alone(kind);
+    const bool behind = std::all_of(members.begin(), members.end(), [&](const Member& member) {
+      return of(member).free_since[node_of(member).stream] == now_;
+    });
+    Time alone = kind.fixed.fs > 0 ? kind.fixed : costs_.alone(kind, behind);
     if (kind.kind == NodeKind::compute || kind.kind == NodeKind::memory)
       alone = {std::max<std::int64_t>(1, alone.fs / 1000 * options_.compute_permille)};
     // Nothing is there before the host's first call has come through.
@@ -370,6 +375,7 @@ class Scheduler {
     const Node& node = node_of(member);
     one.busy[node.stream] = 0;
     one.last[node.stream] = member.node;
+    if (times_of(member).end > times_of(member).begin) one.free_since[node.stream] = now_;
     if (!workload_.streams[node.stream].in_order)
       waiting_.push_back({member.rank_class, node.stream});
     over_.push_back(member);

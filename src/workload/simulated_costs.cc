@@ -237,19 +237,12 @@ struct SimulatedCosts::Implementation {
     if (quick != quick_.end()) return quick->second;
     Alone worst;
     for (const int rank : stand_ins(kind)) {
-      const Alone& one = alone_for(rank, kind);
+      const Alone one = known_time_of(scene_of(rank, {kind}, false));
       if (one.next > worst.next) worst = one;
     }
     return quick_[kind] = worst;
   }
 
-  const Alone& alone_for(int rank, const LaunchKind& kind) {
-    const Scene scene = scene_of(rank, {kind}, false);
-    const SceneKey key = key_of(scene);
-    auto known = alone_.find(key);
-    if (known == alone_.end()) known = alone_.emplace(key, time_of(scene)).first;
-    return known->second;
-  }
 
   /// A rank for each way in which groups of the place are connected, or each model of GPU.
   std::vector<int> stand_ins(const LaunchKind& kind) {
@@ -265,7 +258,41 @@ struct SimulatedCosts::Implementation {
     return ranks;
   }
 
+  /// Long calls in small groups inside a node go on as they began: two sizes tell of all. (In large
+  /// groups the pieces of a ring are still short at these sizes.)
+  static constexpr std::int64_t kLongCall = 32 << 20;
+  bool is_long(const Scene& scene) const {
+    const Part& part = scene.parts.front();
+    if (is_kernel(part.kind) || level_of(part.kind) != Level::fluid) return false;
+    const auto& group = part.groups.front();
+    const auto rank = [&](int position) { return scene.ranks[index(position)]; };
+    return part.bytes > 2 * kLongCall && group.size() <= 8 &&
+           machine_->reach(rank(group.front()), rank(group.back())) == machine::Reach::load_store;
+  }
+
+  Alone time_of_long(Scene scene) {
+    const std::int64_t bytes = scene.parts.front().bytes;
+    scene.parts.front().bytes = kLongCall / 2;
+    const Alone half = known_time_of(scene);
+    scene.parts.front().bytes = kLongCall;
+    const Alone whole = known_time_of(scene);
+    const auto longer = [&](Time from, Time to) {
+      const auto more = static_cast<__int128>((to - from).fs) * (bytes - kLongCall);
+      return to + Time{static_cast<std::int64_t>(more / (kLongCall / 2))};
+    };
+    return {longer(half.first, whole.first), longer(half.next, whole.next), whole.latency};
+  }
+
+  Alone known_time_of(const Scene& scene) {
+    const SceneKey key = key_of(scene);
+    const auto known = alone_.find(key);
+    if (known != alone_.end()) return known->second;
+    const Alone found = time_of(scene);
+    return alone_[key] = found;
+  }
+
   Alone time_of(const Scene& scene) {
+    if (is_long(scene)) return time_of_long(scene);
     Alone found;
     const Level level = level_of(scene.parts.front().kind);
     if (level == Level::estimate) {
@@ -279,6 +306,7 @@ struct SimulatedCosts::Implementation {
       found.latency = std::max(Time{}, first.end - found.next);
     }
     found.next = std::max(found.next, Time{1});
+    found.first = std::max(found.first, Time{1});
     return found;
   }
 
@@ -397,8 +425,9 @@ SimulatedCosts::SimulatedCosts(const Workload& workload, const Places& places,
                                              std::move(options))) {}
 SimulatedCosts::~SimulatedCosts() = default;
 
-Time SimulatedCosts::alone(const LaunchKind& kind) {
-  return self_->alone(kind).next;
+Time SimulatedCosts::alone(const LaunchKind& kind, bool behind) {
+  const Alone& alone = self_->alone(kind);
+  return behind ? alone.next : alone.first;
 }
 Time SimulatedCosts::latency(const LaunchKind& kind) {
   return self_->alone(kind).latency;
