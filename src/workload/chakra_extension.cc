@@ -11,8 +11,8 @@ namespace {
 using ExtensionJson = nlohmann::json;
 using Attribute = ChakraAttribute;
 
-constexpr std::string_view kClass = "hemiola.class";
-constexpr std::string_view kWorkload = "hemiola.workload";
+constexpr std::string_view kClassAttribute = "hemiola.class";
+constexpr std::string_view kWorkloadAttribute = "hemiola.workload";
 
 ExtensionJson json_of(const ModelFacts& facts) {
   return {{"model", facts.model}, {"phase", facts.phase},        {"tokens", facts.tokens},
@@ -48,12 +48,13 @@ void take_workload(const std::string& text, TraceAssembly& assembly, ProcessGrou
     const auto facts = json.find("facts");
     if (facts != json.end()) workload.facts = facts_of(*facts);
   } catch (const ExtensionJson::exception&) {
-    throw Failure(fmt::format("its {} is damaged", kWorkload), {.file = file});
+    throw Failure(fmt::format("its {} is damaged", kWorkloadAttribute), {.file = file});
   }
 }
 
-std::optional<std::int64_t> number(const ChakraAttributes& attributes, Attribute name,
-                                   std::int64_t least, std::int64_t most, const NodeOfFile& at) {
+std::optional<std::int64_t> number_in_range(const ChakraAttributes& attributes, Attribute name,
+                                            std::int64_t least, std::int64_t most,
+                                            const NodeOfFile& at) {
   const chakra::AttributeProto* attribute = attributes.find(name);
   if (attribute == nullptr) return std::nullopt;
   const std::optional<std::int64_t> value = integer_of(*attribute);
@@ -62,7 +63,7 @@ std::optional<std::int64_t> number(const ChakraAttributes& attributes, Attribute
   return value;
 }
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMostNumber = std::numeric_limits<std::int64_t>::max();
 constexpr auto kLastType = static_cast<std::int64_t>(DataType::fp8_e5m2);
 constexpr auto kLastKind = static_cast<std::int64_t>(Compute::Kind::other);
 
@@ -73,8 +74,8 @@ std::optional<ChakraExtension> read_extension(const chakra::GlobalMetadata& meta
                                               const std::string& file) {
   std::optional<ChakraExtension> extension;
   for (const chakra::AttributeProto& attribute : metadata.attr()) {
-    if (attribute.name() == kClass) extension = {attribute.string_val()};
-    if (attribute.name() == kWorkload)
+    if (attribute.name() == kClassAttribute) extension = {attribute.string_val()};
+    if (attribute.name() == kWorkloadAttribute)
       take_workload(attribute.string_val(), assembly, groups, file);
   }
   return extension;
@@ -87,7 +88,7 @@ void write_extension(chakra::GlobalMetadata& metadata, const Workload& workload,
     attribute->set_name(std::string(name));
     attribute->set_string_val(text);
   };
-  add(kClass, class_name);
+  add(kClassAttribute, class_name);
   if (!is_first) return;
   ExtensionJson streams = ExtensionJson::array(), families = ExtensionJson::array();
   for (const Stream& stream : workload.streams) streams.push_back({stream.name, stream.in_order});
@@ -99,18 +100,19 @@ void write_extension(chakra::GlobalMetadata& metadata, const Workload& workload,
   ExtensionJson json{
       {"name", workload.name}, {"streams", streams}, {"families", families}, {"classes", classes}};
   if (workload.facts) json["facts"] = json_of(*workload.facts);
-  add(kWorkload, json.dump(-1, ' ', false, ExtensionJson::error_handler_t::replace));
+  add(kWorkloadAttribute, json.dump(-1, ' ', false, ExtensionJson::error_handler_t::replace));
 }
 
 void extend_node(Node& node, const chakra::Node& message, const ChakraAttributes& attributes,
                  const NodeOfFile& at) {
   constexpr std::int64_t kLeast = 0;
-  if (const auto fs = number(attributes, Attribute::host, kLeast, kMost, at)) node.host = {*fs};
-  if (const auto fs = number(attributes, Attribute::duration, kLeast, kMost, at))
+  if (const auto fs = number_in_range(attributes, Attribute::host, kLeast, kMostNumber, at))
+    node.host = {*fs};
+  if (const auto fs = number_in_range(attributes, Attribute::duration, kLeast, kMostNumber, at))
     node.recorded = {*fs};
-  if (const auto fs = number(attributes, Attribute::begin, kLeast, kMost, at)) {
+  if (const auto fs = number_in_range(attributes, Attribute::begin, kLeast, kMostNumber, at)) {
     node.recorded_begin = {*fs};
-  } else if (message.start_time_micros() <= kMost / 1'000'000'000) {
+  } else if (message.start_time_micros() <= kMostNumber / 1'000'000'000) {
     node.recorded_begin = Time::from_us(static_cast<std::int64_t>(message.start_time_micros()));
   }
   if (const chakra::AttributeProto* kind = attributes.find(Attribute::kind)) {
@@ -122,7 +124,8 @@ void extend_node(Node& node, const chakra::Node& message, const ChakraAttributes
 }
 
 void extend_call(CollectiveCall& call, const ChakraAttributes& attributes, const NodeOfFile& at) {
-  if (const auto bytes = number(attributes, Attribute::bytes, 1, kMost, at)) call.bytes = *bytes;
+  if (const auto bytes = number_in_range(attributes, Attribute::bytes, 1, kMostNumber, at))
+    call.bytes = *bytes;
   if (const chakra::AttributeProto* attribute = attributes.find(Attribute::type)) {
     const auto type = parse_data_type(text_of(*attribute).value_or(""));
     if (!type) at.fail(fmt::format(" has a {} that is not known", name_of(Attribute::type)));
@@ -170,17 +173,17 @@ std::optional<Compute> extended_compute(const ChakraAttributes& attributes, cons
   };
   c.kind = static_cast<Compute::Kind>(take(0, kLastKind));
   machine::GemmShape& p = c.product;
-  for (std::int64_t* value : {&p.m, &p.n, &p.k, &p.batch}) *value = take(0, kMost);
+  for (std::int64_t* value : {&p.m, &p.n, &p.k, &p.batch}) *value = take(0, kMostNumber);
   p.type = static_cast<DataType>(take(0, kLastType));
   const std::int64_t output = take(-1, kLastType);
   if (output >= 0) p.output = static_cast<DataType>(output);
   p.accumulate = take(0, 1) != 0;
   for (std::int64_t* value : {&c.batch, &c.heads, &c.kv_heads, &c.queries, &c.keys, &c.head_dim})
-    *value = take(0, kMost);
+    *value = take(0, kMostNumber);
   c.causal = take(0, 1) != 0;
   c.backward = take(0, 1) != 0;
   c.type = static_cast<DataType>(take(0, kLastType));
-  for (std::int64_t* value : {&c.flop, &c.read, &c.written}) *value = take(0, kMost);
+  for (std::int64_t* value : {&c.flop, &c.read, &c.written}) *value = take(0, kMostNumber);
   return c;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "workload/chakra_attributes.h"
+#include "workload/chakra_collective.h"
 #include "workload/chakra_extension.h"
 #include "workload/chakra_messages.h"
 #include "workload/pytorch_shapes.h"
@@ -298,7 +299,8 @@ class ChakraReader {
     CollectiveCall call{.family = group.family};
     const std::optional<std::int64_t> type = integer(Attribute::comm_type);
     if (!type) at().fail(" has no comm_type");
-    set_kind(call, *type, group.size);
+    if (needs_size(*type)) call.bytes = size();
+    set_kind(call, *type, group.size, assembly_.lenient(), tally_, at());
     if (extension_) extend_call(call, *attributes_, at());
     node.work = assembly_.builder().collective(call);
   }
@@ -316,58 +318,6 @@ class ChakraReader {
             "are, nothing says",
             "name process groups (pg_name) instead");
     }
-  }
-
-  void set_kind(CollectiveCall& call, std::int64_t type, int ranks) {
-    call.bytes = type == chakra::BARRIER ? 0 : size();
-    switch (type) {
-      case chakra::ALL_REDUCE:
-        return;
-      case chakra::REDUCE:
-        call.kind = Collective::reduce;
-        return;
-      case chakra::ALL_GATHER:
-        // Of one rank, as in ASTRA-sim; nccl-tests counts what all have in the end.
-        call.kind = Collective::all_gather;
-        if (call.bytes > std::numeric_limits<std::int64_t>::max() / ranks)
-          at().fail(fmt::format(" has a comm_size of {}", call.bytes));
-        call.bytes *= ranks;
-        return;
-      case chakra::BROADCAST:
-        call.kind = Collective::broadcast;
-        return;
-      case chakra::ALL_TO_ALL:
-        call.kind = Collective::all_to_all;
-        return;
-      case chakra::REDUCE_SCATTER:
-      case chakra::REDUCE_SCATTER_BLOCK:
-        call.kind = Collective::reduce_scatter;
-        return;
-      case chakra::BARRIER:
-        // As PyTorch does it: everyone sums up one number.
-        call.bytes = size_of(DataType::float32);
-        call.type = DataType::float32;
-        return;
-      case chakra::GATHER:
-      case chakra::SCATTER:
-        set_rooted(call, type == chakra::GATHER, ranks);
-        return;
-      default:
-        at().fail(fmt::format(" has a comm_type of {}, which is not known", type));
-    }
-  }
-
-  /// Kinds that are none of ours; what their root sends or receives is that of another one.
-  void set_rooted(CollectiveCall& call, bool is_gather, int ranks) {
-    const std::string_view name = is_gather ? "GATHER" : "SCATTER";
-    const std::string_view like = is_gather ? "an all-gather" : "a broadcast";
-    if (!assembly_.lenient())
-      at().fail(fmt::format(" is a {}, which cannot be simulated", name),
-                fmt::format("--lenient takes it as {}", like));
-    call.kind = is_gather ? Collective::all_gather : Collective::broadcast;
-    if (is_gather && call.bytes <= std::numeric_limits<std::int64_t>::max() / ranks)
-      call.bytes *= ranks;
-    tally_.add(fmt::format("converted: a {} to {}", name, like), at().text());
   }
 
   /// From microseconds since whenever (0: not known) to times since the first one.

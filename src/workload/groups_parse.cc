@@ -37,7 +37,7 @@ std::optional<std::int64_t> number_of_name(const std::string& name) {
   return number;
 }
 
-bool is_before(const ProcessGroup& a, const ProcessGroup& b) {
+bool is_before_group(const ProcessGroup& a, const ProcessGroup& b) {
   const auto one = number_of_name(a.name), other = number_of_name(b.name);
   if (one && other) return *one < *other;
   if (one.has_value() != other.has_value()) return one.has_value();
@@ -72,7 +72,7 @@ std::optional<std::vector<ProcessGroup>> parse_group_file(std::string_view text)
     if (!ranks || ranks->empty()) return std::nullopt;
     groups.push_back({name, std::move(*ranks)});
   }
-  std::stable_sort(groups.begin(), groups.end(), is_before);
+  std::stable_sort(groups.begin(), groups.end(), is_before_group);
   return groups;
 }
 

@@ -13,23 +13,23 @@
 namespace hemiola::workload {
 namespace {
 
-namespace json = simdjson::ondemand;
+namespace kineto_json = simdjson::ondemand;
 
-enum class Category : std::uint8_t { other, kernel, copy, set, runtime, host, annotation };
+enum class KinetoCategory : std::uint8_t { other, kernel, copy, set, runtime, host, annotation };
 
-Category category_of(std::string_view name) {
-  if (name == "cpu_op" || name == "Operator") return Category::host;
-  if (name == "user_annotation") return Category::annotation;
-  if (name == "kernel" || name == "Kernel") return Category::kernel;
-  if (name == "gpu_memcpy" || name == "Memcpy") return Category::copy;
-  if (name == "gpu_memset" || name == "Memset") return Category::set;
+KinetoCategory category_of(std::string_view name) {
+  if (name == "cpu_op" || name == "Operator") return KinetoCategory::host;
+  if (name == "user_annotation") return KinetoCategory::annotation;
+  if (name == "kernel" || name == "Kernel") return KinetoCategory::kernel;
+  if (name == "gpu_memcpy" || name == "Memcpy") return KinetoCategory::copy;
+  if (name == "gpu_memset" || name == "Memset") return KinetoCategory::set;
   if (name.ends_with("_runtime") || name.ends_with("_driver") || name == "Runtime")
-    return Category::runtime;
-  return Category::other;
+    return KinetoCategory::runtime;
+  return KinetoCategory::other;
 }
 
 /// One event, before its category is known.
-struct RawEvent {
+struct RawKinetoEvent {
   std::string_view phase, category, name, thread;
   std::string_view begin, duration;  ///< numbers as written
   std::optional<std::int64_t> stream, device, correlation, bytes;
@@ -41,9 +41,9 @@ class KinetoParser {
   KinetoParser(const std::string& file, std::string& content, KinetoEvents& events)
       : file_(file), content_(content), events_(events) {}
 
-  void read(json::parser& parser) {
+  void read(kineto_json::parser& parser) {
     content_.reserve(content_.size() + simdjson::SIMDJSON_PADDING);
-    json::document document;
+    kineto_json::document document;
     bool is_open = false;
     try {
       document = parser.iterate(content_.data(), content_.size(), content_.capacity());
@@ -67,19 +67,19 @@ class KinetoParser {
   }
 
  private:
-  static std::string_view token(json::value value) { return value.raw_json_token(); }
-  static std::string_view text(json::value value) {
+  static std::string_view token(kineto_json::value value) { return value.raw_json_token(); }
+  static std::string_view text(kineto_json::value value) {
     std::string_view out;
     return value.get_string().get(out) == simdjson::SUCCESS ? out : std::string_view();
   }
 
-  void read_job(json::object job) {
+  void read_job(kineto_json::object job) {
     for (auto field : job) {
       const std::string_view key = field.unescaped_key();
       if (key == "rank") events_.rank = integer_of_token(token(field.value()));
       if (key == "world_size") events_.world = integer_of_token(token(field.value()));
       if (key == "pg_config") {
-        json::array groups;
+        kineto_json::array groups;
         if (field.value().get_array().get(groups) != simdjson::SUCCESS) continue;
         if (const auto found = parse_process_groups(groups.raw_json().value()))
           events_.groups = *found;
@@ -87,8 +87,8 @@ class KinetoParser {
     }
   }
 
-  void read_event(json::object event) {
-    RawEvent raw;
+  void read_event(kineto_json::object event) {
+    RawKinetoEvent raw;
     for (auto field : event) {
       const std::string_view key = field.unescaped_key();
       if (key == "ph") {
@@ -96,7 +96,7 @@ class KinetoParser {
         if (raw.phase != "X") return;
       } else if (key == "cat") {
         raw.category = text(field.value());
-        if (category_of(raw.category) == Category::other) return;
+        if (category_of(raw.category) == KinetoCategory::other) return;
       } else if (key == "name") {
         raw.name = text(field.value());
       } else if (key == "tid") {
@@ -106,7 +106,7 @@ class KinetoParser {
       } else if (key == "dur") {
         raw.duration = token(field.value());
       } else if (key == "args") {
-        json::object arguments;
+        kineto_json::object arguments;
         if (field.value().get_object().get(arguments) == simdjson::SUCCESS)
           read_arguments(arguments, raw);
       }
@@ -114,7 +114,7 @@ class KinetoParser {
     if (raw.phase == "X") add(raw);
   }
 
-  void read_arguments(json::object object, RawEvent& raw) {
+  void read_arguments(kineto_json::object object, RawKinetoEvent& raw) {
     KinetoArguments& to = raw.arguments;
     const std::array<std::pair<std::string_view, std::optional<std::int64_t>*>, 11> numbers{{
         {"stream", &raw.stream},
@@ -144,14 +144,14 @@ class KinetoParser {
         if (name == key) *value = text(field.value());
       }
       if (key == "Input Dims" || key == "Input type") {
-        json::array list;
+        kineto_json::array list;
         if (field.value().get_array().get(list) == simdjson::SUCCESS)
           (key == "Input Dims" ? to.dims : to.types) = list.raw_json().value();
       }
     }
   }
 
-  std::int64_t time(std::string_view written, const RawEvent& raw) const {
+  std::int64_t time(std::string_view written, const RawKinetoEvent& raw) const {
     const std::optional<std::int64_t> nanoseconds = nanoseconds_of(written);
     if (!nanoseconds)
       throw Failure(
@@ -178,21 +178,21 @@ class KinetoParser {
     return name == "record_param_comms" || name.starts_with("nccl:") || name.starts_with("aten::");
   }
 
-  void add(const RawEvent& raw) {
-    const Category category = category_of(raw.category);
-    if (category == Category::other) return;
+  void add(const RawKinetoEvent& raw) {
+    const KinetoCategory category = category_of(raw.category);
+    if (category == KinetoCategory::other) return;
     const std::int64_t begin = time(raw.begin, raw);
     const std::int64_t duration = raw.duration.empty() ? 0 : time(raw.duration, raw);
     switch (category) {
-      case Category::host:
-      case Category::annotation: {
+      case KinetoCategory::host:
+      case KinetoCategory::annotation: {
         const bool wants = wants_arguments(raw.name);
         events_.host.push_back({raw.name, begin, duration, thread(raw.thread),
                                 wants ? add_arguments(raw.arguments) : -1,
-                                category == Category::host});
+                                category == KinetoCategory::host});
         return;
       }
-      case Category::runtime:
+      case KinetoCategory::runtime:
         events_.runtime.push_back(
             {raw.name, begin, duration, thread(raw.thread), raw.correlation.value_or(-1)});
         return;
@@ -200,8 +200,8 @@ class KinetoParser {
         break;
     }
     GpuEvent event{.name = raw.name, .begin = begin, .duration = duration};
-    if (category == Category::copy) event.kind = GpuEvent::Kind::copy;
-    if (category == Category::set) event.kind = GpuEvent::Kind::set;
+    if (category == KinetoCategory::copy) event.kind = GpuEvent::Kind::copy;
+    if (category == KinetoCategory::set) event.kind = GpuEvent::Kind::set;
     event.stream = raw.stream ? *raw.stream : integer_of_token(raw.thread).value_or(0);
     event.device = raw.device.value_or(0);
     event.correlation = raw.correlation.value_or(-1);
@@ -220,7 +220,7 @@ class KinetoParser {
 
 struct KinetoFile::Parsed {
   std::string content;
-  json::parser parser;  // owns the texts
+  kineto_json::parser parser;  // owns the texts
   KinetoEvents events;
 };
 

@@ -253,7 +253,9 @@ class KinetoOrderer {
     if (step.runtime >= 0) {
       if (event.begin <= explained + kNotable) return;
       ++order_.late;
-      order_.lateness += event.begin - explained;
+      constexpr std::int64_t kMostLate = 1'000'000'000'000'000;  // 11 days: a bound for the sum
+      order_.lateness += std::min(kMostLate, event.begin - explained);
+      order_.lateness = std::min(kMostLate, order_.lateness);
       return;
     }
     if (found) return;

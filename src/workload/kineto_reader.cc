@@ -232,8 +232,9 @@ class KinetoReader {
     const std::vector<std::string> types = parse_types(said.types);
     if (!shapes || shapes->empty() || types.empty() || !torch_type(types.front())) return call;
     call.type = types.front();
-    call.sent = 0;
-    for (const auto& argument : *shapes) call.sent = *call.sent + elements_of(argument);
+    std::vector<TensorShape> all;
+    for (const auto& argument : *shapes) all.insert(all.end(), argument.begin(), argument.end());
+    call.sent = elements_of(all);
     return call;
   }
 

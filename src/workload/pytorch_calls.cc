@@ -61,7 +61,7 @@ Collective collective_of(TorchCallKind kind) {
   }
 }
 
-std::optional<std::int64_t> times(std::int64_t a, std::int64_t b) {
+std::optional<std::int64_t> times_if_it_fits(std::int64_t a, std::int64_t b) {
   if (a < 0 || b < 0) return std::nullopt;
   if (b > 0 && a > std::numeric_limits<std::int64_t>::max() / b) return std::nullopt;
   return a * b;
@@ -106,8 +106,9 @@ void TorchCalls::define_group(const TorchCall& call, const NodeOfFile& at) {
     at.fail(fmt::format(" is in process group '{}' of {} ranks", call.group, call.size));
   ProcessGroup group{call.group, call.ranks, static_cast<int>(call.size)};
   if (group.ranks.empty() && call.size > 0 && call.size != groups_.world()) {
-    const std::optional<std::int64_t> last =
-        call.first >= 0 && call.stride > 0 ? times(call.stride, call.size) : std::nullopt;
+    const std::optional<std::int64_t> last = call.first >= 0 && call.stride > 0
+                                                 ? times_if_it_fits(call.stride, call.size)
+                                                 : std::nullopt;
     if (!last || *last > kMostRanks || call.first > kMostRanks)
       at.fail(fmt::format(" is in process group '{}' of {} ranks, and nothing says which they are",
                           call.group, call.size),
@@ -126,7 +127,7 @@ std::optional<std::int64_t> TorchCalls::bytes_of(const TorchCall& call, TorchCal
   const auto of_whole = [&](const std::optional<std::int64_t>& whole,
                             const std::optional<std::int64_t>& share) {
     if (whole && *whole > 0) return whole;
-    return share ? times(*share, ranks) : whole;
+    return share ? times_if_it_fits(*share, ranks) : whole;
   };
   std::optional<std::int64_t> elements;
   switch (kind) {
@@ -143,7 +144,7 @@ std::optional<std::int64_t> TorchCalls::bytes_of(const TorchCall& call, TorchCal
       elements = call.sent && *call.sent > 0 ? call.sent : call.received;
       if (!elements) elements = call.sent;
   }
-  return elements ? times(*elements, size_of(*type)) : std::nullopt;
+  return elements ? times_if_it_fits(*elements, size_of(*type)) : std::nullopt;
 }
 
 std::optional<std::int64_t> TorchCalls::size_of_call(Node& node, const TorchCall& call,

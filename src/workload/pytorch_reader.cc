@@ -181,8 +181,9 @@ class TorchReader {
     const std::vector<TorchTensor> received = tensors_of(node.output_values);
     const auto elements = [](const std::vector<TorchTensor>& tensors) {
       std::int64_t sum = 0;
+      constexpr std::int64_t kMost = std::int64_t{1} << 60;
       for (const TorchTensor& tensor : tensors)
-        sum += std::clamp<std::int64_t>(tensor.elements, 0, std::int64_t{1} << 44);
+        sum = std::min(kMost, sum + std::clamp<std::int64_t>(tensor.elements, 0, kMost));
       return sum;
     };
     if (!sent.empty()) call.sent = elements(sent);

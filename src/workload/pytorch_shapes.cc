@@ -49,7 +49,7 @@ constexpr std::array<TorchType, 32> kTorchTypes{{
     {"complex<float>", DataType::float64},
 }};
 
-std::string lower(std::string_view text) {
+std::string lower_case(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -110,7 +110,7 @@ class ShapeText {
   std::size_t at_ = 0;
 };
 
-std::int64_t volume(const TensorShape& shape, std::size_t first, std::size_t end) {
+std::int64_t volume_of(const TensorShape& shape, std::size_t first, std::size_t end) {
   std::int64_t product = 1;
   for (std::size_t i = first; i < end; ++i) {
     if (shape[i] <= 0 || product > std::numeric_limits<std::int64_t>::max() / shape[i]) return 0;
@@ -120,17 +120,17 @@ std::int64_t volume(const TensorShape& shape, std::size_t first, std::size_t end
 }
 
 /// [..., m, k] x [..., k, n], as torch.matmul has it, for matrices.
-std::optional<machine::GemmShape> multiply(const TensorShape& a, const TensorShape& b) {
+std::optional<machine::GemmShape> multiply_shapes(const TensorShape& a, const TensorShape& b) {
   if (a.size() < 2 || b.size() < 2) return std::nullopt;
   machine::GemmShape shape;
   shape.k = a.back();
   shape.n = b.back();
   if (b[b.size() - 2] != shape.k) return std::nullopt;
   if (b.size() == 2) {
-    shape.m = volume(a, 0, a.size() - 1);
+    shape.m = volume_of(a, 0, a.size() - 1);
   } else {
     shape.m = a[a.size() - 2];
-    shape.batch = std::max(volume(a, 0, a.size() - 2), volume(b, 0, b.size() - 2));
+    shape.batch = std::max(volume_of(a, 0, a.size() - 2), volume_of(b, 0, b.size() - 2));
   }
   if (shape.m < 1 || shape.n < 1 || shape.k < 1 || shape.batch < 1) return std::nullopt;
   return shape;
@@ -167,7 +167,7 @@ const ProductOperator* find_product(std::string_view name) {
 std::optional<DataType> torch_type(std::string_view name) {
   if (name.starts_with("Tensor(") && name.ends_with(")")) name = name.substr(7, name.size() - 8);
   if (name.starts_with("c10::")) name.remove_prefix(5);
-  const std::string plain = lower(name);
+  const std::string plain = lower_case(name);
   for (const TorchType& one : kTorchTypes) {
     if (one.name == plain) return one.type;
   }
@@ -193,7 +193,7 @@ std::vector<std::string> parse_types(std::string_view text) {
 std::int64_t elements_of(const std::vector<TensorShape>& shapes) {
   std::int64_t sum = 0;
   for (const TensorShape& shape : shapes) {
-    const std::int64_t elements = volume(shape, 0, shape.size());
+    const std::int64_t elements = volume_of(shape, 0, shape.size());
     if (elements > std::numeric_limits<std::int64_t>::max() - sum) return 0;
     sum += elements;
   }
@@ -221,7 +221,7 @@ std::optional<Compute> product_of(std::string_view name, const ArgumentShapes& s
   if (shapes[product->a].size() != 1 || shapes[product->b].size() != 1) return std::nullopt;
   TensorShape b = shapes[product->b].front();
   if (product->transposed && b.size() == 2) std::swap(b[0], b[1]);
-  const std::optional<machine::GemmShape> shape = multiply(shapes[product->a].front(), b);
+  const std::optional<machine::GemmShape> shape = multiply_shapes(shapes[product->a].front(), b);
   if (!shape) return std::nullopt;
   Compute compute{.kind = Compute::Kind::product, .product = *shape};
   if (product->a < types.size()) {
@@ -239,7 +239,7 @@ std::optional<Compute> product_of(std::string_view name, const ArgumentShapes& s
 }
 
 bool is_product_kernel(std::string_view name) {
-  const std::string plain = lower(name);
+  const std::string plain = lower_case(name);
   constexpr std::array<std::string_view, 7> kParts{"gemm",  "gemv",  "cutlass", "xmma",
                                                    "cijk_", "nvjet", "matmul"};
   return plain.find("splitkreduce") == std::string::npos &&

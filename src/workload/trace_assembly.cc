@@ -81,7 +81,7 @@ std::uint64_t digest_of(const Compute& c) {
 }
 
 /// Of bytes and flop, and of nothing else.
-bool is_simple(const Compute& c) {
+bool is_simple_compute(const Compute& c) {
   const machine::GemmShape& p = c.product;
   return c.kind == Compute::Kind::other && p.m == 0 && p.n == 0 && p.k == 0 && p.batch == 1 &&
          c.batch == 1 && c.heads == 0 && c.kv_heads == 0 && c.queries == 0 && c.keys == 0 &&
@@ -125,13 +125,14 @@ std::uint32_t TraceAssembly::name(std::string_view text) {
 
 std::int32_t TraceAssembly::compute(const Compute& compute) {
   std::vector<Compute>& known = builder_.workload().computes;
-  if (!is_simple(compute)) return builder_.compute(compute);
+  if (!is_simple_compute(compute)) return builder_.compute(compute);
   const std::uint32_t index = computes_.find(
       digest_of(compute),
       [&](std::uint32_t at) {
         const Compute& other = known[at];
-        return is_simple(other) && other.flop == compute.flop && other.read == compute.read &&
-               other.written == compute.written && other.type == compute.type;
+        return is_simple_compute(other) && other.flop == compute.flop &&
+               other.read == compute.read && other.written == compute.written &&
+               other.type == compute.type;
       },
       [&] {
         known.push_back(compute);

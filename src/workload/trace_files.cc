@@ -68,7 +68,7 @@ std::string without_rank(const std::string& name, std::optional<int>& rank) {
   return name.substr(0, dot);
 }
 
-TraceFiles single(TraceFile file, const std::vector<TraceFile>& others) {
+TraceFiles single_trace(TraceFile file, const std::vector<TraceFile>& others) {
   TraceFiles found;
   found.name = without_rank(short_name(file.name), found.rank_of_single);
   for (const TraceFile& other : others) {
@@ -95,7 +95,7 @@ std::optional<std::vector<int>> ranks_by_content(const std::vector<TraceFile>& f
 }
 
 /// Those of `files` that are traces, in the order of their ranks.
-TraceFiles pick(const std::vector<TraceFile>& files, const std::string& whole) {
+TraceFiles pick_traces(const std::vector<TraceFile>& files, const std::string& whole) {
   TraceFiles found;
   std::vector<TraceFile> traces;
   std::vector<std::string> names;
@@ -154,8 +154,8 @@ std::vector<std::pair<int, std::string>> ranked_files(const fs::path& folder,
 }
 
 /// The same, all from 0 on.
-TraceFiles numbered(const fs::path& folder, const std::string& before,
-                    const std::vector<std::string>& endings, const std::string& whole) {
+TraceFiles numbered_traces(const fs::path& folder, const std::string& before,
+                           const std::vector<std::string>& endings, const std::string& whole) {
   const auto ranked = ranked_files(folder, before, endings);
   if (ranked.empty())
     throw Failure("no such file, and no files of ranks that begin with it", {.file = whole});
@@ -180,7 +180,7 @@ TraceFiles numbered(const fs::path& folder, const std::string& before,
 TraceFiles by_prefix(const std::string& path) {
   const fs::path prefix(path);
   TraceFiles found =
-      numbered(prefix.parent_path(), prefix.filename().string() + ".", kEndings, path);
+      numbered_traces(prefix.parent_path(), prefix.filename().string() + ".", kEndings, path);
   found.name = prefix.filename().string();
   const TraceFile groups{path + ".json"};
   if (fs::exists(groups.name) && is_group_file(groups)) found.groups = groups;
@@ -190,7 +190,8 @@ TraceFiles by_prefix(const std::string& path) {
 TraceFiles by_pattern(const std::string& path, std::size_t mark) {
   const fs::path before(path.substr(0, mark));
   const std::string after = path.substr(mark + 2);
-  TraceFiles found = numbered(before.parent_path(), before.filename().string(), {after}, path);
+  TraceFiles found =
+      numbered_traces(before.parent_path(), before.filename().string(), {after}, path);
   std::string name = before.filename().string();
   while (!name.empty() && std::string_view("._-").find(name.back()) != std::string_view::npos)
     name.pop_back();
@@ -244,14 +245,14 @@ TraceFiles find_traces(const std::string& path) {
   if (fs::is_directory(path, error)) {
     std::vector<TraceFile> files;
     for (const std::string& file : files_in(path)) files.push_back({file});
-    return pick(files, path);
+    return pick_traces(files, path);
   }
   const std::size_t mark = path.rfind("%d");
   if (!fs::exists(path, error) && mark != std::string::npos) return by_pattern(path, mark);
   if (!fs::exists(path, error)) return by_prefix(path);
   const TraceFile file{path};
   if (is_archive(file.start(kTraceStart))) {
-    TraceFiles found = pick(files_of_archive(path), path);
+    TraceFiles found = pick_traces(files_of_archive(path), path);
     found.name = short_name(path);
     return found;
   }
@@ -260,7 +261,7 @@ TraceFiles find_traces(const std::string& path) {
   std::optional<int> rank;
   const std::string beside = without_rank(short_name(path), rank) + ".json";
   if (fs::exists(folder / beside, error)) others.push_back({(folder / beside).string()});
-  return single(file, others);
+  return single_trace(file, others);
 }
 
 bool has_traces(const std::string& path) {

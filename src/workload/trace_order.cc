@@ -12,9 +12,9 @@
 namespace hemiola::workload {
 namespace {
 
-using Indices = std::vector<std::uint32_t>;
+using NodeIndices = std::vector<std::uint32_t>;
 
-bool is_ordered(const std::vector<Node>& nodes, const Indices& dependencies) {
+bool are_ordered(const std::vector<Node>& nodes, const NodeIndices& dependencies) {
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     for (std::uint32_t d = 0; d < nodes[i].dependencies; ++d) {
       if (dependencies[nodes[i].first_dependency + d] >= i) return false;
@@ -25,13 +25,13 @@ bool is_ordered(const std::vector<Node>& nodes, const Indices& dependencies) {
 
 /// `left[i]` is not zero for nodes in a cycle or behind one: from any of them, one of its
 /// dependencies is such a node too, so that the way ends in a cycle.
-[[noreturn]] void fail_with_cycle(const std::vector<Node>& nodes, const Indices& dependencies,
-                                  const Indices& left, const std::vector<std::string>& names,
+[[noreturn]] void fail_with_cycle(const std::vector<Node>& nodes, const NodeIndices& dependencies,
+                                  const NodeIndices& left, const std::vector<std::string>& names,
                                   const std::string& file) {
   std::uint32_t at = 0;
   while (left[at] == 0) ++at;
   std::vector<bool> seen(nodes.size());
-  Indices way;
+  NodeIndices way;
   while (!seen[at]) {
     seen[at] = true;
     way.push_back(at);
@@ -57,26 +57,27 @@ bool is_ordered(const std::vector<Node>& nodes, const Indices& dependencies) {
 
 }  // namespace
 
-std::vector<std::uint32_t> order_nodes(const std::vector<Node>& nodes, const Indices& dependencies,
+std::vector<std::uint32_t> order_nodes(const std::vector<Node>& nodes,
+                                       const NodeIndices& dependencies,
                                        const std::vector<std::string>& names,
                                        const std::string& file) {
-  if (is_ordered(nodes, dependencies)) return {};
+  if (are_ordered(nodes, dependencies)) return {};
   const std::size_t count = nodes.size();
   // Who waits for a node: lists of all nodes, one behind the other.
-  Indices first(count + 1), left(count), waiting(dependencies.size());
+  NodeIndices first(count + 1), left(count), waiting(dependencies.size());
   for (const std::uint32_t other : dependencies) ++first[other + 1];
   for (std::size_t i = 0; i < count; ++i) first[i + 1] += first[i];
-  Indices next(first.begin(), first.end() - 1);
+  NodeIndices next(first.begin(), first.end() - 1);
   for (std::uint32_t i = 0; i < count; ++i) {
     left[i] = nodes[i].dependencies;
     for (std::uint32_t d = 0; d < nodes[i].dependencies; ++d)
       waiting[next[dependencies[nodes[i].first_dependency + d]]++] = i;
   }
-  std::priority_queue<std::uint32_t, Indices, std::greater<>> ready;
+  std::priority_queue<std::uint32_t, NodeIndices, std::greater<>> ready;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (left[i] == 0) ready.push(i);
   }
-  Indices order;
+  NodeIndices order;
   order.reserve(count);
   while (!ready.empty()) {
     const std::uint32_t at = ready.top();

@@ -17,7 +17,7 @@
 namespace hemiola::workload {
 namespace {
 
-std::vector<int> all_ranks(int count) {
+std::vector<int> ranks_up_to(int count) {
   std::vector<int> ranks(static_cast<std::size_t>(count));
   std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
@@ -126,7 +126,7 @@ Workload read_workload(const TraceRequest& request) {
   TraceReader reader(request, files, builder, ranks);
   for (std::size_t i = 0; i < files.ranks.size(); ++i) {
     const int rank = request.replicate ? files.rank_of_single.value_or(0) : static_cast<int>(i);
-    reader.read(files.ranks[i], rank, request.replicate ? all_ranks(ranks) : std::vector{rank});
+    reader.read(files.ranks[i], rank, request.replicate ? ranks_up_to(ranks) : std::vector{rank});
   }
   reader.finish(workload.notices);
   if (!request.name.empty()) workload.name = request.name;
