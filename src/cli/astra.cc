@@ -63,8 +63,7 @@ ExitCode run_astra_verb(const AstraOptions& astra, const MachineOptions& machine
   workload::AstraConfiguration configuration;
   configuration.system =
       workload::read_astra_system(read_file(file("system")), file("system"), found);
-  configuration.network =
-      workload::read_astra_network(read_file(file("network")), file("network"));
+  configuration.network = workload::read_astra_network(read_file(file("network")), file("network"));
   if (!file("memory").empty())
     configuration.memory =
         workload::read_astra_memory(read_file(file("memory")), file("memory"), found);
@@ -73,16 +72,14 @@ ExitCode run_astra_verb(const AstraOptions& astra, const MachineOptions& machine
   Notices notices(session);
   notices.show(found);
   report::AstraComparison comparison;
-  comparison.unaware =
-      workload::run_astra(*workload, configuration, {.monitor = &session.monitor});
+  comparison.unaware = workload::run_astra(*workload, configuration, {.monitor = &session.monitor});
   notices.show(comparison.unaware.notices);
   if (configuration.network.dimensions.size() == 1) {
     configuration.aware = true;
-    comparison.aware =
-        workload::run_astra(*workload, configuration, {.monitor = &session.monitor});
+    comparison.aware = workload::run_astra(*workload, configuration, {.monitor = &session.monitor});
   }
-  const auto like = machine.machine.empty() ? machine_like(configuration.network)
-                                            : std::optional(machine);
+  const auto like =
+      machine.machine.empty() ? machine_like(configuration.network) : std::optional(machine);
   if (astra.only) {
     comparison.not_ours = "not asked for with --engine astra";
   } else if (!like) {

@@ -24,8 +24,9 @@ Collective collective_value(std::string_view option, const std::string& text) {
   if (text == "messages") return Collective::send_recv;
   const auto kind = parse_collective(text);
   if (!kind || *kind == Collective::custom)
-    throw Failure("'" + text + "' is no collective", {.file = std::string(option)},
-                  "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, messages");
+    throw Failure(
+        "'" + text + "' is no collective", {.file = std::string(option)},
+        "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, messages");
   return *kind;
 }
 
@@ -99,8 +100,8 @@ workload::IterationRequest iteration_request(std::shared_ptr<const workload::Wor
                      : sim::Launch::stream;
   costs.contention = !options.no_contention;
   costs.monitor = &session.monitor;
-  const std::string compute = choice_value(
-      "--compute", options.compute, {"automatic", "recorded", "model", "roofline"});
+  const std::string compute =
+      choice_value("--compute", options.compute, {"automatic", "recorded", "model", "roofline"});
   costs.roofline = compute == "roofline";
   workload::ScheduleOptions& schedule = request.schedule;
   schedule.compute = compute == "recorded"    ? workload::ComputeSource::recorded

@@ -15,8 +15,8 @@ namespace hemiola::cli {
 struct IterationOptions {
   std::string engine = "fluid";
   std::string launch = "stream";
-  std::vector<std::string> detail;   ///< "all-reduce=line"
-  std::string collectives;           ///< file: kind, group size, bytes to program
+  std::vector<std::string> detail;  ///< "all-reduce=line"
+  std::string collectives;          ///< file: kind, group size, bytes to program
   std::string compute = "automatic";
   std::string scale_compute = "1";
   std::vector<std::string> without;  ///< collectives, or "messages"

@@ -16,8 +16,7 @@ int ranks_of(const char* option, const std::string& text) {
 template <class Parse>
 auto word_of(const char* option, const std::string& text, const Parse& parse, const char* words) {
   const auto value = parse(text);
-  if (!value)
-    throw Failure("'" + text + "' is not one of its values", {.file = option}, words);
+  if (!value) throw Failure("'" + text + "' is not one of its values", {.file = option}, words);
   return *value;
 }
 
@@ -40,6 +39,8 @@ void add_model_options(CLI::App& verb, ModelOptions& options) {
       "0..3");
   verb.add_flag("--sp", options.sequence_parallel,
                 "sequence parallel: norms and residuals are divided among tp ranks");
+  verb.add_flag("--uneven-stages", options.uneven_stages,
+                "stages may differ by a layer: 61 layers on 4 stages");
   add("--micro-batch", options.micro_batch, "sequences of a rank at a time", "N");
   add("--global-batch", options.global_batch,
       "sequences of all ranks; 0: a micro batch for each replica and stage", "N");
@@ -57,6 +58,9 @@ void add_model_options(CLI::App& verb, ModelOptions& options) {
                 "gradients are communicated after the last backward pass");
   add("--prefetch", options.prefetch, "of --zero 3: layers that are gathered ahead", "N");
   add("--attention", options.attention, "flash|unfused", "KERNEL");
+  verb.add_flag("--unfused-softmax", options.unfused_softmax,
+                "of unfused attention: scale, mask and softmax are kernels of their own");
+  add("--optimizer-bytes", options.optimizer_bytes, "optimizer state of a parameter", "N");
   add("--host-time", options.host_time, "what the CPU needs for each kernel: 5us", "TIME");
 }
 
@@ -93,9 +97,12 @@ workload::MakeRequest make_request(const ModelOptions& options) {
     request.gradient_bucket = sizes.front().count;
   }
   request.overlap_gradients = !options.no_overlap;
+  request.uneven_stages = options.uneven_stages;
+  request.fused_softmax = !options.unfused_softmax;
+  request.optimizer_bytes = count_value("--optimizer-bytes", options.optimizer_bytes, 0, 1024);
   request.prefetch = static_cast<int>(count_value("--prefetch", options.prefetch, 0, 1024));
-  request.attention = word_of("--attention", options.attention, workload::parse_attention,
-                              "flash or unfused");
+  request.attention =
+      word_of("--attention", options.attention, workload::parse_attention, "flash or unfused");
   if (!options.host_time.empty()) {
     const auto time = parse_time(options.host_time);
     if (!time || time->fs < 0)

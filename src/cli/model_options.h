@@ -15,7 +15,8 @@ struct ModelOptions {
   std::string micro_batch = "1", global_batch = "0", sequence = "0", context = "0";
   std::string recompute = "none", dtype = "bf16", phase = "train", pipeline = "1f1b";
   std::string chunks = "1", gradient_bucket, prefetch = "1", attention = "flash", host_time;
-  bool no_overlap = false;
+  bool no_overlap = false, uneven_stages = false, unfused_softmax = false;
+  std::string optimizer_bytes = "12";
 };
 
 void add_model_options(CLI::App& verb, ModelOptions& options);

@@ -103,11 +103,10 @@ ExitCode run_trace(const RunOptions& options, Session& session) {
                                  .sizes = options.program.sizes,
                                  .groups = options.groups};
   if (!options.replicate.empty())
-    request.replicate =
-        static_cast<int>(count_value("--replicate", options.replicate, 1, 1 << 20));
-  return run_iteration_verb(std::make_shared<const workload::Workload>(
-                                workload::fold(workload::read_workload(request))),
-                            options.machine, iteration_options(options), session);
+    request.replicate = static_cast<int>(count_value("--replicate", options.replicate, 1, 1 << 20));
+  return run_iteration_verb(
+      std::make_shared<const workload::Workload>(workload::fold(workload::read_workload(request))),
+      options.machine, iteration_options(options), session);
 }
 
 ExitCode run_astra(const RunOptions& options, Session& session) {

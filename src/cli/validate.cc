@@ -144,14 +144,13 @@ ExitCode validate_iterations(const ValidateOptions& options, const std::string& 
   refuse(!options.sizes.empty(), "--sizes");
   refuse(!options.csv.empty(), "--csv");
   Notices notices(session);
-  workload::IterationValidationRequest request{
-      .table = workload::read_iterations(text, options.table)};
+  workload::IterationValidationRequest request{.table =
+                                                   workload::read_iterations(text, options.table)};
   if (options.calibrate.empty()) {
     notices.note("no --calibrate is given: the regression is fitted to the table itself");
     request.calibrate = request.table;
   } else {
-    request.calibrate =
-        workload::read_iterations(read_file(options.calibrate), options.calibrate);
+    request.calibrate = workload::read_iterations(read_file(options.calibrate), options.calibrate);
   }
   request.machine = machine_choice(options.machine, one_setting(options.machine.set));
   request.costs.monitor = &session.monitor;

@@ -44,8 +44,8 @@ ExitCode make(const MakeOptions& options, Session& session) {
 }
 
 void add_make(CLI::App& parent, Session& session) {
-  CLI::App* verb = add_verb(parent, "make",
-                            "one iteration of a model; with --machine it is run", kMakeExamples);
+  CLI::App* verb =
+      add_verb(parent, "make", "one iteration of a model; with --machine it is run", kMakeExamples);
   const auto options = std::make_shared<MakeOptions>();
   add_model_options(*verb, options->model);
   add_machine_options(*verb, options->machine);
@@ -81,9 +81,9 @@ ExitCode search(const SearchOptions& options, Session& session) {
   {
     Progress progress(session);
     progress.doing("searching");
-    outcome = workload::search(session.laboratory, request, [&](const std::string& what, double share) {
-      progress.show(what, share);
-    });
+    outcome = workload::search(
+        session.laboratory, request,
+        [&](const std::string& what, double share) { progress.show(what, share); });
   }
   const auto top = static_cast<std::size_t>(count_value("--top", options.top, 1, 1 << 20));
   report::print_search(std::cout, outcome, top);
@@ -93,9 +93,9 @@ ExitCode search(const SearchOptions& options, Session& session) {
 }
 
 void add_search(CLI::App& parent, Session& session) {
-  CLI::App* verb = add_verb(
-      parent, "search", "parallelisms of a model that fit into memory, the fastest first",
-      kSearchExamples);
+  CLI::App* verb =
+      add_verb(parent, "search", "parallelisms of a model that fit into memory, the fastest first",
+               kSearchExamples);
   const auto options = std::make_shared<SearchOptions>();
   add_model_options(*verb, options->model);
   add_machine_options(*verb, options->machine);
@@ -104,7 +104,9 @@ void add_search(CLI::App& parent, Session& session) {
       ->type_name("ENGINE")
       ->capture_default_str();
   add_iteration_options(*verb, options->iteration);
-  verb->add_option("--top", options->top, "rows of the table")->type_name("N")->capture_default_str();
+  verb->add_option("--top", options->top, "rows of the table")
+      ->type_name("N")
+      ->capture_default_str();
   verb->add_option("--memory", options->memory, "of a GPU; that of its device model by default")
       ->type_name("SIZE");
   verb->add_option("--json", options->iteration.json, "write one JSON object")->type_name("FILE");

@@ -21,9 +21,8 @@ using workload::Workload;
 
 /// The rank that finishes last.
 const workload::AstraRank& last_of(const AstraResult& result) {
-  return *std::max_element(
-      result.ranks.begin(), result.ranks.end(),
-      [](const auto& a, const auto& b) { return a.finish_ns < b.finish_ns; });
+  return *std::max_element(result.ranks.begin(), result.ranks.end(),
+                           [](const auto& a, const auto& b) { return a.finish_ns < b.finish_ns; });
 }
 
 std::string share(double part, double whole) {
@@ -49,7 +48,8 @@ std::vector<std::string> row_of(const std::string& name, const IterationOutcome&
 std::string work_name(const Workload& workload, NodeKind kind, std::int32_t work) {
   const auto at = static_cast<std::size_t>(work);
   if (kind == NodeKind::collective)
-    return call_name(workload, {kind, workload.collectives[at].kind, workload.collectives[at].family});
+    return call_name(workload,
+                     {kind, workload.collectives[at].kind, workload.collectives[at].family});
   return call_name(workload, {kind, Collective::send_recv, workload.messages[at].family});
 }
 
@@ -72,7 +72,8 @@ void print_works(std::ostream& out, const Workload& workload, const AstraCompari
     if (comparison.ours) {
       for (const workload::CallRow& row : comparison.ours->calls) {
         const std::string name = work_name(workload, work.kind, work.work);
-        if (row.kind == work.kind && work_name(*comparison.ours->workload, row.kind, row.work) == name)
+        if (row.kind == work.kind &&
+            work_name(*comparison.ours->workload, row.kind, row.work) == name)
           ours = exact_ns(row.alone);
       }
     }
@@ -86,14 +87,16 @@ std::string result_object(const char* engine, const AstraResult& result) {
   std::string ranks;
   for (std::size_t r = 0; r < result.ranks.size(); ++r) {
     const workload::AstraRank& rank = result.ranks[r];
-    ranks += fmt::format("{}\n        {{\"rank\": {}, \"finish_ns\": {}, \"compute_ns\": {}, "
-                         "\"host_ns\": {}, \"exposed_ns\": {}, \"communication_ns\": {}}}",
-                         r > 0 ? "," : "", r, rank.finish_ns, rank.compute_ns, rank.host_ns,
-                         rank.exposed_ns, rank.communication_ns);
+    ranks += fmt::format(
+        "{}\n        {{\"rank\": {}, \"finish_ns\": {}, \"compute_ns\": {}, "
+        "\"host_ns\": {}, \"exposed_ns\": {}, \"communication_ns\": {}}}",
+        r > 0 ? "," : "", r, rank.finish_ns, rank.compute_ns, rank.host_ns, rank.exposed_ns,
+        rank.communication_ns);
   }
-  return fmt::format("    {{\"engine\": \"{}\", \"time_fs\": {}, \"time_ns\": {}, \"messages\": "
-                     "{}, \"ranks\": [{}]}}",
-                     engine, result.time_ns * 1'000'000, result.time_ns, result.messages, ranks);
+  return fmt::format(
+      "    {{\"engine\": \"{}\", \"time_fs\": {}, \"time_ns\": {}, \"messages\": "
+      "{}, \"ranks\": [{}]}}",
+      engine, result.time_ns * 1'000'000, result.time_ns, result.messages, ranks);
 }
 
 }  // namespace
@@ -120,15 +123,15 @@ std::string astra_json(const std::string& command, const Workload& workload,
   std::string results = result_object("astra-unaware", comparison.unaware);
   if (comparison.aware) results += ",\n" + result_object("astra-aware", *comparison.aware);
   if (comparison.ours)
-    results += fmt::format(",\n    {{\"engine\": {}, \"machine\": {}, \"time_fs\": {}, "
-                           "\"time_ns\": {}}}",
-                           json_string(comparison.ours_engine),
-                           json_string(comparison.ours->machine->name),
-                           comparison.ours->result.time.fs,
-                           exact_ns(comparison.ours->result.time));
-  return fmt::format("{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"program\": {},\n"
-                     "  \"engine\": \"astra\",\n  \"results\": [\n{}\n  ]\n}}\n",
-                     json_string(command), json_string(workload.name), results);
+    results += fmt::format(
+        ",\n    {{\"engine\": {}, \"machine\": {}, \"time_fs\": {}, "
+        "\"time_ns\": {}}}",
+        json_string(comparison.ours_engine), json_string(comparison.ours->machine->name),
+        comparison.ours->result.time.fs, exact_ns(comparison.ours->result.time));
+  return fmt::format(
+      "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"program\": {},\n"
+      "  \"engine\": \"astra\",\n  \"results\": [\n{}\n  ]\n}}\n",
+      json_string(command), json_string(workload.name), results);
 }
 
 }  // namespace hemiola::report

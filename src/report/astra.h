@@ -12,7 +12,7 @@ namespace hemiola::report {
 
 struct AstraComparison {
   workload::AstraResult unaware;
-  std::optional<workload::AstraResult> aware;            ///< networks of one dimension
+  std::optional<workload::AstraResult> aware;  ///< networks of one dimension
   std::optional<workload::IterationOutcome> ours;
   std::string ours_engine;  ///< "fluid"
   std::string not_ours;     ///< why there is none

@@ -27,11 +27,10 @@ std::string class_object(const IterationOutcome& outcome, std::size_t c) {
   for (const int rank : workload.classes[c].ranks)
     ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
   for (const auto& [key, call] : times.calls)
-    calls += fmt::format(
-        "{}\n          {{\"name\": {}, \"calls\": {}, \"bytes\": {}, {}, {}, {}}}",
-        calls.empty() ? "" : ",", json_string(call_name(workload, key)), call.calls, call.bytes,
-        time_field("under_way", call.under_way), time_field("exposed", call.exposed),
-        time_field("waiting", call.waiting));
+    calls += fmt::format("{}\n          {{\"name\": {}, \"calls\": {}, \"bytes\": {}, {}, {}, {}}}",
+                         calls.empty() ? "" : ",", json_string(call_name(workload, key)),
+                         call.calls, call.bytes, time_field("under_way", call.under_way),
+                         time_field("exposed", call.exposed), time_field("waiting", call.waiting));
   if (workload.facts && c < workload.facts->memory.size()) {
     for (const auto& [name, bytes] : workload.facts->memory[c])
       memory += fmt::format("{}{}: {}", memory.empty() ? "" : ", ", json_string(name), bytes);
@@ -57,19 +56,18 @@ std::string launch_object(const IterationOutcome& outcome, const CallRow& row) {
   return fmt::format(
       "        {{\"name\": {}, \"group_ranks\": {}, \"groups\": {}, \"calls\": {}, "
       "\"size_bytes\": {}, \"alone_fs\": {}}}",
-      json_string(call_name(workload, key)), row.group, row.groups, row.calls, bytes,
-      row.alone.fs);
+      json_string(call_name(workload, key)), row.group, row.groups, row.calls, bytes, row.alone.fs);
 }
 
 std::string path_object(const IterationOutcome& outcome, const workload::PathStep& step) {
   const auto c = static_cast<std::size_t>(step.rank_class);
   const workload::Node& node = outcome.workload->classes[c].trace->nodes[step.node];
   const workload::NodeTimes& times = outcome.result.nodes[c][step.node];
-  return fmt::format("        {{\"class\": {}, \"node\": {}, \"name\": {}, \"begin_fs\": {}, "
-                     "\"end_fs\": {}}}",
-                     json_string(outcome.workload->classes[c].name), node.id,
-                     json_string(outcome.workload->names[node.name]), times.begin.fs,
-                     times.end.fs);
+  return fmt::format(
+      "        {{\"class\": {}, \"node\": {}, \"name\": {}, \"begin_fs\": {}, "
+      "\"end_fs\": {}}}",
+      json_string(outcome.workload->classes[c].name), node.id,
+      json_string(outcome.workload->names[node.name]), times.begin.fs, times.end.fs);
 }
 
 template <class List, class Text>
@@ -112,12 +110,11 @@ std::string iteration_csv(const IterationOutcome& outcome) {
       "slowed_ns\n";
   for (std::size_t c = 0; c < outcome.result.classes.size(); ++c) {
     const ClassTime& times = outcome.result.classes[c];
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n",
-                        csv_cell(outcome.workload->classes[c].name),
-                        outcome.workload->classes[c].ranks.size(), exact_ns(times.end),
-                        exact_ns(times.compute), exact_ns(times.exposed()),
-                        exact_ns(times.memory), exact_ns(times.waiting()), exact_ns(times.host),
-                        exact_ns(times.idle), exact_ns(times.hidden), exact_ns(times.slowed));
+    text += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(outcome.workload->classes[c].name),
+        outcome.workload->classes[c].ranks.size(), exact_ns(times.end), exact_ns(times.compute),
+        exact_ns(times.exposed()), exact_ns(times.memory), exact_ns(times.waiting()),
+        exact_ns(times.host), exact_ns(times.idle), exact_ns(times.hidden), exact_ns(times.slowed));
   }
   return text;
 }

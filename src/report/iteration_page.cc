@@ -74,9 +74,8 @@ page::Bars path_bars(const IterationOutcome& outcome) {
 page::Table calls_table(const IterationOutcome& outcome) {
   const Workload& workload = *outcome.workload;
   page::Table table{.heading = "Communication"};
-  table.columns = {{"call"},         {"ranks", true},     {"groups", true},
-                   {"calls", true},  {"size (B)", true},  {"alone (us)", true},
-                   {"in all (ms)", true}};
+  table.columns = {{"call"},           {"ranks", true},      {"groups", true},     {"calls", true},
+                   {"size (B)", true}, {"alone (us)", true}, {"in all (ms)", true}};
   for (const workload::CallRow& row : outcome.calls) {
     const bool is_call = row.kind == NodeKind::collective;
     const auto work = static_cast<std::size_t>(row.work);
@@ -130,11 +129,11 @@ page::Timelines timelines(const IterationOutcome& outcome) {
     block.panels.push_back(std::move(panel));
   }
   if (left_out > 0)
-    block.note = fmt::format("The longest {} spans; {} shorter ones are left out. ",
-                             kSpansOfPage, left_out);
+    block.note =
+        fmt::format("The longest {} spans; {} shorter ones are left out. ", kSpansOfPage, left_out);
   if (classes < workload.classes.size())
-    block.note += fmt::format("The first {} of {} classes of ranks.", classes,
-                              workload.classes.size());
+    block.note +=
+        fmt::format("The first {} of {} classes of ranks.", classes, workload.classes.size());
   return block;
 }
 
@@ -146,12 +145,12 @@ page::Page iteration_page(const IterationRun& run, const IterationOutcome& outco
                 {"ranks", std::to_string(outcome.workload->ranks)},
                 {"time", table_ms(outcome.result.time) + " ms"},
                 {"calls by", run.engine}};
-  if (outcome.recorded.fs > 0) page.facts.push_back({"recorded", table_ms(outcome.recorded) + " ms"});
+  if (outcome.recorded.fs > 0)
+    page.facts.push_back({"recorded", table_ms(outcome.recorded) + " ms"});
   if (outcome.workload->facts) {
-    page.facts.push_back({"tokens/s per GPU",
-                          fmt::format("{:.1f}", outcome.tokens_per_second_and_gpu())});
     page.facts.push_back(
-        {"MFU", fmt::format("{:.1f} %", 100 * outcome.model_flop_utilisation())});
+        {"tokens/s per GPU", fmt::format("{:.1f}", outcome.tokens_per_second_and_gpu())});
+    page.facts.push_back({"MFU", fmt::format("{:.1f} %", 100 * outcome.model_flop_utilisation())});
   }
   page.blocks.push_back(where_time_goes(outcome));
   page.blocks.push_back(timelines(outcome));

@@ -36,17 +36,17 @@ void print_head(std::ostream& out, const IterationRun& run, const IterationOutco
                      workload.ranks, workload.classes.size(),
                      workload.classes.size() == 1 ? "class" : "classes", most);
   out << fmt::format("# machine   {}\n", outcome.machine->name);
-  const Time all =
-      outcome.sources.products + outcome.sources.roofline + outcome.sources.recorded;
+  const Time all = outcome.sources.products + outcome.sources.roofline + outcome.sources.recorded;
   out << fmt::format(
       "# kernels   {} % of their time by the models of products and attention, {} % by bytes and "
       "flop, {} % as recorded\n",
       percent(outcome.sources.products, all), percent(outcome.sources.roofline, all),
       percent(outcome.sources.recorded, all));
   if (outcome.sources.unknown > 0)
-    out << fmt::format("#           {} kernels say neither shape, bytes, flop nor time: they take "
-                       "none\n",
-                       outcome.sources.unknown);
+    out << fmt::format(
+        "#           {} kernels say neither shape, bytes, flop nor time: they take "
+        "none\n",
+        outcome.sources.unknown);
   out << fmt::format("# calls     by {}; {} simulations, {} situations of launches beside others\n",
                      run.engine, outcome.simulations, outcome.result.situations);
   out << "#\n";
@@ -162,15 +162,16 @@ void print_path(std::ostream& out, const IterationOutcome& outcome) {
                      outcome.path.size(), percent(all, outcome.result.time));
   constexpr std::size_t kMost = 12;
   for (std::size_t i = 0; i < std::min(kMost, sorted.size()); ++i)
-    out << fmt::format("#   {:>5} %  {}\n",
-                       percent(Time{-sorted[i].first}, outcome.result.time), sorted[i].second);
+    out << fmt::format("#   {:>5} %  {}\n", percent(Time{-sorted[i].first}, outcome.result.time),
+                       sorted[i].second);
 }
 
 }  // namespace
 
 std::string call_name(const Workload& workload, const CallKey& key) {
   const std::string& family = workload.families[static_cast<std::size_t>(key.family)].name;
-  if (key.kind == NodeKind::collective) return fmt::format("{} {}", name_of(key.collective), family);
+  if (key.kind == NodeKind::collective)
+    return fmt::format("{} {}", name_of(key.collective), family);
   return fmt::format("{} {}", name_of(key.kind), family);
 }
 

@@ -30,8 +30,9 @@ std::string error_cell(double error) {
 void print_iteration_validation(std::ostream& out, const IterationValidation& found) {
   out << fmt::format("# table      {}\n# machine    {}, as many nodes as a row has GPUs for\n",
                      found.file, found.machine);
-  out << fmt::format("# regression four constants (flop, layer steps, bytes, steps), fitted to {}\n#\n",
-                     found.regression.fitted_to);
+  out << fmt::format(
+      "# regression four constants (flop, layer steps, bytes, steps), fitted to {}\n#\n",
+      found.regression.fitted_to);
   Columns table({kLeft, kRight, kRight, kRight, kRight});
   table.add_heading({"iteration", "measured(ms)", "simulated(ms)", "error(%)", "regression(%)"});
   for (const IterationCheck& check : found.rows) {

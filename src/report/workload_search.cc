@@ -62,8 +62,8 @@ void print_workload(std::ostream& out, const Workload& workload) {
     out << fmt::format("#           {}: {} ranks, {} nodes\n", one.name, one.ranks.size(),
                        one.trace->nodes.size());
   if (workload.facts) {
-    out << fmt::format("# iteration {} tokens, {:.3f} Pflop of the model\n",
-                       workload.facts->tokens, workload.facts->flop * 1e-15);
+    out << fmt::format("# iteration {} tokens, {:.3f} Pflop of the model\n", workload.facts->tokens,
+                       workload.facts->flop * 1e-15);
     for (std::size_t c = 0; c < workload.facts->memory.size(); ++c) {
       double all = 0;
       std::string parts;
@@ -95,8 +95,8 @@ void print_search(std::ostream& out, const SearchOutcome& outcome, std::size_t t
   out << fmt::format("# searched  {} parallelisms, {} fit and were run\n#\n", outcome.rows.size(),
                      run);
   Columns table(std::vector<Align>(9, kRight));
-  table.add_heading({"tp", "pp", "dp", "ep", "memory(GB)", "time(ms)", "tokens/s/GPU", "MFU(%)",
-                     "to the best"});
+  table.add_heading(
+      {"tp", "pp", "dp", "ep", "memory(GB)", "time(ms)", "tokens/s/GPU", "MFU(%)", "to the best"});
   for (std::size_t r = 0; r < std::min(top, run); ++r) {
     const SearchRow& row = outcome.rows[r];
     const auto& p = row.parallelism;
@@ -137,8 +137,8 @@ std::string search_json(const std::string& command, const SearchOutcome& outcome
   return fmt::format(
       "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n  \"program\": "
       "{},\n  \"ranks\": {},\n  \"memory_bytes\": {},\n  \"results\": [{}\n  ]\n}}\n",
-      json_string(command), json_string(outcome.machine), json_string(outcome.model),
-      outcome.ranks, outcome.memory, rows);
+      json_string(command), json_string(outcome.machine), json_string(outcome.model), outcome.ranks,
+      outcome.memory, rows);
 }
 
 }  // namespace hemiola::report

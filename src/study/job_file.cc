@@ -326,10 +326,10 @@ class JobReader : YamlFile {
 
   SharedProgram work_of(const program::Work& work, const Launch& launch) {
     const machine::GpuModel& model = machine_->model(launch.ranks.front());
-    return once(fmt::format("work {} {} {} {} {} {} {}", work.read.count, work.written.count,
-                            work.flop, work.duration.fs, work.workgroups, work.most_steps,
-                            model.name),
-                [&] { return program::work_program(work, model); });
+    return once(
+        fmt::format("work {} {} {} {} {} {} {}", work.read.count, work.written.count, work.flop,
+                    work.duration.fs, work.workgroups, work.most_steps, model.name),
+        [&] { return program::work_program(work, model); });
   }
 
   void copy(const YAML::Node& node, const YAML::Node& whole, Launch& launch) {

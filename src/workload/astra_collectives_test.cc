@@ -12,9 +12,9 @@
 namespace hemiola::workload {
 namespace {
 
+using hemiola::test::message_of;
 using test::astra_link_ns;
 using test::astra_ring;
-using hemiola::test::message_of;
 using test::one_collective;
 using Kind = AstraAlgorithm::Kind;
 using Topology = AstraNetwork::Topology;

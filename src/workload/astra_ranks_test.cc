@@ -12,9 +12,9 @@
 namespace hemiola::workload {
 namespace {
 
+using hemiola::test::message_of;
 using test::astra_link_ns;
 using test::astra_ring;
-using hemiola::test::message_of;
 using Topology = AstraNetwork::Topology;
 
 /// A workload in the making: nodes of a rank, in the order of their ids from 1 on.

@@ -30,7 +30,9 @@ class Joined {
 class Folder {
  public:
   explicit Folder(Workload& workload)
-      : workload_(workload), families_of_(workload.families.size()), streams_of_(workload.streams.size()) {}
+      : workload_(workload),
+        families_of_(workload.families.size()),
+        streams_of_(workload.streams.size()) {}
 
   /// Whether something was folded.
   bool run() {
@@ -179,9 +181,9 @@ class Folder {
     std::vector<std::int32_t> call_of, message_of;
     for (CollectiveCall call : workload_.collectives) {
       call.family = number_[index(call.family)];
-      const auto [at, is_new] = calls.emplace(
-          std::tuple(call.kind, call.family, call.bytes, call.type),
-          static_cast<std::int32_t>(new_calls.size()));
+      const auto [at, is_new] =
+          calls.emplace(std::tuple(call.kind, call.family, call.bytes, call.type),
+                        static_cast<std::int32_t>(new_calls.size()));
       if (is_new) new_calls.push_back(call);
       call_of.push_back(at->second);
     }

@@ -36,8 +36,7 @@ ComputeSources sources_of(const Workload& workload, const ScheduleResult& result
       const Time all{(times.end - times.begin).fs * ranks};
       if (node.work >= 0) {
         const Compute& compute = workload.computes[index(node.work)];
-        Time& sum =
-            compute.kind == Compute::Kind::other ? sources.roofline : sources.products;
+        Time& sum = compute.kind == Compute::Kind::other ? sources.roofline : sources.products;
         sum = sum + all;
       } else if (node.recorded.fs > 0) {
         sources.recorded = sources.recorded + all;
@@ -106,8 +105,8 @@ Time recorded_time(const Workload& workload) {
 
 double IterationOutcome::tokens_per_second_and_gpu() const {
   if (!workload->facts || result.time.fs == 0) return 0;
-  return static_cast<double>(workload->facts->tokens) / (static_cast<double>(result.time.fs) * 1e-15) /
-         workload->ranks;
+  return static_cast<double>(workload->facts->tokens) /
+         (static_cast<double>(result.time.fs) * 1e-15) / workload->ranks;
 }
 
 double IterationOutcome::model_flop_utilisation() const {

@@ -21,9 +21,9 @@ struct IterationRequest {
 
 /// How much of the kernels' time, over all ranks, is known from where.
 struct ComputeSources {
-  Time products{};    ///< the models of products and attention
-  Time roofline{};    ///< bytes and flop
-  Time recorded{};    ///< of the trace
+  Time products{};           ///< the models of products and attention
+  Time roofline{};           ///< bytes and flop
+  Time recorded{};           ///< of the trace
   std::int64_t unknown = 0;  ///< kernels, of all ranks, of which nothing is known: no time
 };
 

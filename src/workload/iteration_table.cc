@@ -12,10 +12,18 @@
 namespace hemiola::workload {
 namespace {
 
-constexpr std::array<std::string_view, 12> kColumns = {
-    "Parameters (billion)", "gpus",        "global batch",        "micro batch",
-    "hidden size",          "attention heads", "# layers",        "sequence length",
-    "tensor parallelism",   "data parallelism", "pipeline parallelism", "iteration time (ms)"};
+constexpr std::array<std::string_view, 12> kColumns = {"Parameters (billion)",
+                                                       "gpus",
+                                                       "global batch",
+                                                       "micro batch",
+                                                       "hidden size",
+                                                       "attention heads",
+                                                       "# layers",
+                                                       "sequence length",
+                                                       "tensor parallelism",
+                                                       "data parallelism",
+                                                       "pipeline parallelism",
+                                                       "iteration time (ms)"};
 enum Column : std::size_t {
   kParameters,
   kGpus,
@@ -80,9 +88,9 @@ class IterationReader {
   }
   [[noreturn]] void fail(const study::TableText::Row& row, Column column,
                          std::string_view what) const {
-    throw Failure(fmt::format("'{}' in column '{}' {}", row.cells[where_[column]],
-                              kColumns[column], what),
-                  {.file = file_, .line = row.line});
+    throw Failure(
+        fmt::format("'{}' in column '{}' {}", row.cells[where_[column]], kColumns[column], what),
+        {.file = file_, .line = row.line});
   }
 
   IterationRow row_of(const study::TableText::Row& row) const {
@@ -115,8 +123,8 @@ class IterationReader {
 std::array<double, IterationRegression::kTerms> terms_of(const IterationRow& row) {
   const MakeRequest& make = row.make;
   const Parallelism& p = make.parallelism;
-  const auto micro_batches = static_cast<double>(make.global_batch) /
-                             static_cast<double>(make.micro_batch) / p.dp;
+  const auto micro_batches =
+      static_cast<double>(make.global_batch) / static_cast<double>(make.micro_batch) / p.dp;
   const double steps = micro_batches + p.pp - 1;
   const double layer_steps = steps * static_cast<double>(make.model.layers) / p.pp;
   const auto hidden = static_cast<double>(make.model.hidden);
@@ -263,10 +271,9 @@ IterationValidation validate_iterations(
     machine.ranks = std::to_string(ranks);
     try {
       const IterationOutcome outcome = run_iteration(
-          laboratory,
-          {.workload = std::make_shared<const Workload>(make_workload(check.row.make)),
-           .machine = machine,
-           .costs = request.costs});
+          laboratory, {.workload = std::make_shared<const Workload>(make_workload(check.row.make)),
+                       .machine = machine,
+                       .costs = request.costs});
       check.simulated = outcome.result.time;
       check.error = static_cast<double>(check.simulated.fs) * 1e-12 / measured - 1;
       errors.push_back({.simulated = check.error, .trivial = check.regression_error});

@@ -49,9 +49,9 @@ IterationRegression fit_regression(const IterationTable& table);
 struct IterationCheck {
   IterationRow row;
   Time simulated{};
-  double error = 0;             ///< simulated / measured - 1
+  double error = 0;  ///< simulated / measured - 1
   double regression_error = 0;
-  std::string refused;          ///< why it was not simulated; empty: it was
+  std::string refused;  ///< why it was not simulated; empty: it was
 };
 
 /// Pairs of rows whose measured times differ by so much: how many the simulation orders the same
@@ -70,14 +70,14 @@ struct IterationValidation {
 
 struct IterationValidationRequest {
   IterationTable table;
-  IterationTable calibrate;  ///< what the regression is fitted to
+  IterationTable calibrate;        ///< what the regression is fitted to
   study::MachineChoice machine{};  ///< of a node; rows take as many nodes as they have GPUs
   CostOptions costs{};
 };
 
 /// Failure for a machine that cannot be made of so many nodes. Interrupted.
-IterationValidation validate_iterations(study::Laboratory& laboratory,
-                                        const IterationValidationRequest& request,
-                                        const std::function<void(std::size_t, std::size_t)>& on_row = {});
+IterationValidation validate_iterations(
+    study::Laboratory& laboratory, const IterationValidationRequest& request,
+    const std::function<void(std::size_t, std::size_t)>& on_row = {});
 
 }  // namespace hemiola::workload

@@ -18,7 +18,8 @@ using hemiola::test::message_of;
 
 class RealTrace {
  public:
-  RealTrace(WorkloadBuilder& builder, std::int32_t family) : builder_(builder), family_(family), trace_(builder) {}
+  RealTrace(WorkloadBuilder& builder, std::int32_t family)
+      : builder_(builder), family_(family), trace_(builder) {}
 
   std::uint32_t product(std::int64_t m, std::int64_t n, std::int64_t k,
                         const std::vector<std::uint32_t>& after = {}) {
@@ -56,7 +57,8 @@ Both both(Workload made, const std::string& machine) {
       run_iteration(laboratory, {.workload = workload, .machine = choice});
   Places places(*workload);
   const std::string text = job_text(*workload, places, outcome.result);
-  study::JobRequest request{.machine = choice, .file = "<job>", .text = text, .check = false, .alone = false};
+  study::JobRequest request{
+      .machine = choice, .file = "<job>", .text = text, .check = false, .alone = false};
   request.options.engine = sim::Engine::fluid;
   const study::Outcome linked = study::run_job(laboratory, request);
   return {static_cast<double>(outcome.result.time.fs), static_cast<double>(linked.result.time.fs)};
@@ -140,9 +142,10 @@ TEST(Iteration, FasterLinksAndFewerCallsAreFaster) {
   }));
   study::Laboratory laboratory;
   const auto time = [&](const study::Settings& settings, const ScheduleOptions& schedule) {
-    return run_iteration(laboratory, {.workload = workload,
-                                      .machine = {.name = "dgx-h100", .settings = settings, .ranks = "4"},
-                                      .schedule = schedule})
+    return run_iteration(laboratory,
+                         {.workload = workload,
+                          .machine = {.name = "dgx-h100", .settings = settings, .ranks = "4"},
+                          .schedule = schedule})
         .result.time;
   };
   const Time whole = time({}, {});

@@ -70,8 +70,7 @@ class JobWriter {
     if (launches_.size() > kMostLaunches)
       throw Failure(fmt::format("{} has {} launches, and a job is simulated in one go",
                                 workload_.name, launches_.size()),
-                    {.file = workload_.source},
-                    fmt::format("up to {} are written", kMostLaunches));
+                    {.file = workload_.source}, fmt::format("up to {} are written", kMostLaunches));
     std::stable_sort(launches_.begin(), launches_.end(), [](const One& a, const One& b) {
       return std::tuple(a.begin, a.members.front()) < std::tuple(b.begin, b.members.front());
     });
@@ -126,8 +125,8 @@ class JobWriter {
 
   std::string what_of(std::int32_t number, std::uint32_t n, const Node& node) const {
     if (node.kind == NodeKind::compute || node.kind == NodeKind::memory) {
-      const std::string ranks = fmt::format(
-          "ranks: [{}]", fmt::join(workload_.classes[index(number)].ranks, ", "));
+      const std::string ranks =
+          fmt::format("ranks: [{}]", fmt::join(workload_.classes[index(number)].ranks, ", "));
       if (node.work < 0)
         return fmt::format("compute: {{time: {}}}, {}", to_string(node.recorded), ranks);
       const NodeTimes& times = order_.nodes[index(number)][n];

@@ -18,9 +18,9 @@ namespace {
 /// A100 (arXiv:2307.08691, abstract).
 constexpr std::int64_t kAttentionPermille = 620;
 
-/// Share of a copy's rate that kernels reach that are known by their bytes: norms, softmax, dropout,
-/// optimizers. Fitted, with gemm.sustained_clock of an A100, to measured iterations of training
-/// (docs/fidelity.md).
+/// Share of a copy's rate that kernels reach that are known by their bytes: norms, softmax,
+/// dropout, optimizers. Fitted, with gemm.sustained_clock of an A100, to measured iterations of
+/// training (docs/fidelity.md).
 constexpr std::int64_t kKernelPermille = 800;
 
 std::vector<int> all_of(const machine::Machine& machine) {

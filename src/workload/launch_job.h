@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "core/units.h"
 #include "program/job.h"
 #include "program/launch_programs.h"
-#include "core/units.h"
 #include "study/experiment.h"
 #include "workload/costs.h"
 #include "workload/simulated_costs.h"

@@ -17,7 +17,7 @@ class Reach {
   /// `joins`: whether the group brings in the class of its rank at `position`.
   template <class Joins>
   std::pair<std::vector<std::size_t>, std::set<std::int32_t>> from(std::int32_t first,
-                                                                  const Joins& joins) const {
+                                                                   const Joins& joins) const {
     std::set<std::int32_t> classes{first};
     std::set<std::size_t> groups;
     for (bool grew = true; grew;) {

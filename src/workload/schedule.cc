@@ -53,8 +53,7 @@ struct Running {
 
 class Scheduler {
  public:
-  Scheduler(const Workload& workload, Places& places, Costs& costs,
-            const ScheduleOptions& options)
+  Scheduler(const Workload& workload, Places& places, Costs& costs, const ScheduleOptions& options)
       : workload_(workload),
         costs_(costs),
         options_(options),
@@ -222,8 +221,9 @@ class Scheduler {
 
   void launch(const Member& member) {
     const Node& node = node_of(member);
-    Running& one = of(member);
-    one.busy[node.stream] = 1;
+    // Where a stream has no order, messages wait for their peers beside each other.
+    const bool is_message = node.kind == NodeKind::send || node.kind == NodeKind::receive;
+    if (!is_message || workload_.streams[node.stream].in_order) of(member).busy[node.stream] = 1;
     switch (node.kind) {
       case NodeKind::nothing:
         return pass(member);
@@ -470,7 +470,7 @@ class Scheduler {
 }  // namespace
 
 ScheduleResult schedule(const Workload& workload, Places& places, Costs& costs,
-                  const ScheduleOptions& options) {
+                        const ScheduleOptions& options) {
   return Scheduler(workload, places, costs, options).run();
 }
 

@@ -94,10 +94,11 @@ struct ScheduleOptions {
   const Monitor* monitor = nullptr;      ///< `stop` ends it
 };
 
-/// The workload passed check(); `places` are its, and costs know them. Failure with exit code 3: calls that meet and are not the same.
-/// Failure with exit code 4: nodes that never begin, with who waits for whom. Interrupted.
+/// The workload passed check(); `places` are its, and costs know them. Failure with exit code 3:
+/// calls that meet and are not the same. Failure with exit code 4: nodes that never begin, with who
+/// waits for whom. Interrupted.
 ScheduleResult schedule(const Workload& workload, Places& places, Costs& costs,
-                  const ScheduleOptions& options = {});
+                        const ScheduleOptions& options = {});
 
 /// The chain of nodes that the end hangs on, in order; each began when the one before ended, or
 /// when its CPU or a peer came to it.

@@ -257,7 +257,8 @@ Workload random_workload(std::uint64_t seed) {
 TEST(Schedule, ReasonsSumToTheTimeAndThePathExplainsIt) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const Workload workload = random_workload(seed);
-    const ScheduleResult result = run(workload, kFullSpeed - static_cast<std::int64_t>(seed) * 1000);
+    const ScheduleResult result =
+        run(workload, kFullSpeed - static_cast<std::int64_t>(seed) * 1000);
     for (const ClassTime& times : result.classes) {
       const Time sum = times.compute + times.memory + times.host + times.idle + times.exposed() +
                        times.waiting();
@@ -265,8 +266,7 @@ TEST(Schedule, ReasonsSumToTheTimeAndThePathExplainsIt) {
     }
     Time end{};
     for (const PathStep& step : critical_path(workload, result)) {
-      const NodeTimes& node =
-          result.nodes[static_cast<std::size_t>(step.rank_class)][step.node];
+      const NodeTimes& node = result.nodes[static_cast<std::size_t>(step.rank_class)][step.node];
       EXPECT_EQ(node.begin, end) << "seed " << seed;
       end = node.end;
     }

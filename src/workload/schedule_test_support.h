@@ -41,12 +41,12 @@ class TraceWriter {
 
   std::uint32_t compute(const std::string& name, std::int64_t us,
                         const std::vector<std::uint32_t>& after = {}) {
-    return add(name, NodeKind::compute, builder_.stream("compute"),
-               builder_.compute({.flop = us}), after);
+    return add(name, NodeKind::compute, builder_.stream("compute"), builder_.compute({.flop = us}),
+               after);
   }
   std::uint32_t call(const std::string& name, std::int32_t family, std::int64_t us,
-                     const std::vector<std::uint32_t>& after = {}, const std::string& stream = "comm",
-                     Collective kind = Collective::all_reduce) {
+                     const std::vector<std::uint32_t>& after = {},
+                     const std::string& stream = "comm", Collective kind = Collective::all_reduce) {
     return add(name, NodeKind::collective, builder_.stream(stream),
                builder_.collective({.kind = kind, .family = family, .bytes = us}), after);
   }
@@ -60,8 +60,8 @@ class TraceWriter {
     return add("receive", NodeKind::receive, builder_.stream("receive"),
                builder_.message({.family = family, .bytes = us}), after);
   }
-  std::uint32_t add(const std::string& name, NodeKind kind, std::uint16_t stream,
-                    std::int32_t work, const std::vector<std::uint32_t>& after) {
+  std::uint32_t add(const std::string& name, NodeKind kind, std::uint16_t stream, std::int32_t work,
+                    const std::vector<std::uint32_t>& after) {
     Node node{.id = trace_.nodes.size(),
               .name = builder_.name(name),
               .kind = kind,
@@ -89,7 +89,7 @@ class TraceWriter {
 };
 
 inline ScheduleResult run(const Workload& workload, std::int64_t speed = kFullSpeed,
-                    const ScheduleOptions& options = {}) {
+                          const ScheduleOptions& options = {}) {
   Places places(workload);
   FixedCosts costs(workload, speed);
   return schedule(workload, places, costs, options);

@@ -54,11 +54,11 @@ SearchOutcome search(study::Laboratory& laboratory, const SearchRequest& request
                      return a.tokens_per_second_and_gpu > b.tokens_per_second_and_gpu;
                    });
   if (outcome.rows.empty() || !outcome.rows.front().refused.empty())
-    throw Failure(fmt::format("no parallelism of {} on {} GPUs fits into {:.1f} GB each",
-                              outcome.model, outcome.ranks,
-                              static_cast<double>(outcome.memory) * 1e-9),
-                  {.file = "--machine"},
-                  outcome.rows.empty() ? "" : "the nearest: " + outcome.rows.front().refused);
+    throw Failure(
+        fmt::format("no parallelism of {} on {} GPUs fits into {:.1f} GB each", outcome.model,
+                    outcome.ranks, static_cast<double>(outcome.memory) * 1e-9),
+        {.file = "--machine"},
+        outcome.rows.empty() ? "" : "the nearest: " + outcome.rows.front().refused);
   return outcome;
 }
 

@@ -32,8 +32,9 @@ struct SearchRow {
 struct SearchOutcome {
   std::string model, machine;
   int ranks = 0;
-  std::int64_t memory = 0;      ///< of a GPU, that had to do
-  std::vector<SearchRow> rows;  ///< those that ran, the most tokens per second first; then the others
+  std::int64_t memory = 0;  ///< of a GPU, that had to do
+  std::vector<SearchRow>
+      rows;  ///< those that ran, the most tokens per second first; then the others
 };
 
 /// `watch` is told what begins, and which share is done. Failure: none fits; what the machine and

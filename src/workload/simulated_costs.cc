@@ -194,9 +194,9 @@ struct SimulatedCosts::Implementation {
         for (std::size_t g = 0; g < part.groups.size(); ++g) {
           std::vector<int> real;
           for (const int position : part.groups[g]) real.push_back(scene.ranks[index(position)]);
-          const LaunchPrograms::Made made =
-              is_kernel(part.kind) ? programs_.kernel(part.kind.work, real.front())
-                                   : programs_.call(part.kind, part.bytes, real);
+          const LaunchPrograms::Made made = is_kernel(part.kind)
+                                                ? programs_.kernel(part.kind.work, real.front())
+                                                : programs_.call(part.kind, part.bytes, real);
           const std::string name = stream + " " + std::to_string(t) + " " + std::to_string(g);
           if (is_kernel(part.kind) && g > 0 &&
               job->launches.back().program == made.program) {  // one launch of all these ranks
@@ -216,8 +216,7 @@ struct SimulatedCosts::Implementation {
     }
     const machine::SharedMachine ranks = machine::select_ranks(machine_, scene.ranks);
     const program::Bound bound = program::link(std::move(job), ranks);
-    sim::Result result =
-        laboratory_.simulate(bound, {.engine = engine, .launch = options_.launch});
+    sim::Result result = laboratory_.simulate(bound, {.engine = engine, .launch = options_.launch});
     ++simulations_;
     std::vector<sim::LaunchResult> launches;
     for (const std::size_t l : own) launches.push_back(result.launches[l]);
@@ -243,16 +242,14 @@ struct SimulatedCosts::Implementation {
     return quick_[kind] = worst;
   }
 
-
   /// A rank for each way in which groups of the place are connected, or each model of GPU.
   std::vector<int> stand_ins(const LaunchKind& kind) {
     std::set<std::uint64_t> seen;
     std::vector<int> ranks;
     for (const auto& group : places_.place(kind.place).groups) {
       const std::uint64_t ways =
-          group.size() > 1
-              ? ways_of(group)
-              : static_cast<std::uint64_t>(machine_->gpu_models[index(group.front())]);
+          group.size() > 1 ? ways_of(group)
+                           : static_cast<std::uint64_t>(machine_->gpu_models[index(group.front())]);
       if (seen.insert(ways).second) ranks.push_back(group.front());
     }
     return ranks;
@@ -325,9 +322,9 @@ struct SimulatedCosts::Implementation {
     }
     std::vector<int> real;
     for (const int position : part.groups.front()) real.push_back(scene.ranks[index(position)]);
-    const LaunchPrograms::Made made =
-        is_kernel(part.kind) ? programs_.kernel(part.kind.work, rank)
-                             : programs_.call(part.kind, part.bytes, real);
+    const LaunchPrograms::Made made = is_kernel(part.kind)
+                                          ? programs_.kernel(part.kind.work, rank)
+                                          : programs_.call(part.kind, part.bytes, real);
     const machine::SharedMachine ranks = machine::select_ranks(machine_, real);
     const program::Bound bound = program::bind(*made.program, ranks, made.options);
     found.next = found.first = sim::lower_bound(bound, {.launch = options_.launch}).time();
@@ -365,13 +362,14 @@ struct SimulatedCosts::Implementation {
       }
       const auto speed = static_cast<__int128>(whole - later) * kFullSpeed / together;
       // What disturbs another one that much is not known from phases alone.
-      result[k] = static_cast<std::int64_t>(
-          std::clamp<__int128>(speed, kFullSpeed / 50, kFullSpeed));
+      result[k] =
+          static_cast<std::int64_t>(std::clamp<__int128>(speed, kFullSpeed / 50, kFullSpeed));
     }
     return speeds_[key] = result;
   }
 
-  /// What kind `k` does in `time`, in fs at full speed, when the first `gone` of the order are over.
+  /// What kind `k` does in `time`, in fs at full speed, when the first `gone` of the order are
+  /// over.
   std::int64_t done_without(std::int32_t rank_class, const std::vector<LaunchKind>& kinds,
                             const std::vector<std::size_t>& order, std::size_t gone, std::size_t k,
                             std::int64_t time) {
@@ -436,6 +434,8 @@ std::vector<std::int64_t> SimulatedCosts::speeds(std::int32_t rank_class,
                                                  const std::vector<LaunchKind>& together) {
   return self_->speeds(rank_class, together);
 }
-std::int64_t SimulatedCosts::simulations() const { return self_->simulations_; }
+std::int64_t SimulatedCosts::simulations() const {
+  return self_->simulations_;
+}
 
 }  // namespace hemiola::workload

@@ -26,9 +26,9 @@ std::string_view name_of(Level level);
 /// The program that a collective runs, from so many bytes on, in groups of so many ranks.
 struct CollectiveRule {
   Collective kind = Collective::all_reduce;
-  int ranks = 0;            ///< 0: any
-  std::int64_t least = 0;   ///< bytes
-  std::string program;      ///< "all-reduce/ring", or a file
+  int ranks = 0;           ///< 0: any
+  std::int64_t least = 0;  ///< bytes
+  std::string program;     ///< "all-reduce/ring", or a file
   study::Settings parameters{};
 };
 

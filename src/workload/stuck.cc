@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/lists.h"
 #include "core/diagnostics.h"
+#include "core/lists.h"
 
 namespace hemiola::workload {
 namespace {
@@ -86,9 +86,9 @@ void report_stuck(const Workload& workload, const std::vector<Stuck>& stuck,
                               missing),
                   where);
     } else {
-      found.error(fmt::format("{} waits for ever for {} to call it, too", title(workload, first),
-                              missing),
-                  where);
+      found.error(
+          fmt::format("{} waits for ever for {} to call it, too", title(workload, first), missing),
+          where);
     }
   }
   for (std::size_t c = 0; c < open.size() && !found.has_errors(); ++c) {

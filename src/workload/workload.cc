@@ -16,8 +16,12 @@ auto key_of(const Compute& c) {
                     c.heads, c.kv_heads, c.queries, c.keys, c.head_dim, c.causal, c.backward,
                     c.type, c.flop, c.read, c.written);
 }
-auto key_of(const CollectiveCall& c) { return std::tuple(c.kind, c.family, c.bytes, c.type); }
-auto key_of(const Message& m) { return std::tuple(m.family, m.from_first, m.bytes, m.tag); }
+auto key_of(const CollectiveCall& c) {
+  return std::tuple(c.kind, c.family, c.bytes, c.type);
+}
+auto key_of(const Message& m) {
+  return std::tuple(m.family, m.from_first, m.bytes, m.tag);
+}
 
 using ComputeKey = decltype(key_of(Compute{}));
 using CollectiveKey = decltype(key_of(CollectiveCall{}));
@@ -211,13 +215,17 @@ std::int32_t WorkloadBuilder::collective(const CollectiveCall& call) {
 std::int32_t WorkloadBuilder::message(const Message& message) {
   return once(known_->messages, key_of(message), known_->workload.messages, message);
 }
-Workload& WorkloadBuilder::workload() { return known_->workload; }
+Workload& WorkloadBuilder::workload() {
+  return known_->workload;
+}
 
 Workload WorkloadBuilder::take() {
   check(known_->workload);
   return std::move(known_->workload);
 }
 
-void check(const Workload& workload) { Checker(workload).run(); }
+void check(const Workload& workload) {
+  Checker(workload).run();
+}
 
 }  // namespace hemiola::workload

@@ -163,7 +163,8 @@ class WorkloadBuilder {
 };
 
 /// Failure for what no scheduler can run: indices out of range, ranks in no class or two, groups
-/// with ranks that are not there, a node that depends on itself, members of a class without a group.
+/// with ranks that are not there, a node that depends on itself, members of a class without a
+/// group.
 void check(const Workload& workload);
 
 }  // namespace hemiola::workload
