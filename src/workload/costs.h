@@ -30,12 +30,18 @@ struct Place {
 /// Speeds are parts of kFullSpeed: an integer, so that a schedule is the same on every host.
 constexpr std::int64_t kFullSpeed = 1'000'000;
 
+/// What a launch begins behind.
+enum class Follows : std::uint8_t {
+  nothing,       ///< nothing was before it
+  own_stream,    ///< a launch of its stream has just ended: it was dispatched meanwhile
+  other_stream,  ///< its stream waited for something else
+};
+
 class Costs {
  public:
   virtual ~Costs() = default;
-  /// From its begin to its end. `behind`: another launch of its stream ended at its begin, so that
-  /// the host and the dispatcher were ahead. At least 1 fs.
-  virtual Time alone(const LaunchKind& kind, bool behind) = 0;
+  /// From its begin to its end. At least 1 fs.
+  virtual Time alone(const LaunchKind& kind, Follows follows) = 0;
   /// From the host's call to its start where the stream is empty.
   virtual Time latency(const LaunchKind& kind) = 0;
   /// The speeds of launches that are under way together on the ranks of a class, in their order;

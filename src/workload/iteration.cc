@@ -73,7 +73,8 @@ std::vector<CallRow> calls_of(const Workload& workload, Places& places, Costs& c
           node.kind == NodeKind::collective
               ? places.of_collective(number, family)
               : places.of_message(number, workload.messages[index(node.work)], true);
-      row.alone = costs.alone({.kind = node.kind, .work = node.work, .place = place}, false);
+      row.alone = costs.alone({.kind = node.kind, .work = node.work, .place = place},
+                             Follows::other_stream);
     }
   }
   std::vector<CallRow> sorted;

@@ -61,6 +61,10 @@ Both both(Workload made, const std::string& machine) {
       .machine = choice, .file = "<job>", .text = text, .check = false, .alone = false};
   request.options.engine = sim::Engine::fluid;
   const study::Outcome linked = study::run_job(laboratory, request);
+  if (getenv("HM_D")) {
+    for (const auto& l : linked.result.launches) printf("linked %s %.3f %.3f %.3f\n", l.name.c_str(), double(l.begin.fs)*1e-9, double(l.end.fs)*1e-9, double((l.end-l.begin).fs)*1e-9);
+    for (const auto& t : outcome.result.nodes[0]) printf("sched %.3f %.3f %.3f\n", double(t.begin.fs)*1e-9, double(t.end.fs)*1e-9, double((t.end-t.begin).fs)*1e-9);
+  }
   return {static_cast<double>(outcome.result.time.fs), static_cast<double>(linked.result.time.fs)};
 }
 

@@ -109,6 +109,27 @@ LaunchPrograms::Made LaunchPrograms::kernel(std::int32_t compute, int rank) {
   return known;
 }
 
+LaunchPrograms::Made LaunchPrograms::short_kernel(int rank) {
+  const machine::GpuModel& model = machine_->model(rank);
+  Made& known = caches_->kernels[{-2, &model}];
+  if (known.program != nullptr) return known;
+  known.program = std::make_shared<const program::Program>(
+      program::work_program({.duration = Time{1'000'000'000}}, model));
+  known.options.size = known.program->fixed_size;
+  return known;
+}
+
+LaunchPrograms::Made LaunchPrograms::any_kernel(int rank) {
+  constexpr Bytes kBytes{32 << 20};
+  const machine::GpuModel& model = machine_->model(rank);
+  Made& known = caches_->kernels[{-1, &model}];
+  if (known.program != nullptr) return known;
+  known.program = std::make_shared<const program::Program>(program::work_program(
+      {.read = kBytes, .written = kBytes, .most_steps = kPiecesOfKernel}, model));
+  known.options.size = known.program->fixed_size;
+  return known;
+}
+
 const CollectiveRule* LaunchPrograms::rule_for(Collective kind, int ranks,
                                                std::int64_t bytes) const {
   const CollectiveRule* found = nullptr;

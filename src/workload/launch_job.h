@@ -41,6 +41,10 @@ class LaunchPrograms {
   };
   /// Of a kernel on the GPU of `rank`.
   Made kernel(std::int32_t compute, int rank);
+  /// One that takes a microsecond.
+  Made short_kernel(int rank);
+  /// One that moves bytes through memory, long enough for others to come and go.
+  Made any_kernel(int rank);
   /// Of a collective, or of a message, of so many bytes in a group. Failure where no program takes
   /// it, with what the library says.
   Made call(const LaunchKind& kind, std::int64_t bytes, const std::vector<int>& group);

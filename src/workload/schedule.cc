@@ -329,10 +329,12 @@ class Scheduler {
   // --- Launches.
 
   void start(const LaunchKind& kind, std::vector<Member> members) {
-    const bool behind = std::all_of(members.begin(), members.end(), [&](const Member& member) {
-      return of(member).free_since[node_of(member).stream] == now_;
-    });
-    Time alone = kind.fixed.fs > 0 ? kind.fixed : costs_.alone(kind, behind);
+    Follows follows = now_.fs == 0 ? Follows::nothing : Follows::other_stream;
+    if (std::all_of(members.begin(), members.end(), [&](const Member& member) {
+          return of(member).free_since[node_of(member).stream] == now_;
+        }))
+      follows = Follows::own_stream;
+    Time alone = kind.fixed.fs > 0 ? kind.fixed : costs_.alone(kind, follows);
     if (kind.kind == NodeKind::compute || kind.kind == NodeKind::memory)
       alone = {std::max<std::int64_t>(1, alone.fs / 1000 * options_.compute_permille)};
     // Nothing is there before the host's first call has come through.

@@ -17,7 +17,7 @@ class FixedCosts : public Costs {
   explicit FixedCosts(const Workload& workload, std::int64_t speed = kFullSpeed)
       : workload_(workload), speed_(speed) {}
 
-  Time alone(const LaunchKind& kind, bool) override {
+  Time alone(const LaunchKind& kind, Follows) override {
     const auto work = static_cast<std::size_t>(kind.work);
     if (kind.kind == NodeKind::collective) return us(workload_.collectives[work].bytes);
     if (kind.kind == NodeKind::send) return us(workload_.messages[work].bytes);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -19,6 +20,7 @@ namespace {
 struct Alone {
   Time first{};    ///< from the beginning of its stream to its end, where nothing was before
   Time next{};     ///< behind another one
+  Time after{};    ///< from the end of what it waits for on another stream
   Time latency{};  ///< of the first
 };
 
@@ -26,6 +28,8 @@ struct Alone {
 struct Part {
   LaunchKind kind;
   std::int64_t bytes = 0;  ///< of a collective or message, as it is simulated
+  /// A kernel that is known by its bytes, in a situation: one stands for all.
+  bool is_any_kernel = false;
   std::vector<std::vector<int>> groups;
 };
 
@@ -93,6 +97,8 @@ struct SimulatedCosts::Implementation {
     std::vector<Part> parts;
     for (const LaunchKind& kind : kinds) {
       Part part{.kind = kind};
+      part.is_any_kernel = is_situation && is_kernel(kind) &&
+                           workload_.computes[index(kind.work)].kind == Compute::Kind::other;
       if (!is_kernel(kind)) {
         part.bytes = bytes_of(workload_, kind);
         if (is_situation) part.bytes = bytes_in_situation(part.bytes);
@@ -128,7 +134,9 @@ struct SimulatedCosts::Implementation {
     SceneKey key{static_cast<std::int64_t>(scene.ranks.size())};
     for (const Part& part : scene.parts) {
       key.push_back(static_cast<std::int64_t>(part.kind.kind));
-      key.push_back(is_kernel(part.kind) ? part.kind.work : program_number(part));
+      key.push_back(part.is_any_kernel      ? -1
+                    : is_kernel(part.kind) ? part.kind.work
+                                           : program_number(part));
       key.push_back(static_cast<std::int64_t>(part.groups.size()));
       for (const auto& group : part.groups) {
         key.insert(key.end(), group.begin(), group.end());
@@ -179,8 +187,9 @@ struct SimulatedCosts::Implementation {
   }
 
   /// Each part on a stream of its own, `times` times one after the other. The launch of part p's
-  /// first group that comes r-th is p * times + r of the result.
-  sim::Result simulate(const Scene& scene, int times, sim::Engine engine) {
+  /// first group that comes r-th is p * times + r of the result. `after`: of one part, then a short
+  /// kernel and, on a stream that waits for it, the part once more; both are in the result.
+  sim::Result simulate(const Scene& scene, int times, sim::Engine engine, bool after = false) {
     if (options_.monitor != nullptr) options_.monitor->leave_if_stopping();
     if (options_.on_simulation) options_.on_simulation(text_of(scene));
     auto job = std::make_shared<program::Job>();
@@ -188,31 +197,31 @@ struct SimulatedCosts::Implementation {
     job->source = workload_.source;
     std::vector<std::size_t> own;
     for (std::size_t p = 0; p < scene.parts.size(); ++p) {
-      const Part& part = scene.parts[p];
       const std::string stream = "stream " + std::to_string(p);
       for (int t = 0; t < times; ++t) {
-        for (std::size_t g = 0; g < part.groups.size(); ++g) {
-          std::vector<int> real;
-          for (const int position : part.groups[g]) real.push_back(scene.ranks[index(position)]);
-          const LaunchPrograms::Made made = is_kernel(part.kind)
-                                                ? programs_.kernel(part.kind.work, real.front())
-                                                : programs_.call(part.kind, part.bytes, real);
-          const std::string name = stream + " " + std::to_string(t) + " " + std::to_string(g);
-          if (is_kernel(part.kind) && g > 0 &&
-              job->launches.back().program == made.program) {  // one launch of all these ranks
-            job->launches.back().ranks.push_back(part.groups[g].front());
-            continue;
-          }
-          if (g == 0) own.push_back(job->launches.size());
-          job->launches.push_back({.name = name,
-                                   .program = made.program,
-                                   .options = made.options,
-                                   .ranks = part.groups[g],
-                                   .alone = is_kernel(part.kind),
-                                   .stream = stream,
-                                   .communicator = stream});
-        }
+        own.push_back(job->launches.size());
+        add_launches(*job, scene, scene.parts[p], stream, stream + " " + std::to_string(t));
       }
+    }
+    if (after) {
+      std::vector<std::int32_t> last;
+      for (std::size_t l = own.back(); l < job->launches.size(); ++l)
+        last.push_back(static_cast<std::int32_t>(l));
+      const LaunchPrograms::Made probe = programs_.short_kernel(scene.ranks.front());
+      own.push_back(job->launches.size());
+      std::vector<int> all(scene.ranks.size());
+      std::iota(all.begin(), all.end(), 0);
+      job->launches.push_back({.name = "probe",
+                               .program = probe.program,
+                               .options = probe.options,
+                               .ranks = std::move(all),
+                               .alone = true,
+                               .stream = "probe",
+                               .after = std::move(last)});
+      own.push_back(job->launches.size());
+      add_launches(*job, scene, scene.parts.front(), "after", "after");
+      for (std::size_t l = own.back(); l < job->launches.size(); ++l)
+        job->launches[l].after = {static_cast<std::int32_t>(own.back()) - 1};
     }
     const machine::SharedMachine ranks = machine::select_ranks(machine_, scene.ranks);
     const program::Bound bound = program::link(std::move(job), ranks);
@@ -222,6 +231,32 @@ struct SimulatedCosts::Implementation {
     for (const std::size_t l : own) launches.push_back(result.launches[l]);
     result.launches = std::move(launches);
     return result;
+  }
+
+  /// One for each group of the part; kernels of the same program are one launch of all ranks.
+  void add_launches(program::Job& job, const Scene& scene, const Part& part,
+                    const std::string& stream, const std::string& name) {
+    const std::size_t first = job.launches.size();
+    for (std::size_t g = 0; g < part.groups.size(); ++g) {
+      std::vector<int> real;
+      for (const int position : part.groups[g]) real.push_back(scene.ranks[index(position)]);
+      const LaunchPrograms::Made made = part.is_any_kernel ? programs_.any_kernel(real.front())
+                                        : is_kernel(part.kind)
+                                            ? programs_.kernel(part.kind.work, real.front())
+                                            : programs_.call(part.kind, part.bytes, real);
+      if (is_kernel(part.kind) && job.launches.size() > first &&
+          job.launches.back().program == made.program) {
+        job.launches.back().ranks.push_back(part.groups[g].front());
+        continue;
+      }
+      job.launches.push_back({.name = name + " " + std::to_string(g),
+                              .program = made.program,
+                              .options = made.options,
+                              .ranks = part.groups[g],
+                              .alone = is_kernel(part.kind),
+                              .stream = stream,
+                              .communicator = "calls"});
+    }
   }
 
   Level level_of(const LaunchKind& kind) const {
@@ -277,7 +312,8 @@ struct SimulatedCosts::Implementation {
       const auto more = static_cast<__int128>((to - from).fs) * (bytes - kLongCall);
       return to + Time{static_cast<std::int64_t>(more / (kLongCall / 2))};
     };
-    return {longer(half.first, whole.first), longer(half.next, whole.next), whole.latency};
+    return {longer(half.first, whole.first), longer(half.next, whole.next),
+            longer(half.after, whole.after), whole.latency};
   }
 
   Alone known_time_of(const Scene& scene) {
@@ -295,15 +331,17 @@ struct SimulatedCosts::Implementation {
     if (level == Level::estimate) {
       found = estimate(scene);
     } else {
-      const sim::Result result = simulate(scene, 2, engine_of(level));
+      const sim::Result result = simulate(scene, 2, engine_of(level), true);
       const sim::LaunchResult& first = result.launches[0];
       const sim::LaunchResult& second = result.launches[1];
+      found.after = result.launches[3].end - result.launches[2].end;
       found.next = second.end - first.end;
       found.first = first.end - first.begin;
-      found.latency = std::max(Time{}, first.end - found.next);
+      found.latency = first.begin;
     }
     found.next = std::max(found.next, Time{1});
     found.first = std::max(found.first, Time{1});
+    found.after = std::max(found.after, Time{1});
     return found;
   }
 
@@ -315,7 +353,7 @@ struct SimulatedCosts::Implementation {
     if (is_kernel(part.kind)) {
       const Compute& compute = workload_.computes[index(part.kind.work)];
       if (compute.kind == Compute::Kind::product && !options_.roofline) {
-        found.next = found.first =
+        found.next = found.first = found.after =
             machine::estimate_gemm(machine_->model(rank), compute.product).time;
         return found;
       }
@@ -327,62 +365,51 @@ struct SimulatedCosts::Implementation {
                                           : programs_.call(part.kind, part.bytes, real);
     const machine::SharedMachine ranks = machine::select_ranks(machine_, real);
     const program::Bound bound = program::bind(*made.program, ranks, made.options);
-    found.next = found.first = sim::lower_bound(bound, {.launch = options_.launch}).time();
+    found.next = found.first = found.after = sim::lower_bound(bound, {.launch = options_.launch}).time();
     return found;
   }
 
   // --- Situations.
 
+  /// Of two launches they are simulated; of more each has the speed that all others leave it, one
+  /// by one. Messages between two ranks disturb nobody.
   std::vector<std::int64_t> speeds(std::int32_t rank_class, const std::vector<LaunchKind>& kinds) {
     std::vector<std::int64_t> result(kinds.size(), kFullSpeed);
-    if (kinds.size() < 2 || !options_.contention) return result;
+    if (!options_.contention) return result;
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      for (std::size_t other = k + 1; other < kinds.size(); ++other) {
+        if (kinds[k].kind == NodeKind::send || kinds[other].kind == NodeKind::send) continue;
+        const auto [one, two] = speeds_of_pair(rank_class, kinds[k], kinds[other]);
+        result[k] = result[k] * one / kFullSpeed;
+        result[other] = result[other] * two / kFullSpeed;
+      }
+    }
+    for (std::int64_t& speed : result) speed = std::max<std::int64_t>(speed, kFullSpeed / 50);
+    return result;
+  }
+
+  std::pair<std::int64_t, std::int64_t> speeds_of_pair(std::int32_t rank_class,
+                                                       const LaunchKind& one,
+                                                       const LaunchKind& two) {
     const int rank = workload_.classes[index(rank_class)].ranks.front();
-    const Scene scene = scene_of(rank, kinds, true);
+    const Scene scene = scene_of(rank, {one, two}, true);
     const SceneKey key = key_of(scene);
     const auto known = speeds_.find(key);
     if (known != speeds_.end()) return known->second;
     const sim::Result run = simulate(scene, 1, sim::Engine::fluid);
-    // All begin at once. The launch that ends first had its speed all the time; of the others it is
-    // known what they had left then, because it is known how fast they are without it.
-    std::vector<std::size_t> order(kinds.size());
-    for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
-    const auto length = [&](std::size_t k) { return run.launches[k].end - run.launches[k].begin; };
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return length(a) < length(b); });
-    const std::int64_t together = std::max<std::int64_t>(1, length(order.front()).fs);
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const std::size_t k = order[i];
-      const std::int64_t whole = alone_in_situation(rank, kinds[k]).fs;
-      std::int64_t later = 0;  // at full speed, what it does after the first has ended
-      std::int64_t from = together;
-      for (std::size_t gone = 1; gone <= i; ++gone) {
-        const std::int64_t until = length(order[gone]).fs;
-        later += done_without(rank_class, kinds, order, gone, k, until - from);
-        from = until;
-      }
-      const auto speed = static_cast<__int128>(whole - later) * kFullSpeed / together;
-      // What disturbs another one that much is not known from phases alone.
-      result[k] =
-          static_cast<std::int64_t>(std::clamp<__int128>(speed, kFullSpeed / 50, kFullSpeed));
-    }
-    return speeds_[key] = result;
-  }
-
-  /// What kind `k` does in `time`, in fs at full speed, when the first `gone` of the order are
-  /// over.
-  std::int64_t done_without(std::int32_t rank_class, const std::vector<LaunchKind>& kinds,
-                            const std::vector<std::size_t>& order, std::size_t gone, std::size_t k,
-                            std::int64_t time) {
-    std::vector<std::size_t> rest(order.begin() + static_cast<std::ptrdiff_t>(gone), order.end());
-    std::sort(rest.begin(), rest.end());
-    std::vector<LaunchKind> left;
-    std::size_t mine = 0;
-    for (const std::size_t r : rest) {
-      if (r == k) mine = left.size();
-      left.push_back(kinds[r]);
-    }
-    const std::int64_t speed = left.size() < 2 ? kFullSpeed : speeds(rank_class, left)[mine];
-    return static_cast<std::int64_t>(static_cast<__int128>(time) * speed / kFullSpeed);
+    const auto length = [&](std::size_t k) {
+      return (run.launches[k].end - run.launches[k].begin).fs;
+    };
+    // Both begin at once. Until the first has ended both had their speed; the second does the rest
+    // alone.
+    const std::int64_t together = std::max<std::int64_t>(1, std::min(length(0), length(1)));
+    const auto speed = [&](std::size_t k, const LaunchKind& kind) {
+      const std::int64_t done = alone_in_situation(rank, kind).fs - (length(k) - together);
+      // What disturbs another one more is not known without its phase.
+      return static_cast<std::int64_t>(std::clamp<__int128>(
+          static_cast<__int128>(done) * kFullSpeed / together, kFullSpeed / 50, kFullSpeed));
+    };
+    return speeds_[key] = {speed(0, one), speed(1, two)};
   }
 
   /// From its begin to its end, where nothing was before it: as a situation's launches are.
@@ -410,7 +437,7 @@ struct SimulatedCosts::Implementation {
   std::map<std::vector<int>, std::uint64_t> ways_;
   std::map<LaunchKind, Alone> quick_;
   std::map<SceneKey, Alone> alone_;
-  std::map<SceneKey, std::vector<std::int64_t>> speeds_;
+  std::map<SceneKey, std::pair<std::int64_t, std::int64_t>> speeds_;
   std::map<SceneKey, Time> situation_;
   std::map<std::tuple<Collective, DataType, std::int64_t>, std::int64_t> numbers_;
   std::int64_t simulations_ = 0;
@@ -423,9 +450,10 @@ SimulatedCosts::SimulatedCosts(const Workload& workload, const Places& places,
                                              std::move(options))) {}
 SimulatedCosts::~SimulatedCosts() = default;
 
-Time SimulatedCosts::alone(const LaunchKind& kind, bool behind) {
+Time SimulatedCosts::alone(const LaunchKind& kind, Follows follows) {
   const Alone& alone = self_->alone(kind);
-  return behind ? alone.next : alone.first;
+  if (follows == Follows::nothing) return alone.first;
+  return follows == Follows::own_stream ? alone.next : alone.after;
 }
 Time SimulatedCosts::latency(const LaunchKind& kind) {
   return self_->alone(kind).latency;

@@ -53,7 +53,7 @@ class SimulatedCosts : public Costs {
                  study::Laboratory& laboratory, CostOptions options = {});
   ~SimulatedCosts() override;
 
-  Time alone(const LaunchKind& kind, bool behind) override;
+  Time alone(const LaunchKind& kind, Follows follows) override;
   Time latency(const LaunchKind& kind) override;
   std::vector<std::int64_t> speeds(std::int32_t rank_class,
                                    const std::vector<LaunchKind>& together) override;
