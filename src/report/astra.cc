@@ -53,6 +53,12 @@ std::string work_name(const Workload& workload, NodeKind kind, std::int32_t work
   return call_name(workload, {kind, Collective::send_recv, workload.messages[at].family});
 }
 
+std::int64_t size_of_work(const Workload& workload, NodeKind kind, std::int32_t work) {
+  const auto at = static_cast<std::size_t>(work);
+  return kind == NodeKind::collective ? workload.collectives[at].bytes
+                                      : workload.messages[at].bytes;
+}
+
 /// Calls of rank 0's, and what one takes: in ASTRA-sim's networks, and alone in ours.
 void print_works(std::ostream& out, const Workload& workload, const AstraComparison& comparison) {
   Columns table({kLeft, kRight, kRight, kRight, kRight, kRight});
@@ -71,9 +77,10 @@ void print_works(std::ostream& out, const Workload& workload, const AstraCompari
     }
     if (comparison.ours) {
       for (const workload::CallRow& row : comparison.ours->calls) {
-        const std::string name = work_name(workload, work.kind, work.work);
+        const Workload& other = *comparison.ours->workload;
         if (row.kind == work.kind &&
-            work_name(*comparison.ours->workload, row.kind, row.work) == name)
+            work_name(other, row.kind, row.work) == work_name(workload, work.kind, work.work) &&
+            size_of_work(other, row.kind, row.work) == size_of_work(workload, work.kind, work.work))
           ours = exact_ns(row.alone);
       }
     }

@@ -152,8 +152,12 @@ class Scheduler {
       return std::find(options_.without.begin(), options_.without.end(), kind) !=
              options_.without.end();
     };
-    if (node.kind == NodeKind::collective)
-      return is_in(workload_.collectives[static_cast<std::size_t>(node.work)].kind);
+    if (node.kind == NodeKind::collective) {
+      const CollectiveCall& call = workload_.collectives[static_cast<std::size_t>(node.work)];
+      const auto& groups = workload_.families[static_cast<std::size_t>(call.family)].groups;
+      // A rank alone has nothing to communicate.
+      return groups.front().size() == 1 || is_in(call.kind);
+    }
     if (node.kind == NodeKind::send || node.kind == NodeKind::receive)
       return is_in(Collective::send_recv);
     return false;
