@@ -23,8 +23,7 @@ namespace {
 constexpr const char* kRunExamples =
     "  hemiola run all-reduce/ring --machine dgx-h100 --sizes 1KiB:1GiB:x2 --csv ring.csv\n"
     "  hemiola run plan.json --machine dgx-h100 --size 16MiB --set gpu.l2.size=25MiB,50MiB \\\n"
-    "      --json result.json\n"
-    "  hemiola run trace.%d.et --machine dgx-h100 --report iteration.html";
+    "      --json result.json";
 
 /// The options of `run` as they were typed.
 struct RunOptions {

@@ -24,8 +24,7 @@ constexpr const char* kValidateExamples =
     "  hemiola validate times.csv --machine dgx-h100 --program all-reduce/two-shot --launch graph "
     "\\\n"
     "      --where num_gpus=4 --calibrate two_gpus.csv --json errors.json\n"
-    "  hemiola validate --only h100-vllm      # the suite that is shipped, or a part of it\n"
-    "  hemiola validate iterations.csv --machine a100-4nic --calibrate others.csv";
+    "  hemiola validate --only h100-vllm      # the suite that is shipped, or a part of it";
 
 /// The options as they were typed.
 struct ValidateOptions {
