@@ -28,10 +28,7 @@ struct DiffOptions {
 
 void add_options(CLI::App& verb, DiffOptions& options, Session& session) {
   verb.add_option("A B", options.files, "two files of results: before and after")->type_name("");
-  const auto add = [&verb](const char* name, std::string& value, const char* description,
-                           const char* type) {
-    verb.add_option(name, value, description)->type_name(type)->capture_default_str();
-  };
+  const TextOptions add(verb);
   verb.add_option("--fail-above", options.fail_above,
                   "exit code 5 where a result of B takes longer than that of A by more than this: "
                   "2%")

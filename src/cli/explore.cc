@@ -46,10 +46,7 @@ struct ExploreOptions {
 };
 
 void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
-  const auto add = [&verb](const char* name, std::string& value, const char* description,
-                           const char* type) {
-    verb.add_option(name, value, description)->type_name(type)->capture_default_str();
-  };
+  const TextOptions add(verb);
   verb.add_option("OPERATOR", options.op, "ag-gemm, gemm-rs, gemm-ar, a2a-gemm or gemm-a2a")
       ->type_name("");
   add("--gemm", options.gemm, "sizes of the product over all GPUs; M may be a range, 64:65536:x2",

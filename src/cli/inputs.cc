@@ -71,10 +71,7 @@ void add_machine_options(CLI::App& verb, MachineOptions& options) {
 }
 
 void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iterations) {
-  const auto add = [&verb](const char* name, std::string& value, const char* description,
-                           const char* type) {
-    verb.add_option(name, value, description)->type_name(type)->capture_default_str();
-  };
+  const TextOptions add(verb);
   add("--engine", options.engine, "line|sampled|fluid|reference", "ENGINE");
   add("--launch", options.launch, "graph|stream", "MODE");
   add("--warmup", options.warmup, "repetitions before the measured ones", "N");

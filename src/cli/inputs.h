@@ -13,6 +13,20 @@
 
 namespace hemiola::cli {
 
+/// Adds options whose values are texts, which the verb understands when it is carried out. The help
+/// shows what they are by default.
+class TextOptions {
+ public:
+  explicit TextOptions(CLI::App& verb) : verb_(verb) {}
+  void operator()(const char* name, std::string& value, const char* description,
+                  const char* type) const {
+    verb_.add_option(name, value, description)->type_name(type)->capture_default_str();
+  }
+
+ private:
+  CLI::App& verb_;
+};
+
 struct MachineOptions {
   std::string machine;  ///< name or file; empty: none was given
   std::string gpu;

@@ -72,10 +72,7 @@ void add_iteration_options(CLI::App& verb, IterationOptions& options) {
 }
 
 void add_iteration_basics(CLI::App& verb, IterationOptions& options) {
-  const auto add = [&verb](const char* name, std::string& value, const char* description,
-                           const char* type) {
-    verb.add_option(name, value, description)->type_name(type)->capture_default_str();
-  };
+  const TextOptions add(verb);
   add("--engine", options.engine, "how launches are timed: estimate|fluid|sampled|line", "ENGINE");
   add("--launch", options.launch, "graph|stream", "MODE");
   add("--json", options.json, "write one JSON object", "FILE");

@@ -1,5 +1,6 @@
 #include "cli/model_options.h"
 
+#include "cli/inputs.h"
 #include "cli/values.h"
 
 namespace hemiola::cli {
@@ -23,10 +24,7 @@ auto word_of(const char* option, const std::string& text, const Parse& parse, co
 }  // namespace
 
 void add_model_options(CLI::App& verb, ModelOptions& options) {
-  const auto add = [&verb](const char* name, std::string& value, const char* description,
-                           const char* type) {
-    verb.add_option(name, value, description)->type_name(type)->capture_default_str();
-  };
+  const TextOptions add(verb);
   verb.add_option("MODEL", options.model,
                   "a shipped model (llama-70b), a text of yours, or a config.json of Hugging Face")
       ->type_name("");

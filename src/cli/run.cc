@@ -46,10 +46,7 @@ struct RunOptions {
 void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   add_program_options(verb, options.program);
   add_machine_options(verb, options.machine);
-  const auto add = [&verb](const char* name, std::string& value, const char* description,
-                           const char* type) {
-    verb.add_option(name, value, description)->type_name(type)->capture_default_str();
-  };
+  const TextOptions add(verb);
   add_engine_options(verb, options.engine, "measured repetitions; 0: one cold run");
   add("--skew", options.skew, "later starts of rank 0, 1, ...: 0ns,5us", "TIMES");
   add("--threads", options.threads, "threads of the engine", "N");

@@ -34,10 +34,7 @@ void add_options(CLI::App& verb, SweepOptions& options, Session& session) {
   verb.add_option("SWEEP", options.inputs,
                   "a YAML file: axes of values (docs/sweep.md); with --merge databases")
       ->type_name("");
-  const auto add = [&verb](const char* name, std::string& value, const char* description,
-                           const char* type) {
-    verb.add_option(name, value, description)->type_name(type)->capture_default_str();
-  };
+  const TextOptions add(verb);
   add("--out", options.out, "the database (SQLite): new, or what is there of this sweep", "FILE");
   add("--shard", options.shard, "every N-th point only, from the i-th on: for several hosts",
       "i/N");

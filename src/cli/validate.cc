@@ -48,10 +48,7 @@ void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
                   "rccl-tests; none: the shipped suite")
       ->type_name("");
   add_machine_options(verb, options.machine);
-  const auto add = [&verb](const char* name, std::string& value, const char* description,
-                           const char* type) {
-    verb.add_option(name, value, description)->type_name(type)->capture_default_str();
-  };
+  const TextOptions add(verb);
   const auto add_list = [&verb](const char* name, std::vector<std::string>& value,
                                 const char* description, const char* type) {
     verb.add_option(name, value, description)->type_name(type)->allow_extra_args(false);

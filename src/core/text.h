@@ -32,8 +32,8 @@ enum class Format {
   nccl_graph,     ///< <graphs ...>
   infragraph,     ///< JSON or YAML with devices / instances / components
   chakra_et,      ///< Chakra or PyTorch execution trace, protobuf or JSON
-  astra_network,  ///< ASTRA-sim network .yml: known, not read yet
-  astra_system,   ///< ASTRA-sim system .json: known, not read yet
+  astra_network,  ///< ASTRA-sim network .yml
+  astra_system,   ///< ASTRA-sim system .json
   kineto_trace,   ///< of the PyTorch profiler
   json,           ///< JSON of no known kind
   yaml,

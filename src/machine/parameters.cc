@@ -81,10 +81,10 @@ bool set_count(GpuModel& model, std::string_view text) {
   return true;
 }
 
-template <auto member, std::int64_t least, bool power_of_two>
+template <auto member, std::int64_t least, bool power_of_two, std::int64_t most = kMostBytes>
 bool set_bytes(GpuModel& model, std::string_view text) {
   const auto value = parse_bytes(text);
-  if (!value || !within(value->count, least, power_of_two ? 4096 : kMostBytes)) return false;
+  if (!value || !within(value->count, least, power_of_two ? 4096 : most)) return false;
   if (power_of_two && (value->count & (value->count - 1)) != 0) return false;
   model.*member = *value;
   return true;
@@ -95,14 +95,6 @@ bool set_time(GpuModel& model, std::string_view text) {
   const auto value = parse_time(text);
   if (!value || !within(value->fs, least, kLongestTime)) return false;
   model.*member = *value;
-  return true;
-}
-
-/// That of the whole memory: no size of an address, nothing is laid out by it.
-bool set_hbm_size(GpuModel& model, std::string_view text) {
-  const auto value = parse_bytes(text);
-  if (!value || !within(value->count, 1, std::int64_t{1} << 50)) return false;
-  model.hbm_size = *value;
   return true;
 }
 
@@ -309,8 +301,9 @@ constexpr std::array kParameters{
     count<&M::msc_ways>("msc.ways", "associativity of the memory-side cache"),
     rate<&M::msc_rate>("msc.rate", "memory-side cache, whole device"),
     time<&M::msc_latency>("msc.latency", "memory-side cache, beyond the L2 miss"),
-    Parameter{"hbm.size", "bytes", "memory, whole device: workloads warn beyond it",
-              get<&M::hbm_size>, set_hbm_size, "a size such as 80 GiB (at most 1 PiB)"},
+    Parameter{"hbm.size", "bytes", "memory, whole device: searches of workloads keep within it",
+              get<&M::hbm_size>, set_bytes<&M::hbm_size, 1, false, std::int64_t{1} << 50>,
+              "a size such as 80 GiB (at most 1 PiB)"},
     count<&M::hbm_channels>("hbm.channels", "memory channels"),
     rate<&M::hbm_rate>("hbm.rate", "memory, whole device, data-sheet peak"),
     Parameter{"hbm.efficiency_permille", "count", "what refresh and row misses leave of hbm.rate",

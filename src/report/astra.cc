@@ -46,17 +46,7 @@ std::vector<std::string> row_of(const std::string& name, const IterationOutcome&
 }
 
 std::string work_name(const Workload& workload, NodeKind kind, std::int32_t work) {
-  const auto at = static_cast<std::size_t>(work);
-  if (kind == NodeKind::collective)
-    return call_name(workload,
-                     {kind, workload.collectives[at].kind, workload.collectives[at].family});
-  return call_name(workload, {kind, Collective::send_recv, workload.messages[at].family});
-}
-
-std::int64_t size_of_work(const Workload& workload, NodeKind kind, std::int32_t work) {
-  const auto at = static_cast<std::size_t>(work);
-  return kind == NodeKind::collective ? workload.collectives[at].bytes
-                                      : workload.messages[at].bytes;
+  return call_name(workload, call_key(workload, kind, work));
 }
 
 /// Calls of rank 0's, and what one takes: in ASTRA-sim's networks, and alone in ours.
@@ -80,7 +70,8 @@ void print_works(std::ostream& out, const Workload& workload, const AstraCompari
         const Workload& other = *comparison.ours->workload;
         if (row.kind == work.kind &&
             work_name(other, row.kind, row.work) == work_name(workload, work.kind, work.work) &&
-            size_of_work(other, row.kind, row.work) == size_of_work(workload, work.kind, work.work))
+            call_of(other, row.kind, row.work).bytes ==
+                call_of(workload, work.kind, work.work).bytes)
           ours = exact_ns(row.alone);
       }
     }

@@ -19,6 +19,9 @@ std::string call_name(const workload::Workload& workload, const workload::CallKe
 /// "38.121 ms" in the table's unit; times of iterations are long.
 std::string table_ms(Time time);
 
+/// A line "# memory    stage 0: ..." for each class of a model; empty where nothing is known.
+std::string memory_text(const workload::Workload& workload);
+
 /// The time, where it goes by class, communication by kind and group, the critical path.
 void print_iteration(std::ostream& out, const IterationRun& run,
                      const workload::IterationOutcome& outcome);

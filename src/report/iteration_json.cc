@@ -47,16 +47,11 @@ std::string class_object(const IterationOutcome& outcome, std::size_t c) {
 
 std::string launch_object(const IterationOutcome& outcome, const CallRow& row) {
   const Workload& workload = *outcome.workload;
-  const auto work = static_cast<std::size_t>(row.work);
-  const bool is_call = row.kind == NodeKind::collective;
-  const std::int64_t bytes =
-      is_call ? workload.collectives[work].bytes : workload.messages[work].bytes;
-  const CallKey key{row.kind, is_call ? workload.collectives[work].kind : Collective::send_recv,
-                    is_call ? workload.collectives[work].family : workload.messages[work].family};
   return fmt::format(
       "        {{\"name\": {}, \"group_ranks\": {}, \"groups\": {}, \"calls\": {}, "
       "\"size_bytes\": {}, \"alone_fs\": {}}}",
-      json_string(call_name(workload, key)), row.group, row.groups, row.calls, bytes, row.alone.fs);
+      json_string(call_name(workload, call_key(workload, row.kind, row.work))), row.group,
+      row.groups, row.calls, call_of(workload, row.kind, row.work).bytes, row.alone.fs);
 }
 
 std::string path_object(const IterationOutcome& outcome, const workload::PathStep& step) {

@@ -53,21 +53,11 @@ page::Bars where_time_goes(const IterationOutcome& outcome) {
 }
 
 page::Bars path_bars(const IterationOutcome& outcome) {
-  const Workload& workload = *outcome.workload;
-  std::map<std::string, Time> by_name;
-  for (const workload::PathStep& step : outcome.path) {
-    const auto c = static_cast<std::size_t>(step.rank_class);
-    const NodeTimes& times = outcome.result.nodes[c][step.node];
-    Time& sum = by_name[workload.names[workload.classes[c].trace->nodes[step.node].name]];
-    sum = sum + (times.end - times.begin);
-  }
-  std::vector<std::pair<std::int64_t, std::string>> sorted;
-  for (const auto& [name, time] : by_name) sorted.emplace_back(-time.fs, name);
-  std::sort(sorted.begin(), sorted.end());
+  const std::vector<std::pair<std::string, Time>> names = outcome.path_by_name();
   page::Bars bars{.heading = "The critical path, by node", .unit = "ms"};
   bars.note = "Each node of the path began when the one before it ended.";
-  for (std::size_t i = 0; i < std::min<std::size_t>(16, sorted.size()); ++i)
-    bars.rows.push_back({.label = sorted[i].second, .value = ms(Time{-sorted[i].first})});
+  for (std::size_t i = 0; i < std::min<std::size_t>(16, names.size()); ++i)
+    bars.rows.push_back({.label = names[i].first, .value = ms(names[i].second)});
   return bars;
 }
 
@@ -77,18 +67,12 @@ page::Table calls_table(const IterationOutcome& outcome) {
   table.columns = {{"call"},           {"ranks", true},      {"groups", true},     {"calls", true},
                    {"size (B)", true}, {"alone (us)", true}, {"in all (ms)", true}};
   for (const workload::CallRow& row : outcome.calls) {
-    const bool is_call = row.kind == NodeKind::collective;
-    const auto work = static_cast<std::size_t>(row.work);
-    const std::int64_t bytes =
-        is_call ? workload.collectives[work].bytes : workload.messages[work].bytes;
-    const workload::CallKey key{
-        row.kind, is_call ? workload.collectives[work].kind : Collective::send_recv,
-        is_call ? workload.collectives[work].family : workload.messages[work].family};
-    table.rows.push_back({call_name(workload, key), std::to_string(row.group),
-                          std::to_string(row.groups), std::to_string(row.calls),
-                          std::to_string(bytes), table_us(row.alone),
-                          fmt::format("{:.3f}", ms(row.alone) * static_cast<double>(row.calls) /
-                                                    std::max(1, row.groups))});
+    table.rows.push_back(
+        {call_name(workload, call_key(workload, row.kind, row.work)), std::to_string(row.group),
+         std::to_string(row.groups), std::to_string(row.calls),
+         std::to_string(call_of(workload, row.kind, row.work).bytes), table_us(row.alone),
+         fmt::format("{:.3f}",
+                     ms(row.alone) * static_cast<double>(row.calls) / std::max(1, row.groups))});
   }
   return table;
 }

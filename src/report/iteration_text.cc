@@ -101,18 +101,13 @@ void print_calls(std::ostream& out, const IterationOutcome& outcome) {
   constexpr std::size_t kMost = 24;
   for (std::size_t r = 0; r < std::min(kMost, outcome.calls.size()); ++r) {
     const CallRow& row = outcome.calls[r];
-    const bool is_call = row.kind == NodeKind::collective;
-    const auto work = static_cast<std::size_t>(row.work);
-    const std::int64_t bytes =
-        is_call ? workload.collectives[work].bytes : workload.messages[work].bytes;
-    const Collective kind = is_call ? workload.collectives[work].kind : Collective::send_recv;
-    const std::int32_t family =
-        is_call ? workload.collectives[work].family : workload.messages[work].family;
-    const double rate = static_cast<double>(bytes) / (static_cast<double>(row.alone.fs) * 1e-15) *
-                        1e-9 * bus_factor(kind, row.group);
-    table.add({call_name(workload, {row.kind, kind, family}), std::to_string(row.group),
-               std::to_string(row.groups), std::to_string(row.calls), to_string(Bytes{bytes}),
-               table_us(row.alone), table_rate(rate)});
+    const workload::Call call = call_of(workload, row.kind, row.work);
+    const double rate = static_cast<double>(call.bytes) /
+                        (static_cast<double>(row.alone.fs) * 1e-15) * 1e-9 *
+                        bus_factor(call.kind, row.group);
+    table.add({call_name(workload, call_key(workload, row.kind, row.work)),
+               std::to_string(row.group), std::to_string(row.groups), std::to_string(row.calls),
+               to_string(Bytes{call.bytes}), table_us(row.alone), table_rate(rate)});
   }
   out << "#\n# communication: what each distinct call takes alone\n";
   table.print(out, "  ");
@@ -127,43 +122,16 @@ void print_calls(std::ostream& out, const IterationOutcome& outcome) {
   exposed.print(out, "  ");
 }
 
-void print_memory(std::ostream& out, const IterationOutcome& outcome) {
-  if (!outcome.workload->facts) return;
-  const auto& memory = outcome.workload->facts->memory;
-  for (std::size_t c = 0; c < memory.size(); ++c) {
-    std::int64_t all = 0;
-    std::string parts;
-    for (const auto& [name, bytes] : memory[c]) {
-      all += bytes;
-      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name, gigabytes(bytes));
-    }
-    if (c == 0) out << "#\n";
-    out << fmt::format("# memory    {}: {} ({})\n", outcome.workload->classes[c].name,
-                       gigabytes(all), parts);
-  }
-}
-
 void print_path(std::ostream& out, const IterationOutcome& outcome) {
-  const Workload& workload = *outcome.workload;
-  std::map<std::string, Time> by_name;
+  const std::vector<std::pair<std::string, Time>> names = outcome.path_by_name();
   Time all{};
-  for (const workload::PathStep& step : outcome.path) {
-    const auto c = static_cast<std::size_t>(step.rank_class);
-    const workload::Node& node = workload.classes[c].trace->nodes[step.node];
-    const workload::NodeTimes& times = outcome.result.nodes[c][step.node];
-    Time& sum = by_name[workload.names[node.name]];
-    sum = sum + (times.end - times.begin);
-    all = all + (times.end - times.begin);
-  }
-  std::vector<std::pair<std::int64_t, std::string>> sorted;
-  for (const auto& [name, time] : by_name) sorted.emplace_back(-time.fs, name);
-  std::sort(sorted.begin(), sorted.end());
+  for (const auto& [name, time] : names) all = all + time;
   out << fmt::format("#\n# critical path: {} nodes, {} % of the time; the rest is the CPU's\n",
                      outcome.path.size(), percent(all, outcome.result.time));
   constexpr std::size_t kMost = 12;
-  for (std::size_t i = 0; i < std::min(kMost, sorted.size()); ++i)
-    out << fmt::format("#   {:>5} %  {}\n", percent(Time{-sorted[i].first}, outcome.result.time),
-                       sorted[i].second);
+  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i)
+    out << fmt::format("#   {:>5} %  {}\n", percent(names[i].second, outcome.result.time),
+                       names[i].first);
 }
 
 }  // namespace
@@ -175,6 +143,22 @@ std::string call_name(const Workload& workload, const CallKey& key) {
   return fmt::format("{} {}", name_of(key.kind), family);
 }
 
+std::string memory_text(const Workload& workload) {
+  if (!workload.facts) return {};
+  std::string text;
+  for (std::size_t c = 0; c < workload.facts->memory.size(); ++c) {
+    std::int64_t all = 0;
+    std::string parts;
+    for (const auto& [name, bytes] : workload.facts->memory[c]) {
+      all += bytes;
+      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name, gigabytes(bytes));
+    }
+    text +=
+        fmt::format("# memory    {}: {} ({})\n", workload.classes[c].name, gigabytes(all), parts);
+  }
+  return text;
+}
+
 std::string table_ms(Time time) {
   return fmt::format("{:.3f}", static_cast<double>(time.fs) * 1e-12);
 }
@@ -184,7 +168,8 @@ void print_iteration(std::ostream& out, const IterationRun& run, const Iteration
   print_classes(out, outcome);
   print_calls(out, outcome);
   print_path(out, outcome);
-  print_memory(out, outcome);
+  const std::string memory = memory_text(*outcome.workload);
+  if (!memory.empty()) out << "#\n" << memory;
 }
 
 }  // namespace hemiola::report

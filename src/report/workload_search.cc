@@ -27,18 +27,11 @@ void print_volume(std::ostream& out, const Workload& workload) {
   for (const auto& one : workload.classes) {
     std::map<workload::CallKey, std::pair<std::int64_t, double>> own;
     for (const workload::Node& node : one.trace->nodes) {
-      const auto work = static_cast<std::size_t>(node.work);
-      if (node.kind == workload::NodeKind::collective) {
-        const auto& call = workload.collectives[work];
-        auto& [calls, bytes] = own[{node.kind, call.kind, call.family}];
-        ++calls;
-        bytes += static_cast<double>(call.bytes);
-      } else if (node.kind == workload::NodeKind::send) {
-        const auto& message = workload.messages[work];
-        auto& [calls, bytes] = own[{node.kind, Collective::send_recv, message.family}];
-        ++calls;
-        bytes += static_cast<double>(message.bytes);
-      }
+      if (node.kind != workload::NodeKind::collective && node.kind != workload::NodeKind::send)
+        continue;
+      auto& [calls, bytes] = own[call_key(workload, node.kind, node.work)];
+      ++calls;
+      bytes += static_cast<double>(call_of(workload, node.kind, node.work).bytes);
     }
     for (const auto& [key, sum] : own) volume[key] = std::max(volume[key], sum);
   }
@@ -64,17 +57,7 @@ void print_workload(std::ostream& out, const Workload& workload) {
   if (workload.facts) {
     out << fmt::format("# iteration {} tokens, {:.3f} Pflop of the model\n", workload.facts->tokens,
                        workload.facts->flop * 1e-15);
-    for (std::size_t c = 0; c < workload.facts->memory.size(); ++c) {
-      double all = 0;
-      std::string parts;
-      for (const auto& [name, bytes] : workload.facts->memory[c]) {
-        all += static_cast<double>(bytes);
-        parts += fmt::format("{}{} {:.2f} GB", parts.empty() ? "" : ", ", name,
-                             giga(static_cast<double>(bytes)));
-      }
-      out << fmt::format("# memory    {}: {:.2f} GB ({})\n", workload.classes[c].name, giga(all),
-                         parts);
-    }
+    out << memory_text(workload);
   }
   print_volume(out, workload);
   out << "#\n# --machine NAME runs it\n";

@@ -16,6 +16,11 @@ Time ClassTime::waiting() const {
   return all;
 }
 
+CallKey call_key(const Workload& workload, NodeKind kind, std::int32_t work) {
+  const Call call = call_of(workload, kind, work);
+  return {kind, call.kind, call.family};
+}
+
 void Account::book(Time now) {
   const Time passed = now - last_;
   last_ = now;

@@ -43,16 +43,9 @@ class Folder {
   }
 
  private:
+  /// -1: it communicates with nobody.
   std::int32_t family_of(const Node& node) const {
-    switch (node.kind) {
-      case NodeKind::collective:
-        return workload_.collectives[index(node.work)].family;
-      case NodeKind::send:
-      case NodeKind::receive:
-        return workload_.messages[index(node.work)].family;
-      default:
-        return -1;
-    }
+    return is_call(node.kind) ? call_of(workload_, node.kind, node.work).family : -1;
   }
 
   /// Families and streams of a trace in the order in which its nodes name them first.

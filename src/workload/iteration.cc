@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "core/index.h"
@@ -53,6 +54,7 @@ std::vector<CallRow> calls_of(const Workload& workload, Places& places, Costs& c
   std::map<std::pair<NodeKind, std::int32_t>, CallRow> rows;
   for (std::size_t c = 0; c < workload.classes.size(); ++c) {
     const RankClass& one = workload.classes[c];
+    std::set<std::pair<NodeKind, std::int32_t>> seen;
     for (std::size_t n = 0; n < one.trace->nodes.size(); ++n) {
       const Node& node = one.trace->nodes[n];
       if (node.kind != NodeKind::collective && node.kind != NodeKind::send) continue;
@@ -60,21 +62,16 @@ std::vector<CallRow> calls_of(const Workload& workload, Places& places, Costs& c
       CallRow& row = rows[{node.kind, node.work}];
       row.kind = node.kind;
       row.work = node.work;
-      const auto number = static_cast<std::int32_t>(c);
-      const std::int32_t family = node.kind == NodeKind::collective
-                                      ? workload.collectives[index(node.work)].family
-                                      : workload.messages[index(node.work)].family;
-      const auto& groups = workload.families[index(family)].groups;
+      const auto& groups =
+          workload.families[index(call_of(workload, node.kind, node.work).family)].groups;
       row.groups = static_cast<int>(groups.size());
       row.group = static_cast<int>(groups.front().size());
       // A class has a share of each call: its ranks of those of a group.
       row.calls += static_cast<std::int64_t>(one.ranks.size());
-      const std::int32_t place =
-          node.kind == NodeKind::collective
-              ? places.of_collective(number, family)
-              : places.of_message(number, workload.messages[index(node.work)], true);
+      if (!seen.insert({node.kind, node.work}).second) continue;
+      const std::int32_t place = places.of_call(static_cast<std::int32_t>(c), node);
       row.alone = costs.alone({.kind = node.kind, .work = node.work, .place = place},
-                             Follows::other_stream);
+                              Follows::other_stream);
     }
   }
   std::vector<CallRow> sorted;
@@ -103,6 +100,20 @@ Time recorded_time(const Workload& workload) {
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, Time>> IterationOutcome::path_by_name() const {
+  std::map<std::string, Time> sums;
+  for (const PathStep& step : path) {
+    const Node& node = workload->classes[index(step.rank_class)].trace->nodes[step.node];
+    const NodeTimes& times = result.nodes[index(step.rank_class)][step.node];
+    Time& sum = sums[workload->names[node.name]];
+    sum = sum + (times.end - times.begin);
+  }
+  std::vector<std::pair<std::string, Time>> sorted(sums.begin(), sums.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return sorted;
+}
 
 double IterationOutcome::tokens_per_second_and_gpu() const {
   if (!workload->facts || result.time.fs == 0) return 0;

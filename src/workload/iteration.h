@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "study/experiment.h"
@@ -47,6 +48,9 @@ struct IterationOutcome {
   Time recorded{};             ///< of the trace: from its first node to its last; 0: not known
   std::int64_t simulations = 0;
   study::Notices notices{};
+
+  /// How much of the critical path nodes of one name take, the most first.
+  std::vector<std::pair<std::string, Time>> path_by_name() const;
 
   // Of ModelFacts; 0 where there are none.
   double tokens_per_second_and_gpu() const;

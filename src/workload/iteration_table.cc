@@ -254,6 +254,10 @@ IterationValidation validate_iterations(
   IterationValidation result{.file = request.table.file,
                              .machine = request.machine.name,
                              .regression = fit_regression(request.calibrate)};
+  const machine::SharedMachine node = laboratory.machine(request.machine);
+  if (node == nullptr)
+    throw Failure("iterations are simulated on a machine", {.file = "--machine"},
+                  "name one node: dgx-a100");
   std::vector<study::Errors> errors;
   for (std::size_t r = 0; r < request.table.rows.size(); ++r) {
     if (on_row) on_row(r, request.table.rows.size());
@@ -261,10 +265,6 @@ IterationValidation validate_iterations(
     const double measured = static_cast<double>(check.row.measured.fs) * 1e-12;
     check.regression_error = result.regression.time_ms(check.row) / measured - 1;
     study::MachineChoice machine = request.machine;
-    const machine::SharedMachine node = laboratory.machine(request.machine);
-    if (node == nullptr)
-      throw Failure("iterations are simulated on a machine", {.file = "--machine"},
-                    "name one node: dgx-a100");
     const auto ranks = check.row.make.parallelism.ranks();
     if (ranks > node->ranks())
       machine.name += fmt::format(":{}", (ranks + node->ranks() - 1) / node->ranks());

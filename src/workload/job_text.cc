@@ -44,8 +44,7 @@ class JobWriter {
 
   bool is_launch(const Node& node, const NodeTimes& times) const {
     if (node.kind == NodeKind::nothing || node.kind == NodeKind::host) return false;
-    if (node.kind == NodeKind::compute || node.kind == NodeKind::memory)
-      return times.end > times.begin;
+    if (is_kernel(node.kind)) return times.end > times.begin;
     return times.meeting != kNoNode;
   }
 
@@ -110,21 +109,14 @@ class JobWriter {
                        after.empty() ? "" : ", after: [" + after + "]");
   }
 
-  std::int32_t place_of(std::int32_t number, const Node& node) const {
-    if (node.kind == NodeKind::collective)
-      return places_.of_collective(number, workload_.collectives[index(node.work)].family);
-    return places_.of_message(number, workload_.messages[index(node.work)],
-                              node.kind == NodeKind::send);
-  }
-
   std::string stream_of(std::int32_t number, const Node& node) const {
     if (node.kind == NodeKind::send || node.kind == NodeKind::receive)
-      return fmt::format("messages {}", place_of(number, node));
+      return fmt::format("messages {}", places_.of_call(number, node));
     return workload_.streams[node.stream].name;
   }
 
   std::string what_of(std::int32_t number, std::uint32_t n, const Node& node) const {
-    if (node.kind == NodeKind::compute || node.kind == NodeKind::memory) {
+    if (is_kernel(node.kind)) {
       const std::string ranks =
           fmt::format("ranks: [{}]", fmt::join(workload_.classes[index(number)].ranks, ", "));
       if (node.work < 0)
@@ -132,24 +124,14 @@ class JobWriter {
       const NodeTimes& times = order_.nodes[index(number)][n];
       return kernel_of(workload_.computes[index(node.work)], times) + ", " + ranks;
     }
-    const Place& place = places_.place(place_of(number, node));
+    const Place& place = places_.place(places_.of_call(number, node));
     std::string groups;
     for (const auto& group : place.groups)
       groups += fmt::format("{}[{}]", groups.empty() ? "" : ", ", fmt::join(group, ", "));
-    Collective kind = Collective::broadcast;
-    std::int64_t bytes = 0;
-    std::string_view type = "uint8";
-    if (node.kind == NodeKind::collective) {
-      const CollectiveCall& call = workload_.collectives[index(node.work)];
-      kind = call.kind;
-      bytes = call.bytes;
-      type = name_of(call.type);
-    } else {
-      bytes = workload_.messages[index(node.work)].bytes;
-    }
+    const auto [kind, type] = run_as(workload_, node.kind, node.work);
     return fmt::format(
         "run: auto/nccl, param: {{collective: {}}}, size: {}B, dtype: {}, groups: [{}]",
-        name_of(kind), bytes, type, groups);
+        name_of(kind), call_of(workload_, node.kind, node.work).bytes, name_of(type), groups);
   }
 
   static std::string kernel_of(const Compute& compute, const NodeTimes& times) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -23,12 +22,6 @@ constexpr std::int64_t kAttentionPermille = 620;
 /// training (docs/fidelity.md).
 constexpr std::int64_t kKernelPermille = 800;
 
-std::vector<int> all_of(const machine::Machine& machine) {
-  std::vector<int> ranks(static_cast<std::size_t>(machine.ranks()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
 std::string_view words_of(const LaunchKind& kind, const Workload& workload) {
   if (kind.kind != NodeKind::collective) return "message";
   return name_of(workload.collectives[index(kind.work)].kind);
@@ -45,15 +38,17 @@ std::int64_t flop_of_units(const Compute& compute) {
   return static_cast<std::int64_t>(static_cast<__int128>(compute.flop) * 1000 / kAttentionPermille);
 }
 
-std::int64_t bytes_of(const Workload& workload, const LaunchKind& kind) {
-  return kind.kind == NodeKind::collective ? workload.collectives[index(kind.work)].bytes
-                                           : workload.messages[index(kind.work)].bytes;
+RunAs run_as(const Workload& workload, NodeKind kind, std::int32_t work) {
+  if (kind != NodeKind::collective) return {};
+  const CollectiveCall& call = workload.collectives[index(work)];
+  return {call.kind, call.type};
 }
 
 struct LaunchPrograms::Caches {
   std::map<std::pair<std::int32_t, const machine::GpuModel*>, Made> kernels;
   std::map<std::tuple<Collective, DataType, std::int64_t, std::uint64_t>, Made> calls;
   std::map<std::vector<int>, machine::SharedMachine> machines;
+  std::map<std::vector<int>, std::uint64_t> ways;
 };
 
 LaunchPrograms::LaunchPrograms(const Workload& workload, machine::SharedMachine machine,
@@ -92,42 +87,46 @@ program::Work LaunchPrograms::work_of(const Compute& compute,
   return work;
 }
 
-LaunchPrograms::Made LaunchPrograms::kernel(std::int32_t compute, int rank) {
+/// `number`: of Workload::computes, or one below zero of a kernel that is no node's.
+template <class Make>
+LaunchPrograms::Made LaunchPrograms::once(std::int32_t number, int rank, const Make& make) {
   const machine::GpuModel& model = machine_->model(rank);
-  Made& known = caches_->kernels[{compute, &model}];
+  Made& known = caches_->kernels[{number, &model}];
   if (known.program != nullptr) return known;
-  const Compute& one = workload_.computes[index(compute)];
-  if (one.kind == Compute::Kind::product && one.product.batch == 1 && !options_.roofline) {
-    known.program = std::make_shared<const program::Program>(program::product_program(
-        {one.product.m, one.product.n, one.product.k}, one.product.type, model));
-  } else {
-    known.program =
-        std::make_shared<const program::Program>(program::work_program(work_of(one, model), model));
-  }
+  known.program = std::make_shared<const program::Program>(make(model));
   known.options.size = known.program->fixed_size;
   if (known.program->fixed_type) known.options.type = *known.program->fixed_type;
   return known;
 }
 
-LaunchPrograms::Made LaunchPrograms::short_kernel(int rank) {
-  const machine::GpuModel& model = machine_->model(rank);
-  Made& known = caches_->kernels[{-2, &model}];
-  if (known.program != nullptr) return known;
-  known.program = std::make_shared<const program::Program>(
-      program::work_program({.duration = Time{1'000'000'000}}, model));
-  known.options.size = known.program->fixed_size;
-  return known;
+LaunchPrograms::Made LaunchPrograms::kernel(std::int32_t compute, int rank) {
+  return once(compute, rank, [&](const machine::GpuModel& model) {
+    const Compute& one = workload_.computes[index(compute)];
+    if (one.kind == Compute::Kind::product && one.product.batch == 1 && !options_.roofline)
+      return program::product_program({one.product.m, one.product.n, one.product.k},
+                                      one.product.type, model);
+    return program::work_program(work_of(one, model), model);
+  });
 }
 
 LaunchPrograms::Made LaunchPrograms::any_kernel(int rank) {
-  constexpr Bytes kBytes{32 << 20};
-  const machine::GpuModel& model = machine_->model(rank);
-  Made& known = caches_->kernels[{-1, &model}];
-  if (known.program != nullptr) return known;
-  known.program = std::make_shared<const program::Program>(program::work_program(
-      {.read = kBytes, .written = kBytes, .most_steps = kPiecesOfKernel}, model));
-  known.options.size = known.program->fixed_size;
-  return known;
+  return once(-1, rank, [](const machine::GpuModel& model) {
+    constexpr Bytes kBytes{32 << 20};
+    return program::work_program({.read = kBytes, .written = kBytes, .most_steps = kPiecesOfKernel},
+                                 model);
+  });
+}
+
+LaunchPrograms::Made LaunchPrograms::short_kernel(int rank) {
+  return once(-2, rank, [](const machine::GpuModel& model) {
+    return program::work_program({.duration = Time{1'000'000'000}}, model);
+  });
+}
+
+std::uint64_t LaunchPrograms::ways_between(const std::vector<int>& ranks) {
+  const auto [at, is_new] = caches_->ways.emplace(ranks, 0);
+  if (is_new) at->second = machine_->ways_between(ranks);
+  return at->second;
 }
 
 const CollectiveRule* LaunchPrograms::rule_for(Collective kind, int ranks,
@@ -142,18 +141,10 @@ const CollectiveRule* LaunchPrograms::rule_for(Collective kind, int ranks,
 
 LaunchPrograms::Made LaunchPrograms::call(const LaunchKind& kind, std::int64_t bytes,
                                           const std::vector<int>& group) {
-  // A message is what NCCL's broadcast of two ranks is: from the first to the second, over as many
-  // channels.
-  Collective collective = Collective::broadcast;
-  DataType type = DataType::uint8;
-  if (kind.kind == NodeKind::collective) {
-    const CollectiveCall& call = workload_.collectives[index(kind.work)];
-    collective = call.kind;
-    type = call.type;
-  }
+  const auto [collective, type] = run_as(workload_, kind.kind, kind.work);
   machine::SharedMachine& ranks = caches_->machines[group];
   if (ranks == nullptr) ranks = machine::select_ranks(machine_, group);
-  Made& known = caches_->calls[{collective, type, bytes, ranks->ways_between(all_of(*ranks))}];
+  Made& known = caches_->calls[{collective, type, bytes, ways_between(group)}];
   if (known.program != nullptr) return known;
   study::Experiment experiment{.machine = {.given = ranks},
                                .subject = std::string("auto/nccl"),

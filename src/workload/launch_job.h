@@ -25,8 +25,13 @@ Bytes bytes_of_copy(std::int64_t bytes);
 /// for what is beside them to come and go.
 constexpr std::int64_t kPiecesOfKernel = 16;
 
-/// Of a collective, or of a message.
-std::int64_t bytes_of(const Workload& workload, const LaunchKind& kind);
+/// What a collective, or a message, runs as: NCCL's broadcast of two ranks is what a message is,
+/// from the first to the second, over as many channels.
+struct RunAs {
+  Collective kind = Collective::broadcast;
+  DataType type = DataType::uint8;
+};
+RunAs run_as(const Workload& workload, NodeKind kind, std::int32_t work);
 
 /// Programs of works, each made once.
 class LaunchPrograms {
@@ -49,9 +54,14 @@ class LaunchPrograms {
   /// it, with what the library says.
   Made call(const LaunchKind& kind, std::int64_t bytes, const std::vector<int>& group);
 
+  /// Machine::ways_between(), once for each list.
+  std::uint64_t ways_between(const std::vector<int>& ranks);
+
  private:
   struct Caches;
   program::Work work_of(const Compute& compute, const machine::GpuModel& model) const;
+  template <class Make>
+  Made once(std::int32_t number, int rank, const Make& make);
   const CollectiveRule* rule_for(Collective kind, int ranks, std::int64_t bytes) const;
 
   const Workload& workload_;

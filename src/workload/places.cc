@@ -125,4 +125,11 @@ std::int32_t Places::of_message(std::int32_t rank_class, const Message& message,
   return number;
 }
 
+std::int32_t Places::of_call(std::int32_t rank_class, const Node& node) {
+  const auto work = static_cast<std::size_t>(node.work);
+  return node.kind == NodeKind::collective
+             ? of_collective(rank_class, workload_.collectives[work].family)
+             : of_message(rank_class, workload_.messages[work], node.kind == NodeKind::send);
+}
+
 }  // namespace hemiola::workload

@@ -23,6 +23,9 @@ class Places {
   /// The pairs that a class sends to, or receives from.
   std::int32_t of_message(std::int32_t rank_class, const Message& message, bool sends);
 
+  /// Of a node of the class that is_call().
+  std::int32_t of_call(std::int32_t rank_class, const Node& node);
+
   const Place& place(std::int32_t number) const {
     return places_[static_cast<std::size_t>(number)];
   }

@@ -40,7 +40,6 @@ class Progress {
   /// It is not under way any more.
   Launch take_next();
 
-  std::int64_t launches() const { return started_; }
   std::int64_t situations() const { return static_cast<std::int64_t>(speeds_.size()); }
 
  private:

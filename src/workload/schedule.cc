@@ -68,13 +68,14 @@ class Scheduler {
   }
 
   ScheduleResult run() {
+    std::vector<Member> initial;  // before any of them makes others ready
     for (std::size_t c = 0; c < running_.size(); ++c) {
       const auto number = static_cast<std::int32_t>(c);
       for (std::uint32_t n = 0; n < running_[c].open.size(); ++n) {
-        if (running_[c].open[n] == 0) initial_.push_back({number, n});
+        if (running_[c].open[n] == 0) initial.push_back({number, n});
       }
     }
-    for (const Member& member : initial_) become_ready(member, kNoNode);
+    for (const Member& member : initial) become_ready(member, kNoNode);
     if (has_cpu_) {
       for (std::size_t c = 0; c < running_.size(); ++c) advance_cpu(static_cast<std::int32_t>(c));
     }
@@ -147,20 +148,13 @@ class Scheduler {
 
   // --- Nodes.
 
+  /// Of a collective or message.
   bool is_left_out(const Node& node) const {
-    const auto is_in = [&](Collective kind) {
-      return std::find(options_.without.begin(), options_.without.end(), kind) !=
-             options_.without.end();
-    };
-    if (node.kind == NodeKind::collective) {
-      const CollectiveCall& call = workload_.collectives[static_cast<std::size_t>(node.work)];
-      const auto& groups = workload_.families[static_cast<std::size_t>(call.family)].groups;
-      // A rank alone has nothing to communicate.
-      return groups.front().size() == 1 || is_in(call.kind);
-    }
-    if (node.kind == NodeKind::send || node.kind == NodeKind::receive)
-      return is_in(Collective::send_recv);
-    return false;
+    const Call call = call_of(workload_, node.kind, node.work);
+    const auto& groups = workload_.families[static_cast<std::size_t>(call.family)].groups;
+    // A rank alone has nothing to communicate.
+    return groups.front().size() == 1 || std::find(options_.without.begin(), options_.without.end(),
+                                                   call.kind) != options_.without.end();
   }
 
   /// What it depends on is over. `cause` ended now.
@@ -264,50 +258,36 @@ class Scheduler {
 
   // --- Meetings.
 
-  CallKey call_key(const Node& node) const {
-    if (node.kind == NodeKind::collective) {
-      const CollectiveCall& call = workload_.collectives[static_cast<std::size_t>(node.work)];
-      return {node.kind, call.kind, call.family};
-    }
-    return {node.kind, Collective::send_recv,
-            workload_.messages[static_cast<std::size_t>(node.work)].family};
-  }
+  CallKey key_of(const Node& node) const { return call_key(workload_, node.kind, node.work); }
   std::int64_t bytes_of(const Node& node) const {
-    const auto work = static_cast<std::size_t>(node.work);
-    return node.kind == NodeKind::collective ? workload_.collectives[work].bytes
-                                             : workload_.messages[work].bytes;
+    return call_of(workload_, node.kind, node.work).bytes;
   }
 
   void meet(const Member& member) {
     const Node& node = node_of(member);
-    Lane lane;
+    Lane lane{.place = places_.of_call(member.rank_class, node)};
     std::size_t expected = 0;
     if (node.kind == NodeKind::collective) {
-      const CollectiveCall& call = workload_.collectives[static_cast<std::size_t>(node.work)];
-      lane = {places_.of_collective(member.rank_class, call.family), node.stream};
+      lane.lane = node.stream;
       expected = places_.place(lane.place).classes.size();
     } else {
-      const Message& message = workload_.messages[static_cast<std::size_t>(node.work)];
-      const bool sends = node.kind == NodeKind::send;
-      lane.place = places_.of_message(member.rank_class, message, sends);
-      lane.lane = message.tag;
+      lane.lane = workload_.messages[static_cast<std::size_t>(node.work)].tag;
       const Places::Sides& sides = places_.sides(lane.place);
       expected = sides.senders.size() + sides.receivers.size();
     }
     const std::int64_t turn = turns_[{lane, member.rank_class, node.kind}]++;
-    Gathering& gathering = gatherings_[{lane, turn}];
-    gathering.expected = expected;
-    if (!gathering.members.empty()) compare(gathering.members.front(), member);
-    gathering.members.push_back(member);
-    of(member).account.begin_wait(now_, call_key(node));
-    if (gathering.members.size() < expected) return;
+    std::vector<Member>& gathering = gatherings_[{lane, turn}];
+    if (!gathering.empty()) compare(gathering.front(), member);
+    gathering.push_back(member);
+    of(member).account.begin_wait(now_, key_of(node));
+    if (gathering.size() < expected) return;
     const auto number = static_cast<std::uint32_t>(result_.meetings.size());
     result_.meetings.push_back({member.rank_class, member.node});
-    std::vector<Member> members = std::move(gathering.members);
+    std::vector<Member> members = std::move(gathering);
     gatherings_.erase({lane, turn});
     for (const Member& one : members) {
       times_of(one).meeting = number;
-      of(one).account.end_wait(now_, call_key(node_of(one)));
+      of(one).account.end_wait(now_, key_of(node_of(one)));
     }
     LaunchKind kind{.kind = node.kind, .work = node.work, .place = lane.place};
     if (kind.kind == NodeKind::receive) kind.kind = NodeKind::send;
@@ -320,7 +300,7 @@ class Scheduler {
     const Node& b = node_of(second);
     const auto text = [&](const Node& node) {
       if (node.kind != NodeKind::collective) return fmt::format("message of {} B", bytes_of(node));
-      return fmt::format("{} of {} B", name_of(call_key(node).collective), bytes_of(node));
+      return fmt::format("{} of {} B", name_of(key_of(node).collective), bytes_of(node));
     };
     if (text(a) == text(b)) return;
     throw Failure(fmt::format("{} calls {} where {} calls {}", title(workload_, first), text(a),
@@ -339,7 +319,7 @@ class Scheduler {
         }))
       follows = Follows::own_stream;
     Time alone = kind.fixed.fs > 0 ? kind.fixed : costs_.alone(kind, follows);
-    if (kind.kind == NodeKind::compute || kind.kind == NodeKind::memory)
+    if (is_kernel(kind.kind))
       alone = {std::max<std::int64_t>(1, alone.fs / 1000 * options_.compute_permille)};
     // Nothing is there before the host's first call has come through.
     const Time begin = kind.fixed.fs > 0 ? now_ : std::max(now_, costs_.latency(kind));
@@ -351,7 +331,7 @@ class Scheduler {
       } else if (kind.kind == NodeKind::memory) {
         account.begin_memory(now_);
       } else if (kind.kind != NodeKind::host) {
-        account.begin_call(now_, call_key(node_of(member)), bytes_of(node_of(member)));
+        account.begin_call(now_, key_of(node_of(member)), bytes_of(node_of(member)));
       }
     }
     progress_.start(kind, std::move(members), begin, alone);
@@ -366,7 +346,7 @@ class Scheduler {
       } else if (launch.kind.kind == NodeKind::memory) {
         account.end_memory(now_);
       } else if (launch.kind.kind != NodeKind::host) {
-        account.end_call(now_, call_key(node_of(member)));
+        account.end_call(now_, key_of(node_of(member)));
       }
     }
     for (const Member& member : launch.members) complete(member);
@@ -427,11 +407,11 @@ class Scheduler {
   ScheduleResult take() {
     std::vector<Stuck> stuck;
     for (const auto& [key, gathering] : gatherings_) {
-      Stuck one{.members = gathering.members, .missing = {}};
+      Stuck one{.members = gathering, .missing = {}};
       const Place& place = places_.place(key.first.place);
       for (const std::int32_t c : place.classes) {
         const bool is_here =
-            std::any_of(gathering.members.begin(), gathering.members.end(),
+            std::any_of(gathering.begin(), gathering.end(),
                         [&](const Member& member) { return member.rank_class == c; });
         if (!is_here) one.missing.push_back(c);
       }
@@ -442,18 +422,12 @@ class Scheduler {
     const bool is_over = std::all_of(running_.begin(), running_.end(),
                                      [](const Running& one) { return one.left == 0; });
     if (!is_over) report_stuck(workload_, stuck, open);
-    result_.launches = progress_.launches();
     result_.situations = progress_.situations();
     for (const Running& one : running_) result_.time = std::max(result_.time, one.end);
     for (Running& one : running_)
       result_.classes.push_back(one.account.finish(one.end, result_.time));
     return std::move(result_);
   }
-
-  struct Gathering {
-    std::size_t expected = 0;
-    std::vector<Member> members;
-  };
 
   const Workload& workload_;
   Costs& costs_;
@@ -464,13 +438,12 @@ class Scheduler {
   Time now_{};
   ScheduleResult result_;
   std::vector<Running> running_;
-  std::vector<Member> initial_;
   std::vector<std::pair<std::int32_t, std::uint16_t>> waiting_;  ///< streams to look at
   std::vector<Member> over_;
   bool is_cascading_ = false;
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
   std::map<std::tuple<Lane, std::int32_t, NodeKind>, std::int64_t> turns_;
-  std::map<std::pair<Lane, std::int64_t>, Gathering> gatherings_;
+  std::map<std::pair<Lane, std::int64_t>, std::vector<Member>> gatherings_;  ///< who has come
 };
 
 }  // namespace

@@ -55,6 +55,9 @@ struct CallKey {
   auto operator<=>(const CallKey&) const = default;
 };
 
+/// Of a node that is_call().
+CallKey call_key(const Workload& workload, NodeKind kind, std::int32_t work);
+
 /// Where the time of the ranks of a class goes. `compute`, `memory`, exposed and waiting of all
 /// calls, `host` and `idle` sum to the time of the whole.
 struct ClassTime {
@@ -75,7 +78,6 @@ struct ScheduleResult {
   std::vector<ClassTime> classes;             ///< as Workload::classes
   std::vector<std::vector<NodeTimes>> nodes;  ///< by class
   std::vector<Meeting> meetings;
-  std::int64_t launches = 0;    ///< of classes, not of ranks
   std::int64_t situations = 0;  ///< distinct sets of at least two that were met
 };
 

@@ -22,10 +22,7 @@ SearchOutcome search(study::Laboratory& laboratory, const SearchRequest& request
       search_space(request.make, outcome.ranks, outcome.memory);
   for (std::size_t c = 0; c < candidates.size(); ++c) {
     const Candidate& one = candidates[c];
-    SearchRow row{.parallelism = one.parallelism,
-                  .micro_batch = request.make.micro_batch,
-                  .memory = one.memory,
-                  .refused = one.refused};
+    SearchRow row{.parallelism = one.parallelism, .memory = one.memory, .refused = one.refused};
     if (one.refused.empty()) {
       const Parallelism& p = one.parallelism;
       if (watch)

@@ -21,7 +21,6 @@ struct SearchRequest {
 
 struct SearchRow {
   Parallelism parallelism{};
-  std::int64_t micro_batch = 1;
   std::int64_t memory = 0;  ///< bytes of the fullest GPU
   Time time{};
   double tokens_per_second_and_gpu = 0;

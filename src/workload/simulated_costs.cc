@@ -33,10 +33,6 @@ struct Part {
   std::vector<std::vector<int>> groups;
 };
 
-bool is_kernel(const LaunchKind& kind) {
-  return kind.kind == NodeKind::compute || kind.kind == NodeKind::memory;
-}
-
 /// In a situation a call counts without its phase and its length, so those that are long, and those
 /// that are about as long as each other, are one.
 std::int64_t bytes_in_situation(std::int64_t bytes) {
@@ -92,18 +88,24 @@ struct SimulatedCosts::Implementation {
     std::vector<Part> parts;
   };
 
-  Scene scene_of(int rank, const std::vector<LaunchKind>& kinds, bool is_situation) const {
+  const std::vector<std::size_t>& groups_of(std::int32_t place, int rank) {
+    const auto [at, is_new] = groups_.emplace(std::pair(place, rank), std::vector<std::size_t>());
+    if (is_new) at->second = groups_for(*machine_, places_.place(place), rank);
+    return at->second;
+  }
+
+  Scene scene_of(int rank, const std::vector<LaunchKind>& kinds, bool is_situation) {
     std::set<int> ranks{rank};
     std::vector<Part> parts;
     for (const LaunchKind& kind : kinds) {
       Part part{.kind = kind};
-      part.is_any_kernel = is_situation && is_kernel(kind) &&
+      part.is_any_kernel = is_situation && is_kernel(kind.kind) &&
                            workload_.computes[index(kind.work)].kind == Compute::Kind::other;
-      if (!is_kernel(kind)) {
-        part.bytes = bytes_of(workload_, kind);
+      if (!is_kernel(kind.kind)) {
+        part.bytes = call_of(workload_, kind.kind, kind.work).bytes;
         if (is_situation) part.bytes = bytes_in_situation(part.bytes);
         const Place& place = places_.place(kind.place);
-        for (const std::size_t g : groups_for(*machine_, place, rank)) {
+        for (const std::size_t g : groups_of(kind.place, rank)) {
           part.groups.push_back(place.groups[g]);
           ranks.insert(place.groups[g].begin(), place.groups[g].end());
         }
@@ -128,21 +130,32 @@ struct SimulatedCosts::Implementation {
     return scene;
   }
 
+  /// As ranks of the machine.
+  static std::vector<int> real(const Scene& scene, const std::vector<int>& group) {
+    std::vector<int> ranks;
+    for (const int position : group) ranks.push_back(scene.ranks[index(position)]);
+    return ranks;
+  }
+
+  LaunchPrograms::Made program_of(const Part& part, const std::vector<int>& ranks) {
+    if (part.is_any_kernel) return programs_.any_kernel(ranks.front());
+    if (is_kernel(part.kind.kind)) return programs_.kernel(part.kind.work, ranks.front());
+    return programs_.call(part.kind, part.bytes, ranks);
+  }
+
   /// Equal for scenes that take the same time.
   using SceneKey = std::vector<std::int64_t>;
   SceneKey key_of(const Scene& scene) {
     SceneKey key{static_cast<std::int64_t>(scene.ranks.size())};
     for (const Part& part : scene.parts) {
       key.push_back(static_cast<std::int64_t>(part.kind.kind));
-      key.push_back(part.is_any_kernel      ? -1
-                    : is_kernel(part.kind) ? part.kind.work
-                                           : program_number(part));
+      key.push_back(part.is_any_kernel          ? -1
+                    : is_kernel(part.kind.kind) ? part.kind.work
+                                                : program_number(part));
       key.push_back(static_cast<std::int64_t>(part.groups.size()));
       for (const auto& group : part.groups) {
         key.insert(key.end(), group.begin(), group.end());
-        std::vector<int> real;
-        for (const int position : group) real.push_back(scene.ranks[index(position)]);
-        key.push_back(static_cast<std::int64_t>(ways_of(real)));
+        key.push_back(static_cast<std::int64_t>(programs_.ways_between(real(scene, group))));
       }
     }
     return key;
@@ -150,20 +163,10 @@ struct SimulatedCosts::Implementation {
 
   /// Of collectives and messages that run the same: equal.
   std::int64_t program_number(const Part& part) {
-    std::tuple<Collective, DataType, std::int64_t> key{Collective::send_recv, DataType::uint8,
-                                                       part.bytes};
-    if (part.kind.kind == NodeKind::collective) {
-      const CollectiveCall& call = workload_.collectives[index(part.kind.work)];
-      std::get<0>(key) = call.kind;
-      std::get<1>(key) = call.type;
-    }
-    return numbers_.emplace(key, static_cast<std::int64_t>(numbers_.size())).first->second;
-  }
-
-  std::uint64_t ways_of(const std::vector<int>& ranks) {
-    const auto [at, is_new] = ways_.emplace(ranks, 0);
-    if (is_new) at->second = machine_->ways_between(ranks);
-    return at->second;
+    const auto [kind, type] = run_as(workload_, part.kind.kind, part.kind.work);
+    return numbers_
+        .emplace(std::tuple(kind, type, part.bytes), static_cast<std::int64_t>(numbers_.size()))
+        .first->second;
   }
 
   std::string text_of(const Scene& scene) const {
@@ -173,12 +176,12 @@ struct SimulatedCosts::Implementation {
     return text + " on " + std::to_string(scene.ranks.size()) + " GPUs";
   }
   std::string text_of(const LaunchKind& kind) const {
-    if (kind.kind == NodeKind::collective) {
-      const CollectiveCall& call = workload_.collectives[index(kind.work)];
-      return std::string(name_of(call.kind)) + " of " + to_string(Bytes{call.bytes});
+    if (!is_kernel(kind.kind)) {
+      const Call call = call_of(workload_, kind.kind, kind.work);
+      const bool is_message = kind.kind != NodeKind::collective;
+      return fmt::format("{} of {}", is_message ? "message" : name_of(call.kind),
+                         to_string(Bytes{call.bytes}));
     }
-    if (kind.kind == NodeKind::send)
-      return "message of " + to_string(Bytes{workload_.messages[index(kind.work)].bytes});
     const Compute& compute = workload_.computes[index(kind.work)];
     if (compute.kind == Compute::Kind::product)
       return fmt::format("product {}x{}x{}", compute.product.m, compute.product.n,
@@ -238,13 +241,8 @@ struct SimulatedCosts::Implementation {
                     const std::string& stream, const std::string& name) {
     const std::size_t first = job.launches.size();
     for (std::size_t g = 0; g < part.groups.size(); ++g) {
-      std::vector<int> real;
-      for (const int position : part.groups[g]) real.push_back(scene.ranks[index(position)]);
-      const LaunchPrograms::Made made = part.is_any_kernel ? programs_.any_kernel(real.front())
-                                        : is_kernel(part.kind)
-                                            ? programs_.kernel(part.kind.work, real.front())
-                                            : programs_.call(part.kind, part.bytes, real);
-      if (is_kernel(part.kind) && job.launches.size() > first &&
+      const LaunchPrograms::Made made = program_of(part, real(scene, part.groups[g]));
+      if (is_kernel(part.kind.kind) && job.launches.size() > first &&
           job.launches.back().program == made.program) {
         job.launches.back().ranks.push_back(part.groups[g].front());
         continue;
@@ -253,7 +251,7 @@ struct SimulatedCosts::Implementation {
                               .program = made.program,
                               .options = made.options,
                               .ranks = part.groups[g],
-                              .alone = is_kernel(part.kind),
+                              .alone = is_kernel(part.kind.kind),
                               .stream = stream,
                               .communicator = "calls"});
     }
@@ -283,7 +281,7 @@ struct SimulatedCosts::Implementation {
     std::vector<int> ranks;
     for (const auto& group : places_.place(kind.place).groups) {
       const std::uint64_t ways =
-          group.size() > 1 ? ways_of(group)
+          group.size() > 1 ? programs_.ways_between(group)
                            : static_cast<std::uint64_t>(machine_->gpu_models[index(group.front())]);
       if (seen.insert(ways).second) ranks.push_back(group.front());
     }
@@ -295,7 +293,7 @@ struct SimulatedCosts::Implementation {
   static constexpr std::int64_t kLongCall = 32 << 20;
   bool is_long(const Scene& scene) const {
     const Part& part = scene.parts.front();
-    if (is_kernel(part.kind) || level_of(part.kind) != Level::fluid) return false;
+    if (is_kernel(part.kind.kind) || level_of(part.kind) != Level::fluid) return false;
     const auto& group = part.groups.front();
     const auto rank = [&](int position) { return scene.ranks[index(position)]; };
     return part.bytes > 2 * kLongCall && group.size() <= 8 &&
@@ -348,25 +346,20 @@ struct SimulatedCosts::Implementation {
   /// Products by their model, everything else by the bound that no engine is below.
   Alone estimate(const Scene& scene) {
     const Part& part = scene.parts.front();
-    const int rank = scene.ranks[index(part.groups.front().front())];
-    Alone found;
-    if (is_kernel(part.kind)) {
-      const Compute& compute = workload_.computes[index(part.kind.work)];
-      if (compute.kind == Compute::Kind::product && !options_.roofline) {
-        found.next = found.first = found.after =
-            machine::estimate_gemm(machine_->model(rank), compute.product).time;
-        return found;
-      }
+    const std::vector<int> ranks = real(scene, part.groups.front());
+    Time time{};
+    if (is_kernel(part.kind.kind) && !options_.roofline &&
+        workload_.computes[index(part.kind.work)].kind == Compute::Kind::product) {
+      time = machine::estimate_gemm(machine_->model(ranks.front()),
+                                    workload_.computes[index(part.kind.work)].product)
+                 .time;
+    } else {
+      const LaunchPrograms::Made made = program_of(part, ranks);
+      const program::Bound bound =
+          program::bind(*made.program, machine::select_ranks(machine_, ranks), made.options);
+      time = sim::lower_bound(bound, {.launch = options_.launch}).time();
     }
-    std::vector<int> real;
-    for (const int position : part.groups.front()) real.push_back(scene.ranks[index(position)]);
-    const LaunchPrograms::Made made = is_kernel(part.kind)
-                                          ? programs_.kernel(part.kind.work, rank)
-                                          : programs_.call(part.kind, part.bytes, real);
-    const machine::SharedMachine ranks = machine::select_ranks(machine_, real);
-    const program::Bound bound = program::bind(*made.program, ranks, made.options);
-    found.next = found.first = found.after = sim::lower_bound(bound, {.launch = options_.launch}).time();
-    return found;
+    return {.first = time, .next = time, .after = time};
   }
 
   // --- Situations.
@@ -434,7 +427,7 @@ struct SimulatedCosts::Implementation {
   study::Laboratory& laboratory_;
   CostOptions options_;
   LaunchPrograms programs_;
-  std::map<std::vector<int>, std::uint64_t> ways_;
+  std::map<std::pair<std::int32_t, int>, std::vector<std::size_t>> groups_;  ///< place and rank
   std::map<LaunchKind, Alone> quick_;
   std::map<SceneKey, Alone> alone_;
   std::map<SceneKey, std::pair<std::int64_t, std::int64_t>> speeds_;

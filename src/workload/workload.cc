@@ -100,7 +100,6 @@ class Checker {
           throw Failure(where() + " waits for itself", {.file = trace.source}, {},
                         ExitCode::deadlock);
       }
-      std::int32_t family = -1;
       switch (node.kind) {
         case NodeKind::nothing:
         case NodeKind::host:
@@ -114,16 +113,15 @@ class Checker {
         case NodeKind::collective:
           if (!is_index(node.work, workload_.collectives))
             fail(where() + ": no such collective", trace.source);
-          family = workload_.collectives[static_cast<std::size_t>(node.work)].family;
           break;
         case NodeKind::send:
         case NodeKind::receive:
           if (!is_index(node.work, workload_.messages))
             fail(where() + ": no such message", trace.source);
-          family = workload_.messages[static_cast<std::size_t>(node.work)].family;
           break;
       }
-      if (family < 0) continue;
+      if (!is_call(node.kind)) continue;
+      const std::int32_t family = call_of(workload_, node.kind, node.work).family;
       for (const int rank : one.ranks) {
         if (!member_of_[static_cast<std::size_t>(family)][static_cast<std::size_t>(rank)])
           fail(fmt::format("{}: rank {} is in no group of '{}'", where(), rank,
@@ -157,6 +155,15 @@ std::string_view name_of(NodeKind kind) {
       return "receive";
   }
   return "";
+}
+
+Call call_of(const Workload& workload, NodeKind kind, std::int32_t work) {
+  const auto at = static_cast<std::size_t>(work);
+  if (kind == NodeKind::collective) {
+    const CollectiveCall& call = workload.collectives[at];
+    return {call.kind, call.family, call.bytes};
+  }
+  return {Collective::send_recv, workload.messages[at].family, workload.messages[at].bytes};
 }
 
 std::int64_t Workload::nodes() const {

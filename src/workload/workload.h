@@ -72,6 +72,14 @@ enum class NodeKind : std::uint8_t {
   receive
 };
 std::string_view name_of(NodeKind kind);
+/// Whether it runs on the compute units, or copies between memories: its work is a Compute.
+constexpr bool is_kernel(NodeKind kind) {
+  return kind == NodeKind::compute || kind == NodeKind::memory;
+}
+/// Whether its work is a CollectiveCall or a Message.
+constexpr bool is_call(NodeKind kind) {
+  return kind == NodeKind::collective || kind == NodeKind::send || kind == NodeKind::receive;
+}
 
 struct Node {
   std::uint64_t id = 0;    ///< in its file, for messages
@@ -138,6 +146,15 @@ struct Workload {
 
   std::int64_t nodes() const;  ///< of all ranks
 };
+
+/// What a collective, a send or a receive has in common.
+struct Call {
+  Collective kind = Collective::send_recv;  ///< of messages send_recv
+  std::int32_t family = 0;
+  std::int64_t bytes = 0;
+};
+/// `kind` is_call(), and `work` counts as in Node.
+Call call_of(const Workload& workload, NodeKind kind, std::int32_t work);
 
 /// Adds to a workload what it has once: equal works and names get the same index.
 class WorkloadBuilder {
