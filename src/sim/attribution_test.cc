@@ -31,8 +31,17 @@ machine::Machine part_of(const std::string& name) {
 /// Products and attention as small as they can be cut.
 Settings small(const std::string& name, int ranks) {
   const std::string rows = std::to_string(32 * ranks);
-  const Settings sizes{{"m", rows},    {"n", "64"},    {"k", "64"},
-                       {"heads", "1"}, {"head", "32"}, {"sequence", rows}};
+  const std::string heads = std::to_string(ranks);
+  const bool block = name.starts_with("block-");
+  const Settings sizes{{"m", rows},
+                       {"n", "64"},
+                       {"k", "64"},
+                       {"heads", block ? heads : "1"},
+                       {"kv_heads", heads},
+                       {"head", "32"},
+                       {"sequence", rows},
+                       {"h", std::to_string(64 * ranks)},
+                       {"f", std::to_string(64 * ranks)}};
   Settings found;
   for (const plan::ParameterInfo& parameter : program::parameters_of(name)) {
     for (const auto& size : sizes)
