@@ -6,7 +6,7 @@
 'full'
 
 ``run`` proves and times a program, ``check`` proves it, ``sweep`` makes a table of many runs, ``explore`` finds how to
-overlap a product with its collective. ``Machine``,
+overlap a product with its collective, ``Workload`` is a whole iteration of training or inference. ``Machine``,
 ``Program`` and ``Plan`` are what they take; ``PlanBuilder`` writes plans. Sizes are bytes or text ("64MiB");
 times that come out are integers of femtoseconds (``_fs``), with ``_us`` beside them.
 """
@@ -19,11 +19,12 @@ from ._explore_block import BlockExploration, Chain, Operators, explore_block
 from ._machine import Job, Machine, Parameter, Program
 from ._results import Cause, Check, Diagnostic, LaunchUse, LinkUse, Outcome, Proof, ProofStep
 from ._table import Row, Table
+from ._workload import Call, Iteration, Parallelism, PathShare, RankTime, Workload, run_iteration, search_parallelism
 from .plan import Plan, PlanBuilder, Template, TemplateParameter, rank
 
 __all__ = [
-    "BadInput", "BlockExploration", "Cause", "Chain", "Check", "Deadlock", "Diagnostic", "Error", "Exploration", "InternalError", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
-    "Operator", "Operators", "Outcome", "Parameter", "Plan", "PlanBuilder", "Program", "Proof", "ProofStep", "Row", "Scenario", "Schedule",
-    "Serial", "SuiteExploration", "Table", "Template", "TemplateParameter", "WrongProgram", "__version__", "check", "explore",
-    "explore_block", "explore_suite", "rank", "run", "sweep",
+    "BadInput", "BlockExploration", "Call", "Cause", "Chain", "Check", "Deadlock", "Diagnostic", "Error", "Exploration", "InternalError", "Iteration", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
+    "Operator", "Operators", "Outcome", "Parallelism", "Parameter", "PathShare", "Plan", "PlanBuilder", "Program", "Proof", "ProofStep", "RankTime", "Row", "Scenario", "Schedule",
+    "Serial", "SuiteExploration", "Table", "Template", "TemplateParameter", "Workload", "WrongProgram", "__version__", "check", "explore",
+    "explore_block", "explore_suite", "rank", "run", "run_iteration", "search_parallelism", "sweep",
 ]  # fmt: skip

@@ -119,6 +119,18 @@ class Job:
         else:
             self._core = _core.Job.load(str(source))
 
+    @classmethod
+    def from_text(cls, text: str, file: str = "<job>") -> "Job":
+        """What a file has, YAML or JSON. ``file`` is how messages call it."""
+        self = cls.__new__(cls)
+        self._core = _core.Job.from_text(text, file)
+        return self
+
+    @property
+    def text(self) -> str:
+        """What its file has."""
+        return self._core.text
+
     def __repr__(self) -> str:
         return f"<Job {self._core.file!r}>"
 

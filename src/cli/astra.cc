@@ -88,7 +88,7 @@ ExitCode run_astra_verb(const AstraOptions& astra, const MachineOptions& machine
     Progress progress(session);
     progress.doing("running " + workload->name);
     auto folded = std::make_shared<const workload::Workload>(workload::fold(*workload));
-    const auto request = iteration_request(std::move(folded), *like, iteration, session);
+    const auto request = iteration_request(std::move(folded), "", *like, iteration, session);
     comparison.ours = workload::run_iteration(session.laboratory, request);
     comparison.ours_engine = iteration.engine;
   }

@@ -33,11 +33,15 @@ void reject_other_formats(const std::string& file) {
       hint = "give it with --machine";
       break;
     case Format::chakra_et:
+    case Format::kineto_trace:
+      hint = "a whole iteration is run, not checked: 'hemiola run' takes it (docs/traces.md)";
+      break;
     case Format::astra_network:
     case Format::astra_system:
-    case Format::kineto_trace:
+      hint = "'hemiola run --astra workload=PREFIX system=FILE network=FILE' takes it";
+      break;
     case Format::nccl_graph:
-      hint = "this version knows the format but does not read it yet";
+      hint = "it says which rings and trees NCCL chose; no program is made from it";
       break;
     default:
       return;

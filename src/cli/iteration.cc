@@ -1,42 +1,23 @@
 #include "cli/iteration.h"
 
-#include <cmath>
 #include <iostream>
 #include <utility>
 
 #include "cli/notices.h"
 #include "core/text.h"
 #include "report/iteration.h"
-#include "workload/collective_rules.h"
+#include "workload/iteration_words.h"
 #include "workload/job_text.h"
 
 namespace hemiola::cli {
 namespace {
 
-workload::Level level_value(std::string_view option, const std::string& text) {
-  const std::string word = choice_value(option, text, {"estimate", "fluid", "sampled", "line"});
-  if (word == "estimate") return workload::Level::estimate;
-  if (word == "sampled") return workload::Level::sampled;
-  return word == "line" ? workload::Level::line : workload::Level::fluid;
-}
-
-Collective collective_value(std::string_view option, const std::string& text) {
-  if (text == "messages") return Collective::send_recv;
-  const auto kind = parse_collective(text);
-  if (!kind || *kind == Collective::custom)
-    throw Failure(
-        "'" + text + "' is no collective", {.file = std::string(option)},
-        "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, messages");
-  return *kind;
-}
-
 /// "0.5": kernels take half of their time.
-std::int64_t permille_value(const std::string& text) {
+double factor_value(const std::string& text) {
   try {
     std::size_t used = 0;
     const double factor = std::stod(text, &used);
-    if (used == text.size() && factor >= 0.001 && factor <= 1000)
-      return std::llround(factor * 1000);
+    if (used == text.size()) return factor;
   } catch (const std::exception&) {  // the message below says it
   }
   throw Failure("'" + text + "' is no factor", {.file = "--scale-compute"},
@@ -74,7 +55,8 @@ void add_iteration_options(CLI::App& verb, IterationOptions& options) {
 void add_iteration_basics(CLI::App& verb, IterationOptions& options) {
   const TextOptions add(verb);
   add("--engine", options.engine, "how launches are timed: estimate|fluid|sampled|line", "ENGINE");
-  add("--launch", options.launch, "graph|stream", "MODE");
+  add("--launch", options.launch, "graph|stream; without it a graph for decode, else a stream",
+      "MODE");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per class of ranks", "FILE");
   add("--trace", options.trace, "write a timeline for ui.perfetto.dev", "FILE");
@@ -82,32 +64,23 @@ void add_iteration_basics(CLI::App& verb, IterationOptions& options) {
 }
 
 workload::IterationRequest iteration_request(std::shared_ptr<const workload::Workload> workload,
-                                             const MachineOptions& machine,
+                                             std::string_view phase, const MachineOptions& machine,
                                              const IterationOptions& options, Session& session) {
   workload::IterationRequest request{.workload = std::move(workload)};
   request.machine = machine_choice(machine, one_setting(machine.set));
-  workload::CostOptions& costs = request.costs;
-  costs.level = level_value("--engine", options.engine);
-  for (const auto& [kind, level] : pairs_of("--detail", options.detail))
-    costs.detail[collective_value("--detail", kind)] = level_value("--detail", level);
-  if (!options.collectives.empty())
-    costs.rules = workload::read_collective_rules(options.collectives);
-  costs.launch = choice_value("--launch", options.launch, {"graph", "stream"}) == "graph"
-                     ? sim::Launch::graph
-                     : sim::Launch::stream;
-  costs.contention = !options.no_contention;
-  costs.monitor = &session.monitor;
-  const std::string compute =
-      choice_value("--compute", options.compute, {"automatic", "recorded", "model", "roofline"});
-  costs.roofline = compute == "roofline";
-  workload::ScheduleOptions& schedule = request.schedule;
-  schedule.compute = compute == "recorded"    ? workload::ComputeSource::recorded
-                     : compute == "automatic" ? workload::ComputeSource::automatic
-                                              : workload::ComputeSource::model;
-  schedule.compute_permille = permille_value(options.scale_compute);
-  for (const std::string& kind : options.without)
-    schedule.without.push_back(collective_value("--without", kind));
-  schedule.monitor = &session.monitor;
+  workload::IterationWords words{.engine = options.engine,
+                                 .detail = pairs_of("--detail", options.detail),
+                                 .collectives = options.collectives,
+                                 .compute = options.compute,
+                                 .scale_compute = factor_value(options.scale_compute),
+                                 .without = options.without,
+                                 .contention = !options.no_contention};
+  if (!options.launch.empty())
+    words.launch = choice_value("--launch", options.launch, {"graph", "stream"}) == "graph"
+                       ? sim::Launch::graph
+                       : sim::Launch::stream;
+  apply(words, phase, "--", request);
+  request.costs.monitor = request.schedule.monitor = &session.monitor;
   return request;
 }
 
@@ -120,8 +93,9 @@ ExitCode run_iteration_verb(std::shared_ptr<const workload::Workload> workload,
   check_output("--report", options.report);
   check_output("--job", options.job);
   if (!options.report.empty()) report::page::require_rendering();
+  const std::string phase = workload->facts ? workload->facts->phase : "";
   workload::IterationRequest request =
-      iteration_request(std::move(workload), machine, options, session);
+      iteration_request(std::move(workload), phase, machine, options, session);
   Notices notices(session);
   workload::IterationOutcome outcome;
   {

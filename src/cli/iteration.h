@@ -14,7 +14,7 @@ namespace hemiola::cli {
 
 struct IterationOptions {
   std::string engine = "fluid";
-  std::string launch = "stream";
+  std::string launch;               ///< empty: as frameworks launch such a workload
   std::vector<std::string> detail;  ///< "all-reduce=line"
   std::string collectives;          ///< file: kind, group size, bytes to program
   std::string compute = "automatic";
@@ -34,9 +34,9 @@ void add_iteration_basics(CLI::App& verb, IterationOptions& options);
 ExitCode run_iteration_verb(std::shared_ptr<const workload::Workload> workload,
                             const MachineOptions& machine, const IterationOptions& options,
                             Session& session);
-/// The costs and the schedule that the options ask for.
+/// The costs and the schedule that the options ask for. `workload` may be nothing; `phase` is its.
 workload::IterationRequest iteration_request(std::shared_ptr<const workload::Workload> workload,
-                                             const MachineOptions& machine,
+                                             std::string_view phase, const MachineOptions& machine,
                                              const IterationOptions& options, Session& session);
 
 }  // namespace hemiola::cli

@@ -39,7 +39,8 @@ void add_model_options(CLI::App& verb, ModelOptions& options) {
                 "sequence parallel: norms and residuals are divided among tp ranks");
   verb.add_flag("--uneven-stages", options.uneven_stages,
                 "stages may differ by a layer: 61 layers on 4 stages");
-  add("--micro-batch", options.micro_batch, "sequences of a rank at a time", "N");
+  add("--micro-batch", options.micro_batch,
+      "sequences of a rank at a time; 0: 1, in inference all that a replica has", "N");
   add("--global-batch", options.global_batch,
       "sequences of all ranks; 0: a micro batch for each replica and stage", "N");
   add("--sequence", options.sequence, "tokens of a sequence; 0: the model's", "N");
@@ -80,7 +81,7 @@ workload::MakeRequest make_request(const ModelOptions& options) {
                  .sequence_parallel = options.sequence_parallel};
   request.phase =
       word_of("--phase", options.phase, workload::parse_phase, "train, prefill or decode");
-  request.micro_batch = count_value("--micro-batch", options.micro_batch, 1, kMostTokens);
+  request.micro_batch = count_value("--micro-batch", options.micro_batch, 0, kMostTokens);
   request.global_batch = count_value("--global-batch", options.global_batch, 0, kMostTokens);
   request.sequence = count_value("--sequence", options.sequence, 0, kMostTokens);
   request.context = count_value("--context", options.context, 0, kMostTokens);

@@ -12,7 +12,7 @@ struct ModelOptions {
   std::string model;
   std::string tp = "1", pp = "1", dp = "1", cp = "1", ep = "1", zero = "0";
   bool sequence_parallel = false;
-  std::string micro_batch = "1", global_batch = "0", sequence = "0", context = "0";
+  std::string micro_batch = "0", global_batch = "0", sequence = "0", context = "0";
   std::string recompute = "none", dtype = "bf16", phase = "train", pipeline = "1f1b";
   std::string chunks = "1", gradient_bucket, prefetch = "1", attention = "flash", host_time;
   bool no_overlap = false, uneven_stages = false, unfused_softmax = false;

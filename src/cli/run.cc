@@ -86,14 +86,35 @@ IterationOptions iteration_options(const RunOptions& options) {
   return iteration;
 }
 
+/// A workload is scheduled above the engines: what is said of one program's run has no meaning
+/// there, and what is said of workloads none for a program.
+void refuse_given(const CLI::App& verb, std::initializer_list<const char*> names,
+                  const char* message, const char* hint) {
+  for (const char* name : names)
+    if (verb.count(name) > 0) throw Failure(message, {.file = name}, hint);
+}
+
+void refuse_options_of_engines(const CLI::App& verb) {
+  refuse_given(
+      verb,
+      {"--warmup", "--iterations", "--skew", "--threads", "--seed", "--no-check", "--one-host",
+       "--no-fold", "--trace-lines", "--record", "--record-rank", "--record-at"},
+      "is of one program's run, and this is a workload",
+      "--job FILE writes its launches as a job, which takes it");
+}
+
+void refuse_options_of_workloads(const CLI::App& verb) {
+  refuse_given(verb,
+               {"--detail", "--collectives", "--compute", "--scale-compute", "--without", "--job",
+                "--no-contention", "--lenient", "--groups", "--replicate"},
+               "is of workloads, and this is a program", "docs/workloads.md");
+}
+
 /// A trace of a workload (docs/traces.md) has calls of its own.
 ExitCode run_trace(const RunOptions& options, Session& session) {
   ProgramOptions of_programs = options.program;
   of_programs.sizes.clear();  // a file, here
   refuse_options_of_programs(of_programs);
-  if (!options.record.empty())
-    throw Failure("a workload is not recorded", {.file = "--record"},
-                  "record a program that is alone");
   workload::TraceRequest request{.path = options.program.program,
                                  .lenient = options.lenient,
                                  .sizes = options.program.sizes,
@@ -375,10 +396,13 @@ void add_run(CLI::App& app, Session& session) {
   add_options(*verb, *options, session);
   verb->callback([options, verb, &session] {
     options->engine_given = verb->count("--engine") > 0;
-    session.action = [options, &session] {
-      if (!options->astra.empty() || options->engine.engine == "astra")
-        return run_astra(*options, session);
-      if (workload::is_trace(options->program.program)) return run_trace(*options, session);
+    session.action = [options, verb, &session] {
+      const bool astra = !options->astra.empty() || options->engine.engine == "astra";
+      if (astra || workload::is_trace(options->program.program)) {
+        refuse_options_of_engines(*verb);
+        return astra ? run_astra(*options, session) : run_trace(*options, session);
+      }
+      refuse_options_of_workloads(*verb);
       return Runner(*options, session).run();
     };
   });

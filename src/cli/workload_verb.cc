@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "report/iteration.h"
 #include "report/workload_search.h"
+#include "workload/chakra_writer.h"
 #include "workload/search.h"
 
 namespace hemiola::cli {
@@ -32,6 +33,7 @@ struct MakeOptions {
 ExitCode make(const MakeOptions& options, Session& session) {
   const auto workload =
       std::make_shared<const workload::Workload>(make_workload(make_request(options.model)));
+  if (!options.out.empty()) workload::write_chakra(*workload, options.out);
   if (options.machine.machine.empty()) {
     Notices notices(session);
     notices.show(workload->notices);
@@ -51,6 +53,9 @@ void add_make(CLI::App& parent, Session& session) {
   add_machine_options(*verb, options->machine);
   add_iteration_basics(*verb, options->iteration);
   add_iteration_options(*verb, options->iteration);
+  verb->add_option("-o,--output", options->out,
+                   "write it as Chakra execution traces: PREFIX.<rank>.et, PREFIX.json")
+      ->type_name("PREFIX");
   verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
   verb->callback([options, &session] {
     session.action = [options, &session] { return make(*options, session); };
@@ -67,8 +72,8 @@ struct SearchOptions {
 ExitCode search(const SearchOptions& options, Session& session) {
   check_output("--json", options.iteration.json);
   workload::SearchRequest request{.make = make_request(options.model)};
-  const workload::IterationRequest iteration =
-      iteration_request(nullptr, options.machine, options.iteration, session);
+  const workload::IterationRequest iteration = iteration_request(
+      nullptr, name_of(request.make.phase), options.machine, options.iteration, session);
   request.machine = iteration.machine;
   request.costs = iteration.costs;
   request.schedule = iteration.schedule;

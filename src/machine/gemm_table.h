@@ -12,9 +12,15 @@
 
 namespace hemiola::machine {
 
+/// What XLA's tables have in each time beside the kernel: its kernels are launched one by one under
+/// a tracer. A kernel that moves 16 KiB to 128 KiB takes 5.0 to 5.2 us by the same tools
+/// (calibrate/h100_hbm_bw_vs_size.csv, "includes launch time"), and 1.9 us in a stream of others.
+constexpr double kTracedLaunchUs = 3.1;
+
 struct GemmRow {
   GemmShape shape;
   double measured_us = 0;
+  double launch_us = 0;  ///< of `measured_us`; of tables with XLA's column `dtypes`
 };
 
 /// The rows of the wanted types in order. Throws Failure with the line for a malformed row, a
@@ -34,8 +40,8 @@ struct GemmRoofline {
 /// The roofline of the least median error on these rows, to which the shares are fitted.
 GemmRoofline fit_roofline(const GpuModel& model, const std::vector<GemmRow>& rows);
 
-/// Of |modelled / measured - 1|, and of max(modelled / measured, measured / modelled) the geometric
-/// mean less 1.
+/// Of |(modelled + launch) / measured - 1|, and of the larger of that quotient and its inverse the
+/// geometric mean less 1.
 struct GemmErrors {
   std::size_t rows = 0;
   double median = 0;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "program/kernel.h"
+#include "program/kernel_nccl.h"
 
 namespace hemiola::program {
 namespace {
@@ -31,14 +32,14 @@ Program nccl(const KernelArguments& arguments) {
 }
 
 // vLLM asks its own all-reduce first, which takes less than 8 MiB, a multiple of 16 B, on 2, 4, 6
-// or 8 GPUs; everything else is NCCL's (vllm/distributed/device_communicators/cuda_communicator.py
-// and custom_all_reduce.py).
+// or 8 GPUs of one node; everything else is NCCL's
+// (vllm/distributed/device_communicators/cuda_communicator.py and custom_all_reduce.py).
 Program custom_all_reduce(const KernelArguments& arguments) {
   constexpr std::int64_t kMost = 8 << 20;
   const int n = arguments.ranks;
   const std::int64_t size = arguments.size.count;
   const bool own = (n == 2 || n == 4 || n == 6 || n == 8) && size < kMost && size % 16 == 0;
-  if (own && asked_for(arguments) == Collective::all_reduce)
+  if (own && asked_for(arguments) == Collective::all_reduce && nccl_nodes(arguments).count == 1)
     return make_other("all-reduce/vllm", arguments);
   return make_other("auto/nccl", arguments);
 }

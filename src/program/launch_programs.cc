@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "core/index.h"
@@ -12,8 +13,9 @@
 namespace hemiola::program {
 namespace {
 
-constexpr std::int64_t kUnit = 16;  // bytes of a chunk
-constexpr std::int64_t kStep = 64;  // elements that a step of a product sums over
+constexpr std::int64_t kUnit = 16;        // bytes of a chunk
+constexpr std::int64_t kStep = 64;        // elements that a step of a product sums over
+constexpr std::int64_t kFewestSteps = 4;  // of a part of a split, as in the product model
 constexpr std::int32_t kProductThreads = 256;
 constexpr std::int32_t kWorkThreads = 512;
 constexpr std::int64_t kPiece = 16 << 10;  // bytes that a workgroup of a Work reads at a time
@@ -50,6 +52,17 @@ std::int32_t add_buffer(Program& program, const char* name, BufferKind kind, std
   return static_cast<std::int32_t>(program.buffers.size()) - 1;
 }
 
+/// Kernels of libraries with small tiles hold more steps, so that as many bytes are on their way:
+/// what half of the buffer holds, which leaves room for a second workgroup. CUTLASS
+/// (tools/library/scripts/generator.py, 16 bit, k = 32) has 10 stages for 64x64, 6 for 128x64, 3 to
+/// 5 for 128x128; cuBLAS on Ampere 6 of k = 64 for 64x64.
+std::int32_t library_stages(machine::MatrixTile tile, DataType type,
+                            const machine::GpuModel& model) {
+  const std::int64_t step = (std::int64_t{tile.m} + tile.n) * kStep * size_of(type);
+  return static_cast<std::int32_t>(
+      std::max<std::int64_t>(model.gemm_stages, model.gemm_buffer.count / 2 / step));
+}
+
 /// A product as its tiles: sizes in elements, rows in chunks.
 class ProductWriter {
  public:
@@ -68,6 +81,8 @@ class ProductWriter {
         std::sqrt(tiles * static_cast<double>(tile_n_) / static_cast<double>(tile_m_));
     group_ = std::clamp<std::int64_t>(std::llround(side), 1, tiles_m());
     workgroups_ = std::min(model.cu_count, tiles_m() * tiles_n() * parts_);
+    stages_ = library_stages(
+        {static_cast<std::int32_t>(tile_m_), static_cast<std::int32_t>(tile_n_)}, type, model);
     program_ = start(fmt::format("product {}x{}x{}", shape.m, shape.n, shape.k), 1,
                      shape.m * row_c_ * kUnit);
     program_.fixed_type = type;
@@ -90,7 +105,8 @@ class ProductWriter {
         add_part(body, i / parts_, i % parts_);
       program_.bodies.push_back(std::move(body));
     }
-    return finish(std::move(program_), {.name = program_.name, .threads = kProductThreads});
+    return finish(std::move(program_),
+                  {.name = program_.name, .threads = kProductThreads, .stages = stages_});
   }
 
  private:
@@ -144,20 +160,21 @@ class ProductWriter {
                      .chunk = constant((tile * parts_ + of) * sums_of_part()),
                      .chunks = ceil_of(m * width * per_chunk_ * 4, kUnit)};
     };
-    last.dst = {sums(part)};
+    const bool adds = part == parts_ - 1;
+    if (!adds) last.dst = {sums(part)};
     body.ops.push_back(std::move(last));
     body.ops.push_back({.kind = OpKind::sync});
     const auto semaphore = [&](std::int64_t of) {
       return SemaphoreRef{.index = static_cast<std::int32_t>(tile * (parts_ - 1) + of)};
     };
-    if (part < parts_ - 1) {
+    if (!adds) {
       body.ops.push_back({.kind = OpKind::sem_release, .semaphores = {semaphore(part)}});
       return;
     }
     Op wait{.kind = OpKind::sem_acquire};
-    Op add{.kind = OpKind::compute, .dst = {result}, .flop = m * n * parts_};
-    for (std::int64_t of = 0; of < parts_; ++of) {
-      if (of < part) wait.semaphores.push_back(semaphore(of));
+    Op add{.kind = OpKind::compute, .dst = {result}, .flop = m * n * (parts_ - 1)};
+    for (std::int64_t of = 0; of < part; ++of) {
+      wait.semaphores.push_back(semaphore(of));
       add.src.push_back(sums(of));
     }
     body.ops.push_back(std::move(wait));
@@ -189,20 +206,38 @@ class ProductWriter {
   std::int64_t row_a_ = 0, row_b_ = 0, row_c_ = 0;  ///< chunks
   std::int64_t workgroups_ = 1;
   std::int64_t parts_ = 1;  ///< split-K
+  std::int32_t stages_ = 0;
   std::int64_t group_ = 1;  ///< rows of tiles that a wave has
   std::int32_t a_ = 0, b_ = 0, c_ = 0, partial_ = -1;
   Program program_;
 };
+
+/// What one workgroup takes to add the float32 sums of the parts of a tile, and each part to store
+/// them. The product model has them as traffic of the L2 alone.
+Time sum_of_parts(machine::MatrixTile tile, std::int64_t parts, const machine::GpuModel& model) {
+  const std::int64_t bytes = std::int64_t{4} * tile.m * tile.n * parts;
+  return model.noc_cu_rate.time_for(bytes);
+}
 
 }  // namespace
 
 machine::GemmEstimate product_kernel(const MatrixProduct& shape, DataType type,
                                      const machine::GpuModel& model) {
   const machine::GemmShape gemm{.m = shape.m, .n = shape.n, .k = shape.k, .type = type};
-  const machine::GemmEstimate whole = machine::estimate_gemm(model, gemm, {.split_k = 1});
-  const machine::GemmEstimate best = machine::estimate_gemm(model, gemm);
-  constexpr std::int64_t kWorthIt = 20;  // a twentieth
-  return best.time + Time{whole.time.fs / kWorthIt} < whole.time ? best : whole;
+  std::optional<machine::GemmEstimate> best;
+  Time least{};
+  for (const machine::MatrixTile& tile : model.gemm_tiles) {
+    for (const std::int64_t split : {1, 2, 3, 4, 6, 8}) {
+      if (split > 1 && shape.k < split * kFewestSteps * kStep) break;
+      const machine::GemmEstimate found =
+          machine::estimate_gemm(model, gemm, {.split_k = split, .tile = tile, .cold = true});
+      const Time time = found.time + (split > 1 ? sum_of_parts(tile, split, model) : Time{});
+      if (best && time >= least) continue;
+      best = found;
+      least = time;
+    }
+  }
+  return *best;
 }
 
 Program product_program(const MatrixProduct& shape, DataType type, const machine::GpuModel& model) {

@@ -22,8 +22,9 @@ struct Work {
 };
 
 /// The kernel that the library is taken to choose: the fastest by the device's product model
-/// (machine/gemm_model.h), with split-K only where that is a twentieth faster than without, as the
-/// parts cost more than the model knows. Failure: sizes below 1, types as product_program().
+/// (machine/gemm_model.h) for operands that come from memory, and with split-K by what one
+/// workgroup then takes to add the parts of a tile. Failure: sizes below 1, types as
+/// product_program().
 machine::GemmEstimate product_kernel(const MatrixProduct& shape, DataType type,
                                      const machine::GpuModel& model);
 

@@ -11,6 +11,7 @@
 #include "python/explore.h"
 #include "python/interruptible.h"
 #include "python/to_python.h"
+#include "python/workload.h"
 
 namespace hemiola::python {
 namespace {
@@ -270,6 +271,7 @@ PYBIND11_MODULE(_core, module) {
   bind_outcome(module);
   bind_laboratory(module);
   bind_explore(module);
+  bind_workload(module);
   module.def("parse_bytes", bytes_of);
   module.def("parse_time", femtoseconds_of);
   module.def("bytes_text", [](std::int64_t count) { return to_string(Bytes{count}); });

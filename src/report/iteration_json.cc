@@ -80,14 +80,17 @@ std::string iteration_json(const IterationRun& run, const IterationOutcome& outc
   const Workload& workload = *outcome.workload;
   return fmt::format(
       "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n  \"program\": "
-      "{},\n  \"engine\": {},\n  \"results\": [\n    {{\"time_fs\": {}, \"time_ns\": {}, "
+      "{},\n  \"engine\": {},\n  \"launch\": {},\n  \"results\": [\n    {{\"time_fs\": {}, "
+      "\"time_ns\": {}, "
       "\"recorded_fs\": {}, \"ranks\": {},\n      \"tokens_per_s_per_gpu\": {}, \"mfu\": {},\n"
       "      \"kernels\": {{{}, {}, {}, \"unknown\": {}}},\n      \"simulations\": {}, "
       "\"situations\": {},\n      \"classes\": {},\n      \"launches\": {},\n"
       "      \"critical_path\": {}}}\n  ]\n}}\n",
       json_string(run.command), json_string(outcome.machine->name), json_string(workload.name),
-      json_string(run.engine), outcome.result.time.fs, exact_ns(outcome.result.time),
-      outcome.recorded.fs, workload.ranks, json_number(outcome.tokens_per_second_and_gpu()),
+      json_string(run.engine),
+      json_string(outcome.launch == sim::Launch::graph ? "graph" : "stream"),
+      outcome.result.time.fs, exact_ns(outcome.result.time), outcome.recorded.fs, workload.ranks,
+      json_number(outcome.tokens_per_second_and_gpu()),
       json_number(outcome.model_flop_utilisation()),
       time_field("products", outcome.sources.products),
       time_field("roofline", outcome.sources.roofline),

@@ -53,11 +53,11 @@ page::Bars where_time_goes(const IterationOutcome& outcome) {
 }
 
 page::Bars path_bars(const IterationOutcome& outcome) {
-  const std::vector<std::pair<std::string, Time>> names = outcome.path_by_name();
+  const std::vector<workload::PathName> names = outcome.path_by_name();
   page::Bars bars{.heading = "The critical path, by node", .unit = "ms"};
   bars.note = "Each node of the path began when the one before it ended.";
   for (std::size_t i = 0; i < std::min<std::size_t>(16, names.size()); ++i)
-    bars.rows.push_back({.label = names[i].first, .value = ms(names[i].second)});
+    bars.rows.push_back({.label = names[i].name, .value = ms(names[i].time)});
   return bars;
 }
 

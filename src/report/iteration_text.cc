@@ -47,8 +47,10 @@ void print_head(std::ostream& out, const IterationRun& run, const IterationOutco
         "#           {} kernels say neither shape, bytes, flop nor time: they take "
         "none\n",
         outcome.sources.unknown);
-  out << fmt::format("# calls     by {}; {} simulations, {} situations of launches beside others\n",
-                     run.engine, outcome.simulations, outcome.result.situations);
+  out << fmt::format(
+      "# calls     by {}{}; {} simulations, {} situations of launches beside others\n", run.engine,
+      outcome.launch == sim::Launch::graph ? ", in a graph" : "", outcome.simulations,
+      outcome.result.situations);
   out << "#\n";
   out << fmt::format("# time      {} ms\n", table_ms(outcome.result.time));
   if (outcome.recorded.fs > 0)
@@ -122,16 +124,22 @@ void print_calls(std::ostream& out, const IterationOutcome& outcome) {
   exposed.print(out, "  ");
 }
 
+/// The mean of `count` nodes that take `all`.
+std::string microseconds(Time all, std::int64_t count) {
+  return fmt::format("{:.3f}", static_cast<double>(all.fs) * 1e-9 / static_cast<double>(count));
+}
+
 void print_path(std::ostream& out, const IterationOutcome& outcome) {
-  const std::vector<std::pair<std::string, Time>> names = outcome.path_by_name();
+  const std::vector<workload::PathName> names = outcome.path_by_name();
   Time all{};
-  for (const auto& [name, time] : names) all = all + time;
+  for (const workload::PathName& one : names) all = all + one.time;
   out << fmt::format("#\n# critical path: {} nodes, {} % of the time; the rest is the CPU's\n",
                      outcome.path.size(), percent(all, outcome.result.time));
   constexpr std::size_t kMost = 12;
   for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i)
-    out << fmt::format("#   {:>5} %  {}\n", percent(names[i].second, outcome.result.time),
-                       names[i].first);
+    out << fmt::format("#   {:>5} %  {:>6} x {:>10} us  {}\n",
+                       percent(names[i].time, outcome.result.time), names[i].nodes,
+                       microseconds(names[i].time, names[i].nodes), names[i].name);
 }
 
 }  // namespace

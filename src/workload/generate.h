@@ -58,7 +58,9 @@ struct MakeRequest {
   Model model;
   Parallelism parallelism{};
   Phase phase = Phase::train;
-  std::int64_t micro_batch = 1;   ///< sequences
+  /// Sequences of a rank at a time. 0: one; of prefill and decode all of `global_batch` that a
+  /// replica has, divided by PP where that can be.
+  std::int64_t micro_batch = 0;
   std::int64_t global_batch = 0;  ///< sequences of all ranks; 0: DP x PP x `micro_batch`
   std::int64_t sequence = 0;      ///< tokens; 0: the model's. Decode: of the prompt, not looked at
   std::int64_t context = 0;       ///< decode: tokens in the KV cache; 0: the model's sequence

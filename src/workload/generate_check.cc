@@ -28,7 +28,10 @@ std::string divisors(std::int64_t number, std::int64_t most) {
 class RequestChecker {
  public:
   explicit RequestChecker(const MakeRequest& request)
-      : request_(request), by_(request.parallelism), model_(complete(request.model)) {}
+      : request_(request),
+        by_(request.parallelism),
+        model_(complete(request.model)),
+        micro_batch_(micro_batch_of(request)) {}
 
   void run() {
     check_ranges();
@@ -70,7 +73,7 @@ class RequestChecker {
     if (std::int64_t{by_.tp} * by_.pp > kMostRanksOfJob ||
         std::int64_t{by_.dp} * by_.cp > kMostRanksOfJob || by_.ranks() > kMostRanksOfJob)
       fail("--dp", "these are too many ranks", fmt::format("at most {}", kMostRanksOfJob));
-    in_range("--micro-batch", request_.micro_batch, 1, kMostSequences);
+    in_range("--micro-batch", request_.micro_batch, 0, kMostSequences);
     in_range("--global-batch", request_.global_batch, 0, kMostSequences);
     in_range("--sequence", request_.sequence, 0, kMostSequences);
     in_range("--context", request_.context, 0, kMostSequences);
@@ -161,13 +164,13 @@ class RequestChecker {
   }
 
   void check_batch() const {
-    const std::int64_t step = request_.micro_batch * by_.dp;
+    const std::int64_t step = micro_batch_ * by_.dp;
     const std::int64_t global = request_.global_batch == 0 ? step * by_.pp : request_.global_batch;
     if (global % step != 0)
       fail("--global-batch",
            fmt::format("{} sequences cannot be divided into micro batches of {} on {} "
                        "data-parallel ranks",
-                       global, request_.micro_batch, by_.dp),
+                       global, micro_batch_, by_.dp),
            fmt::format("a multiple of {}", step));
     const std::int64_t micro_batches = global / step;
     if (request_.schedule == Schedule::interleaved && micro_batches % by_.pp != 0)
@@ -197,8 +200,7 @@ class RequestChecker {
                        sequence, by_.cp),
            fmt::format("one of {}", divisors(sequence / 2, kMostRanksOfJob)));
     if (!by_.sequence_parallel) return;
-    const std::int64_t tokens =
-        decode ? request_.micro_batch : request_.micro_batch * (sequence / by_.cp);
+    const std::int64_t tokens = decode ? micro_batch_ : micro_batch_ * (sequence / by_.cp);
     if (tokens % by_.tp != 0)
       fail("--sp", fmt::format("{} tokens cannot be divided by {} ranks", tokens, by_.tp),
            "without --sp, or a --tp that divides them");
@@ -229,6 +231,7 @@ class RequestChecker {
   const MakeRequest& request_;
   const Parallelism& by_;
   Model model_;
+  std::int64_t micro_batch_ = 1;
 };
 
 }  // namespace

@@ -52,6 +52,15 @@ ParameterCount attention_count(const Model& model, const RankShape& shape) {
 
 }  // namespace
 
+std::int64_t micro_batch_of(const MakeRequest& request) {
+  if (request.micro_batch != 0) return request.micro_batch;
+  const Parallelism& by = request.parallelism;
+  if (request.phase == Phase::train || by.dp < 1 || by.pp < 1) return 1;
+  if (request.global_batch % by.dp != 0) return 1;
+  const std::int64_t replica = request.global_batch / by.dp;
+  return std::max<std::int64_t>(1, replica % by.pp == 0 ? replica / by.pp : replica);
+}
+
 MakeRequest resolve(MakeRequest request) {
   check(request);
   request.model = complete(std::move(request.model));
@@ -59,6 +68,7 @@ MakeRequest resolve(MakeRequest request) {
   if (by.tp == 1) by.sequence_parallel = false;
   if (request.sequence == 0) request.sequence = request.model.sequence;
   if (request.context == 0) request.context = request.model.sequence;
+  request.micro_batch = micro_batch_of(request);
   if (request.global_batch == 0)
     request.global_batch = std::int64_t{by.dp} * by.pp * request.micro_batch;
   if (request.phase != Phase::train) request.recompute = Recompute::none;

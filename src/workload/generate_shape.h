@@ -9,6 +9,8 @@ namespace hemiola::workload {
 
 /// A legal request whose model is complete and whose defaults are filled in.
 MakeRequest resolve(MakeRequest request);
+/// MakeRequest::micro_batch, or what 0 stands for. Of a request that may not have been checked.
+std::int64_t micro_batch_of(const MakeRequest& request);
 
 /// Element types: what lies in memory, what products multiply, what gradients are summed in.
 DataType stored_type(const MakeRequest& request);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -99,19 +100,49 @@ Time recorded_time(const Workload& workload) {
   return is_known && end > begin ? end - begin : Time{};
 }
 
+/// What a model needs, where a GPU has less: the class that lacks most.
+std::optional<Diagnostic> lack_of_memory(const Workload& workload,
+                                         const machine::Machine& machine) {
+  if (!workload.facts || workload.facts->memory.empty()) return std::nullopt;
+  const std::int64_t there = machine.model(0).hbm_size.count;
+  std::int64_t most = 0;
+  std::size_t where = 0;
+  for (std::size_t c = 0; c < workload.facts->memory.size(); ++c) {
+    std::int64_t all = 0;
+    for (const auto& [name, bytes] : workload.facts->memory[c]) all += bytes;
+    if (all > most) {
+      most = all;
+      where = c;
+    }
+  }
+  if (there == 0 || most <= there) return std::nullopt;
+  const auto gigabytes = [](std::int64_t bytes) { return static_cast<double>(bytes) * 1e-9; };
+  return Diagnostic{
+      .severity = Severity::warning,
+      .message =
+          fmt::format("{} does not fit: {} needs {:.1f} GB on each GPU, and {} has {:.1f} GB",
+                      workload.facts->model, workload.classes[where].name, gigabytes(most),
+                      machine.model(0).name, gigabytes(there)),
+      .where = {},
+      .hint = "its time is what it would take if it did; 'workload search' finds what fits"};
+}
+
 }  // namespace
 
-std::vector<std::pair<std::string, Time>> IterationOutcome::path_by_name() const {
-  std::map<std::string, Time> sums;
+std::vector<PathName> IterationOutcome::path_by_name() const {
+  std::map<std::int32_t, PathName> sums;
   for (const PathStep& step : path) {
     const Node& node = workload->classes[index(step.rank_class)].trace->nodes[step.node];
     const NodeTimes& times = result.nodes[index(step.rank_class)][step.node];
-    Time& sum = sums[workload->names[node.name]];
-    sum = sum + (times.end - times.begin);
+    PathName& sum = sums[static_cast<std::int32_t>(node.name)];
+    sum.name = workload->names[node.name];
+    ++sum.nodes;
+    sum.time = sum.time + (times.end - times.begin);
   }
-  std::vector<std::pair<std::string, Time>> sorted(sums.begin(), sums.end());
+  std::vector<PathName> sorted;
+  for (auto& [number, sum] : sums) sorted.push_back(std::move(sum));
   std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+                   [](const PathName& a, const PathName& b) { return a.time > b.time; });
   return sorted;
 }
 
@@ -132,6 +163,14 @@ double IterationOutcome::model_flop_utilisation() const {
          peak;
 }
 
+CostOptions usual_costs(std::string_view phase) {
+  CostOptions costs;
+  if (phase != "prefill" && phase != "decode") return costs;
+  costs.rules = {{.kind = Collective::all_reduce, .program = "auto/custom-allreduce"}};
+  if (phase == "decode") costs.launch = sim::Launch::graph;
+  return costs;
+}
+
 IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationRequest& request) {
   IterationOutcome outcome;
   outcome.workload = request.workload;
@@ -143,6 +182,8 @@ IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationReq
   outcome.notices = study::notices_of(outcome.machine->warnings);
   outcome.notices.insert(outcome.notices.end(), request.workload->notices.begin(),
                          request.workload->notices.end());
+  if (const auto lack = lack_of_memory(*request.workload, *outcome.machine))
+    outcome.notices.push_back(*lack);
   Places places(*request.workload);
   SimulatedCosts costs(*request.workload, places, outcome.machine, laboratory, request.costs);
   outcome.result = schedule(*request.workload, places, costs, request.schedule);
@@ -150,6 +191,7 @@ IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationReq
   outcome.calls = calls_of(*request.workload, places, costs, outcome.result);
   outcome.path = critical_path(*request.workload, outcome.result);
   outcome.recorded = recorded_time(*request.workload);
+  outcome.launch = request.costs.launch;
   outcome.simulations = costs.simulations();
   return outcome;
 }

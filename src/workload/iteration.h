@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,13 @@ struct CallRow {
   Time alone{};
 };
 
+/// Nodes of one name on the critical path.
+struct PathName {
+  std::string name;
+  std::int64_t nodes = 0;
+  Time time{};  ///< of all of them
+};
+
 struct IterationOutcome {
   std::shared_ptr<const Workload> workload;
   machine::SharedMachine machine;
@@ -46,17 +54,23 @@ struct IterationOutcome {
   std::vector<CallRow> calls;  ///< the longest in all first
   std::vector<PathStep> path;  ///< critical
   Time recorded{};             ///< of the trace: from its first node to its last; 0: not known
+  sim::Launch launch = sim::Launch::stream;
   std::int64_t simulations = 0;
   study::Notices notices{};
 
   /// How much of the critical path nodes of one name take, the most first.
-  std::vector<std::pair<std::string, Time>> path_by_name() const;
+  std::vector<PathName> path_by_name() const;
 
   // Of ModelFacts; 0 where there are none.
   double tokens_per_second_and_gpu() const;
   /// Model flop per second over what the matrix units can do in the model's type.
   double model_flop_utilisation() const;
 };
+
+/// As frameworks run a phase (ModelFacts; "": not known): of inference, all-reduces inside a node
+/// are their own kernels and not the library's (`auto/custom-allreduce`), and a decode step is one
+/// CUDA graph.
+CostOptions usual_costs(std::string_view phase);
 
 /// Failure: ranks that the machine does not have, or more of them than the workload has and none
 /// chosen; what schedule() and the costs refuse. Interrupted.

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/failure_test_support.h"
+#include "core/long_tests_test_support.h"
 #include "study/job_run.h"
 #include "workload/job_text.h"
 #include "workload/schedule_test_support.h"
@@ -95,8 +96,10 @@ TEST(Iteration, WithOverlapItIsNearTheLinkedJob) {
     errors.push_back(std::abs(both(workload, machine).error()));
     EXPECT_LT(errors.back(), 0.15) << workload.name << " on " << machine;
   };
+  // Large calls take most of the time of this test.
   for (const char* machine : {"dgx-h100", "mi300x-8"}) {
-    for (const std::int64_t bytes : {2 << 20, 16 << 20}) {
+    for (const std::int64_t bytes :
+         some_or_all<std::vector<std::int64_t>>({2 << 20}, {2 << 20, 16 << 20})) {
       // Gradients beside the backward pass.
       compare(four([&](RealTrace& trace) {
                 for (int layer = 0; layer < 4; ++layer) {
@@ -154,6 +157,26 @@ TEST(Iteration, FasterLinksAndFewerCallsAreFaster) {
   EXPECT_GT(time({{"link.nvlink4.bandwidth", "12.5 GB/s"}}, {}), whole);
   EXPECT_LT(time({}, {.without = {Collective::all_gather}}), whole);
   EXPECT_LT(time({}, {.compute_permille = 500}), whole);
+}
+
+TEST(Iteration, InferenceIsLaunchedAsFrameworksDo) {
+  EXPECT_TRUE(usual_costs("train").rules.empty());
+  EXPECT_EQ(usual_costs("").launch, sim::Launch::stream);
+  EXPECT_EQ(usual_costs("prefill").launch, sim::Launch::stream);
+  EXPECT_EQ(usual_costs("decode").launch, sim::Launch::graph);
+  const auto workload = std::make_shared<const Workload>(
+      four([](RealTrace& trace) { trace.call(Collective::all_reduce, 64 << 10); }));
+  study::Laboratory laboratory;
+  const auto time = [&](std::string_view phase, const char* machine, const char* ranks) {
+    return run_iteration(laboratory, {.workload = workload,
+                                      .machine = {.name = machine, .ranks = ranks},
+                                      .costs = usual_costs(phase)})
+        .result.time;
+  };
+  // One-shot by loads and stores against a ring of the library.
+  EXPECT_LT(time("prefill", "dgx-h100", "4"), time("train", "dgx-h100", "4"));
+  // Loads and stores do not reach other nodes.
+  EXPECT_EQ(time("prefill", "dgx-h100:2", "0,1,8,9"), time("train", "dgx-h100:2", "0,1,8,9"));
 }
 
 }  // namespace

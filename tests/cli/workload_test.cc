@@ -97,6 +97,69 @@ TEST(Workload, what_cannot_be_is_one_message_and_no_file) {
           "'fast' is no factor");
 }
 
+TEST(Workload, what_does_not_fit_into_memory_is_said_with_numbers) {
+  const Workplace place;
+  const Outcome run = place.run(
+      "workload make llama-70b --phase decode --context 1024 --machine dgx-h100 --engine "
+      "estimate");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.err.find("llama-3-70b does not fit: stage 0 needs 141.4 GB"), std::string::npos)
+      << run.err;
+  EXPECT_NE(run.err.find("h100 has"), std::string::npos) << run.err;
+}
+
+TEST(Workload, a_decode_step_has_the_whole_batch_of_a_replica) {
+  const Workplace place;
+  place.write("small.yaml", kSmall);
+  const auto calls = [&](const std::string& options) {
+    const Outcome run =
+        place.run("workload make small.yaml --tp 2 --machine dgx-h100 --json out.json " + options);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return nlohmann::json::parse(place.read("out.json"));
+  };
+  const auto decode = calls("--phase decode --global-batch 8");
+  EXPECT_EQ(decode["launch"], "graph");
+  EXPECT_EQ(decode["results"][0]["launches"][0]["calls"], 5);  // two a layer, and the embedding
+  EXPECT_EQ(
+      calls(
+          "--phase decode --global-batch 8 --micro-batch 4")["results"][0]["launches"][0]["calls"],
+      10);
+  EXPECT_EQ(calls("--phase prefill --launch graph")["launch"], "graph");
+}
+
+TEST(Workload, written_as_chakra_it_is_the_same_workload) {
+  const Workplace place;
+  place.write("small.yaml", kSmall);
+  const auto time = [&](const std::string& command) {
+    const Outcome run = place.run(command + " --machine dgx-h100 --json out.json --quiet");
+    EXPECT_EQ(run.code, 0) << run.err;
+    return nlohmann::json::parse(place.read("out.json"))["results"][0]["time_fs"]
+        .get<std::int64_t>();
+  };
+  const std::int64_t made = time(kMake + "-o small");
+  EXPECT_EQ(place.files(),
+            "out.json small.0.et small.1.et small.2.et small.3.et small.json small.yaml ");
+  EXPECT_EQ(time("run small --ranks 4"), made);
+}
+
+TEST(Workload, options_that_would_do_nothing_are_refused) {
+  const Workplace place;
+  const auto refusal = [&](const std::string& command, const std::string& message) {
+    const Outcome run = place.run(command);
+    EXPECT_EQ(run.code, 2) << command;
+    EXPECT_NE(run.err.find(message), std::string::npos) << run.err;
+  };
+  const std::string chakra(
+      "\x07\x0a\x05"
+      "0.0.4\x02\x08\x01",
+      11);
+  place.write("t.0.et", chakra);
+  refusal("run t.0.et --machine dgx-h100 --skew 1us", "--skew: error: is of one program's run");
+  refusal("run t.0.et --machine dgx-h100 --no-check", "--no-check: error:");
+  refusal("run all-reduce/ring --machine dgx-h100 --size 4KiB --without messages",
+          "--without: error: is of workloads");
+}
+
 TEST(Workload, inputs_of_astra_sim_say_what_is_missing) {
   const Workplace place;
   const Outcome run = place.run("run --astra system=system.json");

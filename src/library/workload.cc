@@ -1,0 +1,236 @@
+#include "hemiola/workload.h"
+
+#include <ostream>
+#include <utility>
+
+#include "library/implementations.h"
+#include "library/watching.h"
+#include "report/iteration.h"
+#include "workload/chakra_writer.h"
+#include "workload/fold.h"
+#include "workload/iteration_words.h"
+#include "workload/job_text.h"
+#include "workload/search.h"
+#include "workload/trace_reader.h"
+
+namespace hemiola {
+namespace {
+
+template <class Parse>
+auto word_of(const char* option, const std::string& word, const Parse& parse, const char* words) {
+  const auto value = parse(word);
+  if (!value) throw Failure("'" + word + "' is not one of its values", {.file = option}, words);
+  return *value;
+}
+
+workload::MakeRequest inner_request(const ModelIteration& of) {
+  workload::MakeRequest request{.model = workload::load_model(of.model)};
+  request.parallelism = {.tp = of.tp,
+                         .pp = of.pp,
+                         .dp = of.dp,
+                         .cp = of.cp,
+                         .ep = of.ep,
+                         .zero = of.zero,
+                         .sequence_parallel = of.sequence_parallel};
+  request.phase = word_of("phase", of.phase, workload::parse_phase, "train, prefill or decode");
+  request.micro_batch = of.micro_batch;
+  request.global_batch = of.global_batch;
+  request.sequence = of.sequence;
+  request.context = of.context;
+  request.type = of.type;
+  request.recompute =
+      word_of("recompute", of.recompute, workload::parse_recompute, "none, selective or full");
+  request.schedule = word_of("pipeline", of.pipeline, workload::parse_schedule,
+                             "gpipe, 1f1b, interleaved or zero-bubble");
+  request.attention =
+      word_of("attention", of.attention, workload::parse_attention, "flash or unfused");
+  request.chunks = of.chunks;
+  request.fused_softmax = of.fused_softmax;
+  request.uneven_stages = of.uneven_stages;
+  request.gradient_bucket = of.bucket.count;
+  request.overlap_gradients = of.overlap;
+  request.prefetch = of.prefetch;
+  request.optimizer_bytes = of.optimizer_bytes;
+  request.host_time = of.host_time;
+  return request;
+}
+
+workload::IterationRequest inner_request(const Machine& machine, std::string_view phase,
+                                         const IterationOptions& options, Watching& watching,
+                                         const Watch& watch) {
+  workload::IterationRequest request;
+  request.machine.given = machine.implementation().machine;
+  workload::IterationWords words{.engine = options.engine,
+                                 .detail = options.detail,
+                                 .collectives = options.collectives,
+                                 .compute = options.compute,
+                                 .scale_compute = options.scale_compute,
+                                 .without = options.without,
+                                 .contention = options.contention};
+  if (options.launch) words.launch = static_cast<sim::Launch>(*options.launch);
+  apply(words, phase, "", request);
+  request.costs.monitor = request.schedule.monitor = &watching.monitor;
+  if (watch.on_step)
+    request.costs.on_simulation = [&watch](const std::string& what) {
+      watch.on_step("simulating " + what);
+    };
+  return request;
+}
+
+std::vector<RankTime> rank_times(const workload::IterationOutcome& outcome) {
+  std::vector<RankTime> classes;
+  const workload::Workload& of = *outcome.workload;
+  for (std::size_t c = 0; c < of.classes.size(); ++c) {
+    const workload::ClassTime& times = outcome.result.classes[c];
+    RankTime one{.name = of.classes[c].name,
+                 .ranks = {of.classes[c].ranks.begin(), of.classes[c].ranks.end()},
+                 .compute = times.compute,
+                 .exposed = times.exposed(),
+                 .copies = times.memory,
+                 .waiting = times.waiting(),
+                 .host = times.host,
+                 .idle = times.idle,
+                 .hidden = times.hidden,
+                 .slowed = times.slowed,
+                 .memory_bytes = {}};
+    if (of.facts && c < of.facts->memory.size()) one.memory_bytes = of.facts->memory[c];
+    classes.push_back(std::move(one));
+  }
+  return classes;
+}
+
+}  // namespace
+
+struct Workload::Implementation {
+  std::shared_ptr<const workload::Workload> workload;
+};
+
+struct Iteration::Implementation {
+  workload::IterationOutcome outcome;
+  std::string engine;
+};
+
+Workload Workload::make(const ModelIteration& iteration) {
+  return Workload(std::make_shared<const Implementation>(Implementation{
+      std::make_shared<const workload::Workload>(make_workload(inner_request(iteration)))}));
+}
+
+Workload Workload::read(const std::string& path, const TraceOptions& options) {
+  workload::TraceRequest request{
+      .path = path, .lenient = options.lenient, .sizes = options.sizes, .groups = options.groups};
+  if (options.replicate != 0) request.replicate = options.replicate;
+  return Workload(std::make_shared<const Implementation>(
+      Implementation{std::make_shared<const workload::Workload>(
+          workload::fold(workload::read_workload(request)))}));
+}
+
+const std::string& Workload::name() const {
+  return self_->workload->name;
+}
+int Workload::ranks() const {
+  return self_->workload->ranks;
+}
+std::int64_t Workload::nodes() const {
+  return self_->workload->nodes();
+}
+const std::vector<Diagnostic>& Workload::notices() const {
+  return self_->workload->notices;
+}
+void Workload::write_chakra(const std::string& prefix) const {
+  workload::write_chakra(*self_->workload, prefix);
+}
+
+Iteration run_iteration(const Machine& machine, const Workload& workload,
+                        const IterationOptions& options, const Watch& watch) {
+  Watching watching(watch);
+  study::Laboratory laboratory;
+  const auto& inner = workload.implementation().workload;
+  workload::IterationRequest request =
+      inner_request(machine, inner->facts ? inner->facts->phase : "", options, watching, watch);
+  request.workload = inner;
+  auto self = std::make_shared<Iteration::Implementation>();
+  self->outcome = workload::run_iteration(laboratory, request);
+  self->engine = options.engine;
+  const workload::IterationOutcome& outcome = self->outcome;
+  Iteration result{.machine = outcome.machine->name,
+                   .workload = inner->name,
+                   .ranks = inner->ranks,
+                   .time = outcome.result.time,
+                   .recorded = outcome.recorded,
+                   .tokens_per_second_and_gpu = outcome.tokens_per_second_and_gpu(),
+                   .model_flop_utilisation = outcome.model_flop_utilisation(),
+                   .classes = rank_times(outcome),
+                   .calls = {},
+                   .path = {},
+                   .simulations = outcome.simulations,
+                   .notices = outcome.notices,
+                   .self = self};
+  for (const workload::CallRow& row : outcome.calls)
+    result.calls.push_back(
+        {.name = report::call_name(*inner, workload::call_key(*inner, row.kind, row.work)),
+         .group = row.group,
+         .groups = row.groups,
+         .calls = row.calls,
+         .size = {workload::call_of(*inner, row.kind, row.work).bytes},
+         .alone = row.alone});
+  for (const workload::PathName& one : outcome.path_by_name())
+    result.path.push_back({one.name, one.nodes, one.time});
+  return result;
+}
+
+void print_iteration(std::ostream& out, const Iteration& iteration) {
+  report::print_iteration(out, {.engine = iteration.self->engine}, iteration.self->outcome);
+}
+
+std::string iteration_json(const Iteration& iteration, const std::string& command) {
+  return report::iteration_json({.command = command, .engine = iteration.self->engine},
+                                iteration.self->outcome);
+}
+
+std::string iteration_trace(const Iteration& iteration) {
+  return report::iteration_trace(iteration.self->outcome);
+}
+
+std::string iteration_page(const Iteration& iteration, const std::string& command) {
+  report::page::require_rendering();
+  return report::page::render(report::iteration_page(
+      {.command = command, .engine = iteration.self->engine}, iteration.self->outcome));
+}
+
+std::string iteration_job(const Iteration& iteration) {
+  const workload::IterationOutcome& outcome = iteration.self->outcome;
+  workload::Places places(*outcome.workload);
+  return workload::job_text(*outcome.workload, places, outcome.result);
+}
+
+std::vector<ParallelismRow> search_parallelism(const Machine& machine,
+                                               const ModelIteration& iteration,
+                                               const IterationOptions& options, std::int64_t memory,
+                                               const Watch& watch) {
+  Watching watching(watch);
+  study::Laboratory laboratory;
+  const workload::IterationRequest asked =
+      inner_request(machine, iteration.phase, options, watching, watch);
+  const workload::SearchOutcome found =
+      workload::search(laboratory, {.make = inner_request(iteration),
+                                    .machine = asked.machine,
+                                    .costs = asked.costs,
+                                    .schedule = asked.schedule,
+                                    .memory = memory});
+  std::vector<ParallelismRow> rows;
+  for (const workload::SearchRow& row : found.rows)
+    rows.push_back({.tp = row.parallelism.tp,
+                    .pp = row.parallelism.pp,
+                    .dp = row.parallelism.dp,
+                    .cp = row.parallelism.cp,
+                    .ep = row.parallelism.ep,
+                    .zero = row.parallelism.zero,
+                    .memory = row.memory,
+                    .refused = row.refused,
+                    .time = row.time,
+                    .tokens_per_second_and_gpu = row.tokens_per_second_and_gpu,
+                    .model_flop_utilisation = row.model_flop_utilisation});
+  return rows;
+}
+
+}  // namespace hemiola
