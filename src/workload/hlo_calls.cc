@@ -33,6 +33,16 @@ std::string family_name(const Groups& groups) {
 
 }  // namespace
 
+const Instruction* ModuleWalk::fused_collective(const Computation& fused) {
+  const auto at = fused_collectives_.find(&fused);
+  if (at != fused_collectives_.end()) return at->second;
+  const Instruction* found = nullptr;
+  for (const Instruction& one : fused.instructions) {
+    if (class_of(one.opcode) == OpcodeClass::communicating) found = &one;
+  }
+  return fused_collectives_.emplace(&fused, found).first->second;
+}
+
 const ModuleWalk::Known& ModuleWalk::known_kernel(const Computation& computation,
                                                   const Instruction& instruction) {
   const auto at = known_.find(&instruction);

@@ -194,6 +194,12 @@ Value ModuleWalk::visit_plain(const Computation& computation, const Instruction&
   switch (class_of(instruction.opcode)) {
     case OpcodeClass::communicating:
       return communicate(known_call(computation, instruction), after, true);
+    case OpcodeClass::fusion: {
+      const Computation& fused = module_.called(instruction, "calls");
+      if (const Instruction* collective = fused_collective(fused); collective != nullptr)
+        return communicate(known_call(fused, *collective), after, kernel_lane_ == Lane::compute);
+      return kernel(known_kernel(computation, instruction), after, kernel_lane_);
+    }
     case OpcodeClass::host: {
       if (instruction.opcode != "send" && instruction.opcode != "recv")
         return host(instruction, after);

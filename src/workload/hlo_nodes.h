@@ -99,6 +99,8 @@ class ModuleWalk {
   Value communicate(const Known& known, const Moment& after, bool is_whole);
   Value host(const Instruction& instruction, const Moment& after);
 
+  /// The collective of a fusion that hands it slices; null: there is none in it.
+  const Instruction* fused_collective(const Computation& fused);
   const Known& known_kernel(const Computation& computation, const Instruction& instruction);
   const Known& known_call(const Computation& computation, const Instruction& instruction);
   const Known& known_message(const Instruction& instruction, std::int64_t bytes);
@@ -126,6 +128,7 @@ class ModuleWalk {
   std::vector<Permute> permutes_;
   std::vector<std::string> loops_;
   std::unordered_map<const Instruction*, Known> known_;
+  std::unordered_map<const Computation*, const Instruction*> fused_collectives_;
   Moment last_;                        ///< node of each lane
   std::array<Moment, kLanes> waited_;  ///< what each lane has waited for
   std::array<std::int32_t, kLanes> stream_of_;

@@ -244,6 +244,34 @@ TEST(HloReader, calls_with_unknown_targets_are_counted) {
   EXPECT_EQ(trace_of(workload, 0).nodes.size(), 1u);
 }
 
+TEST(HloReader, a_collective_that_a_fusion_hands_slices_is_a_collective) {
+  const std::string before = R"(sum {
+  a = f32[] parameter(0)
+}
+dynamic-slice-fusion {
+  q = f32[8,16]{1,0} parameter(0)
+  s = f32[4,16]{1,0} slice(q), slice={[0:4], [0:16]}
+  ROOT c = f32[4,16]{1,0} all-reduce(s), channel_id=1, replica_groups={}, to_apply=sum
+}
+async {
+  q = f32[8,16]{1,0} parameter(0)
+  ROOT f = f32[4,16]{1,0} fusion(q), kind=kCustom, calls=dynamic-slice-fusion
+}
+)";
+  const Workload whole = read_hlo(
+      {}, "m.txt",
+      small_hlo("  ROOT %f = f32[4,16] fusion(%p), kind=kCustom, calls=dynamic-slice-fusion\n",
+                before));
+  EXPECT_EQ(calls_of(whole).at(Collective::all_reduce).bytes, 4 * 16 * 4);
+  EXPECT_EQ(stream_of(whole, "c"), "compute");
+  const Workload started = read_hlo(
+      {}, "m.txt",
+      small_hlo("  %s = ((f32[8,16]), f32[4,16]) async-start(%p), calls=async\n  ROOT %d = "
+                "f32[4,16] async-done(%s)\n",
+                before));
+  EXPECT_EQ(stream_of(started, "c"), "communication");
+}
+
 TEST(HloReader, send_and_recv_of_partitions_meet_by_their_channel) {
   const std::string pairs =
       "frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,2},{2,3}}}";

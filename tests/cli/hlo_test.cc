@@ -28,6 +28,11 @@ TEST(Hlo, a_module_runs_like_any_trace_and_becomes_a_job) {
   EXPECT_GT(json["results"][0]["time_fs"].get<std::int64_t>(), 0);
   const Outcome job = place.run("run job.yaml --machine dgx-h100 --engine fluid --quiet");
   EXPECT_EQ(job.code, 0) << job.err;
+  // In a ring, groups of one message wait for kernels of different ranks.
+  place.write("ring.txt", module_text("pipeline"));
+  ASSERT_EQ(place.run("run ring.txt --machine dgx-h100 --quiet --job ring.yaml").code, 0);
+  const Outcome ring = place.run("run ring.yaml --machine dgx-h100 --engine fluid --quiet");
+  EXPECT_EQ(ring.code, 0) << ring.err;
 }
 
 TEST(Hlo, products_are_listed_and_one_becomes_a_plan_that_is_right_and_runs) {
