@@ -1,9 +1,10 @@
 // hemiola compile: what is in a Triton kernel, for people and for what transforms it; plans as
-// PyTorch.
+// PyTorch; products of HLO modules as plans.
 #include <iostream>
 #include <memory>
 
 #include "cli/cli.h"
+#include "cli/compile_module.h"
 #include "cli/compile_plan.h"
 #include "cli/inputs.h"
 #include "cli/values.h"
@@ -22,7 +23,10 @@ constexpr const char* kCompileExamples =
     "  hemiola plan make ag-gemm/sequence --ranks 4 --param m=256 --param n=128 --param k=64 \\\n"
     "      --param steps=hetero -o small.json\n"
     "  hemiola compile --plan small.json -o small.py       # python -m hemiola_rt small.py "
-    "--poison";
+    "--poison\n"
+    "\n"
+    "  hemiola compile module.after_optimizations.txt --dot dot.3 --template ag-gemm/ring -o "
+    "plan.json";
 
 struct CompileOptions {
   std::string kernel_file, kernel;
@@ -30,6 +34,7 @@ struct CompileOptions {
   std::string target = "cuda", json;
   bool describe = false;
   CompilePlanOptions plan;
+  CompileModuleOptions module;
 };
 
 compile::DescribeRequest request_of(const CompileOptions& options) {
@@ -57,7 +62,44 @@ ExitCode describe_kernel(const CompileOptions& options, const Session& session) 
   return ExitCode::done;
 }
 
+/// A module has products, and a kernel none of these options.
+ExitCode compile_module_verb(const CompileOptions& options) {
+  CompileModuleOptions module = options.module;
+  module.module = options.kernel_file;
+  module.output = options.plan.output;
+  const auto refuse = [](const char* option, bool is_given) {
+    if (is_given)
+      throw Failure("is for kernels, and this is an HLO module", {.file = option},
+                    "--dot NAME -o plan.json lifts a product of it, --describe lists them");
+  };
+  refuse("--plan", !options.plan.plan.empty());
+  refuse("--kernel", !options.kernel.empty());
+  refuse("--bind", !options.bind.empty());
+  refuse("--role", !options.role.empty());
+  refuse("--constexpr", !options.constants.empty());
+  refuse("--helper", !options.helpers.empty());
+  refuse("--json", !options.json.empty());
+  if (options.describe && module.product.empty()) return describe_module(module);
+  if (module.product.empty())
+    throw Failure("no product is named", {.file = "--dot"},
+                  "'hemiola compile " + module.module + " --describe' lists them");
+  if (options.describe) throw Failure("lists products, and takes no --dot", {.file = "--describe"});
+  if (module.output.empty())
+    throw Failure("is missing", {.file = "--output"}, "for example -o plan.json");
+  return compile_module(module);
+}
+
 ExitCode compile_verb(const CompileOptions& options, Session& session) {
+  if (!options.kernel_file.empty() && is_module_file(options.kernel_file))
+    return compile_module_verb(options);
+  for (const auto& [name, is_given] :
+       {std::pair("--dot", !options.module.product.empty()),
+        std::pair("--template", !options.module.template_name.empty()),
+        std::pair("--param", !options.module.parameters.empty())}) {
+    if (is_given)
+      throw Failure("is of an HLO module, and none is given", {.file = name},
+                    "for example hemiola compile module.txt --dot dot.3 -o plan.json");
+  }
   const bool has_plan = !options.plan.plan.empty() || !options.plan.output.empty();
   if (!has_plan && options.kernel_file.empty())
     throw Failure("no kernel is given", {},
@@ -82,14 +124,16 @@ ExitCode compile_verb(const CompileOptions& options, Session& session) {
 }  // namespace
 
 void add_compile(CLI::App& app, Session& session) {
-  CLI::App* verb =
-      add_verb(app, "compile",
-               "Describes a Triton kernel (tiles, operands, places for waits and signals: "
-               "docs/compile.md), or "
-               "writes a\nplan as plain PyTorch, which calls hemiola_rt (docs/compile_plan.md).",
-               kCompileExamples);
+  CLI::App* verb = add_verb(
+      app, "compile",
+      "Describes a Triton kernel (tiles, operands, places for waits and signals: "
+      "docs/compile.md), or "
+      "writes a\nplan as plain PyTorch, which calls hemiola_rt (docs/compile_plan.md), or lifts a "
+      "product of an HLO\nmodule to a plan (docs/hlo.md).",
+      kCompileExamples);
   const auto options = std::make_shared<CompileOptions>();
-  verb->add_option("KERNEL", options->kernel_file, "a Python file with a @triton.jit kernel")
+  verb->add_option("KERNEL", options->kernel_file,
+                   "a Python file with a @triton.jit kernel, or an HLO module")
       ->type_name("");
   const auto add_list = [&](const char* name, std::vector<std::string>& values,
                             const char* description, const char* type) {
@@ -115,8 +159,15 @@ void add_compile(CLI::App& app, Session& session) {
   verb->add_option("--plan", options->plan.plan,
                    "a plan whose products are launches, or that only moves")
       ->type_name("FILE");
-  verb->add_option("-o,--output", options->plan.output, "the Python file to write")
+  verb->add_option("-o,--output", options->plan.output,
+                   "the Python file to write; of a module the plan")
       ->type_name("FILE");
+  verb->add_option("--dot", options->module.product, "of an HLO module: the product to lift")
+      ->type_name("NAME");
+  verb->add_option("--template", options->module.template_name,
+                   "what the plan is made by: ag-gemm/ring; without it the family's serial one")
+      ->type_name("NAME");
+  add_list("--param", options->module.parameters, "a parameter of the template", "NAME=VALUE");
   verb->add_flag("--runtime", options->plan.runtime,
                  "also write the package hemiola_rt beside it, for machines without Hemiola");
   verb->add_flag("--no-check", options->plan.no_check, "do not prove the plan first");

@@ -32,6 +32,12 @@ void reject_other_formats(const std::string& file) {
     case Format::nccl_topology:
       hint = "give it with --machine";
       break;
+    case Format::hlo:
+      hint = "'hemiola run' takes it as a workload, 'hemiola compile --dot' lifts a product of it";
+      break;
+    case Format::mlir:
+      hint = "what XLA dumps after its optimizations is read: docs/hlo.md";
+      break;
     case Format::chakra_et:
     case Format::kineto_trace:
       hint = "a whole iteration is run, not checked: 'hemiola run' takes it (docs/traces.md)";

@@ -161,6 +161,27 @@ Format recognise_yaml(std::string_view text) {
   return keys.empty() || other ? Format::unknown : Format::yaml;
 }
 
+// --- HLO and MLIR --------------------------------------------------------------------------------
+
+/// Behind blanks and lines of `//` comments.
+std::string_view without_comments(std::string_view text) {
+  for (std::size_t at = skip_blanks(text, 0); at < text.size(); at = skip_blanks(text, at)) {
+    if (!text.substr(at).starts_with("//")) return text.substr(at);
+    at = std::min(text.find('\n', at), text.size());
+  }
+  return {};
+}
+
+/// What opens a module; `unknown` for any other text.
+Format recognise_module(std::string_view text) {
+  const std::string_view start = without_comments(text);
+  if (start.starts_with("HloModule ")) return Format::hlo;
+  if (start.starts_with("module @") || start.starts_with("module {") ||
+      start.starts_with("module attributes") || start.starts_with("#loc"))
+    return Format::mlir;
+  return Format::unknown;
+}
+
 // --- Chakra: protobuf messages, each after its length --------------------------------------------
 
 /// Takes a base-128 varint; false at the end of the text or beyond 64 bits.
@@ -239,8 +260,10 @@ Format recognise(std::string_view content) {
     case '{':
     case '[':
       return recognise_json(content);
-    default:
-      return recognise_yaml(content);
+    default: {
+      const Format module = recognise_module(content);
+      return module != Format::unknown ? module : recognise_yaml(content);
+    }
   }
 }
 
@@ -266,6 +289,10 @@ std::string_view describe(Format format) {
       return "an ASTRA-sim system configuration";
     case Format::kineto_trace:
       return "a Kineto trace";
+    case Format::hlo:
+      return "an HLO module";
+    case Format::mlir:
+      return "a StableHLO or other MLIR module";
     case Format::json:
       return "a JSON file of no known kind";
     case Format::yaml:

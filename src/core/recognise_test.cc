@@ -43,6 +43,12 @@ TEST(Recognise, yaml_goes_by_the_keys_at_its_margin) {
   EXPECT_EQ(recognise("topology: [ Ring ]\r\nnpus_count: [ 4 ]\r\nbandwidth: [ 50.0 ]\r\n"),
             Format::astra_network);
   EXPECT_EQ(recognise("---\n'name': x\nother:\n  devices: 1\n"), Format::yaml);
+  EXPECT_EQ(recognise("HloModule jit_f, is_scheduled=true\n"), Format::hlo);
+  EXPECT_EQ(recognise("// a comment\n\n // and another\nHloModule jit_f\n"), Format::hlo);
+  EXPECT_EQ(recognise("HloModules: 1\n"), Format::yaml);
+  EXPECT_EQ(recognise("// only a comment"), Format::unknown);
+  EXPECT_EQ(recognise("module @jit_f attributes {mhlo.num_partitions = 8 : i32} {\n"),
+            Format::mlir);
   EXPECT_EQ(recognise("just a sentence: or\ntwo\n"), Format::unknown);
   EXPECT_EQ(recognise("size,time\n1,2\n"), Format::unknown);
 }

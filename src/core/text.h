@@ -35,6 +35,8 @@ enum class Format {
   astra_network,  ///< ASTRA-sim network .yml
   astra_system,   ///< ASTRA-sim system .json
   kineto_trace,   ///< of the PyTorch profiler
+  hlo,            ///< HLO module of XLA, as text
+  mlir,           ///< StableHLO or other MLIR, as text
   json,           ///< JSON of no known kind
   yaml,
   xml,

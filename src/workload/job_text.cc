@@ -25,17 +25,29 @@ class JobWriter {
 
   std::string write() {
     collect();
+    divide();
     std::string text = fmt::format("name: \"{}\"\nlaunches:\n", workload_.name);
-    for (const One& one : launches_) text += line_of(one);
+    for (const One& one : launches_) {
+      for (const Part& part : one.parts) text += line_of(one, part);
+    }
     return text;
   }
 
  private:
+  /// A line of the job, and where it runs.
+  struct Part {
+    std::string name;
+    std::vector<std::vector<int>> groups;  ///< of a kernel one, its ranks
+  };
+
   /// A launch: a node, or the nodes that met.
   struct One {
     Time begin{};
     std::vector<std::pair<std::int32_t, std::uint32_t>> members;  ///< class, node
     std::string name;
+    std::set<std::size_t> causes{};
+    std::vector<Part> parts{};
+    std::vector<std::int32_t> part_of_rank{};  ///< -1: it does not run there
   };
 
   const Node& node_of(const std::pair<std::int32_t, std::uint32_t>& member) const {
@@ -96,16 +108,68 @@ class JobWriter {
     }
   }
 
-  std::string line_of(const One& one) const {
+  /// A launch is one line; a call of several groups is one for each, where what it waits for does
+  /// not run on all of them: in a job, a group waits for its own ranks.
+  void divide() {
+    for (One& one : launches_) {
+      for (const auto& member : one.members) add_causes(member.first, member.second, one.causes);
+      const auto& [number, n] = one.members.front();
+      const Node& node = node_of(one.members.front());
+      Part whole{one.name, {workload_.classes[index(number)].ranks}};
+      if (!is_kernel(node.kind)) whole.groups = places_.place(places_.of_call(number, node)).groups;
+      one.parts = {std::move(whole)};
+      number_parts(one);
+    }
+    std::vector<bool> is_divided(launches_.size());
+    for (std::size_t l = 0; l < launches_.size(); ++l) {
+      for (const std::size_t cause : launches_[l].causes) {
+        for (const auto& group : launches_[l].parts.front().groups)
+          is_divided[l] = is_divided[l] || parts_on(launches_[cause], {group}).empty();
+      }
+    }
+    for (std::size_t l = 0; l < launches_.size(); ++l) {
+      if (!is_divided[l]) continue;
+      std::vector<Part> parts;
+      for (const auto& group : launches_[l].parts.front().groups)
+        parts.push_back(
+            {fmt::format("{} of {}", launches_[l].name, fmt::join(group, "-")), {group}});
+      launches_[l].parts = std::move(parts);
+      number_parts(launches_[l]);
+    }
+  }
+
+  void number_parts(One& one) const {
+    one.part_of_rank.assign(index(workload_.ranks), -1);
+    for (std::size_t p = 0; p < one.parts.size(); ++p) {
+      for (const auto& group : one.parts[p].groups) {
+        for (const int rank : group) one.part_of_rank[index(rank)] = static_cast<std::int32_t>(p);
+      }
+    }
+  }
+
+  /// The parts of a launch that run on some of these ranks.
+  static std::set<std::int32_t> parts_on(const One& one,
+                                         const std::vector<std::vector<int>>& groups) {
+    std::set<std::int32_t> parts;
+    for (const auto& group : groups) {
+      for (const int rank : group) {
+        if (one.part_of_rank[index(rank)] >= 0) parts.insert(one.part_of_rank[index(rank)]);
+      }
+    }
+    return parts;
+  }
+
+  std::string line_of(const One& one, const Part& part) const {
     const auto& [number, n] = one.members.front();
     const Node& node = node_of(one.members.front());
-    std::set<std::size_t> causes;
-    for (const auto& member : one.members) add_causes(member.first, member.second, causes);
     std::string after;
-    for (const std::size_t cause : causes)
-      after += fmt::format("{}\"{}\"", after.empty() ? "" : ", ", launches_[cause].name);
-    return fmt::format("  - {{name: \"{}\", {}, stream: \"{}\"{}}}\n", one.name,
-                       what_of(number, n, node), stream_of(number, node),
+    for (const std::size_t cause : one.causes) {
+      for (const std::int32_t before : parts_on(launches_[cause], part.groups))
+        after += fmt::format("{}\"{}\"", after.empty() ? "" : ", ",
+                             launches_[cause].parts[index(before)].name);
+    }
+    return fmt::format("  - {{name: \"{}\", {}, stream: \"{}\"{}}}\n", part.name,
+                       what_of(number, n, node, part), stream_of(number, node),
                        after.empty() ? "" : ", after: [" + after + "]");
   }
 
@@ -115,18 +179,17 @@ class JobWriter {
     return workload_.streams[node.stream].name;
   }
 
-  std::string what_of(std::int32_t number, std::uint32_t n, const Node& node) const {
+  std::string what_of(std::int32_t number, std::uint32_t n, const Node& node,
+                      const Part& part) const {
     if (is_kernel(node.kind)) {
-      const std::string ranks =
-          fmt::format("ranks: [{}]", fmt::join(workload_.classes[index(number)].ranks, ", "));
+      const std::string ranks = fmt::format("ranks: [{}]", fmt::join(part.groups.front(), ", "));
       if (node.work < 0)
         return fmt::format("compute: {{time: {}}}, {}", to_string(node.recorded), ranks);
       const NodeTimes& times = order_.nodes[index(number)][n];
       return kernel_of(workload_.computes[index(node.work)], times) + ", " + ranks;
     }
-    const Place& place = places_.place(places_.of_call(number, node));
     std::string groups;
-    for (const auto& group : place.groups)
+    for (const auto& group : part.groups)
       groups += fmt::format("{}[{}]", groups.empty() ? "" : ", ", fmt::join(group, ", "));
     const auto [kind, type] = run_as(workload_, node.kind, node.work);
     return fmt::format(

@@ -18,7 +18,7 @@
 namespace hemiola::workload {
 namespace {
 
-constexpr std::string_view kParameters = "record_param_comms";
+constexpr std::string_view kCallParameters = "record_param_comms";
 
 bool is_call_of_nccl(std::string_view kernel) {
   return kernel.find("ncclKernel") != std::string_view::npos ||
@@ -85,7 +85,7 @@ class TorchReader {
   void read_operators() {
     std::int64_t left_out = 0;
     for (const TorchNode& node : nodes_) {
-      if (node.name == kParameters) {
+      if (node.name == kCallParameters) {
         add_call(node);
       } else if (callers_.contains(node.id) || node.name.starts_with("nccl:") ||
                  node.name.starts_with("c10d::")) {
@@ -288,7 +288,7 @@ class TorchReader {
 
   void set_linked_call(Node& out, const TorchNode& node) {
     const TorchNode* parameters =
-        ancestor(node, [](const TorchNode& one) { return one.name == kParameters; });
+        ancestor(node, [](const TorchNode& one) { return one.name == kCallParameters; });
     TorchCall call;
     if (parameters != nullptr) call = call_of(*parameters);
     if (call.name.empty()) call.name = std::string(node.name.substr(0, node.name.find('(')));

@@ -18,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kTraceStart = std::size_t{1} << 16;  // bytes that tell the format
-
 /// Not those that file managers and archivers leave.
 bool is_hidden(const std::string& path) {
   return fs::path(path).filename().string().starts_with('.');
@@ -94,13 +92,20 @@ std::optional<std::vector<int>> ranks_by_content(const std::vector<TraceFile>& f
   return ranks;
 }
 
+/// Whether it is what one rank of several does. An HLO module is what all do, and a folder of dumps
+/// has many.
+bool is_of_one_rank(const TraceFile& file) {
+  const TraceFormat format = trace_format(file.start(kTraceStart));
+  return format != TraceFormat::unknown && format != TraceFormat::hlo;
+}
+
 /// Those of `files` that are traces, in the order of their ranks.
 TraceFiles pick_traces(const std::vector<TraceFile>& files, const std::string& whole) {
   TraceFiles found;
   std::vector<TraceFile> traces;
   std::vector<std::string> names;
   for (const TraceFile& file : files) {
-    if (trace_format(file.start(kTraceStart)) != TraceFormat::unknown) {
+    if (is_of_one_rank(file)) {
       traces.push_back(file);
       names.push_back(file.name);
     } else if (is_group_file(file)) {
@@ -232,6 +237,8 @@ TraceFormat trace_format(std::string_view content) {
   switch (recognise(start)) {
     case Format::kineto_trace:
       return TraceFormat::kineto;
+    case Format::hlo:
+      return TraceFormat::hlo;
     case Format::chakra_et:
       return start[start.find_first_not_of(" \t\r\n")] == '{' ? TraceFormat::pytorch
                                                               : TraceFormat::chakra;
@@ -273,14 +280,14 @@ bool has_traces(const std::string& path) {
     if (fs::is_directory(path, error)) {
       const std::vector<std::string> files = files_in(path);
       return std::any_of(files.begin(), files.end(),
-                         [&](const std::string& file) { return is_one({file}); });
+                         [](const std::string& file) { return is_of_one_rank({file}); });
     }
     if (fs::exists(path, error)) {
       if (!fs::is_regular_file(path, error)) return false;
       const TraceFile file{path};
       if (!is_archive(file.start(kTraceStart))) return is_one(file);
       const std::vector<TraceFile> members = files_of_archive(path);
-      return std::any_of(members.begin(), members.end(), is_one);
+      return std::any_of(members.begin(), members.end(), is_of_one_rank);
     }
     const std::size_t mark = path.rfind("%d");
     const fs::path before(mark == std::string::npos ? path + "." : path.substr(0, mark));

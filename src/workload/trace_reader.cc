@@ -8,6 +8,7 @@
 
 #include "workload/chakra_reader.h"
 #include "workload/groups.h"
+#include "workload/hlo_reader.h"
 #include "workload/kineto_reader.h"
 #include "workload/pytorch_reader.h"
 #include "workload/trace_assembly.h"
@@ -64,6 +65,7 @@ class TraceReader {
         trace = read_kineto(file.name, kineto.events(), assembly_, groups_, sizes_, tally_);
         break;
       }
+      case TraceFormat::hlo:
       case TraceFormat::unknown:
         if (recognise(content) != Format::binary)
           throw Failure(fmt::format("is {}, not a trace", describe(recognise(content))),
@@ -107,6 +109,11 @@ class TraceReader {
 
 Workload read_workload(const TraceRequest& request) {
   const TraceFiles files = find_traces(request.path);
+  if (files.ranks.size() == 1) {
+    const TraceFile& only = files.ranks.front();
+    if (trace_format(only.start(kTraceStart)) == TraceFormat::hlo)
+      return read_hlo(request, only.name, only.content());
+  }
   if (request.replicate && files.ranks.size() != 1)
     throw Failure(fmt::format("--replicate makes all ranks from one trace, and there are {}",
                               files.ranks.size()),

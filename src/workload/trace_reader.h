@@ -1,5 +1,6 @@
 // Workloads from traces: Chakra execution traces (protobuf), PyTorch execution traces and Kineto
-// traces (JSON). docs/traces.md is the manual.
+// traces (JSON): docs/traces.md is the manual. And from HLO modules, which are what all ranks do:
+// docs/hlo.md.
 #pragma once
 
 #include <optional>
