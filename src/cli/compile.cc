@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/compile_plan.h"
 #include "cli/inputs.h"
+#include "cli/kernel_options.h"
 #include "cli/values.h"
 #include "compile/describe.h"
 #include "core/text.h"
@@ -25,30 +26,14 @@ constexpr const char* kCompileExamples =
     "--poison";
 
 struct CompileOptions {
-  std::string kernel_file, kernel;
-  std::vector<std::string> bind, role, constants, helpers;
-  std::string target = "cuda", json;
+  KernelOptions kernel;
+  std::string json;
   bool describe = false;
   CompilePlanOptions plan;
 };
 
-compile::DescribeRequest request_of(const CompileOptions& options) {
-  compile::DescribeRequest request{
-      .file = options.kernel_file, .kernel = options.kernel, .helpers = options.helpers};
-  request.bind = pairs_of("--bind", options.bind);
-  for (const auto& [name, value] : pairs_of("--role", options.role)) {
-    const std::string role = choice_value("--role", value, {"consumer", "producer"});
-    request.roles[name] = role == "consumer" ? compile::Role::consumer : compile::Role::producer;
-  }
-  request.constants = pairs_of("--constexpr", options.constants);
-  request.target = choice_value("--target", options.target, {"cuda", "hip"}) == "hip"
-                       ? compile::Target::hip
-                       : compile::Target::cuda;
-  return request;
-}
-
 ExitCode describe_kernel(const CompileOptions& options, const Session& session) {
-  const compile::DescribeRequest request = request_of(options);
+  const compile::DescribeRequest request = describe_request(options.kernel);
   check_output("--json", options.json);
   const compile::Description description = compile::describe(request);
   report::print_kernel(std::cout, description);
@@ -59,7 +44,7 @@ ExitCode describe_kernel(const CompileOptions& options, const Session& session) 
 
 ExitCode compile_verb(const CompileOptions& options, Session& session) {
   const bool has_plan = !options.plan.plan.empty() || !options.plan.output.empty();
-  if (!has_plan && options.kernel_file.empty())
+  if (!has_plan && options.kernel.file.empty())
     throw Failure("no kernel is given", {},
                   "'hemiola compile KERNEL.py --describe' shows what is in one");
   if (!has_plan && !options.describe)
@@ -74,8 +59,8 @@ ExitCode compile_verb(const CompileOptions& options, Session& session) {
       throw Failure("is missing", {.file = name},
                     "for example hemiola compile --plan best.json -o overlap.py");
   }
-  if (options.kernel_file.empty()) return compile_plan(session, options.plan, nullptr);
-  const compile::DescribeRequest request = request_of(options);
+  if (options.kernel.file.empty()) return compile_plan(session, options.plan, nullptr);
+  const compile::DescribeRequest request = describe_request(options.kernel);
   return compile_plan(session, options.plan, &request);
 }
 
@@ -89,28 +74,8 @@ void add_compile(CLI::App& app, Session& session) {
                "writes a\nplan as plain PyTorch, which calls hemiola_rt (docs/compile_plan.md).",
                kCompileExamples);
   const auto options = std::make_shared<CompileOptions>();
-  verb->add_option("KERNEL", options->kernel_file, "a Python file with a @triton.jit kernel")
-      ->type_name("");
-  const auto add_list = [&](const char* name, std::vector<std::string>& values,
-                            const char* description, const char* type) {
-    verb->add_option(name, values, description)
-        ->type_name(type)
-        ->take_all()
-        ->allow_extra_args(false);
-  };
+  add_kernel_options(*verb, options->kernel);
   verb->add_flag("--describe", options->describe, "print what was found in the kernel");
-  verb->add_option("--kernel", options->kernel, "which kernel of the file")->type_name("NAME");
-  add_list("--bind", options->bind, "the plan's name of an operand, and the parameter that it is",
-           "NAME=PARAMETER");
-  add_list("--role", options->role,
-           "an operand that chunks arrive in (consumer) or leave from (producer)", "NAME=ROLE");
-  add_list("--constexpr", options->constants, "the value of a parameter: decides conditions",
-           "NAME=VALUE");
-  add_list("--helper", options->helpers,
-           "a file to look into for functions that imports do not lead to", "FILE");
-  verb->add_option("--target", options->target, "what the kernel is for: cuda or hip")
-      ->type_name("NAME")
-      ->capture_default_str();
   verb->add_option("--json", options->json, "write one JSON object")->type_name("FILE");
   verb->add_option("--plan", options->plan.plan,
                    "a plan whose products are launches, or that only moves")

@@ -42,6 +42,9 @@ struct FusedConfig {
   std::map<std::string, std::string> values;  ///< by parameter: Python
   std::string warps, stages;                  ///< empty: Triton's default
   std::vector<std::int64_t> tiles;            ///< elements of a tile, by fused axis
+  /// Elements of a tile, of a turn of a loop, by axis of the plan's compute; 0: the text does not
+  /// say.
+  std::vector<std::int64_t> compute_tiles;
   std::int64_t turn = 0;                      ///< elements of a turn of the fused loop
 };
 
@@ -110,6 +113,8 @@ struct Fusion {
 struct FuseRequest {
   std::string plan_file;  ///< what messages about the plan begin with
   ParameterValues constants;
+  /// In place of those of the kernel's autotuner; empty: those.
+  std::vector<Configuration> configurations{};
 };
 
 /// `kernel` is understood. Failure with the place in the kernel or at `plan_file` where they do not

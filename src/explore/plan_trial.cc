@@ -79,6 +79,14 @@ sim::Result PlanTrial::run(const study::Experiment& experiment) {
   return laboratory_.simulate(bound, experiment.options, watch);
 }
 
+Time PlanTrial::bound(const TemplatePlan& plan) {
+  const study::Experiment experiment = experiment_of(plan);
+  Monitor monitor{.stop = monitor_ != nullptr ? monitor_->stop : nullptr};
+  return sim::lower_bound(laboratory_.prepare(experiment, {.monitor = &monitor}),
+                          experiment.options)
+      .time();
+}
+
 Measured PlanTrial::simulate(const TemplatePlan& of) {
   Measured measured;
   try {

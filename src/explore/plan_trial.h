@@ -58,6 +58,8 @@ class PlanTrial {
         machine_(std::move(machine)),
         monitor_(monitor) {}
 
+  /// A time that no simulation is below, without one. Failure where the plan cannot be run.
+  Time bound(const TemplatePlan& plan);
   Measured simulate(const TemplatePlan& plan);
   Confirmed confirm(const TemplatePlan& plan);
   /// Its own lowering proposed with it.
