@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "machine/gemm_model.h"
+#include "study/preparation.h"
 #include "tune/database.h"
 
 namespace hemiola::tune {
@@ -76,9 +78,14 @@ Trials::Fit Trials::fit(const study::Settings& parameters,
     file.write(plan, {.file = request_.plan, .command = {}, .version = {}}, request_.plan);
     made.tiles = file.fusion().configs.front().compute_tiles;
     made.realization = compile::emitted_realization(plan);
+    made.compute = plan.codes.front().computes.front();
+    for (std::size_t i = 0; i < made.tiles.size(); ++i)
+      if (made.tiles[i] > 0) made.compute.axes[i].tile = made.tiles[i];
+    const auto first = static_cast<std::size_t>(made.compute.operands.front().tensor);
+    made.type = *plan.tensors[first].type;
   } catch (const Failure& failure) {
     if (failure.code() == ExitCode::internal) throw;
-    made.refused = failure.what();
+    made.refused = study::error_text(failure);
   }
   return made;
 }
@@ -111,6 +118,27 @@ std::optional<Candidate> Trials::prepare(const Point& point) {
   return one;
 }
 
+/// What the matrix units of the compute unit with most tiles take, operands at hand.
+Time Trials::product_bound(const Candidate& candidate) {
+  const Fit& fit = fit_of(candidate.point);
+  if (fit.compute.kernel != "gemm") return {};
+  std::int64_t tiles = 1, depth = 1;
+  std::vector<std::int64_t> sizes;
+  for (const plan::ComputeAxis& axis : fit.compute.axes) {
+    if (axis.reduced) {
+      depth *= axis.extent;
+      continue;
+    }
+    tiles *= (axis.extent + axis.tile - 1) / axis.tile;
+    sizes.push_back(axis.tile);
+  }
+  if (sizes.size() != 2) return {};
+  const std::int64_t units = machine_->model(0).cu_count;
+  const Time tile =
+      machine::gemm_tile_time(machine_->model(0), {sizes[0], sizes[1]}, depth, fit.type);
+  return {(tiles + units - 1) / units * tile.fs};
+}
+
 void Trials::find_bounds(std::vector<Candidate>& batch) {
   explore::for_each(request_.options.threads, batch.size(), [&](std::size_t i) {
     Candidate& one = batch[i];
@@ -118,10 +146,10 @@ void Trials::find_bounds(std::vector<Candidate>& batch) {
     std::optional<Time> known;
     if (request_.database != nullptr) known = request_.database->bound(key);
     try {
-      one.bound = known ? *known : plans_.bound(one.plan);
+      one.bound = known ? *known : std::max(plans_.bound(one.plan), product_bound(one));
     } catch (const Failure& failure) {
       if (failure.code() == ExitCode::internal) throw;
-      one.refused = failure.what();
+      one.refused = study::error_text(failure);
       return;
     }
     if (!known && request_.database != nullptr) request_.database->add_bound(key, one.bound);
@@ -196,6 +224,11 @@ void Trials::finish() {
   std::vector<Candidate> all = std::move(candidates_);
   std::stable_sort(all.begin(), all.end(),
                    [](const Candidate& a, const Candidate& b) { return a.fluid < b.fluid; });
+  // The fastest that can be written is among those that are confirmed.
+  const auto written = std::find_if(all.begin(), all.end(),
+                                    [](const Candidate& one) { return one.is_written; });
+  if (written != all.end() && top_ > 0 && written - all.begin() >= top_)
+    std::rotate(all.begin() + top_ - 1, written, written + 1);
   std::map<std::string, std::vector<std::size_t>> chosen;  // by what is simulated
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < all.size(); ++i) {

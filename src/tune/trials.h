@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/plan.h"
 #include "tune/tuner.h"
 
 namespace hemiola::tune {
@@ -33,7 +34,9 @@ class Trials {
   struct Fit {
     Dropped why = Dropped::plan;      ///< of one that is refused
     std::string refused;              ///< empty: the compiler writes it
-    std::vector<std::int64_t> tiles;  ///< by axis of the compute
+    std::vector<std::int64_t> tiles;  ///< by axis of the compute; 0: the kernel does not say
+    plan::Compute compute;            ///< with these
+    DataType type{};                  ///< of its first operand
     std::string realization;          ///< that the file has
   };
   const Fit& fit_of(const Point& point);
@@ -41,6 +44,7 @@ class Trials {
   std::optional<Candidate> prepare(const Point& point);
   void drop(Dropped why, const Point& point, const std::string& reason);
   void find_bounds(std::vector<Candidate>& batch);
+  Time product_bound(const Candidate& candidate);
   explore::Measured measure(const explore::TemplatePlan& plan);
   void confirm(Candidate& candidate);
   void tell() const;
