@@ -10,7 +10,6 @@ processes that share memory, which tells nothing about time: for checks of this 
 """
 
 import csv
-import importlib.util
 import json
 import pathlib
 import statistics
@@ -77,12 +76,7 @@ def load(of):
     """A plan, or a kernel that was fused with one: a module of its own."""
     if "plan" in of:
         return hemiola_rt.load_plan(str(FOLDER / of["plan"]))
-    name = pathlib.Path(of["kernel"]).stem.replace("-", "_")
-    spec = importlib.util.spec_from_file_location(name, FOLDER / of["kernel"])
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # Triton looks for the text of its functions there
-    spec.loader.exec_module(module)
-    return module
+    return hemiola_rt.load_file(str(FOLDER / of["kernel"]))
 
 
 def main():

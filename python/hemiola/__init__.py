@@ -6,12 +6,13 @@
 'full'
 
 ``run`` proves and times a program, ``check`` proves it, ``sweep`` makes a table of many runs, ``explore`` finds how to
-overlap a product with its collective. ``Machine``,
+overlap a product with its collective, ``compile`` puts a plan into a Triton kernel. ``Machine``,
 ``Program`` and ``Plan`` are what they take; ``PlanBuilder`` writes plans. Sizes are bytes or text ("64MiB");
 times that come out are integers of femtoseconds (``_fs``), with ``_us`` beside them.
 """
 
 from ._core import __version__
+from ._compile import Compiled, compile
 from ._errors import BadInput, Deadlock, Error, InternalError, WrongProgram
 from ._experiment import Laboratory, check, run, sweep
 from ._explore import Exploration, Operator, Scenario, Schedule, Serial, SuiteExploration, explore, explore_suite
@@ -22,8 +23,8 @@ from ._table import Row, Table
 from .plan import Plan, PlanBuilder, Template, TemplateParameter, rank
 
 __all__ = [
-    "BadInput", "BlockExploration", "Cause", "Chain", "Check", "Deadlock", "Diagnostic", "Error", "Exploration", "InternalError", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
+    "BadInput", "BlockExploration", "Cause", "Chain", "Check", "Compiled", "Deadlock", "Diagnostic", "Error", "Exploration", "InternalError", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
     "Operator", "Operators", "Outcome", "Parameter", "Plan", "PlanBuilder", "Program", "Proof", "ProofStep", "Row", "Scenario", "Schedule",
-    "Serial", "SuiteExploration", "Table", "Template", "TemplateParameter", "WrongProgram", "__version__", "check", "explore",
+    "Serial", "SuiteExploration", "Table", "Template", "TemplateParameter", "WrongProgram", "__version__", "check", "compile", "explore",
     "explore_block", "explore_suite", "rank", "run", "sweep",
 ]  # fmt: skip

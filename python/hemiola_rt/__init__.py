@@ -15,7 +15,7 @@
 import os
 import tempfile
 
-from ._check import Mismatch, check, main
+from ._check import Mismatch, check, load_file, main
 from ._interleaved import InterleavedWorld
 from ._plan import load_plan
 from ._products import around
@@ -25,7 +25,8 @@ from ._symmetric import SymmetricRuntime
 from ._work import TileAxis, Work, has_bulk_stores
 
 __all__ = ["InterleavedWorld", "Mismatch", "Runtime", "SharedRuntime", "Signal", "Signals", "Stream", "SymmetricRuntime", "TileAxis",
-           "Work", "around", "check", "connect", "has_bulk_stores", "load_plan", "main"]
+           "Work", "around", "check", "connect", "has_bulk_stores", "load_file", "load_plan",
+           "main"]
 
 
 def connect():

@@ -16,7 +16,8 @@ struct CompilePlanOptions {
   bool no_check = false;
 };
 
-/// That a plan is right, or why it is not: then its proof is printed. `name`: what that begins with.
+/// That a plan is right, or why it is not: then its proof is printed. `name`: what that begins
+/// with.
 ExitCode prove_plan(Session& session, const std::string& name, const plan::Plan& plan);
 
 /// Writes the file, and says what is in it. A plan that is proven wrong is not compiled: the proof

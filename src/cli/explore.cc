@@ -347,7 +347,7 @@ class ExploreVerb {
   explore::Exploration found_;
   report::ExplorationTimelines timelines_;
   MetTimes met_;
-  std::vector<std::int64_t> rows_;    ///< values of M; empty: one
+  std::vector<std::int64_t> rows_;  ///< values of M; empty: one
 };
 
 }  // namespace

@@ -5,8 +5,7 @@
 namespace hemiola::cli {
 
 void add_kernel_options(CLI::App& verb, KernelOptions& options) {
-  verb.add_option("KERNEL", options.file, "a Python file with a @triton.jit kernel")
-      ->type_name("");
+  verb.add_option("KERNEL", options.file, "a Python file with a @triton.jit kernel")->type_name("");
   const auto add_list = [&](const char* name, std::vector<std::string>& values,
                             const char* description, const char* type) {
     verb.add_option(name, values, description)

@@ -85,8 +85,7 @@ void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
 }
 
 tune::Method method_value(const std::string& text) {
-  const std::string name =
-      choice_value("--method", text, {"descent", "random", "exhaustive"});
+  const std::string name = choice_value("--method", text, {"descent", "random", "exhaustive"});
   for (const tune::Method one : {tune::Method::random, tune::Method::exhaustive})
     if (name_of(one) == name) return one;
   return tune::Method::descent;
@@ -104,8 +103,9 @@ class TuneVerb {
       progress.doing("tuning " + request_.plan);
       tune::TuneWatch watch{.watch = {.monitor = &session_.monitor}};
       watch.on_progress = [&](const std::string& bucket, std::int64_t done, std::int64_t all) {
-        progress.show("tuning " + request_.plan + " at " + bucket,
-                      static_cast<double>(done) / static_cast<double>(std::max<std::int64_t>(1, all)));
+        progress.show(
+            "tuning " + request_.plan + " at " + bucket,
+            static_cast<double>(done) / static_cast<double>(std::max<std::int64_t>(1, all)));
       };
       tuning_ = tune::tune(session_.laboratory, request_, watch);
       progress.show({}, 1);
@@ -158,8 +158,7 @@ class TuneVerb {
     if (options_.database.empty()) return;
     const machine::SharedMachine machine =
         explore::machine_to_explore(session_.laboratory, request_.machine);
-    study::DatabaseHead head =
-        study::head_of_machine(request_.machine, *machine, HEMIOLA_VERSION);
+    study::DatabaseHead head = study::head_of_machine(request_.machine, *machine, HEMIOLA_VERSION);
     head.options = {{"ranks", std::to_string(machine->ranks())},
                     {"launch", std::string(sim::name_of(request_.options.launch))},
                     {"warmup", std::to_string(request_.options.warmup)},
@@ -215,8 +214,8 @@ class TuneVerb {
       if (options_.output.empty()) continue;
       const std::string output = file_of_bucket(options_.output, bucket);
       write_file(output, text_of(*winner, plan, output));
-      std::cout << fmt::format("{}: {} in {}, {}\n", output, request_.plan,
-                               options_.kernel.file, winner->text);
+      std::cout << fmt::format("{}: {} in {}, {}\n", output, request_.plan, options_.kernel.file,
+                               winner->text);
     }
     return ExitCode::done;
   }
@@ -225,14 +224,13 @@ class TuneVerb {
     std::vector<report::RunTimeline::Panels> timelines;
     for (const tune::Bucket& bucket : tuning_.buckets) {
       const tune::Candidate* winner = bucket.winner();
-      timelines.push_back(
-          winner == nullptr
-              ? report::RunTimeline::Panels{}
-              : timeline_of_plan(session_, request_.machine, plan_of(*winner), DataType::float16,
-                                 request_.options.launch));
+      timelines.push_back(winner == nullptr
+                              ? report::RunTimeline::Panels{}
+                              : timeline_of_plan(session_, request_.machine, plan_of(*winner),
+                                                 DataType::float16, request_.options.launch));
     }
-    write_file(options_.report, report::page::render(
-                                    report::tuning_page(session_.command, tuning_, timelines)));
+    write_file(options_.report,
+               report::page::render(report::tuning_page(session_.command, tuning_, timelines)));
   }
 
   void write_bench() {
@@ -264,9 +262,9 @@ class TuneVerb {
 }  // namespace
 
 void add_tune(CLI::App& app, Session& session) {
-  CLI::App* verb = add_verb(app, "tune",
-                            "which chunks, tiles and movers make a fused kernel fast (docs/tune.md)",
-                            kTuneExamples);
+  CLI::App* verb = add_verb(
+      app, "tune", "which chunks, tiles and movers make a fused kernel fast (docs/tune.md)",
+      kTuneExamples);
   const auto options = std::make_shared<TuneOptions>();
   add_options(*verb, *options, session);
   verb->callback([options, &session] {

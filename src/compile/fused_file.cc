@@ -31,8 +31,7 @@ bool only_copy(const std::vector<plan::Item>& items) {
   return std::all_of(items.begin(), items.end(), [](const plan::Item& item) {
     if (const auto* loop = std::get_if<plan::Loop>(&item)) return only_copy(loop->items);
     const auto& transfer = std::get<plan::Transfer>(item);
-    return transfer.kind != plan::TransferKind::collective &&
-           transfer.reduce == ReduceOp::none;
+    return transfer.kind != plan::TransferKind::collective && transfer.reduce == ReduceOp::none;
   });
 }
 
@@ -89,8 +88,7 @@ std::vector<Configuration> read_configurations(const std::string& text, const st
       const std::string python =
           python_value(value, parsed.at(nlohmann::json::json_pointer(value.pointer())));
       if (name == "num_warps" || name == "num_stages")
-        (name == "num_warps" ? made.warps : made.stages) =
-            std::to_string(value.integer(1, 1024));
+        (name == "num_warps" ? made.warps : made.stages) = std::to_string(value.integer(1, 1024));
       else
         made.constants[name] = python;
     }

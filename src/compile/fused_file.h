@@ -24,14 +24,15 @@ struct KernelRequest {
 /// points into the description.
 class FusedFile {
  public:
-  /// Failure as describe(), fuse() and fused_text(). `plan_file`: what messages about the plan begin
-  /// with.
+  /// Failure as describe(), fuse() and fused_text(). `plan_file`: what messages about the plan
+  /// begin with.
   FusedFile(const KernelRequest& request, const plan::Plan& plan, const std::string& plan_file);
   FusedFile(const FusedFile&) = delete;
   FusedFile& operator=(const FusedFile&) = delete;
 
   const Fusion& fusion() const { return fusion_; }
-  /// The file, judged by check_fused_text() under the name `output`. Failure as that and torch_of().
+  /// The file, judged by check_fused_text() under the name `output`. Failure as that and
+  /// torch_of().
   TorchFile write(const plan::Plan& plan, TorchOptions options, const std::string& output) const;
 
  private:

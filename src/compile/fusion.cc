@@ -221,9 +221,8 @@ class Fuser {
       if (kernel_.parameter(kernel_.scheduler.workers) != nullptr)
         made_.workers = kernel_.scheduler.workers;
     }
-    std::vector<Configuration> tried = request_.configurations.empty()
-                                           ? kernel_.tuning.configurations
-                                           : request_.configurations;
+    std::vector<Configuration> tried =
+        request_.configurations.empty() ? kernel_.tuning.configurations : request_.configurations;
     if (tried.empty()) tried.emplace_back();
     std::set<std::string> known;
     for (const Configuration& one : tried) {

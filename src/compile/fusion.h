@@ -45,7 +45,7 @@ struct FusedConfig {
   /// Elements of a tile, of a turn of a loop, by axis of the plan's compute; 0: the text does not
   /// say.
   std::vector<std::int64_t> compute_tiles;
-  std::int64_t turn = 0;                      ///< elements of a turn of the fused loop
+  std::int64_t turn = 0;  ///< elements of a turn of the fused loop
 };
 
 /// A loop of the kernel along which chunks arrive while it runs: keys and values of attention, the

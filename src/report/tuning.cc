@@ -43,8 +43,7 @@ void print_dropped(std::ostream& out, const Bucket& bucket) {
   if (bucket.pruned > 0) out << fmt::format("; {} cannot win: their bound", bucket.pruned);
   out << '\n';
   constexpr std::string_view kWhy[] = {"make no plan", "cannot be fused",
-                                       "move data as the compiler does not",
-                                       "cannot be lowered"};
+                                       "move data as the compiler does not", "cannot be lowered"};
   for (const auto& [why, dropped] : bucket.dropped)
     out << fmt::format("# {} {}: {}\n", dropped.count, kWhy[static_cast<std::size_t>(why)],
                        dropped.first);
@@ -99,9 +98,9 @@ std::string loses(const Bucket& bucket, const Candidate& candidate) {
   std::vector<std::string> words;
   for (const sim::Reason reason : by_share(more)) {
     if (words.size() < 2)
-      words.push_back(fmt::format(
-          "{} {:.1f}", sim::name_of(reason),
-          static_cast<double>(more[static_cast<std::size_t>(reason)]) / 1e9));
+      words.push_back(
+          fmt::format("{} {:.1f}", sim::name_of(reason),
+                      static_cast<double>(more[static_cast<std::size_t>(reason)]) / 1e9));
   }
   return words.empty() ? "-" : fmt::format("{}", fmt::join(words, ", "));
 }

@@ -42,9 +42,9 @@ std::string point_object(const Candidate& one) {
 std::string bucket_object(const Bucket& bucket) {
   std::string dropped = "{";
   for (const auto& [why, points] : bucket.dropped)
-    dropped += fmt::format("{}\"{}\": {{\"count\": {}, \"first\": {}}}",
-                           dropped.size() > 1 ? ", " : "", name_of(why), points.count,
-                           json_string(points.first));
+    dropped +=
+        fmt::format("{}\"{}\": {{\"count\": {}, \"first\": {}}}", dropped.size() > 1 ? ", " : "",
+                    name_of(why), points.count, json_string(points.first));
   const Candidate* winner = bucket.winner();
   std::string text = fmt::format(
       "    {{\"bucket\": {}, \"sizes\": {}, \"space\": {}, \"simulations\": {}, \"pruned\": {}, "
@@ -61,8 +61,9 @@ std::string bucket_object(const Bucket& bucket) {
 
 page::Table table_of(const Bucket& bucket) {
   page::Table table{.heading = bucket.name,
-                    .note = "All points that were simulated, the fastest first. Front: no other "
-                            "one is as fast with as few workgroups and buffers.",
+                    .note =
+                        "All points that were simulated, the fastest first. Front: no other "
+                        "one is as fast with as few workgroups and buffers.",
                     .columns = {{"point", false},
                                 {"time (us)", true},
                                 {"slower (%)", true},
@@ -76,11 +77,10 @@ page::Table table_of(const Bucket& bucket) {
   for (std::size_t i = 0; i < bucket.candidates.size(); ++i) {
     const Candidate& one = bucket.candidates[i];
     const bool is_front = std::find(front.begin(), front.end(), i) != front.end();
-    table.rows.push_back({one.text, table_us(one.time()),
-                          fmt::format("{:.1f}", 100 * slower(bucket, one)),
-                          std::to_string(one.workgroups), mebibytes(one.buffers),
-                          one.confirmed ? "sampled" : "fluid", is_front ? "yes" : "",
-                          loses(bucket, one)});
+    table.rows.push_back(
+        {one.text, table_us(one.time()), fmt::format("{:.1f}", 100 * slower(bucket, one)),
+         std::to_string(one.workgroups), mebibytes(one.buffers),
+         one.confirmed ? "sampled" : "fluid", is_front ? "yes" : "", loses(bucket, one)});
   }
   return table;
 }
@@ -115,8 +115,7 @@ std::string tuning_json(const std::string& command, const Tuning& tuning) {
       "\"machine\": {},\n  \"ranks\": {},\n  \"method\": \"{}\",\n  \"budget\": {},\n  "
       "\"dimensions\": {}}},\n  \"buckets\": [\n",
       json_string(command), json_string(tuning.kernel), json_string(tuning.plan),
-      json_string(tuning.machine), tuning.ranks, name_of(tuning.method), tuning.budget,
-      dimensions);
+      json_string(tuning.machine), tuning.ranks, name_of(tuning.method), tuning.budget, dimensions);
   for (std::size_t i = 0; i < tuning.buckets.size(); ++i)
     text += bucket_object(tuning.buckets[i]) + (i + 1 < tuning.buckets.size() ? ",\n" : "\n");
   return text + "  ]\n}\n";
@@ -131,13 +130,12 @@ std::string tuning_csv(const Tuning& tuning) {
     for (std::size_t i = 0; i < bucket.candidates.size(); ++i) {
       const Candidate& one = bucket.candidates[i];
       const bool is_front = std::find(front.begin(), front.end(), i) != front.end();
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(bucket.name),
-                          csv_cell(one.text), one.plan.name,
-                          csv_cell(study::to_text(one.plan.parameters)),
-                          one.confirmed ? "sampled" : "fluid", exact_ns(one.time()),
-                          exact_ns(one.fluid), one.confirmed ? exact_ns(*one.confirmed) : "",
-                          exact_ns(one.bound), one.workgroups, one.buffers.count,
-                          one.extra_traffic.count, is_front ? 1 : 0, one.is_written ? 1 : 0);
+      text += fmt::format(
+          "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(bucket.name), csv_cell(one.text),
+          one.plan.name, csv_cell(study::to_text(one.plan.parameters)),
+          one.confirmed ? "sampled" : "fluid", exact_ns(one.time()), exact_ns(one.fluid),
+          one.confirmed ? exact_ns(*one.confirmed) : "", exact_ns(one.bound), one.workgroups,
+          one.buffers.count, one.extra_traffic.count, is_front ? 1 : 0, one.is_written ? 1 : 0);
     }
   }
   return text;
@@ -153,8 +151,8 @@ page::Page tuning_page(const std::string& command, const Tuning& tuning,
   std::vector<std::string> words;
   for (const Bucket& bucket : tuning.buckets) {
     if (const Candidate* winner = bucket.winner()) {
-      words.push_back(fmt::format("{}: {} us with {}.", bucket.name, table_us(winner->time()),
-                                  winner->text));
+      words.push_back(
+          fmt::format("{}: {} us with {}.", bucket.name, table_us(winner->time()), winner->text));
       words.push_back(command_of(tuning, *winner));
     }
   }
@@ -191,8 +189,8 @@ std::string bench_kernels(const Tuning& tuning, const std::vector<const Candidat
         if (&one == chosen[i]) name = bench_name(tuning, bucket, one);
     }
     text += fmt::format("    {{\"text\": {}, \"kernel\": \"{}\", \"simulated_us\": {}}}{}\n",
-                        json_string(name), bench_kernel_file(i), json_number(chosen[i]->time().us()),
-                        i + 1 < chosen.size() ? "," : "");
+                        json_string(name), bench_kernel_file(i),
+                        json_number(chosen[i]->time().us()), i + 1 < chosen.size() ? "," : "");
   }
   return text + "  ]\n}\n";
 }

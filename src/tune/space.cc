@@ -21,8 +21,8 @@ const SourceLocation kParam{.file = "--param"};
 
 /// Parameters that are searched where the template or its lowering has them.
 const std::vector<std::string>& searched() {
-  static const std::vector<std::string> kAll{"split",   "waves",    "inner",       "transfer",
-                                             "order",   "stages",   "realization", "workgroups"};
+  static const std::vector<std::string> kAll{"split", "waves",  "inner",       "transfer",
+                                             "order", "stages", "realization", "workgroups"};
   return kAll;
 }
 bool is_searched(const std::string& name) {
@@ -69,14 +69,11 @@ std::string configuration_text(const compile::Configuration& one) {
 
 Space::Space(const plan::TemplateInfo& info, const study::Settings& sizes, const Choices& choices,
              std::vector<compile::Configuration> configurations, const machine::Machine& machine)
-    : info_(info),
-      machine_(machine),
-      sizes_(sizes),
-      configurations_(std::move(configurations)) {
+    : info_(info), machine_(machine), sizes_(sizes), configurations_(std::move(configurations)) {
   const std::vector<plan::ParameterInfo> known = program::parameters_of(info.name);
   const auto find_known = [&](const std::string& name) -> const plan::ParameterInfo* {
-    const auto at = std::find_if(known.begin(), known.end(),
-                                 [&](const auto& one) { return one.name == name; });
+    const auto at =
+        std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.name == name; });
     return at == known.end() ? nullptr : &*at;
   };
   const auto check = [&](const std::string& name) {
@@ -223,9 +220,8 @@ study::Settings Space::lowering(const Point& point) const {
     // A persistent kernel has a workgroup on every compute unit that nobody else needs.
     const std::string own = value(point, "workgroups");
     const std::int64_t beside = parse_count(own).value_or(0);
-    all.emplace_back(
-        "compute_workgroups",
-        std::to_string(std::max<std::int64_t>(1, machine_.model(0).cu_count - beside)));
+    all.emplace_back("compute_workgroups", std::to_string(std::max<std::int64_t>(
+                                               1, machine_.model(0).cu_count - beside)));
   }
   return all;
 }

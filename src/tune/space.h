@@ -19,7 +19,7 @@ namespace hemiola::tune {
 struct Dimension {
   std::string name;                 ///< "configuration", or a parameter: "split", "realization"
   std::vector<std::string> values;  ///< as --param takes them; of configurations their numbers
-  std::size_t usual = 0;            ///< where the search begins: the default, where it is among them
+  std::size_t usual = 0;  ///< where the search begins: the default, where it is among them
 };
 
 /// By dimension the index of its value.
@@ -80,7 +80,7 @@ std::vector<std::string> tile_parameters(const plan::TemplateInfo& info, int ran
 
 /// Values of --param "m=1024,2048" apart.
 struct Asked {
-  Choices choices;                      ///< of what is searched, and of the lowering
+  Choices choices;                       ///< of what is searched, and of the lowering
   std::vector<study::Settings> buckets;  ///< every combination of what else the template takes
 };
 /// Failure at --param: a name twice, an empty value.

@@ -71,8 +71,7 @@ Trials::Fit Trials::fit(const study::Settings& parameters,
   compile::KernelRequest kernel = request_.kernel;
   kernel.configurations = {configuration};
   try {
-    const plan::Plan plan =
-        plan::make(info_.name, machine_->ranks(), parameters, machine_.get());
+    const plan::Plan plan = plan::make(info_.name, machine_->ranks(), parameters, machine_.get());
     made.why = Dropped::fusion;
     const compile::FusedFile file(kernel, plan, request_.plan);
     file.write(plan, {.file = request_.plan, .command = {}, .version = {}}, request_.plan);
@@ -225,8 +224,8 @@ void Trials::finish() {
   std::stable_sort(all.begin(), all.end(),
                    [](const Candidate& a, const Candidate& b) { return a.fluid < b.fluid; });
   // The fastest that can be written is among those that are confirmed.
-  const auto written = std::find_if(all.begin(), all.end(),
-                                    [](const Candidate& one) { return one.is_written; });
+  const auto written =
+      std::find_if(all.begin(), all.end(), [](const Candidate& one) { return one.is_written; });
   if (written != all.end() && top_ > 0 && written - all.begin() >= top_)
     std::rotate(all.begin() + top_ - 1, written, written + 1);
   std::map<std::string, std::vector<std::size_t>> chosen;  // by what is simulated

@@ -60,7 +60,7 @@ class Trials {
   std::int64_t budget_ = 0, fluid_budget_ = 0, top_ = 0;
   Time best_{INT64_MAX};
   std::map<std::string, Fit> fits_;
-  std::map<std::string, explore::Measured> measured_;     ///< by what was simulated
+  std::map<std::string, explore::Measured> measured_;      ///< by what was simulated
   std::map<Point, std::optional<std::size_t>> looked_at_;  ///< which candidate it is
   std::vector<Candidate> candidates_;
 };

@@ -104,8 +104,9 @@ void check_template(const std::string& name) {
   std::vector<std::string> names;
   for (const plan::TemplateInfo& one : plan::templates()) names.push_back(one.name);
   const std::string like = suggest(name, names);
-  throw Failure("'" + name + "' is no template of plans", {.file = "--plan"},
-                like.empty() ? "for example ag-gemm/swizzle; 'hemiola plan show' lists them" : like);
+  throw Failure(
+      "'" + name + "' is no template of plans", {.file = "--plan"},
+      like.empty() ? "for example ag-gemm/swizzle; 'hemiola plan show' lists them" : like);
 }
 
 /// Nothing was simulated.
@@ -115,12 +116,12 @@ void check_template(const std::string& name) {
       [](const auto& a, const auto& b) { return a.second.count < b.second.count; });
   if (most == bucket.dropped.end())
     throw Failure("nothing was simulated", {.file = "--budget"}, "give more");
-  throw Failure(fmt::format("none of {} points can be tried; of {} of them the {} is the reason, "
-                            "first of {}",
-                            bucket.space, most->second.count, name_of(most->first),
-                            most->second.first),
-                {.file = request.kernel.describe.file},
-                "other configurations (--configs), or other values with --param");
+  throw Failure(
+      fmt::format("none of {} points can be tried; of {} of them the {} is the reason, "
+                  "first of {}",
+                  bucket.space, most->second.count, name_of(most->first), most->second.first),
+      {.file = request.kernel.describe.file},
+      "other configurations (--configs), or other values with --param");
 }
 
 /// Of a template that makes a plan at some point. Failure, the first one, where it makes none.
@@ -167,9 +168,8 @@ std::vector<std::size_t> Bucket::pareto() const {
       return other.buffers <= one.buffers && other.workgroups <= one.workgroups;
     };
     // Candidates are in the order of time.
-    const bool is_beaten = std::any_of(front.begin(), front.end(), [&](std::size_t before) {
-      return beats(candidates[before]);
-    });
+    const bool is_beaten = std::any_of(
+        front.begin(), front.end(), [&](std::size_t before) { return beats(candidates[before]); });
     if (!is_beaten) front.push_back(i);
   }
   return front;

@@ -47,9 +47,9 @@ struct Candidate : explore::Measured {
   std::string text;
   explore::TemplatePlan plan;
   compile::Configuration configuration;
-  std::int64_t workgroups = 0;  ///< of its own that communicate, per rank
-  bool is_written = true;       ///< false: the compiler does not write its realization
-  Time bound{};                 ///< no engine is below
+  std::int64_t workgroups = 0;      ///< of its own that communicate, per rank
+  bool is_written = true;           ///< false: the compiler does not write its realization
+  Time bound{};                     ///< no engine is below
   std::optional<Time> confirmed{};  ///< by sampled
   double confirmed_error = 0;
   Time time() const { return confirmed ? *confirmed : fluid; }
@@ -94,8 +94,8 @@ struct Tuning {
   std::int64_t budget = 0;
   std::vector<Dimension> dimensions;
   std::vector<Bucket> buckets;
-  std::vector<std::string> remarks{};             ///< how the machine was made to meet measurements
-  std::map<std::string, double> measured_us{};    ///< by Candidate::text
+  std::vector<std::string> remarks{};           ///< how the machine was made to meet measurements
+  std::map<std::string, double> measured_us{};  ///< by Candidate::text
 };
 
 struct TuneWatch {
