@@ -411,6 +411,8 @@ class Fuser {
   }
 
   void arguments() {
+    for (const auto& [name, value] : made_.configs.front().values)
+      if (pairing_.meanings.contains(name)) made_.config_meanings[name] = pairing_.meanings[name];
     for (const KernelParameter& one : kernel_.parameters) {
       const bool is_tensor =
           std::any_of(made_.operands.begin(), made_.operands.end(),
@@ -422,7 +424,8 @@ class Fuser {
       if (given != request_.constants.end())
         made_.arguments.push_back({one.name, given->second});
       else if (size != pairing_.sizes.end())
-        made_.arguments.push_back({one.name, std::to_string(size->second)});
+        made_.arguments.push_back(
+            {one.name, std::to_string(size->second), pairing_.meanings[one.name]});
       else if (is_only_read(one.name))
         made_.extras.push_back(one.name);
       else if (one.use == KernelParameter::Use::operand)

@@ -69,6 +69,10 @@ struct FusedPiece {
 struct FusedArgument {
   std::string parameter;
   std::string value;  ///< Python
+  /// What it is of any plan, as a tuple of Python: ("extent", "m") of an axis of the compute,
+  /// ("shape", "a", 0), ("stride", "a", 0), ("turned", "a", 0), ("span", "a", 0) of a tensor; None:
+  /// it was solved from strides. Empty: the plan does not say it.
+  std::string meaning{};
 };
 
 /// Tiles that wait for the same transfers and that the same transfers wait for.
@@ -98,6 +102,7 @@ struct Fusion {
   FusedLoop loop;
   std::vector<FusedOperand> operands;
   std::vector<FusedArgument> arguments;
+  std::map<std::string, std::string> config_meanings;  ///< of sizes that configurations have
   std::vector<std::string> extras;  ///< tensors that the kernel reads and the plan does not have
   std::vector<FusedConfig> configs;
   std::vector<std::string> dropped;  ///< configurations that do not fit, each with the reason

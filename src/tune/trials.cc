@@ -122,14 +122,14 @@ Time Trials::product_bound(const Candidate& candidate) {
   const Fit& fit = fit_of(candidate.point);
   if (fit.compute.kernel != "gemm") return {};
   std::int64_t tiles = 1, depth = 1;
-  std::vector<std::int64_t> sizes;
+  std::vector<int> sizes;
   for (const plan::ComputeAxis& axis : fit.compute.axes) {
     if (axis.reduced) {
       depth *= axis.extent;
       continue;
     }
     tiles *= (axis.extent + axis.tile - 1) / axis.tile;
-    sizes.push_back(axis.tile);
+    sizes.push_back(static_cast<int>(axis.tile));
   }
   if (sizes.size() != 2) return {};
   const std::int64_t units = machine_->model(0).cu_count;
