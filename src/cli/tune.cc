@@ -38,7 +38,7 @@ struct TuneOptions {
   MachineOptions machine;
   std::vector<std::string> parameters;
   SearchTimingOptions timing;
-  std::string method = "descent", budget = "48", top, seed = "0";
+  std::string method = "descent", budget = "48", seed = "0";
   bool all_realizations = false, no_check = false;
   std::string output, emit, json, csv, report, database, bench, measured;
 };
@@ -60,7 +60,6 @@ void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
       "FILE");
   add("--method", options.method, "how points are chosen: descent, random, exhaustive", "NAME");
   add("--budget", options.budget, "simulations of each size, by fluid and by sampled", "N");
-  add("--top", options.top, "so many of these by the engine sampled; by default a sixth", "K");
   add("--seed", options.seed, "of restarts, and of the order that follows", "N");
   verb.add_flag("--all-realizations", options.all_realizations,
                 "try also who moves data as the compiler does not write it yet");
@@ -75,7 +74,7 @@ void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
       "your own times of products, collectives and points (CSV), which the models are made to meet",
       "FILE");
   add("--bench", options.bench,
-      "write the points that sampled confirmed as kernels, and a program that times them with "
+      "write the points that sampled timed as kernels, and a program that times them with "
       "torchrun, whose times.csv --measured takes",
       "DIR");
   add("--json", options.json, "write one JSON object", "FILE");
@@ -145,8 +144,6 @@ class TuneVerb {
     request_.options = search_options(options_.timing);
     request_.method = method_value(options_.method);
     request_.budget = static_cast<int>(count_value("--budget", options_.budget, 2, 1'000'000));
-    if (!options_.top.empty())
-      request_.top = static_cast<int>(count_value("--top", options_.top, 0, 1'000'000));
     request_.seed = static_cast<std::uint64_t>(count_value("--seed", options_.seed, 0, INT64_MAX));
     request_.any_realization = options_.all_realizations;
     if (!options_.measured.empty())
@@ -240,7 +237,7 @@ class TuneVerb {
     std::vector<const tune::Candidate*> chosen;
     for (const tune::Bucket& bucket : tuning_.buckets) {
       for (const tune::Candidate& one : bucket.candidates)
-        if (one.is_written && (one.confirmed || &one == bucket.winner())) chosen.push_back(&one);
+        if (one.is_written && (one.sampled || &one == bucket.winner())) chosen.push_back(&one);
     }
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const std::string file = options_.bench + '/' + report::bench_kernel_file(i);

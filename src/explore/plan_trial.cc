@@ -115,7 +115,10 @@ Confirmed PlanTrial::confirm(const TemplatePlan& plan) {
   study::Experiment experiment = experiment_of(plan);
   experiment.options.engine = sim::Engine::sampled;
   const sim::Result result = run(experiment);
-  return {result.time, result.sampled.error};
+  Confirmed confirmed{result.time, result.sampled.error};
+  if (!result.attribution.empty())
+    confirmed.attribution = result.attribution[sim::latest_rank(result)];
+  return confirmed;
 }
 
 plan::Plan PlanTrial::plan_of(const TemplatePlan& plan) {

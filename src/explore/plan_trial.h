@@ -43,7 +43,8 @@ struct Measured {
 /// By the engine sampled.
 struct Confirmed {
   Time time{};
-  double error = 0;  ///< what sampled says of itself
+  double error = 0;                ///< what sampled says of itself
+  sim::Attribution attribution{};  ///< of the rank that ends last
 };
 
 /// All of it is thread-safe.

@@ -30,9 +30,8 @@ void print_candidates(std::ostream& out, const Bucket& bucket) {
     const Candidate& one = bucket.candidates[i];
     const bool is_front = std::find(front.begin(), front.end(), i) != front.end();
     columns.add({(is_front ? "* " : "  ") + one.text + (one.is_written ? "" : " (not written yet)"),
-                 table_us(one.time()), fmt::format("{:.1f}", 100 * slower(bucket, one)),
-                 std::to_string(one.workgroups), mebibytes(one.buffers),
-                 one.confirmed ? "sampled" : "fluid", loses(bucket, one)});
+                 table_us(one.time()), slower(bucket, one), std::to_string(one.workgroups),
+                 mebibytes(one.buffers), one.sampled ? "sampled" : "fluid", loses(bucket, one)});
   }
   columns.print(out, "  ");
 }
@@ -81,26 +80,40 @@ std::vector<std::size_t> shown_candidates(const Bucket& bucket) {
   return {shown.begin(), shown.end()};
 }
 
-double slower(const Bucket& bucket, const Candidate& candidate) {
+std::string slower(const Bucket& bucket, const Candidate& candidate) {
   const Candidate& best = bucket.candidates.front();
-  const bool confirmed = candidate.confirmed && best.confirmed;
-  const Time time = confirmed ? *candidate.confirmed : candidate.fluid;
-  const Time least = confirmed ? *best.confirmed : best.fluid;
-  return static_cast<double>(time.fs) / static_cast<double>(std::max<std::int64_t>(1, least.fs)) -
-         1;
+  const auto percent_of = [](Time time, Time least) {
+    return fmt::format("{:.1f}",
+                       100 * (static_cast<double>(time.fs) /
+                                  static_cast<double>(std::max<std::int64_t>(1, least.fs)) -
+                              1));
+  };
+  if (candidate.sampled && best.sampled)
+    return percent_of(candidate.sampled->time, best.sampled->time);
+  if (candidate.fluid && best.fluid) return percent_of(candidate.fluid->fluid, best.fluid->fluid);
+  return "-";
 }
 
 std::string loses(const Bucket& bucket, const Candidate& candidate) {
   const Candidate& best = bucket.candidates.front();
+  const sim::Attribution *of = nullptr, *least = nullptr;
+  if (candidate.sampled && best.sampled) {
+    of = &candidate.sampled->attribution;
+    least = &best.sampled->attribution;
+  } else if (candidate.fluid && best.fluid) {
+    of = &candidate.fluid->attribution;
+    least = &best.fluid->attribution;
+  } else {
+    return "-";
+  }
   sim::Attribution more{};
   for (std::size_t i = 0; i < more.size(); ++i)
-    more[i] = std::max<std::int64_t>(0, candidate.attribution[i] - best.attribution[i]);
+    more[i] = std::max<std::int64_t>(0, (*of)[i] - (*least)[i]);
   std::vector<std::string> words;
   for (const sim::Reason reason : by_share(more)) {
-    if (words.size() < 2)
-      words.push_back(
-          fmt::format("{} {:.1f}", sim::name_of(reason),
-                      static_cast<double>(more[static_cast<std::size_t>(reason)]) / 1e9));
+    const double us = static_cast<double>(more[static_cast<std::size_t>(reason)]) / 1e9;
+    if (words.size() < 2 && us >= 0.05)
+      words.push_back(fmt::format("{} {:.1f}", sim::name_of(reason), us));
   }
   return words.empty() ? "-" : fmt::format("{}", fmt::join(words, ", "));
 }

@@ -12,11 +12,12 @@ namespace hemiola::report {
 /// Positions among a bucket's candidates: the Pareto front and the fastest, each simulation once.
 std::vector<std::size_t> shown_candidates(const tune::Bucket& bucket);
 
-/// Time over the fastest's by the same engine, less 1.
-double slower(const tune::Bucket& bucket, const tune::Candidate& candidate);
+/// Time over that of the fastest by the same engine, less 1, in per cent; "-" where no engine has
+/// timed both.
+std::string slower(const tune::Bucket& bucket, const tune::Candidate& candidate);
 
-/// Where it takes longer than the fastest of all, by fluid: "issue 12.1, memory 3.0" in
-/// microseconds, the largest two; "-" where nothing takes longer.
+/// Where it takes longer than the fastest, by the same engine: "issue 12.1, memory 3.0" in
+/// microseconds, the largest two; "-" where nothing does.
 std::string loses(const tune::Bucket& bucket, const tune::Candidate& candidate);
 
 /// `hemiola run ...` for a candidate.

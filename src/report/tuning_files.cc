@@ -24,19 +24,24 @@ std::string configuration_object(const compile::Configuration& one) {
   return settings_object(all);
 }
 
+/// By the engine that timed it last.
+const sim::Attribution& attribution_of(const Candidate& one) {
+  return one.sampled ? one.sampled->attribution : one.fluid->attribution;
+}
+
 std::string point_object(const Candidate& one) {
   return fmt::format(
       "      {{\"point\": {}, \"configuration\": {}, \"program\": {}, \"parameters\": {}, "
-      "\"written\": {}, \"engine\": \"{}\", {}, {}, \"confirmed_fs\": {}, \"confirmed_error\": {}, "
-      "{}, \"workgroups\": {}, \"buffers_bytes\": {}, \"extra_traffic_bytes\": {}, "
-      "\"attribution\": {}}}",
+      "\"written\": {}, \"engine\": \"{}\", {}, \"fluid_fs\": {}, \"sampled_fs\": {}, "
+      "\"sampled_error\": {}, {}, \"workgroups\": {}, \"buffers_bytes\": {}, "
+      "\"extra_traffic_bytes\": {}, \"attribution\": {}}}",
       json_string(one.text), configuration_object(one.configuration), json_string(one.plan.name),
-      settings_object(one.plan.parameters), one.is_written, one.confirmed ? "sampled" : "fluid",
-      time_fields("time", one.time()), time_fields("fluid", one.fluid),
-      one.confirmed ? std::to_string(one.confirmed->fs) : "null",
-      one.confirmed ? json_number(one.confirmed_error) : "null", time_fields("bound", one.bound),
+      settings_object(one.plan.parameters), one.is_written, one.sampled ? "sampled" : "fluid",
+      time_fields("time", one.time()), one.fluid ? std::to_string(one.fluid->fluid.fs) : "null",
+      one.sampled ? std::to_string(one.sampled->time.fs) : "null",
+      one.sampled ? json_number(one.sampled->error) : "null", time_fields("bound", one.bound),
       one.workgroups, one.buffers.count, one.extra_traffic.count,
-      attribution_object(one.attribution));
+      attribution_object(attribution_of(one)));
 }
 
 std::string bucket_object(const Bucket& bucket) {
@@ -77,10 +82,10 @@ page::Table table_of(const Bucket& bucket) {
   for (std::size_t i = 0; i < bucket.candidates.size(); ++i) {
     const Candidate& one = bucket.candidates[i];
     const bool is_front = std::find(front.begin(), front.end(), i) != front.end();
-    table.rows.push_back(
-        {one.text, table_us(one.time()), fmt::format("{:.1f}", 100 * slower(bucket, one)),
-         std::to_string(one.workgroups), mebibytes(one.buffers),
-         one.confirmed ? "sampled" : "fluid", is_front ? "yes" : "", loses(bucket, one)});
+    table.rows.push_back({one.text, table_us(one.time()), slower(bucket, one),
+                          std::to_string(one.workgroups), mebibytes(one.buffers),
+                          one.sampled ? "sampled" : "fluid", is_front ? "yes" : "",
+                          loses(bucket, one)});
   }
   return table;
 }
@@ -88,13 +93,14 @@ page::Table table_of(const Bucket& bucket) {
 /// Where the time of the shown points goes.
 page::Bars bars_of(const Bucket& bucket) {
   page::Bars bars{.heading = "Where the time goes, " + bucket.name,
-                  .note = "Of the rank that ends last, by fluid.",
+                  .note = "Of the rank that ends last, by the engine that timed it last.",
                   .unit = "us"};
   for (const std::size_t i : shown_candidates(bucket)) {
     const Candidate& one = bucket.candidates[i];
+    const sim::Attribution& attribution = attribution_of(one);
     page::Bars::Row row{.label = one.text, .parts = {}};
-    for (const sim::Reason reason : by_share(one.attribution))
-      add_loss(row, sim::name_of(reason), one.attribution[static_cast<std::size_t>(reason)]);
+    for (const sim::Reason reason : by_share(attribution))
+      add_loss(row, sim::name_of(reason), attribution[static_cast<std::size_t>(reason)]);
     bars.rows.push_back(std::move(row));
   }
   return bars;
@@ -133,8 +139,9 @@ std::string tuning_csv(const Tuning& tuning) {
       text += fmt::format(
           "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(bucket.name), csv_cell(one.text),
           one.plan.name, csv_cell(study::to_text(one.plan.parameters)),
-          one.confirmed ? "sampled" : "fluid", exact_ns(one.time()), exact_ns(one.fluid),
-          one.confirmed ? exact_ns(*one.confirmed) : "", exact_ns(one.bound), one.workgroups,
+          one.sampled ? "sampled" : "fluid", exact_ns(one.time()),
+          one.fluid ? exact_ns(one.fluid->fluid) : "",
+          one.sampled ? exact_ns(one.sampled->time) : "", exact_ns(one.bound), one.workgroups,
           one.buffers.count, one.extra_traffic.count, is_front ? 1 : 0, one.is_written ? 1 : 0);
     }
   }

@@ -22,8 +22,9 @@ constexpr const char* kTuneTables =
     "  extra_traffic_bytes INTEGER NOT NULL, line_hops INTEGER NOT NULL,\n"
     "  computing_fs INTEGER NOT NULL, moving_fs INTEGER NOT NULL, attribution TEXT NOT NULL)\n"
     "  WITHOUT ROWID;"
-    "CREATE TABLE sampled (plan TEXT PRIMARY KEY, time_fs INTEGER NOT NULL, error REAL NOT NULL)\n"
-    "  WITHOUT ROWID;";
+    "CREATE TABLE sampled (\n"
+    "  plan TEXT PRIMARY KEY, time_fs INTEGER NOT NULL, error REAL NOT NULL,\n"
+    "  attribution TEXT NOT NULL) WITHOUT ROWID;";
 
 std::string text_of_attribution(const sim::Attribution& attribution) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
@@ -101,10 +102,13 @@ std::optional<explore::Measured> Database::fluid(const std::string& key) {
 
 std::optional<explore::Confirmed> Database::sampled(const std::string& key) {
   const std::lock_guard lock(mutex_);
-  Statement select(*connection_, "SELECT time_fs, error FROM sampled WHERE plan = ?");
+  Statement select(*connection_, "SELECT time_fs, error, attribution FROM sampled WHERE plan = ?");
   if (!select.bind(key).step()) return std::nullopt;
-  const std::int64_t time = select.integer();
-  return explore::Confirmed{{time}, select.real()};
+  explore::Confirmed found;
+  found.time = {select.integer()};
+  found.error = select.real();
+  found.attribution = attribution_of(select.text(), file_);
+  return found;
 }
 
 void Database::add_bound(const std::string& key, Time bound) {
@@ -128,8 +132,9 @@ void Database::add_fluid(const std::string& key, const explore::Measured& measur
 
 void Database::add_sampled(const std::string& key, const explore::Confirmed& confirmed) {
   const std::lock_guard lock(mutex_);
-  Statement insert(*connection_, "INSERT INTO sampled VALUES (?, ?, ?)");
-  insert.bind(key).bind(confirmed.time.fs).bind(confirmed.error).step();
+  Statement insert(*connection_, "INSERT INTO sampled VALUES (?, ?, ?, ?)");
+  insert.bind(key).bind(confirmed.time.fs).bind(confirmed.error);
+  insert.bind(text_of_attribution(confirmed.attribution)).step();
 }
 
 }  // namespace hemiola::tune

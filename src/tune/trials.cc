@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "explore/isolated.h"
 #include "machine/gemm_model.h"
 #include "study/preparation.h"
 #include "tune/database.h"
 
 namespace hemiola::tune {
 namespace {
-
-/// Of simulations those by sampled, where nothing is said.
-std::int64_t usual_top(std::int64_t budget) {
-  return std::min(std::max<std::int64_t>(2, (budget + 5) / 6), (budget + 1) / 2);
-}
 
 std::string configuration_key(const compile::Configuration& one) {
   std::string text = "warps " + one.warps;
@@ -39,16 +35,25 @@ Trials::Trials(study::Laboratory& laboratory, const Request& request, const Spac
       info_(*plan::find_template(request.plan)),
       // Plans of elements have types of their own.
       plans_(laboratory, request.options, DataType::float32, machine_, watch.watch.monitor) {
-  const bool all = request.method == Method::exhaustive;
-  budget_ = all ? INT64_MAX : request.budget;
-  top_ = request.top ? *request.top : all ? 3 : usual_top(budget_);
-  fluid_budget_ = all ? INT64_MAX : std::max<std::int64_t>(1, budget_ - top_);
+  budget_ = request.method == Method::exhaustive ? INT64_MAX : request.budget;
+  reserve_ = request.any_realization && request.method == Method::descent ? 1 : 0;
 }
 
-std::optional<Time> Trials::time(const Point& point) const {
+const Candidate* Trials::candidate_at(const Point& point) const {
   const auto found = looked_at_.find(point);
-  if (found == looked_at_.end() || !found->second) return std::nullopt;
-  return candidates_[*found->second].fluid;
+  return found == looked_at_.end() || !found->second ? nullptr : &candidates_[*found->second];
+}
+Candidate* Trials::candidate_at(const Point& point) {
+  return const_cast<Candidate*>(std::as_const(*this).candidate_at(point));
+}
+
+std::optional<Time> Trials::fluid(const Point& point) const {
+  const Candidate* one = candidate_at(point);
+  return one != nullptr && one->fluid ? std::optional(one->fluid->fluid) : std::nullopt;
+}
+std::optional<Time> Trials::sampled(const Point& point) const {
+  const Candidate* one = candidate_at(point);
+  return one != nullptr && one->sampled ? std::optional(one->sampled->time) : std::nullopt;
 }
 
 void Trials::drop(Dropped why, const Point& point, const std::string& reason) {
@@ -77,6 +82,8 @@ Trials::Fit Trials::fit(const study::Settings& parameters,
     file.write(plan, {.file = request_.plan, .command = {}, .version = {}}, request_.plan);
     made.tiles = file.fusion().configs.front().compute_tiles;
     made.realization = compile::emitted_realization(plan);
+    made.buffers = explore::buffers(plan);
+    made.extra_traffic = explore::extra_traffic(plan);
     made.compute = plan.codes.front().computes.front();
     for (std::size_t i = 0; i < made.tiles.size(); ++i)
       if (made.tiles[i] > 0) made.compute.axes[i].tile = made.tiles[i];
@@ -114,6 +121,8 @@ std::optional<Candidate> Trials::prepare(const Point& point) {
   const study::Settings lowering = space_.lowering(point);
   one.plan.parameters.insert(one.plan.parameters.end(), lowering.begin(), lowering.end());
   one.workgroups = parse_count(space_.value(point, "workgroups")).value_or(0);
+  one.buffers = fit.buffers;
+  one.extra_traffic = fit.extra_traffic;
   return one;
 }
 
@@ -139,6 +148,7 @@ Time Trials::product_bound(const Candidate& candidate) {
 }
 
 void Trials::find_bounds(std::vector<Candidate>& batch) {
+  std::vector<std::string> refused(batch.size());
   explore::for_each(request_.options.threads, batch.size(), [&](std::size_t i) {
     Candidate& one = batch[i];
     const std::string key = key_of(one.plan);
@@ -148,11 +158,33 @@ void Trials::find_bounds(std::vector<Candidate>& batch) {
       one.bound = known ? *known : std::max(plans_.bound(one.plan), product_bound(one));
     } catch (const Failure& failure) {
       if (failure.code() == ExitCode::internal) throw;
-      one.refused = study::error_text(failure);
+      refused[i] = study::error_text(failure);
       return;
     }
     if (!known && request_.database != nullptr) request_.database->add_bound(key, one.bound);
   });
+  std::vector<Candidate> bounded;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (refused[i].empty())
+      bounded.push_back(std::move(batch[i]));
+    else
+      drop(Dropped::lowering, batch[i].point, refused[i]);
+  }
+  batch = std::move(bounded);
+}
+
+/// Candidates of those that can be written and run and were not asked for before.
+void Trials::prepare_all(const std::vector<Point>& points) {
+  std::vector<Candidate> batch;
+  for (const Point& point : points) {
+    if (!looked_at_.try_emplace(point).second) continue;
+    if (auto one = prepare(point)) batch.push_back(std::move(*one));
+  }
+  find_bounds(batch);
+  for (Candidate& one : batch) {
+    looked_at_[one.point] = candidates_.size();
+    candidates_.push_back(std::move(one));
+  }
 }
 
 explore::Measured Trials::measure(const explore::TemplatePlan& plan) {
@@ -165,93 +197,122 @@ explore::Measured Trials::measure(const explore::TemplatePlan& plan) {
   return measured;
 }
 
-void Trials::simulate(const std::vector<Point>& points) {
-  std::vector<Candidate> batch;
-  for (const Point& point : points) {
-    if (!looked_at_.try_emplace(point).second) continue;
-    if (auto one = prepare(point)) batch.push_back(std::move(*one));
+explore::Confirmed Trials::confirm(const explore::TemplatePlan& plan) {
+  const std::string key = key_of(plan);
+  if (request_.database != nullptr) {
+    if (const auto known = request_.database->sampled(key)) return *known;
   }
-  find_bounds(batch);
-  std::vector<Candidate> chosen;
+  const explore::Confirmed confirmed = plans_.confirm(plan);
+  if (request_.database != nullptr) request_.database->add_sampled(key, confirmed);
+  return confirmed;
+}
+
+std::int64_t Trials::simulate(const std::vector<Point>& points, std::int64_t most) {
+  prepare_all(points);
+  const bool prunes = request_.method != Method::exhaustive;
+  std::vector<Point> chosen;
   std::vector<explore::TemplatePlan> to_measure;
-  std::map<std::string, std::size_t> place;
-  for (Candidate& one : batch) {
-    const std::string key = key_of(one.plan);
-    if (!one.refused.empty()) {
-      drop(Dropped::lowering, one.point, one.refused);
-    } else if (measured_.contains(key) || place.contains(key)) {
-      chosen.push_back(std::move(one));  // what differs is nothing that the simulator knows of
-    } else if (request_.method != Method::exhaustive && one.bound >= best_) {
+  std::vector<std::string> keys;
+  for (const Point& point : points) {
+    const Candidate* one = candidate_at(point);
+    if (one == nullptr || one->fluid) continue;
+    const std::string key = key_of(one->plan);
+    const bool is_new =
+        !measured_.contains(key) && std::find(keys.begin(), keys.end(), key) == keys.end();
+    if (is_new && prunes && best_fluid_ && one->bound >= *best_fluid_) {
       ++bucket_.pruned;
-    } else if (!has_budget()) {
-      looked_at_.erase(one.point);
-    } else {
-      place[key] = to_measure.size();
-      to_measure.push_back(one.plan);
-      chosen.push_back(std::move(one));
-      ++bucket_.simulations;
-    }
-  }
-  std::vector<explore::Measured> found(to_measure.size());
-  explore::for_each(request_.options.threads, found.size(),
-                    [&](std::size_t i) { found[i] = measure(to_measure[i]); });
-  for (const auto& [key, i] : place) measured_[key] = found[i];
-  for (Candidate& one : chosen) {
-    static_cast<explore::Measured&>(one) = measured_.at(key_of(one.plan));
-    if (!one.refused.empty()) {
-      drop(Dropped::lowering, one.point, one.refused);
+      looked_at_[point].reset();
       continue;
     }
-    best_ = std::min(best_, one.fluid);
-    looked_at_[one.point] = candidates_.size();
-    candidates_.push_back(std::move(one));
+    if (is_new && std::ssize(keys) >= std::min(most, left())) continue;
+    if (is_new) {
+      keys.push_back(key);
+      to_measure.push_back(one->plan);
+    }
+    chosen.push_back(point);
+  }
+  std::vector<explore::Measured> found(keys.size());
+  explore::for_each(request_.options.threads, found.size(),
+                    [&](std::size_t i) { found[i] = measure(to_measure[i]); });
+  for (std::size_t i = 0; i < keys.size(); ++i) measured_[keys[i]] = found[i];
+  for (const Point& point : chosen) {
+    Candidate& one = *candidate_at(point);
+    const explore::Measured& measured = measured_.at(key_of(one.plan));
+    if (!measured.refused.empty()) {
+      drop(Dropped::lowering, point, measured.refused);
+      looked_at_[point].reset();
+      continue;
+    }
+    one.fluid = measured;
+    best_fluid_ = std::min(best_fluid_.value_or(measured.fluid), measured.fluid);
+  }
+  bucket_.simulations += std::ssize(keys);
+  tell();
+  return std::ssize(keys);
+}
+
+void Trials::sample(const std::vector<Point>& points, bool counts) {
+  prepare_all(points);
+  std::vector<explore::TemplatePlan> to_confirm;
+  std::vector<std::string> keys;
+  for (const Point& point : points) {
+    const Candidate* one = candidate_at(point);
+    if (one == nullptr || one->sampled) continue;
+    const std::string key = key_of(one->plan);
+    if (confirmed_.contains(key) || std::find(keys.begin(), keys.end(), key) != keys.end())
+      continue;
+    if (counts && std::ssize(keys) >= left()) break;
+    keys.push_back(key);
+    to_confirm.push_back(one->plan);
+  }
+  std::vector<explore::Confirmed> found(keys.size());
+  explore::for_each(request_.options.threads, found.size(),
+                    [&](std::size_t i) { found[i] = confirm(to_confirm[i]); });
+  for (std::size_t i = 0; i < keys.size(); ++i) confirmed_[keys[i]] = found[i];
+  if (counts) bucket_.simulations += std::ssize(keys);
+  for (const Point& point : points) {
+    Candidate* one = candidate_at(point);
+    if (one == nullptr) continue;
+    const auto known = confirmed_.find(key_of(one->plan));
+    if (known != confirmed_.end()) one->sampled = known->second;
   }
   tell();
 }
 
-void Trials::confirm(Candidate& candidate) {
-  const std::string key = key_of(candidate.plan);
-  std::optional<explore::Confirmed> known;
-  if (request_.database != nullptr) known = request_.database->sampled(key);
-  const explore::Confirmed found = known ? *known : plans_.confirm(candidate.plan);
-  if (!known && request_.database != nullptr) request_.database->add_sampled(key, found);
-  candidate.confirmed = found.time;
-  candidate.confirmed_error = found.error;
+void Trials::simulate_and_sample(const std::vector<Point>& points) {
+  simulate(points, INT64_MAX);
+  std::vector<Point> simulated;
+  for (const Point& point : points)
+    if (fluid(point)) simulated.push_back(point);
+  sample(simulated, false);
+}
+
+/// Where no point that is written was timed by sampled, the one that is fastest by fluid.
+void Trials::sample_what_is_written() {
+  reserve_ = 0;
+  const Candidate* fastest = nullptr;
+  for (const Candidate& one : candidates_) {
+    if (!one.is_written || !looked_at_.at(one.point)) continue;
+    if (one.sampled) return;
+    if (one.fluid && (fastest == nullptr || one.fluid->fluid < fastest->fluid->fluid))
+      fastest = &one;
+  }
+  if (fastest != nullptr) sample(Point(fastest->point));
 }
 
 void Trials::finish() {
-  std::vector<Candidate> all = std::move(candidates_);
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.fluid < b.fluid; });
-  // The fastest that can be written is among those that are confirmed.
-  const auto written =
-      std::find_if(all.begin(), all.end(), [](const Candidate& one) { return one.is_written; });
-  if (written != all.end() && top_ > 0 && written - all.begin() >= top_)
-    std::rotate(all.begin() + top_ - 1, written, written + 1);
-  std::map<std::string, std::vector<std::size_t>> chosen;  // by what is simulated
-  std::vector<std::string> keys;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::string key = key_of(all[i].plan);
-    if (!chosen.contains(key)) {
-      if (std::ssize(keys) == top_) continue;
-      keys.push_back(key);
-    }
-    chosen[key].push_back(i);
+  sample_what_is_written();
+  for (Candidate& one : candidates_) {
+    // What sampled says of a plan holds for all points that are that plan.
+    const auto known = confirmed_.find(key_of(one.plan));
+    if (known != confirmed_.end()) one.sampled = known->second;
+    const bool is_simulated = looked_at_.at(one.point) && (one.fluid || one.sampled);
+    if (is_simulated) bucket_.candidates.push_back(std::move(one));
   }
-  explore::for_each(request_.options.threads, keys.size(), [&](std::size_t i) {
-    const std::vector<std::size_t>& alike = chosen.at(keys[i]);
-    confirm(all[alike.front()]);
-    for (const std::size_t other : alike) {
-      all[other].confirmed = all[alike.front()].confirmed;
-      all[other].confirmed_error = all[alike.front()].confirmed_error;
-    }
-  });
-  bucket_.simulations += std::ssize(keys);
-  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
-    return std::pair(!a.confirmed, a.time()) < std::pair(!b.confirmed, b.time());
-  });
-  bucket_.candidates = std::move(all);
-  tell();
+  std::stable_sort(bucket_.candidates.begin(), bucket_.candidates.end(),
+                   [](const Candidate& a, const Candidate& b) {
+                     return std::pair(!a.sampled, a.time()) < std::pair(!b.sampled, b.time());
+                   });
 }
 
 void Trials::tell() const {

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "core/random.h"
+#include "tune/descent.h"
 #include "tune/trials.h"
 
 namespace hemiola::tune {
@@ -15,83 +15,6 @@ namespace {
 /// Points between two looks at what the best is, where no line of a descent says it. Fixed, so that
 /// the result does not depend on how many threads there are.
 constexpr std::size_t kBatchOfPoints = 8;
-
-/// Numbers from a seed.
-class Draws {
- public:
-  explicit Draws(std::uint64_t seed) : state_(seed) {}
-  /// 0 .. count - 1.
-  std::size_t below(std::size_t count) {
-    state_ += kSplitMixStep;
-    return static_cast<std::size_t>(splitmix64(state_) % count);
-  }
-  template <typename Items>
-  void shuffle(Items& items) {
-    for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(i)]);
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-/// Coordinate descent: all values of one dimension, the best of them kept, then the next dimension,
-/// until a round changes nothing; again from a point that nobody looked at, while there is budget.
-///
-/// Dimensions are few and of few values, and mostly act on one bound each (tiles on the product,
-/// chunks on what is exposed, workgroups on transfers), so that one round comes near; rounds go on
-/// for those that do not, and restarts for valleys. A round costs the sum of the numbers of values,
-/// not their product.
-class Descent {
- public:
-  Descent(const Space& space, Trials& trials, Draws& draws, Bucket& bucket)
-      : space_(space), trials_(trials), draws_(draws), bucket_(bucket) {}
-
-  void run(const Point& first) {
-    std::vector<std::size_t> order(space_.dimensions().size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::vector<Point> others = space_.points();
-    draws_.shuffle(others);
-    descend(first, order);
-    for (const Point& other : others) {
-      if (!trials_.has_budget()) return;
-      if (trials_.is_known(other)) continue;
-      draws_.shuffle(order);
-      descend(other, order);
-    }
-  }
-
- private:
-  void descend(Point at, const std::vector<std::size_t>& order) {
-    ++bucket_.descents;
-    trials_.simulate({at});
-    for (bool better = true; better && trials_.has_budget();) {
-      better = false;
-      for (const std::size_t dimension : order) better |= improve(at, dimension);
-    }
-  }
-
-  /// Whether another value of the dimension is faster than the point, which is then that.
-  bool improve(Point& at, std::size_t dimension) {
-    std::vector<Point> line;
-    for (std::size_t value = 0; value < space_.dimensions()[dimension].values.size(); ++value)
-      line.push_back(space_.with(at, dimension, value));
-    trials_.simulate(line);
-    const std::optional<Time> before = trials_.time(at);
-    std::optional<Time> best = before;
-    for (const Point& other : line) {
-      const std::optional<Time> time = trials_.time(other);
-      if (!time || (best && *time >= *best)) continue;
-      best = time;
-      at = other;
-    }
-    return best != before;
-  }
-
-  const Space& space_;
-  Trials& trials_;
-  Draws& draws_;
-  Bucket& bucket_;
-};
 
 compile::KernelRequest with_configurations(const compile::KernelRequest& kernel) {
   compile::KernelRequest all = kernel;
@@ -206,10 +129,10 @@ Tuning tune(study::Laboratory& laboratory, const Request& asked, const TuneWatch
     } else {
       std::vector<Point> order = points;
       if (request.method == Method::random) draws.shuffle(order);
-      for (std::size_t next = 0; next < order.size() && trials.has_budget();) {
+      for (std::size_t next = 0; next < order.size() && trials.left() > 0;) {
         const std::size_t end = std::min(order.size(), next + kBatchOfPoints);
-        trials.simulate({order.begin() + static_cast<std::ptrdiff_t>(next),
-                         order.begin() + static_cast<std::ptrdiff_t>(end)});
+        trials.simulate_and_sample({order.begin() + static_cast<std::ptrdiff_t>(next),
+                                    order.begin() + static_cast<std::ptrdiff_t>(end)});
         next = end;
       }
     }

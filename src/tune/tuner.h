@@ -20,9 +20,9 @@ class Database;
 
 /// How points are chosen.
 enum class Method : std::uint8_t {
-  descent,    ///< one dimension at a time, again from elsewhere once nothing gets better
-  random,     ///< any points, all equally likely: what a search has to beat
-  exhaustive  ///< all of them
+  descent,    ///< one dimension at a time, by fluid and then by sampled; again from elsewhere
+  random,     ///< any points, all equally likely, by both: what a search has to beat
+  exhaustive  ///< all of them, by both
 };
 std::string_view name_of(Method method);  ///< "descent"
 
@@ -34,25 +34,26 @@ struct Request {
   /// launch, warmup, iterations, threads (points at a time); the engine is not asked.
   sim::Options options{.warmup = 1, .iterations = 1};
   Method method = Method::descent;
-  int budget = 48;           ///< simulations of a bucket, by fluid and by sampled together
-  std::optional<int> top{};  ///< of these by sampled; nothing: a sixth, two at least
+  /// Simulations of a bucket, by fluid and by sampled together; of random points both count once.
+  int budget = 48;
   std::uint64_t seed = 0;
   bool any_realization = false;  ///< also those that the compiler does not write
   Database* database = nullptr;  ///< what is known already; null: nothing
 };
 
-/// A point that was simulated.
-struct Candidate : explore::Measured {
+/// A point that was simulated, by fluid or sampled or both.
+struct Candidate {
   Point point;
   std::string text;
   explore::TemplatePlan plan;
   compile::Configuration configuration;
-  std::int64_t workgroups = 0;      ///< of its own that communicate, per rank
-  bool is_written = true;           ///< false: the compiler does not write its realization
-  Time bound{};                     ///< no engine is below
-  std::optional<Time> confirmed{};  ///< by sampled
-  double confirmed_error = 0;
-  Time time() const { return confirmed ? *confirmed : fluid; }
+  std::int64_t workgroups = 0;  ///< of its own that communicate, per rank
+  bool is_written = true;       ///< false: the compiler does not write its realization
+  Bytes buffers{}, extra_traffic{};
+  Time bound{};  ///< no engine is below
+  std::optional<explore::Measured> fluid{};
+  std::optional<explore::Confirmed> sampled{};
+  Time time() const { return sampled ? sampled->time : fluid->fluid; }
 };
 
 /// Why a point was not simulated, in the order in which it is found out.
@@ -73,7 +74,8 @@ struct DroppedPoints {
 struct Bucket {
   std::string name;  ///< "m=1024"
   study::Settings sizes;
-  std::vector<Candidate> candidates;  ///< the fastest first, those by sampled before the others
+  /// The fastest first; those that sampled has timed stand before the others.
+  std::vector<Candidate> candidates;
   std::map<Dropped, DroppedPoints> dropped;
   std::int64_t space = 0;        ///< points in all
   std::int64_t pruned = 0;       ///< whose bound is above the best

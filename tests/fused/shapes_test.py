@@ -11,14 +11,14 @@ from hemiola_rt._interleaved import at_random
 from hemiola_rt._tasks import PlanError
 
 # More rows, columns and keys, in two parts, of more ranks.
-SIZES = {"products": ("m=256", "n=192", "k=64"), "attention": ("heads=2", "sequence=256", "head=16")}
+SIZES = {"products": ("m=128", "n=96", "k=64"), "attention": ("heads=2", "sequence=256", "head=16")}
 
 
 def larger(folder, template):
     """A plan of another shape, cut finer, on twice as many ranks where the template has no levels."""
     ranks = kinds.ranks_of(template)
     ranks = ranks if ranks == 4 else 4
-    more = ("split=2",) if template not in ("a2a-gemm/direct",) else ("waves=4",)
+    more = ("split=2",) if template not in ("a2a-gemm/direct",) else ("waves=2",)
     return kinds.make_plan(folder, template, *more, ranks=ranks, sizes=SIZES["attention" if "attention" in template else "products"])
 
 
@@ -43,7 +43,7 @@ class Shapes(unittest.TestCase):
 
     def test_every_kind_gets_what_the_compiler_writes(self):
         for kernel, constants, template in kinds.kinds():
-            if kernel in ("gemm_grouped", "gemm_tma") and not kinds.tries_all():
+            if not kinds.tries_all() and kernel not in ("gemm", "attention") and template not in ("ag-gemm/ring", "gemm-rs/direct"):
                 continue
             with self.subTest(kernel=kernel, template=template):
                 own = kinds.make_plan(self.folder.name, template)
