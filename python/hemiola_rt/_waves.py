@@ -44,20 +44,20 @@ class Waves:
             else:
                 yield item, counters
 
+    def _before(self, point):
+        """Transfers that a transfer waits for."""
+        rank, stream, position = point
+        if position > 0:
+            yield rank, stream, position - 1
+        item, counters = self._transfers[rank, stream][position]
+        for dependency in item.get("after", []):
+            if "transfer" in dependency:
+                yield (evaluate(dependency.get("rank", "rank"), rank, counters), dependency.get("stream", 0),
+                       evaluate(dependency["transfer"], rank, counters))
+
     def _timeline(self):
         """By transfer the step at which it starts, if each takes one."""
-        start, visiting = {}, set()
-
-        def before(point):
-            rank, stream, position = point
-            if position > 0:
-                yield rank, stream, position - 1
-            item, counters = self._transfers[rank, stream][position]
-            for dependency in item.get("after", []):
-                if "transfer" in dependency:
-                    yield (evaluate(dependency.get("rank", "rank"), rank, counters), dependency.get("stream", 0),
-                           evaluate(dependency["transfer"], rank, counters))
-
+        start, visiting, before = {}, set(), self._before
         for (rank, stream), transfers in self._transfers.items():
             for position in range(len(transfers)):
                 waiting = [(rank, stream, position)]
@@ -190,7 +190,16 @@ class Waves:
         return [turn[:3] for turn in turns]
 
     def _check(self):
-        """That the kernel's text can do what the waves ask for, and that axes which others determine are not cut."""
+        """That the kernel's text can do what the waves ask for, that it comes to an end however few of its programs run at a time, and that
+        axes which others determine are not cut."""
+        behind_tiles = set()
+        for point in sorted(self._start, key=self._start.get):
+            if point in self.part_waits or any(other in behind_tiles for other in self._before(point)):
+                behind_tiles.add(point)
+        needs = [need for of_rank in (*self.waves, *self.turns) for wave in of_rank for need in (wave.needs if isinstance(wave, Wave) else wave[2])]
+        if any(need in behind_tiles for need in needs):
+            raise PlanError("has tiles that wait for transfers which wait for tiles: the compiler proves whether these come to an end, so compile "
+                            "it for this plan")
         waits = any(wave.needs for of_rank in self.waves for wave in of_rank)
         if waits and not self.kernel.waits or any(self.parts) and not self.kernel.signals:
             raise PlanError("has tiles that wait, or are waited for, which the kernel was not compiled for: compile it for this plan")

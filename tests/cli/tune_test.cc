@@ -59,7 +59,7 @@ TEST(Tune, writes_a_kernel_and_a_plan_for_each_size) {
 TEST(Tune, goes_on_where_it_was_ended) {
   const Workplace place;
   place.write("mine.json", kMine);
-  const std::string rest = "--param m=1024,2048 --budget 30 --all-realizations --json ";
+  const std::string rest = "--param m=1024 --budget 24 --all-realizations --json ";
   Running run = place.start(kTune + rest + "part --database rows");
   ASSERT_TRUE(run.wait_until_it_catches_interrupts());
   run.send(SIGINT);
