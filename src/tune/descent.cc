@@ -27,7 +27,7 @@ void Descent::run(const Point& first) {
 }
 
 void Descent::descend(Point at, const std::vector<std::size_t>& order) {
-  ++bucket_.descents;
+  const std::int64_t before = bucket_.simulations;
   fluid_left_ = (trials_.left() + 1) / 2;
   simulate({at});
   for (bool better = true; better && fluid_left_ > 0;) {
@@ -35,6 +35,7 @@ void Descent::descend(Point at, const std::vector<std::size_t>& order) {
     for (const std::size_t dimension : order) better |= improve(at, dimension);
   }
   if (trials_.fluid(at)) confirm(at);
+  if (bucket_.simulations > before) ++bucket_.descents;
 }
 
 void Descent::simulate(const std::vector<Point>& points) {

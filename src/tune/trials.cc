@@ -39,12 +39,17 @@ Trials::Trials(study::Laboratory& laboratory, const Request& request, const Spac
   reserve_ = request.any_realization && request.method == Method::descent ? 1 : 0;
 }
 
-const Candidate* Trials::candidate_at(const Point& point) const {
+std::optional<std::size_t> Trials::place_of(const Point& point) const {
   const auto found = looked_at_.find(point);
-  return found == looked_at_.end() || !found->second ? nullptr : &candidates_[*found->second];
+  return found == looked_at_.end() ? std::nullopt : found->second;
+}
+const Candidate* Trials::candidate_at(const Point& point) const {
+  const std::optional<std::size_t> place = place_of(point);
+  return place ? &candidates_[*place] : nullptr;
 }
 Candidate* Trials::candidate_at(const Point& point) {
-  return const_cast<Candidate*>(std::as_const(*this).candidate_at(point));
+  const std::optional<std::size_t> place = place_of(point);
+  return place ? &candidates_[*place] : nullptr;
 }
 
 std::optional<Time> Trials::fluid(const Point& point) const {

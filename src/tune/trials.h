@@ -51,6 +51,7 @@ class Trials {
   const Fit& fit_of(const Point& point);
   Fit fit(const study::Settings& parameters, const compile::Configuration& configuration);
   std::optional<Candidate> prepare(const Point& point);
+  std::optional<std::size_t> place_of(const Point& point) const;
   Candidate* candidate_at(const Point& point);
   const Candidate* candidate_at(const Point& point) const;
   void prepare_all(const std::vector<Point>& points);

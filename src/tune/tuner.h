@@ -80,7 +80,7 @@ struct Bucket {
   std::int64_t space = 0;        ///< points in all
   std::int64_t pruned = 0;       ///< whose bound is above the best
   std::int64_t simulations = 0;  ///< by both engines
-  std::int64_t descents = 0;     ///< beginnings of a descent
+  std::int64_t descents = 0;     ///< in which anything was simulated
 
   /// The fastest that the compiler writes; null where there is none.
   const Candidate* winner() const;
