@@ -1,8 +1,11 @@
 """hemiola.compile() of live kernels: what it returns is called on the ranks, in Triton's interpreter."""
 
+import csv
 import importlib.util
+import json
 import linecache
 import os
+import tempfile
 import unittest
 
 import torch
@@ -12,6 +15,7 @@ import triton.language as tl
 import hemiola
 import hemiola_rt
 import kinds
+import bench_test  # of tests/torch, where kinds looks
 import support
 from hemiola_rt._interleaved import InterleavedWorld, in_turn
 
@@ -87,6 +91,22 @@ class Live(unittest.TestCase):
         compiled = hemiola.compile(shipped("gemm"), plan_of(), configs=[CONFIG, {**CONFIG, "BLOCK_M": 32}])
         self.assertEqual([config["BLOCK_M"] for config in compiled.configs], [16, 32])
         support.run_in_order(compiled.module, lambda world: in_turn)
+
+    def test_a_bench_of_kernels_checks_and_times_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            configs, bench = os.path.join(folder, "configs.json"), os.path.join(folder, "bench")
+            with open(configs, "w", encoding="utf-8") as file:
+                json.dump([CONFIG], file)
+            sizes = [word for size in ("m=32", "n=32", "k=32") for word in ("--param", size)]
+            kinds.hemiola("tune", os.path.join(kinds.KERNELS, "gemm.py"), "--plan", "ag-gemm/swizzle", "--machine", "dgx-h100", "--ranks", "2",
+                          *sizes, "--configs", configs, "--budget", "4", "--bench", bench)
+            self.assertIn("wrote", bench_test.start(os.path.join(bench, "bench.py"), ranks=2))
+            with open(os.path.join(bench, "times.csv"), newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            with open(os.path.join(bench, "schedules.json"), encoding="utf-8") as file:
+                asked = json.load(file)["schedules"]
+            self.assertEqual([row["schedule"] for row in rows], [one["text"] for one in asked])
+            self.assertTrue(all(float(row["time_us"]) > 0 for row in rows))
 
 
 if __name__ == "__main__":
