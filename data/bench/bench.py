@@ -1,11 +1,11 @@
-"""Times the schedules that `hemiola explore --bench` chose, on your own GPUs.
+"""Times the schedules that `hemiola explore --bench` chose, or the kernels of `hemiola tune --bench`, on your own GPUs.
 
     torchrun --nproc-per-node 8 bench.py            # writes times.csv beside this file
     hemiola explore ... --measured times.csv        # simulated beside measured, in the measured order
 
-Beside this file lie schedules.json (the operator, and which schedule each plan is), the plans, and hemiola_rt, which runs them: copies
-between peers on streams whatever moves the data in the plan's lowering, products by torch (cuBLAS, hipBLASLt). Serial is the library's
-collective (NCCL, RCCL) and then one product. Every schedule is checked against its reference before it is timed. Without GPUs it runs on
+Beside this file lie schedules.json (the operator, and which schedule each plan is), the plans or kernels, and hemiola_rt, which runs them:
+copies between peers on streams whatever moves the data in the plan's lowering, products by torch (cuBLAS, hipBLASLt) or by the kernel. Beside
+plans serial is timed too: the library's collective (NCCL, RCCL) and then one product. Every schedule is checked against its reference before it is timed. Without GPUs it runs on
 processes that share memory, which tells nothing about time: for checks of this file.
 """
 
@@ -63,25 +63,37 @@ class Library:
             run()
 
 
+def rows_of_library(rt, asked, operator, time_us):
+    if operator["dtype"] not in TYPES:
+        raise SystemExit(f"this file multiplies {', '.join(TYPES)}, not {operator['dtype']}")
+    library, local = Library(rt, operator), operator["local"]
+    return [{"what": "product", "m": local["m"], "n": local["n"], "k": local["k"], "time_us": time_us(library.product)},
+            {"what": asked["collective"], "size_bytes": operator["collective_size_bytes"], "time_us": time_us(library.collective)},
+            {"what": "schedule", "schedule": "serial", "time_us": time_us(library.serial)}]
+
+
+def load(of):
+    """A plan, or a kernel that was fused with one: a module of its own."""
+    if "plan" in of:
+        return hemiola_rt.load_plan(str(FOLDER / of["plan"]))
+    return hemiola_rt.load_file(str(FOLDER / of["kernel"]))
+
+
 def main():
     rt = hemiola_rt.connect()
     asked = json.loads((FOLDER / "schedules.json").read_text())
     operator = asked["operator"]
-    if operator["ranks"] != rt.ranks:
-        raise SystemExit(f"schedules.json is for {operator['ranks']} ranks, not {rt.ranks}")
-    if operator["dtype"] not in TYPES:
-        raise SystemExit(f"this file multiplies {', '.join(TYPES)}, not {operator['dtype']}")
-    library, local = Library(rt, operator), operator["local"]
+    ranks = operator["ranks"] if operator else asked["ranks"]
+    if ranks != rt.ranks:
+        raise SystemExit(f"schedules.json is for {ranks} ranks, not {rt.ranks}")
 
     def time_us(run):
         rt.synchronize()
         return statistics.median(rt.time(run)) * 1e6
 
-    rows = [{"what": "product", "m": local["m"], "n": local["n"], "k": local["k"], "time_us": time_us(library.product)},
-            {"what": asked["collective"], "size_bytes": operator["collective_size_bytes"], "time_us": time_us(library.collective)},
-            {"what": "schedule", "schedule": "serial", "time_us": time_us(library.serial)}]
+    rows = rows_of_library(rt, asked, operator, time_us) if operator else []
     for number, of in enumerate(asked["schedules"]):
-        schedule = hemiola_rt.load_plan(str(FOLDER / of["plan"]))
+        schedule = load(of)
         with rt.scope(f"schedule {number}"):
             t = schedule.setup(rt)
             hemiola_rt.check(rt, schedule, t, calls=2)

@@ -7,6 +7,7 @@
     schedule = hemiola_rt.load_plan("plan.json")      # the same of a plan file, for another shape say, without a compiler
     t = schedule.setup(rt)
     schedule.run(rt, t, a=mine, b=weights)
+    schedule = hemiola_rt.load_plan("plan.json", kernel=fused)   # the same with the kernel of fused.py, which the compiler wrote
 
 `python -m hemiola_rt overlap.py` runs a schedule on processes of this machine and compares it with its reference. The interface is in
 `_runtime.py`; back ends are `_symmetric.py` (GPUs), `_shared.py` (processes) and `_interleaved.py` (tests: one process, any order).
@@ -15,8 +16,9 @@
 import os
 import tempfile
 
-from ._check import Mismatch, check, main
+from ._check import Mismatch, check, load_file, main
 from ._interleaved import InterleavedWorld
+from ._kernel import Kernel
 from ._plan import load_plan
 from ._products import around
 from ._runtime import Runtime, Signal, Signals, Stream
@@ -24,8 +26,9 @@ from ._shared import SharedRuntime
 from ._symmetric import SymmetricRuntime
 from ._work import TileAxis, Work, has_bulk_stores
 
-__all__ = ["InterleavedWorld", "Mismatch", "Runtime", "SharedRuntime", "Signal", "Signals", "Stream", "SymmetricRuntime", "TileAxis",
-           "Work", "around", "check", "connect", "has_bulk_stores", "load_plan", "main"]
+__all__ = ["InterleavedWorld", "Kernel", "Mismatch", "Runtime", "SharedRuntime", "Signal", "Signals", "Stream", "SymmetricRuntime", "TileAxis",
+           "Work", "around", "check", "connect", "has_bulk_stores", "load_file", "load_plan",
+           "main"]
 
 
 def connect():

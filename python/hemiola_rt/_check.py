@@ -103,7 +103,7 @@ def main(schedule):
 
 def load_file(path):
     """An emitted file as a module."""
-    spec = importlib.util.spec_from_file_location("hemiola_schedule", path)
+    spec = importlib.util.spec_from_file_location(os.path.splitext(os.path.basename(path))[0].replace("-", "_"), path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -8,6 +8,7 @@ from . import _products
 from ._expressions import evaluate
 from ._reference import reference_of
 from ._tasks import Copy, Order, Plan, PlanError, Tasks, operand_pieces
+from ._waves import Waves
 
 _TYPES = {"float": torch.float32, "half": torch.float16, "bfloat16": torch.bfloat16, "double": torch.float64, "float16": torch.float16,
           "float32": torch.float32, "float64": torch.float64, "int8": torch.int8, "uint8": torch.uint8, "int32": torch.int32,
@@ -17,16 +18,19 @@ for _name, _type in (("fp8_e4m3", "float8_e4m3fn"), ("fp8_e5m2", "float8_e5m2"))
         _TYPES[_name] = getattr(torch, _type)
 
 
-def load_plan(plan):
+def load_plan(plan, kernel=None):
     """A schedule of a plan: a path, or the JSON text itself. Another shape is another plan (`hemiola plan make`), and no compiler is asked.
 
-    The plan has to be right: `hemiola check` proves it. PlanError: what PyTorch has no calls for without a kernel, or a damaged plan.
+    kernel: an emitted file with a kernel, as a module; its kernel then computes what this plan computes. The plan may have other sizes,
+    chunks and order than the one that it was compiled with, and as many ranks as it likes.
+    The plan has to be right: `hemiola check` proves it. PlanError: what PyTorch has no calls for without a kernel, what the kernel does not
+    fit, or a damaged plan.
     """
     text = plan
     if not plan.lstrip().startswith("{"):
         with open(plan, encoding="utf-8") as file:
             text = file.read()
-    return PlanSchedule(Plan(text))
+    return PlanSchedule(Plan(text)) if kernel is None else KernelSchedule(Plan(text), kernel)
 
 
 def _view(tensor, begin, extent, kept=None):
@@ -40,7 +44,7 @@ def _view(tensor, begin, extent, kept=None):
 class PlanSchedule:
     """What an emitted file has: RANKS, setup(rt), inputs(rt, t), run(rt, t, **given), reference(rank, held)."""
 
-    def __init__(self, plan):
+    def __init__(self, plan, waves=None):
         self._plan = plan
         self.RANKS = plan.ranks
         for tensor in plan.tensors.values():
@@ -50,7 +54,7 @@ class PlanSchedule:
                 raise PlanError(f"tensor '{tensor['name']}' is of {tensor['dtype']}, which this PyTorch lacks")
             if "strides" in tensor:
                 raise PlanError(f"tensor '{tensor['name']}' has strides")
-        tasks = Tasks(plan)
+        tasks = Tasks(plan, waves)
         self._copies, self._order = tasks.copies, Order(tasks).of
         self._launches = [len(actors) - copies for actors, copies in zip(tasks.actors, tasks.copies)]
         self._steps = {"arrived": 0, "made": 0}
@@ -86,7 +90,7 @@ class PlanSchedule:
         t = types.SimpleNamespace(tensors={}, at={}, groups=[], arrived=None, made=None)
         for name, tensor in self._plan.tensors.items():
             allocate = rt.symmetric if name in self._shared else rt.local
-            t.tensors[name] = allocate(name, tensor["shape"], _TYPES[tensor["dtype"]])
+            t.tensors[name] = self._allocated(allocate, name, tensor["shape"], _TYPES[tensor["dtype"]])
         for name in self._plan.tensors:
             if name in self._shared:
                 t.at[name] = [rt.peer(t.tensors[name], rank) for rank in range(self.RANKS)]
@@ -97,8 +101,15 @@ class PlanSchedule:
             t.arrived = rt.signals((self.RANKS, copies), self._steps["arrived"])
         if self._steps["made"]:
             t.made = rt.signals((self.RANKS, launches), self._steps["made"])
+        self._add_parts(rt, t)
         t.groups = [rt.group(group) for group in self._plan.root.get("groups", [])]
         return t
+
+    def _allocated(self, allocate, name, shape, dtype):
+        return allocate(name, shape, dtype)
+
+    def _add_parts(self, rt, t):
+        """Signals of a kernel."""
 
     def inputs(self, rt, t):
         """By name, what the caller has to fill before a call."""
@@ -110,6 +121,7 @@ class PlanSchedule:
     def run(self, rt, t, **given):
         """One call. `given`: inputs by name, copied to their places; what is not given is there. Returns the outputs."""
         events = {}
+        given = self._of_caller(t, given)
         rt.place(self.inputs(rt, t), given)
         rt.begin()
         for issue in self._order[rt.rank]:
@@ -117,6 +129,8 @@ class PlanSchedule:
             for kind, on in issue.waits:
                 if kind == "signal":
                     stream.wait_signal(self._signal(t, on), step=on[2])
+                elif kind == "part":
+                    stream.wait_signal(t.done[on], step=0)
                 else:
                     stream.wait(self._stream(t, on) if kind == "stream" else events[on])
             if isinstance(issue.task, Copy):
@@ -129,6 +143,10 @@ class PlanSchedule:
                 stream.signal(self._signal(t, issue.point), to=to, step=issue.point[2])
         rt.end()
         return {name: t.tensors[name] for name, tensor in self._plan.tensors.items() if tensor["role"] == "output"}
+
+    def _of_caller(self, t, given):
+        """What is given but for what a kernel takes."""
+        return given
 
     def _stream(self, t, point):
         copies = self._copies[point[0]]
@@ -187,6 +205,58 @@ class PlanSchedule:
                     begin[0], extent[0] = block
                 made.append(_view(tensor, begin, extent, [p[0] in kept for p in pieces]))
             call(made[0], made[1], out=made[2])
+
+
+class KernelSchedule(PlanSchedule):
+    """The same with a fused kernel in the place of products: CONFIGS are its file's, and setup(rt, config) takes one."""
+
+    def __init__(self, plan, module):
+        self._kernel = kernel = module.KERNEL
+        self._extents = kernel.extents(plan, module.AXES)
+        self._values = kernel.values(plan, module.VALUES)
+        self._extras = module.EXTRAS
+        self.CONFIGS = [kernel.values(plan, config) for config in module.CONFIGS]
+        self._waves = Waves(plan, kernel, self._extents)
+        super().__init__(plan, self._waves)
+
+    def _allocated(self, allocate, name, shape, dtype):
+        turned = name in [self._kernel.tensors[operand] for operand in self._kernel.turned]
+        return allocate(name, shape[::-1], dtype).t() if turned else allocate(name, shape, dtype)
+
+    def setup(self, rt, config=None):
+        """What a rank holds, and its streams. Once, on all ranks. ValueError: tiles of the configuration straddle chunks."""
+        t = super().setup(rt)
+        kernel, waves = self._kernel, self._waves
+        t.work = kernel.work(rt, self._extents, self._values, config or self.CONFIGS[0])
+        if kernel.loop:
+            t.work.loop(waves.loop[1], block=kernel.loop[1])
+        for wave in waves.waves[rt.rank]:
+            box = {name: (begin, end - begin) for (name, _), (begin, end), whole in zip(waves.axes, wave.box, waves.whole)
+                   if (begin, end) != whole}
+            t.work.wave(box, self._after(t, wave.needs), wave.part)
+        for begin, end, needs in waves.turns[rt.rank]:
+            t.work.turns(begin, end - begin, self._after(t, needs))
+        for number, to in enumerate(waves.parts[rt.rank]):
+            t.work.part(number, to)
+        t.work.ready(t.done)
+        return t
+
+    def _add_parts(self, rt, t):
+        parts = max(map(len, self._waves.parts))
+        t.done = rt.signals((self.RANKS, parts), steps=1) if parts else None
+
+    def _after(self, t, needs):
+        return [(self._signal(t, need), need[2]) for need in needs]
+
+    def _of_caller(self, t, given):
+        t.extras = {name: given[name] for name in self._extras}
+        return {name: value for name, value in given.items() if name not in self._extras}
+
+    def _multiply(self, rt, t, stream, task):
+        kernel = self._kernel
+        for operand in kernel.added:
+            stream.zero(t.tensors[kernel.tensors[operand]])
+        stream.launch(t.work, **{operand: t.tensors[name] for operand, name in kernel.tensors.items()}, **t.extras)
 
 
 def _parts(compute, left, right, result):

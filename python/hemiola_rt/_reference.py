@@ -5,10 +5,16 @@ import torch
 _FORMULAS = {
     "ag-gemm": ("a", lambda rank, held, wide: torch.stack([of["a"] for of in held]).to(wide) @ held[rank]["b"].to(wide)),
     "dispatch-gemm": ("x", lambda rank, held, wide: torch.stack([of["x"][rank] for of in held]).to(wide) @ held[rank]["b"].to(wide)),
-    "gemm-rs": ("a", lambda rank, held, wide: sum(of["a"][rank].to(wide) @ of["b"].to(wide) for of in held)),
+    "gemm-rs": ("a", lambda rank, held, wide: sum(_block(of["a"], rank, held).to(wide) @ of["b"].to(wide) for of in held)),
     "gemm-ar": ("a", lambda rank, held, wide: sum(of["a"].to(wide) @ of["b"].to(wide) for of in held)),
+    "a2a-gemm": ("x", lambda rank, held, wide: torch.cat([_block(of["x"], rank, held) for of in held], 1).to(wide) @ held[rank]["b"].to(wide)),
     "gemm-combine": ("a", lambda rank, held, wide: torch.stack([of["a"][rank].to(wide) @ of["b"].to(wide) for of in held])),
 }
+
+
+def _block(tensor, rank, held):
+    """Rows that are a rank's: blocks of launches, or parts of a matrix."""
+    return tensor[rank] if tensor.dim() == 3 else tensor.chunk(len(held))[rank]
 
 
 def reference_of(plan):

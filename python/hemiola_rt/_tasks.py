@@ -7,8 +7,8 @@ import json
 from ._expressions import evaluate
 
 Box = collections.namedtuple("Box", "begin extent")
-Copy = collections.namedtuple("Copy", "item counters after")
-Launch = collections.namedtuple("Launch", "compute after")
+Copy = collections.namedtuple("Copy", "item counters after parts", defaults=((),))  # parts: (rank, part) of kernels that it waits for
+Launch = collections.namedtuple("Launch", "compute after inside", defaults=((),))  # inside: tasks that its tiles wait for
 Issue = collections.namedtuple("Issue", "point task waits records signals")
 
 
@@ -76,10 +76,13 @@ def operand_pieces(plan, compute, operand, rank):
 
 
 class Tasks:
-    """`actors[rank]`: by actor its tasks; an actor is a stream of transfers, or (behind them) of launches."""
+    """`actors[rank]`: by actor its tasks; an actor is a stream of transfers, or (behind them) of launches.
 
-    def __init__(self, plan):
-        self.plan = plan
+    waves: those of a kernel (_waves.py) that the plan's one compute is.
+    """
+
+    def __init__(self, plan, waves=None):
+        self.plan, self.waves = plan, waves
         self.actors, self.copies, self.launches, self.places = [], [], [], []
         for rank in range(plan.ranks):
             self._read(rank)
@@ -93,6 +96,9 @@ class Tasks:
             actors.append([])
             self._unroll(stream["items"], (), actors[-1])
         self.copies.append(len(actors))
+        if self.waves is not None:
+            self._add_kernel(rank, actors)
+            return
         computes, named, places, order = code.get("computes", []), {}, {}, []
         for number, compute in enumerate(computes):
             if compute.get("waits", "tiles") == "tiles":
@@ -107,6 +113,17 @@ class Tasks:
         self.actors.append(actors)
         self.launches.append(order)
         self.places.append(places)
+
+    def _add_kernel(self, rank, actors):
+        """One launch, which waits for nothing in front of it."""
+        waves = self.waves
+        for stream, actor in enumerate(actors):
+            actor[:] = [copy._replace(parts=tuple(waves.part_waits.get((rank, stream, position), ()))) for position, copy in enumerate(actor)]
+        inside = {need for wave in waves.waves[rank] for need in wave.needs} | {need for turn in waves.turns[rank] for need in turn[2]}
+        self.places.append({0: (rank, len(actors), 0)})
+        actors.append([Launch(0, None, tuple(sorted(inside)))])
+        self.launches.append([0])
+        self.actors.append(actors)
 
     def _sort(self, computes, actors, places, order):
         done = set()
@@ -150,6 +167,8 @@ class Tasks:
         for dependency in given.get("after", []):
             on = evaluate(dependency.get("rank", "rank"), rank, counters)
             computes = self.plan.code_of[on].get("computes", [])
+            if self.waves is not None and "transfer" not in dependency:
+                continue  # a part of the kernel
             if "computed" in dependency:
                 points.update(self._makers(dependency["computed"], rank, counters, on))
             elif "compute" in dependency:
@@ -203,6 +222,9 @@ class Order:
                 for kind, on in of_task:
                     if kind == "signal":
                         heard[on].add(rank)
+            for launch in (tasks.task(point) for point in order[rank] if isinstance(tasks.task(point), Launch)):
+                for on in launch.inside:
+                    heard[on].add(rank)
         ranks = len(tasks.actors)
         self.of = [[Issue(point, tasks.task(point), wait, point in events,
                           sorted(heard[point], key=lambda to, own=point[0]: (to - own) % ranks))
@@ -231,7 +253,10 @@ class Order:
         if len(ready) < len(left):
             raise PlanError("has transfers and launches that wait for each other")
         for point in ready:
-            self._needs[point] = launches.get(point, max((self._needs[e] for e in self._before(point)), default=-1))
+            after_part = 0 if isinstance(tasks.task(point), Copy) and tasks.task(point).parts else -1
+            self._needs[point] = launches.get(point, max((self._needs[e] for e in self._before(point)), default=after_part))
+            if point not in launches:
+                self._needs[point] = max(self._needs[point], after_part)
         for point in reversed(ready):
             if point in launches:
                 self._wanted[point] = launches[point]
@@ -266,7 +291,7 @@ class Order:
         return order
 
     def _waits(self, rank, points):
-        known, last, events, waits = {}, {}, set(), []
+        known, last, events, waits, known_parts = {}, {}, set(), [], set()
         for point in points:
             of_task = []
             for on in self.tasks.task(point).after:
@@ -278,6 +303,10 @@ class Order:
                     of_task.pop()
                 kind = "signal" if on[0] != rank else "stream" if last.get(on[1]) == on[2] else "event"
                 of_task.append((kind, on))
+            for part in getattr(self.tasks.task(point), "parts", ()):
+                if (point[1], part) not in known_parts:
+                    known_parts.add((point[1], part))
+                    of_task.append(("part", part))
             events.update(on for kind, on in of_task if kind == "event")
             last[point[1]] = point[2]
             waits.append(of_task)

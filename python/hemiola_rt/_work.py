@@ -1,6 +1,6 @@
 """What a fused kernel is told of its plan: in which order it takes tiles, what each waits for, and who is told when it is done.
 
-    t.work = hemiola_rt.Work(rt, kernel, coordinates, axes, VALUES, config)
+    t.work = KERNEL.work(rt, AXES, VALUES, config)                      # KERNEL is a hemiola_rt.Kernel
     t.work.wave({"M": (0, 64)}, part=0)                                 # tiles of rows 0:64: there from the start
     t.work.wave({"M": (64, 64)}, after=[(t.arrived[1, 0], 2)], part=1)  # these wait for step 2 of a signal
     t.work.part(0, to=[1])                                              # who waits for the tiles of part 0
@@ -21,12 +21,12 @@ from . import _interpreter
 class TileAxis:
     """An axis along which programs divide the work.
 
-    extent: elements. block: elements of a tile, a number or a function of the kernel's parameters. size: the parameter that is the
-    extent, None where none is. grid: the axis of the kernel's own grid that its programs lie along.
+    block: elements of a tile, a number or a function of the kernel's parameters. size: the parameter that is the number of elements, None
+    where none is. grid: the axis of the kernel's own grid that its programs lie along.
     """
 
-    def __init__(self, extent, block, size=None, grid=0):
-        self.extent, self.block, self.size, self.grid = extent, block, size, grid
+    def __init__(self, block, size=None, grid=0):
+        self.block, self.size, self.grid = block, size, grid
 
     def tile(self, values):
         return self.block(**values) if callable(self.block) else self.block
@@ -71,15 +71,17 @@ def _is_block(*values):
 class Work:
     """The tables of one kernel of one rank. `coordinates(tl, **values)` is where its programs lie, by axis.
 
-    workers: the parameter that says how many programs a persistent kernel has. tile: the variable of its loop.
+    kernel: its function, coordinates and tiles (TileAxis by name); workers: the parameter that says how many programs it has if it is
+    persistent; tile: the variable of its loop. extents: elements by axis.
     """
 
-    def __init__(self, rt, kernel, coordinates, axes, values, config, workers=None, tile=None):
-        self.rt, self.kernel, self.coordinates, self.axes = rt, kernel, coordinates, axes
+    def __init__(self, rt, kernel, extents, values, config):
+        self.rt, self.kernel, self.coordinates, self.axes = rt, kernel.function, kernel.coordinates, kernel.tiles
+        self.extents = {name: extents[name] for name in self.axes}
         self.options = {name: config[name] for name in ("num_warps", "num_stages") if name in config}
         self.values = {**values, **{name: value for name, value in config.items() if name not in self.options}}
-        self.workers, self.tile = workers, tile
-        self._blocks = {name: axis.tile(self.values) for name, axis in axes.items()}
+        self.workers, self.tile = kernel.workers, kernel.tile
+        self._blocks = {name: axis.tile(self.values) for name, axis in self.axes.items()}
         self._waves, self._parts, self._turns, self._loop = [], {}, [], None
         self.launches = 0
         if _interpreter.is_interpreted():
@@ -103,7 +105,7 @@ class Work:
 
     def ready(self, done=None):
         """Makes the tables. done: signals by (rank, part). ValueError: waves are not whole tiles, or not every tile once."""
-        extents = {name: axis.extent for name, axis in self.axes.items()}
+        extents = self.extents
         whole = self._tiles_of(extents)
         number_at = torch.full((math.prod(whole.values()),), -1, dtype=torch.int64)
         places = self._places(extents, whole, {name: 0 for name in self.axes}, whole)
@@ -206,7 +208,7 @@ class Work:
                           "hm_tells": table(tells), "hm_counters": table([0] * len(parts)), "hm_peers": rt.signal_addresses()}
         grid = [1, 1, 1]
         for name, axis in self.axes.items():
-            grid[axis.grid] *= -(-axis.extent // self._blocks[name])
+            grid[axis.grid] *= -(-self.extents[name] // self._blocks[name])
         last = max(axis.grid for axis in self.axes.values())
         self.arguments.update({f"hm_grid_{axis}": grid[axis] for axis in range(last)})
 

@@ -40,6 +40,7 @@ void add_replay(CLI::App& app, Session& session);
 void add_diff(CLI::App& app, Session& session);
 void add_explore(CLI::App& app, Session& session);
 void add_compile(CLI::App& app, Session& session);
+void add_tune(CLI::App& app, Session& session);
 void add_workload(CLI::App& app, Session& session);
 
 /// A verb, ready for its options: its help ends with the worked examples, and arguments it does not

@@ -7,6 +7,7 @@
 #include "cli/compile_module.h"
 #include "cli/compile_plan.h"
 #include "cli/inputs.h"
+#include "cli/kernel_options.h"
 #include "cli/values.h"
 #include "compile/describe.h"
 #include "core/text.h"
@@ -29,31 +30,15 @@ constexpr const char* kCompileExamples =
     "plan.json";
 
 struct CompileOptions {
-  std::string kernel_file, kernel;
-  std::vector<std::string> bind, role, constants, helpers;
-  std::string target = "cuda", json;
+  KernelOptions kernel;
+  std::string json;
   bool describe = false;
   CompilePlanOptions plan;
   CompileModuleOptions module;
 };
 
-compile::DescribeRequest request_of(const CompileOptions& options) {
-  compile::DescribeRequest request{
-      .file = options.kernel_file, .kernel = options.kernel, .helpers = options.helpers};
-  request.bind = pairs_of("--bind", options.bind);
-  for (const auto& [name, value] : pairs_of("--role", options.role)) {
-    const std::string role = choice_value("--role", value, {"consumer", "producer"});
-    request.roles[name] = role == "consumer" ? compile::Role::consumer : compile::Role::producer;
-  }
-  request.constants = pairs_of("--constexpr", options.constants);
-  request.target = choice_value("--target", options.target, {"cuda", "hip"}) == "hip"
-                       ? compile::Target::hip
-                       : compile::Target::cuda;
-  return request;
-}
-
 ExitCode describe_kernel(const CompileOptions& options, const Session& session) {
-  const compile::DescribeRequest request = request_of(options);
+  const compile::DescribeRequest request = describe_request(options.kernel);
   check_output("--json", options.json);
   const compile::Description description = compile::describe(request);
   report::print_kernel(std::cout, description);
@@ -65,7 +50,7 @@ ExitCode describe_kernel(const CompileOptions& options, const Session& session) 
 /// A module has products, and a kernel none of these options.
 ExitCode compile_module_verb(const CompileOptions& options) {
   CompileModuleOptions module = options.module;
-  module.module = options.kernel_file;
+  module.module = options.kernel.file;
   module.output = options.plan.output;
   const auto refuse = [](const char* option, bool is_given) {
     if (is_given)
@@ -73,11 +58,11 @@ ExitCode compile_module_verb(const CompileOptions& options) {
                     "--dot NAME -o plan.json lifts a product of it, --describe lists them");
   };
   refuse("--plan", !options.plan.plan.empty());
-  refuse("--kernel", !options.kernel.empty());
-  refuse("--bind", !options.bind.empty());
-  refuse("--role", !options.role.empty());
-  refuse("--constexpr", !options.constants.empty());
-  refuse("--helper", !options.helpers.empty());
+  refuse("--kernel", !options.kernel.kernel.empty());
+  refuse("--bind", !options.kernel.bind.empty());
+  refuse("--role", !options.kernel.role.empty());
+  refuse("--constexpr", !options.kernel.constants.empty());
+  refuse("--helper", !options.kernel.helpers.empty());
   refuse("--json", !options.json.empty());
   if (options.describe && module.product.empty()) return describe_module(module);
   if (module.product.empty())
@@ -90,7 +75,7 @@ ExitCode compile_module_verb(const CompileOptions& options) {
 }
 
 ExitCode compile_verb(const CompileOptions& options, Session& session) {
-  if (!options.kernel_file.empty() && is_module_file(options.kernel_file))
+  if (!options.kernel.file.empty() && is_module_file(options.kernel.file))
     return compile_module_verb(options);
   for (const auto& [name, is_given] :
        {std::pair("--dot", !options.module.product.empty()),
@@ -101,7 +86,7 @@ ExitCode compile_verb(const CompileOptions& options, Session& session) {
                     "for example hemiola compile module.txt --dot dot.3 -o plan.json");
   }
   const bool has_plan = !options.plan.plan.empty() || !options.plan.output.empty();
-  if (!has_plan && options.kernel_file.empty())
+  if (!has_plan && options.kernel.file.empty())
     throw Failure("no kernel is given", {},
                   "'hemiola compile KERNEL.py --describe' shows what is in one");
   if (!has_plan && !options.describe)
@@ -116,8 +101,8 @@ ExitCode compile_verb(const CompileOptions& options, Session& session) {
       throw Failure("is missing", {.file = name},
                     "for example hemiola compile --plan best.json -o overlap.py");
   }
-  if (options.kernel_file.empty()) return compile_plan(session, options.plan, nullptr);
-  const compile::DescribeRequest request = request_of(options);
+  if (options.kernel.file.empty()) return compile_plan(session, options.plan, nullptr);
+  const compile::DescribeRequest request = describe_request(options.kernel);
   return compile_plan(session, options.plan, &request);
 }
 
@@ -132,29 +117,9 @@ void add_compile(CLI::App& app, Session& session) {
       "product of an HLO\nmodule to a plan (docs/hlo.md).",
       kCompileExamples);
   const auto options = std::make_shared<CompileOptions>();
-  verb->add_option("KERNEL", options->kernel_file,
-                   "a Python file with a @triton.jit kernel, or an HLO module")
-      ->type_name("");
-  const auto add_list = [&](const char* name, std::vector<std::string>& values,
-                            const char* description, const char* type) {
-    verb->add_option(name, values, description)
-        ->type_name(type)
-        ->take_all()
-        ->allow_extra_args(false);
-  };
+  add_kernel_options(*verb, options->kernel,
+                     "a Python file with a @triton.jit kernel, or an HLO module");
   verb->add_flag("--describe", options->describe, "print what was found in the kernel");
-  verb->add_option("--kernel", options->kernel, "which kernel of the file")->type_name("NAME");
-  add_list("--bind", options->bind, "the plan's name of an operand, and the parameter that it is",
-           "NAME=PARAMETER");
-  add_list("--role", options->role,
-           "an operand that chunks arrive in (consumer) or leave from (producer)", "NAME=ROLE");
-  add_list("--constexpr", options->constants, "the value of a parameter: decides conditions",
-           "NAME=VALUE");
-  add_list("--helper", options->helpers,
-           "a file to look into for functions that imports do not lead to", "FILE");
-  verb->add_option("--target", options->target, "what the kernel is for: cuda or hip")
-      ->type_name("NAME")
-      ->capture_default_str();
   verb->add_option("--json", options->json, "write one JSON object")->type_name("FILE");
   verb->add_option("--plan", options->plan.plan,
                    "a plan whose products are launches, or that only moves")

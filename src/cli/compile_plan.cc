@@ -9,7 +9,7 @@
 
 #include "cli/inputs.h"
 #include "cli/notices.h"
-#include "compile/fused_kernel.h"
+#include "compile/fused_file.h"
 #include "compile/torch.h"
 #include "compile/torch_runtime.h"
 #include "core/text.h"
@@ -31,56 +31,6 @@ plan::Plan plan_to_compile(const std::string& name) {
   throw Failure("is no plan but " + std::string(describe(format)), {.file = name},
                 "'hemiola plan convert " + name + " --to plan' makes one of a program");
 }
-
-/// That it is right; else its proof is printed.
-ExitCode proven(Session& session, const std::string& name, const plan::Plan& plan) {
-  verify::Proof proof;
-  {
-    Progress progress(session);
-    progress.doing("checking " + name);
-    proof = verify::check(plan, &session.monitor);
-  }
-  const ExitCode code = study::exit_code_of(proof.verdict);
-  if (code != ExitCode::done)
-    report::print_proof(std::cerr, proof, name + ": ");
-  else if (proof.verdict == verify::Verdict::partial)
-    Notices(session).note(name + ": not proven in full, as 'hemiola check' explains");
-  return code;
-}
-
-/// A kernel and what it is called with, for as long as the file is made.
-struct FusedKernel {
-  FusedKernel(const compile::DescribeRequest& request, const plan::Plan& plan,
-              const std::string& plan_file)
-      : library(request.helpers),
-        module(library.load(request.file)),
-        description(description_of(library, module, request)),
-        fusion(compile::fuse(description, plan,
-                             {.plan_file = plan_file, .constants = request.constants})),
-        text(compile::fused_text(library, compile::choose_kernel(module, request.kernel), fusion)) {
-  }
-
-  /// Numbers are values that the file passes on; only where they decide what the kernel does, they
-  /// are followed.
-  static compile::Description description_of(compile::Library& library,
-                                             const compile::Module& module,
-                                             const compile::DescribeRequest& request) {
-    compile::DescribeRequest open = request;
-    compile::check_constants(compile::choose_kernel(module, request.kernel), request.constants);
-    std::erase_if(open.constants, [](const auto& one) {
-      return compile::number_in(one.second) && one.second != "True" && one.second != "False";
-    });
-    compile::Description description = compile::describe(library, module, open);
-    return description.is_understood ? std::move(description)
-                                     : compile::describe(library, module, request);
-  }
-
-  compile::Library library;
-  const compile::Module& module;
-  compile::Description description;
-  compile::Fusion fusion;
-  compile::FusedText text;
-};
 
 /// What was fused: tiles, waves, waits, signals, configurations that were dropped.
 std::string fused_summary(const compile::Fusion& fusion, const std::string& output,
@@ -118,26 +68,40 @@ std::string fused_summary(const compile::Fusion& fusion, const std::string& outp
 
 }  // namespace
 
+ExitCode prove_plan(Session& session, const std::string& name, const plan::Plan& plan) {
+  verify::Proof proof;
+  {
+    Progress progress(session);
+    progress.doing("checking " + name);
+    proof = verify::check(plan, &session.monitor);
+  }
+  const ExitCode code = study::exit_code_of(proof.verdict);
+  if (code != ExitCode::done)
+    report::print_proof(std::cerr, proof, name + ": ");
+  else if (proof.verdict == verify::Verdict::partial)
+    Notices(session).note(name + ": not proven in full, as 'hemiola check' explains");
+  return code;
+}
+
 ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
                       const compile::DescribeRequest* kernel) {
   check_output("--output", options.output);
   const plan::Plan plan = plan_to_compile(options.plan);
-  std::optional<FusedKernel> fused;
-  if (kernel != nullptr) fused.emplace(*kernel, plan, options.plan);
-  compile::TorchOptions torch{
+  std::optional<compile::FusedFile> fused;
+  if (kernel != nullptr) fused.emplace(compile::KernelRequest{*kernel}, plan, options.plan);
+  const compile::TorchOptions torch{
       .file = options.plan, .command = session.command, .version = HEMIOLA_VERSION};
-  if (fused) torch.kernel = {&fused->fusion, &fused->text, kernel->file};
-  const compile::TorchFile made = compile::torch_of(plan, torch);
-  if (fused) compile::check_fused_text(options.output, made.text, fused->text, fused->fusion);
+  const compile::TorchFile made =
+      fused ? fused->write(plan, torch, options.output) : compile::torch_of(plan, torch);
   if (!options.no_check) {
-    const ExitCode code = proven(session, options.plan, plan);
+    const ExitCode code = prove_plan(session, options.plan, plan);
     if (code != ExitCode::done) return code;
   }
   write_file(options.output, made.text);
   if (options.runtime)
     compile::write_runtime(std::filesystem::path(options.output).parent_path().string());
   if (fused) {
-    std::cout << fused_summary(fused->fusion, options.output, plan);
+    std::cout << fused_summary(fused->fusion(), options.output, plan);
     return ExitCode::done;
   }
   std::cout << fmt::format(

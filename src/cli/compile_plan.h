@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "compile/describe.h"
+#include "plan/plan.h"
 
 namespace hemiola::cli {
 
@@ -14,6 +15,10 @@ struct CompilePlanOptions {
   bool runtime = false;  ///< hemiola_rt beside it
   bool no_check = false;
 };
+
+/// That a plan is right, or why it is not: then its proof is printed. `name`: what that begins
+/// with.
+ExitCode prove_plan(Session& session, const std::string& name, const plan::Plan& plan);
 
 /// Writes the file, and says what is in it. A plan that is proven wrong is not compiled: the proof
 /// is printed, and its exit code returned. With `kernel` its compute becomes that kernel.

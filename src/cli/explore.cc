@@ -8,6 +8,7 @@
 #include "cli/explore_suite.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
+#include "cli/own_times.h"
 #include "cli/timelines.h"
 #include "compile/torch_runtime.h"
 #include "core/lists.h"
@@ -33,11 +34,10 @@ struct ExploreOptions {
   std::string gather = "a";
   std::string dtype = "bf16";
   MachineOptions machine;
-  std::string launch = "stream";
-  std::string warmup = "1", iterations = "1";
+  SearchTimingOptions timing;
   std::string degrees = "2,4,8,16";
   std::string realization, place, transfer, copies;
-  std::string fluid = "60", top, threads = "1";
+  std::string fluid = "60", top;
   std::string losses = "best";
   bool exhaustive = false;
   std::string emit, json, report, thresholds, measured, bench;
@@ -55,9 +55,8 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
   add("--gather", options.gather, "ag-gemm: which operand is gathered, a or b (FSDP)", "a|b");
   add("--dtype", options.dtype, "type of the elements", "TYPE");
   add_machine_options(verb, options.machine);
-  add("--launch", options.launch, "how hosts start kernels: stream or graph", "MODE");
-  add("--warmup", options.warmup, "repetitions before those that are timed", "N");
-  add("--iterations", options.iterations, "repetitions that are timed; 0: one cold run", "N");
+  add_search_timing(verb, options.timing,
+                    "schedules that are simulated at a time; of a suite scenarios");
   add("--degrees", options.degrees, "steps that blocks may go in", "LIST");
   add("--realization", options.realization,
       "who may move data: load-store, bulk, copy-engine, multicast; all but bulk by default",
@@ -74,8 +73,6 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
       "so many of the fastest are confirmed by the engine sampled; 3 by default, where that is "
       "little work",
       "K");
-  add("--threads", options.threads, "schedules that are simulated at a time; of a suite scenarios",
-      "N");
   verb.add_flag("--exhaustive", options.exhaustive, "simulate every schedule");
   add("--losses", options.losses,
       "of which schedules it is looked at where they lose: none, the best ones (of all, and of "
@@ -117,7 +114,9 @@ class ExploreVerb {
 
   ExitCode run() {
     understand();
-    if (!options_.measured.empty()) meet_measured();
+    if (!options_.measured.empty())
+      met_ = meet_measured(session_, options_.measured, request_.op.type, request_.machine,
+                           request_.options);
     if (!options_.block.block.empty()) {
       return explore_block(
           session_, request_, options_.block,
@@ -141,8 +140,8 @@ class ExploreVerb {
       found_ = explore::explore(session_.laboratory, request_, watch);
       if (!options_.report.empty()) collect_timelines();
     }
-    found_.remarks = remarks_;
-    found_.measured_us = own_.schedules_us;
+    found_.remarks = met_.remarks;
+    found_.measured_us = met_.own.schedules_us;
     report::print_exploration(std::cout, found_);
     write_files();
     return ExitCode::done;
@@ -212,16 +211,7 @@ class ExploreVerb {
   }
 
   void understand_search() {
-    request_.options.launch =
-        choice_value("--launch", options_.launch, {"stream", "graph"}) == "graph"
-            ? sim::Launch::graph
-            : sim::Launch::stream;
-    request_.options.warmup = static_cast<int>(count_value("--warmup", options_.warmup, 0, 1000));
-    request_.options.iterations =
-        static_cast<int>(count_value("--iterations", options_.iterations, 0, 1000));
-    if (request_.options.iterations == 0) request_.options.warmup = 0;
-    request_.options.threads =
-        static_cast<int>(count_value("--threads", options_.threads, 1, 4096));
+    request_.options = search_options(options_.timing);
     request_.fluid = static_cast<int>(count_value("--fluid", options_.fluid, 1, 1'000'000));
     if (!options_.top.empty())
       request_.top = static_cast<int>(count_value("--top", options_.top, 0, 1000));
@@ -233,23 +223,6 @@ class ExploreVerb {
     request_.limits.places = words("--place", options_.place, explore::kPlaces);
     request_.limits.transfers = words("--transfer", options_.transfer, explore::kTransfers);
     request_.limits.copies = words("--copies", options_.copies, explore::kCopies);
-  }
-
-  void meet_measured() {
-    own_ =
-        explore::read_own_times(read_file(options_.measured), options_.measured, request_.op.type);
-    Progress progress(session_);
-    progress.doing("fitting " + request_.machine.name + " to " + options_.measured);
-    explore::FittedMachine fitted =
-        explore::fit_machine(session_.laboratory, request_.machine, own_, request_.options);
-    for (const auto& setting : fitted.settings) request_.machine.settings.push_back(setting);
-    remarks_ = std::move(fitted.remarks);
-    if (!fitted.settings.empty()) {
-      std::string options = "the same machine elsewhere:";
-      for (const auto& [name, value] : fitted.settings)
-        options += " --set '" + name + "=" + value + "'";
-      remarks_.push_back(options);
-    }
   }
 
   /// "1:65536:x2,N,K" or "64,N,K" apart: the values of M, and what follows.
@@ -373,9 +346,8 @@ class ExploreVerb {
   explore::Request request_;
   explore::Exploration found_;
   report::ExplorationTimelines timelines_;
-  explore::OwnTimes own_;
-  std::vector<std::string> remarks_;  ///< how the machine was made to meet what was measured
-  std::vector<std::int64_t> rows_;    ///< values of M; empty: one
+  MetTimes met_;
+  std::vector<std::int64_t> rows_;  ///< values of M; empty: one
 };
 
 }  // namespace

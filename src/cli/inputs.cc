@@ -108,6 +108,26 @@ sim::Options engine_options(const EngineOptions& options, int least_iterations) 
           .fold = !options.no_fold};
 }
 
+void add_search_timing(CLI::App& verb, SearchTimingOptions& options, const char* threads) {
+  const TextOptions add(verb);
+  add("--launch", options.launch, "how hosts start kernels: stream or graph", "MODE");
+  add("--warmup", options.warmup, "repetitions before those that are timed", "N");
+  add("--iterations", options.iterations, "repetitions that are timed; 0: one cold run", "N");
+  add("--threads", options.threads, threads, "N");
+}
+
+sim::Options search_options(const SearchTimingOptions& options) {
+  sim::Options found;
+  found.launch = choice_value("--launch", options.launch, {"stream", "graph"}) == "graph"
+                     ? sim::Launch::graph
+                     : sim::Launch::stream;
+  found.warmup = static_cast<int>(count_value("--warmup", options.warmup, 0, 1000));
+  found.iterations = static_cast<int>(count_value("--iterations", options.iterations, 0, 1000));
+  if (found.iterations == 0) found.warmup = 0;
+  found.threads = static_cast<int>(count_value("--threads", options.threads, 1, 4096));
+  return found;
+}
+
 void refuse_settings_of_no_machine(const MachineOptions& options) {
   if (!options.set.empty() || !options.gpu.empty())
     throw Failure("--set and --gpu need a machine", SourceLocation{.file = "--machine"});

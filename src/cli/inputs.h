@@ -48,6 +48,16 @@ struct EngineOptions {
 void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iterations);
 sim::Options engine_options(const EngineOptions& options, int least_iterations);
 
+/// How a search times what it tries, as typed. Which engine does it is the search's affair.
+struct SearchTimingOptions {
+  std::string launch = "stream";
+  std::string warmup = "1", iterations = "1";
+  std::string threads = "1";
+};
+/// `threads`: what the help says of them.
+void add_search_timing(CLI::App& verb, SearchTimingOptions& options, const char* threads);
+sim::Options search_options(const SearchTimingOptions& options);
+
 /// For verbs whose machine may be left out.
 void refuse_settings_of_no_machine(const MachineOptions& options);
 

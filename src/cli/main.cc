@@ -58,6 +58,7 @@ std::unique_ptr<CLI::App> make_parser(Session& session) {
   add_diff(*app, session);
   add_explore(*app, session);
   add_compile(*app, session);
+  add_tune(*app, session);
   add_workload(*app, session);
   add_strict(*app, session);
   return app;

@@ -221,7 +221,8 @@ class Fuser {
       if (kernel_.parameter(kernel_.scheduler.workers) != nullptr)
         made_.workers = kernel_.scheduler.workers;
     }
-    std::vector<Configuration> tried = kernel_.tuning.configurations;
+    std::vector<Configuration> tried =
+        request_.configurations.empty() ? kernel_.tuning.configurations : request_.configurations;
     if (tried.empty()) tried.emplace_back();
     std::set<std::string> known;
     for (const Configuration& one : tried) {
@@ -306,7 +307,31 @@ class Fuser {
       config.tiles.push_back(made_.axes[i].splits_reduction ? 1 : *block);
       if (made_.axes[i].splits_reduction && !split(i, *block, names, why)) return false;
     }
+    config.compute_tiles = compute_tiles(config, names);
     return true;
+  }
+
+  std::vector<std::int64_t> compute_tiles(const FusedConfig& config, const Names& names) const {
+    std::vector<std::int64_t> tiles(compute().axes.size(), 0);
+    for (std::size_t i = 0; i < kernel_.axes.size(); ++i) {
+      if (made_.axes[i].compute >= 0)
+        tiles[static_cast<std::size_t>(made_.axes[i].compute)] =
+            made_.axes[i].splits_reduction ? number_in(kernel_.axes[i].block, names).value_or(0)
+                                           : config.tiles[i];
+    }
+    for (const AccessDescription& access : kernel_.accesses) {
+      for (const AxisIndex& index : access.axes) {
+        for (const AxisIndex::LoopPart& part : index.loops) {
+          const LoopDescription* loop = kernel_.loop(part.loop);
+          const auto axis = loop == nullptr ? pairing_.compute_axis.end()
+                                            : pairing_.compute_axis.find(loop->axis);
+          if (axis == pairing_.compute_axis.end()) continue;
+          std::int64_t& tile = tiles[static_cast<std::size_t>(axis->second)];
+          if (tile == 0) tile = number_in(part.step, names).value_or(0);
+        }
+      }
+    }
+    return tiles;
   }
 
   /// How many parts the reduction has: the step of its loop over the elements of a tile.
@@ -386,6 +411,8 @@ class Fuser {
   }
 
   void arguments() {
+    for (const auto& [name, value] : made_.configs.front().values)
+      if (pairing_.meanings.contains(name)) made_.config_meanings[name] = pairing_.meanings[name];
     for (const KernelParameter& one : kernel_.parameters) {
       const bool is_tensor =
           std::any_of(made_.operands.begin(), made_.operands.end(),
@@ -397,7 +424,8 @@ class Fuser {
       if (given != request_.constants.end())
         made_.arguments.push_back({one.name, given->second});
       else if (size != pairing_.sizes.end())
-        made_.arguments.push_back({one.name, std::to_string(size->second)});
+        made_.arguments.push_back(
+            {one.name, std::to_string(size->second), pairing_.meanings[one.name]});
       else if (is_only_read(one.name))
         made_.extras.push_back(one.name);
       else if (one.use == KernelParameter::Use::operand)

@@ -42,7 +42,10 @@ struct FusedConfig {
   std::map<std::string, std::string> values;  ///< by parameter: Python
   std::string warps, stages;                  ///< empty: Triton's default
   std::vector<std::int64_t> tiles;            ///< elements of a tile, by fused axis
-  std::int64_t turn = 0;                      ///< elements of a turn of the fused loop
+  /// Elements of a tile, of a turn of a loop, by axis of the plan's compute; 0: the text does not
+  /// say.
+  std::vector<std::int64_t> compute_tiles;
+  std::int64_t turn = 0;  ///< elements of a turn of the fused loop
 };
 
 /// A loop of the kernel along which chunks arrive while it runs: keys and values of attention, the
@@ -66,6 +69,10 @@ struct FusedPiece {
 struct FusedArgument {
   std::string parameter;
   std::string value;  ///< Python
+  /// What it is of any plan, as a tuple of Python: ("extent", "m") of an axis of the compute,
+  /// ("shape", "a", 0), ("stride", "a", 0), ("turned", "a", 0), ("span", "a", 0) of a tensor; None:
+  /// it was solved from strides. Empty: the plan does not say it.
+  std::string meaning{};
 };
 
 /// Tiles that wait for the same transfers and that the same transfers wait for.
@@ -95,6 +102,7 @@ struct Fusion {
   FusedLoop loop;
   std::vector<FusedOperand> operands;
   std::vector<FusedArgument> arguments;
+  std::map<std::string, std::string> config_meanings;  ///< of sizes that configurations have
   std::vector<std::string> extras;  ///< tensors that the kernel reads and the plan does not have
   std::vector<FusedConfig> configs;
   std::vector<std::string> dropped;  ///< configurations that do not fit, each with the reason
@@ -110,6 +118,8 @@ struct Fusion {
 struct FuseRequest {
   std::string plan_file;  ///< what messages about the plan begin with
   ParameterValues constants;
+  /// In place of those of the kernel's autotuner; empty: those.
+  std::vector<Configuration> configurations{};
 };
 
 /// `kernel` is understood. Failure with the place in the kernel or at `plan_file` where they do not

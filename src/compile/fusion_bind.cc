@@ -13,6 +13,11 @@
 namespace hemiola::compile {
 namespace {
 
+/// ("extent", "m")
+std::string extent_of_axis(const plan::Compute& compute, std::int32_t axis) {
+  return fmt::format(R"(("extent", "{}"))", compute.axes[static_cast<std::size_t>(axis)].name);
+}
+
 /// "a" of "a_ptr", "A", "a_desc".
 std::string plain_name(std::string name) {
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -206,13 +211,20 @@ int Pairer::like_names(const OperandPair& pair, const std::vector<std::size_t>& 
   return alike;
 }
 
-void Pairer::say(const std::string& parameter, std::int64_t value, const Span& where) {
+/// ("stride", "a", 0)
+std::string Pairer::meaning_of(const char* what, const OperandPair& pair, std::size_t axis) const {
+  return fmt::format(R"(("{}", "{}", {}))", what, tensor_of(pair.operand).name, axis);
+}
+
+void Pairer::say(const std::string& parameter, std::int64_t value, const std::string& meaning,
+                 const Span& where) {
   if (!is_parameter(parameter)) return;
   const auto given = request_.constants.find(parameter);
   const auto known = given == request_.constants.end()
                          ? made_.sizes.emplace(parameter, value).first->second
                          : number_in(given->second).value_or(value);
   made_.sizes[parameter] = known;
+  if (given == request_.constants.end()) made_.meanings.emplace(parameter, meaning);
   if (known == value) return;
   throw Failure(fmt::format("parameter '{}' of kernel '{}' would have to be {} and {}: the kernel "
                             "takes two things for equal that differ in plan '{}'",
@@ -235,13 +247,16 @@ void Pairer::find_sizes() {
   for (const OperandPair& pair : made_.pairs) {
     const plan::Tensor& tensor = tensor_of(pair.operand);
     std::vector<std::int64_t> extents(pair.kernel->axes.size(), 1);
-    for (std::size_t i = 0; i < pair.kernel_axis.size(); ++i)
+    std::vector<std::string> meanings(extents.size());
+    for (std::size_t i = 0; i < pair.kernel_axis.size(); ++i) {
       extents[pair.kernel_axis[i]] = tensor.shape[i];
+      meanings[pair.kernel_axis[i]] = meaning_of("shape", pair, i);
+    }
     for (const int id : pair.kernel->accesses) {
       for (const AccessDescription& access : kernel_.accesses) {
         if (access.id != id || access.axes.size() != extents.size()) continue;
         for (std::size_t i = 0; i < extents.size(); ++i)
-          say(access.axes[i].size, extents[i], access.call);
+          say(access.axes[i].size, extents[i], meanings[i], access.call);
       }
     }
   }
@@ -251,14 +266,17 @@ void Pairer::find_sizes() {
                                     ? 1
                                     : compute_.axes[static_cast<std::size_t>(known->second)].extent;
     if (axis.splits_reduction) continue;
-    say(axis.size, extent, kernel_.definition);
-    if (axis.block == "1") say(axis.tiles, extent, kernel_.definition);
+    const std::string meaning =
+        known == made_.compute_axis.end() ? "" : extent_of_axis(compute_, known->second);
+    say(axis.size, extent, meaning, kernel_.definition);
+    if (axis.block == "1") say(axis.tiles, extent, meaning, kernel_.definition);
   }
   // Where a loop goes over an axis whose size no mask tells.
   for (const LoopDescription& loop : kernel_.loops) {
     const auto known = made_.compute_axis.find(loop.axis);
     if (known == made_.compute_axis.end() || made_.sizes.contains(loop.axis)) continue;
-    say(loop.axis, compute_.axes[static_cast<std::size_t>(known->second)].extent, loop.statement);
+    say(loop.axis, compute_.axes[static_cast<std::size_t>(known->second)].extent,
+        extent_of_axis(compute_, known->second), loop.statement);
   }
 }
 
@@ -287,7 +305,7 @@ bool Pairer::solve_stride(const std::string& text, std::int64_t stride) {
   names[unknown] = 2;
   const std::optional<std::int64_t> two = formula.value(names);
   if (!one || !two || *one < 1 || *two != 2 * *one || stride % *one != 0) return false;
-  say(unknown, stride / *one, kernel_.definition);
+  say(unknown, stride / *one, "None", kernel_.definition);
   return true;
 }
 
@@ -333,12 +351,13 @@ void Pairer::find_strides(const OperandPair& pair) {
   made_.is_transposed.push_back(turns);
   for (std::size_t i = 0; i < pair.kernel->axes.size(); ++i) {
     const auto at = std::find(pair.kernel_axis.begin(), pair.kernel_axis.end(), i);
-    const std::int64_t stride =
-        at == pair.kernel_axis.end()
-            ? tensor.span()
-            : (turns ? swapped : layout)[static_cast<std::size_t>(at - pair.kernel_axis.begin())];
+    const auto axis = static_cast<std::size_t>(at - pair.kernel_axis.begin());
+    const bool is_outside = at == pair.kernel_axis.end();
+    const std::int64_t stride = is_outside ? tensor.span() : (turns ? swapped : layout)[axis];
+    const std::string meaning = is_outside ? meaning_of("span", pair, 0)
+                                           : meaning_of(turns ? "turned" : "stride", pair, axis);
     const std::string& text = index_of(pair, i).stride;
-    if (!made_.sizes.contains(text)) say(text, stride, kernel_.definition);
+    if (!made_.sizes.contains(text)) say(text, stride, meaning, kernel_.definition);
   }
 }
 

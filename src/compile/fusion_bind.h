@@ -23,6 +23,7 @@ struct Pairing {
   std::vector<OperandPair> pairs;
   std::map<std::string, std::int32_t> compute_axis;  ///< by the kernel's name of an axis
   Names sizes;                      ///< values of parameters: sizes, strides, numbers of tiles
+  ParameterValues meanings;         ///< what each of these is of any plan: see FusedArgument
   std::vector<bool> is_transposed;  ///< by pair: the last two axes lie the other way in memory
 };
 
@@ -51,7 +52,9 @@ class Pairer {
   bool solve_stride(const std::string& text, std::int64_t stride);
   void find_strides(const OperandPair& pair);
   Names known_numbers() const;
-  void say(const std::string& parameter, std::int64_t value, const Span& where);
+  void say(const std::string& parameter, std::int64_t value, const std::string& meaning,
+           const Span& where);
+  std::string meaning_of(const char* what, const OperandPair& pair, std::size_t axis) const;
   const AxisIndex& index_of(const OperandPair& pair, std::size_t kernel_axis) const;
   const std::string& axis_name(const OperandPair& pair, std::size_t kernel_axis) const;
   bool is_parameter(const std::string& text) const;

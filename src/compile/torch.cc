@@ -8,6 +8,7 @@
 
 #include "compile/fused_kernel.h"
 #include "compile/torch_calls.h"
+#include "compile/torch_kernel.h"
 #include "compile/torch_reference.h"
 #include "compile/torch_statements.h"
 #include "compile/torch_views.h"
@@ -174,46 +175,17 @@ class Writer {
     }
     text += "]  # any of them: setup(rt, CONFIGS[1])\n";
     for (const std::string& one : fusion.dropped) text += "# not among them: " + one + '\n';
-    return text + "\n\n";
+    return text + kernel_object(plan_, fusion, fused().text->kernel) + "\n\n";
   }
 
   /// "t.work": what the kernel is told of the plan.
   std::string work() const {
     const Fusion& fusion = *fused().fusion;
-    std::vector<std::string> tiles;
-    std::vector<std::string> sizes;
-    for (std::size_t i = 0; i < fusion.axes.size(); ++i) {
-      if (fusion.axes[i].is_derived) continue;
-      const TileAxis& axis = fusion.kernel->axes[i];
-      const bool is_parameter =
-          std::any_of(fusion.kernel->parameters.begin(), fusion.kernel->parameters.end(),
-                      [&](const KernelParameter& one) { return one.name == axis.size; });
-      tiles.push_back(fmt::format(
-          "        \"{}\": hemiola_rt.TileAxis(AXES[\"{}\"], block={}, size={}, grid={}),\n",
-          axis.name, axis.name, axis.splits_reduction ? "1" : "lambda " + block_text(axis.block),
-          is_parameter && !axis.splits_reduction ? '"' + axis.size + '"' : "None",
-          fusion.axes[i].grid));
-    }
-    std::string text = fmt::format(
-        "    t.work = hemiola_rt.Work(rt, {}, coordinates, {{\n{}    }}, VALUES, config{}{})\n",
-        fused().text->kernel, fmt::join(tiles, ""),
-        fusion.workers.empty() ? "" : fmt::format(", workers=\"{}\"", fusion.workers),
-        fusion.kernel->scheduler.is_persistent
-            ? fmt::format(", tile=\"{}\"", fusion.kernel->dispatch.tile_id)
-            : "");
+    std::string text = "    t.work = KERNEL.work(rt, AXES, VALUES, config)\n";
     if (fusion.waits_in_loop())
-      text += fmt::format("    t.work.loop({}, block=lambda {})\n", fusion.loop.extent,
-                          block_text(fusion.loop.step));
+      text += fmt::format("    t.work.loop({}, block=KERNEL.loop[1])\n", fusion.loop.extent);
     text += body(calls_.work);
     return text + (fusion.signals() ? "    t.work.ready(t.done)\n" : "    t.work.ready()\n");
-  }
-
-  /// "v: v["BLOCK_M"]" of an expression in parameters.
-  std::string block_text(const std::string& block) const {
-    const Formula formula(block);
-    return formula.names().empty()
-               ? fmt::format("{}: {}", "**_", block)
-               : fmt::format("{}, **_: {}", fmt::join(formula.names(), ", "), block);
   }
 
   bool is_wide() const {

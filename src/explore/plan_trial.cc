@@ -79,6 +79,14 @@ sim::Result PlanTrial::run(const study::Experiment& experiment) {
   return laboratory_.simulate(bound, experiment.options, watch);
 }
 
+Time PlanTrial::bound(const TemplatePlan& plan) {
+  const study::Experiment experiment = experiment_of(plan);
+  Monitor monitor{.stop = monitor_ != nullptr ? monitor_->stop : nullptr};
+  return sim::lower_bound(laboratory_.prepare(experiment, {.monitor = &monitor}),
+                          experiment.options)
+      .time();
+}
+
 Measured PlanTrial::simulate(const TemplatePlan& of) {
   Measured measured;
   try {
@@ -107,7 +115,10 @@ Confirmed PlanTrial::confirm(const TemplatePlan& plan) {
   study::Experiment experiment = experiment_of(plan);
   experiment.options.engine = sim::Engine::sampled;
   const sim::Result result = run(experiment);
-  return {result.time, result.sampled.error};
+  Confirmed confirmed{result.time, result.sampled.error};
+  if (!result.attribution.empty())
+    confirmed.attribution = result.attribution[sim::latest_rank(result)];
+  return confirmed;
 }
 
 plan::Plan PlanTrial::plan_of(const TemplatePlan& plan) {

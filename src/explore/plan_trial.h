@@ -43,7 +43,8 @@ struct Measured {
 /// By the engine sampled.
 struct Confirmed {
   Time time{};
-  double error = 0;  ///< what sampled says of itself
+  double error = 0;                ///< what sampled says of itself
+  sim::Attribution attribution{};  ///< of the rank that ends last
 };
 
 /// All of it is thread-safe.
@@ -58,6 +59,8 @@ class PlanTrial {
         machine_(std::move(machine)),
         monitor_(monitor) {}
 
+  /// A time that no simulation is below, without one. Failure where the plan cannot be run.
+  Time bound(const TemplatePlan& plan);
   Measured simulate(const TemplatePlan& plan);
   Confirmed confirm(const TemplatePlan& plan);
   /// Its own lowering proposed with it.

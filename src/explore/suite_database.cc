@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "study/database_head.h"
 #include "study/sqlite.h"
 
 namespace hemiola::explore {
@@ -16,10 +17,8 @@ using study::sqlite::Statement;
 using study::sqlite::Transaction;
 
 constexpr const char* kSuiteSchema = "hemiola-explore/1";
-constexpr std::string_view kOption = "option.";  ///< what keys of options begin with
 
 constexpr const char* kSuiteTables =
-    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE scenarios (\n"
     "  scenario INTEGER PRIMARY KEY,\n"
     "  name TEXT NOT NULL, model TEXT NOT NULL, \"set\" TEXT NOT NULL, operator TEXT NOT NULL,\n"
@@ -176,20 +175,12 @@ ScheduleRow read_schedule(Statement& select, const std::string& file) {
   return row;
 }
 
-/// What of a file is not as it is asked for: "version 0.1.0, not 0.2.0".
+/// What of a file is not as it is asked for.
 std::vector<std::string> differences(const SuiteDatabase::Head& is,
                                      const SuiteDatabase::Head& wanted) {
   std::vector<std::string> all;
-  const auto compare = [&](const std::string& what, const std::string& a, const std::string& b) {
-    if (a != b) all.push_back(fmt::format("{} {}, not {}", what, a, b));
-  };
   if (is.suite != wanted.suite || is.scenarios != wanted.scenarios) all.push_back("another suite");
-  compare("version", is.version, wanted.version);
-  compare("machine", is.machine, wanted.machine);
-  if (is.machine == wanted.machine && is.machine_digest != wanted.machine_digest)
-    all.push_back("a machine " + is.machine + " with other figures");
-  std::map<std::string, std::string> others(wanted.options.begin(), wanted.options.end());
-  for (const auto& [name, value] : is.options) compare("option " + name, value, others[name]);
+  for (std::string& one : study::differences(is, wanted)) all.push_back(std::move(one));
   return all;
 }
 
@@ -218,8 +209,10 @@ SuiteDatabase::SuiteDatabase(const std::string& file, const Head& head)
   std::sort(head_.options.begin(), head_.options.end());
   Transaction transaction(*connection_);
   if (connection_->fresh()) {
+    connection_->execute(study::kMetaTable);
     connection_->execute(kSuiteTables);
-    write_head();
+    study::write_head(*connection_, kSuiteSchema, head_,
+                      {{"suite", head_.suite}, {"scenarios", std::to_string(head_.scenarios)}});
     transaction.commit();
     return;
   }
@@ -235,40 +228,10 @@ SuiteDatabase::SuiteDatabase(SuiteDatabase&&) noexcept = default;
 
 SuiteDatabase::Head SuiteDatabase::read_head() const {
   connection_->require_tables("'meta', 'scenarios', 'schedules'", 3);
-  std::map<std::string, std::string> meta;
-  Head head;
-  for (Statement select(*connection_, "SELECT key, value FROM meta ORDER BY key"); select.step();) {
-    const std::string key = select.text();
-    std::string value = select.text();
-    if (key.starts_with(kOption))
-      head.options.emplace_back(key.substr(kOption.size()), std::move(value));
-    else
-      meta[key] = std::move(value);
-  }
-  if (meta["schema"] != kSuiteSchema)
-    throw Failure(fmt::format("has the schema '{}', not {}", meta["schema"], kSuiteSchema),
-                  {.file = file_}, "another version of Hemiola wrote it");
-  head.version = meta["version"];
-  head.suite = meta["suite"];
-  head.scenarios = parse_count(meta["scenarios"]).value_or(0);
-  head.machine = meta["machine"];
-  head.machine_digest = meta["machine_digest"];
+  std::map<std::string, std::string> others;
+  Head head{study::read_head(*connection_, kSuiteSchema, &others), others["suite"]};
+  head.scenarios = parse_count(others["scenarios"]).value_or(0);
   return head;
-}
-
-void SuiteDatabase::write_head() {
-  Statement insert(*connection_, insert_into("meta", 2));
-  const auto add = [&](const std::string& key, const std::string& value) {
-    insert.bind(key).bind(value).step();
-    insert.reset();
-  };
-  add("schema", kSuiteSchema);
-  add("version", head_.version);
-  add("suite", head_.suite);
-  add("scenarios", std::to_string(head_.scenarios));
-  add("machine", head_.machine);
-  add("machine_digest", head_.machine_digest);
-  for (const auto& [name, value] : head_.options) add(std::string(kOption) + name, value);
 }
 
 std::vector<std::int64_t> SuiteDatabase::known() const {

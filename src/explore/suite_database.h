@@ -13,6 +13,7 @@
 #include "core/diagnostics.h"
 #include "explore/explorer.h"
 #include "explore/scenarios.h"
+#include "study/database_head.h"
 #include "study/settings.h"
 
 namespace hemiola::study::sqlite {
@@ -71,13 +72,9 @@ ScenarioRow row_of(std::int64_t number, const Scenario& scenario, const Explorat
 class SuiteDatabase {
  public:
   /// What all rows belong to. Two files with the same rows and head have the same contents.
-  struct Head {
-    std::string version;         ///< of Hemiola: another one may give other times
+  struct Head : study::DatabaseHead {
     std::string suite;           ///< digest of the suite's text
     std::int64_t scenarios = 0;  ///< that it has
-    std::string machine;         ///< "mi300x-8", and what is set of it
-    std::string machine_digest;  ///< of all its figures
-    study::Settings options;     ///< that results depend on
 
     bool operator==(const Head&) const = default;
   };
@@ -99,7 +96,6 @@ class SuiteDatabase {
 
  private:
   Head read_head() const;
-  void write_head();
 
   std::string file_;
   std::unique_ptr<study::sqlite::Connection> connection_;

@@ -9,34 +9,13 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
-#include "machine/gpu_model.h"
 #include "study/crew.h"
+#include "study/database_head.h"
 #include "study/digest.h"
-#include "study/identity.h"
 #include "study/preparation.h"
 
 namespace hemiola::explore {
 namespace {
-
-/// Of everything that a result may ask of a machine: making_facts(), and all parameters of its
-/// GPUs.
-std::string digest_of(const machine::Machine& machine) {
-  std::string facts = fmt::format("{}", fmt::join(study::making_facts(&machine), " "));
-  for (int rank = 0; rank < machine.ranks(); ++rank) {
-    const machine::GpuModel& model = machine.model(rank);
-    if (rank > 0 && &model == &machine.model(rank - 1)) continue;
-    for (const machine::Parameter& parameter : machine::gpu_parameters())
-      facts += fmt::format("\n{}={}", parameter.name, parameter.get(model));
-  }
-  return study::digest(facts);
-}
-
-std::string machine_text(const study::MachineChoice& choice, const machine::Machine& machine) {
-  std::string text = choice.given == nullptr ? choice.name : machine.name;
-  if (!choice.gpu.empty()) text += " gpu=" + choice.gpu;
-  if (!choice.settings.empty()) text += " " + study::to_text(choice.settings);
-  return text;
-}
 
 study::Settings options_of(const Request& request) {
   const SpaceLimits& limits = request.limits;
@@ -248,12 +227,10 @@ ScenarioRow row_of(std::int64_t number, const Scenario& scenario, const Explorat
 SuiteDatabase::Head head_of(study::Laboratory& laboratory, const Suite& suite,
                             const Request& request, const std::string& version) {
   const machine::SharedMachine machine = laboratory.machine(request.machine);
-  return {.version = version,
-          .suite = study::digest(suite.text),
-          .scenarios = std::ssize(suite.scenarios),
-          .machine = machine_text(request.machine, *machine),
-          .machine_digest = digest_of(*machine),
-          .options = options_of(request)};
+  SuiteDatabase::Head head{study::head_of_machine(request.machine, *machine, version),
+                           study::digest(suite.text), std::ssize(suite.scenarios)};
+  head.options = options_of(request);
+  return head;
 }
 
 void run_suite(study::Laboratory& laboratory, const Suite& suite, const Request& request,

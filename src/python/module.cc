@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "hemiola/compile.h"
 #include "hemiola/experiment.h"
 #include "hemiola/job.h"
 #include "hemiola/report.h"
@@ -249,6 +250,33 @@ void bind_laboratory(py::module_& module) {
           "program"_a, "machine"_a, "ranks"_a, "size"_a, "dtype"_a, "op"_a, "calls"_a);
 }
 
+void bind_compile(py::module_& module) {
+  module.def(
+      "compile_plan",
+      [](const Plan& plan, const std::optional<KernelSource>& kernel,
+         const CompileOptions& options) {
+        const CompiledPlan made = interruptible(
+            [&](const std::atomic<bool>*) { return compile_plan(plan, kernel, options); });
+        return py::dict("text"_a = made.text, "plan_hash"_a = made.plan_hash,
+                        "kernel"_a = made.kernel, "dropped"_a = made.dropped);
+      },
+      "plan"_a, "kernel"_a, "options"_a);
+  py::class_<KernelSource>(module, "KernelSource")
+      .def(py::init([](const std::string& file, const std::optional<std::string>& text,
+                       const std::string& kernel, const std::vector<std::string>& helpers) {
+             return KernelSource{file, text, kernel, helpers};
+           }),
+           "file"_a, "text"_a, "kernel"_a, "helpers"_a);
+  py::class_<CompileOptions>(module, "CompileOptions")
+      .def(py::init([](const std::map<std::string, std::string>& bind,
+                       const std::map<std::string, std::string>& constants,
+                       const std::string& configurations, const std::string& target, bool check,
+                       const std::string& plan_name) {
+             return CompileOptions{bind, constants, configurations, target, check, plan_name};
+           }),
+           "bind"_a, "constants"_a, "configurations"_a, "target"_a, "check"_a, "plan_name"_a);
+}
+
 std::optional<std::int64_t> bytes_of(const std::string& text) {
   const std::optional<Bytes> bytes = parse_bytes(text);
   return bytes ? std::optional(bytes->count) : std::nullopt;
@@ -272,6 +300,7 @@ PYBIND11_MODULE(_core, module) {
   bind_laboratory(module);
   bind_explore(module);
   bind_workload(module);
+  bind_compile(module);
   module.def("parse_bytes", bytes_of);
   module.def("parse_time", femtoseconds_of);
   module.def("bytes_text", [](std::int64_t count) { return to_string(Bytes{count}); });

@@ -28,11 +28,12 @@ def ranks_of(template):
     return 4 if template.startswith("double") or template.endswith("double-ring") else 2
 
 
-def make_plan(folder, template, *parameters, ranks=None, dtype="float16"):
+def make_plan(folder, template, *parameters, ranks=None, dtype="float16", sizes=()):
     """A small plan file."""
     ranks = ranks or ranks_of(template)
-    path = os.path.join(folder, "-".join((*template.split("/"), *parameters, f"{ranks}x{dtype}")) + ".json")
-    sizes = ("heads=2", "sequence=128", "head=16") if "attention" in template else (f"m={32 * ranks}", f"n={32 * ranks}", f"k={32 * ranks}")
+    path = os.path.join(folder, "-".join((*template.split("/"), *parameters, *sizes, f"{ranks}x{dtype}")) + ".json")
+    if not sizes:
+        sizes = ("heads=2", "sequence=128", "head=16") if "attention" in template else (f"m={32 * ranks}", f"n={32 * ranks}", f"k={32 * ranks}")
     given = [word for parameter in (*sizes, *parameters, f"dtype={dtype}") for word in ("--param", parameter)]
     if not os.path.exists(path):
         hemiola("plan", "make", template, "--ranks", str(ranks), *given, "-o", path)

@@ -4,13 +4,12 @@ As processes over shared mappings (`python -m hemiola_rt`) with NaN in everythin
 of them late, two calls without a reset; and as ranks of one process in the orders that find missing waits. `load_plan` executes the same.
 """
 
-import inspect
 import unittest
 
 import plans
 import support
 from hemiola_rt import load_plan
-from hemiola_rt._interleaved import InterleavedWorld, at_random
+from hemiola_rt._interleaved import at_random
 
 GATHER, OTHER = list(plans.gather_kinds()), list(plans.other_kinds())
 
@@ -68,7 +67,7 @@ class Schedules(unittest.TestCase):
     def test_of_plan_files_give_the_same_calls_as_the_compiled_ones(self):
         for name, file in self.files.items():
             with self.subTest(name):
-                self.assertEqual(calls_of(support.module_of(plans.read(file), file)), calls_of(load_plan(self.plans[name])))
+                self.assertEqual(support.calls_of(support.module_of(plans.read(file), file)), support.calls_of(load_plan(self.plans[name])))
 
     def test_of_plan_files_take_another_shape_without_a_compiler(self):
         sizes = ["m=256", "n=32", "k=96", "tile_m=16", "tile_n=16", "tile_k=16"]
@@ -76,47 +75,6 @@ class Schedules(unittest.TestCase):
         schedule = load_plan(plans.read(plan))
         self.assertLess(support.run_in_order(schedule, lambda world: at_random(2)), 1e-5)
         support.run_equal(self, [plan], "--poison")
-
-
-def calls_of(schedule):
-    """What every rank gives to its streams in one call, as text."""
-    world = InterleavedWorld(schedule.RANKS)
-    states = [schedule.setup(rt) for rt in world.members]
-    calls = []
-    for rt, t in zip(world.members, states):
-        for stream in rt.all_streams():
-            record(stream, rt, calls)
-        schedule.run(rt, t)
-    return calls
-
-
-def record(stream, rt, calls):
-    """Writes down what a stream is given, with tensors as their memory and shape."""
-    def place(value):
-        if hasattr(value, "storage_offset"):
-            for other in rt.world.members:
-                for name, tensor in other._tensors.items():
-                    if tensor.storage().data_ptr() == value.storage().data_ptr():
-                        return name, other.rank, value.storage_offset(), tuple(value.shape), value.stride()
-        if hasattr(value, "slot"):
-            return "signal", value.slot
-        if hasattr(value, "name"):
-            return value.name
-        return type(value).__name__ if type(value).__module__.startswith("hemiola") else value
-
-    def recorded(method):
-        original = getattr(stream, method)
-        signature = inspect.signature(original)
-
-        def call(*arguments, **named):
-            given = signature.bind(*arguments, **named)
-            given.apply_defaults()
-            calls.append((rt.rank, stream.name, method, *((name, place(value)) for name, value in given.arguments.items())))
-            return original(*arguments, **named)
-        return call
-
-    for method in ("copy", "reduce", "mm", "addmm", "collective", "wait", "signal", "wait_signal"):
-        setattr(stream, method, recorded(method))
 
 
 if __name__ == "__main__":

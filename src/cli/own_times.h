@@ -1,0 +1,24 @@
+// --measured: times that the user measured, and the machine made to meet them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/cli.h"
+#include "core/data_type.h"
+#include "explore/own_times.h"
+#include "sim/simulate.h"
+#include "study/experiment.h"
+
+namespace hemiola::cli {
+
+struct MetTimes {
+  explore::OwnTimes own;
+  std::vector<std::string> remarks;  ///< how the machine was made to meet them
+};
+/// Sets of `machine` what meets the products and collectives in the file; of schedules alone
+/// nothing. Failure as explore::read_own_times() and fit_machine().
+MetTimes meet_measured(Session& session, const std::string& file, DataType type,
+                       study::MachineChoice& machine, const sim::Options& options);
+
+}  // namespace hemiola::cli

@@ -1,0 +1,59 @@
+// From the text of a kernel and a plan to a Python file that was judged: every step of
+// `hemiola compile KERNEL.py --plan PLAN` but the proof of the plan.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "compile/describe.h"
+#include "compile/fused_kernel.h"
+#include "compile/fusion.h"
+#include "compile/modules.h"
+#include "compile/torch.h"
+
+namespace hemiola::compile {
+
+struct KernelRequest {
+  DescribeRequest describe;
+  std::optional<std::string> text{};  ///< of the file, which then is only a name
+  /// In place of those of @triton.autotune; empty: those.
+  std::vector<Configuration> configurations{};
+};
+
+/// A kernel and what it is called with, for as long as its file is made. Not copied: the fusion
+/// points into the description.
+class FusedFile {
+ public:
+  /// Failure as describe(), fuse() and fused_text(). `plan_file`: what messages about the plan
+  /// begin with.
+  FusedFile(const KernelRequest& request, const plan::Plan& plan, const std::string& plan_file);
+  FusedFile(const FusedFile&) = delete;
+  FusedFile& operator=(const FusedFile&) = delete;
+
+  const Fusion& fusion() const { return fusion_; }
+  /// The file, judged by check_fused_text() under the name `output`. Failure as that and
+  /// torch_of().
+  TorchFile write(const plan::Plan& plan, TorchOptions options, const std::string& output) const;
+
+ private:
+  std::string file_;
+  Library library_;
+  const Module& module_;
+  Description description_;
+  Fusion fusion_;
+  FusedText text_;
+};
+
+/// What a fused file moves data by, in the words of the lowering's parameter `realization`: copy
+/// engines where the plan only copies; where it adds up or calls collectives kernels of PyTorch and
+/// of its library, which load and store.
+std::string emitted_realization(const plan::Plan& plan);
+
+/// Configurations of a JSON text: a list of objects with values of parameters, "num_warps" and
+/// "num_stages". Failure with its place in `file` for anything else.
+std::vector<Configuration> read_configurations(const std::string& text, const std::string& file);
+
+/// Those of the request, or else of @triton.autotune, or else one that says nothing.
+std::vector<Configuration> configurations_of(const KernelRequest& request);
+
+}  // namespace hemiola::compile

@@ -1,0 +1,66 @@
+#include "hemiola/compile.h"
+
+#include <memory>
+#include <utility>
+
+#include "compile/fused_file.h"
+#include "compile/torch.h"
+#include "library/convert.h"
+#include "library/implementations.h"
+#include "plan/plan_json.h"
+#include "study/digest.h"
+#include "study/experiment.h"
+#include "verify/verify.h"
+
+namespace hemiola {
+namespace {
+
+compile::KernelRequest kernel_request(const KernelSource& kernel, const CompileOptions& options) {
+  if (options.target != "cuda" && options.target != "hip")
+    throw Failure("'" + options.target + "' is no target", {.file = "target"},
+                  "there are: cuda, hip");
+  compile::KernelRequest request{
+      .describe = {.file = kernel.file,
+                   .kernel = kernel.kernel,
+                   .helpers = kernel.helpers,
+                   .bind = options.bind,
+                   .target =
+                       options.target == "hip" ? compile::Target::hip : compile::Target::cuda},
+      .text = kernel.text};
+  for (const auto& [name, value] : options.constants) request.describe.constants[name] = value;
+  if (!options.configurations.empty())
+    request.configurations = compile::read_configurations(options.configurations, "configurations");
+  return request;
+}
+
+void prove(const plan::Plan& plan, const std::string& name) {
+  auto proof = std::make_shared<const verify::Proof>(verify::check(plan));
+  const bool is_right =
+      proof->verdict == verify::Verdict::proven || proof->verdict == verify::Verdict::partial;
+  if (is_right) return;
+  Proof shown = public_proof(*proof, name);
+  shown.of_plan = true;
+  throw WrongProgram(study::WrongProgram(std::move(proof), name), std::move(shown));
+}
+
+}  // namespace
+
+CompiledPlan compile_plan(const Plan& plan, const std::optional<KernelSource>& kernel,
+                          const CompileOptions& options) {
+  const plan::Plan& inner = *plan.implementation().plan;
+  const compile::TorchOptions torch{
+      .file = options.plan_name, .command = "hemiola.compile(...)", .version = HEMIOLA_VERSION};
+  CompiledPlan made{.plan_hash = study::digest(plan::write_plan(inner))};
+  if (kernel) {
+    const compile::FusedFile fused(kernel_request(*kernel, options), inner, options.plan_name);
+    made.text = fused.write(inner, torch, "<compiled>").text;
+    made.kernel = fused.fusion().kernel->kernel;
+    made.dropped = fused.fusion().dropped;
+  } else {
+    made.text = compile::torch_of(inner, torch).text;
+  }
+  if (options.check) prove(inner, options.plan_name);
+  return made;
+}
+
+}  // namespace hemiola

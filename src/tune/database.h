@@ -1,0 +1,42 @@
+// Simulations of a tuner in one SQLite file, so that a tuner that was ended goes on where it was
+// (docs/tune.md describes the tables).
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "explore/plan_trial.h"
+#include "study/database_head.h"
+
+namespace hemiola::study::sqlite {
+class Connection;
+}
+
+namespace hemiola::tune {
+
+/// Thread-safe. What was written is there whatever happens to the process later. Every member
+/// throws Failure, with the file, where SQLite cannot go on.
+class Database {
+ public:
+  /// Opens the file and creates it where there is none. Failure for one that holds something else:
+  /// one message says all that differs.
+  Database(const std::string& file, const study::DatabaseHead& head);
+  ~Database();
+
+  /// By key_of(): what is known of a plan.
+  std::optional<Time> bound(const std::string& key);
+  std::optional<explore::Measured> fluid(const std::string& key);
+  std::optional<explore::Confirmed> sampled(const std::string& key);
+  void add_bound(const std::string& key, Time bound);
+  void add_fluid(const std::string& key, const explore::Measured& measured);
+  void add_sampled(const std::string& key, const explore::Confirmed& confirmed);
+
+ private:
+  std::string file_;
+  std::unique_ptr<study::sqlite::Connection> connection_;
+  std::mutex mutex_;
+};
+
+}  // namespace hemiola::tune

@@ -1,0 +1,329 @@
+#include "tune/trials.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "explore/isolated.h"
+#include "machine/gemm_model.h"
+#include "study/preparation.h"
+#include "tune/database.h"
+
+namespace hemiola::tune {
+namespace {
+
+std::string configuration_key(const compile::Configuration& one) {
+  std::string text = "warps " + one.warps;
+  for (const auto& [name, value] : one.constants) text += ' ' + name + '=' + value;
+  return text;
+}
+
+}  // namespace
+
+std::string key_of(const explore::TemplatePlan& plan) {
+  return plan.name + ' ' + study::to_text(plan.parameters);
+}
+
+Trials::Trials(study::Laboratory& laboratory, const Request& request, const Space& space,
+               const std::vector<std::string>& tile_parameters, machine::SharedMachine machine,
+               const TuneWatch& watch, Bucket& bucket)
+    : request_(request),
+      space_(space),
+      tile_parameters_(tile_parameters),
+      machine_(std::move(machine)),
+      watch_(watch),
+      bucket_(bucket),
+      info_(*plan::find_template(request.plan)),
+      // Plans of elements have types of their own.
+      plans_(laboratory, request.options, DataType::float32, machine_, watch.watch.monitor) {
+  budget_ = request.method == Method::exhaustive ? INT64_MAX : request.budget;
+  reserve_ = request.any_realization && request.method == Method::descent ? 1 : 0;
+}
+
+std::optional<std::size_t> Trials::place_of(const Point& point) const {
+  const auto found = looked_at_.find(point);
+  return found == looked_at_.end() ? std::nullopt : found->second;
+}
+const Candidate* Trials::candidate_at(const Point& point) const {
+  const std::optional<std::size_t> place = place_of(point);
+  return place ? &candidates_[*place] : nullptr;
+}
+Candidate* Trials::candidate_at(const Point& point) {
+  const std::optional<std::size_t> place = place_of(point);
+  return place ? &candidates_[*place] : nullptr;
+}
+
+std::optional<Time> Trials::fluid(const Point& point) const {
+  const Candidate* one = candidate_at(point);
+  return one != nullptr && one->fluid ? std::optional(one->fluid->fluid) : std::nullopt;
+}
+std::optional<Time> Trials::sampled(const Point& point) const {
+  const Candidate* one = candidate_at(point);
+  return one != nullptr && one->sampled ? std::optional(one->sampled->time) : std::nullopt;
+}
+
+void Trials::drop(Dropped why, const Point& point, const std::string& reason) {
+  DroppedPoints& dropped = bucket_.dropped[why];
+  if (dropped.count++ == 0) dropped.first = space_.text(point) + ": " + reason;
+}
+
+const Trials::Fit& Trials::fit_of(const Point& point) {
+  const study::Settings parameters = space_.plan_parameters(point);
+  const compile::Configuration configuration = space_.configuration(point);
+  const std::string key = study::to_text(parameters) + ' ' + configuration_key(configuration);
+  const auto known = fits_.find(key);
+  if (known != fits_.end()) return known->second;
+  return fits_[key] = fit(parameters, configuration);
+}
+
+Trials::Fit Trials::fit(const study::Settings& parameters,
+                        const compile::Configuration& configuration) {
+  Fit made;
+  compile::KernelRequest kernel = request_.kernel;
+  kernel.configurations = {configuration};
+  try {
+    const plan::Plan plan = plan::make(info_.name, machine_->ranks(), parameters, machine_.get());
+    made.why = Dropped::fusion;
+    const compile::FusedFile file(kernel, plan, request_.plan);
+    file.write(plan, {.file = request_.plan, .command = {}, .version = {}}, request_.plan);
+    made.tiles = file.fusion().configs.front().compute_tiles;
+    made.realization = compile::emitted_realization(plan);
+    made.buffers = explore::buffers(plan);
+    made.extra_traffic = explore::extra_traffic(plan);
+    made.compute = plan.codes.front().computes.front();
+    for (std::size_t i = 0; i < made.tiles.size(); ++i)
+      if (made.tiles[i] > 0) made.compute.axes[i].tile = made.tiles[i];
+    const auto first = static_cast<std::size_t>(made.compute.operands.front().tensor);
+    made.type = *plan.tensors[first].type;
+  } catch (const Failure& failure) {
+    if (failure.code() == ExitCode::internal) throw;
+    made.refused = study::error_text(failure);
+  }
+  return made;
+}
+
+std::optional<Candidate> Trials::prepare(const Point& point) {
+  Candidate one;
+  one.point = point;
+  one.text = space_.text(point);
+  one.configuration = space_.configuration(point);
+  one.plan.name = request_.plan;
+  one.plan.parameters = space_.plan_parameters(point);
+  const Fit& fit = fit_of(point);
+  if (!fit.refused.empty()) {
+    drop(fit.why, point, fit.refused);
+    return std::nullopt;
+  }
+  const std::string realization = space_.value(point, "realization");
+  one.is_written = realization.empty() || realization == fit.realization;
+  if (!one.is_written && !request_.any_realization) {
+    drop(Dropped::realization, point, "the file moves data by " + fit.realization);
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < fit.tiles.size() && i < tile_parameters_.size(); ++i) {
+    if (fit.tiles[i] > 0 && !tile_parameters_[i].empty())
+      one.plan.parameters.emplace_back(tile_parameters_[i], std::to_string(fit.tiles[i]));
+  }
+  const study::Settings lowering = space_.lowering(point);
+  one.plan.parameters.insert(one.plan.parameters.end(), lowering.begin(), lowering.end());
+  one.workgroups = parse_count(space_.value(point, "workgroups")).value_or(0);
+  one.buffers = fit.buffers;
+  one.extra_traffic = fit.extra_traffic;
+  return one;
+}
+
+/// What the matrix units of the compute unit with most tiles take, operands at hand.
+Time Trials::product_bound(const Candidate& candidate) {
+  const Fit& fit = fit_of(candidate.point);
+  if (fit.compute.kernel != "gemm") return {};
+  std::int64_t tiles = 1, depth = 1;
+  std::vector<int> sizes;
+  for (const plan::ComputeAxis& axis : fit.compute.axes) {
+    if (axis.reduced) {
+      depth *= axis.extent;
+      continue;
+    }
+    tiles *= (axis.extent + axis.tile - 1) / axis.tile;
+    sizes.push_back(static_cast<int>(axis.tile));
+  }
+  if (sizes.size() != 2) return {};
+  const std::int64_t units = machine_->model(0).cu_count;
+  const Time tile =
+      machine::gemm_tile_time(machine_->model(0), {sizes[0], sizes[1]}, depth, fit.type);
+  return {(tiles + units - 1) / units * tile.fs};
+}
+
+void Trials::find_bounds(std::vector<Candidate>& batch) {
+  std::vector<std::string> refused(batch.size());
+  explore::for_each(request_.options.threads, batch.size(), [&](std::size_t i) {
+    Candidate& one = batch[i];
+    const std::string key = key_of(one.plan);
+    std::optional<Time> known;
+    if (request_.database != nullptr) known = request_.database->bound(key);
+    try {
+      one.bound = known ? *known : std::max(plans_.bound(one.plan), product_bound(one));
+    } catch (const Failure& failure) {
+      if (failure.code() == ExitCode::internal) throw;
+      refused[i] = study::error_text(failure);
+      return;
+    }
+    if (!known && request_.database != nullptr) request_.database->add_bound(key, one.bound);
+  });
+  std::vector<Candidate> bounded;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (refused[i].empty())
+      bounded.push_back(std::move(batch[i]));
+    else
+      drop(Dropped::lowering, batch[i].point, refused[i]);
+  }
+  batch = std::move(bounded);
+}
+
+/// Candidates of those that can be written and run and were not asked for before.
+void Trials::prepare_all(const std::vector<Point>& points) {
+  std::vector<Candidate> batch;
+  for (const Point& point : points) {
+    if (!looked_at_.try_emplace(point).second) continue;
+    if (auto one = prepare(point)) batch.push_back(std::move(*one));
+  }
+  find_bounds(batch);
+  for (Candidate& one : batch) {
+    looked_at_[one.point] = candidates_.size();
+    candidates_.push_back(std::move(one));
+  }
+}
+
+explore::Measured Trials::measure(const explore::TemplatePlan& plan) {
+  const std::string key = key_of(plan);
+  if (request_.database != nullptr) {
+    if (const auto known = request_.database->fluid(key)) return *known;
+  }
+  const explore::Measured measured = plans_.simulate(plan);
+  if (request_.database != nullptr) request_.database->add_fluid(key, measured);
+  return measured;
+}
+
+explore::Confirmed Trials::confirm(const explore::TemplatePlan& plan) {
+  const std::string key = key_of(plan);
+  if (request_.database != nullptr) {
+    if (const auto known = request_.database->sampled(key)) return *known;
+  }
+  const explore::Confirmed confirmed = plans_.confirm(plan);
+  if (request_.database != nullptr) request_.database->add_sampled(key, confirmed);
+  return confirmed;
+}
+
+std::int64_t Trials::simulate(const std::vector<Point>& points, std::int64_t most) {
+  prepare_all(points);
+  const bool prunes = request_.method != Method::exhaustive;
+  std::vector<Point> chosen;
+  std::vector<explore::TemplatePlan> to_measure;
+  std::vector<std::string> keys;
+  for (const Point& point : points) {
+    const Candidate* one = candidate_at(point);
+    if (one == nullptr || one->fluid) continue;
+    const std::string key = key_of(one->plan);
+    const bool is_new =
+        !measured_.contains(key) && std::find(keys.begin(), keys.end(), key) == keys.end();
+    if (is_new && prunes && best_fluid_ && one->bound >= *best_fluid_) {
+      ++bucket_.pruned;
+      looked_at_[point].reset();
+      continue;
+    }
+    if (is_new && std::ssize(keys) >= std::min(most, left())) continue;
+    if (is_new) {
+      keys.push_back(key);
+      to_measure.push_back(one->plan);
+    }
+    chosen.push_back(point);
+  }
+  std::vector<explore::Measured> found(keys.size());
+  explore::for_each(request_.options.threads, found.size(),
+                    [&](std::size_t i) { found[i] = measure(to_measure[i]); });
+  for (std::size_t i = 0; i < keys.size(); ++i) measured_[keys[i]] = found[i];
+  for (const Point& point : chosen) {
+    Candidate& one = *candidate_at(point);
+    const explore::Measured& measured = measured_.at(key_of(one.plan));
+    if (!measured.refused.empty()) {
+      drop(Dropped::lowering, point, measured.refused);
+      looked_at_[point].reset();
+      continue;
+    }
+    one.fluid = measured;
+    best_fluid_ = std::min(best_fluid_.value_or(measured.fluid), measured.fluid);
+  }
+  bucket_.simulations += std::ssize(keys);
+  tell();
+  return std::ssize(keys);
+}
+
+void Trials::sample(const std::vector<Point>& points, bool counts) {
+  prepare_all(points);
+  std::vector<explore::TemplatePlan> to_confirm;
+  std::vector<std::string> keys;
+  for (const Point& point : points) {
+    const Candidate* one = candidate_at(point);
+    if (one == nullptr || one->sampled) continue;
+    const std::string key = key_of(one->plan);
+    if (confirmed_.contains(key) || std::find(keys.begin(), keys.end(), key) != keys.end())
+      continue;
+    if (counts && std::ssize(keys) >= left()) break;
+    keys.push_back(key);
+    to_confirm.push_back(one->plan);
+  }
+  std::vector<explore::Confirmed> found(keys.size());
+  explore::for_each(request_.options.threads, found.size(),
+                    [&](std::size_t i) { found[i] = confirm(to_confirm[i]); });
+  for (std::size_t i = 0; i < keys.size(); ++i) confirmed_[keys[i]] = found[i];
+  if (counts) bucket_.simulations += std::ssize(keys);
+  for (const Point& point : points) {
+    Candidate* one = candidate_at(point);
+    if (one == nullptr) continue;
+    const auto known = confirmed_.find(key_of(one->plan));
+    if (known != confirmed_.end()) one->sampled = known->second;
+  }
+  tell();
+}
+
+void Trials::simulate_and_sample(const std::vector<Point>& points) {
+  simulate(points, INT64_MAX);
+  std::vector<Point> simulated;
+  for (const Point& point : points)
+    if (fluid(point)) simulated.push_back(point);
+  sample(simulated, false);
+}
+
+/// Where no point that is written was timed by sampled, the one that is fastest by fluid.
+void Trials::sample_what_is_written() {
+  reserve_ = 0;
+  const Candidate* fastest = nullptr;
+  for (const Candidate& one : candidates_) {
+    if (!one.is_written || !looked_at_.at(one.point)) continue;
+    if (one.sampled) return;
+    if (one.fluid && (fastest == nullptr || one.fluid->fluid < fastest->fluid->fluid))
+      fastest = &one;
+  }
+  if (fastest != nullptr) sample(Point(fastest->point));
+}
+
+void Trials::finish() {
+  sample_what_is_written();
+  for (Candidate& one : candidates_) {
+    // What sampled says of a plan holds for all points that are that plan.
+    const auto known = confirmed_.find(key_of(one.plan));
+    if (known != confirmed_.end()) one.sampled = known->second;
+    const bool is_simulated = looked_at_.at(one.point) && (one.fluid || one.sampled);
+    if (is_simulated) bucket_.candidates.push_back(std::move(one));
+  }
+  std::stable_sort(bucket_.candidates.begin(), bucket_.candidates.end(),
+                   [](const Candidate& a, const Candidate& b) {
+                     return std::pair(!a.sampled, a.time()) < std::pair(!b.sampled, b.time());
+                   });
+}
+
+void Trials::tell() const {
+  if (watch_.on_progress)
+    watch_.on_progress(bucket_.name, bucket_.simulations,
+                       request_.method == Method::exhaustive ? bucket_.space : budget_);
+}
+
+}  // namespace hemiola::tune
