@@ -132,7 +132,10 @@ void add_compile(CLI::App& app, Session& session) {
   verb->add_option("--template", options->module.template_name,
                    "what the plan is made by: ag-gemm/ring; without it the family's serial one")
       ->type_name("NAME");
-  add_list("--param", options->module.parameters, "a parameter of the template", "NAME=VALUE");
+  verb->add_option("--param", options->module.parameters, "a parameter of the template")
+      ->type_name("NAME=VALUE")
+      ->take_all()
+      ->allow_extra_args(false);
   verb->add_flag("--runtime", options->plan.runtime,
                  "also write the package hemiola_rt beside it, for machines without Hemiola");
   verb->add_flag("--no-check", options->plan.no_check, "do not prove the plan first");
