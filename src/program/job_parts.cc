@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "core/digest.h"
 #include "core/index.h"
@@ -79,20 +80,41 @@ std::uint64_t shared_layout(const Bound& bound) {
   return digest.value() | std::uint64_t{1} << 63;
 }
 
+namespace {
+
+/// Launches that differ in their ranks alone.
+using WorkKey = std::tuple<const Program*, std::int64_t, DataType, ReduceOp>;
+WorkKey work_of(const Launch& launch) {
+  return {launch.program.get(), launch.options.size.count, launch.options.type, launch.options.op};
+}
+
+std::vector<int> ranks_of(const Launch& launch) {
+  std::vector<int> ranks = launch.ranks;
+  if (launch.alone) ranks.resize(1);
+  return ranks;
+}
+
+}  // namespace
+
 std::vector<JobPart> parts_of(const Job& job, const machine::SharedMachine& machine) {
-  using Key = std::tuple<const Program*, std::int64_t, DataType, ReduceOp, std::uint64_t>;
-  std::map<Key, std::size_t> known;
+  // Whether lists of ranks are alike is asked only where there are several: of a thousand ranks it
+  // is a question of a million routes.
+  std::map<WorkKey, std::set<std::vector<int>>> lists;
+  for (const Launch& launch : job.launches) lists[work_of(launch)].insert(ranks_of(launch));
+  std::map<std::pair<WorkKey, std::uint64_t>, std::size_t> known;
   std::map<std::vector<int>, std::uint64_t> ways;
   std::vector<JobPart> parts;
   for (std::size_t i = 0; i < job.launches.size(); ++i) {
     const Launch& launch = job.launches[i];
-    std::vector<int> ranks = launch.ranks;
-    if (launch.alone) ranks.resize(1);
-    const auto [between, are_new] = ways.try_emplace(ranks, 0);
-    if (are_new) between->second = machine->ways_between(ranks);
-    const Key key{launch.program.get(), launch.options.size.count, launch.options.type,
-                  launch.options.op, between->second};
-    const auto [part, is_new] = known.try_emplace(key, parts.size());
+    const std::vector<int> ranks = ranks_of(launch);
+    const WorkKey work = work_of(launch);
+    std::uint64_t way = 0;
+    if (lists[work].size() > 1) {
+      const auto [between, are_new] = ways.try_emplace(ranks, 0);
+      if (are_new) between->second = machine->ways_between(ranks);
+      way = between->second;
+    }
+    const auto [part, is_new] = known.try_emplace({work, way}, parts.size());
     if (is_new) {
       try {
         parts.push_back(

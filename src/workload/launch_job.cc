@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <span>
 #include <tuple>
 #include <utility>
 
+#include "core/digest.h"
 #include "core/index.h"
 #include "program/launch_programs.h"
 
@@ -125,8 +128,23 @@ LaunchPrograms::Made LaunchPrograms::short_kernel(int rank) {
 
 std::uint64_t LaunchPrograms::ways_between(const std::vector<int>& ranks) {
   const auto [at, is_new] = caches_->ways.emplace(ranks, 0);
-  if (is_new) at->second = machine_->ways_between(ranks);
-  return at->second;
+  if (!is_new) return at->second;
+  constexpr std::size_t kSmall = 8, kPart = 4;
+  if (ranks.size() <= kSmall) return at->second = machine_->ways_between(ranks);
+  Digest ways;
+  ways.add(static_cast<std::int64_t>(ranks.size()));
+  const std::size_t parts = ranks.size() / kPart;
+  for (std::size_t p = 0; p < parts; ++p) {
+    std::array<int, kPart> near{}, far{};
+    for (std::size_t i = 0; i < kPart; ++i) {
+      near[i] = ranks[p * kPart + i];
+      far[i] = ranks[p + i * parts];
+    }
+    ways.add(static_cast<std::int64_t>(machine_->ways_between(near)))
+        .add(static_cast<std::int64_t>(machine_->ways_between(far)));
+  }
+  ways.add(static_cast<std::int64_t>(machine_->ways_between(std::span(ranks).last(kPart))));
+  return at->second = ways.value();
 }
 
 const CollectiveRule* LaunchPrograms::rule_for(Collective kind, int ranks,

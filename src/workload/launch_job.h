@@ -54,7 +54,9 @@ class LaunchPrograms {
   /// it, with what the library says.
   Made call(const LaunchKind& kind, std::int64_t bytes, const std::vector<int>& group);
 
-  /// Machine::ways_between(), once for each list.
+  /// Machine::ways_between(), once for each list. Of more than eight ranks it looks at parts of
+  /// four: neighbours, as in rings, and ranks that are far apart, as in trees; all pairs of a
+  /// thousand ranks would be a million routes.
   std::uint64_t ways_between(const std::vector<int>& ranks);
 
  private:

@@ -322,8 +322,39 @@ struct SimulatedCosts::Implementation {
     return alone_[key] = found;
   }
 
+  /// A call of very many ranks and nothing else. As a program and not as a job the engines fold it:
+  /// an all-reduce of 1,024 ranks takes a second, and as a job, where all pairs of ranks count,
+  /// hours.
+  static constexpr std::size_t kManyRanks = 64;
+  static bool is_large(const Scene& scene) {
+    const Part& part = scene.parts.front();
+    return scene.parts.size() == 1 && scene.ranks.size() > kManyRanks && part.groups.size() == 1 &&
+           part.groups.front().size() == scene.ranks.size();
+  }
+
+  Alone time_of_large(const Scene& scene, sim::Engine engine) {
+    if (options_.monitor != nullptr) options_.monitor->leave_if_stopping();
+    if (options_.on_simulation) options_.on_simulation(text_of(scene));
+    const LaunchPrograms::Made made =
+        program_of(scene.parts.front(), real(scene, scene.parts.front().groups.front()));
+    const program::Bound bound =
+        program::bind(made.program, machine::select_ranks(machine_, scene.ranks), made.options);
+    sim::Options options{.engine = engine, .launch = options_.launch};
+    const Time cold = laboratory_.simulate(bound, options).time;
+    options.warmup = options.iterations = 1;
+    const Time next = laboratory_.simulate(bound, options).time;
+    simulations_ += 2;
+    const machine::GpuModel& model = machine_->model(scene.ranks.front());
+    const Time latency = options_.launch == sim::Launch::graph ? model.launch_graph_latency
+                                                               : model.launch_stream_latency;
+    const Time first = cold > latency ? cold - latency : Time{1};
+    return {.first = first, .next = next, .after = first, .latency = latency};
+  }
+
   Alone time_of(const Scene& scene) {
     if (is_long(scene)) return time_of_long(scene);
+    if (is_large(scene) && level_of(scene.parts.front().kind) != Level::estimate)
+      return time_of_large(scene, engine_of(level_of(scene.parts.front().kind)));
     Alone found;
     const Level level = level_of(scene.parts.front().kind);
     if (level == Level::estimate) {
