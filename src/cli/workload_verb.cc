@@ -16,7 +16,8 @@ namespace hemiola::cli {
 namespace {
 
 constexpr const char* kMakeExamples =
-    "  hemiola workload make llama-70b --tp 8 --dp 2 --global-batch 32 --machine dgx-h100:2\n"
+    "  hemiola workload make llama-70b --tp 8 --pp 2 --dp 2 --zero 1 --global-batch 32 \\\n"
+    "      --machine dgx-h100:4\n"
     "  hemiola workload make config.json --tp 8 --phase decode --micro-batch 64 --context 4096 \\\n"
     "      --machine dgx-h100 --report decode.html";
 constexpr const char* kSearchExamples =
