@@ -1,16 +1,17 @@
 // Colours: those of the style sheet, and one for every name on the page.
 
 // Names that stand on most pages look the same on all of them, and alike where they are of one kind: blue is memory and
-// the network on the chip, orange the wire, grey the host, violet who issues and copies, red waiting, green computing.
+// the network on the chip, orange the wire, grey the host, violet who issues and copies, red waiting, green computing. The
+// palette's greens come late, so that few names stand beside computing in green.
 const known = {
   noc: '#2f6bd8', l1: '#9cc4f5', l2: '#6299ea', msc: '#8bb6f2', hbm: '#274f9e', io: '#2aa1b3', move: '#4a86dd',
   link: '#e8833a', switch: '#f0b14f', nic: '#c65d1e', 'link use': '#e07b2f',
   launch: '#7d8a99', dispatch: '#a7b1bc', software: '#5a6470', skew: '#c3c9d0', finished: '#d9dde2',
   issue: '#8161c9', dma: '#6a4bb0', proxy: '#b39ae3', copy: '#6a4bb0', copies: '#6a4bb0', post: '#9a82d6',
   barrier: '#c8455c', sync: '#c8455c', poll: '#e58a9b', wait: '#e58a9b', fence: '#9e2f5f', flush: '#9e2f5f', peer: '#d36aa8', signal: '#d36aa8',
-  compute: '#2e9e5b', kernel: '#3c8f7c',
+  compute: '#2e9e5b', kernel: '#3c8f7c', collective: '#e8833a', waiting: '#e58a9b', host: '#7d8a99', idle: '#d9dde2',
 };
-const palette = ['#2f6bd8', '#e8833a', '#3a9e6d', '#c8455c', '#8161c9', '#b98a1e', '#2aa1b3', '#d36aa8', '#6d7f8f', '#7a9a2b', '#9c5a3c', '#4b4fa8',
+const palette = ['#2f6bd8', '#e8833a', '#8161c9', '#c8455c', '#2aa1b3', '#b98a1e', '#d36aa8', '#3a9e6d', '#6d7f8f', '#7a9a2b', '#9c5a3c', '#4b4fa8',
   '#e0a72e', '#5fb58f', '#a83279', '#5b8fd6', '#c77b5b', '#88939e'];
 
 const names = new Map();
@@ -67,10 +68,11 @@ export function textWidth(text, size = 12) {
 /** Of the longest text, at most `most`. */
 export const widest = (texts, most, size = 12) => Math.ceil(Math.min(most, texts.reduce((w, t) => Math.max(w, textWidth(t, size)), 0)));
 
-/** A legend above a chart, in as few rows as fit; none for so many names that nobody would look them up. */
+/** A legend above a chart, in as few rows as surely fit; none for so many names that nobody would look them up. */
 export function topLegend(list, width) {
   if (list.length > 40) return null;
-  const room = list.reduce((sum, name) => sum + textWidth(name) + 36, 0);
-  const rows = Math.max(1, Math.ceil(room / width));
+  // Columns are as wide as their widest name, so names of one row are no measure.
+  const columns = Math.max(1, Math.floor(width / (widest(list, Infinity) + 36)));
+  const rows = Math.ceil(list.length / columns);
   return { orient: 'top', direction: 'horizontal', columns: Math.ceil(list.length / rows), padding: 0, offset: 12 };
 }
