@@ -159,9 +159,10 @@ struct ParallelismRow {
   double tokens_per_second_and_gpu = 0, model_flop_utilisation = 0;
 };
 
-/// Every way to divide `iteration` among the ranks of a machine, those that fit into memory the
-/// fastest first, the others with the reason. tp, pp, dp, cp, ep of `iteration` are not looked at. `memory`:
-/// bytes of a GPU; 0: those of its device model. Failure: none fits. Interrupted.
+/// Every (tp, pp, dp, ep) of `iteration` on the ranks of a machine, those that fit into memory the
+/// fastest first, then the others with the reason. Its tp, pp, dp and ep are not looked at, and its
+/// global_batch is needed. `memory`: bytes of a GPU; 0: those of its device model. Failure: none
+/// fits. Interrupted.
 std::vector<ParallelismRow> search_parallelism(const Machine& machine,
                                                const ModelIteration& iteration,
                                                const IterationOptions& options = {},

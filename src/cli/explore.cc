@@ -1,5 +1,4 @@
 // hemiola explore: how to overlap a product with its collective, and whether it is worth it.
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -10,7 +9,6 @@
 #include "cli/notices.h"
 #include "cli/own_times.h"
 #include "cli/timelines.h"
-#include "compile/torch_runtime.h"
 #include "core/lists.h"
 #include "explore/explorer.h"
 #include "explore/own_times.h"
@@ -327,18 +325,13 @@ class ExploreVerb {
   void write_bench() {
     constexpr int kUsual = 5;
     const auto top = static_cast<std::size_t>(request_.top.value_or(kUsual));
-    std::error_code error;
-    std::filesystem::create_directories(options_.bench, error);
-    if (error)
-      throw Failure("cannot be made: " + error.message(), SourceLocation{.file = options_.bench});
+    make_bench_folder(options_.bench);
     const auto chosen = report::bench_candidates(found_, top > 0 ? top : kUsual);
     for (std::size_t i = 0; i < chosen.size(); ++i)
       write_file(
           options_.bench + '/' + report::bench_plan_file(i),
           plan::write_plan(explore::plan_of(session_.laboratory, request_, chosen[i]->schedule)));
-    write_file(options_.bench + "/schedules.json", report::bench_schedules(found_, chosen));
-    compile::write_runtime(options_.bench);
-    write_file(options_.bench + "/bench.py", std::string(report::bench_program()));
+    write_bench_program(options_.bench, report::bench_schedules(found_, chosen));
   }
 
   const ExploreOptions& options_;

@@ -2,6 +2,7 @@
 
 #include "cli/inputs.h"
 #include "cli/values.h"
+#include "workload/make_words.h"
 
 namespace hemiola::cli {
 namespace {
@@ -11,14 +12,6 @@ constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
 
 int ranks_of(const char* option, const std::string& text) {
   return static_cast<int>(count_value(option, text, 1, kMostRanks));
-}
-
-/// A word of a list that the layer itself reads.
-template <class Parse>
-auto word_of(const char* option, const std::string& text, const Parse& parse, const char* words) {
-  const auto value = parse(text);
-  if (!value) throw Failure("'" + text + "' is not one of its values", {.file = option}, words);
-  return *value;
 }
 
 }  // namespace
@@ -79,17 +72,16 @@ workload::MakeRequest make_request(const ModelOptions& options) {
                  .ep = ranks_of("--ep", options.ep),
                  .zero = static_cast<int>(count_value("--zero", options.zero, 0, 3)),
                  .sequence_parallel = options.sequence_parallel};
-  request.phase =
-      word_of("--phase", options.phase, workload::parse_phase, "train, prefill or decode");
+  apply(workload::MakeWords{.phase = options.phase,
+                            .recompute = options.recompute,
+                            .pipeline = options.pipeline,
+                            .attention = options.attention},
+        "--", request);
   request.micro_batch = count_value("--micro-batch", options.micro_batch, 0, kMostTokens);
   request.global_batch = count_value("--global-batch", options.global_batch, 0, kMostTokens);
   request.sequence = count_value("--sequence", options.sequence, 0, kMostTokens);
   request.context = count_value("--context", options.context, 0, kMostTokens);
   request.type = data_type_value(options.dtype);
-  request.recompute = word_of("--recompute", options.recompute, workload::parse_recompute,
-                              "none, selective or full");
-  request.schedule = word_of("--pipeline", options.pipeline, workload::parse_schedule,
-                             "gpipe, 1f1b, interleaved or zero-bubble");
   request.chunks = ranks_of("--chunks", options.chunks);
   if (!options.gradient_bucket.empty()) {
     const std::vector<Bytes> sizes = size_values(options.gradient_bucket);
@@ -100,8 +92,6 @@ workload::MakeRequest make_request(const ModelOptions& options) {
   request.fused_softmax = !options.unfused_softmax;
   request.optimizer_bytes = count_value("--optimizer-bytes", options.optimizer_bytes, 0, 1024);
   request.prefetch = static_cast<int>(count_value("--prefetch", options.prefetch, 0, 1024));
-  request.attention =
-      word_of("--attention", options.attention, workload::parse_attention, "flash or unfused");
   if (!options.host_time.empty()) {
     const auto time = parse_time(options.host_time);
     if (!time || time->fs < 0)

@@ -1,9 +1,12 @@
 #include "cli/own_times.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "cli/notices.h"
+#include "compile/torch_runtime.h"
 #include "core/text.h"
+#include "report/exploration.h"
 
 namespace hemiola::cli {
 
@@ -23,6 +26,18 @@ MetTimes meet_measured(Session& session, const std::string& file, DataType type,
     met.remarks.push_back(text);
   }
   return met;
+}
+
+void make_bench_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw Failure("cannot be made: " + error.message(), {.file = folder});
+}
+
+void write_bench_program(const std::string& folder, const std::string& schedules) {
+  write_file(folder + "/schedules.json", schedules);
+  compile::write_runtime(folder);
+  write_file(folder + "/bench.py", std::string(report::bench_program()));
 }
 
 }  // namespace hemiola::cli

@@ -1,4 +1,5 @@
-// --measured: times that the user measured, and the machine made to meet them.
+// --measured: times that the user measured, and the machine made to meet them. --bench: the program
+// that measures them.
 #pragma once
 
 #include <string>
@@ -20,5 +21,10 @@ struct MetTimes {
 /// nothing. Failure as explore::read_own_times() and fit_machine().
 MetTimes meet_measured(Session& session, const std::string& file, DataType type,
                        study::MachineChoice& machine, const sim::Options& options);
+
+/// --bench: makes the folder. Failure: it cannot be made.
+void make_bench_folder(const std::string& folder);
+/// Writes the program that times what is in the folder, and `schedules`, the list of it.
+void write_bench_program(const std::string& folder, const std::string& schedules);
 
 }  // namespace hemiola::cli

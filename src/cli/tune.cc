@@ -14,10 +14,8 @@
 #include "cli/notices.h"
 #include "cli/own_times.h"
 #include "cli/timelines.h"
-#include "compile/torch_runtime.h"
 #include "core/text.h"
 #include "plan/plan_json.h"
-#include "report/exploration.h"
 #include "report/tuning.h"
 #include "tune/database.h"
 #include "tune/tuner.h"
@@ -231,9 +229,7 @@ class TuneVerb {
   }
 
   void write_bench() {
-    std::error_code error;
-    std::filesystem::create_directories(options_.bench, error);
-    if (error) throw Failure("cannot be made: " + error.message(), {.file = options_.bench});
+    make_bench_folder(options_.bench);
     std::vector<const tune::Candidate*> chosen;
     for (const tune::Bucket& bucket : tuning_.buckets) {
       for (const tune::Candidate& one : bucket.candidates)
@@ -243,9 +239,7 @@ class TuneVerb {
       const std::string file = options_.bench + '/' + report::bench_kernel_file(i);
       write_file(file, text_of(*chosen[i], plan_of(*chosen[i]), file));
     }
-    write_file(options_.bench + "/schedules.json", report::bench_kernels(tuning_, chosen));
-    compile::write_runtime(options_.bench);
-    write_file(options_.bench + "/bench.py", std::string(report::bench_program()));
+    write_bench_program(options_.bench, report::bench_kernels(tuning_, chosen));
   }
 
   const TuneOptions& options_;

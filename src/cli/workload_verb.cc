@@ -34,16 +34,22 @@ struct MakeOptions {
 ExitCode make(const MakeOptions& options, Session& session) {
   const auto workload =
       std::make_shared<const workload::Workload>(make_workload(make_request(options.model)));
-  if (!options.out.empty()) workload::write_chakra(*workload, options.out);
+  const auto write_traces = [&] {
+    if (!options.out.empty()) workload::write_chakra(*workload, options.out);
+  };
   if (options.machine.machine.empty()) {
     Notices notices(session);
     notices.show(workload->notices);
     report::print_workload(std::cout, *workload);
+    write_traces();
     return ExitCode::done;
   }
   MachineOptions machine = options.machine;
   if (machine.ranks.empty()) machine.ranks = std::to_string(workload->ranks);
-  return run_iteration_verb(workload, machine, options.iteration, session);
+  // A command that is refused leaves no file.
+  const ExitCode code = run_iteration_verb(workload, machine, options.iteration, session);
+  write_traces();
+  return code;
 }
 
 void add_make(CLI::App& parent, Session& session) {

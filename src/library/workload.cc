@@ -10,18 +10,12 @@
 #include "workload/fold.h"
 #include "workload/iteration_words.h"
 #include "workload/job_text.h"
+#include "workload/make_words.h"
 #include "workload/search.h"
 #include "workload/trace_reader.h"
 
 namespace hemiola {
 namespace {
-
-template <class Parse>
-auto word_of(const char* option, const std::string& word, const Parse& parse, const char* words) {
-  const auto value = parse(word);
-  if (!value) throw Failure("'" + word + "' is not one of its values", {.file = option}, words);
-  return *value;
-}
 
 workload::MakeRequest inner_request(const ModelIteration& of) {
   workload::MakeRequest request{.model = workload::load_model(of.model)};
@@ -32,18 +26,16 @@ workload::MakeRequest inner_request(const ModelIteration& of) {
                          .ep = of.ep,
                          .zero = of.zero,
                          .sequence_parallel = of.sequence_parallel};
-  request.phase = word_of("phase", of.phase, workload::parse_phase, "train, prefill or decode");
+  apply(workload::MakeWords{.phase = of.phase,
+                            .recompute = of.recompute,
+                            .pipeline = of.pipeline,
+                            .attention = of.attention},
+        "", request);
   request.micro_batch = of.micro_batch;
   request.global_batch = of.global_batch;
   request.sequence = of.sequence;
   request.context = of.context;
   request.type = of.type;
-  request.recompute =
-      word_of("recompute", of.recompute, workload::parse_recompute, "none, selective or full");
-  request.schedule = word_of("pipeline", of.pipeline, workload::parse_schedule,
-                             "gpipe, 1f1b, interleaved or zero-bubble");
-  request.attention =
-      word_of("attention", of.attention, workload::parse_attention, "flash or unfused");
   request.chunks = of.chunks;
   request.fused_softmax = of.fused_softmax;
   request.uneven_stages = of.uneven_stages;

@@ -53,6 +53,18 @@ void add_connections(Digest& digest, const Program& program) {
   for (const std::uint64_t end : ends) digest.add(static_cast<std::int64_t>(end));
 }
 
+/// Launches that differ in their ranks alone.
+using WorkKey = std::tuple<const Program*, std::int64_t, DataType, ReduceOp>;
+WorkKey work_of(const Launch& launch) {
+  return {launch.program.get(), launch.options.size.count, launch.options.type, launch.options.op};
+}
+
+std::vector<int> ranks_of(const Launch& launch) {
+  std::vector<int> ranks = launch.ranks;
+  if (launch.alone) ranks.resize(1);
+  return ranks;
+}
+
 }  // namespace
 
 std::uint64_t shared_layout(const Bound& bound) {
@@ -79,22 +91,6 @@ std::uint64_t shared_layout(const Bound& bound) {
   }
   return digest.value() | std::uint64_t{1} << 63;
 }
-
-namespace {
-
-/// Launches that differ in their ranks alone.
-using WorkKey = std::tuple<const Program*, std::int64_t, DataType, ReduceOp>;
-WorkKey work_of(const Launch& launch) {
-  return {launch.program.get(), launch.options.size.count, launch.options.type, launch.options.op};
-}
-
-std::vector<int> ranks_of(const Launch& launch) {
-  std::vector<int> ranks = launch.ranks;
-  if (launch.alone) ranks.resize(1);
-  return ranks;
-}
-
-}  // namespace
 
 std::vector<JobPart> parts_of(const Job& job, const machine::SharedMachine& machine) {
   // Whether lists of ranks are alike is asked only where there are several: of a thousand ranks it

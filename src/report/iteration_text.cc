@@ -7,6 +7,7 @@
 #include "report/columns.h"
 #include "report/iteration.h"
 #include "report/numbers.h"
+#include "workload/memory.h"
 
 namespace hemiola::report {
 namespace {
@@ -124,11 +125,6 @@ void print_calls(std::ostream& out, const IterationOutcome& outcome) {
   exposed.print(out, "  ");
 }
 
-/// The mean of `count` nodes that take `all`.
-std::string microseconds(Time all, std::int64_t count) {
-  return fmt::format("{:.3f}", static_cast<double>(all.fs) * 1e-9 / static_cast<double>(count));
-}
-
 void print_path(std::ostream& out, const IterationOutcome& outcome) {
   const std::vector<workload::PathName> names = outcome.path_by_name();
   Time all{};
@@ -139,7 +135,7 @@ void print_path(std::ostream& out, const IterationOutcome& outcome) {
   for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i)
     out << fmt::format("#   {:>5} %  {:>6} x {:>10} us  {}\n",
                        percent(names[i].time, outcome.result.time), names[i].nodes,
-                       microseconds(names[i].time, names[i].nodes), names[i].name);
+                       table_us({names[i].time.fs / names[i].nodes}), names[i].name);
 }
 
 }  // namespace
@@ -155,14 +151,12 @@ std::string memory_text(const Workload& workload) {
   if (!workload.facts) return {};
   std::string text;
   for (std::size_t c = 0; c < workload.facts->memory.size(); ++c) {
-    std::int64_t all = 0;
+    const auto& memory = workload.facts->memory[c];
     std::string parts;
-    for (const auto& [name, bytes] : workload.facts->memory[c]) {
-      all += bytes;
+    for (const auto& [name, bytes] : memory)
       parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name, gigabytes(bytes));
-    }
-    text +=
-        fmt::format("# memory    {}: {} ({})\n", workload.classes[c].name, gigabytes(all), parts);
+    text += fmt::format("# memory    {}: {} ({})\n", workload.classes[c].name,
+                        gigabytes(workload::sum_of(memory)), parts);
   }
   return text;
 }

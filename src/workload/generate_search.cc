@@ -17,8 +17,7 @@ std::string in_gib(std::int64_t bytes) {
 std::int64_t fullest_stage(const MakeRequest& request, std::string& worst) {
   std::int64_t most = 0;
   for (const auto& stage : memory_of(request)) {
-    std::int64_t sum = 0;
-    for (const auto& [name, bytes] : stage) sum += bytes;
+    const std::int64_t sum = sum_of(stage);
     if (sum <= most) continue;
     most = sum;
     worst = std::max_element(stage.begin(), stage.end(), [](const auto& a, const auto& b) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/index.h"
+#include "workload/memory.h"
 
 namespace hemiola::workload {
 namespace {
@@ -105,16 +106,12 @@ std::optional<Diagnostic> lack_of_memory(const Workload& workload,
                                          const machine::Machine& machine) {
   if (!workload.facts || workload.facts->memory.empty()) return std::nullopt;
   const std::int64_t there = machine.model(0).hbm_size.count;
-  std::int64_t most = 0;
-  std::size_t where = 0;
-  for (std::size_t c = 0; c < workload.facts->memory.size(); ++c) {
-    std::int64_t all = 0;
-    for (const auto& [name, bytes] : workload.facts->memory[c]) all += bytes;
-    if (all > most) {
-      most = all;
-      where = c;
-    }
-  }
+  const auto& memory = workload.facts->memory;
+  const auto fullest =
+      std::max_element(memory.begin(), memory.end(),
+                       [](const auto& a, const auto& b) { return sum_of(a) < sum_of(b); });
+  const auto where = static_cast<std::size_t>(fullest - memory.begin());
+  const std::int64_t most = sum_of(*fullest);
   if (there == 0 || most <= there) return std::nullopt;
   const auto gigabytes = [](std::int64_t bytes) { return static_cast<double>(bytes) * 1e-9; };
   return Diagnostic{

@@ -1,6 +1,7 @@
 #include "workload/memory.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "workload/generate_shape.h"
 
@@ -224,6 +225,11 @@ std::vector<std::map<std::string, std::int64_t>> memory_of(const MakeRequest& gi
 std::int64_t activation_bytes(const MakeRequest& given, bool mixture_layer) {
   const MakeRequest request = resolve(given);
   return kept_of_layer(request, shape_of(request), mixture_layer);
+}
+
+std::int64_t sum_of(const std::map<std::string, std::int64_t>& memory) {
+  return std::accumulate(memory.begin(), memory.end(), std::int64_t{0},
+                         [](std::int64_t sum, const auto& one) { return sum + one.second; });
 }
 
 }  // namespace hemiola::workload

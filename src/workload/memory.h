@@ -16,6 +16,9 @@ namespace hemiola::workload {
 /// Failure as check().
 std::vector<std::map<std::string, std::int64_t>> memory_of(const MakeRequest& request);
 
+/// All that one of these holds.
+std::int64_t sum_of(const std::map<std::string, std::int64_t>& memory);
+
 /// Bytes of activations that one layer keeps from forward to backward for one micro batch on one
 /// rank, as `request.recompute` says (Korthikanti et al., arXiv:2205.05198, table 2, generalised
 /// to models with other MLPs and attention). The request must be legal and its model complete.

@@ -91,6 +91,8 @@ TEST(Workload, what_cannot_be_is_one_message_and_no_file) {
   refusal("workload make llama-99b --machine dgx-h100", "llama-99b");
   refusal("workload make small.yaml --tp 4 --dp 4 --machine dgx-h100", "--ranks");
   refusal("workload make small.yaml --machine dgx-h100 --detail all-reduce=exact", "exact");
+  refusal("workload make small.yaml -o traces --machine dgx-h100 --detail all-reduce=exact",
+          "exact");
   refusal("workload make small.yaml --machine dgx-h100 --without gossip",
           "'gossip' is no collective");
   refusal("workload make small.yaml --machine dgx-h100 --scale-compute fast",

@@ -1,0 +1,22 @@
+// Which iteration is made, where people say it in words: those of the command line and of the
+// library.
+#pragma once
+
+#include <string>
+
+#include "workload/generate.h"
+
+namespace hemiola::workload {
+
+struct MakeWords {
+  std::string phase = "train";      ///< "train", "prefill", "decode"
+  std::string recompute = "none";   ///< "none", "selective", "full"
+  std::string pipeline = "1f1b";    ///< "gpipe", "1f1b", "interleaved", "zero-bubble"
+  std::string attention = "flash";  ///< "flash", "unfused"
+};
+
+/// Phase, recomputation, schedule and attention of `request`. Failure: its place is "phase" or the
+/// like behind `prefix` ("--" on the command line).
+void apply(const MakeWords& words, const std::string& prefix, MakeRequest& request);
+
+}  // namespace hemiola::workload
