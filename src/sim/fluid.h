@@ -238,7 +238,8 @@ class Fluid {
             const Attribution* spent = nullptr);
   void handle(const Event& event);
   std::int32_t start_flow(FlowKind kind, std::int32_t a, std::int32_t b, std::int64_t bytes,
-                          std::int64_t limit, Reason reason, const Attribution& spent);
+                          std::int64_t limit, Reason reason, const Attribution& spent,
+                          const LoadWindow& window = {});
   void flow_over(std::int32_t flow, const Attribution& charged, std::int64_t now);
   void make_agents();
   Result result() const;
@@ -311,7 +312,9 @@ class Fluid {
     DataType type = DataType::float32;
   };
   Moved moved_by(const Walker& walker, const program::Primitive& primitive) const;
-  std::int64_t limit_of(const Walker& walker, const Moved& moved, const Latency& load) const;
+  /// `load_fs`: for how long a load keeps its slot.
+  std::int64_t limit_of(const Walker& walker, const Moved& moved, std::int64_t load_fs) const;
+  LoadWindow window_of(const Walker& walker) const;
   bool runs_ahead(Walker& walker);
   bool leave_behind(std::int32_t agent);
   std::int64_t room_for(const Walker& walker) const;
@@ -341,7 +344,11 @@ class Fluid {
   bool tile(std::int32_t agent);
   bool begin_tile(std::int32_t agent);
   Moved moved_by_tile(const Walker& walker) const;
-  Latency demands_of_tile(const Walker& walker, const Moved& moved);
+  struct LoadLatency {
+    Latency longest;
+    std::int64_t mean_fs = 0;
+  };
+  LoadLatency demands_of_tile(const Walker& walker, const Moved& moved);
   std::int32_t power_of(Walker& walker);
   std::int64_t use_units(Walker& walker, std::int64_t time, std::int64_t now);
   Kernel& kernel_of(const Walker& walker) {

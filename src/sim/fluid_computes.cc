@@ -71,7 +71,7 @@ void Fluid::post_operand(std::int32_t number) {
       walker.first_step + static_cast<std::int32_t>(walker.steps.size()) - 1;
   walker.batch = demands_of(walker, primitive, true);
   start_flow(FlowKind::operand, number, ordinal, primitive.bytes,
-             limit_of(walker, moved_by(walker, primitive), walker.batch), Reason::issue,
+             limit_of(walker, moved_by(walker, primitive), walker.batch.fs), Reason::issue,
              walker.spent);
 }
 

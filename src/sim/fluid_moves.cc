@@ -1,6 +1,7 @@
 // The fluid engine: moves are flows; packets arrive with them.
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "sim/fluid.h"
@@ -17,9 +18,10 @@ std::int64_t memory_of(const Span& span, std::int64_t bytes) {
   return program::memory_size(bytes, span.access);
 }
 
-/// Wavefronts of a workgroup, and workgroups of a class, come apart where nothing joins them: per
-/// cent of a move by which those that are served first are ahead (docs/fluid.md).
-constexpr std::int64_t kPercentAhead = 30;
+/// Wavefronts of a workgroup, and workgroups of a class, come apart where nothing joins them, as
+/// random walkers do: those that were served first are ahead by so many times the geometric mean
+/// of a move and of what slots hold (docs/fluid.md).
+constexpr double kSpread = 1.5;
 
 /// The lower of two limits, of which 0 is none.
 void limit(std::int64_t& least, __int128 other) {
@@ -53,7 +55,7 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
       }
       if (span.rank != rank)
         ways_.over_links(span.rank, rank, bytes, requests, 0, true, total, members, demands_);
-      latency = ways_.load(rank, span.rank, memory);
+      latency = ways_.load(rank, span.rank, memory, ways_.cold(span.buffer, repetition));
       // The threads that see the flags of LL128 lines load the lines again.
       if (span.access == Access::ll128) latency += latency;
     }
@@ -94,7 +96,7 @@ Fluid::Moved Fluid::moved_by(const Walker& walker, const Primitive& primitive) c
 }
 
 // What the compute unit lets through, shared with the workgroups that are on it.
-std::int64_t Fluid::limit_of(const Walker& walker, const Moved& moved, const Latency& load) const {
+std::int64_t Fluid::limit_of(const Walker& walker, const Moved& moved, std::int64_t load_fs) const {
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   const __int128 total = moved.bytes;
   std::int64_t least = 0;
@@ -114,9 +116,9 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Moved& moved, const Lat
   const std::int64_t interval = std::max<std::int64_t>(1, model.cu_issue_interval.fs);
   const std::int64_t requests = moved.loads + moved.stores;
   if (requests > 0) each(total * kSecond / (static_cast<__int128>(interval) * requests));
-  if (model.cu_max_outstanding > 0 && moved.loads > 0 && load.fs > 0)
+  if (model.cu_max_outstanding > 0 && moved.loads > 0 && load_fs > 0)
     shared(total * kSecond * model.cu_max_outstanding /
-           (static_cast<__int128>(load.fs) * moved.loads));
+           (static_cast<__int128>(load_fs) * moved.loads));
   if (moved.sources > 1) {
     const int element = size_of(moved.type);
     const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
@@ -153,7 +155,9 @@ bool Fluid::move(std::int32_t number) {
 /// the wavefronts that were served first are ahead.
 std::int64_t Fluid::ahead_of(const Walker& walker) const {
   const std::int64_t room = room_for(walker);
-  return room == INT64_MAX ? room : room + walker.present.bytes * kPercentAhead / 100;
+  if (room == INT64_MAX) return room;
+  const double windows = static_cast<double>(walker.present.bytes) / static_cast<double>(room);
+  return room + static_cast<std::int64_t>(kSpread * std::sqrt(windows) * static_cast<double>(room));
 }
 
 /// What moves have left behind fills slots, which become free as it goes: whether there are any
@@ -200,7 +204,7 @@ bool Fluid::begin_move(std::int32_t number) {
   }
   // Wavefronts go through their batches one after the other: the last has its latency at the end.
   walker.batches = (primitive.bytes + window - 1) / window;
-  const std::int64_t own = limit_of(walker, moved_by(walker, primitive), walker.batch);
+  const std::int64_t own = limit_of(walker, moved_by(walker, primitive), walker.batch.fs);
   std::int64_t least = own;
   if (walker.batches > 1 && walker.batch.fs > 0)
     limit(least, static_cast<__int128>(primitive.bytes) * kSecond /
@@ -226,7 +230,7 @@ bool Fluid::begin_move(std::int32_t number) {
     walker.stage = 1;
     walker.blocked = Blocked::flow;
     start_flow(FlowKind::move, number, 0, primitive.bytes - walker.leaves, least, Reason::issue,
-               walker.spent);
+               walker.spent, window_of(walker));
     return false;
   }
   leave_behind(number);
@@ -238,6 +242,23 @@ bool Fluid::begin_move(std::int32_t number) {
   charge(walker.spent, walker.batch, busy);
   walker.time += busy;
   return true;
+}
+
+/// Of a move that has begun: what it loads at once over a single way. Loads from several GPUs, or
+/// over several planes, spread over as many links, and their bursts with them.
+LoadWindow Fluid::window_of(const Walker& walker) const {
+  const std::int64_t slots = machine_.model(walker.agent.rank).cu_max_outstanding;
+  const Span* remote = nullptr;
+  for (const Span& span : walker.present.src) {
+    if (span.rank == walker.agent.rank) continue;
+    if (span.rank < 0 || remote != nullptr) return {};
+    remote = &span;
+  }
+  if (slots == 0 || remote == nullptr || walker.batch.fs == 0) return {};
+  if (machine_.routes(remote->rank, walker.agent.rank).count != 1) return {};
+  const Moved moved = moved_by(walker, walker.present);
+  return {std::min(moved.bytes, moved.bytes * slots / (moved.loads * walker.sharing)),
+          walker.batch.fs};
 }
 
 /// The rest of a move goes on by itself; true.

@@ -24,6 +24,14 @@ struct Demand {
 };
 constexpr int kWeightBits = 20;
 
+/// Of loads from other GPUs: bytes whose requests are under way at once, which come back after
+/// `latency` fs where nothing queues. Answers come in bursts, so a line waits behind part of all
+/// windows of its link, and a flow reaches its link's rate only with several times
+/// the product of rate and latency.
+struct LoadWindow {
+  std::int64_t bytes = 0, latency = 0;
+};
+
 class Shares {
  public:
   /// Capacity in units per second; ideal ones limit nobody. Number of the resource.
@@ -34,8 +42,9 @@ class Shares {
 
   /// A flow of `bytes` starts at `now`. `limit`: its own, in bytes per second, 0 for none, charged
   /// to `reason`. The demands of one resource are added up. Number of the flow (reused later).
+  /// `window`: what it keeps under way over links, if it is only that which its limit allows.
   std::int32_t start(const std::vector<Demand>& demands, std::int64_t bytes, std::int64_t limit,
-                     Reason reason, std::int64_t now);
+                     Reason reason, std::int64_t now, const LoadWindow& window = {});
 
   /// Solves what start() and finish() left open; `now` is not before the time of either.
   void settle(std::int64_t now);
@@ -65,11 +74,14 @@ class Shares {
     __int128 potential = 0;  ///< use if every flow ran at its own limit
     __int128 left = 0;       ///< while solving: capacity not given away, times 2^20
     __int128 active = 0;     ///< while solving: weight of the flows that still rise
+    __int128 windows = 0;    ///< of links: windows of flows times their weights
   };
   struct Flow {
     std::vector<Demand> demands;
     __int128 left = 0;       ///< bytes times femtoseconds per second
     std::int64_t limit = 0;  ///< of its own and of each resource alone
+    LoadWindow window;
+    std::int64_t present_limit = 0;  ///< while solving: the same, with the queues of its links
     Reason limit_reason = Reason::issue;
     std::int64_t rate = 0;  ///< bytes per second
     Reason reason = Reason::issue;
@@ -90,7 +102,13 @@ class Shares {
   bool ends_before(std::int32_t a, std::int32_t b) const;
   void put(std::size_t at, std::int32_t flow);
   void sift(std::size_t at);
+  void add_window(const Flow& flow, int sign);
+  void limit_by_queues(Flow& flow) const;
   static bool full_possible(const Resource& resource);
+  /// Whether a change of one of its flows can be noticed by others.
+  static bool connects(const Resource& resource) {
+    return resource.windows > 0 || full_possible(resource);
+  }
 
   std::vector<Resource> resources_;
   std::vector<Flow> flows_;

@@ -52,8 +52,9 @@ Fluid::Moved Fluid::moved_by_tile(const Walker& walker) const {
   return moved;
 }
 
-/// From where its operands come; the latency of the load that takes longest.
-Latency Fluid::demands_of_tile(const Walker& walker, const Moved& moved) {
+/// From where its operands come; the latency of the load that takes longest, which a step has to
+/// wait for, and the mean of all, for which they keep their slots.
+Fluid::LoadLatency Fluid::demands_of_tile(const Walker& walker, const Moved& moved) {
   demands_.clear();
   const std::int64_t total = std::max<std::int64_t>(1, moved.bytes);
   const int rank = walker.agent.rank;
@@ -61,6 +62,12 @@ Latency Fluid::demands_of_tile(const Walker& walker, const Moved& moved) {
   const TileReuse::Missed missed =
       reuse_.missed(walker.number, walker.tiles, ranks_[index(walker.rank_class)].repetition);
   Latency longest;
+  __int128 kept = 0;  // bytes times latency
+  const auto add = [&](std::int64_t bytes, const Latency& latency) {
+    if (bytes <= 0) return;
+    kept += static_cast<__int128>(bytes) * latency.fs;
+    if (latency.fs > longest.fs) longest = latency;
+  };
   for (const ComputeSteps::Read& read : walker.tile.reads) {
     const int owner = read.first.rank;
     if (owner == rank) continue;
@@ -68,8 +75,7 @@ Latency Fluid::demands_of_tile(const Walker& walker, const Moved& moved) {
     ways_.at_memory(owner, bytes, false, total, walker.members, demands_);
     ways_.over_links(owner, rank, bytes, (bytes + line - 1) / line, 0, true, total, walker.members,
                      demands_);
-    const Latency latency = ways_.load(rank, owner, false);
-    if (latency.fs > longest.fs) longest = latency;
+    add(bytes, ways_.load(rank, owner, false));
   }
   if (const std::int64_t local = moved.bytes - moved.from_peers; local > 0) {
     ways_.at_operands(rank, local, false, total, walker.members, demands_);
@@ -79,11 +85,11 @@ Latency Fluid::demands_of_tile(const Walker& walker, const Moved& moved) {
     const std::int64_t cold = part(missed.cold), known = part(missed.all) - cold;
     if (known > 0) ways_.behind_l2(rank, known, false, total, walker.members, demands_);
     if (cold > 0) ways_.behind_l2(rank, cold, true, total, walker.members, demands_);
-    // A step has all of its operands when the last line is there.
-    const Latency latency = ways_.load(rank, rank, known + cold > 0, cold > 0);
-    if (latency.fs > longest.fs) longest = latency;
+    const std::int64_t waits = part(missed.waits);
+    add(local - waits, ways_.load(rank, rank, false));
+    add(waits, ways_.load(rank, rank, true, cold > 0));
   }
-  return longest;
+  return {longest, static_cast<std::int64_t>(kept / total)};
 }
 
 /// Of what the power limit lets tiles of products have, which holds once a burst of them is over.
@@ -118,18 +124,22 @@ bool Fluid::begin_tile(std::int32_t number) {
   }
   const Moved moved = moved_by_tile(walker);
   const std::int64_t steps = walker.tile.steps;
-  walker.batch = demands_of_tile(walker, moved);
+  const LoadLatency latency = demands_of_tile(walker, moved);
+  walker.batch = latency.longest;
   const std::int64_t step = computing / steps * walker.sharing;
-  const std::int64_t own = limit_of(walker, moved, walker.batch);
-  const auto loading =
-      own > 0
-          ? static_cast<std::int64_t>(static_cast<__int128>(moved.bytes) * kSecond / own / steps)
-          : 0;
+  const auto loading_in = [&](std::int64_t load_fs) {  // of a step
+    const std::int64_t own = limit_of(walker, moved, load_fs);
+    return own > 0 ? static_cast<std::int64_t>(static_cast<__int128>(moved.bytes) * kSecond / own /
+                                               steps)
+                   : 0;
+  };
+  const std::int64_t loading = loading_in(latency.mean_fs);
   // A place for operands is free again when the step in it has been computed.
   const std::int64_t cycle = (model.sync_barrier_latency.fs + loading + walker.batch.fs + step) /
                              std::max<std::int64_t>(1, stages(walker));
   const std::int64_t period = std::max({step, loading, cycle, std::int64_t{1}});
-  walker.filling = std::min(step, loading);
+  // Nobody has loaded anything for the first step.
+  walker.filling = std::min(step, loading_in(latency.longest.fs));
   if (walker.tile.stored > 0) walker.filling += epilogue_time(model, step_of.product, type).fs;
   walker.stage = 1;
   if (moved.bytes == 0) {

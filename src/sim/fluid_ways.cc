@@ -88,11 +88,15 @@ Ways::Ways(const machine::Machine& machine, const program::Bound& program, const
 bool Ways::beyond_l2(int rank, std::int32_t buffer, bool load, int repetition) const {
   const machine::GpuModel& model = machine_.model(rank);
   if (model.l2_size.count == 0) return true;
-  const program::BufferKind kind = program_.buffers()[index(buffer)].kind;
-  if (kind == program::BufferKind::fifo) return false;
+  if (program_.buffers()[index(buffer)].kind == program::BufferKind::fifo) return false;
   if (footprint_[index(fold_.rank_class(rank))] > model.l2_size.count) return true;
-  const bool cold = kind == program::BufferKind::input || kind == program::BufferKind::resident;
-  return load && cold && repetition == 0;
+  return load && cold(buffer, repetition);
+}
+
+bool Ways::cold(std::int32_t buffer, int repetition) const {
+  const program::BufferKind kind = program_.buffers()[index(buffer)].kind;
+  return repetition == 0 &&
+         (kind == program::BufferKind::input || kind == program::BufferKind::resident);
 }
 
 void Ways::at_memory(int rank, std::int64_t bytes, bool memory, std::int64_t total,

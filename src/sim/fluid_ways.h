@@ -84,6 +84,8 @@ class Ways {
   /// Bytes that the program of a rank touches, by class of ranks.
   const std::vector<std::int64_t>& footprint() const { return footprint_; }
   bool beyond_l2(int rank, std::int32_t buffer, bool load, int repetition) const;
+  /// Whether no cache has what the caller put into a buffer: before its first repetition is over.
+  bool cold(std::int32_t buffer, int repetition) const;
 
  private:
   struct Share {

@@ -33,6 +33,14 @@ TileReuse::TileReuse(const machine::Machine& machine, const program::Bound& prog
     });
     if (computes) kernels[index(of)][{agent.stream, agent.item}].push_back(m);
   }
+  written_.assign(program.buffers().size(), false);
+  for (const program::Body& body : program.bodies()) {
+    for (const program::Op& op : body.ops) {
+      for (const program::Operand& operand : op.dst) {
+        if (operand.buffer >= 0) written_[index(operand.buffer)] = true;
+      }
+    }
+  }
   for (std::size_t c = 0; c < kernels.size(); ++c) {
     const int rank = fold.first_rank(static_cast<std::int32_t>(c));
     warm_.push_back(share_left(footprint[c], machine.model(rank).l2_size.count));
@@ -66,11 +74,12 @@ std::vector<TileReuse::Wave> TileReuse::waves_of(const std::vector<std::size_t>&
   return waves;
 }
 
-/// Of what has not been read before: inputs come from memory, what kernels and transfers wrote is
-/// there unless it is too large.
+/// Of what has not been read before: inputs come from memory, what kernels and transfers wrote
+/// (also into inputs, as gathers in place do) is there unless it is too large.
 double TileReuse::found_first(int rank, std::int32_t buffer, std::int64_t size) const {
   const program::BufferKind kind = program_.buffers()[index(buffer)].kind;
-  if (kind == program::BufferKind::input || kind == program::BufferKind::resident) return 0;
+  const bool given = kind == program::BufferKind::input || kind == program::BufferKind::resident;
+  if (given && !written_[index(buffer)]) return 0;
   return share_left(program_.memory_bytes(buffer, rank), size);
 }
 
@@ -115,6 +124,7 @@ void TileReuse::go_through(int rank, const Wave& wave, std::size_t number) {
           static_cast<std::int64_t>(static_cast<double>(bytes) * use.missed) / use.readers;
       sum.read += bytes;
       sum.missed += missed;
+      sum.waits += static_cast<std::int64_t>(static_cast<double>(bytes) * use.missed);
       if (!known_.contains(operand)) sum.cold += missed;
     }
   }
@@ -135,7 +145,8 @@ TileReuse::Missed TileReuse::missed(std::int32_t agents, std::size_t tile, int r
   const double cold = static_cast<double>(sum.cold) * (repetition > 0 ? 1 - left : 1);
   const double scale = kOne / static_cast<double>(sum.read);
   return {static_cast<std::int64_t>(scale * (static_cast<double>(sum.missed - sum.cold) + cold)),
-          repetition > 0 ? 0 : static_cast<std::int64_t>(scale * cold)};
+          repetition > 0 ? 0 : static_cast<std::int64_t>(scale * cold),
+          static_cast<std::int64_t>(scale * static_cast<double>(sum.waits))};
 }
 
 }  // namespace hemiola::sim

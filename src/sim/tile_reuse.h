@@ -26,9 +26,10 @@ class TileReuse {
 
   /// Of what tile number `tile` (from 0) of a class of workgroups reads of own memory in a
   /// repetition of the program, the shares that come from behind the L2, times 2^20: all, and what
-  /// nothing has touched before.
+  /// nothing has touched before. Of a line that several tiles of a wave miss at once one loads it,
+  /// but all wait: `waits` is the share of reads that do.
   struct Missed {
-    std::int64_t all = 0, cold = 0;
+    std::int64_t all = 0, cold = 0, waits = 0;
   };
   Missed missed(std::int32_t agents, std::size_t tile, int repetition) const;
 
@@ -45,6 +46,7 @@ class TileReuse {
   struct Sum {
     std::int64_t read = 0, missed = 0;
     std::int64_t cold = 0;  ///< of `missed`: what nothing had touched before in a repetition
+    std::int64_t waits = 0;
   };
 
   std::vector<Wave> waves_of(const std::vector<std::size_t>& members) const;
@@ -66,6 +68,7 @@ class TileReuse {
   std::int64_t wave_ = 0;               ///< of all kernels of a rank
   std::vector<std::vector<Sum>> sums_;  ///< by class of agents, tile
   std::vector<double> warm_;            ///< by class of ranks: share left of the repetition before
+  std::vector<bool> written_;           ///< buffers into which the program stores
 };
 
 }  // namespace hemiola::sim
