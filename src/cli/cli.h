@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "core/diagnostics.h"
 #include "core/monitor.h"
@@ -16,6 +17,8 @@ namespace hemiola::cli {
 /// What the parser leaves behind: the verb to carry out, and what every verb may need to know.
 struct Session {
   std::string command;               ///< "hemiola run ...", as it stands in results
+  std::vector<std::string> words;    ///< its arguments, after the name of the program
+  std::string program;               ///< that name, as it was called
   std::function<ExitCode()> action;  ///< empty: no verb was given
   bool quiet = false;                ///< --quiet: no warnings, notes and progress
   bool strict = false;               ///< --strict: what a reader ignored or converted is an error

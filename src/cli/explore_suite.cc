@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,7 @@ void add_suite_options(CLI::App& verb, SuiteOptions& options) {
       ->type_name("FILE");
   verb.add_option("--csv", options.csv, "of a suite: write one line per scenario")
       ->type_name("FILE");
+  add_together(verb, options.together);
 }
 
 void check_suite_options(const SuiteOptions& options) {
@@ -48,8 +50,12 @@ void check_suite_options(const SuiteOptions& options) {
 }
 
 void refuse_suite_options(const SuiteOptions& options) {
-  const std::pair<const char*, const std::string*> files[] = {{"--out", &options.out},
-                                                              {"--csv", &options.csv}};
+  const std::pair<const char*, const std::string*> files[] = {
+      {"--out", &options.out},
+      {"--csv", &options.csv},
+      {"--parts", &options.together.parts},
+      {"--slurm", &options.together.slurm},
+      {"--slurm-script", &options.together.slurm_script}};
   for (const auto& [name, file] : files) {
     if (!file->empty())
       throw Failure("goes with --suite only", SourceLocation{.file = name},
@@ -59,20 +65,26 @@ void refuse_suite_options(const SuiteOptions& options) {
 
 ExitCode explore_suite(Session& session, const explore::Request& request,
                        const SuiteOptions& options, const SuiteOutputs& outputs) {
+  const Together together(options.together, session, options.out + ".parts");
+  if (together.submitted()) return ExitCode::done;
   Progress progress(session);
   progress.doing("reading " + options.suite);
   const explore::Suite suite = explore::read_scenarios(options.suite);
   explore::SuiteDatabase database(
       options.out, explore::head_of(session.laboratory, suite, request, HEMIOLA_VERSION));
   session.kept_safe = "what is done is in " + options.out + ": the same command goes on there";
+  const std::unique_ptr<study::Parts> parts =
+      together.open(explore::head_of_parts(database.head()));
   explore::run_suite(session.laboratory, suite, request, database,
                      {.threads = request.options.threads,
                       .stop = session.monitor.stop,
+                      .parts = parts.get(),
                       .on_progress = [&](const explore::SuiteProgress& now) {
                         progress.show(now.doing, now.share);
                         progress.parts(now.done, now.all, "scenarios");
                       }});
   progress.show({}, 1);  // what is printed now is the result
+  if (!together.is_first()) return ExitCode::done;
   const report::SuiteExploration found{
       .suite = suite.file, .file = options.out, .head = database.head(), .rows = database.read()};
   report::print_suite(std::cout, found);

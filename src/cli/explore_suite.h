@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/cli.h"
+#include "cli/together.h"
 #include "explore/explorer.h"
 
 namespace hemiola::cli {
@@ -12,6 +13,7 @@ namespace hemiola::cli {
 struct SuiteOptions {
   std::string suite;  ///< name or file; empty: one operator is explored
   std::string out, csv;
+  TogetherOptions together;
 };
 void add_suite_options(CLI::App& verb, SuiteOptions& options);
 

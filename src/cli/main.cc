@@ -66,6 +66,8 @@ std::unique_ptr<CLI::App> make_parser(Session& session) {
 
 ExitCode carry_out(int argc, char** argv, Session& session) {
   session.command = command_text(argc, argv);
+  session.program = argv[0];
+  session.words.assign(argv + 1, argv + argc);
   const std::unique_ptr<CLI::App> app = make_parser(session);
   try {
     app->parse(argc, argv);

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
+#include "cli/together.h"
 #include "core/lists.h"
 #include "core/text.h"
 #include "report/sweep.h"
@@ -28,6 +29,7 @@ struct SweepOptions {
   std::string shard = "1/1";
   std::string threads = "1";
   bool merge = false;
+  TogetherOptions together;
 };
 
 void add_options(CLI::App& verb, SweepOptions& options, Session& session) {
@@ -42,6 +44,7 @@ void add_options(CLI::App& verb, SweepOptions& options, Session& session) {
   add("--threads", options.threads, "points that are run at a time", "N");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per point", "FILE");
+  add_together(verb, options.together);
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
@@ -83,6 +86,8 @@ class SweepVerb {
 
  private:
   ExitCode carry_out(int threads, const study::Shard& shard) {
+    const Together together(options_.together, session_, options_.out + ".parts");
+    if (together.submitted()) return ExitCode::done;
     Progress progress(session_);
     progress.doing("reading " + options_.inputs.front());
     const study::Sweep sweep = study::read_sweep(options_.inputs.front());
@@ -99,14 +104,17 @@ class SweepVerb {
       progress.parts(now.done, now.all, "points");
     };
     Notices notices(session_);
+    const std::unique_ptr<study::Parts> parts =
+        together.open(study::head_of_parts(database.head()));
     study::run_sweep(sweep, database,
                      {.threads = threads,
                       .strict = session_.strict,
                       .stop = session_.monitor.stop,
+                      .parts = parts.get(),
                       .on_progress = on_progress,
                       .on_warnings = [&](const Diagnostics& found) { notices.show(found); }});
     progress.show({}, 1);  // what is printed now is the result
-    return show(database);
+    return together.is_first() ? show(database) : ExitCode::done;
   }
 
   ExitCode show(const study::SweepDatabase& database) const {

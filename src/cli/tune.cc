@@ -14,6 +14,7 @@
 #include "cli/notices.h"
 #include "cli/own_times.h"
 #include "cli/timelines.h"
+#include "cli/together.h"
 #include "core/text.h"
 #include "plan/plan_json.h"
 #include "report/tuning.h"
@@ -39,6 +40,7 @@ struct TuneOptions {
   std::string method = "descent", budget = "48", seed = "0";
   bool all_realizations = false, no_check = false;
   std::string output, emit, json, csv, report, database, bench, measured;
+  TogetherOptions together;
 };
 
 void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
@@ -78,6 +80,7 @@ void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per point", "FILE");
   add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
+  add_together(verb, options.together);
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
@@ -94,7 +97,10 @@ class TuneVerb {
 
   ExitCode run() {
     understand();
-    open_database();
+    const Together together(options_.together, session_,
+                            options_.database.empty() ? "" : options_.database + ".parts");
+    if (together.submitted()) return ExitCode::done;
+    open_database(together);
     {
       Progress progress(session_);
       progress.doing("tuning " + request_.plan);
@@ -107,6 +113,7 @@ class TuneVerb {
       tuning_ = tune::tune(session_.laboratory, request_, watch);
       progress.show({}, 1);
     }
+    if (!together.is_first()) return ExitCode::done;
     tuning_.remarks = met_.remarks;
     tuning_.measured_us = met_.own.schedules_us;
     report::print_tuning(std::cout, tuning_);
@@ -149,8 +156,9 @@ class TuneVerb {
                            request_.options);
   }
 
-  void open_database() {
-    if (options_.database.empty()) return;
+  void open_database(const Together& together) {
+    const bool is_alone = !together.shares();
+    if (options_.database.empty() && is_alone) return;
     const machine::SharedMachine machine =
         explore::machine_to_explore(session_.laboratory, request_.machine);
     study::DatabaseHead head = study::head_of_machine(request_.machine, *machine, HEMIOLA_VERSION);
@@ -158,8 +166,14 @@ class TuneVerb {
                     {"launch", std::string(sim::name_of(request_.options.launch))},
                     {"warmup", std::to_string(request_.options.warmup)},
                     {"iterations", std::to_string(request_.options.iterations)}};
-    database_.emplace(options_.database, head);
+    const bool is_kept = !options_.database.empty() && together.is_first();
+    database_.emplace(is_kept ? options_.database : ":memory:", head);
     request_.database = &*database_;
+    if (!is_alone) {
+      parts_ = together.open(together.head_of_arguments(head.machine_digest));
+      request_.parts = parts_.get();
+    }
+    if (!is_kept) return;
     session_.kept_safe =
         "what was simulated is in " + options_.database + ": the same command goes on there";
   }
@@ -246,6 +260,7 @@ class TuneVerb {
   Session& session_;
   tune::Request request_;
   std::optional<tune::Database> database_;
+  std::unique_ptr<study::Parts> parts_;
   tune::Tuning tuning_;
   MetTimes met_;
 };

@@ -6,9 +6,11 @@
 #include "cli/iteration.h"
 #include "cli/model_options.h"
 #include "cli/notices.h"
+#include "cli/together.h"
 #include "core/text.h"
 #include "report/iteration.h"
 #include "report/workload_search.h"
+#include "study/database_head.h"
 #include "workload/chakra_writer.h"
 #include "workload/search.h"
 
@@ -74,10 +76,13 @@ struct SearchOptions {
   MachineOptions machine;
   IterationOptions iteration;
   std::string top = "10", memory;
+  TogetherOptions together;
 };
 
 ExitCode search(const SearchOptions& options, Session& session) {
   check_output("--json", options.iteration.json);
+  const Together together(options.together, session, {});
+  if (together.submitted()) return ExitCode::done;
   workload::SearchRequest request{.make = make_request(options.model)};
   const workload::IterationRequest iteration = iteration_request(
       nullptr, name_of(request.make.phase), options.machine, options.iteration, session);
@@ -89,6 +94,14 @@ ExitCode search(const SearchOptions& options, Session& session) {
     if (!bytes) throw Failure("'" + options.memory + "' is no size", {.file = "--memory"}, "80GB");
     request.memory = bytes->count;
   }
+  std::unique_ptr<study::Parts> parts;
+  if (together.shares()) {
+    const machine::SharedMachine machine = session.laboratory.machine(request.machine);
+    if (machine != nullptr)
+      parts = together.open(together.head_of_arguments(
+          study::head_of_machine(request.machine, *machine, HEMIOLA_VERSION).machine_digest));
+    request.parts = parts.get();
+  }
   workload::SearchOutcome outcome;
   {
     Progress progress(session);
@@ -97,6 +110,7 @@ ExitCode search(const SearchOptions& options, Session& session) {
         session.laboratory, request,
         [&](const std::string& what, double share) { progress.show(what, share); });
   }
+  if (!together.is_first()) return ExitCode::done;
   const auto top = static_cast<std::size_t>(count_value("--top", options.top, 1, 1 << 20));
   report::print_search(std::cout, outcome, top);
   if (!options.iteration.json.empty())
@@ -122,6 +136,7 @@ void add_search(CLI::App& parent, Session& session) {
   verb->add_option("--memory", options->memory, "of a GPU; that of its device model by default")
       ->type_name("SIZE");
   verb->add_option("--json", options->iteration.json, "write one JSON object")->type_name("FILE");
+  add_together(*verb, options->together);
   verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
   verb->callback([options, &session] {
     session.action = [options, &session] { return search(*options, session); };

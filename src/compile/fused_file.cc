@@ -79,14 +79,15 @@ std::vector<Configuration> read_configurations(const std::string& text, const st
   const nlohmann::json parsed = parse_json(source);
   const JsonValue root(parsed, source);
   std::vector<Configuration> all;
-  for (const JsonValue& one : root.items()) {
+  const std::vector<JsonValue> items = root.items();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const JsonValue& one = items[i];
     Configuration made;
     made.span.file = file;
     made.span.line = one.where().line;
     for (const std::string& name : one.keys()) {
       const JsonValue value = one.at(name);
-      const std::string python =
-          python_value(value, parsed.at(nlohmann::json::json_pointer(value.pointer())));
+      const std::string python = python_value(value, parsed.at(i).at(name));
       if (name == "num_warps" || name == "num_stages")
         (name == "num_warps" ? made.warps : made.stages) = std::to_string(value.integer(1, 1024));
       else

@@ -40,15 +40,14 @@ class ScenarioReader : study::YamlFile {
     const YAML::Node root = load(yaml);
     allow_keys(root, {"models", "scenarios"});
     read_models(root);
-    const YAML::Node list = member(root, "scenarios");
-    if (!list.IsSequence()) fail(list, "'scenarios' must be a list");
+    member(root, "scenarios");
     std::set<std::string> names;
-    for (const auto& node : list) {
+    for (const YAML::Node& node : list(root, "scenarios")) {
       suite.scenarios.push_back(scenario(node));
       if (!names.insert(suite.scenarios.back().name).second)
         fail(node, "there are two scenarios named '" + suite.scenarios.back().name + "'");
     }
-    if (suite.scenarios.empty()) fail(list, "the suite has no scenario");
+    if (suite.scenarios.empty()) fail(root["scenarios"], "the suite has no scenario");
     return suite;
   }
 

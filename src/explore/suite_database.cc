@@ -260,6 +260,21 @@ std::vector<ScenarioRow> SuiteDatabase::read() const {
   return rows;
 }
 
+std::string head_of_parts(const SuiteDatabase::Head& head) {
+  std::string text = fmt::format("{} {}\nversion {}\nmachine {} {}\n", kSuiteSchema, head.suite,
+                                 head.version, head.machine, head.machine_digest);
+  for (const auto& [name, value] : head.options) text += name + ' ' + value + '\n';
+  return text;
+}
+
+std::string SuiteDatabase::image() const {
+  return connection_->image();
+}
+
+void SuiteDatabase::add(const std::string& image) {
+  connection_->add_rows(image, {"scenarios", "schedules"});
+}
+
 void SuiteDatabase::write(const ScenarioRow& row) {
   Transaction transaction(*connection_);
   Statement scenario(*connection_, insert_into("scenarios", kScenarioColumns));

@@ -94,6 +94,11 @@ class SuiteDatabase {
   /// A scenario with its schedules, or nothing where it fails. Failure for one that has a row.
   void write(const ScenarioRow& row);
 
+  /// All of it as bytes, for add() of another one with the same head; for databases in memory.
+  std::string image() const;
+  /// The rows of an image; scenarios that have one keep it.
+  void add(const std::string& image);
+
  private:
   Head read_head() const;
 
@@ -101,5 +106,8 @@ class SuiteDatabase {
   std::unique_ptr<study::sqlite::Connection> connection_;
   Head head_;
 };
+
+/// The head as text, for a folder of parts (study/parts.h).
+std::string head_of_parts(const SuiteDatabase::Head& head);
 
 }  // namespace hemiola::explore

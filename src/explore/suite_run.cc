@@ -8,6 +8,7 @@
 #include <deque>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "study/crew.h"
 #include "study/database_head.h"
@@ -56,15 +57,30 @@ class SuiteRun {
 
   void run() {
     if (options_.stop != nullptr && options_.stop->load()) throw Interrupted();
-    study::Crew<ScenarioRow> crew(options_.threads, to_do_.size());
+    if (options_.parts != nullptr) {
+      for (const std::int64_t number : to_do_)
+        tasks_.push_back("scenario-" + std::to_string(number));
+      shared_.emplace(*options_.parts, tasks_);
+    }
+    study::Crew<ScenarioRow> crew(options_.threads, to_do_.size(), shared_ ? &*shared_ : nullptr);
     for (std::size_t i = 0; i < crew.threads(); ++i) members_.emplace_back(crew.halt());
-    crew.run([this](std::size_t thread,
-                    std::size_t task) { return explored(members_[thread], to_do_[task]); },
-             [this](const std::vector<ScenarioRow>& rows, const std::vector<std::size_t>& at) {
-               take(rows, at);
-             },
-             options_.stop);
-    if (progress_.done < progress_.all) throw Interrupted();
+    crew.run(
+        [this](std::size_t thread, std::size_t task) {
+          ScenarioRow row = explored(members_[thread], to_do_[task]);
+          if (shared_) options_.parts->put(shared_->name(task), part_of(row));
+          return row;
+        },
+        [this](const std::vector<ScenarioRow>& rows, const std::vector<std::size_t>& at) {
+          take(rows, at);
+        },
+        options_.stop);
+    if (!shared_) {
+      if (progress_.done < progress_.all) throw Interrupted();
+      return;
+    }
+    if (options_.stop != nullptr && options_.stop->load()) throw Interrupted();
+    options_.parts->join(
+        tasks_, [this](const std::string& part) { database_.add(part); }, options_.stop);
   }
 
  private:
@@ -74,6 +90,12 @@ class SuiteRun {
     Monitor monitor;
     std::atomic<double> share{0};  ///< of its scenario that is done
   };
+
+  std::string part_of(const ScenarioRow& row) const {
+    SuiteDatabase part(":memory:", database_.head());
+    part.write(row);
+    return part.image();
+  }
 
   const Scenario& scenario(std::int64_t number) const {
     return suite_.scenarios[static_cast<std::size_t>(number)];
@@ -117,7 +139,8 @@ class SuiteRun {
   }
 
   void take(const std::vector<ScenarioRow>& rows, const std::vector<std::size_t>& at) {
-    for (const ScenarioRow& row : rows) database_.write(row);
+    if (!shared_)
+      for (const ScenarioRow& row : rows) database_.write(row);
     progress_.done += std::ssize(rows);
     written_ += std::ssize(rows);
     double done = static_cast<double>(written_);
@@ -128,6 +151,7 @@ class SuiteRun {
       if (progress_.doing.empty())
         progress_.doing = "exploring " + scenario(to_do_[at[thread]]).name;
     }
+    if (shared_) done = static_cast<double>(shared_->gone());  // others do their part
     progress_.share = std::min(1.0, done / static_cast<double>(to_do_.size()));
     if (options_.on_progress) options_.on_progress(progress_);
   }
@@ -139,6 +163,8 @@ class SuiteRun {
   const SuiteRunOptions& options_;
   std::vector<std::int64_t> to_do_;  ///< numbers of scenarios
   std::deque<Member> members_;       ///< by thread
+  std::vector<std::string> tasks_;   ///< names of scenarios for other processes
+  std::optional<study::SharedTasks> shared_;
   SuiteProgress progress_;
   std::int64_t written_ = 0;  ///< by this run
 };

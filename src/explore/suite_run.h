@@ -9,6 +9,7 @@
 #include "explore/explorer.h"
 #include "explore/scenarios.h"
 #include "explore/suite_database.h"
+#include "study/parts.h"
 
 namespace hemiola::explore {
 
@@ -21,6 +22,7 @@ struct SuiteProgress {
 struct SuiteRunOptions {
   int threads = 1;                          ///< scenarios at a time; each has one thread
   const std::atomic<bool>* stop = nullptr;  ///< set from outside; null: never
+  study::Parts* parts = nullptr;  ///< where scenarios are shared out among processes; null: not
   /// Told several times a second, in the thread that called.
   std::function<void(const SuiteProgress&)> on_progress{};
 };
@@ -31,7 +33,8 @@ SuiteDatabase::Head head_of(study::Laboratory& laboratory, const Suite& suite,
                             const Request& request, const std::string& version);
 
 /// Explores what the database has no row of yet on the machine that `laboratory` has: each scenario
-/// on the first of the machine's GPUs. One that cannot be explored is a row that says why. Rows do
+/// on the first of the machine's GPUs; with `parts` together with other processes, one of which
+/// writes what all of them made. One that cannot be explored is a row that says why. Rows do
 /// not depend on the number of threads, or on when a run before this one was ended. Interrupted,
 /// with all scenarios that are done written, after `stop`. Failure where the database cannot be
 /// written.

@@ -117,29 +117,5 @@ RC_GTEST_PROP(Infragraph, random_documents_have_as_many_links_as_the_formula_say
   RC_ASSERT(fingerprint(again) == fingerprint(machine));
 }
 
-RC_GTEST_PROP(Infragraph, damaged_text_fails_cleanly_or_reads, ()) {
-  std::string text = kFabric;
-  const auto changes = *rc::gen::inRange(1, 4);
-  for (int i = 0; i < changes; ++i) {
-    const auto at = *rc::gen::inRange<std::size_t>(0, text.size());
-    switch (*rc::gen::inRange(0, 3)) {
-      case 0:
-        text.erase(at, 1);
-        break;
-      case 1:
-        text[at] = *rc::gen::elementOf(std::string("{}[]:-,\"'x0 \n\t&*!%"));
-        break;
-      default:
-        text.resize(at);
-    }
-    if (text.empty()) break;
-  }
-  try {
-    from_infragraph(text, "damaged.yaml");
-  } catch (const Failure& failure) {
-    RC_ASSERT(failure.diagnostics().has_errors());
-  }
-}
-
 }  // namespace
 }  // namespace hemiola::machine

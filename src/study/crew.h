@@ -10,6 +10,7 @@
 #include <functional>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,14 +19,23 @@
 
 namespace hemiola::study {
 
+/// Says which task is next where it is not simply the one behind. Thread-safe.
+class TaskSource {
+ public:
+  virtual ~TaskSource() = default;
+  /// Nothing: there is none, or `halt` was set.
+  virtual std::optional<std::size_t> next(const std::atomic<bool>& halt) = 0;
+};
+
 template <typename Brought>
 class Crew {
  public:
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
-  /// Not more threads than tasks.
-  Crew(int threads, std::size_t tasks)
+  /// Not more threads than tasks. `source` (null: none) outlives the crew.
+  Crew(int threads, std::size_t tasks, TaskSource* source = nullptr)
       : tasks_(tasks),
+        source_(source),
         at_(std::min(static_cast<std::size_t>(std::max(1, threads)), tasks), kNone) {}
 
   std::size_t threads() const { return at_.size(); }
@@ -62,10 +72,10 @@ class Crew {
   void work_on(std::size_t thread, const Work& work) {
     try {
       while (!halt_) {
-        const std::size_t task = next_.fetch_add(1);
-        if (task >= tasks_) break;
-        be_at(thread, task);
-        Brought brought = work(thread, task);
+        const std::optional<std::size_t> task = next_task();
+        if (!task) break;
+        be_at(thread, *task);
+        Brought brought = work(thread, *task);
         const std::lock_guard lock(mutex_);
         at_[thread] = kNone;
         brought_.push_back(std::move(brought));
@@ -80,6 +90,12 @@ class Crew {
     const std::lock_guard lock(mutex_);
     --running_;
     changed_.notify_one();
+  }
+
+  std::optional<std::size_t> next_task() {
+    if (source_ != nullptr) return source_->next(halt_);
+    const std::size_t task = next_.fetch_add(1);
+    return task < tasks_ ? std::optional(task) : std::nullopt;
   }
 
   void be_at(std::size_t thread, std::size_t task) {
@@ -102,6 +118,7 @@ class Crew {
   }
 
   std::size_t tasks_;
+  TaskSource* source_;
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> halt_{false};
 

@@ -1,5 +1,6 @@
 #include "study/sqlite.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hemiola::study::sqlite {
@@ -58,6 +59,34 @@ void Connection::require_tables(const std::string& names, std::int64_t count) co
   if (tables.integer() != count)
     throw Failure("is a database, but not of " + words_.kind, {.file = file_},
                   "give the file of " + words_.kind + ", or a new one");
+}
+
+std::string Connection::image() const {
+  sqlite3_int64 size = 0;
+  unsigned char* bytes = sqlite3_serialize(handle_, "main", &size, 0);
+  if (bytes == nullptr) fail(SQLITE_NOMEM);
+  std::string copy(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+  sqlite3_free(bytes);
+  return copy;
+}
+
+void Connection::add_rows(const std::string& image, const std::vector<std::string>& tables) const {
+  execute("ATTACH ':memory:' AS part");
+  // Not read-only: a transaction locks all databases for writing. SQLite frees the bytes.
+  auto* bytes = static_cast<unsigned char*>(sqlite3_malloc64(image.size()));
+  if (bytes == nullptr) fail(SQLITE_NOMEM);
+  std::copy(image.begin(), image.end(), bytes);
+  const auto size = static_cast<sqlite3_int64>(image.size());
+  const int code =
+      sqlite3_deserialize(handle_, "part", bytes, size, size, SQLITE_DESERIALIZE_FREEONCLOSE);
+  if (code != SQLITE_OK) fail(code);
+  {
+    Transaction transaction(*this);
+    for (const std::string& table : tables)
+      execute(("INSERT OR IGNORE INTO main." + table + " SELECT * FROM part." + table).c_str());
+    transaction.commit();
+  }
+  execute("DETACH part");
 }
 
 Statement::Statement(const Connection& connection, const std::string& sql)

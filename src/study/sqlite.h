@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/diagnostics.h"
 
@@ -35,6 +36,12 @@ class Connection {
   bool fresh() const;
   /// Failure unless it has all of these tables: "'meta', 'points'" of `count` names.
   void require_tables(const std::string& names, std::int64_t count) const;
+
+  /// The file as bytes: of a database in memory (":memory:") what would be on the disk.
+  std::string image() const;
+  /// Adds the rows of these tables of an image with the same tables, but those that have the key of
+  /// one that is there.
+  void add_rows(const std::string& image, const std::vector<std::string>& tables) const;
 
   sqlite3* handle() const { return handle_; }
   const std::string& file() const { return file_; }

@@ -27,7 +27,8 @@ class SuiteReader : YamlFile {
     allow_keys(marks, {"graph", "stream"});
     suite.graph_marks = read_marks(member(marks, "graph"));
     suite.stream_marks = read_marks(member(marks, "stream"));
-    for (const auto& node : member(root, "entries")) {
+    member(root, "entries");
+    for (const YAML::Node& node : list(root, "entries")) {
       SuiteEntry entry = read_entry(node);
       const auto same = [&](const SuiteEntry& other) { return other.name == entry.name; };
       if (std::any_of(suite.entries.begin(), suite.entries.end(), same))
@@ -35,13 +36,13 @@ class SuiteReader : YamlFile {
       suite.entries.push_back(std::move(entry));
     }
     for (const SuiteEntry& entry : suite.entries) check_calibration(suite, entry);
-    for (const auto& node : root["comparisons"]) {
+    for (const YAML::Node& node : list(root, "comparisons")) {
       allow_keys(node, {"name", "first", "second"});
       member(node, "name");
       suite.comparisons.push_back({text(node, "name", ""), names_of_entries(suite, node, "first"),
                                    names_of_entries(suite, node, "second")});
     }
-    for (const auto& node : root["micro"]) {
+    for (const YAML::Node& node : list(root, "micro")) {
       MicroEntry entry = read_micro(node);
       const auto same = [&](const auto& other) { return other.name == entry.name; };
       if (std::any_of(suite.entries.begin(), suite.entries.end(), same) ||
@@ -58,9 +59,15 @@ class SuiteReader : YamlFile {
     const YAML::Node map = node["where"];
     if (map && !map.IsMap()) fail(map, "'where' must be a map of columns and values");
     for (const auto& item : map) {
+      if (!item.first.IsScalar()) fail(item.first, "a key must be one word");
       Filter filter{item.first.Scalar(), {}};
-      if (item.second.IsScalar()) filter.values.push_back(item.second.Scalar());
-      for (const auto& value : item.second) filter.values.push_back(value.Scalar());
+      if (item.second.IsScalar())
+        filter.values.push_back(item.second.Scalar());
+      else
+        for (const YAML::Node& value : list(map, filter.column)) {
+          if (!value.IsScalar()) fail(value, "a value of a column must be one word");
+          filter.values.push_back(value.Scalar());
+        }
       read.push_back(std::move(filter));
     }
     return read;
@@ -163,7 +170,8 @@ class SuiteReader : YamlFile {
                                             const std::string& key) const {
     std::vector<std::string> names, known;
     for (const SuiteEntry& entry : suite.entries) known.push_back(entry.name);
-    for (const auto& item : member(node, key)) {
+    for (const YAML::Node& item : list(node, key)) {
+      if (!item.IsScalar()) fail(item, "the name of an entry must be one word");
       names.push_back(item.Scalar());
       if (std::find(known.begin(), known.end(), names.back()) == known.end())
         fail(item, "there is no entry '" + names.back() + "'", suggest(names.back(), known));

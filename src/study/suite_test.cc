@@ -34,6 +34,21 @@ std::string suite_entries_failure(const std::string& entries) {
   return suite_failure(kMarks + "entries:\n" + entries);
 }
 
+TEST(Suite, lists_and_words_are_what_they_are_said_to_be) {
+  const std::string entries = kMarks + "entries:\n" + kTwo;
+  const std::pair<std::string, std::string> cases[] = {
+      {kMarks + "entries: {a: 1}\n", "'entries' must be a list"},
+      {entries + "comparisons: {a: 1}\n", "'comparisons' must be a list"},
+      {entries + "micro: 3\n", "'micro' must be a list"},
+      {entries + "comparisons:\n- {name: c, first: [[a]], second: [a]}\n", "must be one word"},
+      {kMarks +
+           "entries:\n- {name: a, kind: check, table: x, machine: m, program: p, launch: graph, "
+           "where: {op: {x: 1}}}\n",
+       "'op' must be a list"}};
+  for (const auto& [text, expected] : cases)
+    EXPECT_THAT(suite_failure(text), AllOf(HasSubstr("s.yaml:"), HasSubstr(expected)));
+}
+
 TEST(Suite, an_entry_is_read_with_all_its_keys) {
   const Suite suite = parse_suite(
       kMarks + "entries:\n" + kTwo +

@@ -80,11 +80,11 @@ class SweepReader : YamlFile {
     sweep_.round_size = flag(root, "round_size", false);
     const Axes base = axes(root);
     add_product(root, base);
-    for (const auto& node : list(root, "include")) {
+    for (const YAML::Node& node : list(root, "include")) {
       allow_keys(node, kAxes);
       add_product(node, over(base, axes(node)));
     }
-    for (const auto& node : list(root, "exclude")) {
+    for (const YAML::Node& node : list(root, "exclude")) {
       allow_keys(node, kAxes);
       leave_out(node, axes(node));
     }
@@ -98,13 +98,6 @@ class SweepReader : YamlFile {
     const std::string word = text(root, key, otherwise ? "true" : "false");
     if (word != "true" && word != "false") fail(root[key], "'" + key + "' must be true or false");
     return word == "true";
-  }
-
-  /// The elements of a member that is a list of maps; none where it is absent.
-  YAML::Node list(const YAML::Node& root, const std::string& key) const {
-    const YAML::Node node = root[key];
-    if (node && !node.IsSequence()) fail(node, "'" + key + "' must be a list of combinations");
-    return node ? node : YAML::Node(YAML::NodeType::Sequence);
   }
 
   /// Calls `take` for the value, or each value of the list, of a member that may be absent.

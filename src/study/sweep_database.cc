@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "study/digest.h"
 #include "study/sqlite.h"
 
 namespace hemiola::study {
@@ -227,6 +228,21 @@ void SweepDatabase::read(const std::function<void(const SweepRow&)>& take) const
   Statement select(*connection_,
                    std::string("SELECT ") + kTableColumns + " FROM points ORDER BY point");
   while (select.step()) take(read_row(select, file_));
+}
+
+std::string head_of_parts(const SweepDatabase::Head& head) {
+  std::string text = fmt::format("{} {}\nversion {}\nshard {}\npoints {}\n", kDatabaseSchema,
+                                 digest(head.sweep), head.version, head.shard.text(), head.points);
+  for (const auto& [name, contents] : head.inputs) text += contents + ' ' + name + '\n';
+  return text;
+}
+
+std::string SweepDatabase::image() const {
+  return connection_->image();
+}
+
+void SweepDatabase::add(const std::string& image) {
+  connection_->add_rows(image, {"points"});
 }
 
 void SweepDatabase::write(std::span<const SweepRow> rows) {

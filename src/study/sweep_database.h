@@ -88,6 +88,12 @@ class SweepDatabase {
   /// All of them, or none where it fails. Failure for a point that has a row.
   void write(std::span<const SweepRow> rows);
 
+  /// All of it as bytes, for add() of another one with the same head; for databases in memory,
+  /// whose file is ":memory:".
+  std::string image() const;
+  /// The rows of an image; points that have one keep it.
+  void add(const std::string& image);
+
  private:
   void read_head();
   void write_head();
@@ -96,6 +102,9 @@ class SweepDatabase {
   std::unique_ptr<sqlite::Connection> connection_;
   Head head_;
 };
+
+/// The head as text, for a folder of parts (parts.h).
+std::string head_of_parts(const SweepDatabase::Head& head);
 
 /// Joins the files of shards of one sweep to one of the whole sweep, `file`, which must not be
 /// there yet; it appears when it is complete. Points that no shard has stay missing: running the

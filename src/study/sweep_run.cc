@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
+#include <optional>
 
 #include "study/crew.h"
 #include "study/sweep_point.h"
@@ -27,14 +28,20 @@ class SweepRun {
     std::vector<bool> known(sweep.points.size());
     for (const std::int64_t number : database.known())
       known.at(static_cast<std::size_t>(number)) = true;
+    std::vector<std::int64_t> unit;  // what processes share out are whole units: all name the same
     for (std::int64_t number = 0; number < std::ssize(sweep.points); ++number) {
       if (!database.head().shard.has(number)) continue;
       ++progress_.all;
-      if (known[static_cast<std::size_t>(number)])
-        ++progress_.done;
-      else
-        to_do_.push_back(number);
+      const bool is_known = known[static_cast<std::size_t>(number)];
+      if (is_known) ++progress_.done;
+      if (options.parts == nullptr) {
+        if (!is_known) to_do_.push_back(number);
+        continue;
+      }
+      if (!unit.empty() && !same_unit(point(unit.back()), point(number))) add_unknown(unit, known);
+      unit.push_back(number);
     }
+    add_unknown(unit, known);
     for (std::size_t i = 0; i < to_do_.size(); ++i) {
       all_weight_ += weight_of(point(to_do_[i]).size);
       if (i == 0 || !same_unit(point(to_do_[i - 1]), point(to_do_[i]))) begins_.push_back(i);
@@ -42,16 +49,25 @@ class SweepRun {
   }
 
   void run() {
-    Crew<SweepWorker::Outcome> crew(options_.threads, begins_.size());
+    if (options_.parts != nullptr) share();
+    Crew<SweepWorker::Outcome> crew(options_.threads, begins_.size(),
+                                    shared_ ? &*shared_ : nullptr);
     for (std::size_t i = 0; i < crew.threads(); ++i)
       workers_.emplace_back(sweep_, laboratory_, crew.halt(), options_.strict);
     crew.run(
-        [this](std::size_t thread, std::size_t task) { return workers_[thread].run(unit(task)); },
+        [this](std::size_t thread, std::size_t task) {
+          SweepWorker::Outcome outcome = workers_[thread].run(unit(task));
+          if (shared_) options_.parts->put(shared_->name(task), part_of(outcome.rows));
+          return outcome;
+        },
         [this](std::vector<SweepWorker::Outcome> outcomes, const std::vector<std::size_t>& at) {
           take(outcomes, at);
         },
         options_.stop);
-    if (progress_.done < progress_.all) throw Interrupted();
+    if (shared_)
+      join();
+    else if (progress_.done < progress_.all)
+      throw Interrupted();
   }
 
  private:
@@ -61,6 +77,31 @@ class SweepRun {
   SweepUnit unit(std::size_t number) const {
     const std::size_t end = number + 1 < begins_.size() ? begins_[number + 1] : to_do_.size();
     return SweepUnit(to_do_).subspan(begins_[number], end - begins_[number]);
+  }
+
+  // --- Together with other processes.
+
+  /// The unit if any of its points is unknown; empties it.
+  void add_unknown(std::vector<std::int64_t>& unit, const std::vector<bool>& known) {
+    if (!std::all_of(unit.begin(), unit.end(),
+                     [&](std::int64_t number) { return known[static_cast<std::size_t>(number)]; }))
+      to_do_.insert(to_do_.end(), unit.begin(), unit.end());
+    unit.clear();
+  }
+  void share() {
+    for (const std::size_t begin : begins_)
+      tasks_.push_back("point-" + std::to_string(to_do_[begin]));
+    shared_.emplace(*options_.parts, tasks_);
+  }
+  std::string part_of(const std::vector<SweepRow>& rows) const {
+    SweepDatabase part(":memory:", database_.head());
+    part.write(rows);
+    return part.image();
+  }
+  void join() {
+    if (options_.stop != nullptr && options_.stop->load()) throw Interrupted();
+    options_.parts->join(
+        tasks_, [this](const std::string& part) { database_.add(part); }, options_.stop);
   }
 
   /// What has come by then is written at once, in one transaction.
@@ -73,7 +114,7 @@ class SweepRun {
                   std::make_move_iterator(outcome.rows.end()));
     }
     tell(rows, at);
-    if (!rows.empty()) database_.write(rows);
+    if (!rows.empty() && !shared_) database_.write(rows);
     if (options_.on_warnings && !warnings.empty()) options_.on_warnings(warnings);
     if (options_.on_progress) options_.on_progress(progress_);
   }
@@ -96,7 +137,10 @@ class SweepRun {
       progress_.time_fs = monitor.time_fs.load();
       progress_.line_hops = monitor.line_hops.load();
     }
-    if (all_weight_ > 0) progress_.share = std::min(1.0, (done_weight_ + under_way) / all_weight_);
+    if (shared_) {  // others do their part
+      progress_.share = static_cast<double>(shared_->gone()) / static_cast<double>(begins_.size());
+    } else if (all_weight_ > 0)
+      progress_.share = std::min(1.0, (done_weight_ + under_way) / all_weight_);
   }
 
   const Sweep& sweep_;
@@ -104,6 +148,8 @@ class SweepRun {
   const SweepRunOptions& options_;
   std::vector<std::int64_t> to_do_;  ///< numbers of points
   std::vector<std::size_t> begins_;  ///< of units, in to_do_
+  std::vector<std::string> tasks_;   ///< names of units for other processes
+  std::optional<SharedTasks> shared_;
   Laboratory laboratory_;
   std::deque<SweepWorker> workers_;  ///< by thread
   double all_weight_ = 0, done_weight_ = 0;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "study/parts.h"
 #include "study/sweep.h"
 #include "study/sweep_database.h"
 
@@ -23,6 +24,7 @@ struct SweepRunOptions {
   int threads = 1;
   bool strict = false;  ///< what a reader ignored or converted makes a point that cannot be run
   const std::atomic<bool>* stop = nullptr;  ///< set from outside; null: never
+  Parts* parts = nullptr;  ///< where the points are shared out among processes; null: they are not
   /// Told several times a second, in the thread that called.
   std::function<void(const SweepProgress&)> on_progress;
   /// Told what was found beside the results, in the thread that called: the same thing once for
@@ -30,7 +32,8 @@ struct SweepRunOptions {
   std::function<void(const Diagnostics&)> on_warnings;
 };
 
-/// Runs the points of the database's shard that it has no row of yet. A point that cannot be run is
+/// Runs the points of the database's shard that it has no row of yet; with `parts` together with
+/// other processes, one of which writes what all of them made. A point that cannot be run is
 /// a row that says why. Rows do not depend on the number of threads, or on when a run before this
 /// one was ended. Interrupted, with all points that are done written, after `stop`. Failure where
 /// the database cannot be written.

@@ -45,6 +45,14 @@ YAML::Node YamlFile::member(const YAML::Node& node, const std::string& key) cons
   return value;
 }
 
+std::vector<YAML::Node> YamlFile::list(const YAML::Node& node, const std::string& key) const {
+  const YAML::Node value = node[key];
+  if (value && !value.IsSequence()) fail(value, "'" + key + "' must be a list");
+  std::vector<YAML::Node> items;
+  for (const auto& item : value) items.push_back(item);
+  return items;
+}
+
 std::string YamlFile::text(const YAML::Node& node, const std::string& key,
                            const std::string& otherwise) const {
   const YAML::Node value = node[key];
@@ -67,6 +75,7 @@ std::vector<std::pair<std::string, std::string>> YamlFile::pairs(const YAML::Nod
   const YAML::Node map = node[key];
   if (map && !map.IsMap()) fail(map, "'" + key + "' must be a map of keys and values");
   for (const auto& item : map) {
+    if (!item.first.IsScalar()) fail(item.first, "a key must be one word");
     const std::string& name = item.first.Scalar();
     if (!item.second.IsScalar()) fail(item.second, "'" + name + "' must be one value");
     read.emplace_back(name, item.second.Scalar());

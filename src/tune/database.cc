@@ -137,4 +137,13 @@ void Database::add_sampled(const std::string& key, const explore::Confirmed& con
   insert.bind(text_of_attribution(confirmed.attribution)).step();
 }
 
+std::string Database::image() const {
+  return connection_->image();
+}
+
+void Database::add(const std::string& image) {
+  const std::lock_guard lock(mutex_);
+  connection_->add_rows(image, {"bounds", "fluid", "sampled"});
+}
+
 }  // namespace hemiola::tune

@@ -33,6 +33,12 @@ class Database {
   void add_fluid(const std::string& key, const explore::Measured& measured);
   void add_sampled(const std::string& key, const explore::Confirmed& confirmed);
 
+  /// All of it as bytes, for add() of another one with the same head; for databases in memory,
+  /// whose file is ":memory:".
+  std::string image() const;
+  /// What an image has; what is known already stays.
+  void add(const std::string& image);
+
  private:
   std::string file_;
   std::unique_ptr<study::sqlite::Connection> connection_;

@@ -5,6 +5,7 @@
 
 #include "explore/isolated.h"
 #include "machine/gemm_model.h"
+#include "study/digest.h"
 #include "study/preparation.h"
 #include "tune/database.h"
 
@@ -192,6 +193,24 @@ void Trials::prepare_all(const std::vector<Point>& points) {
   }
 }
 
+/// Those that the database does not have are simulated together with all other processes.
+void Trials::share(const std::string& engine, const std::vector<std::string>& keys,
+                   const std::function<void(std::size_t, Database&)>& simulate) {
+  if (request_.parts == nullptr) return;
+  std::vector<std::string> tasks;
+  for (const std::string& key : keys) tasks.push_back(engine + '-' + study::digest(key));
+  const Monitor* monitor = watch_.watch.monitor;
+  study::make_together(
+      *request_.parts, request_.options.threads, tasks,
+      [&](std::size_t i) {
+        Database one(":memory:", {});
+        simulate(i, one);
+        return one.image();
+      },
+      monitor == nullptr ? nullptr : monitor->stop);
+  for (const std::string& task : tasks) request_.database->add(request_.parts->part_of_made(task));
+}
+
 explore::Measured Trials::measure(const explore::TemplatePlan& plan) {
   const std::string key = key_of(plan);
   if (request_.database != nullptr) {
@@ -236,6 +255,10 @@ std::int64_t Trials::simulate(const std::vector<Point>& points, std::int64_t mos
     }
     chosen.push_back(point);
   }
+  share("fluid", keys, [&](std::size_t i, Database& one) {
+    const auto known = request_.database->fluid(keys[i]);
+    one.add_fluid(keys[i], known ? *known : plans_.simulate(to_measure[i]));
+  });
   std::vector<explore::Measured> found(keys.size());
   explore::for_each(request_.options.threads, found.size(),
                     [&](std::size_t i) { found[i] = measure(to_measure[i]); });
@@ -270,6 +293,10 @@ void Trials::sample(const std::vector<Point>& points, bool counts) {
     keys.push_back(key);
     to_confirm.push_back(one->plan);
   }
+  share("sampled", keys, [&](std::size_t i, Database& one) {
+    const auto known = request_.database->sampled(keys[i]);
+    one.add_sampled(keys[i], known ? *known : plans_.confirm(to_confirm[i]));
+  });
   std::vector<explore::Confirmed> found(keys.size());
   explore::for_each(request_.options.threads, found.size(),
                     [&](std::size_t i) { found[i] = confirm(to_confirm[i]); });

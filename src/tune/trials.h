@@ -59,6 +59,8 @@ class Trials {
   void find_bounds(std::vector<Candidate>& batch);
   Time product_bound(const Candidate& candidate);
   void sample(const std::vector<Point>& points, bool counts);
+  void share(const std::string& engine, const std::vector<std::string>& keys,
+             const std::function<void(std::size_t, Database&)>& simulate);
   explore::Measured measure(const explore::TemplatePlan& plan);
   explore::Confirmed confirm(const explore::TemplatePlan& plan);
   void sample_what_is_written();

@@ -12,6 +12,7 @@
 #include "compile/fused_file.h"
 #include "explore/plan_trial.h"
 #include "study/experiment.h"
+#include "study/parts.h"
 #include "tune/space.h"
 
 namespace hemiola::tune {
@@ -39,6 +40,9 @@ struct Request {
   std::uint64_t seed = 0;
   bool any_realization = false;  ///< also those that the compiler does not write
   Database* database = nullptr;  ///< what is known already; null: nothing
+  /// Where simulations are shared out among processes, all of which come to the same result; null:
+  /// they are not. Needs a database, be it in memory.
+  study::Parts* parts = nullptr;
 };
 
 /// A point that was simulated, by fluid or sampled or both.

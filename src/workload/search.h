@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "study/experiment.h"
+#include "study/parts.h"
 #include "workload/generate.h"
 #include "workload/iteration.h"
 
@@ -17,6 +18,9 @@ struct SearchRequest {
   CostOptions costs{};
   ScheduleOptions schedule{};
   std::int64_t memory = 0;  ///< bytes of a GPU; 0: hbm.size of its device model
+  /// Where iterations are shared out among processes, all of which come to the same result; null:
+  /// they are not.
+  study::Parts* parts = nullptr;
 };
 
 struct SearchRow {

@@ -1,0 +1,197 @@
+// Verbs that several processes carry out together: the result is that of one, whoever is killed.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "database.h"
+#include "program.h"
+
+namespace hemiola::test {
+namespace {
+
+constexpr const char* kTogetherSweep =
+    "machine: dgx-h100\nranks: [4, 8]\nprogram: [all-reduce/ring, all-gather/ring]\n"
+    "size: [4KiB, 16KiB, 100B, 256KiB, 1MiB]\nlaunch: [stream, graph]\ncheck: false\n";
+
+std::string dump_of_points(const std::string& file) {
+  return dump(file, {"SELECT * FROM meta ORDER BY key", "SELECT * FROM points ORDER BY point"});
+}
+
+/// As mpirun starts them: each in a folder of its own, so that what it prints is kept.
+class Ranks {
+ public:
+  Ranks(int size, const std::string& arguments) {
+    ::setenv("OMPI_COMM_WORLD_SIZE", std::to_string(size).c_str(), 1);
+    for (int rank = 0; rank < size; ++rank) {
+      ::setenv("OMPI_COMM_WORLD_RANK", std::to_string(rank).c_str(), 1);
+      places_.emplace_back();
+      running_.emplace_back(new Running(places_.back().start(arguments)));
+    }
+    ::unsetenv("OMPI_COMM_WORLD_SIZE");
+    ::unsetenv("OMPI_COMM_WORLD_RANK");
+  }
+  Running& operator[](std::size_t rank) { return *running_[rank]; }
+
+ private:
+  std::deque<Workplace> places_;
+  std::vector<std::unique_ptr<Running>> running_;
+};
+
+bool has_parts(const std::string& folder) {
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, gone))
+    if (entry.path().extension() == ".part") return true;
+  return false;
+}
+/// Until something of it is made, or all is joined.
+void wait_for_parts(const std::string& folder) {
+  for (int i = 0; i < 3000 && !has_parts(folder); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+TEST(Together, one_two_and_three_processes_one_of_them_killed_make_the_same_sweep) {
+  const Workplace place;
+  place.write("sweep.yaml", kTogetherSweep);
+  const std::string out = place.path("out"), csv = place.path("out.csv");
+  const std::string command =
+      "sweep " + place.path("sweep.yaml") + " --out " + out + " --csv " + csv;
+  const Outcome alone = place.run(command);
+  ASSERT_EQ(alone.code, 2) << "100 B are refused; " << alone.err;
+  const std::string whole = dump_of_points(out), text = place.read("out.csv");
+  for (const int size : {2, 3}) {
+    std::filesystem::remove(out);
+    std::filesystem::remove(csv);
+    Ranks ranks(size, command);
+    if (size == 3) {
+      wait_for_parts(out + ".parts");
+      ranks[1].send(SIGKILL);
+    }
+    const Outcome first = ranks[0].wait();
+    EXPECT_EQ(first.code, 2) << first.err;
+    EXPECT_EQ(first.out, alone.out) << size;
+    for (int rank = 1; rank < size; ++rank) {
+      const Outcome other = ranks[static_cast<std::size_t>(rank)].wait();
+      if (size == 3 && rank == 1) continue;
+      EXPECT_EQ(other.code, 0) << other.err;
+      EXPECT_EQ(other.out, "") << "one prints";
+    }
+    EXPECT_EQ(dump_of_points(out), whole) << size;
+    EXPECT_EQ(place.read("out.csv"), text) << size;
+    EXPECT_EQ(place.files(), "out out.csv sweep.yaml ") << size;
+  }
+}
+
+TEST(Together, when_all_are_killed_the_next_command_goes_on) {
+  const Workplace place;
+  place.write("sweep.yaml", kTogetherSweep);
+  place.run("sweep sweep.yaml --out whole");
+  const std::string out = place.path("out");
+  const std::string command = "sweep " + place.path("sweep.yaml") + " --out " + out;
+  {
+    Ranks ranks(2, command);
+    wait_for_parts(out + ".parts");
+    for (const std::size_t rank : {0, 1}) ranks[rank].send(SIGKILL);
+    for (const std::size_t rank : {0, 1}) ranks[rank].wait();
+  }
+  const Outcome next = place.run(command);
+  EXPECT_EQ(next.code, 2) << next.err;
+  EXPECT_EQ(dump_of_points(out), dump_of_points(place.path("whole")));
+  EXPECT_EQ(place.files(), "out sweep.yaml whole ");
+}
+
+TEST(Together, a_suite_a_tuner_and_a_search_are_the_same_for_two_processes) {
+  const Workplace place;
+  place.write(
+      "suite.yaml",
+      "scenarios:\n- {name: a, operator: ag-gemm, gemm: [256, 256, 256], dtype: bf16, ranks: 2}\n"
+      "- {name: b, operator: gemm-rs, gemm: [256, 256, 256], dtype: bf16, ranks: 2}\n");
+  const std::string parts = place.path("parts");
+  const std::string commands[] = {
+      "explore --suite " + place.path("suite.yaml") +
+          " --machine dgx-h100 --fluid 4 --top 1 --out " + place.path("suite"),
+      "tune " HEMIOLA_SOURCE_DIR
+      "/examples/kernels/gemm.py --plan ag-gemm/swizzle --ranks 2 --machine dgx-h100 --param m=256 "
+      "--param n=256 --param k=256 --budget 4 --parts " +
+          parts,
+      "workload search gpt2 --machine dgx-h100 --ranks 2 --global-batch 4 --sequence 128 --engine "
+      "estimate --parts " +
+          parts};
+  for (const std::string& command : commands) {
+    if (command.starts_with("tune") && HEMIOLA_KERNELS == 0) continue;
+    const Outcome alone = place.run(command);
+    EXPECT_EQ(alone.code, 0) << command << alone.err;
+    std::filesystem::remove_all(parts);
+    std::filesystem::remove(place.path("suite"));
+    Ranks ranks(2, command);
+    const Outcome first = ranks[0].wait(), second = ranks[1].wait();
+    EXPECT_EQ(first.code, 0) << command << first.err;
+    EXPECT_EQ(first.out, alone.out) << command;
+    EXPECT_EQ(second.code, 0) << command << second.err;
+    EXPECT_EQ(second.out, "") << command;
+    std::filesystem::remove_all(parts);
+  }
+}
+
+TEST(Together, a_slurm_array_is_written_and_submitted) {
+  const Workplace place;
+  place.write("sweep.yaml", kTogetherSweep);
+  place.run("sweep sweep.yaml --out whole");
+  ::setenv("PATH", (place.path("bin") + ":/usr/bin:/bin").c_str(), 1);
+  const std::string command = "sweep sweep.yaml --out out --slurm 3 --slurm-option '--time=0:10'";
+  const Outcome without = place.run(command);
+  EXPECT_EQ(without.code, 2);
+  EXPECT_TRUE(contains(without.err,
+                       "out.parts.sbatch: error: cannot be submitted: there is no "
+                       "sbatch"))
+      << without.err;
+  EXPECT_TRUE(contains(place.read("out.parts.sbatch"), "#SBATCH --array=0-2\n#SBATCH --time=0:10"));
+  const Outcome written = place.run(command + " --slurm-script job.sh");
+  EXPECT_EQ(written.code, 0) << written.err;
+  EXPECT_EQ(place.read("job.sh"), place.read("out.parts.sbatch"));
+  // One that runs the tasks of the array one after the other.
+  std::filesystem::create_directory(place.path("bin"));
+  place.write("bin/sbatch",
+              "#!/bin/sh\nfor i in 2 0 1; do SLURM_ARRAY_TASK_ID=$i SLURM_ARRAY_TASK_COUNT=3 "
+              "SLURM_ARRAY_TASK_MIN=0 sh $1 >task$i; done\nexit 0\n");
+  ::chmod(place.path("bin/sbatch").c_str(), 0755);
+  const Outcome submitted = place.run(command);
+  EXPECT_EQ(submitted.code, 0) << submitted.err;
+  EXPECT_EQ(dump_of_points(place.path("out")), dump_of_points(place.path("whole")));
+  EXPECT_EQ(place.read("task2"), "");
+  EXPECT_TRUE(contains(place.read("task0"), "40 points")) << place.read("task0");
+}
+
+TEST(Together, bad_usage_has_one_message) {
+  const Workplace place;
+  place.write("sweep.yaml", kTogetherSweep);
+  const std::pair<const char*, const char*> cases[] = {
+      {"workload search gpt2 --machine dgx-h100 --slurm 2",
+       "--slurm: error: the tasks of an array need"},
+      {"sweep sweep.yaml --out o --slurm-script x", "goes with --slurm N only"},
+      {"sweep sweep.yaml --out o --slurm 0", "--slurm: error: "},
+      {"sweep sweep.yaml --out o --parts sweep.yaml", "sweep.yaml: error: is no folder"},
+      {"explore ag-gemm --gemm 256,256,256 --machine dgx-h100 --parts x",
+       "goes with --suite only"}};
+  for (const auto& [arguments, expected] : cases) {
+    const Outcome outcome = place.run(arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_TRUE(contains(outcome.err, expected)) << arguments << '\n' << outcome.err;
+  }
+  Ranks ranks(2, "workload search gpt2 --machine dgx-h100");
+  const Outcome outcome = ranks[0].wait();
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.err, "2 processes were started (OMPI_COMM_WORLD_SIZE)"))
+      << outcome.err;
+  ranks[1].wait();
+}
+
+}  // namespace
+}  // namespace hemiola::test
