@@ -6,6 +6,7 @@ that waits looks again and again; a `Turn` lets others run in between.
 """
 
 import os
+import sys
 import threading
 
 import torch
@@ -30,10 +31,14 @@ def prepare():
         torch.Tensor.untyped_storage = lambda tensor: tensor.storage()._storage
     if interpreter.GridExecutor._restore_args_dev is _nothing:
         return
+    if not hasattr(torch.float32, "itemsize"):  # what a descriptor's own check of its alignment asks for
+        from triton.tools import tensor_descriptor
+        tensor_descriptor.TensorDescriptor.__post_init__ = _nothing
     interpreter.GridExecutor._restore_args_dev = _nothing
     patch, patched, language = interpreter._patch_lang, set(), interpreter.tl
 
     def patch_once(function):
+        _look_up_later(function.__globals__, language.core.is_builtin)
         known = frozenset(id(value) for value in function.__globals__.values() if value is language or value is language.core)
         if known not in patched:
             patched.add(known)
@@ -74,6 +79,18 @@ def prepare():
         return product(_widened(interpreter, left), _widened(interpreter, right), *rest, **named)
 
     builder.create_dot = multiplied
+
+
+def _look_up_later(names, is_builtin):
+    """Functions of the language that a file has names of its own for (exp = tl.exp): the interpreter replaces what `tl` has, so they are
+    looked up there whenever they are called."""
+    def later(module, name):
+        return lambda *arguments, **named: getattr(module, name)(*arguments, **named)
+
+    for name, value in list(names.items()):
+        module = sys.modules.get(getattr(value, "__module__", None) or "")
+        if callable(value) and is_builtin(value) and hasattr(module, value.__name__):
+            names[name] = later(module, value.__name__)
 
 
 def _widened(interpreter, block):

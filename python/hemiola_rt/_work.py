@@ -80,7 +80,7 @@ class Work:
         self.extents = {name: extents[name] for name in self.axes}
         self.options = {name: config[name] for name in ("num_warps", "num_stages") if name in config}
         self.values = {**values, **{name: value for name, value in config.items() if name not in self.options}}
-        self.workers, self.tile = kernel.workers, kernel.tile
+        self.workers, self.tile, self.descriptors = kernel.workers, kernel.tile, kernel.descriptors
         self._blocks = {name: axis.tile(self.values) for name, axis in self.axes.items()}
         self._waves, self._parts, self._turns, self._loop = [], {}, [], None
         self.launches = 0
@@ -210,12 +210,20 @@ class Work:
         for name, axis in self.axes.items():
             grid[axis.grid] *= -(-self.extents[name] // self._blocks[name])
         last = max(axis.grid for axis in self.axes.values())
-        self.arguments.update({f"hm_grid_{axis}": grid[axis] for axis in range(last)})
+        self.arguments.update({f"hm_grid_{axis}": grid[axis] for axis in range(last + 1)})
+
+    def described(self, tensors):
+        """The same tensors, as descriptors where the kernel takes those."""
+        blocks = {name: block(**self.values) for name, block in self.descriptors.items()}
+        if not blocks:
+            return tensors
+        from triton.tools.tensor_descriptor import TensorDescriptor
+        return {name: TensorDescriptor.from_tensor(tensor, list(blocks[name])) if name in blocks else tensor for name, tensor in tensors.items()}
 
     def launch(self, call, tensors):
         """Starts the kernel on the current stream, in call number `call`."""
         programs = self.tiles
-        arguments = {**self.values, **self.arguments, **tensors, "hm_call": call, "hm_round": self.launches}
+        arguments = {**self.values, **self.arguments, **self.described(tensors), "hm_call": call, "hm_round": self.launches}
         if self.tile is not None:
             programs = min(self.tiles, self.rt.processors())
             if self.workers is not None:

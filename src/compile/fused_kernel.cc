@@ -61,8 +61,8 @@ class KernelEditor {
   FusedText text() {
     FusedText made{
         .imports = {}, .functions = {}, .coordinates = coordinates(), .kernel = kernel_.name};
-    parameters();
     tiles();
+    parameters();
     if (waits_) add_wait();
     if (waits_in_loop_) add_loop_wait();
     if (signals_) add_signals();
@@ -120,7 +120,7 @@ class KernelEditor {
       added.emplace_back("hm_round", "number of this launch of the kernel");
       added.emplace_back("hm_peers", "addresses of the signals of all ranks");
     }
-    for (int axis = 0; axis < grid_axes() - 1; ++axis)
+    for (int axis = 0; axis < grid_axes() - (asks_for_last_ ? 0 : 1); ++axis)
       added.emplace_back(fmt::format("hm_grid_{}", axis),
                          fmt::format("programs along axis {} of the kernel's own grid", axis));
     return added;
@@ -191,7 +191,7 @@ class KernelEditor {
       const std::string_view name = last_name(source_, *call);
       const int axis = axis_of(*call);
       if (axis >= 3) refuse("the axis of the grid is not written out", source_, *call);
-      std::string text = name == "program_id" ? program_text(axis) : programs_text(axis, *call);
+      std::string text = name == "program_id" ? program_text(axis) : programs_text(axis);
       // A function of somebody's own for it gives 64 bits.
       const Node* callee = call->child(Field::function);
       const std::string_view object =
@@ -223,10 +223,11 @@ class KernelEditor {
     if (axis + 1 < axes) text += fmt::format(" % hm_grid_{}", axis);
     return axes == 1 ? text : '(' + text + ')';
   }
-  std::string programs_text(int axis, const Node& call) const {
-    if (axis + 1 < grid_axes()) return fmt::format("hm_grid_{}", axis);
-    if (axis == 0) return "tl.num_programs(0)";
-    refuse("the number of programs along axis " + std::to_string(axis) + " is used", source_, call);
+  std::string programs_text(int axis) {
+    if (axis >= grid_axes()) return "1";
+    if (axis == 0 && grid_axes() == 1) return "tl.num_programs(0)";
+    asks_for_last_ |= axis + 1 == grid_axes();
+    return fmt::format("hm_grid_{}", axis);
   }
 
   /// The node of a loop of the kernel itself.
@@ -467,6 +468,7 @@ class KernelEditor {
   Fusion& fusion_;
   const Description& description_;
   bool waits_, waits_in_loop_, signals_;
+  bool asks_for_last_ = false;  ///< how many programs lie along the last axis of the grid
   Edits edits_;
   std::map<std::uint32_t, std::string> changed_;  ///< by the line's begin: what stood there
 };

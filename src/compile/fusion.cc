@@ -31,7 +31,8 @@ class Fuser {
            .tensor = compute().operands[static_cast<std::size_t>(pair.operand)].tensor,
            .operand = pair.operand,
            .is_transposed = pairing_.is_transposed[i],
-           .is_added_to = pair.kernel->is_added_to && !pair.kernel->is_written});
+           .is_added_to = pair.kernel->is_added_to && !pair.kernel->is_written,
+           .follows_tiles = pair.follows_tiles});
     }
     axes();
     find_loop();
@@ -93,6 +94,8 @@ class Fuser {
         made.compute = found->second;
         if (!axis.splits_reduction)
           made.extent = compute().axes[static_cast<std::size_t>(found->second)].extent;
+      } else if (const auto size = pairing_.sizes.find(axis.size); size != pairing_.sizes.end()) {
+        made.extent = size->second;
       }
       made_.axes.push_back(made);
     }
@@ -403,11 +406,9 @@ class Fuser {
                            : "blocks that fit are " + fmt::format("{}", fmt::join(fitting, "; "));
   }
 
-  bool is_only_read(const std::string& name) const {
+  bool is_accessed(const std::string& name) const {
     return std::any_of(kernel_.operands.begin(), kernel_.operands.end(),
-                       [&](const OperandDescription& one) {
-                         return one.name == name && !one.is_written && !one.is_added_to;
-                       });
+                       [&](const OperandDescription& one) { return one.name == name; });
   }
 
   void arguments() {
@@ -426,12 +427,8 @@ class Fuser {
       else if (size != pairing_.sizes.end())
         made_.arguments.push_back(
             {one.name, std::to_string(size->second), pairing_.meanings[one.name]});
-      else if (is_only_read(one.name))
+      else if (is_accessed(one.name))
         made_.extras.push_back(one.name);
-      else if (one.use == KernelParameter::Use::operand)
-        refuse(fmt::format("plan '{}' has no tensor for operand '{}' of kernel '{}'", plan_.name,
-                           one.name, kernel_.kernel),
-               one.span, "--bind TENSOR=" + one.name + ", or --constexpr " + one.name + "=None");
       else if (one.default_value.empty())
         refuse(fmt::format("parameter '{}' of kernel '{}' has no value", one.name, kernel_.kernel),
                one.span, "--constexpr " + one.name + "=VALUE");

@@ -34,6 +34,10 @@ struct FusedOperand {
   bool arrives = false;        ///< transfers write what tiles read of it
   bool leaves = false;         ///< transfers wait for what tiles write of it
   bool is_added_to = false;    ///< the kernel adds to what is there: it begins as zeros
+  /// By axis of the tensor: whether a tile touches no more along it than its own elements. Where it
+  /// does (a loop over rows that other tiles have, a neighbour's elements, an index that is
+  /// loaded), it waits for all that arrives along the axis.
+  std::vector<bool> follows_tiles{};
 };
 
 /// One way to call the kernel: values of its tl.constexpr parameters.
@@ -103,7 +107,7 @@ struct Fusion {
   std::vector<FusedOperand> operands;
   std::vector<FusedArgument> arguments;
   std::map<std::string, std::string> config_meanings;  ///< of sizes that configurations have
-  std::vector<std::string> extras;  ///< tensors that the kernel reads and the plan does not have
+  std::vector<std::string> extras;  ///< tensors of the kernel that the plan does not have
   std::vector<FusedConfig> configs;
   std::vector<std::string> dropped;  ///< configurations that do not fit, each with the reason
   std::string workers;  ///< of a persistent kernel: the parameter that says how many there are

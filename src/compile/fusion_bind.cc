@@ -260,16 +260,19 @@ void Pairer::find_sizes() {
       }
     }
   }
-  for (const TileAxis& axis : kernel_.axes) {
-    const auto known = made_.compute_axis.find(axis.name);
-    const std::int64_t extent = known == made_.compute_axis.end()
-                                    ? 1
-                                    : compute_.axes[static_cast<std::size_t>(known->second)].extent;
-    if (axis.splits_reduction) continue;
-    const std::string meaning =
-        known == made_.compute_axis.end() ? "" : extent_of_axis(compute_, known->second);
-    say(axis.size, extent, meaning, kernel_.definition);
-    if (axis.block == "1") say(axis.tiles, extent, meaning, kernel_.definition);
+  // Axes of the plan first: one that the plan has not is one element, unless it has the size of one
+  // that the plan has (a second way to number the same rows).
+  for (const bool of_plan : {true, false}) {
+    for (const TileAxis& axis : kernel_.axes) {
+      const auto known = made_.compute_axis.find(axis.name);
+      if (axis.splits_reduction || (known != made_.compute_axis.end()) != of_plan) continue;
+      if (!of_plan && made_.sizes.contains(axis.size)) continue;
+      const std::int64_t extent =
+          of_plan ? compute_.axes[static_cast<std::size_t>(known->second)].extent : 1;
+      const std::string meaning = of_plan ? extent_of_axis(compute_, known->second) : "";
+      say(axis.size, extent, meaning, kernel_.definition);
+      if (axis.block == "1") say(axis.tiles, extent, meaning, kernel_.definition);
+    }
   }
   // Where a loop goes over an axis whose size no mask tells.
   for (const LoopDescription& loop : kernel_.loops) {
@@ -361,6 +364,32 @@ void Pairer::find_strides(const OperandPair& pair) {
   }
 }
 
+/// Whether an index runs over the elements of the tile along an axis of the compute, and no others.
+bool Pairer::is_own_tile(const AxisIndex& index, std::int32_t compute_axis) const {
+  if (index.tiles.size() != 1 || !index.indirect.empty() || index.is_derived) return false;
+  const AxisIndex::TilePart& part = index.tiles.front();
+  const TileAxis& axis = kernel_.axes[static_cast<std::size_t>(part.axis)];
+  if (axis.splits_reduction) return true;  // along which nothing is cut
+  const auto of_plan = made_.compute_axis.find(axis.name);
+  return of_plan != made_.compute_axis.end() && of_plan->second == compute_axis &&
+         index.loops.empty() && index.offset.empty() && part.block == axis.block &&
+         (index.range.empty() || index.range == part.block);
+}
+
+void Pairer::find_followed(OperandPair& pair) const {
+  const std::vector<std::int32_t>& axes =
+      compute_.operands[static_cast<std::size_t>(pair.operand)].axes;
+  pair.follows_tiles.assign(pair.kernel_axis.size(), true);
+  for (const AccessDescription& access : kernel_.accesses) {
+    if (access.operand != pair.kernel->name) continue;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const std::size_t at = pair.kernel_axis[i];
+      if (at >= access.axes.size() || !is_own_tile(access.axes[at], axes[i]))
+        pair.follows_tiles[i] = false;
+    }
+  }
+}
+
 Pairing Pairer::pair() {
   pair_operands();
   if (!pair_axes(0)) {
@@ -375,7 +404,10 @@ Pairing Pairer::pair() {
   }
   find_sizes();
   solve_strides();
-  for (const OperandPair& pair : made_.pairs) find_strides(pair);
+  for (OperandPair& pair : made_.pairs) {
+    find_strides(pair);
+    find_followed(pair);
+  }
   return std::move(made_);
 }
 

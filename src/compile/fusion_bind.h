@@ -16,6 +16,7 @@ struct OperandPair {
   const OperandDescription* kernel = nullptr;
   std::int32_t operand = 0;              ///< of the compute
   std::vector<std::size_t> kernel_axis;  ///< by axis of the plan's tensor: axis of the kernel's
+  std::vector<bool> follows_tiles{};     ///< by axis of the plan's tensor: see FusedOperand
 };
 
 /// What fuse() knows once operands and axes are paired.
@@ -51,6 +52,8 @@ class Pairer {
   void solve_strides();
   bool solve_stride(const std::string& text, std::int64_t stride);
   void find_strides(const OperandPair& pair);
+  void find_followed(OperandPair& pair) const;
+  bool is_own_tile(const AxisIndex& index, std::int32_t compute_axis) const;
   Names known_numbers() const;
   void say(const std::string& parameter, std::int64_t value, const std::string& meaning,
            const Span& where);

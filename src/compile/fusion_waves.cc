@@ -161,10 +161,16 @@ class WaveFinder {
     return points;
   }
 
+  const FusedOperand& fused(std::int32_t tensor) const {
+    return *std::find_if(fusion_.operands.begin(), fusion_.operands.end(),
+                         [&](const FusedOperand& one) { return one.tensor == tensor; });
+  }
+
   void add(int owner, const plan::Area& area, const Point& point, bool takes) {
     for (const plan::ComputeOperand& operand : compute(owner).operands) {
       if (operand.tensor != area.tensor || plan::makes(operand.use) != takes) continue;
       for (const plan::Rect& rect : area.rects) {
+        const std::vector<bool>& follows = fused(operand.tensor).follows_tiles;
         plan::Rect box = whole();
         Claim claim{.box = {}, .transfer = point, .takes = takes};
         for (std::size_t i = 0; i < operand.axes.size(); ++i) {
@@ -175,7 +181,7 @@ class WaveFinder {
           }
           for (std::size_t a = 0; a < fusion_.axes.size(); ++a) {
             if (operand.axes[i] < 0 || fusion_.axes[a].compute != operand.axes[i] ||
-                fusion_.axes[a].splits_reduction)
+                fusion_.axes[a].splits_reduction || !follows[i])
               continue;
             box.begin[a] = std::max(box.begin[a], rect.begin[i] - first);
             box.end[a] = std::min(box.end[a], rect.end[i] - first);

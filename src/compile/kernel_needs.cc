@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace hemiola::compile {
 namespace {
@@ -26,7 +27,7 @@ void names_but_programs(const Source& source, const Node& node, std::set<std::st
 
 /// Whether a module is there wherever the kernel runs.
 bool is_everywhere(const std::string& module) {
-  static constexpr std::array kRoots{"triton", "torch", "math", "typing"};
+  static constexpr std::array kRoots{"triton", "torch", "math", "typing", "os", "sys", "functools"};
   const std::string root = module.substr(0, module.find('.'));
   return std::find(kRoots.begin(), kRoots.end(), root) != kRoots.end();
 }
@@ -81,6 +82,12 @@ void KernelNeeds::collect(const Function& function) {
 void KernelNeeds::need(const Module& from, const std::string& name) {
   if (name == kernel_.name || !seen_.insert(from.source.file() + ':' + name).second) return;
   if (const Function* function = library_.function(from, name)) {
+    if (function != &kernel_ && !function->is_jit && in_constant_) {
+      // A constant is what this function returns.
+      collect(*function);
+      constants_.push_back('\n' + verbatim(*function) + "\n\n");
+      return;
+    }
     if (function == &kernel_ || !function->is_jit ||
         std::find(helpers_.begin(), helpers_.end(), function) != helpers_.end())
       return;
@@ -92,7 +99,9 @@ void KernelNeeds::need(const Module& from, const std::string& name) {
   if (const Node* value = library_.constant(from, name, home)) {
     std::set<std::string> inner;
     names_in(home->source, *value, inner);
+    const bool was = std::exchange(in_constant_, true);
     for (const std::string& one : inner) need(*home, one);
+    in_constant_ = was;
     constants_.push_back(name + " = " + std::string(home->source.text(*value)));
     return;
   }

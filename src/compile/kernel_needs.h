@@ -36,6 +36,7 @@ class KernelNeeds {
   const Function& kernel_;
   std::string prefix_;
   std::set<std::string> seen_;
+  bool in_constant_ = false;  ///< what is looked for is part of a constant's value
   std::vector<const Function*> helpers_;
   std::vector<std::string> constants_;
   std::map<std::string, Import> imports_;

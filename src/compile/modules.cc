@@ -56,7 +56,9 @@ class ModuleReader {
       case Kind::except_clause:
       case Kind::with_statement:
       case Kind::block:
+        ++branches_;
         read_statements(node);
+        --branches_;
         break;
       default:
         break;
@@ -111,10 +113,20 @@ class ModuleReader {
     if (is_new) return;
     // Where one branch says None, the other one says what the name stands for.
     if (right->kind == Kind::none) return;
-    if (known->second->kind == Kind::none)
+    // Where branches look for what this Triton or PyTorch has, the first place where it is now.
+    const bool is_choice =
+        branches_ > 0 && (is_of_library(*known->second) || is_of_library(*right));
+    if (known->second->kind == Kind::none || (is_choice && !is_of_library(*known->second)))
       known->second = right;
-    else
+    else if (!is_choice)
       assigned_again_.push_back(name);
+  }
+
+  /// triton.language.extra.libdevice, tl.math
+  bool is_of_library(const Node& value) const {
+    const std::string_view text = source_.text(value);
+    return value.kind == Kind::attribute &&
+           (text.starts_with("triton.") || text.starts_with("tl.") || text.starts_with("torch."));
   }
 
   static std::string without_blanks(std::string_view text) {
@@ -128,6 +140,7 @@ class ModuleReader {
   Module& module_;
   const Source& source_;
   std::vector<std::string> assigned_again_;
+  int branches_ = 0;  ///< how deep in an if or a try
 };
 
 bool mentions_constexpr(const Source& source, const Node* type) {

@@ -39,7 +39,7 @@ class KernelObject {
     std::vector<std::string> extras;
     for (const std::string& one : fusion_.extras) extras.push_back(in_quotes(one));
     return text +
-           fmt::format(")\nEXTRAS = [{}]  # that the kernel reads and the plan does not have\n",
+           fmt::format(")\nEXTRAS = [{}]  # tensors of the kernel that the plan does not have\n",
                        fmt::join(extras, ", "));
   }
 
@@ -98,6 +98,8 @@ class KernelObject {
     if (!derived.empty()) lines.push_back(fmt::format("derived=[{}]", fmt::join(derived, ", ")));
     lines.push_back(fmt::format("means={{{}}}", fmt::join(means, ", ")));
     lines.push_back(fmt::format("fixed={{{}}}", fmt::join(fixed, ", ")));
+    if (const std::vector<std::string> made = descriptors(); !made.empty())
+      lines.push_back(fmt::format("descriptors={{{}}}", fmt::join(made, ", ")));
     if (fusion_.waits_in_loop())
       lines.push_back(
           fmt::format("loop=(\"{}\", {}, {})",
@@ -106,6 +108,36 @@ class KernelObject {
     lines.push_back(fmt::format("waits={}, signals={}", fusion_.waits() ? "True" : "False",
                                 fusion_.signals() ? "True" : "False"));
     return lines;
+  }
+
+  /// Operands that are descriptors of the host, with their blocks: elements of a tile, or of a turn
+  /// of a loop, along each axis.
+  std::vector<std::string> descriptors() const {
+    std::vector<std::string> made;
+    for (const FusedOperand& one : fusion_.operands) {
+      const auto access =
+          std::find_if(kernel_.accesses.begin(), kernel_.accesses.end(),
+                       [&](const AccessDescription& any) { return any.operand == one.parameter; });
+      const bool is_of_host =
+          access->mechanism == Mechanism::descriptor &&
+          std::all_of(access->axes.begin(), access->axes.end(),
+                      [](const AxisIndex& index) { return index.stride.empty(); });
+      if (!is_of_host) continue;
+      std::vector<std::string> names, blocks;
+      for (const AxisIndex& index : access->axes) {
+        blocks.push_back(!index.range.empty()   ? index.range
+                         : !index.tiles.empty() ? index.tiles.front().block
+                         : !index.loops.empty() ? index.loops.front().step
+                                                : "1");
+        const Formula block(blocks.back());
+        for (const std::string& name : block.names())
+          if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      }
+      made.push_back(fmt::format("\"{}\": lambda {}**_: ({}{})", one.parameter,
+                                 names.empty() ? "" : fmt::format("{}, ", fmt::join(names, ", ")),
+                                 fmt::join(blocks, ", "), blocks.size() == 1 ? "," : ""));
+    }
+    return made;
   }
 
   const plan::Plan& plan_;

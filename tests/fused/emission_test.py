@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import kinds
+import strangers
 
 
 class Emission(unittest.TestCase):
@@ -66,6 +67,16 @@ class Emission(unittest.TestCase):
         text = self.fuse("gemm_tma", kinds.PRODUCTS["gemm_tma"], "gemm-rs/direct")
         self.assertLess(text.index("cp.async.bulk.wait_group 0"), text.index("tl.atomic_add(counters"))
         self.assertNotIn("cp.async", self.fuse("gemm", (), "gemm-rs/direct"))
+
+    def test_tiles_that_read_more_than_their_own_rows_wait_for_all_chunks(self):
+        for text, kernel in ((strangers.SQUARE, "squared"), (strangers.HALVES, "gated")):
+            fused = kinds.read(strangers.job_of(self.folder.name, text, kernel)["fused"])
+            self.assertEqual(re.findall(r"wave\(.*\)", fused), ["wave({}, after=[(t.arrived[rank, 0], 3)])"])
+
+    def test_what_a_kernel_needs_beside_its_text_goes_along(self):
+        self.assertIn('descriptors={"a_desc": lambda BLOCK_M, BLOCK_N, **_: (BLOCK_M, BLOCK_N)',
+                      kinds.read(strangers.job_of(self.folder.name, strangers.HOST_MADE, "scaled")["fused"]))
+        self.assertIn("def chosen():", kinds.read(strangers.job_of(self.folder.name, strangers.CONSTANT, "scaled")["fused"]))
 
     def test_the_same_input_gives_the_same_bytes(self):
         self.assertEqual(self.fuse("gemm", (), "ag-gemm/ring"), self.fuse("gemm", (), "ag-gemm/ring"))
