@@ -6,8 +6,10 @@
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
+#include "cli/values.h"
 #include "core/lenient.h"
 #include "core/text.h"
+#include "report/machine_page.h"
 #include "report/report.h"
 
 namespace hemiola::cli {
@@ -16,7 +18,16 @@ namespace {
 struct MachineVerbOptions {
   MachineOptions machine;
   std::string output;
+  std::string graph;  ///< "": a table
 };
+
+void write_or_print(const MachineVerbOptions& options, const std::string& text) {
+  if (options.output.empty()) {
+    std::cout << text;
+  } else {
+    write_file(options.output, text);
+  }
+}
 
 machine::SharedMachine load_one(const MachineVerbOptions& options) {
   return machine::share(
@@ -24,9 +35,21 @@ machine::SharedMachine load_one(const MachineVerbOptions& options) {
 }
 
 ExitCode show(const MachineVerbOptions& options, const Session& session) {
+  if (!options.graph.empty()) {
+    choice_value("--graph", options.graph, {"html"});
+    report::page::require_rendering();
+  } else if (!options.output.empty()) {
+    throw Failure("a table goes to standard output", {.file = "--output"},
+                  "--graph html makes a file");
+  }
   const machine::SharedMachine machine = load_one(options);
   if (session.strict) refuse_lenient(machine->warnings);
-  report::print_machine(std::cout, *machine);  // with its warnings
+  if (options.graph.empty()) {
+    report::print_machine(std::cout, *machine);  // with its warnings
+    return ExitCode::done;
+  }
+  Notices(session).show(machine->warnings);
+  write_or_print(options, report::page::render(report::machine_page(*machine, session.command)));
   return ExitCode::done;
 }
 
@@ -65,11 +88,7 @@ ExitCode convert(const MachineVerbOptions& options, const Session& session) {
   const machine::SharedMachine machine = load_one(options);
   Notices(session).show(machine->warnings);
   const std::string text = machine::to_infragraph(*machine);
-  if (options.output.empty()) {
-    std::cout << text;
-  } else {
-    write_file(options.output, text);
-  }
+  write_or_print(options, text);
   return ExitCode::done;
 }
 
@@ -103,7 +122,7 @@ void add_machine(CLI::App& app, Session& session) {
       *group, session, options, "show", show,
       "nodes, links, bandwidth and latency between GPUs, parameters with their sources",
       "  hemiola machine show dgx-h100\n"
-      "  hemiola machine show fabric.yaml --gpu a100 --set link.*.latency=400ns");
+      "  hemiola machine show dgx-h100:16 --set link.ib-ndr.latency=400ns --graph html -o m.html");
   CLI::App* const validated = add_machine_verb(
       *group, session, options, "validate", validate, "read a machine and say what is wrong",
       "  hemiola machine validate fabric.yaml\n  hemiola machine validate torus:4x4");
@@ -120,8 +139,12 @@ void add_machine(CLI::App& app, Session& session) {
         ->excludes(verb->get_option("--machine"));
     verb->add_flag("--quiet", session.quiet, "no warnings");
   }
-  converted->add_option("-o,--output", options->output, "where to write; else standard output")
-      ->type_name("FILE");
+  shown
+      ->add_option("--graph", options->graph, "html: a page with the machine drawn, and its tables")
+      ->type_name("FORMAT");
+  for (CLI::App* verb : {shown, converted})
+    verb->add_option("-o,--output", options->output, "where to write; else standard output")
+        ->type_name("FILE");
 }
 
 }  // namespace hemiola::cli

@@ -16,4 +16,21 @@ std::size_t common_prefix(const std::vector<std::string>& names) {
   return length == 0 || dot == std::string::npos ? 0 : dot + 1;
 }
 
+std::pair<std::string, std::vector<std::int64_t>> parts_of_name(const std::string& name) {
+  std::pair<std::string, std::vector<std::int64_t>> parts;
+  bool in_number = false;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) {
+      parts.first += c;
+    } else {
+      if (!in_number) parts.second.push_back(0);
+      std::int64_t& number = parts.second.back();
+      if (number < 1'000'000'000'000) number = 10 * number + (c - '0');
+    }
+    in_number = digit;
+  }
+  return parts;
+}
+
 }  // namespace hemiola::report

@@ -9,6 +9,7 @@
 // keep their order.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -112,7 +113,35 @@ struct Timelines {
   std::vector<Panel> panels;
 };
 
-using Block = std::variant<Text, Table, Bars, Curves, HeatMap, Timelines>;
+/// Boxes in rows and lines between them. Whoever fills it in says where boxes stand: x in boxes
+/// from the left, y in rows from the top, of their centres.
+struct Graph {
+  struct Node {
+    std::string label;
+    std::string kind;    ///< decides the colour, and has an entry in the legend
+    std::string detail;  ///< of the tooltip
+    double x = 0, y = 0;
+  };
+  struct Edge {
+    std::size_t from = 0, to = 0;  ///< indices of nodes
+    std::string kind;              ///< as of nodes, in a legend of its own
+    double weight = 1;             ///< above 0: the heavier, the thicker
+    std::string detail;
+  };
+  /// A frame around nodes that belong together.
+  struct Area {
+    std::string label;
+    double left = 0, top = 0, right = 0, bottom = 0;
+  };
+  std::string heading;
+  std::string note{};
+  double columns = 1, rows = 1;  ///< how many boxes are beside and below each other, at most
+  std::vector<Node> nodes;
+  std::vector<Edge> edges;
+  std::vector<Area> areas{};
+};
+
+using Block = std::variant<Text, Table, Bars, Curves, HeatMap, Timelines, Graph>;
 
 struct Page {
   std::string title;

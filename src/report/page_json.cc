@@ -184,6 +184,41 @@ void write(JsonText& json, const Timelines& block) {
   });
 }
 
+void write(JsonText& json, const Graph& block) {
+  json.member("type", "graph");
+  json.member("heading", block.heading);
+  json.member("note", block.note);
+  json.member("columns", block.columns);
+  json.member("rows", block.rows);
+  json.list("nodes", block.nodes, [&](const Graph::Node& node) {
+    json.open('{');
+    json.member("label", node.label);
+    json.member("kind", node.kind);
+    json.member("detail", node.detail);
+    json.member("x", node.x);
+    json.member("y", node.y);
+    json.close('}');
+  });
+  json.list("edges", block.edges, [&](const Graph::Edge& edge) {
+    json.open('{');
+    json.member("from", static_cast<double>(edge.from));
+    json.member("to", static_cast<double>(edge.to));
+    json.member("kind", edge.kind);
+    json.member("weight", edge.weight);
+    json.member("detail", edge.detail);
+    json.close('}');
+  });
+  json.list("areas", block.areas, [&](const Graph::Area& area) {
+    json.open('{');
+    json.member("label", area.label);
+    json.member("left", area.left);
+    json.member("top", area.top);
+    json.member("right", area.right);
+    json.member("bottom", area.bottom);
+    json.close('}');
+  });
+}
+
 }  // namespace
 
 std::string to_json(const Page& page) {

@@ -38,6 +38,12 @@ Page every_block() {
           "map", "", "from", "to", "%", {"a", "b"}, {"c", "d"}, {{1.0, std::nullopt}, {0.5, 2}}},
       Timelines{
           "when", "", {{"winner", {{"rank 0", {{kNasty, {1}, {2'000'003}, "kernel", 0.5, "x"}}}}}}},
+      Graph{.heading = "graph",
+            .columns = 2,
+            .rows = 1,
+            .nodes = {{kNasty, "xpu", "a GPU", 0.5, 0.5}, {"b", "nic", "", 1.5, 0.5}},
+            .edges = {{1, 0, "wire", 3, "three links"}},
+            .areas = {{"host.0", 0, 0.25, 2, 1}}},
   };
   return page;
 }
@@ -55,7 +61,7 @@ TEST(Page, json_has_all_that_the_model_has) {
   EXPECT_EQ(page["subtitle"], "hemiola run 'a b'");
   EXPECT_EQ(page["facts"], json::parse(R"([["machine", "dgx-h100"], ["time", "1 us"]])"));
   const json& blocks = page["blocks"];
-  ASSERT_EQ(blocks.size(), 6U);
+  ASSERT_EQ(blocks.size(), 7U);
   EXPECT_EQ(blocks[0]["paragraphs"], (json{"first", kNasty}));
   EXPECT_EQ(blocks[1]["columns"][0], json::parse(R"({"name": "name", "numeric": false})"));
   EXPECT_EQ(blocks[1]["columns"][1], json::parse(R"({"name": "time, us", "numeric": true})"));
@@ -80,6 +86,12 @@ TEST(Page, json_has_all_that_the_model_has) {
   EXPECT_EQ(span["kind"], "kernel");
   EXPECT_EQ(span["weight"], 0.5);
   EXPECT_EQ(span["detail"], "x");
+  EXPECT_EQ(blocks[6]["nodes"][0]["label"], kNasty);
+  EXPECT_EQ(blocks[6]["nodes"][1], json::parse(R"({"label": "b", "kind": "nic", "detail": "",
+                                                   "x": 1.5, "y": 0.5})"));
+  EXPECT_EQ(blocks[6]["edges"][0], json::parse(R"({"from": 1, "to": 0, "kind": "wire", "weight": 3,
+                                                   "detail": "three links"})"));
+  EXPECT_EQ(blocks[6]["areas"][0]["top"], 0.25);
 }
 
 TEST(Page, times_are_exact_nanoseconds) {

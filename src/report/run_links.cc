@@ -21,24 +21,6 @@ struct PairUse {
   std::int64_t lanes = 0, wire_bytes = 0;
 };
 
-/// "dgx.xpu.12" as what it is called without its numbers, and these: xpu.2 comes before xpu.12.
-std::pair<std::string, std::vector<std::int64_t>> parts_of_name(const std::string& name) {
-  std::pair<std::string, std::vector<std::int64_t>> parts;
-  bool in_number = false;
-  for (const char c : name) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) {
-      parts.first += c;
-    } else {
-      if (!in_number) parts.second.push_back(0);
-      std::int64_t& number = parts.second.back();
-      if (number < 1'000'000'000'000) number = 10 * number + (c - '0');
-    }
-    in_number = digit;
-  }
-  return parts;
-}
-
 /// Those with the most bytes where there are too many. Nodes of one kind stand together, in the
 /// order of `kinds`.
 std::vector<std::string> most_used(std::vector<std::pair<std::string, std::int64_t>> all,

@@ -125,5 +125,27 @@ TEST(ReportPage, is_refused_by_a_build_that_has_none) {
   EXPECT_EQ(place.files(), "");
 }
 
+TEST(ReportPage, of_a_machine_draws_it) {
+  SKIP_WITHOUT_PAGES();
+  const Workplace place;
+  const Outcome shown = place.run("machine show dgx-h100:16 --quiet --graph html -o page.html");
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  const Json model = model_of(place.read("page.html"));
+  EXPECT_EQ(model["title"], "dgx-h100:16");
+  EXPECT_GT(block_of(model, "graph")["edges"].size(), 40U);
+  EXPECT_FALSE(block_of(model, "table", "Switches").is_null());
+}
+
+TEST(ReportPage, of_a_machine_is_the_only_graph_and_the_only_file) {
+  const Workplace place;
+  const Outcome dot = place.run("machine show ring:4 --graph dot -o m.html");
+  EXPECT_EQ(dot.code, 2);
+  EXPECT_TRUE(contains(dot.err, "dot") && contains(dot.err, "html")) << dot.err;
+  const Outcome table = place.run("machine show ring:4 -o m.html");
+  EXPECT_EQ(table.code, 2);
+  EXPECT_TRUE(contains(table.err, "--graph html")) << table.err;
+  EXPECT_EQ(place.files(), "");
+}
+
 }  // namespace
 }  // namespace hemiola::test

@@ -3,12 +3,13 @@ import embed from 'vega-embed';
 import { barNames, bars } from './bars.js';
 import { curveNames, curves } from './curves.js';
 import { element } from './element.js';
+import { graph, graphNames } from './graph.js';
 import { heatMap } from './heat_map.js';
 import { chartConfig, isDark, reserveColours } from './theme.js';
 import { kindNames, timelines, wholeTime } from './timelines.js';
 
-const specs = { bars, curves, heat_map: heatMap, timelines };
-const namesOf = { bars: barNames, curves: curveNames, heat_map: () => [], timelines: kindNames };
+const specs = { bars, curves, graph, heat_map: heatMap, timelines };
+const namesOf = { bars: barNames, curves: curveNames, graph: graphNames, heat_map: () => [], timelines: kindNames };
 
 const isLarge = block => block.type === 'timelines' || (block.type === 'heat_map' && block.values.length * block.columns.length > 1500);
 

@@ -10,6 +10,7 @@ const known = {
   issue: '#8161c9', dma: '#6a4bb0', proxy: '#b39ae3', copy: '#6a4bb0', copies: '#6a4bb0', post: '#9a82d6',
   barrier: '#c8455c', sync: '#c8455c', poll: '#e58a9b', wait: '#e58a9b', fence: '#9e2f5f', flush: '#9e2f5f', peer: '#d36aa8', signal: '#d36aa8',
   compute: '#2e9e5b', kernel: '#3c8f7c', collective: '#e8833a', waiting: '#e58a9b', host: '#7d8a99', idle: '#d9dde2',
+  xpu: '#2e9e5b', cpu: '#7d8a99', port: '#9a82d6', memory: '#6299ea', custom: '#c3c9d0',
 };
 const palette = ['#2f6bd8', '#e8833a', '#8161c9', '#c8455c', '#2aa1b3', '#b98a1e', '#d36aa8', '#3a9e6d', '#6d7f8f', '#7a9a2b', '#9c5a3c', '#4b4fa8',
   '#e0a72e', '#5fb58f', '#a83279', '#5b8fd6', '#c77b5b', '#88939e'];
