@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/iteration.h"
+#include "cli/network.h"
 #include "cli/notices.h"
 #include "core/text.h"
 #include "report/page.h"
@@ -41,6 +42,7 @@ struct RunOptions {
   bool engine_given = false, lenient = false;
   std::string groups, replicate;
   std::vector<std::string> astra;
+  std::string network;
 };
 
 void add_options(CLI::App& verb, RunOptions& options, Session& session) {
@@ -65,6 +67,10 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   verb.add_option("--astra", options.astra,
                   "inputs of ASTRA-sim 2.x: its own model, and ours beside it (docs/astra.md)")
       ->type_name("workload=PREFIX system=FILE network=FILE [memory=FILE] [groups=FILE] ...");
+  verb.add_option(
+          "--network", options.network,
+          "the messages of a plan over ns-3's network (docs/ns3.md), lossless or with queues")
+      ->type_name("ns-3[:QUEUE,ack]");
   verb.add_flag("--lenient", options.lenient,
                 "of a trace: what can be left out of a damaged one is, and counted");
   verb.add_option("--groups", options.groups, "of a trace: its process groups, if not beside it")
@@ -135,6 +141,15 @@ ExitCode run_astra(const RunOptions& options, Session& session) {
                          .lenient = options.lenient,
                          .only = only},
                         options.machine, iteration, session);
+}
+
+ExitCode run_network(const CLI::App& verb, const RunOptions& options, Session& session) {
+  refuse_given(verb,
+               {"--engine", "--launch", "--warmup", "--iterations", "--skew", "--threads", "--seed",
+                "--no-check", "--one-host", "--no-fold", "--csv", "--trace", "--trace-lines",
+                "--report", "--record", "--record-rank", "--record-at", "--round-size"},
+               "is of programs on GPUs, and --network runs the messages of a plan", "docs/ns3.md");
+  return run_network_verb(options.network, options.machine, options.program, options.json, session);
 }
 
 /// The same, understood.
@@ -403,6 +418,7 @@ void add_run(CLI::App& app, Session& session) {
         return astra ? run_astra(*options, session) : run_trace(*options, session);
       }
       refuse_options_of_workloads(*verb);
+      if (!options->network.empty()) return run_network(*verb, *options, session);
       return Runner(*options, session).run();
     };
   });

@@ -11,6 +11,7 @@
 #include "machine/fabric_parameters.h"
 #include "machine/infragraph_layout.h"
 #include "machine/link_classes.h"
+#include "machine/network_routing.h"
 #include "machine/routes.h"
 
 namespace hemiola::machine::infragraph {
@@ -344,13 +345,16 @@ class Expander {
           machine_.name = attribute.value;
         } else if (attribute.name == "hemiola.description") {
           machine_.description = attribute.value;
+        } else if (attribute.name == kRoutingAttribute) {
+          set_network_routing(machine_, attribute.value, attribute.where);
         } else if (attribute.name.starts_with(kGpuPrefix)) {
           for (GpuModel& model : machine_.models) {
             set_parameter(model, std::string_view(attribute.name).substr(kGpuPrefix.size()),
                           attribute.value, attribute.where);
           }
         } else if (attribute.name.starts_with(kOurs)) {
-          std::vector<std::string> known{"hemiola.name", "hemiola.description"};
+          std::vector<std::string> known{"hemiola.name", "hemiola.description",
+                                         std::string(kRoutingAttribute)};
           for (const Parameter& parameter : gpu_parameters()) {
             known.push_back(std::string(kGpuPrefix) + std::string(parameter.name));
           }

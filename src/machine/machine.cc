@@ -6,10 +6,15 @@
 #include <utility>
 
 #include "core/digest.h"
+#include "machine/edges.h"
 #include "machine/fabric_parameters.h"
+#include "machine/network_routing.h"
 
 namespace hemiola::machine {
 namespace {
+
+constexpr const char* kKinds =
+    "parameters are named gpu.*, link.CLASS.*, edge.FROM:TO.*, switch.*, nic.* and fabric.routing";
 
 [[noreturn]] void unknown_parameter(std::string_view parameter, const std::string& hint) {
   throw Failure("unknown parameter '" + std::string(parameter) + "'", kOption, hint);
@@ -111,7 +116,7 @@ void Machine::set(std::string_view parameter, std::string_view value) {
   const std::string_view rest =
       dot == std::string_view::npos ? std::string_view{} : parameter.substr(dot + 1);
   if (rest.empty()) {
-    unknown_parameter(parameter, "parameters are named gpu.*, link.CLASS.*, switch.* and nic.*");
+    unknown_parameter(parameter, kKinds);
   }
   if (kind == "gpu") {
     // On a copy first: a bad value must not leave half of the models changed.
@@ -134,9 +139,14 @@ void Machine::set(std::string_view parameter, std::string_view value) {
       if (node.kind != NodeKind::nic) continue;
       set_fabric_parameter(node.nic_model, rest, value, "nic.", kOption);
     }
+  } else if (kind == "edge") {
+    set_edge(*this, parameter, rest, value);
+  } else if (kind == "fabric") {
+    if (rest != "routing") unknown_parameter(parameter, "of the fabric there is fabric.routing");
+    set_network_routing(*this, value, kOption);
   } else {
-    std::string hint = suggest(kind, {"gpu", "link", "switch", "nic"});
-    if (hint.empty()) hint = "parameters are named gpu.*, link.CLASS.*, switch.* and nic.*";
+    std::string hint = suggest(kind, {"gpu", "link", "switch", "nic", "edge", "fabric"});
+    if (hint.empty()) hint = kKinds;
     unknown_parameter(parameter, hint);
   }
   forget_routes();

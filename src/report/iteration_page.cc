@@ -121,6 +121,36 @@ page::Timelines timelines(const IterationOutcome& outcome) {
   return block;
 }
 
+/// Rows are classes of links by class of ranks, columns the time.
+page::HeatMap link_map(const IterationOutcome& outcome) {
+  page::HeatMap map{.heading = "How busy the links are",
+                    .note =
+                        "Share of the rate of a GPU's links of a class that is used: the mean "
+                        "over the ranks of a class and both directions, over each piece of "
+                        "time. Links of the network count as those of all GPUs, evenly.",
+                    .row_title = "",
+                    .column_title = "ms",
+                    .unit = "%",
+                    .rows = {},
+                    .columns = {},
+                    .values = {}};
+  const double bin = ms(outcome.result.time) / static_cast<double>(workload::kLinkBins);
+  for (std::size_t b = 0; b < workload::kLinkBins; ++b)
+    map.columns.push_back(fmt::format("{:.{}f}", static_cast<double>(b) * bin, bin < 0.01 ? 4 : 2));
+  for (const workload::LinkShares& row : outcome.links) {
+    if (static_cast<std::size_t>(row.rank_class) >= kClassesOfPage) break;
+    const std::string& name =
+        outcome.workload->classes[static_cast<std::size_t>(row.rank_class)].name;
+    map.rows.push_back(fmt::format("{}: {}", name, row.link_class));
+    std::vector<std::optional<double>>& values = map.values.emplace_back();
+    for (const double share : row.shares) values.emplace_back(100 * share);
+  }
+  if (kClassesOfPage < outcome.workload->classes.size())
+    map.note += fmt::format(" The first {} of {} classes of ranks.", kClassesOfPage,
+                            outcome.workload->classes.size());
+  return map;
+}
+
 }  // namespace
 
 page::Page iteration_page(const IterationRun& run, const IterationOutcome& outcome) {
@@ -138,6 +168,7 @@ page::Page iteration_page(const IterationRun& run, const IterationOutcome& outco
   }
   page.blocks.push_back(where_time_goes(outcome));
   page.blocks.push_back(timelines(outcome));
+  if (!outcome.links.empty()) page.blocks.push_back(link_map(outcome));
   page.blocks.push_back(path_bars(outcome));
   if (!outcome.calls.empty()) page.blocks.push_back(calls_table(outcome));
   return page;

@@ -279,7 +279,7 @@ void Refinement::add_paths() {
       const machine::Routes& routes = machine_.routes(from, to);
       pairs_[index(pair)] = mix(pairs_[index(pair)], static_cast<std::uint64_t>(routes.reach));
       if (routes.count == 0) continue;
-      const PathChoice choice = paths_of(routes, from, to);
+      const PathChoice choice = paths_of(machine_, routes, from, to);
       for (std::int32_t p = choice.first; p < choice.first + choice.count; ++p) {
         const auto path = routes.path(p);
         for (std::size_t h = 0; h < path.size(); ++h) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "machine/machine.h"
+#include "machine/network_routing.h"
 #include "program/primitive.h"
 #include "sim/index.h"
 #include "sim/simulate.h"
@@ -95,13 +96,15 @@ class Classes {
 Time latency_bound(const machine::Machine& machine, const program::Bound& program,
                    const Options& options, const Classes& fold);
 
-/// The paths of what a rank sends to another: all, or over a network the one that the pair takes.
+/// The paths of what a rank sends to another: all, or over a network the one that messages take.
 struct PathChoice {
   std::int32_t first = 0;
   std::int32_t count = 0;
 };
-inline PathChoice paths_of(const machine::Routes& routes, int from, int to) {
-  if (routes.reach == machine::Reach::network) return {(from + to) % routes.count, 1};
+inline PathChoice paths_of(const machine::Machine& machine, const machine::Routes& routes, int from,
+                           int to) {
+  const std::int32_t path = machine::path_of_messages(machine, routes, from, to);
+  if (path >= 0) return {path, 1};
   return {0, routes.count};
 }
 

@@ -249,14 +249,14 @@ void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64
     if (!empty) tally().counters.injected += request.bytes;
     tally().counters.moved += request.bytes;
     const Fabric::Paths paths = fabric_.paths(rank, request.target);
-    // Load/store fabrics spray by address, so that consecutive bursts go round all paths; a network
-    // flow stays on one.
-    request.route =
-        paths.first +
-        static_cast<std::int32_t>(
-            descriptor.remote
-                ? (rank + request.target) % paths.count
-                : machine::select_path(burst.destination * line_size_ / engine.burst, paths.count));
+    // Load/store fabrics spray by address, so that consecutive bursts go round all paths. Over a
+    // network messages have a path, or their packets take all in turn.
+    std::int64_t path = paths.flow;
+    if (!descriptor.remote)
+      path = machine::select_path(burst.destination * line_size_ / engine.burst, paths.count);
+    else if (path < 0)
+      path = engine.offset / engine.burst % paths.count;
+    request.route = paths.first + static_cast<std::int32_t>(path);
   }
   ++tally().counters.bursts;
   ++engine.in_flight;

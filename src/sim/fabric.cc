@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "machine/network_routing.h"
+
 namespace hemiola::sim {
 namespace {
 
@@ -245,7 +247,7 @@ Fabric::Paths Fabric::find_paths(int from, int to) {
   Paths& found = row[index(to)];
   if (found.count == 0) {
     const machine::Routes& routes = machine.routes(from, to);
-    found = {path_count_, static_cast<std::int32_t>(routes.count)};
+    found = {path_count_, routes.count, machine::path_of_messages(machine, routes, from, to)};
     for (std::int32_t i = 0; i < routes.count; ++i) {
       Path path;
       path.links = routes.path(i);

@@ -176,6 +176,7 @@ class Fabric {
   struct Paths {
     std::int32_t first = 0;
     std::int32_t count = 0;
+    std::int32_t flow = -1;  ///< machine::path_of_messages()
   };
   Paths paths(int from, int to) {
     const std::vector<Paths>& row = paths_between_[static_cast<std::size_t>(from)];

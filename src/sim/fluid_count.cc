@@ -372,7 +372,7 @@ Counter::Way& Counter::way(int from, int to, bool certain) {
   way.to = to;
   way.certain = certain;
   way.single = routes.count == 1;
-  way.choice = paths_of(routes, from, to);
+  way.choice = paths_of(machine_, routes, from, to);
   way.there.resize(index(way.choice.count));
   way.back.resize(index(way.choice.count));
   return way;

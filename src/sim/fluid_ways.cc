@@ -150,7 +150,7 @@ Latency Ways::over(int from, int to, std::int64_t payload) const {
   Latency longest;
   const machine::Routes& routes = machine_.routes(from, to);
   if (routes.count == 0) return longest;
-  const PathChoice choice = paths_of(routes, from, to);
+  const PathChoice choice = paths_of(machine_, routes, from, to);
   for (std::int32_t p = choice.first; p < choice.first + choice.count; ++p) {
     Latency latency;
     const auto path = routes.path(p);
@@ -197,7 +197,7 @@ Ways::Way& Ways::way(int from, int to) {
     return way;
   }
   const machine::Routes& routes = machine_.routes(from, to);
-  const PathChoice choice = paths_of(routes, from, to);
+  const PathChoice choice = paths_of(machine_, routes, from, to);
   for (std::int32_t p = choice.first; p < choice.first + choice.count; ++p) {
     const auto path = routes.path(p);
     for (std::size_t h = 0; h < path.size(); ++h) {

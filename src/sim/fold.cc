@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "machine/network_routing.h"
 #include "sim/engines.h"
 #include "sim/host_calls.h"
 
@@ -141,6 +142,15 @@ bool same_models(const machine::Machine& machine, int period) {
   return true;
 }
 
+/// Whether a message between two ranks takes the way of the one between those a period further.
+bool messages_turn(const machine::Machine& machine, int rank, int peer, int period) {
+  const machine::Routes& routes = machine.routes(rank, peer);
+  if (routes.count == 1 || machine::path_of_messages(machine, routes, rank, peer) < 0) return true;
+  // The way goes by the sum of both numbers, or by a hash of them.
+  return machine::network_routing(machine) == machine::NetworkRouting::pairs &&
+         2 * period % routes.count == 0 && machine.ranks() % routes.count == 0;
+}
+
 /// Empty: they are alike.
 std::string differing_ways(Fabric& fabric, const program::Rotation& rotation, int period,
                            std::vector<LinkId>& link_of) {
@@ -158,10 +168,7 @@ std::string differing_ways(Fabric& fabric, const program::Rotation& rotation, in
   for (int rank = 0; rank < ranks; ++rank) {
     for (const std::int32_t offset : offsets[index(rank) % offsets.size()]) {
       const int peer = (rank + offset) % ranks;
-      // The way of a message goes by the sum of both ranks' numbers (Cores::inject_burst).
-      const std::int32_t ways = fabric.paths(rank, peer).count;
-      if (fabric.machine.reach(rank, peer) == machine::Reach::network &&
-          (2 * period % ways != 0 || ranks % ways != 0))
+      if (!messages_turn(fabric.machine, rank, peer, period))
         return "messages choose their ways by the numbers of ranks";
       if (!images.alike(rank, offset)) return "ways between ranks differ";
     }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "machine/network_routing.h"
 #include "plan/plan_json.h"
 
 namespace hemiola::study {
@@ -220,6 +221,7 @@ void add_routes(Identifier& identifier, const machine::Machine& machine) {
                    own ? link_class.route_latency : link_class.latency);
   }
   identifier.add(machine.gpus);
+  identifier.add(machine::network_routing(machine));
 }
 
 /// Of links, switches and NICs.

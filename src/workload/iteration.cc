@@ -187,6 +187,7 @@ IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationReq
   outcome.sources = sources_of(*request.workload, outcome.result);
   outcome.calls = calls_of(*request.workload, places, costs, outcome.result);
   outcome.path = critical_path(*request.workload, outcome.result);
+  outcome.links = link_shares(*request.workload, places, costs, *outcome.machine, outcome.result);
   outcome.recorded = recorded_time(*request.workload);
   outcome.launch = request.costs.launch;
   outcome.simulations = costs.simulations();

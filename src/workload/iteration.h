@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "study/experiment.h"
+#include "workload/link_shares.h"
 #include "workload/schedule.h"
 #include "workload/simulated_costs.h"
 #include "workload/workload.h"
@@ -53,7 +54,8 @@ struct IterationOutcome {
   ComputeSources sources;
   std::vector<CallRow> calls;  ///< the longest in all first
   std::vector<PathStep> path;  ///< critical
-  Time recorded{};             ///< of the trace: from its first node to its last; 0: not known
+  std::vector<LinkShares> links;
+  Time recorded{};  ///< of the trace: from its first node to its last; 0: not known
   sim::Launch launch = sim::Launch::stream;
   std::int64_t simulations = 0;
   study::Notices notices{};

@@ -179,5 +179,30 @@ TEST(Iteration, InferenceIsLaunchedAsFrameworksDo) {
   EXPECT_EQ(time("prefill", "dgx-h100:2", "0,1,8,9"), time("train", "dgx-h100:2", "0,1,8,9"));
 }
 
+TEST(Iteration, LinksCarryWhatTheCallsPutOnThem) {
+  // An all-reduce of S bytes by n ranks: each sends 2 (n - 1) / n S, over a link to the switch and
+  // one from it, with 16 B for each 128.
+  const std::int64_t bytes = 8 << 20;
+  study::Laboratory laboratory;
+  const auto workload = std::make_shared<const Workload>(
+      four([&](RealTrace& trace) { trace.call(Collective::all_reduce, bytes); }));
+  const IterationOutcome outcome =
+      run_iteration(laboratory, {.workload = workload, .machine = {.name = "switch:4"}});
+  ASSERT_EQ(outcome.links.size(), 1u);
+  const LinkShares& row = outcome.links.front();
+  EXPECT_EQ(row.link_class, "link");
+  const double least = 2 * 2 * 0.75 * static_cast<double>(bytes) * 144 / 128;
+  EXPECT_GE(row.wire_bytes, least);
+  EXPECT_LE(row.wire_bytes, 1.25 * least) << "flags and acknowledgements";
+  double sum = 0;
+  for (const double share : row.shares) {
+    EXPECT_LE(share, 1.0001);
+    sum += share;
+  }
+  // Two links of 450 GB/s each way.
+  const double seconds = static_cast<double>(outcome.result.time.fs) * 1e-15;
+  EXPECT_NEAR(sum / kLinkBins * 2 * 450e9 * seconds, row.wire_bytes, 1e-3 * row.wire_bytes);
+}
+
 }  // namespace
 }  // namespace hemiola::workload

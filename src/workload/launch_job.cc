@@ -41,6 +41,19 @@ std::int64_t flop_of_units(const Compute& compute) {
   return static_cast<std::int64_t>(static_cast<__int128>(compute.flop) * 1000 / kAttentionPermille);
 }
 
+std::string text_of(const Workload& workload, const LaunchKind& kind) {
+  if (!is_kernel(kind.kind)) {
+    const Call call = call_of(workload, kind.kind, kind.work);
+    const bool is_message = kind.kind != NodeKind::collective;
+    return fmt::format("{} of {}", is_message ? "message" : name_of(call.kind),
+                       to_string(Bytes{call.bytes}));
+  }
+  const Compute& compute = workload.computes[index(kind.work)];
+  if (compute.kind == Compute::Kind::product)
+    return fmt::format("product {}x{}x{}", compute.product.m, compute.product.n, compute.product.k);
+  return compute.kind == Compute::Kind::attention ? "attention" : "kernel";
+}
+
 RunAs run_as(const Workload& workload, NodeKind kind, std::int32_t work) {
   if (kind != NodeKind::collective) return {};
   const CollectiveCall& call = workload.collectives[index(work)];

@@ -33,6 +33,9 @@ struct RunAs {
 };
 RunAs run_as(const Workload& workload, NodeKind kind, std::int32_t work);
 
+/// "product 8192x4096x1024", "all-reduce of 64 MiB"
+std::string text_of(const Workload& workload, const LaunchKind& kind);
+
 /// Programs of works, each made once.
 class LaunchPrograms {
  public:

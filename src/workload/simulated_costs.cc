@@ -13,6 +13,7 @@
 #include "sim/simulate.h"
 #include "workload/launch_job.h"
 #include "workload/stand_in.h"
+#include "workload/traffic.h"
 
 namespace hemiola::workload {
 namespace {
@@ -22,6 +23,7 @@ struct Alone {
   Time next{};     ///< behind another one
   Time after{};    ///< from the end of what it waits for on another stream
   Time latency{};  ///< of the first
+  std::vector<Traffic> traffic;
 };
 
 /// A launch with the groups that are simulated, as positions among the ranks that are.
@@ -172,23 +174,9 @@ struct SimulatedCosts::Implementation {
   std::string text_of(const Scene& scene) const {
     std::string text;
     for (const Part& part : scene.parts)
-      text += (text.empty() ? "" : " beside ") + text_of(part.kind);
+      text += (text.empty() ? "" : " beside ") + workload::text_of(workload_, part.kind);
     return text + " on " + std::to_string(scene.ranks.size()) + " GPUs";
   }
-  std::string text_of(const LaunchKind& kind) const {
-    if (!is_kernel(kind.kind)) {
-      const Call call = call_of(workload_, kind.kind, kind.work);
-      const bool is_message = kind.kind != NodeKind::collective;
-      return fmt::format("{} of {}", is_message ? "message" : name_of(call.kind),
-                         to_string(Bytes{call.bytes}));
-    }
-    const Compute& compute = workload_.computes[index(kind.work)];
-    if (compute.kind == Compute::Kind::product)
-      return fmt::format("product {}x{}x{}", compute.product.m, compute.product.n,
-                         compute.product.k);
-    return compute.kind == Compute::Kind::attention ? "attention" : "kernel";
-  }
-
   /// Each part on a stream of its own, `times` times one after the other. The launch of part p's
   /// first group that comes r-th is p * times + r of the result. `after`: of one part, then a short
   /// kernel and, on a stream that waits for it, the part once more; both are in the result.
@@ -310,8 +298,11 @@ struct SimulatedCosts::Implementation {
       const auto more = static_cast<__int128>((to - from).fs) * (bytes - kLongCall);
       return to + Time{static_cast<std::int64_t>(more / (kLongCall / 2))};
     };
+    std::vector<Traffic> traffic = whole.traffic;
+    for (Traffic& one : traffic)
+      one.wire_bytes *= static_cast<double>(bytes) / static_cast<double>(kLongCall);
     return {longer(half.first, whole.first), longer(half.next, whole.next),
-            longer(half.after, whole.after), whole.latency};
+            longer(half.after, whole.after), whole.latency, std::move(traffic)};
   }
 
   Alone known_time_of(const Scene& scene) {
@@ -340,7 +331,8 @@ struct SimulatedCosts::Implementation {
     const program::Bound bound =
         program::bind(made.program, machine::select_ranks(machine_, scene.ranks), made.options);
     sim::Options options{.engine = engine, .launch = options_.launch};
-    const Time cold = laboratory_.simulate(bound, options).time;
+    const sim::Result alone = laboratory_.simulate(bound, options);
+    const Time cold = alone.time;
     options.warmup = options.iterations = 1;
     const Time next = laboratory_.simulate(bound, options).time;
     simulations_ += 2;
@@ -348,7 +340,11 @@ struct SimulatedCosts::Implementation {
     const Time latency = options_.launch == sim::Launch::graph ? model.launch_graph_latency
                                                                : model.launch_stream_latency;
     const Time first = cold > latency ? cold - latency : Time{1};
-    return {.first = first, .next = next, .after = first, .latency = latency};
+    return {.first = first,
+            .next = next,
+            .after = first,
+            .latency = latency,
+            .traffic = traffic_of(alone, scene.ranks.size(), 1)};
   }
 
   Alone time_of(const Scene& scene) {
@@ -367,6 +363,9 @@ struct SimulatedCosts::Implementation {
       found.next = second.end - first.end;
       found.first = first.end - first.begin;
       found.latency = first.begin;
+      if (!is_kernel(scene.parts.front().kind.kind))
+        found.traffic =
+            traffic_of(result, scene.ranks.size(), 3);  // twice, and once after a kernel
     }
     found.next = std::max(found.next, Time{1});
     found.first = std::max(found.first, Time{1});
@@ -390,7 +389,7 @@ struct SimulatedCosts::Implementation {
           program::bind(*made.program, machine::select_ranks(machine_, ranks), made.options);
       time = sim::lower_bound(bound, {.launch = options_.launch}).time();
     }
-    return {.first = time, .next = time, .after = time};
+    return {.first = time, .next = time, .after = time, .latency = {}, .traffic = {}};
   }
 
   // --- Situations.
@@ -485,6 +484,9 @@ Time SimulatedCosts::latency(const LaunchKind& kind) {
 std::vector<std::int64_t> SimulatedCosts::speeds(std::int32_t rank_class,
                                                  const std::vector<LaunchKind>& together) {
   return self_->speeds(rank_class, together);
+}
+const std::vector<Traffic>& SimulatedCosts::traffic(const LaunchKind& kind) {
+  return self_->alone(kind).traffic;
 }
 std::int64_t SimulatedCosts::simulations() const {
   return self_->simulations_;

@@ -15,6 +15,7 @@
 #include "study/experiment.h"
 #include "workload/costs.h"
 #include "workload/places.h"
+#include "workload/traffic.h"
 #include "workload/workload.h"
 
 namespace hemiola::workload {
@@ -57,6 +58,11 @@ class SimulatedCosts : public Costs {
   Time latency(const LaunchKind& kind) override;
   std::vector<std::int64_t> speeds(std::int32_t rank_class,
                                    const std::vector<LaunchKind>& together) override;
+
+  /// As counted in the simulation that timed it: a mean over its ranks, headers and control packets
+  /// among it, in the order of links. Empty where a launch was not simulated (Level::estimate), or
+  /// uses no link.
+  const std::vector<Traffic>& traffic(const LaunchKind& kind);
 
   /// How many simulations were made, of launches alone and of situations.
   std::int64_t simulations() const;

@@ -1,0 +1,44 @@
+#include "machine/network_routing.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "core/digest.h"
+
+namespace hemiola::machine {
+namespace {
+
+constexpr std::array<std::string_view, 3> kRoutings{"pairs", "ecmp", "spray"};
+
+}  // namespace
+
+NetworkRouting network_routing(const Machine& machine) {
+  const auto found = machine.attributes.find(std::string(kRoutingAttribute));
+  if (found == machine.attributes.end()) return NetworkRouting::pairs;
+  const auto at = std::find(kRoutings.begin(), kRoutings.end(), found->second);
+  return static_cast<NetworkRouting>(at - kRoutings.begin());
+}
+
+void set_network_routing(Machine& machine, std::string_view name, const SourceLocation& where) {
+  if (std::find(kRoutings.begin(), kRoutings.end(), name) == kRoutings.end())
+    throw Failure("'" + std::string(name) + "' is no routing", where,
+                  "the routings are pairs, ecmp and spray");
+  machine.attributes[std::string(kRoutingAttribute)] = name;
+}
+
+std::int32_t path_of_messages(const Machine& machine, const Routes& routes, int from, int to) {
+  if (routes.reach != Reach::network) return -1;
+  switch (network_routing(machine)) {
+    case NetworkRouting::pairs:
+      return (from + to) % routes.count;
+    case NetworkRouting::ecmp:
+      return static_cast<std::int32_t>(Digest().add(from).add(to).value() %
+                                       static_cast<std::uint64_t>(routes.count));
+    case NetworkRouting::spray:
+      break;
+  }
+  return -1;
+}
+
+}  // namespace hemiola::machine

@@ -1,0 +1,33 @@
+// Which of the shortest ways between two NICs messages take (--set fabric.routing).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/diagnostics.h"
+#include "machine/machine.h"
+
+namespace hemiola::machine {
+
+enum class NetworkRouting : std::uint8_t {
+  pairs,  ///< the way (from + to) modulo their number, so that neighbours take different ones: what
+          ///< a network with chosen routes (InfiniBand) aims at
+  ecmp,   ///< the way that a hash of the two ranks chooses, as switches do: pairs meet by chance
+  spray   ///< a message's packets take all ways in turn, as adaptive routing and packet spraying do
+          ///< where no way is busier than another
+};
+
+/// The annotation of the graph that says so; without it `pairs`.
+constexpr std::string_view kRoutingAttribute = "hemiola.fabric.routing";
+
+NetworkRouting network_routing(const Machine& machine);
+
+/// Failure at `where` for what is none of the three.
+void set_network_routing(Machine& machine, std::string_view name, const SourceLocation& where);
+
+/// The path, of Machine::routes(from, to), on which all messages between these ranks stay. -1:
+/// packet i of a message takes path i modulo their number; or they are load/store paths, which
+/// lines choose by their address (select_path()).
+std::int32_t path_of_messages(const Machine& machine, const Routes& routes, int from, int to);
+
+}  // namespace hemiola::machine
