@@ -47,7 +47,7 @@ YAML::Node YamlFile::member(const YAML::Node& node, const std::string& key) cons
 
 std::vector<YAML::Node> YamlFile::list(const YAML::Node& node, const std::string& key) const {
   const YAML::Node value = node[key];
-  if (value && !value.IsSequence()) fail(value, "'" + key + "' must be a list");
+  if (value && !value.IsNull() && !value.IsSequence()) fail(value, "'" + key + "' must be a list");
   std::vector<YAML::Node> items;
   for (const auto& item : value) items.push_back(item);
   return items;

@@ -29,7 +29,7 @@ class YamlFile {
   void allow_keys(const YAML::Node& node, const std::vector<std::string>& known) const;
   /// Failure where it is missing.
   YAML::Node member(const YAML::Node& node, const std::string& key) const;
-  /// The items of a member that is a list; none where it is absent.
+  /// The items of a member that is a list; none where it is absent or empty.
   std::vector<YAML::Node> list(const YAML::Node& node, const std::string& key) const;
   /// A member that is one value.
   std::string text(const YAML::Node& node, const std::string& key,
