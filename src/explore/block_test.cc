@@ -83,8 +83,8 @@ TEST(ExploreBlock, finds_chains_whose_losses_sum_to_what_is_lost) {
                 (one.fluid - found.ideal()).fs)
           << one.schedule.text();
       EXPECT_GE(one.losses->exposed, 0);
-      // What arrives is in the L2, where nobody sends it comes from memory: computing alone can take
-      // a little longer.
+      // What arrives is in the L2, where nobody sends it comes from memory: computing alone can
+      // take a little longer.
       EXPECT_GE(static_cast<double>(one.fluid.fs),
                 0.97 * static_cast<double>(one.losses->computes.fs))
           << one.schedule.text();

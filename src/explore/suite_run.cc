@@ -74,13 +74,11 @@ class SuiteRun {
           take(rows, at);
         },
         options_.stop);
-    if (!shared_) {
-      if (progress_.done < progress_.all) throw Interrupted();
-      return;
-    }
-    if (options_.stop != nullptr && options_.stop->load()) throw Interrupted();
-    options_.parts->join(
-        tasks_, [this](const std::string& part) { database_.add(part); }, options_.stop);
+    if (shared_)
+      options_.parts->join(
+          tasks_, [this](const std::string& part) { database_.add(part); }, options_.stop);
+    else if (progress_.done < progress_.all)
+      throw Interrupted();
   }
 
  private:

@@ -353,8 +353,7 @@ class Expander {
                           attribute.value, attribute.where);
           }
         } else if (attribute.name.starts_with(kOurs)) {
-          std::vector<std::string> known{"hemiola.name", "hemiola.description",
-                                         std::string(kRoutingAttribute)};
+          std::vector<std::string> known{"hemiola.name", "hemiola.description", kRoutingAttribute};
           for (const Parameter& parameter : gpu_parameters()) {
             known.push_back(std::string(kGpuPrefix) + std::string(parameter.name));
           }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
 #include "core/digest.h"
 
@@ -14,7 +13,7 @@ constexpr std::array<std::string_view, 3> kRoutings{"pairs", "ecmp", "spray"};
 }  // namespace
 
 NetworkRouting network_routing(const Machine& machine) {
-  const auto found = machine.attributes.find(std::string(kRoutingAttribute));
+  const auto found = machine.attributes.find(kRoutingAttribute);
   if (found == machine.attributes.end()) return NetworkRouting::pairs;
   const auto at = std::find(kRoutings.begin(), kRoutings.end(), found->second);
   return static_cast<NetworkRouting>(at - kRoutings.begin());
@@ -24,7 +23,7 @@ void set_network_routing(Machine& machine, std::string_view name, const SourceLo
   if (std::find(kRoutings.begin(), kRoutings.end(), name) == kRoutings.end())
     throw Failure("'" + std::string(name) + "' is no routing", where,
                   "the routings are pairs, ecmp and spray");
-  machine.attributes[std::string(kRoutingAttribute)] = name;
+  machine.attributes[kRoutingAttribute] = name;
 }
 
 std::int32_t path_of_messages(const Machine& machine, const Routes& routes, int from, int to) {

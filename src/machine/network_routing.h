@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "core/diagnostics.h"
@@ -18,7 +19,7 @@ enum class NetworkRouting : std::uint8_t {
 };
 
 /// The annotation of the graph that says so; without it `pairs`.
-constexpr std::string_view kRoutingAttribute = "hemiola.fabric.routing";
+inline const std::string kRoutingAttribute = "hemiola.fabric.routing";
 
 NetworkRouting network_routing(const Machine& machine);
 

@@ -75,6 +75,13 @@ void write_names(JsonText& json, std::string_view key, const std::vector<std::st
   json.list(key, names, [&](const std::string& name) { json.value(name); });
 }
 
+/// Of all blocks but texts.
+void write_head(JsonText& json, std::string_view type, const auto& block) {
+  json.member("type", type);
+  json.member("heading", block.heading);
+  json.member("note", block.note);
+}
+
 void write(JsonText& json, const Text& block) {
   json.member("type", "text");
   json.member("heading", block.heading);
@@ -82,9 +89,7 @@ void write(JsonText& json, const Text& block) {
 }
 
 void write(JsonText& json, const Table& block) {
-  json.member("type", "table");
-  json.member("heading", block.heading);
-  json.member("note", block.note);
+  write_head(json, "table", block);
   json.list("columns", block.columns, [&](const Table::Column& column) {
     json.open('{');
     json.member("name", column.name);
@@ -99,9 +104,7 @@ void write(JsonText& json, const Table& block) {
 }
 
 void write(JsonText& json, const Bars& block) {
-  json.member("type", "bars");
-  json.member("heading", block.heading);
-  json.member("note", block.note);
+  write_head(json, "bars", block);
   json.member("unit", block.unit);
   json.member("shares", block.shares);
   json.list("rows", block.rows, [&](const Bars::Row& row) {
@@ -121,9 +124,7 @@ void write(JsonText& json, const Bars& block) {
 }
 
 void write(JsonText& json, const Curves& block) {
-  json.member("type", "curves");
-  json.member("heading", block.heading);
-  json.member("note", block.note);
+  write_head(json, "curves", block);
   for (const auto& [name, axis] : {std::pair("x", &block.x), std::pair("y", &block.y)}) {
     json.key(name);
     json.open('{');
@@ -143,9 +144,7 @@ void write(JsonText& json, const Curves& block) {
 }
 
 void write(JsonText& json, const HeatMap& block) {
-  json.member("type", "heat_map");
-  json.member("heading", block.heading);
-  json.member("note", block.note);
+  write_head(json, "heat_map", block);
   json.member("row_title", block.row_title);
   json.member("column_title", block.column_title);
   json.member("unit", block.unit);
@@ -159,9 +158,7 @@ void write(JsonText& json, const HeatMap& block) {
 }
 
 void write(JsonText& json, const Timelines& block) {
-  json.member("type", "timelines");
-  json.member("heading", block.heading);
-  json.member("note", block.note);
+  write_head(json, "timelines", block);
   json.list("panels", block.panels, [&](const Timelines::Panel& panel) {
     json.open('{');
     json.member("name", panel.name);
@@ -185,9 +182,7 @@ void write(JsonText& json, const Timelines& block) {
 }
 
 void write(JsonText& json, const Graph& block) {
-  json.member("type", "graph");
-  json.member("heading", block.heading);
-  json.member("note", block.note);
+  write_head(json, "graph", block);
   json.member("columns", block.columns);
   json.member("rows", block.rows);
   json.list("nodes", block.nodes, [&](const Graph::Node& node) {

@@ -207,8 +207,12 @@ void Parts::join(const std::vector<std::string>& tasks,
                  const std::function<void(const std::string& part)>& take,
                  const std::atomic<bool>* stop) {
   const std::string joining = "joining";
-  while (is_there() && !claim(joining)) {
+  const auto check_stop = [stop] {
     if (stop != nullptr && stop->load()) throw Interrupted();
+  };
+  check_stop();  // else all are made
+  while (is_there() && !claim(joining)) {
+    check_stop();
     std::this_thread::sleep_for(kLookAgainAfter);
   }
   if (!is_there()) return;

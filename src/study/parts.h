@@ -69,8 +69,8 @@ class Parts {
 
   /// Once all of these are made: hands their parts on, in order, and removes the folder. One
   /// process does so, all others wait until it is done, or do it in its place if it is gone.
-  /// `stop`: null: never. `take` may see a part again that it has seen in a process that was
-  /// killed.
+  /// Interrupted when `stop` (null: never) is set. `take` may see a part again that it has seen in
+  /// a process that was killed.
   void join(const std::vector<std::string>& tasks,
             const std::function<void(const std::string& part)>& take,
             const std::atomic<bool>* stop);

@@ -65,7 +65,8 @@ class SweepRun {
         },
         options_.stop);
     if (shared_)
-      join();
+      options_.parts->join(
+          tasks_, [this](const std::string& part) { database_.add(part); }, options_.stop);
     else if (progress_.done < progress_.all)
       throw Interrupted();
   }
@@ -97,11 +98,6 @@ class SweepRun {
     SweepDatabase part(":memory:", database_.head());
     part.write(rows);
     return part.image();
-  }
-  void join() {
-    if (options_.stop != nullptr && options_.stop->load()) throw Interrupted();
-    options_.parts->join(
-        tasks_, [this](const std::string& part) { database_.add(part); }, options_.stop);
   }
 
   /// What has come by then is written at once, in one transaction.
