@@ -72,6 +72,7 @@ Emitted loop_of(const std::vector<Emitted>& nodes, std::size_t at, std::size_t p
 /// A few lines that stand there twice are read faster than a loop.
 bool is_worth_it(const std::vector<Emitted>& nodes, std::size_t at, std::size_t period,
                  std::size_t turns) {
+  if (turns < 2) return false;  // near the end there may be fewer than `period` nodes
   const bool has_loop = std::any_of(nodes.begin() + static_cast<std::ptrdiff_t>(at),
                                     nodes.begin() + static_cast<std::ptrdiff_t>(at + period),
                                     [](const Emitted& node) { return node.is_loop(); });
