@@ -98,7 +98,9 @@ class Waves:
             pieces = operand_pieces(self.plan, compute, operand, owner)
             for box in boxes:
                 made, begin, end = list(self.whole), 0, _NEVER
-                for (axis, first, _), low, count in zip(pieces, box.begin, box.extent):
+                for place, ((axis, first, _), low, count) in enumerate(zip(pieces, box.begin, box.extent)):
+                    if (tensor, place) in self.kernel.gathered:
+                        continue
                     if axis is not None and self.loop and axis == self.loop[0]:
                         begin, end = max(0, low - first), min(self.loop[1], low + count - first)
                     for number, (_, along) in enumerate(self.axes):

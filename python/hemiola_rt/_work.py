@@ -60,7 +60,7 @@ class _Programs:
     @staticmethod
     def where(condition, a, b):
         if _is_block(condition, a, b):
-            return torch.where(torch.as_tensor(condition), torch.as_tensor(a), torch.as_tensor(b))
+            return torch.where(torch.as_tensor(condition).to(torch.bool), torch.as_tensor(a), torch.as_tensor(b))
         return a if condition else b
 
 

@@ -31,11 +31,11 @@ class Fuser {
            .tensor = compute().operands[static_cast<std::size_t>(pair.operand)].tensor,
            .operand = pair.operand,
            .is_transposed = pairing_.is_transposed[i],
-           .is_added_to = pair.kernel->is_added_to && !pair.kernel->is_written,
-           .follows_tiles = pair.follows_tiles});
+           .is_added_to = pair.kernel->is_added_to && !pair.kernel->is_written});
     }
     axes();
     find_loop();
+    find_followed(plan_, pairing_, made_);
     ends_ = find_waves(plan_, made_);
     configurations();
     arguments();

@@ -34,10 +34,10 @@ struct FusedOperand {
   bool arrives = false;        ///< transfers write what tiles read of it
   bool leaves = false;         ///< transfers wait for what tiles write of it
   bool is_added_to = false;    ///< the kernel adds to what is there: it begins as zeros
-  /// By axis of the tensor: whether a tile touches no more along it than its own elements. Where it
-  /// does (a loop over rows that other tiles have, a neighbour's elements, an index that is
-  /// loaded), it waits for all that arrives along the axis.
-  std::vector<bool> follows_tiles{};
+  /// By axis of the tensor: whether a tile, or a turn of the fused loop, touches no more along it
+  /// than its own elements. Where it does (a loop over rows that other tiles have, a neighbour's
+  /// elements, an index that is loaded), it waits for all that arrives along the axis.
+  std::vector<bool> follows{};
 };
 
 /// One way to call the kernel: values of its tl.constexpr parameters.

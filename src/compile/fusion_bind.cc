@@ -364,32 +364,6 @@ void Pairer::find_strides(const OperandPair& pair) {
   }
 }
 
-/// Whether an index runs over the elements of the tile along an axis of the compute, and no others.
-bool Pairer::is_own_tile(const AxisIndex& index, std::int32_t compute_axis) const {
-  if (index.tiles.size() != 1 || !index.indirect.empty() || index.is_derived) return false;
-  const AxisIndex::TilePart& part = index.tiles.front();
-  const TileAxis& axis = kernel_.axes[static_cast<std::size_t>(part.axis)];
-  if (axis.splits_reduction) return true;  // along which nothing is cut
-  const auto of_plan = made_.compute_axis.find(axis.name);
-  return of_plan != made_.compute_axis.end() && of_plan->second == compute_axis &&
-         index.loops.empty() && index.offset.empty() && part.block == axis.block &&
-         (index.range.empty() || index.range == part.block);
-}
-
-void Pairer::find_followed(OperandPair& pair) const {
-  const std::vector<std::int32_t>& axes =
-      compute_.operands[static_cast<std::size_t>(pair.operand)].axes;
-  pair.follows_tiles.assign(pair.kernel_axis.size(), true);
-  for (const AccessDescription& access : kernel_.accesses) {
-    if (access.operand != pair.kernel->name) continue;
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-      const std::size_t at = pair.kernel_axis[i];
-      if (at >= access.axes.size() || !is_own_tile(access.axes[at], axes[i]))
-        pair.follows_tiles[i] = false;
-    }
-  }
-}
-
 Pairing Pairer::pair() {
   pair_operands();
   if (!pair_axes(0)) {
@@ -404,11 +378,72 @@ Pairing Pairer::pair() {
   }
   find_sizes();
   solve_strides();
-  for (OperandPair& pair : made_.pairs) {
-    find_strides(pair);
-    find_followed(pair);
-  }
+  for (const OperandPair& pair : made_.pairs) find_strides(pair);
   return std::move(made_);
+}
+
+namespace {
+
+/// Whether an index runs over the elements of the tile, or of the turn of the fused loop, along an
+/// axis of the compute, and over no others.
+bool is_own(const AxisIndex& index, std::int32_t compute_axis, const Pairing& pairing,
+            const Fusion& fusion) {
+  if (!index.indirect.empty() || index.is_derived) return false;
+  const auto has_range = [&](const std::string& block) {
+    return index.offset.empty() && (index.range.empty() || index.range == block);
+  };
+  if (fusion.loop.loop >= 0 && fusion.loop.compute == compute_axis)
+    return index.tiles.empty() && index.loops.size() == 1 &&
+           index.loops.front().loop == fusion.loop.loop && index.loops.front().begin.empty() &&
+           has_range(index.loops.front().step);
+  if (index.tiles.size() != 1) return false;
+  const AxisIndex::TilePart& part = index.tiles.front();
+  const TileAxis& axis = fusion.kernel->axes[static_cast<std::size_t>(part.axis)];
+  if (axis.splits_reduction) return true;  // along which nothing is cut
+  const auto of_plan = pairing.compute_axis.find(axis.name);
+  return of_plan != pairing.compute_axis.end() && of_plan->second == compute_axis &&
+         index.loops.empty() && part.block == axis.block && has_range(part.block);
+}
+
+/// The second half of a row, say, is in a tensor only if that has room for both.
+void check_reach(const AccessDescription& access, const AxisIndex& index, std::int64_t tiled,
+                 const plan::Tensor& tensor, std::size_t axis, const Pairing& pairing) {
+  const bool is_stopped = !index.size.empty() || index.wraps || index.clamps;
+  if (index.offset.empty() || index.tiles.empty() || is_stopped) return;
+  const std::optional<std::int64_t> offset = number_in(index.offset, pairing.sizes);
+  if (!offset || *offset + tiled <= tensor.shape[axis]) return;
+  throw Failure(fmt::format("operand '{}' is accessed up to element {} of its axis {}, and tensor "
+                            "'{}' of the plan has {} along it",
+                            access.operand, *offset + tiled, axis, tensor.name, tensor.shape[axis]),
+                access.call.where(),
+                "an axis that the kernel goes along twice is no axis of a plan's compute");
+}
+
+}  // namespace
+
+void find_followed(const plan::Plan& plan, const Pairing& pairing, Fusion& fusion) {
+  const plan::Compute& compute =
+      plan.codes.front().computes[static_cast<std::size_t>(fusion.compute)];
+  for (std::size_t number = 0; number < pairing.pairs.size(); ++number) {
+    const OperandPair& pair = pairing.pairs[number];
+    const std::vector<std::int32_t>& axes =
+        compute.operands[static_cast<std::size_t>(pair.operand)].axes;
+    std::vector<bool>& follows = fusion.operands[number].follows;
+    follows.assign(axes.size(), true);
+    for (const AccessDescription& access : fusion.kernel->accesses) {
+      if (access.operand != pair.kernel->name) continue;
+      for (std::size_t i = 0; i < axes.size(); ++i) {
+        const std::size_t at = pair.kernel_axis[i];
+        if (axes[i] >= 0 &&
+            (at >= access.axes.size() || !is_own(access.axes[at], axes[i], pairing, fusion)))
+          follows[i] = false;
+        if (axes[i] >= 0 && at < access.axes.size())
+          check_reach(
+              access, access.axes[at], compute.axes[static_cast<std::size_t>(axes[i])].extent,
+              plan.tensors[static_cast<std::size_t>(fusion.operands[number].tensor)], i, pairing);
+      }
+    }
+  }
 }
 
 }  // namespace hemiola::compile

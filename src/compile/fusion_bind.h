@@ -16,7 +16,6 @@ struct OperandPair {
   const OperandDescription* kernel = nullptr;
   std::int32_t operand = 0;              ///< of the compute
   std::vector<std::size_t> kernel_axis;  ///< by axis of the plan's tensor: axis of the kernel's
-  std::vector<bool> follows_tiles{};     ///< by axis of the plan's tensor: see FusedOperand
 };
 
 /// What fuse() knows once operands and axes are paired.
@@ -52,8 +51,6 @@ class Pairer {
   void solve_strides();
   bool solve_stride(const std::string& text, std::int64_t stride);
   void find_strides(const OperandPair& pair);
-  void find_followed(OperandPair& pair) const;
-  bool is_own_tile(const AxisIndex& index, std::int32_t compute_axis) const;
   Names known_numbers() const;
   void say(const std::string& parameter, std::int64_t value, const std::string& meaning,
            const Span& where);
@@ -72,5 +69,9 @@ class Pairer {
   Pairing made_;
   std::map<std::string, std::int64_t> whole_;  ///< by name: extent of axes that are no tiles'
 };
+
+/// FusedOperand::follows of all operands, once the loop is chosen. Failure: an access that no mask
+/// stops goes beyond the end of its tensor.
+void find_followed(const plan::Plan& plan, const Pairing& pairing, Fusion& fusion);
 
 }  // namespace hemiola::compile

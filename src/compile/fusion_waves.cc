@@ -170,10 +170,11 @@ class WaveFinder {
     for (const plan::ComputeOperand& operand : compute(owner).operands) {
       if (operand.tensor != area.tensor || plan::makes(operand.use) != takes) continue;
       for (const plan::Rect& rect : area.rects) {
-        const std::vector<bool>& follows = fused(operand.tensor).follows_tiles;
+        const std::vector<bool>& follows = fused(operand.tensor).follows;
         plan::Rect box = whole();
         Claim claim{.box = {}, .transfer = point, .takes = takes};
         for (std::size_t i = 0; i < operand.axes.size(); ++i) {
+          if (!follows[i]) continue;
           const std::int64_t first = operand.first(i, owner);
           if (operand.axes[i] >= 0 && operand.axes[i] == fusion_.loop.compute) {
             claim.begin = std::max<std::int64_t>(0, rect.begin[i] - first);
@@ -181,7 +182,7 @@ class WaveFinder {
           }
           for (std::size_t a = 0; a < fusion_.axes.size(); ++a) {
             if (operand.axes[i] < 0 || fusion_.axes[a].compute != operand.axes[i] ||
-                fusion_.axes[a].splits_reduction || !follows[i])
+                fusion_.axes[a].splits_reduction)
               continue;
             box.begin[a] = std::max(box.begin[a], rect.begin[i] - first);
             box.end[a] = std::min(box.end[a], rect.end[i] - first);

@@ -122,10 +122,10 @@ class ModuleReader {
       assigned_again_.push_back(name);
   }
 
-  /// triton.language.extra.libdevice, tl.math
+  /// triton.language.extra.libdevice, tl.math; not what Triton keeps to itself, and drops again.
   bool is_of_library(const Node& value) const {
     const std::string_view text = source_.text(value);
-    return value.kind == Kind::attribute &&
+    return value.kind == Kind::attribute && text.find("._") == text.npos &&
            (text.starts_with("triton.") || text.starts_with("tl.") || text.starts_with("torch."));
   }
 

@@ -64,7 +64,7 @@ class KernelObject {
   }
 
   std::vector<std::string> pairing() const {
-    std::vector<std::string> tensors, turned, added, axes, derived, means, fixed, lines;
+    std::vector<std::string> tensors, turned, added, axes, derived, means, fixed, gathered, lines;
     for (const FusedOperand& one : fusion_.operands) {
       const plan::Tensor& tensor = plan_.tensors[static_cast<std::size_t>(one.tensor)];
       tensors.push_back(fmt::format("\"{}\": \"{}\"", one.parameter, tensor.name));
@@ -75,6 +75,8 @@ class KernelObject {
       for (std::size_t i = 0; i < operand.axes.size(); ++i) {
         if (operand.axes[i] < 0)
           fixed.push_back(fmt::format("(\"{}\", {}): {}", tensor.name, i, tensor.shape[i]));
+        else if (!one.follows[i])
+          gathered.push_back(fmt::format("(\"{}\", {})", tensor.name, i));
       }
     }
     for (const FusedAxis& axis : fusion_.axes) {
@@ -98,6 +100,7 @@ class KernelObject {
     if (!derived.empty()) lines.push_back(fmt::format("derived=[{}]", fmt::join(derived, ", ")));
     lines.push_back(fmt::format("means={{{}}}", fmt::join(means, ", ")));
     lines.push_back(fmt::format("fixed={{{}}}", fmt::join(fixed, ", ")));
+    if (!gathered.empty()) lines.push_back(fmt::format("gathered=[{}]", fmt::join(gathered, ", ")));
     if (const std::vector<std::string> made = descriptors(); !made.empty())
       lines.push_back(fmt::format("descriptors={{{}}}", fmt::join(made, ", ")));
     if (fusion_.waits_in_loop())

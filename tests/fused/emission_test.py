@@ -73,6 +73,10 @@ class Emission(unittest.TestCase):
             fused = kinds.read(strangers.job_of(self.folder.name, text, kernel)["fused"])
             self.assertEqual(re.findall(r"wave\(.*\)", fused), ["wave({}, after=[(t.arrived[rank, 0], 3)])"])
 
+    def test_a_tensor_that_is_too_narrow_is_refused_with_the_place(self):
+        said = self.refused(*strangers.plan_of(self.folder.name, strangers.TWICE, "gated"), "--no-check")
+        self.assertIn("kernel.py:12:13: error: operand 'a_ptr' is accessed up to element 128 of its axis 1, and tensor 'a_ptr' of the plan has 64", said)
+
     def test_what_a_kernel_needs_beside_its_text_goes_along(self):
         self.assertIn('descriptors={"a_desc": lambda BLOCK_M, BLOCK_N, **_: (BLOCK_M, BLOCK_N)',
                       kinds.read(strangers.job_of(self.folder.name, strangers.HOST_MADE, "scaled")["fused"]))

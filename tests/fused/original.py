@@ -3,14 +3,15 @@
     python original.py     # jobs as lines of JSON on stdin, for each an outcome as a line of JSON on stdout (tools/kernel_fusion asks)
 
 A job has `fused` (an emitted file), `source` and `kernel` (the original's file and name), `folder` (what its imports begin at), `arrives`
-(the operand that is pulled in chunks from the next rank's `sent`), `written` (operands that are stored or added to) and `indices` (operands
-whose values are part of addresses).
+(the operand that is pulled in chunks from the next rank's `sent`), `written` (operands that are stored or added to), `indices` (operands
+whose values are part of addresses) and `tries` (how many choices of values).
 
 Copies are made only when the kernels of all ranks wait for something, and what has not arrived is NaN. A stranger's kernel may want values
 that its text does not tell: offsets, numbers of rows, flags. `Values` are tried until the interpreter runs the original without an access
 outside of its tensors, and with a result that depends on what arrives. Where none do, the outcome is "not run", with the first reason.
 """
 
+import itertools
 import json
 import os
 import pickle
@@ -23,10 +24,10 @@ from hemiola_rt import _interpreter, load_file
 from hemiola_rt._interleaved import InterleavedWorld, KernelOperation
 from source_text import Package
 
-SPARE = 1 << 14  # elements of a tensor that the plan does not have
+SPARE = 1 << 17  # elements of a tensor that the plan does not have
 MARGIN = 1 << 12  # zeros around every tensor: blocks may look past the end
-SECONDS = 60
-MOST = 6  # operands that are tried one by one
+SECONDS = 30
+MOST = 12  # choices of values
 TOLERANCE = {torch.float32: 1e-5, torch.float16: 5e-3, torch.bfloat16: 3e-2}
 
 
@@ -61,7 +62,7 @@ def choices(names, indices, extras):
     for integers in (known, likely) if likely != known else (known,):
         for of in ("few", "count", "ramp", "zero") if integers else ("few",):
             yield Values(integers, of)
-    for name in names[:MOST]:
+    for name in names:
         if name not in known:
             yield Values([*known, name])
 
@@ -85,9 +86,11 @@ def copy_of(tensor):
 
 
 class Fence:
-    """While `spans` ([first, end) addresses) is a list, what a kernel loads and stores has to lie in one of them. NotRun: it does not."""
+    """While `spans` ([first, end) addresses) is a list, what a kernel loads and stores has to lie in one of them, and what its programs leave
+    must not depend on their order. NotRun: it does."""
 
     spans = None
+    stores = []  # (program, addresses, values), in order
 
     @classmethod
     def build(cls):
@@ -101,6 +104,9 @@ class Fence:
 
         def stored(pointers, value, mask, *rest, **named):
             cls.look(pointers, mask, "stores")
+            if cls.spans is not None:
+                of = mask.data.astype(bool)
+                cls.stores.append((builder.grid_idx, pointers.data[of], value.data[of]))
             return store(pointers, value, mask, *rest, **named)
 
         builder.create_masked_load, builder.create_masked_store = loaded, stored
@@ -115,6 +121,18 @@ class Fence:
         first, last = int(touched.min()), int(touched.max())
         if not any(begin <= first and last < end for begin, end in cls.spans):
             raise NotRun(f"it {what} where none of its tensors is")
+
+    @classmethod
+    def look_back(cls):
+        """NotRun: two programs of the grid stored different values at one address."""
+        last = {}  # by address: what each program left there
+        for program, addresses, values in cls.stores:
+            last.setdefault(program, {}).update(zip(addresses.ravel().tolist(), (value.tobytes() for value in values.ravel())))
+        seen = {}
+        for of_program in last.values():
+            for address, value in of_program.items():
+                if seen.setdefault(address, value) != value:
+                    raise NotRun("its programs write over each other: their order decides")
 
 
 def span_of(tensor):
@@ -146,9 +164,10 @@ def run_original(kernel, work, tensors):
     arguments = {**work.values, **work.described(tensors)}
     if work.workers is not None:
         arguments[work.workers] = grid[0]
-    Fence.spans = [span_of(tensor) for tensor in tensors.values()]
+    Fence.spans, Fence.stores = [span_of(tensor) for tensor in tensors.values()], []
     try:
         kernel[grid](**{name: value for name, value in arguments.items() if name in kernel.arg_names}, **work.options)
+        Fence.look_back()
     finally:
         Fence.spans = None
 
@@ -250,7 +269,7 @@ def in_child(job, values):
             root = error.__cause__ or error
             said = (str(root).strip().splitlines() or [""])[-1]
             why = said if isinstance(root, NotRun) else f"{type(root).__name__}: {said}"
-            of_fused = comparison is not None and comparison.stage == "the fused kernel"
+            of_fused = not isinstance(root, NotRun) and (comparison is None or comparison.stage != "the original")
             made = {"outcome": "differs" if of_fused else "not run", "why": why}
         with os.fdopen(write, "wb") as file:
             pickle.dump(made, file)
@@ -273,7 +292,8 @@ def compare(job):
         return {"outcome": "differs", "why": f"the fused file cannot be imported: {error}"}
     names = [*schedule.KERNEL.tensors, *schedule.EXTRAS]
     first = None
-    for values in choices([name for name in names if name not in job["written"]], job["indices"], schedule.EXTRAS):
+    read = [name for name in names if name not in job["written"]]
+    for values in itertools.islice(choices(read, job["indices"], schedule.EXTRAS), job.get("tries", MOST)):
         made = in_child(job, values)
         if made["outcome"] != "not run":
             return made

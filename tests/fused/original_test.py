@@ -53,6 +53,13 @@ class Originals(unittest.TestCase):
     def test_what_cannot_be_run_says_why(self):
         self.assertEqual(self.compared(strangers.OUTSIDE, "scaled"), {"outcome": "not run", "why": "it loads where none of its tensors is"})
 
+    def test_a_result_that_depends_on_the_order_of_programs_is_no_result(self):
+        job = self.shipped("gemm")
+        source = pathlib.Path(job["folder"], "overlapping.py")
+        source.write_text(pathlib.Path(job["source"]).read_text().replace("* stride_cm", "* (stride_cm // 2)"))
+        self.assertEqual(original.compare({**job, "source": str(source)}),
+                         {"outcome": "not run", "why": "its programs write over each other: their order decides"})
+
 
 if __name__ == "__main__":
     unittest.main()

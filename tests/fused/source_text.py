@@ -50,11 +50,13 @@ class Package:
 
     def _value(self, path, name):
         """What a name of a file stands for. None: a builtin, a local variable, or what only running the package would tell."""
-        for node in self._tree(path)[1].body:
+        for node in _statements(self._tree(path)[1].body):
             if isinstance(node, ast.FunctionDef) and node.name == name:
                 return self.function(path, name) if any("jit" in ast.unparse(d) for d in node.decorator_list) else None
             if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-                return _constant(node.value)
+                value = _constant(node.value)
+                if value is not None:  # else another branch may say it
+                    return value
             if isinstance(node, ast.ImportFrom):
                 for one in node.names:
                     if (one.asname or one.name) == name:
@@ -92,6 +94,15 @@ class _Module:
             raise AttributeError(f"{os.path.basename(self._path)} has no '{name}' that its text alone tells")
         setattr(self, name, found)
         return found
+
+
+def _statements(body):
+    """Statements of a module, those that an if or a try chooses among them."""
+    for node in body:
+        yield node
+        for inner in ("body", "handlers", "orelse", "finalbody"):
+            if isinstance(node, (ast.If, ast.Try, ast.ExceptHandler)):
+                yield from _statements(getattr(node, inner, []))
 
 
 def _constant(node):

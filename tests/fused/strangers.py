@@ -19,14 +19,27 @@ def _tool():
     return made
 
 
-def job_of(folder, text, kernel):
-    """A kernel fused as tools/kernel_fusion does it: the job for original.py."""
-    tool = _tool()
+def _described(folder, text, kernel):
+    """(folder of its own, file of the kernel, what is in it)."""
     folder = pathlib.Path(tempfile.mkdtemp(dir=folder))
     source, found = folder / "kernel.py", folder / "found.json"
     source.write_text(text)
     subprocess.run([kinds.BINARY, "compile", str(source), "--describe", "--kernel", kernel, "--json", str(found)], check=True, capture_output=True)
-    described = json.loads(found.read_text())
+    return folder, source, json.loads(found.read_text())
+
+
+def plan_of(folder, text, kernel):
+    """(file of the kernel, file of the first plan that tools/kernel_fusion tries)."""
+    tool = _tool()
+    folder, source, described = _described(folder, text, kernel)
+    (folder / "plan.json").write_text(json.dumps(tool.plan_for(described, tool.Shape(True))[0]))
+    return str(source), str(folder / "plan.json")
+
+
+def job_of(folder, text, kernel):
+    """A kernel fused as tools/kernel_fusion does it: the job for original.py."""
+    tool = _tool()
+    folder, source, described = _described(folder, text, kernel)
     fused = tool.fuse(kinds.BINARY, source, kernel, described, folder, {}, tool.Shape(True))
     assert fused.why is None, fused.why
     return {"fused": str(fused.file), "source": str(source), "kernel": kernel, "folder": str(folder), "arrives": fused.arrives,
@@ -95,4 +108,7 @@ def gated(a_ptr, b_ptr, M, N, stride_am, stride_an, stride_bm, stride_bn, BLOCK_
     right = tl.load(a_ptr + (m[:, None] + BLOCK_M) * stride_am + n[None, :] * stride_an, mask=(m[:, None] + BLOCK_M < M) & (n[None, :] < N), other=0.0)
     tl.store(b_ptr + m[:, None] * stride_bm + n[None, :] * stride_bn, left * right, mask=mask)
 """
+# The second half of each row, which a tensor of one width does not have.
+TWICE = HALVES.replace("(m[:, None] + BLOCK_M) * stride_am + n[None, :] * stride_an, mask=(m[:, None] + BLOCK_M < M) & (n[None, :] < N), other=0.0",
+                       "m[:, None] * stride_am + (n[None, :] + N) * stride_an, mask=mask")
 OUTSIDE = CONSTANT.replace("function(a)", "function(a) + tl.load(a_ptr + 100000000)")
