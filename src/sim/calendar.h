@@ -75,13 +75,17 @@ class Calendar {
     for (std::int64_t r = first_; occupied_ != 0 && r < first_ + kRounds; ++r)
       if ((occupied_ >> slot_of(r) & 1) != 0)
         for (const Arrival& arrival : rounds_[slot_of(r)]) visit(arrival);
-    for (const Arrival& arrival : far_) visit(arrival);
+    std::vector<Far> far = far_;
+    std::sort(far.begin(), far.end(),
+              [](const Far& a, const Far& b) { return a.number < b.number; });
+    for (const Far& one : far) visit(one.arrival);
   }
   /// Empty; `round` comes next.
   void restart(std::int64_t round) {
     for (std::vector<Arrival>& arrivals : rounds_) arrivals.clear();
     far_.clear();
     far_first_ = INT64_MAX;
+    far_number_ = 0;
     occupied_ = 0;
     first_ = round;
   }
@@ -97,6 +101,15 @@ class Calendar {
  private:
   static constexpr std::int64_t kRounds = 64;
 
+  struct Far {
+    Arrival arrival;
+    std::int64_t round = 0;
+    std::uint64_t number = 0;  ///< counts pushes
+  };
+  static bool is_later(const Far& a, const Far& b) {
+    return a.round != b.round ? a.round > b.round : a.number > b.number;
+  }
+
   std::int64_t round_of(std::int64_t time) const { return (time - offset_) >> shift_; }
   static std::size_t slot_of(std::int64_t round) {  // rounds of the first moments are below 0
     return static_cast<std::size_t>(round & (kRounds - 1));
@@ -111,8 +124,9 @@ class Calendar {
       open(slot);
       rounds_[slot].push_back(arrival);
     } else {
-      far_.push_back(arrival);
-      far_first_ = std::min(far_first_, round);
+      far_.push_back({arrival, round, far_number_++});
+      std::push_heap(far_.begin(), far_.end(), is_later);
+      far_first_ = far_.front().round;
     }
   }
 
@@ -128,11 +142,14 @@ class Calendar {
     first_ = std::max(first_, round);
     if (far_first_ < first_ + kRounds) bring_near();
   }
-  void bring_near() {
-    std::vector<Arrival> all;
-    all.swap(far_);
-    far_first_ = INT64_MAX;
-    for (const Arrival& arrival : all) push(arrival);
+  [[gnu::noinline]] void bring_near() {
+    do {
+      std::pop_heap(far_.begin(), far_.end(), is_later);
+      const Arrival arrival = far_.back().arrival;
+      far_.pop_back();
+      far_first_ = far_.empty() ? INT64_MAX : far_.front().round;
+      push(arrival);
+    } while (far_first_ < first_ + kRounds);
   }
 
   int shift_ = 0;
@@ -141,8 +158,9 @@ class Calendar {
   std::uint64_t occupied_ = 0;
   std::vector<std::vector<Arrival>> rounds_;  ///< none until something comes: stages may be idle
   SpareRounds* spare_ = nullptr;
-  std::vector<Arrival> far_;  ///< beyond these rounds, in order of pushing
+  std::vector<Far> far_;  ///< beyond these rounds: a heap, since links may hold thousands
   std::int64_t far_first_ = INT64_MAX;
+  std::uint64_t far_number_ = 0;
 };
 
 /// Of the thread: ends of buckets. On the heap, because memory of threads is scarce in a module
