@@ -118,7 +118,10 @@ class Fluid {
     std::int32_t cu = 0;
     bool posts_apart = false, bare = false;
     // Moves.
-    std::int64_t batches = 1, began = 0;  ///< of the present move
+    program::Span recent;           ///< of own memory, which the last move read alone
+    std::int64_t recent_bytes = 0;  ///< of it; 0: none, or something was acquired since
+    enum class Again { no, in_l2, in_l1 } again = Again::no;  ///< the present move reads it again
+    std::int64_t batches = 1, began = 0;                      ///< of the present move
     Latency batch{};
     std::int64_t code_ready = 0;
     bool fetched = false;
@@ -302,6 +305,10 @@ class Fluid {
   bool move(std::int32_t agent);
   bool begin_move(std::int32_t agent);
   bool end_move(std::int32_t agent);
+  /// Whether a move reads what the one before it has read, and from where: Walker::again.
+  void look_again(Walker& walker, const program::Primitive& primitive) const;
+  /// Data bytes of an instruction of a wavefront.
+  std::int64_t wave_of(const Walker& walker, const program::Primitive& primitive) const;
   /// What a primitive takes of all resources, into demands_; the latency of a batch of its loads.
   Latency demands_of(const Walker& walker, const program::Primitive& primitive, bool operands);
   /// What a unit of work moves through its compute unit: bytes of the flow, and of memory in and

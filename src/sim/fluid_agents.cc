@@ -121,6 +121,7 @@ void Fluid::pass(Walker& walker) {
     options_.trace->operation(walker.agent.rank, number_in_rank(walker.agent),
                               program::name_of(op.kind), {walker.op_began}, {walker.time}, {});
   }
+  if (primitive.kind == PrimitiveKind::wait) walker.recent_bytes = 0;  // an acquire empties the L1
   walker.loaded = false;
   walker.stage = 0;
   walker.op_began = -1;

@@ -69,6 +69,8 @@ void Fluid::post_operand(std::int32_t number) {
   ++step.flows;
   const std::int32_t ordinal =
       walker.first_step + static_cast<std::int32_t>(walker.steps.size()) - 1;
+  walker.again = Walker::Again::no;
+  walker.recent_bytes = 0;
   walker.batch = demands_of(walker, primitive, true);
   start_flow(FlowKind::operand, number, ordinal, primitive.bytes,
              limit_of(walker, moved_by(walker, primitive), walker.batch.fs), Reason::issue,

@@ -342,10 +342,10 @@ void Counter::count_descriptor(const Primitive& primitive, bool queue) {
       bursts_ += members_;
       if (from != to) {
         if (!empty) injected_ += size * members_;
-        // A copy is known to be over when its flag was seen or somebody flushed: data of
-        // connections.
+        // A copy is known to be over when its queue goes on, its flag was seen or somebody flushed:
+        // data of connections.
         const bool certain =
-            !empty && !primitive.semaphores.empty() && program_.program().inbound > 0;
+            !empty && (queue || (!primitive.semaphores.empty() && program_.program().inbound > 0));
         add(way(from, to, certain), line * line_ / burst, 1, {size, packet}, {0, packet});
       }
       at += size;

@@ -203,8 +203,8 @@ void Fluid::send_messages(std::int32_t number, std::int64_t now) {
 std::int64_t Fluid::rate_limit(const Engine& engine, std::int64_t run, std::int64_t back) const {
   std::int64_t limit = engine.rate.bytes_per_second;
   const auto at_most = [&](std::int64_t bytes, std::int64_t fs) {
-    const auto most = static_cast<std::int64_t>(static_cast<__int128>(bytes) * kSecond / fs);
-    limit = limit == 0 ? most : std::min(limit, most);
+    const __int128 most = static_cast<__int128>(bytes) * kSecond / fs;
+    if (limit == 0 || most < limit) limit = static_cast<std::int64_t>(most);
   };
   if (engine.outstanding > 0) at_most(engine.outstanding * engine.burst, back);
   if (run > 0 && engine.row > 0) at_most(run, engine.rate.time_for(run).fs + engine.row);
@@ -223,7 +223,10 @@ void Fluid::start_transfer_flow(std::int32_t number, std::int32_t id, const Attr
       ways_.at_memory(from, bytes, false, total, descriptor.members, demands_);
       ways_.at_memory(to, bytes, false, total, descriptor.members, demands_);
     }
-    if (from == to) return;
+    if (from == to) {
+      back = std::max(back, ways_.acknowledgement(from, to).fs);
+      return;
+    }
     ways_.over_links(from, to, bytes, bursts, engine.packet, false, total, descriptor.members,
                      demands_);
     back = std::max(back, ways_.links(from, to).fs + ways_.acknowledgement(from, to).fs);
@@ -265,7 +268,13 @@ void Fluid::transferred(std::int32_t number, std::int32_t id, const Attribution&
   if (descriptor.bytes > 0 || engine.nic) {
     Latency way = ways_.on_chip(from, 0);
     way.add(Reason::l2, machine_.model(from).l2_latency.fs);
-    if (from != to) way += ways_.links(from, to);
+    if (from != to) {
+      const std::int64_t bytes =
+          descriptor.legs.empty() ? descriptor.bytes : descriptor.legs.back().bytes;
+      const std::int64_t last =
+          std::clamp<std::int64_t>(bytes, machine_.model(from).sector_size.count, engine.burst);
+      way += ways_.burst(from, to, last, engine.packet);
+    }
     charge(there_spent, way);
     there += way.fs;
     done_spent = there_spent;

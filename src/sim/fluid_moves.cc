@@ -32,30 +32,64 @@ void limit(std::int64_t& least, __int128 other) {
 
 }  // namespace
 
+// A workgroup that sends the same to all peers in turn finds it in its L1, or at least in the L2.
+void Fluid::look_again(Walker& walker, const Primitive& primitive) const {
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  const Span* const own = primitive.src.size() == 1 &&
+                                  primitive.src.front().rank == walker.agent.rank &&
+                                  primitive.src.front().access == Access::plain
+                              ? &primitive.src.front()
+                              : nullptr;
+  const Span& recent = walker.recent;
+  walker.again = Walker::Again::no;
+  if (own != nullptr && walker.recent_bytes >= primitive.bytes && own->buffer == recent.buffer &&
+      own->offset == recent.offset && own->run == recent.run && own->pitch == recent.pitch &&
+      own->skip == recent.skip) {
+    const bool fits = !own->bypass_l1 && !recent.bypass_l1 &&
+                      walker.recent_bytes * walker.sharing <= model.l1_size.count;
+    walker.again = fits ? Walker::Again::in_l1 : Walker::Again::in_l2;
+  }
+  walker.recent_bytes = own != nullptr ? primitive.bytes : 0;
+  if (own != nullptr) walker.recent = *own;
+}
+
+std::int64_t Fluid::wave_of(const Walker& walker, const Primitive& primitive) const {
+  std::int64_t per_thread = walker.grain;
+  for (const auto* spans : {&primitive.src, &primitive.dst}) {
+    for (const Span& span : *spans) per_thread = program::data_per_thread(span.access, per_thread);
+  }
+  return per_thread * machine_.model(walker.agent.rank).cu_wavefront_size;
+}
+
 Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool operands) {
   demands_.clear();
   Latency longest;
   const int rank = walker.agent.rank;
-  const std::int64_t line = machine_.model(rank).line_size.count;
+  const machine::GpuModel& model = machine_.model(rank);
   const std::int64_t total = primitive.bytes, members = walker.members;
+  const std::int64_t wave = wave_of(walker, primitive);
   const int repetition = ranks_[index(walker.rank_class)].repetition;
   for (const Span& span : primitive.src) {
     const std::int64_t bytes = memory_of(span, total);
-    const std::int64_t requests = (bytes + line - 1) / line;
+    const Requests requests = requests_of(span, total, wave, model);
     Latency latency;
-    if (span.rank < 0) {
-      ways_.over_group(rank, span.group, bytes, requests, true, total, demands_);
+    if (!operands && walker.again == Walker::Again::in_l1) {
+      latency.add(Reason::l1, model.l1_latency.fs);
+    } else if (span.rank < 0) {
+      ways_.over_group(rank, span.group, bytes, requests.count, true, total, demands_);
       latency = ways_.group(rank, span.group, true);
     } else {
-      const bool memory = ways_.beyond_l2(span.rank, span.buffer, true, repetition);
+      const bool again = !operands && walker.again == Walker::Again::in_l2;
+      const bool memory = !again && ways_.beyond_l2(span.rank, span.buffer, true, repetition);
       if (operands && span.rank == rank) {
         ways_.at_operands(span.rank, bytes, memory, total, members, demands_);
       } else {
         ways_.at_memory(span.rank, bytes, memory, total, members, demands_);
       }
       if (span.rank != rank)
-        ways_.over_links(span.rank, rank, bytes, requests, 0, true, total, members, demands_);
-      latency = ways_.load(rank, span.rank, memory, ways_.cold(span.buffer, repetition));
+        ways_.over_links(span.rank, rank, requests.bytes, requests.count, 0, true, total, members,
+                         demands_);
+      latency = ways_.load(rank, span.rank, memory, memory && ways_.cold(span.buffer, repetition));
       // The threads that see the flags of LL128 lines load the lines again.
       if (span.access == Access::ll128) latency += latency;
     }
@@ -63,34 +97,36 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
   }
   for (const Span& span : primitive.dst) {
     const std::int64_t bytes = memory_of(span, total);
-    const std::int64_t requests = (bytes + line - 1) / line;
+    const Requests requests = requests_of(span, total, wave, model);
     if (span.rank < 0) {
-      ways_.over_group(rank, span.group, bytes, requests, false, total, demands_);
+      ways_.over_group(rank, span.group, bytes, requests.count, false, total, demands_);
       continue;
     }
     ways_.at_memory(span.rank, bytes, ways_.beyond_l2(span.rank, span.buffer, false, repetition),
                     total, members, demands_);
     if (span.rank != rank)
-      ways_.over_links(rank, span.rank, bytes, requests, 0, false, total, members, demands_);
+      ways_.over_links(rank, span.rank, requests.bytes, requests.count, 0, false, total, members,
+                       demands_);
   }
   return longest;
 }
 
 Fluid::Moved Fluid::moved_by(const Walker& walker, const Primitive& primitive) const {
-  const std::int64_t line = machine_.model(walker.agent.rank).line_size.count;
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  const std::int64_t wave = wave_of(walker, primitive);
   Moved moved{
       .bytes = primitive.bytes, .sources = std::ssize(primitive.src), .type = primitive.type};
   for (const Span& span : primitive.src) {
     const std::int64_t bytes = memory_of(span, primitive.bytes);
-    moved.in += bytes;
+    if (walker.again != Walker::Again::in_l1) moved.in += bytes;
     if (span.rank != walker.agent.rank) moved.from_peers += bytes;
-    moved.loads += (bytes + line - 1) / line;
+    moved.loads += requests_of(span, primitive.bytes, wave, model).count;
   }
   for (const Span& span : primitive.dst) {
     const std::int64_t bytes = memory_of(span, primitive.bytes);
     moved.out += bytes;
     if (span.rank != walker.agent.rank) moved.to_peers += bytes;
-    moved.stores += (bytes + line - 1) / line;
+    moved.stores += requests_of(span, primitive.bytes, wave, model).count;
   }
   return moved;
 }
@@ -186,12 +222,9 @@ bool Fluid::begin_move(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
   const Primitive& primitive = walker.present;
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  look_again(walker, primitive);
   walker.batch = demands_of(walker, primitive, false);
-  std::int64_t per_thread = walker.grain;
-  for (const auto* spans : {&primitive.src, &primitive.dst}) {
-    for (const Span& span : *spans) per_thread = program::data_per_thread(span.access, per_thread);
-  }
-  const std::int64_t wave = per_thread * model.cu_wavefront_size;
+  const std::int64_t wave = wave_of(walker, primitive);
   const std::int64_t window = wave * walker.movers * walker.unroll;
   if (primitive.src.size() > 1) {  // a wavefront's own share of the arithmetic
     const int element = size_of(primitive.type);
@@ -210,10 +243,9 @@ bool Fluid::begin_move(std::int32_t number) {
     limit(least, static_cast<__int128>(primitive.bytes) * kSecond /
                      (static_cast<__int128>(walker.batch.fs) * (walker.batches - 1)));
   __int128 kept = 0;  // store slots times the time for which a store has its own
-  const std::int64_t line = model.line_size.count;
   for (const Span& span : primitive.dst) {
     if (span.rank < 0) continue;
-    kept += static_cast<__int128>(memory_of(span, primitive.bytes) + line - 1) / line *
+    kept += static_cast<__int128>(requests_of(span, primitive.bytes, wave, model).count) *
             (ways_.store(walker.agent.rank, span.rank).fs +
              ways_.acknowledgement(walker.agent.rank, span.rank).fs);
   }

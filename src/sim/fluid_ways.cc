@@ -3,6 +3,7 @@
 #include "sim/fluid_ways.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace hemiola::sim {
 namespace {
@@ -21,6 +22,24 @@ Rate times(Rate rate, std::int64_t factor, std::int64_t permille = 1000) {
 }
 
 }  // namespace
+
+Requests requests_of(const program::Span& span, std::int64_t data, std::int64_t wave,
+                     const machine::GpuModel& model) {
+  const std::int64_t line = model.line_size.count, sector = model.sector_size.count;
+  const std::int64_t bytes = program::memory_size(data, span.access);
+  Requests made{(bytes + line - 1) / line, bytes};
+  if (program::is_packet(span.access) || span.rank < 0 || data <= 0) return made;
+  const std::int64_t step = std::gcd(span.offset, span.run > 0 ? span.pitch : data);
+  const std::int64_t piece = std::min({data, wave, span.run > 0 ? span.run : data});
+  const std::int64_t pieces = (data + piece - 1) / piece;
+  const auto one_more = [&](std::int64_t unit) {  // on average
+    const std::int64_t phases = unit / std::gcd(step, unit);
+    return pieces * (phases - 1) / phases;
+  };
+  made.count += one_more(line);
+  made.bytes += one_more(sector) * sector;
+  return made;
+}
 
 void charge(Attribution& spent, const Latency& latency, std::int64_t fs) {
   if (fs <= 0) return;
@@ -146,7 +165,7 @@ void Ways::add_shares(LinkId link, std::int64_t share, bool begins, bool ends,
   if (ends) add(port_in_[index(number)], -1);
 }
 
-Latency Ways::over(int from, int to, std::int64_t payload) const {
+Latency Ways::over(int from, int to, std::int64_t payload, std::int64_t packet) const {
   Latency longest;
   const machine::Routes& routes = machine_.routes(from, to);
   if (routes.count == 0) return longest;
@@ -156,7 +175,8 @@ Latency Ways::over(int from, int to, std::int64_t payload) const {
     const auto path = routes.path(p);
     for (std::size_t h = 0; h < path.size(); ++h) {
       const machine::LinkClass& c = machine_.class_of(path[h]);
-      latency.add(Reason::link, c.latency.fs + c.bandwidth.time_for(c.wire_bytes(payload)).fs);
+      latency.add(Reason::link,
+                  c.latency.fs + c.bandwidth.time_for(c.wire_bytes(payload, packet)).fs);
       const machine::NodeId to_node = machine_.links[index(path[h])].to;
       const machine::Node& node = machine_.nodes[index(to_node)];
       if (node.kind == machine::NodeKind::nic) {
@@ -230,6 +250,12 @@ const Latency& Ways::acknowledgement(int from, int to) {
 }
 const Latency& Ways::links(int from, int to) {
   return way(from, to).links;
+}
+Latency Ways::burst(int from, int to, std::int64_t bytes, std::int64_t packet) {
+  Latency latency = over(from, to, bytes, packet);
+  latency.add(Reason::io,
+              machine_.model(from).noc_io_latency.fs + machine_.model(to).noc_io_latency.fs);
+  return latency;
 }
 
 bool Ways::has_cache(int rank) const {

@@ -39,6 +39,19 @@ inline void charge(Attribution& spent, Reason reason, std::int64_t fs) {
   spent[static_cast<std::size_t>(reason)] += fs;
 }
 
+/// What a span of a move takes of links and of memory.
+struct Requests {
+  std::int64_t count = 0;
+  std::int64_t bytes = 0;  ///< of memory, in whole sectors
+};
+
+/// Requests for `data` bytes of a span, by instructions of `wave` bytes each: one for each line
+/// that an instruction touches. A walker stands for workgroups whose parts follow each other: where
+/// these are no multiples of a line (or sector) they begin anywhere in one, and instructions touch
+/// one more.
+Requests requests_of(const program::Span& span, std::int64_t data, std::int64_t wave,
+                     const machine::GpuModel& model);
+
 class Ways {
  public:
   Ways(const machine::Machine& machine, const program::Bound& program, const Classes& fold,
@@ -73,6 +86,8 @@ class Ways {
   Latency load(int rank, int owner, bool memory, bool cold = false);
   /// Over the links and ports alone, without the network on chip of either end.
   const Latency& links(int from, int to);
+  /// links() for a burst of so many bytes, in packets of `packet`: it goes on once it is whole.
+  Latency burst(int from, int to, std::int64_t bytes, std::int64_t packet);
   /// What a flag's bytes take on the slowest link.
   std::int64_t flag_time(int from, int to) { return way(from, to).flag_time; }
   /// Through a multicast group and back.
@@ -106,7 +121,7 @@ class Ways {
   /// A link; the ports of GPUs at its ends where the way begins or ends there.
   void add_shares(machine::LinkId link, std::int64_t share, bool begins, bool ends,
                   std::vector<Share>& out) const;
-  Latency over(int from, int to, std::int64_t payload) const;
+  Latency over(int from, int to, std::int64_t payload, std::int64_t packet = 0) const;
   static void add(const std::vector<Share>& shares, const machine::Machine& machine,
                   std::int64_t bytes, std::int64_t requests, std::int64_t packet,
                   std::int64_t total, std::int64_t members, std::int64_t control,
