@@ -135,13 +135,6 @@ std::string hindrance(const machine::Machine& machine, const program::Bound& pro
   return {};
 }
 
-bool same_models(const machine::Machine& machine, int period) {
-  for (int rank = period; rank < machine.ranks(); ++rank) {
-    if (machine.gpu_models[index(rank)] != machine.gpu_models[index(rank - period)]) return false;
-  }
-  return true;
-}
-
 /// Whether a message between two ranks takes the way of the one between those a period further.
 bool messages_turn(const machine::Machine& machine, int rank, int peer, int period) {
   const machine::Routes& routes = machine.routes(rank, peer);
@@ -180,6 +173,13 @@ std::string differing_ways(Fabric& fabric, const program::Rotation& rotation, in
 
 }  // namespace
 
+bool same_models(const machine::Machine& machine, int period, int ranks) {
+  for (int rank = period; rank < ranks; ++rank) {
+    if (machine.gpu_models[index(rank)] != machine.gpu_models[index(rank - period)]) return false;
+  }
+  return true;
+}
+
 Fold fold_of(Fabric& fabric, const program::Bound& program, const program::Rotation& rotation,
              const Options& options) {
   const machine::Machine& machine = fabric.machine;
@@ -189,7 +189,7 @@ Fold fold_of(Fabric& fabric, const program::Bound& program, const program::Rotat
   none.reason = "ranks run different programs";
   for (int period = rotation.period; period < program.ranks(); period += rotation.period) {
     if (program.ranks() % period != 0) continue;
-    if (!same_models(machine, period)) {
+    if (!same_models(machine, period, machine.ranks())) {
       none.reason = "GPUs differ";
       continue;
     }

@@ -26,4 +26,7 @@ struct Fold {
 Fold fold_of(Fabric& fabric, const program::Bound& program, const program::Rotation& rotation,
              const Options& options);
 
+/// Whether ranks a period further have the same GPUs.
+bool same_models(const machine::Machine& machine, int period, int ranks);
+
 }  // namespace hemiola::sim

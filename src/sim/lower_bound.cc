@@ -19,14 +19,14 @@
 namespace hemiola::sim {
 
 BoundWalk::BoundWalk(const machine::Machine& machine, const program::Bound& program,
-                     const Options& options, const Addresses& addresses, int period)
+                     const Options& options, const Addresses& addresses, int period, bool alike)
     : machine_(machine),
       program_(program),
       options_(options),
       addresses_(&addresses),
       period_(period),
       traffic_(machine),
-      latencies_(machine, program) {}
+      latencies_(machine, program, alike ? program.ranks() : period) {}
 
 BoundWalk::BoundWalk(const machine::Machine& machine, const program::Bound& program,
                      const Options& options, const Classes& classes)
@@ -36,7 +36,7 @@ BoundWalk::BoundWalk(const machine::Machine& machine, const program::Bound& prog
       classes_(&classes),
       period_(program.ranks()),
       traffic_(machine),
-      latencies_(machine, program) {}
+      latencies_(machine, program, program.ranks()) {}
 
 LowerBound BoundWalk::run() {
   if (program_.linked() != nullptr) {
@@ -74,8 +74,10 @@ LowerBound BoundWalk::run() {
 }
 
 std::int64_t BoundWalk::start_of(int rank) const {
-  return start_delay(machine_, program_, options_, rank) +
-         launch_latency(machine_.model(rank), options_);
+  std::int64_t first = INT64_MAX;
+  for (int alike = rank; alike < program_.ranks(); alike += period_)
+    first = std::min(first, start_delay(machine_, program_, options_, alike));
+  return first + launch_latency(machine_.model(rank), options_);
 }
 
 void BoundWalk::start_hosts() {
@@ -250,7 +252,12 @@ void BoundWalk::count_posts() {
 
 LowerBound lower_bound(const machine::Machine& machine, const program::Bound& program,
                        const Options& options, const Addresses& addresses, const Fold& fold) {
-  return BoundWalk(machine, program, options, addresses, fold.period).run();
+  // Where the machine does not fold, ranks of one program still do the same: the first of them,
+  // with the shortest way and the earliest start that any of them has, is a bound of all.
+  const int period = addresses.rotation().period;
+  const bool alike = fold.period < program.ranks() || program.linked() != nullptr ||
+                     period == program.ranks() || !same_models(machine, period, program.ranks());
+  return BoundWalk(machine, program, options, addresses, alike ? fold.period : period, alike).run();
 }
 
 LowerBound lower_bound(const program::Bound& program, const Options& options) {

@@ -153,37 +153,27 @@ class LinkTraffic {
 /// Unloaded times of single requests.
 class Latencies {
  public:
-  Latencies(const machine::Machine& machine, const program::Bound& program)
-      : machine_(machine), program_(program) {}
+  /// `period`: a pair of ranks stands for those a number of periods further, and takes the time of
+  /// the nearest of them; the number of ranks: each for itself.
+  Latencies(const machine::Machine& machine, const program::Bound& program, int period)
+      : machine_(machine), program_(program), period_(period) {}
 
   // One request of `payload` bytes over the links.
   std::int64_t links(int from, int to, std::int64_t payload) {
     if (from == to) return 0;
-    std::vector<Known>& known = known_[pair_number(from, to)];
+    const int ranks = program_.ranks(), first = from % period_;
+    const int other = (to - from + first + ranks) % ranks;
+    std::vector<Known>& known = known_[pair_number(first, other)];
     for (const Known& one : known) {
       if (one.payload == payload) return one.time;
     }
-    const machine::Routes& routes = machine_.routes(from, to);
-    std::int64_t best = -1;
-    for (std::int32_t p = 0; p < routes.count; ++p) {
-      std::int64_t sum = 0;
-      const auto path = routes.path(p);
-      for (std::size_t h = 0; h < path.size(); ++h) {
-        const machine::LinkClass& c = machine_.class_of(path[h]);
-        sum += c.latency.fs + c.bandwidth.time_for(c.wire_bytes(payload)).fs;
-        const machine::Node& node = machine_.nodes[static_cast<std::size_t>(
-            machine_.links[static_cast<std::size_t>(path[h])].to)];
-        if (node.kind == machine::NodeKind::nic) {
-          sum += node.nic_model.latency.fs;
-        } else if (node.kind != machine::NodeKind::xpu) {
-          sum += node.switch_model.latency.fs;
-        }
-      }
-      best = best < 0 ? sum : std::min(best, sum);
-    }
-    known.push_back({payload, std::max<std::int64_t>(0, best)});
-    return known.back().time;
+    std::int64_t best = INT64_MAX;
+    for (int by = 0; by < ranks; by += period_)
+      best = std::min(best, shortest((first + by) % ranks, (other + by) % ranks, payload));
+    known.push_back({payload, best});
+    return best;
   }
+
   std::int64_t on_chip(int rank) const {
     const machine::GpuModel& m = machine_.model(rank);
     return m.noc_kind == machine::NocKind::mesh ? m.noc_hop_latency.fs : m.noc_latency.fs;
@@ -224,8 +214,31 @@ class Latencies {
   }
 
  private:
+  std::int64_t shortest(int from, int to, std::int64_t payload) const {
+    const machine::Routes& routes = machine_.routes(from, to);
+    std::int64_t best = -1;
+    for (std::int32_t p = 0; p < routes.count; ++p) {
+      std::int64_t sum = 0;
+      const auto path = routes.path(p);
+      for (std::size_t h = 0; h < path.size(); ++h) {
+        const machine::LinkClass& c = machine_.class_of(path[h]);
+        sum += c.latency.fs + c.bandwidth.time_for(c.wire_bytes(payload)).fs;
+        const machine::Node& node = machine_.nodes[static_cast<std::size_t>(
+            machine_.links[static_cast<std::size_t>(path[h])].to)];
+        if (node.kind == machine::NodeKind::nic) {
+          sum += node.nic_model.latency.fs;
+        } else if (node.kind != machine::NodeKind::xpu) {
+          sum += node.switch_model.latency.fs;
+        }
+      }
+      best = best < 0 ? sum : std::min(best, sum);
+    }
+    return std::max<std::int64_t>(0, best);
+  }
+
   const machine::Machine& machine_;
   const program::Bound& program_;
+  const int period_;
   struct Known {
     std::int64_t payload = 0, time = 0;
   };

@@ -21,9 +21,10 @@ namespace hemiola::sim {
 /// and counts traffic and unloaded time.
 class BoundWalk {
  public:
-  /// The ranks of a fold, at whose addresses all find what is theirs.
+  /// The ranks of a fold, at whose addresses all find what is theirs. `alike`: so are the ways of
+  /// those that they stand for; else the shortest counts.
   BoundWalk(const machine::Machine& machine, const program::Bound& program, const Options& options,
-            const Addresses& addresses, int period);
+            const Addresses& addresses, int period, bool alike);
   /// The first member of each class; only the latency is bounded.
   BoundWalk(const machine::Machine& machine, const program::Bound& program, const Options& options,
             const Classes& classes);

@@ -58,6 +58,24 @@ TEST(Engines, copies_take_the_time_of_their_engine) {
   }
 }
 
+// Ranks of one program do the same on a machine whose links differ, too: one of them is walked.
+TEST(Engines, a_slow_link_counts_in_the_bound_of_bandwidth) {
+  const Workplace place;
+  const auto bound = [&](const std::string& settings) {
+    const Outcome run = place.run(
+        "run all-reduce/ring --machine switch:8 --size 64KiB --no-check --quiet --json r " +
+        settings);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return Json::parse(place.read("r"))["results"][0]["bound_ns"];
+  };
+  const Json alike = bound("");
+  const Json slow = bound(
+      "--set edge.gpu.0.xpu.0:switch.0.switch.0.bandwidth=10GB/s "
+      "--set edge.switch.0.switch.0:gpu.3.xpu.0.latency=5us");
+  EXPECT_EQ(slow["latency"], alike["latency"]);
+  EXPECT_GT(slow["bandwidth"].get<double>(), 10 * alike["bandwidth"].get<double>());
+}
+
 // What a workgroup sends to all peers in turn it loads from memory once.
 TEST(Engines, what_is_sent_again_comes_from_the_l1) {
   const Workplace place;
