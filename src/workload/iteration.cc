@@ -183,7 +183,8 @@ IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationReq
     outcome.notices.push_back(*lack);
   Places places(*request.workload);
   SimulatedCosts costs(*request.workload, places, outcome.machine, laboratory, request.costs);
-  outcome.result = schedule(*request.workload, places, costs, request.schedule);
+  costs.in_passes(
+      [&] { outcome.result = schedule(*request.workload, places, costs, request.schedule); });
   outcome.sources = sources_of(*request.workload, outcome.result);
   outcome.calls = calls_of(*request.workload, places, costs, outcome.result);
   outcome.path = critical_path(*request.workload, outcome.result);

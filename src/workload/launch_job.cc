@@ -62,7 +62,7 @@ RunAs run_as(const Workload& workload, NodeKind kind, std::int32_t work) {
 
 struct LaunchPrograms::Caches {
   std::map<std::pair<std::int32_t, const machine::GpuModel*>, Made> kernels;
-  std::map<std::tuple<Collective, DataType, std::int64_t, std::uint64_t>, Made> calls;
+  std::map<std::tuple<NodeKind, Collective, DataType, std::int64_t, std::uint64_t>, Made> calls;
   std::map<std::vector<int>, machine::SharedMachine> machines;
   std::map<std::vector<int>, std::uint64_t> ways;
 };
@@ -175,7 +175,7 @@ LaunchPrograms::Made LaunchPrograms::call(const LaunchKind& kind, std::int64_t b
   const auto [collective, type] = run_as(workload_, kind.kind, kind.work);
   machine::SharedMachine& ranks = caches_->machines[group];
   if (ranks == nullptr) ranks = machine::select_ranks(machine_, group);
-  Made& known = caches_->calls[{collective, type, bytes, ways_between(group)}];
+  Made& known = caches_->calls[{kind.kind, collective, type, bytes, ways_between(group)}];
   if (known.program != nullptr) return known;
   study::Experiment experiment{.machine = {.given = ranks},
                                .subject = std::string("auto/nccl"),

@@ -13,6 +13,7 @@
 #include "machine/machine.h"
 #include "program/job.h"
 #include "study/experiment.h"
+#include "study/parts.h"
 #include "workload/costs.h"
 #include "workload/places.h"
 #include "workload/traffic.h"
@@ -43,6 +44,9 @@ struct CostOptions {
   /// Launches that are under way together have the speeds that they have alone.
   bool contention = true;
   const Monitor* monitor = nullptr;
+  /// Where simulations are shared out among processes, all of which come to the same costs; null:
+  /// they are not. Its head says all that simulations depend on but the launches themselves.
+  study::Parts* parts = nullptr;
   /// Told what is simulated next: "product 8192x4096x1024 beside all-reduce of 64 MiB".
   std::function<void(const std::string&)> on_simulation{};
 };
@@ -54,6 +58,12 @@ class SimulatedCosts : public Costs {
                  study::Laboratory& laboratory, CostOptions options = {});
   ~SimulatedCosts() override;
 
+  /// Calls `pass`, which asks for costs, until all that it asks for is known. What is not known in
+  /// a pass is guessed, noted down, and simulated behind it: each distinct launch alone behind the
+  /// first pass, situations behind the next ones. Few passes are enough, since what meets what
+  /// hardly depends on how fast it is then. All processes of `parts` make the same passes.
+  void in_passes(const std::function<void()>& pass);
+
   Time alone(const LaunchKind& kind, Follows follows) override;
   Time latency(const LaunchKind& kind) override;
   std::vector<std::int64_t> speeds(std::int32_t rank_class,
@@ -64,7 +74,8 @@ class SimulatedCosts : public Costs {
   /// uses no link.
   const std::vector<Traffic>& traffic(const LaunchKind& kind);
 
-  /// How many simulations were made, of launches alone and of situations.
+  /// How many simulations the costs of the last pass are made of, of launches alone and of
+  /// situations.
   std::int64_t simulations() const;
 
  private:
