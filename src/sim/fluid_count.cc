@@ -10,6 +10,7 @@
 #include "program/primitive.h"
 #include "sim/addresses.h"
 #include "sim/classes.h"
+#include "sim/multicast_planes.h"
 #include "sim/request_histogram.h"
 
 namespace hemiola::sim {
@@ -105,6 +106,7 @@ class Counter {
   const machine::Machine& machine_;
   const program::Bound& program_;
   Addresses addresses_;
+  MulticastPlanes planes_{machine_, program_};
   Classes fold_;
   std::vector<LinkId> reverse_;
   std::vector<RequestHistogram> by_class_;  ///< over all links of the class
@@ -280,22 +282,13 @@ void Counter::count_lines(const Span& span, std::int64_t from, std::int64_t to, 
 
 // To the switch, from it to every member, and the answers.
 void Counter::count_multicast(const Span& span, std::int64_t line, std::int64_t bytes, bool load) {
-  const std::vector<int>& members = program_.groups()[index(span.group)];
-  std::vector<std::pair<machine::NodeId, LinkId>> planes;
-  for (const machine::NodeId node : machine_.multicast_switches(members)) {
-    for (const LinkId up : machine_.lanes(machine_.gpus[index(rank_)], node))
-      planes.emplace_back(node, up);
-  }
-  if (planes.empty())
-    throw Failure("multicast group " + std::to_string(span.group) + " has no switch in common");
-  const auto [node, up] = planes[index(machine::select_path(line, std::ssize(planes)))];
+  const std::vector<MulticastPlane>& planes = planes_.of(span.group, rank_);
+  const MulticastPlane& plane = planes[index(machine::select_path(line, std::ssize(planes)))];
   const RequestSize there{load ? 0 : bytes, 0}, back{load ? bytes : 0, 0};
   ++multicasts_;
-  on_link(up, there, 1);
-  on_link(reverse_[index(up)], back, 1);
-  for (const int member : members) {
-    const std::vector<LinkId> lanes = machine_.lanes(node, machine_.gpus[index(member)]);
-    const LinkId down = lanes[index(machine_.links[index(up)].lane) % lanes.size()];
+  on_link(plane.up, there, 1);
+  on_link(reverse_[index(plane.up)], back, 1);
+  for (const auto& [member, down] : plane.down) {
     on_link(down, there, 1);
     on_link(reverse_[index(down)], back, 1);
     if (!load && member != rank_) injected_ += bytes;
