@@ -40,7 +40,10 @@ std::string head_of_simulations(const machine::Machine& machine,
                                  request.costs.launch == sim::Launch::graph ? "graph" : "stream",
                                  request.costs.roofline ? ", roofline" : "");
   for (const workload::CollectiveRule& rule : request.costs.rules) {
-    head += fmt::format("{} {} {} {}", name_of(rule.kind), rule.ranks, rule.least, rule.program);
+    head += fmt::format("{}{} {} {} {}", rule.is_fused ? "fused " : "", name_of(rule.kind),
+                        rule.ranks, rule.least, rule.program);
+    if (rule.product)
+      head += fmt::format(" of {} {} {}", rule.product->m, rule.product->n, rule.product->k);
     if (std::filesystem::is_regular_file(rule.program))
       head += ' ' + study::digest(read_file(rule.program));
     for (const auto& [name, value] : rule.parameters) head += fmt::format(" {}={}", name, value);

@@ -63,7 +63,8 @@ Scene Scenes::make(int rank, const std::vector<LaunchKind>& kinds, bool is_situa
                          workload_.computes[index(kind.work)].kind == Compute::Kind::other;
     if (!is_kernel(kind.kind)) {
       part.bytes = call_of(workload_, kind.kind, kind.work).bytes;
-      if (is_situation) part.bytes = bytes_in_situation(part.bytes);
+      if (is_situation && !has_product(workload_, kind.kind, kind.work))
+        part.bytes = bytes_in_situation(part.bytes);
       const Place& place = places_.place(kind.place);
       for (const std::size_t g : groups_of(kind.place, rank)) {
         part.groups.push_back(place.groups[g]);
@@ -115,6 +116,10 @@ std::string Scenes::key_of(const Scene& scene) {
       key += fmt::format("{} {} {} B",
                          part.kind.kind == NodeKind::collective ? name_of(kind) : "message",
                          name_of(type), part.bytes);
+      if (has_product(workload_, part.kind.kind, part.kind.work))
+        key += " with " +
+               words_of(
+                   workload_.computes[index(workload_.collectives[index(part.kind.work)].product)]);
     }
     for (const auto& group : part.groups)
       fmt::format_to(std::back_inserter(key), " [{} by {:x}]", fmt::join(group, " "),

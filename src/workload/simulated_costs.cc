@@ -163,7 +163,9 @@ struct SimulatedCosts::Implementation {
   static constexpr std::int64_t kLongCall = 32 << 20;
   bool is_long(const Task& task) const {
     const ScenePart& part = task.scene.parts.front();
-    if (is_kernel(part.kind.kind) || task.level != Level::fluid) return false;
+    if (is_kernel(part.kind.kind) || task.level != Level::fluid ||
+        has_product(workload_, part.kind.kind, part.kind.work))
+      return false;
     const std::vector<int> group = task.scene.real(part.groups.front());
     return part.bytes > 2 * kLongCall && group.size() <= 8 &&
            machine_->reach(group.front(), group.back()) == machine::Reach::load_store;

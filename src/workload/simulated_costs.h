@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,13 +26,17 @@ namespace hemiola::workload {
 enum class Level : std::uint8_t { estimate, fluid, sampled, line };
 std::string_view name_of(Level level);
 
-/// The program that a collective runs, from so many bytes on, in groups of so many ranks.
+/// The program that a collective runs, from so many bytes on, in groups of so many ranks. Or that
+/// it runs together with a product (fuse.h): `ag-gemm`, `gemm-rs`, `gemm-ar`, or a plan of one.
 struct CollectiveRule {
   Collective kind = Collective::all_reduce;
   int ranks = 0;           ///< 0: any
   std::int64_t least = 0;  ///< bytes
   std::string program;     ///< "all-reduce/ring", or a file
   study::Settings parameters{};
+  bool is_fused = false;  ///< with a product
+  /// Of these m, n, k alone, as `explore --gemm` counts them. None: of any.
+  std::optional<machine::GemmShape> product{};
 };
 
 struct CostOptions {
