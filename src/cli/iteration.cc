@@ -1,11 +1,16 @@
 #include "cli/iteration.h"
 
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <iostream>
 #include <utility>
 
 #include "cli/notices.h"
 #include "core/text.h"
 #include "report/iteration.h"
+#include "study/database_head.h"
+#include "study/digest.h"
 #include "workload/iteration_words.h"
 #include "workload/job_text.h"
 
@@ -22,6 +27,29 @@ double factor_value(const std::string& text) {
   }
   throw Failure("'" + text + "' is no factor", {.file = "--scale-compute"},
                 "from 0.001 to 1000: 0.5 halves the time of kernels");
+}
+
+/// All that simulations of launches depend on, but the launches. So runs of other workloads, and
+/// what-ifs that change no simulation, find in a folder what was simulated before.
+std::string head_of_simulations(const machine::Machine& machine,
+                                const workload::IterationRequest& request) {
+  const study::DatabaseHead of_machine =
+      study::head_of_machine(request.machine, machine, HEMIOLA_VERSION);
+  std::string head = fmt::format("launches of workloads\n{}\n{}\n{}{}\n", HEMIOLA_VERSION,
+                                 of_machine.machine_digest,
+                                 request.costs.launch == sim::Launch::graph ? "graph" : "stream",
+                                 request.costs.roofline ? ", roofline" : "");
+  for (const workload::CollectiveRule& rule : request.costs.rules) {
+    head += fmt::format("{}{} {} {} {}", rule.is_fused ? "fused " : "", name_of(rule.kind),
+                        rule.ranks, rule.least, rule.program);
+    if (rule.product)
+      head += fmt::format(" of {} {} {}", rule.product->m, rule.product->n, rule.product->k);
+    if (std::filesystem::is_regular_file(rule.program))
+      head += ' ' + study::digest(read_file(rule.program));
+    for (const auto& [name, value] : rule.parameters) head += fmt::format(" {}={}", name, value);
+    head += '\n';
+  }
+  return head;
 }
 
 }  // namespace
@@ -50,6 +78,7 @@ void add_iteration_options(CLI::App& verb, IterationOptions& options) {
       ->type_name("FILE");
   verb.add_flag("--no-contention", options.no_contention,
                 "of a workload: launches beside each other are as fast as alone");
+  add_together(verb, options.together);
 }
 
 void add_iteration_basics(CLI::App& verb, IterationOptions& options) {
@@ -86,16 +115,24 @@ workload::IterationRequest iteration_request(std::shared_ptr<const workload::Wor
 
 ExitCode run_iteration_verb(std::shared_ptr<const workload::Workload> workload,
                             const MachineOptions& machine, const IterationOptions& options,
-                            Session& session) {
+                            Session& session, const std::function<void()>& write_more) {
   check_output("--json", options.json);
   check_output("--csv", options.csv);
   check_output("--trace", options.trace);
   check_output("--report", options.report);
   check_output("--job", options.job);
   if (!options.report.empty()) report::page::require_rendering();
+  const Together together(options.together, session, {});
+  if (together.submitted()) return ExitCode::done;
   const std::string phase = workload->facts ? workload->facts->phase : "";
   workload::IterationRequest request =
       iteration_request(std::move(workload), phase, machine, options, session);
+  std::unique_ptr<study::Parts> parts;
+  if (together.shares()) {
+    const machine::SharedMachine known = session.laboratory.machine(request.machine);
+    if (known != nullptr) parts = together.open(head_of_simulations(*known, request));
+    request.costs.parts = parts.get();
+  }
   Notices notices(session);
   workload::IterationOutcome outcome;
   {
@@ -106,6 +143,7 @@ ExitCode run_iteration_verb(std::shared_ptr<const workload::Workload> workload,
     };
     outcome = workload::run_iteration(session.laboratory, request);
   }
+  if (!together.is_first()) return ExitCode::done;
   notices.show(outcome.notices);
   const report::IterationRun run{.command = session.command, .engine = options.engine};
   report::print_iteration(std::cout, run, outcome);
@@ -118,6 +156,7 @@ ExitCode run_iteration_verb(std::shared_ptr<const workload::Workload> workload,
   }
   if (!options.report.empty())
     write_file(options.report, report::page::render(report::iteration_page(run, outcome)));
+  if (write_more) write_more();
   return ExitCode::done;
 }
 

@@ -112,7 +112,8 @@ void refuse_options_of_engines(const CLI::App& verb) {
 void refuse_options_of_workloads(const CLI::App& verb) {
   refuse_given(verb,
                {"--detail", "--collectives", "--compute", "--scale-compute", "--without", "--job",
-                "--no-contention", "--lenient", "--groups", "--replicate"},
+                "--no-contention", "--lenient", "--groups", "--replicate", "--parts", "--slurm",
+                "--slurm-script", "--slurm-option"},
                "is of workloads, and this is a program", "docs/workloads.md");
 }
 
@@ -415,7 +416,10 @@ void add_run(CLI::App& app, Session& session) {
       const bool astra = !options->astra.empty() || options->engine.engine == "astra";
       if (astra || workload::is_trace(options->program.program)) {
         refuse_options_of_engines(*verb);
-        return astra ? run_astra(*options, session) : run_trace(*options, session);
+        if (!astra) return run_trace(*options, session);
+        refuse_given(*verb, {"--parts", "--slurm", "--slurm-script", "--slurm-option"},
+                     "is of our own model's runs", "give the trace without --astra");
+        return run_astra(*options, session);
       }
       refuse_options_of_workloads(*verb);
       if (!options->network.empty()) return run_network(*verb, *options, session);

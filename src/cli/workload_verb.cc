@@ -6,7 +6,6 @@
 #include "cli/iteration.h"
 #include "cli/model_options.h"
 #include "cli/notices.h"
-#include "cli/together.h"
 #include "core/text.h"
 #include "report/iteration.h"
 #include "report/workload_search.h"
@@ -40,6 +39,9 @@ ExitCode make(const MakeOptions& options, Session& session) {
     if (!options.out.empty()) workload::write_chakra(*workload, options.out);
   };
   if (options.machine.machine.empty()) {
+    if (!options.iteration.together.parts.empty() || !options.iteration.together.slurm.empty())
+      throw Failure("goes with --machine only: there is nothing to simulate",
+                    {.file = "--parts, --slurm"});
     Notices notices(session);
     notices.show(workload->notices);
     report::print_workload(std::cout, *workload);
@@ -49,9 +51,7 @@ ExitCode make(const MakeOptions& options, Session& session) {
   MachineOptions machine = options.machine;
   if (machine.ranks.empty()) machine.ranks = std::to_string(workload->ranks);
   // A command that is refused leaves no file.
-  const ExitCode code = run_iteration_verb(workload, machine, options.iteration, session);
-  write_traces();
-  return code;
+  return run_iteration_verb(workload, machine, options.iteration, session, write_traces);
 }
 
 void add_make(CLI::App& parent, Session& session) {
@@ -76,12 +76,11 @@ struct SearchOptions {
   MachineOptions machine;
   IterationOptions iteration;
   std::string top = "10", memory;
-  TogetherOptions together;
 };
 
 ExitCode search(const SearchOptions& options, Session& session) {
   check_output("--json", options.iteration.json);
-  const Together together(options.together, session, {});
+  const Together together(options.iteration.together, session, {});
   if (together.submitted()) return ExitCode::done;
   workload::SearchRequest request{.make = make_request(options.model)};
   const workload::IterationRequest iteration = iteration_request(
@@ -136,7 +135,6 @@ void add_search(CLI::App& parent, Session& session) {
   verb->add_option("--memory", options->memory, "of a GPU; that of its device model by default")
       ->type_name("SIZE");
   verb->add_option("--json", options->iteration.json, "write one JSON object")->type_name("FILE");
-  add_together(*verb, options->together);
   verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
   verb->callback([options, &session] {
     session.action = [options, &session] { return search(*options, session); };

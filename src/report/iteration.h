@@ -16,6 +16,9 @@ struct IterationRun {
 
 /// "all-reduce tp", "send pp".
 std::string call_name(const workload::Workload& workload, const workload::CallKey& key);
+/// "all-gather tp + product" of one that is fused with a product.
+std::string call_name(const workload::Workload& workload, workload::NodeKind kind,
+                      std::int32_t work);
 /// "38.121 ms" in the table's unit; times of iterations are long.
 std::string table_ms(Time time);
 

@@ -50,8 +50,8 @@ std::string launch_object(const IterationOutcome& outcome, const CallRow& row) {
   return fmt::format(
       "        {{\"name\": {}, \"group_ranks\": {}, \"groups\": {}, \"calls\": {}, "
       "\"size_bytes\": {}, \"alone_fs\": {}}}",
-      json_string(call_name(workload, call_key(workload, row.kind, row.work))), row.group,
-      row.groups, row.calls, call_of(workload, row.kind, row.work).bytes, row.alone.fs);
+      json_string(call_name(workload, row.kind, row.work)), row.group, row.groups, row.calls,
+      call_of(workload, row.kind, row.work).bytes, row.alone.fs);
 }
 
 std::string path_object(const IterationOutcome& outcome, const workload::PathStep& step) {

@@ -67,12 +67,12 @@ page::Table calls_table(const IterationOutcome& outcome) {
   table.columns = {{"call"},           {"ranks", true},      {"groups", true},     {"calls", true},
                    {"size (B)", true}, {"alone (us)", true}, {"in all (ms)", true}};
   for (const workload::CallRow& row : outcome.calls) {
-    table.rows.push_back(
-        {call_name(workload, call_key(workload, row.kind, row.work)), std::to_string(row.group),
-         std::to_string(row.groups), std::to_string(row.calls),
-         std::to_string(call_of(workload, row.kind, row.work).bytes), table_us(row.alone),
-         fmt::format("{:.3f}",
-                     ms(row.alone) * static_cast<double>(row.calls) / std::max(1, row.groups))});
+    table.rows.push_back({call_name(workload, row.kind, row.work), std::to_string(row.group),
+                          std::to_string(row.groups), std::to_string(row.calls),
+                          std::to_string(call_of(workload, row.kind, row.work).bytes),
+                          table_us(row.alone),
+                          fmt::format("{:.3f}", ms(row.alone) * static_cast<double>(row.calls) /
+                                                    std::max(1, row.groups))});
   }
   return table;
 }

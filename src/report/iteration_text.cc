@@ -108,9 +108,10 @@ void print_calls(std::ostream& out, const IterationOutcome& outcome) {
     const double rate = static_cast<double>(call.bytes) /
                         (static_cast<double>(row.alone.fs) * 1e-15) * 1e-9 *
                         bus_factor(call.kind, row.group);
-    table.add({call_name(workload, call_key(workload, row.kind, row.work)),
-               std::to_string(row.group), std::to_string(row.groups), std::to_string(row.calls),
-               to_string(Bytes{call.bytes}), table_us(row.alone), table_rate(rate)});
+    const bool is_fused = has_product(workload, row.kind, row.work);
+    table.add({call_name(workload, row.kind, row.work), std::to_string(row.group),
+               std::to_string(row.groups), std::to_string(row.calls), to_string(Bytes{call.bytes}),
+               table_us(row.alone), is_fused ? "-" : table_rate(rate)});
   }
   out << "#\n# communication: what each distinct call takes alone\n";
   table.print(out, "  ");
@@ -145,6 +146,11 @@ std::string call_name(const Workload& workload, const CallKey& key) {
   if (key.kind == NodeKind::collective)
     return fmt::format("{} {}", name_of(key.collective), family);
   return fmt::format("{} {}", name_of(key.kind), family);
+}
+
+std::string call_name(const Workload& workload, workload::NodeKind kind, std::int32_t work) {
+  return call_name(workload, call_key(workload, kind, work)) +
+         (has_product(workload, kind, work) ? " + product" : "");
 }
 
 std::string memory_text(const Workload& workload) {

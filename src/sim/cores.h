@@ -21,6 +21,7 @@
 #include "sim/l2.h"
 #include "sim/launches.h"
 #include "sim/line_map.h"
+#include "sim/multicast_planes.h"
 #include "sim/peer_waits.h"
 #include "sim/pool.h"
 #include "sim/rank_state.h"
@@ -145,11 +146,8 @@ class Cores {
     return detail(request);
   }
   // --- cores_ways.cc: servers, planes of multicast groups, order tags of completions
-  struct Plane {
-    machine::NodeId node;
-    machine::LinkId up;
-  };
-  const std::vector<Plane>& planes(std::int32_t group, int rank);
+  using Plane = MulticastPlane;
+  const std::vector<Plane>& planes(std::int32_t group, int rank) { return planes_.of(group, rank); }
 
   // --- cores_multicast.cc
   struct Answered {
@@ -157,7 +155,6 @@ class Cores {
     std::int64_t time = 0;     ///< when it leaves the switch
   };
   void count_multicast(std::int32_t id);
-  machine::LinkId down_link(const Plane& plane, int member) const;
   std::int32_t make_replica(std::int32_t id, int member, machine::LinkId down);
   std::uint32_t tag_of_answer(const Request& answer) const;
   Answered take_answer(std::int32_t id, std::int64_t now);
@@ -486,7 +483,7 @@ class Cores {
   std::int32_t barrier_base_ = 0;          ///< semaphores of device barriers
   std::int64_t flag_spacing_ = 8;
   bool uncached_ = false, monitors_ = false;  ///< flags of some rank, waits of some rank
-  std::unordered_map<std::uint64_t, std::vector<Plane>> planes_;
+  MulticastPlanes planes_{machine_, program_};
   int repetitions_ = 1;
   std::atomic<int> ranks_done_ = 0;
   int ranks_to_end_ = 0;

@@ -17,13 +17,6 @@ void Cores::count_multicast(std::int32_t id) {
   tally().counters.member_loads += members;
 }
 
-// The link from the switch to a member: its lanes are dealt by that on which the request came.
-machine::LinkId Cores::down_link(const Plane& plane, int member) const {
-  const std::vector<machine::LinkId> lanes =
-      machine_.lanes(plane.node, machine_.gpus[index(member)]);
-  return lanes[index(machine_.links[index(plane.up)].lane) % lanes.size()];
-}
-
 std::int32_t Cores::make_replica(std::int32_t id, int member, machine::LinkId down) {
   const std::int32_t child = allocate(false);
   Request& request = requests_[index(child)];

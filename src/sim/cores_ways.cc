@@ -56,21 +56,6 @@ std::int32_t Cores::take_next(Arbiter& arbiter) const {
   return id;
 }
 
-// The switches and lanes over which a rank reaches its multicast group.
-const std::vector<Cores::Plane>& Cores::planes(std::int32_t group, int rank) {
-  std::vector<Plane>& planes = planes_[pair_key(group, rank)];
-  if (planes.empty()) {
-    for (const machine::NodeId node :
-         machine_.multicast_switches(program_.groups()[index(group)])) {
-      for (const machine::LinkId up : machine_.lanes(machine_.gpus[index(rank)], node))
-        planes.push_back({node, up});
-    }
-    if (planes.empty())
-      throw Failure("multicast group " + std::to_string(group) + " has no switch in common");
-  }
-  return planes;
-}
-
 std::int32_t Cores::source_port(const Request& request) {
   if (!request.is_multicast()) return fabric_.path(request.route).source_port;
   return fabric_.port_of(planes(detail(request).group, request.source)[index(request.route)].up);

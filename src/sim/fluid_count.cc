@@ -10,6 +10,7 @@
 #include "program/primitive.h"
 #include "sim/addresses.h"
 #include "sim/classes.h"
+#include "sim/multicast_planes.h"
 #include "sim/request_histogram.h"
 
 namespace hemiola::sim {
@@ -40,7 +41,7 @@ class Counter {
   Carried run() {
     for (const AgentClass& agents : fold_.agents()) walk(agents);
     Carried carried;
-    for (std::size_t l = 0; l < machine_.links.size(); ++l) add_link(l, carried);
+    add_links(carried);
     carried.bound = bound();
     carried.counters = {{"requests.loads", loads_},
                         {"requests.stores", stores_},
@@ -92,7 +93,7 @@ class Counter {
   void add(Way& way, std::int64_t line, std::int64_t requests, RequestSize there, RequestSize back);
   Way& way(int from, int to, bool certain = true);
   void finish_ways();
-  void add_link(std::size_t link, Carried& carried) const;
+  void add_links(Carried& carried) const;
   LowerBound bound() const;
   void on_link(LinkId link, RequestSize size, std::int64_t count) {
     by_class_[index(fold_.link_class(link))].add(size, count);
@@ -105,6 +106,7 @@ class Counter {
   const machine::Machine& machine_;
   const program::Bound& program_;
   Addresses addresses_;
+  MulticastPlanes planes_{machine_, program_};
   Classes fold_;
   std::vector<LinkId> reverse_;
   std::vector<RequestHistogram> by_class_;  ///< over all links of the class
@@ -280,22 +282,13 @@ void Counter::count_lines(const Span& span, std::int64_t from, std::int64_t to, 
 
 // To the switch, from it to every member, and the answers.
 void Counter::count_multicast(const Span& span, std::int64_t line, std::int64_t bytes, bool load) {
-  const std::vector<int>& members = program_.groups()[index(span.group)];
-  std::vector<std::pair<machine::NodeId, LinkId>> planes;
-  for (const machine::NodeId node : machine_.multicast_switches(members)) {
-    for (const LinkId up : machine_.lanes(machine_.gpus[index(rank_)], node))
-      planes.emplace_back(node, up);
-  }
-  if (planes.empty())
-    throw Failure("multicast group " + std::to_string(span.group) + " has no switch in common");
-  const auto [node, up] = planes[index(machine::select_path(line, std::ssize(planes)))];
+  const std::vector<MulticastPlane>& planes = planes_.of(span.group, rank_);
+  const MulticastPlane& plane = planes[index(machine::select_path(line, std::ssize(planes)))];
   const RequestSize there{load ? 0 : bytes, 0}, back{load ? bytes : 0, 0};
   ++multicasts_;
-  on_link(up, there, 1);
-  on_link(reverse_[index(up)], back, 1);
-  for (const int member : members) {
-    const std::vector<LinkId> lanes = machine_.lanes(node, machine_.gpus[index(member)]);
-    const LinkId down = lanes[index(machine_.links[index(up)].lane) % lanes.size()];
+  on_link(plane.up, there, 1);
+  on_link(reverse_[index(plane.up)], back, 1);
+  for (const auto& [member, down] : plane.down) {
     on_link(down, there, 1);
     on_link(reverse_[index(down)], back, 1);
     if (!load && member != rank_) injected_ += bytes;
@@ -470,24 +463,29 @@ LowerBound Counter::bound() const {
   return bound;
 }
 
-void Counter::add_link(std::size_t l, Carried& carried) const {
-  const std::int32_t link_class = fold_.link_class(static_cast<LinkId>(l));
-  if (link_class < 0) return;
-  const machine::Link& link = machine_.links[l];
-  const machine::LinkClass& c = machine_.link_classes[index(link.link_class)];
-  LinkUse use{machine_.nodes[index(link.from)].name, machine_.nodes[index(link.to)].name, link.lane,
-              c.name};
-  for (const auto& [size, total] : by_class_[index(link_class)].counts()) {
-    const std::int64_t count = total / fold_.links_in(link_class);
-    const std::int64_t wire = c.wire_bytes(size.payload, size.packet);
-    use.payload_bytes += size.payload * count;
-    use.wire_bytes += wire * count;
-    use.requests += count;
-    use.busy += count * c.bandwidth.time_for(wire);
+// Links of a class carry the same, but for what does not divide by them.
+void Counter::add_links(Carried& carried) const {
+  std::vector<std::int64_t> before(by_class_.size(), 0);  // links of the class
+  for (std::size_t l = 0; l < machine_.links.size(); ++l) {
+    const std::int32_t link_class = fold_.link_class(static_cast<LinkId>(l));
+    if (link_class < 0) continue;
+    const std::int64_t number = before[index(link_class)]++, links = fold_.links_in(link_class);
+    const machine::Link& link = machine_.links[l];
+    const machine::LinkClass& c = machine_.link_classes[index(link.link_class)];
+    LinkUse use{machine_.nodes[index(link.from)].name, machine_.nodes[index(link.to)].name,
+                link.lane, c.name};
+    for (const auto& [size, total] : by_class_[index(link_class)].counts()) {
+      const std::int64_t count = total / links + (number < total % links ? 1 : 0);
+      const std::int64_t wire = c.wire_bytes(size.payload, size.packet);
+      use.payload_bytes += size.payload * count;
+      use.wire_bytes += wire * count;
+      use.requests += count;
+      use.busy += count * c.bandwidth.time_for(wire);
+    }
+    if (use.requests == 0) continue;
+    carried.hops += use.requests;
+    carried.links.push_back(std::move(use));
   }
-  if (use.requests == 0) return;
-  carried.hops += use.requests;
-  carried.links.push_back(std::move(use));
 }
 
 }  // namespace

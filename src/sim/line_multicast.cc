@@ -53,7 +53,7 @@ void Line::add_replication(const Plane& plane, int rank, const std::vector<int>&
   made.way.forward.to = at_switch_of(stage);
   made.way.back.to = rank;
   for (const int member : members) {
-    const machine::LinkId down = down_link(plane, member);
+    const machine::LinkId down = plane.down_to(member);
     made.replicas.push_back({member, down, static_cast<std::int32_t>(replica_ways_.size())});
     Way& replica = replica_ways_.emplace_back(way(down, plane.up));
     replica.forward.in_port = replica.back.out_port = port(fabric_.reverse[index(down)]);

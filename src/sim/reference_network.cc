@@ -212,10 +212,11 @@ void Reference::at_switch(std::int32_t id, std::int64_t now) {
   if (requests_[index(id)].in_link >= 0)
     leave_buffer(requests_[index(id)], now);  // replicated at once
   const std::int32_t group = detail(requests_[index(id)]).group;
-  const Plane plane = planes(group, requests_[index(id)].source)[index(requests_[index(id)].route)];
+  const Plane& plane =
+      planes(group, requests_[index(id)].source)[index(requests_[index(id)].route)];
   count_multicast(id);
   for (const int member : program_.groups()[index(group)]) {
-    const machine::LinkId down = down_link(plane, member);
+    const machine::LinkId down = plane.down_to(member);
     const std::int32_t child = make_replica(id, member, down);
     const Request& request = requests_[index(child)];
     begin_leg(child, Stage::forward, fabric_.link_leg(down, plane.up), 0, now,

@@ -1,5 +1,7 @@
 #include "workload/collective_rules.h"
 
+#include <filesystem>
+
 #include "core/text.h"
 #include "core/units.h"
 #include "study/yaml_file.h"
@@ -24,14 +26,52 @@ class RulesFile : study::YamlFile {
   }
 
  private:
+  /// A product and its collective in one launch.
+  void fused(const YAML::Node& node, CollectiveRule& rule) const {
+    if (node["kind"] || node["from"])
+      fail(node["fuse"], "'fuse' says the collective, and a product its size",
+           "leave out 'kind' and 'from'");
+    rule.is_fused = true;
+    const std::string word = node["fuse"].Scalar();
+    if (word == "ag-gemm")
+      rule.kind = Collective::all_gather;
+    else if (word == "gemm-rs")
+      rule.kind = Collective::reduce_scatter;
+    else if (word == "gemm-ar")
+      rule.kind = Collective::all_reduce;
+    else
+      fail(node["fuse"], "'" + word + "' is no product with its collective",
+           "ag-gemm, gemm-rs or gemm-ar");
+    const YAML::Node sizes = node["gemm"];
+    if (!sizes) {
+      if (std::filesystem::is_regular_file(member(node, "run").Scalar()))
+        fail(node["run"], "a plan is of one product, and the rule does not say which",
+             "add gemm: [M, N, K], as 'explore --gemm' has it");
+      return;
+    }
+    if (!sizes.IsSequence() || sizes.size() != 3)
+      fail(sizes, "'gemm' is a list of three sizes", "gemm: [M, N, K], as 'explore --gemm' has it");
+    const auto size = [&](std::size_t i) {
+      const auto value = parse_count(sizes[i].Scalar());
+      if (!value || *value < 1) fail(sizes[i], "is no size of a matrix", "for example 8192");
+      return *value;
+    };
+    rule.product = machine::GemmShape{.m = size(0), .n = size(1), .k = size(2)};
+  }
+
   CollectiveRule rule_of(const YAML::Node& node) const {
-    allow_keys(node, {"kind", "ranks", "from", "run", "param"});
+    allow_keys(node, {"kind", "fuse", "gemm", "ranks", "from", "run", "param"});
     CollectiveRule rule;
-    const std::string word = member(node, "kind").Scalar();
-    const auto kind = parse_collective(word);
-    if (!kind || *kind == Collective::custom || *kind == Collective::send_recv)
-      fail(node["kind"], "'" + word + "' is no collective", "for example all-reduce");
-    rule.kind = *kind;
+    if (node["fuse"]) {
+      fused(node, rule);
+    } else {
+      const std::string word = member(node, "kind").Scalar();
+      const auto kind = parse_collective(word);
+      if (!kind || *kind == Collective::custom || *kind == Collective::send_recv)
+        fail(node["kind"], "'" + word + "' is no collective", "for example all-reduce");
+      if (node["gemm"]) fail(node["gemm"], "'gemm' goes with 'fuse'");
+      rule.kind = *kind;
+    }
     rule.ranks = static_cast<int>(count(node, "ranks", 0, 2, 1 << 20));
     if (node["from"]) {
       const auto size = parse_bytes(node["from"].Scalar());

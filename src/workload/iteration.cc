@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/index.h"
+#include "workload/fuse.h"
 #include "workload/memory.h"
 
 namespace hemiola::workload {
@@ -170,25 +171,25 @@ CostOptions usual_costs(std::string_view phase) {
 
 IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationRequest& request) {
   IterationOutcome outcome;
-  outcome.workload = request.workload;
+  outcome.workload = fuse_products(request.workload, request.costs.rules, request.schedule.without);
+  const Workload& workload = *outcome.workload;
   outcome.machine = laboratory.machine(request.machine);
   if (outcome.machine == nullptr)
     throw Failure("a workload runs on a machine", {.file = "--machine"},
                   "for example --machine dgx-h100");
-  check_ranks(*request.workload, *outcome.machine);
+  check_ranks(workload, *outcome.machine);
   outcome.notices = study::notices_of(outcome.machine->warnings);
-  outcome.notices.insert(outcome.notices.end(), request.workload->notices.begin(),
-                         request.workload->notices.end());
-  if (const auto lack = lack_of_memory(*request.workload, *outcome.machine))
+  outcome.notices.insert(outcome.notices.end(), workload.notices.begin(), workload.notices.end());
+  if (const auto lack = lack_of_memory(workload, *outcome.machine))
     outcome.notices.push_back(*lack);
-  Places places(*request.workload);
-  SimulatedCosts costs(*request.workload, places, outcome.machine, laboratory, request.costs);
-  outcome.result = schedule(*request.workload, places, costs, request.schedule);
-  outcome.sources = sources_of(*request.workload, outcome.result);
-  outcome.calls = calls_of(*request.workload, places, costs, outcome.result);
-  outcome.path = critical_path(*request.workload, outcome.result);
-  outcome.links = link_shares(*request.workload, places, costs, *outcome.machine, outcome.result);
-  outcome.recorded = recorded_time(*request.workload);
+  Places places(workload);
+  SimulatedCosts costs(workload, places, outcome.machine, laboratory, request.costs);
+  costs.in_passes([&] { outcome.result = schedule(workload, places, costs, request.schedule); });
+  outcome.sources = sources_of(workload, outcome.result);
+  outcome.calls = calls_of(workload, places, costs, outcome.result);
+  outcome.path = critical_path(workload, outcome.result);
+  outcome.links = link_shares(workload, places, costs, *outcome.machine, outcome.result);
+  outcome.recorded = recorded_time(workload);
   outcome.launch = request.costs.launch;
   outcome.simulations = costs.simulations();
   return outcome;

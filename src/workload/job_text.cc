@@ -67,6 +67,9 @@ class JobWriter {
       for (std::uint32_t n = 0; n < nodes.size(); ++n) {
         const NodeTimes& times = order_.nodes[c][n];
         if (!is_launch(nodes[n], times)) continue;
+        if (has_product(workload_, nodes[n].kind, nodes[n].work))
+          throw Failure("a product and its collective in one launch are not written as a job",
+                        {.file = "--job"}, "leave out the rules with 'fuse'");
         const std::pair member{static_cast<std::int32_t>(c), n};
         if (times.meeting != kNoNode) {
           const auto [at, is_new] = meetings.emplace(times.meeting, launches_.size());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 #include <span>
 #include <tuple>
@@ -12,6 +13,7 @@
 #include "core/digest.h"
 #include "core/index.h"
 #include "program/launch_programs.h"
+#include "workload/fuse.h"
 
 namespace hemiola::workload {
 namespace {
@@ -45,8 +47,9 @@ std::string text_of(const Workload& workload, const LaunchKind& kind) {
   if (!is_kernel(kind.kind)) {
     const Call call = call_of(workload, kind.kind, kind.work);
     const bool is_message = kind.kind != NodeKind::collective;
-    return fmt::format("{} of {}", is_message ? "message" : name_of(call.kind),
-                       to_string(Bytes{call.bytes}));
+    return fmt::format("{} of {}{}", is_message ? "message" : name_of(call.kind),
+                       to_string(Bytes{call.bytes}),
+                       has_product(workload, kind.kind, kind.work) ? " with its product" : "");
   }
   const Compute& compute = workload.computes[index(kind.work)];
   if (compute.kind == Compute::Kind::product)
@@ -62,7 +65,8 @@ RunAs run_as(const Workload& workload, NodeKind kind, std::int32_t work) {
 
 struct LaunchPrograms::Caches {
   std::map<std::pair<std::int32_t, const machine::GpuModel*>, Made> kernels;
-  std::map<std::tuple<Collective, DataType, std::int64_t, std::uint64_t>, Made> calls;
+  /// By call with its product, or -1 for collectives, -2 for messages; what runs; ways.
+  std::map<std::tuple<std::int32_t, Collective, DataType, std::int64_t, std::uint64_t>, Made> calls;
   std::map<std::vector<int>, machine::SharedMachine> machines;
   std::map<std::vector<int>, std::uint64_t> ways;
 };
@@ -164,10 +168,52 @@ const CollectiveRule* LaunchPrograms::rule_for(Collective kind, int ranks,
                                                std::int64_t bytes) const {
   const CollectiveRule* found = nullptr;
   for (const CollectiveRule& rule : options_.rules) {
-    if (rule.kind == kind && (rule.ranks == 0 || rule.ranks == ranks) && bytes >= rule.least)
+    if (!rule.is_fused && rule.kind == kind && (rule.ranks == 0 || rule.ranks == ranks) &&
+        bytes >= rule.least)
       found = &rule;
   }
   return found;
+}
+
+/// A product with its collective, by the rule that fused them.
+LaunchPrograms::Made LaunchPrograms::fused(const CollectiveCall& call,
+                                           const std::vector<int>& group,
+                                           const machine::SharedMachine& ranks) {
+  const auto count = static_cast<int>(group.size());
+  const machine::GemmShape& product = workload_.computes[index(call.product)].product;
+  const CollectiveRule& rule = *fusing_rule(options_.rules, call.kind, count, product);
+  study::Experiment experiment{.machine = {.given = ranks},
+                               .subject = rule.program,
+                               .parameters = rule.parameters,
+                               .type = product.type};
+  const machine::GemmShape whole = whole_product(call.kind, count, product);
+  if (!std::filesystem::is_regular_file(rule.program)) {
+    experiment.parameters.emplace_back("m", std::to_string(whole.m));
+    experiment.parameters.emplace_back("n", std::to_string(whole.n));
+    experiment.parameters.emplace_back("k", std::to_string(whole.k));
+    experiment.parameters.emplace_back("dtype", std::string(name_of(product.type)));
+  }
+  const auto refuse = [&](const std::string& message, const std::string& hint) {
+    throw Failure(fmt::format("a product of {}, {}, {} over {} ranks cannot run {}: {}", whole.m,
+                              whole.n, whole.k, count, rule.program, message),
+                  {.file = workload_.source.empty() ? "--collectives" : workload_.source}, hint);
+  };
+  Made made;
+  try {
+    made.program = laboratory_.program(experiment, ranks);
+  } catch (const Failure& failure) {
+    const Diagnostic& first = failure.diagnostics().items().front();
+    refuse(first.message, first.hint);
+  }
+  made.options.size = made.program->fixed_size;
+  made.options.type = made.program->fixed_type.value_or(product.type);
+  // Both matrices that a rank multiplies are its inputs.
+  const std::int64_t operands = (product.m + product.n) * product.k * size_of(product.type);
+  if (made.options.size.count != operands)
+    refuse(fmt::format("it has {} B of operands, and the product {} B", made.options.size.count,
+                       operands),
+           "'gemm' is the product of all ranks, as 'explore --gemm' has it");
+  return made;
 }
 
 LaunchPrograms::Made LaunchPrograms::call(const LaunchKind& kind, std::int64_t bytes,
@@ -175,8 +221,13 @@ LaunchPrograms::Made LaunchPrograms::call(const LaunchKind& kind, std::int64_t b
   const auto [collective, type] = run_as(workload_, kind.kind, kind.work);
   machine::SharedMachine& ranks = caches_->machines[group];
   if (ranks == nullptr) ranks = machine::select_ranks(machine_, group);
-  Made& known = caches_->calls[{collective, type, bytes, ways_between(group)}];
+  const bool is_fused = has_product(workload_, kind.kind, kind.work);
+  Made& known = caches_->calls[{is_fused                            ? kind.work
+                                : kind.kind == NodeKind::collective ? -1
+                                                                    : -2,
+                                collective, type, bytes, ways_between(group)}];
   if (known.program != nullptr) return known;
+  if (is_fused) return known = fused(workload_.collectives[index(kind.work)], group, ranks);
   study::Experiment experiment{.machine = {.given = ranks},
                                .subject = std::string("auto/nccl"),
                                .parameters = {{"collective", std::string(name_of(collective))}},

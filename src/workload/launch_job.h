@@ -67,6 +67,8 @@ class LaunchPrograms {
   program::Work work_of(const Compute& compute, const machine::GpuModel& model) const;
   template <class Make>
   Made once(std::int32_t number, int rank, const Make& make);
+  Made fused(const CollectiveCall& call, const std::vector<int>& group,
+             const machine::SharedMachine& ranks);
   const CollectiveRule* rule_for(Collective kind, int ranks, std::int64_t bytes) const;
 
   const Workload& workload_;

@@ -332,6 +332,7 @@ class Scheduler {
         account.begin_memory(now_);
       } else if (kind.kind != NodeKind::host) {
         account.begin_call(now_, key_of(node_of(member)), bytes_of(node_of(member)));
+        if (has_product(workload_, kind.kind, kind.work)) account.begin_compute(now_);
       }
     }
     progress_.start(kind, std::move(members), begin, alone);
@@ -346,6 +347,7 @@ class Scheduler {
       } else if (launch.kind.kind == NodeKind::memory) {
         account.end_memory(now_);
       } else if (launch.kind.kind != NodeKind::host) {
+        if (has_product(workload_, launch.kind.kind, launch.kind.work)) account.end_compute(now_);
         account.end_call(now_, key_of(node_of(member)));
       }
     }

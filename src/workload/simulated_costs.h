@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "machine/machine.h"
 #include "program/job.h"
 #include "study/experiment.h"
+#include "study/parts.h"
 #include "workload/costs.h"
 #include "workload/places.h"
 #include "workload/traffic.h"
@@ -24,13 +26,17 @@ namespace hemiola::workload {
 enum class Level : std::uint8_t { estimate, fluid, sampled, line };
 std::string_view name_of(Level level);
 
-/// The program that a collective runs, from so many bytes on, in groups of so many ranks.
+/// The program that a collective runs, from so many bytes on, in groups of so many ranks. Or that
+/// it runs together with a product (fuse.h): `ag-gemm`, `gemm-rs`, `gemm-ar`, or a plan of one.
 struct CollectiveRule {
   Collective kind = Collective::all_reduce;
   int ranks = 0;           ///< 0: any
   std::int64_t least = 0;  ///< bytes
   std::string program;     ///< "all-reduce/ring", or a file
   study::Settings parameters{};
+  bool is_fused = false;  ///< with a product
+  /// Of these m, n, k alone, as `explore --gemm` counts them. None: of any.
+  std::optional<machine::GemmShape> product{};
 };
 
 struct CostOptions {
@@ -43,6 +49,9 @@ struct CostOptions {
   /// Launches that are under way together have the speeds that they have alone.
   bool contention = true;
   const Monitor* monitor = nullptr;
+  /// Where simulations are shared out among processes, all of which come to the same costs; null:
+  /// they are not. Its head says all that simulations depend on but the launches themselves.
+  study::Parts* parts = nullptr;
   /// Told what is simulated next: "product 8192x4096x1024 beside all-reduce of 64 MiB".
   std::function<void(const std::string&)> on_simulation{};
 };
@@ -54,6 +63,12 @@ class SimulatedCosts : public Costs {
                  study::Laboratory& laboratory, CostOptions options = {});
   ~SimulatedCosts() override;
 
+  /// Calls `pass`, which asks for costs, until all that it asks for is known. What is not known in
+  /// a pass is guessed, noted down, and simulated behind it: each distinct launch alone behind the
+  /// first pass, situations behind the next ones. Few passes are enough, since what meets what
+  /// hardly depends on how fast it is then. All processes of `parts` make the same passes.
+  void in_passes(const std::function<void()>& pass);
+
   Time alone(const LaunchKind& kind, Follows follows) override;
   Time latency(const LaunchKind& kind) override;
   std::vector<std::int64_t> speeds(std::int32_t rank_class,
@@ -64,7 +79,8 @@ class SimulatedCosts : public Costs {
   /// uses no link.
   const std::vector<Traffic>& traffic(const LaunchKind& kind);
 
-  /// How many simulations were made, of launches alone and of situations.
+  /// How many simulations the costs of the last pass are made of, of launches alone and of
+  /// situations.
   std::int64_t simulations() const;
 
  private:

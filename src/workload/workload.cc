@@ -17,7 +17,7 @@ auto key_of(const Compute& c) {
                     c.type, c.flop, c.read, c.written);
 }
 auto key_of(const CollectiveCall& c) {
-  return std::tuple(c.kind, c.family, c.bytes, c.type);
+  return std::tuple(c.kind, c.family, c.bytes, c.type, c.product);
 }
 auto key_of(const Message& m) {
   return std::tuple(m.family, m.from_first, m.bytes, m.tag);
@@ -164,6 +164,11 @@ Call call_of(const Workload& workload, NodeKind kind, std::int32_t work) {
     return {call.kind, call.family, call.bytes};
   }
   return {Collective::send_recv, workload.messages[at].family, workload.messages[at].bytes};
+}
+
+bool has_product(const Workload& workload, NodeKind kind, std::int32_t work) {
+  return kind == NodeKind::collective &&
+         workload.collectives[static_cast<std::size_t>(work)].product >= 0;
 }
 
 std::int64_t Workload::nodes() const {

@@ -52,6 +52,8 @@ struct CollectiveCall {
   std::int32_t family = 0;                   ///< of Workload::families
   std::int64_t bytes = 0;                    ///< what nccl-tests calls size; at least 1
   DataType type = DataType::bfloat16;
+  /// Of Workload::computes: the product that runs in the same launch (fuse.h). -1: none.
+  std::int32_t product = -1;
 };
 
 /// From one rank to another: groups of the family are pairs.
@@ -155,6 +157,9 @@ struct Call {
 };
 /// `kind` is_call(), and `work` counts as in Node.
 Call call_of(const Workload& workload, NodeKind kind, std::int32_t work);
+
+/// Whether it is a collective with a product in the same launch.
+bool has_product(const Workload& workload, NodeKind kind, std::int32_t work);
 
 /// Adds to a workload what it has once: equal works and names get the same index.
 class WorkloadBuilder {

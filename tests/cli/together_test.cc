@@ -73,13 +73,14 @@ TEST(Together, one_two_and_three_processes_one_of_them_killed_make_the_same_swee
     if (size == 3) {
       wait_for_parts(out + ".parts");
       ranks[1].send(SIGKILL);
+      ranks[1].wait();  // else it is still there, for half a minute, to whoever looks
     }
     const Outcome first = ranks[0].wait();
     EXPECT_EQ(first.code, 2) << first.err;
     EXPECT_EQ(first.out, alone.out) << size;
     for (int rank = 1; rank < size; ++rank) {
-      const Outcome other = ranks[static_cast<std::size_t>(rank)].wait();
       if (size == 3 && rank == 1) continue;
+      const Outcome other = ranks[static_cast<std::size_t>(rank)].wait();
       EXPECT_EQ(other.code, 0) << other.err;
       EXPECT_EQ(other.out, "") << "one prints";
     }
@@ -140,6 +141,59 @@ TEST(Together, a_suite_a_tuner_and_a_search_are_the_same_for_two_processes) {
   }
 }
 
+constexpr const char* kTogetherModel =
+    "name: small\nlayers: 4\nhidden: 1024\nheads: 16\nactivation: swiglu\nvocabulary: 32000\n"
+    "sequence: 512\nnorm: rms\n";
+
+TEST(Together, the_situations_of_a_workload_are_shared_out_and_its_bytes_are_those_of_one) {
+  const Workplace place;
+  place.write("model.yaml", kTogetherModel);
+  const std::string make =
+      "workload make " + place.path("model.yaml") + " --tp 2 --dp 2 --zero 1 --global-batch 4 ";
+  ASSERT_EQ(place.run(make + "-o " + place.path("trace")).code, 0);
+  const std::string parts = place.path("parts"), json = place.path("out.json");
+  const std::string run =
+      "run " + place.path("trace") +
+      " --machine dgx-h100 --ranks 4 --engine estimate --detail reduce-scatter=fluid --json " +
+      json;
+  const Outcome alone = place.run(run);
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  const std::string command_of_json = "\"command\"";
+  const auto numbers = [&] {  // without the command that made them
+    const std::string text = place.read("out.json");
+    return text.substr(text.find('\n', text.find(command_of_json)));
+  };
+  const std::string whole = numbers();
+  EXPECT_TRUE(contains(alone.out, " situations of launches")) << alone.out;
+  EXPECT_FALSE(contains(alone.out, " 0 situations")) << alone.out;
+  for (const int size : {1, 2, 3}) {
+    std::filesystem::remove_all(parts);
+    std::filesystem::remove(json);
+    Ranks ranks(size, run + " --parts " + parts);
+    if (size == 3) {
+      wait_for_parts(parts);
+      ranks[1].send(SIGKILL);
+      ranks[1].wait();  // else it is still there, for half a minute, to whoever looks
+    }
+    const Outcome first = ranks[0].wait();
+    EXPECT_EQ(first.code, 0) << first.err;
+    EXPECT_EQ(first.out, alone.out) << size;
+    EXPECT_EQ(numbers(), whole) << size;
+    for (int rank = 1; rank < size; ++rank) {
+      if (size == 3 && rank == 1) continue;
+      const Outcome other = ranks[static_cast<std::size_t>(rank)].wait();
+      EXPECT_EQ(other.code, 0) << other.err;
+      EXPECT_EQ(other.out, "") << "one prints";
+    }
+  }
+  // The model's own command finds all of it in the folder, and one whose calls run something else
+  // is refused.
+  EXPECT_EQ(place.run(make + "--machine dgx-h100 --quiet --parts " + parts).code, 0);
+  const Outcome refused = place.run(run + " --launch graph --parts " + parts);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.err, "holds parts of something else")) << refused.err;
+}
+
 TEST(Together, a_slurm_array_is_written_and_submitted) {
   const Workplace place;
   place.write("sweep.yaml", kTogetherSweep);
@@ -178,8 +232,9 @@ TEST(Together, bad_usage_has_one_message) {
       {"sweep sweep.yaml --out o --slurm-script x", "goes with --slurm N only"},
       {"sweep sweep.yaml --out o --slurm 0", "--slurm: error: "},
       {"sweep sweep.yaml --out o --parts sweep.yaml", "sweep.yaml: error: is no folder"},
-      {"explore ag-gemm --gemm 256,256,256 --machine dgx-h100 --parts x",
-       "goes with --suite only"}};
+      {"explore ag-gemm --gemm 256,256,256 --machine dgx-h100 --parts x", "goes with --suite only"},
+      {"workload make gpt2 --parts x", "goes with --machine only"},
+      {"run all-reduce/ring --machine dgx-h100 --size 1KiB --parts x", "is of workloads"}};
   for (const auto& [arguments, expected] : cases) {
     const Outcome outcome = place.run(arguments);
     EXPECT_EQ(outcome.code, 2) << arguments;

@@ -1,8 +1,10 @@
 // hemiola workload, run of traces and of ASTRA-sim's inputs, as a user types them.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 
 #include "program.h"
 
@@ -41,6 +43,65 @@ TEST(Workload, the_same_command_writes_the_same_bytes) {
   const std::string first = place.read("out.json");
   ASSERT_EQ(place.run(command).code, 0);
   EXPECT_EQ(place.read("out.json"), first);
+}
+
+/// By the name of its calls, in bytes over all groups: what an iteration communicates.
+std::map<std::string, std::int64_t> bytes_by_name(const Workplace& place,
+                                                  const std::string& command) {
+  const Outcome run = place.run("workload make " + command +
+                                " --engine estimate --no-contention --quiet --json out.json");
+  EXPECT_EQ(run.code, 0) << run.err;
+  std::map<std::string, std::int64_t> bytes;
+  const auto json = nlohmann::json::parse(place.read("out.json"));
+  for (const auto& launch : json["results"][0]["launches"])
+    bytes[launch["name"]] +=
+        launch["calls"].get<std::int64_t>() * launch["size_bytes"].get<std::int64_t>();
+  return bytes;
+}
+
+TEST(Workload, the_examples_communicate_what_closed_forms_say) {
+  const Workplace place;
+  constexpr std::int64_t kLayers = 80, kHidden = 8192, kHalf = 2;  // Llama 70B
+  constexpr std::int64_t kVocabulary = 129'024;  // 128,256, up to a multiple of 128 x 8
+  // examples/workload_llama: two sums for each layer and one of the embedding; logits gathered.
+  for (const auto& [phase, tokens, last] :
+       {std::tuple("decode --micro-batch 16 --context 4096", 16, 16),
+        std::tuple("prefill --micro-batch 1 --sequence 512", 512, 1)}) {
+    auto bytes =
+        bytes_by_name(place, std::string("llama-70b --tp 8 --machine dgx-h100 --phase ") + phase);
+    EXPECT_EQ(bytes["all-reduce tp"], (2 * kLayers + 1) * tokens * kHidden * kHalf) << phase;
+    EXPECT_EQ(bytes["all-gather tp"], last * kVocabulary * kHalf) << phase;
+    EXPECT_EQ(bytes.size(), 2U) << phase;
+  }
+  {  // examples/workload_training
+    constexpr std::int64_t kReplicas = 4, kTp = 8, kMicroBatches = 32 / kReplicas;
+    constexpr std::int64_t kActivation = 8192 * kHidden * kHalf;
+    auto bytes = bytes_by_name(place,
+                               "llama-70b --tp 8 --pp 4 --dp 4 --sp --zero 1 --global-batch 32 "
+                               "--recompute selective --machine dgx-h100:16");
+    // Of each layer, and of the embedding and the logits.
+    EXPECT_EQ(bytes["all-gather tp"], kReplicas * kMicroBatches * (6 * kLayers + 3) * kActivation);
+    EXPECT_EQ(bytes["reduce-scatter tp"],
+              kReplicas * kMicroBatches * (4 * kLayers + 2) * kActivation);
+    // Each rank sends its share to the next stage, and gradients to the one before.
+    EXPECT_EQ(bytes["send pp-even"] + bytes["send pp-odd"],
+              2 * 3 * kReplicas * kMicroBatches * kActivation);
+    // Queries and their output, keys and values, three of the MLP; norms are in every tensor rank.
+    constexpr std::int64_t kMatrices =
+        2 * kHidden * kHidden + 2 * kHidden * 1024 + 3 * kHidden * 28'672;
+    constexpr std::int64_t kParameters =
+        kLayers * kMatrices + 2 * kVocabulary * kHidden + kTp * (2 * kLayers + 1) * kHidden;
+    EXPECT_EQ(bytes["reduce-scatter dp"], kParameters * 4) << "gradients in float32";
+    EXPECT_EQ(bytes["all-gather dp"], kParameters * kHalf);
+  }
+  {  // examples/workload_moe: to the experts and back, forward and backward, two for each token
+    auto bytes = bytes_by_name(place,
+                               "mixtral-8x7b --tp 2 --dp 8 --ep 8 --zero 1 --global-batch 32 "
+                               "--machine dgx-h100:2");
+    constexpr std::int64_t kRanks = 2 * 8,
+                           kPerRank = std::int64_t{4} * (32 / 8) * 32 * 4096 * 4096 * 2 * 2;
+    EXPECT_EQ(bytes["all-to-all dp"], kRanks / 8 * kPerRank);
+  }
 }
 
 TEST(Workload, what_ifs_change_the_time_in_the_right_direction) {

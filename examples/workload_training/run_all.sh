@@ -1,0 +1,3 @@
+#!/bin/sh
+# The same, simulated: some minutes.
+exec sh "$(dirname "$0")/questions"
