@@ -6,6 +6,7 @@
 
 #include "cli/check_kernel.h"
 #include "cli/cli.h"
+#include "cli/fused_program.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
 #include "core/text.h"
@@ -71,6 +72,32 @@ class Checker {
     check_.monitor = &session.monitor;
     command_ = session.command;
     if (!options.json.empty()) check_output("--json", options.json);
+  }
+
+  /// The program that a fused file is: on a machine with the workgroups that it has places for;
+  /// else with one for each tile, where accesses are ordered least, and with one alone, which waits
+  /// longest.
+  ExitCode run_fused() {
+    load_machine_if_given();
+    const std::string& name = options_.program.program;
+    if (!options_.program.parameters.empty() || !options_.program.size.empty() ||
+        !options_.program.sizes.empty())
+      throw Failure("a fused file has sizes of its own, and nothing is chosen any more",
+                    {.file = name}, "leave --size and --param out");
+    progress_.doing("reading " + name);
+    FusedPrograms fused;
+    const study::SharedProgram program = fused.on(name, machine_);
+    notices_.show(program->warnings);
+    const program::BindOptions at{program->fixed_size, data_type_value(options_.program.dtype),
+                                  ReduceOp::sum};
+    asked_for_ = true;
+    ExitCode worst = check_size(name, program, at, options_.data);
+    if (machine_ == nullptr && worst == ExitCode::done && fused.is_persistent(name))
+      worst = check_size(name + ", one workgroup", fused.with(name, 1), at, false);
+    if (!options_.json.empty())
+      write_file(options_.json,
+                 report::check_json(command_, machine_ ? machine_->name : "", checks_));
+    return worst;
   }
 
   ExitCode run() {
@@ -305,7 +332,11 @@ void add_check(CLI::App& app, Session& session) {
       const std::string& program = options->program.program;
       if (!is_kernel_file(program)) return Checker(*options, session).run();
       if (!options->json.empty()) check_output("--json", options->json);
-      return check_kernel(program, options->kernel, options->json, session);
+      const bool is_fused = is_fused_file(program) && options->kernel.kernel.empty();
+      const ExitCode code =
+          check_kernel(program, options->kernel, is_fused ? "" : options->json, session);
+      if (code != ExitCode::done || !is_fused) return code;
+      return Checker(*options, session).run_fused();
     };
   });
 }
