@@ -7,6 +7,7 @@
 
 #include "compile/readback.h"
 #include "study/experiment.h"
+#include "study/settings.h"
 
 namespace hemiola::cli {
 
@@ -16,6 +17,9 @@ bool is_fused_file(const std::string& name);
 /// Reads fused files, each once for every number of programs that its kernel may have.
 class FusedPrograms {
  public:
+  /// `parameters`: prelaunch=0|1, as of the lowering of plans. Failure for others.
+  explicit FusedPrograms(const Settings& parameters = {});
+
   /// `machine`: whose compute units a persistent kernel has a program on; null: one for each tile.
   study::SharedProgram on(const std::string& file, const machine::SharedMachine& machine);
   /// With this many programs at most. 0: one for each tile.
@@ -30,6 +34,7 @@ class FusedPrograms {
   };
   const Known& read(const std::string& file, std::int64_t processors);
 
+  bool prelaunch_ = false;
   std::map<std::pair<std::string, std::int64_t>, Known> known_;
 };
 

@@ -29,7 +29,16 @@ class Surveyor {
       auto& launches = reading_.launches.emplace_back();
       for (const auto& stream : reading_.records[index(rank)].streams) {
         for (const HostOp& op : stream) {
-          for (const Region& region : op.regions) note(region);
+          for (const Region& region : op.regions) {
+            note(region);
+            // Parts of members begin at multiples of a row.
+            if (op.kind == HostOp::Kind::collective && !region.axes.empty() && !op.group.empty()) {
+              Region part = region;
+              part.axes.front().first /= std::ssize(op.group);
+              part.offset += part.axes.front().first * part.axes.front().second;
+              note(part);
+            }
+          }
           if (op.kind != HostOp::Kind::launch) continue;
           launches.push_back(
               {.op = &op, .tiles = {}, .counts = {}, .counted = {}, .products = {}, .added = {}});
@@ -59,9 +68,7 @@ class Surveyor {
                 wrong(event,
                       fmt::format("place {} of the table of tiles is taken twice", event.number));
             } else if (tile < 0 && event.kind != Kind::barrier) {
-              reading_.walker.refuse(*event.node,
-                                     "memory is touched before a tile is taken from "
-                                     "the table of rows");
+              wrong(event, "memory is touched before a tile is taken from hm_rows");
             }
             if (event.kind == Kind::tile) turns.clear();
             if (event.kind == Kind::turn && !turns.insert(event.number).second)
@@ -211,6 +218,8 @@ FusedReading read_fused(const std::string& file, std::string text,
   FusedReading made;
   made.program = write_program(reading, options, options.traces ? &made.traces : nullptr);
   made.program.plan = plan_of(reading);
+  made.signals = reading.records.front().slots;
+  made.steps = reading.records.front().steps;
   for (const auto& launches : reading.launches)
     for (const LaunchFacts& facts : launches) {
       made.tiles += std::ssize(facts.tiles);

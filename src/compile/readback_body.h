@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,21 @@ struct PendingWait {
 /// Semaphores that count tiles: by launch of a rank, and part.
 using Counters = std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t>;
 
+/// A collective of a group: who does what in it, and with how many workgroups each.
+struct Meeting {
+  std::vector<int> members;
+  std::int64_t workgroups = 1;
+  std::map<int, const HostOp*> ops;  ///< by rank
+
+  /// Semaphores that it takes: of each workgroup one for each member, before and behind it.
+  std::int64_t semaphores() const { return 2 * workgroups * std::ssize(members); }
+};
+/// The k-th of a group on one rank is the k-th of all its members. Failure: they differ (exit code
+/// 3), or one does not come (4).
+std::vector<Meeting> meetings_of(const Reading& reading);
+/// Nothing: none that is read back.
+std::optional<Collective> collective_named(const std::string& name);
+
 /// What bodies are written for.
 struct BodyTarget {
   Reading& reading;
@@ -44,16 +60,20 @@ class BodyWriter {
  public:
   BodyWriter(const BodyTarget& target, program::Body& body) : target_(target), body_(body) {}
 
-  void copy(const HostOp& op);
+  /// The share of a workgroup, or, of copy engines, all of it.
+  void copy(const HostOp& op, std::int64_t slice = 0, std::int64_t slices = 1);
   /// The share of a workgroup.
   void reduce(const HostOp& op, std::int64_t slice, std::int64_t slices);
   void zero(const HostOp& op);
+  /// `first`: semaphores of this workgroup.
+  void collective(const Meeting& meeting, std::int64_t workgroup, std::int32_t first);
   void signal(int to, std::int64_t slot, const Node* node);
   void wait(std::int64_t slot, std::int64_t step, const Node* node);
 
   static std::string line_of(const Reading& reading, const Node& node);
 
  protected:
+  void meet(const Meeting& meeting, std::int32_t first, const Node* node);
   program::Operand operand(const Region& region, const Strip& strip, std::size_t which) const;
   void add(program::Op op, const Node* node);
   std::vector<Strip> paired(const HostOp& op) const;
@@ -80,6 +100,9 @@ class TileWriter : public BodyWriter {
   void tell(const KernelEvent& event);
   void close_loads(const Node* node);
   void flush();
+  int line(const KernelEvent& event) const {
+    return target_.reading.walker.module().source.line(event.node->begin);
+  }
   void note(TraceEvent event) {
     if (trace_ != nullptr) trace_->push_back(std::move(event));
   }

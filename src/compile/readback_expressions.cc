@@ -73,9 +73,14 @@ Value Walker::evaluate(const Node& node) {
       return unary(node);
     case Kind::not_operator:
       return number(holds(*node.children.front()) ? 0 : 1);
-    case Kind::binary_operator:
-      return binary(source().between(node, 0), evaluate(*node.children[0]),
-                    evaluate(*node.children[1]));
+    case Kind::binary_operator: {
+      const std::string op = source().between(node, 0);
+      const Value left = evaluate(*node.children[0]), right = evaluate(*node.children[1]);
+      if ((op == "//" || op == "%") && left.type == Type::number && right.is_number() &&
+          right.base == 0)
+        wrong(node, "something is divided by zero");
+      return binary(op, left, right);
+    }
     case Kind::comparison_operator:
       return comparison(node);
     case Kind::boolean_operator:
@@ -149,7 +154,7 @@ Value Walker::global(const Module& module, const std::string& word, const Node& 
   } else if (is_of_python(word)) {
     made = name(word);
   } else {
-    refuse(node, fmt::format("nothing says what '{}' is", word));
+    wrong(node, fmt::format("nothing says what '{}' is", word));
   }
   constants_.insert_or_assign({&module, word}, made);
   return made;
@@ -201,8 +206,7 @@ Value Walker::subscript(const Node& node) {
     const auto count = std::ssize(of.more->items);
     if (i < 0) i += count;
     if (i < 0 || i >= count)
-      throw Failure(fmt::format("item {} of a list that has {}", at.front().value.base, count),
-                    source().where(node.begin), "", ExitCode::wrong_program);
+      wrong(node, fmt::format("item {} of a list that has {}", at.front().value.base, count));
     return of.more->items[static_cast<std::size_t>(i)];
   }
   if (of.type == Type::dictionary && at.size() == 1) {

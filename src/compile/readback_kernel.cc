@@ -38,6 +38,7 @@ class Language : public Surroundings {
       : walker_(walker),
         record_(record),
         rank_(rank),
+        ranks_(ranks),
         program_(program),
         programs_(programs),
         visit_(visit),
@@ -118,7 +119,7 @@ class Language : public Surroundings {
 
   Walker& walker_;
   const RankRecord& record_;
-  int rank_;
+  int rank_, ranks_;
   std::int64_t program_, programs_;
   const KernelRun::Visit& visit_;
   const KernelRun::Ticket& ticket_;
@@ -189,8 +190,7 @@ std::optional<Value> Language::call(std::string_view name, const Arguments& give
 Value Language::entry(const Memory& table, const Value& pointer, const Node& node) {
   if (!pointer.axes.empty()) walker_.refuse(node, "a block of a table");
   if (table.kind == Memory::Kind::addresses) {
-    const std::int64_t ranks = std::ssize(memories_) - first_signals_;
-    if (pointer.base < 0 || pointer.base >= ranks)
+    if (pointer.base < 0 || pointer.base >= ranks_)
       wrong(node, fmt::format("there is no rank {}", pointer.base));
     return Language::pointer(static_cast<std::int32_t>(first_signals_ + pointer.base));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "compile/readback_body.h"
 #include "compile/readback_program.h"
 #include "core/index.h"
 
@@ -180,7 +181,22 @@ class PlanMaker {
     return region_of(region, node);
   }
 
-  plan::Transfer transfer(int rank, const HostOp& op) const {
+  plan::Transfer collective(const HostOp& op) {
+    plan::Transfer made{.kind = plan::TransferKind::collective};
+    made.destination = moved(op.regions[0], *op.node);
+    made.source = moved(op.regions[1], *op.node);
+    made.collective = *collective_named(op.name);
+    const bool adds =
+        made.collective == Collective::all_reduce || made.collective == Collective::reduce_scatter;
+    made.reduce = adds ? ReduceOp::sum : ReduceOp::none;
+    const auto known = std::find(plan_.groups.begin(), plan_.groups.end(), op.group);
+    made.group = static_cast<std::int32_t>(known - plan_.groups.begin());
+    if (known == plan_.groups.end()) plan_.groups.push_back(op.group);
+    return made;
+  }
+
+  plan::Transfer transfer(int rank, const HostOp& op) {
+    if (op.kind == HostOp::Kind::collective) return collective(op);
     plan::Transfer made;
     const Region& target = op.regions[0];
     Region source = op.regions[1];

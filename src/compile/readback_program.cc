@@ -19,6 +19,7 @@ using program::StreamItem;
 constexpr std::int64_t kSumElements = 1024;  // that a workgroup of PyTorch's sums takes
 constexpr std::int64_t kMostSums = 64;       // workgroups of one
 constexpr int kSumThreads = 128;
+constexpr int kCollectiveThreads = 512;
 constexpr int kBarrierThreads = 32;
 
 class ProgramWriter {
@@ -79,6 +80,12 @@ class ProgramWriter {
       for (int d = 1; d < reading_.ranks; ++d)
         program_.semaphores.push_back(
             {.name = fmt::format("barrier {}, the rank {} before", barrier, d)});
+    meetings_ = meetings_of(reading_);
+    for (const Meeting& meeting : meetings_) {
+      first_of_meetings_.push_back(static_cast<std::int32_t>(program_.semaphores.size()));
+      for (std::int64_t i = 0; i < meeting.semaphores(); ++i)
+        program_.semaphores.push_back({.name = fmt::format("collective, {}", i)});
+    }
     for (std::size_t rank = 0; rank < reading_.launches.size(); ++rank) {
       for (std::size_t l = 0; l < reading_.launches[rank].size(); ++l) {
         for (const auto& [part, counts] : reading_.launches[rank][l].counts) {
@@ -125,7 +132,8 @@ class ProgramWriter {
         if (wait.body == PendingWait::kOpen)
           wait.body = static_cast<std::int32_t>(program_.bodies.size());
       items.push_back({.kind = StreamItem::Kind::engine,
-                       .index = static_cast<std::int32_t>(program_.bodies.size())});
+                       .index = static_cast<std::int32_t>(program_.bodies.size()),
+                       .prelaunched = options_.prelaunch});
       program_.bodies.push_back(std::exchange(body, {}));
     };
     const auto kernel = [&](program::Kernel made) {
@@ -184,9 +192,9 @@ class ProgramWriter {
                            .index = op.event});
           break;
         case HostOp::Kind::collective:
-          reading_.walker.refuse(*op.node,
-                                 "a collective of a library, whose program the file does "
-                                 "not say");
+          close();
+          kernel(collective(op));
+          break;
       }
       if (is_transfer(op)) ++transfers;
     }
@@ -229,6 +237,23 @@ class ProgramWriter {
       program::Body body;
       BodyWriter(target(), body).reduce(op, slice, count);
       made.bodies.push_back(add(std::move(body)));
+    }
+    return made;
+  }
+
+  program::Kernel collective(const HostOp& op) {
+    program::Kernel made{.name = op.name, .threads = kCollectiveThreads};
+    for (std::size_t m = 0; m < meetings_.size(); ++m) {
+      const auto found = meetings_[m].ops.find(rank_);
+      if (found == meetings_[m].ops.end() || found->second != &op) continue;
+      const std::int64_t each = meetings_[m].semaphores() / meetings_[m].workgroups;
+      for (std::int64_t w = 0; w < meetings_[m].workgroups; ++w) {
+        program::Body body;
+        BodyWriter(target(), body)
+            .collective(meetings_[m], w,
+                        first_of_meetings_[m] + static_cast<std::int32_t>(w * each));
+        made.bodies.push_back(add(std::move(body)));
+      }
     }
     return made;
   }
@@ -325,6 +350,8 @@ class ProgramWriter {
   int rank_ = 0;
   std::int32_t launch_ = 0;
   std::int32_t first_barrier_ = 0;
+  std::vector<Meeting> meetings_;
+  std::vector<std::int32_t> first_of_meetings_;
   Counters counters_;
   std::vector<PendingWait> waits_;
 };

@@ -49,7 +49,7 @@ void TileWriter::add(KernelEvent& event) {
     case Kind::tile: {
       flush();
       const std::int64_t tile = work_.rows[index(event.number * 4)];
-      TraceEvent taken{.kind = TraceEvent::Kind::tile, .number = tile};
+      TraceEvent taken{.kind = TraceEvent::Kind::tile, .number = tile, .line = line(event)};
       for (std::size_t i = 0; i < work_.kernel->tiles.size(); ++i)
         taken.at.emplace_back(work_.kernel->tiles[i].first, work_.coordinates[index(tile)][i]);
       note(std::move(taken));
@@ -60,7 +60,10 @@ void TileWriter::add(KernelEvent& event) {
     case Kind::wait: {
       flush();
       wait(event.number, event.step, event.node);
-      note({.kind = TraceEvent::Kind::wait, .number = event.number, .value = event.step + 1});
+      note({.kind = TraceEvent::Kind::wait,
+            .number = event.number,
+            .value = event.step + 1,
+            .line = line(event)});
       break;
     }
     case Kind::load:
@@ -143,7 +146,8 @@ void TileWriter::tell(const KernelEvent& event) {
   note({.kind = TraceEvent::Kind::signal,
         .number = event.number,
         .value = event.step + 1,
-        .rank = event.to});
+        .rank = event.to,
+        .line = line(event)});
 }
 
 /// What is loaded and not multiplied.

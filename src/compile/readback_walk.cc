@@ -1,6 +1,8 @@
 // Statements of a text that is followed with numbers; readback_expressions.cc has the rest.
 #include "compile/readback_walk.h"
 
+#include "compile/readback.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,9 +15,13 @@ const Value* Arguments::find(std::string_view wanted, std::size_t position) cons
   return position < positional.size() ? &positional[position] : nullptr;
 }
 
+void Walker::wrong(const Node& node, const std::string& what) const {
+  throw Failure(what, source().where(node.begin), "", ExitCode::wrong_program);
+}
+
 void Walker::refuse(const Node& node, const std::string& what, const std::string& hint) const {
-  throw Failure("not read back: " + what, source().where(node.begin),
-                hint.empty() ? "docs/compile_kernel.md says what is" : hint);
+  throw NotReadBack("not read back: " + what, source().where(node.begin),
+                    hint.empty() ? "docs/compile_kernel.md says what is" : hint);
 }
 
 std::int64_t Walker::whole(const Value& value, const Node& node, std::string_view what) const {
@@ -51,10 +57,9 @@ Value Walker::enter(const Function& function, const Arguments& given) {
       frames_.pop_back();
       frame.names[parameter.name] = std::move(made);
     } else {
-      throw Failure(fmt::format("not read back: '{}' is called without its parameter '{}'",
-                                function.name, parameter.name),
-                    function.module->source.where(function.node->begin),
-                    "docs/compile_kernel.md says what is");
+      throw Failure(
+          fmt::format("'{}' is called without its parameter '{}'", function.name, parameter.name),
+          function.module->source.where(function.node->begin), "", ExitCode::wrong_program);
     }
   }
   frames_.push_back(std::move(frame));

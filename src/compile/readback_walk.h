@@ -65,6 +65,8 @@ class Walker {
 
   [[noreturn]] void refuse(const Node& node, const std::string& what,
                            const std::string& hint = {}) const;
+  /// Python would raise an error here: exit code 3.
+  [[noreturn]] void wrong(const Node& node, const std::string& what) const;
   /// A whole number, or a refusal that says `what` is none.
   std::int64_t whole(const Value& value, const Node& node, std::string_view what) const;
   /// The call in the outermost function that is being followed: where a reader would look.
