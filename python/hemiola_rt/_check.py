@@ -1,12 +1,16 @@
 """Runs a schedule (what an emitted file or `load_plan` has: setup, inputs, run, reference) and compares it with its reference."""
 
 import argparse
+import contextlib
 import importlib.util
+import json
 import os
 import statistics
 import sys
 
 import torch
+
+from . import _interpreter
 
 # Relative to the largest value: what rounding to the type leaves of sums that were added in another order.
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5, torch.float16: 5e-3, torch.bfloat16: 3e-2}
@@ -122,7 +126,9 @@ def _delay(text):
 
 def _member(rank, arguments, folder):
     torch.set_num_threads(1)
+    from . import _trace
     from ._shared import SharedRuntime
+    events = []
     rt = SharedRuntime(folder, rank, arguments.ranks, delay=arguments.delay, permute=arguments.permute, patience=arguments.patience)
     for number, file in enumerate(arguments.files):
         schedule = load_schedule(file)
@@ -131,7 +137,8 @@ def _member(rank, arguments, folder):
         if schedule.reference is None:
             raise SystemExit(f"{file}: no reference is known for this plan, so there is nothing to compare with")
         try:
-            with rt.scope(str(number)):
+            with rt.scope(str(number)), _trace.into(events) if arguments.trace else contextlib.nullcontext():
+                _trace.begin(rt)
                 worst = rt.slowest([check(rt, schedule, schedule.setup(rt), calls=arguments.calls, poison=arguments.poison)])[0]
         except RuntimeError as error:  # a wrong result, or a wait without an end
             rt.fail(error)
@@ -140,6 +147,9 @@ def _member(rank, arguments, folder):
         if rank == 0:
             print(f"{file}: {arguments.calls} calls on {arguments.ranks} processes equal the reference (largest error {worst:.1e})",
                   flush=True)
+    if arguments.trace:
+        with open(arguments.trace, "a", encoding="utf-8") as file:  # of all ranks, each at once
+            file.write("".join(json.dumps(event) + "\n" for event in events))
     rt.close()
 
 
@@ -152,6 +162,8 @@ def _parse(arguments):
     parser.add_argument("--poison", action="store_true", help="what has not arrived is NaN")
     parser.add_argument("--delay", type=_delay, metavar="RANK,STREAM,NUMBER[,SECONDS]", help="one movement of data comes late")
     parser.add_argument("--permute", type=int, metavar="SEED", help="movements of data come in another order")
+    parser.add_argument("--trace", metavar="FILE", help="write the tiles, waits and signals of the kernels in Triton's interpreter, for "
+                        "'hemiola check --trace'; of one schedule")
     parser.add_argument("--patience", type=float, default=60, help="seconds after which a wait is an error (60)")
     return parser.parse_args(arguments)
 
@@ -161,6 +173,15 @@ def run_processes(arguments):
     import multiprocessing
     import tempfile
     arguments = _parse(arguments)
+    if arguments.trace and (len(arguments.files) > 1 or not _interpreter.is_interpreted()):
+        print("error: --trace is of one schedule whose kernels run in Triton's interpreter (TRITON_INTERPRET=1)", file=sys.stderr)
+        return 2
+    if arguments.trace:
+        try:
+            open(arguments.trace, "w", encoding="utf-8").close()
+        except OSError as error:
+            print(f"{arguments.trace}: error: {error.strerror}", file=sys.stderr)
+            return 2
     for file in arguments.files:
         try:
             ranks = load_schedule(file).RANKS

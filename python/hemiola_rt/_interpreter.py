@@ -11,6 +11,8 @@ import threading
 
 import torch
 
+from . import _trace
+
 _turns = threading.local()  # .turn: of the thread of a kernel
 
 
@@ -56,6 +58,11 @@ def prepare():
         if is_of_signal and not tells:
             turn.pause(builder)
         old = change(operation, pointer, value, mask, order, scope)
+        traced = _trace.current() if pointer.data.size == 1 else None
+        if traced is not None and tells:
+            traced.told(builder, pointer.data.reshape(-1)[0], value)
+        elif traced is not None and not value.data.any():
+            traced.looked(pointer.data.reshape(-1)[0], old)
         if is_of_signal and tells:
             turn.has_moved = True
             turn.pause(builder)
@@ -69,9 +76,21 @@ def prepare():
         turn = getattr(_turns, "turn", None)
         if turn is not None:
             turn.has_moved = True
+        traced = _trace.current()
+        if traced is not None and arguments[0].data.size == 1:
+            traced.loaded(builder, arguments[0].data.reshape(-1)[0])
         return load(*arguments, **named)
 
     builder.create_masked_load = loaded
+    difference = builder.create_sub
+
+    def subtracted(left, right):
+        traced = _trace.current()
+        if traced is not None:
+            traced.subtracted(builder, left, right)
+        return difference(left, right)
+
+    builder.create_sub = subtracted
     product = builder.create_dot
 
     def multiplied(left, right, *rest, **named):

@@ -160,6 +160,11 @@ class Runtime(abc.ABC):
         self._allocate_signals(first, math.prod(shape))
         return Signals(first, shape, max(1, steps))
 
+    @property
+    def slots(self):
+        """How many signals there are by now."""
+        return self._slots
+
     def streams(self, count, main_first=False):
         """`count` streams of this rank; with `main_first` the caller's is the first of them."""
         made = [self.main] if main_first and count > 0 else []

@@ -15,7 +15,7 @@ import math
 
 import torch
 
-from . import _interpreter
+from . import _interpreter, _trace
 
 
 class TileAxis:
@@ -126,6 +126,7 @@ class Work:
         if len(rows) != len(number_at) or (torch.bincount(rows[:, 0], minlength=len(number_at)) != 1).any():
             raise ValueError("the waves do not have every tile once")
         self.tiles = len(rows)
+        self._whole, self._place_of = whole, places.tolist()
         self._tables(rows, self._loop_rows(needs, begins), needs, counts, done)
         return self
 
@@ -212,6 +213,13 @@ class Work:
         last = max(axis.grid for axis in self.axes.values())
         self.arguments.update({f"hm_grid_{axis}": grid[axis] for axis in range(last + 1)})
 
+    def place_of(self, number):
+        """Where a tile of the kernel's own number lies, in tiles along each axis."""
+        place, found = self._place_of[number], {}
+        for name, count in reversed(self._whole.items()):
+            place, found[name] = divmod(place, count)
+        return {name: found[name] for name in self.axes}
+
     def described(self, tensors):
         """The same tensors, as descriptors where the kernel takes those."""
         blocks = {name: block(**self.values) for name, block in self.descriptors.items()}
@@ -230,7 +238,8 @@ class Work:
                 arguments[self.workers] = programs
         used = {name: value for name, value in arguments.items() if name in self.kernel.arg_names}
         self.launches += 1
-        self.kernel[(programs,)](**used, **self.options)
+        with _trace.launched(self, call):
+            self.kernel[(programs,)](**used, **self.options)
 
 
 def has_bulk_stores():

@@ -1,4 +1,6 @@
 // hemiola check: is a program complete, free of races and of waits that cannot end?
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -6,12 +8,14 @@
 
 #include "cli/check_kernel.h"
 #include "cli/cli.h"
+#include "cli/fused_program.h"
 #include "cli/inputs.h"
 #include "cli/notices.h"
 #include "core/text.h"
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/job.h"
+#include "report/kernel_description.h"
 #include "report/report.h"
 #include "study/job_file.h"
 #include "study/preparation.h"
@@ -23,7 +27,8 @@ namespace {
 
 constexpr const char* kCheckExamples =
     "  hemiola check all-reduce/ring --machine dgx-h100 --size 16MiB --param protocol=ll\n"
-    "  hemiola check fused.py    # the order of memory in a Triton kernel (docs/kernel_rules.md)";
+    "  hemiola check fused.py    # a Triton kernel: its order of memory, and the program that it "
+    "is";
 
 struct CheckOptions {
   MachineOptions machine;
@@ -32,7 +37,7 @@ struct CheckOptions {
   verify::ExecuteOptions execute;
   int calls = 0;   ///< 0: again and again
   int rounds = 0;  ///< 0: as many as calls
-  std::string json;
+  std::string json, trace;
   bool warnings_as_errors = false;
   CheckKernelOptions kernel;
 };
@@ -71,6 +76,69 @@ class Checker {
     check_.monitor = &session.monitor;
     command_ = session.command;
     if (!options.json.empty()) check_output("--json", options.json);
+  }
+
+  /// A Triton kernel: its rules, and of a fused file the program that it is.
+  ExitCode run_kernel() {
+    const std::string& name = options_.program.program;
+    const KernelCheck rules = check_kernel(name, options_.kernel);
+    const bool is_fused = is_fused_file(name) && options_.kernel.kernel.empty();
+    if (!options_.trace.empty() && !is_fused)
+      throw Failure("a trace is of a file that 'hemiola compile KERNEL.py --plan PLAN' wrote",
+                    {.file = "--trace"});
+    ExitCode worst = rules.code;
+    std::string program;
+    if (is_fused && worst == ExitCode::done) {
+      load_machine_if_given();
+      worst = prove_fused(name);
+      program = report::check_json(command_, machine_ ? machine_->name : "", checks_);
+    }
+    if (!options_.json.empty())
+      write_file(options_.json, report::rules_json(command_, name, rules.reports, program));
+    return worst;
+  }
+
+  /// On a machine with the workgroups that it has places for; else with one for each tile, where
+  /// accesses are ordered least, and with one alone, which waits longest.
+  ExitCode prove_fused(const std::string& name) {
+    if (!options_.program.parameters.empty() || !options_.program.size.empty() ||
+        !options_.program.sizes.empty())
+      throw Failure("a fused file has its sizes in itself, and nothing of it is chosen any more",
+                    {.file = name}, "leave --size and --param out");
+    progress_.doing("reading " + name);
+    FusedPrograms fused;
+    study::SharedProgram program;
+    try {
+      program = fused.on(name, machine_);
+    } catch (const compile::NotReadBack& failure) {
+      Diagnostics unread;
+      const Diagnostic& why = failure.diagnostics().items().front();
+      unread.warning(why.message + "; only the rules were checked", why.where, why.hint);
+      std::cout << "check: the program is not proven: " << why.message << '\n';
+      notices_.show(unread);
+      return options_.warnings_as_errors ? ExitCode::wrong_program : ExitCode::done;
+    }
+    notices_.show(program->warnings);
+    const program::BindOptions at{program->fixed_size, data_type_value(options_.program.dtype),
+                                  ReduceOp::sum};
+    asked_for_ = true;
+    ExitCode worst = check_size(name, program, at, options_.data);
+    if (machine_ == nullptr && worst == ExitCode::done && fused.is_persistent(name))
+      worst = check_size(name + ", one workgroup", fused.with(name, 1), at, false);
+    if (worst == ExitCode::done && !options_.trace.empty()) worst = compare_trace(name);
+    return worst;
+  }
+
+  ExitCode compare_trace(const std::string& name) {
+    const compile::TraceComparison found =
+        compile::compare_trace(name, read_file(name), options_.trace, read_file(options_.trace));
+    std::cout << fmt::format(
+        "{}: {} tiles, {} waits and {} signals of {} calls on {} ranks; {}\n", options_.trace,
+        found.tiles, found.waits, found.signals, found.calls, found.ranks,
+        found.difference.empty() ? "the text says the same" : "the text differs");
+    if (found.difference.empty()) return ExitCode::done;
+    std::cout << fmt::format("{}:{}: error: {}\n", name, found.line, found.difference);
+    return ExitCode::wrong_program;
   }
 
   ExitCode run() {
@@ -284,6 +352,10 @@ void add_check(CLI::App& app, Session& session) {
                    "called again and again)")
       ->check(CLI::Range(1, 1'000));
   verb->add_option("--json", options->json, "write one JSON object")->type_name("FILE");
+  verb->add_option("--trace", options->trace,
+                   "of a fused file: what its kernels did in Triton's interpreter (python -m "
+                   "hemiola_rt FILE --trace TRACE), compared with the text")
+      ->type_name("TRACE");
   verb->add_flag("--warnings-as-errors", options->warnings_as_errors,
                  "exit code 3 where there are warnings");
   verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
@@ -303,9 +375,11 @@ void add_check(CLI::App& app, Session& session) {
   verb->callback([options, &session] {
     session.action = [options, &session] {
       const std::string& program = options->program.program;
-      if (!is_kernel_file(program)) return Checker(*options, session).run();
-      if (!options->json.empty()) check_output("--json", options->json);
-      return check_kernel(program, options->kernel, options->json, session);
+      if (is_kernel_file(program)) return Checker(*options, session).run_kernel();
+      if (!options->trace.empty())
+        throw Failure("a trace is of a file that 'hemiola compile KERNEL.py --plan PLAN' wrote",
+                      {.file = "--trace"});
+      return Checker(*options, session).run();
     };
   });
 }

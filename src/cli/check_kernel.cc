@@ -43,8 +43,7 @@ bool is_kernel_file(const std::string& name) {
   return name.ends_with(".py");
 }
 
-ExitCode check_kernel(const std::string& file, const CheckKernelOptions& options,
-                      const std::string& json, Session& session) {
+KernelCheck check_kernel(const std::string& file, const CheckKernelOptions& options) {
   compile::Library library(options.helpers);
   const compile::Module& module = library.load(file);
   compile::DescribeRequest request{
@@ -58,16 +57,14 @@ ExitCode check_kernel(const std::string& file, const CheckKernelOptions& options
       if (!one.is_helper) names.push_back(one.name);
   }
   if (names.empty()) names.push_back(compile::choose_kernel(module, options.kernel).name);
-  std::vector<compile::RuleReport> reports;
-  bool is_wrong = false;
+  KernelCheck made;
   for (const std::string& name : names) {
     request.kernel = name;
-    reports.push_back(compile::check_rules(library, module, request));
-    print(file, reports.back());
-    is_wrong |= !reports.back().violations.empty();
+    made.reports.push_back(compile::check_rules(library, module, request));
+    print(file, made.reports.back());
+    if (!made.reports.back().violations.empty()) made.code = ExitCode::wrong_program;
   }
-  if (!json.empty()) write_file(json, report::rules_json(session.command, file, reports));
-  return is_wrong ? ExitCode::wrong_program : ExitCode::done;
+  return made;
 }
 
 }  // namespace hemiola::cli

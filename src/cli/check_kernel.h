@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/cli.h"
+#include "compile/rules.h"
 
 namespace hemiola::cli {
 
@@ -17,8 +18,11 @@ struct CheckKernelOptions {
 /// Whether `check` is given a kernel.
 bool is_kernel_file(const std::string& name);
 
-/// Says what each kernel of the file waits for and tells, and which rules it breaks: exit code 3.
-ExitCode check_kernel(const std::string& file, const CheckKernelOptions& options,
-                      const std::string& json, Session& session);
+struct KernelCheck {
+  ExitCode code = ExitCode::done;  ///< wrong_program: a rule is broken
+  std::vector<compile::RuleReport> reports;
+};
+/// Says what each kernel of the file waits for and tells, and which rules it breaks.
+KernelCheck check_kernel(const std::string& file, const CheckKernelOptions& options);
 
 }  // namespace hemiola::cli

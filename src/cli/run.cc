@@ -4,6 +4,7 @@
 
 #include "cli/astra.h"
 #include "cli/cli.h"
+#include "cli/fused_program.h"
 #include "cli/inputs.h"
 #include "cli/iteration.h"
 #include "cli/network.h"
@@ -173,6 +174,12 @@ Plan understand(const RunOptions& options, Notices& notices) {
   request.asked_for = options.program.program;
   if (!is_job_file(options.program.program))
     request.programs = program_names(options.program.program);
+  if (is_fused_file(options.program.program))
+    request.subject =
+        [fused = std::make_shared<FusedPrograms>(parameter_values(options.program.parameters))](
+            const std::string& name, const machine::SharedMachine& machine) {
+          return study::Subject(fused->on(name, machine));
+        };
   request.combinations = setting_combinations(options.machine.set);
   request.sizes = requested_sizes(options.program);
   request.round_size = options.program.round_size;

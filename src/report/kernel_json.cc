@@ -227,7 +227,8 @@ std::string kernel_json(std::string_view command, const Description& d) {
 }
 
 std::string rules_json(std::string_view command, const std::string& file,
-                       const std::vector<compile::RuleReport>& reports) {
+                       const std::vector<compile::RuleReport>& reports,
+                       const std::string& program) {
   Json root;
   root["schema"] = 1;
   root["command"] = command;
@@ -258,6 +259,7 @@ std::string rules_json(std::string_view command, const std::string& file,
     }
     root["kernels"].push_back(std::move(one));
   }
+  if (!program.empty()) root["program"] = Json::parse(program);
   return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

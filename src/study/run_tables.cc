@@ -19,7 +19,7 @@ class TableRunner {
   RunTable run(const Settings& settings) {
     choice_ = request_.machine;
     choice_.settings = settings;
-    const machine::SharedMachine machine = laboratory_.machine(choice_);
+    const machine::SharedMachine machine = machine_ = laboratory_.machine(choice_);
     tell(notices_of(machine->warnings));
     RunTable table{.machine = machine->name + (settings.empty() ? "" : " " + to_text(settings))};
     const std::vector<Bytes> sizes = sizes_on(machine);
@@ -35,7 +35,7 @@ class TableRunner {
  private:
   Experiment experiment_of(const std::string& name, Bytes size) const {
     return {.machine = choice_,
-            .subject = name,
+            .subject = request_.subject ? request_.subject(name, machine_) : name,
             .parameters = request_.parameters,
             .size = size,
             .type = request_.type,
@@ -150,6 +150,7 @@ class TableRunner {
   const RunRequest& request_;
   const RunWatch& watch_;
   MachineChoice choice_;
+  machine::SharedMachine machine_;          ///< of this table
   double share_begin_ = 0, share_end_ = 0;  ///< of all runs: the present size
   std::int64_t runs_done_ = 0;
 };

@@ -18,6 +18,8 @@ struct RunRequest {
   std::vector<Settings> combinations;  ///< one table each; at least one, which may be empty
   std::vector<std::string> programs;   ///< built-ins or files; the fastest of several at each size
   std::string asked_for;               ///< what named them: "all-reduce"
+  /// What a name of `programs` stands for on a machine; null: itself.
+  std::function<Subject(const std::string& name, const machine::SharedMachine& machine)> subject{};
   Settings parameters;
   std::vector<Bytes> sizes;  ///< empty: the largest default size of the programs
   bool round_size = false;   ///< the next size that all programs take stands for one that is not

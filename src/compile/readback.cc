@@ -1,0 +1,231 @@
+#include "compile/readback.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "compile/readback_body.h"
+#include "compile/readback_program.h"
+#include "core/index.h"
+
+namespace hemiola::compile {
+namespace readback {
+namespace {
+
+/// Follows the kernels once, for what has to be known before they are written down.
+class Surveyor {
+ public:
+  Surveyor(Reading& reading, std::int64_t processors)
+      : reading_(reading), processors_(processors) {}
+
+  void survey() {
+    for (const Tensor& tensor : reading_.records.front().tensors) {
+      std::int64_t bytes = size_of(tensor.type);
+      for (const std::int64_t extent : tensor.shape) bytes *= extent;
+      reading_.unit = std::gcd(reading_.unit, bytes);
+    }
+    for (int rank = 0; rank < reading_.ranks; ++rank) {
+      auto& launches = reading_.launches.emplace_back();
+      for (const auto& stream : reading_.records[index(rank)].streams) {
+        for (const HostOp& op : stream) {
+          for (const Region& region : op.regions) {
+            note(region);
+            // Parts of members begin at multiples of a row.
+            if (op.kind == HostOp::Kind::collective && !region.axes.empty() && !op.group.empty()) {
+              Region part = region;
+              part.axes.front().first /= std::ssize(op.group);
+              part.offset += part.axes.front().first * part.axes.front().second;
+              note(part);
+            }
+          }
+          if (op.kind != HostOp::Kind::launch) continue;
+          launches.push_back(
+              {.op = &op, .tiles = {}, .counts = {}, .counted = {}, .products = {}, .added = {}});
+          survey(rank, launches.back());
+        }
+      }
+    }
+  }
+
+ private:
+  void survey(int rank, LaunchFacts& facts) {
+    const RankRecord& record = reading_.records[index(rank)];
+    KernelRun run(reading_.walker, record, *facts.op, rank, reading_.ranks, processors_);
+    std::vector<int> taken(index(run.work().tiles), 0);
+    for (std::int64_t program = 0; program < run.programs(); ++program) {
+      std::int64_t turn = -1, tile = -1;
+      std::set<std::int64_t> turns;
+      run.run(
+          program,
+          [&](KernelEvent& event) {
+            using Kind = KernelEvent::Kind;
+            if (event.kind == Kind::tile) {
+              ++turn;
+              tile = run.work().rows[index(event.number * 4)];
+              facts.tiles[tile];
+              if (taken[index(event.number)]++ > 0)
+                wrong(event,
+                      fmt::format("place {} of the table of tiles is taken twice", event.number));
+            } else if (tile < 0 && event.kind != Kind::barrier) {
+              wrong(event, "memory is touched before a tile is taken from hm_rows");
+            }
+            if (event.kind == Kind::tile) turns.clear();
+            if (event.kind == Kind::turn && !turns.insert(event.number).second)
+              wrong(event,
+                    fmt::format("a tile takes place {} of the table of turns twice", event.number));
+            if (event.kind == Kind::tile) return;
+            if (event.kind == Kind::count) {
+              facts.counts[event.number].emplace_back(turn, program);
+              facts.counted[event.number].push_back(tile);
+            } else if (event.kind == Kind::product) {
+              facts.products.insert(event.node);
+            } else if (!event.regions.empty()) {
+              touch(record, facts, tile, event);
+            }
+          },
+          [](std::int64_t, std::int64_t) { return std::int64_t{-1}; });
+    }
+    for (auto& [part, counts] : facts.counts) std::sort(counts.begin(), counts.end());
+    const auto missing = std::find(taken.begin(), taken.end(), 0);
+    if (missing != taken.end())
+      wrong({.node = facts.op->node},
+            fmt::format("place {} of the table of tiles is never taken", missing - taken.begin()));
+  }
+
+  [[noreturn]] void wrong(const KernelEvent& event, const std::string& what) const {
+    throw Failure(what, reading_.walker.module().source.where(event.node->begin), "",
+                  ExitCode::wrong_program);
+  }
+
+  /// What moves or computes does so in multiples of the unit.
+  void note(const Region& region) {
+    const std::int64_t size = size_of(reading_.records.front().tensors[index(region.tensor)].type);
+    for (const Strip& strip : strips_of({&region})) {
+      const std::int64_t pitch = strip.rows > 1 ? strip.pitches[0] : 0;
+      for (const std::int64_t one : {strip.offsets[0], strip.run, pitch})
+        reading_.unit = std::gcd(reading_.unit, one * size);
+    }
+  }
+
+  void touch(const RankRecord& record, LaunchFacts& facts, std::int64_t tile,
+             const KernelEvent& event) {
+    TileFacts& of = facts.tiles[tile];
+    auto& touched = event.kind == KernelEvent::Kind::load ? of.reads : of.writes;
+    for (const Region& region : event.regions) {
+      note(region);
+      if (event.kind == KernelEvent::Kind::add) facts.added.insert(region.tensor);
+      const plan::Rect rect = rect_of(record.tensors[index(region.tensor)], region);
+      const auto [at, is_new] = touched.try_emplace(region.tensor, rect);
+      for (std::size_t i = 0; !is_new && i < rect.begin.size(); ++i) {
+        at->second.begin[i] = std::min(at->second.begin[i], rect.begin[i]);
+        at->second.end[i] = std::max(at->second.end[i], rect.end[i]);
+      }
+    }
+  }
+
+  Reading& reading_;
+  std::int64_t processors_;
+};
+
+/// All ranks allocate the same, in the same order.
+void require_alike(const Reading& reading) {
+  const RankRecord& first = reading.records.front();
+  for (const RankRecord& record : reading.records) {
+    if (record.tensors != first.tensors || record.steps != first.steps ||
+        record.barriers != first.barriers)
+      reading.walker.refuse(
+          reading.walker.module().source.root(),
+          "ranks that allocate different tensors or signals, or meet differently often");
+  }
+}
+
+}  // namespace
+
+plan::Rect rect_of(const Tensor& tensor, const Region& region, bool* is_exact) {
+  const std::size_t axes = tensor.shape.size();
+  std::vector<std::int64_t> strides(axes, 1);
+  for (std::size_t i = axes; i-- > 1;) strides[i - 1] = strides[i] * tensor.shape[i];
+  plan::Rect rect{std::vector<std::int64_t>(axes), std::vector<std::int64_t>(axes)};
+  std::int64_t rest = region.offset;
+  for (std::size_t i = 0; i < axes; ++i) {
+    rect.begin[i] = rest / strides[i];
+    rest %= strides[i];
+    rect.end[i] = rect.begin[i] + 1;
+  }
+  bool exact = true;
+  for (auto [count, stride] : region.axes) {
+    // From the fastest axis on: what goes beyond one is rows of the next.
+    for (std::size_t i = axes; i-- > 0 && count > 1;) {
+      const bool is_of_axis =
+          stride > 0 && stride % strides[i] == 0 && (i == 0 || stride < strides[i - 1]);
+      if (!is_of_axis) continue;
+      const std::int64_t step = stride / strides[i];
+      std::int64_t here = count;
+      if (rect.begin[i] + (count - 1) * step >= tensor.shape[i]) {
+        const bool wraps_evenly =
+            step == 1 && rect.begin[i] == 0 && rect.end[i] == 1 && count % tensor.shape[i] == 0;
+        exact = exact && wraps_evenly;
+        here = (tensor.shape[i] - rect.begin[i] + step - 1) / step;
+        count = (count + here - 1) / std::max<std::int64_t>(here, 1);
+        stride = i > 0 ? strides[i - 1] : stride;
+      } else {
+        count = 1;
+      }
+      exact = exact && (step == 1 || here == 1);
+      rect.end[i] = std::max(rect.end[i], rect.begin[i] + (here - 1) * step + 1);
+    }
+    exact = exact && count <= 1;
+    if (count > 1 || stride < 0) {  // it lies in no rectangle that is known: all of it
+      rect.begin.assign(axes, 0);
+      rect.end = tensor.shape;
+      exact = false;
+      break;
+    }
+  }
+  if (is_exact != nullptr) *is_exact = exact;
+  return rect;
+}
+
+}  // namespace readback
+
+bool is_fused_text(std::string_view text) {
+  return text.find("\nKERNEL = hemiola_rt.Kernel(") != std::string_view::npos &&
+         text.find("\ndef setup(rt") != std::string_view::npos &&
+         text.find("\ndef run(rt, t") != std::string_view::npos;
+}
+
+FusedReading read_fused(const std::string& file, std::string text,
+                        const FusedReadOptions& options) {
+  using namespace readback;
+  Library library;
+  const Module& module = library.add(file, std::move(text));
+  Walker walker(library, module);
+  const Node& root = module.source.root();
+  Reading reading{.walker = walker, .file = file, .records = {}, .launches = {}};
+  const auto constant = module.constants.find("RANKS");
+  if (constant == module.constants.end())
+    walker.refuse(root, "a file that does not say how many RANKS it is for");
+  reading.ranks =
+      static_cast<int>(walker.whole(walker.constant("RANKS", root), *constant->second, "RANKS"));
+  if (reading.ranks < 1 || reading.ranks > 4096)
+    walker.refuse(*constant->second, fmt::format("a file for {} ranks", reading.ranks));
+  for (int rank = 0; rank < reading.ranks; ++rank)
+    reading.records.push_back(record_rank(walker, rank, reading.ranks));
+  require_alike(reading);
+  const std::int64_t processors = options.processors > 0 ? options.processors : INT64_MAX;
+  Surveyor(reading, processors).survey();
+  FusedReading made;
+  made.program = write_program(reading, options, options.traces ? &made.traces : nullptr);
+  made.program.plan = plan_of(reading);
+  made.signals = reading.records.front().slots;
+  made.steps = reading.records.front().steps;
+  for (const auto& launches : reading.launches)
+    for (const LaunchFacts& facts : launches) {
+      made.tiles += std::ssize(facts.tiles);
+      made.is_persistent |= !facts.op->work->kernel->tile.empty();
+    }
+  return made;
+}
+
+}  // namespace hemiola::compile

@@ -1,0 +1,214 @@
+#include "compile/readback_body.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/index.h"
+
+namespace hemiola::compile::readback {
+namespace {
+
+using program::Op;
+using program::OpKind;
+
+/// By axis, from the slowest: how many, and the stride of each region.
+struct JointAxis {
+  std::int64_t count = 1;
+  std::vector<std::int64_t> strides;
+};
+
+std::vector<std::pair<std::int64_t, std::int64_t>> axes_of(const Region& region) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> made;
+  for (const auto& axis : region.axes)
+    if (axis.first > 1) made.push_back(axis);
+  return made;
+}
+
+/// One axis where all elements lie in a row.
+bool is_row(const Region& region) {
+  std::int64_t stride = 1;
+  const auto axes = axes_of(region);
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    if (axes[i].second != stride) return false;
+    stride *= axes[i].first;
+  }
+  return true;
+}
+
+std::vector<JointAxis> joint(const std::vector<const Region*>& regions) {
+  std::vector<JointAxis> made;
+  const auto first = axes_of(*regions.front());
+  for (const auto& [count, stride] : first) made.push_back({count, {stride}});
+  for (std::size_t r = 1; r < regions.size(); ++r) {
+    const auto axes = axes_of(*regions[r]);
+    bool is_same = axes.size() == first.size();
+    for (std::size_t i = 0; is_same && i < axes.size(); ++i) {
+      is_same = axes[i].first == first[i].first;
+      made[i].strides.push_back(axes[i].second);
+    }
+    if (is_same) continue;
+    const bool are_rows =
+        std::all_of(regions.begin(), regions.end(), [](const Region* one) { return is_row(*one); });
+    if (!are_rows || regions[r]->elements() != regions.front()->elements()) return {};
+    return {{regions.front()->elements(), std::vector<std::int64_t>(regions.size(), 1)}};
+  }
+  // Neighbours that lie behind each other are one.
+  for (std::size_t i = made.size(); i-- > 1;) {
+    bool is_one = true;
+    for (std::size_t r = 0; r < regions.size(); ++r)
+      is_one = is_one && made[i - 1].strides[r] == made[i].strides[r] * made[i].count;
+    if (!is_one) continue;
+    made[i - 1].count *= made[i].count;
+    made[i - 1].strides = made[i].strides;
+    made.erase(made.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  if (made.empty()) made.push_back({1, std::vector<std::int64_t>(regions.size(), 1)});
+  return made;
+}
+
+}  // namespace
+
+std::vector<Strip> strips_of(const std::vector<const Region*>& given) {
+  std::vector<const Region*> regions = given;
+  Region sorted;
+  if (regions.size() == 1) {
+    sorted = *regions.front();
+    std::stable_sort(sorted.axes.begin(), sorted.axes.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    regions = {&sorted};
+  }
+  std::vector<JointAxis> axes = joint(regions);
+  if (axes.empty()) return {};
+  Strip strip;
+  for (const Region* region : regions) strip.offsets.push_back(region->offset);
+  const auto& last = axes.back().strides;
+  if (std::all_of(last.begin(), last.end(), [](std::int64_t stride) { return stride == 1; })) {
+    strip.run = axes.back().count;
+    axes.pop_back();
+  }
+  strip.pitches.assign(regions.size(), strip.run);
+  if (!axes.empty()) {
+    strip.rows = axes.back().count;
+    strip.pitches = axes.back().strides;
+    axes.pop_back();
+  }
+  std::vector<Strip> made{std::move(strip)};
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    std::vector<Strip> more;
+    for (std::int64_t k = 0; k < axes[i].count; ++k) {
+      for (Strip one : made) {
+        for (std::size_t r = 0; r < regions.size(); ++r) one.offsets[r] += k * axes[i].strides[r];
+        more.push_back(std::move(one));
+      }
+    }
+    made = std::move(more);
+  }
+  return made;
+}
+
+std::string BodyWriter::line_of(const Reading& reading, const Node& node) {
+  return fmt::format("line {}", reading.walker.module().source.line(node.begin));
+}
+
+void BodyWriter::add(Op op, const Node* node) {
+  op.where = line_of(target_.reading, *node);
+  body_.ops.push_back(std::move(op));
+}
+
+program::Operand BodyWriter::operand(const Region& region, const Strip& strip,
+                                     std::size_t which) const {
+  const Tensor& tensor = target_.reading.records.front().tensors[index(region.tensor)];
+  const std::int64_t size = size_of(tensor.type);
+  const auto chunks = [&](std::int64_t elements) { return elements * size / target_.unit; };
+  program::Operand made{.rank = region.rank == target_.rank ? own_rank() : constant(region.rank),
+                        .buffer = region.tensor,
+                        .chunk = constant(chunks(strip.offsets[which])),
+                        .chunks = chunks(strip.run * strip.rows)};
+  if (strip.rows > 1 && strip.pitches[which] != strip.run) {
+    made.run = chunks(strip.run);
+    made.pitch = chunks(strip.pitches[which]);
+  }
+  return made;
+}
+
+std::vector<Strip> BodyWriter::paired(const HostOp& op) const {
+  std::vector<const Region*> regions;
+  for (const Region& region : op.regions) regions.push_back(&region);
+  for (const Region* region : regions)
+    if (region->elements() != regions.front()->elements())
+      throw Failure(fmt::format("{} elements are moved to {}", region->elements(),
+                                regions.front()->elements()),
+                    target_.reading.walker.module().source.where(op.node->begin), "",
+                    ExitCode::wrong_program);
+  const std::vector<Strip> strips = strips_of(regions);
+  if (strips.empty())
+    target_.reading.walker.refuse(*op.node,
+                                  "a movement between views of different shapes, of "
+                                  "which one is no row of memory");
+  return strips;
+}
+
+void BodyWriter::copy(const HostOp& op, std::int64_t slice, std::int64_t slices) {
+  const bool pushes = op.regions[0].rank != target_.rank;
+  const bool pulls = op.regions[1].rank != target_.rank;
+  if (pushes && pulls) target_.reading.walker.refuse(*op.node, "a copy from one peer to another");
+  for (const Strip& strip : paired(op)) {
+    Op made{.kind = pushes  ? OpKind::put
+                    : pulls ? OpKind::get
+                            : OpKind::copy,
+            .channel = pushes || pulls ? program::Channel::any : program::Channel::none};
+    made.dst = {operand(op.regions[0], strip, 0)};
+    made.src = {operand(op.regions[1], strip, 1)};
+    made.slice = static_cast<std::int32_t>(slice);
+    made.slices = static_cast<std::int32_t>(slices);
+    add(std::move(made), op.node);
+  }
+}
+
+void BodyWriter::reduce(const HostOp& op, std::int64_t slice, std::int64_t slices) {
+  const bool pushes = op.regions[0].rank != target_.rank;
+  const bool pulls = std::any_of(op.regions.begin() + 1, op.regions.end(),
+                                 [&](const Region& region) { return region.rank != target_.rank; });
+  for (const Strip& strip : paired(op)) {
+    Op made{.kind = pulls ? (pushes ? OpKind::read_reduce_send : OpKind::read_reduce)
+                          : (pushes ? OpKind::reduce_send : OpKind::reduce),
+            .channel = pushes || pulls ? program::Channel::any : program::Channel::none};
+    made.reduce = ReduceOp::sum;
+    made.dst = {operand(op.regions[0], strip, 0)};
+    for (std::size_t i = 1; i < op.regions.size(); ++i)
+      made.src.push_back(operand(op.regions[i], strip, i));
+    made.slice = static_cast<std::int32_t>(slice);
+    made.slices = static_cast<std::int32_t>(slices);
+    add(std::move(made), op.node);
+  }
+}
+
+void BodyWriter::zero(const HostOp& op) {
+  for (const Strip& strip : paired(op)) {
+    Op made{.kind = OpKind::compute};
+    made.dst = {operand(op.regions[0], strip, 0)};
+    add(std::move(made), op.node);
+  }
+}
+
+void BodyWriter::signal(int to, std::int64_t slot, const Node* node) {
+  Op made{.kind = OpKind::dep_signal,
+          .channel = to == target_.rank ? program::Channel::none : program::Channel::any};
+  made.semaphores = {
+      {to == target_.rank ? own_rank() : constant(to), static_cast<std::int32_t>(slot)}};
+  add(std::move(made), node);
+}
+
+void BodyWriter::wait(std::int64_t slot, std::int64_t step, const Node* node) {
+  Op made{.kind = OpKind::dep_wait};
+  made.semaphores = {{own_rank(), static_cast<std::int32_t>(slot)}};
+  target_.waits.push_back({.rank = target_.rank,
+                           .slot = slot,
+                           .step = step,
+                           .body = PendingWait::kOpen,
+                           .op = body_.ops.size()});
+  add(std::move(made), node);
+}
+
+}  // namespace hemiola::compile::readback

@@ -1,0 +1,166 @@
+// What the host's part of a fused file asks hemiola_rt for, rank by rank: memory, streams with what
+// they are given, signals, and the tables of its kernels. Private to readback*.cc.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compile/readback_walk.h"
+#include "core/data_type.h"
+
+namespace hemiola::compile::readback {
+
+struct Tensor {
+  std::string name;
+  std::vector<std::int64_t> shape;  ///< as it is allocated: dense, the last axis fastest
+  DataType type = DataType::float32;
+  bool is_symmetric = false;
+  bool operator==(const Tensor&) const = default;
+};
+
+/// Elements of a rank's tensor: offset + all sums of (count, stride).
+struct Region {
+  std::int32_t tensor = 0;
+  int rank = 0;
+  std::int64_t offset = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;
+  std::int64_t elements() const;
+};
+
+/// A tensor of the host, or a view of it.
+struct View : Object {
+  Region region;
+};
+
+struct Namespace : Object {
+  std::map<std::string, Value, std::less<>> names;
+};
+
+struct SignalsObject : Object {
+  std::int64_t first = 0, steps = 1;
+  std::vector<std::int64_t> shape;
+};
+
+struct SignalObject : Object {
+  std::int64_t slot = 0, steps = 1;
+};
+
+struct StreamObject : Object {
+  std::int32_t stream = 0;
+};
+
+struct EventObject : Object {
+  std::int32_t stream = 0;
+  std::size_t position = 0;
+};
+
+struct GroupObject : Object {
+  std::vector<int> ranks;
+};
+
+struct AxisObject : Object {
+  Value block;
+  std::string size;  ///< empty: no parameter
+  std::int64_t grid = 0;
+};
+
+/// hemiola_rt.Kernel
+struct KernelObject : Object {
+  const Function* function = nullptr;
+  Value coordinates;
+  std::vector<std::pair<std::string, std::shared_ptr<AxisObject>>> tiles;
+  std::string workers, tile;  ///< empty: none
+  Value loop, descriptors, added, axes;
+};
+
+/// A call of a signal's step that tiles wait for.
+struct Need {
+  std::int64_t slot = 0, steps = 1, step = 0;
+  bool operator==(const Need&) const = default;
+};
+
+/// hemiola_rt.Work: what one rank's kernel is told.
+struct WorkObject : Object {
+  struct Wave {
+    std::map<std::string, std::pair<std::int64_t, std::int64_t>> box;
+    std::vector<Need> after;
+    std::int64_t part = -1;
+    const Node* node = nullptr;
+  };
+  struct Turns {
+    std::int64_t first = 0, count = 0;
+    std::vector<Need> after;
+    const Node* node = nullptr;
+  };
+  std::shared_ptr<KernelObject> kernel;
+  std::vector<std::pair<std::string, std::int64_t>> extents;  ///< in the order of Kernel::tiles
+  std::vector<std::pair<std::string, Value>> values;          ///< parameters
+  std::map<std::string, std::int64_t> options;                ///< num_warps, num_stages
+  std::vector<Wave> waves;
+  std::vector<Turns> turns;
+  std::optional<std::pair<std::int64_t, std::int64_t>> loop;  ///< elements, and those of a turn
+  std::map<std::int64_t, std::vector<std::int64_t>> parts;    ///< ranks that are told
+
+  // Since ready(): the tables, and where the kernel's own programs lie.
+  std::vector<std::int64_t> rows, turn_rows, needs, part_rows, tells;
+  std::int64_t tiles = 0;
+  std::array<std::int64_t, 3> grid{1, 1, 1};
+  std::vector<std::vector<std::int64_t>> coordinates;  ///< by tile of the kernel, by axis
+  std::vector<std::int64_t> blocks;                    ///< elements of a tile, by axis
+};
+
+/// What a stream is given.
+struct HostOp {
+  enum class Kind : std::uint8_t {
+    copy,         ///< regions: target, source
+    reduce,       ///< regions: target, sources
+    zero,         ///< regions: target
+    collective,   ///< regions: target, source; of `group`
+    signal,       ///< `slot`, `step`, to rank `to`
+    wait_signal,  ///< `slot`, `step`
+    launch,       ///< `work` with `tensors`
+    record,       ///< a place that others wait for: `event`
+    wait,         ///< for `event`
+    barrier       ///< among all ranks; the `event`-th of a call
+  } kind = Kind::copy;
+  std::vector<Region> regions{};
+  std::int64_t slot = 0, step = 0;
+  int to = 0;
+  std::string name{};
+  std::vector<int> group{};
+  std::shared_ptr<WorkObject> work{};
+  std::vector<std::pair<std::string, Value>> tensors{};
+  std::int32_t event = 0;
+  const Node* node = nullptr;
+};
+
+/// All that one rank asks for.
+struct RankRecord {
+  std::vector<Tensor> tensors;
+  std::vector<std::vector<HostOp>> streams{1};  ///< the first one is the caller's
+  std::vector<std::string> slots;               ///< names of the signals
+  std::vector<std::int64_t> steps;              ///< by slot
+  std::vector<std::pair<std::string, Region>> inputs, outputs;
+  std::int32_t events = 0, barriers = 0;
+};
+
+/// Follows setup(), inputs() and run() of the file for one rank. Failure: what is not read back.
+RankRecord record_rank(Walker& walker, int rank, int ranks);
+
+/// `signals[rank, part]`, and `tensor[begin:end, ...]`. Failure (a wrong program): there is none.
+Value signal_of(const Walker& walker, const SignalsObject& signals, const std::vector<Index>& at,
+                const Node& node);
+Value view_of(const Walker& walker, const View& view, const std::vector<Index>& at,
+              const Node& node);
+
+/// Makes the tables of Work.ready(). Failure (a wrong program): waves are not whole tiles, or not
+/// every tile once.
+void make_tables(Walker& walker, Surroundings& host, WorkObject& work, int rank,
+                 const SignalsObject* done, const Node& node);
+
+}  // namespace hemiola::compile::readback

@@ -1,0 +1,472 @@
+#include "compile/readback_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/index.h"
+
+namespace hemiola::compile::readback {
+namespace {
+
+using Event = KernelEvent::Kind;
+
+/// The call that is followed is a later one, so that a text that forgets to count calls shows.
+constexpr std::int64_t kCall = 1;
+
+/// What a pointer of the kernel points into.
+struct Memory {
+  enum class Kind : std::uint8_t { tensor, rows, turns, table, signals, addresses, counters } kind;
+  std::int32_t tensor = 0;
+  int rank = 0;
+  const std::vector<std::int64_t>* numbers = nullptr;  ///< of tables
+};
+
+/// One of the lists that a call gives: shapes, offsets.
+std::vector<std::int64_t> numbers_of(const Walker& walker, const Value& value, const Node& node) {
+  if (value.type != Type::list) return {walker.whole(value, node, "an extent")};
+  std::vector<std::int64_t> made;
+  for (const Value& item : value.more->items) made.push_back(walker.whole(item, node, "an extent"));
+  return made;
+}
+
+class Language : public Surroundings {
+ public:
+  Language(Walker& walker, const RankRecord& record, const WorkObject& work, int rank, int ranks,
+           std::int64_t program, std::int64_t programs, const KernelRun::Visit& visit,
+           const KernelRun::Ticket& ticket)
+      : walker_(walker),
+        record_(record),
+        rank_(rank),
+        ranks_(ranks),
+        program_(program),
+        programs_(programs),
+        visit_(visit),
+        ticket_(ticket) {
+    memories_.push_back({Memory::Kind::rows, 0, rank, &work.rows});
+    memories_.push_back({Memory::Kind::turns, 0, rank, &work.turn_rows});
+    memories_.push_back({Memory::Kind::table, 0, rank, &work.needs});
+    memories_.push_back({Memory::Kind::table, 0, rank, &work.part_rows});
+    memories_.push_back({Memory::Kind::table, 0, rank, &work.tells});
+    memories_.push_back({Memory::Kind::counters, 0, rank, nullptr});
+    memories_.push_back({Memory::Kind::addresses, 0, rank, nullptr});
+    first_signals_ = std::ssize(memories_);
+    for (int r = 0; r < ranks; ++r) memories_.push_back({Memory::Kind::signals, 0, r, nullptr});
+  }
+
+  /// By name, what the launch hands to the kernel beside its tensors.
+  std::vector<std::pair<std::string, Value>> tables() {
+    std::vector<std::pair<std::string, Value>> made;
+    static constexpr const char* kNames[] = {"hm_rows",  "hm_turns",    "hm_needs", "hm_parts",
+                                             "hm_tells", "hm_counters", "hm_peers"};
+    std::int32_t memory = 0;
+    for (const char* name : kNames) made.emplace_back(name, pointer(memory++));
+    made.emplace_back("hm_signals", pointer(static_cast<std::int32_t>(first_signals_) + rank_));
+    made.emplace_back("hm_call", number(kCall));
+    made.emplace_back("hm_round", number(kCall));
+    return made;
+  }
+
+  Value tensor(const Region& region) {
+    memories_.push_back({Memory::Kind::tensor, region.tensor, region.rank, nullptr});
+    Value made = pointer(static_cast<std::int32_t>(std::ssize(memories_)) - 1);
+    made.base = region.offset;
+    return made;
+  }
+
+  std::optional<Value> call(std::string_view name, const Arguments& given) override;
+  std::optional<Value> method(const Value& of, std::string_view name,
+                              const Arguments& given) override;
+  std::optional<Value> attribute(const Value& of, std::string_view name) override;
+  bool assign(const Value&, std::string_view, const Value&) override { return false; }
+  std::optional<Value> subscript(const Value&, const std::vector<Index>&, const Node&) override {
+    return std::nullopt;
+  }
+  bool wait(std::string_view op, const Value& left, const Value& right, const Node& node) override;
+
+ private:
+  static Value pointer(std::int32_t memory) { return {.type = Type::pointer, .memory = memory}; }
+
+  void tell(KernelEvent event, const Node& node) {
+    event.node = &walker_.place(node);
+    visit_(event);
+  }
+  const Value& need(const Arguments& given, std::string_view name, std::size_t position) const {
+    const Value* value = given.find(name, position);
+    if (value == nullptr) walker_.refuse(*given.node, fmt::format("'{}' is not given", name));
+    return *value;
+  }
+  [[noreturn]] void wrong(const Node& node, const std::string& what) const {
+    throw Failure(what, walker_.module().source.where(walker_.place(node).begin), "",
+                  ExitCode::wrong_program);
+  }
+  const Memory& memory(const Value& value, const Node& node) const {
+    if (value.type != Type::pointer)
+      walker_.refuse(node, "an address that the numbers of the text do not say");
+    return memories_[index(value.memory)];
+  }
+
+  Value load(const Arguments& given);
+  Value entry(const Memory& table, const Value& pointer, const Node& node);
+  Value atomic(std::string_view name, const Arguments& given);
+  void store(Event kind, const Arguments& given);
+  Value dot(const Arguments& given);
+  std::optional<Value> block(std::string_view name, const Arguments& given);
+  Value descriptor(const Arguments& given);
+  Value access(const Value& descriptor, Event kind, const Arguments& given);
+  std::vector<Region> regions(const Value& pointer, const Value* mask, const Node& node);
+  void check(const Region& region, const Node& node) const;
+
+  Walker& walker_;
+  const RankRecord& record_;
+  int rank_, ranks_;
+  std::int64_t program_, programs_;
+  const KernelRun::Visit& visit_;
+  const KernelRun::Ticket& ticket_;
+  std::vector<Memory> memories_;
+  std::int64_t first_signals_ = 0;
+  std::map<std::int64_t, std::int64_t> counted_;  ///< by part, of this program
+};
+
+bool Language::wait(std::string_view op, const Value& left, const Value& right, const Node& node) {
+  const bool is_left = left.type == Type::look;
+  const Value &look = is_left ? left : right, &limit = is_left ? right : left;
+  const bool is_less = op == (is_left ? "<" : ">"), is_most = op == (is_left ? "<=" : ">=");
+  if (!limit.is_number() || (!is_less && !is_most)) return false;
+  const std::int64_t value = limit.base - look.base + (is_most ? 1 : 0);
+  if (look.memory < 0 || look.memory >= std::ssize(record_.steps))
+    wrong(node, fmt::format("a tile waits for signal {}, and there are {}", look.memory,
+                            record_.steps.size()));
+  const std::int64_t steps = record_.steps[index(look.memory)];
+  tell({.kind = Event::wait, .number = look.memory, .step = value - kCall * steps - 1}, node);
+  return true;
+}
+
+std::optional<Value> Language::attribute(const Value& of, std::string_view name) {
+  if (name == "dtype") return readback::name("dtype");
+  if (name == "T" && of.type == Type::data && of.axes.size() == 2) return transposed(of, {1, 0});
+  if (name == "shape") {
+    std::vector<Value> made;
+    for (const Along& along : of.axes) made.push_back(number(along.count));
+    return list(std::move(made));
+  }
+  return std::nullopt;
+}
+
+std::optional<Value> Language::method(const Value& of, std::string_view name,
+                                      const Arguments& given) {
+  if (of.type == Type::descriptor && name == "load") return access(of, Event::load, given);
+  if (of.type == Type::descriptor && name == "store") return access(of, Event::store, given);
+  if (name == "to" || name == "cast") return of;
+  Arguments all = given;
+  all.positional.insert(all.positional.begin(), of);
+  return call("tl." + std::string(name), all);
+}
+
+std::optional<Value> Language::call(std::string_view name, const Arguments& given) {
+  if (name == "hemiola_rt.has_bulk_stores") return number(1);
+  if (name.starts_with("triton.")) name.remove_prefix(7);
+  if (name.starts_with("tl.")) name.remove_prefix(3);
+  if (name == "program_id" || name == "num_programs") {
+    const std::int64_t axis = walker_.whole(need(given, "axis", 0), *given.node, "an axis");
+    if (axis != 0) return number(name == "program_id" ? 0 : 1);
+    return number(name == "program_id" ? program_ : programs_);
+  }
+  if (name == "load") return load(given);
+  if (name == "store") {
+    store(Event::store, given);
+    return Value{};
+  }
+  if (name.starts_with("atomic_")) return atomic(name, given);
+  if (name == "dot") return dot(given);
+  if (name == "debug_barrier") {
+    tell({.kind = Event::barrier}, *given.node);
+    return Value{};
+  }
+  if (name == "make_tensor_descriptor") return descriptor(given);
+  return block(name, given);
+}
+
+Value Language::entry(const Memory& table, const Value& pointer, const Node& node) {
+  if (!pointer.axes.empty()) walker_.refuse(node, "a block of a table");
+  if (table.kind == Memory::Kind::addresses) {
+    if (pointer.base < 0 || pointer.base >= ranks_)
+      wrong(node, fmt::format("there is no rank {}", pointer.base));
+    return Language::pointer(static_cast<std::int32_t>(first_signals_ + pointer.base));
+  }
+  const std::vector<std::int64_t>& numbers = *table.numbers;
+  if (pointer.base < 0 || pointer.base >= std::ssize(numbers))
+    wrong(node, fmt::format("element {} of a table that has {}", pointer.base, numbers.size()));
+  if (table.kind == Memory::Kind::rows && pointer.base % 4 == 0)
+    tell({.kind = Event::tile, .number = pointer.base / 4}, node);
+  if (table.kind == Memory::Kind::turns && pointer.base % 3 == 0)
+    tell({.kind = Event::turn, .number = pointer.base / 3}, node);
+  return number(numbers[index(pointer.base)]);
+}
+
+Value Language::load(const Arguments& given) {
+  const Value& from = need(given, "pointer", 0);
+  const Memory& what = memory(from, *given.node);
+  if (what.kind == Memory::Kind::signals && from.axes.empty())
+    return {.type = Type::look, .memory = static_cast<std::int32_t>(from.base)};
+  if (what.kind == Memory::Kind::counters) walker_.refuse(*given.node, "a plain look at a count");
+  if (what.kind != Memory::Kind::tensor) return entry(what, from, *given.node);
+  KernelEvent event{.kind = Event::load,
+                    .regions = regions(from, given.find("mask", 1), *given.node)};
+  if (!event.regions.empty()) tell(std::move(event), *given.node);
+  return unknown(from.axes);
+}
+
+void Language::store(Event kind, const Arguments& given) {
+  const Value& to = need(given, "pointer", 0);
+  if (memory(to, *given.node).kind != Memory::Kind::tensor)
+    walker_.refuse(*given.node, "a plain store into a table or a signal");
+  KernelEvent event{.kind = kind, .regions = regions(to, given.find("mask", 2), *given.node)};
+  if (!event.regions.empty()) tell(std::move(event), *given.node);
+}
+
+Value Language::atomic(std::string_view name, const Arguments& given) {
+  const Value& at = need(given, "pointer", 0);
+  const Memory& what = memory(at, *given.node);
+  const Value& value = need(given, "val", 1);
+  if (what.kind == Memory::Kind::tensor && name == "atomic_add") {
+    store(Event::add, given);
+    return unknown(at.axes);
+  }
+  if (!at.axes.empty()) walker_.refuse(*given.node, "an atomic of a block of signals");
+  if (what.kind == Memory::Kind::signals && name == "atomic_add" && value.is_number() &&
+      value.base == 0 && what.rank == rank_)
+    return {.type = Type::look, .memory = static_cast<std::int32_t>(at.base)};
+  if (what.kind == Memory::Kind::counters && name == "atomic_add" && value.is_number() &&
+      value.base == 1) {
+    KernelEvent event{.kind = Event::count, .number = at.base};
+    event.step = ticket_(at.base, counted_[at.base]++);
+    const std::int64_t before = event.step;
+    tell(std::move(event), *given.node);
+    return number(before);
+  }
+  if (what.kind == Memory::Kind::signals && name == "atomic_xchg" && value.is_number()) {
+    if (at.base < 0 || at.base >= std::ssize(record_.steps))
+      wrong(*given.node,
+            fmt::format("signal {} is told, and there are {}", at.base, record_.steps.size()));
+    const std::int64_t steps = record_.steps[index(at.base)];
+    tell({.kind = Event::signal,
+          .number = at.base,
+          .step = value.base - kCall * steps - 1,
+          .to = what.rank},
+         *given.node);
+    return unknown();
+  }
+  walker_.refuse(*given.node, fmt::format("a 'tl.{}' of this kind", name));
+}
+
+Value Language::dot(const Arguments& given) {
+  const Value &left = need(given, "input", 0), &right = need(given, "other", 1);
+  if (left.axes.size() != 2 || right.axes.size() != 2 || left.axes[1].count != right.axes[0].count)
+    walker_.refuse(*given.node, "a product of blocks whose sizes the text does not say");
+  KernelEvent event{.kind = Event::product};
+  event.m = left.axes[0].count;
+  event.n = right.axes[1].count;
+  event.k = left.axes[1].count;
+  tell(std::move(event), *given.node);
+  return unknown({left.axes[0], right.axes[1]});
+}
+
+std::optional<Value> Language::block(std::string_view name, const Arguments& given) {
+  const std::vector<Value>& values = given.positional;
+  const Node& node = *given.node;
+  const auto is = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (is({"static_assert", "device_assert", "assume", "device_print", "static_print"}))
+    return Value{};
+  if (name == "arange" && values.size() == 2) {
+    const std::int64_t begin = walker_.whole(values[0], node, "where a block begins");
+    return range_of(begin, walker_.whole(values[1], node, "where a block ends") - begin);
+  }
+  if (name == "cdiv" && values.size() == 2)
+    return binary("-", number(0), binary("//", binary("-", number(0), values[0]), values[1]));
+  if (is({"minimum", "maximum"}) && values.size() == 2)
+    return binary(name == "minimum" ? "min" : "max", values[0], values[1]);
+  if (name == "where" && values.size() == 3) return where(values[0], values[1], values[2]);
+  if (is({"zeros", "full"})) {
+    Value made{.type = Type::number};
+    if (name == "full") {
+      const Value& filled = need(given, "value", 1);
+      made.type = filled.is_number() ? Type::number : Type::data;
+      made.base = filled.is_number() ? filled.base : 0;
+    }
+    for (const std::int64_t extent : numbers_of(walker_, need(given, "shape", 0), node))
+      made.axes.push_back({.count = extent});
+    return made;
+  }
+  if (is({"max_contiguous", "multiple_of", "max_constancy", "constexpr", "cast"}) &&
+      !values.empty())
+    return values[0];
+  if (name == "pointer_type") return readback::name("pointer");
+  if (name == "inline_asm_elementwise") return unknown();
+  if (is({"sum", "max", "min", "argmax", "argmin", "cumsum"}) && !values.empty()) {
+    Value made = unknown(values[0].axes);
+    const Value* axis = given.find("axis", 1);
+    if (name == "cumsum") return made;
+    if (axis == nullptr || axis->type == Type::none) return unknown();
+    const std::int64_t along = walker_.whole(*axis, node, "an axis");
+    if (along < 0 || along >= std::ssize(made.axes)) walker_.refuse(node, "an axis of this kind");
+    const Value* keeps = given.find("keep_dims", 99);
+    if (keeps != nullptr && keeps->base != 0)
+      made.axes[index(along)].count = 1;
+    else
+      made.axes.erase(made.axes.begin() + along);
+    return made;
+  }
+  if (name == "trans" && values.size() == 1 && values[0].axes.size() == 2)
+    return transposed(values[0], {1, 0});
+  if (name == "expand_dims" && values.size() == 2)
+    return expanded(values[0], index(walker_.whole(values[1], node, "an axis")));
+  if (is({"broadcast_to", "reshape", "view"}) && values.size() == 2) {
+    Value made = name == "broadcast_to" && values[0].type == Type::number ? values[0] : unknown();
+    std::vector<Along> shape;
+    for (const std::int64_t extent : numbers_of(walker_, values[1], node))
+      shape.push_back({.count = extent});
+    if (made.type == Type::number)
+      return binary("+", made, Value{.type = Type::number, .axes = shape});
+    return unknown(shape);
+  }
+  static constexpr std::string_view kMath[] = {
+      "exp",     "exp2",     "log",       "log2",     "sqrt",      "rsqrt", "abs",
+      "sigmoid", "sin",      "cos",       "floor",    "ceil",      "erf",   "softmax",
+      "fma",     "math.exp", "math.exp2", "math.log", "math.tanh", "div_rn"};
+  if (std::find(std::begin(kMath), std::end(kMath), name) != std::end(kMath) && !values.empty())
+    return unknown(values[0].axes);
+  return std::nullopt;
+}
+
+Value Language::descriptor(const Arguments& given) {
+  Compound made;
+  made.items = {need(given, "base", 0), need(given, "shape", 1), need(given, "strides", 2),
+                need(given, "block_shape", 3)};
+  return {.type = Type::descriptor, .more = std::make_shared<const Compound>(std::move(made))};
+}
+
+Value Language::access(const Value& descriptor, Event kind, const Arguments& given) {
+  const std::vector<Value>& items = descriptor.more->items;
+  const Node& node = *given.node;
+  const std::vector<std::int64_t> shape = numbers_of(walker_, items[1], node);
+  const std::vector<std::int64_t> strides = numbers_of(walker_, items[2], node);
+  const std::vector<std::int64_t> block = numbers_of(walker_, items[3], node);
+  const std::vector<std::int64_t> at = numbers_of(walker_, need(given, "offsets", 0), node);
+  if (at.size() != block.size() || shape.size() != block.size() || strides.size() != block.size())
+    walker_.refuse(node, "a descriptor whose shape, strides and block differ in their axes");
+  const Memory& what = memory(items[0], node);
+  Region region{.tensor = what.tensor, .rank = what.rank, .offset = items[0].base};
+  std::vector<Along> axes;
+  bool is_empty = false;
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    const std::int64_t begin = std::max<std::int64_t>(at[i], 0);
+    const std::int64_t end = std::min(at[i] + block[i], shape[i]);
+    is_empty = is_empty || end <= begin;
+    region.offset += begin * strides[i];
+    region.axes.emplace_back(end - begin, strides[i]);
+    axes.push_back({.count = block[i]});
+  }
+  if (!is_empty) {
+    check(region, node);
+    tell({.kind = kind, .regions = {region}}, node);
+  }
+  return unknown(axes);
+}
+
+void Language::check(const Region& region, const Node& node) const {
+  std::int64_t first = region.offset, last = region.offset, all = 1;
+  for (const auto& [count, stride] : region.axes)
+    (stride < 0 ? first : last) += (count - 1) * stride;
+  const Tensor& tensor = record_.tensors[index(region.tensor)];
+  for (const std::int64_t extent : tensor.shape) all *= extent;
+  if (first < 0 || last >= all)
+    wrong(node, fmt::format("elements {} to {} of tensor '{}', which has {}", first, last,
+                            tensor.name, all));
+}
+
+std::vector<Region> Language::regions(const Value& pointer, const Value* mask, const Node& node) {
+  const Memory& what = memory(pointer, node);
+  if (mask != nullptr && mask->type == Type::none) mask = nullptr;
+  const bool is_block = mask != nullptr && mask->type == Type::mask;
+  if (mask != nullptr && !is_block && !mask->is_number())
+    walker_.refuse(node, "a mask that depends on data, or on two axes at once");
+  if (mask != nullptr && mask->base == 0) return {};
+  std::vector<Region> made{{.tensor = what.tensor, .rank = what.rank, .offset = pointer.base}};
+  const std::size_t masked = is_block ? mask->axes.size() : 0;
+  for (std::size_t i = 0; i < pointer.axes.size(); ++i) {
+    const Along& along = pointer.axes[i];
+    const std::size_t behind = pointer.axes.size() - i;
+    const Along* holds = behind <= masked ? &mask->axes[masked - behind] : nullptr;
+    if (holds != nullptr && holds->values.empty()) holds = nullptr;
+    if (!along.varies() && holds == nullptr) continue;  // the same elements again
+    // Runs of what is touched at equal distances.
+    struct Run {
+      std::int64_t first, count, stride;
+    };
+    std::vector<Run> runs;
+    std::int64_t last = 0;
+    for (std::int64_t k = 0; k < along.count; ++k) {
+      if (holds != nullptr && holds->values[holds->count > 1 ? index(k) : 0] == 0) continue;
+      const std::int64_t at = along.at(k);
+      if (!runs.empty() && runs.back().count == 1 && at != last)
+        runs.back() = {runs.back().first, 2, at - last};
+      else if (!runs.empty() && runs.back().count > 1 && at - last == runs.back().stride)
+        ++runs.back().count;
+      else if (runs.empty() || at != last)
+        runs.push_back({at, 1, 1});
+      last = at;
+      if (along.values.empty() && holds == nullptr) {  // all of it
+        runs = {{0, along.count, along.stride}};
+        break;
+      }
+    }
+    std::vector<Region> longer;
+    for (const Region& before : made) {
+      for (const auto& [first, count, stride] : runs) {
+        Region one = before;
+        one.offset += first;
+        if (count > 1) one.axes.emplace_back(count, stride);
+        longer.push_back(std::move(one));
+      }
+    }
+    made = std::move(longer);
+    if (made.size() > 4096) walker_.refuse(node, "a block that lies in too many pieces");
+  }
+  for (const Region& region : made) check(region, node);
+  return made;
+}
+
+}  // namespace
+
+KernelRun::KernelRun(Walker& walker, const RankRecord& record, const HostOp& launch, int rank,
+                     int ranks, std::int64_t processors)
+    : walker_(walker), record_(record), launch_(launch), rank_(rank), ranks_(ranks) {
+  programs_ = is_persistent() ? std::min(work().tiles, processors) : work().tiles;
+}
+
+void KernelRun::run(std::int64_t program, const Visit& visit, const Ticket& ticket) {
+  const KernelObject& kernel = *work().kernel;
+  Language language(walker_, record_, work(), rank_, ranks_, program, programs_, visit, ticket);
+  walker_.surround(language);
+  Arguments given{.positional = {}, .named = language.tables(), .node = launch_.node};
+  for (const auto& [name, value] : launch_.tensors) {
+    const auto view = object_of<View>(value);
+    if (!view)
+      walker_.refuse(*launch_.node,
+                     fmt::format("'{}' is a tensor that the file does not have", name),
+                     "what a caller gives beside the plan's tensors is not read back");
+    given.named.emplace_back(name, language.tensor(view->region));
+  }
+  given.named.insert(given.named.end(), work().values.begin(), work().values.end());
+  for (std::size_t axis = 0; axis < work().grid.size(); ++axis)
+    given.named.emplace_back(fmt::format("hm_grid_{}", axis), number(work().grid[axis]));
+  if (!kernel.workers.empty()) given.named.emplace_back(kernel.workers, number(programs_));
+  if (kernel.descriptors.type == Type::dictionary && !kernel.descriptors.more->entries.empty())
+    walker_.refuse(*launch_.node, "descriptors that the host makes");
+  walker_.run(*kernel.function, given);
+}
+
+}  // namespace hemiola::compile::readback

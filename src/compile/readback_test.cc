@@ -1,0 +1,230 @@
+// Fused files read back: each proven as it was written, and found where a line of it is changed.
+#include "compile/readback.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compile/fused_file.h"
+#include "core/failure_test_support.h"
+#include "machine/machine.h"
+#include "plan/template.h"
+#include "sim/simulate.h"
+#include "verify/verify.h"
+
+namespace hemiola::compile {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// The file that fuse() and torch_of() write of a kernel of examples/kernels.
+std::string fused_text(const std::string& kernel, const char* plan_name,
+                       ParameterValues constants = {
+                           {"BLOCK_M", "16"}, {"BLOCK_N", "16"}, {"BLOCK_K", "16"}}) {
+  const bool is_attention = kernel == "attention";
+  const plan::Plan plan =
+      is_attention ? plan::make(plan_name, 2, {{"heads", "2"}, {"sequence", "64"}, {"head", "16"}})
+                   : plan::make(plan_name, 2, {{"m", "64"}, {"n", "64"}, {"k", "64"}});
+  if (is_attention)
+    constants = {{"BLOCK_M", "16"}, {"BLOCK_N", "16"}, {"CAUSAL", "False"}, {"scale", "0.25"}};
+  if (kernel == "gemm_persistent" || kernel == "gemm_tma") constants["GROUP_M"] = "2";
+  const std::string file = HEMIOLA_SOURCE_DIR "/examples/kernels/" + kernel + ".py";
+  const KernelRequest request{
+      .describe = {.file = file, .kernel = {}, .helpers = {}, .constants = std::move(constants)}};
+  return FusedFile(request, plan, "plan.json")
+      .write(plan, {.file = "plan.json", .command = "hemiola compile", .version = "0"}, "fused.py")
+      .text;
+}
+
+program::Bound bound_of(FusedReading reading, const machine::SharedMachine& machine = nullptr) {
+  const Bytes size = reading.program.fixed_size;
+  return program::bind(std::make_shared<const program::Program>(std::move(reading.program)),
+                       machine, {size, DataType::float32, ReduceOp::sum});
+}
+
+verify::Proof proof_of(const std::string& text, std::int64_t processors = 0) {
+  return verify::check(bound_of(read_fused("fused.py", text, {.processors = processors})));
+}
+
+/// With the first `from` of the text replaced.
+std::string changed(const std::string& text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, text.npos) << from << " is not in\n" << text;
+  std::string made = text;
+  return at == text.npos ? made : made.replace(at, from.size(), to);
+}
+
+class ReadBack : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!can_parse()) GTEST_SKIP() << why_it_cannot_parse();
+  }
+};
+
+TEST_F(ReadBack, files_are_proven_as_they_were_written) {
+  for (const char* kernel : {"gemm", "gemm_persistent", "gemm_tma"}) {
+    for (const char* plan :
+         {"ag-gemm/swizzle", "ag-gemm/ring", "gemm-rs/direct", "gemm-rs/ring", "a2a-gemm/direct"}) {
+      const std::string text = fused_text(kernel, plan);
+      EXPECT_TRUE(is_fused_text(text));
+      for (const std::int64_t processors : {0, 1, 3})
+        EXPECT_EQ(proof_of(text, processors).summary, "proven")
+            << kernel << ' ' << plan << ' ' << processors;
+    }
+  }
+  EXPECT_EQ(proof_of(fused_text("attention", "ring-attention/ring")).summary, "proven");
+}
+
+TEST_F(ReadBack, a_wait_that_is_gone_is_a_race_at_its_line) {
+  const std::string text = fused_text("gemm_persistent", "ag-gemm/swizzle");
+  const verify::Proof proof =
+      proof_of(changed(text, "        if hm_need != hm_known:", "        if False:"));
+  EXPECT_EQ(proof.verdict, verify::Verdict::wrong);
+  EXPECT_THAT(proof.summary, HasSubstr("data race"));
+  ASSERT_EQ(proof.counterexample.size(), 2U);
+  EXPECT_THAT(proof.counterexample[0].where, HasSubstr("line "));
+  // The wave itself, without its wait.
+  EXPECT_EQ(proof_of(changed(text, ", after=[(t.arrived[rank, 0], 0)]", "")).verdict,
+            verify::Verdict::wrong);
+}
+
+TEST_F(ReadBack, a_signal_that_is_gone_is_a_deadlock) {
+  const std::string consumer = fused_text("gemm", "ag-gemm/ring");
+  EXPECT_EQ(
+      proof_of(changed(consumer, "copies[0].signal(t.arrived[rank, 0], to=(rank + 1) % 2, step=0)",
+                       "pass"))
+          .verdict,
+      verify::Verdict::deadlock);
+  const std::string producer = fused_text("gemm", "gemm-rs/direct");
+  EXPECT_EQ(proof_of(changed(producer, "(round + 1) - 1:", "(round + 1):")).verdict,
+            verify::Verdict::deadlock);
+  EXPECT_EQ(proof_of(changed(producer, "t.work.part(0, to=[0])", "t.work.part(0, to=[])")).verdict,
+            verify::Verdict::deadlock);
+}
+
+TEST_F(ReadBack, copies_of_another_chunk_are_wrong_values) {
+  const std::string text = fused_text("gemm", "ag-gemm/swizzle");
+  // The own rows, where those of the peer belong.
+  const verify::Proof proof = proof_of(
+      changed(text, "t.a_at[(rank + 1) % 2][32 * ((rank + 1) % 2):32 * ((rank + 1) % 2 + 1)]",
+              "t.a[32 * rank:32 * (rank + 1)]"));
+  EXPECT_EQ(proof.verdict, verify::Verdict::wrong) << proof.summary;
+  EXPECT_THAT(proof.summary, Not(HasSubstr("race")));
+}
+
+TEST_F(ReadBack, collectives_are_what_their_members_do_together) {
+  for (const char* plan : {"gemm-rs/collective", "gemm-ar/partitioned"})
+    EXPECT_EQ(proof_of(fused_text("gemm", plan)).summary, "proven") << plan;
+  const std::string text = fused_text("gemm", "gemm-ar/partitioned");
+  const verify::Proof early =
+      proof_of(changed(text, "copies[0].wait_signal(t.done[rank, 1], step=0)", "pass"));
+  EXPECT_EQ(early.verdict, verify::Verdict::wrong) << early.summary;
+  const verify::Proof twice =
+      proof_of(changed(text, "t.c[32:64], t.partial[32:64]", "t.c[32:64], t.partial[0:32]"));
+  EXPECT_EQ(twice.verdict, verify::Verdict::wrong) << twice.summary;
+}
+
+TEST_F(ReadBack, what_orders_the_memory_between_threads_counts) {
+  const std::string text = fused_text("gemm", "gemm-rs/direct");
+  EXPECT_EQ(proof_of(changed(text, "        tl.debug_barrier()", "        pass")).verdict,
+            verify::Verdict::wrong);
+}
+
+TEST_F(ReadBack, tables_that_cannot_be_are_wrong_where_they_are_said) {
+  const std::string text = fused_text("gemm", "ag-gemm/swizzle");
+  const auto wrong = [&](const std::string& from, const std::string& to, const std::string& said) {
+    try {
+      read_fused("fused.py", changed(text, from, to));
+      ADD_FAILURE() << "nothing is wrong with " << to;
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), ExitCode::wrong_program) << failure.what();
+      EXPECT_THAT(failure.what(), HasSubstr(said));
+      EXPECT_GT(failure.diagnostics().items().front().where.line, 0) << failure.what();
+    }
+  };
+  wrong("{\"M\": (rank * 32, 32)}", "{\"M\": (rank * 32, 24)}", "straddle the chunk");
+  wrong("{\"M\": (rank * 32, 32)}", "{\"M\": (rank * 32, 16)}", "is in no wave");
+  wrong("hm_rows + 4 * ", "hm_rows + 0 * ", "is taken twice");
+  wrong("    rt.end()", "    pass", "rt.end()");
+  wrong("step=0)", "step=7)", "step 7 of a signal");
+}
+
+TEST_F(ReadBack, what_is_not_followed_is_refused_with_its_place) {
+  const std::string text = fused_text("gemm", "ag-gemm/swizzle");
+  const auto refused = [](const std::string& file, const std::string& said) {
+    try {
+      read_fused("fused.py", file);
+      ADD_FAILURE() << "it is read back";
+    } catch (const NotReadBack& failure) {
+      EXPECT_EQ(failure.code(), ExitCode::bad_input);
+      EXPECT_THAT(failure.what(), HasSubstr("not read back: "));
+      EXPECT_THAT(failure.what(), HasSubstr(said));
+      EXPECT_GT(failure.diagnostics().items().front().where.column, 0);
+    }
+  };
+  refused(changed(text, "    copies[0].copy(", "    copies[0].teleport("), ".teleport()");
+  refused(changed(text, "    rt.begin()", "    with rt: pass"), "with_statement");
+  refused(fused_text("gemm_split_k", "ag-gemm/swizzle",
+                     {{"BLOCK_M", "16"}, {"BLOCK_N", "16"}, {"BLOCK_K", "16"}, {"SPLIT_K", "2"}}),
+          "sums by atomics");
+}
+
+TEST_F(ReadBack, files_are_timed) {
+  const auto machine = machine::share(machine::load("dgx-h100"));
+  const program::Bound bound = bound_of(
+      read_fused("fused.py", fused_text("gemm_persistent", "ag-gemm/swizzle"), {.processors = 132}),
+      machine);
+  const sim::Result result = sim::simulate(bound, {.engine = sim::Engine::reference});
+  // Two barriers are launched around the kernel.
+  EXPECT_GT(result.time.fs, 5'000'000'000);
+  EXPECT_LT(result.time.fs, 60'000'000'000);
+}
+
+/// As hemiola_rt writes it, of one tile and what it does.
+std::string trace_of(const FusedReading& reading) {
+  std::string made;
+  for (std::size_t rank = 0; rank < reading.traces.size(); ++rank) {
+    made += "{\"rank\": " + std::to_string(rank) + ", \"first_signal\": 10}\n";
+    for (std::size_t program = 0; program < reading.traces[rank].size(); ++program) {
+      for (const TraceEvent& event : reading.traces[rank][program]) {
+        made += "{\"rank\": " + std::to_string(rank) +
+                ", \"call\": 1, \"program\": " + std::to_string(program);
+        if (event.kind == TraceEvent::Kind::tile) {
+          made += ", \"tile\": " + std::to_string(event.number) + ", \"at\": {";
+          for (const auto& [axis, tile] : event.at)
+            made += (made.ends_with('{') ? "\"" : ", \"") + axis + "\": " + std::to_string(tile);
+          made += "}}\n";
+          continue;
+        }
+        const auto slot = static_cast<std::size_t>(event.number);
+        made += event.kind == TraceEvent::Kind::wait
+                    ? ", \"wait\": "
+                    : ", \"to\": " + std::to_string(event.rank) + ", \"signal\": ";
+        made += std::to_string(event.number + 10) +
+                ", \"value\": " + std::to_string(event.value + reading.steps[slot]) + "}\n";
+      }
+    }
+  }
+  return made;
+}
+
+TEST_F(ReadBack, traces_are_compared_tile_by_tile) {
+  const std::string text = fused_text("gemm", "ag-gemm/swizzle");
+  const std::string trace = trace_of(read_fused("fused.py", text, {.traces = true}));
+  const TraceComparison same = compare_trace("fused.py", text, "trace", trace);
+  EXPECT_EQ(same.difference, "");
+  EXPECT_EQ(same.tiles, 16);
+  EXPECT_EQ(same.waits, 8);
+  const TraceComparison other = compare_trace(
+      "fused.py", changed(text, ", after=[(t.arrived[rank, 0], 0)]", ""), "trace", trace);
+  EXPECT_THAT(other.difference, HasSubstr("waits for arrived[0, 0] to reach 1"));
+  EXPECT_GT(other.line, 0);
+  const TraceComparison missing =
+      compare_trace("fused.py", text, "trace", trace.substr(0, trace.find("{\"rank\": 1")));
+  EXPECT_THAT(missing.difference, HasSubstr("nothing of rank 1"));
+  EXPECT_THAT(test::message_of([&] { compare_trace("fused.py", text, "trace", "{\"rank\": 0\n"); }),
+              HasSubstr("trace:1"));
+}
+
+}  // namespace
+}  // namespace hemiola::compile

@@ -1,0 +1,195 @@
+// What a program of a kernel does, tile after tile, as operations of a workgroup.
+#include <algorithm>
+
+#include "compile/readback_body.h"
+#include "core/index.h"
+
+namespace hemiola::compile::readback {
+namespace {
+
+using program::Op;
+using program::Operand;
+using program::OpKind;
+
+/// Whether both do the same at other places; by source how far they are apart.
+bool goes_on(const Op& from, const Op& to, std::vector<std::int64_t>& distances) {
+  if (from.src.size() != to.src.size() || !from.dst.empty() || !to.dst.empty() ||
+      from.product != to.product || from.flop != to.flop || from.where != to.where)
+    return false;
+  distances.clear();
+  for (std::size_t i = 0; i < from.src.size(); ++i) {
+    Operand moved = from.src[i];
+    moved.chunk = to.src[i].chunk;
+    if (moved != to.src[i]) return false;
+    distances.push_back(to.src[i].chunk.constant - from.src[i].chunk.constant);
+  }
+  return true;
+}
+
+/// How many of the steps from `begin` on repeat in pairs at equal distances.
+std::size_t repeated(const std::vector<Op>& steps, std::size_t begin) {
+  std::vector<std::int64_t> first[2], distances;
+  std::size_t end = begin + 2;
+  for (; end < steps.size(); ++end) {
+    if (!goes_on(steps[end - 2], steps[end], distances)) break;
+    auto& expected = first[(end - begin) % 2];
+    if (end < begin + 4)
+      expected = distances;
+    else if (distances != expected)
+      break;
+  }
+  return (std::min(end, steps.size()) - begin) / 2 * 2;
+}
+
+}  // namespace
+
+void TileWriter::add(KernelEvent& event) {
+  using Kind = KernelEvent::Kind;
+  switch (event.kind) {
+    case Kind::tile: {
+      flush();
+      const std::int64_t tile = work_.rows[index(event.number * 4)];
+      TraceEvent taken{.kind = TraceEvent::Kind::tile, .number = tile, .line = line(event)};
+      for (std::size_t i = 0; i < work_.kernel->tiles.size(); ++i)
+        taken.at.emplace_back(work_.kernel->tiles[i].first, work_.coordinates[index(tile)][i]);
+      note(std::move(taken));
+      break;
+    }
+    case Kind::turn:
+      break;
+    case Kind::wait: {
+      flush();
+      wait(event.number, event.step, event.node);
+      note({.kind = TraceEvent::Kind::wait,
+            .number = event.number,
+            .value = event.step + 1,
+            .line = line(event)});
+      break;
+    }
+    case Kind::load:
+    case Kind::store:
+    case Kind::add:
+      access(event);
+      break;
+    case Kind::product:
+      product(event);
+      break;
+    case Kind::count:
+      count(event);
+      break;
+    case Kind::signal:
+      tell(event);
+      break;
+    case Kind::barrier:
+      flush();
+      BodyWriter::add({.kind = OpKind::sync}, event.node);
+      break;
+  }
+}
+
+void TileWriter::access(KernelEvent& event) {
+  if (event.kind == KernelEvent::Kind::add)
+    target_.reading.walker.refuse(
+        *event.node, "sums by atomics, in which workgroups store to the same memory at a time");
+  std::vector<Operand> operands;
+  for (const Region& region : event.regions)
+    for (const Strip& strip : strips_of({&region})) operands.push_back(operand(region, strip, 0));
+  if (event.kind == KernelEvent::Kind::load) {
+    loads_.insert(loads_.end(), operands.begin(), operands.end());
+    return;
+  }
+  close_loads(event.node);
+  if (steps_.empty()) steps_.push_back({.kind = OpKind::compute});
+  steps_.back().where = line_of(target_.reading, *event.node);
+  steps_.back().dst.insert(steps_.back().dst.end(), operands.begin(), operands.end());
+}
+
+void TileWriter::product(const KernelEvent& event) {
+  Op made{.kind = OpKind::compute};
+  made.src = std::move(loads_);
+  loads_.clear();
+  made.flop = 2 * event.m * event.n * event.k;
+  if (facts_.products.size() == 1) made.product = {event.m, event.n, event.k};
+  made.where = line_of(target_.reading, *event.node);
+  steps_.push_back(std::move(made));
+}
+
+void TileWriter::count(const KernelEvent& event) {
+  flush();
+  const std::int32_t counter = target_.counters.at({target_.launch, event.number});
+  Op made{.kind = OpKind::dep_signal};
+  made.semaphores = {{own_rank(), counter}};
+  BodyWriter::add(std::move(made), event.node);
+  part_ = counted_part_ = event.number;
+  ticket_ = event.step;
+}
+
+/// The program that counts last has seen what all others counted: it waits for them.
+void TileWriter::tell(const KernelEvent& event) {
+  flush();
+  if (part_ >= 0) {
+    const std::int64_t all = std::ssize(facts_.counts.at(part_));
+    Op made{.kind = OpKind::dep_wait};
+    made.semaphores = {{own_rank(), target_.counters.at({target_.launch, part_})}};
+    made.targets = {{ticket_ % all + 1, all}};
+    BodyWriter::add(std::move(made), event.node);
+    BodyWriter::add({.kind = OpKind::sync}, event.node);
+    part_ = -1;
+  }
+  signal(event.to, event.number, event.node);
+  target_.reading.sends[{event.to, event.number}].push_back({.rank = target_.rank,
+                                                             .stream = -1,
+                                                             .launch = target_.launch,
+                                                             .part = counted_part_,
+                                                             .step = event.step,
+                                                             .node = event.node});
+  note({.kind = TraceEvent::Kind::signal,
+        .number = event.number,
+        .value = event.step + 1,
+        .rank = event.to,
+        .line = line(event)});
+}
+
+/// What is loaded and not multiplied.
+void TileWriter::close_loads(const Node* node) {
+  if (loads_.empty()) return;
+  Op made{.kind = OpKind::compute};
+  made.src = std::move(loads_);
+  loads_.clear();
+  made.where = line_of(target_.reading, *node);
+  steps_.push_back(std::move(made));
+}
+
+/// Steps that repeat become loops, in pairs: an engine takes what follows an operation for another
+/// one only where its number differs.
+void TileWriter::flush() {
+  if (!loads_.empty()) {
+    Op made{.kind = OpKind::compute};
+    made.src = std::move(loads_);
+    loads_.clear();
+    if (!steps_.empty()) made.where = steps_.back().where;
+    steps_.push_back(std::move(made));
+  }
+  for (std::size_t i = 0; i < steps_.size();) {
+    const std::size_t count = repeated(steps_, i);
+    if (count <= 4) {
+      body_.ops.push_back(std::move(steps_[i++]));
+      continue;
+    }
+    body_.ops.push_back({.kind = OpKind::loop,
+                         .count = static_cast<std::int64_t>(count / 2),
+                         .where = steps_[i].where});
+    for (std::size_t k = i; k < i + 2; ++k) {
+      Op step = steps_[k];
+      for (std::size_t s = 0; s < step.src.size(); ++s)
+        step.src[s].chunk.loop[0] =
+            steps_[k + 2].src[s].chunk.constant - steps_[k].src[s].chunk.constant;
+      body_.ops.push_back(std::move(step));
+    }
+    body_.ops.push_back({.kind = OpKind::end_loop});
+    i += count;
+  }
+  steps_.clear();
+}
+
+}  // namespace hemiola::compile::readback

@@ -1,0 +1,51 @@
+// What stands between brackets on the host: views of tensors, and one signal of many.
+#include <fmt/format.h>
+
+#include "compile/readback_host.h"
+
+namespace hemiola::compile::readback {
+
+Value signal_of(const Walker& walker, const SignalsObject& signals, const std::vector<Index>& at,
+                const Node& node) {
+  const auto made = std::make_shared<SignalObject>();
+  made->steps = signals.steps;
+  bool is_there = at.size() == signals.shape.size();
+  for (std::size_t i = 0; is_there && i < at.size(); ++i) {
+    const std::int64_t one = walker.whole(at[i].value, node, "the number of a signal");
+    is_there = !at[i].is_range && one >= 0 && one < signals.shape[i];
+    made->slot = made->slot * signals.shape[i] + one;
+  }
+  if (!is_there)
+    throw Failure("there is no such signal", walker.module().source.where(node.begin), "",
+                  ExitCode::wrong_program);
+  made->slot += signals.first;
+  return object(made);
+}
+
+Value view_of(const Walker& walker, const View& view, const std::vector<Index>& at,
+              const Node& node) {
+  const auto made = std::make_shared<View>(view);
+  auto& axes = made->region.axes;
+  axes.clear();
+  for (std::size_t i = 0; i < view.region.axes.size(); ++i) {
+    const auto [count, stride] = view.region.axes[i];
+    if (i >= at.size()) {
+      axes.emplace_back(count, stride);
+      continue;
+    }
+    const auto bound = [&](const std::optional<Value>& value, std::int64_t otherwise) {
+      return value ? walker.whole(*value, node, "where a view begins or ends") : otherwise;
+    };
+    const bool is_range = at[i].is_range;
+    const std::int64_t begin = is_range ? bound(at[i].begin, 0) : bound(at[i].value, 0);
+    const std::int64_t end = is_range ? bound(at[i].end, count) : begin + 1;
+    if (begin < 0 || end > count || begin > end)
+      throw Failure(fmt::format("elements {}:{} of an axis that has {}", begin, end, count),
+                    walker.module().source.where(node.begin), "", ExitCode::wrong_program);
+    made->region.offset += begin * stride;
+    if (is_range) axes.emplace_back(end - begin, stride);
+  }
+  return object(made);
+}
+
+}  // namespace hemiola::compile::readback

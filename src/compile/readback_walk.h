@@ -1,0 +1,127 @@
+// Follows a text of Python statement by statement with numbers: what our files consist of, no more.
+// What it does not know it refuses, with its place. Private to readback*.cc.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compile/readback_value.h"
+
+namespace hemiola::compile::readback {
+
+/// Arguments of a call.
+struct Arguments {
+  std::vector<Value> positional;
+  std::vector<std::pair<std::string, Value>> named;
+  const Node* node = nullptr;
+
+  /// By name or position; null: it is not given.
+  const Value* find(std::string_view name, std::size_t position) const;
+};
+
+/// One of the texts between brackets: a number, or a range [begin, end) with what is left out.
+struct Index {
+  bool is_range = false;
+  Value value{};
+  std::optional<Value> begin{}, end{};
+};
+
+class Walker;
+
+/// What a text meets that is no Python: the modules that it imports, objects of the host, memory.
+class Surroundings {
+ public:
+  virtual ~Surroundings() = default;
+  /// `tl.load(...)`, by its name; nothing: not known.
+  virtual std::optional<Value> call(std::string_view name, const Arguments& given) = 0;
+  virtual std::optional<Value> method(const Value& object, std::string_view name,
+                                      const Arguments& given) = 0;
+  virtual std::optional<Value> attribute(const Value& object, std::string_view name) = 0;
+  virtual bool assign(const Value& object, std::string_view name, const Value& value) = 0;
+  virtual std::optional<Value> subscript(const Value& object, const std::vector<Index>& at,
+                                         const Node& node) = 0;
+  /// `while condition: pass` of something that is no number; false: it is not followed.
+  virtual bool wait(std::string_view op, const Value& left, const Value& right,
+                    const Node& node) = 0;
+};
+
+class Walker {
+ public:
+  /// Both outlive it.
+  Walker(Library& library, const Module& module) : library_(library), module_(module) {}
+
+  /// Whoever answers from now on.
+  void surround(Surroundings& surroundings) { surroundings_ = &surroundings; }
+
+  /// The value that it returns. Failure: something is not read back, with its place.
+  Value run(const Function& function, const Arguments& given);
+  /// Of a function or a lambda.
+  Value apply(const Value& function, const Arguments& given);
+  /// A constant of the file.
+  Value constant(std::string_view name, const Node& node);
+
+  [[noreturn]] void refuse(const Node& node, const std::string& what,
+                           const std::string& hint = {}) const;
+  /// Python would raise an error here: exit code 3.
+  [[noreturn]] void wrong(const Node& node, const std::string& what) const;
+  /// A whole number, or a refusal that says `what` is none.
+  std::int64_t whole(const Value& value, const Node& node, std::string_view what) const;
+  /// The call in the outermost function that is being followed: where a reader would look.
+  const Node& place(const Node& inside) const;
+  const Module& module() const { return module_; }
+
+ private:
+  enum class Flow : std::uint8_t { on, next, left, returned };
+  struct Frame {
+    const Module* module = nullptr;
+    std::map<std::string, Value, std::less<>> names;
+    Value returned;
+    const Node* call = nullptr;  ///< where it is called from
+  };
+
+  static constexpr std::int64_t kMostSteps = 400'000'000;
+  static constexpr int kDeepest = 60;  ///< calls
+
+  Flow block(const Node& node);
+  Flow statement(const Node& node);
+  Flow if_statement(const Node& node);
+  Flow for_statement(const Node& node);
+  Flow while_statement(const Node& node);
+  bool holds(const Node& node);
+  void assign(const Node& target, const Value& value);
+  void augmented(const Node& node);
+  std::vector<Value> items_of(const Value& value, const Node& node) const;
+
+  Value evaluate(const Node& node);
+  Value identifier(const Node& node);
+  Value attribute(const Node& node);
+  Value subscript(const Node& node);
+  Index index_of(const Node& node);
+  Value call(const Node& node);
+  Arguments arguments(const Node& node);
+  std::optional<Value> builtin(std::string_view name, const Arguments& given);
+  Value enter(const Function& function, const Arguments& given);
+  Value comparison(const Node& node);
+  Value boolean(const Node& node);
+  Value unary(const Node& node);
+  Value comprehension(const Node& node);
+  Value text_of(const Node& node) const;
+  Value global(const Module& module, const std::string& name, const Node& node);
+
+  const Source& source() const {
+    return frames_.empty() ? module_.source : frames_.back().module->source;
+  }
+  std::string_view words(const Node& node) const { return source().text(node); }
+
+  Library& library_;
+  const Module& module_;
+  Surroundings* surroundings_ = nullptr;
+  std::vector<Frame> frames_;
+  std::map<std::pair<const Module*, std::string>, Value> constants_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace hemiola::compile::readback
