@@ -27,6 +27,7 @@ struct ModelIteration {
   int tp = 1, pp = 1, dp = 1, cp = 1, ep = 1;
   int zero = 0;  ///< what replicas divide: 1 optimizer, 2 gradients, 3 parameters too (FSDP)
   bool sequence_parallel = false;
+  int shard = 0;  ///< zero divides among so many replicas, whose groups are replicas; 0: all
   std::int64_t micro_batch = 0;   ///< sequences; 0: 1, in inference all that a replica has
   std::int64_t global_batch = 0;  ///< sequences of all ranks; 0: a micro batch per replica and stage
   std::int64_t sequence = 0;      ///< tokens; 0: the model's

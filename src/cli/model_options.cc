@@ -28,6 +28,9 @@ void add_model_options(CLI::App& verb, ModelOptions& options) {
   add("--ep", options.ep, "ranks that divide the experts, of those of dp and cp", "N");
   add("--zero", options.zero, "what replicas divide: 1 optimizer, 2 gradients, 3 parameters (FSDP)",
       "0..3");
+  add("--shard", options.shard,
+      "of --zero: among so many data-parallel ranks, whose groups are replicas (HSDP); 0: all",
+      "N");
   verb.add_flag("--sp", options.sequence_parallel,
                 "sequence parallel: norms and residuals are divided among tp ranks");
   verb.add_flag("--uneven-stages", options.uneven_stages,
@@ -71,7 +74,8 @@ workload::MakeRequest make_request(const ModelOptions& options) {
                  .cp = ranks_of("--cp", options.cp),
                  .ep = ranks_of("--ep", options.ep),
                  .zero = static_cast<int>(count_value("--zero", options.zero, 0, 3)),
-                 .sequence_parallel = options.sequence_parallel};
+                 .sequence_parallel = options.sequence_parallel,
+                 .shard = static_cast<int>(count_value("--shard", options.shard, 0, 1 << 20))};
   apply(workload::MakeWords{.phase = options.phase,
                             .recompute = options.recompute,
                             .pipeline = options.pipeline,

@@ -10,7 +10,7 @@ namespace hemiola::cli {
 
 struct ModelOptions {
   std::string model;
-  std::string tp = "1", pp = "1", dp = "1", cp = "1", ep = "1", zero = "0";
+  std::string tp = "1", pp = "1", dp = "1", cp = "1", ep = "1", zero = "0", shard = "0";
   bool sequence_parallel = false;
   std::string micro_batch = "0", global_batch = "0", sequence = "0", context = "0";
   std::string recompute = "none", dtype = "bf16", phase = "train", pipeline = "1f1b";

@@ -25,7 +25,8 @@ workload::MakeRequest inner_request(const ModelIteration& of) {
                          .cp = of.cp,
                          .ep = of.ep,
                          .zero = of.zero,
-                         .sequence_parallel = of.sequence_parallel};
+                         .sequence_parallel = of.sequence_parallel,
+                         .shard = of.shard};
   apply(workload::MakeWords{.phase = of.phase,
                             .recompute = of.recompute,
                             .pipeline = of.pipeline,

@@ -40,6 +40,7 @@ ModelIteration model_iteration(const std::string& model, const py::dict& given) 
   take("ep", all.ep);
   take("zero", all.zero);
   take("sequence_parallel", all.sequence_parallel);
+  take("shard", all.shard);
   take("micro_batch", all.micro_batch);
   take("global_batch", all.global_batch);
   take("sequence", all.sequence);

@@ -79,7 +79,9 @@ class StageWriter {
             .family = experts ? common_.families.expert_dp : common_.families.dp,
             .ranks = experts ? common_.shape.expert_data_ranks : common_.shape.data_ranks,
             .name = builder_.name(fmt::format("{}gradients {}", experts ? "experts' " : "",
-                                              scatters ? "reduce-scatter" : "all-reduce"))};
+                                              scatters ? "reduce-scatter" : "all-reduce")),
+            .replicas = common_.families.replicas,
+            .name_of_replicas = builder_.name("replicas' gradients all-reduce")};
   }
 
   std::vector<GatheredPart> parts_of(int chunk) const {
@@ -273,6 +275,7 @@ std::string name_of_job(const MakeRequest& request) {
   if (by.cp > 1) name += fmt::format(" cp{}", by.cp);
   if (by.ep > 1) name += fmt::format(" ep{}", by.ep);
   if (by.zero > 0) name += fmt::format(" zero{}", by.zero);
+  if (by.shard > 0) name += fmt::format(" shard{}", by.shard);
   if (by.sequence_parallel) name += " sp";
   return name;
 }

@@ -32,6 +32,9 @@ struct Parallelism {
   /// Norms, dropout and residuals are divided by tokens among the ranks of tp. No effect if tp
   /// is 1.
   bool sequence_parallel = false;
+  /// What ZeRO divides is divided among so many consecutive DP x CP ranks, and the groups of these
+  /// are replicas (HSDP): their gradients are all-reduced behind the reduce-scatter. 0: among all.
+  int shard = 0;
 
   std::int64_t ranks() const { return std::int64_t{tp} * pp * dp * cp; }
 };

@@ -135,6 +135,50 @@ TEST(GeneratedBytes, DividedOptimizersScatterGradientsAndGatherParameters) {
   EXPECT_EQ(bytes_called(make_workload(request), 1, "dp")[Collective::all_gather] % (3 * 2), 0);
 }
 
+TEST(GeneratedBytes, ShardsAreSummedOverTheirReplicas) {
+  MakeRequest request = request_of_stages();
+  request.parallelism.dp = 8;
+  request.global_batch = 64;  // four micro batches
+  request.parallelism.shard = 4;
+  const std::int64_t parameters = parameters_of_rank(2, 2);
+  for (const int zero : {1, 3}) {
+    request.parallelism.zero = zero;
+    const std::int64_t times = zero == 3 ? 4 : 1;
+    const Workload workload = make_workload(request);
+    std::map<Collective, std::int64_t> shard = bytes_called(workload, 1, "shard");
+    EXPECT_EQ(shard[Collective::reduce_scatter], times * parameters * 4);
+    EXPECT_EQ(shard[Collective::all_gather], (zero == 3 ? 2 * 4 : 1) * parameters * 2);
+    EXPECT_EQ(
+        bytes_called(workload, 1, "replicas"),
+        (std::map<Collective, std::int64_t>{{Collective::all_reduce, times * parameters / 4 * 4}}));
+    EXPECT_EQ(bytes_called(workload, 1, "dp").size(), 0U);
+    for (const GroupFamily& family : workload.families) {
+      // tp 2: data-parallel ranks 0 to 3 of stage 0; 0 and 4 hold the same shard.
+      if (family.name == "shard") {
+        EXPECT_EQ(family.groups.front(), (std::vector<int>{0, 2, 4, 6}));
+      }
+      if (family.name == "replicas") {
+        EXPECT_EQ(family.groups.front(), (std::vector<int>{0, 8}));
+      }
+    }
+    // As much memory as with four replicas.
+    MakeRequest four = request;
+    four.parallelism.shard = 0;
+    four.parallelism.dp = 4;
+    four.global_batch = 32;
+    EXPECT_EQ(workload.facts->memory, make_workload(four).facts->memory);
+  }
+  // All ranks in one shard: nothing is replicated.
+  request.parallelism.shard = 8;
+  EXPECT_EQ(bytes_called(make_workload(request), 1, "replicas").size(), 0U);
+  EXPECT_GT(bytes_called(make_workload(request), 1, "dp").size(), 0U);
+  // Each rank holds all: as without ZeRO, gradients are summed over everybody.
+  request.parallelism.shard = 1;
+  request.parallelism.zero = 1;
+  EXPECT_EQ(bytes_called(make_workload(request), 1, "replicas")[Collective::all_reduce],
+            parameters * 4);
+}
+
 TEST(GeneratedBytes, FullyShardedParametersAreGatheredForEveryPass) {
   MakeRequest request = request_of_stages();
   request.parallelism.zero = 3;

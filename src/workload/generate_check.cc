@@ -41,6 +41,7 @@ class RequestChecker {
     check_batch();
     check_sequence();
     check_experts();
+    check_shard();
     check_types();
   }
 
@@ -204,6 +205,15 @@ class RequestChecker {
     if (tokens % by_.tp != 0)
       fail("--sp", fmt::format("{} tokens cannot be divided by {} ranks", tokens, by_.tp),
            "without --sp, or a --tp that divides them");
+  }
+
+  void check_shard() const {
+    if (by_.shard == 0) return;
+    in_range("--shard", by_.shard, 1, kMostRanksOfJob);
+    if (by_.zero == 0)
+      fail("--shard", "nothing is divided among data-parallel ranks", "--zero 1, 2 or 3");
+    if (by_.ep > 1) fail("--shard", "experts are divided among these ranks already", "--ep 1");
+    divides("--shard", by_.shard, std::int64_t{by_.dp} * by_.cp, "data-parallel ranks");
   }
 
   void check_experts() const {

@@ -50,6 +50,11 @@ TEST(GenerateCheck, IllegalCombinationsNameTheLegalValues) {
   EXPECT_EQ(refusal({.model = llama, .parallelism = {.cp = 3}}),
             "--cp: error: a sequence of 8192 cannot be divided into two equal parts for each of 3 "
             "ranks\n  hint: one of 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048");
+  EXPECT_EQ(
+      refusal({.model = llama, .parallelism = {.dp = 4, .shard = 2}}),
+      "--shard: error: nothing is divided among data-parallel ranks\n  hint: --zero 1, 2 or 3");
+  EXPECT_EQ(refusal({.model = llama, .parallelism = {.dp = 4, .zero = 3, .shard = 3}}),
+            "--shard: error: 4 data-parallel ranks cannot be divided by 3\n  hint: one of 1, 2, 4");
   EXPECT_EQ(refusal({.model = llama, .parallelism = {.dp = 2, .zero = 1}, .phase = Phase::decode}),
             "--zero: error: nothing of ZeRO is left in decode\n  hint: 0");
   EXPECT_EQ(refusal({.model = llama,

@@ -107,10 +107,12 @@ Families add_families(WorkloadBuilder& builder, const MakeRequest& request) {
   Families families;
   families.tp = add("tp", grid.tp());
   families.cp = add("cp", grid.data(by.cp, 1));
-  if (trains) families.dp = add("dp", grid.data(data, 1));
+  const int shard = by.shard > 0 ? by.shard : data;
+  if (trains) families.dp = add(shard < data ? "shard" : "dp", grid.data(shard, 1));
+  if (trains) families.replicas = add("replicas", grid.data(data / shard, shard));
   families.ep = add("ep", grid.data(by.ep, 1));
   if (trains && request.model.is_mixture())
-    families.expert_dp = add("expert-dp", grid.data(data / by.ep, by.ep));
+    families.expert_dp = add("expert-dp", grid.data(shard / by.ep, by.ep));
   families.even_pairs = add("pp-even", grid.neighbours(0));
   families.odd_pairs = add("pp-odd", grid.neighbours(1));
   if (!trains) return families;

@@ -115,7 +115,7 @@ RankShape shape_of(const MakeRequest& request) {
   shape.vocabulary = padded(model.vocabulary, request.vocabulary_multiple * by.tp) / by.tp;
 
   shape.tp = by.tp;
-  shape.data_ranks = by.dp * by.cp;
+  shape.data_ranks = by.shard > 0 ? by.shard : by.dp * by.cp;
   shape.expert_data_ranks = shape.data_ranks / by.ep;
   if (!model.is_mixture()) return shape;
   const Experts& experts = model.experts;

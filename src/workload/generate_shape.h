@@ -48,8 +48,9 @@ struct RankShape {
   std::int64_t rows_of_expert = 0;
 
   int tp = 1;
-  int data_ranks = 1;         ///< DP x CP
-  int expert_data_ranks = 1;  ///< DP x CP / EP
+  // Ranks among which ZeRO divides parameters, gradients or optimizer states.
+  int data_ranks = 1;         ///< DP x CP, or Parallelism::shard
+  int expert_data_ranks = 1;  ///< of an expert's: DP x CP / EP, or Parallelism::shard
   bool sequence_parallel = false;
 
   std::int64_t local_elements() const { return local_tokens * hidden; }

@@ -21,9 +21,11 @@ struct Streams {
 struct Families {
   std::int32_t tp = -1;
   std::int32_t cp = -1;
-  std::int32_t dp = -1;         ///< DP x CP ranks: they hold the same dense parameters
-  std::int32_t ep = -1;         ///< EP of these
-  std::int32_t expert_dp = -1;  ///< ranks that hold the same experts
+  /// DP x CP ranks: they hold the same dense parameters. Or Parallelism::shard of them.
+  std::int32_t dp = -1;
+  std::int32_t replicas = -1;                    ///< ranks that hold the same shard
+  std::int32_t ep = -1;                          ///< EP of these
+  std::int32_t expert_dp = -1;                   ///< ranks that hold the same experts
   std::int32_t even_pairs = -1, odd_pairs = -1;  ///< of neighbour stages (0, 1), (2, 3); (1, 2)
   std::int32_t wrap_pairs = -1;                  ///< (last, first), of the interleaved schedule
   std::int32_t embedding = -1;                   ///< (first, last): both hold tied embeddings

@@ -99,12 +99,25 @@ void GradientBuckets::send(TraceWriter& writer, Kind& kind) {
     const std::int64_t sent =
         rule.kind == Collective::all_reduce ? elements : padded(elements, rule.ranks);
     kind.sizes.push_back(padded(elements, rule.ranks));
-    if (rule.family < 0) continue;
+    const auto sum_replicas = [&] {
+      if (rule.replicas < 0) return;
+      const std::int32_t call =
+          builder_.collective({.kind = Collective::all_reduce,
+                               .family = rule.replicas,
+                               .bytes = padded(elements, rule.ranks) / rule.ranks * shape_.gradient,
+                               .type = shape_.summed});
+      last_ = writer.begin(NodeKind::collective, streams_.dp, rule.name_of_replicas, call);
+    };
+    if (rule.family < 0) {
+      sum_replicas();
+      continue;
+    }
     const std::int32_t call = builder_.collective({.kind = rule.kind,
                                                    .family = rule.family,
                                                    .bytes = sent * shape_.gradient,
                                                    .type = shape_.summed});
     last_ = writer.begin(NodeKind::collective, streams_.dp, rule.name, call);
+    sum_replicas();
   }
   kind.full.clear();
 }

@@ -52,6 +52,10 @@ struct BucketRule {
   std::int32_t family = -1;                  ///< -1: one rank has them all
   std::int64_t ranks = 1;
   std::uint32_t name = 0;  ///< of the workload's
+  /// Of what reduce_scatter leaves: the sum over replicas that are divided alike. -1: there are
+  /// none.
+  std::int32_t replicas = -1;
+  std::uint32_t name_of_replicas = 0;
 };
 
 /// Gathers gradients in the order in which they become final into buckets, which leave when they
