@@ -40,8 +40,13 @@ class Surveyor {
             }
           }
           if (op.kind != HostOp::Kind::launch) continue;
-          launches.push_back(
-              {.op = &op, .tiles = {}, .counts = {}, .counted = {}, .products = {}, .added = {}});
+          launches.push_back({.op = &op,
+                              .tiles = {},
+                              .counts = {},
+                              .counted = {},
+                              .products = {},
+                              .sums = {},
+                              .added = {}});
           survey(rank, launches.back());
         }
       }
@@ -81,12 +86,15 @@ class Surveyor {
             } else if (event.kind == Kind::product) {
               facts.products.insert(event.node);
             } else if (!event.regions.empty()) {
+              if (event.kind == Kind::add)
+                facts.sums[key_of(event.regions.front())].emplace_back(turn, program);
               touch(record, facts, tile, event);
             }
           },
           [](std::int64_t, std::int64_t) { return std::int64_t{-1}; });
     }
     for (auto& [part, counts] : facts.counts) std::sort(counts.begin(), counts.end());
+    for (auto& [key, sums] : facts.sums) std::sort(sums.begin(), sums.end());
     const auto missing = std::find(taken.begin(), taken.end(), 0);
     if (missing != taken.end())
       wrong({.node = facts.op->node},

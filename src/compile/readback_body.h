@@ -27,6 +27,10 @@ struct PendingWait {
   std::size_t op = 0;
 };
 
+inline SumKey key_of(const Region& region) {
+  return {region.tensor, region.offset, region.axes};
+}
+
 /// Semaphores that count tiles: by launch of a rank, and part.
 using Counters = std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t>;
 
@@ -52,6 +56,7 @@ struct BodyTarget {
   std::int64_t unit = 1;  ///< bytes of a chunk
   std::int32_t launch = 0;
   const Counters& counters;
+  std::int32_t first_sum = 0;  ///< semaphores of this launch's sums, in the order of their keys
   std::vector<PendingWait>& waits;
 };
 
@@ -87,14 +92,15 @@ class TileWriter : public BodyWriter {
  public:
   /// `trace`: where its tiles, waits and signals are listed; may be null.
   TileWriter(const BodyTarget& target, program::Body& body, const LaunchFacts& facts,
-             const WorkObject& work, std::vector<TraceEvent>* trace)
-      : BodyWriter(target, body), facts_(facts), work_(work), trace_(trace) {}
+             const WorkObject& work, std::int64_t program, std::vector<TraceEvent>* trace)
+      : BodyWriter(target, body), facts_(facts), work_(work), program_(program), trace_(trace) {}
 
   void add(KernelEvent& event);
   void finish() { flush(); }
 
  private:
   void access(KernelEvent& event);
+  void sum(const KernelEvent& event, const std::vector<program::Operand>& operands);
   void product(const KernelEvent& event);
   void count(const KernelEvent& event);
   void tell(const KernelEvent& event);
@@ -109,6 +115,7 @@ class TileWriter : public BodyWriter {
 
   const LaunchFacts& facts_;
   const WorkObject& work_;
+  std::int64_t program_, turn_ = -1;
   std::vector<TraceEvent>* trace_;
   std::vector<program::Operand> loads_;   ///< since the last product
   std::vector<program::Op> steps_;        ///< computes that are not written yet

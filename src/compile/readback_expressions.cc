@@ -74,7 +74,7 @@ Value Walker::evaluate(const Node& node) {
     case Kind::not_operator:
       return number(holds(*node.children.front()) ? 0 : 1);
     case Kind::binary_operator: {
-      const std::string op = source().between(node, 0);
+      const std::string& op = sign(node, 0);
       const Value left = evaluate(*node.children[0]), right = evaluate(*node.children[1]);
       if ((op == "//" || op == "%") && left.type == Type::number && right.is_number() &&
           right.base == 0)
@@ -115,6 +115,12 @@ Value Walker::evaluate(const Node& node) {
     default:
       refuse(node, fmt::format("an expression of this kind ({})", node.name));
   }
+}
+
+const std::string& Walker::sign(const Node& node, std::size_t i) {
+  const auto known = signs_.find({&node, i});
+  if (known != signs_.end()) return known->second;
+  return signs_.emplace(std::pair{&node, i}, source().between(node, i)).first->second;
 }
 
 Value Walker::text_of(const Node& node) const {
@@ -298,7 +304,7 @@ Value Walker::comparison(const Node& node) {
   std::optional<Value> made;
   for (std::size_t i = 1; i < node.children.size(); ++i) {
     Value right = evaluate(*node.children[i]);
-    std::string op = source().between(node, i - 1);
+    std::string op = sign(node, i - 1);
     if (op == "in" || op == "notin") {
       if (right.type != Type::list && right.type != Type::dictionary)
         refuse(node, "a comparison of this kind");
@@ -327,7 +333,7 @@ Value Walker::comparison(const Node& node) {
 
 Value Walker::boolean(const Node& node) {
   const Value left = evaluate(*node.children[0]);
-  const bool is_and = source().between(node, 0) == "and";
+  const bool is_and = sign(node, 0) == "and";
   if (left.is_number()) {
     if ((left.base != 0) != is_and) return left;
     return evaluate(*node.children[1]);

@@ -307,7 +307,7 @@ class HostRecorder : public Surroundings {
       op.tensors = given.named;
     } else if (name == "record") {
       const auto made = std::make_shared<EventObject>();
-      made->position = static_cast<std::size_t>(mark(stream.stream, *given.node));
+      made->event = mark(stream.stream, *given.node);
       return object(made);
     } else if (name == "wait") {
       op.kind = Asks::wait;
@@ -316,7 +316,7 @@ class HostRecorder : public Surroundings {
         if (other->stream == stream.stream) return Value{};
         op.event = mark(other->stream, *given.node);
       } else if (const auto event = object_of<EventObject>(what)) {
-        op.event = static_cast<std::int32_t>(event->position);
+        op.event = event->event;
       } else {
         walker_.refuse(*given.node, "a wait for something else than a stream or an event");
       }
@@ -358,9 +358,9 @@ class HostRecorder : public Surroundings {
     }
     if (const Value* workers = given.find("workers", 3)) made->workers = workers->text;
     if (const Value* tile = given.find("tile", 4)) made->tile = tile->text;
-    if (const Value* loop = given.find("loop", 99)) made->loop = *loop;
-    if (const Value* descriptors = given.find("descriptors", 99)) made->descriptors = *descriptors;
-    if (const Value* axes = given.find("axes", 99)) made->axes = *axes;
+    if (const Value* loop = given.find("loop", kByName)) made->loop = *loop;
+    if (const Value* descriptors = given.find("descriptors", kByName))
+      made->descriptors = *descriptors;
     return object(made);
   }
 

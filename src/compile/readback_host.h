@@ -55,8 +55,7 @@ struct StreamObject : Object {
 };
 
 struct EventObject : Object {
-  std::int32_t stream = 0;
-  std::size_t position = 0;
+  std::int32_t event = 0;
 };
 
 struct GroupObject : Object {
@@ -75,7 +74,7 @@ struct KernelObject : Object {
   Value coordinates;
   std::vector<std::pair<std::string, std::shared_ptr<AxisObject>>> tiles;
   std::string workers, tile;  ///< empty: none
-  Value loop, descriptors, added, axes;
+  Value loop, descriptors;
 };
 
 /// A call of a signal's step that tiles wait for.

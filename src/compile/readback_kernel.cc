@@ -312,7 +312,7 @@ std::optional<Value> Language::block(std::string_view name, const Arguments& giv
     if (axis == nullptr || axis->type == Type::none) return unknown();
     const std::int64_t along = walker_.whole(*axis, node, "an axis");
     if (along < 0 || along >= std::ssize(made.axes)) walker_.refuse(node, "an axis of this kind");
-    const Value* keeps = given.find("keep_dims", 99);
+    const Value* keeps = given.find("keep_dims", kByName);
     if (keeps != nullptr && keeps->base != 0)
       made.axes[index(along)].count = 1;
     else

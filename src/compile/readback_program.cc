@@ -80,6 +80,7 @@ class ProgramWriter {
       for (int d = 1; d < reading_.ranks; ++d)
         program_.semaphores.push_back(
             {.name = fmt::format("barrier {}, the rank {} before", barrier, d)});
+    add_sums();
     meetings_ = meetings_of(reading_);
     for (const Meeting& meeting : meetings_) {
       first_of_meetings_.push_back(static_cast<std::int32_t>(program_.semaphores.size()));
@@ -99,6 +100,21 @@ class ProgramWriter {
     }
   }
 
+  /// Of each launch as many as a rank has sums in it.
+  void add_sums() {
+    std::vector<std::size_t> counts;
+    for (const auto& launches : reading_.launches) {
+      counts.resize(std::max(counts.size(), launches.size()), 0);
+      for (std::size_t l = 0; l < launches.size(); ++l)
+        counts[l] = std::max(counts[l], launches[l].sums.size());
+    }
+    for (const std::size_t count : counts) {
+      first_sums_.push_back(static_cast<std::int32_t>(program_.semaphores.size()));
+      for (std::size_t i = 0; i < count; ++i)
+        program_.semaphores.push_back({.name = fmt::format("sum {}", i), .local = true});
+    }
+  }
+
   static std::int64_t bytes_of(const Tensor& tensor) {
     std::int64_t made = size_of(tensor.type);
     for (const std::int64_t extent : tensor.shape) made *= extent;
@@ -115,6 +131,7 @@ class ProgramWriter {
             .unit = unit_,
             .launch = launch_,
             .counters = counters_,
+            .first_sum = index(launch_) < first_sums_.size() ? first_sums_[index(launch_)] : 0,
             .waits = waits_};
   }
 
@@ -280,7 +297,7 @@ class ProgramWriter {
                          .stages = option("num_stages", 0)};
     for (std::int64_t p = 0; p < run.programs(); ++p) {
       program::Body body;
-      TileWriter writer(target(), body, facts, run.work(),
+      TileWriter writer(target(), body, facts, run.work(), p,
                         traces_ == nullptr ? nullptr : &traces_->back().emplace_back());
       run.run(
           p, [&](KernelEvent& event) { writer.add(event); },
@@ -353,6 +370,7 @@ class ProgramWriter {
   std::vector<Meeting> meetings_;
   std::vector<std::int32_t> first_of_meetings_;
   Counters counters_;
+  std::vector<std::int32_t> first_sums_;  ///< by launch
   std::vector<PendingWait> waits_;
 };
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,10 @@ struct TileFacts {
   std::map<std::int32_t, plan::Rect> reads, writes;  ///< of reads at least what is touched
 };
 
+/// Memory that tiles add to, as one of them names it: tensor, offset, axes.
+using SumKey =
+    std::tuple<std::int32_t, std::int64_t, std::vector<std::pair<std::int64_t, std::int64_t>>>;
+
 /// What is known of a launch before it is written down.
 struct LaunchFacts {
   const HostOp* op = nullptr;
@@ -27,7 +32,9 @@ struct LaunchFacts {
   std::map<std::int64_t, std::vector<std::pair<std::int64_t, std::int64_t>>> counts;
   std::map<std::int64_t, std::vector<std::int64_t>> counted;  ///< by part: tiles
   std::set<const Node*> products;                             ///< calls of tl.dot
-  std::set<std::int32_t> added;                               ///< tensors that tiles add to
+  /// Turn and program of each sum, in the order in which they stand for each other.
+  std::map<SumKey, std::vector<std::pair<std::int64_t, std::int64_t>>> sums;
+  std::set<std::int32_t> added;  ///< tensors that tiles add to
 };
 
 /// Who tells a signal of its steps, in order.

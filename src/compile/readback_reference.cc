@@ -101,6 +101,16 @@ class Expecter {
     return made;
   }
 
+  /// Whether a movement of any rank writes the tensor of this one.
+  bool is_moved_to(int rank, std::int32_t tensor) const {
+    for (const RankRecord& record : reading_.records)
+      for (const auto& stream : record.streams)
+        for (const HostOp& op : stream)
+          if (is_transfer(op) && op.regions[0].tensor == tensor && op.regions[0].rank == rank)
+            return true;
+    return false;
+  }
+
   void outputs(int rank) {
     const std::set<std::int32_t> made = computed(rank);
     for (const auto& [name, region] : reading_.records[index(rank)].outputs) {
@@ -122,6 +132,11 @@ class Expecter {
             part_of_tensor(plan_, *made.begin(), 0, is_part ? rank : 0, is_part ? plan_.ranks : 1);
         if (one.of->elements() != one.region.elements()) continue;
       } else if (!made.contains(region.tensor)) {
+        if (!is_moved_to(rank, region.tensor))
+          throw Failure("nothing writes the output '" + name + "' of rank " + std::to_string(rank),
+                        reading_.walker.module().source.where(
+                            reading_.walker.module().find("run")->node->begin),
+                        "", ExitCode::wrong_program);
         continue;
       }
       plan_.codes[index(rank)].expected.push_back(std::move(one));

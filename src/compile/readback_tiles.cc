@@ -48,6 +48,7 @@ void TileWriter::add(KernelEvent& event) {
   switch (event.kind) {
     case Kind::tile: {
       flush();
+      ++turn_;
       const std::int64_t tile = work_.rows[index(event.number * 4)];
       TraceEvent taken{.kind = TraceEvent::Kind::tile, .number = tile, .line = line(event)};
       for (std::size_t i = 0; i < work_.kernel->tiles.size(); ++i)
@@ -88,9 +89,6 @@ void TileWriter::add(KernelEvent& event) {
 }
 
 void TileWriter::access(KernelEvent& event) {
-  if (event.kind == KernelEvent::Kind::add)
-    target_.reading.walker.refuse(
-        *event.node, "sums by atomics, in which workgroups store to the same memory at a time");
   std::vector<Operand> operands;
   for (const Region& region : event.regions)
     for (const Strip& strip : strips_of({&region})) operands.push_back(operand(region, strip, 0));
@@ -98,10 +96,37 @@ void TileWriter::access(KernelEvent& event) {
     loads_.insert(loads_.end(), operands.begin(), operands.end());
     return;
   }
+  if (event.kind == KernelEvent::Kind::add) return sum(event, operands);
   close_loads(event.node);
   if (steps_.empty()) steps_.push_back({.kind = OpKind::compute});
   steps_.back().where = line_of(target_.reading, *event.node);
   steps_.back().dst.insert(steps_.back().dst.end(), operands.begin(), operands.end());
+}
+
+/// Sums by atomics come in any order. Here they come in the order of the table of tiles, each
+/// behind the one before it.
+void TileWriter::sum(const KernelEvent& event, const std::vector<Operand>& operands) {
+  flush();
+  const auto found = facts_.sums.find(key_of(event.regions.front()));
+  const auto& all = found->second;
+  const auto own = std::find(all.begin(), all.end(), std::pair{turn_, program_});
+  const std::int32_t semaphore =
+      target_.first_sum + static_cast<std::int32_t>(std::distance(facts_.sums.begin(), found));
+  if (own != all.begin()) {
+    Op wait{.kind = OpKind::dep_wait};
+    wait.semaphores = {{own_rank(), semaphore}};
+    wait.targets = {{own - all.begin(), std::ssize(all)}};
+    BodyWriter::add(std::move(wait), event.node);
+    BodyWriter::add({.kind = OpKind::sync}, event.node);
+  }
+  Op made{.kind = OpKind::compute};
+  made.src = made.dst = operands;
+  BodyWriter::add(std::move(made), event.node);
+  if (all.size() == 1) return;
+  BodyWriter::add({.kind = OpKind::sync}, event.node);
+  Op tell{.kind = OpKind::dep_signal};
+  tell.semaphores = {{own_rank(), semaphore}};
+  BodyWriter::add(std::move(tell), event.node);
 }
 
 void TileWriter::product(const KernelEvent& event) {

@@ -1,7 +1,6 @@
 #include "compile/readback_value.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 
 namespace hemiola::compile::readback {
@@ -82,28 +81,82 @@ std::optional<std::size_t> axis_of(const std::vector<Along>& a, const std::vecto
   return count > 1 ? std::nullopt : std::optional(found);
 }
 
-using Element = std::function<std::optional<Number>(Number, Number)>;
+Number floor_divided(Number a, Number b) {
+  const Number quotient = a / b;
+  return quotient - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+}
+
+std::optional<Number> power(Number a, Number b) {
+  if (b < 0 || b >= 63) return std::nullopt;
+  Number made = 1;
+  for (Number i = 0; i < b; ++i) made *= a;
+  return made;
+}
+
+std::optional<Number> computed(std::string_view op, Number a, Number b) {
+  const bool is_long = op.size() > 1;
+  switch (op.front()) {
+    case '+':
+      return a + b;
+    case '-':
+      return a - b;
+    case '*':
+      return is_long ? power(a, b) : std::optional(a * b);
+    case '/':
+      return is_long && b != 0 ? std::optional(floor_divided(a, b)) : std::nullopt;
+    case '%':
+      return b != 0 ? std::optional(a - floor_divided(a, b) * b) : std::nullopt;
+    case '<':
+      if (op == "<<") return b >= 0 && b < 62 ? std::optional(a << b) : std::nullopt;
+      return is_long ? a <= b : a < b;
+    case '>':
+      if (op == ">>") return b >= 0 && b < 63 ? std::optional(a >> b) : std::nullopt;
+      return is_long ? a >= b : a > b;
+    case '=':
+      return a == b;
+    case '!':
+      return a != b;
+    case '&':
+      return a & b;
+    case '|':
+      return a | b;
+    case '^':
+      return a ^ b;
+    case 'm':
+      return op == "min" ? std::min(a, b) : std::max(a, b);
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Whether the same holds for all elements between two that it holds for: of sums that grow or fall
+/// evenly.
+bool is_monotone(std::string_view op, const Along& a, const Along& b) {
+  return (op.front() == '<' || op.front() == '>') && a.values.empty() && b.values.empty();
+}
 
 /// Element by element. `is_truth`: the result is a mask where it is a block.
-Value pointwise(const Value& a, const Value& b, bool is_truth, const Element& element) {
+Value pointwise(std::string_view op, const Value& a, const Value& b, bool is_truth) {
   std::vector<Along> left = a.axes, right = b.axes;
   align(left, right);
   Value made{.type = Type::number};
-  if (left.empty()) {
-    const auto value = element(a.base, b.base);
-    if (!value) return unknown();
-    made.base = *value;
-    return made;
-  }
   const auto axis = axis_of(left, right);
   made.axes = shape_of(a, b);
   if (!axis) return unknown(made.axes);
   std::vector<Number> values;
   const Number count = std::max<Number>(left[*axis].varies() ? left[*axis].count : 1,
                                         right[*axis].varies() ? right[*axis].count : 1);
+  const auto element = [&](Number i) {
+    return computed(op, a.base + (left[*axis].varies() ? left[*axis].at(i) : 0),
+                    b.base + (right[*axis].varies() ? right[*axis].at(i) : 0));
+  };
+  if (is_truth && is_monotone(op, left[*axis], right[*axis]) && element(0) == element(count - 1)) {
+    made.type = Type::mask;
+    made.base = *element(0);
+    return made;
+  }
   for (Number i = 0; i < count; ++i) {
-    const auto value = element(a.base + (left[*axis].varies() ? left[*axis].at(i) : 0),
-                               b.base + (right[*axis].varies() ? right[*axis].at(i) : 0));
+    const auto value = element(i);
     if (!value) return unknown(made.axes);
     values.push_back(*value);
   }
@@ -120,39 +173,6 @@ Value pointwise(const Value& a, const Value& b, bool is_truth, const Element& el
     settle(made);
   }
   return made;
-}
-
-Number floor_divided(Number a, Number b) {
-  const Number quotient = a / b;
-  return quotient - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-}
-
-std::optional<Number> computed(std::string_view op, Number a, Number b) {
-  if (op == "*") return a * b;
-  if (op == "//" || op == "%") {
-    if (b == 0) return std::nullopt;
-    const Number quotient = floor_divided(a, b);
-    return op == "%" ? a - quotient * b : quotient;
-  }
-  if (op == "min") return std::min(a, b);
-  if (op == "max") return std::max(a, b);
-  if (op == "<") return a < b;
-  if (op == "<=") return a <= b;
-  if (op == ">") return a > b;
-  if (op == ">=") return a >= b;
-  if (op == "==") return a == b;
-  if (op == "!=") return a != b;
-  if (op == "&") return a & b;
-  if (op == "|") return a | b;
-  if (op == "^") return a ^ b;
-  if (op == "<<" && b >= 0 && b < 62) return a << b;
-  if (op == ">>" && b >= 0 && b < 63) return a >> b;
-  if (op == "**" && b >= 0 && b < 63) {
-    Number made = 1;
-    for (Number i = 0; i < b; ++i) made *= a;
-    return made;
-  }
-  return std::nullopt;
 }
 
 Value scaled(const Value& value, Number by) {
@@ -249,10 +269,14 @@ Value binary(std::string_view op, const Value& a, const Value& b) {
   }
   const bool is_sum = op == "+" || op == "-";
   if (a.type == Type::number && b.type == Type::number) {
+    if (a.axes.empty() && b.axes.empty()) {
+      const auto value = computed(op, a.base, b.base);
+      return value ? number(*value) : unknown();
+    }
     if (is_sum) return added(a, b, op == "+" ? 1 : -1);
     if (op == "*" && !varies(a) && a.axes.size() <= b.axes.size()) return scaled(b, a.base);
     if (op == "*" && !varies(b) && b.axes.size() <= a.axes.size()) return scaled(a, b.base);
-    return pointwise(a, b, compares(op), [&](Number x, Number y) { return computed(op, x, y); });
+    return pointwise(op, a, b, compares(op));
   }
   if (a.type == Type::pointer && b.type == Type::number && is_sum)
     return added(a, b, op == "+" ? 1 : -1);

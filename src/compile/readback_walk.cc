@@ -222,7 +222,7 @@ void Walker::assign(const Node& target, const Value& value) {
 void Walker::augmented(const Node& node) {
   const Node& left = *node.child(Field::left);
   const Value right = evaluate(*node.child(Field::right));
-  std::string op = source().between(node, 0);
+  std::string op = sign(node, 0);
   if (!op.empty() && op.back() == '=') op.pop_back();
   assign(left, binary(op, evaluate(left), right));
 }

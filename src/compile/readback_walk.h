@@ -12,6 +12,9 @@
 
 namespace hemiola::compile::readback {
 
+/// No position: an argument that is given by name alone.
+constexpr std::size_t kByName = SIZE_MAX;
+
 /// Arguments of a call.
 struct Arguments {
   std::vector<Value> positional;
@@ -115,12 +118,15 @@ class Walker {
     return frames_.empty() ? module_.source : frames_.back().module->source;
   }
   std::string_view words(const Node& node) const { return source().text(node); }
+  /// What stands between two children.
+  const std::string& sign(const Node& node, std::size_t i);
 
   Library& library_;
   const Module& module_;
   Surroundings* surroundings_ = nullptr;
   std::vector<Frame> frames_;
   std::map<std::pair<const Module*, std::string>, Value> constants_;
+  std::map<std::pair<const Node*, std::size_t>, std::string> signs_;
   std::int64_t steps_ = 0;
 };
 

@@ -113,6 +113,90 @@ TEST(Compile, helpers_come_from_imports_and_from_files_that_are_given) {
   EXPECT_NE(given.out.find(found), std::string::npos) << given.out << given.err;
 }
 
+/// The file of a small all-gather and product.
+void make_fused(const Workplace& place) {
+  ASSERT_EQ(place
+                .run("plan make ag-gemm/swizzle --ranks 2 --param m=64 --param n=64 --param k=64 "
+                     "-o plan.json")
+                .code,
+            0);
+  ASSERT_EQ(place
+                .run("compile " + kKernels +
+                     "gemm_persistent.py --plan plan.json --constexpr BLOCK_M=16 -o fused.py")
+                .code,
+            0);
+}
+
+TEST(CheckFused, proves_what_the_text_says_and_run_times_it) {
+  const Workplace place;
+  make_fused(place);
+  const Outcome check = place.run("check fused.py --json check.json");
+  EXPECT_EQ(check.code, 0) << check.err;
+  EXPECT_TRUE(contains(check.out, "no rule is broken\n")) << check.out;
+  EXPECT_TRUE(contains(check.out, "fused.py, one workgroup at 12 KiB\ncheck: proven: every rank"))
+      << check.out;
+  const auto json = nlohmann::json::parse(place.read("check.json"));
+  EXPECT_EQ(json.at("kernels").size(), 1U);
+  EXPECT_EQ(json.at("program").at("verdict"), "proven");
+  EXPECT_TRUE(contains(place.run("check fused.py --machine dgx-h100 --quiet").out,
+                       "fused.py at 12 KiB on dgx-h100\ncheck: proven"));
+  const Outcome run = place.run("run fused.py --machine dgx-h100 --json run.json");
+  EXPECT_EQ(run.code, 0) << run.err;
+  const auto result = nlohmann::json::parse(place.read("run.json")).at("results").at(0);
+  EXPECT_EQ(result.at("checked"), "full");
+}
+
+TEST(CheckFused, finds_what_is_changed_in_the_text) {
+  const Workplace place;
+  make_fused(place);
+  const std::string text = place.read("fused.py");
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string made = text;
+    made.replace(made.find(from), from.size(), to);
+    place.write("changed.py", made);
+  };
+  changed(", after=[(t.arrived[rank, 0], 0)]", "");
+  const Outcome race = place.run("check changed.py");
+  EXPECT_EQ(race.code, 3);
+  EXPECT_TRUE(contains(race.out, "check: wrong: data race on bytes")) << race.out;
+  EXPECT_TRUE(contains(race.out, ", at line ")) << race.out;
+  EXPECT_EQ(place.run("run changed.py --machine dgx-h100").code, 3);
+  changed("copies[0].signal(t.arrived[rank, 0], to=rank, step=0)", "pass");
+  EXPECT_EQ(place.run("check changed.py").code, 4);
+  changed("{\"M\": (rank * 32, 32)}", "{\"M\": (rank * 32, 8)}");
+  const Outcome straddles = place.run("check changed.py");
+  EXPECT_EQ(straddles.code, 3);
+  EXPECT_TRUE(contains(straddles.err, "tiles of 16 elements along M straddle the chunk"))
+      << straddles.err;
+  changed("    copies[0].copy(", "    copies[0].teleport(");
+  const Outcome unread = place.run("check changed.py");
+  EXPECT_EQ(unread.code, 0);
+  EXPECT_TRUE(contains(unread.out, "check: the program is not proven: not read back: "))
+      << unread.out;
+  EXPECT_TRUE(contains(unread.err, "only the rules were checked")) << unread.err;
+  EXPECT_EQ(place.run("check changed.py --warnings-as-errors").code, 3);
+  EXPECT_EQ(place.run("run changed.py --machine dgx-h100").code, 2);
+}
+
+TEST(CheckFused, refuses_options_that_choose_nothing) {
+  const Workplace place;
+  make_fused(place);
+  const struct {
+    const char* arguments;
+    const char* message;
+  } cases[] = {
+      {"check fused.py --size 1MiB", "a fused file has its sizes in itself"},
+      {"run fused.py --machine dgx-h100 --param workgroups=2", "no parameter 'workgroups=2'"},
+      {"check plan.json --trace t.jsonl", "--trace: error: a trace is of a file"},
+      {"check fused.py --trace plan.json", "plan.json:1"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Outcome outcome = place.run(arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, message)) << outcome.err;
+  }
+}
+
 #else
 
 TEST(Compile, says_that_this_build_cannot_read_kernels) {

@@ -3,7 +3,7 @@
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "torch"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "torch"))  # behind: both have a module `mutation`
 from plans import BINARY, hemiola, read, tries_all  # noqa: E402, F401
 
 KERNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "kernels")
