@@ -180,13 +180,9 @@ bool same_models(const machine::Machine& machine, int period, int ranks) {
   return true;
 }
 
-Fold fold_of(Fabric& fabric, const program::Bound& program, const program::Rotation& rotation,
-             const Options& options) {
+Fold alike_ranks(Fabric& fabric, const program::Bound& program, const program::Rotation& rotation) {
   const machine::Machine& machine = fabric.machine;
-  Fold none{
-      .period = program.ranks(), .reason = hindrance(machine, program, options), .link_of = {}};
-  if (!none.reason.empty()) return none;
-  none.reason = "ranks run different programs";
+  Fold none{.period = program.ranks(), .reason = "ranks run different programs", .link_of = {}};
   for (int period = rotation.period; period < program.ranks(); period += rotation.period) {
     if (program.ranks() % period != 0) continue;
     if (!same_models(machine, period, machine.ranks())) {
@@ -198,6 +194,13 @@ Fold fold_of(Fabric& fabric, const program::Bound& program, const program::Rotat
     if (none.reason.empty()) return fold;
   }
   return none;
+}
+
+Fold fold_of(Fabric& fabric, const program::Bound& program, const program::Rotation& rotation,
+             const Options& options) {
+  std::string reason = hindrance(fabric.machine, program, options);
+  if (reason.empty()) return alike_ranks(fabric, program, rotation);
+  return {.period = program.ranks(), .reason = std::move(reason), .link_of = {}};
 }
 
 }  // namespace hemiola::sim

@@ -26,6 +26,9 @@ struct Fold {
 Fold fold_of(Fabric& fabric, const program::Bound& program, const program::Rotation& rotation,
              const Options& options);
 
+/// The same whatever `Options` ask for: of a program on all ranks of the machine.
+Fold alike_ranks(Fabric& fabric, const program::Bound& program, const program::Rotation& rotation);
+
 /// Whether ranks a period further have the same GPUs.
 bool same_models(const machine::Machine& machine, int period, int ranks);
 

@@ -74,10 +74,8 @@ LowerBound BoundWalk::run() {
 }
 
 std::int64_t BoundWalk::start_of(int rank) const {
-  std::int64_t first = INT64_MAX;
-  for (int alike = rank; alike < program_.ranks(); alike += period_)
-    first = std::min(first, start_delay(machine_, program_, options_, alike));
-  return first + launch_latency(machine_.model(rank), options_);
+  return start_delay(machine_, program_, options_, rank) +
+         launch_latency(machine_.model(rank), options_);
 }
 
 void BoundWalk::start_hosts() {
@@ -250,14 +248,36 @@ void BoundWalk::count_posts() {
   }
 }
 
+namespace {
+
+bool start_together(const machine::Machine& machine, const program::Bound& program,
+                    const Options& options) {
+  for (int rank = 1; rank < program.ranks(); ++rank)
+    if (start_delay(machine, program, options, rank) != start_delay(machine, program, options, 0))
+      return false;
+  return true;
+}
+
+}  // namespace
+
 LowerBound lower_bound(const machine::Machine& machine, const program::Bound& program,
                        const Options& options, const Addresses& addresses, const Fold& fold) {
-  // Where the machine does not fold, ranks of one program still do the same: the first of them,
-  // with the shortest way and the earliest start that any of them has, is a bound of all.
-  const int period = addresses.rotation().period;
-  const bool alike = fold.period < program.ranks() || program.linked() != nullptr ||
-                     period == program.ranks() || !same_models(machine, period, program.ranks());
-  return BoundWalk(machine, program, options, addresses, alike ? fold.period : period, alike).run();
+  const program::Rotation& rotation = addresses.rotation();
+  const int ranks = program.ranks();
+  int period = fold.period;
+  bool alike = true;
+  if (period == ranks && rotation.period < ranks && program.linked() == nullptr &&
+      start_together(machine, program, options)) {
+    // Nothing is folded, but ranks that do the same have one bound; on a machine whose ways differ
+    // the first of them, with the shortest way that any has, bounds them all.
+    Fabric fabric(machine);
+    if (ranks == machine.ranks()) period = alike_ranks(fabric, program, rotation).period;
+    if (period == ranks && same_models(machine, rotation.period, ranks)) {
+      period = rotation.period;
+      alike = false;
+    }
+  }
+  return BoundWalk(machine, program, options, addresses, period, alike).run();
 }
 
 LowerBound lower_bound(const program::Bound& program, const Options& options) {
