@@ -14,8 +14,8 @@ class Kernel:
     the others determine. means: by parameter what it is of a plan: ("extent", axis of the compute), ("shape", tensor, axis),
     ("stride", tensor, axis), ("turned", tensor, axis), ("span", tensor, 0), or None: it was solved for one plan. fixed: by (tensor, axis) the
     extents that the kernel's blocks were made for. loop: the compute's axis along which chunks arrive while the kernel runs, elements of a
-    turn, and whether turns come in the order of arrival. gathered: (tensor, axis) along which tiles read more than their own elements. descriptors: by operand that is a descriptor which the host makes, its block as a function of
-    the parameters. waits, signals: what its text can do.
+    turn, and whether turns come in the order of arrival. gathered: (tensor, axis) along which tiles read more than their own elements.
+    descriptors: by operand that is a descriptor which the host makes, its block as a function of the parameters. waits, signals: what its text can do.
     """
 
     def __init__(self, function, coordinates, tiles, *, workers=None, tile=None, tensors, turned=(), added=(), axes, derived=(), means, fixed,

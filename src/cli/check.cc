@@ -57,6 +57,13 @@ int ranks_without_machine(const std::string& ranks, bool built_in, Notices& noti
   return count;
 }
 
+/// Of what is no fused file. Failure: one is given.
+void refuse_trace(const CheckOptions& options) {
+  if (!options.trace.empty())
+    throw Failure("a trace is of a file that 'hemiola compile KERNEL.py --plan PLAN' wrote",
+                  {.file = "--trace"});
+}
+
 class Checker {
  public:
   Checker(const CheckOptions& options, Session& session)
@@ -83,9 +90,7 @@ class Checker {
     const std::string& name = options_.program.program;
     const KernelCheck rules = check_kernel(name, options_.kernel);
     const bool is_fused = is_fused_file(name) && options_.kernel.kernel.empty();
-    if (!options_.trace.empty() && !is_fused)
-      throw Failure("a trace is of a file that 'hemiola compile KERNEL.py --plan PLAN' wrote",
-                    {.file = "--trace"});
+    if (!is_fused) refuse_trace(options_);
     ExitCode worst = rules.code;
     std::string program;
     if (is_fused && worst == ExitCode::done) {
@@ -376,9 +381,7 @@ void add_check(CLI::App& app, Session& session) {
     session.action = [options, &session] {
       const std::string& program = options->program.program;
       if (is_kernel_file(program)) return Checker(*options, session).run_kernel();
-      if (!options->trace.empty())
-        throw Failure("a trace is of a file that 'hemiola compile KERNEL.py --plan PLAN' wrote",
-                      {.file = "--trace"});
+      refuse_trace(*options);
       return Checker(*options, session).run();
     };
   });

@@ -139,6 +139,10 @@ struct Primitive : PrimitiveFields {
   }
 };
 
+/// Data bytes that a thread moves at a time where it moves `grain` of plain memory: the least of
+/// what all spans of a move allow.
+std::int64_t data_per_thread(const Primitive& move, std::int64_t grain);
+
 /// How often the semaphores and FIFOs of a rank have been waited for and used by launches that are
 /// over: what calls that share them (Frame::calls) go on from. Keys are the cursors' own.
 using Totals = std::map<std::int64_t, std::int64_t>;

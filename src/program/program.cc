@@ -107,6 +107,13 @@ std::int64_t data_per_thread(Access access, std::int64_t grain) {
   return grain;
 }
 
+std::int64_t data_per_thread(const Primitive& move, std::int64_t grain) {
+  for (const auto* spans : {&move.src, &move.dst}) {
+    for (const Span& span : *spans) grain = data_per_thread(span.access, grain);
+  }
+  return grain;
+}
+
 bool Op::operator==(const Op& other) const {
   return kind == other.kind && channel == other.channel && reduce == other.reduce &&
          src == other.src && dst == other.dst && semaphores == other.semaphores &&

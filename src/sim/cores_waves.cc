@@ -296,14 +296,9 @@ void Cores::release_sync(std::int32_t id, const Step& step, std::int64_t now) {
 
 Granularity Cores::granularity(const Workgroup& group, const Primitive& primitive) const {
   const std::int64_t grain = program_.kernels()[index(kernels_[index(group.kernel)].kernel)].grain;
-  std::int64_t per_thread = grain;
-  for (const std::vector<Span>* spans : {&primitive.src, &primitive.dst}) {
-    for (const Span& span : *spans) {
-      per_thread = program::data_per_thread(span.access, per_thread);
-    }
-  }
-  const std::int64_t threads = machine_.model(group.rank).cu_wavefront_size;
-  return {per_thread * threads, per_thread * threads * group.movers};
+  const std::int64_t wave =
+      program::data_per_thread(primitive, grain) * machine_.model(group.rank).cu_wavefront_size;
+  return {wave, wave * group.movers};
 }
 
 std::int64_t Cores::unroll(const Workgroup& group) const {

@@ -199,11 +199,8 @@ void Counter::count_steps(const program::ComputeSteps& steps) {
 }
 
 void Counter::count_move(const Primitive& primitive) {
-  std::int64_t per_thread = grain_;
-  for (const auto* spans : {&primitive.src, &primitive.dst}) {
-    for (const Span& span : *spans) per_thread = program::data_per_thread(span.access, per_thread);
-  }
-  const std::int64_t wave = per_thread * machine_.model(rank_).cu_wavefront_size;
+  const std::int64_t wave =
+      program::data_per_thread(primitive, grain_) * machine_.model(rank_).cu_wavefront_size;
   for (const Span& span : primitive.src) count_span(span, primitive, wave, true);
   for (const Span& span : primitive.dst) count_span(span, primitive, wave, false);
 }

@@ -54,11 +54,8 @@ void Fluid::look_again(Walker& walker, const Primitive& primitive) const {
 }
 
 std::int64_t Fluid::wave_of(const Walker& walker, const Primitive& primitive) const {
-  std::int64_t per_thread = walker.grain;
-  for (const auto* spans : {&primitive.src, &primitive.dst}) {
-    for (const Span& span : *spans) per_thread = program::data_per_thread(span.access, per_thread);
-  }
-  return per_thread * machine_.model(walker.agent.rank).cu_wavefront_size;
+  return program::data_per_thread(primitive, walker.grain) *
+         machine_.model(walker.agent.rank).cu_wavefront_size;
 }
 
 Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool operands) {

@@ -230,14 +230,11 @@ Ways::Way& Ways::way(int from, int to) {
       add_shares(reverse_[index(link)], kOne / choice.count, last, first, way.back);
     }
   }
-  const std::int64_t io = machine_.model(from).noc_io_latency.fs;
-  const std::int64_t far_io = machine_.model(to).noc_io_latency.fs;
-  way.links = over(from, to, machine_.model(from).sector_size.count);
-  way.links.add(Reason::io, io + far_io);
+  way.links = burst(from, to, machine_.model(from).sector_size.count, 0);
   way.store += way.links;
   way.acknowledgement.add(Reason::l2, machine_.model(to).l2_latency.fs);
   way.acknowledgement += over(to, from, 0);
-  way.acknowledgement.add(Reason::io, io + far_io);
+  way.acknowledgement.add(Reason::io, ports(from, to));
   way.acknowledgement += on_chip(from);
   return way;
 }
@@ -251,10 +248,9 @@ const Latency& Ways::acknowledgement(int from, int to) {
 const Latency& Ways::links(int from, int to) {
   return way(from, to).links;
 }
-Latency Ways::burst(int from, int to, std::int64_t bytes, std::int64_t packet) {
+Latency Ways::burst(int from, int to, std::int64_t bytes, std::int64_t packet) const {
   Latency latency = over(from, to, bytes, packet);
-  latency.add(Reason::io,
-              machine_.model(from).noc_io_latency.fs + machine_.model(to).noc_io_latency.fs);
+  latency.add(Reason::io, ports(from, to));
   return latency;
 }
 
@@ -280,14 +276,12 @@ Latency Ways::load(int rank, int owner, bool memory, bool cold) {
   return latency;
 }
 
-Latency Ways::group(int rank, std::int32_t group, bool load) const {
+Latency Ways::group(int rank, std::int32_t group, bool load) {
   Latency latency = on_chip(rank, 2);
   const machine::GpuModel& model = machine_.model(rank);
-  const auto switches = machine_.multicast_switches(program_.groups()[index(group)]);
-  if (switches.empty()) throw Failure("a multicast group has no switch in common");
-  const machine::Node& node = machine_.nodes[index(switches.front())];
-  const auto lanes = machine_.lanes(machine_.gpus[index(rank)], switches.front());
-  const machine::LinkClass& c = machine_.class_of(lanes.front());
+  const MulticastPlane& plane = planes_.of(group, rank).front();
+  const machine::Node& node = machine_.nodes[index(plane.node)];
+  const machine::LinkClass& c = machine_.class_of(plane.up);
   const std::int64_t wire = c.bandwidth.time_for(c.wire_bytes(load ? model.line_size.count : 0)).fs;
   latency.add(Reason::link, 4 * c.latency.fs + 2 * wire);
   latency.add(Reason::switch_,
@@ -328,25 +322,18 @@ void Ways::over_links(int from, int to, std::int64_t bytes, std::int64_t request
 void Ways::over_group(int rank, std::int32_t group, std::int64_t bytes, std::int64_t requests,
                       bool load, std::int64_t total, std::vector<Demand>& out) {
   const std::vector<int>& members = program_.groups()[index(group)];
-  std::vector<std::pair<machine::NodeId, LinkId>> planes;
-  for (const machine::NodeId node : machine_.multicast_switches(members)) {
-    for (const LinkId up : machine_.lanes(machine_.gpus[index(rank)], node))
-      planes.emplace_back(node, up);
-  }
-  if (planes.empty()) throw Failure("a multicast group has no switch in common");
+  const std::vector<MulticastPlane>& planes = planes_.of(group, rank);
   const std::int64_t share = kOne / std::ssize(planes);
   std::vector<Share> there, back;
-  for (const auto& [node, up] : planes) {
-    add_shares(up, share, true, true, there);
-    add_shares(reverse_[index(up)], share, true, true, back);
-    for (const int member : members) {
-      const auto lanes = machine_.lanes(node, machine_.gpus[index(member)]);
-      const LinkId down = lanes[index(machine_.links[index(up)].lane) % lanes.size()];
+  for (const MulticastPlane& plane : planes) {
+    add_shares(plane.up, share, true, true, there);
+    add_shares(reverse_[index(plane.up)], share, true, true, back);
+    for (const auto& [member, down] : plane.down) {
       add_shares(down, share, true, true, there);
       add_shares(reverse_[index(down)], share, true, true, back);
     }
     if (load)
-      out.push_back({reduce_.at(node),
+      out.push_back({reduce_.at(plane.node),
                      scaled(static_cast<__int128>(bytes) * share, std::ssize(members), total)});
   }
   const std::int64_t control = machine_.model(rank).noc_control_size.count;

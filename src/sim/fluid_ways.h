@@ -12,6 +12,7 @@
 #include "program/primitive.h"
 #include "sim/classes.h"
 #include "sim/fluid_shares.h"
+#include "sim/multicast_planes.h"
 
 namespace hemiola::sim {
 
@@ -87,11 +88,11 @@ class Ways {
   /// Over the links and ports alone, without the network on chip of either end.
   const Latency& links(int from, int to);
   /// links() for a burst of so many bytes, in packets of `packet`: it goes on once it is whole.
-  Latency burst(int from, int to, std::int64_t bytes, std::int64_t packet);
+  Latency burst(int from, int to, std::int64_t bytes, std::int64_t packet) const;
   /// What a flag's bytes take on the slowest link.
   std::int64_t flag_time(int from, int to) { return way(from, to).flag_time; }
   /// Through a multicast group and back.
-  Latency group(int rank, std::int32_t group, bool load) const;
+  Latency group(int rank, std::int32_t group, bool load);
   Latency on_chip(int rank, int times = 1) const;
 
   /// Whether a load of the buffer finds it behind the L2, and whether stores to it get there: by
@@ -122,6 +123,9 @@ class Ways {
   void add_shares(machine::LinkId link, std::int64_t share, bool begins, bool ends,
                   std::vector<Share>& out) const;
   Latency over(int from, int to, std::int64_t payload, std::int64_t packet = 0) const;
+  std::int64_t ports(int from, int to) const {  ///< of both ends, one way: fs
+    return machine_.model(from).noc_io_latency.fs + machine_.model(to).noc_io_latency.fs;
+  }
   static void add(const std::vector<Share>& shares, const machine::Machine& machine,
                   std::int64_t bytes, std::int64_t requests, std::int64_t packet,
                   std::int64_t total, std::int64_t members, std::int64_t control,
@@ -129,6 +133,7 @@ class Ways {
 
   const machine::Machine& machine_;
   const program::Bound& program_;
+  MulticastPlanes planes_{machine_, program_};
   const Classes& fold_;
   std::vector<machine::LinkId> reverse_;
   std::vector<std::int32_t> link_resource_, port_out_, port_in_;  ///< by class of links

@@ -224,13 +224,7 @@ bool BoundWalk::move(Agent& agent) {
       std::min(p.bytes, model.sector_size.count);  // the last line may be partial
   std::int64_t batch = 1;
   for (const Span& span : p.src) batch = std::max(batch, latencies_.load(agent.rank, span, unit));
-  std::int64_t per_thread = agent.grain;
-  for (const auto* spans : {&p.src, &p.dst}) {
-    for (const Span& span : *spans) {
-      per_thread = program::data_per_thread(span.access, per_thread);
-    }
-  }
-  const std::int64_t wave = per_thread * model.cu_wavefront_size;
+  const std::int64_t wave = program::data_per_thread(p, agent.grain) * model.cu_wavefront_size;
   const std::int64_t group = wave * agent.waves * agent.unroll;
   const std::int64_t lead_batches = (p.bytes + group - 1) / group;
   const std::int64_t rest_batches = p.bytes > wave ? (p.bytes - wave + group - 1) / group : 0;

@@ -13,14 +13,6 @@ using program::Span;
 
 namespace {
 
-/// Data bytes that one thread moves at a time; `width` of plain memory.
-std::int32_t width_of(const Primitive& primitive, std::int64_t width) {
-  for (const auto* spans : {&primitive.src, &primitive.dst}) {
-    for (const Span& span : *spans) width = program::data_per_thread(span.access, width);
-  }
-  return static_cast<std::int32_t>(width);
-}
-
 /// The piece, `by` bytes further on.
 Piece moved(Piece piece, std::int64_t by) {
   piece.begin += by;
@@ -199,7 +191,7 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
   access.segment = self.segment;
   access.op = self.current.op;
   access.repetition = repetition_;
-  access.width = width_of(self.current, self.grain);
+  access.width = static_cast<std::int32_t>(program::data_per_thread(self.current, self.grain));
   access.threads = self.current.posted ? 0 : self.threads;  // no thread is behind it before a sync
   if (self.current.exchanges) {
     exchange(self, access);
