@@ -22,12 +22,10 @@ class Mismatch(RuntimeError):
 
 def random_like(view, seed):
     """Values for an input: normal, or small integers."""
-    chance = torch.Generator().manual_seed(seed)
+    chance = torch.Generator(device=view.device).manual_seed(seed)
     if view.is_floating_point():
-        made = torch.randn(view.shape, generator=chance, dtype=torch.float32)
-    else:
-        made = torch.randint(0, 3, view.shape, generator=chance)
-    return made.to(dtype=view.dtype, device=view.device)
+        return torch.randn(view.shape, generator=chance, dtype=torch.float32, device=view.device).to(view.dtype)
+    return torch.randint(0, 3, view.shape, generator=chance, device=view.device).to(view.dtype)
 
 
 def seed_of(seed, call, rank):
@@ -84,6 +82,19 @@ def check(rt, schedule, t, calls=1, poison=False, seed=0):
     given = [give_call(rt, schedule, t, seed_of(seed, call, rt.rank), poison) for call in range(calls)]
     rt.synchronize()
     return max(compare(results, schedule.reference(rt.rank, rt.exchange(held)), rt.rank) for held, results in given)
+
+
+def check_world(world, schedule, states, execute, calls=1, poison=False, seed=0):
+    """The same of all ranks of a world in one process, whose `states` are what setup() returned of each: `execute()` does what they gave."""
+    given = [[give_call(rt, schedule, t, seed_of(seed, call, rt.rank), poison) for rt, t in zip(world.members, states)]
+             for call in range(calls)]
+    execute()
+    worst = 0.0
+    for call in given:
+        held = [inputs for inputs, _ in call]
+        for rank, (_, results) in enumerate(call):
+            worst = max(worst, compare(results, schedule.reference(rank, held), rank))
+    return worst
 
 
 def main(schedule):
@@ -153,6 +164,35 @@ def _member(rank, arguments, folder):
     rt.close()
 
 
+def run_virtual(arguments):
+    """`python -m hemiola_rt --virtual FILE ...`; returns the exit code."""
+    from ._virtual import VirtualWorld
+    failed = False
+    for file in arguments.files:
+        schedule = load_schedule(file)
+        world = VirtualWorld(schedule.RANKS)
+        on = torch.cuda.get_device_name() if world.on_gpu else "the interpreter"
+        try:
+            if schedule.reference is None:
+                raise Mismatch("no reference is known for this plan, so there is nothing to compare with")
+            states = [schedule.setup(rt) for rt in world.members]
+            if world.on_gpu:  # before anything is late, since CUDA may wait for the GPU when it loads and allocates
+                check_world(world, schedule, states, world.execute, seed=1)
+            world.late = arguments.late
+            worst = check_world(world, schedule, states, world.execute, calls=arguments.calls, poison=arguments.poison)
+        except (RuntimeError, ValueError) as error:
+            print(f"{file}: {error}", file=sys.stderr, flush=True)
+            failed = True
+            continue
+        said = f"{file}: {arguments.calls} calls on {schedule.RANKS} virtual ranks of {on} equal the reference (largest error {worst:.1e})"
+        if world.on_gpu:
+            world.late = 0
+            times = world.time(lambda: [schedule.run(rt, t) for rt, t in zip(world.members, states)])
+            said += f"; {statistics.median(times) * 1e6:.1f} us (median of {len(times)}, {min(times) * 1e6:.1f} to {max(times) * 1e6:.1f})"
+        print(said, flush=True)
+    return 1 if failed else 0
+
+
 def _parse(arguments):
     parser = argparse.ArgumentParser(prog="python -m hemiola_rt", description="Runs a schedule on processes of this machine, without GPUs, "
                                      "and compares every call with the reference.")
@@ -162,6 +202,10 @@ def _parse(arguments):
     parser.add_argument("--poison", action="store_true", help="what has not arrived is NaN")
     parser.add_argument("--delay", type=_delay, metavar="RANK,STREAM,NUMBER[,SECONDS]", help="one movement of data comes late")
     parser.add_argument("--permute", type=int, metavar="SEED", help="movements of data come in another order")
+    parser.add_argument("--virtual", action="store_true", help="all ranks in one process and, where PyTorch sees one, on one GPU, whose time it "
+                        "prints; a kernel is one grid for all of them")
+    parser.add_argument("--late", type=float, default=0, metavar="SECONDS", help="with --virtual on a GPU: every movement of data is so late, so "
+                        "that kernels have to wait")
     parser.add_argument("--trace", metavar="FILE", help="write the tiles, waits and signals of the kernels in Triton's interpreter, for "
                         "'hemiola check --trace'; of one schedule")
     parser.add_argument("--patience", type=float, default=60, help="seconds after which a wait is an error (60)")
@@ -189,6 +233,8 @@ def run_processes(arguments):
             print(f"{file}: error: {error}", file=sys.stderr)
             return 2
         arguments.ranks = arguments.ranks or ranks
+    if arguments.virtual:
+        return run_virtual(arguments)
     context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         members = [context.Process(target=_member, args=(rank, arguments, folder)) for rank in range(arguments.ranks)]

@@ -1,6 +1,7 @@
-"""Waits of a stream on a value in memory, by the driver: PyTorch has `stream_write_value32` and no counterpart that waits.
+"""Waits of a stream on a value in memory, and stores, by the driver: PyTorch has `stream_write_value32`, of symmetric memory only, and no
+counterpart that waits.
 
-CUDA: cuStreamWaitValue32 (CUDA Driver API, "Stream Memory Operations"), with the flag CU_STREAM_WAIT_VALUE_GEQ, whose comparison is
+CUDA: cuStreamWriteValue32 and cuStreamWaitValue32 (CUDA Driver API, "Stream Memory Operations"), with the flag CU_STREAM_WAIT_VALUE_GEQ, whose comparison is
 cyclic: (int32)(*address - value) >= 0. ROCm: hipStreamWaitValue32 and hipStreamWriteValue32 (HIP Runtime API, "Stream Memory
 Operations"), with hipStreamWaitValueGte and a mask of all bits. The comparison of HIP is documented as unsigned, so there a world ends
 after 2^32 steps.
@@ -43,8 +44,12 @@ class Driver:
             self._call("cuStreamWaitValue32_v2", handle, place, bits, ctypes.c_uint(GREATER_OR_EQUAL))
 
     def write_value(self, stream, address, value):
-        """Stores `value` once all before it in `stream` is complete and visible to the whole system. Of ROCm."""
-        self._call("hipStreamWriteValue32", ctypes.c_void_p(stream), ctypes.c_void_p(address), ctypes.c_uint32(value), ctypes.c_uint(0))
+        """Stores `value` once all before it in `stream` is complete and visible to the whole system."""
+        handle, bits = ctypes.c_void_p(stream), ctypes.c_uint32(value)
+        if self.is_rocm:
+            self._call("hipStreamWriteValue32", handle, ctypes.c_void_p(address), bits, ctypes.c_uint(0))
+        else:  # CU_STREAM_WRITE_VALUE_DEFAULT: behind a fence
+            self._call("cuStreamWriteValue32_v2", handle, ctypes.c_uint64(address), bits, ctypes.c_uint(0))
 
     def copy_rows(self, stream, target, target_pitch, source, source_pitch, width, rows):
         """Copies `rows` rows of `width` bytes, whose beginnings are so many bytes apart, by a copy engine, in the order of `stream`."""

@@ -6,6 +6,9 @@ between GPUs with a kernel. Signals are a symmetric tensor of uint32: a peer's i
 whole system first, and awaited by the driver's stream wait (_driver.py). Barriers are the handle's, on the caller's stream.
 
 A call can be captured into a CUDA graph only once: the value that a wait awaits is fixed in the graph.
+
+More processes than GPUs share them, to try a schedule: they take turns, some milliseconds each, so times mean nothing. NCCL refuses that,
+so collectives of the library go by the hosts (Gloo).
 """
 
 import os
@@ -120,6 +123,47 @@ class Group:
         self.ranks, self.handle = tuple(ranks), handle
 
 
+class HostCollectives:
+    """torch.distributed over Gloo for tensors of GPUs: they go by the host, which waits for the stream at hand."""
+
+    def __init__(self, dist):
+        self._dist = dist
+
+    def __getattr__(self, name):
+        return getattr(self._dist, name)
+
+    def all_reduce(self, tensor, **named):
+        made = tensor.cpu()
+        self._dist.all_reduce(made, **named)
+        tensor.copy_(made)
+
+    def broadcast(self, tensor, **named):
+        made = tensor.cpu()
+        self._dist.broadcast(made, **named)
+        tensor.copy_(made)
+
+    def all_gather(self, parts, tensor, **named):
+        made = [part.cpu() for part in parts]
+        self._dist.all_gather(made, tensor.cpu(), **named)
+        for part, of in zip(parts, made):
+            part.copy_(of)
+
+    def all_gather_into_tensor(self, target, source, **named):
+        self.all_gather(list(target.chunk(target.numel() // source.numel())), source, **named)
+
+    def reduce_scatter_tensor(self, target, source, group=None, **named):
+        made = source.cpu()
+        self._dist.all_reduce(made, group=group, **named)
+        target.copy_(made.chunk(source.numel() // target.numel())[self._dist.get_rank(group)])
+
+    def all_to_all_single(self, target, source, group=None):
+        ranks = self._dist.get_world_size(group)
+        made = [source.cpu() for _ in range(ranks)]
+        self._dist.all_gather(made, source.cpu(), group=group)
+        for part, of in zip(target.chunk(ranks), made):
+            part.copy_(of.chunk(ranks)[self._dist.get_rank(group)])
+
+
 class SymmetricRuntime(Runtime):
     """One GPU of a node. torch.distributed is initialised here unless it is already.
 
@@ -128,6 +172,7 @@ class SymmetricRuntime(Runtime):
 
     def __init__(self, torch=None, dist=None, symmetric_memory=None, driver=None):
         super().__init__()
+        self.shares_gpus = False
         if torch is None:
             import torch
             import torch.distributed as dist
@@ -138,9 +183,15 @@ class SymmetricRuntime(Runtime):
         self.torch, self.dist, self.memory = torch, dist, symmetric_memory
         if not torch.cuda.is_available():
             raise RuntimeError("PyTorch sees no GPU here; 'python -m hemiola_rt FILE' runs a schedule on CPU processes")
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        gpus = torch.cuda.device_count()
+        self.shares_gpus = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) > gpus
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % gpus)
+        if self.shares_gpus:  # both are read when memory is first allocated
+            os.environ.setdefault("TORCH_SYMM_MEM_ALLOW_OVERLAPPING_DEVICES", "1")
+            os.environ.setdefault("TORCH_SYMMMEM", "CUDA")
+            self.dist = dist = HostCollectives(dist)
         if not dist.is_initialized():
-            dist.init_process_group("nccl")
+            dist.init_process_group("gloo" if self.shares_gpus else "nccl")
         self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
         self.device = torch.device("cuda", torch.cuda.current_device())
         self.main = GpuStream(self, None)

@@ -140,17 +140,19 @@ class Work:
         return begins[needed], begins[needed] + len(needed)
 
     def _loop_rows(self, needs, begins):
-        """By place of a turn: which one it is, first and last need."""
+        """By piece in the order of arrival: first turn and the one behind its last, first and last need."""
         if self._loop is None:
             return []
         extent, block = self._loop
-        rows = []
+        rows, turns = [], []
         for first, count, after in self._turns:
             if first % block != 0 or (count % block != 0 and first + count != extent):
                 raise ValueError(f"turns of {block} elements of the loop straddle the chunk {first}:{first + count}")
             needed = self._needs_of(after, needs, begins)
-            rows.extend((turn, *needed) for turn in range(first // block, -(-(first + count) // block)))
-        if sorted(row[0] for row in rows) != list(range(-(-extent // block))):
+            begin, end = first // block, -(-(first + count) // block)
+            rows.append((begin, end, *needed))
+            turns.extend(range(begin, end))
+        if sorted(turns) != list(range(-(-extent // block))):
             raise ValueError("the loop does not have every turn once")
         return rows
 
@@ -205,8 +207,10 @@ class Work:
             made = torch.as_tensor(values, dtype=torch.int32).reshape(-1)
             return (made if len(made) > 0 else torch.zeros(1, dtype=torch.int32)).to(rt.device)
 
+        self.tells = tells  # (rank, slot) of the signals that the kernel sends
         self.arguments = {"hm_rows": table(rows), "hm_turns": table(turns), "hm_needs": table(needs), "hm_signals": rt.signal_words(), "hm_parts": table(parts),
                           "hm_tells": table(tells), "hm_counters": table([0] * len(parts)), "hm_peers": rt.signal_addresses()}
+        self.arguments["hm_pieces"] = len(turns)
         grid = [1, 1, 1]
         for name, axis in self.axes.items():
             grid[axis.grid] *= -(-self.extents[name] // self._blocks[name])
@@ -230,16 +234,28 @@ class Work:
 
     def launch(self, call, tensors):
         """Starts the kernel on the current stream, in call number `call`."""
+        programs, arguments = self.launched(call, tensors)
+        with _trace.launched(self, call):
+            start(self.kernel, (programs,), arguments, self.options)
+
+    def launched(self, call, tensors):
+        """What a launch in call number `call` is: how many programs, and the kernel's arguments by name."""
         programs = self.tiles
         arguments = {**self.values, **self.arguments, **self.described(tensors), "hm_call": call, "hm_round": self.launches}
         if self.tile is not None:
             programs = min(self.tiles, self.rt.processors())
             if self.workers is not None:
                 arguments[self.workers] = programs
-        used = {name: value for name, value in arguments.items() if name in self.kernel.arg_names}
         self.launches += 1
-        with _trace.launched(self, call):
-            self.kernel[(programs,)](**used, **self.options)
+        return programs, {name: value for name, value in arguments.items() if name in self.kernel.arg_names}
+
+
+def start(kernel, grid, arguments, options):
+    """Starts a kernel on the current stream."""
+    if not _interpreter.is_interpreted():  # descriptors that a kernel makes need memory, which Triton asks its caller for
+        import triton
+        triton.set_allocator(lambda size, alignment, stream: torch.empty(size, device="cuda", dtype=torch.int8))
+    kernel[grid](**arguments, **options)
 
 
 def has_bulk_stores():

@@ -6,45 +6,13 @@
 #include <algorithm>
 #include <set>
 
+#include "compile/fused_texts.h"
 #include "compile/kernel_needs.h"
 
 namespace hemiola::compile {
 namespace {
 
 constexpr const char* kPrefix = "hm_";
-
-constexpr const char* kWaitFunction = R"(@triton.jit
-def hm_wait(needs, begin, end, signals, call):
-    """Waits for needs [begin, end), each a slot of `signals`, its steps per call and the step of this call."""
-    for i in range(begin, end):
-        need = needs + 3 * i
-        value = call * tl.load(need + 1) + tl.load(need + 2)
-        signal = signals + tl.load(need)
-        # Copies that come before the signal are seen after it: acquire, and sys since they are not this GPU's.
-        while tl.atomic_add(signal, 0, sem="acquire", scope="sys") - value < 0:
-            pass
-    tl.debug_barrier()  # all threads are behind the one that looked
-)";
-
-constexpr const char* kDoneFunction = R"(@triton.jit
-def hm_done(part, parts, tells, counters, peers, round, call):
-    """Counts a tile of a part; the last one tells the ranks that wait for it. parts: tiles, begin and end in `tells` of each."""
-    if part >= 0:
-        {}tl.debug_barrier()  # the stores of all threads are before the count
-        row = parts + 3 * part
-        # acq_rel: the last tile takes over what the others have released.
-        before = tl.atomic_add(counters + part, 1, sem="acq_rel", scope="gpu")
-        if before == tl.load(row) * (round + 1) - 1:
-            for i in range(tl.load(row + 1), tl.load(row + 2)):
-                tell = tells + 2 * i
-                signal = tl.load(peers + tl.load(tell)).to(tl.pointer_type(tl.int32)) + tl.load(tell + 1)
-                tl.atomic_xchg(signal, call + 1, sem="release", scope="sys")
-)";
-
-constexpr const char* kBulkWait = R"(if BULK:  # stores by TMA are complete, not only read
-            tl.inline_asm_elementwise(
-                "cp.async.bulk.wait_group 0; mov.u32 $0, 0;", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
-        )";
 
 class KernelEditor {
  public:
@@ -107,8 +75,10 @@ class KernelEditor {
     std::vector<std::pair<std::string, std::string>> added{
         {"hm_rows", "by place in the order: tile, first and last need, part"},
         {"hm_call", "number of the call"}};
-    if (waits_in_loop_)
-      added.emplace_back("hm_turns", "by place in the loop: turn, first and last need");
+    if (waits_in_loop_) {
+      added.emplace_back("hm_turns", "by piece: first and last turn, first and last need");
+      added.emplace_back("hm_pieces", "how many arrive along the loop");
+    }
     if (waits_ || waits_in_loop_) {
       added.emplace_back("hm_needs", "signals that tiles wait for");
       added.emplace_back("hm_signals", "this rank's signals");
@@ -267,6 +237,20 @@ class KernelEditor {
           source_.line_begin(loop->begin),
           indent_of(*loop) + "hm_known = -1  # hemiola: needs that this program has waited for\n");
     for (const Node* statement : body->children) use_tile(*statement, id);
+    if (waits_ || signals_) keep_turns_apart(*loop);
+  }
+
+  /// Turns that a compiler runs into each other (`flatten`), or whose loads have warps of their own
+  /// (`warp_specialize`), could load before a wait; with one between them Triton overlaps no loads.
+  void keep_turns_apart(const Node& loop) {
+    std::vector<const Node*> named;
+    if (const Node* range = loop.child(Field::right))
+      find_all(*range, Kind::keyword_argument, named);
+    for (const Node* argument : named) {
+      const std::string_view name = source_.text(*argument->child(Field::name));
+      if (name == "flatten" || name == "warp_specialize")
+        change(*argument->child(Field::value), "False");
+    }
   }
 
   /// The tile's own number wherever the loop's variable is used, but where it goes on.
@@ -340,39 +324,54 @@ class KernelEditor {
     edits_.insert(earliest->offset, text);
   }
 
-  /// In every turn of the loop along which chunks arrive, which takes turns in their order where it
-  /// can.
+  /// A loop over the pieces that arrive, in their order, around the loop along which they do: its
+  /// header goes between the two depths, so that the body stays as it is. A wait inside of the
+  /// kernel's own loop would keep a compiler from overlapping its loads with its products.
   void add_loop_wait() {
     const LoopDescription& description = *description_.loop(fusion_.loop.loop);
     const Node* loop = loop_node(fusion_.loop.loop);
     const Node* body = loop == nullptr ? nullptr : loop->child(Field::body);
-    const Node* variable = loop == nullptr ? nullptr : loop->child(Field::left);
-    if (body == nullptr || variable == nullptr || loop->kind != Kind::for_statement)
+    if (body == nullptr || loop->kind != Kind::for_statement)
       throw Failure("chunks arrive along this loop, which is no for loop of the kernel itself",
                     description.statement.where());
     if (fusion_.loop.reorders && carries_addresses(*body)) keep_order();
-    const bool reorders = fusion_.loop.reorders;
-    const std::string indent = indent_of(*body->children.front());
-    const std::string step = description.step == "1" ? "" : description.step;
-    std::string text = indent + "hm_place = hm_turns + 3 * " +
-                       (step.empty() ? "{}" : "({} // " + step + ")") +
-                       "  # hemiola: the turn's place in the order of arrival\n";
-    text.replace(text.find("{}"), 2, reorders ? "hm_turn" : description.variable);
-    if (reorders) {
-      change(*variable, "hm_turn");
-      text += indent + description.variable + " = tl.load(hm_place)" +
-              (step.empty() ? "" : " * " + step) + "  # hemiola: the kernel's own turn there\n";
+    keep_turns_apart(*loop);
+    const std::string outer = indent_of(*loop);
+    const std::string inner = indent_of(*body->children.front());
+    if (!inner.starts_with(outer + "  "))
+      throw Failure("there is no room for a loop between this one and its body",
+                    description.statement.where(), "indent the body by two spaces or more");
+    const std::string depth((inner.size() - outer.size()) / 2, ' ');
+    const std::string times = description.step == "1" ? "" : " * " + description.step;
+    const std::string end = give_piece(*loop);
+    std::string text = outer + "for hm_piece in range(0, hm_pieces):  # hemiola: as they arrive\n";
+    for (const std::string& line :
+         {std::string("hm_chunk = hm_turns + 4 * hm_piece"), "hm_first = tl.load(hm_chunk)" + times,
+          "hm_last = tl.minimum(tl.load(hm_chunk + 1)" + times + ", " + end + ")",
+          std::string("if hm_first < hm_last:"),
+          std::string(" hm_wait(hm_needs, tl.load(hm_chunk + 2), tl.load(hm_chunk + 3), "
+                      "hm_signals, hm_call)")})
+      text += outer + depth + line + "  # hemiola\n";
+    edits_.insert(source_.line_begin(loop->begin), text + depth);
+  }
+
+  /// The loop goes over a piece only. Returns where it ended.
+  std::string give_piece(const Node& loop) {
+    const Node* range = loop.child(Field::right);
+    const Node* callee = range == nullptr ? nullptr : range->child(Field::function);
+    const Node* arguments = range == nullptr ? nullptr : range->child(Field::arguments);
+    std::vector<const Node*> given;
+    if (callee != nullptr && arguments != nullptr) {
+      for (const Node* argument : arguments->children)
+        if (argument->kind != Kind::keyword_argument) given.push_back(argument);
     }
-    text +=
-        indent + "hm_chunk = tl.load(hm_place + 1)  # hemiola\n" + indent +
-        "if hm_chunk != hm_there:  # hemiola: once per chunk\n" + indent +
-        "    hm_wait(hm_needs, hm_chunk, tl.load(hm_place + 2), hm_signals, hm_call)  # hemiola: "
-        "until it is there\n" +
-        indent + "hm_there = hm_chunk  # hemiola\n";
-    edits_.insert(source_.line_begin(body->children.front()->begin), text);
-    edits_.insert(
-        source_.line_begin(loop->begin),
-        indent_of(*loop) + "hm_there = -1  # hemiola: needs that this loop has waited for\n");
+    if (given.empty() || given.size() > 3)
+      refuse("chunks arrive along this loop, whose range is not written out", source_, loop);
+    std::string end(source_.text(*given[given.size() == 1 ? 0 : 1]));
+    if (last_name(source_, *range) == "static_range") change(*callee, "range");
+    change(*given[0], given.size() == 1 ? "hm_first, hm_last" : "hm_first");
+    if (given.size() > 1) change(*given[1], "hm_last");
+    return end;
   }
 
   void keep_order() {

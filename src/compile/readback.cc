@@ -77,8 +77,7 @@ class Surveyor {
             }
             if (event.kind == Kind::tile) turns.clear();
             if (event.kind == Kind::turn && !turns.insert(event.number).second)
-              wrong(event,
-                    fmt::format("a tile takes place {} of the table of turns twice", event.number));
+              wrong(event, fmt::format("a tile takes piece {} of its loop twice", event.number));
             if (event.kind == Kind::tile) return;
             if (event.kind == Kind::count) {
               facts.counts[event.number].emplace_back(turn, program);

@@ -199,8 +199,8 @@ Value Language::entry(const Memory& table, const Value& pointer, const Node& nod
     wrong(node, fmt::format("element {} of a table that has {}", pointer.base, numbers.size()));
   if (table.kind == Memory::Kind::rows && pointer.base % 4 == 0)
     tell({.kind = Event::tile, .number = pointer.base / 4}, node);
-  if (table.kind == Memory::Kind::turns && pointer.base % 3 == 0)
-    tell({.kind = Event::turn, .number = pointer.base / 3}, node);
+  if (table.kind == Memory::Kind::turns && pointer.base % 4 == 0)
+    tell({.kind = Event::turn, .number = pointer.base / 4}, node);
   return number(numbers[index(pointer.base)]);
 }
 
@@ -463,6 +463,7 @@ void KernelRun::run(std::int64_t program, const Visit& visit, const Ticket& tick
   given.named.insert(given.named.end(), work().values.begin(), work().values.end());
   for (std::size_t axis = 0; axis < work().grid.size(); ++axis)
     given.named.emplace_back(fmt::format("hm_grid_{}", axis), number(work().grid[axis]));
+  given.named.emplace_back("hm_pieces", number(std::ssize(work().turn_rows) / 4));
   if (!kernel.workers.empty()) given.named.emplace_back(kernel.workers, number(programs_));
   if (kernel.descriptors.type == Type::dictionary && !kernel.descriptors.more->entries.empty())
     walker_.refuse(*launch_.node, "descriptors that the host makes");

@@ -239,8 +239,9 @@ class TableMaker {
       const auto [first, last] = needs_of(turns.after, *turns.node);
       for (std::int64_t turn = turns.first / block; turn < (end + block - 1) / block; ++turn) {
         if (taken[index(turn)]++ > 0) wrong(*turns.node, fmt::format("turn {} comes twice", turn));
-        work_.turn_rows.insert(work_.turn_rows.end(), {turn, first, last});
       }
+      work_.turn_rows.insert(work_.turn_rows.end(),
+                             {turns.first / block, (end + block - 1) / block, first, last});
     }
     if (std::count(taken.begin(), taken.end(), 0) > 0)
       wrong(*node_, "the loop does not have every turn");

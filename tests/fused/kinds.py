@@ -40,10 +40,10 @@ def make_plan(folder, template, *parameters, ranks=None, dtype="float16", sizes=
     return path
 
 
-def fused(folder, kernel, constants, plan, *more, name=None):
+def fused(folder, kernel, constants, plan, *more, name=None, block=16, block_k=16):
     """The file that the command line makes of a kernel and a plan."""
     path = os.path.join(folder, name or f"{kernel}-{os.path.basename(plan)[:-5]}.py")
-    blocks = ("BLOCK_M=16", "BLOCK_N=16") + (() if kernel == "attention" else ("BLOCK_K=16",))
+    blocks = (f"BLOCK_M={block}", f"BLOCK_N={block}") + (() if kernel == "attention" else (f"BLOCK_K={block_k}",))
     given = [word for constant in (*constants, *blocks) for word in ("--constexpr", constant)]
     hemiola("compile", os.path.join(KERNELS, f"{kernel}.py"), "--plan", plan, *given, *more, "-o", path)
     return path

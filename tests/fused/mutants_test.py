@@ -65,11 +65,11 @@ def meaning(text):
             schedule.run(rt, t)
             tables = t.work.arguments
             needs = tables["hm_needs"].tolist()
-            for name, width in (("hm_rows", 4), ("hm_turns", 3)):
+            for name, first in (("hm_rows", 1), ("hm_turns", 2)):
                 table = tables[name].tolist()
-                for i in range(0, len(table) - width + 1, width):
-                    wanted = [needs[3 * n:3 * n + 3] for n in range(table[i + 1], table[i + 2])]
-                    waits.append((rt.rank, name, table[i], table[i + 3:i + width], wanted))
+                for i in range(0, len(table) - 3, 4):
+                    wanted = [needs[3 * n:3 * n + 3] for n in range(table[i + first], table[i + first + 1])]
+                    waits.append((rt.rank, name, table[i], table[i + 4 - first:i + 5 - first], wanted))
         return ([(rank, name, tile, part, [number(rank, slot, value) for slot, _, value in wanted]) for rank, name, tile, part, wanted in waits],
                 [(rank, name, number(rank, slot, value)) for rank, name, slot, value in asked],
                 {key: len(values) for key, values in told.items()})

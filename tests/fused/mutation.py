@@ -10,7 +10,8 @@ CHANGES = [  # in the functions that wait and count
     (r"counters \+ part", "counters"), (r"tl\.load\(peers \+ tl\.load\(tell\)\)", "tl.load(peers)"), (r" \+ tl\.load\(tell \+ 1\)", ""),
     (r"range\(begin, end\)", "range(begin, end - 1)"), (r"2 \* i", "2 * 0"), (r"3 \* part", "0"),
     (r"hm_rows \+ 4 \* ", "hm_rows + 0 * "), (r"tl\.load\(hm_row \+ 1\)", "-1"), (r"tl\.load\(hm_row \+ 2\)", "tl.load(hm_row + 1)"),
-    (r"hm_turns \+ 3 \* ", "hm_turns + 0 * "), (r"tl\.load\(hm_place \+ 1\)", "-1"), (r"tl\.load\(hm_place \+ 2\)", "tl.load(hm_place + 1)"),
+    (r"hm_turns \+ 4 \* ", "hm_turns + 0 * "), (r"tl\.load\(hm_chunk \+ 2\)", "-1"), (r"tl\.load\(hm_chunk \+ 3\)", "tl.load(hm_chunk + 2)"),
+    (r"tl\.load\(hm_chunk \+ 1\)", "tl.load(hm_chunk)"), (r"tl\.load\(hm_chunk\)", "0"), (r"if hm_first < hm_last", "if hm_first > hm_last"),
     (r"hm_done\(tl\.load\(hm_row \+ 3\)", "hm_done(0"), (r"hm_tile = tl\.load\(hm_row\)", "hm_tile = 0"),
 ]
 DELETED = re.compile(r"hm_wait\(|hm_done\(tl|tl\.debug_barrier\(\)|tl\.atomic_|\.wave\(|\.part\(|\.turns\(|\.wait\(|\.wait_signal\(|\.signal\(|"

@@ -200,7 +200,7 @@ class FakeGpus:
         self.torch = types.SimpleNamespace(
             uint32="uint32", float32="float32", version=types.SimpleNamespace(hip="6.2" if is_rocm else None), device=lambda *a: a,
             zeros=lambda shape, dtype, device: FakeTensor(log, "local", shape, dtype, next(self.addresses)),
-            cuda=types.SimpleNamespace(is_available=lambda: True, set_device=lambda d: None, current_device=lambda: 0,
+            cuda=types.SimpleNamespace(is_available=lambda: True, set_device=lambda d: None, device_count=lambda: 1, current_device=lambda: 0,
                                        Stream=Stream, stream=on, current_stream=lambda: Stream("the caller's"), synchronize=lambda: None))
         self.dist = types.SimpleNamespace(is_initialized=lambda: True, get_rank=lambda: 0, get_world_size=lambda: 2, barrier=lambda: None,
                                           group=types.SimpleNamespace(WORLD="world"), new_group=lambda ranks: ("group", ranks))

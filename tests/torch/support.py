@@ -27,15 +27,7 @@ def run_in_order(schedule, choose, calls=2, seed=0):
     """
     world = InterleavedWorld(schedule.RANKS)
     states = [schedule.setup(rt) for rt in world.members]
-    given = [[_check.give_call(rt, schedule, t, _check.seed_of(seed, call, rt.rank), True) for rt, t in zip(world.members, states)]
-             for call in range(calls)]
-    world.execute(choose(world))
-    worst = 0.0
-    for call in given:
-        held = [inputs for inputs, _ in call]
-        for rank, (_, results) in enumerate(call):
-            worst = max(worst, _check.compare(results, schedule.reference(rank, held), rank))
-    return worst
+    return _check.check_world(world, schedule, states, lambda: world.execute(choose(world)), calls, True, seed)
 
 
 def orders_of(schedule, ranks=(0, 1), seeds=3):

@@ -1,0 +1,108 @@
+"""What is emitted, compiled for GPUs by Triton: machine code for NVIDIA's sm_90 and AMD's gfx942. No GPU is needed for that, and Triton's
+interpreter, in which the other tests execute kernels, sees nothing of it: types that a compiler refuses, loops that it no longer pipelines.
+
+Loads that overlap products (cp.async, or TMA) are counted in the PTX: where the original has them, the fused kernel has to, too.
+"""
+
+import os
+import tempfile
+import unittest
+import unittest.mock
+
+import kinds
+import torch
+import triton
+from hemiola_rt import load_file
+from hemiola_rt._interleaved import InterleavedStream, InterleavedWorld
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+GPUS = {"sm_90": GPUTarget("cuda", 90, 32), "gfx942": GPUTarget("hip", "gfx942", 64)}
+TYPES = {torch.float16: "*fp16", torch.bfloat16: "*bf16", torch.float32: "*fp32", torch.int32: "*i32", torch.int64: "*i64"}
+
+
+def machine_code(function, arguments, target, options):
+    """By kind of text or code ("ptx", "cubin", "hsaco"): what Triton makes of a kernel that is given these arguments."""
+    constants = {parameter.name for parameter in function.params if parameter.is_constexpr}
+    signature, values, hints = {}, {}, {}
+    for place, name in enumerate(function.arg_names):
+        value = arguments[name]
+        if name in constants:
+            signature[name], values[name] = "constexpr", value
+        elif isinstance(value, torch.Tensor):
+            signature[name], hints[(place,)] = TYPES[value.dtype], [["tt.divisibility", 16]]
+        elif isinstance(value, float):
+            signature[name] = "fp32"
+        elif value == 1 and not name.startswith("hm_"):
+            signature[name], values[name] = "constexpr", value
+        else:
+            signature[name] = "i32"
+            if value % 16 == 0:
+                hints[(place,)] = [["tt.divisibility", 16]]
+    return triton.compile(ASTSource(function, signature, values, hints), target=target, options=options).asm
+
+
+def launched(schedule):
+    """What the first rank launches in a call: its work and the kernel's arguments."""
+    found = []
+
+    class Stream(InterleavedStream):
+        def launch(self, work, **tensors):
+            found.append((work, work.launched(0, tensors)[1]))
+
+    world = InterleavedWorld(schedule.RANKS)
+    states = [schedule.setup(rt) for rt in world.members]
+    for stream in world.members[0].all_streams():
+        stream.__class__ = Stream
+    schedule.run(world.members[0], states[0])
+    return found[0]
+
+
+def original_of(name):
+    function = getattr(load_file(os.path.join(kinds.KERNELS, f"{name}.py")), name)
+    while not hasattr(function, "params"):
+        function = function.fn
+    return function
+
+
+def overlaps(code):
+    """Whether loads run beside products."""
+    return "cp.async" in code["ptx"]
+
+
+class MachineCode(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        os.environ["TRITON_CACHE_DIR"] = os.path.join(cls.folder.name, "triton")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_is_made_of_every_kernel_and_plan(self):
+        pairs = list(kinds.kinds())
+        for kernel, constants, template in pairs if kinds.tries_all() else pairs[::4]:
+            file = kinds.fused(self.folder.name, kernel, constants, kinds.make_plan(self.folder.name, template))
+            for gpu, target in GPUS.items():
+                # Which stores the file waits for depends on the PyTorch that it meets.
+                with self.subTest(kernel=kernel, plan=template, gpu=gpu), unittest.mock.patch("torch.version.hip", gpu == "gfx942" or None):
+                    work, arguments = launched(load_file(file))
+                    made = machine_code(work.kernel, arguments, target, work.options)
+                    self.assertIn("cubin" if gpu == "sm_90" else "hsaco", made)
+
+    def test_loads_overlap_products_where_they_do_in_the_original(self):
+        for kernel, constants in kinds.PRODUCTS.items():
+            for template in ("ag-gemm/swizzle", "gemm-rs/direct"):
+                plan = kinds.make_plan(self.folder.name, template, sizes=("m=1024", "n=1024", "k=512"))
+                work, arguments = launched(load_file(kinds.fused(self.folder.name, kernel, constants, plan, block=128, block_k=64)))
+                before = machine_code(original_of(kernel), arguments, GPUS["sm_90"], work.options)
+                after = machine_code(work.kernel, arguments, GPUS["sm_90"], work.options)
+                with self.subTest(kernel=kernel, plan=template):
+                    self.assertTrue(overlaps(before))
+                    self.assertTrue(overlaps(after))
+                    self.assertEqual(before["ptx"].count("wgmma.mma_async"), after["ptx"].count("wgmma.mma_async"))
+
+
+if __name__ == "__main__":
+    unittest.main()
