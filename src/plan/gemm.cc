@@ -91,8 +91,11 @@ Plan start_partial(const TemplateArguments& arguments, bool scatters) {
   return plan;
 }
 
-Plan finish_partial(const TemplateArguments& arguments, Plan plan, Stream stream) {
+/// `sums`: a stream beside the first one; none without items.
+Plan finish_partial(const TemplateArguments& arguments, Plan plan, Stream stream,
+                    Stream sums = {}) {
   run_everywhere(plan, std::move(stream));
+  if (!sums.items.empty()) plan.codes[0].streams.push_back(std::move(sums));
   // Every rank gets the sum of all rows, or of its own.
   const std::int64_t rows = plan.tensors[kSum].shape[0];
   const bool all = rows == plan.tensors[kPartial].shape[0];
@@ -108,8 +111,9 @@ Transfer when_computed(Transfer transfer, const Affine& rank, const Region& regi
   return transfer;
 }
 
-/// Every rank collects its rows from all others. Pulling adds the own rows last; pushing uses a
-/// slot of memory per peer.
+/// Every rank collects its rows from all others, and adds the own ones last. Pushing uses a slot of
+/// memory per peer, and a stream of the owner adds them up as they come: who pushes may be a copy
+/// engine, which cannot add.
 Plan make_gemm_rs_direct(const TemplateArguments& arguments) {
   Plan plan = start_partial(arguments, true);
   const std::int64_t ranks = plan.ranks, parts = split_of(arguments);
@@ -126,29 +130,34 @@ Plan make_gemm_rs_direct(const TemplateArguments& arguments) {
     return slab(plan, kPartial, 0, scaled(owner, block, part * rows), rows);
   };
 
-  std::vector<Item> first, others, additions, own;
+  std::vector<Item> moved, first, others, own;
   for (std::int64_t part = 0; part < parts; ++part) {
     const Region mine = partial_of(own_rank(), part);
     const Region sum = slab(plan, kSum, 0, constant(part * rows), rows);
+    own.emplace_back(when_computed(accumulating(copy(mine, sum)), own_rank(), mine));
     if (is_pull) {
       const Affine nearest = around(ranks, turn), next = around(ranks, 2 * turn, turn);
       first.emplace_back(when_computed(pull(nearest, mine, sum), nearest, mine));
       others.emplace_back(when_computed(accumulating(pull(next, mine, sum)), next, mine));
-      own.emplace_back(when_computed(accumulating(copy(mine, sum)), own_rank(), mine));
-    } else {
-      const Region theirs = partial_of(peer, part);
-      const Region slot = slab(plan, slots, 0, scaled(counting(), block, part * rows), rows);
-      others.emplace_back(when_computed(push(peer, theirs, slot), own_rank(), theirs));
-      own.emplace_back(when_computed(copy(mine, sum), own_rank(), mine));
-      additions.emplace_back(after(accumulating(copy(slot, sum)), around(ranks, -turn, -turn),
-                                   Affine{.constant = part, .loop = {parts, 0}}));
+      continue;
     }
+    const Region theirs = partial_of(peer, part);
+    const auto slot = [&](const Affine& number) {
+      return slab(plan, slots, 0, scaled(number, block, part * rows), rows);
+    };
+    moved.emplace_back(when_computed(push(peer, theirs, slot(counting())), own_rank(), theirs));
+    first.emplace_back(after(copy(slot({}), sum), around(ranks, -turn), constant(part)));
+    others.emplace_back(after(accumulating(copy(slot(counting(1)), sum)),
+                              around(ranks, -2 * turn, -turn),
+                              Affine{.constant = parts + part, .loop = {parts, 0}}));
   }
-  Stream stream{"reduce", std::move(first)};
-  repeat(stream, is_pull ? ranks - 2 : ranks - 1, std::move(others));
-  stream.items.insert(stream.items.end(), own.begin(), own.end());
-  if (!is_pull) repeat(stream, ranks - 1, std::move(additions));
-  return finish_partial(arguments, std::move(plan), std::move(stream));
+  Stream sums{is_pull ? "reduce" : "sums", std::move(first)};
+  repeat(sums, ranks - 2, std::move(others));
+  sums.items.insert(sums.items.end(), own.begin(), own.end());
+  if (is_pull) return finish_partial(arguments, std::move(plan), std::move(sums));
+  Stream stream{"push", {}};
+  repeat(stream, ranks - 1, std::move(moved));
+  return finish_partial(arguments, std::move(plan), std::move(stream), std::move(sums));
 }
 
 /// Sums go around a ring; every rank adds its own rows as soon as they are computed.
