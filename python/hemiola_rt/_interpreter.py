@@ -13,7 +13,7 @@ import torch
 
 from . import _trace
 
-_turns = threading.local()  # .turn: of the thread of a kernel
+_turns = threading.local()  # .turn: of the thread of a kernel; .grid_idx, .grid_dim: its program
 
 
 def is_interpreted():
@@ -49,6 +49,8 @@ def prepare():
 
     interpreter._patch_lang = patch_once
     builder = interpreter.interpreter_builder
+    for name in ("grid_idx", "grid_dim"):  # several kernels may be under way, each in a thread of its own
+        setattr(type(builder), name, _of_thread(name))
     change = builder.create_atomic_rmw
 
     def atomic(operation, pointer, value, mask, order, scope):
@@ -56,7 +58,7 @@ def prepare():
         is_of_signal = turn is not None and pointer.data.size == 1
         tells = "XCHG" in str(operation).upper()
         if is_of_signal and not tells:
-            turn.pause(builder)
+            turn.pause()
         old = change(operation, pointer, value, mask, order, scope)
         traced = _trace.current() if pointer.data.size == 1 else None
         if traced is not None and tells:
@@ -65,7 +67,7 @@ def prepare():
             traced.looked(pointer.data.reshape(-1)[0], old)
         if is_of_signal and tells:
             turn.has_moved = True
-            turn.pause(builder)
+            turn.pause()
         return old
 
     builder.create_atomic_rmw = atomic
@@ -98,6 +100,11 @@ def prepare():
         return product(_widened(interpreter, left), _widened(interpreter, right), *rest, **named)
 
     builder.create_dot = multiplied
+
+
+def _of_thread(name):
+    """An attribute that every thread has its own of."""
+    return property(lambda builder: getattr(_turns, name, None), lambda builder, value: setattr(_turns, name, value))
 
 
 def _look_up_later(names, is_builtin):
@@ -160,11 +167,9 @@ class Turn:
         self.is_over = self.has_moved = True
         self._back.release()
 
-    def pause(self, builder):
-        """Before a look at a signal or a count, and behind a signal: others run. The interpreter's place in the grid is kept."""
-        place = builder.grid_idx, builder.grid_dim
+    def pause(self):
+        """Before a look at a signal or a count, and behind a signal: others run."""
         self._back.release()
         self._go.acquire()
         if self._given_up:
             raise RuntimeError("given up")
-        builder.grid_idx, builder.grid_dim = place

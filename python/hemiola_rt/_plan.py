@@ -44,6 +44,8 @@ def _view(tensor, begin, extent, kept=None):
 class PlanSchedule:
     """What an emitted file has: RANKS, setup(rt), inputs(rt, t), run(rt, t, **given), reference(rank, held)."""
 
+    _movers = {}  # of streams that copy: who moves data
+
     def __init__(self, plan, waves=None):
         self._plan = plan
         self.RANKS = plan.ranks
@@ -95,7 +97,7 @@ class PlanSchedule:
             if name in self._shared:
                 t.at[name] = [rt.peer(t.tensors[name], rank) for rank in range(self.RANKS)]
         copies, launches = max(self._copies), max(self._launches)
-        t.copies = rt.streams(copies)
+        t.copies = rt.streams(copies, **self._movers)
         t.compute = rt.streams(launches, main_first=True)
         if self._steps["arrived"]:
             t.arrived = rt.signals((self.RANKS, copies), self._steps["arrived"])
@@ -215,6 +217,7 @@ class KernelSchedule(PlanSchedule):
         self._extents = kernel.extents(plan, module.AXES)
         self._values = kernel.values(plan, module.VALUES)
         self._extras = module.EXTRAS
+        self._movers = getattr(module, "MOVERS", {})
         self.CONFIGS = [kernel.values(plan, config) for config in module.CONFIGS]
         self._waves = Waves(plan, kernel, self._extents)
         super().__init__(plan, self._waves)

@@ -4,7 +4,7 @@ import collections
 
 import torch
 
-from . import _products
+from . import _interpreter, _products
 from ._runtime import Runtime, Signals, Stream
 
 
@@ -45,12 +45,26 @@ class QueueStream(Stream):
         self.operations.append(Operation(run, **more))
 
     def copy(self, target, source):
+        if self._moves():
+            self.give(lambda: self._move(target, source), moves=True, text=f"a copy to {tuple(target.shape)}")
+            return
         self.give(lambda: target.copy_(_products.same_shape(source, target)), moves=True, text=f"a copy to {tuple(target.shape)}")
 
     def reduce(self, target, source, operand, operator="sum"):
+        if self._moves():
+            self.give(lambda: self._move(target, source, operand, operator), moves=True, text=f"a reduction to {tuple(target.shape)}")
+            return
         function = _products.REDUCTIONS[operator]
         self.give(lambda: target.copy_(function(_products.same_shape(source, target), _products.same_shape(operand, target))),
                   moves=True, text=f"a reduction to {tuple(target.shape)}")
+
+    def _moves(self):
+        """Whether workgroups move data here: without a GPU those of Triton's interpreter."""
+        return self.movers > 0 and _interpreter.is_interpreted()
+
+    def _move(self, *arguments):
+        from ._movers import move
+        move(*arguments, movers=self.movers, bulk=self.bulk)
 
     def mm(self, a, b, out):
         self.give(lambda: _products.multiply(a, b, out, False), text=f"a product of {tuple(out.shape)}")

@@ -51,7 +51,15 @@ class Signal:
 
 
 class Stream(abc.ABC):
-    """Operations in order. Tensors are views of the rank's own memory or of a peer's; shapes pair elements in order."""
+    """Operations in order. Tensors are views of the rank's own memory or of a peer's; shapes pair elements in order.
+
+    movers: workgroups that copy and add up here (`_movers.py`), in bulk or by loads and stores; 0: copy engines copy, PyTorch adds up.
+    """
+
+    movers, bulk = 0, False
+
+    def move_by(self, movers, bulk):
+        self.movers, self.bulk = movers, bulk
 
     @abc.abstractmethod
     def copy(self, target, source):
@@ -165,13 +173,20 @@ class Runtime(abc.ABC):
         """How many signals there are by now."""
         return self._slots
 
-    def streams(self, count, main_first=False):
-        """`count` streams of this rank; with `main_first` the caller's is the first of them."""
+    def streams(self, count, main_first=False, movers=0, bulk=False):
+        """`count` streams of this rank; with `main_first` the caller's is the first of them. movers, bulk: who moves data on them, together."""
         made = [self.main] if main_first and count > 0 else []
         while len(made) < count:
             made.append(self._make_stream(len(self._streams)))
             self._streams.append(made[-1])
+        for number, stream in enumerate(made if movers > 0 else ()):
+            stream.move_by(max(1, movers // count + (number < movers % count)), bulk)
         return made
+
+    @property
+    def moving(self):
+        """Workgroups that move data, on all streams: a persistent kernel leaves room for them."""
+        return sum(stream.movers for stream in self._streams)
 
     @abc.abstractmethod
     def signal_words(self):
@@ -182,7 +197,7 @@ class Runtime(abc.ABC):
         """Where the signals of each rank are, for kernels: an int64 tensor on this device, by rank."""
 
     def processors(self):
-        """How many programs a persistent kernel has here."""
+        """How many programs a persistent kernel has here, beside those that move data."""
         return 1
 
     @abc.abstractmethod

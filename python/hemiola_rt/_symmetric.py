@@ -34,6 +34,10 @@ class GpuStream(Stream):
         return self.runtime.torch.cuda.stream(self.stream)
 
     def copy(self, target, source):
+        if self.movers > 0:
+            with self._here():
+                _move(self, target, source)
+            return
         rows = None
         if tuple(target.shape) == tuple(source.shape) and target.dtype == source.dtype:
             rows = _products.rows_of(target.shape, target.stride(), source.stride())
@@ -48,6 +52,9 @@ class GpuStream(Stream):
 
     def reduce(self, target, source, operand, operator="sum"):
         with self._here():
+            if self.movers > 0:
+                _move(self, target, source, operand, operator)
+                return
             source, operand = _products.same_shape(source, target), _products.same_shape(operand, target)
             if operand.data_ptr() == target.data_ptr():
                 _products.REDUCTIONS[operator](operand, source, out=target)
@@ -114,6 +121,11 @@ class GpuStream(Stream):
     def wait_signal(self, signal, step):
         runtime = self.runtime
         runtime.driver.wait_value(self.stream.cuda_stream, runtime.signal_address(signal.slot), signal.value(runtime.call, step))
+
+
+def _move(stream, *arguments):
+    from ._movers import move  # Triton, which schedules without a kernel do not need
+    move(*arguments, movers=stream.movers, bulk=stream.bulk)
 
 
 class Group:
@@ -241,7 +253,7 @@ class SymmetricRuntime(Runtime):
         return self.torch.tensor([signals.data_ptr() for signals in self._peer_signals], dtype=self.torch.int64, device=self.device)
 
     def processors(self):
-        return self.torch.cuda.get_device_properties(self.device).multi_processor_count
+        return max(1, self.torch.cuda.get_device_properties(self.device).multi_processor_count - self.moving)
 
     def write_signal(self, stream, peer, slot, value):
         """On a stream, after all that it was given."""

@@ -59,6 +59,11 @@ class VirtualStream(QueueStream):
         # Between memories of one GPU its multiprocessors may copy, so copies go first wherever a program of a kernel has ended.
         self.gpu = GpuStream(runtime, torch.cuda.Stream(priority=priority)) if runtime.world.on_gpu else None
 
+    def move_by(self, movers, bulk):
+        super().move_by(movers, bulk)
+        if self.gpu is not None:
+            self.gpu.move_by(movers, bulk)
+
     def here(self):
         """Where an operation is given: on this stream."""
         return contextlib.nullcontext() if self.gpu is None else torch.cuda.stream(self.gpu.stream)
@@ -167,7 +172,7 @@ class VirtualRuntime(QueueRuntime):
 
     def processors(self):
         """A share of the GPU's: the programs of all ranks are there at the same time, and copies find room beside them."""
-        return max(1, (self.world.processors - self.world.for_copies) // self.ranks)
+        return max(1, (self.world.processors - self.world.for_copies) // self.ranks - self.moving)
 
     def _allocate_signals(self, first, count):
         if first + count > _SLOTS:

@@ -136,6 +136,10 @@ void add_compile(CLI::App& app, Session& session) {
       ->type_name("NAME=VALUE")
       ->take_all()
       ->allow_extra_args(false);
+  verb->add_option("--realization", options->plan.realization,
+                   "with --plan: who moves data: copy-engine|load-store|bulk (copy-engine)");
+  verb->add_option("--workgroups", options->plan.workgroups,
+                   "that move data by load-store or bulk, on all streams together (16)");
   verb->add_flag("--runtime", options->plan.runtime,
                  "also write the package hemiola_rt beside it, for machines without Hemiola");
   verb->add_flag("--no-check", options->plan.no_check, "do not prove the plan first");

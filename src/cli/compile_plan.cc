@@ -32,6 +32,35 @@ plan::Plan plan_to_compile(const std::string& name) {
                 "'hemiola plan convert " + name + " --to plan' makes one of a program");
 }
 
+/// Who moves data. Failure for words that files know nothing of.
+compile::TorchMovers movers_of(const CompilePlanOptions& options) {
+  const std::string& word = options.realization;
+  if (word.empty() || word == "copy-engine") {
+    if (options.workgroups != 0)
+      throw Failure("is for data that workgroups move", {.file = "--workgroups"},
+                    "--realization load-store, or bulk");
+    return {};
+  }
+  if (word != "load-store" && word != "bulk")
+    throw Failure("'" + word + "' is not written yet", {.file = "--realization"},
+                  "there are copy-engine, load-store and bulk");
+  if (options.workgroups < 0 || options.workgroups > 1024)
+    throw Failure(fmt::format("{} workgroups", options.workgroups), {.file = "--workgroups"},
+                  "from 1 to 1024");
+  return {.workgroups = options.workgroups == 0 ? 16 : options.workgroups, .bulk = word == "bulk"};
+}
+
+/// Programs that wait keep their places; as many as there are tiles leave none for movers.
+void check_room(const compile::TorchMovers& movers, const compile::Fusion& fusion) {
+  const bool waits = fusion.waits() || fusion.waits_in_loop();
+  if (movers.workgroups == 0 || !waits || fusion.kernel->scheduler.loop >= 0) return;
+  throw Failure("kernel '" + fusion.kernel->kernel +
+                    "' has a program for each tile; those that wait fill a GPU, and workgroups "
+                    "that move what they wait for would find no room",
+                {.file = "--realization"},
+                "a persistent kernel leaves room for them; copy engines need none");
+}
+
 /// What was fused: tiles, waves, waits, signals, configurations that were dropped.
 std::string fused_summary(const compile::Fusion& fusion, const std::string& output,
                           const plan::Plan& plan) {
@@ -89,8 +118,11 @@ ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
   const plan::Plan plan = plan_to_compile(options.plan);
   std::optional<compile::FusedFile> fused;
   if (kernel != nullptr) fused.emplace(compile::KernelRequest{*kernel}, plan, options.plan);
-  const compile::TorchOptions torch{
-      .file = options.plan, .command = session.command, .version = HEMIOLA_VERSION};
+  const compile::TorchOptions torch{.file = options.plan,
+                                    .command = session.command,
+                                    .version = HEMIOLA_VERSION,
+                                    .movers = movers_of(options)};
+  if (fused) check_room(torch.movers, fused->fusion());
   const compile::TorchFile made =
       fused ? fused->write(plan, torch, options.output) : compile::torch_of(plan, torch);
   if (!options.no_check) {

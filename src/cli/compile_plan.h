@@ -14,6 +14,8 @@ struct CompilePlanOptions {
   std::string output;    ///< file
   bool runtime = false;  ///< hemiola_rt beside it
   bool no_check = false;
+  std::string realization;  ///< who moves data; empty: copy engines
+  int workgroups = 0;       ///< that do; 0: 16
 };
 
 /// That a plan is right, or why it is not: then its proof is printed. `name`: what that begins

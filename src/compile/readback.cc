@@ -56,7 +56,8 @@ class Surveyor {
  private:
   void survey(int rank, LaunchFacts& facts) {
     const RankRecord& record = reading_.records[index(rank)];
-    KernelRun run(reading_.walker, record, *facts.op, rank, reading_.ranks, processors_);
+    KernelRun run(reading_.walker, record, *facts.op, rank, reading_.ranks,
+                  processors_beside(record, processors_));
     std::vector<int> taken(index(run.work().tiles), 0);
     for (std::int64_t program = 0; program < run.programs(); ++program) {
       std::int64_t turn = -1, tile = -1;

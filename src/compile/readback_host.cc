@@ -250,12 +250,20 @@ class HostRecorder : public Surroundings {
   std::optional<Value> streams(const Arguments& given) {
     const std::int64_t count = number_in(given, "count", 0);
     const Value* main_first = given.find("main_first", 1);
+    const Value* by = given.find("movers", 2);
+    const std::int64_t movers = by == nullptr ? 0 : by->base;
+    const Value* bulk = given.find("bulk", 3);
+    if (movers < 0 || movers > 1024) wrong(*given.node, "from 1 to 1024 workgroups move data");
     std::vector<Value> made;
     if (main_first != nullptr && main_first->base != 0 && count > 0)
       made.push_back(stream_value(0));
     while (std::ssize(made) < count) {
       made.push_back(stream_value(static_cast<std::int32_t>(record_.streams.size())));
       record_.streams.emplace_back();
+      const std::int64_t nth = std::ssize(made) - 1;
+      record_.movers.push_back(
+          {movers == 0 ? 0 : std::max<std::int64_t>(1, movers / count + (nth < movers % count)),
+           bulk != nullptr && bulk->base != 0});
     }
     return list(std::move(made));
   }
@@ -467,6 +475,12 @@ std::int64_t Region::elements() const {
 
 RankRecord record_rank(Walker& walker, int rank, int ranks) {
   return HostRecorder(walker, rank, ranks).record();
+}
+
+std::int64_t processors_beside(const RankRecord& record, std::int64_t processors) {
+  if (processors <= 0) return processors;  // as many as there are tiles
+  for (const Movers& movers : record.movers) processors -= movers.workgroups;
+  return std::max<std::int64_t>(processors, 1);
 }
 
 }  // namespace hemiola::compile::readback

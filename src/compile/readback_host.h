@@ -138,15 +138,25 @@ struct HostOp {
   const Node* node = nullptr;
 };
 
+/// Workgroups that copy and add up on a stream; 0: copy engines, and PyTorch.
+struct Movers {
+  std::int64_t workgroups = 0;
+  bool bulk = false;
+};
+
 /// All that one rank asks for.
 struct RankRecord {
   std::vector<Tensor> tensors;
   std::vector<std::vector<HostOp>> streams{1};  ///< the first one is the caller's
+  std::vector<Movers> movers{1};                ///< by stream
   std::vector<std::string> slots;               ///< names of the signals
   std::vector<std::int64_t> steps;              ///< by slot
   std::vector<std::pair<std::string, Region>> inputs, outputs;
   std::int32_t events = 0, barriers = 0;
 };
+
+/// Compute units that a persistent kernel has beside those that move data; 1 at least.
+std::int64_t processors_beside(const RankRecord& record, std::int64_t processors);
 
 /// Follows setup(), inputs() and run() of the file for one rank. Failure: what is not read back.
 RankRecord record_rank(Walker& walker, int rank, int ranks);

@@ -19,6 +19,9 @@ using program::StreamItem;
 constexpr std::int64_t kSumElements = 1024;  // that a workgroup of PyTorch's sums takes
 constexpr std::int64_t kMostSums = 64;       // workgroups of one
 constexpr int kSumThreads = 128;
+constexpr int kMoverThreads = 256;  // python/hemiola_rt/_movers.py
+constexpr int kBulkThreads = 128;   // ... in bulk, 8 KiB at a time of 16-bit elements
+constexpr std::int32_t kBulkGrain = 64;
 constexpr int kCollectiveThreads = 512;
 constexpr int kBarrierThreads = 32;
 
@@ -145,9 +148,7 @@ class ProgramWriter {
     bool joined = false;   // by a wait, which the next copy is behind
     const auto close = [&] {
       if (body.ops.empty()) return;
-      for (PendingWait& wait : waits_)
-        if (wait.body == PendingWait::kOpen)
-          wait.body = static_cast<std::int32_t>(program_.bodies.size());
+      settle();
       items.push_back({.kind = StreamItem::Kind::engine,
                        .index = static_cast<std::int32_t>(program_.bodies.size()),
                        .prelaunched = options_.prelaunch});
@@ -162,6 +163,11 @@ class ProgramWriter {
       BodyWriter writer(target(), body);
       switch (op.kind) {
         case HostOp::Kind::copy:
+          if (record.movers[index(stream)].workgroups > 0) {
+            close();
+            kernel(moves(op, record.movers[index(stream)]));
+            break;
+          }
           if (joined) body.ops.push_back({.kind = OpKind::sync});
           joined = false;
           writer.copy(op);
@@ -175,6 +181,7 @@ class ProgramWriter {
           }
           body.ops.push_back({.kind = OpKind::sync});
           writer.signal(op.to, op.slot, op.node);
+          told_[{op.to, op.slot}].push_back({PendingWait::kOpen, body.ops.size() - 1});
           reading_.sends[{op.to, op.slot}].push_back({.rank = rank_,
                                                       .stream = stream,
                                                       .transfers = transfers,
@@ -187,7 +194,7 @@ class ProgramWriter {
           break;
         case HostOp::Kind::reduce:
           close();
-          kernel(sums(op));
+          kernel(sums(op, record.movers[index(stream)].workgroups));
           break;
         case HostOp::Kind::zero:
           close();
@@ -219,11 +226,19 @@ class ProgramWriter {
     if (!items.empty()) program_.codes.back().streams.push_back(std::move(items));
   }
 
+  /// What is open is of the body that comes next.
+  void settle() {
+    const auto next = static_cast<std::int32_t>(program_.bodies.size());
+    for (PendingWait& wait : waits_)
+      if (wait.body == PendingWait::kOpen) wait.body = next;
+    for (auto& [key, told] : told_)
+      for (Told& one : told)
+        if (one.body == PendingWait::kOpen) one.body = next;
+  }
+
   /// Appends a body of a kernel and gives its number.
   std::int32_t add(program::Body body) {
-    for (PendingWait& wait : waits_)
-      if (wait.body == PendingWait::kOpen)
-        wait.body = static_cast<std::int32_t>(program_.bodies.size());
+    settle();
     program_.bodies.push_back(std::move(body));
     return static_cast<std::int32_t>(program_.bodies.size()) - 1;
   }
@@ -246,10 +261,26 @@ class ProgramWriter {
     return made;
   }
 
-  program::Kernel sums(const HostOp& op) {
-    program::Kernel made{.name = "sum", .threads = kSumThreads};
-    const std::int64_t count = std::clamp<std::int64_t>(
-        (op.regions[0].elements() + kSumElements - 1) / kSumElements, 1, kMostSums);
+  /// A copy by workgroups, each of which has a slice of every row.
+  program::Kernel moves(const HostOp& op, const Movers& movers) {
+    program::Kernel made{.name = "copy", .threads = movers.bulk ? kBulkThreads : kMoverThreads};
+    if (movers.bulk) made.grain = kBulkGrain;
+    for (std::int64_t slice = 0; slice < movers.workgroups; ++slice) {
+      program::Body body;
+      BodyWriter(target(), body).copy(op, slice, movers.workgroups);
+      made.bodies.push_back(add(std::move(body)));
+    }
+    return made;
+  }
+
+  /// By so many workgroups, or as PyTorch divides it.
+  program::Kernel sums(const HostOp& op, std::int64_t movers) {
+    program::Kernel made{.name = "sum", .threads = movers > 0 ? kMoverThreads : kSumThreads};
+    const std::int64_t count =
+        movers > 0
+            ? movers
+            : std::clamp<std::int64_t>((op.regions[0].elements() + kSumElements - 1) / kSumElements,
+                                       1, kMostSums);
     for (std::int64_t slice = 0; slice < count; ++slice) {
       program::Body body;
       BodyWriter(target(), body).reduce(op, slice, count);
@@ -285,7 +316,8 @@ class ProgramWriter {
 
   program::Kernel launched(const RankRecord& record, const HostOp& op) {
     const LaunchFacts& facts = reading_.launches[index(rank_)][index(launch_)];
-    KernelRun run(reading_.walker, record, op, rank_, reading_.ranks, processors());
+    KernelRun run(reading_.walker, record, op, rank_, reading_.ranks,
+                  processors_beside(record, processors()));
     const auto option = [&](const char* name, std::int64_t otherwise) {
       const auto found = run.work().options.find(name);
       return static_cast<std::int32_t>(found == run.work().options.end() ? otherwise
@@ -341,6 +373,7 @@ class ProgramWriter {
             ExitCode::wrong_program);
       }
     }
+    divide();
     for (const PendingWait& wait : waits_) {
       const auto found = reading_.sends.find({wait.rank, wait.slot});
       const std::vector<Send> none;
@@ -351,9 +384,32 @@ class ProgramWriter {
       const std::int64_t target = wait.step < 0 ? 0 : first - sends.begin() + 1;
       Op& op = program_.bodies[index(wait.body)].ops[wait.op];
       op.targets = {{target, std::max<std::int64_t>(std::ssize(sends), 1)}};
+      if (const auto own = of_steps_.find({wait.slot, first - sends.begin()});
+          own != of_steps_.end() && target > 0 && first != sends.end()) {
+        op.semaphores[0].index = own->second;
+        op.targets = {{1, 1}};
+      }
       const bool is_local = std::all_of(sends.begin(), sends.end(),
                                         [&](const Send& send) { return send.rank == wait.rank; });
       op.channel = is_local ? program::Channel::none : program::Channel::any;
+    }
+  }
+
+  /// Kernels stand between the steps of a stream on which workgroups move data. Each step gets a
+  /// semaphore of its own then, since those of one are taken to be told in any order.
+  void divide() {
+    for (const auto& [key, told] : told_) {
+      const auto is_elsewhere = [&](const Told& one) { return one.body != told.front().body; };
+      if (std::none_of(told.begin(), told.end(), is_elsewhere)) continue;
+      for (std::size_t i = 0; i < told.size(); ++i) {
+        const auto [at, is_new] =
+            of_steps_.try_emplace({key.second, static_cast<std::int64_t>(i)},
+                                  static_cast<std::int32_t>(program_.semaphores.size()));
+        if (is_new)
+          program_.semaphores.push_back(
+              {.name = fmt::format("{}, step {}", first().slots[index(key.second)], i)});
+        program_.bodies[index(told[i].body)].ops[told[i].op].semaphores[0].index = at->second;
+      }
     }
   }
 
@@ -372,6 +428,12 @@ class ProgramWriter {
   Counters counters_;
   std::vector<std::int32_t> first_sums_;  ///< by launch
   std::vector<PendingWait> waits_;
+  struct Told {
+    std::int32_t body = PendingWait::kOpen;
+    std::size_t op = 0;
+  };
+  std::map<std::pair<int, std::int64_t>, std::vector<Told>> told_;  ///< by rank and slot, in order
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int32_t> of_steps_;  ///< by slot and step
 };
 
 }  // namespace

@@ -175,6 +175,9 @@ class Writer {
     }
     text += "]  # any of them: setup(rt, CONFIGS[1])\n";
     for (const std::string& one : fusion.dropped) text += "# not among them: " + one + '\n';
+    if (options_.movers.workgroups > 0)
+      text += fmt::format("MOVERS = {{\"movers\": {}, \"bulk\": {}}}  # of streams that copy\n",
+                          options_.movers.workgroups, options_.movers.bulk ? "True" : "False");
     return text + kernel_object(plan_, fusion, fused().text->kernel) + "\n\n";
   }
 
@@ -230,12 +233,18 @@ class Writer {
     return text + "    return t\n";
   }
 
+  std::string movers() const {
+    if (options_.movers.workgroups == 0) return {};
+    return fmt::format(", movers={}{}", options_.movers.workgroups,
+                       options_.movers.bulk ? ", bulk=True" : "");
+  }
+
   std::string streams() const {
     std::vector<std::string> of_copies;
     for (const plan::Stream& stream : plan_.codes.front().streams) of_copies.push_back(stream.name);
     std::string text;
     if (calls_.copies > 0)
-      text += fmt::format("    t.copies = rt.streams({})  # {}\n", calls_.copies,
+      text += fmt::format("    t.copies = rt.streams({}{})  # {}\n", calls_.copies, movers(),
                           fmt::join(of_copies, ", "));
     if (calls_.launches > 0)
       text += fmt::format("    t.compute = rt.streams({}, main_first=True)\n", calls_.launches);

@@ -19,11 +19,18 @@ struct TorchKernel {
   std::string file;  ///< where the kernel stood, as the header calls it
 };
 
+/// Who moves data on streams that copy.
+struct TorchMovers {
+  std::int32_t workgroups = 0;  ///< kernels of so many, together; 0: copy engines
+  bool bulk = false;            ///< by TMA, else by loads and stores
+};
+
 struct TorchOptions {
   std::string file;     ///< the plan's, as messages and the header call it
   std::string command;  ///< what the header says that it was written by
   std::string version;  ///< of Hemiola
   TorchKernel kernel{};
+  TorchMovers movers{};
 };
 
 /// What was written, and how much of what a rank does in a call (the first rank, loops unrolled).
