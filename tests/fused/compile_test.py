@@ -12,7 +12,7 @@ import unittest.mock
 import kinds
 import torch
 import triton
-from hemiola_rt import load_file
+from hemiola_rt import _movers, load_file
 from hemiola_rt._interleaved import InterleavedStream, InterleavedWorld
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
@@ -102,6 +102,20 @@ class MachineCode(unittest.TestCase):
                     self.assertTrue(overlaps(before))
                     self.assertTrue(overlaps(after))
                     self.assertEqual(before["ptx"].count("wgmma.mma_async"), after["ptx"].count("wgmma.mma_async"))
+
+    def test_movers_are_made_for_both_makers(self):
+        memory = torch.zeros(1 << 16, dtype=torch.float16)
+        moves = {"target": memory, "source": memory, "operand": memory, "rows": 64, "width": 512, "target_pitch": 512, "source_pitch": 512,
+                 "operand_pitch": 512, "WIDE": True, "BLOCK": _movers.BLOCK}
+        bulk = {"target": memory, "source": memory, "rows": 64, "width": 512, "target_pitch": 512, "source_pitch": 512,
+                "ROWS": _movers.BULK_ROWS, "WIDTH": _movers.BULK_WIDTH}
+        for gpu, target in GPUS.items():
+            for operator in (0, *_movers.OPERATORS.values()):
+                with self.subTest(gpu=gpu, operator=operator):
+                    machine_code(_movers.hm_move, {**moves, "OPERATOR": operator}, target, {"num_warps": 8})
+            made = machine_code(_movers.hm_move_bulk, bulk, target, {"num_warps": 4})
+            if gpu == "sm_90":
+                self.assertIn("cp.async.bulk.tensor", made["ptx"])
 
 
 if __name__ == "__main__":

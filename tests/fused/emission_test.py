@@ -94,6 +94,16 @@ class Emission(unittest.TestCase):
         self.assertIn("no configuration of kernel 'gemm_grouped' fits the chunks", said)
         self.assertIn("blocks that fit are BLOCK_M: 16, 32", said)
 
+    def test_workgroups_that_move_data_need_room(self):
+        gather = kinds.make_plan(self.folder.name, "ag-gemm/swizzle")
+        persistent = self.fuse("gemm_persistent", kinds.PRODUCTS["gemm_persistent"], "ag-gemm/swizzle", "--realization", "bulk")
+        self.assertIn("t.copies = rt.streams(1, movers=16, bulk=True)", persistent)
+        for words, what in ((("--realization", "bulk"), "kernel 'gemm' has a program for each tile; those that wait fill a GPU"),
+                            (("--realization", "multicast"), "'multicast' is not written yet"),
+                            (("--workgroups", "4"), "is for data that workgroups move"),
+                            (("--realization", "load-store", "--workgroups", "-1"), "-1 workgroups")):
+            self.assertIn(what, self.refused(self.kernel("gemm"), gather, "--constexpr", "BLOCK_M=16", "--constexpr", "BLOCK_N=16", *words))
+
     def test_what_does_not_fit_together_is_refused_with_its_place(self):
         gather = kinds.make_plan(self.folder.name, "ag-gemm/swizzle")
         self.assertIn("kernel 'attention' is no product", self.refused(self.kernel("attention"), gather, "--bind", "a=q_ptr", "--bind", "b=k_ptr"))

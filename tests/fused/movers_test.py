@@ -1,0 +1,60 @@
+"""Data that workgroups move in a fused file, by loads and stores or in bulk: executed by Triton's interpreter, and the text read
+back. `compile_test` compiles what moves it, `emission_test` has what is refused."""
+
+import os
+import tempfile
+import unittest
+
+import kinds
+import support
+import torch
+from hemiola_rt import _interpreter, _movers
+
+KINDS = (("gemm_persistent", "ag-gemm/swizzle"), ("gemm", "gemm-rs/direct"))  # copies that are waited for; sums
+
+
+class Moved(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        _interpreter.prepare()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def files(self):
+        for kernel, template in KINDS:
+            for way in ("load-store", "bulk"):
+                plan = kinds.make_plan(self.folder.name, template, ranks=2, dtype="float16")
+                yield kinds.fused(self.folder.name, kernel, kinds.PRODUCTS[kernel], plan, "--realization", way, "--workgroups", "3",
+                                  name=f"{kernel}_{way.replace('-', '_')}.py")
+
+    def test_equals_the_reference_as_processes_and_as_virtual_ranks(self):
+        files = list(self.files())
+        support.run_equal(self, files, "--poison", "--permute", "1")
+        support.run_equal(self, files, "--virtual", "--poison")
+
+    def test_is_read_back_and_proven(self):
+        for file in self.files():
+            with self.subTest(file=os.path.basename(file)):
+                self.assertEqual(kinds.hemiola("check", file).count("check: proven"), 2 if "persistent" in file else 1)
+
+    def test_any_rows_and_types(self):
+        for dtype in (torch.float16, torch.float32, torch.bfloat16, torch.int32):
+            for bulk in (False, True):
+                with self.subTest(dtype=dtype, bulk=bulk):
+                    source = (torch.arange(64 * 512) % 97).reshape(64, 512).to(dtype)
+                    for to, of in ((slice(0, 270), slice(7, 277)), (slice(0, 256), slice(256, 512)), (slice(0, 512), slice(0, 512))):
+                        target = torch.zeros(64, 512, dtype=dtype)
+                        expected = target.clone()
+                        expected[:, to] = source[:, of]
+                        _movers.move(target[:, to], source[:, of], movers=3, bulk=bulk)
+                        self.assertTrue(torch.equal(target, expected))
+                    total = source[3].clone()
+                    _movers.move(total, source[5], total, movers=2, bulk=bulk)
+                    self.assertTrue(torch.equal(total, source[3] + source[5]))
+
+
+if __name__ == "__main__":
+    unittest.main()
