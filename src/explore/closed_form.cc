@@ -255,27 +255,35 @@ Time ClosedForm::estimate(const Schedule& schedule) {
   const bool one_by_one = division == Division::shards;
   const double bytes =
       static_cast<double>(blocks_of(op_).bytes.count) / static_cast<double>(one_by_one ? 1 : steps);
-  const Transfers transfers{
+  Transfers transfers{
       .chunk = static_cast<double>(step_time(schedule, bytes).fs),
       .sum = static_cast<double>(sum_time(schedule, bytes).fs),
       .copied = copied_per_byte(schedule),
       .places = static_cast<double>(std::max<std::int64_t>(
           1, model_.cu_count - schedule.workgroups))};
-  const std::array<Tile, 1> tile{schedule.tile}, own_tile{schedule.own_tile};
-  const OverlapModel model(pieces_, case_);
+  const auto model_with = [&](const Tile& tile, std::array<TileTerms, 1>& terms) {
+    terms = {pieces_.terms(tile.m, tile.n, case_.cached)};
+    return OverlapModel(pieces_, case_, terms);
+  };
+  std::array<TileTerms, 1> terms{}, own_terms{};
+  const OverlapModel model = model_with(schedule.tile, terms);
   if (division == Division::kernel) {
     // Its peers come one after the other; what came last still has to be computed.
     const double moved = transfers.chunk * case_.passes() * static_cast<double>(op_.ranks - 1);
-    const double product = model.whole(tile) * pieces_.units / transfers.places;
+    const double product = model.whole() * pieces_.units / transfers.places;
+    // Who computes moves data between tiles, and computes nothing meanwhile.
+    if (schedule.realization == "co-located") return time_of(moved + product);
     return time_of(std::max(moved + product / op_.ranks, product));
   }
   const Steps of{.family = schedule.family,
                  .degree = static_cast<double>(steps),
                  .copies = schedule.copies,
                  .streams = static_cast<double>(schedule.streams)};
-  const double own =
-      schedule.family.has_own() ? model.block(transfers.places, own_tile) : 0;
-  return time_of(model.time(of, transfers, tile, own));
+  transfers.beside = model.beside(transfers.chunk * of.degree);
+  const double own = schedule.family.has_own()
+                         ? model_with(schedule.own_tile, own_terms).block(transfers.places)
+                         : 0;
+  return time_of(model.time(of, transfers, model.step(of, transfers), own));
 }
 
 }  // namespace hemiola::explore

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace hemiola::explore {
 
@@ -24,85 +25,107 @@ OverlapCase OverlapCase::of(const Operator& op, const PieceModel& pieces) {
   return one;
 }
 
-OverlapModel::OverlapModel(const PieceModel& pieces, const OverlapCase& of)
-    : pieces_(pieces), case_(of) {
-  limited_ = 2 * of.ranks * of.rows * of.columns * of.depth * pieces.power;
-}
-
-/// Where transfers are under way for so long: they read and write what products do.
 Beside OverlapModel::beside(double moving) const {
-  const double share = std::min(1.0, moving * case_.passes() / std::max(1.0, limited_));
-  const double bytes = 2 * (case_.ranks - 1) * case_.bytes / std::max(1.0, moving);
-  const auto left = [&](double per_byte) {
-    return std::max(0.5, 1 - share * bytes * per_byte);
-  };
-  return {left(pieces_.l2_of_transfers), left(pieces_.memory_of(case_.cached))};
+  const double product =
+      2 * case_.ranks * case_.rows * case_.columns * case_.depth * pieces_.power;
+  const double share = std::min(1.0, moving * case_.passes() / std::max(1.0, product));
+  const double bytes = share * 2 * (case_.ranks - 1) * case_.bytes / std::max(1.0, moving);
+  const auto longer = [&](double per_byte) { return 1 / std::max(0.5, 1 - bytes * per_byte); };
+  return {longer(pieces_.l2_of_transfers), longer(pieces_.memory_of(case_.cached))};
 }
 
-double OverlapModel::best(std::span<const Tile> tiles, const Pieces& pieces,
-                          const Beside& beside) const {
-  // The power limit: nothing is gained by other tiles where the first is next to it.
-  const double least_possible = 1.02 * 2 * pieces.blocks * pieces.rows * pieces.columns *
-                                pieces.depth * pieces_.power;
-  double least = pieces_.time(tiles.front(), pieces, case_.cached, beside);
-  for (const Tile& tile : tiles.subspan(1)) {
-    if (least <= least_possible) break;
-    least = std::min(least, pieces_.time(tile, pieces, case_.cached, beside));
+double OverlapModel::product(std::size_t number, const Pieces& pieces,
+                             const Beside& beside) const {
+  const TileTerms& tile = tiles_[number];
+  if (tile.high <= pieces.rows && tile.wide <= pieces.columns)
+    return pieces_.time(tile, pieces, beside);
+  return pieces_.time(pieces_.terms(std::min(tile.high, pieces.rows),
+                                    std::min(tile.wide, pieces.columns), case_.cached),
+                      pieces, beside);
+}
+
+OverlapModel::Best OverlapModel::best(const Pieces& pieces, const Beside& beside,
+                                      std::size_t first, std::size_t most) const {
+  // The power limit: nothing is gained by other tiles where one is next to it.
+  const double enough = 1.02 * 2 * pieces.blocks * pieces.rows * pieces.columns * pieces.depth *
+                        pieces_.power;
+  const std::size_t end = std::min(tiles_.size(), first + most);
+  Best best{.tile = std::min(first, tiles_.size() - 1)};
+  best.time = product(best.tile, pieces, beside);
+  for (std::size_t i = best.tile + 1; i < end && best.time > enough; ++i) {
+    const double time = product(i, pieces, beside);
+    if (time < best.time) best = {i, time};
   }
-  return least;
+  return best;
 }
 
-double OverlapModel::block(double places, std::span<const Tile> tiles) const {
+double OverlapModel::block(double places) const {
   const Pieces one{
       .rows = case_.rows, .columns = case_.columns, .depth = case_.depth, .places = places};
-  return best(tiles, one, {}) + pieces_.launch;
+  return best(one, {}).time + pieces_.launch;
 }
 
-double OverlapModel::time(const Steps& steps, const Transfers& transfers,
-                          std::span<const Tile> tiles, double own) const {
-  const double d = steps.degree;
-  const bool by_rows = steps.family.division == Division::rows;
-  const bool shards = steps.family.division == Division::shards;
-  const bool hetero = steps.family.has_own();
-  if (!hetero) own = 0;
-  const double blocks = shards ? 1 : case_.ranks - (hetero ? 1 : 0);
+Pieces OverlapModel::pieces_of(const Steps& steps, double places) const {
+  const Division division = steps.family.division;
+  const double blocks =
+      division == Division::shards ? 1 : case_.ranks - (steps.family.has_own() ? 1 : 0);
   Pieces step{.blocks = blocks,
               .rows = case_.rows,
               .columns = case_.columns,
               .depth = case_.depth,
-              .places = transfers.places};
-  if (by_rows) {
-    step.rows /= d;
-  } else if (!shards) {
-    (case_.first ? step.depth : step.columns) /= d;
+              .places = places};
+  if (division == Division::rows) {
+    step.rows /= steps.degree;
+  } else if (division == Division::columns) {
+    (case_.first ? step.depth : step.columns) /= steps.degree;
+    step.adds = case_.first && steps.degree > 1;
   }
-  const double copy = steps.copies ? blocks * step.rows *
-                                         (case_.first ? step.columns : step.depth) *
-                                         pieces_.element * transfers.copied
-                                   : 0;
   if (steps.copies) {
     step.rows *= blocks;
     step.blocks = 1;
   }
-  const Beside left = beside(transfers.chunk * d);
-  double times = 1, launches = 1;
-  if (!steps.family.fused && !shards) {
-    const double together = std::min(steps.streams, blocks);
-    launches = std::ceil(blocks / together);
-    if (together > 1) {
-      step.together = together;
-    } else {
-      step.blocks = 1;
-      times = blocks;
-    }
+  if (!steps.family.fused && division != Division::shards) {
+    step.together = std::min(steps.streams, blocks);
+    if (step.together <= 1) step.blocks = 1;
   }
+  return step;
+}
+
+OverlapModel::Step OverlapModel::step(const Steps& steps, const Transfers& transfers,
+                                      std::size_t first, std::size_t most) const {
+  Pieces pieces = pieces_of(steps, transfers.places);
+  const Best chosen = best(pieces, transfers.beside, first, most);
+  // Products of blocks, one after the other, or so many side by side.
+  const double blocks = case_.ranks - (steps.family.has_own() ? 1 : 0);
+  const bool unfused = !steps.family.fused && steps.family.in_steps();
+  const bool one_by_one = unfused && pieces.together <= 1;
+  const double times = one_by_one ? blocks : 1;
+  const double launches = !unfused     ? 1
+                          : one_by_one ? blocks
+                                       : std::ceil(blocks / pieces.together);
   const double launch = launches * pieces_.launch;
-  const double each = times * best(tiles, step, left) + launch;
-  double all = d * each;
-  if (!by_rows && case_.first && !shards && d > 1) {
-    step.adds = true;
-    all = each + (d - 1) * (times * best(tiles, step, left) + launch);
+  Step step{.tile = chosen.tile, .others = times * chosen.time + launch};
+  step.opening = step.others;
+  if (pieces.adds) {
+    pieces.adds = false;
+    step.opening = times * product(chosen.tile, pieces, transfers.beside) + launch;
   }
+  return step;
+}
+
+double OverlapModel::time(const Steps& steps, const Transfers& transfers, const Step& step,
+                          double own) const {
+  const double d = steps.degree;
+  const bool shards = steps.family.division == Division::shards;
+  const bool hetero = steps.family.has_own();
+  if (!hetero) own = 0;
+  const double each = step.opening;
+  const double all = each + (d - 1) * step.others;
+  const double blocks = case_.ranks - (hetero ? 1 : 0);
+  const double copy = steps.copies ? blocks * case_.rows / d *
+                                         (case_.first ? case_.columns : case_.depth) *
+                                         pieces_.element * transfers.copied
+                                   : 0;
   // Nothing but data stands between a transfer and its product. Copies are a stage of their own,
   // behind products or in front of them.
   const double chunk = transfers.chunk * case_.passes();
@@ -122,19 +145,22 @@ double OverlapModel::time(const Steps& steps, const Transfers& transfers,
   return std::max(added, all + own) + own_added;
 }
 
-double OverlapModel::whole(std::span<const Tile> tiles) const {
+double OverlapModel::whole() const {
   const Pieces one{.rows = case_.rows * case_.ranks,
                    .columns = case_.columns,
                    .depth = case_.depth,
                    .places = pieces_.units};
-  double least = best(tiles, one, {});
-  // Parts of the depth are blocks of their own, whose sums are written and read as float32.
-  for (const double parts : {2.0, 4.0, 8.0}) {
+  const auto [tile, time_of_one] = best(one, {});
+  double least = time_of_one;
+  // Parts of the depth are blocks of their own, whose sums are written and read as float32. Where
+  // tiles are many, they gain nothing.
+  const double units_of_tiles = one.rows * one.columns / (tiles_[tile].high * tiles_[tile].wide);
+  for (double parts = 2; parts <= 8 && units_of_tiles * parts <= 2 * pieces_.units; parts *= 2) {
     Pieces split = one;
     split.blocks = parts;
     split.depth /= parts;
     const double sums = 8 * parts * one.rows * one.columns * pieces_.memory_of(case_.cached);
-    const double time = best(tiles, split, {}) + sums;
+    const double time = product(tile, split, {}) + sums;
     if (time >= least) break;
     least = time;
   }

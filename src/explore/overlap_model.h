@@ -31,6 +31,7 @@ struct Transfers {
   double sum = 0;     ///< of adding what a step brought
   double copied = 0;  ///< of a byte that is copied beside others, or from there to its place
   double places = 1;  ///< compute units that are left to products
+  Beside beside{};    ///< what they cost products beside that
 };
 
 /// How products are divided.
@@ -43,27 +44,46 @@ struct Steps {
 
 class OverlapModel {
  public:
-  OverlapModel(const PieceModel& pieces, const OverlapCase& of);
+  /// `tiles`: of the device's model, and for memory or cache as the case says: what products may
+  /// have.
+  OverlapModel(const PieceModel& pieces, const OverlapCase& of, std::span<const TileTerms> tiles)
+      : pieces_(pieces), case_(of), tiles_(tiles) {}
 
-  /// From the first launch to the last result, with the best of the tiles; `own`: the product of
-  /// the own block, where it is one by itself.
-  double time(const Steps& steps, const Transfers& transfers, std::span<const Tile> tiles,
-              double own) const;
+  /// Where all transfers, of one pass, take so long: they read and write what products do.
+  Beside beside(double moving) const;
 
-  /// One block as a launch.
-  double block(double places, std::span<const Tile> tiles) const;
+  /// The product of a step with the best of some tiles: of `most` from number `first` on.
+  struct Step {
+    std::size_t tile = 0;
+    double opening = 0, others = 0;  ///< of the first step, and of one that adds to what is there
+  };
+  Step step(const Steps& steps, const Transfers& transfers, std::size_t first = 0,
+            std::size_t most = 99) const;
+
+  /// From the first launch to the last result; `own`: the product of the own block, where it is
+  /// one by itself.
+  double time(const Steps& steps, const Transfers& transfers, const Step& step, double own) const;
+
+  /// One block as a launch, with the best of the tiles.
+  double block(double places) const;
 
   /// The whole product as one launch on all units; where parts of its depth are summed in the end
   /// (split-K), if that is faster.
-  double whole(std::span<const Tile> tiles) const;
+  double whole() const;
 
  private:
-  Beside beside(double moving) const;
-  double best(std::span<const Tile> tiles, const Pieces& pieces, const Beside& beside) const;
+  struct Best {
+    std::size_t tile = 0;
+    double time = 0;
+  };
+  double product(std::size_t tile, const Pieces& pieces, const Beside& beside) const;
+  Best best(const Pieces& pieces, const Beside& beside, std::size_t first = 0,
+            std::size_t most = 99) const;
+  Pieces pieces_of(const Steps& steps, double places) const;
 
   const PieceModel& pieces_;
-  const OverlapCase case_;
-  double limited_ = 0;  ///< no product of all blocks takes less
+  const OverlapCase& case_;
+  std::span<const TileTerms> tiles_;
 };
 
 }  // namespace hemiola::explore

@@ -10,7 +10,6 @@
 namespace hemiola::explore {
 namespace {
 
-constexpr double kStepBytes = 128;  ///< of a row of A or column of B in a step along k
 /// A step's loads keep their slots for the mean latency of all; most find their line in the L2, as
 /// tiles of a wave share operands.
 constexpr double kBehindL2 = 0.3;
@@ -19,23 +18,6 @@ constexpr double kMostKernels = 8;  ///< of 256 threads on one unit
 double of_time(Time time) {
   return static_cast<double>(time.fs);
 }
-
-/// a / b rounded up; both are above 0. A call of std::ceil takes longer than all else of a tile.
-double parts_of(double a, double b) {
-  if (a <= b) return 1;
-  const double parts = a / b;
-  const auto whole = static_cast<double>(static_cast<std::int64_t>(parts));
-  return whole < parts ? whole + 1 : whole;
-}
-
-/// What the tiles of a launch are like, whatever its waves.
-struct TileCost {
-  double flow = 0;           ///< operands through a unit
-  double l2 = 0, power = 0;  ///< of one tile, when all units are shared evenly
-  double matrix = 0;         ///< of a unit, where several tiles are on it
-  double around = 0;         ///< before the first operands and after the last
-  double results = 0;        ///< bytes
-};
 
 }  // namespace
 
@@ -81,22 +63,12 @@ PieceModel PieceModel::of(const machine::GpuModel& model, DataType type) {
   return piece;
 }
 
-double PieceModel::occupancy(const machine::MatrixTile& tile) const {
-  if (registers == 0) return kMostKernels;
-  const double accumulators = 4.0 * tile.m * tile.n;
-  return std::clamp(std::floor(registers / (2 * accumulators)), 1.0, kMostKernels);
-}
-
 double PieceModel::read_by_workgroup(bool cached) const {
   const double latency = l2_latency + (cached ? cache_latency : memory_latency);
   return std::max(unit_in, latency / (outstanding * line));
 }
 
-double PieceModel::time(const machine::MatrixTile& tile, const Pieces& pieces, bool cached,
-                        const Beside& beside) const {
-  const double high = std::min<double>(tile.m, pieces.rows);
-  const double wide = std::min<double>(tile.n, pieces.columns);
-  const double steps = parts_of(pieces.depth * element, kStepBytes);
+TileTerms PieceModel::terms(double high, double wide, bool cached) const {
   const double lines = high + wide;
   const double behind = cached ? cache_latency : memory_latency;
   const double latency = l2_latency + behind;
@@ -106,37 +78,28 @@ double PieceModel::time(const machine::MatrixTile& tile, const Pieces& pieces, b
   // A place for operands is free again when the step in it has been computed.
   const double again = (barrier + load + latency + compute) / stages;
   const double results = high * wide * element;
-  const double unit_stores = results * unit_out;
-  const double added = pieces.adds ? results : 0;
-  const TileCost cost{
-      .flow = steps * std::max({compute, load, again}),
-      .l2 = (steps * lines * kStepBytes + added) * l2 / beside.l2,
-      .power = 2 * high * wide * pieces.depth * power,
-      .matrix = steps * compute / units,
-      .around = latency + std::min(compute, load) + results * epilogue,
-      .results = results,
-  };
-  const double far = memory_of(cached) / beside.memory;
-  const double down = parts_of(pieces.rows, high) * pieces.blocks;
-  const double across = parts_of(pieces.columns, wide);
-  // Tiles go row by row: what a wave loads of A, and of B, is loaded once.
-  const auto wave = [&](double tiles) {
-    const double rows = tiles <= across ? 1 : std::min(down, parts_of(tiles, across) + 1);
-    const double columns = std::min(across, tiles);
-    const double loaded = (rows * high + columns * wide) * pieces.depth * element;
-    const double flow = std::max({cost.flow, tiles * cost.l2, tiles * cost.power,
-                                  tiles * cost.matrix, (loaded + tiles * added) * far});
-    return flow + cost.around + std::max(unit_stores, tiles * cost.results * far);
-  };
-  const double all = down * across;
-  double at_once = pieces.places;
-  if (pieces.together > 1) {
-    const double of_launch = across * parts_of(pieces.rows, high);
-    at_once = std::min(std::min(at_once, of_launch) * pieces.together, at_once * occupancy(tile));
-  }
-  const auto full = static_cast<double>(static_cast<std::int64_t>(all / at_once));
-  const double last = all - full * at_once;
-  return (full > 0 ? full * wave(at_once) : 0) + (last > 0 ? wave(last) : 0);
+  // Twice its sums, in float32.
+  const double room = registers == 0 ? kMostKernels : std::floor(registers / (8 * high * wide));
+  return {.high = high,
+          .wide = wide,
+          .per_high = 1 / high,
+          .per_wide = 1 / wide,
+          .step = std::max({compute, load, again}),
+          .l2 = lines * kStepBytes * l2,
+          .matrix = compute / units,
+          .power = 2 * high * wide * power,
+          .around = latency + std::min(compute, load) + results * epilogue,
+          .stores = results * unit_out,
+          .results = results,
+          .occupancy = std::clamp(room, 1.0, kMostKernels),
+          .far = memory_of(cached)};
+}
+
+double PieceModel::time(const machine::MatrixTile& tile, const Pieces& pieces, bool cached,
+                        const Beside& beside) const {
+  return time(terms(std::min<double>(tile.m, pieces.rows), std::min<double>(tile.n, pieces.columns),
+                    cached),
+              pieces, beside);
 }
 
 }  // namespace hemiola::explore

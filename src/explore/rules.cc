@@ -96,36 +96,45 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   const double peers = machine.ranks() - 1;
   rule.link_per_byte = all.lines;
   rule.shift_per_byte = shift.lines;
-  const double one_link = peers * shift.lines / std::max(all.lines, 1e-9);
-  rule.library_per_byte = all.lines * (one_link > 1.5 ? peers / ways_of_rings(peers) : 1);
+  rule.one_link = peers * shift.port / std::max(all.port, 1e-9);
+  rule.library_per_byte = all.lines * (rule.one_link > 1.5 ? peers / ways_of_rings(peers) : 1);
   rule.chunk = static_cast<double>(fabric.handover(fabric.way(0, 1)).fs);
   rule.gap = static_cast<double>(model.launch_stream_interval.fs);
   rule.pieces = PieceModel::of(model, type);
-  rule.tiles = tiles_of_rules(model);
+  const std::array<Tile, 4> tiles = tiles_of_rules(model);
+  for (const bool cached : {false, true}) {
+    for (std::size_t i = 0; i < tiles.size(); ++i)
+      rule.tiles[cached ? 1 : 0][i] = rule.pieces.terms(tiles[i].m, tiles[i].n, cached);
+  }
   const double each = per_byte_of_workgroup(model, fabric);
-  const double moving = workgroups_of(model, peers, 2);
   const double copying = 1 / copy_rate(model, fabric);
-  rule.moves[0] = {.per_byte = std::max(all.lines, each * peers / moving),
-                   .chunk = rule.chunk,
-                   .units = moving,
-                   .copied = copying / (moving / peers)};
-  const double summing = workgroups_of(model, peers + 2, 8);
-  rule.sums[0] = {.per_byte = std::max(all.lines, each * 2 * (peers + 2) / summing),
-                  .chunk = rule.chunk,
-                  .units = summing,
-                  .adding = 2 * rule.pieces.read_by_workgroup(false) / summing,
-                  .copied = copying / (summing / (peers + 2) / 2)};
-  rule.moves[1] = rule.moves[0];
-  rule.sums[1] = rule.sums[0];
+  for (std::size_t i = 0; i < 2; ++i) {
+    const double half = i == 0 ? 1 : 2;
+    const double moving = workgroups_of(model, peers, 2 / half);
+    rule.moves[i] = {.per_byte = std::max(all.lines, each * peers / moving),
+                     .chunk = rule.chunk,
+                     .units = moving,
+                     .copied = copying * peers / moving};
+    // Half of them move and half add up.
+    const double summing = workgroups_of(model, peers + 2, 8) / half;
+    rule.sums[i] = {.per_byte = std::max(all.lines, each * 2 * (peers + 2) / summing),
+                    .chunk = rule.chunk,
+                    .units = summing,
+                    .adding = 2 * rule.pieces.read_by_workgroup(false) / summing,
+                    .copied = copying * 2 * (peers + 2) / summing};
+  }
+  rule.moves[2] = rule.moves[0];
+  rule.sums[2] = rule.sums[0];
   if (model.dma_engines == 0) return rule;
   const double of_engine = ceil_div(peers, static_cast<double>(model.dma_engines));
   constexpr double kBesideEngines = 16;  ///< workgroups that add up what engines brought
-  rule.moves[1] = {
+  rule.moves[2] = {
       .per_byte = std::max(all.bursts, of_engine * fs_per_byte(model.dma_rate)),
-      .chunk = rule.chunk + of_engine * static_cast<double>(model.dma_sync_latency.fs)};
-  rule.sums[1] = rule.moves[1];
-  rule.sums[1].units = kBesideEngines;
-  rule.sums[1].adding = rule.pieces.read_by_workgroup(false) / kBesideEngines;
+      .chunk = rule.chunk + of_engine * static_cast<double>(model.dma_sync_latency.fs),
+      .copied = fs_per_byte(model.dma_rate)};
+  rule.sums[2] = rule.moves[2];
+  rule.sums[2].units = kBesideEngines;
+  rule.sums[2].adding = rule.pieces.read_by_workgroup(false) / kBesideEngines;
   return rule;
 }
 
@@ -135,11 +144,11 @@ Features features_of(const Operator& op, const RuleMachine& machine) {
   const double m = static_cast<double>(local.m), n = static_cast<double>(local.n),
                k = static_cast<double>(local.k), bytes = size_of(op.type);
   const double traffic = bytes * (m * k + n * k + m * n);
-  const double product = OverlapModel(machine.pieces, of).whole(machine.tiles);
+  const auto& tiles = machine.tiles[of.cached ? 1 : 0];
+  const double product = OverlapModel(machine.pieces, of, tiles).whole();
   const double moved = of.bytes * of.passes() * machine.link_per_byte;
-  const Tile& tile = machine.tiles[0];
   const auto waves = [&](double rows, double columns) {
-    return ceil_div(rows, tile.m) * ceil_div(columns, tile.n) / machine.pieces.units;
+    return ceil_div(rows, tiles[0].high) * ceil_div(columns, tiles[0].wide) / machine.pieces.units;
   };
   Features all{};
   const auto set = [&all](Feature feature, double value) {
@@ -156,85 +165,184 @@ Features features_of(const Operator& op, const RuleMachine& machine) {
   set(Feature::block_waves, waves(of.rows, of.columns));
   set(Feature::chunk_share, machine.chunk / std::max(1.0, moved));
   set(Feature::launch_share, (machine.pieces.launch + machine.gap) / product);
-  set(Feature::one_link, machine.shift_per_byte * (op.ranks - 1) / machine.link_per_byte);
+  set(Feature::one_link, machine.one_link);
   set(Feature::first, communicates_first(op.kind) ? 1 : 0);
   set(Feature::sums, adds_up(op.kind) ? 1 : 0);
   set(Feature::ranks, op.ranks);
   return all;
 }
 
-AnalyticTimes analytic_times(const Operator& op, const RuleMachine& machine) {
-  const OverlapCase of = OverlapCase::of(op, machine.pieces);
-  const OverlapModel model(machine.pieces, of);
-  const std::array<RuleMover, 2>& movers = of.sums ? machine.sums : machine.moves;
-  const std::array<double, 2> own{model.block(machine.pieces.units - movers[0].units, machine.tiles),
-                                  model.block(machine.pieces.units - movers[1].units, machine.tiles)};
-  const auto transfers = [&](const RuleMover& mover, double bytes) {
-    return Transfers{.chunk = bytes * mover.per_byte + mover.chunk,
-                     .sum = bytes * std::max(of.ranks * mover.adding,
-                                             (of.ranks + 1) * machine.pieces.memory_of(of.cached)),
-                     .copied = mover.copied,
-                     .places = std::max(1.0, machine.pieces.units - mover.units)};
-  };
-  const auto one_by_one = [&](const RuleMover& mover) {
-    return std::max(machine.shift_per_byte, mover.per_byte / (of.ranks - 1));
-  };
-  const double whole = model.whole(machine.tiles);
-  AnalyticTimes times;
-  times.time.fill(std::numeric_limits<double>::infinity());
-  times.degree.fill(1);
-  for (std::size_t f = 0; f < kFamilies; ++f) {
-    const Family& family = families()[f];
-    double& time = times.time[f];
-    if (family.division == Division::serial) {
-      // A step of a ring passes on what came with the step before it.
-      time = of.passes() * (of.bytes * machine.library_per_byte + (of.ranks - 1) * machine.chunk) +
-             whole + machine.gap;
-    } else if (family.division == Division::kernel) {
-      if (!has_kernel(op)) continue;
-      for (const RuleMover& mover : movers) {
-        const double moved = (of.ranks - 1) * (of.bytes * one_by_one(mover) + mover.chunk);
-        const double product =
-            whole * machine.pieces.units / (machine.pieces.units - mover.units);
-        time = std::min(time, std::max(moved + product / of.ranks, product));
+namespace {
+
+/// The closed form of an operator, asked family by family.
+class Analysis {
+ public:
+  Analysis(const Operator& op, const RuleMachine& machine)
+      : op_(op),
+        machine_(machine),
+        of_(OverlapCase::of(op, machine.pieces)),
+        model_(machine.pieces, of_, machine.tiles[of_.cached ? 1 : 0]) {
+    whole_ = model_.whole();
+    double least = std::numeric_limits<double>::infinity();
+    for (const RuleMover& mover : of_.sums ? machine.sums : machine.moves) {
+      const Transfers all = transfers_of(mover);
+      const double time = about(mover, all);
+      if (time >= least) continue;
+      least = time;
+      mover_ = mover;
+      all_ = all;
+    }
+    all_.beside = model_.beside(all_.chunk);
+    own_ = model_.block(all_.places);
+  }
+
+  AnalyticTimes times() const {
+    AnalyticTimes times;
+    times.time.fill(std::numeric_limits<double>::infinity());
+    times.degree.fill(1);
+    times.time[kSerial] = serial();
+    if (op_.kind != OperatorKind::gemm_ar) times.time[kShards] = shards();
+    if (has_kernel(op_)) times.time[kKernel] = kernel();
+    steps(Division::rows, kRows, times);
+    steps(Division::columns, kColumns, times);
+    return times;
+  }
+
+ private:
+  // As families() has them; of rows and columns uniform and hetero, fused and unfused.
+  static constexpr std::size_t kSerial = 0, kShards = 1, kKernel = 2, kRows = 3, kColumns = 7;
+  static constexpr std::size_t kUnfused = 1, kHetero = 2;
+
+  /// A step of a ring passes on what came with the step before it.
+  double serial() const {
+    const double moved = of_.bytes * machine_.library_per_byte + (of_.ranks - 1) * machine_.chunk;
+    return of_.passes() * moved + whole_ + machine_.gap;
+  }
+
+  /// Of a byte, where one peer comes after the other.
+  double one_by_one() const {
+    return std::max(machine_.shift_per_byte, mover_.per_byte / (of_.ranks - 1));
+  }
+
+  /// All steps together.
+  Transfers transfers_of(const RuleMover& mover) const {
+    return {.chunk = of_.bytes * mover.per_byte,
+            .sum = of_.bytes * std::max(of_.ranks * mover.adding,
+                                        (of_.ranks + 1) *
+                                            machine_.pieces.memory_of(of_.cached)),
+            .copied = mover.copied,
+            .places = std::max(1.0, machine_.pieces.units - mover.units)};
+  }
+
+  /// In a few steps: the longest of what goes on at the same time, and a part of the others.
+  double about(const RuleMover& mover, const Transfers& all) const {
+    constexpr double kSteps = 4;
+    const double product = whole_ * machine_.pieces.units / all.places;
+    const double moved = of_.passes() * (all.chunk + kSteps * mover.chunk);
+    const double sums = of_.sums ? all.sum : 0;
+    const double longest = std::max({product, moved, sums});
+    return longest + (product + moved + sums - longest) / kSteps;
+  }
+
+  /// Tiles of a block begin when it is there.
+  double kernel() const {
+    const double moved = (of_.ranks - 1) * (of_.bytes * one_by_one() + mover_.chunk);
+    const double product = whole_ * machine_.pieces.units / all_.places;
+    return std::max(moved + product / of_.ranks, product);
+  }
+
+  double shards() const {
+    const Steps steps{.family = families()[kShards], .degree = of_.ranks - 1};
+    Transfers transfers = all_;
+    transfers.chunk = of_.bytes * one_by_one() + mover_.chunk;
+    transfers.sum *= 2 / of_.ranks;  // they are added one by one, as they come
+    // On a mesh, which has a link for each peer, what they move is all that counts.
+    const double moved = (of_.ranks - 1) * transfers.chunk;
+    if (moved > 2 * whole_) return moved + whole_ / of_.ranks;
+    return model_.time(steps, transfers, model_.step(steps, transfers), own_);
+  }
+
+  Steps steps_of(std::size_t family, std::int64_t degree, bool copies) const {
+    return {.family = families()[family],
+            .degree = static_cast<double>(degree),
+            .copies = copies,
+            .streams = kStreams};
+  }
+
+  /// With the best of so many tiles from `tile` on, which is told.
+  double ask(AnalyticTimes& times, std::size_t family, std::int64_t degree, bool copies,
+             std::size_t& tile, std::size_t most = 99) const {
+    const Steps steps = steps_of(family, degree, copies);
+    Transfers transfers = all_;
+    transfers.chunk = transfers.chunk / steps.degree + mover_.chunk;
+    transfers.sum /= steps.degree;
+    const OverlapModel::Step step = model_.step(steps, transfers, tile, most);
+    tile = step.tile;
+    const double time = model_.time(steps, transfers, step, own_);
+    if (time < times.time[family]) {
+      times.time[family] = time;
+      times.degree[family] = degree;
+    }
+    return time;
+  }
+
+  /// All families of a division. Tiles and steps of the plainest one, uniform and fused, are nearly
+  /// those of the others: these are asked with as many steps and fewer.
+  void steps(Division division, std::size_t first, AnalyticTimes& times) const {
+    const bool by_rows = division == Division::rows;
+    const auto divided =
+        static_cast<std::int64_t>(by_rows ? of_.rows : of_.first ? of_.depth : of_.columns);
+    // Copies join low chunks to tiles of a usual height.
+    const bool may_copy = by_rows && of_.rows < 2 * machine_.tiles[0][0].high;
+    std::array<std::size_t, kDegrees.size()> tiles{};
+    std::size_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < kDegrees.size(); ++i) {
+      const std::int64_t degree = kDegrees[i];
+      if (divided % degree != 0) break;
+      // Smaller pieces have no larger tiles.
+      tiles[i] = i == 0 ? 0 : tiles[i - 1];
+      double found = ask(times, first, degree, false, tiles[i], i == 0 ? 99 : 2);
+      if (may_copy) {
+        std::size_t tile = 0;
+        found = std::min(found, ask(times, first, degree, true, tile));
       }
-    } else if (family.division == Division::shards) {
-      for (std::size_t i = 0; i < movers.size(); ++i) {
-        const RuleMover& mover = movers[i];
-        Transfers moved = transfers(mover, of.bytes);
-        moved.chunk = of.bytes * one_by_one(mover) + mover.chunk;
-        moved.sum *= 2 / of.ranks;  // they are added one by one, as they come
-        const Steps steps{.family = family, .degree = of.ranks - 1};
-        time = std::min(time, model.time(steps, moved, machine.tiles, own[i]));
-      }
-    } else {
-      const double divided = family.division == Division::rows ? of.rows
-                             : of.first                        ? of.depth
-                                                               : of.columns;
-      const auto with = [&](std::size_t i, std::int64_t degree, bool copies) {
-        const double d = static_cast<double>(degree);
-        const Steps steps{.family = family, .degree = d, .copies = copies, .streams = kStreams};
-        return model.time(steps, transfers(movers[i], of.bytes / d), machine.tiles, own[i]);
-      };
-      // Copies join low chunks to tiles of a usual height.
-      const bool may_copy = family.division == Division::rows && family.fused &&
-                            !(family.hetero && of.sums) && of.rows < 2 * machine.tiles[0].m;
-      for (std::size_t i = 0; i < movers.size(); ++i) {
-        double least = std::numeric_limits<double>::infinity();
-        for (const std::int64_t degree : kDegrees) {
-          if (std::fmod(divided, static_cast<double>(degree)) != 0) break;
-          double found = with(i, degree, false);
-          if (may_copy) found = std::min(found, with(i, degree, true));
-          if (found >= least) break;  // more steps cost more than they hide
-          least = found;
-          if (found >= time) continue;
-          time = found;
-          times.degree[f] = degree;
-        }
-      }
+      if (found >= least) continue;
+      least = found;
+      best = i;
+    }
+    if (least == std::numeric_limits<double>::infinity()) return;
+    const auto from = [](std::size_t degree, std::size_t steps) {
+      return degree > steps ? degree - steps : 0;
+    };
+    for (std::size_t i = from(best, 1); i <= best; ++i) {
+      std::size_t tile = tiles[i];
+      ask(times, first + kHetero, kDegrees[i], false, tile, 3);
+      if (may_copy && !of_.sums) ask(times, first + kHetero, kDegrees[i], true, tile = 0);
+    }
+    // Pieces of one block are small, and have the tile that is best for one of them alone.
+    for (std::size_t i = from(best, 2); i <= from(best, 1); ++i) {
+      Steps alone = steps_of(first + kUnfused, kDegrees[i], false);
+      alone.streams = 1;
+      std::size_t tile = model_.step(alone, all_, tiles[i], 3).tile;
+      ask(times, first + kUnfused, kDegrees[i], false, tile, 1);
+      ask(times, first + kHetero + kUnfused, kDegrees[i], false, tile, 1);
     }
   }
-  return times;
+
+  const Operator& op_;
+  const RuleMachine& machine_;
+  const OverlapCase of_;
+  const OverlapModel model_;
+  double whole_ = 0, own_ = 0;
+  RuleMover mover_{};  ///< the best, by about()
+  Transfers all_{};    ///< of all steps together
+};
+
+}  // namespace
+
+AnalyticTimes analytic_times(const Operator& op, const RuleMachine& machine) {
+  return Analysis(op, machine).times();
 }
 
 Family parse_family(std::string_view text, const SourceLocation& where) {

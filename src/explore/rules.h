@@ -29,13 +29,16 @@ struct RuleMachine {
   double link_per_byte = 0;     ///< all peers at once: of a byte that goes to each of them
   double shift_per_byte = 0;    ///< one peer after the other: of such a byte
   double library_per_byte = 0;  ///< the same of the library, whose rings do not take all links
+  double one_link = 1;          ///< one peer after the other over all at once
   double chunk = 0;             ///< of a transfer, whatever its size
   double gap = 0;               ///< between two launches of a stream
   PieceModel pieces;
-  /// Workgroups, and copy engines; of operators that only move, and of those that add up. Without
-  /// copy engines both are the same.
-  std::array<RuleMover, 2> moves{}, sums{};
-  std::array<Tile, 4> tiles{};  ///< of kernels, the largest first; each a few times smaller
+  /// More and fewer workgroups, and copy engines; of operators that only move, and of those that
+  /// add up. Without copy engines the last is as the first.
+  std::array<RuleMover, 3> moves{}, sums{};
+  /// Of kernels, the largest first, each a few times smaller; with what is touched in the memory,
+  /// and in the cache on its side.
+  std::array<std::array<TileTerms, 4>, 2> tiles{};
 
   /// Of rank 0 and its ways to the others. Failure: ranks that do not reach each other.
   static RuleMachine of(const machine::Machine& machine, DataType type);
