@@ -90,7 +90,7 @@ ClosedForm::Rates ClosedForm::rates(plan::Fabric& fabric, bool one_by_one) {
   const std::int64_t line = model.line_size.count;
   const std::int64_t burst = std::max<std::int64_t>(line, model.dma_burst.count);
   struct Busy {
-    double wire = 0, port = 0;    ///< of data
+    double wire = 0, port = 0;     ///< of data
     double lines = 0, bursts = 0;  ///< and of acknowledgements
   };
   const auto busiest = [&](int first, int last) {
@@ -195,8 +195,8 @@ double ClosedForm::fair_share(const Schedule& schedule) const {
 }
 
 Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
-  const bool one_by_one = schedule.family.division == Division::shards ||
-                          schedule.family.division == Division::kernel;
+  const bool one_by_one =
+      schedule.family.division == Division::shards || schedule.family.division == Division::kernel;
   const double peers = one_by_one ? 1 : op_.ranks - 1;
   const Rates& rates = one_by_one ? shift_ : all_;
   const bool by_engine = schedule.workgroups == 0 && schedule.realization == "copy-engine";
@@ -255,12 +255,11 @@ Time ClosedForm::estimate(const Schedule& schedule) {
   const bool one_by_one = division == Division::shards;
   const double bytes =
       static_cast<double>(blocks_of(op_).bytes.count) / static_cast<double>(one_by_one ? 1 : steps);
-  Transfers transfers{
-      .chunk = static_cast<double>(step_time(schedule, bytes).fs),
-      .sum = static_cast<double>(sum_time(schedule, bytes).fs),
-      .copied = copied_per_byte(schedule),
-      .places = static_cast<double>(std::max<std::int64_t>(
-          1, model_.cu_count - schedule.workgroups))};
+  Transfers transfers{.chunk = static_cast<double>(step_time(schedule, bytes).fs),
+                      .sum = static_cast<double>(sum_time(schedule, bytes).fs),
+                      .copied = copied_per_byte(schedule),
+                      .places = static_cast<double>(
+                          std::max<std::int64_t>(1, model_.cu_count - schedule.workgroups))};
   const auto model_with = [&](const Tile& tile, std::array<TileTerms, 1>& terms) {
     terms = {pieces_.terms(tile.m, tile.n, case_.cached)};
     return OverlapModel(pieces_, case_, terms);

@@ -26,29 +26,33 @@ OverlapCase OverlapCase::of(const Operator& op, const PieceModel& pieces) {
 }
 
 Beside OverlapModel::beside(double moving) const {
-  const double product =
-      2 * case_.ranks * case_.rows * case_.columns * case_.depth * pieces_.power;
+  const double product = 2 * case_.ranks * case_.rows * case_.columns * case_.depth * pieces_.power;
   const double share = std::min(1.0, moving * case_.passes() / std::max(1.0, product));
   const double bytes = share * 2 * (case_.ranks - 1) * case_.bytes / std::max(1.0, moving);
   const auto longer = [&](double per_byte) { return 1 / std::max(0.5, 1 - bytes * per_byte); };
   return {longer(pieces_.l2_of_transfers), longer(pieces_.memory_of(case_.cached))};
 }
 
-double OverlapModel::product(std::size_t number, const Pieces& pieces,
+/// A tile that is larger than a block has as much of it as there is.
+double OverlapModel::clipped(const TileTerms& tile, const Pieces& pieces,
                              const Beside& beside) const {
-  const TileTerms& tile = tiles_[number];
-  if (tile.high <= pieces.rows && tile.wide <= pieces.columns)
-    return pieces_.time(tile, pieces, beside);
   return pieces_.time(pieces_.terms(std::min(tile.high, pieces.rows),
                                     std::min(tile.wide, pieces.columns), case_.cached),
                       pieces, beside);
 }
 
-OverlapModel::Best OverlapModel::best(const Pieces& pieces, const Beside& beside,
-                                      std::size_t first, std::size_t most) const {
+inline double OverlapModel::product(std::size_t number, const Pieces& pieces,
+                                    const Beside& beside) const {
+  const TileTerms& tile = tiles_[number];
+  if (tile.high > pieces.rows || tile.wide > pieces.columns) return clipped(tile, pieces, beside);
+  return pieces_.time(tile, pieces, beside);
+}
+
+OverlapModel::Best OverlapModel::best(const Pieces& pieces, const Beside& beside, std::size_t first,
+                                      std::size_t most) const {
   // The power limit: nothing is gained by other tiles where one is next to it.
-  const double enough = 1.02 * 2 * pieces.blocks * pieces.rows * pieces.columns * pieces.depth *
-                        pieces_.power;
+  const double enough =
+      1.02 * 2 * pieces.blocks * pieces.rows * pieces.columns * pieces.depth * pieces_.power;
   const std::size_t end = std::min(tiles_.size(), first + most);
   Best best{.tile = std::min(first, tiles_.size() - 1)};
   best.time = product(best.tile, pieces, beside);
@@ -75,9 +79,9 @@ Pieces OverlapModel::pieces_of(const Steps& steps, double places) const {
               .depth = case_.depth,
               .places = places};
   if (division == Division::rows) {
-    step.rows /= steps.degree;
+    step.rows *= steps.per_degree;
   } else if (division == Division::columns) {
-    (case_.first ? step.depth : step.columns) /= steps.degree;
+    (case_.first ? step.depth : step.columns) *= steps.per_degree;
     step.adds = case_.first && steps.degree > 1;
   }
   if (steps.copies) {
@@ -102,7 +106,7 @@ OverlapModel::Step OverlapModel::step(const Steps& steps, const Transfers& trans
   const double times = one_by_one ? blocks : 1;
   const double launches = !unfused     ? 1
                           : one_by_one ? blocks
-                                       : std::ceil(blocks / pieces.together);
+                                       : whole_parts(blocks / pieces.together);
   const double launch = launches * pieces_.launch;
   Step step{.tile = chosen.tile, .others = times * chosen.time + launch};
   step.opening = step.others;
@@ -122,7 +126,7 @@ double OverlapModel::time(const Steps& steps, const Transfers& transfers, const 
   const double each = step.opening;
   const double all = each + (d - 1) * step.others;
   const double blocks = case_.ranks - (hetero ? 1 : 0);
-  const double copy = steps.copies ? blocks * case_.rows / d *
+  const double copy = steps.copies ? blocks * case_.rows * steps.per_degree *
                                          (case_.first ? case_.columns : case_.depth) *
                                          pieces_.element * transfers.copied
                                    : 0;
@@ -130,15 +134,20 @@ double OverlapModel::time(const Steps& steps, const Transfers& transfers, const 
   // behind products or in front of them.
   const double chunk = transfers.chunk * case_.passes();
   if (case_.first) {
-    const double computed = std::max({own + all, chunk + all, d * chunk + all / d});
+    const double computed = std::max({own + all, chunk + all, d * chunk + all * steps.per_degree});
     if (!steps.copies) return computed;
     return std::max(computed, std::max(chunk, own) + each + (d - 1) * copy) + copy;
   }
   const double moved = std::max(each + d * chunk, all + chunk);
   double added = std::max(moved, each + chunk + (d - 1) * transfers.sum) + transfers.sum;
   if (steps.copies) added = std::max(added, (d - 1) * copy + each + chunk + transfers.sum) + copy;
-  // Where everybody waits for the sum of a block, its own part of it comes first.
-  if (case_.for_all) return own + added;
+  // Where everybody waits for the sum of a block, its own part of it comes first; on a stream of
+  // its own beside the others, where there are several: of that only what all units share is lost.
+  if (case_.for_all) {
+    if (steps.family.fused || steps.streams <= 1) return own + added;
+    const double shared = 2 * case_.rows * case_.columns * case_.depth * pieces_.power;
+    return added + (hetero ? std::max(own - each, shared) : 0);
+  }
   // Else it is made last, and added to the sums of all steps in the end.
   const double own_added =
       case_.sums && hetero && !shards ? d * transfers.sum * 2 / case_.ranks : 0;

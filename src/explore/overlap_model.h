@@ -40,6 +40,7 @@ struct Steps {
   double degree = 1;
   bool copies = false;
   double streams = 1;
+  double per_degree = 1 / degree;
 };
 
 class OverlapModel {
@@ -77,6 +78,7 @@ class OverlapModel {
     double time = 0;
   };
   double product(std::size_t tile, const Pieces& pieces, const Beside& beside) const;
+  double clipped(const TileTerms& tile, const Pieces& pieces, const Beside& beside) const;
   Best best(const Pieces& pieces, const Beside& beside, std::size_t first = 0,
             std::size_t most = 99) const;
   Pieces pieces_of(const Steps& steps, double places) const;

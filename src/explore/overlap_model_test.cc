@@ -62,8 +62,8 @@ TEST(PieceModel, side_by_side_launches_fill_each_others_waves) {
   Pieces alone = pieces;
   alone.blocks = alone.together = 1;
   EXPECT_GT(4 * model.time({128, 128}, alone, false, {}), 1.5 * fused);
-  EXPECT_EQ(model.terms(256, 256, false).occupancy, 1);
-  EXPECT_EQ(model.terms(256, 128, false).occupancy, 2);
+  EXPECT_EQ(model.terms(256, 256, false).occupancy(), 1);
+  EXPECT_EQ(model.terms(256, 128, false).occupancy(), 2);
 }
 
 TEST(PieceModel, narrow_types_take_half_the_time) {
@@ -88,7 +88,8 @@ TEST(OverlapModel, time_is_between_the_longer_of_both_and_their_sum) {
     for (const bool hetero : {false, true}) {
       const Transfers transfers{.chunk = moving / 4, .places = 304};
       const Steps steps{.family = {Division::rows, hetero, true}, .degree = 4};
-      const double time = model.time(steps, transfers, model.step(steps, transfers), model.block(304));
+      const double time =
+          model.time(steps, transfers, model.step(steps, transfers), model.block(304));
       EXPECT_GT(time, std::max(moving, 0.95 * whole));
       EXPECT_LT(time, 1.2 * (moving + whole));
     }

@@ -13,7 +13,6 @@ namespace {
 /// A step's loads keep their slots for the mean latency of all; most find their line in the L2, as
 /// tiles of a wave share operands.
 constexpr double kBehindL2 = 0.3;
-constexpr double kMostKernels = 8;  ///< of 256 threads on one unit
 
 double of_time(Time time) {
   return static_cast<double>(time.fs);
@@ -39,17 +38,16 @@ PieceModel PieceModel::of(const machine::GpuModel& model, DataType type) {
   piece.unit_in = fs_per_byte(model.noc_cu_rate);
   piece.unit_out = fs_per_byte(model.noc_cu_out_rate);
   const double stored = 128.0 * 128 * piece.element;
-  piece.epilogue =
-      std::max(0.0, of_time(machine::gemm_epilogue_time(model, {128, 128}, type)) / stored -
-                        piece.unit_out);
+  piece.epilogue = std::max(
+      0.0, of_time(machine::gemm_epilogue_time(model, {128, 128}, type)) / stored - piece.unit_out);
   piece.outstanding = static_cast<double>(std::max<std::int64_t>(1, model.cu_max_outstanding));
   piece.line = static_cast<double>(model.line_size.count);
   piece.stages = static_cast<double>(std::max<std::int64_t>(1, model.gemm_stages));
   piece.barrier = of_time(model.sync_barrier_latency);
   piece.l2 = fs_per_byte(model.gemm_l2_rate);
-  piece.l2_of_transfers = model.l2_slices > 0 ? fs_per_byte(model.l2_slice_rate) /
-                                                    static_cast<double>(model.l2_slices)
-                                              : 0;
+  piece.l2_of_transfers =
+      model.l2_slices > 0 ? fs_per_byte(model.l2_slice_rate) / static_cast<double>(model.l2_slices)
+                          : 0;
   piece.l2_latency = 2 * of_time(model.noc_latency) + of_time(model.l2_latency);
   if (model.noc_partitions > 1) piece.l2_latency += of_time(model.noc_partition_latency);
   piece.cache_size = static_cast<double>(model.msc_size.count);
@@ -58,7 +56,8 @@ PieceModel PieceModel::of(const machine::GpuModel& model, DataType type) {
   piece.memory = fs_per_byte(model.hbm_rate) * 1000 /
                  static_cast<double>(std::max<std::int64_t>(1, model.hbm_efficiency_permille));
   piece.memory_latency = of_time(model.hbm_latency);
-  piece.registers = static_cast<double>(model.cu_registers.count);
+  piece.registers = model.cu_registers.count > 0 ? static_cast<double>(model.cu_registers.count)
+                                                 : 1e12;  // not known: threads decide
   piece.launch = of_time(model.dispatch_latency + model.launch_end_latency);
   return piece;
 }
@@ -78,8 +77,6 @@ TileTerms PieceModel::terms(double high, double wide, bool cached) const {
   // A place for operands is free again when the step in it has been computed.
   const double again = (barrier + load + latency + compute) / stages;
   const double results = high * wide * element;
-  // Twice its sums, in float32.
-  const double room = registers == 0 ? kMostKernels : std::floor(registers / (8 * high * wide));
   return {.high = high,
           .wide = wide,
           .per_high = 1 / high,
@@ -91,7 +88,7 @@ TileTerms PieceModel::terms(double high, double wide, bool cached) const {
           .around = latency + std::min(compute, load) + results * epilogue,
           .stores = results * unit_out,
           .results = results,
-          .occupancy = std::clamp(room, 1.0, kMostKernels),
+          .room = registers / (8 * high * wide),  // twice its sums, in float32
           .far = memory_of(cached)};
 }
 

@@ -1,6 +1,6 @@
 // What the products of a schedule take, wave by wave: the engine fluid's rules for tiles
-// (docs/fluid.md, "Tiles") in closed form, in some tens of nanoseconds. The closed form of schedules
-// and the rules stand on it.
+// (docs/fluid.md, "Tiles") in closed form, in some tens of nanoseconds. The closed form of
+// schedules and the rules stand on it.
 //
 // The product model (machine/gemm_model.h) says what one product takes alone. Pieces differ in what
 // becomes of their waves: each ends with results that all compute units store at once, the last one
@@ -33,15 +33,20 @@ struct Beside {
 struct TileTerms {
   double high = 1, wide = 1;
   double per_high = 1, per_wide = 1;  ///< one over these
-  double step = 0;    ///< of a step along k: the slowest of what a unit does meanwhile
-  double l2 = 0;      ///< of a step, of the L2 that all tiles share
-  double matrix = 0;  ///< of a step, of all matrix units
-  double power = 0;   ///< of a step of one element, of the device
-  double around = 0;  ///< before the first step and behind the last
-  double stores = 0;  ///< of its results, through the port of its unit
-  double results = 0;    ///< bytes
-  double occupancy = 1;  ///< launches with such tiles that a unit has room for
-  double far = 0;        ///< of a byte behind the L2
+  double step = 0;     ///< of a step along k: the slowest of what a unit does meanwhile
+  double l2 = 0;       ///< of a step, of the L2 that all tiles share
+  double matrix = 0;   ///< of a step, of all matrix units
+  double power = 0;    ///< of a step of one element, of the device
+  double around = 0;   ///< before the first step and behind the last
+  double stores = 0;   ///< of its results, through the port of its unit
+  double results = 0;  ///< bytes
+  double room = 1;     ///< of a unit, for launches with such tiles
+  double far = 0;      ///< of a byte behind the L2
+
+  /// Launches with such tiles that a unit has room for: eight at most, by their threads.
+  double occupancy() const {
+    return static_cast<double>(static_cast<std::int64_t>(std::clamp(room, 1.0, 8.0)));
+  }
 };
 
 /// Of a device and a data type. Times are femtoseconds; all rates are times of a byte, or of a flop
@@ -50,7 +55,7 @@ struct PieceModel {
   static constexpr double kStepBytes = 128;  ///< of a row of A or column of B, in a step along k
 
   double units = 1;
-  double element = 2;  ///< bytes
+  double element = 2;         ///< bytes
   double flop = 0, loop = 0;  ///< of a unit's matrix part; of a step along k, beside it
   double power = 0;           ///< of a flop, with all units under the power limit
   double burst = 0;           ///< so long the limit does not hold
@@ -61,7 +66,7 @@ struct PieceModel {
   double l2_of_transfers = 0;
   double cache = 0, cache_latency = 0, cache_size = 0;  ///< on the memory's side; size 0: none
   double memory = 0, memory_latency = 0;
-  double registers = 0;  ///< bytes of a unit; 0: not known
+  double registers = 0;  ///< bytes of a unit
   double launch = 0;     ///< begin and end of a kernel
 
   static PieceModel of(const machine::GpuModel& model, DataType type);
@@ -89,12 +94,13 @@ inline double whole_parts(double parts) {
 }
 
 // Here, because rules ask it dozens of times within a microsecond.
-inline double PieceModel::time(const TileTerms& tile, const Pieces& pieces, const Beside& beside) const {
+inline double PieceModel::time(const TileTerms& tile, const Pieces& pieces,
+                               const Beside& beside) const {
   const double steps = whole_parts(pieces.depth * element / kStepBytes);
   const double added = pieces.adds ? tile.results : 0;
   const double far = tile.far * beside.memory;
-  const double of_tile = std::max({(steps * tile.l2 + added * l2) * beside.l2,
-                                   pieces.depth * tile.power, steps * tile.matrix});
+  const double of_tile = std::max(
+      {(steps * tile.l2 + added * l2) * beside.l2, pieces.depth * tile.power, steps * tile.matrix});
   const double rows_of_block = whole_parts(pieces.rows * tile.per_high);
   const double down = rows_of_block * pieces.blocks;
   const double across = whole_parts(pieces.columns * tile.per_wide);
@@ -116,7 +122,7 @@ inline double PieceModel::time(const TileTerms& tile, const Pieces& pieces, cons
   double at_once = pieces.places;
   if (pieces.together > 1)
     at_once = std::min(std::min(at_once, across * rows_of_block) * pieces.together,
-                       at_once * tile.occupancy);
+                       at_once * tile.occupancy());
   if (all <= at_once) return wave(all);
   const auto full = static_cast<double>(static_cast<std::int64_t>((all + 0.5) / at_once));
   const double last = all - full * at_once;

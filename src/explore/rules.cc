@@ -20,6 +20,8 @@ constexpr std::array<std::string_view, kFeatures> kNames{
     "block_waves", "chunk_share", "launch_share", "one_link", "first", "sums", "ranks"};
 
 constexpr std::array<std::int64_t, 4> kDegrees{2, 4, 8, 16};
+/// More steps may be faster again where those before were slower by no more: waves are whole.
+constexpr double kWorse = 1.05;
 /// Launches that unfused products have at a time: what fills the waves of small ones.
 constexpr double kStreams = 4;
 
@@ -32,8 +34,8 @@ double per_byte_of_workgroup(const machine::GpuModel& model, plan::Fabric& fabri
   double per_byte = fs_per_byte(model.cu_peer_rate);
   if (model.cu_max_stores > 0) {
     const double trip = 2 * static_cast<double>(fabric.crossing(fabric.way(0, 1)).fs);
-    per_byte = std::max(
-        per_byte, trip / static_cast<double>(model.cu_max_stores * model.line_size.count));
+    per_byte =
+        std::max(per_byte, trip / static_cast<double>(model.cu_max_stores * model.line_size.count));
   }
   return per_byte;
 }
@@ -128,10 +130,9 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   if (model.dma_engines == 0) return rule;
   const double of_engine = ceil_div(peers, static_cast<double>(model.dma_engines));
   constexpr double kBesideEngines = 16;  ///< workgroups that add up what engines brought
-  rule.moves[2] = {
-      .per_byte = std::max(all.bursts, of_engine * fs_per_byte(model.dma_rate)),
-      .chunk = rule.chunk + of_engine * static_cast<double>(model.dma_sync_latency.fs),
-      .copied = fs_per_byte(model.dma_rate)};
+  rule.moves[2] = {.per_byte = std::max(all.bursts, of_engine * fs_per_byte(model.dma_rate)),
+                   .chunk = rule.chunk + of_engine * static_cast<double>(model.dma_sync_latency.fs),
+                   .copied = fs_per_byte(model.dma_rate)};
   rule.sums[2] = rule.moves[2];
   rule.sums[2].units = kBesideEngines;
   rule.sums[2].adding = rule.pieces.read_by_workgroup(false) / kBesideEngines;
@@ -228,8 +229,7 @@ class Analysis {
   Transfers transfers_of(const RuleMover& mover) const {
     return {.chunk = of_.bytes * mover.per_byte,
             .sum = of_.bytes * std::max(of_.ranks * mover.adding,
-                                        (of_.ranks + 1) *
-                                            machine_.pieces.memory_of(of_.cached)),
+                                        (of_.ranks + 1) * machine_.pieces.memory_of(of_.cached)),
             .copied = mover.copied,
             .places = std::max(1.0, machine_.pieces.units - mover.units)};
   }
@@ -274,8 +274,8 @@ class Analysis {
              std::size_t& tile, std::size_t most = 99) const {
     const Steps steps = steps_of(family, degree, copies);
     Transfers transfers = all_;
-    transfers.chunk = transfers.chunk / steps.degree + mover_.chunk;
-    transfers.sum /= steps.degree;
+    transfers.chunk = transfers.chunk * steps.per_degree + mover_.chunk;
+    transfers.sum *= steps.per_degree;
     const OverlapModel::Step step = model_.step(steps, transfers, tile, most);
     tile = step.tile;
     const double time = model_.time(steps, transfers, step, own_);
@@ -290,8 +290,9 @@ class Analysis {
   /// those of the others: these are asked with as many steps and fewer.
   void steps(Division division, std::size_t first, AnalyticTimes& times) const {
     const bool by_rows = division == Division::rows;
-    const auto divided =
-        static_cast<std::int64_t>(by_rows ? of_.rows : of_.first ? of_.depth : of_.columns);
+    const auto divided = static_cast<std::int64_t>(by_rows     ? of_.rows
+                                                   : of_.first ? of_.depth
+                                                               : of_.columns);
     // Copies join low chunks to tiles of a usual height.
     const bool may_copy = by_rows && of_.rows < 2 * machine_.tiles[0][0].high;
     std::array<std::size_t, kDegrees.size()> tiles{};
@@ -307,27 +308,24 @@ class Analysis {
         std::size_t tile = 0;
         found = std::min(found, ask(times, first, degree, true, tile));
       }
+      if (found > kWorse * least) break;
       if (found >= least) continue;
       least = found;
       best = i;
     }
     if (least == std::numeric_limits<double>::infinity()) return;
-    const auto from = [](std::size_t degree, std::size_t steps) {
-      return degree > steps ? degree - steps : 0;
-    };
-    for (std::size_t i = from(best, 1); i <= best; ++i) {
+    const std::size_t half = best > 0 ? best - 1 : 0;
+    for (std::size_t i = half; i <= best; ++i) {
       std::size_t tile = tiles[i];
-      ask(times, first + kHetero, kDegrees[i], false, tile, 3);
+      ask(times, first + kHetero, kDegrees[i], false, tile, 2);
       if (may_copy && !of_.sums) ask(times, first + kHetero, kDegrees[i], true, tile = 0);
     }
     // Pieces of one block are small, and have the tile that is best for one of them alone.
-    for (std::size_t i = from(best, 2); i <= from(best, 1); ++i) {
-      Steps alone = steps_of(first + kUnfused, kDegrees[i], false);
-      alone.streams = 1;
-      std::size_t tile = model_.step(alone, all_, tiles[i], 3).tile;
-      ask(times, first + kUnfused, kDegrees[i], false, tile, 1);
-      ask(times, first + kHetero + kUnfused, kDegrees[i], false, tile, 1);
-    }
+    Steps alone = steps_of(first + kUnfused, kDegrees[half], false);
+    alone.streams = 1;
+    std::size_t tile = model_.step(alone, all_, tiles[half], 3).tile;
+    ask(times, first + kUnfused, kDegrees[half], false, tile, 1);
+    ask(times, first + kHetero + kUnfused, kDegrees[half], false, tile, 1);
   }
 
   const Operator& op_;

@@ -14,9 +14,9 @@ inline Time compute_time(const machine::GpuModel& model, const program::Primitiv
   Time time = primitive.duration;
   const auto& [m, n, k] = primitive.product;
   // Products of narrow types are faster than what cu.matrix_rate says of all others.
-  const std::int64_t rate =
-      m > 0 ? std::max(model.cu_matrix_rate, machine::matrix_rate(model, type))
-            : model.cu_matrix_rate;
+  const std::int64_t rate = m > 0
+                                ? std::max(model.cu_matrix_rate, machine::matrix_rate(model, type))
+                                : model.cu_matrix_rate;
   if (primitive.flop > 0 && rate > 0) {
     const Rate flops{rate * model.cu_clock.hertz};
     time = std::max(time, flops.time_for(primitive.flop));
