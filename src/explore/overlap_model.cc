@@ -97,7 +97,7 @@ Pieces OverlapModel::pieces_of(const Steps& steps, double places) const {
 
 OverlapModel::Step OverlapModel::step(const Steps& steps, const Transfers& transfers,
                                       std::size_t first, std::size_t most) const {
-  Pieces pieces = pieces_of(steps, transfers.places);
+  const Pieces pieces = pieces_of(steps, transfers.places);
   const Best chosen = best(pieces, transfers.beside, first, most);
   // Products of blocks, one after the other, or so many side by side.
   const double blocks = case_.ranks - (steps.family.has_own() ? 1 : 0);
@@ -108,13 +108,7 @@ OverlapModel::Step OverlapModel::step(const Steps& steps, const Transfers& trans
                           : one_by_one ? blocks
                                        : whole_parts(blocks / pieces.together);
   const double launch = launches * pieces_.launch;
-  Step step{.tile = chosen.tile, .others = times * chosen.time + launch};
-  step.opening = step.others;
-  if (pieces.adds) {
-    pieces.adds = false;
-    step.opening = times * product(chosen.tile, pieces, transfers.beside) + launch;
-  }
-  return step;
+  return {.tile = chosen.tile, .product = times * chosen.time + launch};
 }
 
 double OverlapModel::time(const Steps& steps, const Transfers& transfers, const Step& step,
@@ -123,8 +117,7 @@ double OverlapModel::time(const Steps& steps, const Transfers& transfers, const 
   const bool shards = steps.family.division == Division::shards;
   const bool hetero = steps.family.has_own();
   if (!hetero) own = 0;
-  const double each = step.opening;
-  const double all = each + (d - 1) * step.others;
+  const double each = step.product, all = d * each;
   const double blocks = case_.ranks - (hetero ? 1 : 0);
   const double copy = steps.copies ? blocks * case_.rows * steps.per_degree *
                                          (case_.first ? case_.columns : case_.depth) *

@@ -56,7 +56,7 @@ class OverlapModel {
   /// The product of a step with the best of some tiles: of `most` from number `first` on.
   struct Step {
     std::size_t tile = 0;
-    double opening = 0, others = 0;  ///< of the first step, and of one that adds to what is there
+    double product = 0;  ///< with its launches; of a step that adds to what is there, if any does
   };
   Step step(const Steps& steps, const Transfers& transfers, std::size_t first = 0,
             std::size_t most = 99) const;

@@ -1,4 +1,4 @@
-// Rules: which schedule to take, from static sizes and constants of the machine, in less than a
+// Rules: which schedule to take, from static sizes and constants of the machine, in about a
 // microsecond. For frameworks and runtimes that cannot simulate (docs/explore.md, rules).
 #pragma once
 
