@@ -24,7 +24,8 @@ constexpr std::size_t kBatch = 8;
 /// A schedule whose estimate, corrected by what was learnt of its group (of its family), is so far
 /// above the best is not tried.
 constexpr double kFar = 1.03, kFarOfFamily = 1.08;
-constexpr double kNear = 1.05;  ///< estimates that differ by less are as good as each other
+constexpr int kMostRefused = 8;  ///< of a family, before it is given up
+constexpr double kNear = 1.05;   ///< estimates that differ by less are as good as each other
 constexpr int kDefaultTop = 3;
 /// Visits of requests to resources that may be simulated without being asked for.
 constexpr std::int64_t kLittleWork = 2'000'000;
@@ -152,6 +153,8 @@ class Search {
     });
     if (request_.exhaustive) return simulate(all, true);
     simulate(of_families(all), true);
+    // What cannot be run says nothing of its family: the next one has to.
+    for (int again = 0; again < kMostRefused; ++again) simulate(of_families(of_unknown(all)), true);
     simulate(promising(first_of(all, group_of), family_of, kFarOfFamily), false);
     // What hardware changes where products decide is what the closed form knows least of.
     const auto hardware_of = [](const Schedule& schedule) {
@@ -162,6 +165,16 @@ class Search {
     simulate(promising(rest, group_of, kFar), false);
     simulate(variants_of_best(all), false);
     simulate(neighbours_of_near(all), false);
+  }
+
+  /// Those of families of which none was simulated yet.
+  std::vector<std::size_t> of_unknown(const std::vector<std::size_t>& order) const {
+    const std::map<Family, double> learnt = learnt_of(family_of);
+    std::vector<std::size_t> unknown;
+    for (const std::size_t i : order) {
+      if (!is_done(i) && !learnt.contains(candidates_[i].schedule.family)) unknown.push_back(i);
+    }
+    return unknown;
   }
 
   /// Of each family whose fastest is next to the best: that with half and with twice the

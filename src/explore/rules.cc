@@ -221,8 +221,8 @@ class Analysis {
   }
 
   /// Of a byte, where one peer comes after the other.
-  double one_by_one() const {
-    return std::max(machine_.shift_per_byte, mover_.per_byte / (of_.ranks - 1));
+  double one_by_one(const RuleMover& mover) const {
+    return std::max(machine_.shift_per_byte, mover.per_byte / (of_.ranks - 1));
   }
 
   /// All steps together.
@@ -244,17 +244,19 @@ class Analysis {
     return longest + (product + moved + sums - longest) / kSteps;
   }
 
-  /// Tiles of a block begin when it is there.
+  /// Tiles of a block begin when it is there. Copy engines add nothing up.
   double kernel() const {
-    const double moved = (of_.ranks - 1) * (of_.bytes * one_by_one() + mover_.chunk);
-    const double product = whole_ * machine_.pieces.units / all_.places;
+    const RuleMover& mover = of_.sums ? machine_.sums[0] : mover_;
+    const double moved = (of_.ranks - 1) * (of_.bytes * one_by_one(mover) + mover.chunk);
+    const double product =
+        whole_ * machine_.pieces.units / std::max(1.0, machine_.pieces.units - mover.units);
     return std::max(moved + product / of_.ranks, product);
   }
 
   double shards() const {
     const Steps steps{.family = families()[kShards], .degree = of_.ranks - 1};
     Transfers transfers = all_;
-    transfers.chunk = of_.bytes * one_by_one() + mover_.chunk;
+    transfers.chunk = of_.bytes * one_by_one(mover_) + mover_.chunk;
     transfers.sum *= 2 / of_.ranks;  // they are added one by one, as they come
     // On a mesh, which has a link for each peer, what they move is all that counts.
     const double moved = (of_.ranks - 1) * transfers.chunk;
