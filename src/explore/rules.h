@@ -1,5 +1,5 @@
-// Rules: which schedule to take, from static sizes and constants of the machine, in about a
-// microsecond. For frameworks and runtimes that cannot simulate (docs/explore.md, rules).
+// Rules: which schedule to take, from static sizes and constants of the machine, in a
+// microsecond or two. For frameworks and runtimes that cannot simulate (docs/explore.md, rules).
 #pragma once
 
 #include <array>
