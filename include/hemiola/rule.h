@@ -1,7 +1,7 @@
 /* Which schedule overlaps a product with its collective best, by a rule: for frameworks and runtimes.
  *
- * A C interface, which C++ may use as well. A rule is opened once; a pick costs less than a
- * microsecond and takes no lock, so that several threads may pick from one rule. Rules, features
+ * A C interface, which C++ may use as well. A rule is opened once; a pick costs a microsecond
+ * or two and takes no lock, so that several threads may pick from one rule. Rules, features
  * and families: docs/explore.md. */
 #pragma once
 

@@ -209,7 +209,7 @@ class BlockSearch {
     for_each(request_.options.threads, chosen.size(), [&](std::size_t i) {
       BlockCandidate& candidate = candidates_[chosen[i]];
       static_cast<Measured&>(candidate) =
-          plans_->simulate({template_of(found_.block), candidate.parameters});
+          plans_->simulate({template_of(found_.block), candidate.parameters}, false);
     });
     simulated_ += std::ssize(chosen);
     if (watch_.on_progress)

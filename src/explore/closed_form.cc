@@ -1,7 +1,10 @@
 #include "explore/closed_form.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "machine/gemm_model.h"
@@ -52,8 +55,11 @@ std::string_view name_of(ClosedForm::By by) {
   return kNames[static_cast<std::size_t>(by)];
 }
 
-ClosedForm::ClosedForm(const Operator& op, const machine::Machine& machine, sim::Launch launch)
-    : op_(op), model_(machine.model(0)), launch_(launch) {
+ClosedForm::ClosedForm(const Operator& op, const machine::Machine& machine)
+    : op_(op),
+      model_(machine.model(0)),
+      pieces_(PieceModel::of(model_, op.type)),
+      case_(OverlapCase::of(op, pieces_)) {
   plan::Fabric fabric(machine);
   all_ = rates(fabric, false);
   shift_ = rates(fabric, true);
@@ -64,22 +70,58 @@ ClosedForm::ClosedForm(const Operator& op, const machine::Machine& machine, sim:
 
 ClosedForm::Rates ClosedForm::rates(plan::Fabric& fabric, bool one_by_one) {
   const int ranks = fabric.ranks();
+  const machine::Machine& machine = fabric.machine();
+  const machine::GpuModel& model = machine.model(0);
+  const auto kind_of = [&](std::int32_t trunk) -> const machine::LinkClass& {
+    return machine.link_classes[static_cast<std::size_t>(
+        fabric.trunks()[static_cast<std::size_t>(trunk)].link_class)];
+  };
+  // The other direction of a trunk, which acknowledgements take.
+  std::map<std::tuple<machine::NodeId, machine::NodeId, std::int32_t>, std::int32_t> numbers;
+  for (std::size_t t = 0; t < fabric.trunks().size(); ++t) {
+    const plan::Trunk& trunk = fabric.trunks()[t];
+    numbers[{trunk.from, trunk.to, trunk.link_class}] = static_cast<std::int32_t>(t);
+  }
+  const auto reverse_of = [&](std::int32_t number) {
+    const plan::Trunk& trunk = fabric.trunks()[static_cast<std::size_t>(number)];
+    const auto found = numbers.find({trunk.to, trunk.from, trunk.link_class});
+    return found == numbers.end() ? number : found->second;
+  };
+  const std::int64_t line = model.line_size.count;
+  const std::int64_t burst = std::max<std::int64_t>(line, model.dma_burst.count);
+  struct Busy {
+    double wire = 0, port = 0;     ///< of data
+    double lines = 0, bursts = 0;  ///< and of acknowledgements
+  };
   const auto busiest = [&](int first, int last) {
-    std::map<std::int32_t, std::pair<double, double>> busy;  // by trunk: wire, with ports
+    std::map<std::int32_t, Busy> busy;  // by trunk
     for (int from = 0; from < ranks; ++from) {
       for (int distance = first; distance <= last; ++distance) {
         const plan::Way& way = fabric.way(from, (from + distance) % ranks);
         for (const plan::Way::Use& use : way.uses) {
-          auto& [wire, port] = busy[use.trunk];
-          wire += static_cast<double>(fabric.wire(way, use, kProbe).fs);
-          port += static_cast<double>(fabric.busy(way, use, kProbe).fs);
+          const double wire = static_cast<double>(fabric.wire(way, use, kProbe).fs) / kProbe;
+          Busy& there = busy[use.trunk];
+          there.wire += wire;
+          there.port += static_cast<double>(fabric.busy(way, use, kProbe).fs) / kProbe;
+          const machine::LinkClass& kind = kind_of(use.trunk);
+          const double raw = wire * kProbe / static_cast<double>(kind.wire_bytes(kProbe));
+          const auto of = [&](std::int64_t bytes, std::int64_t unit) {
+            return raw * static_cast<double>(bytes) / static_cast<double>(unit);
+          };
+          there.lines += of(kind.wire_bytes(line), line);
+          there.bursts += of(kind.wire_bytes(burst, model.dma_max_payload.count), burst);
+          Busy& back = busy[reverse_of(use.trunk)];
+          back.lines += of(kind.wire_bytes(0), line);
+          back.bursts += of(kind.wire_bytes(0), burst);
         }
       }
     }
     Rates rates;
     for (const auto& [trunk, times] : busy) {
-      rates.wire = std::max(rates.wire, times.first / kProbe);
-      rates.port = std::max(rates.port, times.second / kProbe);
+      rates.wire = std::max(rates.wire, times.wire);
+      rates.port = std::max(rates.port, times.port);
+      rates.lines = std::max({rates.lines, times.port, times.lines});
+      rates.bursts = std::max({rates.bursts, times.port, times.bursts});
     }
     return rates;
   };
@@ -89,19 +131,10 @@ ClosedForm::Rates ClosedForm::rates(plan::Fabric& fabric, bool one_by_one) {
     const Rates one = busiest(distance, distance);
     mean.wire += one.wire / (ranks - 1);
     mean.port += one.port / (ranks - 1);
+    mean.lines += one.lines / (ranks - 1);
+    mean.bursts += one.bursts / (ranks - 1);
   }
   return mean;
-}
-
-Time ClosedForm::product_time(const Launch& launch, int cus) {
-  const machine::GemmShape& shape = launch.shape;
-  const auto key =
-      std::tuple(shape.m, shape.n, shape.k, shape.accumulate, launch.tile.m, launch.tile.n, cus);
-  const auto known = times_.find(key);
-  if (known != times_.end()) return known->second;
-  const Time time =
-      machine::estimate_gemm(model_, shape, {.cus = cus, .split_k = 1, .tile = launch.tile}).time;
-  return times_[key] = time;
 }
 
 Time ClosedForm::least_time(const Launch& launch, std::int64_t streams) const {
@@ -150,11 +183,25 @@ ClosedForm::Bound ClosedForm::bound(const Schedule& schedule) {
   return best;
 }
 
+/// Under max-min fair shares a workgroup that moves data gets no more of a full L2 than one that
+/// computes.
+double ClosedForm::fair_share(const Schedule& schedule) const {
+  const double m = schedule.tile.m, n = schedule.tile.n, step = 128;
+  const double compute = 2 * m * n * step / pieces_.element;
+  const double loads = pieces_.units * (m + n) * step * pieces_.l2;
+  const bool is_full = loads > std::max(compute * pieces_.flop + pieces_.loop,
+                                        pieces_.units * compute * pieces_.power);
+  return is_full ? pieces_.units * pieces_.l2 : 0;
+}
+
 Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
-  const bool one_by_one = schedule.family.division == Division::shards;
+  const bool one_by_one =
+      schedule.family.division == Division::shards || schedule.family.division == Division::kernel;
   const double peers = one_by_one ? 1 : op_.ranks - 1;
-  double fs = bytes * (one_by_one ? shift_.port : all_.port);
-  if (schedule.workgroups == 0 && schedule.realization == "copy-engine") {
+  const Rates& rates = one_by_one ? shift_ : all_;
+  const bool by_engine = schedule.workgroups == 0 && schedule.realization == "copy-engine";
+  double fs = bytes * (by_engine ? rates.bursts : rates.lines);
+  if (by_engine) {
     const double engines = static_cast<double>(std::max<std::int64_t>(1, model_.dma_engines));
     const double each = std::ceil(peers / engines);
     fs = std::max(fs, each * bytes * fs_per_byte(model_.dma_rate));
@@ -171,7 +218,7 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
     const double trip = 2 * static_cast<double>(crossing_of_line_.fs);
     const std::int64_t lines = schedule.pulls ? model_.cu_max_outstanding : model_.cu_max_stores;
     const double under_way = static_cast<double>(lines * model_.line_size.count);
-    double per_byte = trip / under_way;
+    double per_byte = std::max(trip / under_way, fair_share(schedule));
     if (schedule.pulls) per_byte = std::max(per_byte, fs_per_byte(model_.cu_peer_rate));
     fs = std::max(fs, bytes * per_byte / each);
   }
@@ -182,54 +229,60 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
 Time ClosedForm::sum_time(const Schedule& schedule, double bytes) const {
   if (!adds_up(op_.kind)) return {};
   const double workgroups = schedule.workgroups > 0 ? schedule.workgroups / 2.0 : 16;
-  const double latency = static_cast<double>((load_ + model_.hbm_latency).fs);
-  const double under_way =
-      static_cast<double>(model_.cu_max_outstanding * model_.line_size.count) * workgroups;
-  const double moved = bytes * (op_.ranks + 1);
-  return time_of(moved * std::max(latency / under_way, fs_per_byte(model_.hbm_rate)));
+  // Whole shards are added one by one, as they come.
+  const double read = schedule.family.division == Division::shards ? 2 : op_.ranks;
+  return time_of(bytes * std::max(read * pieces_.read_by_workgroup(case_.cached) / workgroups,
+                                  (read + 1) * pieces_.memory_of(case_.cached)));
 }
 
-double ClosedForm::cost_of_copies(const Schedule& schedule) const {
+/// A stream of copies has its share of the workgroups, or a copy engine.
+double ClosedForm::copied_per_byte(const Schedule& schedule) const {
   if (!schedule.copies) return 0;
-  const Launch last = launches_of(op_, schedule).back();
-  return 2.0 * static_cast<double>(last.shape.m * last.shape.n) * size_of(op_.type) *
-         fs_per_byte(model_.hbm_rate);
+  if (schedule.workgroups == 0) return fs_per_byte(model_.dma_rate);
+  const double latency = static_cast<double>((load_ + model_.hbm_latency).fs);
+  const double batch = 512.0 * 16 * static_cast<double>(model_.cu_unroll);
+  const double each =
+      std::max(1.0, std::floor(static_cast<double>(schedule.workgroups) / (op_.ranks + 1)) /
+                        (adds_up(op_.kind) ? 2 : 1));
+  return std::max({latency / batch, fs_per_byte(model_.noc_cu_rate),
+                   fs_per_byte(model_.noc_cu_out_rate)}) /
+         each;
 }
 
 Time ClosedForm::estimate(const Schedule& schedule) {
-  const std::vector<Launch> launches = launches_of(op_, schedule);
-  const auto units = static_cast<int>(model_.cu_count);
-  const bool takes_units = schedule.workgroups > 0;
-  const int cus = takes_units ? std::max(1, units - schedule.workgroups) : 0;
-  const Time gap =
-      launch_ == sim::Launch::graph ? model_.launch_graph_interval : model_.launch_stream_interval;
+  const Division division = schedule.family.division;
   const std::int64_t steps = steps_of(op_, schedule);
-  Time own{}, of_steps{};
-  for (Launch launch : launches) {
-    if (launch.own) {
-      own = product_time(launch, cus);
-      continue;
-    }
-    const std::int64_t together = std::min(schedule.streams, launch.count);
-    launch.shape.m *= together;
-    const std::int64_t count = (launch.count + together - 1) / together;
-    of_steps += (product_time(launch, cus) + gap) * count;
-  }
-  const bool one_by_one = schedule.family.division == Division::shards;
+  const bool one_by_one = division == Division::shards;
   const double bytes =
       static_cast<double>(blocks_of(op_).bytes.count) / static_cast<double>(one_by_one ? 1 : steps);
-  Time chunk = step_time(schedule, bytes);
-  if (op_.kind == OperatorKind::gemm_ar) chunk = chunk * 2;
-  if (schedule.family.division == Division::kernel) {
-    const Time first = {chunk.fs / (op_.ranks - 1)};
-    return std::max(chunk, of_steps) + first;
+  Transfers transfers{.chunk = static_cast<double>(step_time(schedule, bytes).fs),
+                      .sum = static_cast<double>(sum_time(schedule, bytes).fs),
+                      .copied = copied_per_byte(schedule),
+                      .places = static_cast<double>(
+                          std::max<std::int64_t>(1, model_.cu_count - schedule.workgroups))};
+  const auto model_with = [&](const Tile& tile, std::array<TileTerms, 1>& terms) {
+    terms = {pieces_.terms(tile.m, tile.n, case_.cached)};
+    return OverlapModel(pieces_, case_, terms);
+  };
+  std::array<TileTerms, 1> terms{}, own_terms{};
+  const OverlapModel model = model_with(schedule.tile, terms);
+  if (division == Division::kernel) {
+    // Its peers come one after the other; what came last still has to be computed.
+    const double moved = transfers.chunk * case_.passes() * static_cast<double>(op_.ranks - 1);
+    const double product = model.whole() * pieces_.units / transfers.places;
+    // Who computes moves data between tiles, and computes nothing meanwhile.
+    if (schedule.realization == "co-located") return time_of(moved + product);
+    return time_of(std::max(moved + product / op_.ranks, product));
   }
-  const Pipeline pipeline{.steps = steps,
-                          .transfer = static_cast<double>(chunk.fs),
-                          .product = static_cast<double>(of_steps.fs / steps),
-                          .own = static_cast<double>(own.fs),
-                          .sum = static_cast<double>(sum_time(schedule, bytes).fs)};
-  return time_of(pipeline.time(communicates_first(op_.kind))) + time_of(cost_of_copies(schedule));
+  const Steps of{.family = schedule.family,
+                 .degree = static_cast<double>(steps),
+                 .copies = schedule.copies,
+                 .streams = static_cast<double>(schedule.streams)};
+  transfers.beside = model.beside(transfers.chunk * of.degree);
+  const double own = schedule.family.has_own()
+                         ? model_with(schedule.own_tile, own_terms).block(transfers.places)
+                         : 0;
+  return time_of(model.time(of, transfers, model.step(of, transfers), own));
 }
 
 }  // namespace hemiola::explore

@@ -2,17 +2,15 @@
 // not be simulated, and an estimate that decides in which order the rest is.
 #pragma once
 
-#include <map>
 #include <string_view>
-#include <tuple>
 
 #include "core/time.h"
 #include "core/units.h"
 #include "explore/operator.h"
+#include "explore/overlap_model.h"
 #include "explore/schedule.h"
 #include "machine/machine.h"
 #include "plan/fabric.h"
-#include "sim/simulate.h"
 
 namespace hemiola::explore {
 
@@ -31,7 +29,7 @@ double fs_per_byte(Rate rate);
 
 class ClosedForm {
  public:
-  ClosedForm(const Operator& op, const machine::Machine& machine, sim::Launch launch);
+  ClosedForm(const Operator& op, const machine::Machine& machine);
 
   enum class By : std::uint8_t {
     products,       ///< tiles over all compute units, or the power limit
@@ -45,32 +43,35 @@ class ClosedForm {
   };
   /// No simulation of the schedule takes less.
   Bound bound(const Schedule& schedule);
-  /// About what fluid says, without contention.
+  /// About what fluid says (overlap_model.h).
   Time estimate(const Schedule& schedule);
 
   struct Rates {
     double wire = 0;  ///< of the busiest link, headers included
     double port = 0;  ///< the same, GPUs taking part as fast as they do; the bound does not ask it
+    /// The same with what acknowledges data of the other direction: of lines that compute units
+    /// store, and of bursts of copy engines.
+    double lines = 0, bursts = 0;
   };
   /// Femtoseconds per byte that every rank sends to every other, to all at once; `one_by_one`: to
   /// one after the other, the mean of them.
   static Rates rates(plan::Fabric& fabric, bool one_by_one);
 
  private:
-  Time product_time(const Launch& launch, int cus);
   Time least_time(const Launch& launch, std::int64_t streams) const;
   Time step_time(const Schedule& schedule, double bytes) const;
-  double cost_of_copies(const Schedule& schedule) const;
+  double copied_per_byte(const Schedule& schedule) const;
+  double fair_share(const Schedule& schedule) const;
   Time sum_time(const Schedule& schedule, double bytes) const;
 
   const Operator& op_;
   const machine::GpuModel& model_;
-  sim::Launch launch_;
+  PieceModel pieces_;
+  OverlapCase case_;
   Rates all_, shift_;        ///< to all peers at once; to one after the other, the mean of them
   Time crossing_{};          ///< of a chunk, with the flag behind it
   Time crossing_of_line_{};  ///< one way
   Time load_{};              ///< from the own L2
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool, int, int, int>, Time> times_;
 };
 std::string_view name_of(ClosedForm::By by);  ///< "links, then products"
 

@@ -23,8 +23,9 @@ namespace {
 constexpr std::size_t kBatch = 8;
 /// A schedule whose estimate, corrected by what was learnt of its group (of its family), is so far
 /// above the best is not tried.
-constexpr double kFar = 1.03, kFarOfFamily = 1.15;
-constexpr double kNear = 1.05;  ///< estimates that differ by less are as good as each other
+constexpr double kFar = 1.03, kFarOfFamily = 1.08;
+constexpr int kMostRefused = 8;  ///< of a family, before it is given up
+constexpr double kNear = 1.05;   ///< estimates that differ by less are as good as each other
 constexpr int kDefaultTop = 3;
 /// Visits of requests to resources that may be simulated without being asked for.
 constexpr std::int64_t kLittleWork = 2'000'000;
@@ -68,7 +69,7 @@ class Search {
 
  private:
   void bound_all() {
-    ClosedForm closed_form(found_.op, *machine_, request_.options.launch);
+    ClosedForm closed_form(found_.op, *machine_);
     for (Schedule& schedule : space_of(found_.op, *machine_, request_.limits)) {
       Candidate candidate;
       candidate.schedule = std::move(schedule);
@@ -141,7 +142,8 @@ class Search {
 
   /// First the most promising of every family, so that each can say why it loses; then that of
   /// every group that may win; then of these groups one schedule of every mover, direction and
-  /// tile, in the order of what was learnt of the group; at last what is next to the best.
+  /// tile, in the order of what was learnt of the group; at last what is next to the best, and next
+  /// to the fastest of families that are near it.
   void simulate_promising() {
     std::vector<std::size_t> all(candidates_.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
@@ -151,6 +153,8 @@ class Search {
     });
     if (request_.exhaustive) return simulate(all, true);
     simulate(of_families(all), true);
+    // What cannot be run says nothing of its family: the next one has to.
+    for (int again = 0; again < kMostRefused; ++again) simulate(of_families(of_unknown(all)), true);
     simulate(promising(first_of(all, group_of), family_of, kFarOfFamily), false);
     // What hardware changes where products decide is what the closed form knows least of.
     const auto hardware_of = [](const Schedule& schedule) {
@@ -160,6 +164,41 @@ class Search {
     const std::vector<std::size_t> rest = first_of(all, hardware_of);
     simulate(promising(rest, group_of, kFar), false);
     simulate(variants_of_best(all), false);
+    simulate(neighbours_of_near(all), false);
+  }
+
+  /// Those of families of which none was simulated yet.
+  std::vector<std::size_t> of_unknown(const std::vector<std::size_t>& order) const {
+    const std::map<Family, double> learnt = learnt_of(family_of);
+    std::vector<std::size_t> unknown;
+    for (const std::size_t i : order) {
+      if (!is_done(i) && !learnt.contains(candidates_[i].schedule.family)) unknown.push_back(i);
+    }
+    return unknown;
+  }
+
+  /// Of each family whose fastest is next to the best: that with half and with twice the
+  /// workgroups. How many it takes until transfers get their share of a full L2 or memory decides
+  /// by more than families differ, and the best one must not be the only one that was asked.
+  std::vector<std::size_t> neighbours_of_near(const std::vector<std::size_t>& order) const {
+    std::map<Family, const Candidate*> fastest;
+    for (const Candidate& candidate : candidates_) {
+      if (candidate.fluid.fs == 0) continue;
+      const Candidate*& known = fastest[candidate.schedule.family];
+      if (known == nullptr || candidate.fluid < known->fluid) known = &candidate;
+    }
+    std::vector<std::size_t> neighbours;
+    for (const std::size_t i : order) {
+      const Schedule& schedule = candidates_[i].schedule;
+      const auto of = fastest.find(schedule.family);
+      if (of == fastest.end() || as_double(of->second->fluid) > kNear * as_double(best_)) continue;
+      Schedule other = of->second->schedule;
+      const int workgroups = std::exchange(other.workgroups, schedule.workgroups);
+      if (other == schedule && workgroups > 0 &&
+          (schedule.workgroups == 2 * workgroups || workgroups == 2 * schedule.workgroups))
+        neighbours.push_back(i);
+    }
+    return neighbours;
   }
 
   /// The fastest one in the other direction, with more or fewer workgroups, its commands in time:
@@ -273,7 +312,7 @@ class Search {
     }
     if (!request_.top) {
       std::int64_t work = serial_hops_;
-      for (std::size_t i = 0; i < top; ++i) work += all[i].line_hops;
+      for (std::size_t i = 0; i < top; ++i) work += trial_->line_hops(all[i]);
       if (work > kLittleWork) {
         found_.not_confirmed = fmt::format(
             "{} schedules and serial are some {:.0f} million visits of cache lines; "

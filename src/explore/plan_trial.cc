@@ -87,7 +87,7 @@ Time PlanTrial::bound(const TemplatePlan& plan) {
       .time();
 }
 
-Measured PlanTrial::simulate(const TemplatePlan& of) {
+Measured PlanTrial::simulate(const TemplatePlan& of, bool hops) {
   Measured measured;
   try {
     const plan::Plan plan = plan_of(of);
@@ -97,6 +97,7 @@ Measured PlanTrial::simulate(const TemplatePlan& of) {
     // By name, so that the laboratory has the program for confirm(): making it is the dear part.
     study::Experiment experiment = experiment_of(of);
     experiment.options.trace = &times;
+    experiment.options.counts = hops;
     const sim::Result result = run(experiment);
     measured.fluid = result.time;
     measured.line_hops = result.line_hops;

@@ -9,7 +9,8 @@
 
 #include "core/embedded.h"
 #include "explore/closed_form.h"
-#include "machine/gemm_model.h"
+#include "explore/overlap_model.h"
+#include "plan/fabric.h"
 
 namespace hemiola::explore {
 namespace {
@@ -18,45 +19,68 @@ constexpr std::array<std::string_view, kFeatures> kNames{
     "ratio",       "op_to_byte",  "traffic",      "m_over_k", "m",     "n",    "k",    "waves",
     "block_waves", "chunk_share", "launch_share", "one_link", "first", "sums", "ranks"};
 
+constexpr std::array<std::int64_t, 4> kDegrees{2, 4, 8, 16};
+/// More steps may be faster again where those before were slower by no more: waves are whole.
+constexpr double kWorse = 1.05;
+/// Launches that unfused products have at a time: what fills the waves of small ones.
+constexpr double kStreams = 4;
+
 double ceil_div(double a, double b) {
   return std::ceil(a / b);
 }
 
-/// A product of `blocks` times rows x columns x depth.
-double product_time(const RuleMachine& machine, double bytes, double blocks, double rows,
-                    double columns, double depth, bool adds) {
-  double best = 0;
-  const double steps = depth * bytes / 128;
-  for (const Tile& tile : machine.tiles) {
-    if (tile.m == 0) break;
-    const double tm = std::min<double>(tile.m, rows), tn = std::min<double>(tile.n, columns);
-    const double tiles = blocks * ceil_div(rows, tm) * ceil_div(columns, tn);
-    const double waves = std::ceil(tiles / machine.units);
-    const double compute = 2 * tm * tn * depth / machine.flop_rate + steps * machine.step;
-    const double load =
-        steps * (tm + tn) * 128 * std::min(tiles, machine.units) * machine.l2_per_byte;
-    const double store = tm * tn * bytes * machine.store_per_byte * (adds ? 2 : 1);
-    const double time = waves * (std::max(compute, load) + store);
-    if (best == 0 || time < best) best = time;
+/// What a workgroup that moves data reaches, in femtoseconds of a byte.
+double per_byte_of_workgroup(const machine::GpuModel& model, plan::Fabric& fabric) {
+  double per_byte = fs_per_byte(model.cu_peer_rate);
+  if (model.cu_max_stores > 0) {
+    const double trip = 2 * static_cast<double>(fabric.crossing(fabric.way(0, 1)).fs);
+    per_byte =
+        std::max(per_byte, trip / static_cast<double>(model.cu_max_stores * model.line_size.count));
   }
-  const double flop = 2 * blocks * rows * columns * depth;
-  const double memory =
-      bytes * (blocks * rows * depth + columns * depth + blocks * rows * columns * (adds ? 2 : 1)) *
-      machine.hbm_per_byte;
-  return std::max({best, flop / machine.sustained, memory}) + machine.launch;
+  return per_byte;
 }
 
-/// As blocks_of(), for arithmetic.
-struct RuleBlock {
-  double rows, columns, depth;
-  double bytes;  ///< that one rank sends to one other: in an all-reduce twice, sums and results
-};
+/// So many workgroups for each stream, where they leave half of the units to products.
+double workgroups_of(const machine::GpuModel& model, double streams, double each) {
+  while (each > 1 && 2 * streams * each > static_cast<double>(model.cu_count)) each /= 2;
+  return streams * each;
+}
 
-RuleBlock block_of(const Operator& op) {
-  const Blocks blocks = blocks_of(op);
-  const double times = op.kind == OperatorKind::gemm_ar ? 2 : 1;
-  return {static_cast<double>(blocks.rows), static_cast<double>(blocks.columns),
-          static_cast<double>(blocks.depth), times * static_cast<double>(blocks.bytes.count)};
+/// Bytes per femtosecond that a workgroup copies in own memory: what it has under way per load.
+double copy_rate(const machine::GpuModel& model, plan::Fabric& fabric) {
+  constexpr double kBatch = 512 * 16;  ///< bytes that its threads load at a time
+  const double latency = static_cast<double>((fabric.load(0) + model.hbm_latency).fs);
+  const double rate = kBatch * static_cast<double>(model.cu_unroll) / std::max(1.0, latency);
+  const double port = std::max(fs_per_byte(model.noc_cu_rate), fs_per_byte(model.noc_cu_out_rate));
+  return port > 0 ? std::min(rate, 1 / port) : rate;
+}
+
+/// Of each area the tile that is the most square, the largest first.
+std::array<Tile, 4> tiles_of_rules(const machine::GpuModel& model) {
+  std::vector<Tile> tiles;
+  for (const Tile& tile : model.gemm_tiles) {
+    if (tile.m <= 2 * tile.n && tile.n <= 2 * tile.m) tiles.push_back(tile);
+  }
+  if (tiles.empty()) tiles.push_back({128, 128});
+  std::stable_sort(tiles.begin(), tiles.end(),
+                   [](const Tile& a, const Tile& b) { return a.m * a.n > b.m * b.n; });
+  tiles.erase(std::unique(tiles.begin(), tiles.end(),
+                          [](const Tile& a, const Tile& b) { return a.m * a.n == b.m * b.n; }),
+              tiles.end());
+  std::array<Tile, 4> chosen{};
+  for (std::size_t i = 0; i < chosen.size(); ++i) chosen[i] = tiles[std::min(i, tiles.size() - 1)];
+  return chosen;
+}
+
+/// Whether one persistent kernel is a schedule of the operator without a switch that multicasts.
+bool has_kernel(const Operator& op) {
+  return op.kind == OperatorKind::ag_gemm || op.kind == OperatorKind::gemm_rs;
+}
+
+/// Full meshes of 4 and of 6 have no cycles through all nodes that use every link once (Tillson,
+/// 1980): rings of a library leave one of a node's ways out there.
+double ways_of_rings(double peers) {
+  return peers == 3 || peers == 5 ? peers - 1 : peers;
 }
 
 }  // namespace
@@ -71,58 +95,61 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   const ClosedForm::Rates all = ClosedForm::rates(fabric, false);
   const ClosedForm::Rates shift = ClosedForm::rates(fabric, true);
   RuleMachine rule;
-  rule.link_per_byte = all.port;
-  rule.shift_per_byte = shift.port;
+  const double peers = machine.ranks() - 1;
+  rule.link_per_byte = all.lines;
+  rule.shift_per_byte = shift.lines;
+  rule.one_link = peers * shift.port / std::max(all.port, 1e-9);
+  rule.library_per_byte = all.lines * (rule.one_link > 1.5 ? peers / ways_of_rings(peers) : 1);
   rule.chunk = static_cast<double>(fabric.handover(fabric.way(0, 1)).fs);
-  rule.units = static_cast<double>(model.cu_count);
-  constexpr std::int64_t kDepth = 4096;
-  const std::int64_t deep = machine::gemm_tile_time(model, {128, 128}, kDepth, type).fs;
-  const double clock = static_cast<double>(model.gemm_clock.hertz) / 1e15;  // cycles per fs
-  const double rate = static_cast<double>(machine::matrix_rate(model, type));
-  rule.flop_rate = rate * clock;
-  const double steps = static_cast<double>(kDepth * size_of(type)) / 128;
-  rule.step = std::max(
-      0.0, (static_cast<double>(deep) - 2.0 * 128 * 128 * kDepth / rule.flop_rate) / steps);
-  constexpr std::int64_t kFlop = 1'000'000'000'000;
-  rule.sustained =
-      static_cast<double>(kFlop) / static_cast<double>(std::max<std::int64_t>(
-                                       1, machine::gemm_sustained_time(model, kFlop, type).fs));
-  rule.l2_per_byte = fs_per_byte(model.gemm_l2_rate);
-  rule.store_per_byte =
-      static_cast<double>(machine::gemm_epilogue_time(model, {128, 128}, type).fs) /
-      (128.0 * 128 * size_of(type));
-  rule.hbm_per_byte = fs_per_byte(model.hbm_rate);
-  const double under_way = static_cast<double>(model.cu_max_outstanding * model.line_size.count) *
-                           std::max(1.0, rule.units / 8);
-  rule.sum_per_byte = std::max(
-      rule.hbm_per_byte, static_cast<double>((fabric.load(0) + model.hbm_latency).fs) / under_way);
-  rule.launch = static_cast<double>(
-      (model.dispatch_latency + model.launch_end_latency + model.gemm_setup).fs);
   rule.gap = static_cast<double>(model.launch_stream_interval.fs);
-  std::vector<Tile> tiles = model.gemm_tiles;
-  std::stable_sort(tiles.begin(), tiles.end(),
-                   [](const Tile& a, const Tile& b) { return a.m * a.n > b.m * b.n; });
-  // The largest, the one in the middle, and the smallest of those that are not thin.
-  std::vector<Tile> square;
-  for (const Tile& tile : tiles) {
-    if (tile.m <= 2 * tile.n && tile.n <= 2 * tile.m) square.push_back(tile);
+  rule.pieces = PieceModel::of(model, type);
+  const std::array<Tile, 4> tiles = tiles_of_rules(model);
+  for (const bool cached : {false, true}) {
+    for (std::size_t i = 0; i < tiles.size(); ++i)
+      rule.tiles[cached ? 1 : 0][i] = rule.pieces.terms(tiles[i].m, tiles[i].n, cached);
   }
-  if (square.empty()) square.push_back({128, 128});
-  rule.tiles = {square.front(), square[square.size() / 2], square.back()};
+  const double each = per_byte_of_workgroup(model, fabric);
+  const double copying = 1 / copy_rate(model, fabric);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const double half = i == 0 ? 1 : 2;
+    const double moving = workgroups_of(model, peers, 2 / half);
+    rule.moves[i] = {.per_byte = std::max(all.lines, each * peers / moving),
+                     .chunk = rule.chunk,
+                     .units = moving,
+                     .copied = copying * peers / moving};
+    // Half of them move and half add up.
+    const double summing = workgroups_of(model, peers + 2, 8) / half;
+    rule.sums[i] = {.per_byte = std::max(all.lines, each * 2 * (peers + 2) / summing),
+                    .chunk = rule.chunk,
+                    .units = summing,
+                    .adding = 2 * rule.pieces.read_by_workgroup(false) / summing,
+                    .copied = copying * 2 * (peers + 2) / summing};
+  }
+  rule.moves[2] = rule.moves[0];
+  rule.sums[2] = rule.sums[0];
+  if (model.dma_engines == 0) return rule;
+  const double of_engine = ceil_div(peers, static_cast<double>(model.dma_engines));
+  constexpr double kBesideEngines = 16;  ///< workgroups that add up what engines brought
+  rule.moves[2] = {.per_byte = std::max(all.bursts, of_engine * fs_per_byte(model.dma_rate)),
+                   .chunk = rule.chunk + of_engine * static_cast<double>(model.dma_sync_latency.fs),
+                   .copied = fs_per_byte(model.dma_rate)};
+  rule.sums[2] = rule.moves[2];
+  rule.sums[2].units = kBesideEngines;
+  rule.sums[2].adding = rule.pieces.read_by_workgroup(false) / kBesideEngines;
   return rule;
 }
 
 Features features_of(const Operator& op, const RuleMachine& machine) {
   const machine::GemmShape local = local_product(op);
-  const RuleBlock block = block_of(op);
+  const OverlapCase of = OverlapCase::of(op, machine.pieces);
   const double m = static_cast<double>(local.m), n = static_cast<double>(local.n),
                k = static_cast<double>(local.k), bytes = size_of(op.type);
   const double traffic = bytes * (m * k + n * k + m * n);
-  const double product = product_time(machine, bytes, 1, m, n, k, false);
-  const double moved = block.bytes * machine.link_per_byte;
-  const Tile& tile = machine.tiles[0];
+  const auto& tiles = machine.tiles[of.cached ? 1 : 0];
+  const double product = OverlapModel(machine.pieces, of, tiles).whole();
+  const double moved = of.bytes * of.passes() * machine.link_per_byte;
   const auto waves = [&](double rows, double columns) {
-    return ceil_div(rows, tile.m) * ceil_div(columns, tile.n) / machine.units;
+    return ceil_div(rows, tiles[0].high) * ceil_div(columns, tiles[0].wide) / machine.pieces.units;
   };
   Features all{};
   const auto set = [&all](Feature feature, double value) {
@@ -136,72 +163,186 @@ Features features_of(const Operator& op, const RuleMachine& machine) {
   set(Feature::n, n);
   set(Feature::k, k);
   set(Feature::waves, waves(m, n));
-  set(Feature::block_waves, waves(block.rows, block.columns));
+  set(Feature::block_waves, waves(of.rows, of.columns));
   set(Feature::chunk_share, machine.chunk / std::max(1.0, moved));
-  set(Feature::launch_share, (machine.launch + machine.gap) / product);
-  set(Feature::one_link, machine.shift_per_byte * (op.ranks - 1) / machine.link_per_byte);
+  set(Feature::launch_share, (machine.pieces.launch + machine.gap) / product);
+  set(Feature::one_link, machine.one_link);
   set(Feature::first, communicates_first(op.kind) ? 1 : 0);
   set(Feature::sums, adds_up(op.kind) ? 1 : 0);
   set(Feature::ranks, op.ranks);
   return all;
 }
 
-AnalyticTimes analytic_times(const Operator& op, const RuleMachine& machine) {
-  const RuleBlock block = block_of(op);
-  const double n = op.ranks, bytes = size_of(op.type);
-  const bool first = communicates_first(op.kind);
-  const auto product = [&](double blocks, double rows, double columns, double depth, bool adds) {
-    return product_time(machine, bytes, blocks, rows, columns, depth, adds);
-  };
-  AnalyticTimes times;
-  times.time.fill(std::numeric_limits<double>::infinity());
-  times.degree.fill(1);
-  const auto offer = [&](double time, std::size_t family, std::int64_t degree) {
-    if (time >= times.time[family]) return;
-    times.time[family] = time;
-    times.degree[family] = degree;
-  };
-  // As families() has them.
-  constexpr std::size_t kSerial = 0, kShards = 1, kRows = 3, kColumns = 7;
-  constexpr std::size_t kUniformFused = 0, kUniformUnfused = 1, kHeteroFused = 2,
-                        kHeteroUnfused = 3;
-  const double moved = block.bytes * machine.link_per_byte;
-  const double whole = product(1, block.rows * n, block.columns, block.depth, false);
-  const double own = product(1, block.rows, block.columns, block.depth, false);
-  // A library's kernel is launched as well.
-  offer(moved + whole + machine.gap + 2 * machine.chunk, kSerial, 1);
-  const double block_sum =
-      adds_up(op.kind) ? block.rows * block.columns * bytes * (n + 1) * machine.sum_per_byte : 0;
-  const auto pipeline = [&](std::int64_t steps, double chunk, double each, double own_time) {
-    const double sum = block_sum / static_cast<double>(steps);
-    const double more = static_cast<double>(steps - 1) * std::max({chunk, each, sum});
-    return first
-               ? std::max(chunk, own_time) + more + each
-               : std::max(each + more + chunk + sum, static_cast<double>(steps) * each + own_time);
-  };
-  const double shift = block.bytes * machine.shift_per_byte + machine.chunk;
-  offer(pipeline(op.ranks - 1, shift, own + machine.gap, own), kShards, 1);
-  for (const bool by_rows : {true, false}) {
-    const std::size_t of_division = by_rows ? kRows : kColumns;
-    for (const std::int64_t degree : {2, 4, 8}) {
-      const double d = static_cast<double>(degree), chunk = moved / d + machine.chunk;
-      const double rows = by_rows ? block.rows / d : block.rows;
-      const double columns = !by_rows && !first ? block.columns / d : block.columns;
-      const double depth = !by_rows && first ? block.depth / d : block.depth;
-      const bool adds = !by_rows && first;
-      const double uniform = product(n, rows, columns, depth, adds) + machine.gap;
-      const double others = product(n - 1, rows, columns, depth, adds) + machine.gap;
-      // Products of blocks on four streams fill each other's waves.
-      const double four = product(4, rows, columns, depth, adds) + machine.gap;
-      offer(pipeline(degree, chunk, uniform, 0), of_division + kUniformFused, degree);
-      offer(pipeline(degree, chunk, others, own), of_division + kHeteroFused, degree);
-      offer(pipeline(degree, chunk, std::ceil(n / 4) * four, 0), of_division + kUniformUnfused,
-            degree);
-      offer(pipeline(degree, chunk, std::ceil((n - 1) / 4) * four, own),
-            of_division + kHeteroUnfused, degree);
+namespace {
+
+/// The closed form of an operator, asked family by family.
+class Analysis {
+ public:
+  Analysis(const Operator& op, const RuleMachine& machine)
+      : op_(op),
+        machine_(machine),
+        of_(OverlapCase::of(op, machine.pieces)),
+        model_(machine.pieces, of_, machine.tiles[of_.cached ? 1 : 0]) {
+    whole_ = model_.whole();
+    double least = std::numeric_limits<double>::infinity();
+    for (const RuleMover& mover : of_.sums ? machine.sums : machine.moves) {
+      const Transfers all = transfers_of(mover);
+      const double time = about(mover, all);
+      if (time >= least) continue;
+      least = time;
+      mover_ = mover;
+      all_ = all;
     }
+    all_.beside = model_.beside(all_.chunk);
+    own_ = model_.block(all_.places);
   }
-  return times;
+
+  AnalyticTimes times() const {
+    AnalyticTimes times;
+    times.time.fill(std::numeric_limits<double>::infinity());
+    times.degree.fill(1);
+    times.time[kSerial] = serial();
+    if (op_.kind != OperatorKind::gemm_ar) times.time[kShards] = shards();
+    if (has_kernel(op_)) times.time[kKernel] = kernel();
+    steps(Division::rows, kRows, times);
+    steps(Division::columns, kColumns, times);
+    return times;
+  }
+
+ private:
+  // As families() has them; of rows and columns uniform and hetero, fused and unfused.
+  static constexpr std::size_t kSerial = 0, kShards = 1, kKernel = 2, kRows = 3, kColumns = 7;
+  static constexpr std::size_t kUnfused = 1, kHetero = 2;
+
+  /// A step of a ring passes on what came with the step before it.
+  double serial() const {
+    const double moved = of_.bytes * machine_.library_per_byte + (of_.ranks - 1) * machine_.chunk;
+    return of_.passes() * moved + whole_ + machine_.gap;
+  }
+
+  /// Of a byte, where one peer comes after the other.
+  double one_by_one(const RuleMover& mover) const {
+    return std::max(machine_.shift_per_byte, mover.per_byte / (of_.ranks - 1));
+  }
+
+  /// All steps together.
+  Transfers transfers_of(const RuleMover& mover) const {
+    return {.chunk = of_.bytes * mover.per_byte,
+            .sum = of_.bytes * std::max(of_.ranks * mover.adding,
+                                        (of_.ranks + 1) * machine_.pieces.memory_of(of_.cached)),
+            .copied = mover.copied,
+            .places = std::max(1.0, machine_.pieces.units - mover.units)};
+  }
+
+  /// In a few steps: the longest of what goes on at the same time, and a part of the others.
+  double about(const RuleMover& mover, const Transfers& all) const {
+    constexpr double kSteps = 4;
+    const double product = whole_ * machine_.pieces.units / all.places;
+    const double moved = of_.passes() * (all.chunk + kSteps * mover.chunk);
+    const double sums = of_.sums ? all.sum : 0;
+    const double longest = std::max({product, moved, sums});
+    return longest + (product + moved + sums - longest) / kSteps;
+  }
+
+  /// Tiles of a block begin when it is there. Copy engines add nothing up.
+  double kernel() const {
+    const RuleMover& mover = of_.sums ? machine_.sums[0] : mover_;
+    const double moved = (of_.ranks - 1) * (of_.bytes * one_by_one(mover) + mover.chunk);
+    const double product =
+        whole_ * machine_.pieces.units / std::max(1.0, machine_.pieces.units - mover.units);
+    return std::max(moved + product / of_.ranks, product);
+  }
+
+  double shards() const {
+    const Steps steps{.family = families()[kShards], .degree = of_.ranks - 1};
+    Transfers transfers = all_;
+    transfers.chunk = of_.bytes * one_by_one(mover_) + mover_.chunk;
+    transfers.sum *= 2 / of_.ranks;  // they are added one by one, as they come
+    // On a mesh, which has a link for each peer, what they move is all that counts.
+    const double moved = (of_.ranks - 1) * transfers.chunk;
+    if (moved > 2 * whole_) return moved + whole_ / of_.ranks;
+    return model_.time(steps, transfers, model_.step(steps, transfers), own_);
+  }
+
+  Steps steps_of(std::size_t family, std::int64_t degree, bool copies) const {
+    return {.family = families()[family],
+            .degree = static_cast<double>(degree),
+            .copies = copies,
+            .streams = kStreams};
+  }
+
+  /// With the best of so many tiles from `tile` on, which is told.
+  double ask(AnalyticTimes& times, std::size_t family, std::int64_t degree, bool copies,
+             std::size_t& tile, std::size_t most = 99) const {
+    const Steps steps = steps_of(family, degree, copies);
+    Transfers transfers = all_;
+    transfers.chunk = transfers.chunk * steps.per_degree + mover_.chunk;
+    transfers.sum *= steps.per_degree;
+    const OverlapModel::Step step = model_.step(steps, transfers, tile, most);
+    tile = step.tile;
+    const double time = model_.time(steps, transfers, step, own_);
+    if (time < times.time[family]) {
+      times.time[family] = time;
+      times.degree[family] = degree;
+    }
+    return time;
+  }
+
+  /// All families of a division. Tiles and steps of the plainest one, uniform and fused, are nearly
+  /// those of the others: these are asked with as many steps and fewer.
+  void steps(Division division, std::size_t first, AnalyticTimes& times) const {
+    const bool by_rows = division == Division::rows;
+    const auto divided = static_cast<std::int64_t>(by_rows     ? of_.rows
+                                                   : of_.first ? of_.depth
+                                                               : of_.columns);
+    // Copies join low chunks to tiles of a usual height.
+    const bool may_copy = by_rows && of_.rows < 2 * machine_.tiles[0][0].high;
+    std::array<std::size_t, kDegrees.size()> tiles{};
+    std::size_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < kDegrees.size(); ++i) {
+      const std::int64_t degree = kDegrees[i];
+      if (divided % degree != 0) break;
+      // Smaller pieces have no larger tiles.
+      tiles[i] = i == 0 ? 0 : tiles[i - 1];
+      double found = ask(times, first, degree, false, tiles[i], i == 0 ? 99 : 2);
+      if (may_copy) {
+        std::size_t tile = 0;
+        found = std::min(found, ask(times, first, degree, true, tile));
+      }
+      if (found > kWorse * least) break;
+      if (found >= least) continue;
+      least = found;
+      best = i;
+    }
+    if (least == std::numeric_limits<double>::infinity()) return;
+    const std::size_t half = best > 0 ? best - 1 : 0;
+    for (std::size_t i = half; i <= best; ++i) {
+      std::size_t tile = tiles[i];
+      ask(times, first + kHetero, kDegrees[i], false, tile, 2);
+      if (may_copy && !of_.sums) ask(times, first + kHetero, kDegrees[i], true, tile = 0);
+    }
+    // Pieces of one block are small, and have the tile that is best for one of them alone.
+    Steps alone = steps_of(first + kUnfused, kDegrees[half], false);
+    alone.streams = 1;
+    std::size_t tile = model_.step(alone, all_, tiles[half], 3).tile;
+    ask(times, first + kUnfused, kDegrees[half], false, tile, 1);
+    ask(times, first + kHetero + kUnfused, kDegrees[half], false, tile, 1);
+  }
+
+  const Operator& op_;
+  const RuleMachine& machine_;
+  const OverlapCase of_;
+  const OverlapModel model_;
+  double whole_ = 0, own_ = 0;
+  RuleMover mover_{};  ///< the best, by about()
+  Transfers all_{};    ///< of all steps together
+};
+
+}  // namespace
+
+AnalyticTimes analytic_times(const Operator& op, const RuleMachine& machine) {
+  return Analysis(op, machine).times();
 }
 
 Family parse_family(std::string_view text, const SourceLocation& where) {

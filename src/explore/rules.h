@@ -1,5 +1,5 @@
-// Rules: which schedule to take, from static sizes and constants of the machine, in less than a
-// microsecond. For frameworks and runtimes that cannot simulate (docs/explore.md, rules).
+// Rules: which schedule to take, from static sizes and constants of the machine, in a
+// microsecond or two. For frameworks and runtimes that cannot simulate (docs/explore.md, rules).
 #pragma once
 
 #include <array>
@@ -9,26 +9,36 @@
 #include <vector>
 
 #include "explore/operator.h"
+#include "explore/piece_model.h"
 #include "explore/schedule.h"
 #include "machine/machine.h"
 
 namespace hemiola::explore {
 
+/// Who moves data, as rules suppose: by what a machine has, the same for all operators.
+struct RuleMover {
+  double per_byte = 0;  ///< of a byte that goes to each peer, all at once
+  double chunk = 0;     ///< of a transfer, whatever its size
+  double units = 0;     ///< compute units that it takes
+  double adding = 0;    ///< of a byte that is loaded to be added
+  double copied = 0;    ///< of a byte that is copied in own memory
+};
+
 /// What rules know of a machine: asked once, used for many operators. Times are femtoseconds.
 struct RuleMachine {
-  double link_per_byte = 0;   ///< all peers at once: of a byte that goes to each of them
-  double shift_per_byte = 0;  ///< one peer after the other: of such a byte
-  double chunk = 0;           ///< of a transfer, whatever its size
-  double units = 1;           ///< compute units
-  double flop_rate = 1;       ///< flop per femtosecond of a unit at the clock of short loads
-  double sustained = 1;       ///< flop per femtosecond of the device under its power limit
-  double step = 0;            ///< of a unit, for each step of a product beside its flop
-  double l2_per_byte = 0;     ///< of all units together
-  double store_per_byte = 0;  ///< of results, out of one unit
-  double hbm_per_byte = 0;
-  double sum_per_byte = 0;      ///< read and added up by an eighth of the units
-  double launch = 0, gap = 0;   ///< of a product, beside its tiles; between two of a stream
-  std::array<Tile, 3> tiles{};  ///< of kernels, the largest first
+  double link_per_byte = 0;     ///< all peers at once: of a byte that goes to each of them
+  double shift_per_byte = 0;    ///< one peer after the other: of such a byte
+  double library_per_byte = 0;  ///< the same of the library, whose rings do not take all links
+  double one_link = 1;          ///< one peer after the other over all at once
+  double chunk = 0;             ///< of a transfer, whatever its size
+  double gap = 0;               ///< between two launches of a stream
+  PieceModel pieces;
+  /// More and fewer workgroups, and copy engines; of operators that only move, and of those that
+  /// add up. Without copy engines the last is as the first.
+  std::array<RuleMover, 3> moves{}, sums{};
+  /// Of kernels, the largest first, each a few times smaller; with what is touched in the memory,
+  /// and in the cache on its side.
+  std::array<std::array<TileTerms, 4>, 2> tiles{};
 
   /// Of rank 0 and its ways to the others. Failure: ranks that do not reach each other.
   static RuleMachine of(const machine::Machine& machine, DataType type);

@@ -84,6 +84,8 @@ class Space {
     std::vector<Mover> all;
     for (const std::string& name : realizations_) {
       if (name == "multicast" && !computes_in_kernel) continue;
+      // A copy engine adds nothing up, and a persistent kernel has no other workgroups that would.
+      if (name == "copy-engine" && computes_in_kernel && adds_up(op_.kind)) continue;
       if (name == "copy-engine") {
         for (const bool prelaunch : {false, true}) {
           if (has(limits_.places, "own") &&

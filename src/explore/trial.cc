@@ -3,7 +3,11 @@
 namespace hemiola::explore {
 
 void Trial::simulate(Candidate& candidate) {
-  static_cast<Measured&>(candidate) = plans_.simulate(template_plan(candidate.schedule));
+  static_cast<Measured&>(candidate) = plans_.simulate(template_plan(candidate.schedule), false);
+}
+
+std::int64_t Trial::line_hops(const Candidate& candidate) {
+  return plans_.simulate(template_plan(candidate.schedule)).line_hops;
 }
 
 void Trial::confirm(Candidate& candidate) {

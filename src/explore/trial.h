@@ -17,9 +17,11 @@ class Trial {
         machine_(machine),
         plans_(laboratory, request.options, op.type, machine, monitor) {}
 
-  /// Its fluid time, attribution, buffers and traffic, or why it is refused. Thread-safe for
-  /// different candidates, as all others are.
+  /// Its fluid time, attribution, buffers and traffic (but no line_hops), or why it is refused.
+  /// Thread-safe for different candidates, as all others are.
   void simulate(Candidate& candidate);
+  /// Visits of requests to resources that the line engine would simulate.
+  std::int64_t line_hops(const Candidate& candidate);
   /// By the engine sampled.
   void confirm(Candidate& candidate);
 

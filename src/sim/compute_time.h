@@ -12,11 +12,15 @@ namespace hemiola::sim {
 inline Time compute_time(const machine::GpuModel& model, const program::PrimitiveFields& primitive,
                          DataType type) {
   Time time = primitive.duration;
-  if (primitive.flop > 0 && model.cu_matrix_rate > 0) {
-    const Rate flops{model.cu_matrix_rate * model.cu_clock.hertz};
+  const auto& [m, n, k] = primitive.product;
+  // Products of narrow types are faster than what cu.matrix_rate says of all others.
+  const std::int64_t rate = m > 0
+                                ? std::max(model.cu_matrix_rate, machine::matrix_rate(model, type))
+                                : model.cu_matrix_rate;
+  if (primitive.flop > 0 && rate > 0) {
+    const Rate flops{rate * model.cu_clock.hertz};
     time = std::max(time, flops.time_for(primitive.flop));
   }
-  const auto& [m, n, k] = primitive.product;
   if (m > 0 && machine::matrix_rate(model, type) > 0)
     time = std::max(
         time, machine::gemm_tile_time(model, {static_cast<int>(m), static_cast<int>(n)}, k, type));

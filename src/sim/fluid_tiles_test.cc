@@ -8,6 +8,7 @@
 #include "plan/template.h"
 #include "program/launch_programs.h"
 #include "program/lower.h"
+#include "sim/compute_time.h"
 #include "sim/simulate.h"
 #include "sim/test_machines.h"
 #include "sim/tile_reuse.h"
@@ -89,6 +90,31 @@ TEST(FluidTiles, of_a_product_take_what_its_steps_take) {
     const auto fluid = static_cast<double>(simulate(bound, {.engine = Engine::fluid}).time.fs);
     EXPECT_NEAR(fluid, line, 0.08 * line) << shape.m << " x " << shape.n << " x " << shape.k;
   }
+}
+
+// What cu.matrix_rate says is the rate of 2-byte types.
+TEST(FluidTiles, of_one_byte_types_take_what_the_model_of_products_says) {
+  for (const char* name : {"dgx-h100", "mi300x-8"}) {
+    const machine::Machine machine = machine::load(name);
+    const machine::GpuModel& model = machine.model(0);
+    program::PrimitiveFields step;
+    step.product = {256, 128, 128};
+    step.flop = 2 * 256 * 128 * 128;
+    const Time narrow = compute_time(model, step, DataType::fp8_e4m3);
+    EXPECT_EQ(narrow, machine::gemm_tile_time(model, {256, 128}, 128, DataType::fp8_e4m3));
+    EXPECT_LT(static_cast<double>(narrow.fs),
+              0.6 * static_cast<double>(compute_time(model, step, DataType::bfloat16).fs));
+  }
+}
+
+TEST(FluidTiles, take_the_same_time_where_nobody_counts_requests) {
+  const program::Bound bound = product(one_gpu("50MiB"), {1024, 1024, 512});
+  const Result counted = simulate(bound, {.engine = Engine::fluid});
+  const Result uncounted = simulate(bound, {.engine = Engine::fluid, .counts = false});
+  EXPECT_EQ(uncounted.time, counted.time);
+  EXPECT_EQ(uncounted.attribution, counted.attribution);
+  EXPECT_FALSE(counted.counters.empty());
+  EXPECT_TRUE(uncounted.counters.empty());
 }
 
 // The power limit holds from gemm.burst_time on: what is beyond takes longer.

@@ -78,6 +78,7 @@ Result run_fluid(const machine::Machine& machine, const program::Bound& program,
     fluid = std::make_unique<Fluid>(machine, program, options, AlikeBy::nothing);
     result = fluid->run();
   }
+  if (!options.counts) return *std::move(result);
   Carried carried = count_requests(machine, program, options);
   result->links = std::move(carried.links);
   result->counters = std::move(carried.counters);

@@ -63,6 +63,10 @@ struct Options {
   TableKind table = TableKind::heap;     ///< replay: where rows wait for their time
   /// Told how far the run is: `done` of `total` in bytes that its operations move. Null: nobody.
   Monitor* monitor = nullptr;
+  /// The fluid engine's: what links carry, counters, `line_hops` and the bound, none of which a
+  /// time depends on. Who compares many schedules by their time does without: it is a fifth of the
+  /// work.
+  bool counts = true;
   /// The line engine's: ranks are divided among them. The result does not depend on it. A record, a
   /// replay, and programs in which ranks wait for what is in memory of others, have one.
   int threads = 1;
