@@ -20,6 +20,12 @@ std::optional<DataType> type_of(std::string_view name) {
   return std::nullopt;
 }
 
+constexpr std::int64_t kMostStreams = 1024;
+constexpr std::int64_t kMostWarps = 64;  ///< and stages
+// What each of them takes, about, in words of 8 bytes.
+constexpr std::int64_t kWordsOfOp = 64, kWordsOfSignal = 8;
+constexpr std::int64_t kMostSignals = std::int64_t{1} << 20;  ///< of a rank; steps of one likewise
+
 struct RuntimeObject : Object {};
 
 class HostRecorder : public Surroundings {
@@ -161,10 +167,22 @@ class HostRecorder : public Surroundings {
     return view->region;
   }
   int rank_in(const Arguments& given, std::string_view name, std::size_t position) const {
-    const std::int64_t rank = number_in(given, name, position);
+    return rank_among(number_in(given, name, position), *given.node);
+  }
+  int rank_among(std::int64_t rank, const Node& node) const {
     if (rank < 0 || rank >= ranks_)
-      wrong(*given.node, fmt::format("there is no rank {} among {}", rank, ranks_));
+      wrong(node, fmt::format("there is no rank {} among {}", rank, ranks_));
     return static_cast<int>(rank);
+  }
+  /// Of a tensor, or of what else has a shape.
+  std::int64_t elements_of(const std::vector<std::int64_t>& shape, const Node& node) const {
+    std::int64_t made = 1;
+    for (const std::int64_t extent : shape) {
+      if (extent < 1) wrong(node, fmt::format("a shape with {} elements along an axis", extent));
+      made = times(made, extent);
+    }
+    if (!fits(made) || shape.size() > kMostAxes) walker_.refuse(node, "a shape of this size");
+    return made;
   }
 
   [[noreturn]] void wrong(const Node& node, const std::string& what) const {
@@ -192,8 +210,10 @@ class HostRecorder : public Surroundings {
       made->shape = numbers(need(given, "shape", 0), *given.node, "a shape");
       made->steps = std::max<std::int64_t>(number_in(given, "steps", 1), 1);
       made->first = std::ssize(record_.slots);
-      std::int64_t count = 1;
-      for (const std::int64_t extent : made->shape) count *= extent;
+      const std::int64_t count = elements_of(made->shape, *given.node);
+      if (count > kMostSignals - made->first || made->steps > kMostSignals)
+        walker_.refuse(*given.node, "too many signals, or steps of one");
+      walker_.remember(*given.node, count * kWordsOfSignal);
       record_.slots.resize(record_.slots.size() + static_cast<std::size_t>(count));
       record_.steps.resize(record_.slots.size(), made->steps);
       return object(made);
@@ -201,7 +221,7 @@ class HostRecorder : public Surroundings {
     if (name == "group") {
       const auto made = std::make_shared<GroupObject>();
       for (const std::int64_t rank : numbers(need(given, "ranks", 0), *given.node, "a rank"))
-        made->ranks.push_back(static_cast<int>(rank));
+        made->ranks.push_back(rank_among(rank, *given.node));
       return object(made);
     }
     if (name == "place") return Value{};  // inputs are there
@@ -236,6 +256,8 @@ class HostRecorder : public Surroundings {
     const auto known = type_of(type.text);
     if (!known) walker_.refuse(*given.node, fmt::format("a tensor of type '{}'", type.text));
     made.type = *known;
+    if (!fits(times(elements_of(made.shape, *given.node), size_of(made.type))))
+      walker_.refuse(*given.node, "a shape of this size");
     const auto view = std::make_shared<View>();
     view->region = {.tensor = static_cast<std::int32_t>(record_.tensors.size()), .rank = rank_};
     std::int64_t stride = 1;
@@ -249,6 +271,8 @@ class HostRecorder : public Surroundings {
 
   std::optional<Value> streams(const Arguments& given) {
     const std::int64_t count = number_in(given, "count", 0);
+    if (count > kMostStreams - std::ssize(record_.streams))
+      walker_.refuse(*given.node, "too many streams");
     const Value* main_first = given.find("main_first", 1);
     std::vector<Value> made;
     if (main_first != nullptr && main_first->base != 0 && count > 0)
@@ -261,6 +285,7 @@ class HostRecorder : public Surroundings {
   }
 
   void add(std::int32_t stream, HostOp op) {
+    walker_.remember(*op.node, kWordsOfOp);
     record_.streams[static_cast<std::size_t>(stream)].push_back(std::move(op));
   }
   std::int32_t mark(std::int32_t stream, const Node& node) {
@@ -339,6 +364,7 @@ class HostRecorder : public Surroundings {
     made->block = need(given, "block", 0);
     if (const Value* size = given.find("size", 1)) made->size = size->text;
     if (given.find("grid", 2) != nullptr) made->grid = number_in(given, "grid", 2);
+    if (made->grid < 0 || made->grid > 2) wrong(*given.node, "a grid has the axes 0, 1 and 2");
     return object(made);
   }
 
@@ -390,10 +416,14 @@ class HostRecorder : public Surroundings {
     for (const auto& [key, value] : values.more->entries)
       made->values.emplace_back(key.text, value);
     for (const auto& [key, value] : config.more->entries) {
-      if (key.text == "num_warps" || key.text == "num_stages")
-        made->options[key.text] = walker_.whole(value, *given.node, key.text);
-      else
+      if (key.text == "num_warps" || key.text == "num_stages") {
+        const std::int64_t number = walker_.whole(value, *given.node, key.text);
+        if (number < (key.text == "num_warps" ? 1 : 0) || number > kMostWarps)
+          wrong(*given.node, fmt::format("a kernel with {}={}", key.text, number));
+        made->options[key.text] = number;
+      } else {
         made->values.emplace_back(key.text, value);
+      }
     }
     return object(made);
   }
@@ -415,6 +445,7 @@ class HostRecorder : public Surroundings {
 
   std::optional<Value> work_call(const Value& of, WorkObject& work, std::string_view name,
                                  const Arguments& given) {
+    if (work.tiles > 0) wrong(*given.node, "a kernel is told more after ready()");
     if (name == "wave") {
       WorkObject::Wave wave{.box = {}, .after = {}, .part = -1, .node = given.node};
       const Value& box = need(given, "box", 0);
@@ -426,6 +457,7 @@ class HostRecorder : public Surroundings {
       }
       wave.after = needs(given.find("after", 1), *given.node);
       if (given.find("part", 2) != nullptr) wave.part = number_in(given, "part", 2);
+      walker_.remember(*given.node, kWordsOfOp);
       work.waves.push_back(std::move(wave));
     } else if (name == "loop") {
       const Value block = walker_.apply(
