@@ -154,13 +154,6 @@ class HostRecorder : public Surroundings {
                          std::size_t position) const {
     return walker_.whole(need(given, name, position), *given.node, name);
   }
-  std::vector<std::int64_t> numbers(const Value& value, const Node& node,
-                                    std::string_view what) const {
-    if (value.type != Type::list) return {walker_.whole(value, node, what)};
-    std::vector<std::int64_t> made;
-    for (const Value& item : value.more->items) made.push_back(walker_.whole(item, node, what));
-    return made;
-  }
   Region region(const Arguments& given, std::string_view name, std::size_t position) const {
     const auto view = object_of<View>(need(given, name, position));
     if (!view) walker_.refuse(*given.node, fmt::format("'{}' is no tensor of the file", name));
@@ -207,7 +200,7 @@ class HostRecorder : public Surroundings {
     if (name == "streams") return streams(given);
     if (name == "signals") {
       const auto made = std::make_shared<SignalsObject>();
-      made->shape = numbers(need(given, "shape", 0), *given.node, "a shape");
+      made->shape = walker_.wholes(need(given, "shape", 0), *given.node, "a shape");
       made->steps = std::max<std::int64_t>(number_in(given, "steps", 1), 1);
       made->first = std::ssize(record_.slots);
       const std::int64_t count = elements_of(made->shape, *given.node);
@@ -220,7 +213,7 @@ class HostRecorder : public Surroundings {
     }
     if (name == "group") {
       const auto made = std::make_shared<GroupObject>();
-      for (const std::int64_t rank : numbers(need(given, "ranks", 0), *given.node, "a rank"))
+      for (const std::int64_t rank : walker_.wholes(need(given, "ranks", 0), *given.node, "a rank"))
         made->ranks.push_back(rank_among(rank, *given.node));
       return object(made);
     }
@@ -249,7 +242,7 @@ class HostRecorder : public Surroundings {
 
   std::optional<Value> tensor(bool is_symmetric, const Arguments& given) {
     Tensor made{.name = need(given, "name", 0).text,
-                .shape = numbers(need(given, "shape", 1), *given.node, "a shape"),
+                .shape = walker_.wholes(need(given, "shape", 1), *given.node, "a shape"),
                 .type = DataType::float32,
                 .is_symmetric = is_symmetric};
     const Value& type = need(given, "dtype", 2);
@@ -451,7 +444,7 @@ class HostRecorder : public Surroundings {
       const Value& box = need(given, "box", 0);
       if (box.type != Type::dictionary) walker_.refuse(*given.node, "a wave is no dictionary");
       for (const auto& [key, value] : box.more->entries) {
-        const std::vector<std::int64_t> range = numbers(value, *given.node, "a wave");
+        const std::vector<std::int64_t> range = walker_.wholes(value, *given.node, "a wave");
         if (range.size() != 2) walker_.refuse(*given.node, "a wave is no (first, count)");
         wave.box[key.text] = {range[0], range[1]};
       }
@@ -470,7 +463,7 @@ class HostRecorder : public Surroundings {
                             .node = given.node});
     } else if (name == "part") {
       work.parts[number_in(given, "number", 0)] =
-          numbers(need(given, "to", 1), *given.node, "a rank");
+          walker_.wholes(need(given, "to", 1), *given.node, "a rank");
     } else if (name == "ready") {
       const Value* done = given.find("done", 0);
       const auto signals = done == nullptr ? nullptr : object_of<SignalsObject>(*done);

@@ -22,32 +22,19 @@ struct Memory {
   const std::vector<std::int64_t>* numbers = nullptr;  ///< of tables
 };
 
-/// One of the lists that a call gives: shapes, offsets.
-std::vector<std::int64_t> numbers_of(const Walker& walker, const Value& value, const Node& node) {
-  if (value.type != Type::list) return {walker.whole(value, node, "an extent")};
-  if (value.more->items.size() > kMostAxes) walker.refuse(node, "a block of too many axes");
-  std::vector<std::int64_t> made;
-  for (const Value& item : value.more->items) made.push_back(walker.whole(item, node, "an extent"));
-  return made;
-}
-
 /// Elements of a block along an axis. Triton has no larger ones.
 constexpr std::int64_t kLongest = std::int64_t{1} << 20;
 
 std::vector<Along> shape_of(const Walker& walker, const Value& value, const Node& node) {
   std::vector<Along> made;
-  for (const std::int64_t extent : numbers_of(walker, value, node)) {
+  const std::vector<std::int64_t> extents = walker.wholes(value, node, "an extent");
+  if (extents.size() > kMostAxes) walker.refuse(node, "a block of too many axes");
+  for (const std::int64_t extent : extents) {
     if (extent < 1 || extent > kLongest)
       walker.refuse(node, fmt::format("a block with {} elements along an axis", extent));
     made.push_back({.count = extent});
   }
   return made;
-}
-
-/// a + b, at an end where it is beyond what numbers can be.
-std::int64_t plus(std::int64_t a, std::int64_t b) {
-  std::int64_t made = 0;
-  return __builtin_add_overflow(a, b, &made) ? (b < 0 ? INT64_MIN : INT64_MAX) : made;
 }
 
 class Language : public Surroundings {
@@ -380,10 +367,10 @@ Value Language::descriptor(const Arguments& given) {
 Value Language::access(const Value& descriptor, Event kind, const Arguments& given) {
   const std::vector<Value>& items = descriptor.more->items;
   const Node& node = *given.node;
-  const std::vector<std::int64_t> shape = numbers_of(walker_, items[1], node);
-  const std::vector<std::int64_t> strides = numbers_of(walker_, items[2], node);
-  const std::vector<std::int64_t> block = numbers_of(walker_, items[3], node);
-  const std::vector<std::int64_t> at = numbers_of(walker_, need(given, "offsets", 0), node);
+  const std::vector<std::int64_t> shape = walker_.wholes(items[1], node, "an extent");
+  const std::vector<std::int64_t> strides = walker_.wholes(items[2], node, "an extent");
+  const std::vector<std::int64_t> block = walker_.wholes(items[3], node, "an extent");
+  const std::vector<std::int64_t> at = walker_.wholes(need(given, "offsets", 0), node, "an extent");
   if (at.size() != block.size() || shape.size() != block.size() || strides.size() != block.size())
     walker_.refuse(node, "a descriptor whose shape, strides and block differ in their axes");
   const Memory& what = memory(items[0], node);

@@ -266,6 +266,11 @@ std::int64_t times(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &made) || !fits(made) ? kMostNumber + 1 : made;
 }
 
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+  std::int64_t made = 0;
+  return __builtin_add_overflow(a, b, &made) ? (b < 0 ? INT64_MIN : INT64_MAX) : made;
+}
+
 std::int64_t weight(const Value& value) {
   std::int64_t made = sizeof(Value) / 8;
   for (const Along& along : value.axes)

@@ -26,6 +26,8 @@ constexpr bool fits(std::int64_t number) {
 }
 /// a * b; what does not fit is kMostNumber + 1.
 std::int64_t times(std::int64_t a, std::int64_t b);
+/// a + b, at an end of what there is where it is beyond.
+std::int64_t plus(std::int64_t a, std::int64_t b);
 
 /// What a block of numbers adds to its base along one axis: i * stride, or values[i].
 struct Along {

@@ -30,6 +30,14 @@ std::int64_t Walker::whole(const Value& value, const Node& node, std::string_vie
   return value.base;
 }
 
+std::vector<std::int64_t> Walker::wholes(const Value& value, const Node& node,
+                                         std::string_view what) const {
+  if (value.type != Type::list) return {whole(value, node, what)};
+  std::vector<std::int64_t> made;
+  for (const Value& item : value.more->items) made.push_back(whole(item, node, what));
+  return made;
+}
+
 void Walker::step(const Node& node, std::int64_t count) {
   steps_ += count;
   if (steps_ > limits_.steps)

@@ -81,6 +81,9 @@ class Walker {
   [[noreturn]] void wrong(const Node& node, const std::string& what) const;
   /// A whole number, or a refusal that says `what` is none.
   std::int64_t whole(const Value& value, const Node& node, std::string_view what) const;
+  /// Of a list, or of one number.
+  std::vector<std::int64_t> wholes(const Value& value, const Node& node,
+                                   std::string_view what) const;
   /// The call in the outermost function that is being followed: where a reader would look.
   const Node& place(const Node& inside) const;
   const Module& module() const { return module_; }
