@@ -49,10 +49,10 @@ struct KinetoTrace {
   int world = 0;  ///< 0: it does not say
 };
 
-// Nanoseconds of a base and of two times behind it, and distances of such sums, do not overflow:
-// the base is some fifty years, a time of a trace without one as well.
-constexpr std::int64_t kMostBase = 2'000'000'000'000'000'000;
-constexpr double kMostMicroseconds = 1'900'000'000'000'000 / 2;
+// Of a base and of times behind it, which both may count from 1970: distances of their sums do not
+// overflow.
+constexpr std::int64_t kMostBase = 2'000'000'000'000'000'000;  ///< nanoseconds
+constexpr double kMostBegin = 2e15, kMostLength = 1e13;        ///< microseconds
 
 /// Empty: it has no such text.
 std::string text_of(const nlohmann::json& event, const char* key) {
@@ -96,7 +96,7 @@ KinetoTrace read_kineto(const NamedText& file, int otherwise) {
     std::string kind = name.substr(0, name.find('('));
     if (event.contains("args") && event["args"].is_object() && event["args"].contains("stream"))
       kind += " on stream " + event["args"]["stream"].dump();
-    if (std::abs(begin) > kMostMicroseconds || std::abs(length) > kMostMicroseconds)
+    if (!(std::abs(begin) <= kMostBegin) || !(std::abs(length) <= kMostLength))
       throw Failure(fmt::format("the kernel '{}' is at no time", name),
                     {.file = file.first, .pointer = fmt::format("/traceEvents/{}", e)},
                     "times are microseconds");
