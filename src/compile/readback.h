@@ -53,7 +53,8 @@ struct FusedReadOptions {
   bool prelaunch = false;  ///< copies are in their queues before, behind polls
   /// Expressions and turns of loops that are followed before a file is refused: some minutes.
   std::int64_t most_steps = 400'000'000;
-  /// Likewise what is held in memory, in words of 8 bytes, about: 4 GiB.
+  /// Likewise what is held in memory, in words of 8 bytes, about: 4 GiB; an eighth of it by names
+  /// of the text.
   std::int64_t most_words = std::int64_t{1} << 29;
 };
 

@@ -47,7 +47,8 @@ void Walker::step(const Node& node, std::int64_t count) {
 
 void Walker::hold(std::int64_t words, const Node& node) {
   held_ += words;
-  if (held_ > limits_.words) refuse(node, "lists and blocks that take too much memory");
+  // A small part of what there is: lists and blocks of a file are copied on the way.
+  if (held_ > limits_.words / 8) refuse(node, "lists and blocks that take too much memory");
 }
 
 void Walker::remember(const Node& node, std::int64_t words) {
